@@ -1,0 +1,25 @@
+"""ecjax: batch optimizer and trace analyzer for erasure-coded storage.
+
+Importing the package is cheap; the parts are imported by name (``ecjax.queueing``, ``ecjax.optimize``,
+``ecjax.tables``), and only those that compute load JAX.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from ecjax.tables.results import read_results
+
+__all__ = ["__version__", "read_results"]
+
+_PARTS = ("model", "optimize", "queueing", "report", "studies", "tables")
+
+
+def __getattr__(name: str) -> Any:
+    if name == "read_results":
+        return import_module("ecjax.tables.results").read_results
+    if name in _PARTS:
+        return import_module(f"ecjax.{name}")
+    raise AttributeError(f"module 'ecjax' has no attribute {name!r}")

@@ -1,0 +1,26 @@
+"""JAX set-up shared by every module that computes: 64-bit floats and the compilation cache.
+
+ecjax computes in float64 unless asked otherwise, so importing a computing module turns on JAX's 64-bit types;
+setting ``JAX_ENABLE_X64`` in the environment overrides that.
+"""
+
+import os
+from pathlib import Path
+
+import jax
+
+if "JAX_ENABLE_X64" not in os.environ:
+    jax.config.update("jax_enable_x64", True)
+
+
+def use_compilation_cache() -> None:
+    """Keep compiled programs in the user's cache folder (``ECJAX_CACHE``, else ``~/.cache/ecjax``).
+
+    A folder that JAX was already given (``JAX_COMPILATION_CACHE_DIR``) is left alone.
+    """
+    if jax.config.jax_compilation_cache_dir is None:
+        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        folder = Path(os.environ.get("ECJAX_CACHE") or Path(base) / "ecjax") / "jax"
+        jax.config.update("jax_compilation_cache_dir", str(folder))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)

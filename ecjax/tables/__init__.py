@@ -1,0 +1,1 @@
+"""The Arrow boundary: schemas, readers, importers, trace statistics and writers. Knows no JAX."""

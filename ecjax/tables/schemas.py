@@ -1,0 +1,202 @@
+"""Columns of every table that ecjax reads or writes, with units; the single place where they are named.
+
+Input tables are checked against ``INPUTS`` (extra columns are kept). Result datasets have the explicit schema of
+``result_schema``, complete from the first row, with the unit and meaning of each column in its field metadata.
+"""
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+SCHEMA_VERSION = 1
+
+ID = "id"  # integer or string, and comes back as it came
+FLOAT = "float64"
+INTEGER = "int64"
+STRING = "string"
+TIME = "time"  # seconds as a number, or an Arrow timestamp
+IDS = "ids"  # list of ids
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: its kind, unit, meaning and the values that are allowed.
+
+    ``least`` is the smallest allowed value; ``above`` excludes that value itself. ``nullable`` allows empty cells.
+    """
+
+    name: str
+    kind: str
+    unit: str
+    meaning: str
+    required: bool = False
+    nullable: bool = False
+    least: float | None = None
+    above: bool = False
+
+
+def _c(name: str, kind: str, unit: str, meaning: str, **more) -> Column:
+    return Column(name, kind, unit, meaning, **more)
+
+
+REQUESTS = (
+    _c("request_id", ID, "", "the chunk accesses of one file access share it", required=True),
+    _c("arrival_s", TIME, "s", "arrival time, non-decreasing", required=True),
+    _c("file_id", ID, "", "file (object, extent) accessed", required=True),
+    _c("op", STRING, "", '"read" or "write"', required=True),
+    _c("bytes", FLOAT, "B", "bytes asked for by this access", required=True, least=0),
+    _c("node_id", ID, "", "node that served the chunk; absent for object accesses"),
+    _c("start_s", TIME, "s", "start of service at the node, after queueing", nullable=True),
+    _c("finish_s", TIME, "s", "end of service", nullable=True),
+    _c("service_class", ID, "", "tenant class"),
+    _c("edge", ID, "", "edge site where the request entered"),
+)
+
+NODES = (
+    _c("node_id", ID, "", "storage node", required=True),
+    _c("service_mean_s", FLOAT, "s", "mean service time of a chunk of reference_bytes", least=0, above=True),
+    _c("service_second_s2", FLOAT, "s^2", "second raw moment of that service time", least=0, above=True),
+    _c("service_third_s3", FLOAT, "s^3", "third raw moment of that service time", least=0, above=True),
+    _c("reference_bytes", FLOAT, "B", "chunk size the moments belong to", least=0, above=True),
+    _c("delta_s", FLOAT, "s", "affine law: constant part of the fixed delay", least=0),
+    _c("delta_s_per_byte", FLOAT, "s/B", "affine law: fixed delay per byte", least=0),
+    _c("psi_s", FLOAT, "s", "affine law: constant part of the mean of the exponential delay", least=0),
+    _c("psi_s_per_byte", FLOAT, "s/B", "affine law: mean of the exponential delay per byte", least=0),
+    _c("cost_per_chunk_dollars", FLOAT, "$/period", "price of keeping one chunk", least=0),
+    _c("cost_per_byte_dollars", FLOAT, "$/(B period)", "price of keeping one byte", least=0),
+    _c("cost_period_s", FLOAT, "s", "period of the prices (default 30 days)", least=0, above=True),
+    _c("site", ID, "", "failure domain"),
+    _c("connect_mean_s", FLOAT, "s", "mean connection delay", least=0),
+    _c("connect_var_s2", FLOAT, "s^2", "variance of the connection delay", least=0),
+    _c("capacity_chunks", FLOAT, "chunks", "chunks the node can hold", least=0),
+    _c("bandwidth_bytes_per_s", FLOAT, "B/s", "network bandwidth", least=0, above=True),
+    _c("channels", INTEGER, "", "parallel servers (default 1)", least=1),
+    _c("background_load", FLOAT, "", "sum of lambda m_1 of other work: added to rho", least=0),
+    _c("background_second", FLOAT, "s", "sum of lambda m_2 of other work: added to A_2", least=0),
+    _c("background_third", FLOAT, "s^2", "sum of lambda m_3 of other work: added to A_3", least=0),
+)
+
+FILES = (
+    _c("file_id", ID, "", "file", required=True),
+    _c("bytes", FLOAT, "B", "bytes that a read moves; a chunk is bytes / k", required=True, least=0, above=True),
+    _c("k", INTEGER, "", "chunks that rebuild the file", required=True, least=1),
+    _c("rate_per_s", FLOAT, "1/s", "read rate", required=True, least=0),
+    _c("n", INTEGER, "", "code length", nullable=True, least=1),
+    _c("service_class", ID, "", "tenant class"),
+    _c("min_extra_chunks", INTEGER, "", "durability floor: n >= k + min_extra_chunks", least=0),
+    _c("group", ID, "", "files of a group share n, placement and probabilities", nullable=True),
+    _c("write_rate_per_s", FLOAT, "1/s", "write rate; a write loads every chunk of the file", least=0),
+    _c("nodes", IDS, "", "current placement", nullable=True),
+    _c("stored_bytes", FLOAT, "B", "bytes kept, for prices per byte (default: bytes)", least=0, above=True),
+)
+
+RATES = (
+    _c("start_s", FLOAT, "s", "from this time on", required=True, least=0),
+    _c("factor", FLOAT, "", "rates are multiplied by this", required=True, least=0),
+    _c("file_id", ID, "", "only this file"),
+    _c("service_class", ID, "", "only this class"),
+)
+
+TRANSFERS = (
+    _c("coflow_id", ID, "", "coflow", required=True),
+    _c("arrival_s", FLOAT, "s", "arrival time", required=True, least=0),
+    _c("src", ID, "", "sending port", required=True),
+    _c("dst", ID, "", "receiving port", required=True),
+    _c("bytes", FLOAT, "B", "size of the flow", required=True, least=0, above=True),
+)
+
+INPUTS: dict[str, tuple[Column, ...]] = {
+    "requests": REQUESTS,
+    "nodes": NODES,
+    "files": FILES,
+    "rates": RATES,
+    "transfers": TRANSFERS,
+}
+
+_RUN = _c("run_id", STRING, "", "first 16 hex digits of the hash of what was computed", required=True)
+
+RESULTS: dict[str, tuple[Column, ...]] = {
+    "runs": (
+        _RUN,
+        _c("job", STRING, "", "analyze, optimize, ..."),
+        _c("status", STRING, "", "ok, not_converged, unstable, infeasible or failed"),
+        _c("error", STRING, "", "what went wrong, for a failed run"),
+        _c("method", STRING, "", "algorithm or baseline"),
+        _c("theta", FLOAT, "s/$", "price of latency: objective = latency_shared_z_s + theta cost"),
+        _c("theta_per", STRING, "", "file: theta multiplies cost / files; total: the whole cost"),
+        _c("objective", FLOAT, "s", "latency_shared_z_s + theta * cost (per file or total)"),
+        _c("latency_s", FLOAT, "s", "mean latency bound, one z per file, weighted by read rates"),
+        _c("latency_shared_z_s", FLOAT, "s", "mean latency bound with one z for all files"),
+        _c("z_s", FLOAT, "s", "the shared z"),
+        _c("cost", FLOAT, "$/period", "storage cost of the plan, all files"),
+        _c("lower_bound", FLOAT, "s", "no plan has a smaller objective"),
+        _c("gap", FLOAT, "", "(objective - lower_bound) / lower_bound"),
+        _c("max_load", FLOAT, "", "largest node load rho"),
+        _c("mean_n", FLOAT, "", "mean code length"),
+        _c("files", INTEGER, "", "files planned"),
+        _c("nodes", INTEGER, "", "nodes"),
+        _c("iterations", INTEGER, "", "iterations done"),
+        _c("input_id", STRING, "", "names the tables in inputs/"),
+        _c("rate_scale", FLOAT, "", "rates were multiplied by this"),
+        _c("size_scale", FLOAT, "", "bytes were multiplied by this"),
+        _c("batch_id", STRING, "", "runs computed and written together"),
+        _c("batch_runs", INTEGER, "", "how many those are"),
+        _c("solve_s", FLOAT, "s", "batch time / runs, compilation apart"),
+        _c("compile_s", FLOAT, "s", "batch compilation time / runs"),
+        _c("device", STRING, "", "where it ran"),
+        _c("version", STRING, "", "ecjax version"),
+        _c("seed", INTEGER, "", "random seed"),
+        _c("params", STRING, "", "JSON of everything else that was set"),
+    ),
+    "placements": (
+        _RUN,
+        _c("file_id", ID, "", "file; null where the row is a group's"),
+        _c("group", ID, "", "group of files that share the placement; null otherwise"),
+        _c("node_id", ID, "", "node that keeps a chunk"),
+        _c("probability", FLOAT, "", "share of reads that use the node; 0 for a cold chunk"),
+        _c("chunks", INTEGER, "", "chunks kept there"),
+    ),
+    "file_plans": (
+        _RUN,
+        _c("file_id", ID, "", "file"),
+        _c("n", INTEGER, "", "code length"),
+        _c("k", INTEGER, "", "chunks that rebuild the file"),
+        _c("latency_s", FLOAT, "s", "latency bound with the file's own z"),
+        _c("cost", FLOAT, "$/period", "storage cost"),
+    ),
+    "history": (
+        _RUN,
+        _c("iteration", INTEGER, "", "iteration"),
+        _c("objective", FLOAT, "s", "latency + theta * log surrogate of the cost (what descends)"),
+    ),
+    "nodes": (_RUN, *NODES),
+    "files": (_RUN, *FILES),
+    "delays": (_RUN,),
+    "bench": (_RUN,),
+}
+
+
+def arrow_type(kind: str, id_type: pa.DataType) -> pa.DataType:
+    """Arrow type of a column kind; ``id_type`` is the type the ids of this column came with."""
+    types = {FLOAT: pa.float64(), INTEGER: pa.int64(), STRING: pa.string(), TIME: pa.float64()}
+    if kind == ID:
+        return id_type
+    return pa.list_(id_type) if kind == IDS else types[kind]
+
+
+def result_schema(dataset: str, id_types: dict[str, pa.DataType] | None = None) -> pa.Schema:
+    """Schema of a result dataset.
+
+    Args:
+        dataset: a key of ``RESULTS``.
+        id_types: Arrow type by id column name (``file_id``, ``node_id``, ``group``, ...), string where absent;
+            ``nodes`` takes the type of ``node_id``.
+    """
+    known = id_types or {}
+    fields = []
+    for column in RESULTS[dataset]:
+        source = "node_id" if column.name == "nodes" else column.name
+        kind = arrow_type(column.kind, known.get(source, pa.string()))
+        metadata = {"unit": column.unit, "meaning": column.meaning}
+        fields.append(pa.field(column.name, kind, nullable=not column.required, metadata=metadata))
+    return pa.schema(fields, metadata={"ecjax_schema_version": str(SCHEMA_VERSION)})
