@@ -1,0 +1,179 @@
+"""Check an input table against its schema: types, missing and impossible values, each named by its place."""
+
+import math
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ecjax.tables.ids import canonical_id_lists, canonical_ids, decoded, is_text
+from ecjax.tables.place import Place
+from ecjax.tables.rules import RULES
+from ecjax.tables.schemas import FLOAT, ID, IDS, INPUTS, INTEGER, TIME, Column
+from ecjax.tables.times import is_timestamp, timestamps_to_seconds
+
+_UNIQUE = {"nodes": "node_id", "files": "file_id"}
+
+
+def check(table: pa.Table, name: str, *, sort: bool = False, source: str | None = None) -> pa.Table:
+    """Check an input table and give its columns their canonical types.
+
+    Ids become int64 or string, numbers float64 or int64 (floats with whole values are accepted for integers),
+    ``op`` becomes "read" or "write". Timestamps become float64 seconds since the first arrival, counted in
+    integers before the conversion; times given as numbers stay as they are. Optional columns without any
+    value are dropped, as if absent; columns that the schema does not name are kept as they are.
+
+    Args:
+        table: the table.
+        name: which input table it is, a key of ``schemas.INPUTS``.
+        sort: sort requests by arrival (stably) instead of refusing unsorted ones.
+        source: where it was read from, for messages.
+
+    Raises:
+        UserError: one line naming table, column, row (0-based) and id, what was found and what is allowed.
+    """
+    place = Place(table, name, source)
+    _check_names(table, place)
+    if table.num_rows == 0:
+        raise place.error("found no rows; allowed: at least one")
+    present = []
+    for column in INPUTS[name]:
+        if column.name not in table.column_names:
+            continue
+        values = table.column(column.name)
+        if values.null_count == len(values) and not column.required:
+            table = table.drop_columns([column.name])
+            continue
+        present.append(column)
+        table = table.set_column(
+            table.column_names.index(column.name), column.name, _canonical(values, column, place)
+        )
+    times = [column.name for column in present if column.kind == TIME]
+    if times:
+        table = timestamps_to_seconds(table, times, place)
+    place = Place(table, name, source)
+    for column in present:
+        _check_values(table.column(column.name), column, place)
+    if name in _UNIQUE:
+        _check_unique(table.column(_UNIQUE[name]), _UNIQUE[name], place)
+    return RULES[name](table, place, sort) if name in RULES else table
+
+
+def _check_names(table: pa.Table, place: Place) -> None:
+    names = table.column_names
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise place.error(f"columns that occur more than once: {', '.join(twice)}")
+    missing = [c.name for c in INPUTS[place.name] if c.required and c.name not in names]
+    if missing:
+        raise place.error(f"missing columns: {', '.join(missing)}; found: {', '.join(names) or 'none'}")
+
+
+def _canonical(values: pa.ChunkedArray, column: Column, place: Place) -> pa.ChunkedArray:
+    if column.kind == ID:
+        return canonical_ids(values, column.name, place)
+    if column.kind == IDS:
+        return canonical_id_lists(values, column.name, place)
+    values = decoded(values)
+    if pa.types.is_null(values.type):
+        values = values.cast(pa.float64())
+    if column.kind == TIME and is_timestamp(values.type):
+        return values
+    if column.kind == INTEGER:
+        return _integers(values, column, place)
+    if column.kind in (FLOAT, TIME):
+        return _numbers(values, column, place)
+    if not is_text(values.type):
+        raise place.error(f"found type {values.type}; allowed: strings", column=column.name)
+    return values.cast(pa.string())
+
+
+def _numbers(values: pa.ChunkedArray, column: Column, place: Place) -> pa.ChunkedArray:
+    kind = values.type
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
+        allowed = _allowed(column) + (" or timestamps" if column.kind == TIME else "")
+        row = _first_word(values) if is_text(kind) else None
+        found = f"type {kind}" if row is None else repr(values[row].as_py())
+        raise place.error(f"found {found}; allowed: {allowed}", column=column.name, row=row)
+    return values.cast(pa.float64(), safe=False)
+
+
+def _first_word(values: pa.ChunkedArray) -> int | None:
+    """Row of the first string that is no number."""
+    for row, text in enumerate(values.to_pylist()):
+        try:
+            float(text if text is not None else 0)
+        except ValueError:
+            return row
+    return None
+
+
+def _integers(values: pa.ChunkedArray, column: Column, place: Place) -> pa.ChunkedArray:
+    if pa.types.is_integer(values.type):
+        numbers = values
+    else:
+        numbers = _numbers(values, column, place)
+        floats = _floats(numbers)
+        wrong = ~(np.isnan(floats) | ((floats == np.round(floats)) & (np.abs(floats) < 2.0**63)))
+        wrong |= np.isnan(floats) & np.asarray(numbers.is_valid())
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise place.error(
+                f"found {floats[row]!r}; allowed: {_allowed(column)}", column=column.name, row=row
+            )
+    try:
+        return numbers.cast(pa.int64())
+    except pa.ArrowInvalid:
+        found = pc.max(numbers).as_py()
+        raise place.error(
+            f"found {found}; allowed: {_allowed(column)} below 2^63", column=column.name
+        ) from None
+
+
+def _floats(values: pa.ChunkedArray) -> np.ndarray:
+    """Values as float64, NaN where null."""
+    return values.cast(pa.float64(), safe=False).to_numpy()
+
+
+def _allowed(column: Column) -> str:
+    kind = "integers" if column.kind == INTEGER else "finite numbers"
+    if column.least is None:
+        return kind
+    return f"{kind} {'>' if column.above else '>='} {column.least:g}"
+
+
+def _check_values(values: pa.ChunkedArray, column: Column, place: Place) -> None:
+    if values.null_count and not column.nullable:
+        row = int(np.argmax(np.asarray(values.is_null())))
+        allowed = _allowed(column) if column.kind in (FLOAT, INTEGER, TIME) else "a value in every row"
+        raise place.error(f"found an empty cell (null); allowed: {allowed}", column=column.name, row=row)
+    if column.kind not in (FLOAT, INTEGER, TIME):
+        return
+    # NaN passes through Arrow's min and max only where all is NaN, so finiteness is asked for by itself.
+    least = pc.min(values).as_py()
+    if pc.all(pc.is_finite(values)).as_py() is not False and not _below(least, column):
+        return
+    numbers = _floats(values)
+    bad = ~np.isfinite(numbers) & np.asarray(values.is_valid())
+    if column.least is not None:
+        bad |= numbers <= column.least if column.above else numbers < column.least
+    row = int(np.argmax(bad))
+    found = values[row].as_py()
+    raise place.error(f"found {found!r}; allowed: {_allowed(column)}", column=column.name, row=row)
+
+
+def _below(value: float | None, column: Column) -> bool:
+    if value is None or column.least is None or math.isnan(value):
+        return False
+    return value <= column.least if column.above else value < column.least
+
+
+def _check_unique(ids: pa.ChunkedArray, name: str, place: Place) -> None:
+    if pc.count_distinct(ids).as_py() == len(ids):
+        return
+    seen: dict = {}
+    for row, value in enumerate(ids.to_pylist()):
+        if value in seen:
+            message = f"found {value!r} again, first in row {seen[value]}; allowed: every id once"
+            raise place.error(message, column=name, row=row)
+        seen[value] = row

@@ -1,0 +1,67 @@
+"""Ids are integers or strings and come back as they came: the Arrow types they may have."""
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ecjax.tables.place import Place
+
+ALLOWED = "ids are integers (to 2^63 - 1) or strings"
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether values of this Arrow type are strings."""
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+
+
+def decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The column without dictionary or run-end encoding."""
+    if pa.types.is_dictionary(column.type):
+        return column.cast(column.type.value_type)
+    if pa.types.is_run_end_encoded(column.type):
+        return pa.chunked_array([pc.run_end_decode(c) for c in column.chunks], column.type.value_type)
+    return column
+
+
+def id_type(kind: pa.DataType) -> pa.DataType | None:
+    """The type that ids of Arrow type ``kind`` are kept in: int64, string, or None where they are no ids."""
+    if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
+        return id_type(kind.value_type)
+    if pa.types.is_integer(kind):
+        return pa.int64()
+    return pa.string() if is_text(kind) else None
+
+
+def canonical_ids(column: pa.ChunkedArray, name: str, place: Place) -> pa.ChunkedArray:
+    """A column of ids as int64 or string.
+
+    Raises:
+        UserError: the column has another type, or an integer is above 2^63 - 1.
+    """
+    if pa.types.is_null(column.type):
+        return column.cast(pa.string())
+    kind = id_type(column.type)
+    if kind is None:
+        raise place.error(f"found type {column.type}; {ALLOWED}", column=name)
+    try:
+        return decoded(column).cast(kind)
+    except pa.ArrowInvalid:
+        raise place.error(f"found {pc.max(decoded(column)).as_py()}; {ALLOWED}", column=name) from None
+
+
+def canonical_id_lists(column: pa.ChunkedArray, name: str, place: Place) -> pa.ChunkedArray:
+    """A column of lists of ids as list<int64> or list<string>.
+
+    Raises:
+        UserError: the column holds no lists, their items are no ids, or an item is null.
+    """
+    kind = column.type
+    if not (pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)):
+        raise place.error(f"found type {kind}; allowed: lists of ids", column=name)
+    item = pa.string() if pa.types.is_null(kind.value_type) else id_type(kind.value_type)
+    if item is None:
+        raise place.error(f"found lists of {kind.value_type}; {ALLOWED}", column=name)
+    lists = column.cast(pa.list_(item))
+    for row, ids in enumerate(lists.to_pylist() if pc.list_flatten(lists).null_count else ()):
+        if ids is not None and None in ids:
+            raise place.error("found a list with an empty item; allowed: node ids", column=name, row=row)
+    return lists

@@ -1,0 +1,40 @@
+"""Where in an input table something was found: the one-line messages of ``UserError``."""
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from ecjax.errors import UserError
+from ecjax.tables.schemas import ID, INPUTS
+
+
+@dataclass(frozen=True)
+class Place:
+    """An input table as the user knows it: its name and, where known, the file it came from."""
+
+    table: pa.Table
+    name: str
+    source: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The table's name, with its file."""
+        return f"{self.name} table" + (f" ({self.source})" if self.source else "")
+
+    @property
+    def id_column(self) -> str | None:
+        """The column that names a row of this table, if it is there."""
+        ids = [c.name for c in INPUTS[self.name] if c.kind == ID and c.required]
+        return ids[0] if ids and ids[0] in self.table.column_names else None
+
+    def error(self, message: str, *, column: str | None = None, row: int | None = None) -> UserError:
+        """The error to raise: table, file, column, 0-based row and the row's id, then ``message``."""
+        parts = [self.text]
+        if column is not None:
+            parts.append(f"column {column}")
+        if row is not None:
+            label = f"row {row}"
+            if self.id_column not in (None, column):
+                label += f" ({self.id_column} {self.table.column(self.id_column)[row].as_py()!r})"
+            parts.append(label)
+        return UserError(f"{', '.join(parts)}: {message}")

@@ -1,0 +1,120 @@
+"""Read input tables: Parquet file or folder, Arrow IPC, CSV, a pyarrow Table or a pandas DataFrame."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from ecjax.errors import UserError
+from ecjax.tables import formats
+from ecjax.tables.checks import check
+
+_RUNS_SHOWN = 12
+
+
+class Batches(NamedTuple):
+    """A table to be read in pieces: its schema, its record batches, and its row count where that is known."""
+
+    schema: pa.Schema
+    batches: Iterator[pa.RecordBatch]
+    rows: int | None
+
+
+def read_input(source: Any, table: str, *, sort: bool = False, name: str | None = None) -> pa.Table:
+    """Read and check an input table.
+
+    Args:
+        source: path of a Parquet file (.parquet), of a folder of such files (nested; names that begin with
+            "." or "_" are ignored), of an Arrow IPC file or stream (.arrow, .feather, .ipc) or of a CSV file
+            (.csv, .csv.gz; ids are integers where all of them are written so, else strings); or a pyarrow
+            Table or pandas DataFrame.
+        table: which input table it is, a key of ``schemas.INPUTS``.
+        sort: sort requests by arrival instead of refusing unsorted ones.
+        name: what messages call the source (default: its path).
+
+    Returns:
+        The checked table (see ``checks.check``): canonical types, extra columns kept.
+
+    Raises:
+        UserError: one line that names the file, and the column and row where there are such.
+    """
+    if isinstance(source, pa.Table):
+        found = source
+    elif isinstance(source, str | Path):
+        name = name or str(source)
+        found = _read_path(Path(source), name)
+    else:
+        with formats.user_errors(name or f"{table} table"):
+            found = pa.Table.from_pandas(source, preserve_index=False)
+    _refuse_several_runs(found, name or f"{table} table")
+    return check(found, table, sort=sort, source=name)
+
+
+def _read_path(path: Path, name: str) -> pa.Table:
+    files = formats.list_files(path)
+    tables = []
+    for file in files:
+        with formats.user_errors(file):
+            read = formats.read_file(file)
+            read.validate(full=True)
+            tables.append(read)
+    with formats.user_errors(f"{name}: its files do not fit together"):
+        return pa.concat_tables(tables, promote_options="permissive")
+
+
+def _refuse_several_runs(table: pa.Table, name: str) -> None:
+    if "run_id" not in table.column_names:
+        return
+    runs = sorted(str(run) for run in table.column("run_id").unique().to_pylist())
+    if len(runs) > 1:
+        shown = ", ".join(runs[:_RUNS_SHOWN]) + (", ..." if len(runs) > _RUNS_SHOWN else "")
+        raise UserError(f"{name}: found rows of {len(runs)} runs ({shown}); name one file that holds one run")
+
+
+def open_batches(path: str | Path, columns: Sequence[str] | None = None) -> Batches:
+    """Open a table of any size to read it piece by piece, in bounded memory; only the format is checked.
+
+    Args:
+        path: a file or folder as for ``read_input``.
+        columns: read only these, as far as they are there.
+
+    Returns:
+        Schema (of the columns read), record batches, and the number of rows (None for CSV and Arrow IPC). The
+        files of a folder are read in the order of their names, as one table.
+
+    Raises:
+        UserError: the path is missing or its ending unknown, or, also while reading, a file is damaged.
+    """
+    files = formats.list_files(Path(path))
+    parts = []
+    for file in files:
+        with formats.user_errors(file):
+            parts.append(formats.open_file(file, columns))
+    with formats.user_errors(f"{path}: its files do not fit together"):
+        schema = pa.unify_schemas([part.schema for part in parts], promote_options="permissive")
+    schema = schema.remove_metadata()
+    counts = [part.rows for part in parts]
+    rows = None if None in counts else sum(count for count in counts if count is not None)
+    return Batches(schema, _chain(files, parts, schema), rows)
+
+
+def _chain(files: list[Path], parts: list[formats.Opened], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    for file, part in zip(files, parts, strict=True):
+        with formats.user_errors(file):
+            for batch in part.batches():
+                if batch.num_rows:
+                    yield _fit(batch, schema)
+
+
+def _fit(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The batch with the columns and types that all files together have."""
+    if batch.schema.equals(schema):
+        return batch
+    arrays = []
+    for field in schema:
+        if field.name in batch.schema.names:
+            arrays.append(batch.column(field.name).cast(field.type))
+        else:
+            arrays.append(pa.nulls(batch.num_rows, field.type))
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)

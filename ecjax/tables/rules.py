@@ -1,0 +1,168 @@
+"""What the columns of an input table must satisfy together; runs after each column was checked alone."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ecjax.tables.place import Place
+
+MOMENT_COLUMNS = ("service_mean_s", "service_second_s2", "service_third_s3", "reference_bytes")
+AFFINE_COLUMNS = ("delta_s", "delta_s_per_byte", "psi_s", "psi_s_per_byte")
+BACKGROUND_COLUMNS = ("background_load", "background_second", "background_third")
+
+# Moments that were computed from data or rounded for print may miss the inequalities by this much.
+_TOLERANCE = 1e-9
+
+_OPERATIONS = {"read": "read", "r": "read", "get": "read", "write": "write", "w": "write", "put": "write"}
+
+
+def _numpy(table: pa.Table, name: str) -> np.ndarray:
+    return table.column(name).to_numpy()
+
+
+def _first(wrong: np.ndarray) -> int | None:
+    return int(np.argmax(wrong)) if wrong.any() else None
+
+
+def check_nodes(table: pa.Table, place: Place, sort: bool) -> pa.Table:
+    """Nodes: one complete form of the service law, possible moments, one channel, one price period."""
+    lacking = {
+        form: [c for c in form if c not in table.column_names] for form in (MOMENT_COLUMNS, AFFINE_COLUMNS)
+    }
+    complete = [form for form, missing in lacking.items() if not missing]
+    if len(complete) == 2:
+        both = f"{', '.join(MOMENT_COLUMNS)} and {', '.join(AFFINE_COLUMNS)}"
+        raise place.error(f"found two service laws, {both}; allowed: one of them")
+    if not complete:
+        nearest = min(lacking, key=lambda form: len(lacking[form]))
+        other = MOMENT_COLUMNS if nearest is AFFINE_COLUMNS else AFFINE_COLUMNS
+        raise place.error(f"missing columns: {', '.join(lacking[nearest])} (or else {', '.join(other)})")
+    if complete[0] is MOMENT_COLUMNS:
+        _check_moments(table, place)
+    else:
+        _check_affine(table, place)
+    if "channels" in table.column_names:
+        channels = _numpy(table, "channels")
+        row = _first(channels != 1)
+        if row is not None:
+            message = f"found {channels[row]}; allowed: 1 (the bounds cover one channel per node)"
+            raise place.error(message, column="channels", row=row)
+    if "cost_period_s" in table.column_names:
+        periods = _numpy(table, "cost_period_s")
+        row = _first(periods != periods[0])
+        if row is not None:
+            message = f"found {periods[row]:g}; allowed: one period for all nodes, {periods[0]:g} as in row 0"
+            raise place.error(message, column="cost_period_s", row=row)
+    background = [c for c in BACKGROUND_COLUMNS if c in table.column_names]
+    if background and len(background) < len(BACKGROUND_COLUMNS):
+        missing = [c for c in BACKGROUND_COLUMNS if c not in background]
+        raise place.error(
+            f"missing columns: {', '.join(missing)}; found {', '.join(background)} without them"
+        )
+    return table
+
+
+def _check_moments(table: pa.Table, place: Place) -> None:
+    first, second, third = (_numpy(table, c) for c in MOMENT_COLUMNS[:3])
+    row = _first(second < first * first * (1 - _TOLERANCE))
+    if row is not None:
+        message = f"found {second[row]:g}; allowed: at least service_mean_s^2 = {first[row] ** 2:g}"
+        raise place.error(f"{message} (no service time has such moments)", column=MOMENT_COLUMNS[1], row=row)
+    row = _first(first * third < second * second * (1 - _TOLERANCE))
+    if row is not None:
+        least = second[row] ** 2 / first[row]
+        message = f"found {third[row]:g}; allowed: at least service_second_s2^2 / service_mean_s = {least:g}"
+        raise place.error(f"{message} (no service time has such moments)", column=MOMENT_COLUMNS[2], row=row)
+
+
+def _check_affine(table: pa.Table, place: Place) -> None:
+    total = np.sum([_numpy(table, c) for c in AFFINE_COLUMNS], axis=0)
+    row = _first(total == 0)
+    if row is not None:
+        raise place.error(
+            f"found {', '.join(AFFINE_COLUMNS)} all 0; allowed: a service time above 0", row=row
+        )
+
+
+def check_files(table: pa.Table, place: Place, sort: bool) -> pa.Table:
+    """Files: n >= k, one k per group, some reads."""
+    k = _numpy(table, "k")
+    if "n" in table.column_names:
+        n = table.column("n").cast(pa.float64()).to_numpy()
+        row = _first(n < k)
+        if row is not None:
+            raise place.error(f"found {n[row]:g}; allowed: at least k = {k[row]}", column="n", row=row)
+    if "group" in table.column_names:
+        _check_groups(table, k, place)
+    total = float(_numpy(table, "rate_per_s").sum())
+    if not 0 < total < np.inf:
+        raise place.error(
+            f"found rates that sum to {total:g}; allowed: a finite sum above 0", column="rate_per_s"
+        )
+    return table
+
+
+def _check_groups(table: pa.Table, k: np.ndarray, place: Place) -> None:
+    groups = table.column("group").combine_chunks().dictionary_encode()
+    codes = groups.indices.fill_null(-1).to_numpy()
+    grouped = np.flatnonzero(codes >= 0)
+    first = np.full(len(groups.dictionary), -1)
+    first[codes[grouped][::-1]] = grouped[::-1]
+    wrong = k[grouped] != k[first[codes[grouped]]]
+    if wrong.any():
+        row = int(grouped[np.argmax(wrong)])
+        group, leader = groups[row].as_py(), int(first[codes[row]])
+        message = (
+            f"found {k[row]} in group {group!r}; allowed: one k per group, {k[leader]} as in row {leader}"
+        )
+        raise place.error(message, column="k", row=row)
+
+
+def check_requests(table: pa.Table, place: Place, sort: bool) -> pa.Table:
+    """Requests: read or write; each access in the order arrival, start, finish; sorted by arrival."""
+    table = table.set_column(table.column_names.index("op"), "op", operations(table.column("op"), place))
+    order = [c for c in ("arrival_s", "start_s", "finish_s") if c in table.column_names]
+    for i, later in enumerate(order):
+        for earlier in order[:i]:
+            row = _first(_numpy(table, later) < _numpy(table, earlier))
+            if row is not None:
+                found, least = (table.column(c)[row].as_py() for c in (later, earlier))
+                message = f"found {found!r}; allowed: at least {earlier} = {least!r}"
+                raise place.error(message, column=later, row=row)
+    arrivals = _numpy(table, "arrival_s")
+    row = _first(np.diff(arrivals) < 0)
+    if row is None:
+        return table
+    if sort:
+        return table.take(pa.array(np.argsort(arrivals, kind="stable")))
+    message = (
+        f"found {arrivals[row + 1]!r} after {arrivals[row]!r}; allowed: non-decreasing (or give sort=true)"
+    )
+    raise place.error(message, column="arrival_s", row=row + 1)
+
+
+def operations(column: pa.ChunkedArray, place: Place) -> pa.ChunkedArray:
+    """The ``op`` column as "read" or "write"; r, w, get and put are understood, in any case.
+
+    Raises:
+        UserError: another word.
+    """
+    found = pc.unique(column).to_pylist()
+    for word in found:
+        if word.strip().lower() not in _OPERATIONS:
+            row = pc.index(column, pa.scalar(word, pa.string())).as_py()
+            raise place.error(
+                f"found {word!r}; allowed: read or write (r, w, get, put)", column="op", row=row
+            )
+    encoded = pc.dictionary_encode(column).combine_chunks()
+    words = pa.array([_OPERATIONS[w.as_py().strip().lower()] for w in encoded.dictionary], pa.string())
+    return pa.chunked_array([words.take(encoded.indices)])
+
+
+RULES: dict[str, Callable[[pa.Table, Place, bool], pa.Table]] = {
+    "nodes": check_nodes,
+    "files": check_files,
+    "requests": check_requests,
+}
