@@ -20,7 +20,7 @@ def fingerprint(table: pa.Table, name: str | None = None) -> str:
 
     Args:
         table: a table whose columns have canonical types (see ``checks.check``).
-        name: a key of ``schemas.INPUTS``: only the columns that this schema names count. Default: all columns.
+        name: a key of ``schemas.INPUTS``: only the columns of this schema count. Default: all columns.
 
     Raises:
         TypeError: a column that counts has another type than ``check`` gives.

@@ -13,7 +13,8 @@ import pyarrow.ipc
 import pyarrow.parquet as pq
 
 from ecjax.errors import UserError
-from ecjax.tables.schemas import FLOAT, ID, INPUTS, INTEGER, TIME
+from ecjax.tables.ids import ID_NAMES
+from ecjax.tables.schemas import FLOAT, INPUTS, INTEGER, TIME
 
 PARQUET = (".parquet",)
 IPC = (".arrow", ".feather", ".ipc")
@@ -24,7 +25,6 @@ _CSV_BLOCK_BYTES = 1 << 23
 _PARQUET_BUFFER_BYTES = 1 << 20
 
 _COLUMNS = [column for columns in INPUTS.values() for column in columns]
-_ID_NAMES = {column.name for column in _COLUMNS if column.kind == ID}
 _NUMBER_NAMES = {column.name for column in _COLUMNS if column.kind in (FLOAT, INTEGER, TIME)}
 
 # An integer as str() writes it: 7, but not 007, which must come back as it came.
@@ -193,7 +193,7 @@ def _id_types(path: Path) -> dict[str, pa.DataType]:
     """Types to read a CSV file's id columns with: strings, so that none is changed in reading."""
     convert = _csv_convert({})
     with _csv_errors(path, convert), pa.csv.open_csv(path, convert_options=convert) as reader:
-        return {name: pa.string() for name in reader.schema.names if name in _ID_NAMES}
+        return {name: pa.string() for name in reader.schema.names if name in ID_NAMES}
 
 
 def _all_integers(texts: pa.ChunkedArray | pa.Array) -> bool:

@@ -3,9 +3,13 @@
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ecjax.errors import UserError
 from ecjax.tables.place import Place
+from ecjax.tables.schemas import ID, INPUTS
 
 ALLOWED = "ids are integers (to 2^63 - 1) or strings"
+
+ID_NAMES = {column.name for columns in INPUTS.values() for column in columns if column.kind == ID}
 
 
 def is_text(kind: pa.DataType) -> bool:
@@ -65,3 +69,25 @@ def canonical_id_lists(column: pa.ChunkedArray, name: str, place: Place) -> pa.C
         if ids is not None and None in ids:
             raise place.error("found a list with an empty item; allowed: node ids", column=name, row=row)
     return lists
+
+
+def id_types(*tables: pa.Table) -> dict[str, pa.DataType]:
+    """Types of the id columns of checked tables, by column name, as ``store.ResultStore`` takes them.
+
+    The lists in a ``nodes`` column count as ``node_id``.
+
+    Raises:
+        UserError: an id column is of integers in one table and of strings in another.
+    """
+    found: dict[str, pa.DataType] = {}
+    for table in tables:
+        for field in table.schema:
+            name, kind = field.name, field.type
+            if name == "nodes" and pa.types.is_list(kind):
+                name, kind = "node_id", kind.value_type
+            elif name not in ID_NAMES:
+                continue
+            if found.setdefault(name, kind) != kind:
+                message = f"{name}: found {found[name]} in one table and {kind} in another"
+                raise UserError(f"{message}; allowed: the same type in all tables")
+    return found

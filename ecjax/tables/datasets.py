@@ -1,0 +1,196 @@
+"""Where result datasets lie under ``out``, and how one Parquet file of them is written and read.
+
+A dataset is a folder. ``runs`` has one file per run, and a run counts once its file is there. Every other
+dataset has one file per batch, named by the batch and carrying the run ids it was written for; a row of it
+counts if its run is committed with that batch. ``inputs/nodes`` and ``inputs/files`` have one file per input id.
+"""
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from ecjax.tables.formats import parquet_file, user_errors
+from ecjax.tables.ids import decoded, is_text
+from ecjax.tables.schemas import INPUTS, RESULTS, SCHEMA_VERSION, arrow_type, result_schema
+
+RUNS = "runs"
+INPUT_DATASETS = ("inputs/nodes", "inputs/files")
+
+_VERSION_KEY = b"ecjax_schema_version"
+_RUN_IDS_KEY = b"ecjax_run_ids"
+
+
+class Committed(NamedTuple):
+    """What the ``runs`` dataset says of a run that is committed."""
+
+    batch_id: str
+    batch_runs: int
+    status: str
+
+
+def dataset_schema(dataset: str, id_types: dict[str, pa.DataType]) -> pa.Schema:
+    """Schema of a dataset: a key of ``RESULTS`` or one of ``INPUT_DATASETS``."""
+    if dataset not in INPUT_DATASETS:
+        return result_schema(dataset, id_types)
+    fields = [pa.field("input_id", pa.string(), nullable=False)]
+    for column in INPUTS[dataset.removeprefix("inputs/")]:
+        id_type = id_types.get("node_id" if column.name == "nodes" else column.name, pa.string())
+        metadata = {"unit": column.unit, "meaning": column.meaning}
+        fields.append(pa.field(column.name, arrow_type(column.kind, id_type), metadata=metadata))
+    return pa.schema(fields, metadata={_VERSION_KEY: str(SCHEMA_VERSION)})
+
+
+def existing_datasets(out: Path) -> list[str]:
+    """Names of the datasets that ``out`` has folders for."""
+    return [name for name in (*RESULTS, *INPUT_DATASETS) if (out / name).is_dir()]
+
+
+def dataset_files(out: Path, dataset: str) -> list[Path]:
+    """The files of a dataset in the order of their names; those that are being written are left out."""
+    folder = out / dataset
+    if not folder.is_dir():
+        return []
+    return sorted(f for f in folder.iterdir() if f.suffix == ".parquet" and not f.name.startswith((".", "_")))
+
+
+def remove_temporaries(out: Path, dataset: str) -> None:
+    """Remove what a killed writer left half-written."""
+    folder = out / dataset
+    if folder.is_dir():
+        for file in folder.iterdir():
+            if file.name.startswith(".") and file.name.endswith(".parquet.tmp"):
+                os.unlink(file)
+
+
+def conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The table with exactly the columns and types of ``schema``; absent columns become null.
+
+    Raises:
+        ValueError: the table has a column that the schema lacks, a text where a number belongs or the
+            reverse, or no value where one is needed: mistakes of the program, not of its user.
+    """
+    unknown = [name for name in table.column_names if name not in schema.names]
+    if unknown:
+        raise ValueError(f"columns that the schema lacks: {unknown}")
+    columns = []
+    for field in schema:
+        column = pa.nulls(len(table), field.type)
+        if field.name in table.column_names:
+            found = decoded(table.column(field.name))
+            if not pa.types.is_null(found.type) and _is_textual(found.type) != _is_textual(field.type):
+                raise ValueError(f"column {field.name} has type {found.type}, the schema says {field.type}")
+            column = found.cast(field.type)
+        if not field.nullable and column.null_count:
+            raise ValueError(f"column {field.name} has empty cells")
+        columns.append(column)
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _is_textual(kind: pa.DataType) -> bool:
+    return _is_textual(kind.value_type) if pa.types.is_list(kind) else is_text(kind)
+
+
+def write_parquet(
+    path: Path, tables: Iterable[pa.Table], schema: pa.Schema, run_ids: Iterable[str] = ()
+) -> None:
+    """Write a Parquet file that is there whole or not at all: temporary name, fsync, rename.
+
+    Each table is written as it comes, as row groups of its own. The folder is made; call ``sync_folder`` when
+    all files of it are written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.tmp")
+    try:
+        with pq.ParquetWriter(temporary, schema, write_page_checksum=True) as writer:
+            for table in tables:
+                writer.write_table(table)
+            writer.add_key_value_metadata({_RUN_IDS_KEY: json.dumps(sorted(run_ids))})
+        with open(temporary, "rb") as file:
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the renames in a folder last through a power cut."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def file_schema(path: Path) -> pa.Schema:
+    """Schema of a Parquet file, with the metadata that its dataset's schema has.
+
+    Raises:
+        UserError: the file is damaged.
+    """
+    with user_errors(path), parquet_file(path) as file:
+        schema = file.schema_arrow
+    metadata = {key: value for key, value in (schema.metadata or {}).items() if key != _RUN_IDS_KEY}
+    return schema.with_metadata(metadata)
+
+
+def schema_version(schema: pa.Schema) -> str | None:
+    """The version of the schemas that a file was written with, or None where ecjax did not write it."""
+    found = (schema.metadata or {}).get(_VERSION_KEY)
+    return None if found is None else found.decode()
+
+
+def file_run_ids(path: Path) -> list[str]:
+    """The run ids that a dataset file was written for, from its footer."""
+    with user_errors(path), parquet_file(path) as file:
+        return json.loads((file.metadata.metadata or {}).get(_RUN_IDS_KEY, b"[]"))
+
+
+def read_file(path: Path, columns: list[str] | None = None) -> pa.Table:
+    """Read one dataset file, verifying its page checksums.
+
+    Raises:
+        UserError: the file is damaged.
+    """
+    with user_errors(path), parquet_file(path, pre_buffer=True) as file:
+        # Decoding a file of one row on several threads takes three times as long as on one.
+        return file.read(columns=columns, use_threads=file.metadata.num_rows > 10_000)
+
+
+def read_committed(out: Path) -> dict[str, Committed]:
+    """The committed runs of ``out`` by run id."""
+    committed = {}
+    for path in dataset_files(out, RUNS):
+        for row in read_file(path, ["run_id", "batch_id", "batch_runs", "status"]).to_pylist():
+            committed[row["run_id"]] = Committed(row["batch_id"], row["batch_runs"], row["status"])
+    return committed
+
+
+def valid_run_ids(path: Path, committed: dict[str, Committed]) -> tuple[list[str], bool]:
+    """Run ids whose rows in a dataset file count, and whether those are all that the file was written for."""
+    batch = path.stem
+    valid = [run for run, row in committed.items() if row.batch_id == batch]
+    if valid and len(valid) == committed[valid[0]].batch_runs:
+        return valid, True
+    return valid, bool(valid) and set(file_run_ids(path)) <= set(valid)
+
+
+def rows_of(path: Path, run_ids: list[str]) -> Iterator[pa.Table]:
+    """The rows of some runs in a dataset file, one table per row group.
+
+    Raises:
+        UserError: the file is damaged.
+    """
+    wanted = pa.array(run_ids, pa.string())
+    with user_errors(path), parquet_file(path) as file:
+        for group in range(file.num_row_groups):
+            table = file.read_row_group(group)
+            yield table.filter(pc.is_in(table.column("run_id"), value_set=wanted))

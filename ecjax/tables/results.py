@@ -1,0 +1,126 @@
+"""Read result datasets as pandas data frames, and find the run that a later job builds on."""
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+
+from ecjax.errors import UserError
+from ecjax.status import Status
+from ecjax.tables import datasets as layout
+from ecjax.tables.ids import ID_NAMES
+from ecjax.tables.schemas import RESULTS
+
+_RUNS_SHOWN = 12
+
+
+def read_results(out: str | Path, dataset: str) -> pd.DataFrame:
+    """Read a result dataset, verifying page checksums.
+
+    Rows of runs that were never committed are left out. An integer id column with empty cells becomes pandas'
+    nullable ``Int64``, so that ids stay exact; other types are those of ``pandas.read_parquet``.
+
+    Args:
+        out: folder of the results.
+        dataset: "runs", "placements", ..., "inputs/nodes" or "inputs/files".
+
+    Raises:
+        UserError: the folder or dataset is missing (the message lists what is there), or a file is damaged.
+    """
+    table = _read(Path(out), dataset)
+    frame = table.to_pandas()
+    for name in table.column_names:
+        column = table.column(name)
+        if name in ID_NAMES and column.null_count and pa.types.is_integer(column.type):
+            frame[name] = column.to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get)
+    return frame
+
+
+def _read(out: Path, dataset: str) -> pa.Table:
+    if not out.is_dir():
+        raise UserError(f"out={out}: no such folder")
+    files = layout.dataset_files(out, dataset)
+    if dataset not in (*RESULTS, *layout.INPUT_DATASETS) or not files:
+        found = [name for name in layout.existing_datasets(out) if layout.dataset_files(out, name)]
+        raise UserError(f"out={out}: has no dataset {dataset!r}; it has {', '.join(found) or 'none'}")
+    if dataset in (layout.RUNS, *layout.INPUT_DATASETS):
+        return pa.concat_tables([layout.read_file(path) for path in files])
+    committed = layout.read_committed(out)
+    tables = []
+    for path in files:
+        valid, complete = layout.valid_run_ids(path, committed)
+        if complete:
+            tables.append(layout.read_file(path))
+        elif valid:
+            tables.extend(layout.rows_of(path, valid))
+    return pa.concat_tables(tables) if tables else layout.file_schema(files[0]).empty_table()
+
+
+def find_run(
+    out: str | Path, plan_run: str | None = None, plan_where: str | None = None, job: str = "optimize"
+) -> dict[str, Any]:
+    """The finished run to build on: the only one, the one named, or the one that matches.
+
+    Args:
+        out: folder of the results.
+        plan_run: its run id.
+        plan_where: values of columns of ``runs``, as in "theta=0.1,method=certified"; numbers are compared as
+            numbers.
+        job: the job that made it.
+
+    Returns:
+        Its row of the ``runs`` dataset.
+
+    Raises:
+        UserError: no or more than one finished run fits (the message lists the runs), or ``plan_where`` names
+            an unknown column or is no list of column=value.
+    """
+    table = _read(Path(out), layout.RUNS)
+    runs = [row for row in table.to_pylist() if row["job"] == job]
+    wanted = _conditions(plan_where, table.schema) if plan_where else {}
+    fitting = [
+        row
+        for row in runs
+        if Status(row["status"]).finished
+        and (plan_run is None or row["run_id"] == plan_run)
+        and all(row[name] == value for name, value in wanted.items())
+    ]
+    if len(fitting) == 1:
+        return fitting[0]
+    asked = [f"plan_run={plan_run}"] if plan_run is not None else []
+    asked += [f"plan_where={plan_where!r}"] if plan_where else []
+    what = f"{len(fitting) or 'no'} finished {job} run{'s' if len(fitting) > 1 else ''}"
+    fits = f"{what} {'fits ' + ' and '.join(asked) if asked else 'found'}"
+    advice = "name one by plan_run=RUN_ID or plan_where" if len(fitting) > 1 else "runs there"
+    raise UserError(f"plan={out}: {fits}; {advice}: {_listed(fitting or runs)}")
+
+
+def _conditions(text: str, schema: pa.Schema) -> dict[str, Any]:
+    conditions: dict[str, Any] = {}
+    for part in text.split(","):
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals or not name:
+            raise UserError(f"plan_where: found {part!r}; allowed: column=value, several divided by commas")
+        if name not in schema.names:
+            raise UserError(f"plan_where: found column {name!r}; allowed: {', '.join(schema.names)}")
+        if pa.types.is_string(schema.field(name).type):
+            conditions[name] = value
+            continue
+        try:
+            conditions[name] = float(value)
+        except ValueError:
+            raise UserError(f"plan_where: found {name}={value}; allowed: a number") from None
+    return conditions
+
+
+def _listed(runs: list[dict[str, Any]]) -> str:
+    def number(value: float | None) -> str:
+        return "none" if value is None else f"{value:g}"
+
+    shown = [
+        f"{row['run_id']} (method {row['method']}, theta {number(row['theta'])}, {row['status']})"
+        for row in sorted(runs, key=lambda row: (row["method"] or "", row["theta"] or 0.0, row["run_id"]))
+    ]
+    more = f" and {len(shown) - _RUNS_SHOWN} more" if len(shown) > _RUNS_SHOWN else ""
+    return ", ".join(shown[:_RUNS_SHOWN]) + more if shown else "none"
