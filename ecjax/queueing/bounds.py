@@ -1,0 +1,154 @@
+"""Upper bounds on the latency of reads that end with the last of k chunks (Lemma 2 of the JLCM paper).
+
+For any joint law of the node delays with means E_j and variances V_j, and any dispatch that asks node j
+with probability pi_j, sum_j pi_j = k::
+
+    T <= min_z  z + sum_j pi_j/2 [(E_j - z) + sqrt((E_j - z)^2 + V_j)]
+
+Alike nodes give E + sqrt((k - 1) V) (equation 8 of the paper prints sqrt(k - 1) V, which has the wrong
+unit). At k = 1 the infimum is at z = -inf and equals sum_j pi_j E_j.
+
+Derivatives: by the envelope theorem for the bound, by implicit differentiation for z, so that second
+derivatives hold. Those with respect to pi_j at k = 1 are E_j, right along sum_j dpi_j = 0 (the bound
+rises like sqrt(k - 1) beyond). Nodes with infinite delay contribute no derivative.
+"""
+
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+
+from ecjax.queueing.mg1 import Delay
+from ecjax.queueing.minimise import hyperbola, minimiser, only_finite, single, total
+from ecjax.queueing.moments import as_float
+
+
+def latency_bound(probabilities: ArrayLike, delay: Delay) -> jax.Array:
+    """Bound on the mean latency of each file, s, with its own minimising z.
+
+    Args:
+        probabilities: pi, (m,) or (r, m); each row sums to the k of its file.
+        delay: sojourn times at the nodes, (m,), or (r, m) where they differ by file.
+
+    Returns:
+        Scalar or (r,); infinite where a node that is read (pi > 0) has infinite delay.
+    """
+    return _over_rows(_minimum, (1, 1, 1), (probabilities, delay.mean, delay.variance))[0]
+
+
+def optimal_z(probabilities: ArrayLike, delay: Delay) -> jax.Array:
+    """The z at which ``latency_bound`` is taken, s: -inf for k = 1, inf where the bound is infinite.
+
+    Arguments as in ``latency_bound``. Where a whole interval of z is optimal (nodes that do not vary),
+    one of them.
+    """
+    return _over_rows(_minimum, (1, 1, 1), (probabilities, delay.mean, delay.variance))[1]
+
+
+def latency_bound_at(z: ArrayLike, probabilities: ArrayLike, delay: Delay) -> jax.Array:
+    """The bound at a given z, s: z + sum_j pi_j/2 [(E_j - z) + sqrt((E_j - z)^2 + V_j)].
+
+    Args:
+        z: s, scalar or (r,).
+        probabilities: pi, (m,) or (r, m).
+        delay: (m,) or (r, m).
+    """
+    return _over_rows(_value, (0, 1, 1, 1), (z, probabilities, delay.mean, delay.variance))
+
+
+def shared_z_bound(
+    probabilities: ArrayLike, rates: ArrayLike, delay: Delay, z: ArrayLike | None = None
+) -> tuple[jax.Array, jax.Array]:
+    """Bound on the mean latency over files, each weighted by its rate, with one z for all (Problem JLCM).
+
+    Args:
+        probabilities: pi, (r, m).
+        rates: request rates of the files, 1/s, (r,); only their ratios matter.
+        delay: (m,), or (r, m) where the sojourn differs by file.
+        z: s; minimised over when not given.
+
+    Returns:
+        The bound and z, s, scalars; z = -inf when the mean k is 1.
+    """
+    rate = as_float(rates)
+    weights = (rate / rate.sum())[:, None] * as_float(probabilities)
+    mean, variance = as_float(delay.mean), as_float(delay.variance)
+    if mean.ndim == 1:
+        weights = weights.sum(axis=0)
+    if z is None:
+        return shared_z(weights, mean, variance)
+    shared = as_float(z)
+    return _value(shared, weights, mean, variance), shared
+
+
+def shared_z(
+    weights: ArrayLike, mean: ArrayLike, variance: ArrayLike, start: ArrayLike | None = None
+) -> tuple[jax.Array, jax.Array]:
+    """Minimum over z of f(z) = z + sum w/2 [(E - z) + sqrt((E - z)^2 + V)], and its z, over whole arrays.
+
+    Args:
+        weights: w >= 0, (m,) or (r, m): for one z over files lambda_i pi_ij / sum_i lambda_i. Their
+            sum is the mean k; where it is 1 (or less), f is taken in its limit z = -inf, sum w E.
+        mean: E, s, of the same shape.
+        variance: V, s^2, of the same shape.
+        start: z to start from, s; a good one saves evaluations and changes nothing else.
+
+    Returns:
+        (minimum, z), s, scalars.
+    """
+    w, e, v = as_float(weights), as_float(mean), as_float(variance)
+    guess = None if start is None else as_float(start)
+    return _minimum(w, e, v, guess)
+
+
+def _over_rows(function, ranks, arguments):
+    """One file's function over the leading axes that its arguments have beyond the given ranks."""
+    arrays = [as_float(argument) for argument in arguments]
+    extra = [array.ndim - rank for array, rank in zip(arrays, ranks, strict=True)]
+    for depth in range(1, max(extra) + 1):
+        function = jax.vmap(function, in_axes=[0 if own >= depth else None for own in extra])
+    return function(*arrays)
+
+
+def _minimum(weights, mean, variance, start=None):
+    """Minimum of f and its z, the latter -inf for a sum of 1 and inf where f is."""
+    z = minimiser(weights, mean, variance, start)
+    value = _at_minimum(z, weights, mean, variance)
+    z = jnp.where(single(total(weights)), jnp.full_like(z, -jnp.inf), z)
+    return value, jnp.where(_overloaded(weights, mean, variance), jnp.full_like(z, jnp.inf), z)
+
+
+def _overloaded(weights, mean, variance):
+    return jnp.any((weights > 0) & (jnp.isinf(mean) | jnp.isinf(variance)))
+
+
+def _value(z, weights, mean, variance):
+    """f(z), the limit sum w E at z = -inf; infinite where a used node is."""
+    mean_0, variance_0, finite = only_finite(mean, variance)
+    below = jnp.isneginf(z)
+    d, s, _ = hyperbola(jnp.where(below, jnp.zeros_like(z), z), mean_0, variance_0)
+    term = jnp.where(below, mean_0, 0.5 * (d + s))
+    value = jnp.where(below, jnp.zeros_like(z), z) + total(
+        jnp.where(finite, weights * term, jnp.zeros_like(term))
+    )
+    return jnp.where(_overloaded(weights, mean, variance), jnp.full_like(value, jnp.inf), value)
+
+
+@jax.custom_jvp
+def _at_minimum(z, weights, mean, variance):
+    """Value at the minimiser z: the first derivative ignores z (envelope theorem), the second does not."""
+    alone = single(total(weights))
+    return _value(jnp.where(alone, jnp.full_like(z, -jnp.inf), z), weights, mean, variance)
+
+
+@_at_minimum.defjvp
+def _at_minimum_jvp(primals, tangents):
+    z, weights, mean, variance = primals
+    alone = single(total(weights))
+    mean, variance, finite = only_finite(mean, variance)
+    d, s, inverse = hyperbola(z, mean, variance)
+    zero = jnp.zeros_like(d)
+    by_weight = jnp.where(finite, jnp.where(alone, mean, 0.5 * (d + s)), zero)
+    by_mean = jnp.where(alone, weights, 0.5 * weights * (1 + d * inverse))
+    by_variance = jnp.where(alone, zero, 0.25 * weights * inverse)
+    slope = total(by_weight * tangents[1]) + total(by_mean * tangents[2]) + total(by_variance * tangents[3])
+    return _at_minimum(*primals), slope

@@ -1,0 +1,13 @@
+"""Strict numerics for every test: 64-bit floats, no silent promotion; few, repeatable examples."""
+
+import jax
+from hypothesis import settings
+
+import ecjax.precision  # noqa: F401  (turns on 64-bit floats before any array exists)
+
+jax.config.update("jax_enable_x64", True)
+jax.config.update("jax_numpy_dtype_promotion", "strict")
+jax.config.update("jax_numpy_rank_promotion", "raise")
+
+settings.register_profile("ecjax", max_examples=25, deadline=None, derandomize=True, database=None)
+settings.load_profile("ecjax")
