@@ -119,7 +119,7 @@ def _integers(values: pa.ChunkedArray, column: Column, place: Place) -> pa.Chunk
         if wrong.any():
             row = int(np.argmax(wrong))
             raise place.error(
-                f"found {floats[row]!r}; allowed: {_allowed(column)}", column=column.name, row=row
+                f"found {floats[row].item()!r}; allowed: {_allowed(column)}", column=column.name, row=row
             )
     try:
         return numbers.cast(pa.int64())

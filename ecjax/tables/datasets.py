@@ -2,7 +2,7 @@
 
 A dataset is a folder. ``runs`` has one file per run, and a run counts once its file is there. Every other
 dataset has one file per batch, named by the batch and carrying the run ids it was written for; a row of it
-counts if its run is committed with that batch. ``inputs/nodes`` and ``inputs/files`` have one file per input id.
+counts if its run is committed with that batch. ``inputs/nodes`` and ``inputs/files`` have one file per input.
 """
 
 import json

@@ -1,6 +1,7 @@
 """What the columns of an input table must satisfy together; runs after each column was checked alone."""
 
 from collections.abc import Callable
+from itertools import combinations
 
 import numpy as np
 import pyarrow as pa
@@ -58,23 +59,24 @@ def check_nodes(table: pa.Table, place: Place, sort: bool) -> pa.Table:
     background = [c for c in BACKGROUND_COLUMNS if c in table.column_names]
     if background and len(background) < len(BACKGROUND_COLUMNS):
         missing = [c for c in BACKGROUND_COLUMNS if c not in background]
-        raise place.error(
-            f"missing columns: {', '.join(missing)}; found {', '.join(background)} without them"
-        )
+        raise place.error(f"missing columns: {', '.join(missing)} (beside {', '.join(background)})")
     return table
 
 
 def _check_moments(table: pa.Table, place: Place) -> None:
     first, second, third = (_numpy(table, c) for c in MOMENT_COLUMNS[:3])
-    row = _first(second < first * first * (1 - _TOLERANCE))
-    if row is not None:
-        message = f"found {second[row]:g}; allowed: at least service_mean_s^2 = {first[row] ** 2:g}"
-        raise place.error(f"{message} (no service time has such moments)", column=MOMENT_COLUMNS[1], row=row)
-    row = _first(first * third < second * second * (1 - _TOLERANCE))
-    if row is not None:
-        least = second[row] ** 2 / first[row]
-        message = f"found {third[row]:g}; allowed: at least service_second_s2^2 / service_mean_s = {least:g}"
-        raise place.error(f"{message} (no service time has such moments)", column=MOMENT_COLUMNS[2], row=row)
+    with np.errstate(over="ignore"):
+        least_second = first * first
+        least_third = second * second / first
+    bounds = (
+        (MOMENT_COLUMNS[1], second, least_second, "service_mean_s^2"),
+        (MOMENT_COLUMNS[2], third, least_third, "service_second_s2^2 / service_mean_s"),
+    )
+    for column, found, least, formula in bounds:
+        row = _first(found < least * (1 - _TOLERANCE))
+        if row is not None:
+            message = f"found {found[row]:g}; allowed: at least {formula} = {least[row]:g}"
+            raise place.error(f"{message} (no service time has such moments)", column=column, row=row)
 
 
 def _check_affine(table: pa.Table, place: Place) -> None:
@@ -96,7 +98,8 @@ def check_files(table: pa.Table, place: Place, sort: bool) -> pa.Table:
             raise place.error(f"found {n[row]:g}; allowed: at least k = {k[row]}", column="n", row=row)
     if "group" in table.column_names:
         _check_groups(table, k, place)
-    total = float(_numpy(table, "rate_per_s").sum())
+    with np.errstate(over="ignore"):
+        total = float(_numpy(table, "rate_per_s").sum())
     if not 0 < total < np.inf:
         raise place.error(
             f"found rates that sum to {total:g}; allowed: a finite sum above 0", column="rate_per_s"
@@ -124,22 +127,21 @@ def check_requests(table: pa.Table, place: Place, sort: bool) -> pa.Table:
     """Requests: read or write; each access in the order arrival, start, finish; sorted by arrival."""
     table = table.set_column(table.column_names.index("op"), "op", operations(table.column("op"), place))
     order = [c for c in ("arrival_s", "start_s", "finish_s") if c in table.column_names]
-    for i, later in enumerate(order):
-        for earlier in order[:i]:
-            row = _first(_numpy(table, later) < _numpy(table, earlier))
-            if row is not None:
-                found, least = (table.column(c)[row].as_py() for c in (later, earlier))
-                message = f"found {found!r}; allowed: at least {earlier} = {least!r}"
-                raise place.error(message, column=later, row=row)
+    for before, after in combinations(order, 2):
+        row = _first(_numpy(table, after) < _numpy(table, before))
+        if row is not None:
+            found, least = (table.column(c)[row].as_py() for c in (after, before))
+            raise place.error(
+                f"found {found!r}; allowed: at least {before} = {least!r}", column=after, row=row
+            )
     arrivals = _numpy(table, "arrival_s")
     row = _first(np.diff(arrivals) < 0)
     if row is None:
         return table
     if sort:
         return table.take(pa.array(np.argsort(arrivals, kind="stable")))
-    message = (
-        f"found {arrivals[row + 1]!r} after {arrivals[row]!r}; allowed: non-decreasing (or give sort=true)"
-    )
+    earlier, later = arrivals[row : row + 2].tolist()
+    message = f"found {later!r} after {earlier!r}; allowed: non-decreasing (or give sort=true)"
     raise place.error(message, column="arrival_s", row=row + 1)
 
 

@@ -171,8 +171,8 @@ class ResultStore:
 
         Args:
             runs: one row of the ``runs`` dataset each; ``batch_id`` and ``batch_runs`` are filled in.
-            datasets: rows by dataset name, with a ``run_id`` column; an iterable of tables is written piece by
-                piece, and not even started where ``write`` leaves the dataset out.
+            datasets: rows by dataset name, with a ``run_id`` column; an iterable of tables is written piece
+                by piece, and not even started where ``write`` leaves the dataset out.
 
         Raises:
             UserError: the disk is full or ``out`` cannot be written; nothing half-written is left.
