@@ -1,0 +1,75 @@
+"""The data of a planning problem as frozen pytrees; shape and unit of every field.
+
+r files (or objects), m storage nodes, R placement rows: files of one group share a row, every other file has its own.
+"""
+
+from dataclasses import dataclass
+
+import jax
+
+import ecjax.precision  # noqa: F401  (64-bit floats)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Nodes:
+    """Storage nodes. Raw service moments are polynomials in the chunk size B (bytes).
+
+    m_n(B) = sum_p service[n - 1, p] B^p covers moments proportional to size (one term, p = n), independent of size
+    (p = 0) and the affine shifted exponential law (all terms).
+    """
+
+    service: jax.Array  # (3, 4, m) s^n / B^p
+    connect_mean: jax.Array  # (m,) s, connection delay
+    connect_variance: jax.Array  # (m,) s^2
+    background: jax.Array  # (3, m) sums of lambda m_n of other work: 1, s, s^2
+    cost_per_chunk: jax.Array  # (m,) dollars per period
+    cost_per_byte: jax.Array  # (m,) dollars per byte and period
+
+    @property
+    def count(self) -> int:
+        """Number of nodes m."""
+        return self.connect_mean.shape[-1]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Files:
+    """Files to plan. ``k`` and ``min_extra_chunks`` are integers kept in the float type."""
+
+    chunk_bytes: jax.Array  # (r,) B, bytes that a read moves from one node
+    stored_chunk_bytes: jax.Array  # (r,) B, bytes of one chunk that storage is paid for
+    k: jax.Array  # (r,) chunks that rebuild the file
+    min_extra_chunks: jax.Array  # (r,) durability floor: n >= k + min_extra_chunks
+    rate: jax.Array  # (r,) 1/s, reads
+    write_rate: jax.Array  # (r,) 1/s, writes; each loads every chunk of the file
+
+    @property
+    def count(self) -> int:
+        """Number of files r."""
+        return self.rate.shape[-1]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Plan:
+    """Where chunks are and how reads are spread; one row per placement row (file or group)."""
+
+    probabilities: jax.Array  # (R, m) share of a file's reads that use the node; rows sum to k
+    stored: jax.Array  # (R, m) bool, node keeps a chunk
+    z: jax.Array  # () s, the z shared by all files
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Evaluation:
+    """What a plan costs and how fast it is."""
+
+    objective: jax.Array  # () s, latency_shared_z + theta * mean cost per file
+    latency: jax.Array  # () s, one z per file, weighted by rates
+    latency_shared_z: jax.Array  # () s
+    z: jax.Array  # () s
+    cost: jax.Array  # () dollars per period, all files
+    file_latency: jax.Array  # (r,) s
+    file_cost: jax.Array  # (r,) dollars per period
+    load: jax.Array  # (m,) node loads rho

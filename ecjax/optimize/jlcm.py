@@ -1,0 +1,145 @@
+"""Algorithm JLCM as published (Fig. 3 and 4 of the paper), and the three oblivious baselines of its Fig. 9.
+
+minimise over pi:  L(pi) + theta/r sum_ij V_ij 1(pi_ij > 0),
+L(pi) = min_z z + sum_ij (lambda_i/lambda_hat) pi_ij/2 [(E_ij - z) + sqrt((E_ij - z)^2 + Var_ij)],
+on {sum_j pi_ij = k_i, 0 <= pi_ij <= 1}, every node load below 1. The indicator is replaced by the concave
+log(beta pi + 1)/log(beta), beta > 1, which is majorised by its tangent (equation 21).
+
+Mended slips: the gradient step has a minus sign; the stopping test is on the relative change of latency + theta *
+surrogate, which is what descends (Theorem 2), not on the printed B; z enters once, as in Lemma 2.
+
+Beyond the print, and stated because results depend on it: the start is perturbed, because alike nodes otherwise keep
+alike probabilities for ever and every file ends up on whole sites; steps are scaled by the inverse rate of each file;
+and after the descent, placement fixed, the probabilities are optimised once more over all chunks that the durability
+floor makes necessary (a convex problem: those chunks are paid for, so reads may use them).
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from ecjax.model import Evaluation
+from ecjax.optimize import placement
+from ecjax.optimize.descent import Descent, Stopping, descend
+from ecjax.optimize.problem import Problem, evaluate, prices, shared_latency
+from ecjax.optimize.projection import project_hypersimplex
+
+# Files that are hardly ever read would get unboundedly long steps.
+_LEAST_SHARE = 1e-3
+
+
+@dataclass(frozen=True)
+class Jlcm:
+    """Settings of the published method.
+
+    Attributes:
+        beta: sharpness of the log surrogate, > 1. Large values follow the indicator closely and stop at the first
+            support they reach; small ones see the price of a chunk before it is emptied.
+        stopping: when a descent ends, and whether tangent and probabilities are updated in one loop.
+    """
+
+    beta: float = 10.0
+    stopping: Stopping = Stopping()
+
+
+class Solution(NamedTuple):
+    """A plan with its evaluation; leading batch axes under vmap."""
+
+    probabilities: jax.Array  # (R, m)
+    stored: jax.Array  # (R, m) bool
+    evaluation: Evaluation
+    iterations: jax.Array
+    converged: jax.Array
+    history: jax.Array  # (max_iterations + 1,) latency + theta * surrogate of the cost; nan beyond the last
+
+
+def published(problem: Problem, theta: jax.Array, start: jax.Array, settings: Jlcm) -> Solution:
+    """Plan by Algorithm JLCM.
+
+    Args:
+        problem: nodes and files.
+        theta: s per dollar of mean cost per file.
+        start: (R, m) feasible probabilities with every node load below 1.
+        settings: surrogate and stopping.
+    """
+    price = theta / problem.files.count * prices(problem)
+    log_beta = jnp.log(settings.beta)
+
+    def occupied(probabilities: jax.Array) -> jax.Array:
+        return jnp.log1p(settings.beta * probabilities) / log_beta
+
+    def cost(probabilities: jax.Array) -> tuple[jax.Array, jax.Array]:
+        slope = price / ((probabilities + 1 / settings.beta) * log_beta)
+        return jnp.sum(price * occupied(probabilities)), slope
+
+    def latency(probabilities: jax.Array, z: jax.Array) -> tuple[jax.Array, jax.Array]:
+        # writes load every chunk: here as far as the surrogate sees a chunk, at most 1
+        stored = occupied(probabilities) * (log_beta / jnp.log1p(settings.beta))
+        return shared_latency(problem, probabilities, stored, z)
+
+    first = _descend(problem, latency, cost, jnp.ones_like(start, bool), start, settings.stopping)
+    hot = placement.support(first.point)
+    stored = placement.with_floor(problem, hot)
+    final = _schedule(problem, first.point, hot, stored, first.aux, settings.stopping)
+    return Solution(
+        probabilities=final.point,
+        stored=stored,
+        evaluation=evaluate(problem, final.point, stored, theta),
+        iterations=first.iterations + final.iterations,
+        converged=first.converged & final.converged,
+        history=first.history,
+    )
+
+
+def _schedule(
+    problem: Problem, point: jax.Array, hot: jax.Array, stored: jax.Array, z: jax.Array, stopping: Stopping
+) -> Descent:
+    """Best probabilities for a fixed placement, from ``point`` cut to its hot chunks."""
+    kept = stored.astype(point.dtype)
+
+    def latency(probabilities: jax.Array, z: jax.Array) -> tuple[jax.Array, jax.Array]:
+        return shared_latency(problem, probabilities, kept, z)
+
+    start = project_hypersimplex(point, problem.k, mask=hot)
+    return _descend(problem, latency, None, stored, start, stopping, z)
+
+
+def _descend(problem, latency, cost, mask, start, stopping, z=None) -> Descent:
+    scale = 1.0 / jnp.maximum(problem.row_share, _LEAST_SHARE / problem.rows)
+
+    def project(probabilities: jax.Array) -> jax.Array:
+        return project_hypersimplex(probabilities, problem.k, mask=mask)
+
+    guess = latency(start, None)[1] if z is None else z
+    return descend(latency, cost, project, start, guess, scale[:, None], stopping)
+
+
+def oblivious_load_balancing(problem: Problem, theta: jax.Array, plan: Solution) -> Solution:
+    """Chunks where JLCM put them, reads proportional to service rates, capped at 1."""
+    return _baseline(problem, theta, placement.proportional(problem, plan.stored), plan.stored)
+
+
+def random_placement(problem: Problem, theta: jax.Array, plan: Solution, key: jax.Array) -> Solution:
+    """Code lengths as JLCM chose them, on random nodes; every chunk read alike (k / n)."""
+    stored = placement.random_nodes(key, plan.stored.sum(axis=-1), plan.stored.shape[-1])
+    return _baseline(problem, theta, placement.even(problem, stored), stored)
+
+
+def maximum_code(problem: Problem, theta: jax.Array, plan: Solution) -> Solution:
+    """A chunk of every file on every node, every chunk read alike (k / m)."""
+    stored = jnp.ones_like(plan.stored)
+    return _baseline(problem, theta, placement.even(problem, stored), stored)
+
+
+def _baseline(problem: Problem, theta: jax.Array, probabilities: jax.Array, stored: jax.Array) -> Solution:
+    evaluation = evaluate(problem, probabilities, stored, theta)
+    return Solution(
+        probabilities=probabilities,
+        stored=stored,
+        evaluation=evaluation,
+        iterations=jnp.zeros((), jnp.int32),
+        converged=jnp.isfinite(evaluation.objective),
+        history=evaluation.objective[None],
+    )

@@ -1,0 +1,63 @@
+"""From probabilities to chunks: supports, durability floors, and the placements of oblivious schemes."""
+
+import jax
+import jax.numpy as jnp
+
+from ecjax.optimize.problem import Problem, of_files, prices
+from ecjax.optimize.projection import project_hypersimplex
+
+# A probability this small is the tail of an unfinished descent: the chunk would cost in full and serve next to no read.
+NEGLIGIBLE = 1e-4
+
+
+def ranks(values: jax.Array) -> jax.Array:
+    """Rank of every entry in its row, 0 for the smallest; ties by node order. (R, m) int."""
+    order = jnp.argsort(values, axis=-1, stable=True)
+    return jnp.argsort(order, axis=-1)
+
+
+def support(probabilities: jax.Array) -> jax.Array:
+    """Nodes that a row reads from (equation 19 of the JLCM paper): (R, m) bool."""
+    return probabilities > NEGLIGIBLE
+
+
+def with_floor(problem: Problem, hot: jax.Array) -> jax.Array:
+    """Hot chunks and the cheapest cold ones that the durability floor still asks for: (R, m) bool.
+
+    Args:
+        problem: the problem; ``floor`` is at most m.
+        hot: (R, m) bool, chunks that reads use.
+    """
+    cost = jnp.where(hot, -1.0, prices(problem))
+    missing = jnp.maximum(problem.floor, hot.sum(axis=-1).astype(problem.floor.dtype))
+    return ranks(cost) < missing[:, None]
+
+
+def proportional(problem: Problem, stored: jax.Array) -> jax.Array:
+    """Probabilities proportional to service rates among the stored chunks, capped at 1: (R, m).
+
+    min(1, c mu_j) with sum k is the projection of 0 in the metric 1/mu_j.
+    """
+    service = problem.nodes.service
+    size = problem.price_bytes[:, None] / problem.price_chunks[:, None]
+    mean = service[0, 0][None] + service[0, 1][None] * size
+    # nodes that take no time at all would have an infinite rate
+    weights = jnp.maximum(mean, 1e-9 * jnp.max(mean))
+    return project_hypersimplex(jnp.zeros_like(weights), problem.k, mask=stored, weights=weights)
+
+
+def even(problem: Problem, stored: jax.Array) -> jax.Array:
+    """The same probability k / n for every stored chunk (round robin, in the bound): (R, m)."""
+    share = problem.k / stored.sum(axis=-1).astype(problem.k.dtype)
+    return jnp.where(stored, share[:, None], 0.0)
+
+
+def random_nodes(key: jax.Array, lengths: jax.Array, nodes: int) -> jax.Array:
+    """``lengths`` nodes of every row, drawn uniformly without replacement: (R, m) bool."""
+    draws = jax.random.uniform(key, (lengths.shape[0], nodes))
+    return ranks(draws) < lengths[:, None]
+
+
+def mean_code_length(problem: Problem, stored: jax.Array) -> jax.Array:
+    """Mean n over files."""
+    return jnp.mean(of_files(problem, stored.sum(axis=-1).astype(problem.k.dtype)))

@@ -1,0 +1,188 @@
+"""The planning problem in the form that every method works on: per placement row, with its sums taken once."""
+
+from dataclasses import dataclass, replace
+
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+
+from ecjax.model import Evaluation, Files, Nodes
+from ecjax.queueing import Delay, latency_bound, shared_z, waiting
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Problem:
+    """Nodes and files, with the files gathered into R placement rows (a group of files, or one file).
+
+    Node waits depend on the plan only through sum_i lambda_i pi_ij B_i^p, p = 0..3, whatever the mixture of chunk
+    sizes, because every service moment is a polynomial in the chunk size B.
+    """
+
+    nodes: Nodes
+    files: Files
+    row: jax.Array | None  # (r,) placement row of each file; None where row i is file i
+    k: jax.Array  # (R,)
+    floor: jax.Array  # (R,) least code length, k + min_extra_chunks
+    share: jax.Array  # (r,) rate / total rate
+    row_share: jax.Array  # (R,) sum of the shares of the row's files
+    reads: jax.Array  # (4, R) sum over the row's files of rate B^p: B^p / s
+    writes: jax.Array | None  # (4, R) the same for writes; None where nothing is written
+    price_chunks: jax.Array  # (R,) files in the row: chunks that one placed chunk stands for
+    price_bytes: jax.Array  # (R,) B, sum over the row's files of the stored chunk size
+
+    @property
+    def rows(self) -> int:
+        """Number of placement rows R."""
+        return self.k.shape[-1]
+
+
+def prepare(nodes: Nodes, files: Files, row: ArrayLike | None = None, rows: int | None = None) -> Problem:
+    """Gather files into placement rows.
+
+    Args:
+        nodes: m nodes.
+        files: r files.
+        row: (r,) row of each file where files are grouped; the files of a row share k.
+        rows: number of rows R, with ``row``.
+    """
+    writes_exist = bool(jnp.any(files.write_rate > 0))
+    index = None if row is None else jnp.asarray(row, jnp.int32)
+
+    def gather(values: jax.Array) -> jax.Array:
+        if index is None:
+            return values
+        return jax.ops.segment_sum(values, index, num_segments=rows)
+
+    def largest(values: jax.Array) -> jax.Array:
+        return values if index is None else jax.ops.segment_max(values, index, num_segments=rows)
+
+    def sums(rate: jax.Array) -> jax.Array:
+        return jnp.stack([gather(rate * files.chunk_bytes**p) for p in range(4)])
+
+    share = files.rate / files.rate.sum()
+    return Problem(
+        nodes=nodes,
+        files=files,
+        row=index,
+        k=largest(files.k),
+        floor=largest(files.k + files.min_extra_chunks),
+        share=share,
+        row_share=gather(share),
+        reads=sums(files.rate),
+        writes=sums(files.write_rate) if writes_exist else None,
+        price_chunks=gather(jnp.ones_like(files.rate)),
+        price_bytes=gather(files.stored_chunk_bytes),
+    )
+
+
+def scaled(problem: Problem, rate_scale: ArrayLike, size_scale: ArrayLike) -> Problem:
+    """The same problem with all rates and all file sizes multiplied."""
+    rate, size = jnp.asarray(rate_scale), jnp.asarray(size_scale)
+    powers = (rate * jnp.stack([jnp.ones_like(size), size, size**2, size**3]))[:, None]
+    files = problem.files
+    return replace(
+        problem,
+        files=replace(
+            files,
+            chunk_bytes=files.chunk_bytes * size,
+            stored_chunk_bytes=files.stored_chunk_bytes * size,
+            rate=files.rate * rate,
+            write_rate=files.write_rate * rate,
+        ),
+        reads=problem.reads * powers,
+        writes=None if problem.writes is None else problem.writes * powers,
+        price_bytes=problem.price_bytes * size,
+    )
+
+
+def prices(problem: Problem) -> jax.Array:
+    """Cost of one chunk of every file of a row on every node: (R, m) dollars per period."""
+    nodes = problem.nodes
+    return (
+        problem.price_chunks[:, None] * nodes.cost_per_chunk[None, :]
+        + problem.price_bytes[:, None] * nodes.cost_per_byte[None, :]
+    )
+
+
+def of_files(problem: Problem, rows: jax.Array) -> jax.Array:
+    """Row values (R, ...) repeated for every file (r, ...)."""
+    return rows if problem.row is None else rows[problem.row]
+
+
+def node_work(problem: Problem, probabilities: jax.Array, stored: jax.Array) -> jax.Array:
+    """Load and the sums A_2, A_3 of every node: (3, m) in 1, s, s^2.
+
+    Args:
+        problem: the problem.
+        probabilities: (R, m).
+        stored: (R, m) share of a chunk that the node keeps, 0 or 1 in a plan: writes load every chunk.
+    """
+    sums = problem.reads @ probabilities
+    if problem.writes is not None:
+        sums = sums + problem.writes @ stored
+    return jnp.sum(problem.nodes.service * sums[None], axis=1) + problem.nodes.background
+
+
+def chunk_delay(problem: Problem, wait: Delay) -> Delay:
+    """Sojourn and connection of a chunk of every file at every node, (r, m), given the waits (m,)."""
+    nodes = problem.nodes
+    first, second = nodes.service[0], nodes.service[1]
+    size = problem.files.chunk_bytes[:, None]
+    mean = (first[0] + wait.mean + nodes.connect_mean)[None] + first[1][None] * size
+    # m_2(B) - m_1(B)^2 by powers of B, so that nothing cancels between large terms
+    steady = second[0] - first[0] ** 2 + wait.variance + nodes.connect_variance
+    linear = second[1] - 2 * first[0] * first[1]
+    square = second[2] - first[1] ** 2
+    variance = steady[None] + size * (linear[None] + size * square[None])
+    return Delay(mean, jnp.maximum(variance, jnp.zeros_like(variance)))
+
+
+def shared_latency(
+    problem: Problem, probabilities: jax.Array, stored: jax.Array, start: jax.Array | None = None
+) -> tuple[jax.Array, jax.Array]:
+    """Latency bound with one z for all files and that z, both s; infinite where a node is unstable.
+
+    Lemma 2 with one z, minimised over z (equation 13 of the JLCM paper with its z term as in Lemma 2).
+    """
+    work = node_work(problem, probabilities, stored)
+    delay = chunk_delay(problem, waiting(work[0], work[1], work[2]))
+    weights = problem.share[:, None] * of_files(problem, probabilities)
+    value, z = shared_z(weights, delay.mean, delay.variance, start)
+    # an overloaded node that only writes reach would not show in the latency of reads
+    stable = jnp.all(work[0] < 1)
+    return jnp.where(stable, value, jnp.full_like(value, jnp.inf)), z
+
+
+def evaluate(problem: Problem, probabilities: jax.Array, stored: jax.Array, price: jax.Array) -> Evaluation:
+    """Objective, bounds, cost and loads of a plan.
+
+    Args:
+        problem: the problem.
+        probabilities: (R, m), rows sum to k, zero where nothing is stored.
+        stored: (R, m) bool.
+        price: theta, s per dollar of mean cost per file.
+    """
+    kept = stored.astype(probabilities.dtype)
+    latency_shared, z = shared_latency(problem, probabilities, kept)
+    work = node_work(problem, probabilities, kept)
+    delay = chunk_delay(problem, waiting(work[0], work[1], work[2]))
+    file_latency = latency_bound(of_files(problem, probabilities), delay)
+    nodes, files = problem.nodes, problem.files
+    file_cost = of_files(problem, kept @ nodes.cost_per_chunk) + files.stored_chunk_bytes * of_files(
+        problem, kept @ nodes.cost_per_byte
+    )
+    cost = file_cost.sum()
+    # 0 inf would be nan for files that are never read
+    read = problem.share > 0
+    latency = jnp.sum(jnp.where(read, problem.share * jnp.where(read, file_latency, 0.0), 0.0))
+    return Evaluation(
+        objective=latency_shared + price * cost / files.count,
+        latency=latency,
+        latency_shared_z=latency_shared,
+        z=z,
+        cost=cost,
+        file_latency=file_latency,
+        file_cost=file_cost,
+        load=work[0],
+    )
