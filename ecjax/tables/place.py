@@ -10,11 +10,15 @@ from ecjax.tables.schemas import ID, INPUTS
 
 @dataclass(frozen=True)
 class Place:
-    """An input table as the user knows it: its name and, where known, the file it came from."""
+    """An input table as the user knows it: its name and, where known, the file it came from.
+
+    Of a table that is read in pieces, ``table`` is one piece, and ``before`` rows came before it.
+    """
 
     table: pa.Table
     name: str
     source: str | None = None
+    before: int = 0
 
     @property
     def text(self) -> str:
@@ -33,7 +37,7 @@ class Place:
         if column is not None:
             parts.append(f"column {column}")
         if row is not None:
-            label = f"row {row}"
+            label = f"row {self.before + row}"
             if self.id_column not in (None, column):
                 label += f" ({self.id_column} {self.table.column(self.id_column)[row].as_py()!r})"
             parts.append(label)

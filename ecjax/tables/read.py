@@ -21,7 +21,14 @@ class Batches(NamedTuple):
     rows: int | None
 
 
-def read_input(source: Any, table: str, *, sort: bool = False, name: str | None = None) -> pa.Table:
+def read_input(
+    source: Any,
+    table: str,
+    *,
+    sort: bool = False,
+    name: str | None = None,
+    constants: dict[str, Any] | None = None,
+) -> pa.Table:
     """Read and check an input table.
 
     Args:
@@ -32,6 +39,7 @@ def read_input(source: Any, table: str, *, sort: bool = False, name: str | None 
         table: which input table it is, a key of ``schemas.INPUTS``.
         sort: sort requests by arrival instead of refusing unsorted ones.
         name: what messages call the source (default: its path).
+        constants: columns set to one value in every row before checking, over what the source holds.
 
     Returns:
         The checked table (see ``checks.check``): canonical types, extra columns kept.
@@ -45,22 +53,33 @@ def read_input(source: Any, table: str, *, sort: bool = False, name: str | None 
         name = name or str(source)
         found = _read_path(Path(source), name)
     else:
-        with formats.user_errors(name or f"{table} table"):
+        with formats.user_errors(name or f"{table} table", "the data frame has no Arrow form"):
             found = pa.Table.from_pandas(source, preserve_index=False)
     _refuse_several_runs(found, name or f"{table} table")
+    for column, value in (constants or {}).items():
+        if column in found.column_names:
+            found = found.drop_columns(column)
+        found = found.append_column(column, pa.repeat(pa.scalar(value), len(found)))
     return check(found, table, sort=sort, source=name)
 
 
 def _read_path(path: Path, name: str) -> pa.Table:
-    files = formats.list_files(path)
     tables = []
-    for file in files:
+    for file in formats.list_files(path):
         with formats.user_errors(file):
             read = formats.read_file(file)
+            # Arrow trusts the offsets in a file; a damaged one would crash whoever uses the table.
             read.validate(full=True)
-            tables.append(read)
-    with formats.user_errors(f"{name}: its files do not fit together"):
+        _refuse_repeated(read.schema, file)
+        tables.append(read)
+    with formats.user_errors(name, "its files do not fit together"):
         return pa.concat_tables(tables, promote_options="permissive")
+
+
+def _refuse_repeated(schema: pa.Schema, file: Path) -> None:
+    twice = sorted({column for column in schema.names if schema.names.count(column) > 1})
+    if twice:
+        raise UserError(f"{file}: columns that occur more than once: {', '.join(twice)}")
 
 
 def _refuse_several_runs(table: pa.Table, name: str) -> None:
@@ -90,8 +109,10 @@ def open_batches(path: str | Path, columns: Sequence[str] | None = None) -> Batc
     parts = []
     for file in files:
         with formats.user_errors(file):
-            parts.append(formats.open_file(file, columns))
-    with formats.user_errors(f"{path}: its files do not fit together"):
+            part = formats.open_file(file, columns)
+        _refuse_repeated(part.schema, file)
+        parts.append(part)
+    with formats.user_errors(path, "its files do not fit together"):
         schema = pa.unify_schemas([part.schema for part in parts], promote_options="permissive")
     schema = schema.remove_metadata()
     counts = [part.rows for part in parts]
