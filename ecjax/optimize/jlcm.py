@@ -14,6 +14,7 @@ and after the descent, placement fixed, the probabilities are optimised once mor
 floor makes necessary (a convex problem: those chunks are paid for, so reads may use them).
 """
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -23,7 +24,7 @@ import jax.numpy as jnp
 from ecjax.model import Evaluation
 from ecjax.optimize import placement
 from ecjax.optimize.descent import Descent, Stopping, descend
-from ecjax.optimize.problem import Problem, evaluate, prices, shared_latency
+from ecjax.optimize.problem import Problem, evaluate, node_work, prices, shared_latency
 from ecjax.optimize.projection import project_hypersimplex
 
 # Files that are hardly ever read would get unboundedly long steps.
@@ -65,19 +66,15 @@ def published(problem: Problem, theta: jax.Array, start: jax.Array, settings: Jl
         settings: surrogate and stopping.
     """
     price = theta / problem.files.count * prices(problem)
-    log_beta = jnp.log(settings.beta)
-
-    def occupied(probabilities: jax.Array) -> jax.Array:
-        return jnp.log1p(settings.beta * probabilities) / log_beta
+    beta = settings.beta
+    log_beta = math.log(beta)
 
     def cost(probabilities: jax.Array) -> tuple[jax.Array, jax.Array]:
-        slope = price / ((probabilities + 1 / settings.beta) * log_beta)
-        return jnp.sum(price * occupied(probabilities)), slope
+        value = jnp.sum(price * jnp.log1p(beta * probabilities)) / log_beta
+        return value, price / ((probabilities + 1 / beta) * log_beta)
 
     def latency(probabilities: jax.Array, z: jax.Array) -> tuple[jax.Array, jax.Array]:
-        # writes load every chunk: here as far as the surrogate sees a chunk, at most 1
-        stored = occupied(probabilities) * (log_beta / jnp.log1p(settings.beta))
-        return shared_latency(problem, probabilities, stored, z)
+        return shared_latency(problem, probabilities, occupied(probabilities, beta), z)
 
     first = _descend(problem, latency, cost, jnp.ones_like(start, bool), start, settings.stopping)
     hot = placement.support(first.point)
@@ -91,6 +88,32 @@ def published(problem: Problem, theta: jax.Array, start: jax.Array, settings: Jl
         converged=first.converged & final.converged,
         history=first.history,
     )
+
+
+def occupied(probabilities: jax.Array, beta: float) -> jax.Array:
+    """How far the surrogate sees a chunk at each node, 0 to 1; writes load nodes in this proportion."""
+    return jnp.log1p(beta * probabilities) / math.log1p(beta)
+
+
+def surrogate_load(problem: Problem, probabilities: jax.Array, settings: Jlcm) -> jax.Array:
+    """Node loads as the descent sees them, (m,)."""
+    return node_work(problem, probabilities, occupied(probabilities, settings.beta))[0]
+
+
+def balanced(problem: Problem, start: jax.Array, settings: Jlcm) -> jax.Array:
+    """Probabilities with the largest node load brought down as far as a descent gets: (R, m).
+
+    A start for systems that a uniform spread overloads. Minimises the 16-norm of the loads.
+    """
+
+    def largest(probabilities: jax.Array, aux: jax.Array) -> tuple[jax.Array, jax.Array]:
+        load = surrogate_load(problem, probabilities, settings)
+        peak = jax.lax.stop_gradient(jnp.max(load))
+        return peak * jnp.sum((load / peak) ** 16) ** (1 / 16), aux
+
+    mask = jnp.ones_like(start, bool)
+    stopping = Stopping(eps=1e-5, max_iterations=300)
+    return _descend(problem, largest, None, mask, start, stopping, jnp.zeros((), start.dtype)).point
 
 
 def _schedule(

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 
 from ecjax.optimize import placement
-from ecjax.optimize.problem import Problem, node_work
+from ecjax.optimize.problem import Problem
 from ecjax.optimize.projection import project_hypersimplex
 
 PERTURBATION = 0.1
@@ -26,9 +26,3 @@ def proportional(problem: Problem, key: jax.Array) -> jax.Array:
     """Every node in proportion to its service rate, capped at 1, perturbed: (R, m)."""
     every = jnp.ones((problem.rows, problem.nodes.count), bool)
     return perturbed(placement.proportional(problem, every), problem.k, key)
-
-
-def loads(problem: Problem, probabilities: jax.Array) -> jax.Array:
-    """Node loads if chunks are kept only where reads need them and the floor asks: (m,)."""
-    stored = placement.with_floor(problem, placement.support(probabilities))
-    return node_work(problem, probabilities, stored.astype(probabilities.dtype))[0]

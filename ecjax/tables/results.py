@@ -124,3 +124,22 @@ def _listed(runs: list[dict[str, Any]]) -> str:
     ]
     more = f" and {len(shown) - _RUNS_SHOWN} more" if len(shown) > _RUNS_SHOWN else ""
     return ", ".join(shown[:_RUNS_SHOWN]) + more if shown else "none"
+
+
+def read_run(out: str | Path, dataset: str, run_id: str) -> pa.Table:
+    """Rows of one committed run; only the file of its batch is read.
+
+    Args:
+        out: folder of the results.
+        dataset: "placements", "file_plans", ...
+        run_id: a run as ``find_run`` gives it.
+
+    Raises:
+        UserError: the run did not write that dataset, or a file is damaged.
+    """
+    folder = Path(out)
+    run = layout.read_committed(folder).get(run_id)
+    path = folder / dataset / f"{run.batch_id}.parquet" if run else None
+    if path is None or not path.exists():
+        raise UserError(f"out={out}: has no {dataset} of run {run_id}")
+    return pa.concat_tables(layout.rows_of(path, [run_id]))

@@ -134,6 +134,7 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         _c("max_load", FLOAT, "", "largest node load rho"),
         _c("mean_n", FLOAT, "", "mean code length"),
         _c("files", INTEGER, "", "files planned"),
+        _c("files_without_redundancy", INTEGER, "", "files with n = k: the loss of any node loses them"),
         _c("nodes", INTEGER, "", "nodes"),
         _c("iterations", INTEGER, "", "iterations done"),
         _c("input_id", STRING, "", "names the tables in inputs/"),

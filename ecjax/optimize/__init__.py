@@ -1,0 +1,38 @@
+"""Joint latency and cost optimisation: the projection, the descent driver, JLCM and its baselines, batches."""
+
+from ecjax.optimize.batch import (
+    METHODS,
+    STARTS,
+    BatchSettings,
+    Lanes,
+    Plans,
+    lanes_per_batch,
+    settings,
+    solve,
+)
+from ecjax.optimize.descent import Descent, Stopping, descend
+from ecjax.optimize.jlcm import Jlcm, Solution, published
+from ecjax.optimize.problem import Problem, evaluate, prepare, scaled
+from ecjax.optimize.projection import project_hypersimplex
+
+__all__ = [
+    "METHODS",
+    "STARTS",
+    "BatchSettings",
+    "Descent",
+    "Jlcm",
+    "Lanes",
+    "Plans",
+    "Problem",
+    "Solution",
+    "Stopping",
+    "descend",
+    "evaluate",
+    "lanes_per_batch",
+    "prepare",
+    "project_hypersimplex",
+    "published",
+    "scaled",
+    "settings",
+    "solve",
+]

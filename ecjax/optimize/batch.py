@@ -1,0 +1,148 @@
+"""Many problems of one shape as one compiled program: theta, rate and size scalings are lanes of a vmap."""
+
+import time
+from dataclasses import dataclass, field, replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ecjax.optimize import jlcm, starts
+from ecjax.optimize.descent import Stopping
+from ecjax.optimize.jlcm import Jlcm, Solution
+from ecjax.optimize.problem import Problem, evaluate, scaled
+from ecjax.optimize.projection import project_hypersimplex
+
+METHODS = ("published", "oblivious_lb", "random_cp", "max_ec")
+STARTS = {"uniform": starts.uniform, "proportional": starts.proportional}
+
+# Arrays of the size of the probabilities that a lane holds at its peak (measured at 10^5 files), with some room.
+_ARRAYS_PER_LANE = 30
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Lanes:
+    """What differs between the problems of a batch; NumPy or JAX arrays."""
+
+    theta: jax.Array  # (L,) s per dollar of mean cost per file
+    rate_scale: jax.Array  # (L,)
+    size_scale: jax.Array  # (L,)
+
+    @property
+    def count(self) -> int:
+        """Number of lanes L."""
+        return len(self.theta)
+
+    def take(self, index: np.ndarray) -> "Lanes":
+        """Some of the lanes."""
+        return jax.tree.map(lambda values: values[index], self)
+
+
+@dataclass(frozen=True)
+class Plans:
+    """Solutions of a batch by method, each with a leading lane axis, and what they took."""
+
+    by_method: dict[str, Solution]
+    start_load: jax.Array  # (L, m) node loads at the start of the descent
+    solve_s: float
+    compile_s: float
+
+
+@dataclass(frozen=True)
+class BatchSettings:
+    """How a batch is solved.
+
+    Attributes:
+        methods: of ``METHODS``; the baselines build on the published plan of their lane.
+        start: "uniform" or "proportional"; ignored where a start is given.
+        settings: of the published method.
+        dtype: of the descent; plans are always evaluated in float64.
+        seed: of the perturbed start and the random placement.
+    """
+
+    methods: tuple[str, ...] = ("published",)
+    start: str = "uniform"
+    settings: Jlcm = field(default_factory=Jlcm)
+    dtype: str = "float64"
+    seed: int = 0
+
+
+def lanes_per_batch(problem: Problem, memory_bytes: float, dtype: str) -> int:
+    """How many lanes fit in ``memory_bytes``, at least one."""
+    lane = problem.rows * problem.nodes.count * np.dtype(dtype).itemsize * _ARRAYS_PER_LANE
+    return max(1, int(memory_bytes // lane))
+
+
+def solve(problem: Problem, lanes: Lanes, how: BatchSettings, given: jax.Array | None = None) -> Plans:
+    """Plan every lane.
+
+    A lane for which no plan with all node loads below 1 was found has an infinite objective.
+
+    Args:
+        problem: the problem before scaling.
+        lanes: what to multiply and to trade.
+        how: methods and settings.
+        given: (R, m) probabilities to start from.
+    """
+    lanes = jax.tree.map(jnp.asarray, lanes)
+    stable = jax.jit(jax.vmap(_start_is_stable, (None, 0, None, None)), static_argnums=2)
+    balance = not bool(jnp.all(stable(problem, lanes, how, given)))
+    program = jax.jit(jax.vmap(_lane, (None, 0, None, None, None)), static_argnums=(2, 4))
+    began = time.perf_counter()
+    compiled = program.lower(problem, lanes, how, given, balance).compile()
+    compile_s = time.perf_counter() - began
+    began = time.perf_counter()
+    by_method, load = jax.block_until_ready(compiled(problem, lanes, given))
+    return Plans(by_method, load, time.perf_counter() - began, compile_s)
+
+
+def _as(dtype: str, tree):
+    def cast(leaf: jax.Array) -> jax.Array:
+        return leaf.astype(dtype) if jnp.issubdtype(leaf.dtype, jnp.floating) else leaf
+
+    return jax.tree.map(cast, tree)
+
+
+def _start(problem: Problem, how: BatchSettings, given: jax.Array | None) -> jax.Array:
+    if given is None:
+        return STARTS[how.start](problem, jax.random.key(how.seed))
+    return project_hypersimplex(given.astype(problem.k.dtype), problem.k)
+
+
+def _lane_problem(problem: Problem, lane: Lanes) -> Problem:
+    return scaled(problem, lane.rate_scale, lane.size_scale)
+
+
+def _start_is_stable(problem: Problem, lane: Lanes, how: BatchSettings, given: jax.Array | None) -> jax.Array:
+    own = _lane_problem(problem, lane)
+    return jnp.all(jlcm.surrogate_load(own, _start(own, how, given), how.settings) < 1)
+
+
+def _lane(
+    problem: Problem, lane: Lanes, how: BatchSettings, given: jax.Array | None, balance: bool
+) -> tuple[dict[str, Solution], jax.Array]:
+    exact = _lane_problem(problem, lane)
+    own, theta = _as(how.dtype, exact), lane.theta.astype(how.dtype)
+    start = _start(own, how, given)
+    if balance:
+        start = jlcm.balanced(own, start, how.settings)
+    plan = jlcm.published(own, theta, start, how.settings)
+    if how.dtype != "float64":
+        wide = project_hypersimplex(plan.probabilities.astype("float64"), exact.k, mask=plan.stored)
+        plan = plan._replace(probabilities=wide, evaluation=evaluate(exact, wide, plan.stored, lane.theta))
+    found = {"published": plan}
+    if "oblivious_lb" in how.methods:
+        found["oblivious_lb"] = jlcm.oblivious_load_balancing(exact, lane.theta, plan)
+    if "random_cp" in how.methods:
+        key = jax.random.fold_in(jax.random.key(how.seed), 1)
+        found["random_cp"] = jlcm.random_placement(exact, lane.theta, plan, key)
+    if "max_ec" in how.methods:
+        found["max_ec"] = jlcm.maximum_code(exact, lane.theta, plan)
+    wanted = {name: found[name] for name in how.methods}
+    return wanted, jlcm.surrogate_load(own, start, how.settings)
+
+
+def settings(beta: float, eps: float, max_iterations: int, loop: str) -> Jlcm:
+    """Settings of the published method from plain values."""
+    return replace(Jlcm(), beta=beta, stopping=Stopping(eps, max_iterations, merged=loop == "merged"))

@@ -1,0 +1,81 @@
+"""The built-in cluster as ordinary input tables.
+
+The testbed of the JLCM paper in shape: twelve nodes at three sites; chunks of 12.5 MB are served in 13.9 s on average
+with a standard deviation of 4.3 s and a third moment of 3476.8 s^3 at the fastest site. The paper's printed rates
+overload these nodes (rho of 1.6 to 2.3), so the rates keep their ratios and are scaled to a stated load.
+"""
+
+import numpy as np
+import pyarrow as pa
+
+from ecjax.errors import UserError
+from ecjax.studies.options_optimize import ClusterOptions
+
+REFERENCE_BYTES = 12.5e6
+SERVICE_MEAN_S, SERVICE_DEVIATION_S, SERVICE_THIRD_S3 = 13.9, 4.3, 3476.8
+SITES = ("near", "middle", "far")
+CONNECT_MEAN_S = (0.01, 0.04, 0.08)
+CONNECT_VAR_S2 = (4e-6, 64e-6, 256e-6)
+MIN_EXTRA_CHUNKS = 2
+
+
+def _list(value: object, name: str, length: int | None = None) -> list[float]:
+    values = [float(v) for v in value] if isinstance(value, list | tuple) else [float(value)]  # type: ignore[arg-type]
+    if not values or (length is not None and len(values) != length) or min(values) <= 0:
+        wanted = f"{length} positive numbers" if length else "positive numbers"
+        raise UserError(f"cluster.{name}: found {value}; allowed: {wanted}")
+    return values
+
+
+def nodes(options: ClusterOptions) -> pa.Table:
+    """Nodes table of the built-in cluster."""
+    slowdown = np.repeat(_list(options.slowdown, "slowdown", len(SITES)), options.nodes_per_site)
+    price = np.repeat(_list(options.chunk_price, "chunk_price", len(SITES)), options.nodes_per_site)
+    second = SERVICE_MEAN_S**2 + SERVICE_DEVIATION_S**2
+    return pa.table(
+        {
+            "node_id": [f"{site}-{i + 1}" for site in SITES for i in range(options.nodes_per_site)],
+            "site": np.repeat(SITES, options.nodes_per_site).tolist(),
+            "service_mean_s": SERVICE_MEAN_S * slowdown,
+            "service_second_s2": second * slowdown**2,
+            "service_third_s3": SERVICE_THIRD_S3 * slowdown**3,
+            "reference_bytes": np.full(len(slowdown), REFERENCE_BYTES),
+            "cost_per_byte_dollars": price / REFERENCE_BYTES,
+            "connect_mean_s": np.repeat(CONNECT_MEAN_S, options.nodes_per_site),
+            "connect_var_s2": np.repeat(CONNECT_VAR_S2, options.nodes_per_site),
+        }
+    )
+
+
+def files(options: ClusterOptions) -> pa.Table:
+    """Files table of the built-in cluster: classes of equal size, rates scaled to the stated load.
+
+    The load is that of the slowest node when every node serves the same number of chunks (as round robin over all
+    nodes does).
+    """
+    k_of_class = _list(options.k, "k")
+    ratio = _list(options.rates, "rates", len(k_of_class))
+    ends = _list(options.bytes, "bytes")
+    if options.files < len(k_of_class) or len(ends) > 2 or not 0 < options.load < 1:
+        raise UserError(
+            f"cluster: found files={options.files}, bytes={options.bytes}, load={options.load}; allowed: at least one "
+            "file per class, one or two sizes, a load between 0 and 1"
+        )
+    of_file = np.arange(options.files) * len(k_of_class) // options.files
+    k = np.array(k_of_class)[of_file]
+    size = np.random.default_rng(options.seed).uniform(ends[0], ends[-1], options.files)
+    rate = np.array(ratio)[of_file]
+    service = SERVICE_MEAN_S * max(_list(options.slowdown, "slowdown", len(SITES))) / REFERENCE_BYTES
+    count = len(SITES) * options.nodes_per_site
+    busiest = np.sum(rate * k / count * (size / k) * service)
+    columns = {
+        "file_id": np.arange(options.files),
+        "bytes": size,
+        "k": k.astype(np.int64),
+        "rate_per_s": rate * options.load / busiest,
+        "service_class": of_file + 1,
+        "min_extra_chunks": np.full(options.files, MIN_EXTRA_CHUNKS),
+    }
+    if options.grouped:
+        columns["group"] = of_file + 1
+    return pa.table(columns)

@@ -1,0 +1,54 @@
+"""A plan of an earlier run as probabilities for the files and nodes at hand."""
+
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ecjax.console import log
+from ecjax.errors import UserError
+from ecjax.studies.options_optimize import OptimizeOptions
+from ecjax.studies.plan_tables import Identity
+from ecjax.tables.results import find_run, read_run
+
+
+def read_plan(options: OptimizeOptions, names: Identity) -> jax.Array:
+    """Probabilities of the chosen run, (R, m); rows that it does not know are zero, which projects to uniform.
+
+    Raises:
+        UserError: no or several runs fit, or the run shares no placement row or no node with the inputs.
+    """
+    folder = Path(str(options.plan))
+    run = find_run(folder, options.plan_run, options.plan_where)
+    table = read_run(folder, "placements", run["run_id"])
+    probabilities = np.zeros((names.rows.count, len(names.nodes)))
+    known = np.zeros(names.rows.count, bool)
+    node = _index(table["node_id"], names.nodes)
+    for column, ids in (("file_id", names.rows.file), ("group", names.rows.group)):
+        if ids is None:
+            continue
+        row = _index(table[column], ids)
+        there = (row >= 0) & (node >= 0)
+        probabilities[row[there], node[there]] = table["probability"].to_numpy()[there]
+        known[row[there]] = True
+    if not known.any():
+        raise UserError(f"plan={options.plan}: run {run['run_id']} shares no file or no node with the inputs")
+    if not known.all():
+        log.info(
+            "plan: %d of %d rows are not in run %s and start uniform",
+            (~known).sum(),
+            len(known),
+            run["run_id"],
+        )
+    return jnp.asarray(probabilities)
+
+
+def _index(values: pa.ChunkedArray, ids: pa.Array) -> np.ndarray:
+    """Position of every value in ``ids``, -1 where it is absent or null."""
+    if values.type != ids.type:
+        return np.full(len(values), -1)
+    position = pc.index_in(values.combine_chunks(), value_set=ids, skip_nulls=True)
+    return pc.fill_null(position, -1).to_numpy(zero_copy_only=False)

@@ -1,0 +1,139 @@
+"""From checked tables to the arrays of ``ecjax.model``, with the mistakes that only both tables together show."""
+
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ecjax.errors import UserError
+from ecjax.model import Files, Nodes
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Placement rows: which row each file belongs to, and whether a row is a group.
+
+    Attributes:
+        of_file: (r,) row of each file, or None where row i is file i.
+        count: number of rows.
+        group: (count,) group id of the row, null for a file of its own.
+        file: (count,) file id of the row, null for a group.
+    """
+
+    of_file: np.ndarray | None
+    count: int
+    group: pa.Array | None
+    file: pa.Array
+
+
+def column(table: pa.Table, name: str, default: float = 0.0) -> np.ndarray:
+    """A column as float64, or the default everywhere; empty cells become the default."""
+    if name not in table.column_names:
+        return np.full(table.num_rows, default)
+    filled = pc.fill_null(table[name].combine_chunks().cast(pa.float64()), default)
+    return filled.to_numpy(zero_copy_only=False)
+
+
+def nodes_arrays(table: pa.Table, size_scaling: str = "proportional") -> Nodes:
+    """Service moments as polynomials in the chunk size, prices and connection delays.
+
+    Args:
+        table: checked nodes table.
+        size_scaling: "proportional" (m_n (B/reference_bytes)^n) or "none"; the affine law gives every size its own.
+    """
+    count = table.num_rows
+    service = np.zeros((3, 4, count))
+    if "service_mean_s" in table.column_names:
+        moments = [
+            column(table, name) for name in ("service_mean_s", "service_second_s2", "service_third_s3")
+        ]
+        reference = column(table, "reference_bytes")
+        for n, moment in enumerate(moments, start=1):
+            power = n if size_scaling == "proportional" else 0
+            service[n - 1, power] = moment / reference**power
+    else:
+        fixed = [column(table, "delta_s"), column(table, "delta_s_per_byte")]
+        random = [column(table, "psi_s"), column(table, "psi_s_per_byte")]
+        service[0, :2] = np.stack(fixed) + np.stack(random)
+        # Delta + Exp(Psi): m_2 = D^2 + 2 D P + 2 P^2, m_3 = D^3 + 3 D^2 P + 6 D P^2 + 6 P^3
+        for coefficients, n in (((1, 2, 2), 2), ((1, 3, 6, 6), 3)):
+            for power, factor in enumerate(coefficients):
+                term = _product([fixed] * (n - power) + [random] * power)
+                service[n - 1, : n + 1] += factor * term
+    background = [column(table, f"background_{name}") for name in ("load", "second", "third")]
+    arrays = (
+        service,
+        column(table, "connect_mean_s"),
+        column(table, "connect_var_s2"),
+        np.stack(background),
+        column(table, "cost_per_chunk_dollars"),
+        column(table, "cost_per_byte_dollars"),
+    )
+    return Nodes(*map(jnp.asarray, arrays))
+
+
+def _product(factors: list[list[np.ndarray]]) -> np.ndarray:
+    """Coefficients of the product of polynomials a + b B, lowest power first: (len + 1, m)."""
+    total = [np.ones_like(factors[0][0])]
+    for low, high in factors:
+        longer = [low * total[0]]
+        longer += [low * total[p] + high * total[p - 1] for p in range(1, len(total))]
+        total = [*longer, high * total[-1]]
+    return np.stack(total)
+
+
+def files_arrays(table: pa.Table) -> Files:
+    """Chunk sizes, rates and floors of a checked files table."""
+    k = column(table, "k")
+    size = column(table, "bytes")
+    stored = column(table, "stored_bytes", np.nan)
+    stored = np.where(np.isnan(stored), size, stored)
+    arrays = (
+        size / k,
+        stored / k,
+        k,
+        column(table, "min_extra_chunks"),
+        column(table, "rate_per_s"),
+        column(table, "write_rate_per_s"),
+    )
+    return Files(*map(jnp.asarray, arrays))
+
+
+def placement_rows(table: pa.Table) -> Rows:
+    """Groups (first), then the files without a group, in order of appearance."""
+    ids = table["file_id"].combine_chunks()
+    if "group" not in table.column_names or table["group"].null_count == table.num_rows:
+        return Rows(None, table.num_rows, None, ids)
+    group = table["group"].combine_chunks()
+    encoded = group.dictionary_encode()
+    groups = len(encoded.dictionary)
+    index = pc.fill_null(encoded.indices.cast(pa.int64()), -1).to_numpy(zero_copy_only=False)
+    alone = index < 0
+    of_file = np.where(alone, groups + np.cumsum(alone) - 1, index)
+    singles = ids.filter(pa.array(alone))
+    return Rows(
+        of_file=of_file,
+        count=groups + len(singles),
+        group=pa.concat_arrays([encoded.dictionary, pa.nulls(len(singles), group.type)]),
+        file=pa.concat_arrays([pa.nulls(groups, ids.type), singles]),
+    )
+
+
+def check_together(nodes: pa.Table, files: pa.Table) -> None:
+    """Code lengths must fit on the nodes.
+
+    Raises:
+        UserError: k or the durability floor of a file exceeds the number of nodes.
+    """
+    k, extra = column(files, "k"), column(files, "min_extra_chunks")
+    wrong = np.flatnonzero(k + extra > nodes.num_rows)
+    if wrong.size:
+        row = int(wrong[0])
+        name = files["file_id"][row].as_py()
+        floor = f" + min_extra_chunks={extra[row]:.0f}" if extra[row] else ""
+        raise UserError(
+            f"files: row {row} (file_id={name}): k={k[row]:.0f}{floor} needs {k[row] + extra[row]:.0f} nodes; "
+            f"nodes has {nodes.num_rows}"
+        )

@@ -1,0 +1,83 @@
+"""Result tables of plans: placements, file plans, history."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from ecjax.optimize import Solution
+from ecjax.studies.inputs import Rows
+
+
+@dataclass(frozen=True)
+class Identity:
+    """The ids that rows of the result tables carry."""
+
+    nodes: pa.Array  # (m,)
+    files: pa.Array  # (r,)
+    rows: Rows
+
+
+def _repeat(text: str, count: int) -> pa.Array:
+    return pa.repeat(pa.scalar(text, pa.string()), count)
+
+
+def placements(run_id: str, plan: Solution, names: Identity) -> pa.Table:
+    """One row per placement row and node with a chunk."""
+    row, node = np.nonzero(np.asarray(plan.stored))
+    columns = {
+        "run_id": _repeat(run_id, len(row)),
+        "file_id": names.rows.file.take(pa.array(row)),
+        "node_id": names.nodes.take(pa.array(node)),
+        "probability": np.asarray(plan.probabilities)[row, node],
+        "chunks": np.ones(len(row), np.int64),
+    }
+    if names.rows.group is not None:
+        columns["group"] = names.rows.group.take(pa.array(row))
+    return pa.table(columns)
+
+
+def file_plans(run_id: str, plan: Solution, k: np.ndarray, names: Identity) -> pa.Table:
+    """One row per file."""
+    n = np.asarray(plan.stored).sum(axis=1)
+    return pa.table(
+        {
+            "run_id": _repeat(run_id, len(k)),
+            "file_id": names.files,
+            "n": (n if names.rows.of_file is None else n[names.rows.of_file]).astype(np.int64),
+            "k": k.astype(np.int64),
+            "latency_s": np.asarray(plan.evaluation.file_latency),
+            "cost": np.asarray(plan.evaluation.file_cost),
+        }
+    )
+
+
+def history(run_id: str, plan: Solution) -> pa.Table:
+    """One row per iteration of the descent."""
+    values = np.asarray(plan.history)
+    values = values[~np.isnan(values)]
+    return pa.table(
+        {
+            "run_id": _repeat(run_id, len(values)),
+            "iteration": np.arange(len(values)),
+            "objective": values,
+        }
+    )
+
+
+def datasets(
+    plans: list[tuple[str, Solution]], k: np.ndarray, names: Identity
+) -> dict[str, Iterator[pa.Table]]:
+    """The datasets of a batch, built run by run as they are written: a million files times thetas are gigabytes.
+
+    Args:
+        plans: run id and plan (without a lane axis) of every run.
+        k: (r,) of the files.
+        names: ids.
+    """
+    return {
+        "placements": (placements(run, plan, names) for run, plan in plans),
+        "file_plans": (file_plans(run, plan, k, names) for run, plan in plans),
+        "history": (history(run, plan) for run, plan in plans if plan.history.size > 1),
+    }
