@@ -115,8 +115,8 @@ def read_csv(path: Path) -> pa.Table:
 def open_csv(path: Path, columns: Sequence[str] | None) -> tuple[pa.Schema, BatchReader]:
     """Open a CSV file to read it in pieces; each column's type is settled on the first megabyte.
 
-    The schemas' numbers become float64, so that fractions may turn up later; an id column is int64 where all
-    ids of that megabyte are integers.
+    The schemas' numbers become float64 and timestamps count nanoseconds, so that fractions may turn up later;
+    an id column is int64 where all ids of that megabyte are integers.
 
     Args:
         path: the file.
@@ -125,21 +125,23 @@ def open_csv(path: Path, columns: Sequence[str] | None) -> tuple[pa.Schema, Batc
     Raises:
         UserError: there are no rows; also while reading, naming the line that cannot be read.
     """
-    types = _id_types(path)
-    first = next(_csv_batches(path, _csv_convert(types)), None)
+    ids = _id_types(path)
+    first = next(_csv_batches(path, _csv_convert(ids)), None)
     if first is None:
         raise UserError(f"{path}: found no rows; allowed: at least one")
-    chosen = [field for field in first.schema if columns is None or field.name in columns]
-    for field in chosen:
-        if field.name in types:
-            ids = first.column(first.schema.names.index(field.name))
-            types[field.name] = pa.string() if _as_integers(ids) is None else pa.int64()
-        elif field.name in _NUMBER_NAMES and (
-            pa.types.is_null(field.type) or pa.types.is_integer(field.type)
-        ):
-            types[field.name] = pa.float64()
-        elif pa.types.is_null(field.type):
-            types[field.name] = pa.string()
-    schema = pa.schema([pa.field(field.name, types.get(field.name, field.type)) for field in chosen])
-    convert = _csv_convert({name: kind for name, kind in types.items() if name in schema.names}, schema.names)
+    fields = []
+    for field, values in zip(first.schema, first.columns, strict=True):
+        kind = field.type
+        if field.name in ids:
+            kind = pa.string() if _as_integers(values) is None else pa.int64()
+        elif field.name in _NUMBER_NAMES and (pa.types.is_null(kind) or pa.types.is_integer(kind)):
+            kind = pa.float64()
+        elif pa.types.is_timestamp(kind):
+            kind = pa.timestamp("ns", kind.tz)
+        elif pa.types.is_null(kind):
+            kind = pa.string()
+        if columns is None or field.name in columns:
+            fields.append(pa.field(field.name, kind))
+    schema = pa.schema(fields)
+    convert = _csv_convert({field.name: field.type for field in schema}, schema.names)
     return schema, lambda: _csv_batches(path, convert)

@@ -317,6 +317,13 @@ def test_numbers_that_turn_into_fractions_late(tmp_path):
     assert pa.Table.from_batches(open_batches(path).batches).column("bytes")[-1].as_py() == 1.5
 
 
+def test_timestamps_that_turn_into_fractions_late(tmp_path):
+    rows = [f"{i},2024-05-01 10:00:00,a,r,1" for i in range(100_000)] + ["7,2024-05-01 10:00:00.25,a,r,1"]
+    path = csv(tmp_path, "\n".join(["request_id,arrival_s,file_id,op,bytes", *rows, ""]))
+    arrivals = pa.Table.from_batches(open_batches(path).batches).column("arrival_s")
+    assert (arrivals[-1].value - arrivals[0].value) == 250_000_000
+
+
 def test_empty_cells_in_csv(tmp_path):
     path = csv(tmp_path, HEADER + "\n1,1,1,1\n,1,1,1\n")
     with pytest.raises(UserError, match=r"column file_id, row 1: found an empty cell"):
