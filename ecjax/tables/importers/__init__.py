@@ -1,0 +1,52 @@
+"""Importers: every trace format read to the one ``requests`` schema, each saying what it loses and provides.
+
+``open_trace`` is the entry. A format is one module with one object (see ``trace.Importer``) in the registry below.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ecjax.errors import UserError
+from ecjax.tables.importers.cloudphysics import CLOUDPHYSICS
+from ecjax.tables.importers.detect import describe, read_head
+from ecjax.tables.importers.table import TABLE
+from ecjax.tables.importers.trace import Importer, Source, Trace
+
+__all__ = ["FORMATS", "Trace", "open_trace"]
+
+# In the order in which they are asked whether a trace is theirs.
+FORMATS: dict[str, Importer] = {importer.name: importer for importer in (TABLE, CLOUDPHYSICS)}
+
+
+def open_trace(
+    path: str | Path,
+    format: str = "auto",
+    columns: Mapping[str, Any] | None = None,
+    extent_bytes: int | None = None,
+    sort: bool = False,
+) -> Trace:
+    """Open a trace of any known format.
+
+    Args:
+        path: file, or folder of Parquet files.
+        format: key of ``FORMATS``, or "auto" to tell it from the content.
+        columns: column mapping of the format ``columns``.
+        extent_bytes: size of the extents that stand for files in a block trace (B).
+        sort: sort rows by arrival, in memory, instead of refusing unsorted ones.
+
+    Raises:
+        UserError: the path, the format or an option is wrong, or an option is missing.
+    """
+    source = Source(Path(path), columns, extent_bytes, sort)
+    head = read_head(source.path)
+    if format != "auto":
+        if format not in FORMATS:
+            raise UserError(f"format: found {format!r}; allowed: auto, {', '.join(FORMATS)}")
+        return FORMATS[format].open(source)
+    for importer in FORMATS.values():
+        if importer.recognises(head):
+            return importer.open(source)
+    raise UserError(
+        f"{path}: cannot tell its format; {describe(head)}; give format= ({', '.join(FORMATS)}) or columns="
+    )

@@ -1,0 +1,176 @@
+"""Block traces: accesses of byte ranges of volumes, turned into accesses of files by cutting volumes into extents."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ecjax.errors import UserError
+from ecjax.tables.importers.checking import OPERATION, WORDS
+from ecjax.tables.importers.trace import BATCH_ROWS
+
+_LARGEST = 1 << 62
+
+
+class Accesses(NamedTuple):
+    """Accesses of a block trace, each field (n,).
+
+    Attributes:
+        ticks: times of the trace's clock.
+        write: whether a write, else a read.
+        offset: first byte.
+        size: bytes asked for.
+        finish: ticks at which the access ended, or None.
+        volume: dictionary array of volume names, or None where there is one volume.
+    """
+
+    ticks: np.ndarray
+    write: np.ndarray
+    offset: np.ndarray
+    size: np.ndarray
+    finish: np.ndarray | None = None
+    volume: pa.DictionaryArray | None = None
+
+
+@dataclass(frozen=True)
+class BlockFormat:
+    """How to read one kind of block trace.
+
+    Attributes:
+        path: the file.
+        parse: starts reading accesses.
+        first_line: line of the first access in the file (from 1).
+        tick_s: the clock's step (s).
+    """
+
+    path: Path
+    parse: Callable[[], Iterator[Accesses]]
+    first_line: int
+    tick_s: float
+
+    def requests(self, extent_bytes: int, sort: bool) -> Iterator[pa.RecordBatch]:
+        """Batches of the ``requests`` table: one row per access and extent touched, in order of arrival.
+
+        Rows of one access share a ``request_id``, the number of the access, and together have exactly its bytes. A file
+        is an extent of ``extent_bytes``: its id is its number, or "volume/number". Times are seconds since the first
+        access in the file.
+
+        Raises:
+            UserError: an access is out of order or outside what 63 bits hold; names the line.
+        """
+        accesses = self._sorted() if sort else self._in_order()
+        origin, number = None, 0
+        for batch in accesses:
+            for begin in range(0, batch.ticks.shape[0], BATCH_ROWS):
+                part = _slice(batch, begin)
+                origin = part.ticks[0] if origin is None else origin
+                yield _by_extent(part, extent_bytes, origin, number, self.tick_s)
+                number += part.ticks.shape[0]
+
+    def _in_order(self) -> Iterator[Accesses]:
+        line, last = self.first_line, None
+        for batch in self.parse():
+            self._check(batch, line)
+            falls = np.flatnonzero(batch.ticks[1:] < batch.ticks[:-1]) + 1
+            row = 0 if last is not None and batch.ticks[0] < last else int(falls[0]) if falls.size else None
+            if row is not None:
+                previous = batch.ticks[row - 1] if row else last
+                raise UserError(
+                    f"{self.path}, line {line + row}: found time {batch.ticks[row]} after {previous}; allowed: "
+                    "non-decreasing (or give sort=true)"
+                )
+            last, line = batch.ticks[-1], line + batch.ticks.shape[0]
+            yield batch
+
+    def _sorted(self) -> Iterator[Accesses]:
+        line, batches = self.first_line, []
+        for batch in self.parse():
+            self._check(batch, line)
+            line += batch.ticks.shape[0]
+            batches.append(batch)
+        order = np.argsort(np.concatenate([b.ticks for b in batches]), kind="stable")
+        fields: list[Any] = []
+        for values in zip(*batches, strict=True):
+            if values[0] is None:
+                fields.append(None)
+            elif isinstance(values[0], np.ndarray):
+                fields.append(np.concatenate(values)[order])
+            else:
+                whole = pa.chunked_array(values).unify_dictionaries().combine_chunks()
+                fields.append(whole.take(pa.array(order)))
+        yield Accesses(*fields)
+
+    def _check(self, batch: Accesses, line: int) -> None:
+        for name, values in (("offset", batch.offset), ("size", batch.size)):
+            wrong = (values < 0) | (values > _LARGEST - (batch.size if name == "offset" else 0))
+            if wrong.any():
+                row = int(np.argmax(wrong))
+                raise UserError(
+                    f"{self.path}, line {line + row}: found {name} {values[row]} bytes; allowed: 0 to 2^62"
+                )
+
+
+def _slice(batch: Accesses, begin: int) -> Accesses:
+    fields: list[Any] = [None if values is None else values[begin : begin + BATCH_ROWS] for values in batch]
+    return Accesses(*fields)
+
+
+@numba.njit(cache=True, nogil=True)
+def split_extents(offsets, sizes, extent):
+    """Access, extent and bytes of every piece of the byte ranges [offset, offset + size), cut at extent borders.
+
+    An access of no bytes is one piece of no bytes.
+    """
+    pieces = 0
+    for i in range(offsets.shape[0]):
+        pieces += (offsets[i] + max(sizes[i], 1) - 1) // extent - offsets[i] // extent + 1
+    access, number, part = np.empty(pieces, np.int64), np.empty(pieces, np.int64), np.empty(pieces, np.int64)
+    piece = 0
+    for i in range(offsets.shape[0]):
+        place, end = offsets[i], offsets[i] + sizes[i]
+        while True:
+            border = (place // extent + 1) * extent
+            access[piece], number[piece] = i, place // extent
+            part[piece] = min(end, border) - place
+            piece += 1
+            place = border
+            if place >= end:
+                break
+    return access, number, part
+
+
+def _by_extent(batch: Accesses, extent_bytes: int, origin: int, before: int, tick_s: float) -> pa.RecordBatch:
+    access, extent, part = split_extents(batch.offset, batch.size, extent_bytes)
+    file: pa.Array = pa.array(extent)
+    if batch.volume is not None:
+        volumes = batch.volume.dictionary.take(batch.volume.indices.take(pa.array(access)))
+        file = pc.binary_join_element_wise(volumes, file.cast(pa.string()), "/")
+    seconds = (batch.ticks - origin) * tick_s
+    write = pa.array(batch.write[access].astype(np.int8))
+    columns = {
+        "request_id": pa.array(access + before),
+        "arrival_s": pa.array(seconds[access]),
+        "file_id": file,
+        "op": pa.DictionaryArray.from_arrays(write, WORDS),
+        "bytes": pa.array(part.astype(float)),
+    }
+    if batch.finish is not None:
+        columns["finish_s"] = pa.array(((batch.finish - origin) * tick_s)[access])
+    return pa.record_batch(columns)
+
+
+def block_schema(volumes: bool, finish: bool) -> pa.Schema:
+    """Schema of the batches of a block trace."""
+    fields = {
+        "request_id": pa.int64(),
+        "arrival_s": pa.float64(),
+        "file_id": pa.string() if volumes else pa.int64(),
+        "op": OPERATION,
+        "bytes": pa.float64(),
+    }
+    return pa.schema({**fields, "finish_s": pa.float64()} if finish else fields)

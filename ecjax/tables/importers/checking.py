@@ -1,0 +1,218 @@
+"""Check and convert the record batches of a requests table as they stream by."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ecjax.errors import UserError
+from ecjax.tables.ids import canonical_ids, decoded
+from ecjax.tables.importers.trace import BATCH_ROWS
+from ecjax.tables.place import Place
+from ecjax.tables.rules import operations
+from ecjax.tables.schemas import ID, REQUESTS, TIME, Column
+from ecjax.tables.times import is_timestamp
+
+OPERATION = pa.dictionary(pa.int8(), pa.string())
+WORDS = pa.array(["read", "write"])
+COLUMNS = {column.name: column for column in REQUESTS}
+_OPTIONAL = ("node_id", "start_s", "finish_s")
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+
+
+@dataclass(frozen=True)
+class BatchPlace(Place):
+    """A place in a table that is read in batches: rows are counted from the table's first."""
+
+    before: int = 0
+
+    def error(self, message: str, *, column: str | None = None, row: int | None = None) -> UserError:
+        """As ``Place.error``, for a row of the batch."""
+        parts = [self.text] + ([f"column {column}"] if column else [])
+        if row is not None:
+            label = f"row {self.before + row}"
+            if self.id_column not in (None, column):
+                label += f" ({self.id_column} {self.table.column(self.id_column)[row].as_py()!r})"
+            parts.append(label)
+        return UserError(f"{', '.join(parts)}: {message}")
+
+
+class Checker:
+    """Gives batches the types of ``Trace.schema`` and refuses rows that cannot be.
+
+    Timestamps become seconds since the first row's arrival, subtracted as integers; numbers stay as they are. The
+    optional columns count as absent where the first batch has no value in them.
+
+    Args:
+        source: path, for messages.
+        first: the first batch.
+    """
+
+    def __init__(self, source: str, first: pa.RecordBatch) -> None:
+        self._source = source
+        place = self._place(first, 0)
+        self.columns = [
+            column
+            for column in REQUESTS
+            if column.name in first.schema.names and not (column.name in _OPTIONAL and _empty(first, column))
+        ]
+        names = [column.name for column in self.columns]
+        if "node_id" not in names:
+            # Each row is an access of its own: its id tells nothing more.
+            self.columns = [column for column in self.columns if column.name != "request_id"]
+        times = [column.name for column in self.columns if column.kind == TIME]
+        stamped = [name for name in times if is_timestamp(first.schema.field(name).type)]
+        if stamped and len(stamped) < len(times):
+            plain = next(name for name in times if name not in stamped)
+            found = f"{stamped[0]} is {_type(first, stamped[0])} and {plain} is {_type(first, plain)}"
+            raise place.error(f"{found}; allowed: all timestamps, or all seconds as numbers")
+        self._unit = max(
+            (_unit(_type(first, name)) for name in stamped), key=list(_PER_SECOND).index, default=None
+        )
+        self._origin = 0
+        if self._unit is not None:
+            arrivals = self._ticks(first, "arrival_s", place)
+            self._origin = arrivals[0].as_py() or 0
+
+    def _place(self, batch: pa.RecordBatch, before: int) -> BatchPlace:
+        return BatchPlace(pa.table(batch), "requests", self._source, before)
+
+    def check(self, batch: pa.RecordBatch, before: int) -> pa.RecordBatch:
+        """The batch with canonical types; ``before`` rows were read before it.
+
+        Raises:
+            UserError: naming column and row.
+        """
+        place = self._place(batch, before)
+        arrays = {column.name: self._canonical(batch, column, place) for column in self.columns}
+        _check_times(arrays, place)
+        return pa.record_batch(arrays)
+
+    def _canonical(self, batch: pa.RecordBatch, column: Column, place: BatchPlace) -> pa.Array:
+        values = pa.chunked_array([batch.column(column.name)])
+        if values.null_count and not column.nullable:
+            row = int(np.argmax(np.asarray(values.is_null())))
+            raise place.error(
+                "found an empty cell (null); allowed: a value in every row", column=column.name, row=row
+            )
+        if column.kind == ID:
+            return canonical_ids(values, column.name, place).chunk(0)
+        if column.name == "op":
+            return _operations(values, place)
+        if column.kind == TIME and self._unit is not None:
+            ticks = self._ticks(batch, column.name, place)
+            seconds = pc.cast(pc.subtract(ticks, self._origin), pa.float64(), safe=False)
+            return pc.divide(seconds, float(_PER_SECOND[self._unit]))
+        return _numbers(values, column, place)
+
+    def _ticks(self, batch: pa.RecordBatch, name: str, place: BatchPlace) -> pa.Array:
+        values = batch.column(name)
+        zone = getattr(values.type, "tz", None)
+        try:
+            return values.cast(pa.timestamp(self._unit, zone)).cast(pa.int64())
+        except pa.ArrowInvalid as error:
+            raise place.error(
+                f"a time is outside what {self._unit} can count: {error}", column=name
+            ) from None
+
+
+def _empty(batch: pa.RecordBatch, column: Column) -> bool:
+    return batch.column(column.name).null_count == batch.num_rows
+
+
+def _type(batch: pa.RecordBatch, name: str) -> pa.DataType:
+    return batch.schema.field(name).type
+
+
+def _unit(kind: pa.DataType) -> str:
+    if pa.types.is_timestamp(kind):
+        return kind.unit
+    return "ms" if pa.types.is_date64(kind) else "s"
+
+
+def _operations(values: pa.ChunkedArray, place: BatchPlace) -> pa.Array:
+    values = decoded(values)
+    if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
+        raise place.error(f"found type {values.type}; allowed: strings", column="op")
+    encoded = values.chunk(0).cast(pa.string()).dictionary_encode()
+    try:
+        words = operations(pa.chunked_array([encoded.dictionary]), place)
+    except UserError:
+        operations(values, place)  # raises, with the row
+        raise
+    codes = np.array([word == "write" for word in words.to_pylist()], np.int8)
+    return pa.DictionaryArray.from_arrays(pa.array(codes[encoded.indices.to_numpy()]), WORDS)
+
+
+def _numbers(values: pa.ChunkedArray, column: Column, place: BatchPlace) -> pa.Array:
+    kind = values.type
+    allowed = "finite numbers" if column.least is None else f"finite numbers >= {column.least:g}"
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
+        if not pa.types.is_null(kind):
+            raise place.error(f"found type {kind}; allowed: {allowed}", column=column.name)
+    array = values.chunk(0).cast(pa.float64(), safe=False)
+    numbers = array.to_numpy(zero_copy_only=False)
+    bad = ~np.isfinite(numbers)
+    if bad.any():
+        bad &= np.asarray(array.is_valid())
+    if column.least is not None:
+        bad |= numbers < column.least
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise place.error(f"found {numbers[row]!s}; allowed: {allowed}", column=column.name, row=row)
+    return array
+
+
+def _check_times(arrays: dict[str, pa.Array], place: BatchPlace) -> None:
+    order = [name for name in ("arrival_s", "start_s", "finish_s") if name in arrays]
+    times = {name: arrays[name].to_numpy(zero_copy_only=False) for name in order}
+    for i, later in enumerate(order):
+        for earlier in order[:i]:
+            wrong = times[later] < times[earlier]
+            if wrong.any():
+                row = int(np.argmax(wrong))
+                message = (
+                    f"found {times[later][row]!s}; allowed: at least {earlier} = {times[earlier][row]!s}"
+                )
+                raise place.error(message, column=later, row=row)
+
+
+def checked(batches: Iterable[pa.RecordBatch], source: str, sort: bool) -> Iterator[pa.RecordBatch]:
+    """Checked batches in order of arrival.
+
+    With ``sort`` the projected columns are held in memory and sorted by arrival, equal arrivals by request.
+
+    Raises:
+        UserError: a row is impossible, or, without ``sort``, out of order.
+    """
+    if sort:
+        yield from _sorted(_typed(batches, source))
+        return
+    last, before = -np.inf, 0
+    for batch in _typed(batches, source):
+        arrivals = batch.column("arrival_s").to_numpy()
+        falls = np.flatnonzero(np.diff(arrivals, prepend=last) < 0)
+        if falls.size:
+            row = int(falls[0])
+            found, previous = arrivals[row], arrivals[row - 1] if row else last
+            message = f"found {found!s} after {previous!s}; allowed: non-decreasing (or give sort=true)"
+            place = BatchPlace(pa.table(batch), "requests", source, before)
+            raise place.error(message, column="arrival_s", row=row)
+        last, before = arrivals[-1], before + batch.num_rows
+        yield batch
+
+
+def _typed(batches: Iterable[pa.RecordBatch], source: str) -> Iterator[pa.RecordBatch]:
+    checker, before = None, 0
+    for batch in batches:
+        checker = checker or Checker(source, batch)
+        yield checker.check(batch, before)
+        before += batch.num_rows
+
+
+def _sorted(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    table = pa.Table.from_batches(list(batches))
+    keys = [name for name in ("arrival_s", "request_id") if name in table.column_names]
+    yield from table.sort_by([(name, "ascending") for name in keys]).to_batches(BATCH_ROWS)

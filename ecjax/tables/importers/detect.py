@@ -1,0 +1,54 @@
+"""What a trace looks like at its beginning, for the importers to recognise theirs."""
+
+from pathlib import Path
+
+import pyarrow as pa
+
+from ecjax.errors import UserError
+from ecjax.tables.formats import CSV, IPC, PARQUET, open_file, user_errors, visible_files
+from ecjax.tables.importers.trace import Head
+
+_BYTES = 1 << 14
+
+
+def read_head(path: Path) -> Head:
+    """The beginning of a file or folder.
+
+    Raises:
+        UserError: it does not exist or cannot be read.
+    """
+    if not path.exists():
+        raise UserError(f"{path}: no such file or folder")
+    if path.is_dir():
+        files = sorted(file for file in visible_files(path) if file.name.lower().endswith(PARQUET))
+        return Head(path, b"", (), _columns(files[0]) if files else ())
+    with user_errors(path), pa.input_stream(str(path), compression="detect") as stream:
+        start = stream.read(_BYTES)
+    if path.name.lower().endswith(PARQUET + IPC):
+        return Head(path, start, (), _columns(path))
+    lines = _lines(start)
+    header = tuple(cell.strip().strip('"') for cell in lines[0].split(",")) if lines else ()
+    return Head(path, start, lines, header if path.name.lower().endswith(CSV) else ())
+
+
+def _columns(path: Path) -> tuple[str, ...]:
+    with user_errors(path):
+        return tuple(open_file(path, None).schema.names)
+
+
+def _lines(start: bytes) -> tuple[str, ...]:
+    """Whole lines of text; none where the bytes are no text."""
+    text = start.decode("utf-8", errors="replace").removeprefix("\ufeff")
+    if "\0" in text or text.count("\ufffd") > 1:
+        return ()
+    lines = text.splitlines()
+    return tuple(lines[:-1] if len(start) == _BYTES else lines)
+
+
+def describe(head: Head) -> str:
+    """What the beginning of a trace shows, for the message that its format is unknown."""
+    if head.columns:
+        return f"found columns {', '.join(head.columns)}"
+    if head.lines:
+        return f"found as first line {head.lines[0][:80]!r}"
+    return f"found {'a folder without Parquet files' if head.path.is_dir() else 'binary data'}"

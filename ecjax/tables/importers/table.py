@@ -1,0 +1,108 @@
+"""Traces that are already a ``requests`` table."""
+
+from collections.abc import Callable, Iterator
+
+import pyarrow as pa
+
+from ecjax.errors import UserError
+from ecjax.tables.fingerprint import trace_fingerprint
+from ecjax.tables.importers.checking import COLUMNS, Checker, checked
+from ecjax.tables.importers.clock import clock_resolution
+from ecjax.tables.importers.trace import RATES, SERVICE, SOJOURN, Head, Source, Trace
+from ecjax.tables.read import open_batches
+
+_REQUIRED = [column.name for column in COLUMNS.values() if column.required]
+_USED = [*_REQUIRED, "node_id", "start_s", "finish_s"]
+
+
+class TableImporter:
+    """Reads the ``requests`` table: a Parquet file or folder, Arrow IPC or CSV.
+
+    Loses nothing. Times given as numbers stay as they are; timestamps become seconds since the first row's arrival.
+    The clock's resolution is the largest power of ten that the first arrivals are multiples of.
+    """
+
+    name = "table"
+
+    def recognises(self, head: Head) -> bool:
+        """Whether all required columns are there."""
+        return set(_REQUIRED) <= set(head.columns)
+
+    def open(self, source: Source) -> Trace:
+        """Open a ``requests`` table.
+
+        Raises:
+            UserError: columns are missing, or ``extent_bytes`` was given.
+        """
+        refuse_extents(source, self.name)
+        path = str(source.path)
+        schema = open_batches(source.path).schema
+        missing = [name for name in _REQUIRED if name not in schema.names]
+        if missing:
+            found = ", ".join(schema.names) or "none"
+            raise UserError(
+                f"requests table ({path}): missing columns: {', '.join(missing)}; found: {found} (name the columns "
+                "that take their place by columns=)"
+            )
+        opened = open_batches(source.path, _USED)
+        return trace_of_batches(
+            source, self.name, lambda: open_batches(source.path, _USED).batches, (), opened.rows
+        )
+
+
+def refuse_extents(source: Source, format_name: str) -> None:
+    """Raise ``UserError`` where extents are asked for in a trace that names its files."""
+    if source.extent_bytes is not None:
+        raise UserError(
+            f"extent_bytes: found {source.extent_bytes}; allowed: nothing, since {source.path} (format {format_name}) "
+            "names its files"
+        )
+
+
+def trace_of_batches(
+    source: Source,
+    name: str,
+    batches: Callable[[], Iterator[pa.RecordBatch]],
+    loses: tuple[str, ...],
+    rows: int | None,
+) -> Trace:
+    """Trace of batches that have the columns of the ``requests`` table, yet to be checked.
+
+    Args:
+        source: what the user gave.
+        name: key of the importer.
+        batches: starts reading.
+        loses: what the importer loses.
+        rows: number of rows, where known.
+
+    Raises:
+        UserError: there are no rows, or the first batch is malformed.
+    """
+    path = str(source.path)
+    first = next(batches(), None)
+    if first is None:
+        raise UserError(f"requests table ({path}): found no rows; allowed: at least one")
+    head = Checker(path, first).check(first, 0)
+    names = head.schema.names
+    provides = {RATES} | ({SOJOURN} if "finish_s" in names else set())
+    if {"start_s", "finish_s"} <= set(names):
+        provides.add(SERVICE)
+    if source.sort:
+        loses = (
+            *loses,
+            "Rows were sorted by arrival, in memory; rows of one request that arrived at once stay together.",
+        )
+    return Trace(
+        name=path,
+        format=name,
+        schema=head.schema,
+        read=lambda: checked(batches(), path, source.sort),
+        provides=frozenset(provides),
+        loses=loses,
+        clock_resolution_s=clock_resolution(head.column("arrival_s").to_numpy()),
+        fingerprint=trace_fingerprint(source.path),
+        rows=rows,
+    )
+
+
+TABLE = TableImporter()

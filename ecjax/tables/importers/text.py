@@ -1,0 +1,69 @@
+"""CSV files read in pieces, with the line named where one cannot be read."""
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+
+from ecjax.errors import UserError
+from ecjax.tables.formats import user_errors
+
+_BLOCK_BYTES = 1 << 22
+
+
+def csv_batches(
+    path: Path,
+    types: dict[str, pa.DataType],
+    *,
+    names: Sequence[str] | None = None,
+    columns: Sequence[str] | None = None,
+    header: bool = True,
+) -> Iterator[pa.RecordBatch]:
+    """Record batches of a CSV file (.gz and the like are decompressed).
+
+    Args:
+        path: the file.
+        types: Arrow type by column; others are told from the first block.
+        names: column names of a file without a header.
+        columns: read only these.
+        header: whether the file has one; without it and ``names``, columns are f0, f1, ...
+
+    Raises:
+        UserError: naming the line (from 1, the header counts), of a row that cannot be read.
+    """
+    # Only the single-threaded reader knows the line of what it cannot read.
+    read = pa.csv.ReadOptions(
+        column_names=names,
+        autogenerate_column_names=not header and names is None,
+        use_threads=False,
+        block_size=_BLOCK_BYTES,
+    )
+    convert = pa.csv.ConvertOptions(
+        column_types=types,
+        include_columns=columns,
+        null_values=[""],
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
+    )
+    with (
+        user_errors(path),
+        _lines_named(path),
+        pa.csv.open_csv(path, read_options=read, convert_options=convert) as reader,
+    ):
+        for batch in reader:
+            if batch.num_rows:
+                yield batch
+
+
+@contextmanager
+def _lines_named(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
+        message = str(error).splitlines()[0]
+        line = re.search(r"Row #(\d+): ", message)
+        text = re.sub(r"In CSV column #\d+: |Row #\d+: |CSV parse error: |CSV conversion error ", "", message)
+        raise UserError(f"{path}{f', line {line[1]}' if line else ''}: {text}") from error

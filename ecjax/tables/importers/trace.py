@@ -1,0 +1,110 @@
+"""A trace opened for reading: batches of requests in one schema, whatever the format, and what the format loses."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from ecjax.errors import UserError
+
+RATES, SOJOURN, SERVICE = "rates", "sojourn", "service"
+BATCH_ROWS = 1 << 17
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Requests of a log, read anew from its beginning by each call of ``batches``.
+
+    Attributes:
+        name: path, for messages.
+        format: key of the importer that reads it.
+        schema: columns of the batches, those of the ``requests`` table that the trace has. Ids are int64 or string,
+            times float64 seconds, ``op`` a dictionary of "read" and "write". Without ``node_id`` each row is one access
+            of a file; where ``request_id`` is given nevertheless, consecutive rows that share it arrived as one.
+        read: starts reading; rows come in order of arrival and are checked.
+        provides: which of "rates", "sojourn" (arrival to finish) and "service" (start to finish) it can tell.
+        loses: what is missing or was decided in reading, sentences for the user.
+        clock_resolution_s: the step of its clock (s); 0 where times are as good as continuous.
+        fingerprint: SHA-256 (hex) of its content.
+        rows: number of rows, where that is known beforehand.
+        extent_bytes: size of the extents that stand for files, for a block trace.
+    """
+
+    name: str
+    format: str
+    schema: pa.Schema
+    read: Callable[[], Iterator[pa.RecordBatch]]
+    provides: frozenset[str]
+    loses: tuple[str, ...]
+    clock_resolution_s: float
+    fingerprint: str
+    rows: int | None = None
+    extent_bytes: int | None = None
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Record batches in the ``requests`` schema, in order of arrival.
+
+        Raises:
+            UserError: a row is malformed, impossible or out of order; the message names it.
+        """
+        return self.read()
+
+
+@dataclass(frozen=True)
+class Source:
+    """What the user gave: a path, and how to read it."""
+
+    path: Path
+    columns: Mapping[str, Any] | None = None
+    extent_bytes: int | None = None
+    sort: bool = False
+
+    def extents(self) -> int:
+        """The size of the extents of a block trace (B).
+
+        Raises:
+            UserError: it was not given, or is no positive integer.
+        """
+        if self.extent_bytes is None:
+            raise UserError(
+                f"{self.path}: a block trace has no files; give extent_bytes=, the size of the extents to take for "
+                "files (65536, say)"
+            )
+        if self.extent_bytes < 1:
+            raise UserError(f"extent_bytes: found {self.extent_bytes}; allowed: integers >= 1")
+        return self.extent_bytes
+
+
+@dataclass(frozen=True)
+class Head:
+    """The beginning of a trace, by which its format is recognised.
+
+    Attributes:
+        path: the file or folder.
+        start: its first bytes, decompressed; empty for a folder.
+        lines: its first lines where these are text, else none.
+        columns: column names of a table (Parquet, Arrow or CSV with a header), else none.
+    """
+
+    path: Path
+    start: bytes
+    lines: tuple[str, ...]
+    columns: tuple[str, ...]
+
+
+class Importer(Protocol):
+    """One format: a module-level object in a module of its own, listed in the package's registry."""
+
+    name: str
+
+    def recognises(self, head: Head) -> bool:
+        """Whether a trace that begins like this is of the format."""
+
+    def open(self, source: Source) -> Trace:
+        """Open a trace of this format.
+
+        Raises:
+            UserError: it cannot be one, or an option is missing.
+        """

@@ -1,0 +1,153 @@
+"""Delays of chunks, gathered in cells: one cell per quantity, node, operation and size class.
+
+A cell keeps moments to order six and a histogram with bins 2.2 % wide, each bin with its count, sum and sum of squares.
+Size classes are 4.4 % wide; a class whose chunks all have one size has exactly that size. Memory follows the number of
+cells and of the bins they use, not the number of rows.
+"""
+
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+
+from ecjax.tables.statistics.bins import BINS, DELAY_BINS_PER_OCTAVE, SIZE_BINS_PER_OCTAVE, log_bin
+from ecjax.tables.statistics.index import IntegerIndex, grown
+from ecjax.tables.statistics.moments import WIDTH, merge_rows, sample_rows
+
+SERVICE, SOJOURN = 0, 1
+QUANTITIES = ("service", "sojourn")
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The cells of a trace, sorted by quantity, node, operation and size.
+
+    Attributes:
+        quantity: 0 service, 1 sojourn, (cells,).
+        node: node number, (cells,).
+        write: whether writes, else reads, (cells,).
+        bytes: mean size of the chunks (B), (cells,).
+        moments: count, mean (s) and central sums, (cells, 7), see ``moments``.
+        bin_cell: cell of each used histogram bin, ascending, (bins,).
+        bin: its place, ascending within a cell, see ``bins.bin_edges``, (bins,).
+        bin_sums: its count, sum (s) and sum of squares (s^2), (bins, 3).
+    """
+
+    quantity: np.ndarray
+    node: np.ndarray
+    write: np.ndarray
+    bytes: np.ndarray
+    moments: np.ndarray
+    bin_cell: np.ndarray
+    bin: np.ndarray
+    bin_sums: np.ndarray
+
+    def choose(self, chosen: np.ndarray) -> "Cells":
+        """The cells for which ``chosen`` (cells,) is true."""
+        new = np.cumsum(chosen) - 1
+        kept = chosen[self.bin_cell]
+        return Cells(
+            self.quantity[chosen],
+            self.node[chosen],
+            self.write[chosen],
+            self.bytes[chosen],
+            self.moments[chosen],
+            new[self.bin_cell[kept]],
+            self.bin[kept],
+            self.bin_sums[kept],
+        )
+
+
+@numba.njit(cache=True, nogil=True)
+def _cell_keys(quantity, nodes, writes, sizes, delays, keys):
+    """Key of each row's cell; returns how many rows have a delay (NaN: none), which come first in ``keys[1]``."""
+    found = 0
+    for i in range(nodes.shape[0]):
+        if not np.isnan(delays[i]):
+            code = (quantity * 2 + (1 if writes[i] else 0)) * BINS + log_bin(sizes[i], SIZE_BINS_PER_OCTAVE)
+            keys[0, found] = nodes[i] * (4 * BINS) + code
+            keys[1, found] = i
+            found += 1
+    return found
+
+
+@numba.njit(cache=True, nogil=True)
+def _bin_keys(cells, delays, keys):
+    for i in range(cells.shape[0]):
+        keys[i] = cells[i] * BINS + log_bin(delays[i], DELAY_BINS_PER_OCTAVE)
+
+
+@numba.njit(cache=True, nogil=True)
+def _add_bins(places, delays, sums):
+    for i in range(places.shape[0]):
+        row = sums[places[i]]
+        row[0] += 1.0
+        row[1] += delays[i]
+        row[2] += delays[i] * delays[i]
+
+
+@numba.njit(cache=True, nogil=True)
+def _add_sizes(places, sizes, totals):
+    """Smallest, largest and sum of the sizes in each cell; a new cell has largest 0 and smallest 0."""
+    for i in range(places.shape[0]):
+        row = totals[places[i]]
+        row[0] = min(row[0], sizes[i]) if row[3] > 0 else sizes[i]
+        row[1] = max(row[1], sizes[i])
+        row[2] += sizes[i]
+        row[3] += 1.0
+
+
+class DelayCells:
+    """Accumulates delays."""
+
+    def __init__(self) -> None:
+        self._cells, self._bins = IntegerIndex(), IntegerIndex()
+        self._moments = np.zeros((256, WIDTH))
+        self._sizes = np.zeros((256, 4))
+        self._sums = np.zeros((4096, 3))
+
+    def add(
+        self, quantity: int, nodes: np.ndarray, writes: np.ndarray, sizes: np.ndarray, delays: np.ndarray
+    ) -> None:
+        """Add rows: node number, whether a write, bytes, delay in s (NaN: none), each (n,)."""
+        keys = np.empty((2, nodes.shape[0]), np.int64)
+        found = _cell_keys(quantity, nodes, writes, sizes, delays, keys)
+        rows = keys[1, :found]
+        delays, sizes = delays[rows], sizes[rows]
+        cells = self._cells.number(keys[0, :found])
+        count = self._cells.count
+        self._moments, self._sizes = grown(self._moments, count), grown(self._sizes, count)
+        touched, places = np.unique(cells, return_inverse=True)
+        merge_rows(self._moments, sample_rows(delays, places, touched.shape[0]), touched)
+        _add_sizes(cells, sizes, self._sizes)
+        keys = np.empty(found, np.int64)
+        _bin_keys(cells, delays, keys)
+        bins = self._bins.number(keys)
+        self._sums = grown(self._sums, self._bins.count)
+        _add_bins(bins, delays, self._sums)
+
+    def cells(self) -> Cells:
+        """What was gathered."""
+        count = self._cells.count
+        keys = self._cells.values
+        node, code = keys // (4 * BINS), keys % (4 * BINS)
+        order = np.lexsort((code % BINS, code // BINS % 2, node, code // (2 * BINS)))
+        smallest, largest, total, number = self._sizes[:count].T
+        # The mean of equal sizes must be that size exactly.
+        sizes = np.where(smallest == largest, largest, total / np.maximum(number, 1))
+        place = np.empty(count, np.int64)
+        place[order] = np.arange(count)
+        bins = self._bins.values
+        bin_cell = place[bins // BINS]
+        bin_order = np.lexsort((bins % BINS, bin_cell))
+        code = code[order]
+        return Cells(
+            code // (2 * BINS),
+            node[order],
+            code // BINS % 2 == 1,
+            sizes[order],
+            self._moments[order],
+            bin_cell[bin_order],
+            bins[bin_order] % BINS,
+            self._sums[: self._bins.count][bin_order],
+        )
