@@ -174,13 +174,20 @@ def read_committed(out: Path) -> dict[str, Committed]:
     return committed
 
 
-def valid_run_ids(path: Path, committed: dict[str, Committed]) -> tuple[list[str], bool]:
-    """Run ids whose rows in a dataset file count, and whether those are all that the file was written for."""
-    batch = path.stem
-    valid = [run for run, row in committed.items() if row.batch_id == batch]
-    if valid and len(valid) == committed[valid[0]].batch_runs:
-        return valid, True
-    return valid, bool(valid) and set(file_run_ids(path)) <= set(valid)
+def runs_by_batch(committed: dict[str, Committed]) -> dict[str, list[str]]:
+    """The committed runs of each batch."""
+    batches: dict[str, list[str]] = {}
+    for run, row in committed.items():
+        batches.setdefault(row.batch_id, []).append(run)
+    return batches
+
+
+def all_rows_count(path: Path, valid: list[str], committed: dict[str, Committed]) -> bool:
+    """Whether all rows of a dataset file count, given its batch's committed runs ``valid``.
+
+    Where all runs of the batch are committed that is so without a look at the file.
+    """
+    return len(valid) == committed[valid[0]].batch_runs or set(file_run_ids(path)) <= set(valid)
 
 
 def rows_of(path: Path, run_ids: list[str]) -> Iterator[pa.Table]:

@@ -47,10 +47,11 @@ def _read(out: Path, dataset: str) -> pa.Table:
     if dataset in (layout.RUNS, *layout.INPUT_DATASETS):
         return pa.concat_tables([layout.read_file(path) for path in files])
     committed = layout.read_committed(out)
+    batches = layout.runs_by_batch(committed)
     tables = []
     for path in files:
-        valid, complete = layout.valid_run_ids(path, committed)
-        if complete:
+        valid = batches.get(path.stem)
+        if valid and layout.all_rows_count(path, valid, committed):
             tables.append(layout.read_file(path))
         elif valid:
             tables.extend(layout.rows_of(path, valid))
@@ -90,10 +91,12 @@ def find_run(
         return fitting[0]
     asked = [f"plan_run={plan_run}"] if plan_run is not None else []
     asked += [f"plan_where={plan_where!r}"] if plan_where else []
-    what = f"{len(fitting) or 'no'} finished {job} run{'s' if len(fitting) > 1 else ''}"
-    fits = f"{what} {'fits ' + ' and '.join(asked) if asked else 'found'}"
-    advice = "name one by plan_run=RUN_ID or plan_where" if len(fitting) > 1 else "runs there"
-    raise UserError(f"plan={out}: {fits}; {advice}: {_listed(fitting or runs)}")
+    several = len(fitting) > 1
+    what = f"{len(fitting)} finished {job} runs" if several else f"no finished {job} run"
+    verb = "found" if not asked else "fit" if several else "fits"
+    advice = "name one by plan_run=RUN_ID or plan_where" if several else "runs there"
+    message = " ".join([what, verb, " and ".join(asked)]).rstrip()
+    raise UserError(f"plan={out}: {message}; {advice}: {_listed(fitting or runs)}")
 
 
 def _conditions(text: str, schema: pa.Schema) -> dict[str, Any]:
@@ -138,8 +141,9 @@ def read_run(out: str | Path, dataset: str, run_id: str) -> pa.Table:
         UserError: the run did not write that dataset, or a file is damaged.
     """
     folder = Path(out)
-    run = layout.read_committed(folder).get(run_id)
-    path = folder / dataset / f"{run.batch_id}.parquet" if run else None
-    if path is None or not path.exists():
+    run = folder / layout.RUNS / f"{run_id}.parquet"
+    batch = layout.read_file(run, ["batch_id"]).column("batch_id")[0].as_py() if run.exists() else None
+    path = folder / dataset / f"{batch}.parquet"
+    if not path.exists():
         raise UserError(f"out={out}: has no {dataset} of run {run_id}")
     return pa.concat_tables(layout.rows_of(path, [run_id]))

@@ -197,7 +197,8 @@ class ResultStore:
                 with suppress(OSError, UserError):
                     self._remove_uncommitted({batch})
                 raise
-            self._remove_uncommitted(replaced - {batch})
+            if replaced - {batch}:
+                self._remove_uncommitted(replaced - {batch})
 
     def _run_row(self, run: dict[str, Any], batch: str, count: int) -> pa.Table:
         schema = layout.dataset_schema(layout.RUNS, self._id_types)
@@ -244,18 +245,18 @@ class ResultStore:
 
     def _remove_uncommitted(self, batches: set[str] | None = None) -> None:
         """Take rows of runs that are not committed with their batch out of the files of ``batches`` (all)."""
+        committed = layout.runs_by_batch(self._committed)
         for name in self._batch_datasets():
             for path in layout.dataset_files(self.out, name):
                 if batches is not None and path.stem not in batches:
                     continue
-                valid, complete = layout.valid_run_ids(path, self._committed)
-                if not valid:
-                    # A file that ecjax did not write is not ours to remove; it is not read either.
-                    if layout.schema_version(layout.file_schema(path)) is not None:
-                        os.unlink(path)
-                elif not complete:
+                valid = committed.get(path.stem)
+                if valid and not layout.all_rows_count(path, valid, self._committed):
                     layout.write_parquet(path, layout.rows_of(path, valid), layout.file_schema(path), valid)
                     layout.sync_folder(path.parent)
+                # A file that ecjax did not write is not ours to remove; it is not read either.
+                elif not valid and layout.schema_version(layout.file_schema(path)) is not None:
+                    os.unlink(path)
 
     def _check_existing(self) -> None:
         for name in layout.existing_datasets(self.out):
