@@ -14,6 +14,7 @@ ID = "id"  # integer or string, and comes back as it came
 FLOAT = "float64"
 INTEGER = "int64"
 STRING = "string"
+BOOLEAN = "boolean"
 TIME = "time"  # seconds as a number, or an Arrow timestamp
 IDS = "ids"  # list of ids
 
@@ -265,13 +266,41 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         _c("mean_delay_s", FLOAT, "s", "mean delay of reads, all nodes and sizes"),
         _c("concurrency", FLOAT, "", "mean number of accesses in the system: sojourn times / span"),
     ),
-    "bench": (_RUN,),
+    "bench": (
+        _RUN,
+        _c("case", STRING, "", "benchmark"),
+        _c("variant", STRING, "", "what was timed: ecjax in one of its forms, or an alternative"),
+        _c("size", STRING, "", "size of the problem in words"),
+        _c("rows", INTEGER, "", "files, requests or rows of it"),
+        _c("nodes", INTEGER, "", "nodes"),
+        _c("lanes", INTEGER, "", "problems solved as one program"),
+        _c("dtype", STRING, "", "number type"),
+        _c("median_s", FLOAT, "s", "median wall time of the repeats, without compilation where compile_s is given"),
+        _c("min_s", FLOAT, "s", "least of them"),
+        _c("repeats", INTEGER, "", "timed runs"),
+        _c("compile_s", FLOAT, "s", "time to compile"),
+        _c("peak_rss_bytes", INTEGER, "B", "largest resident memory of a process that did only this"),
+        _c("objective", FLOAT, "s", "what was minimised, at the solution"),
+        _c("iterations", INTEGER, "", "iterations of the method"),
+        _c("target_s", FLOAT, "s", "min_s should be at most this"),
+        _c("target_bytes", INTEGER, "B", "peak_rss_bytes should be at most this"),
+        _c("met", BOOLEAN, "", "whether the targets are met; null without one"),
+        _c("device", STRING, "", "where it ran"),
+        _c("cores", INTEGER, "", "processor cores that it could use"),
+        _c("note", STRING, "", "what else to know"),
+    ),
 }
 
 
 def arrow_type(kind: str, id_type: pa.DataType) -> pa.DataType:
     """Arrow type of a column kind; ``id_type`` is the type the ids of this column came with."""
-    types = {FLOAT: pa.float64(), INTEGER: pa.int64(), STRING: pa.string(), TIME: pa.float64()}
+    types = {
+        FLOAT: pa.float64(),
+        INTEGER: pa.int64(),
+        STRING: pa.string(),
+        BOOLEAN: pa.bool_(),
+        TIME: pa.float64(),
+    }
     if kind == ID:
         return id_type
     return pa.list_(id_type) if kind == IDS else types[kind]
