@@ -1,9 +1,9 @@
-"""The one console: progress bars on a terminal, log lines elsewhere."""
+"""The two consoles: results go to standard output; progress bars and log lines share the one on standard error."""
 
 import logging
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
 
 from rich.console import Console
 from rich.progress import (
@@ -15,36 +15,27 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+# A pipe or file has no width of its own; 80 columns would cut the tables.
+OUTPUT = Console(width=None if sys.stdout.isatty() else 120)
+MESSAGES = Console(stderr=True)
+
 log = logging.getLogger("ecjax")
 
 
-class Advance(Protocol):
-    """Reports that work was done; ``done`` counts items."""
-
-    def __call__(self, done: int) -> None: ...  # noqa: D102
-
-
 @contextmanager
-def progress(console: Console, what: str, total: int | None) -> Iterator[Advance]:
-    """Show how far long work is.
+def progress(what: str, total: int | None, console: Console = MESSAGES) -> Iterator[Callable[[int], None]]:
+    """Show how far long work is: a bar on a terminal, a log line per tenth elsewhere.
 
     Args:
-        console: where to show it.
         what: a few words, in the present participle.
         total: items in all, or None where that is not known.
+        console: where the bar goes.
+
+    Yields:
+        A function to call with the number of items just done.
     """
     if not console.is_terminal:
-        state = {"done": 0, "next": 1}
-
-        def count(done: int) -> None:
-            state["done"] += done
-            # a line per tenth, or per doubling where the end is not known
-            if state["done"] >= state["next"]:
-                log.info("%s: %d%s", what, state["done"], "" if total is None else f" of {total}")
-                step = state["done"] if total is None else max(1, total // 10)
-                state["next"] = state["done"] + step
-
-        yield count
+        yield _lines(what, total)
         return
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(
@@ -52,3 +43,18 @@ def progress(console: Console, what: str, total: int | None) -> Iterator[Advance
     ) as bar:
         task = bar.add_task(what, total=total)
         yield lambda done: bar.advance(task, done)
+
+
+def _lines(what: str, total: int | None) -> Callable[[int], None]:
+    count = shown = 0
+
+    def advance(done: int) -> None:
+        nonlocal count, shown
+        count += done
+        # where the end is not known a line comes with every doubling
+        step = shown if total is None else total / 10
+        if count >= shown + step:
+            shown = count
+            log.info("%s: %d%s", what, count, "" if total is None else f" of {total}")
+
+    return advance

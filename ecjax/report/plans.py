@@ -56,13 +56,14 @@ def tradeoff(out: Path, runs: pd.DataFrame) -> Figure:
             point = np.array([run.cost / run.files, run.latency_s])
             extent = np.array([np.ptp(_per_file(ordered)), np.ptp(ordered["latency_s"])]) + 1e-12
             # labels that would lie on each other are left out
-            if last is None or np.abs((point - last) / extent).max() > 0.04:
+            if last is None or np.abs((point - last) / extent).max() > 0.08:
+                label = rf"$\theta$ = {run.theta:g}"
                 axes.annotate(
-                    rf"$\theta$ = {run.theta:g}", point, xytext=(6, 5), textcoords="offset points", fontsize=8
+                    label, point, xytext=(-6, -10), textcoords="offset points", fontsize=8, ha="right"
                 )
                 last = point
     axes.set(xlabel=COST, ylabel=LATENCY, title="Latency against storage cost")
-    axes.margins(0.08)
+    axes.margins(0.15, 0.08)
     axes.legend(frameon=False)
     return figure
 
@@ -107,7 +108,9 @@ def methods(out: Path, runs: pd.DataFrame) -> Figure:
         axes = figure.add_subplot(1, 3, index + 1)
         names = [METHOD_NAMES[method].replace(" ", "\n") for method in chosen["method"]]
         bars = axes.bar(names, values, color=f"C{index}", width=0.65)
-        axes.bar_label(bars, fmt="%.4g", fontsize=8)
+        axes.bar_label(
+            bars, labels=[f"{value:.{0 if value >= 1000 else 1}f}" for value in values], fontsize=8
+        )
         axes.set_ylabel(label)
         axes.tick_params(axis="x", labelsize=7)
         axes.spines[["top", "right"]].set_visible(False)

@@ -32,6 +32,8 @@ from ecjax.tables.read import read_input
 from ecjax.tables.results import read_results
 from ecjax.tables.store import ResultStore, run_id
 
+MOST_CLASSES = 6  # more would not fit in a line of the printed table
+
 
 @dataclass(frozen=True)
 class Item:
@@ -58,9 +60,7 @@ def optimize_study(options: OptimizeOptions, console: Console) -> int:
     precision.use_compilation_cache()
     nodes, files = input_tables(options)
     inputs.check_together(nodes, files)
-    names = plan_tables.Identity(
-        nodes["node_id"].combine_chunks(), files["file_id"].combine_chunks(), inputs.placement_rows(files)
-    )
+    names = plan_tables.identity(nodes, files)
     problem = optimize.prepare(
         inputs.nodes_arrays(nodes, options.size_scaling),
         inputs.files_arrays(files),
@@ -85,7 +85,7 @@ def optimize_study(options: OptimizeOptions, console: Console) -> int:
             store.write_input("nodes", input_id, nodes)
             store.write_input("files", input_id, files)
         batches = _batches(grid, missing, problem, options)
-        with progress(console, "planning", len(missing)) as advance:
+        with progress("planning", len(missing)) as advance:
             for lanes, items in batches:
                 plans = optimize.solve(problem, _lanes(lanes, options, problem), _settings(options), given)
                 _refuse_if_all_unstable(plans, lanes, items, len(grid), names)
@@ -278,6 +278,7 @@ def _row(item, name, plan, plans, lanes, problem, options, input_id, names, coun
         "cost": float(evaluation.cost),
         "max_load": float(evaluation.load.max()),
         "mean_n": float(n.mean()),
+        "mean_n_by_class": json.dumps(mean_by_class(n, names.classes)),
         "files_without_redundancy": int(np.sum(n <= np.asarray(problem.files.k))),
     }
     return {
@@ -304,33 +305,55 @@ def _row(item, name, plan, plans, lanes, problem, options, input_id, names, coun
     }
 
 
+def mean_by_class(n: np.ndarray, classes: pa.DictionaryArray) -> dict[str, float]:
+    """Mean code length of the files of each class."""
+    index = classes.indices.to_numpy()
+    total = np.bincount(index, weights=n, minlength=len(classes.dictionary))
+    mean = total / np.bincount(index, minlength=len(classes.dictionary))
+    return dict(zip(map(str, classes.dictionary.to_pylist()), mean.tolist(), strict=True))
+
+
 def _of_files(plan: Solution, names) -> np.ndarray:
     n = plan.stored.sum(axis=1)
     return n if names.rows.of_file is None else n[names.rows.of_file]
 
 
 def _print(runs, console: Console, options: OptimizeOptions) -> None:
-    title = f"optimize: {len(runs)} runs in {options.out}"
-    table = Table(title=title, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), title_justify="left")
+    several, failed = runs["method"].nunique() > 1, (runs["status"] != str(Status.OK)).any()
     swept = [name for name in ("rate_scale", "size_scale") if runs[name].nunique() > 1]
-    several = runs["method"].nunique() > 1
-    for heading in (*(["method"] if several else []), *swept, "theta\ns/$", "latency\nbound s", "cost\n$/file"):
+    classes = list(json.loads(next(iter(runs["mean_n_by_class"].dropna()), "{}")))
+    table = Table(
+        title=f"optimize: {len(runs)} runs in {options.out}", box=box.SIMPLE_HEAD, title_justify="left"
+    )
+    lengths = f"mean n of\n{'/'.join(classes)}" if len(classes) <= MOST_CLASSES else "mean n"
+    headings = [
+        "theta\ns/$",
+        "latency\nbound s",
+        "cost\n$/file",
+        "objective\ns",
+        lengths,
+        "iterations",
+        "seconds",
+    ]
+    for heading in [*(["method"] if several else []), *swept, *headings, *(["status"] if failed else [])]:
         table.add_column(heading, justify="left" if heading == "method" else "right", no_wrap=True)
-    for heading in ("objective\ns", "mean\nn", "largest\nload", "iter-\nations", "seconds", "status"):
-        table.add_column(heading, justify="right", no_wrap=True)
     for run in runs.itertuples():
-        table.add_row(
-            *([run.method] if several else []),
-            *(f"{getattr(run, name):g}" for name in swept),
+        by_class = json.loads(run.mean_n_by_class or "{}").values()
+        cells = [
             f"{run.theta:g}",
             f"{run.latency_s:.4g}",
             f"{run.cost / run.files:.4g}",
             f"{run.objective:.5g}",
-            f"{run.mean_n:.2f}",
-            f"{run.max_load:.3f}",
-            f"{run.iterations}",
-            f"{run.solve_s:.2g}",
-            run.status,
+        ]
+        cells.append(
+            "/".join(f"{n:.3g}" for n in by_class) if len(classes) <= MOST_CLASSES else f"{run.mean_n:.3g}"
+        )
+        cells += [f"{run.iterations}", f"{run.solve_s:.2g}"]
+        table.add_row(
+            *([run.method] if several else []),
+            *(f"{getattr(run, name):g}" for name in swept),
+            *cells,
+            *([run.status] if failed else []),
         )
     console.print(table)
 

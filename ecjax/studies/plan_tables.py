@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from ecjax.optimize import Solution
-from ecjax.studies.inputs import Rows
+from ecjax.studies.inputs import Rows, placement_rows
 
 
 @dataclass(frozen=True)
@@ -17,6 +17,18 @@ class Identity:
     nodes: pa.Array  # (m,)
     files: pa.Array  # (r,)
     rows: Rows
+    classes: pa.DictionaryArray  # (r,) service class of each file, else its k
+
+
+def identity(nodes: pa.Table, files: pa.Table) -> Identity:
+    """Ids of checked input tables."""
+    column = "service_class" if "service_class" in files.column_names else "k"
+    return Identity(
+        nodes=nodes["node_id"].combine_chunks(),
+        files=files["file_id"].combine_chunks(),
+        rows=placement_rows(files),
+        classes=files[column].combine_chunks().dictionary_encode(null_encoding="encode"),
+    )
 
 
 def _repeat(text: str, count: int) -> pa.Array:

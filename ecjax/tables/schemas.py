@@ -134,6 +134,7 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         _c("gap", FLOAT, "", "(objective - lower_bound) / lower_bound"),
         _c("max_load", FLOAT, "", "largest node load rho"),
         _c("mean_n", FLOAT, "", "mean code length"),
+        _c("mean_n_by_class", STRING, "", "JSON: mean code length by service class, else by k"),
         _c("files", INTEGER, "", "files planned"),
         _c("files_without_redundancy", INTEGER, "", "files with n = k: the loss of any node loses them"),
         _c("nodes", INTEGER, "", "nodes"),

@@ -1,0 +1,7 @@
+"""``python -m ecjax`` is the command ``ecjax``."""
+
+import sys
+
+from ecjax.cli import main
+
+sys.exit(main())

@@ -1,0 +1,95 @@
+"""The command ``ecjax JOB key=value ...``.
+
+Exit codes: 0 all well, 1 some items failed, 2 the user's mistake, 130 interrupted.
+"""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass
+
+from ecjax import __version__
+from ecjax.errors import UserError
+from ecjax.jobs_index import JOBS, Job, experiments
+
+EXIT_USER, EXIT_INTERRUPTED = 2, 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        return _dispatch(words)
+    except UserError as error:
+        print("ecjax: " + " ".join(str(error).split()), file=sys.stderr)
+        return EXIT_USER
+    except KeyboardInterrupt:
+        print(
+            "ecjax: interrupted; what was finished is kept, and the same command goes on from there",
+            file=sys.stderr,
+        )
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 0
+
+
+def _dispatch(words: list[str]) -> int:
+    if not words or words[0] in ("-h", "--help", "help"):
+        print(_overview())
+        return 0
+    if words[0] in ("-V", "--version"):
+        print(f"ecjax {__version__}")
+        return 0
+    name, rest = words[0], words[1:]
+    if name not in JOBS:
+        raise UserError(f"found job {name!r}; allowed: {', '.join(JOBS)} (ecjax --help)")
+    if any(word in ("-h", "--help") for word in rest):
+        print(_help(JOBS[name]))
+        return 0
+    from ecjax.hydra_run import run_job  # Hydra is slow to import
+
+    return run_job(JOBS[name], rest)
+
+
+def _overview() -> str:
+    width = max(map(len, JOBS))
+    lines = [
+        f"ecjax {__version__}: batch optimizer and trace analyzer for erasure-coded storage",
+        "",
+        "usage: ecjax JOB [key=value ...]      ecjax JOB --help lists the keys",
+        "",
+    ]
+    lines += [f"  {job.name:{width}}  {job.summary}" for job in JOBS.values()]
+    lines += [
+        "",
+        "Lists are written key=[a,b,c]. -m before or after the overrides runs Hydra sweeps.",
+        "Exit codes: 0 all well, 1 some items failed, 2 a mistake in what was given, 130 interrupted.",
+    ]
+    return "\n".join(lines)
+
+
+def _help(job: Job) -> str:
+    lines = [f"ecjax {job.name}: {job.summary}", "", f"usage: ecjax {job.name} [key=value ...]", ""]
+    lines += _keys(job.options_class(), "")
+    named = experiments(job.name)
+    if named:
+        lines += ["", "named studies, experiment=NAME:"]
+        lines += [f"  {name:14} {text}" for name, text in named.items()]
+    return "\n".join(lines)
+
+
+def _keys(options: object, prefix: str) -> list[str]:
+    lines = []
+    for item in fields(options):  # type: ignore[arg-type]
+        value = getattr(options, item.name)
+        text = item.metadata.get("help", "")
+        if is_dataclass(value):
+            lines += [f"  {prefix}{item.name}.*: {text}", *_keys(value, f"{prefix}{item.name}.")]
+            continue
+        shown = "null" if value is None else str(value).lower() if isinstance(value, bool) else f"{value}"
+        lines += [f"  {prefix}{item.name}={shown.replace(' ', '')}", f"      {text}"]
+    return lines
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,223 @@
+"""From the words of the command line to a composed configuration and a job that runs on it.
+
+A single run composes its configuration and writes nothing but results. With Hydra's own flags (-m for sweeps,
+--cfg, --info) the job goes through ``hydra.main``, whose files go under ``out``.
+"""
+
+import difflib
+import importlib.util
+import logging.config
+import sys
+import warnings
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TypeVar, get_args
+
+from hydra import compose, initialize_config_dir
+from hydra import main as hydra_main
+from hydra.core.config_store import ConfigStore
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
+from hydra.errors import HydraException
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from ecjax.errors import UserError
+from ecjax.jobs_index import Job, experiments, folder
+
+_FLAGS = ("-m", "--multirun", "--cfg", "-c", "--info", "-i", "--resolve", "--package", "-p", "--hydra-help")
+_Options = TypeVar("_Options")
+
+
+def run_job(job: Job, words: list[str]) -> int:
+    """Run a job; returns its exit code.
+
+    Raises:
+        UserError: an override does not parse, names no option, or has a value of the wrong type.
+    """
+    module = load_job(job)
+    flags, plain = _split_flags(words)
+    overrides = [_override(job, word, sweep=_is_sweep(flags)) for word in _named(job, module, plain)]
+    cfg = _compose(job, _first_of_sweeps(job, overrides) if _is_sweep(flags) else overrides)
+    if not flags:
+        logging.config.dictConfig(OmegaConf.to_container(cfg.hydra.job_logging, resolve=True))  # type: ignore[arg-type]
+        return module.run(cfg)
+    return _through_hydra(job, module, flags + overrides)
+
+
+def load_job(job: Job) -> ModuleType:
+    """The job's entry point, from the installed package or the checkout."""
+    path = folder("jobs") / f"{job.name}.py"
+    spec = importlib.util.spec_from_file_location(f"ecjax_jobs_{job.name}", path)
+    if spec is None or spec.loader is None:
+        raise UserError(f"jobs: {path.name} is missing from this installation of ecjax")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def options_from(cfg: DictConfig, kind: type[_Options]) -> _Options:
+    """The composed configuration as the options dataclass of the job."""
+    values = {name: _plain(cfg[name]) for name in (item.name for item in fields(kind))}  # type: ignore[arg-type]
+    for item in fields(kind):  # type: ignore[arg-type]
+        default = getattr(kind(), item.name)
+        if is_dataclass(default):
+            values[item.name] = type(default)(**values[item.name])
+    return kind(**values)
+
+
+def _plain(value: Any) -> Any:
+    return OmegaConf.to_container(value, resolve=True) if OmegaConf.is_config(value) else value
+
+
+def _split_flags(words: list[str]) -> tuple[list[str], list[str]]:
+    flags: list[str] = []
+    plain: list[str] = []
+    for position, word in enumerate(words):
+        if flags and words[position - 1] in ("--cfg", "-c", "--package", "-p"):
+            flags.append(word)
+        elif word.startswith("-"):
+            if word.split("=")[0] not in _FLAGS:
+                raise UserError(
+                    f"found {word}; allowed: key=value, --help, or one of Hydra's {', '.join(_FLAGS)}"
+                )
+            flags.append(word)
+        else:
+            plain.append(word)
+    return flags, plain
+
+
+def _is_sweep(flags: list[str]) -> bool:
+    return "-m" in flags or "--multirun" in flags
+
+
+def _named(job: Job, module: ModuleType, words: list[str]) -> list[str]:
+    """Words without '=' (paths, names) turned into overrides by the job."""
+    bare = [word for word in words if "=" not in word and not word.startswith("~")]
+    given: list[str] = module.bare_words(bare) if bare else []
+    return given + [word for word in words if word not in bare]
+
+
+def _override(job: Job, word: str, sweep: bool) -> str:
+    """One override, its value quoted where it is text: paths may hold '=' and ','."""
+    key, _, value = word.partition("=")
+    name = key.lstrip("+~")
+    if name.split("@")[0].split(".")[0] == "hydra" or name.startswith("hydra/"):
+        return word
+    kind = _type_of(job, name)
+    if name == "experiment":
+        known = experiments(job.name)
+        if value not in known and not sweep:
+            raise UserError(f"experiment: found {value!r}; allowed: one of {', '.join(known) or 'none'}")
+        return word
+    text = kind is str or str in get_args(kind)
+    already = value.startswith(("'", '"', "[", "{", "${")) or value in ("null", "")
+    if not text or already or (sweep and "," in value):
+        return word
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    return f"{key}='{escaped}'"
+
+
+def _type_of(job: Job, name: str) -> Any:
+    """Declared type of an option, by its dotted name."""
+    if name == "experiment":
+        return Any
+    options: Any = job.options_class()
+    kind: Any = Any
+    for depth, part in enumerate(name.split(".")):
+        if isinstance(options, dict):
+            return Any
+        known = {item.name: item.type for item in fields(options)} if is_dataclass(options) else {}
+        if part not in known:
+            prefix = "".join(piece + "." for piece in name.split(".")[:depth])
+            close = difflib.get_close_matches(part, known, n=1)
+            hint = f"; did you mean {prefix}{close[0]}?" if close else ""
+            raise UserError(f"found option {name!r}{hint} Allowed: {', '.join(prefix + k for k in known)}")
+        options, kind = getattr(options, part), known[part]
+    return kind
+
+
+def _user_message(error: Exception) -> str:
+    text = str(error)
+    key = getattr(error, "full_key", None)
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [
+        line
+        for line in lines
+        if not line.startswith(("full_key:", "object_type=", "reference_type=", "See "))
+    ]
+    cause = error.__cause__
+    if cause is not None and isinstance(cause, OmegaConfBaseException):
+        key = key or cause.full_key
+        lines.append(str(cause).splitlines()[0])
+    message = " ".join(dict.fromkeys(lines))
+    return f"{key}: {message}" if key and key not in message else message
+
+
+def _compose(job: Job, overrides: list[str]) -> DictConfig:
+    ConfigStore.instance().store(name=f"{job.name}_options", node=job.options_class)
+    GlobalHydra.instance().clear()
+    try:
+        with initialize_config_dir(str(folder("conf").resolve()), version_base="1.3"):
+            return compose(job.name, overrides, return_hydra_config=True)
+    except (HydraException, OmegaConfBaseException) as error:
+        raise UserError(_user_message(error)) from error
+
+
+def _parsed(overrides: list[str]) -> list[Override]:
+    try:
+        return OverridesParser.create().parse_overrides(overrides)
+    except HydraException as error:
+        raise UserError(_user_message(error)) from error
+
+
+def _first_of_sweeps(job: Job, overrides: list[str]) -> list[str]:
+    """The overrides of the first run of a sweep, to find mistakes before anything starts."""
+    chosen = []
+    for text, override in zip(overrides, _parsed(overrides), strict=True):
+        if override.is_sweep_override():
+            text = f"{override.get_key_element()}={next(iter(override.sweep_string_iterator()))}"
+        chosen.append(text)
+    return chosen
+
+
+def _through_hydra(job: Job, module: ModuleType, words: list[str]) -> int:
+    """Run by ``hydra.main``; the worst exit code of its runs."""
+    codes: list[int] = [0]
+
+    def task(cfg: DictConfig) -> None:
+        codes.append(_guarded(module.run, cfg))
+
+    arguments = sys.argv
+    sys.argv = [f"ecjax {job.name}", *words]
+    GlobalHydra.instance().clear()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            hydra_main(version_base="1.3", config_path=str(folder("conf").resolve()), config_name=job.name)(
+                task
+            )()
+    except SystemExit as stop:
+        codes.append(2 if stop.code else 0)
+    except OSError as error:
+        raise UserError(f"out: {error.strerror or error}: {error.filename}") from error
+    finally:
+        sys.argv = arguments
+    return max(codes)
+
+
+def _guarded(run: Callable[[DictConfig], int], cfg: DictConfig) -> int:
+    """One run of a sweep: a mistake in it ends that run with a line, not the sweep."""
+    try:
+        return run(cfg)
+    except UserError as error:
+        print("ecjax: " + " ".join(str(error).split()), file=sys.stderr)
+        return 2
+
+
+def is_path(word: str) -> bool:
+    """Whether a bare word names something that exists."""
+    return Path(word).exists()

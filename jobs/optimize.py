@@ -1,0 +1,34 @@
+"""``ecjax optimize``: plan code lengths, placement and scheduling; latency against storage cost."""
+
+import sys
+from pathlib import Path
+
+from omegaconf import DictConfig
+
+from ecjax.errors import UserError
+from ecjax.hydra_run import options_from
+from ecjax.studies.options_optimize import OptimizeOptions
+
+
+def bare_words(words: list[str]) -> list[str]:
+    """``ecjax optimize FOLDER``: the tables that ``ecjax analyze out=FOLDER`` wrote."""
+    if len(words) > 1 or not Path(words[0]).is_dir():
+        raise UserError(f"found {' '.join(words)}; allowed: key=value, or the folder of one ecjax analyze")
+    found = [name for name in ("nodes", "files") if (Path(words[0]) / name).is_dir()]
+    if "files" not in found:
+        raise UserError(f"{words[0]}: has no files table; it is not the folder of an ecjax analyze")
+    return [f"{name}={Path(words[0]) / name}" for name in found]
+
+
+def run(cfg: DictConfig) -> int:
+    """Run on a composed configuration; returns the exit code."""
+    from ecjax.console import OUTPUT
+    from ecjax.studies.optimize import optimize_study
+
+    return optimize_study(options_from(cfg, OptimizeOptions), OUTPUT)
+
+
+if __name__ == "__main__":
+    from ecjax.cli import main
+
+    sys.exit(main(["optimize", *sys.argv[1:]]))
