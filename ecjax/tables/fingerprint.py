@@ -79,10 +79,11 @@ def trace_fingerprint(paths: str | Path | Iterable[str | Path]) -> str:
     """
     entries = []
     for path in [Path(paths)] if isinstance(paths, str | Path) else map(Path, paths):
-        if not path.exists():
-            raise UserError(f"{path}: no such file or folder")
-        files = visible_files(path) if path.is_dir() else [path]
-        root = path if path.is_dir() else path.parent
+        with user_errors(path):
+            if not path.exists():
+                raise UserError(f"{path}: no such file or folder")
+            files = list(visible_files(path)) if path.is_dir() else [path]
+            root = path if path.is_dir() else path.parent
         for file in files:
             with user_errors(file), file.open("rb") as stream:
                 content = hashlib.file_digest(stream, "sha256").hexdigest()

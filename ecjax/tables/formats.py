@@ -50,17 +50,17 @@ def list_files(path: Path) -> list[Path]:
     Raises:
         UserError: nothing is there, the ending is unknown, or the folder holds no Parquet file.
     """
-    if path.is_dir():
-        files = sorted(file for file in visible_files(path) if file.name.lower().endswith(PARQUET))
-        if not files:
-            raise UserError(f"{path}: the folder holds no Parquet file (*.parquet)")
-        return files
-    if not path.exists():
-        raise UserError(f"{path}: no such file or folder")
-    if not path.name.lower().endswith(PARQUET + IPC + CSV):
-        raise UserError(
-            f"{path}: unknown ending; allowed: {', '.join(PARQUET + IPC + CSV)}, or a folder of Parquet"
-        )
+    with user_errors(path):
+        if path.is_dir():
+            files = sorted(file for file in visible_files(path) if file.name.lower().endswith(PARQUET))
+            if not files:
+                raise UserError(f"{path}: the folder holds no Parquet file (*.parquet)")
+            return files
+        if not path.exists():
+            raise UserError(f"{path}: no such file or folder")
+    allowed = PARQUET + IPC + CSV
+    if not path.name.lower().endswith(allowed):
+        raise UserError(f"{path}: unknown ending; allowed: {', '.join(allowed)}, or a folder of Parquet")
     return [path]
 
 

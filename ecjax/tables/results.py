@@ -9,6 +9,7 @@ import pyarrow as pa
 from ecjax.errors import UserError
 from ecjax.status import Status
 from ecjax.tables import datasets as layout
+from ecjax.tables.formats import user_errors
 from ecjax.tables.ids import ID_NAMES
 from ecjax.tables.schemas import RESULTS
 
@@ -38,12 +39,13 @@ def read_results(out: str | Path, dataset: str) -> pd.DataFrame:
 
 
 def _read(out: Path, dataset: str) -> pa.Table:
-    if not out.is_dir():
-        raise UserError(f"out={out}: no such folder")
-    files = layout.dataset_files(out, dataset)
-    if dataset not in (*RESULTS, *layout.INPUT_DATASETS) or not files:
-        found = [name for name in layout.existing_datasets(out) if layout.dataset_files(out, name)]
-        raise UserError(f"out={out}: has no dataset {dataset!r}; it has {', '.join(found) or 'none'}")
+    with user_errors(f"out={out}"):
+        if not out.is_dir():
+            raise UserError(f"out={out}: no such folder")
+        files = layout.dataset_files(out, dataset)
+        if dataset not in (*RESULTS, *layout.INPUT_DATASETS) or not files:
+            found = [name for name in layout.existing_datasets(out) if layout.dataset_files(out, name)]
+            raise UserError(f"out={out}: has no dataset {dataset!r}; it has {', '.join(found) or 'none'}")
     if dataset in (layout.RUNS, *layout.INPUT_DATASETS):
         return pa.concat_tables([layout.read_file(path) for path in files])
     committed = layout.read_committed(out)

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
@@ -166,7 +166,7 @@ class ResultStore:
             layout.write_parquet(path, [layout.conform(table, schema)], schema)
             layout.sync_folder(path.parent)
 
-    def commit(self, runs: list[dict[str, Any]], datasets: dict[str, Tables]) -> None:
+    def commit(self, runs: list[dict[str, Any]], datasets: Mapping[str, Tables]) -> None:
         """Write the rows of a batch of runs: first the datasets, then the runs, whose presence is the commit.
 
         Args:
@@ -273,8 +273,10 @@ class ResultStore:
         version = layout.schema_version(found)
         if version is None:
             return "was not written by ecjax"
-        if version != str(SCHEMA_VERSION) or found.names != wanted.names:
-            return f"is of schema version {version} and not as this version ({SCHEMA_VERSION}) writes it"
+        if version != str(SCHEMA_VERSION):
+            return f"is of schema version {version}, now it is {SCHEMA_VERSION}"
+        if found.names != wanted.names:
+            return "has other columns than this version of ecjax writes"
         for have, want in zip(found, wanted, strict=True):
             if have.type != want.type:
                 return f"has {have.name} of type {have.type}, now it is {want.type}"

@@ -137,3 +137,5 @@ def test_trace_changes_count(tmp_path):
 def test_missing_trace(tmp_path):
     with pytest.raises(UserError, match="none: no such file or folder"):
         trace_fingerprint(tmp_path / "none")
+    with pytest.raises(UserError, match="File name too long"):
+        trace_fingerprint(tmp_path / ("x" * 300))

@@ -158,6 +158,10 @@ def test_missing_path(tmp_path):
     both(tmp_path / "none.parquet", "no such file or folder")
 
 
+def test_path_that_the_system_refuses(tmp_path):
+    both(tmp_path / ("x" * 300 + ".parquet"), "File name too long")
+
+
 def test_unknown_ending(tmp_path):
     (tmp_path / "t.xlsx").write_text("")
     both(tmp_path / "t.xlsx", r"unknown ending; allowed: \.parquet, \.arrow")

@@ -94,6 +94,8 @@ def test_all_null_columns_keep_their_type_in_the_file(tmp_path):
 def test_missing_folder_and_dataset(tmp_path):
     with pytest.raises(UserError, match=f"out={tmp_path}/none: no such folder"):
         read_results(tmp_path / "none", "runs")
+    with pytest.raises(UserError, match="File name too long"):
+        read_results(tmp_path / ("x" * 300), "runs")
     with pytest.raises(UserError, match=f"out={tmp_path}: has no dataset 'runs'; it has none"):
         read_results(tmp_path, "runs")
     commit(tmp_path, row("a"), history=pa.table({"run_id": ["a"]}))
