@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow as pa
 
 from ecjax.studies.trace_tables import empty_to_null
+from ecjax.tables.statistics.affine import LEAST_SAMPLES
 from ecjax.tables.statistics.bins import DELAY_BINS_PER_OCTAVE, bin_edges
 from ecjax.tables.statistics.delays import QUANTITIES, SERVICE, SOJOURN, Cells
 from ecjax.tables.statistics.laws import Fits, exponential_distance, fit_cells, group_numbers, pooled_bins
@@ -67,7 +68,8 @@ def node_table(
         }
     )
     _warn_of_overload(load, statistics.node_ids, notices)
-    return _without_unserved(table, observed[:, 0] > 0, notices)
+    served = _without_unserved(table, observed[:, 0] > 0, notices)
+    return None if served is None else served.sort_by("node_id")
 
 
 def _planned(service: Cells, count: int, names: pa.Array, notices: list[str]) -> np.ndarray:
@@ -223,9 +225,10 @@ def _names(quantity: np.ndarray, node: np.ndarray, write: np.ndarray, nodes: pa.
 
 def _law_columns(cells: Cells, fits: Fits) -> dict[str, pa.Array]:
     laws = np.array([*fits.laws, *np.empty((0, 4))]).reshape(-1, 4)[fits.group]
-    # A slope that is not known counts as none at the one size there is.
-    delta = laws[:, 0] + np.nan_to_num(laws[:, 1]) * cells.bytes
-    psi = laws[:, 2] + np.nan_to_num(laws[:, 3]) * cells.bytes
+    # Where the slopes are not known, the law holds at the one size that it was fitted to.
+    known = ~np.isnan(laws[:, 1]) | (cells.moments[:, 0] >= LEAST_SAMPLES)
+    delta = np.where(known, laws[:, 0] + np.nan_to_num(laws[:, 1]) * cells.bytes, np.nan)
+    psi = np.where(known, laws[:, 2] + np.nan_to_num(laws[:, 3]) * cells.bytes, np.nan)
     columns = dict(zip(_LAW_COLUMNS, laws.T, strict=True))
     return {
         name: empty_to_null(v) for name, v in {**columns, "fit_mean_s": delta + psi, "fit_std_s": psi}.items()

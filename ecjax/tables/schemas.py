@@ -4,7 +4,7 @@ Input tables are checked against ``INPUTS`` (extra columns are kept). Result dat
 ``result_schema``, complete from the first row, with the unit and meaning of each column in its field metadata.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -193,7 +193,7 @@ RESULTS: dict[str, tuple[Column, ...]] = {
     ),
     "files": (
         _RUN,
-        *FILES,
+        *(replace(column, required=column.name == "file_id") for column in FILES),  # a trace may lack k
         _c("reads", INTEGER, "", "reads in the trace"),
         _c("writes", INTEGER, "", "writes in the trace"),
         _c("first_arrival_s", FLOAT, "s", "first access, as the trace counts time"),

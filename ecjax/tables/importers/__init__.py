@@ -9,14 +9,18 @@ from typing import Any
 
 from ecjax.errors import UserError
 from ecjax.tables.importers.cloudphysics import CLOUDPHYSICS
+from ecjax.tables.importers.columns import COLUMN_MAPPING
 from ecjax.tables.importers.detect import describe, read_head
+from ecjax.tables.importers.msr import MSR
+from ecjax.tables.importers.oracle_general import ORACLE_GENERAL
 from ecjax.tables.importers.table import TABLE
 from ecjax.tables.importers.trace import Importer, Source, Trace
 
 __all__ = ["FORMATS", "Trace", "open_trace"]
 
 # In the order in which they are asked whether a trace is theirs.
-FORMATS: dict[str, Importer] = {importer.name: importer for importer in (TABLE, CLOUDPHYSICS)}
+_IMPORTERS: tuple[Importer, ...] = (TABLE, COLUMN_MAPPING, CLOUDPHYSICS, MSR, ORACLE_GENERAL)
+FORMATS = {importer.name: importer for importer in _IMPORTERS}
 
 
 def open_trace(
@@ -39,10 +43,16 @@ def open_trace(
         UserError: the path, the format or an option is wrong, or an option is missing.
     """
     source = Source(Path(path), columns, extent_bytes, sort)
+    if format not in ("auto", *FORMATS):
+        raise UserError(f"format: found {format!r}; allowed: auto, {', '.join(FORMATS)}")
     head = read_head(source.path)
+    if columns is not None:
+        if format not in ("auto", COLUMN_MAPPING.name):
+            raise UserError(
+                f"columns: found a mapping with format={format}; allowed: format={COLUMN_MAPPING.name}"
+            )
+        return COLUMN_MAPPING.open(source)
     if format != "auto":
-        if format not in FORMATS:
-            raise UserError(f"format: found {format!r}; allowed: auto, {', '.join(FORMATS)}")
         return FORMATS[format].open(source)
     for importer in FORMATS.values():
         if importer.recognises(head):

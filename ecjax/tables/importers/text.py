@@ -65,5 +65,9 @@ def _lines_named(path: Path) -> Iterator[None]:
     except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
         message = str(error).splitlines()[0]
         line = re.search(r"Row #(\d+): ", message)
+        place = f"{path}, line {line[1]}" if line else str(path)
+        wrong = re.search(r"CSV conversion error to (\S+): invalid value '(.*)'", message)
+        if wrong:
+            raise UserError(f"{place}: found {wrong[2]!r}; allowed: {wrong[1]}") from error
         text = re.sub(r"In CSV column #\d+: |Row #\d+: |CSV parse error: |CSV conversion error ", "", message)
-        raise UserError(f"{path}{f', line {line[1]}' if line else ''}: {text}") from error
+        raise UserError(f"{place}: {text}") from error

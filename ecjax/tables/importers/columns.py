@@ -1,0 +1,179 @@
+"""Any CSV, Parquet or Arrow log by a mapping of its columns."""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ecjax.errors import UserError
+from ecjax.tables.formats import IPC, PARQUET
+from ecjax.tables.importers.mapping import SCALED, SOJOURN_COLUMN, TIMES, Mapped, parse_mapping
+from ecjax.tables.importers.table import refuse_extents, trace_of_batches
+from ecjax.tables.importers.text import csv_batches
+from ecjax.tables.importers.trace import Head, Source, Trace
+from ecjax.tables.read import open_batches
+from ecjax.tables.schemas import ID, REQUESTS
+
+_IDS = tuple(column.name for column in REQUESTS if column.kind == ID)
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+_INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
+
+
+class ColumnImporter:
+    """Reads a log whose columns have other names and units than ours.
+
+    The mapping gives the log's column for ours: ``{arrival_s: ts_ms, arrival_s_scale: 0.001, file_id: key, bytes: size,
+    op: method, op_read: [GET, HEAD], op_write: [PUT]}``. ``arrival_s``, ``file_id`` and ``bytes`` are needed; the other
+    columns of the ``requests`` table are optional, and so is ``sojourn_s``, a response time that gives ``finish_s``.
+    ``NAME_scale`` is the factor from the log's unit to seconds or bytes; ``op_read`` and ``op_write`` are the words
+    that the log has for them. Columns given as numbers, from 0, are those of a CSV file without a header. Timestamps
+    need no scale.
+
+    Loses: without ``op`` all accesses count as reads; without ``request_id`` each row is a request of its own. Times
+    are counted from the first row's arrival (subtracted before conversion, so that nanoseconds since 1970 stay exact).
+    """
+
+    name = "columns"
+
+    def recognises(self, head: Head) -> bool:
+        """Never: a mapping asks for this format."""
+        return False
+
+    def open(self, source: Source) -> Trace:
+        """Open a log by ``source.columns``.
+
+        Raises:
+            UserError: there is no mapping, it is wrong, or the log lacks one of its columns.
+        """
+        refuse_extents(source, self.name)
+        mapped = parse_mapping(source.columns)
+        batches, rows = _opened(source, mapped)
+        loses = []
+        if "op" not in mapped.columns:
+            loses.append("Operations are not recorded: all accesses count as reads.")
+        if "node_id" in mapped.columns and "request_id" not in mapped.columns:
+            loses.append("Requests have no ids: each row counts as a request of its own.")
+        return trace_of_batches(
+            source, self.name, lambda: _renamed(batches(), mapped, str(source.path)), tuple(loses), rows
+        )
+
+
+def _opened(source: Source, mapped: Mapped) -> tuple[Callable[[], Iterator[pa.RecordBatch]], int | None]:
+    """How to read the mapped columns of the log, and its number of rows where known."""
+    wanted = list(dict.fromkeys(mapped.columns.values()))
+    if source.path.is_file() and not source.path.name.lower().endswith(PARQUET + IPC):
+        types = _csv_types(source, mapped, wanted)
+        return lambda: csv_batches(source.path, types, columns=wanted, header=mapped.header), None
+    if not mapped.header:
+        raise UserError(
+            f"{source.path}: columns has numbers; allowed: names, since only CSV files may lack a header"
+        )
+    opened = open_batches(source.path, wanted)
+    _require(wanted, open_batches(source.path).schema.names, source)
+    return lambda: open_batches(source.path, wanted).batches, opened.rows
+
+
+def _require(wanted: list[str], found: list[str], source: Source) -> None:
+    missing = [name for name in wanted if name not in found]
+    if missing:
+        raise UserError(
+            f"{source.path}: missing columns: {', '.join(missing)}; found: {', '.join(found) or 'none'}"
+        )
+
+
+def _csv_types(source: Source, mapped: Mapped, wanted: list[str]) -> dict[str, pa.DataType]:
+    """Types settled on the first block: ids as they are written, numbers as float64 but for whole clock readings."""
+    texts = {mapped.columns[name]: pa.string() for name in (*_IDS, "op") if name in mapped.columns}
+    first = next(csv_batches(source.path, texts, header=mapped.header), None)
+    if first is None:
+        raise UserError(f"{source.path}: found no rows; allowed: at least one")
+    _require(wanted, first.schema.names, source)
+    types = dict(texts)
+    for name, column in mapped.columns.items():
+        values = first.column(column)
+        if name in _IDS and pc.all(pc.match_substring_regex(values, _INTEGER)).as_py():
+            types[column] = pa.int64()
+        elif name in SCALED and (name not in TIMES or pa.types.is_null(values.type)):
+            types[column] = pa.float64()
+    return types
+
+
+def _renamed(batches: Iterator[pa.RecordBatch], mapped: Mapped, source: str) -> Iterator[pa.RecordBatch]:
+    origin, before = None, 0
+    for batch in batches:
+        clocks = {name: _clock(batch, name, mapped, source) for name in TIMES if name in mapped.columns}
+        if origin is None:
+            first = clocks["arrival_s"][0][0]
+            origin = 0 if not first.is_valid else first.as_py()
+        arrays: dict[str, pa.Array] = {
+            name: batch.column(mapped.columns[name])
+            for name in ("request_id", "file_id", "node_id")
+            if name in mapped.columns
+        }
+        if "node_id" in mapped.columns and "request_id" not in mapped.columns:
+            arrays["request_id"] = pa.array(np.arange(before, before + batch.num_rows))
+        scale = clocks["arrival_s"][1]
+        for name, (values, own_scale) in clocks.items():
+            arrays[name] = _since(values, own_scale, origin, scale)
+        arrays["bytes"] = _scaled(batch, "bytes", mapped, source)
+        if SOJOURN_COLUMN in mapped.columns:
+            arrays["finish_s"] = pc.add(arrays["arrival_s"], _scaled(batch, SOJOURN_COLUMN, mapped, source))
+        arrays["op"] = _operations(batch, mapped)
+        before += batch.num_rows
+        yield pa.record_batch(arrays)
+
+
+def _clock(batch: pa.RecordBatch, name: str, mapped: Mapped, source: str) -> tuple[pa.Array, float]:
+    """Readings of a clock, as integers where they are whole, and the seconds of one unit."""
+    values = batch.column(mapped.columns[name])
+    kind = values.type
+    if pa.types.is_date(kind):
+        values = values.cast(pa.timestamp("ms"))
+        kind = values.type
+    if pa.types.is_timestamp(kind):
+        if name in mapped.scales:
+            raise UserError(f"columns: found {name}_scale for timestamps; allowed: no scale")
+        return values.cast(pa.int64()), 1 / _PER_SECOND[kind.unit]
+    if pa.types.is_integer(kind):
+        return values.cast(pa.int64()), mapped.scales.get(name, 1.0)
+    return _floats(values, name, mapped, source), mapped.scales.get(name, 1.0)
+
+
+def _floats(values: pa.Array, name: str, mapped: Mapped, source: str) -> pa.Array:
+    kind = values.type
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
+        column = mapped.columns[name]
+        raise UserError(
+            f"{source}, column {column} ({name}): found type {kind}; allowed: numbers or, for times, timestamps"
+        )
+    return values.cast(pa.float64(), safe=False)
+
+
+def _since(values: pa.Array, scale: float, origin: float, origin_scale: float) -> pa.Array:
+    """Seconds since the origin; subtracted as integers where both are."""
+    if scale == origin_scale and isinstance(origin, int) == pa.types.is_integer(values.type):
+        difference = pc.subtract(values, pa.scalar(origin, values.type))
+        return pc.multiply(difference.cast(pa.float64(), safe=False), scale)
+    seconds = pc.multiply(values.cast(pa.float64(), safe=False), scale)
+    return pc.subtract(seconds, float(origin) * origin_scale)
+
+
+def _scaled(batch: pa.RecordBatch, name: str, mapped: Mapped, source: str) -> pa.Array:
+    return pc.multiply(
+        _floats(batch.column(mapped.columns[name]), name, mapped, source), mapped.scales.get(name, 1.0)
+    )
+
+
+def _operations(batch: pa.RecordBatch, mapped: Mapped) -> pa.Array:
+    if "op" not in mapped.columns:
+        return pa.array(["read"]).take(pa.array(np.zeros(batch.num_rows, np.int64)))
+    values = batch.column(mapped.columns["op"])
+    if not mapped.words or not pa.types.is_string(values.type):
+        return values
+    encoded = values.dictionary_encode()
+    words = [mapped.words.get(word, word) for word in encoded.dictionary.to_pylist()]
+    return pa.DictionaryArray.from_arrays(encoded.indices, pa.array(words, pa.string())).cast(pa.string())
+
+
+COLUMN_MAPPING = ColumnImporter()
