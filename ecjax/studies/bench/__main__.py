@@ -1,0 +1,36 @@
+"""``python -m ecjax.studies.bench [CASE ...]``, for machines without Hydra."""
+
+import argparse
+import logging
+import sys
+from dataclasses import fields
+
+from ecjax.console import OUTPUT
+from ecjax.errors import UserError
+from ecjax.studies.bench import bench
+from ecjax.studies.options_bench import BenchOptions
+
+
+def main() -> int:
+    """Run the cases that are named, or all; returns the exit code."""
+    logging.basicConfig(level=logging.WARNING, format="%(message)s")
+    logging.getLogger("ecjax").setLevel(logging.INFO)
+    parser = argparse.ArgumentParser(prog="python -m ecjax.studies.bench", description=__doc__)
+    for option in fields(BenchOptions):
+        text = option.metadata["help"]
+        if option.name == "cases":
+            parser.add_argument("cases", nargs="*", help=text)
+        elif isinstance(option.default, bool):
+            parser.add_argument(f"--{option.name}", action="store_true", help=text)
+        else:
+            kind = type(option.default)
+            parser.add_argument(f"--{option.name}", type=kind, default=option.default, help=text)
+    try:
+        return bench(BenchOptions(**vars(parser.parse_args())), OUTPUT)
+    except UserError as error:
+        print(f"ecjax: {error}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,49 @@
+"""What the benchmarks ran on."""
+
+import os
+import platform
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import psutil
+
+PACKAGES = ("jax", "jaxlib", "optax", "numpy", "scipy", "numba", "pyarrow", "pandas", "hydra-core")
+
+
+def cores() -> int:
+    """Processor cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def processor() -> str:
+    """Name of the processor."""
+    listing = Path("/proc/cpuinfo")
+    if listing.exists():
+        for line in listing.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def device() -> str:
+    """Where arrays are: JAX's device if this process has loaded JAX and it is no CPU, else the processor."""
+    if "jax" in sys.modules:
+        first = sys.modules["jax"].devices()[0]
+        if first.platform != "cpu":
+            return str(first.device_kind)
+    return processor()
+
+
+def describe() -> dict[str, object]:
+    """Processor, cores, memory and versions."""
+    return {
+        "processor": processor(),
+        "cores": cores(),
+        "memory_bytes": psutil.virtual_memory().total,
+        "python": platform.python_version(),
+        "platform": platform.system(),
+        "versions": {name: version(name) for name in PACKAGES},
+    }

@@ -1,0 +1,46 @@
+"""The cases by name. A case is a function of ``Settings`` that returns rows; it runs in a process of its own."""
+
+from dataclasses import dataclass
+
+_HERE = __package__
+
+
+@dataclass(frozen=True)
+class Case:
+    """One named benchmark.
+
+    Attributes:
+        name: what a user lists in ``cases``.
+        summary: one line.
+        function: "module:name" of a function Settings -> list[Row].
+    """
+
+    name: str
+    summary: str
+    function: str
+
+
+CASES = {
+    case.name: case
+    for case in (
+        Case("projection", "project 10^6 rows of 12 nodes", f"{_HERE}.projection:rows"),
+        Case("jlcm", "plan 1000 files on 12 nodes; small ones beside SciPy", f"{_HERE}.jlcm:rows"),
+        Case("jlcm_million", "plan 10^6 files, 50 iterations", f"{_HERE}.jlcm:million"),
+        Case("analyze", "analyze 10^7 rows, integer ids", f"{_HERE}.analyze:integers"),
+        Case("analyze_strings", "analyze 10^7 rows, 10^6 string ids", f"{_HERE}.analyze:strings"),
+        Case("analyze_long", "analyze 5 10^7 rows: flat memory", f"{_HERE}.analyze:long"),
+        Case("startup", "whole commands: --help, optimize", f"{_HERE}.startup:rows"),
+    )
+}
+
+
+def run_case(name: str, settings: dict) -> dict:
+    """Run a case in this process: its rows, and what it ran on."""
+    from importlib import import_module
+
+    from ecjax.studies.bench.machine import device
+    from ecjax.studies.bench.row import Settings
+
+    module, _, function = CASES[name].function.partition(":")
+    rows = getattr(import_module(module), function)(Settings(**settings))
+    return {"rows": rows, "device": device()}

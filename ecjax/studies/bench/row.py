@@ -1,0 +1,50 @@
+"""What a case is told and what it reports."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How cases run.
+
+    Attributes:
+        repeats: timed runs of each variant.
+        quick: small sizes without targets.
+        seed: of generated data.
+    """
+
+    repeats: int = 5
+    quick: bool = False
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Row:
+    """One variant of a case at one size: a row of the ``bench`` dataset, whose schema says what a field means.
+
+    ``target_s`` and ``target_bytes`` are what the variant should stay within; None where nothing is asked.
+    """
+
+    variant: str
+    size: str
+    median_s: float
+    min_s: float
+    repeats: int
+    rows: int | None = None
+    nodes: int | None = None
+    lanes: int | None = None
+    dtype: str | None = None
+    compile_s: float | None = None
+    peak_rss_bytes: int | None = None
+    objective: float | None = None
+    iterations: int | None = None
+    target_s: float | None = None
+    target_bytes: int | None = None
+    note: str | None = None
+
+    @property
+    def met(self) -> bool | None:
+        """Whether every target is met by the fastest run; None without a target."""
+        pairs = ((self.min_s, self.target_s), (self.peak_rss_bytes, self.target_bytes))
+        judged = [value is not None and value <= limit for value, limit in pairs if limit is not None]
+        return all(judged) if judged else None
