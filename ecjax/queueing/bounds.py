@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from ecjax.queueing.mg1 import Delay
-from ecjax.queueing.minimise import hyperbola, minimiser, only_finite, single, total
+from ecjax.queueing.minimise import hyperbola, minimiser, only_finite, single, sums
 from ecjax.queueing.moments import as_float
 
 
@@ -52,7 +52,7 @@ def latency_bound_at(z: ArrayLike, probabilities: ArrayLike, delay: Delay) -> ja
         probabilities: pi, (m,) or (r, m).
         delay: (m,) or (r, m).
     """
-    return _over_rows(_value, (0, 1, 1, 1), (z, probabilities, delay.mean, delay.variance))
+    return _over_rows(_at, (0, 1, 1, 1), (z, probabilities, delay.mean, delay.variance))
 
 
 def shared_z_bound(
@@ -70,14 +70,16 @@ def shared_z_bound(
         The bound and z, s, scalars; z = -inf when the mean k is 1.
     """
     rate = as_float(rates)
-    weights = (rate / rate.sum())[:, None] * as_float(probabilities)
+    share = rate / rate.sum()
     mean, variance = as_float(delay.mean), as_float(delay.variance)
     if mean.ndim == 1:
-        weights = weights.sum(axis=0)
+        weights = jnp.matmul(share, as_float(probabilities), precision="highest")
+    else:
+        weights = share[:, None] * as_float(probabilities)
     if z is None:
-        return shared_z(weights, mean, variance)
+        return _minimum(weights, mean, variance)
     shared = as_float(z)
-    return _value(shared, weights, mean, variance), shared
+    return _at(shared, weights, mean, variance), shared
 
 
 def shared_z(
@@ -110,45 +112,67 @@ def _over_rows(function, ranks, arguments):
 
 
 def _minimum(weights, mean, variance, start=None):
-    """Minimum of f and its z, the latter -inf for a sum of 1 and inf where f is."""
-    z = minimiser(weights, mean, variance, start)
-    value = _at_minimum(z, weights, mean, variance)
-    z = jnp.where(single(total(weights)), jnp.full_like(z, -jnp.inf), z)
-    return value, jnp.where(_overloaded(weights, mean, variance), jnp.full_like(z, jnp.inf), z)
+    """Minimum of f and its z."""
+    return _at_minimum(minimiser(weights, mean, variance, start), weights, mean, variance)
 
 
-def _overloaded(weights, mean, variance):
-    return jnp.any((weights > 0) & (jnp.isinf(mean) | jnp.isinf(variance)))
+def _sums(z, weights, mean, variance):
+    """Sums over the used nodes of w_j (E_j - z + s_j)/2, of w_j E_j, and of w_j."""
+    used = weights > 0
+    zero = jnp.zeros_like(weights)
+    d = mean - z
+    above = 0.5 * weights * (d + jnp.sqrt(d * d + variance))
+    return sums(jnp.where(used, above, zero), jnp.where(used, weights * mean, zero), weights)
 
 
-def _value(z, weights, mean, variance):
-    """f(z), the limit sum w E at z = -inf; infinite where a used node is."""
-    mean_0, variance_0, finite = only_finite(mean, variance)
-    below = jnp.isneginf(z)
-    d, s, _ = hyperbola(jnp.where(below, jnp.zeros_like(z), z), mean_0, variance_0)
-    term = jnp.where(below, mean_0, 0.5 * (d + s))
-    value = jnp.where(below, jnp.zeros_like(z), z) + total(
-        jnp.where(finite, weights * term, jnp.zeros_like(term))
-    )
-    return jnp.where(_overloaded(weights, mean, variance), jnp.full_like(value, jnp.inf), value)
+def _slopes(z, weights, mean, variance, limit):
+    """Derivatives of the sum of w_j (E_j - z + s_j)/2 (w_j E_j where ``limit``) by w_j, E_j and V_j."""
+    mean, variance, finite = only_finite(mean, variance)
+    d, s, inverse = hyperbola(z, mean, variance)
+    by_weight = jnp.where(finite, jnp.where(limit, mean, 0.5 * (d + s)), jnp.zeros_like(d))
+    by_mean = jnp.where(limit, weights, 0.5 * weights * (1 + d * inverse))
+    by_variance = jnp.where(limit, jnp.zeros_like(d), 0.25 * weights * inverse)
+    return by_weight, by_mean, by_variance
+
+
+def _along(slopes, tangents):
+    return sum(slope * tangent for slope, tangent in zip(slopes, tangents, strict=True)).sum()
+
+
+@jax.custom_jvp
+def _at(z, weights, mean, variance):
+    """Value of f at z, sum w E at z = -inf."""
+    limit = jnp.isneginf(z)
+    z = jnp.where(limit, jnp.zeros_like(z), z)
+    above, plain, _ = _sums(z, weights, mean, variance)
+    return jnp.where(limit, plain, z + above)
+
+
+@_at.defjvp
+def _at_jvp(primals, tangents):
+    z, weights, mean, variance = primals
+    limit = jnp.isneginf(z)
+    slopes = _slopes(jnp.where(limit, jnp.zeros_like(z), z), weights, mean, variance, limit)
+    # E_j and z enter the sum by their difference only
+    by_z = jnp.where(limit, jnp.zeros_like(z), 1 - slopes[1].sum())
+    return _at(*primals), _along(slopes, tangents[1:]) + by_z * tangents[0]
 
 
 @jax.custom_jvp
 def _at_minimum(z, weights, mean, variance):
-    """Value at the minimiser z: the first derivative ignores z (envelope theorem), the second does not."""
-    alone = single(total(weights))
-    return _value(jnp.where(alone, jnp.full_like(z, -jnp.inf), z), weights, mean, variance)
+    """Value of f at its minimiser z, and z: -inf for a sum of 1, inf where the value is.
+
+    The first derivative of the value ignores that of z (envelope theorem), the second does not.
+    """
+    above, plain, k = _sums(z, weights, mean, variance)
+    limit = single(k)
+    value = jnp.where(limit, plain, z + above)
+    z = jnp.where(limit, jnp.full_like(z, -jnp.inf), z)
+    return value, jnp.where(jnp.isposinf(value), jnp.full_like(z, jnp.inf), z)
 
 
 @_at_minimum.defjvp
 def _at_minimum_jvp(primals, tangents):
-    z, weights, mean, variance = primals
-    alone = single(total(weights))
-    mean, variance, finite = only_finite(mean, variance)
-    d, s, inverse = hyperbola(z, mean, variance)
-    zero = jnp.zeros_like(d)
-    by_weight = jnp.where(finite, jnp.where(alone, mean, 0.5 * (d + s)), zero)
-    by_mean = jnp.where(alone, weights, 0.5 * weights * (1 + d * inverse))
-    by_variance = jnp.where(alone, zero, 0.25 * weights * inverse)
-    slope = total(by_weight * tangents[1]) + total(by_mean * tangents[2]) + total(by_variance * tangents[3])
-    return _at_minimum(*primals), slope
+    value, z = _at_minimum(*primals)
+    slopes = _slopes(*primals, jnp.isneginf(z))
+    return (value, z), (_along(slopes, tangents[1:]), tangents[0])

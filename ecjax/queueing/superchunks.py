@@ -42,7 +42,7 @@ def superchunk(rates: ArrayLike, moments: ServiceMoments, counts: ArrayLike | No
             f"rates have shape {rate.shape}, moments {m_1.shape}, counts {x.shape}: "
             "they must be (X, m), (m,) and (X,), or (X,), () and (X,)"
         )
-    x = x.reshape(x.shape + (1,) * m_1.ndim)
+    x = jnp.broadcast_to(x.reshape(x.shape + (1,) * m_1.ndim), rate.shape)
     f_1 = (rate * x).sum(axis=0)
     f_2 = (rate * x * (x - 1)).sum(axis=0)
     f_3 = (rate * x * (x - 1) * (x - 2)).sum(axis=0)
@@ -51,5 +51,4 @@ def superchunk(rates: ArrayLike, moments: ServiceMoments, counts: ArrayLike | No
         f_1 * m_2 + f_2 * m_1**2,
         f_1 * m_3 + 3 * f_2 * m_1 * m_2 + f_3 * m_1**3,
     )
-    own = Delay(jnp.broadcast_to(x, rate.shape) * m_1, jnp.broadcast_to(x, rate.shape) * moments.variance)
-    return own.plus(wait.mean, wait.variance)
+    return Delay(x * m_1[None], x * moments.variance[None]).plus(wait.mean, wait.variance)
