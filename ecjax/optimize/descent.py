@@ -16,7 +16,8 @@ from jax import lax
 _STEP_CHANGE = 5.0
 _BACKTRACK = 0.3
 _FIRST_MOVE = 0.1  # mean change of a coordinate by the first step
-_REJECTIONS = 40  # rounding leaves nothing to gain after so many shorter steps
+# Steps are cut after a rejection and grow back slowly: a single small change says little.
+WINDOW = 8
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Stopping:
     """When a descent ends.
 
     Attributes:
-        eps: relative change of the objective that counts as none.
+        eps: the descent ends when its objective changed relatively by no more than this over ``WINDOW`` iterations.
         max_iterations: limit; each iteration evaluates the smooth part once.
         merged: take a new tangent at every accepted step instead of after each inner convergence.
     """
@@ -56,8 +57,7 @@ class _State(NamedTuple):
     offset: jax.Array  # majoriser = smooth + offset + <tangent, point>
     step: jax.Array
     iteration: jax.Array
-    calm: jax.Array  # accepted steps in a row that changed next to nothing
-    rejections: jax.Array
+    since: jax.Array  # iterations since the tangent was last taken
     reference: jax.Array  # objective at the last new tangent
     done: jax.Array
     history: jax.Array
@@ -112,6 +112,8 @@ def descend(
         return ~state.done & (state.iteration < stopping.max_iterations)
 
     def iterate(state: _State) -> _State:
+        # the first pass only evaluates the start (its step is 0): a separate evaluation would compile all twice
+        first = state.iteration < 0
         now = majoriser(state.smooth, state.offset, state.tangent, state.point)
         slope = state.gradient + state.tangent
         updates, _ = direction.update(scale * slope, optimizer_state)
@@ -120,40 +122,38 @@ def descend(
         then = majoriser(smooth_value, state.offset, state.tangent, trial)
         move = trial - state.point
         length = jnp.sum(move * move / scale)
-        accepted = then <= now + jnp.sum(slope * move) + length / (2 * state.step)
-        accepted = accepted & (then <= now)
+        promised = jnp.sum(slope * move) + length / jnp.where(first, 1.0, 2 * state.step)
+        accepted = first | ((then <= now + promised) & (then <= now))
 
         curvature = jnp.sum(move * (gradient - state.gradient))
         spectral = jnp.where(curvature > 0, length / jnp.where(curvature > 0, curvature, 1.0), jnp.inf)
         spectral = jnp.clip(spectral, state.step / _STEP_CHANGE, state.step * _STEP_CHANGE)
         step = jnp.where(accepted, spectral, state.step * _BACKTRACK)
+        typical = jnp.mean(jnp.abs(scale * (gradient + state.tangent)))
+        step = jnp.where(first, _FIRST_MOVE / jnp.where(typical > 0, typical, 1.0), step)
 
         def choose(new: jax.Array, old: jax.Array) -> jax.Array:
             return jnp.where(accepted, new, old)
 
-        small = (now - then) <= stopping.eps * jnp.abs(then)
-        calm = choose(jnp.where(small, state.calm + 1, 0), state.calm)
-        rejections = jnp.where(accepted, 0, state.rejections + 1)
         point, smooth_value = choose(trial, state.point), choose(smooth_value, state.smooth)
         value = choose(then, now)
-        stuck = rejections >= _REJECTIONS
-        settled = (calm >= 2) | stuck
-
-        if concave is None:
-            offset, tangent, reference, done = state.offset, state.tangent, value, settled
-        elif stopping.merged:
+        since = state.since + 1
+        earlier = state.history[jnp.maximum(state.iteration + 1 - WINDOW, 0)]
+        earlier_value = state.history[jnp.maximum(state.iteration, 0)]
+        settled = (since >= WINDOW) & (earlier - value <= stopping.eps * jnp.abs(value))
+        settled = settled | ~jnp.isfinite(value)
+        offset, tangent, reference, done = state.offset, state.tangent, state.reference, settled
+        if concave is not None and stopping.merged:
             offset, tangent = tangent_at(point)
-            reference, done = value, (calm >= 3) | stuck
-        else:
+        elif concave is not None:
             new_offset, new_tangent = tangent_at(point)
             offset = jnp.where(settled, new_offset, state.offset)
             tangent = jnp.where(settled, new_tangent, state.tangent)
             objective = majoriser(smooth_value, offset, tangent, point)
-            still = (state.reference - objective) <= stopping.eps * jnp.abs(objective)
-            done = settled & still
+            still = state.reference - objective <= stopping.eps * jnp.abs(objective)
+            done = settled & (still | ~jnp.isfinite(objective))
             reference = jnp.where(settled, objective, state.reference)
-            calm = jnp.where(settled, 0, calm)
-            rejections = jnp.where(settled, 0, rejections)
+            since = jnp.where(settled, 0, since)
         iteration = state.iteration + 1
         value = majoriser(smooth_value, offset, tangent, point)
         return _State(
@@ -165,17 +165,16 @@ def descend(
             offset=offset,
             step=step,
             iteration=iteration,
-            calm=calm,
-            rejections=rejections,
+            since=since,
             reference=reference,
             done=done,
-            history=state.history.at[iteration].set(jnp.minimum(value, state.history[iteration - 1])),
+            # a new tangent touches at the point: what differs from the last value there is rounding
+            history=state.history.at[iteration].set(
+                jnp.where(first, value, jnp.minimum(value, earlier_value))
+            ),
         )
 
-    (value, aux), gradient = value_and_grad(start, aux)
     offset, tangent = tangent_at(start)
-    first = majoriser(value, offset, tangent, start)
-    typical = jnp.mean(jnp.abs(scale * (gradient + tangent)))
     history = jnp.full((stopping.max_iterations + 1,), jnp.nan, dtype)
     zero = jnp.zeros((), jnp.int32)
     state = lax.while_loop(
@@ -184,20 +183,19 @@ def descend(
         _State(
             point=start,
             aux=aux,
-            smooth=value,
-            gradient=gradient,
+            smooth=jnp.full((), jnp.inf, dtype),
+            gradient=jnp.zeros_like(start),
             tangent=tangent,
             offset=offset,
-            step=_FIRST_MOVE / jnp.where(typical > 0, typical, 1.0),
-            iteration=zero,
-            calm=zero,
-            rejections=zero,
-            reference=jnp.full_like(first, jnp.inf),
-            done=~jnp.isfinite(first),
-            history=history.at[0].set(first),
+            step=jnp.zeros((), dtype),
+            iteration=zero - 1,
+            since=zero - 1,
+            reference=jnp.full((), jnp.inf, dtype),
+            done=zero > 0,
+            history=history,
         ),
     )
     final = majoriser(state.smooth, state.offset, state.tangent, state.point)
     return Descent(
-        state.point, final, state.aux, state.iteration, state.done & jnp.isfinite(first), state.history
+        state.point, final, state.aux, state.iteration, state.done & jnp.isfinite(final), state.history
     )

@@ -135,7 +135,7 @@ def _descend(problem, latency, cost, mask, start, stopping, z=None) -> Descent:
     def project(probabilities: jax.Array) -> jax.Array:
         return project_hypersimplex(probabilities, problem.k, mask=mask)
 
-    guess = latency(start, None)[1] if z is None else z
+    guess = jnp.zeros((), start.dtype) if z is None else z
     return descend(latency, cost, project, start, guess, scale[:, None], stopping)
 
 

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from ecjax.model import Evaluation, Files, Nodes
-from ecjax.queueing import Delay, latency_bound, shared_z, waiting
+from ecjax.queueing import Delay, latency_bound, latency_bound_at, shared_z, waiting
 
 
 @jax.tree_util.register_dataclass
@@ -147,8 +147,14 @@ def shared_latency(
     """
     work = node_work(problem, probabilities, stored)
     delay = chunk_delay(problem, waiting(work[0], work[1], work[2]))
-    weights = problem.share[:, None] * of_files(problem, probabilities)
-    value, z = shared_z(weights, delay.mean, delay.variance, start)
+    own = of_files(problem, probabilities)
+    weights = problem.share[:, None] * own
+    # by the envelope theorem the derivative at the minimising z is that of the minimum
+    fixed = jax.lax.stop_gradient((weights, delay.mean, delay.variance))
+    z = shared_z(*fixed, None if start is None else jax.lax.stop_gradient(start))[1]
+    by_file = latency_bound_at(z, own, delay)
+    read = problem.share > 0
+    value = jnp.sum(jnp.where(read, problem.share * jnp.where(read, by_file, 0.0), 0.0))
     # an overloaded node that only writes reach would not show in the latency of reads
     stable = jnp.all(work[0] < 1)
     return jnp.where(stable, value, jnp.full_like(value, jnp.inf)), z

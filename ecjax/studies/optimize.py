@@ -249,10 +249,11 @@ def _refuse_if_all_unstable(plans: Plans, lanes, items: list[Item], runs: int, n
 def overload(load: np.ndarray, rate_scale: float, nodes: pa.Array) -> str:
     """Which node is overloaded, and what would help."""
     worst = int(np.argmax(load))
+    scale = rate_scale * 0.9 / load[worst]
     return (
         f"nodes: row {worst} (node_id={nodes[worst]}): load rho = {load[worst]:.3g} at rate_scale={rate_scale:g} with "
-        f"reads spread as evenly as they go; below 1 is needed: lower the rates "
-        f"(rate_scale={rate_scale * 0.9 / load[worst]:.2g} gives about 0.9), add nodes, or check that service times are service, not sojourn times"
+        f"reads spread as evenly as they go; below 1 is needed: lower the rates (rate_scale={scale:.2g} gives about "
+        "0.9), add nodes, or check that service times are service, not sojourn times"
     )
 
 
@@ -319,9 +320,10 @@ def _of_files(plan: Solution, names) -> np.ndarray:
 
 
 def _print(runs, console: Console, options: OptimizeOptions) -> None:
+    runs = runs.fillna({"mean_n_by_class": "{}"})
     several, failed = runs["method"].nunique() > 1, (runs["status"] != str(Status.OK)).any()
     swept = [name for name in ("rate_scale", "size_scale") if runs[name].nunique() > 1]
-    classes = list(json.loads(next(iter(runs["mean_n_by_class"].dropna()), "{}")))
+    classes = list(json.loads(max(runs["mean_n_by_class"], key=len)))
     table = Table(
         title=f"optimize: {len(runs)} runs in {options.out}", box=box.SIMPLE_HEAD, title_justify="left"
     )
@@ -338,7 +340,7 @@ def _print(runs, console: Console, options: OptimizeOptions) -> None:
     for heading in [*(["method"] if several else []), *swept, *headings, *(["status"] if failed else [])]:
         table.add_column(heading, justify="left" if heading == "method" else "right", no_wrap=True)
     for run in runs.itertuples():
-        by_class = json.loads(run.mean_n_by_class or "{}").values()
+        by_class = json.loads(run.mean_n_by_class).values()
         cells = [
             f"{run.theta:g}",
             f"{run.latency_s:.4g}",
