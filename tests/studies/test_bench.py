@@ -1,0 +1,208 @@
+"""The bench job: its rows and exit codes, fresh processes, and that the rivals it times are right."""
+
+import io
+import json
+import logging
+from importlib import import_module
+
+import numpy as np
+import pandas as pd
+import pytest
+from rich.console import Console
+
+from ecjax.errors import UserError
+from ecjax.optimize import project_hypersimplex
+from ecjax.studies.bench import __main__ as command
+from ecjax.studies.bench import analyze as analyze_case
+from ecjax.studies.bench import bench, jlcm, projection, study
+from ecjax.studies.bench.fresh import ProcessFailed, run_fresh
+from ecjax.studies.bench.machine import describe
+from ecjax.studies.bench.measure import peak_rss_bytes, side_by_side, timed
+from ecjax.studies.bench.registry import CASES
+from ecjax.studies.bench.row import Row, Settings
+from ecjax.studies.options_bench import BenchOptions
+from ecjax.tables.read import read_input
+from ecjax.tables.results import read_results
+
+
+@pytest.fixture
+def measured(monkeypatch):
+    """Cases that take no time: "jlcm" fails, the others give two rows; returns what was asked for."""
+    asked = []
+
+    def run(function, arguments):
+        asked.append(arguments)
+        if arguments["name"] == "jlcm":
+            raise ProcessFailed("ValueError: no luck")
+        rows = [
+            {
+                "variant": "ecjax",
+                "size": "small",
+                "median_s": 0.2,
+                "min_s": 0.1,
+                "repeats": 3,
+                "target_s": 0.15,
+            },
+            {"variant": "loop", "size": "small", "median_s": 2.0, "min_s": 1.0, "repeats": 3, "rows": 7},
+        ]
+        return {"rows": rows, "device": "abacus"}
+
+    monkeypatch.setattr(study, "run_fresh", run)
+    return asked
+
+
+def quiet() -> Console:
+    return Console(file=io.StringIO(), width=160)
+
+
+def test_rows_and_what_they_ran_on_are_kept(measured, tmp_path):
+    out, console = str(tmp_path / "out"), quiet()
+    assert bench(BenchOptions(out=out, cases=["projection", "startup"], repeats=3, seed=4), console) == 0
+    assert measured[0] == {"name": "projection", "settings": {"repeats": 3, "quick": False, "seed": 4}}
+    runs, rows = read_results(out, "runs"), read_results(out, "bench")
+    assert sorted(runs["method"]) == ["projection", "startup"]
+    assert set(runs["status"]) == {"ok"} and set(runs["device"]) == {"abacus"}
+    recorded = json.loads(runs["params"][0])["machine"]
+    assert recorded["versions"]["jax"] and recorded["cores"] >= 1
+    assert sorted(rows["case"]) == ["projection"] * 2 + ["startup"] * 2
+    ours = rows[rows["variant"] == "ecjax"]
+    assert set(ours["min_s"]) == {0.1} and set(ours["met"]) == {True}
+    assert rows[rows["variant"] == "loop"]["met"].isna().all()
+    assert set(rows[rows["variant"] == "loop"]["rows"]) == {7}
+    assert len(pd.read_parquet(f"{out}/bench")) == 4
+    assert "0.15" in console.file.getvalue()
+
+
+def test_measuring_again_replaces(measured, tmp_path):
+    for _ in range(2):
+        bench(BenchOptions(out=str(tmp_path), cases="projection"), quiet())
+    assert len(measured) == 2
+    assert len(read_results(tmp_path, "bench")) == 2
+
+
+def test_a_case_that_fails_is_a_row_and_an_exit_code(measured, tmp_path):
+    console = quiet()
+    assert bench(BenchOptions(out=str(tmp_path), cases=["jlcm", "projection"]), console) == 1
+    runs = read_results(tmp_path, "runs").set_index("method")
+    assert runs.loc["jlcm", "status"] == "failed" and runs.loc["jlcm", "error"] == "ValueError: no luck"
+    assert runs.loc["projection", "status"] == "ok"
+    assert "no luck" in console.file.getvalue()
+
+
+def test_all_cases_by_default(measured, tmp_path):
+    bench(BenchOptions(out=str(tmp_path)), quiet())
+    assert [asked["name"] for asked in measured] == list(CASES)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"cases": ["projection", "speed"]}, "cases: found 'speed'; allowed: projection, "),
+        ({"repeats": 0}, "repeats: found 0; allowed: 1 or more"),
+        ({"seed": -1}, "seed: found -1; allowed: 0 or more"),
+    ],
+)
+def test_wrong_options(options, message, tmp_path):
+    with pytest.raises(UserError, match=message):
+        bench(BenchOptions(out=str(tmp_path / "out"), **options), quiet())
+    assert not (tmp_path / "out").exists()
+
+
+def test_without_hydra(measured, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(logging, "basicConfig", lambda **_: None)
+    monkeypatch.setattr("sys.argv", ["bench", "projection", "--quick", "--out", str(tmp_path)])
+    assert command.main() == 0
+    assert measured[0]["settings"]["quick"] is True
+    monkeypatch.setattr("sys.argv", ["bench", "speed"])
+    assert command.main() == 2
+    assert capsys.readouterr().err == f"ecjax: cases: found 'speed'; allowed: {', '.join(CASES)}\n"
+
+
+def test_every_case_exists():
+    for case in CASES.values():
+        module, _, function = case.function.partition(":")
+        assert callable(getattr(import_module(module), function))
+
+
+def test_targets():
+    row = Row("ecjax", "", median_s=2.0, min_s=1.0, repeats=2)
+    assert row.met is None
+    assert Row("ecjax", "", 2.0, 1.0, 2, target_s=1.0).met is True
+    assert Row("ecjax", "", 2.0, 1.0, 2, target_s=0.9).met is False
+    assert Row("ecjax", "", 2.0, 1.0, 2, target_s=1.0, peak_rss_bytes=5, target_bytes=4).met is False
+    assert Row("ecjax", "", 2.0, 1.0, 2, target_bytes=4).met is False  # not measured is not met
+
+
+def test_variants_take_turns_after_a_first_run_that_does_not_count():
+    order, clock = [], iter(range(100))
+
+    def variant(name):
+        def run():
+            order.append(name)
+            return float(next(clock))
+
+        return run
+
+    times = side_by_side({"a": variant("a"), "b": variant("b")}, 3)
+    assert order == ["a", "b"] * 4
+    assert times["a"] == (4.0, 2.0, 3) and times["b"] == (5.0, 3.0, 3)
+    assert timed(np.zeros, 3)() >= 0
+
+
+def test_a_fresh_process_has_its_own_memory():
+    held = np.ones(60_000_000)  # 480 MB
+    here = peak_rss_bytes()
+    there = run_fresh("ecjax.studies.bench.measure:peak_rss_bytes", {})
+    assert here >= held.nbytes
+    assert 5_000_000 < there < held.nbytes
+
+
+def test_a_fresh_process_reports_its_result_and_its_error():
+    assert run_fresh("ecjax.studies.bench.machine:describe", {}) == describe()
+    with pytest.raises(ProcessFailed, match="KeyError: 'speed'"):
+        run_fresh("ecjax.studies.bench.registry:run_case", {"name": "speed", "settings": {}})
+
+
+def test_rivals_of_the_projection_agree():
+    rng = np.random.default_rng(0)
+    y, k = rng.normal(0.3, 0.7, (50, 12)), rng.integers(0, 12, 50).astype(float)
+    expected = project_hypersimplex(y, k)
+    np.testing.assert_allclose(projection.bisection(y, k), expected, atol=1e-12)
+    np.testing.assert_allclose(projection.newton_loop(y, k), expected, atol=1e-12)
+
+
+def test_the_objective_for_scipy():
+    problem = jlcm._cluster(4, 0)
+    shape = (4, problem.nodes.count)
+    point = np.full(shape, 1 / shape[1]) * np.asarray(problem.k)[:, None]
+    objective = jlcm._objective(problem, shape)
+    _, slope = objective(point.ravel())
+    direction = np.random.default_rng(1).normal(size=point.size)
+    ahead, behind = (objective(point.ravel() + s * 1e-5 * direction)[0] for s in (1, -1))
+    np.testing.assert_allclose(slope @ direction, (ahead - behind) / 2e-5, rtol=1e-6)
+    sums, loads = jlcm._constraints(problem, shape)
+    np.testing.assert_allclose(sums.A @ point.ravel(), problem.k)
+    # equal shares: round robin, at the load that the built-in cluster states
+    np.testing.assert_allclose(np.max(loads.A @ point.ravel()), 0.6, rtol=1e-9)
+
+
+@pytest.mark.parametrize("text", [False, True])
+def test_the_generated_trace(text, tmp_path):
+    path = tmp_path / "trace.parquet"
+    analyze_case.write_trace(str(path), count=5000, distinct=300, text=text, seed=1)
+    table = read_input(path, "requests")  # checked: sorted, complete
+    assert table.num_rows == 5000
+    files = table["file_id"].to_pandas()
+    assert files.nunique() == 300
+    assert isinstance(files[0], str) == text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", list(CASES))
+def test_every_case_runs(name):
+    from ecjax.studies.bench.registry import run_case
+
+    rows = run_case(name, {"repeats": 1, "quick": True, "seed": 0})["rows"]
+    assert all(row.min_s > 0 and row.met is None for row in rows)
+    assert any(row.variant.startswith("ecjax") for row in rows)
+    assert Settings(1).quick is False
