@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ecjax.errors import UserError
-from ecjax.tables.ids import canonical_ids, decoded
+from ecjax.tables.ids import canonical_ids, decoded, is_text
 from ecjax.tables.importers.trace import BATCH_ROWS
 from ecjax.tables.place import Place
 from ecjax.tables.rules import operations
@@ -134,7 +134,7 @@ def _unit(kind: pa.DataType) -> str:
 
 def _operations(values: pa.ChunkedArray, place: BatchPlace) -> pa.Array:
     values = decoded(values)
-    if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
+    if not is_text(values.type):
         raise place.error(f"found type {values.type}; allowed: strings", column="op")
     encoded = values.chunk(0).cast(pa.string()).dictionary_encode()
     try:
@@ -151,7 +151,7 @@ def _numbers(values: pa.ChunkedArray, column: Column, place: BatchPlace) -> pa.A
     allowed = "finite numbers" if column.least is None else f"finite numbers >= {column.least:g}"
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
         if not pa.types.is_null(kind):
-            raise place.error(f"found type {kind}; allowed: {allowed}", column=column.name)
+            raise _no_numbers(values, column, allowed, place)
     array = values.chunk(0).cast(pa.float64(), safe=False)
     numbers = array.to_numpy(zero_copy_only=False)
     bad = ~np.isfinite(numbers)
@@ -163,6 +163,16 @@ def _numbers(values: pa.ChunkedArray, column: Column, place: BatchPlace) -> pa.A
         row = int(np.argmax(bad))
         raise place.error(f"found {numbers[row]!s}; allowed: {allowed}", column=column.name, row=row)
     return array
+
+
+def _no_numbers(values: pa.ChunkedArray, column: Column, allowed: str, place: BatchPlace) -> UserError:
+    """The error for a column of another type: the first word in it, where it is text."""
+    for row, text in enumerate(values.to_pylist() if is_text(values.type) else ()):
+        try:
+            float(text or 0)
+        except ValueError:
+            return place.error(f"found {text!r}; allowed: {allowed}", column=column.name, row=row)
+    return place.error(f"found type {values.type}; allowed: {allowed}", column=column.name)
 
 
 def _check_times(arrays: dict[str, pa.Array], place: BatchPlace) -> None:

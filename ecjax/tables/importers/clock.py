@@ -3,7 +3,7 @@
 import numpy as np
 
 _FINEST = 9
-_TOLERANCE = 1e-6
+_ROUNDINGS = 4
 _DOUBTFUL = 0.3
 
 
@@ -18,7 +18,7 @@ def clock_resolution(times: np.ndarray) -> float:
         return 0.0
     for digits in range(_FINEST + 1):
         ticks = np.abs(times) * 10.0**digits
-        slack = _TOLERANCE + np.finfo(float).eps * ticks
+        slack = _ROUNDINGS * np.finfo(float).eps * ticks
         if slack.max() > _DOUBTFUL:
             return 0.0
         if np.all(np.abs(ticks - np.round(ticks)) <= slack):

@@ -31,7 +31,8 @@ class ColumnImporter:
     need no scale.
 
     Loses: without ``op`` all accesses count as reads; without ``request_id`` each row is a request of its own. Times
-    are counted from the first row's arrival (subtracted before conversion, so that nanoseconds since 1970 stay exact).
+    that are integers or timestamps are counted from the first row's arrival (subtracted before conversion, so that
+    nanoseconds since 1970 stay exact).
     """
 
     name = "columns"
@@ -104,8 +105,9 @@ def _renamed(batches: Iterator[pa.RecordBatch], mapped: Mapped, source: str) -> 
     for batch in batches:
         clocks = {name: _clock(batch, name, mapped, source) for name in TIMES if name in mapped.columns}
         if origin is None:
-            first = clocks["arrival_s"][0][0]
-            origin = 0 if not first.is_valid else first.as_py()
+            arrivals = clocks["arrival_s"][0]
+            whole = pa.types.is_integer(arrivals.type) and arrivals[0].is_valid
+            origin = arrivals[0].as_py() if whole else 0.0
         arrays: dict[str, pa.Array] = {
             name: batch.column(mapped.columns[name])
             for name in ("request_id", "file_id", "node_id")

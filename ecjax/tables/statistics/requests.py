@@ -43,7 +43,7 @@ def _group(keys, files, arrivals, writes, sizes, state, key_state, recent, out_i
             closed += 1
             recent[mix(np.uint64(key_state[0])) % np.uint64(_RECENT)] = key_state[0]
         # A recently closed id that returns: its rows were not consecutive.
-        if recent[mix(np.uint64(keys[i])) % np.uint64(_RECENT)] == keys[i] and keys[i] != 0:
+        if recent[mix(np.uint64(keys[i])) % np.uint64(_RECENT)] == keys[i]:
             key_state[1] += 1
         state[0], key_state[0] = 1, keys[i]
         file, write, rows = files[i], 1 if writes[i] else 0, 1
@@ -65,7 +65,7 @@ class RequestGrouper:
         self._state = np.zeros(4, np.int64)
         self._keys = np.array([0, 0, -1], np.int64)
         self._open = np.zeros(2)
-        self._recent = np.zeros(_RECENT, np.int64)
+        self._recent = np.full(_RECENT, np.iinfo(np.int64).min)
 
     @property
     def returned(self) -> int:

@@ -1,0 +1,96 @@
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+from ecjax.report import analyze as figures
+
+
+def tables(nodes=3, sizes=(1e5, 1e6), quantity="service", seed=0):
+    """Result tables in the shape that the analysis writes, from made-up numbers."""
+    random = np.random.default_rng(seed)
+    names = [f"n{i:02d}" for i in range(nodes)]
+    rows = [(n, s, 0.01 + 1e-8 * s, 0.02) for n in names for s in sizes]
+    delays = pd.DataFrame(rows, columns=["node_id", "chunk_bytes", "mean_s", "std_s"]).assign(
+        quantity=quantity, op="read", count=100
+    )
+    delays["fit_mean_s"], delays["fit_std_s"] = delays["mean_s"] + 0.02, 0.02
+    edges = np.geomspace(0.01, 0.2, 21)
+    bins = pd.DataFrame(
+        [
+            (n, a, b, int(random.integers(1, 50)))
+            for n in names
+            for a, b in zip(edges[:-1], edges[1:], strict=True)
+        ],
+        columns=["node_id", "lower_s", "upper_s", "count"],
+    ).assign(quantity=quantity, op="read")
+    return {
+        "traces": pd.DataFrame({"zipf_exponent": [0.9], "zipf_error": [0.01]}),
+        "files": pd.DataFrame({"reads": random.integers(0, 100, 50)}),
+        "arrivals": pd.DataFrame(
+            {"start_s": np.arange(900.0), "duration_s": 1.0, "reads": random.poisson(5, 900), "writes": 0}
+        ),
+        "nodes": pd.DataFrame(
+            {"node_id": names, "load": random.random(nodes), "concurrency": random.random(nodes)}
+        ),
+        "delays": delays,
+        "delay_bins": bins,
+    }
+
+
+@pytest.mark.parametrize("nodes", [1, 12, 60])
+def test_every_figure_is_drawn(tmp_path, nodes):
+    written = figures.draw(tmp_path, tables(nodes))
+    assert [path.stem for path in written] == list(figures.FIGURES)
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in written)
+
+
+def test_only_what_the_trace_supports_is_drawn(tmp_path):
+    full = tables()
+    rates_only = {name: full[name] for name in ("traces", "files", "arrivals")}
+    assert [path.stem for path in figures.draw(tmp_path / "a", rates_only)] == ["popularity", "arrivals"]
+    one_size = tables(sizes=(1e5,))
+    assert figures.delay_vs_size(one_size) is None and figures.service_cdf(one_size) is not None
+    assert figures.draw(tmp_path / "b", {}) == [] and not (tmp_path / "b").exists()
+
+
+def test_figures_without_node_names():
+    found = tables(nodes=1, quantity="sojourn")
+    for name in ("delays", "delay_bins"):
+        found[name]["node_id"] = None
+    assert figures.node_ccdf(found) is None
+    assert isinstance(figures.delay_vs_size(found), Figure)
+    (axes,) = figures.service_cdf(found).axes
+    assert axes.get_xlabel() == "sojourn time of a chunk read (s)"
+
+
+def lines(figure):
+    return {line.get_label(): line.get_xydata() for axes in figure.axes for line in axes.get_lines()}
+
+
+def test_distribution_is_that_of_the_bins_beside_an_exponential_of_the_same_mean():
+    found = tables()
+    drawn = lines(figures.service_cdf(found))
+    bins = found["delay_bins"].groupby("upper_s")["count"].sum()
+    measured = drawn["measured"]
+    assert measured[0, 1] == 0 and measured[-1, 1] == pytest.approx(1)
+    np.testing.assert_allclose(measured[1:, 1], bins.cumsum() / bins.sum())
+    times, shares = drawn["exponential, same mean"].T
+    np.testing.assert_allclose(shares, 1 - np.exp(-times / found["delays"]["mean_s"].mean()))
+
+
+def test_fitted_law_is_the_mixture_over_nodes_and_sizes():
+    found = tables()
+    times, shares = lines(figures.service_cdf(found))["shifted exponential, fitted by node and size"].T
+    delta = found["delays"]["fit_mean_s"].to_numpy() - 0.02
+    expected = np.mean([np.where(times > d, 1 - np.exp(-(times - d) / 0.02), 0) for d in delta], axis=0)
+    np.testing.assert_allclose(shares, expected, atol=1e-12)
+
+
+def test_arrivals_are_rates():
+    found = tables()
+    (axes,) = figures.arrivals(found).axes
+    (steps,) = axes.patches
+    values, edges = steps.get_data().values, steps.get_data().edges
+    assert values.sum() * 5 == found["arrivals"]["reads"].sum()
+    assert edges[-1] == pytest.approx(15) and axes.get_xlabel().endswith("(min)")

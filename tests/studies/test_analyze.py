@@ -1,0 +1,342 @@
+import io
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from rich.console import Console
+
+from ecjax.errors import UserError
+from ecjax.studies.analyze import DATASETS, analyze
+from ecjax.studies.options_analyze import AnalyzeOptions
+from ecjax.studies.trace_summary import duration, size
+from ecjax.tables.read import read_input
+from ecjax.tables.results import read_results
+
+TRACES = Path(__file__).parents[2] / "traces"
+CLOUDPHYSICS = Path(__file__).parents[3] / "shared" / "data" / "cloudphysics-a.csv"
+
+
+def run(trace, out, **options):
+    """Exit code and what was printed."""
+    console = Console(file=io.StringIO(), width=160)
+    code = analyze(AnalyzeOptions(trace=str(trace), out=str(out), **({"figures": False} | options)), console)
+    return code, console.file.getvalue()
+
+
+@pytest.fixture(scope="module")
+def chunks(tmp_path_factory):
+    out = tmp_path_factory.mktemp("chunks")
+    code, text = run(TRACES / "requests_chunks.parquet", out, figures=True)
+    assert code == 0
+    return out, text
+
+
+def frame_of(name):
+    return pq.read_table(TRACES / name).to_pandas()
+
+
+def test_datasets_and_figures_of_a_chunk_trace(chunks):
+    out, text = chunks
+    for dataset in (*DATASETS, "runs"):
+        assert len(read_results(out, dataset)), dataset
+    figures = {path.stem for path in (out / "figures").glob("*.png")}
+    assert figures == {"service_cdf", "node_ccdf", "delay_vs_size", "popularity", "arrivals", "node_load"}
+    run_row = read_results(out, "runs").iloc[0]
+    assert run_row["job"] == "analyze" and run_row["status"] == "ok" and run_row["nodes"] == 12
+    for words in ("provides rates, sojourn, service", "Zipf exponent", "agrees with Poisson", "tokyo-3"):
+        assert words in text
+
+
+def test_files_are_those_that_made_the_trace(chunks):
+    files = read_input(chunks[0] / "files", "files").to_pandas().set_index("file_id")
+    truth, rows = frame_of("files.parquet").set_index("file_id"), frame_of("requests_chunks.parquet")
+    truth = truth.loc[files.index]
+    for name in ("bytes", "k", "stored_bytes"):
+        np.testing.assert_array_equal(files[name], truth[name])
+    span = rows["arrival_s"].max() - rows["arrival_s"].min()
+    requests = rows.drop_duplicates("request_id")
+    reads = requests[requests["op"] == "read"].groupby("file_id").size().reindex(files.index, fill_value=0)
+    np.testing.assert_allclose(files["rate_per_s"], reads / span)
+    error = np.sqrt(truth["rate_per_s"] / span)
+    assert np.mean(np.abs(files["rate_per_s"] - truth["rate_per_s"]) < 2 * error) > 0.9
+
+
+def test_nodes_have_the_moments_and_loads_of_their_rows(chunks):
+    nodes = read_results(chunks[0], "nodes").set_index("node_id")
+    rows = frame_of("requests_chunks.parquet")
+    span = rows["arrival_s"].max() - rows["arrival_s"].min()
+    rows["service"] = rows["finish_s"] - rows["start_s"]
+    reads = rows[rows["op"] == "read"].groupby("node_id")["service"]
+    for power, column in ((1, "mean_s"), (2, "second_s2"), (3, "third_s3")):
+        np.testing.assert_allclose(
+            nodes[f"observed_{column}"], reads.apply(lambda x, p=power: (x**p).mean()), rtol=1e-9
+        )
+    np.testing.assert_allclose(
+        nodes["observed_mean_error_s"], reads.std(ddof=1) / np.sqrt(reads.size()), rtol=1e-6
+    )
+    by_node = rows.groupby("node_id")
+    np.testing.assert_allclose(nodes["load"], by_node["service"].sum() / span, rtol=1e-9)
+    sojourn = (rows["finish_s"] - rows["arrival_s"]).groupby(rows["node_id"]).sum()
+    np.testing.assert_allclose(nodes["concurrency"], sojourn / span, rtol=1e-9)
+    assert 0.4 < nodes["load"].mean() < 0.6 and (nodes["load"] < 1).all()
+    assert set(nodes["service_source"]) == {"logged"}
+
+
+def test_affine_law_of_each_node_is_that_of_the_simulation(chunks):
+    nodes = read_input(chunks[0] / "nodes", "nodes").to_pandas().set_index("node_id")
+    truth = frame_of("nodes.parquet").set_index("node_id").loc[nodes.index]
+    assert "service_mean_s" not in nodes
+    sizes = np.array([262144.0, 2097152.0])
+    for constant, slope in (("delta_s", "delta_s_per_byte"), ("psi_s", "psi_s_per_byte")):
+        fitted = nodes[[constant]].to_numpy() + nodes[[slope]].to_numpy() * sizes
+        true = truth[[constant]].to_numpy() + truth[[slope]].to_numpy() * sizes
+        np.testing.assert_allclose((fitted / true).mean(axis=0), 1, atol=0.1)
+        np.testing.assert_allclose(fitted / true, 1, atol=0.6)
+
+
+def test_delays_tell_size_by_size_what_the_rows_say(chunks):
+    delays = read_results(chunks[0], "delays")
+    rows = frame_of("requests_chunks.parquet")
+    service = (rows["finish_s"] - rows["start_s"]).groupby([rows["node_id"], rows["op"], rows["bytes"]])
+    found = delays[delays["quantity"] == "service"].set_index(["node_id", "op", "chunk_bytes"])
+    np.testing.assert_array_equal(found["count"], service.size().loc[found.index])
+    np.testing.assert_allclose(found["mean_s"], service.mean().loc[found.index], rtol=1e-9)
+    np.testing.assert_allclose(found["std_s"], service.std().loc[found.index], rtol=1e-6)
+    bins = read_results(chunks[0], "delay_bins")
+    assert bins["count"].sum() == delays["count"].sum() == 2 * len(rows)
+    assert (bins["lower_s"] < bins["upper_s"]).all()
+
+
+def test_trace_row_and_arrivals(chunks):
+    trace = read_results(chunks[0], "traces").iloc[0]
+    arrivals = read_results(chunks[0], "arrivals")
+    assert trace["requests"] == 2200 == arrivals["reads"].sum() + arrivals["writes"].sum()
+    assert abs(trace["zipf_exponent"] - 0.8) < 4 * trace["zipf_error"]
+    assert abs(trace["chunk_correlation"]) < 4 * trace["chunk_correlation_error"]
+    assert abs(trace["interarrival_cv"] - 1) < 0.1 and trace["poisson_p"] > 0.01
+    assert trace["delay_quantity"] == "service" and pd.isna(trace["notices"]) or trace["notices"] == ""
+
+
+def test_a_finished_analysis_is_not_done_again(chunks, monkeypatch):
+    def scan(*_):
+        raise AssertionError("read again")
+
+    monkeypatch.setattr("ecjax.studies.analyze.scan", scan)
+    code, text = run(TRACES / "requests_chunks.parquet", chunks[0])
+    assert code == 0 and text == chunks[1]
+    with pytest.raises(AssertionError, match="read again"):
+        run(TRACES / "requests_chunks.parquet", chunks[0], resume=False)
+    with pytest.raises(AssertionError, match="read again"):
+        run(TRACES / "requests_chunks.parquet", chunks[0], k=3)
+
+
+def test_moments_at_a_reference_size(tmp_path):
+    run(TRACES / "requests_chunks.parquet", tmp_path, reference_bytes=1e6)
+    nodes = read_input(tmp_path / "nodes", "nodes").to_pandas().set_index("node_id")
+    assert "delta_s" not in nodes and set(nodes["reference_bytes"]) == {1e6}
+    rows = frame_of("requests_chunks.parquet").query("op == 'read'")
+    scaled = (rows["finish_s"] - rows["start_s"]) * 1e6 / rows["bytes"]
+    for power, column in ((1, "service_mean_s"), (2, "service_second_s2"), (3, "service_third_s3")):
+        np.testing.assert_allclose(nodes[column], (scaled**power).groupby(rows["node_id"]).mean(), rtol=1e-9)
+
+
+def test_objects_have_no_nodes_and_ask_for_k(tmp_path):
+    code, text = run(TRACES / "requests_objects.parquet", tmp_path / "a")
+    assert code == 0
+    assert "k is not in the trace: give k=" in text and "names no nodes" in text and "provides rates" in text
+    assert not (tmp_path / "a" / "nodes").exists() and not (tmp_path / "a" / "delays").exists()
+    assert read_results(tmp_path / "a", "files")["k"].isna().all()
+    with pytest.raises(UserError, match="column k, row 0"):
+        read_input(tmp_path / "a" / "files", "files")
+    run(TRACES / "requests_objects.parquet", tmp_path / "b", k=5)
+    files = read_input(tmp_path / "b" / "files", "files").to_pandas().set_index("file_id")
+    rows = frame_of("requests_objects.parquet")
+    assert set(files["k"]) == {5} and list(files.index) == list(rows["file_id"].unique())
+    span = (rows["arrival_s"].max() - rows["arrival_s"].min()).total_seconds()
+    for op, column in (("read", "rate_per_s"), ("write", "write_rate_per_s")):
+        counts = rows[rows["op"] == op].groupby("file_id").size().reindex(files.index, fill_value=0)
+        np.testing.assert_allclose(files[column], counts / span)
+    np.testing.assert_array_equal(files["bytes"], rows.groupby("file_id")["bytes"].first().loc[files.index])
+
+
+@pytest.mark.skipif(not CLOUDPHYSICS.exists(), reason="the CloudPhysics trace is not here")
+def test_a_real_block_trace(tmp_path):
+    code, text = run(CLOUDPHYSICS, tmp_path, extent_bytes=65536, k=4, figures=True)
+    assert code == 0 and "not Poisson" in text and "ticks of 1 s" in text
+    files = read_input(tmp_path / "files", "files").to_pandas()
+    rows = pd.read_csv(CLOUDPHYSICS, dtype={"op": str})
+    first, last = rows["lbn"] * 512 // 65536, (rows["lbn"] * 512 + rows["size"] - 1) // 65536
+    assert set(files["file_id"]) == {e for a, b in zip(first, last, strict=True) for e in range(a, b + 1)}
+    asked = (files["bytes"] * files["reads"]).sum()
+    # bytes of files that were read are means over reads alone
+    assert asked == pytest.approx(rows.loc[rows["op"] == "28", "size"].sum(), rel=1e-12)
+    assert set(files["stored_bytes"]) == {65536.0}
+    assert {path.stem for path in (tmp_path / "figures").glob("*.png")} == {"popularity", "arrivals"}
+
+
+def chunk_log(**columns):
+    base = {
+        "request_id": [0, 0, 1, 1, 2, 2],
+        "arrival_s": [0.0, 0.0, 2.0, 2.0, 4.0, 4.0],
+        "file_id": ["a", "a", "b", "b", "a", "a"],
+        "op": ["read"] * 6,
+        "bytes": [100.0] * 6,
+        "node_id": ["x", "y"] * 3,
+        "start_s": [0.0, 0.0, 2.0, 2.0, 4.0, 4.0],
+        "finish_s": [1.0, 0.5, 3.0, 2.5, 5.0, 4.5],
+    }
+    return {name: values for name, values in (base | columns).items() if values is not None}
+
+
+def analysed(folder, log, **options):
+    pq.write_table(pa.table(log), folder / "log.parquet")
+    return run(folder / "log.parquet", folder / "out", **options)
+
+
+def test_one_chunk_size_gives_moments(tmp_path):
+    analysed(tmp_path, chunk_log())
+    nodes = read_input(tmp_path / "out" / "nodes", "nodes").to_pandas().set_index("node_id")
+    assert nodes.loc["x", ["service_mean_s", "service_second_s2", "service_third_s3"]].tolist() == [1, 1, 1]
+    assert nodes.loc["y", ["service_mean_s", "service_second_s2", "service_third_s3"]].tolist() == [
+        0.5,
+        0.25,
+        0.125,
+    ]
+    assert nodes["reference_bytes"].tolist() == [100, 100]
+    assert read_results(tmp_path / "out", "files")["k"].tolist() == [2, 2]
+
+
+def test_an_overloaded_node_is_named_with_what_would_fix_it(tmp_path):
+    _, text = analysed(tmp_path, chunk_log(finish_s=[3.0, 0.5, 5.0, 2.5, 7.0, 4.5]))
+    note = " ".join(text.split())
+    assert "1 nodes have a load of 1 or more (node x: rho = 2.25)" in note
+    assert "start_s must be the start of service after queueing" in note
+
+
+def test_what_cannot_be_told_is_said(tmp_path):
+    _, text = analysed(tmp_path, chunk_log(finish_s=[1.0, 0.5, None, 2.5, 5.0, 4.5], start_s=None))
+    assert "Service moments are unavailable: start_s is missing, and row 2 has no finish_s" in " ".join(
+        text.split()
+    )
+    assert not (tmp_path / "out" / "nodes").exists()
+    assert set(read_results(tmp_path / "out", "delays")["quantity"]) == {"sojourn"}
+
+
+def test_inferred_service_times_are_called_so(tmp_path):
+    _, text = analysed(tmp_path, chunk_log(start_s=None))
+    assert "service times (inferred)" in text and "provides rates, sojourn, service" in text
+    assert set(read_results(tmp_path / "out", "nodes")["service_source"]) == {"inferred"}
+
+
+def test_files_that_were_only_written(tmp_path):
+    log = chunk_log(op=["read"] * 2 + ["write"] * 2 + ["read"] * 2)
+    _, text = analysed(tmp_path, log)
+    assert "1 files were never read; they are given k = 2, which all files read have" in " ".join(
+        text.split()
+    )
+    files = read_input(tmp_path / "out" / "files", "files").to_pandas().set_index("file_id")
+    assert files.loc["b", ["bytes", "k", "rate_per_s", "write_rate_per_s"]].tolist() == [200, 2, 0, 0.25]
+
+
+def test_nodes_without_service_times_and_nodes_only_written_to(tmp_path):
+    log = chunk_log(
+        node_id=["x", "y", "z", "y", "x", "y"],
+        start_s=[0.0, None, 2.0, None, 4.0, None],
+        op=["read"] * 2 + ["write"] * 2 + ["read"] * 2,
+    )
+    _, text = analysed(tmp_path, log, k=2)
+    note = " ".join(text.split())
+    assert "1 nodes without service times are left out" in note
+    assert "1 nodes were only written to (z): their service law is that of writes" in note
+    assert read_results(tmp_path / "out", "nodes")["node_id"].tolist() == ["x", "z"]
+
+
+def test_varying_sizes_too_few_for_a_fit_give_scaled_moments(tmp_path):
+    _, text = analysed(tmp_path, chunk_log(bytes=[100.0, 100.0, 200.0, 200.0, 100.0, 100.0]))
+    assert "taken to be proportional" in " ".join(text.split())
+    nodes = read_input(tmp_path / "out" / "nodes", "nodes").to_pandas().set_index("node_id")
+    reference = 800 / 6
+    assert nodes["reference_bytes"].tolist() == pytest.approx([reference] * 2)
+    assert nodes.loc["x", "service_mean_s"] == pytest.approx(np.mean([1, 0.5, 1]) * reference / 100)
+
+
+def test_heavy_tails_are_said_not_to_fit(tmp_path):
+    random = np.random.default_rng(0)
+    count = 400
+    sizes = np.tile([1e5, 1e6], count // 2)
+    service = 0.01 + np.where(random.random(count) < 0.05, 5.0, 0.02)
+    arrival = np.arange(count) * 10.0
+    log = {
+        "request_id": np.arange(count),
+        "arrival_s": arrival,
+        "file_id": np.arange(count) % 3,
+        "op": ["read"] * count,
+        "bytes": sizes,
+        "node_id": [1] * count,
+        "start_s": arrival,
+        "finish_s": arrival + service,
+    }
+    _, text = analysed(tmp_path, log)
+    assert "misses the mean service time of 1 nodes by more than 5 % (node 1: -" in " ".join(text.split())
+
+
+def test_simultaneous_requests_have_no_rates(tmp_path):
+    log = chunk_log(arrival_s=[0.0] * 6, start_s=[0.0] * 6)
+    code, text = analysed(tmp_path, log)
+    assert code == 0 and "All 3 requests arrive at the same time" in " ".join(text.split())
+    assert read_results(tmp_path / "out", "files")["rate_per_s"].isna().all()
+
+
+def test_files_of_no_bytes_are_left_out(tmp_path):
+    _, text = analysed(tmp_path, chunk_log(bytes=[100.0, 100.0, 0.0, 0.0, 100.0, 100.0]))
+    assert "1 files of which no byte was asked for are left out" in " ".join(text.split())
+    assert read_results(tmp_path / "out", "files")["file_id"].tolist() == ["a"]
+
+
+def test_interleaved_requests_are_noticed(tmp_path):
+    _, text = analysed(tmp_path, chunk_log(request_id=[0, 1, 0, 1, 2, 2], file_id=["a"] * 6))
+    assert "2 requests have rows that do not follow each other" in " ".join(text.split())
+
+
+def test_only_what_is_asked_for_is_written(tmp_path):
+    analysed(tmp_path, chunk_log(), write=["files"])
+    assert {path.name for path in (tmp_path / "out").iterdir() if path.is_dir()} == {"files", "runs"}
+    assert run(tmp_path / "log.parquet", tmp_path / "out", write=["files"])[0] == 0
+
+
+WRONG = {
+    "trace": ({"trace": None}, "trace: missing"),
+    "k": ({"k": 0}, "k: found 0; allowed: integers >= 1"),
+    "extent": ({"extent_bytes": -1}, "extent_bytes: found -1"),
+    "reference": ({"reference_bytes": float("nan")}, "reference_bytes: found nan"),
+    "seed": ({"seed": -1}, "seed: found -1"),
+    "columns": ({"columns": "a"}, "columns: found 'a'; allowed: a mapping"),
+    "write": ({"write": ["placements"]}, "write: found 'placements'; allowed: runs, traces, files"),
+    "format": ({"format": "zip"}, "format: found 'zip'"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_options_are_named_and_nothing_is_written(tmp_path, case):
+    options, message = WRONG[case]
+    given = {"trace": str(TRACES / "requests_objects.parquet"), "out": str(tmp_path / "out")} | options
+    with pytest.raises(UserError, match=message) as error:
+        analyze(AnalyzeOptions(**given), Console(file=io.StringIO()))
+    assert "\n" not in str(error.value) and not (tmp_path / "out").exists()
+
+
+def test_a_trace_that_breaks_off_leaves_no_tables(tmp_path):
+    table = pq.read_table(TRACES / "requests_objects.parquet")
+    columns = table.to_pydict()
+    columns["op"][4000] = "delete"
+    with pytest.raises(UserError, match="column op, row 4000"):
+        analysed(tmp_path, columns)
+    assert not (tmp_path / "out" / "runs").exists() and not (tmp_path / "out" / "files").exists()
+
+
+def test_words_for_times_and_sizes():
+    assert duration(90.0) == "90 s" and duration(7200.0) == "7,200 s (2 hours)"
+    assert size(999.0) == "999 B" and size(2.5e9) == "2.5 GB" and size(3e16) == "30 PB"

@@ -1,0 +1,94 @@
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from ecjax.errors import UserError
+from ecjax.tables.importers import open_trace
+
+BASE = {"arrival_s": "t", "file_id": "f", "bytes": "b"}
+
+
+def read(path, **columns):
+    trace = open_trace(path, columns=BASE | columns)
+    return trace, pa.Table.from_batches(list(trace.batches())).to_pandas()
+
+
+def test_nanoseconds_since_1970_stay_exact(tmp_path):
+    clock = 1_700_000_000_000_000_000 + np.array([0, 1, 1500, 10**9])
+    pq.write_table(
+        pa.table({"t": clock, "f": ["a", "b", "a", "c"], "b": [1, 2, 3, 4]}), tmp_path / "a.parquet"
+    )
+    trace, found = read(tmp_path / "a.parquet", arrival_s_scale=1e-9)
+    assert found["arrival_s"].tolist() == pytest.approx([0, 1e-9, 1.5e-6, 1], rel=1e-12)
+    assert trace.clock_resolution_s == 1e-9
+    assert set(found["op"]) == {"read"} and "count as reads" in trace.loses[0]
+
+
+def test_response_times_of_another_unit_end_the_accesses(tmp_path):
+    frame = pd.DataFrame(
+        {"t": [10.0, 11.5], "f": [1, 2], "b": [5.0, 6.0], "n": ["x", "y"], "took": [250, 1000]}
+    )
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    trace, found = read(tmp_path / "a.csv", sojourn_s="took", sojourn_s_scale=0.001, node_id="n")
+    assert found["finish_s"].tolist() == [10.25, 12.5] and trace.provides == {"rates", "sojourn"}
+    assert found["request_id"].tolist() == [0, 1] and "no ids" in trace.loses[1]
+
+
+def test_times_of_different_units_share_an_origin(tmp_path):
+    frame = pd.DataFrame(
+        {"t": [100, 101], "f": [1, 2], "b": 5, "start": [100500, 101250], "end": [100.75, 101.5]}
+    )
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    trace, found = read(tmp_path / "a.csv", start_s="start", start_s_scale=0.001, finish_s="end")
+    np.testing.assert_allclose(found["start_s"], [0.5, 1.25])
+    np.testing.assert_allclose(found["finish_s"], [0.75, 1.5])
+    assert trace.provides == {"rates", "sojourn", "service"}
+
+
+def test_ids_come_back_as_they_were_written(tmp_path):
+    (tmp_path / "a.csv").write_text("t,f,b\n1,007,5\n2,8,5\n")
+    assert read(tmp_path / "a.csv")[1]["file_id"].tolist() == ["007", "8"]
+    (tmp_path / "b.csv").write_text("t,f,b\n1,7,5\n2,8,5\n")
+    assert read(tmp_path / "b.csv")[1]["file_id"].tolist() == [7, 8]
+
+
+def test_iso_timestamps(tmp_path):
+    (tmp_path / "a.csv").write_text("t,f,b\n2024-01-01 00:00:00,a,5\n2024-01-01 00:01:00,b,5\n")
+    trace, found = read(tmp_path / "a.csv")
+    assert found["arrival_s"].tolist() == [0, 60]
+    with pytest.raises(UserError, match="arrival_s_scale for timestamps"):
+        read(tmp_path / "a.csv", arrival_s_scale=2)
+
+
+WRONG = {
+    "none": (None, "columns: missing; allowed: a mapping"),
+    "key": (BASE | {"when": "t"}, "columns: found 'when'; allowed: request_id, arrival_s"),
+    "needed": ({"arrival_s": "t", "bytes": "b"}, "columns: missing file_id; needed"),
+    "absent": (BASE | {"bytes": "size"}, "missing columns: size; found: t, f, b, s"),
+    "scale": (BASE | {"arrival_s_scale": -1}, "found arrival_s_scale=-1; allowed: numbers > 0"),
+    "scale alone": (BASE | {"start_s_scale": 2}, "found start_s_scale without start_s"),
+    "words alone": (BASE | {"op_read": "GET"}, "op_read or op_write without op"),
+    "two ends": (BASE | {"finish_s": "t", "sojourn_s": "b"}, "finish_s and sojourn_s; allowed: one"),
+    "mixed": (BASE | {"bytes": 2}, "found names and numbers"),
+    "kind": (BASE | {"bytes": ["b"]}, r"found bytes=\['b'\]; allowed: a column's name"),
+    "type": (BASE | {"bytes": "s"}, "found 'x'; allowed: double"),
+    "time": (BASE | {"arrival_s": "s"}, r"column s \(arrival_s\): found type string; allowed: numbers"),
+    "op": (BASE | {"op": "s", "op_read": ["y"]}, "column op, row 0.*found 'x'; allowed: read or write"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_mappings_are_named_in_one_line(tmp_path, case):
+    (tmp_path / "a.csv").write_text("t,f,b,s\n1,a,5,x\n2,b,5,y\n")
+    columns, message = WRONG[case]
+    with pytest.raises(UserError, match=message) as error:
+        list(open_trace(tmp_path / "a.csv", format="columns", columns=columns).batches())
+    assert "\n" not in str(error.value)
+
+
+def test_numbered_columns_need_a_csv_file(tmp_path):
+    pq.write_table(pa.table({"t": [1], "f": [1], "b": [1]}), tmp_path / "a.parquet")
+    with pytest.raises(UserError, match="only CSV files may lack a header"):
+        open_trace(tmp_path / "a.parquet", columns={"arrival_s": 0, "file_id": 1, "bytes": 2})

@@ -1,0 +1,135 @@
+import datetime
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from ecjax.errors import UserError
+from ecjax.tables.importers import open_trace
+from ecjax.tables.importers.clock import clock_resolution
+
+
+def requests(**columns):
+    base = {
+        "request_id": [1, 1, 2, 3],
+        "arrival_s": [0.0, 0.0, 1.0, 2.0],
+        "file_id": ["a", "a", "b", "c"],
+        "op": ["read"] * 4,
+        "bytes": [5.0] * 4,
+        "node_id": [7, 8, 7, 9],
+        "start_s": [0.5, 0.5, 1.5, 2.5],
+        "finish_s": [1.0, 1.0, 2.0, 3.0],
+    }
+    return pa.table({name: values for name, values in (base | columns).items() if values is not None})
+
+
+def read(folder, table, **options):
+    pq.write_table(table, folder / "log.parquet", row_group_size=3)
+    trace = open_trace(folder / "log.parquet", **options)
+    return trace, pa.Table.from_batches(list(trace.batches()))
+
+
+def test_columns_are_projected_and_typed(tmp_path):
+    table = requests(extra=[1, 2, 3, 4], op=["R", "get", "WRITE", "put"], bytes=[1, 2, 3, 4])
+    trace, found = read(tmp_path, table.set_column(2, "file_id", table["file_id"].dictionary_encode()))
+    assert found.column_names == [
+        "request_id",
+        "arrival_s",
+        "file_id",
+        "op",
+        "bytes",
+        "node_id",
+        "start_s",
+        "finish_s",
+    ]
+    assert found["op"].to_pylist() == ["read", "read", "write", "write"]
+    assert found["file_id"].type == pa.string() and found["bytes"].type == pa.float64()
+    assert trace.provides == {"rates", "sojourn", "service"} and trace.rows == 4
+    _, found = read(tmp_path, requests(node_id=None))
+    assert "request_id" not in found.column_names
+
+
+def test_optional_columns_without_values_are_absent(tmp_path):
+    nothing = pa.nulls(4, pa.float64())
+    trace, found = read(tmp_path, requests(start_s=nothing, node_id=pa.nulls(4, pa.string())))
+    assert "start_s" not in found.column_names and "node_id" not in found.column_names
+    assert trace.provides == {"rates", "sojourn"}
+
+
+def test_timestamps_are_counted_from_the_first_arrival_to_the_nanosecond(tmp_path):
+    begin = np.datetime64("2024-05-06T07:08:09.123456789", "ns")
+    stamps = {
+        "arrival_s": begin + np.array([0, 0, 1, 10**9]),
+        "start_s": begin + np.array([1, 1, 2, 10**9 + 1]),
+        "finish_s": begin + np.array([3, 3, 3, 10**9 + 3]),
+    }
+    trace, found = read(tmp_path, requests(**stamps))
+    assert found["arrival_s"].to_pylist() == [0, 0, 1e-9, 1]
+    assert found["finish_s"].to_pylist() == pytest.approx([3e-9, 3e-9, 3e-9, 1 + 3e-9], abs=1e-16)
+    assert trace.clock_resolution_s == 1e-9
+    with pytest.raises(UserError, match="arrival_s is timestamp.* and start_s is double"):
+        read(tmp_path, requests(arrival_s=stamps["arrival_s"]))
+
+
+def test_dates_are_timestamps(tmp_path):
+    days = [datetime.date(2024, 1, day) for day in (1, 1, 2, 4)]
+    _, found = read(tmp_path, requests(arrival_s=days, start_s=None, finish_s=None))
+    assert found["arrival_s"].to_pylist() == [0, 0, 86400, 3 * 86400]
+
+
+WRONG = {
+    "finish": (
+        {"finish_s": [1.0, 1.0, 2.0, 2.25]},
+        "column finish_s, row 3 .request_id 3.: found 2.25; allowed: at least start_s = 2.5",
+    ),
+    "start": (
+        {"start_s": [0.5, 0.5, 1.5, 1.5]},
+        "column start_s, row 3.*found 1.5; allowed: at least arrival_s = 2.0",
+    ),
+    "infinite": (
+        {"finish_s": [1.0, 1.0, 2.0, np.inf]},
+        "column finish_s, row 3.*found inf; allowed: finite numbers",
+    ),
+    "node": ({"node_id": [7, 8, 7, None]}, r"column node_id, row 3.*found an empty cell \(null\)"),
+    "ids": ({"file_id": [1.5, 2.0, 3.0, 4.0]}, "column file_id: found type double; ids are integers"),
+    "op type": ({"op": [1, 1, 1, 1]}, "column op: found type int64; allowed: strings"),
+    "words": (
+        {"bytes": ["a", "b", "c", "d"]},
+        "column bytes, row 0.*found 'a'; allowed: finite numbers >= 0",
+    ),
+    "order": ({"arrival_s": [0.0, 0.0, 1.0, 0.5]}, "column arrival_s, row 3.*found 0.5 after 1.0"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_impossible_rows_are_named(tmp_path, case):
+    columns, message = WRONG[case]
+    with pytest.raises(UserError, match=message) as error:
+        read(tmp_path, requests(**columns))
+    assert "\n" not in str(error.value) and "log.parquet" in str(error.value)
+
+
+def test_sorting_keeps_the_rows_of_a_request_together(tmp_path):
+    table = requests(request_id=[1, 2, 1, 2], arrival_s=[1.0, 1.0, 1.0, 1.0], start_s=None, finish_s=None)
+    _, found = read(tmp_path, table, sort=True)
+    assert found["request_id"].to_pylist() == [1, 1, 2, 2]
+    assert found["node_id"].to_pylist() == [7, 7, 8, 9]
+
+
+@pytest.mark.parametrize(
+    ("times", "resolution"),
+    [
+        ([0, 1, 5, 5], 1.0),
+        ([0.25, 1.5], 0.01),
+        ([1.7e9 + 0.001, 1.7e9 + 0.002], 1e-3),
+        ([0.1234567, 3.0], 1e-7),
+        (np.random.default_rng(0).random(50).tolist(), 0.0),
+        ((1.7e9 + np.random.default_rng(0).random(50)).tolist(), 0.0),
+        ([1e12, 2e12], 1.0),
+        ([0.0, 1e-9], 1e-9),
+        ([], 0.0),
+    ],
+)
+def test_clock_resolution(times, resolution):
+    assert clock_resolution(np.array(times, float)) == pytest.approx(resolution)

@@ -1,0 +1,65 @@
+import numpy as np
+import pandas as pd
+
+from ecjax.tables.statistics.files import FileTotals, interarrival_cv
+
+
+def accesses(seed=0, rows=400, files=23):
+    random = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "file": random.integers(0, files, rows),
+            "arrival": np.cumsum(random.exponential(0.1, rows)),
+            "write": random.random(rows) < 0.3,
+            "bytes": random.integers(0, 100, rows).astype(float),
+            "pieces": random.integers(1, 5, rows),
+        }
+    )
+
+
+def test_totals_agree_with_pandas_whatever_the_batches():
+    frame, totals = accesses(), FileTotals()
+    for begin in range(0, len(frame), 33):
+        part = frame.iloc[begin : begin + 33]
+        totals.add(
+            *(part[name].to_numpy() for name in ("file", "arrival", "write", "bytes", "pieces")), known=23
+        )
+    grouped = frame.assign(
+        reads=~frame["write"],
+        read_bytes=frame["bytes"] * ~frame["write"],
+        chunk=frame["bytes"] / frame["pieces"],
+    ).groupby("file")
+    expected = np.stack(
+        [
+            grouped["reads"].sum(),
+            grouped["write"].sum(),
+            grouped["read_bytes"].sum(),
+            grouped["bytes"].sum() - grouped["read_bytes"].sum(),
+            grouped["chunk"].max(),
+            grouped["arrival"].first(),
+            grouped["arrival"].last(),
+            grouped["arrival"].apply(lambda t: (t.diff() ** 2).sum()),
+        ],
+        axis=1,
+    )
+    np.testing.assert_allclose(totals.totals(23), expected, rtol=1e-12)
+    gaps = grouped["arrival"].apply(lambda t: t.diff().std(ddof=1) / t.diff().mean())
+    np.testing.assert_allclose(interarrival_cv(totals.totals(23)), gaps, rtol=1e-9)
+
+
+def test_gaps_need_three_arrivals_apart():
+    totals = FileTotals()
+    files, arrivals = np.array([0, 1, 1, 2, 2, 2]), np.array([0.0, 0, 1, 1, 1, 1])
+    totals.add(files, arrivals, np.zeros(6, bool), np.ones(6), np.ones(6, np.int64), known=3)
+    assert np.isnan(interarrival_cv(totals.totals(3))).all()
+
+
+def test_most_frequent_number_of_chunks_read():
+    totals = FileTotals()
+    files = np.array([0, 0, 0, 1, 1, 2, 2, 2])
+    chunks = np.array([4, 5, 4, 6, 3, 9, 9, 80])
+    writes = np.array([False] * 5 + [True, True, False])
+    for part in np.array_split(np.arange(8), 3):
+        totals.add_chunk_counts(files[part], writes[part], chunks[part])
+    # file 1: a tie goes to the smaller; file 2: writes do not count, and 63 stands for more
+    assert totals.chunks_read(4).tolist() == [4, 3, 63, 0]

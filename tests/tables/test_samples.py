@@ -1,0 +1,67 @@
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.ipc
+import pyarrow.parquet as pq
+import pytest
+
+from ecjax.tables import samples
+from ecjax.tables.read import read_input
+from ecjax.tables.schemas import INPUTS
+
+TRACES = Path(__file__).parents[2] / "traces"
+
+
+def load(path):
+    if path.suffix == ".csv":
+        return pa.csv.read_csv(path)
+    if path.suffix == ".arrow":
+        return pa.ipc.open_file(path).read_all()
+    return pq.read_table(path)
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("samples")
+    samples.write(folder)
+    return folder
+
+
+def test_the_samples_are_what_the_generator_makes(written):
+    assert {path.name for path in written.iterdir()} == {path.name for path in TRACES.iterdir()}
+    for name in samples.TABLES:
+        assert load(TRACES / name).equals(load(written / name)), name
+        assert (TRACES / name).stat().st_size < 200_000
+
+
+@pytest.mark.parametrize("name", ["README.md", "SOURCES.md"])
+def test_the_guide_and_the_sources_are_up_to_date(written, name):
+    assert (TRACES / name).read_text() == (written / name).read_text()
+
+
+def test_the_guide_names_every_column():
+    text = (TRACES / "README.md").read_text()
+    for table, columns in INPUTS.items():
+        assert f"## {table}\n" in text
+        assert all(f"| `{column.name}` |" in text for column in columns)
+
+
+@pytest.mark.parametrize("name", samples.TABLES)
+def test_every_sample_passes_the_checks(name):
+    table = read_input(TRACES / name, name.split("_")[0].split(".")[0])
+    assert table.num_rows > 0
+
+
+def test_every_input_table_has_a_sample():
+    assert {name.split("_")[0].split(".")[0] for name in samples.TABLES} == set(INPUTS)
+
+
+def test_chunk_sample_is_first_come_first_served():
+    rows = load(TRACES / "requests_chunks.parquet").to_pandas()
+    for _, node in rows.groupby("node_id"):
+        before = node["finish_s"].shift(fill_value=0.0)
+        expected = node["arrival_s"].where(node["arrival_s"] > before, before)
+        assert (node["start_s"] - expected).abs().max() < 2e-6
+    reads = rows[rows["op"] == "read"].groupby("request_id").size()
+    assert set(reads) == {samples.K}
