@@ -41,7 +41,10 @@ def run_job(job: Job, words: list[str]) -> int:
     module = load_job(job)
     flags, plain = _split_flags(words)
     overrides = [_override(job, word, sweep=_is_sweep(flags)) for word in _named(job, module, plain)]
-    cfg = _compose(job, _first_of_sweeps(job, overrides) if _is_sweep(flags) else overrides)
+    if _is_sweep(flags):
+        _check_sweep(job, overrides)
+    else:
+        cfg = _compose(job, overrides)
     if not flags:
         logging.config.dictConfig(OmegaConf.to_container(cfg.hydra.job_logging, resolve=True))  # type: ignore[arg-type]
         return module.run(cfg)
@@ -117,7 +120,7 @@ def _override(job: Job, word: str, sweep: bool) -> str:
     already = value.startswith(("'", '"', "[", "{", "${")) or value in ("null", "")
     if not text or already or (sweep and "," in value):
         return word
-    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    escaped = value.replace("'", "\\'")
     return f"{key}='{escaped}'"
 
 
@@ -174,14 +177,19 @@ def _parsed(overrides: list[str]) -> list[Override]:
         raise UserError(_user_message(error)) from error
 
 
-def _first_of_sweeps(job: Job, overrides: list[str]) -> list[str]:
-    """The overrides of the first run of a sweep, to find mistakes before anything starts."""
-    chosen = []
-    for text, override in zip(overrides, _parsed(overrides), strict=True):
-        if override.is_sweep_override():
-            text = f"{override.get_key_element()}={next(iter(override.sweep_string_iterator()))}"
-        chosen.append(text)
-    return chosen
+def _check_sweep(job: Job, overrides: list[str]) -> None:
+    """Compose with every value of every sweep, so that mistakes are found before anything starts."""
+    choices = [
+        [f"{override.get_key_element()}={value}" for value in override.sweep_string_iterator()]
+        if override.is_sweep_override()
+        else [text]
+        for text, override in zip(overrides, _parsed(overrides), strict=True)
+    ]
+    first = [values[0] for values in choices]
+    _compose(job, first)
+    for position, values in enumerate(choices):
+        for value in values[1:]:
+            _compose(job, [*first[:position], value, *first[position + 1 :]])
 
 
 def _through_hydra(job: Job, module: ModuleType, words: list[str]) -> int:

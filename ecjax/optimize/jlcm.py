@@ -146,7 +146,8 @@ def oblivious_load_balancing(problem: Problem, theta: jax.Array, plan: Solution)
 
 def random_placement(problem: Problem, theta: jax.Array, plan: Solution, key: jax.Array) -> Solution:
     """Code lengths as JLCM chose them, on random nodes; every chunk read alike (k / n)."""
-    stored = placement.random_nodes(key, plan.stored.sum(axis=-1), plan.stored.shape[-1])
+    lengths = plan.stored.sum(axis=-1, dtype=jnp.int32)
+    stored = placement.random_nodes(key, lengths, plan.stored.shape[-1])
     return _baseline(problem, theta, placement.even(problem, stored), stored)
 
 

@@ -13,7 +13,7 @@ NEGLIGIBLE = 1e-4
 def ranks(values: jax.Array) -> jax.Array:
     """Rank of every entry in its row, 0 for the smallest; ties by node order. (R, m) int."""
     order = jnp.argsort(values, axis=-1, stable=True)
-    return jnp.argsort(order, axis=-1)
+    return jnp.argsort(order, axis=-1).astype(jnp.int32)
 
 
 def support(probabilities: jax.Array) -> jax.Array:
@@ -29,8 +29,8 @@ def with_floor(problem: Problem, hot: jax.Array) -> jax.Array:
         hot: (R, m) bool, chunks that reads use.
     """
     cost = jnp.where(hot, -1.0, prices(problem))
-    missing = jnp.maximum(problem.floor, hot.sum(axis=-1).astype(problem.floor.dtype))
-    return ranks(cost) < missing[:, None]
+    length = jnp.maximum(problem.floor.astype(jnp.int32), hot.sum(axis=-1, dtype=jnp.int32))
+    return ranks(cost) < length[:, None]
 
 
 def proportional(problem: Problem, stored: jax.Array) -> jax.Array:

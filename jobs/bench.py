@@ -1,0 +1,27 @@
+"""``ecjax bench``: time ecjax beside the alternatives."""
+
+import sys
+
+from omegaconf import DictConfig
+
+from ecjax.hydra_run import options_from
+from ecjax.studies.options_bench import BenchOptions
+
+
+def bare_words(words: list[str]) -> list[str]:
+    """``ecjax bench CASE ...``."""
+    return [f"cases=[{','.join(words)}]"]
+
+
+def run(cfg: DictConfig) -> int:
+    """Run on a composed configuration; returns the exit code."""
+    from ecjax.console import OUTPUT
+    from ecjax.studies.bench import bench
+
+    return bench(options_from(cfg, BenchOptions), OUTPUT)
+
+
+if __name__ == "__main__":
+    from ecjax.cli import main
+
+    sys.exit(main(["bench", *sys.argv[1:]]))

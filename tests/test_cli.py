@@ -1,0 +1,125 @@
+"""The command line: dispatch, help, overrides, and mistakes that end in one line and exit code 2."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ecjax import cli, hydra_run
+from ecjax.jobs_index import JOBS, experiments
+
+
+def run(capsys, *words):
+    code = cli.main(list(words))
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_help_lists_every_job(capsys):
+    code, out, _ = run(capsys, "--help")
+    assert code == 0
+    assert all(name in out for name in JOBS)
+
+
+@pytest.mark.parametrize("job", sorted(JOBS))
+def test_job_help_lists_every_key_with_its_default(capsys, job):
+    code, out, _ = run(capsys, job, "--help")
+    assert code == 0
+    for name in vars(JOBS[job].options_class()):
+        assert f"  {name}" in out
+
+
+def test_help_needs_neither_hydra_nor_jax():
+    program = (
+        "import sys; from ecjax.cli import main; main(['optimize', '--help']); "
+        "sys.exit(any(m in sys.modules for m in ('hydra', 'jax', 'pyarrow', 'numba')))"
+    )
+    assert subprocess.run([sys.executable, "-c", program], stdout=subprocess.DEVNULL).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "parts"),
+    [
+        (["fly"], ["job 'fly'", "analyze, optimize"]),
+        (["optimize", "thetta=3"], ["'thetta'", "did you mean theta?"]),
+        (["optimize", "cluster.fils=3"], ["'cluster.fils'", "did you mean cluster.files?"]),
+        (["optimize", "max_iterations=many"], ["max_iterations", "many"]),
+        (["optimize", "theta=1,2"], ["theta=1,2", "key=[value1,value2]"]),
+        (["optimize", "theta=[1"], ["[1"]),
+        (["optimize", "--fast"], ["--fast", "key=value"]),
+        (["optimize", "experiment=jlcm_fig99"], ["experiment", "jlcm_fig99", "jlcm_fig9"]),
+        (["optimize", "nowhere"], ["nowhere", "folder of one ecjax analyze"]),
+        (["optimize", "theta=[1,x]"], ["theta", "number"]),
+        (["optimize", "-m", "theta=1,2", "bet=3"], ["'bet'", "beta"]),
+        (["optimize", "-m", "max_iterations=1,many"], ["max_iterations", "many"]),
+    ],
+)
+def test_mistakes_are_one_line_with_code_2(capsys, tmp_path, monkeypatch, words, parts):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run(capsys, *words)
+    assert code == 2
+    assert len(err.strip().splitlines()) == 1
+    assert all(part in err for part in parts)
+    assert not out and not list(tmp_path.iterdir())
+
+
+def test_paths_may_hold_equals_signs_commas_and_quotes(tmp_path):
+    job = JOBS["optimize"]
+    for name in ("a=b", "a,b", "it's", "with space", "plain", "back\\slash", "{x}", "a:b", "%40"):
+        path = str(tmp_path / name)
+        override = hydra_run._override(job, f"files={path}", sweep=False)
+        assert hydra_run._compose(job, [override]).files == path
+
+
+def test_conditions_of_a_plan_are_text(tmp_path):
+    override = hydra_run._override(JOBS["optimize"], "plan_where=theta=0.1,method=published", sweep=False)
+    assert hydra_run._compose(JOBS["optimize"], [override]).plan_where == "theta=0.1,method=published"
+
+
+def test_interrupt_exits_with_130(capsys, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(hydra_run, "run_job", interrupted)
+    assert run(capsys, "optimize")[0] == 130
+
+
+@pytest.mark.parametrize("job", sorted(JOBS))
+def test_defaults_compose_to_the_options_of_the_library(job):
+    kind = JOBS[job].options_class
+    assert hydra_run.options_from(hydra_run._compose(JOBS[job], []), kind) == kind()
+
+
+@pytest.mark.parametrize("name", sorted(experiments("optimize")))
+def test_every_experiment_runs_small(capsys, tmp_path, name):
+    # random placement of so few files overloads some node at the studies' load of 0.8
+    small = [
+        "cluster.files=24",
+        "cluster.load=0.4",
+        "max_iterations=60",
+        "theta=[2,200]",
+        f"out={tmp_path / 'out'}",
+    ]
+    code, out, err = run(capsys, "optimize", f"experiment={name}", *small)
+    assert code == 0, err
+    drawn = list((tmp_path / "out" / "figures").glob("*.png"))
+    assert drawn and all(path.stat().st_size > 5000 for path in drawn)
+
+
+def test_a_hydra_sweep_shares_one_out_and_reports_the_worst_code(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    sweep = ["-m", "rate_scale=1,40", "cluster.files=12", "theta=30", "figures=[]", "out=both"]
+    code, _, err = run(capsys, "optimize", *sweep)
+    assert code == 2 and "rho" in err
+    assert len(list(Path("both/runs").glob("*.parquet"))) == 1
+
+
+def test_entry_points_run_from_a_checkout(tmp_path):
+    for job in sorted(JOBS):
+        path = Path(__file__).parents[1] / "jobs" / f"{job}.py"
+        assert len(path.read_text().splitlines()) < 80
+        done = subprocess.run(
+            [sys.executable, str(path), "nothing=1"], cwd=tmp_path, capture_output=True, text=True
+        )
+        assert done.returncode == 2 and "found option 'nothing'" in done.stderr

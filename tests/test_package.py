@@ -1,0 +1,82 @@
+"""The wheel works outside the checkout, the library without Hydra and Ray, and imports point one way."""
+
+import ast
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+# Every module may import what stands after it.
+ORDER = ("hydra_run", "cli", "studies", "report", "tables", "optimize", "queueing", "model")
+
+
+def imports_of(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def layer(name: str) -> int | None:
+    parts = name.split(".")
+    return ORDER.index(parts[1]) if parts[0] == "ecjax" and len(parts) > 1 and parts[1] in ORDER else None
+
+
+def test_imports_point_one_way():
+    for path in (ROOT / "ecjax").rglob("*.py"):
+        own = layer(".".join(path.relative_to(ROOT).with_suffix("").parts))
+        if own is None:
+            continue
+        for name in imports_of(path):
+            other = layer(name)
+            assert other is None or other >= own, f"{path.relative_to(ROOT)} imports {name}"
+
+
+def test_tables_know_no_jax_and_only_the_engine_knows_ray():
+    for path in (ROOT / "ecjax").rglob("*.py"):
+        roots = {name.split(".")[0] for name in imports_of(path)}
+        inside = path.relative_to(ROOT / "ecjax").parts
+        assert inside[0] != "tables" or "jax" not in roots, path
+        assert "ray" not in roots or inside[0] == "engine.py", path
+        assert "hydra" not in roots or inside[0] == "hydra_run.py", path
+
+
+def test_the_library_plans_without_hydra(tmp_path):
+    program = f"""
+import sys
+sys.modules["hydra"] = sys.modules["omegaconf"] = sys.modules["ray"] = None
+from rich.console import Console
+from ecjax.studies.optimize import optimize_study
+from ecjax.studies.options_optimize import ClusterOptions, OptimizeOptions
+options = OptimizeOptions(out={str(tmp_path / "out")!r}, theta=[30], figures=[], cluster=ClusterOptions(files=12))
+sys.exit(optimize_study(options, Console()))
+"""
+    assert (
+        subprocess.run([sys.executable, "-c", program], cwd=tmp_path, stdout=subprocess.DEVNULL).returncode
+        == 0
+    )
+
+
+def test_the_wheel_works_outside_the_checkout(tmp_path):
+    pytest.importorskip("hatchling", reason="hatchling builds the wheel")
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        archive.extractall(tmp_path / "site")
+    needed = {"ecjax/conf/optimize.yaml", "ecjax/jobs/optimize.py", "ecjax/conf/hydra/job_logging/ecjax.yaml"}
+    assert needed <= set(names)
+    assert not any(name.startswith(("tests/", "conf/", "jobs/")) for name in names)
+    words = ["optimize", "experiment=jlcm_fig8", "cluster.files=12", "theta=30", "out=here"]
+    environment = os.environ | {"PYTHONPATH": str(tmp_path / "site")}
+    command = [sys.executable, "-m", "ecjax", *words]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "here" / "figures" / "convergence.png").exists()

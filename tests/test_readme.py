@@ -1,0 +1,48 @@
+"""What the README shows is what runs."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+TEXT = (ROOT / "README.md").read_text()
+BLOCKS = re.findall(r"```(\w*)\n(.*?)```", TEXT, flags=re.S)
+SET_UP = "pip install uv && uv run "
+
+
+def commands():
+    lines = [line for kind, body in BLOCKS if not kind for line in body.splitlines() if line]
+    return [line.removeprefix(SET_UP).removeprefix("uv run ") for line in lines]
+
+
+def test_the_two_commands_do_their_own_set_up():
+    lines = [line for kind, body in BLOCKS if not kind for line in body.splitlines()]
+    assert lines[:2] == [SET_UP + "ecjax optimize", SET_UP + "pytest"]
+    assert SET_UP + "pytest" in (ROOT / ".ci" / "run").read_text()
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("readme")
+    (folder / "traces").symlink_to(ROOT / "traces")
+    return folder
+
+
+@pytest.mark.parametrize("command", [line for line in commands() if line.startswith("ecjax ")])
+def test_commands_run(place, command):
+    words = [sys.executable, "-m", *shlex.split(command)]
+    done = subprocess.run(
+        words, cwd=place, capture_output=True, text=True, env=os.environ | {"JAX_PLATFORMS": "cpu"}
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_python_examples_run(place):
+    for body in [body for kind, body in BLOCKS if kind == "python"]:
+        done = subprocess.run([sys.executable, "-c", body], cwd=place, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
