@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from ecjax.queueing.mg1 import Delay
-from ecjax.queueing.minimise import hyperbola, minimiser, only_finite, single, sums
+from ecjax.queueing.minimise import hyperbola, is_used, minimiser, only_finite, single, sums
 from ecjax.queueing.moments import as_float
 
 
@@ -118,11 +118,10 @@ def _minimum(weights, mean, variance, start=None):
 
 def _sums(z, weights, mean, variance):
     """Sums over the used nodes of w_j (E_j - z + s_j)/2, of w_j E_j, and of w_j."""
-    used = weights > 0
-    zero = jnp.zeros_like(weights)
+    used = is_used(weights)
     d = mean - z
     above = 0.5 * weights * (d + jnp.sqrt(d * d + variance))
-    return sums(jnp.where(used, above, zero), jnp.where(used, weights * mean, zero), weights)
+    return sums(jnp.where(used, above, 0), jnp.where(used, weights * mean, 0), weights)
 
 
 def _slopes(z, weights, mean, variance, limit):

@@ -29,6 +29,11 @@ def single(total: jax.Array) -> jax.Array:
     return total <= 1 + 2**14 * jnp.finfo(total.dtype).eps
 
 
+def is_used(weights: jax.Array) -> jax.Array:
+    """Where the weight is above 0; one that is not a number counts, so that it reaches the result."""
+    return ~(weights <= 0)
+
+
 def sums(*values: jax.Array) -> tuple[jax.Array, ...]:
     """Sums over all axes of two or more arrays of one shape, in one pass (no derivative)."""
     return _reduce(values, [jnp.sum] * len(values))
@@ -68,7 +73,7 @@ def _slopes(z, weights, mean, variance):
     d = mean - z
     # the smallest number keeps 1/s finite at d = V = 0; in this order the factors of V/s^3 cannot overflow
     inverse = lax.rsqrt(d * d + variance + jnp.finfo(d.dtype).tiny)
-    used = weights > 0
+    used = is_used(weights)
     return sums(
         jnp.where(used, weights * (1 + d * inverse), 0),
         jnp.where(used, weights * (variance * inverse * inverse * inverse), 0),
@@ -77,7 +82,7 @@ def _slopes(z, weights, mean, variance):
 
 def _solve(weights, mean, variance, start):
     eps = jnp.finfo(weights.dtype).eps
-    used = weights > 0
+    used = is_used(weights)
     deviation = jnp.sqrt(variance)
     k, first, second, smallest = _reduce(
         (

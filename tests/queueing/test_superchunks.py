@@ -46,7 +46,7 @@ def test_overload_is_infinite_with_finite_derivatives_elsewhere():
     moments = ServiceMoments.exponential([1.0, 1.0])
     rates = jnp.array([[0.1, 0.1], [0.2, 0.5]])
     assert_allclose(np.isinf(superchunk(rates, moments).mean), [[False, True]] * 2)
-    jacobian = jax.jacobian(lambda rate: superchunk(rate, moments).variance)(rates)
+    jacobian = jax.jit(jax.jacobian(lambda rate: superchunk(rate, moments).variance))(rates)
     assert np.isfinite(np.asarray(jacobian)).all()
 
 
