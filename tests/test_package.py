@@ -1,6 +1,7 @@
 """The wheel works outside the checkout, the library without Hydra and Ray, and imports point one way."""
 
 import ast
+import os
 import subprocess
 import sys
 import zipfile
@@ -10,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 # Every module may import what stands after it.
-ORDER = ("hydra_run", "cli", "studies", "report", "tables", "optimize", "queueing", "model")
+ORDER = ("cli", "hydra_run", "studies", "report", "tables", "optimize", "queueing", "model")
 
 
 def imports_of(path: Path) -> set[str]:
