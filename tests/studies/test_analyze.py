@@ -117,7 +117,8 @@ def test_trace_row_and_arrivals(chunks):
     assert abs(trace["zipf_exponent"] - 0.8) < 4 * trace["zipf_error"]
     assert abs(trace["chunk_correlation"]) < 4 * trace["chunk_correlation_error"]
     assert abs(trace["interarrival_cv"] - 1) < 0.1 and trace["poisson_p"] > 0.01
-    assert trace["delay_quantity"] == "service" and pd.isna(trace["notices"]) or trace["notices"] == ""
+    assert trace["delay_quantity"] == "service" and trace["notices"].startswith("The trace has no prices")
+    assert "\n" not in trace["notices"]
 
 
 def test_a_finished_analysis_is_not_done_again(chunks, monkeypatch):

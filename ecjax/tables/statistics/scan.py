@@ -131,7 +131,8 @@ class _Scanner:
             counted[: self._node_accesses.shape[0]] += self._node_accesses
             self._node_accesses = counted
         if rows.finishes is not None:
-            self._add_delays(rows, rows.finishes, begins)
+            accesses = rows if begins is None or self._has_nodes else _whole_accesses(rows, begins)
+            self._add_delays(accesses, begins)
         self._bytes += float(rows.sizes.sum())
         self.rows += batch.num_rows
 
@@ -179,7 +180,9 @@ class _Scanner:
             self._files.add(*requests, known)
             self._files.add_chunk_counts(requests.file, requests.write, requests.rows)
 
-    def _add_delays(self, rows: _Rows, finishes: np.ndarray, begins: np.ndarray | None) -> None:
+    def _add_delays(self, rows: _Rows, begins: np.ndarray | None) -> None:
+        assert rows.finishes is not None
+        finishes = rows.finishes
         nodes = np.zeros_like(rows.files) if rows.nodes is None else rows.nodes
         delays = {SOJOURN: finishes - rows.arrivals}
         if rows.starts is not None:
@@ -232,6 +235,13 @@ class _Scanner:
         if not self._has_nodes:
             return "the trace has finish times, but neither start_s nor node_id", False
         return self._inference.reason, True
+
+
+def _whole_accesses(rows: _Rows, begins: np.ndarray) -> _Rows:
+    """One row per access of a block trace, which has a row per extent touched, all in one batch."""
+    starts = np.flatnonzero(begins)
+    chosen = _Rows(*(None if values is None else values[starts] for values in rows))  # type: ignore[arg-type]
+    return chosen._replace(sizes=np.add.reduceat(rows.sizes, starts) if starts.size else rows.sizes[:0])
 
 
 def _size_classes(sizes: np.ndarray) -> np.ndarray:

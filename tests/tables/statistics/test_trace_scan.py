@@ -150,3 +150,15 @@ def test_stopping_early_stops_the_reading_thread(tmp_path):
 def test_ids_of_the_result_have_the_types_of_the_log(tmp_path):
     assert scan(traced(chunk_rows(strings=False), tmp_path)).file_ids.type == pa.int64()
     assert scan(traced(chunk_rows(), tmp_path)).file_ids.type == pa.string()
+
+
+def test_an_access_over_two_extents_is_one_delay_of_all_its_bytes(tmp_path):
+    line = "12816637200306{},u,0,Read,{},{},{}\n"
+    (tmp_path / "log.csv").write_text(
+        line.format(1000, 0, 4096, 50) + line.format(1010, 4096, 8192, 70) + line.format(1020, 4000, 200, 90)
+    )
+    found = scan(open_trace(tmp_path / "log.csv", extent_bytes=4096))
+    assert found.rows == 5 and found.requests == 3
+    assert found.cells.bytes.tolist() == [200, 4096, 8192]
+    np.testing.assert_allclose(found.cells.moments[:, 1], [90e-7, 50e-7, 70e-7], rtol=1e-6)
+    assert found.files[:, 0].tolist() == [2, 2, 1] and found.files[:, 2].sum() == 4096 + 8192 + 200
