@@ -5,6 +5,7 @@ import time
 from dataclasses import asdict
 from typing import Any
 
+import psutil
 import pyarrow as pa
 from rich import box
 from rich.console import Console
@@ -15,7 +16,7 @@ from ecjax.console import log
 from ecjax.errors import UserError
 from ecjax.status import Status
 from ecjax.studies.bench.fresh import ProcessFailed, run_fresh
-from ecjax.studies.bench.machine import describe
+from ecjax.studies.bench.machine import cores, describe
 from ecjax.studies.bench.registry import CASES
 from ecjax.studies.bench.row import Row, Settings
 from ecjax.studies.options_bench import BenchOptions
@@ -36,7 +37,7 @@ def bench(options: BenchOptions, console: Console) -> int:
     names = checked(options)
     settings = Settings(options.repeats, options.quick, options.seed)
     machine = describe()
-    shown: list[tuple[str, Row]] = []
+    _warn_if_busy(cores())
     failed = 0
     with ResultStore(options.out, {}) as store:
         for name in names:
@@ -45,11 +46,12 @@ def bench(options: BenchOptions, console: Console) -> int:
             rows, device, error = _measure(name, settings)
             run = _run_row(name, settings, machine, time.perf_counter() - began, device, error)
             store.commit([run], {"bench": _table(run["run_id"], name, rows, device, machine)})
-            shown += [(name, row) for row in rows]
-            if error is not None:
+            if error is None:
+                _print(name, rows, settings, console)
+            else:
                 failed += 1
                 console.print(f"{name}: failed: {error}", style="red", highlight=False)
-    _print(shown, console, options.out)
+    console.print(f"tables: {options.out}", highlight=False)
     return 1 if failed else 0
 
 
@@ -110,33 +112,40 @@ def _table(run: str, name: str, rows: list[Row], device: str | None, machine: di
     return pa.Table.from_pylist(values, schema=result_schema("bench"))
 
 
-def _print(shown: list[tuple[str, Row]], console: Console, out: str) -> None:
-    if not shown:
-        return
-    title = f"bench: {len(shown)} rows in {out}"
-    table = Table(title=title, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), title_justify="left")
+def _print(name: str, rows: list[Row], settings: Settings, console: Console) -> None:
+    """One table per case, with the columns that the case fills."""
     columns = {
-        "median\ns": [_number(row.median_s) for _, row in shown],
-        "least\ns": [_number(row.min_s) for _, row in shown],
-        "target\ns": [_number(row.target_s) for _, row in shown],
-        "compile\ns": [_number(row.compile_s) for _, row in shown],
-        "peak\nMB": [_megabytes(row.peak_rss_bytes) for _, row in shown],
-        "target\nMB": [_megabytes(row.target_bytes) for _, row in shown],
-        "objective\ns": [_number(row.objective, 6) for _, row in shown],
-        "iter-\nations": ["" if row.iterations is None else str(row.iterations) for _, row in shown],
-        "met": [{True: "yes", False: "NO", None: ""}[row.met] for _, row in shown],
+        "variant": [row.variant for row in rows],
+        "size": [row.size for row in rows],
+        "median\ns": [_number(row.median_s) for row in rows],
+        "least\ns": [_number(row.min_s) for row in rows],
+        "target\ns": [_number(row.target_s) for row in rows],
+        "compile\ns": [_number(row.compile_s) for row in rows],
+        "peak\nMB": [_megabytes(row.peak_rss_bytes) for row in rows],
+        "target\nMB": [_megabytes(row.target_bytes) for row in rows],
+        "objective\ns": [_number(row.objective, 6) for row in rows],
+        "iter-\nations": ["" if row.iterations is None else str(row.iterations) for row in rows],
+        "met": [{True: "yes", False: "NO", None: ""}[row.met] for row in rows],
     }
     filled = {heading: cells for heading, cells in columns.items() if any(cells)}
-    for heading in ("case", "variant", "size"):
-        table.add_column(heading, no_wrap=heading != "size")
+    title = f"{name}: {'small sizes' if settings.quick else CASES[name].summary}"
+    table = Table(title=title, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), title_justify="left")
     for heading in filled:
-        table.add_column(heading, justify="right", no_wrap=True)
-    for index, (case, row) in enumerate(shown):
-        table.add_row(case, row.variant, row.size, *(cells[index] for cells in filled.values()))
+        words = heading in ("variant", "size")
+        table.add_column(heading, justify="left" if words else "right", no_wrap=heading != "size")
+    for cells in zip(*filled.values(), strict=True):
+        table.add_row(*cells)
     console.print(table)
-    for case, row in shown:
+    for row in rows:
         if row.note:
-            console.print(f"{case} {row.variant}: {row.note}", style="dim", highlight=False)
+            console.print(f"{row.variant}: {row.note}", style="dim", highlight=False)
+
+
+def _warn_if_busy(cores: int) -> None:
+    """Times taken beside other work are too long, and a reader of the table should know."""
+    load = psutil.getloadavg()[0]
+    if load > cores / 2:
+        log.warning("the machine is busy (load %.1f on %d cores): times will be too long", load, cores)
 
 
 def _number(value: float | None, digits: int = 3) -> str:
