@@ -86,11 +86,9 @@ def solve(problem: Problem, lanes: Lanes, how: BatchSettings, given: jax.Array |
         given: (R, m) probabilities to start from.
     """
     lanes = jax.tree.map(jnp.asarray, lanes)
-    stable = jax.jit(jax.vmap(_start_is_stable, (None, 0, None, None)), static_argnums=2)
-    balance = not bool(jnp.all(stable(problem, lanes, how, given)))
-    program = jax.jit(jax.vmap(_lane, (None, 0, None, None, None)), static_argnums=(2, 4))
+    balance = not bool(jnp.all(_STABLE(problem, lanes, how, given)))
     began = time.perf_counter()
-    compiled = program.lower(problem, lanes, how, given, balance).compile()
+    compiled = _PROGRAM.lower(problem, lanes, how, given, balance).compile()
     compile_s = time.perf_counter() - began
     began = time.perf_counter()
     by_method, load = jax.block_until_ready(compiled(problem, lanes, given))
@@ -126,7 +124,9 @@ def _lane(
     own, theta = _as(how.dtype, exact), lane.theta.astype(how.dtype)
     start = _start(own, how, given)
     if balance:
-        start = jlcm.balanced(own, start, how.settings)
+        overloaded = jnp.any(jlcm.surrogate_load(own, start, how.settings) >= 1)
+        # a lane whose start is good keeps it, whatever the other lanes of its batch need
+        start = jnp.where(overloaded, jlcm.balanced(own, start, how.settings), start)
     plan = jlcm.published(own, theta, start, how.settings)
     if how.dtype != "float64":
         wide = project_hypersimplex(plan.probabilities.astype("float64"), exact.k, mask=plan.stored)
@@ -141,6 +141,11 @@ def _lane(
         found["max_ec"] = jlcm.maximum_code(exact, lane.theta, plan)
     wanted = {name: found[name] for name in how.methods}
     return wanted, jlcm.surrogate_load(own, start, how.settings)
+
+
+# Made once, so that the batches of a study and the studies of a process share compiled programs.
+_STABLE = jax.jit(jax.vmap(_start_is_stable, (None, 0, None, None)), static_argnums=2)
+_PROGRAM = jax.jit(jax.vmap(_lane, (None, 0, None, None, None)), static_argnums=(2, 4))
 
 
 def settings(beta: float, eps: float, max_iterations: int, loop: str) -> Jlcm:
