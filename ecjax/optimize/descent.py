@@ -5,12 +5,15 @@ One driver for every descent of the package: it knows nothing of files, prices o
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
 import optax
 from jax import lax
+
+# (point, aux) -> (value, aux, gradient)
+Smooth: TypeAlias = Callable[[jax.Array, jax.Array], tuple[jax.Array, jax.Array, jax.Array]]
 
 # A step never changes by more than this factor, so that one odd curvature estimate does no harm.
 _STEP_CHANGE = 5.0
@@ -51,20 +54,20 @@ class Descent(NamedTuple):
 class _State(NamedTuple):
     point: jax.Array
     aux: jax.Array
-    smooth: jax.Array
-    gradient: jax.Array  # of the smooth part
-    tangent: jax.Array  # slope of the concave part at its reference point
-    offset: jax.Array  # majoriser = smooth + offset + <tangent, point>
+    value: jax.Array  # of the model: smooth + concave part, or smooth part + tangent of the concave one
+    extra: jax.Array  # the concave part, or its tangent, in the value
+    slope: jax.Array
+    tangent: tuple[jax.Array, jax.Array] | None  # (offset, slope) of the tangent, where the model has one
     step: jax.Array
     iteration: jax.Array
     since: jax.Array  # iterations since the tangent was last taken
-    reference: jax.Array  # objective at the last new tangent
+    reference: jax.Array  # objective when the tangent was last taken
     done: jax.Array
     history: jax.Array
 
 
 def descend(
-    smooth: Callable[[jax.Array, jax.Array], tuple[jax.Array, jax.Array]],
+    smooth: Smooth,
     concave: Callable[[jax.Array], tuple[jax.Array, jax.Array]] | None,
     project: Callable[[jax.Array], jax.Array],
     start: jax.Array,
@@ -74,11 +77,13 @@ def descend(
 ) -> Descent:
     """Minimise smooth + concave over the set that ``project`` maps on.
 
-    Spectral (Barzilai-Borwein) steps in the metric 1/scale, shortened until the majoriser falls by what its
-    quadratic model promises; an infinite value (outside the domain) shortens the step too.
+    Spectral (Barzilai-Borwein) steps in the metric 1/scale, shortened until the objective falls by what its quadratic
+    model promises; an infinite value (outside the domain) shortens the step too. With one loop (``merged``) the
+    gradient of the concave part at every point is that of its tangent there; nested, the tangent stays until the
+    descent on smooth part + tangent, which is above the objective and touches it, has converged.
 
     Args:
-        smooth: (point, aux) -> (value, aux); differentiated in ``point``.
+        smooth: (point, aux) -> (value, aux, gradient).
         concave: point -> (value, slope), or None.
         project: Euclidean projection, for any positive ``scale`` that is constant where it mixes coordinates.
         start: feasible point with a finite value.
@@ -92,21 +97,20 @@ def descend(
     """
     direction = optax.sgd(1.0)
     optimizer_state = direction.init(start)
-    value_and_grad = jax.value_and_grad(smooth, has_aux=True)
     dtype = start.dtype
+    nested = concave is not None and not stopping.merged
 
     def tangent_at(point: jax.Array) -> tuple[jax.Array, jax.Array]:
-        if concave is None:
-            return jnp.zeros((), dtype), jnp.zeros_like(point)
         value, slope = concave(point)
         return value - jnp.sum(slope * point), slope
 
-    def majoriser(
-        smooth_value: jax.Array, offset: jax.Array, tangent: jax.Array, point: jax.Array
-    ) -> jax.Array:
+    def concave_at(point: jax.Array, tangent) -> tuple[jax.Array, jax.Array]:
+        """The model of the concave part: itself, or its tangent."""
         if concave is None:
-            return smooth_value
-        return smooth_value + offset + jnp.sum(tangent * point)
+            return jnp.zeros((), dtype), jnp.zeros_like(point)
+        if tangent is None:
+            return concave(point)
+        return tangent[0] + jnp.sum(tangent[1] * point), tangent[1]
 
     def unfinished(state: _State) -> jax.Array:
         return ~state.done & (state.iteration < stopping.max_iterations)
@@ -114,88 +118,85 @@ def descend(
     def iterate(state: _State) -> _State:
         # the first pass only evaluates the start (its step is 0): a separate evaluation would compile all twice
         first = state.iteration < 0
-        now = majoriser(state.smooth, state.offset, state.tangent, state.point)
-        slope = state.gradient + state.tangent
-        updates, _ = direction.update(scale * slope, optimizer_state)
+        updates, _ = direction.update(scale * state.slope, optimizer_state)
         trial = project(optax.apply_updates(state.point, state.step * updates))
-        (smooth_value, aux_trial), gradient = value_and_grad(trial, state.aux)
-        then = majoriser(smooth_value, state.offset, state.tangent, trial)
+        smooth_value, aux, gradient = smooth(trial, state.aux)
+        extra, extra_slope = concave_at(trial, state.tangent)
+        _, old_extra_slope = concave_at(state.point, state.tangent)
+        value, slope = smooth_value + extra, gradient + extra_slope
         move = trial - state.point
         length = jnp.sum(move * move / scale)
-        promised = jnp.sum(slope * move) + length / jnp.where(first, 1.0, 2 * state.step)
-        accepted = first | ((then <= now + promised) & (then <= now))
-
-        curvature = jnp.sum(move * (gradient - state.gradient))
-        spectral = jnp.where(curvature > 0, length / jnp.where(curvature > 0, curvature, 1.0), jnp.inf)
+        old_smooth, old_gradient = state.value - state.extra, state.slope - old_extra_slope
+        # the concave part only helps: steps are judged, and their length chosen, by the smooth part and the tangent
+        promised = jnp.sum(old_gradient * move) + length / jnp.where(first, 1, 2 * state.step)
+        falls = smooth_value + jnp.sum(old_extra_slope * move) <= old_smooth
+        accepted = first | ((smooth_value <= old_smooth + promised) & falls)
+        curvature = jnp.sum(move * (gradient - old_gradient))
+        spectral = jnp.where(curvature > 0, length / jnp.where(curvature > 0, curvature, 1), jnp.inf)
         spectral = jnp.clip(spectral, state.step / _STEP_CHANGE, state.step * _STEP_CHANGE)
         step = jnp.where(accepted, spectral, state.step * _BACKTRACK)
-        typical = jnp.mean(jnp.abs(scale * (gradient + state.tangent)))
-        step = jnp.where(first, _FIRST_MOVE / jnp.where(typical > 0, typical, 1.0), step)
+        typical = jnp.mean(jnp.abs(scale * slope))
+        step = jnp.where(first, _FIRST_MOVE / jnp.where(typical > 0, typical, 1), step)
 
         def choose(new: jax.Array, old: jax.Array) -> jax.Array:
             return jnp.where(accepted, new, old)
 
-        point, smooth_value = choose(trial, state.point), choose(smooth_value, state.smooth)
-        value = choose(then, now)
-        since = state.since + 1
-        earlier = state.history[jnp.maximum(state.iteration + 1 - WINDOW, 0)]
-        earlier_value = state.history[jnp.maximum(state.iteration, 0)]
+        point, aux = choose(trial, state.point), choose(aux, state.aux)
+        value, slope = choose(jnp.minimum(value, state.value), state.value), choose(slope, state.slope)
+        extra = choose(extra, state.extra)
+        iteration, since = state.iteration + 1, state.since + 1
+        earlier = state.history[jnp.maximum(iteration - WINDOW, 0)]
         settled = (since >= WINDOW) & (earlier - value <= stopping.eps * jnp.abs(value))
         settled = settled | ~jnp.isfinite(value)
-        offset, tangent, reference, done = state.offset, state.tangent, state.reference, settled
-        if concave is not None and stopping.merged:
-            offset, tangent = tangent_at(point)
-        elif concave is not None:
-            new_offset, new_tangent = tangent_at(point)
-            offset = jnp.where(settled, new_offset, state.offset)
-            tangent = jnp.where(settled, new_tangent, state.tangent)
-            objective = majoriser(smooth_value, offset, tangent, point)
-            still = state.reference - objective <= stopping.eps * jnp.abs(objective)
-            done = settled & (still | ~jnp.isfinite(objective))
-            reference = jnp.where(settled, objective, state.reference)
+        tangent, reference, done = state.tangent, state.reference, settled
+        if nested:
+            new = tangent_at(point)
+            touching = value + new[0] - tangent[0] + jnp.sum((new[1] - tangent[1]) * point)
+            # rounding aside it cannot be higher
+            touching = jnp.minimum(touching, value)
+            done = settled & (
+                (reference - touching <= stopping.eps * jnp.abs(touching)) | ~jnp.isfinite(touching)
+            )
+            slope = jnp.where(settled, slope + new[1] - tangent[1], slope)
+            tangent = jax.tree.map(lambda a, b: jnp.where(settled, a, b), new, tangent)
+            extra = jnp.where(settled, extra + touching - value, extra)
+            value = jnp.where(settled, touching, value)
+            reference = jnp.where(settled, touching, reference)
             since = jnp.where(settled, 0, since)
-        iteration = state.iteration + 1
-        value = majoriser(smooth_value, offset, tangent, point)
         return _State(
             point=point,
-            aux=choose(aux_trial, state.aux),
-            smooth=smooth_value,
-            gradient=choose(gradient, state.gradient),
+            aux=aux,
+            value=value,
+            extra=extra,
+            slope=slope,
             tangent=tangent,
-            offset=offset,
             step=step,
             iteration=iteration,
             since=since,
             reference=reference,
             done=done,
-            # a new tangent touches at the point: what differs from the last value there is rounding
-            history=state.history.at[iteration].set(
-                jnp.where(first, value, jnp.minimum(value, earlier_value))
-            ),
+            history=state.history.at[iteration].set(value),
         )
 
-    offset, tangent = tangent_at(start)
-    history = jnp.full((stopping.max_iterations + 1,), jnp.nan, dtype)
-    zero = jnp.zeros((), jnp.int32)
+    infinity = jnp.full((), jnp.inf, dtype)
+    before = jnp.full((), -1, jnp.int32)
     state = lax.while_loop(
         unfinished,
         iterate,
         _State(
             point=start,
             aux=aux,
-            smooth=jnp.full((), jnp.inf, dtype),
-            gradient=jnp.zeros_like(start),
-            tangent=tangent,
-            offset=offset,
+            value=infinity,
+            extra=jnp.zeros((), dtype),
+            slope=jnp.zeros_like(start),
+            tangent=tangent_at(start) if nested else None,
             step=jnp.zeros((), dtype),
-            iteration=zero - 1,
-            since=zero - 1,
-            reference=jnp.full((), jnp.inf, dtype),
-            done=zero > 0,
-            history=history,
+            iteration=before,
+            since=before,
+            reference=infinity,
+            done=jnp.zeros((), bool),
+            history=jnp.full((stopping.max_iterations + 1,), jnp.nan, dtype),
         ),
     )
-    final = majoriser(state.smooth, state.offset, state.tangent, state.point)
-    return Descent(
-        state.point, final, state.aux, state.iteration, state.done & jnp.isfinite(final), state.history
-    )
+    converged = state.done & jnp.isfinite(state.value)
+    return Descent(state.point, state.value, state.aux, state.iteration, converged, state.history)

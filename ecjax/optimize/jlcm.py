@@ -24,8 +24,9 @@ import jax.numpy as jnp
 from ecjax.model import Evaluation
 from ecjax.optimize import placement
 from ecjax.optimize.descent import Descent, Stopping, descend
-from ecjax.optimize.problem import Problem, evaluate, node_work, prices, shared_latency
+from ecjax.optimize.problem import Problem, evaluate, node_work, prices
 from ecjax.optimize.projection import project_hypersimplex
+from ecjax.optimize.slopes import latency_slopes
 
 # Files that are hardly ever read would get unboundedly long steps.
 _LEAST_SHARE = 1e-3
@@ -73,8 +74,12 @@ def published(problem: Problem, theta: jax.Array, start: jax.Array, settings: Jl
         value = jnp.sum(price * jnp.log1p(beta * probabilities)) / log_beta
         return value, price / ((probabilities + 1 / beta) * log_beta)
 
-    def latency(probabilities: jax.Array, z: jax.Array) -> tuple[jax.Array, jax.Array]:
-        return shared_latency(problem, probabilities, occupied(probabilities, beta), z)
+    def latency(probabilities: jax.Array, z: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+        found = latency_slopes(problem, probabilities, occupied(probabilities, beta), z)
+        if found.by_stored is None:
+            return found.value, found.z, found.by_probability
+        by_surrogate = found.by_stored / ((probabilities + 1 / beta) * math.log1p(beta))
+        return found.value, found.z, found.by_probability + by_surrogate
 
     first = _descend(problem, latency, cost, jnp.ones_like(start, bool), start, settings.stopping)
     hot = placement.support(first.point)
@@ -106,10 +111,14 @@ def balanced(problem: Problem, start: jax.Array, settings: Jlcm) -> jax.Array:
     A start for systems that a uniform spread overloads. Minimises the 16-norm of the loads.
     """
 
-    def largest(probabilities: jax.Array, aux: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def norm(probabilities: jax.Array) -> jax.Array:
         load = surrogate_load(problem, probabilities, settings)
         peak = jax.lax.stop_gradient(jnp.max(load))
-        return peak * jnp.sum((load / peak) ** 16) ** (1 / 16), aux
+        return peak * jnp.sum((load / peak) ** 16) ** (1 / 16)
+
+    def largest(probabilities: jax.Array, aux: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+        value, gradient = jax.value_and_grad(norm)(probabilities)
+        return value, aux, gradient
 
     mask = jnp.ones_like(start, bool)
     stopping = Stopping(eps=1e-5, max_iterations=300)
@@ -122,8 +131,9 @@ def _schedule(
     """Best probabilities for a fixed placement, from ``point`` cut to its hot chunks."""
     kept = stored.astype(point.dtype)
 
-    def latency(probabilities: jax.Array, z: jax.Array) -> tuple[jax.Array, jax.Array]:
-        return shared_latency(problem, probabilities, kept, z)
+    def latency(probabilities: jax.Array, z: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+        found = latency_slopes(problem, probabilities, kept, z)
+        return found.value, found.z, found.by_probability
 
     start = project_hypersimplex(point, problem.k, mask=hot)
     return _descend(problem, latency, None, stored, start, stopping, z)
