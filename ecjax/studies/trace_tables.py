@@ -34,7 +34,8 @@ def file_table(statistics: TraceStatistics, trace: Trace, k: int | None, notices
     """The ``files`` table: what ``ecjax optimize`` plans, with counts and times.
 
     ``bytes`` is the mean asked for by a read (by a write, where a file was never read); rates are counts over the span.
-    For chunk accesses both are per request, and ``k`` is the number of chunks that most reads of the file took.
+    For chunk accesses both are per request, and ``k`` is the number of chunks that most reads of the file took; where
+    ``k`` is given instead, ``bytes`` are those of ``k`` chunks.
     """
     totals = statistics.files
     reads, writes = totals[:, READS], totals[:, WRITES]
@@ -46,7 +47,8 @@ def file_table(statistics: TraceStatistics, trace: Trace, k: int | None, notices
     if statistics.chunks_read is not None:
         # The largest piece is that of a chunk; a write has n of them, a file needs k.
         stored = np.where(chunks > 0, stored * chunks, np.nan)
-        size = np.where(reads > 0, size, stored)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            size = np.where(reads > 0, size * chunks / statistics.chunks_read, stored)
     if trace.extent_bytes is not None:
         stored = np.full(len(size), float(trace.extent_bytes))
     if statistics.arrivals.span_s <= 0:

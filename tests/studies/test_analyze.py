@@ -134,6 +134,15 @@ def test_a_finished_analysis_is_not_done_again(chunks, monkeypatch):
         run(TRACES / "requests_chunks.parquet", chunks[0], k=3)
 
 
+def test_a_given_k_keeps_the_chunk_size(tmp_path):
+    run(TRACES / "requests_chunks.parquet", tmp_path, k=3)
+    files = read_input(tmp_path / "files", "files").to_pandas().set_index("file_id")
+    truth = frame_of("files.parquet").set_index("file_id").loc[files.index]
+    assert set(files["k"]) == {3}
+    for name in ("bytes", "stored_bytes"):
+        np.testing.assert_allclose(files[name] / 3, truth[name] / 4)
+
+
 def test_moments_at_a_reference_size(tmp_path):
     run(TRACES / "requests_chunks.parquet", tmp_path, reference_bytes=1e6)
     nodes = read_input(tmp_path / "nodes", "nodes").to_pandas().set_index("node_id")

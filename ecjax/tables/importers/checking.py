@@ -43,7 +43,7 @@ class Checker:
     """Gives batches the types of ``Trace.schema`` and refuses rows that cannot be.
 
     Timestamps become seconds since the first row's arrival, subtracted as integers; numbers stay as they are. The
-    optional columns count as absent where the first batch has no value in them.
+    optional columns count as absent where the first batch has no value in them; none may come later then.
 
     Args:
         source: path, for messages.
@@ -59,6 +59,7 @@ class Checker:
             if column.name in first.schema.names and not (column.name in _OPTIONAL and _empty(first, column))
         ]
         names = [column.name for column in self.columns]
+        self._absent = [name for name in _OPTIONAL if name in first.schema.names and name not in names]
         if "node_id" not in names:
             # Each row is an access of its own: its id tells nothing more.
             self.columns = [column for column in self.columns if column.name != "request_id"]
@@ -86,6 +87,11 @@ class Checker:
             UserError: naming column and row.
         """
         place = self._place(batch, before)
+        for name in self._absent:
+            filled = np.asarray(batch.column(name).is_valid())
+            if filled.any():
+                message = "found a value after none in the rows before; allowed: values from the first rows on, or none"
+                raise place.error(message, column=name, row=int(np.argmax(filled)))
         arrays = {column.name: self._canonical(batch, column, place) for column in self.columns}
         _check_times(arrays, place)
         return pa.record_batch(arrays)

@@ -49,6 +49,7 @@ class CloudPhysicsImporter:
                 "Block accesses without response times: sojourn, service and load are unknown.",
                 "The clock ticks in whole seconds.",
                 f"Files are extents of {extent_bytes} bytes; an access is charged the bytes that it asked for.",
+                *source.sorting,
             ),
             clock_resolution_s=1.0,
             fingerprint=trace_fingerprint(source.path),

@@ -61,6 +61,7 @@ class MsrImporter:
                 "Response times are sojourn times (arrival to finish): service times and load are unknown.",
                 f"Files are extents of {extent_bytes} bytes of a volume; an access is charged the bytes that it asked "
                 "for.",
+                *source.sorting,
             ),
             clock_resolution_s=_TICK_S,
             fingerprint=trace_fingerprint(source.path),

@@ -63,6 +63,7 @@ class OracleGeneralImporter:
                 "Operations are not recorded: all accesses count as reads.",
                 "No response times: sojourn, service and load are unknown.",
                 "The clock ticks in whole seconds.",
+                *source.sorting,
             ),
             clock_resolution_s=1.0,
             fingerprint=trace_fingerprint(source.path),

@@ -87,18 +87,13 @@ def trace_of_batches(
     provides = {RATES} | ({SOJOURN} if "finish_s" in names else set())
     if {"start_s", "finish_s"} <= set(names):
         provides.add(SERVICE)
-    if source.sort:
-        loses = (
-            *loses,
-            "Rows were sorted by arrival, in memory; rows of one request that arrived at once stay together.",
-        )
     return Trace(
         name=path,
         format=name,
         schema=head.schema,
         read=lambda: checked(batches(), path, source.sort),
         provides=frozenset(provides),
-        loses=loses,
+        loses=(*loses, *source.sorting),
         clock_resolution_s=clock_resolution(head.column("arrival_s").to_numpy()),
         fingerprint=trace_fingerprint(source.path),
         rows=rows,

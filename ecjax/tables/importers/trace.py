@@ -76,6 +76,11 @@ class Source:
             raise UserError(f"extent_bytes: found {self.extent_bytes}; allowed: integers >= 1")
         return self.extent_bytes
 
+    @property
+    def sorting(self) -> tuple[str, ...]:
+        """The sentence that sorting adds to what a trace loses."""
+        return ("Rows were sorted by arrival, in memory.",) if self.sort else ()
+
 
 @dataclass(frozen=True)
 class Head:

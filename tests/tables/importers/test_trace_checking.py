@@ -7,6 +7,7 @@ import pytest
 
 from ecjax.errors import UserError
 from ecjax.tables.importers import open_trace
+from ecjax.tables.importers.checking import checked
 from ecjax.tables.importers.clock import clock_resolution
 
 
@@ -55,6 +56,14 @@ def test_optional_columns_without_values_are_absent(tmp_path):
     trace, found = read(tmp_path, requests(start_s=nothing, node_id=pa.nulls(4, pa.string())))
     assert "start_s" not in found.column_names and "node_id" not in found.column_names
     assert trace.provides == {"rates", "sojourn"}
+
+
+def test_values_that_come_late_are_not_dropped_in_silence():
+    batches = requests(start_s=None, finish_s=[None, None, None, 3.0]).to_batches(3)
+    with pytest.raises(
+        UserError, match="column finish_s, row 3 .*found a value after none in the rows before"
+    ):
+        list(checked(batches, "log.parquet", sort=False))
 
 
 def test_timestamps_are_counted_from_the_first_arrival_to_the_nanosecond(tmp_path):
