@@ -12,6 +12,7 @@ import pytest
 from ecjax.model import Evaluation
 from ecjax.optimize import evaluate, scaled
 from ecjax.optimize.problem import chunk_delay, node_work, of_files, prices, shared_latency
+from ecjax.optimize.slopes import Slopes, latency_slopes
 from ecjax.queueing import waiting
 
 
@@ -20,23 +21,23 @@ class Computed(NamedTuple):
     mean: jax.Array
     variance: jax.Array
     gradient: jax.Array
+    slopes: Slopes
     evaluation: Evaluation
 
 
 @jax.jit
-def compute(problem, probabilities, stored, price) -> Computed:
-    """All that the tests look at, as one compiled program."""
-    kept = stored.astype(probabilities.dtype)
+def compute(problem, probabilities, kept, price) -> Computed:
+    """All that the tests look at, as one compiled program; ``kept`` is the share of a chunk that is stored."""
     work = node_work(problem, probabilities, kept)
     delay = chunk_delay(problem, waiting(*work))
     gradient = jax.grad(lambda p: shared_latency(problem, p, kept)[0])(probabilities)
-    return Computed(
-        work, delay.mean, delay.variance, gradient, evaluate(problem, probabilities, stored, price)
-    )
+    slopes = latency_slopes(problem, probabilities, kept, jnp.zeros(()))
+    evaluation = evaluate(problem, probabilities, kept > 0, price)
+    return Computed(work, delay.mean, delay.variance, gradient, slopes, evaluation)
 
 
 def computed(case, probabilities, stored, price=7.0, problem=None) -> Computed:
-    arguments = jnp.asarray(probabilities), jnp.asarray(stored > 0), jnp.asarray(price)
+    arguments = jnp.asarray(probabilities), jnp.asarray(stored), jnp.asarray(price)
     return jax.tree.map(np.asarray, compute(case.problem() if problem is None else problem, *arguments))
 
 
@@ -78,6 +79,7 @@ def test_loads_delays_bounds_and_costs_match_the_model_written_out(name):
     np.testing.assert_allclose(evaluation.cost, expected.cost, rtol=1e-12)
     np.testing.assert_allclose(evaluation.objective, expected.objective(7.0), rtol=1e-10)
     assert evaluation.latency <= evaluation.latency_shared_z * (1 + 1e-12)
+    np.testing.assert_allclose(found.slopes.value, expected.latency_shared_z_s, rtol=1e-8)
     if np.isfinite(expected.z_s):
         np.testing.assert_allclose(evaluation.z, expected.z_s, rtol=1e-4)
     else:
@@ -91,20 +93,25 @@ def test_gradient_of_the_latency_is_that_of_finite_differences(name):
     count = case.problem().rows
     rows, kept = problems.random_plan(case, count, seed=5)
     rows = 0.9 * rows + 0.1 * problems.of_rows(case, count, case.k)[:, None] / rows.shape[1]  # inside
-    gradient = computed(case, rows, np.ones_like(kept)).gradient
-    assert np.isfinite(gradient).all()
-    stored = np.ones((len(case.files), rows.shape[1]))
+    stored = 0.5 + 0.5 * np.random.default_rng(1).uniform(size=rows.shape)
+    found = computed(case, rows, stored)
     random = np.random.default_rng(0)
-    for _ in range(5):
+    for _ in range(4):
         direction = random.normal(size=rows.shape)
         direction -= direction.mean(axis=1, keepdims=True)
+        also = random.normal(size=rows.shape) / 2
 
-        def latency(step, direction=direction):
+        def latency(step, stored_step=0.0, direction=direction, also=also):
             moved = problems.of_files(case, rows + step * direction)
-            return problems.outcome(case, moved, stored).latency_shared_z_s
+            kept = problems.of_files(case, stored + stored_step * also)
+            return problems.outcome(case, moved, kept).latency_shared_z_s
 
         slope = (latency(3e-5) - latency(-3e-5)) / 6e-5
-        assert np.sum(gradient * direction) == pytest.approx(slope, rel=1e-5, abs=1e-6)
+        assert np.sum(found.gradient * direction) == pytest.approx(slope, rel=1e-5, abs=1e-6)
+        assert np.sum(found.slopes.by_probability * direction) == pytest.approx(slope, rel=2e-4, abs=1e-4)
+        if found.slopes.by_stored is not None:
+            slope = (latency(0, 3e-5) - latency(0, -3e-5)) / 6e-5
+            assert np.sum(found.slopes.by_stored * also) == pytest.approx(slope, rel=2e-4, abs=1e-4)
 
 
 def test_files_that_are_never_read_have_a_latency_and_no_weight():
@@ -171,9 +178,8 @@ def test_scaled_problem_is_the_problem_of_scaled_tables(name, rate, size):
     case = problems.ALL[name]()
     problem = case.problem()
     rows, kept = problems.random_plan(case, problem.rows, seed=4)
-    within = computed(case, rows, kept, problem=scaled(problem, rate, size))
-    tables = case.scaled(rate, size)
-    expected = computed(tables, rows, kept)
+    within = computed(case, rows, kept, problem=scaled(problem, rate, size)).evaluation
+    expected = computed(case.scaled(rate, size), rows, kept).evaluation
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-300), within, expected)
 
 
