@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 
-from ecjax.optimize.problem import Problem, of_files, prices
+from ecjax.optimize.problem import Problem, prices
 from ecjax.optimize.projection import project_hypersimplex
 
 # A probability this small is the tail of an unfinished descent: the chunk would cost in full and serve next to no read.
@@ -36,11 +36,15 @@ def with_floor(problem: Problem, hot: jax.Array) -> jax.Array:
 def proportional(problem: Problem, stored: jax.Array) -> jax.Array:
     """Probabilities proportional to service rates among the stored chunks, capped at 1: (R, m).
 
-    min(1, c mu_j) with sum k is the projection of 0 in the metric 1/mu_j.
+    mu_j is the rate at the mean size of the chunks that are read; min(1, c mu_j) with sum k is the projection of 0 in
+    the metric 1/mu_j.
     """
     service = problem.nodes.service
-    size = problem.price_bytes[:, None] / problem.price_chunks[:, None]
-    mean = service[0, 0][None] + service[0, 1][None] * size
+    rate, bytes_read = problem.reads[0], problem.reads[1]
+    kept = problem.price_bytes / problem.price_chunks
+    # a row that is never read has no mean size of what is read
+    size = jnp.where(rate > 0, bytes_read / jnp.where(rate > 0, rate, 1.0), kept)
+    mean = service[0, 0][None] + service[0, 1][None] * size[:, None]
     # nodes that take no time at all would have an infinite rate
     weights = jnp.maximum(mean, 1e-9 * jnp.max(mean))
     return project_hypersimplex(jnp.zeros_like(weights), problem.k, mask=stored, weights=weights)
@@ -56,8 +60,3 @@ def random_nodes(key: jax.Array, lengths: jax.Array, nodes: int) -> jax.Array:
     """``lengths`` nodes of every row, drawn uniformly without replacement: (R, m) bool."""
     draws = jax.random.uniform(key, (lengths.shape[0], nodes))
     return ranks(draws) < lengths[:, None]
-
-
-def mean_code_length(problem: Problem, stored: jax.Array) -> jax.Array:
-    """Mean n over files."""
-    return jnp.mean(of_files(problem, stored.sum(axis=-1).astype(problem.k.dtype)))
