@@ -31,8 +31,11 @@ def latency_bound(probabilities: ArrayLike, delay: Delay) -> jax.Array:
 
     Returns:
         Scalar or (r,); infinite where a node that is read (pi > 0) has infinite delay.
+
+    Raises:
+        ValueError: the shapes do not fit.
     """
-    return _over_rows(_minimum, (1, 1, 1), (probabilities, delay.mean, delay.variance))[0]
+    return _over_rows(_minimum, (1, 1, 1), _checked(probabilities, delay))[0]
 
 
 def optimal_z(probabilities: ArrayLike, delay: Delay) -> jax.Array:
@@ -41,7 +44,7 @@ def optimal_z(probabilities: ArrayLike, delay: Delay) -> jax.Array:
     Arguments as in ``latency_bound``. Where a whole interval of z is optimal (nodes that do not vary),
     one of them.
     """
-    return _over_rows(_minimum, (1, 1, 1), (probabilities, delay.mean, delay.variance))[1]
+    return _over_rows(_minimum, (1, 1, 1), _checked(probabilities, delay))[1]
 
 
 def latency_bound_at(z: ArrayLike, probabilities: ArrayLike, delay: Delay) -> jax.Array:
@@ -52,7 +55,7 @@ def latency_bound_at(z: ArrayLike, probabilities: ArrayLike, delay: Delay) -> ja
         probabilities: pi, (m,) or (r, m).
         delay: (m,) or (r, m).
     """
-    return _over_rows(_at, (0, 1, 1, 1), (z, probabilities, delay.mean, delay.variance))
+    return _over_rows(_at, (0, 1, 1, 1), (z, *_checked(probabilities, delay)))
 
 
 def shared_z_bound(
@@ -109,6 +112,18 @@ def _over_rows(function, ranks, arguments):
     for depth in range(1, max(extra) + 1):
         function = jax.vmap(function, in_axes=[0 if own >= depth else None for own in extra])
     return function(*arrays)
+
+
+def _checked(probabilities, delay):
+    arrays = [as_float(value) for value in (probabilities, delay.mean, delay.variance)]
+    shapes = [array.shape for array in arrays]
+    longest = max(shapes, key=len)
+    if any(not shape or longest[-len(shape) :] != shape for shape in shapes):
+        raise ValueError(
+            f"probabilities have shape {shapes[0]}, mean delays {shapes[1]}, variances {shapes[2]}: "
+            "each must be (m,) or (r, m)"
+        )
+    return arrays
 
 
 def _minimum(weights, mean, variance, start=None):
@@ -172,6 +187,18 @@ def _at_minimum(z, weights, mean, variance):
 
 @_at_minimum.defjvp
 def _at_minimum_jvp(primals, tangents):
-    value, z = _at_minimum(*primals)
-    slopes = _slopes(*primals, jnp.isneginf(z))
-    return (value, z), (_along(slopes, tangents[1:]), tangents[0])
+    z, weights, mean, variance = primals
+    value, reported = _at_minimum(*primals)
+    limit = jnp.isneginf(reported)
+    by_weight, by_mean, by_variance = _slopes(z, weights, mean, variance, limit)
+    by_mean = jnp.where(limit, by_mean, by_mean + _kink(by_mean, z, weights, mean, variance))
+    return (value, reported), (_along((by_weight, by_mean, by_variance), tangents[1:]), tangents[0])
+
+
+def _kink(by_mean, z, weights, mean, variance):
+    """What f'(z) = 0, sum of by_mean = 1, leaves to the constant delay that z has run into, if there is one."""
+    distance = jnp.where(is_used(weights) & (variance == 0), jnp.abs(mean - z), jnp.inf)
+    touched = jnp.isfinite(distance) & (distance <= distance.min())
+    share = jnp.where(touched, weights, 0)
+    total = share.sum()
+    return share * jnp.where(total > 0, (1 - by_mean.sum()) / jnp.where(total > 0, total, 1), 0)

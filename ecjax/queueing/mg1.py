@@ -1,10 +1,8 @@
-"""Sojourn time of chunks at nodes that serve first come, first served: M/G/1 with a mixture of chunk
-classes.
+"""Sojourn time of chunks at nodes that serve first come, first served: M/G/1 with several chunk classes.
 
 With chunk rates Lambda_cj of class c at node j and raw service moments m_n[c, j] (Lemma 3 of Xiang, Lan,
 Aggarwal, Chen, "Joint latency and cost optimization for erasure-coded data center storage", extended
-from one class to a
-mixture)::
+from one class to a mixture)::
 
     rho_j = sum_c Lambda_cj m_1[c,j],   A_2 = sum_c Lambda_cj m_2[c,j],   A_3 = sum_c Lambda_cj m_3[c,j]
     E[W_j] = A_2 / (2 (1 - rho_j)),     Var[W_j] = A_3 / (3 (1 - rho_j)) + E[W_j]^2
@@ -37,9 +35,9 @@ class Delay:
             mean: s.
             variance: s^2.
         """
-        first = jnp.broadcast_arrays(self.mean, as_float(mean))
-        second = jnp.broadcast_arrays(self.variance, as_float(variance))
-        return Delay(first[0] + first[1], second[0] + second[1])
+        means = jnp.broadcast_arrays(as_float(self.mean), as_float(mean))
+        variances = jnp.broadcast_arrays(as_float(self.variance), as_float(variance))
+        return Delay(means[0] + means[1], variances[0] + variances[1])
 
 
 def waiting(load: ArrayLike, second: ArrayLike, third: ArrayLike) -> Delay:
@@ -54,16 +52,21 @@ def waiting(load: ArrayLike, second: ArrayLike, third: ArrayLike) -> Delay:
     """
     rho, a_2, a_3 = as_float(load), as_float(second), as_float(third)
     unstable = rho >= 1
-    idle = jnp.where(unstable, jnp.ones_like(rho), 1 - rho)
+    idle = jnp.where(unstable, 1, 1 - rho)
     mean = a_2 / (2 * idle)
     variance = a_3 / (3 * idle) + mean**2
-    infinite = jnp.full_like(mean, jnp.inf)
-    return Delay(jnp.where(unstable, infinite, mean), jnp.where(unstable, infinite, variance))
+    return Delay(jnp.where(unstable, jnp.inf, mean), jnp.where(unstable, jnp.inf, variance))
 
 
 def load(rates: ArrayLike, moments: ServiceMoments) -> jax.Array:
-    """Load rho of every node, (m,): rates (C, m) or (m,) in 1/s, moments of the same shape."""
-    return _over_classes(_checked(rates, moments) * as_float(moments.first))
+    """Load rho of every node, (m,).
+
+    Args:
+        rates: chunk rates, 1/s, (C, m), or (m,) for one class.
+        moments: service moments of the same shape, or of one that broadcasts to it.
+    """
+    rate, service = _broadcast(rates, moments)
+    return _over_classes(rate * service.first)
 
 
 def fcfs(
@@ -75,7 +78,7 @@ def fcfs(
 
     Args:
         rates: chunk rates Lambda_cj, 1/s, (C, m), or (m,) for one class.
-        moments: service moments of the same shape.
+        moments: service moments of the same shape, or of one that broadcasts to it.
         background: (rho, A_2, A_3) of other work of the nodes (writes, repair), each (m,); it makes chunks
             wait and has no row in the result.
 
@@ -83,24 +86,27 @@ def fcfs(
         Delay of the shape of ``rates``; infinite in the column of a node whose load is 1 or more.
 
     Raises:
-        ValueError: rates and moments differ in shape.
+        ValueError: the shapes do not fit.
     """
-    rate = _checked(rates, moments)
-    sums = [_over_classes(rate * as_float(m)) for m in (moments.first, moments.second, moments.third)]
+    rate, service = _broadcast(rates, moments)
+    sums = [_over_classes(rate * moment) for moment in (service.first, service.second, service.third)]
     if background is not None:
         sums = [own + as_float(other) for own, other in zip(sums, background, strict=True)]
     wait = waiting(*sums)
-    return Delay(moments.first, moments.variance).plus(wait.mean, wait.variance)
+    return Delay(service.first, service.variance).plus(wait.mean, wait.variance)
 
 
-def _checked(rates: ArrayLike, moments: ServiceMoments) -> jax.Array:
+def _broadcast(rates: ArrayLike, moments: ServiceMoments) -> tuple[jax.Array, ServiceMoments]:
     rate = as_float(rates)
-    if rate.shape != jnp.shape(moments.first) or rate.ndim > 2:
+    parts = [as_float(moment) for moment in (moments.first, moments.second, moments.third)]
+    shape = parts[0].shape
+    axes = zip(reversed(shape), reversed(rate.shape), strict=False)
+    if rate.ndim > 2 or len(shape) > rate.ndim or any(own not in (1, asked) for own, asked in axes):
         raise ValueError(
-            f"rates have shape {rate.shape}, moments {jnp.shape(moments.first)}: "
-            "both must be (C, m), classes by nodes, or (m,)"
+            f"rates have shape {rate.shape}, moments {shape}: "
+            "rates must be (C, m), classes by nodes, or (m,), and moments must broadcast to them"
         )
-    return rate
+    return rate, ServiceMoments(*(jnp.broadcast_to(part, rate.shape) for part in parts))
 
 
 def _over_classes(values: jax.Array) -> jax.Array:

@@ -31,8 +31,8 @@ class ServiceMoments:
     @property
     def variance(self) -> jax.Array:
         """Variance of the service time, s^2, [C, m]; not below 0, however the moments are rounded."""
-        variance = self.second - self.first**2
-        return jnp.where(variance < 0, jnp.zeros_like(variance), variance)
+        variance = as_float(self.second) - as_float(self.first) ** 2
+        return jnp.where(variance < 0, 0, variance)
 
     def scaled(self, factor: ArrayLike) -> "ServiceMoments":
         """Moments of ``factor`` X: m_n factor^n.
@@ -41,9 +41,10 @@ class ServiceMoments:
             factor: scalar, or an array that broadcasts with the moments: a (C, 1) factor turns the
                 moments (m,) of one chunk size into those of C sizes, (C, m).
         """
-        first, factor = jnp.broadcast_arrays(self.first, as_float(factor).astype(self.first.dtype))
-        second, third = (jnp.broadcast_to(moment, first.shape) for moment in (self.second, self.third))
-        return ServiceMoments(first * factor, second * factor**2, third * factor**3)
+        first, second, third, by = jnp.broadcast_arrays(
+            *(as_float(value) for value in (self.first, self.second, self.third, factor))
+        )
+        return ServiceMoments(first * by, second * by**2, third * by**3)
 
     @classmethod
     def shifted_exponential(cls, shift: ArrayLike, mean_exponential: ArrayLike) -> "ServiceMoments":

@@ -19,8 +19,8 @@ _ONE = 1 << _BITS
 def sample_subset(key: jax.Array, probabilities: ArrayLike, shuffle: bool = True) -> jax.Array:
     """Draw the nodes that one request reads; map over keys or rows with ``jax.vmap``.
 
-    Exactly k = round(sum_j pi_j) nodes are taken in every draw, one with pi_j = 1 always, one with pi_j
-    = 0 never. The arithmetic is in whole units of 2^-30: each marginal is pi_j rounded to a unit, and
+    Exactly k = round(sum_j pi_j) nodes are taken in every draw: those with pi_j = 1 always, those with
+    pi_j = 0 never. The arithmetic is in whole units of 2^-30: each marginal is pi_j rounded to a unit, and
     the units that the roundings leave over or lack (at most m/2, and what the sum of pi itself is off an
     integer) go to one node.
 
@@ -28,8 +28,7 @@ def sample_subset(key: jax.Array, probabilities: ArrayLike, shuffle: bool = True
         key: random key.
         probabilities: pi, (m,), in [0, 1], with a whole sum.
         shuffle: lay the nodes in a random order in every draw. In one fixed order some pairs of nodes
-        are never
-            read together; the marginals are the same.
+            are never read together; the marginals are the same.
 
     Returns:
         Boolean (m,).

@@ -25,7 +25,7 @@ def superchunk(rates: ArrayLike, moments: ServiceMoments, counts: ArrayLike | No
 
     Args:
         rates: nu_x = sum_i lambda_i p_ij(x), 1/s, (X, m), or (X,) for one node.
-        moments: of one chunk, (m,), or scalars for one node.
+        moments: of one chunk, (m,), or scalars for one node or alike nodes.
         counts: chunks x of each row, (X,), whole numbers >= 0; 1, ..., X when not given.
 
     Returns:
@@ -36,11 +36,13 @@ def superchunk(rates: ArrayLike, moments: ServiceMoments, counts: ArrayLike | No
     """
     rate = as_float(rates)
     m_1, m_2, m_3 = (as_float(moment) for moment in (moments.first, moments.second, moments.third))
+    if m_1.ndim == 0:
+        m_1, m_2, m_3 = (jnp.broadcast_to(moment, rate.shape[1:]) for moment in (m_1, m_2, m_3))
     x = as_float(jnp.arange(1, rate.shape[0] + 1) if counts is None else counts).astype(rate.dtype)
     if rate.shape[1:] != m_1.shape or rate.ndim > 2 or x.shape != rate.shape[:1]:
         raise ValueError(
             f"rates have shape {rate.shape}, moments {m_1.shape}, counts {x.shape}: "
-            "they must be (X, m), (m,) and (X,), or (X,), () and (X,)"
+            "they must be (X, m), (m,) or (), and (X,), or (X,), () and (X,)"
         )
     x = jnp.broadcast_to(x.reshape(x.shape + (1,) * m_1.ndim), rate.shape)
     f_1 = (rate * x).sum(axis=0)
@@ -51,4 +53,5 @@ def superchunk(rates: ArrayLike, moments: ServiceMoments, counts: ArrayLike | No
         f_1 * m_2 + f_2 * m_1**2,
         f_1 * m_3 + 3 * f_2 * m_1 * m_2 + f_3 * m_1**3,
     )
-    return Delay(x * m_1[None], x * moments.variance[None]).plus(wait.mean, wait.variance)
+    variance = ServiceMoments(m_1, m_2, m_3).variance
+    return Delay(x * m_1[None], x * variance[None]).plus(wait.mean, wait.variance)

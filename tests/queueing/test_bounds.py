@@ -138,7 +138,15 @@ def test_constant_delays_against_every_breakpoint(seed):
     candidates = [z + (probabilities * np.maximum(mean - z, 0)).sum() for z in mean]
     expected = min(candidates) if probabilities.sum() > 1.5 else probabilities @ mean
     assert_allclose(bound(probabilities, delay), expected, rtol=1e-14)
-    assert all(np.isfinite(np.asarray(leaf)).all() for leaf in jax.tree.leaves(slopes(probabilities, delay)))
+    # a small move of one mean: f stays piecewise linear, and where no slope changes the gradient is exact
+    gradient = np.asarray(slopes(probabilities, delay)[1].mean)
+    step = 1e-7 * mean.min()
+    for move in step * np.eye(NODES):
+        sides = [float(bound(probabilities, delays(mean + sign * move, variance))) for sign in (1, -1)]
+        rises = (sides[0] - float(bound(probabilities, delay))) / step
+        falls = (float(bound(probabilities, delay)) - sides[1]) / step
+        size = 1e-14 * mean.max() / step
+        assert min(rises, falls) - size <= gradient[move > 0][0] <= max(rises, falls) + size
 
 
 def test_constant_and_nearly_equal_delays():
@@ -208,6 +216,11 @@ def test_sum_of_one_is_recognised_through_rounding():
     # and a true excess is not: E + sqrt((k - 1) V)
     value = bound(np.array([0.5, 0, 0, 0.5 + 1e-9, 0, 0]), delays(mean, np.full(NODES, 4.0)))
     assert_allclose(value, 1 + np.sqrt(1e-9 * 4), rtol=1e-10)
+
+
+def test_shapes_must_agree():
+    with pytest.raises(ValueError, match=r"probabilities have shape \(2,\), mean delays \(3,\)"):
+        latency_bound([1.0, 1.0], delays([1.0, 1.0, 1.0], [1.0, 1.0, 1.0]))
 
 
 def test_one_node():

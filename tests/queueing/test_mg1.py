@@ -149,6 +149,15 @@ def test_rate_times_bound_term_is_convex_in_the_rate(low, high, z):
     assert middle <= (term(low) + term(high)) / 2 + 1e-12 * abs(middle)
 
 
+def test_moments_broadcast_to_the_rates():
+    one = ServiceMoments(13.9, 211.8, 3476.8)
+    rates = np.array([[0.01, 0.02], [0.03, 0.0]])
+    spread = ServiceMoments(*(jnp.full((2, 2), moment) for moment in (13.9, 211.8, 3476.8)))
+    for narrow in (one, ServiceMoments([13.9] * 2, [211.8] * 2, [3476.8] * 2)):
+        assert_allclose(fcfs(rates, narrow).variance, fcfs(rates, spread).variance, rtol=1e-15)
+        assert_allclose(load(rates, narrow), 13.9 * rates.sum(axis=0), rtol=1e-15)
+
+
 def test_shapes_must_agree():
     with pytest.raises(ValueError, match=r"rates have shape \(3,\), moments \(2,\)"):
         fcfs([0.1, 0.1, 0.1], ServiceMoments.exponential([1.0, 1.0]))

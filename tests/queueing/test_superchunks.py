@@ -42,6 +42,14 @@ def test_single_chunks_are_fcfs_and_counts_choose_the_rows():
     assert_allclose(rows.variance, np.asarray(delay.variance)[[0, 2]], rtol=1e-14)
 
 
+def test_alike_nodes_share_their_moments():
+    rates = np.array([[0.1, 0.2], [0.05, 0.0]])
+    delay = superchunk(rates, ServiceMoments.exponential(1.5))
+    both = superchunk(rates, ServiceMoments.exponential([1.5, 1.5]))
+    assert_allclose(delay.mean, both.mean, rtol=1e-15)
+    assert_allclose(delay.variance, both.variance, rtol=1e-15)
+
+
 def test_overload_is_infinite_with_finite_derivatives_elsewhere():
     moments = ServiceMoments.exponential([1.0, 1.0])
     rates = jnp.array([[0.1, 0.1], [0.2, 0.5]])
