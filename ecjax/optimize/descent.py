@@ -12,6 +12,8 @@ import jax.numpy as jnp
 import optax
 from jax import lax
 
+from ecjax.queueing.minimise import sums
+
 # (point, aux) -> (value, aux, gradient)
 Smooth: TypeAlias = Callable[[jax.Array, jax.Array], tuple[jax.Array, jax.Array, jax.Array]]
 
@@ -125,17 +127,22 @@ def descend(
         _, old_extra_slope = concave_at(state.point, state.tangent)
         value, slope = smooth_value + extra, gradient + extra_slope
         move = trial - state.point
-        length = jnp.sum(move * move / scale)
         old_smooth, old_gradient = state.value - state.extra, state.slope - old_extra_slope
+        ahead, ahead_extra, length, curvature, size = sums(
+            old_gradient * move,
+            old_extra_slope * move,
+            move * move / scale,
+            move * (gradient - old_gradient),
+            jnp.abs(scale * slope),
+        )
         # the concave part only helps: steps are judged, and their length chosen, by the smooth part and the tangent
-        promised = jnp.sum(old_gradient * move) + length / jnp.where(first, 1, 2 * state.step)
-        falls = smooth_value + jnp.sum(old_extra_slope * move) <= old_smooth
+        promised = ahead + length / jnp.where(first, 1, 2 * state.step)
+        falls = smooth_value + ahead_extra <= old_smooth
         accepted = first | ((smooth_value <= old_smooth + promised) & falls)
-        curvature = jnp.sum(move * (gradient - old_gradient))
         spectral = jnp.where(curvature > 0, length / jnp.where(curvature > 0, curvature, 1), jnp.inf)
         spectral = jnp.clip(spectral, state.step / _STEP_CHANGE, state.step * _STEP_CHANGE)
         step = jnp.where(accepted, spectral, state.step * _BACKTRACK)
-        typical = jnp.mean(jnp.abs(scale * slope))
+        typical = size / start.size
         step = jnp.where(first, _FIRST_MOVE / jnp.where(typical > 0, typical, 1), step)
 
         def choose(new: jax.Array, old: jax.Array) -> jax.Array:
