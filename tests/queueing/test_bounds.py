@@ -225,8 +225,8 @@ def test_shapes_must_agree():
 
 def test_one_node():
     delay = delays([3.0], [7.0])
-    assert_allclose(latency_bound([1.0], delay), 3.0)
-    assert_allclose(latency_bound([0.0], delay), 0.0)
+    assert_allclose(bound(np.array([1.0]), delay), 3.0)
+    assert_allclose(bound(np.array([0.0]), delay), 0.0)
 
 
 def test_unstable_nodes():
