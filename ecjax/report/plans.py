@@ -178,9 +178,10 @@ def rates(out: Path, runs: pd.DataFrame) -> Figure:
     right.plot(names, _per_file(ordered), color="C1", marker="o", label=COST)
     right.set_ylabel(COST)
     right.spines["top"].set_visible(False)
+    right.set_ylim(0, 1.35 * _per_file(ordered).max())
     handles = [*axes.get_legend_handles_labels()[0], *right.get_legend_handles_labels()[0]]
     axes.legend(handles, [LATENCY, COST], frameon=False, loc="upper left")
-    axes.set_ylim(0, 1.25 * ordered["latency_s"].max())
+    axes.set_ylim(0, 1.35 * ordered["latency_s"].max())
     return figure
 
 
@@ -196,7 +197,7 @@ def code_lengths(out: Path, runs: pd.DataFrame) -> Figure:
     if runs["theta"].min() > 0:
         axes.set_xscale("log")
     axes.set(
-        xlabel=r"$\theta$ (s/$)",
+        xlabel=r"$\theta$ (s/\$)",
         ylabel="mean code length n",
         title="Code length against the price of storage",
     )
