@@ -5,6 +5,8 @@ with a standard deviation of 4.3 s and a third moment of 3476.8 s^3 at the faste
 overload these nodes (rho of 1.6 to 2.3), so the rates keep their ratios and are scaled to a stated load.
 """
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 
@@ -19,16 +21,37 @@ CONNECT_VAR_S2 = (4e-6, 64e-6, 256e-6)
 MIN_EXTRA_CHUNKS = 2
 
 
-def _list(value: object, name: str, length: int | None = None) -> list[float]:
-    values = [float(v) for v in value] if isinstance(value, list | tuple) else [float(value)]  # type: ignore[arg-type]
-    if not values or (length is not None and len(values) != length) or min(values) <= 0:
+def _list(value: Any, name: str, length: int | None = None) -> list[float]:
+    values = list(value) if isinstance(value, list | tuple) else [value]
+    good = all(isinstance(v, int | float) and not isinstance(v, bool) and 0 < v < np.inf for v in values)
+    if not values or not good or (length is not None and len(values) != length):
         wanted = f"{length} positive numbers" if length else "positive numbers"
         raise UserError(f"cluster.{name}: found {value}; allowed: {wanted}")
-    return values
+    return [float(v) for v in values]
+
+
+def _check(options: ClusterOptions) -> None:
+    classes = len(_list(options.k, "k"))
+    whole = (("files", classes, "one file per class"), ("nodes_per_site", 1, "one node"), ("seed", 0, "0"))
+    for name, least, words in whole:
+        value = getattr(options, name)
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            raise UserError(f"cluster.{name}: found {value}; allowed: a whole number, at least {words}")
+    if any(k != int(k) for k in _list(options.k, "k")):
+        raise UserError(f"cluster.k: found {options.k}; allowed: whole numbers")
+    if len(_list(options.bytes, "bytes")) > 2:
+        raise UserError(f"cluster.bytes: found {options.bytes}; allowed: one or two numbers")
+    if not isinstance(options.load, float) or not 0 < options.load < 1:
+        raise UserError(f"cluster.load: found {options.load}; allowed: a number between 0 and 1")
 
 
 def nodes(options: ClusterOptions) -> pa.Table:
-    """Nodes table of the built-in cluster."""
+    """Nodes table of the built-in cluster.
+
+    Raises:
+        UserError: an option has a value that is not allowed.
+    """
+    _check(options)
     slowdown = np.repeat(_list(options.slowdown, "slowdown", len(SITES)), options.nodes_per_site)
     price = np.repeat(_list(options.chunk_price, "chunk_price", len(SITES)), options.nodes_per_site)
     second = SERVICE_MEAN_S**2 + SERVICE_DEVIATION_S**2
@@ -52,15 +75,14 @@ def files(options: ClusterOptions) -> pa.Table:
 
     The load is that of the slowest node when every node serves the same number of chunks (as round robin over all
     nodes does).
+
+    Raises:
+        UserError: an option has a value that is not allowed.
     """
+    _check(options)
     k_of_class = _list(options.k, "k")
     ratio = _list(options.rates, "rates", len(k_of_class))
     ends = _list(options.bytes, "bytes")
-    if options.files < len(k_of_class) or len(ends) > 2 or not 0 < options.load < 1:
-        raise UserError(
-            f"cluster: found files={options.files}, bytes={options.bytes}, load={options.load}; allowed: at least one "
-            "file per class, one or two sizes, a load between 0 and 1"
-        )
     of_file = np.arange(options.files) * len(k_of_class) // options.files
     k = np.array(k_of_class)[of_file]
     size = np.random.default_rng(options.seed).uniform(ends[0], ends[-1], options.files)

@@ -15,8 +15,10 @@ from ecjax.studies.plan_tables import Identity
 from ecjax.tables.results import find_run, read_run
 
 
-def read_plan(options: OptimizeOptions, names: Identity) -> jax.Array:
-    """Probabilities of the chosen run, (R, m); rows that it does not know are zero, which projects to uniform.
+def read_plan(options: OptimizeOptions, names: Identity) -> tuple[jax.Array, str]:
+    """Probabilities of the chosen run, (R, m), and its run id.
+
+    Rows that the run does not know are zero, which projects to uniform.
 
     Raises:
         UserError: no or several runs fit, or the run shares no placement row or no node with the inputs.
@@ -43,7 +45,7 @@ def read_plan(options: OptimizeOptions, names: Identity) -> jax.Array:
             len(known),
             run["run_id"],
         )
-    return jnp.asarray(probabilities)
+    return jnp.asarray(probabilities), run["run_id"]
 
 
 def _index(values: pa.ChunkedArray, ids: pa.Array) -> np.ndarray:

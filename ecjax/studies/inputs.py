@@ -122,11 +122,20 @@ def placement_rows(table: pa.Table) -> Rows:
 
 
 def check_together(nodes: pa.Table, files: pa.Table) -> None:
-    """Code lengths must fit on the nodes.
+    """Code lengths must fit on the nodes, and other work must leave room on every node.
 
     Raises:
-        UserError: k or the durability floor of a file exceeds the number of nodes.
+        UserError: k or the durability floor of a file exceeds the number of nodes, or a node's background load is 1
+            or more.
     """
+    background = column(nodes, "background_load")
+    full = np.flatnonzero(background >= 1)
+    if full.size:
+        row = int(full[0])
+        raise UserError(
+            f"nodes: column background_load, row {row} (node_id={nodes['node_id'][row].as_py()}): found "
+            f"{background[row]:g}; allowed: below 1, or the node is overloaded before any read"
+        )
     k, extra = column(files, "k"), column(files, "min_extra_chunks")
     wrong = np.flatnonzero(k + extra > nodes.num_rows)
     if wrong.size:

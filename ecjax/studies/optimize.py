@@ -3,7 +3,7 @@
 import itertools
 import json
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +15,17 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-import ecjax
 from ecjax import optimize, precision
 from ecjax.console import log, progress
 from ecjax.errors import UserError
-from ecjax.optimize import BatchSettings, Lanes, Plans, Solution
+from ecjax.optimize import BatchSettings, Lanes, Plans
 from ecjax.report import plans as figures
 from ecjax.status import Status
 from ecjax.studies import builtin, inputs, plan_tables
+from ecjax.studies.checked_options import checked
 from ecjax.studies.given_plan import read_plan
 from ecjax.studies.options_optimize import OptimizeOptions
+from ecjax.studies.plan_runs import Item, Study, run_row, why_unstable
 from ecjax.tables.checks import check
 from ecjax.tables.fingerprint import fingerprint
 from ecjax.tables.ids import id_types
@@ -33,21 +34,6 @@ from ecjax.tables.results import read_results
 from ecjax.tables.store import ResultStore, run_id
 
 MOST_CLASSES = 6  # more would not fit in a line of the printed table
-
-
-@dataclass(frozen=True)
-class Item:
-    """One run: a method at one point of the grid."""
-
-    method: str
-    theta: float
-    rate_scale: float
-    size_scale: float
-
-    @property
-    def lane(self) -> tuple[float, float, float]:
-        """What makes the problem; methods of one lane share its descent."""
-        return self.theta, self.rate_scale, self.size_scale
 
 
 def optimize_study(options: OptimizeOptions, console: Console) -> int:
@@ -67,100 +53,42 @@ def optimize_study(options: OptimizeOptions, console: Console) -> int:
         names.rows.of_file,
         names.rows.count,
     )
-    given = read_plan(options, names) if options.start == "plan" else None
+    given, parameters = None, _parameters(options)
+    if options.start == "plan":
+        given, parameters["plan_run"] = read_plan(options, names)
     input_id = fingerprint_of(nodes, files)
     grid = [
-        Item(method, float(theta), float(rate), float(size))
+        Item(method, theta, rate, size)
         for rate, size, theta, method in itertools.product(
             options.rate_scale, options.size_scale, options.theta, options.method
         )
     ]
-    run_ids = {item: _run_id(item, options, input_id) for item in grid}
+    run_ids = {
+        item: run_id("optimize", parameters | asdict(item), input_id, options.seed, options.dtype)
+        for item in grid
+    }
+    study = Study(options, parameters, problem, names, input_id, run_ids)
     with ResultStore(options.out, id_types(nodes, files), options.write) as store:
         done = store.finished(run_ids.values()) if options.resume else set()
         missing = [item for item in grid if run_ids[item] not in done]
         if done:
             log.info("%d of %d runs are finished in %s", len(grid) - len(missing), len(grid), options.out)
-        if missing:
-            store.write_input("nodes", input_id, nodes)
-            store.write_input("files", input_id, files)
-        batches = _batches(grid, missing, problem, options)
         with progress("planning", len(missing)) as advance:
-            for lanes, items in batches:
+            for lanes, items in _batches(grid, missing, problem, options):
                 plans = optimize.solve(problem, _lanes(lanes, options, problem), _settings(options), given)
-                _refuse_if_all_unstable(plans, lanes, items, len(grid), names)
-                solved = [(item, _one(plans, lanes, item)) for item in items]
-                rows = [
-                    _row(
-                        item, run_ids[item], plan, plans, lanes, problem, options, input_id, names, len(items)
-                    )
-                    for item, plan in solved
-                ]
-                kept = [
-                    (run_ids[item], plan)
-                    for (item, plan), row in zip(solved, rows, strict=True)
-                    if Status(row["status"]).finished
-                ]
-                k = np.asarray(problem.files.k)
-                store.commit(rows, plan_tables.datasets(kept, k, names))
+                rows, tables = _tables(plans, lanes, items, study)
+                if len(items) == len(grid) and all(row["error"] for row in rows):
+                    # a study with no stable plan at all is the user's mistake; single runs of a sweep become rows
+                    raise UserError(_easiest(plans, lanes, items, rows))
+                store.write_input("nodes", input_id, nodes)
+                store.write_input("files", input_id, files)
+                store.commit(rows, tables)
                 advance(len(items))
     runs = read_results(options.out, "runs").set_index("run_id").loc[list(run_ids.values())].reset_index()
     _print(runs, console, options)
     _warn(runs, console)
     figures.draw(Path(options.out), runs, options.figures, console)
     return 0 if all(Status(status).finished for status in runs["status"]) else 1
-
-
-def checked(options: OptimizeOptions) -> OptimizeOptions:
-    """Options with lists where one value was given.
-
-    Raises:
-        UserError: an option has a value that is not allowed.
-    """
-    values = {name: getattr(options, name) for name in vars(options)}
-    for name, least in (("theta", 0.0), ("rate_scale", None), ("size_scale", None)):
-        values[name] = numbers(name, values[name], least)
-    for name, allowed in (("method", optimize.METHODS), ("figures", figures.KINDS)):
-        given = values[name]
-        listed = [given] if isinstance(given, str) else list(given or [])
-        values[name] = list(dict.fromkeys(listed))
-        for value in listed:
-            if value not in allowed:
-                raise UserError(f"{name}: found {value!r}; allowed: {', '.join(allowed)}")
-    if not values["method"]:
-        raise UserError(f"method: found an empty list; allowed: {', '.join(optimize.METHODS)}")
-    choices = {
-        "theta_per": ("file", "total"),
-        "size_scaling": ("proportional", "none"),
-        "start": (*optimize.STARTS, "plan"),
-        "loop": ("merged", "nested"),
-        "dtype": ("float64", "float32"),
-    }
-    for name, allowed in choices.items():
-        if values[name] not in allowed:
-            raise UserError(f"{name}: found {values[name]!r}; allowed: {', '.join(allowed)}")
-    if (values["start"] == "plan") != (values["plan"] is not None):
-        raise UserError("start=plan and plan=FOLDER go together: give both or neither")
-    limits = (("beta", 1.0), ("eps", 0.0), ("max_iterations", 0))
-    for name, above in limits:
-        if not values[name] > above:
-            raise UserError(f"{name}: found {values[name]}; allowed: more than {above:g}")
-    for name, least in (("k", 1), ("min_extra_chunks", 0)):
-        if values[name] is not None and values[name] < least:
-            raise UserError(f"{name}: found {values[name]}; allowed: {least} or more")
-    if isinstance(values["write"], str):
-        values["write"] = [values["write"]]
-    return OptimizeOptions(**values)
-
-
-def numbers(name: str, value: Any, least: float | None) -> list[float]:
-    """A list of finite numbers, each at least ``least`` (above 0 where that is None), without repeats."""
-    listed = value if isinstance(value, list | tuple) else [value]
-    good = all(isinstance(v, int | float) and not isinstance(v, bool) and np.isfinite(v) for v in listed)
-    if not listed or not good or not all(v >= least if least is not None else v > 0 for v in listed):
-        wanted = "positive" if least is None else f"at least {least:g}"
-        raise UserError(f"{name}: found {value}; allowed: one number or a list of numbers, each {wanted}")
-    return list(dict.fromkeys(float(v) for v in listed))
 
 
 def input_tables(options: OptimizeOptions) -> tuple[pa.Table, pa.Table]:
@@ -200,14 +128,11 @@ def _settings(options: OptimizeOptions) -> BatchSettings:
 def _parameters(options: OptimizeOptions) -> dict[str, Any]:
     """What changes a result apart from the inputs, the item, the seed and the number type."""
     names = ("theta_per", "size_scaling", "start", "loop", "beta", "eps", "max_iterations")
-    chosen = {name: getattr(options, name) for name in names}
-    if options.start == "plan":
-        chosen |= {"plan_run": options.plan_run, "plan_where": options.plan_where}
-    return chosen
+    return {name: getattr(options, name) for name in names}
 
 
-def _run_id(item: Item, options: OptimizeOptions, input_id: str) -> str:
-    return run_id("optimize", _parameters(options) | asdict(item), input_id, options.seed, options.dtype)
+def _run_id(item: Item, parameters: dict[str, Any], options: OptimizeOptions, input_id: str) -> str:
+    return run_id("optimize", parameters | asdict(item), input_id, options.seed, options.dtype)
 
 
 def _batches(grid: list[Item], missing: list[Item], problem, options: OptimizeOptions):
@@ -230,93 +155,26 @@ def _lanes(lanes: list[tuple[float, float, float]], options: OptimizeOptions, pr
     return Lanes(theta * (problem.files.count if options.theta_per == "total" else 1), rate, size)
 
 
-def _one(plans: Plans, lanes: list[tuple[float, float, float]], item: Item) -> Solution:
-    lane = lanes.index(item.lane)
-    return jax.tree.map(lambda leaf: np.asarray(leaf[lane]), plans.by_method[item.method])
+def _tables(plans: Plans, lanes: list[tuple[float, float, float]], items: list[Item], study: Study):
+    """Rows of the ``runs`` dataset, and the other datasets, of a batch."""
+    times = {"solve_s": plans.solve_s / len(items), "compile_s": plans.compile_s / len(items)}
+    rows, kept = [], []
+    for item in items:
+        lane = lanes.index(item.lane)
+        plan = jax.tree.map(lambda leaf, lane=lane: np.asarray(leaf[lane]), plans.by_method[item.method])
+        error = None
+        if np.isfinite(plan.evaluation.objective):
+            kept.append((study.run_ids[item], plan))
+        else:
+            error = why_unstable(item, plan, plans.start_load[lane], study)
+        rows.append(run_row(item, plan, error, study, times))
+    return rows, plan_tables.datasets(kept, np.asarray(study.problem.files.k), study.names)
 
 
-def _refuse_if_all_unstable(plans: Plans, lanes, items: list[Item], runs: int, names) -> None:
-    """A study with no stable plan at all is the user's mistake; single lanes of a sweep become rows."""
-    if len(items) < runs:
-        return
-    objective = np.array([plans.by_method[name].evaluation.objective for name in plans.by_method])
-    if np.isfinite(objective).any():
-        return
-    easiest = int(np.argmin(np.asarray(plans.start_load).max(axis=1)))
-    raise UserError(overload(np.asarray(plans.start_load)[easiest], lanes[easiest][1], names.nodes))
-
-
-def overload(load: np.ndarray, rate_scale: float, nodes: pa.Array) -> str:
-    """Which node is overloaded, and what would help."""
-    worst = int(np.argmax(load))
-    scale = rate_scale * 0.9 / load[worst]
-    return (
-        f"nodes: row {worst} (node_id={nodes[worst]}): load rho = {load[worst]:.3g} at rate_scale={rate_scale:g} with "
-        f"reads spread as evenly as they go; below 1 is needed: lower the rates (rate_scale={scale:.2g} gives about "
-        "0.9), add nodes, or check that service times are service, not sojourn times"
-    )
-
-
-def _row(item, name, plan, plans, lanes, problem, options, input_id, names, count) -> dict[str, Any]:
-    evaluation = plan.evaluation
-    stable = bool(np.isfinite(evaluation.objective))
-    lane = lanes.index(item.lane)
-    if not stable:
-        status, error = (
-            Status.UNSTABLE,
-            overload(np.asarray(plans.start_load[lane]), item.rate_scale, names.nodes),
-        )
-        if item.method != "published":
-            error = overload(evaluation.load, item.rate_scale, names.nodes)
-    else:
-        status, error = (Status.OK if plan.converged else Status.NOT_CONVERGED), None
-    n = _of_files(plan, names)
-    known = {
-        "objective": float(evaluation.objective),
-        "latency_s": float(evaluation.latency),
-        "latency_shared_z_s": float(evaluation.latency_shared_z),
-        "z_s": float(evaluation.z),
-        "cost": float(evaluation.cost),
-        "max_load": float(evaluation.load.max()),
-        "mean_n": float(n.mean()),
-        "mean_n_by_class": json.dumps(mean_by_class(n, names.classes)),
-        "files_without_redundancy": int(np.sum(n <= np.asarray(problem.files.k))),
-    }
-    return {
-        "run_id": name,
-        "job": "optimize",
-        "status": str(status),
-        "error": error,
-        "method": item.method,
-        "theta": item.theta,
-        "theta_per": options.theta_per,
-        **(known if stable else {}),
-        "files": problem.files.count,
-        "nodes": problem.nodes.count,
-        "iterations": int(plan.iterations),
-        "input_id": input_id,
-        "rate_scale": item.rate_scale,
-        "size_scale": item.size_scale,
-        "solve_s": plans.solve_s / count,
-        "compile_s": plans.compile_s / count,
-        "device": str(jax.devices()[0].device_kind),
-        "version": ecjax.__version__,
-        "seed": options.seed,
-        "params": json.dumps(_parameters(options) | {"dtype": options.dtype}, sort_keys=True),
-    }
-
-
-def mean_by_class(n: np.ndarray, classes: pa.DictionaryArray) -> dict[str, float]:
-    """Mean code length of the files of each class."""
-    index = classes.indices.to_numpy()
-    total = np.bincount(index, weights=n, minlength=len(classes.dictionary))
-    mean = total / np.bincount(index, minlength=len(classes.dictionary))
-    return dict(zip(map(str, classes.dictionary.to_pylist()), mean.tolist(), strict=True))
-
-
-def _of_files(plan: Solution, names) -> np.ndarray:
-    n = plan.stored.sum(axis=1)
-    return n if names.rows.of_file is None else n[names.rows.of_file]
+def _easiest(plans: Plans, lanes, items: list[Item], rows: list[dict[str, Any]]) -> str:
+    """What is wrong with the run whose largest load is least."""
+    lane = int(np.argmin(np.asarray(plans.start_load).max(axis=1)))
+    return next(row["error"] for item, row in zip(items, rows, strict=True) if item.lane == lanes[lane])
 
 
 def _print(runs, console: Console, options: OptimizeOptions) -> None:

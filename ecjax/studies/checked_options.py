@@ -1,0 +1,86 @@
+"""The options of ``ecjax optimize``, checked: every mistake names the option, what was found and what is allowed."""
+
+import math
+from numbers import Integral, Real
+from typing import Any
+
+from ecjax import optimize
+from ecjax.errors import UserError
+from ecjax.report import plans as figures
+from ecjax.studies.options_optimize import OptimizeOptions
+
+ABOVE = {"beta": 1.0, "eps": 0.0, "memory_bytes": 0.0}
+# least and largest; the history of a run has a place for every iteration
+WHOLE_NUMBERS = {
+    "max_iterations": (1, 10**6),
+    "k": (1, 10**6),
+    "min_extra_chunks": (0, 10**6),
+    "seed": (0, 2**63 - 1),
+}
+OPTIONAL = ("memory_bytes", "k", "min_extra_chunks")
+
+
+def checked(options: OptimizeOptions) -> OptimizeOptions:
+    """Options with lists where one value was given.
+
+    Raises:
+        UserError: an option has a value that is not allowed.
+    """
+    values = {name: getattr(options, name) for name in vars(options)}
+    for name, least in (("theta", 0.0), ("rate_scale", None), ("size_scale", None)):
+        values[name] = numbers(name, values[name], least)
+    for name, allowed in (("method", optimize.METHODS), ("figures", figures.KINDS)):
+        given = values[name]
+        listed = list(given or []) if given is None or isinstance(given, list | tuple) else [given]
+        for value in listed:
+            if value not in tuple(allowed):
+                raise UserError(f"{name}: found {value!r}; allowed: {', '.join(allowed)}")
+        values[name] = list(dict.fromkeys(listed))
+    if not values["method"]:
+        raise UserError(f"method: found an empty list; allowed: {', '.join(optimize.METHODS)}")
+    choices: dict[str, tuple[str, ...]] = {
+        "theta_per": ("file", "total"),
+        "size_scaling": ("proportional", "none"),
+        "start": (*optimize.STARTS, "plan"),
+        "loop": ("merged", "nested"),
+        "dtype": ("float64", "float32"),
+    }
+    for name, words in choices.items():
+        if values[name] not in words:
+            raise UserError(f"{name}: found {values[name]!r}; allowed: {', '.join(words)}")
+    if (values["start"] == "plan") != (values["plan"] is not None):
+        raise UserError("start=plan and plan=FOLDER go together: give both or neither")
+    if values["plan"] is None and (values["plan_run"] or values["plan_where"]):
+        raise UserError("plan_run and plan_where choose a run of plan=FOLDER: give start=plan and plan too")
+    if isinstance(values["write"], str):
+        values["write"] = [values["write"]]
+    if not (values["write"] is None or isinstance(values["write"], list | tuple)):
+        raise UserError(f"write: found {values['write']}; allowed: names of datasets")
+    _check_numbers(values)
+    return OptimizeOptions(**values)
+
+
+def _check_numbers(values: dict[str, Any]) -> None:
+    for name, above in ABOVE.items():
+        value = values[name]
+        if not (is_number(value) and value > above) and not (value is None and name in OPTIONAL):
+            raise UserError(f"{name}: found {value}; allowed: a number above {above:g}")
+    for name, (least, most) in WHOLE_NUMBERS.items():
+        value = values[name]
+        whole = is_number(value) and isinstance(value, Integral)
+        if not (whole and least <= value <= most) and not (value is None and name in OPTIONAL):
+            raise UserError(f"{name}: found {value}; allowed: a whole number from {least} to {most}")
+
+
+def is_number(value: Any) -> bool:
+    """Whether ``value`` is a finite number; true and false are none."""
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def numbers(name: str, value: Any, least: float | None) -> list[float]:
+    """A list of finite numbers, each at least ``least`` (above 0 where that is None), without repeats."""
+    listed = value if isinstance(value, list | tuple) else [value]
+    if not listed or not all(is_number(v) and (v > 0 if least is None else v >= least) for v in listed):
+        wanted = "positive" if least is None else f"at least {least:g}"
+        raise UserError(f"{name}: found {value}; allowed: one number or a list of numbers, each {wanted}")
+    return list(dict.fromkeys(float(v) for v in listed))

@@ -1,0 +1,135 @@
+"""A run of ``ecjax optimize`` as a row of the ``runs`` dataset, and why a run has no stable plan."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+import pyarrow as pa
+
+import ecjax
+from ecjax.optimize import Problem, Solution
+from ecjax.status import Status
+from ecjax.studies.options_optimize import OptimizeOptions
+from ecjax.studies.plan_tables import Identity
+
+
+@dataclass(frozen=True)
+class Item:
+    """One run: a method at one point of the grid."""
+
+    method: str
+    theta: float
+    rate_scale: float
+    size_scale: float
+
+    @property
+    def lane(self) -> tuple[float, float, float]:
+        """What makes the problem; methods of one lane share its descent."""
+        return self.theta, self.rate_scale, self.size_scale
+
+
+@dataclass(frozen=True)
+class Study:
+    """What all runs of a study have in common."""
+
+    options: OptimizeOptions
+    parameters: dict[str, Any]  # what changes a result apart from inputs, item, seed and number type
+    problem: Problem
+    names: Identity
+    input_id: str
+    run_ids: dict[Item, str]
+
+
+def why_unstable(item: Item, plan: Solution, start_load: jax.Array, study: Study) -> str:
+    """Which node is overloaded, and what would help; ``start_load`` is that at the start of the descent, (m,)."""
+    load, spread = np.asarray(start_load), "with reads spread as evenly as they go"
+    if item.method != "published" or load.max() < 1:
+        load, spread = np.asarray(plan.evaluation.load), f"in the plan of method={item.method}"
+    background = np.asarray(study.problem.nodes.background[0])
+    return overload(load, background, item.rate_scale, study.names.nodes, spread)
+
+
+def overload(
+    load: np.ndarray, background: np.ndarray, rate_scale: float, nodes: pa.Array, spread: str
+) -> str:
+    """One line that names the busiest node, its load, and what would help.
+
+    Args:
+        load: (m,) rho.
+        background: (m,) what of it does not go with the rates.
+        rate_scale: what the rates were multiplied by.
+        nodes: (m,) ids.
+        spread: how reads are spread, in words.
+    """
+    worst = int(np.argmax(load))
+    goal = max(0.9, (1 + background[worst]) / 2)
+    scale = rate_scale * (goal - background[worst]) / (load[worst] - background[worst])
+    return (
+        f"nodes: row {worst} (node_id={nodes[worst]}): load rho = {load[worst]:.3g} at rate_scale={rate_scale:g} "
+        f"{spread}; below 1 is needed: lower the rates (rate_scale={scale:.2g} gives about {goal:.2g}), add nodes, or "
+        "check that service times are service, not sojourn times"
+    )
+
+
+def run_row(
+    item: Item, plan: Solution, error: str | None, study: Study, times: dict[str, float]
+) -> dict[str, Any]:
+    """Row of the ``runs`` dataset.
+
+    Args:
+        item: the run.
+        plan: its plan, without a lane axis.
+        error: why it has no stable plan, or None.
+        study: what it belongs to.
+        times: solve_s and compile_s.
+    """
+    evaluation, problem, names = plan.evaluation, study.problem, study.names
+    status = Status.UNSTABLE if error else Status.OK if plan.converged else Status.NOT_CONVERGED
+    n = _of_files(plan, names)
+    known = {
+        "objective": float(evaluation.objective),
+        "latency_s": float(evaluation.latency),
+        "latency_shared_z_s": float(evaluation.latency_shared_z),
+        "z_s": float(evaluation.z),
+        "cost": float(evaluation.cost),
+        "max_load": float(evaluation.load.max()),
+        "mean_n": float(n.mean()),
+        "mean_n_by_class": json.dumps(mean_by_class(n, names.classes)),
+        "files_without_redundancy": int(np.sum(n <= np.asarray(problem.files.k))),
+    }
+    return {
+        "run_id": study.run_ids[item],
+        "job": "optimize",
+        "status": str(status),
+        "error": error,
+        "method": item.method,
+        "theta": item.theta,
+        "theta_per": study.options.theta_per,
+        **({} if error else known),
+        "files": problem.files.count,
+        "nodes": problem.nodes.count,
+        "iterations": int(plan.iterations),
+        "input_id": study.input_id,
+        "rate_scale": item.rate_scale,
+        "size_scale": item.size_scale,
+        **times,
+        "device": str(jax.devices()[0].device_kind),
+        "version": ecjax.__version__,
+        "seed": study.options.seed,
+        "params": json.dumps(study.parameters | {"dtype": study.options.dtype}, sort_keys=True),
+    }
+
+
+def mean_by_class(n: np.ndarray, classes: pa.DictionaryArray) -> dict[str, float]:
+    """Mean code length of the files of each class."""
+    index = classes.indices.to_numpy()
+    total = np.bincount(index, weights=n, minlength=len(classes.dictionary))
+    mean = total / np.bincount(index, minlength=len(classes.dictionary))
+    return dict(zip(map(str, classes.dictionary.to_pylist()), mean.tolist(), strict=True))
+
+
+def _of_files(plan: Solution, names: Identity) -> np.ndarray:
+    n = np.asarray(plan.stored).sum(axis=1)
+    return n if names.rows.of_file is None else n[names.rows.of_file]
