@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from rich.console import Console
 
-from ecjax.tables.results import read_results
+from ecjax.tables.results import read_results, read_run
 
 matplotlib.use("Agg")
 
@@ -53,10 +53,10 @@ def tradeoff(out: Path, runs: pd.DataFrame) -> Figure:
             continue
         last = None
         for run in ordered.itertuples():
-            point = np.array([run.cost / run.files, run.latency_s])
+            point = (run.cost / run.files, run.latency_s)
             extent = np.array([np.ptp(_per_file(ordered)), np.ptp(ordered["latency_s"])]) + 1e-12
             # labels that would lie on each other are left out
-            if last is None or np.abs((point - last) / extent).max() > 0.08:
+            if last is None or np.abs(np.subtract(point, last) / extent).max() > 0.08:
                 label = rf"$\theta$ = {run.theta:g}"
                 axes.annotate(
                     label, point, xytext=(-6, -10), textcoords="offset points", fontsize=8, ha="right"
@@ -73,13 +73,11 @@ def convergence(out: Path, runs: pd.DataFrame) -> Figure | None:
     chosen = runs[runs["method"] == "published"]
     if chosen.empty:
         return None
-    history = read_results(out, "history")
     figure, axes = _figure()
     for run in chosen.sort_values("theta").itertuples():
-        values = history[history["run_id"] == run.run_id].sort_values("iteration")
-        if len(values):
-            label = rf"$\theta$ = {run.theta:g}" + _where(run, chosen)
-            axes.plot(values["iteration"], values["objective"] / values["objective"].iloc[-1], label=label)
+        values = read_run(out, "history", run.run_id).to_pandas()
+        label = rf"$\theta$ = {run.theta:g}" + _where(run, chosen)
+        axes.plot(values["iteration"], values["objective"] / values["objective"].iloc[-1], label=label)
     axes.set(
         xlabel="iteration",
         ylabel="objective of the descent / its last value",
@@ -121,8 +119,7 @@ def methods(out: Path, runs: pd.DataFrame) -> Figure:
 def classes(out: Path, runs: pd.DataFrame) -> Figure:
     """Distribution over files of the latency bound, a line per class (or per k where there are no classes)."""
     run = runs.iloc[0]
-    plans = read_results(out, "file_plans")
-    plans = plans[plans["run_id"] == run["run_id"]]
+    plans = read_run(out, "file_plans", run["run_id"]).to_pandas()
     files = read_results(out, "inputs/files")
     files = files[files["input_id"] == run["input_id"]].set_index("file_id")
     plans = plans.assign(service_class=files["service_class"].reindex(plans["file_id"]).to_numpy())
@@ -187,12 +184,18 @@ def rates(out: Path, runs: pd.DataFrame) -> Figure:
 
 def code_lengths(out: Path, runs: pd.DataFrame) -> Figure:
     """Mean code length of every k against theta (the labels of Fig. 13 of the JLCM paper)."""
-    plans = read_results(out, "file_plans")
-    joined = plans.merge(runs[["run_id", "method", "theta"]], on="run_id")
-    joined = joined[joined["method"] == joined["method"].iloc[0]]
+    chosen = runs[runs["method"] == runs["method"].iloc[0]]
+    lengths = pd.concat(
+        read_run(out, "file_plans", run.run_id)
+        .group_by("k")
+        .aggregate([("n", "mean")])
+        .to_pandas()
+        .assign(theta=run.theta)
+        for run in chosen.itertuples()
+    )
     figure, axes = _figure()
-    for k, group in joined.groupby("k"):
-        mean = group.groupby("theta")["n"].mean()
+    for k, group in lengths.groupby("k"):
+        mean = group.groupby("theta")["n_mean"].mean()
         axes.plot(mean.index, mean, marker="o", label=f"k = {k}")
     if runs["theta"].min() > 0:
         axes.set_xscale("log")
@@ -216,6 +219,11 @@ KINDS: dict[str, Callable[[Path, pd.DataFrame], Figure | None]] = {
 }
 
 
+def _that_wrote(out: Path, dataset: str, runs: pd.DataFrame) -> pd.DataFrame:
+    """The runs whose batch wrote this dataset."""
+    return runs[[(out / dataset / f"{batch}.parquet").exists() for batch in runs["batch_id"]]]
+
+
 def draw(out: Path, runs: pd.DataFrame, kinds: list[str], console: Console) -> None:
     """Draw figures of these runs (finished ones) into out/figures; what lacks its dataset is said and left out.
 
@@ -233,10 +241,11 @@ def draw(out: Path, runs: pd.DataFrame, kinds: list[str], console: Console) -> N
     drawn = []
     for kind in kinds:
         needed = needs.get(kind)
-        if needed and not (out / needed).is_dir():
+        shown = _that_wrote(out, needed, finished) if needed else finished
+        if shown.empty:
             console.print(f"figure {kind}: needs the dataset {needed}, which was not written")
             continue
-        figure = KINDS[kind](out, finished)
+        figure = KINDS[kind](out, shown)
         if figure is not None:
             folder.mkdir(exist_ok=True)
             figure.savefig(folder / f"{kind}.png", dpi=150)
