@@ -64,11 +64,11 @@ def load_job(job: Job) -> ModuleType:
 
 def options_from(cfg: DictConfig, kind: type[_Options]) -> _Options:
     """The composed configuration as the options dataclass of the job."""
-    values = {name: _plain(cfg[name]) for name in (item.name for item in fields(kind))}  # type: ignore[arg-type]
-    for item in fields(kind):  # type: ignore[arg-type]
-        default = getattr(kind(), item.name)
-        if is_dataclass(default):
-            values[item.name] = type(default)(**values[item.name])
+    defaults = kind()
+    values = {name: _plain(cfg[name]) for name in vars(defaults)}
+    for name, default in vars(defaults).items():
+        if is_dataclass(default) and not isinstance(default, type):
+            values[name] = type(default)(**values[name])
     return kind(**values)
 
 

@@ -18,7 +18,7 @@ def use_compilation_cache() -> None:
 
     A folder that JAX was already given (``JAX_COMPILATION_CACHE_DIR``) is left alone.
     """
-    if jax.config.jax_compilation_cache_dir is None:
+    if jax.config.values.get("jax_compilation_cache_dir") is None:
         base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
         folder = Path(os.environ.get("ECJAX_CACHE") or Path(base) / "ecjax") / "jax"
         jax.config.update("jax_compilation_cache_dir", str(folder))

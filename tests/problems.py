@@ -325,3 +325,21 @@ def of_rows(case: Case, rows: int, values: np.ndarray) -> np.ndarray:
     """Value of each placement row: that of its first file."""
     owner = of_files(case, np.arange(rows))
     return np.array([values[np.flatnonzero(owner == row)[0]] for row in range(rows)])
+
+
+def solve_settings(**changes):
+    """Tight settings of a batch: the same for all tests, so that they share compiled programs."""
+    from ecjax.optimize import BatchSettings, settings
+
+    return BatchSettings(**{"settings": settings(10.0, 1e-9, 500, "merged"), **changes})
+
+
+def solve(case: Case, theta, rate=1.0, size=1.0, given=None, **changes):
+    """Plans of a batch with a lane per theta (or per rate or size)."""
+    from ecjax.optimize import Lanes
+    from ecjax.optimize import solve as solve_batch
+
+    lanes = Lanes(
+        *(np.array(values, float) for values in np.broadcast_arrays(np.atleast_1d(theta), rate, size))
+    )
+    return solve_batch(case.problem(), lanes, solve_settings(**changes), given)

@@ -17,6 +17,8 @@ from ecjax.queueing.minimise import sums
 # (point, aux) -> (value, aux, gradient)
 Smooth: TypeAlias = Callable[[jax.Array, jax.Array], tuple[jax.Array, jax.Array, jax.Array]]
 
+Tangent: TypeAlias = tuple[jax.Array, jax.Array]  # offset and slope: offset + <slope, point>
+
 # A step never changes by more than this factor, so that one odd curvature estimate does no harm.
 _STEP_CHANGE = 5.0
 _BACKTRACK = 0.3
@@ -59,7 +61,7 @@ class _State(NamedTuple):
     value: jax.Array  # of the model: smooth + concave part, or smooth part + tangent of the concave one
     extra: jax.Array  # the concave part, or its tangent, in the value
     slope: jax.Array
-    tangent: tuple[jax.Array, jax.Array] | None  # (offset, slope) of the tangent, where the model has one
+    tangent: Tangent | None  # where the model has one
     step: jax.Array
     iteration: jax.Array
     since: jax.Array  # iterations since the tangent was last taken
@@ -102,11 +104,12 @@ def descend(
     dtype = start.dtype
     nested = concave is not None and not stopping.merged
 
-    def tangent_at(point: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def tangent_at(point: jax.Array) -> Tangent:
+        assert concave is not None
         value, slope = concave(point)
         return value - jnp.sum(slope * point), slope
 
-    def concave_at(point: jax.Array, tangent) -> tuple[jax.Array, jax.Array]:
+    def concave_at(point: jax.Array, tangent: Tangent | None) -> tuple[jax.Array, jax.Array]:
         """The model of the concave part: itself, or its tangent."""
         if concave is None:
             return jnp.zeros((), dtype), jnp.zeros_like(point)
@@ -156,7 +159,7 @@ def descend(
         settled = (since >= WINDOW) & (earlier - value <= stopping.eps * jnp.abs(value))
         settled = settled | ~jnp.isfinite(value)
         tangent, reference, done = state.tangent, state.reference, settled
-        if nested:
+        if tangent is not None:
             new = tangent_at(point)
             touching = value + new[0] - tangent[0] + jnp.sum((new[1] - tangent[1]) * point)
             # rounding aside it cannot be higher

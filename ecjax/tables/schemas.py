@@ -79,7 +79,15 @@ NODES = (
 
 FILES = (
     _c("file_id", ID, "", "file", required=True),
-    _c("bytes", FLOAT, "B", "bytes that a read moves; a chunk is bytes / k", required=True, least=0, above=True),
+    _c(
+        "bytes",
+        FLOAT,
+        "B",
+        "bytes that a read moves; a chunk is bytes / k",
+        required=True,
+        least=0,
+        above=True,
+    ),
     _c("k", INTEGER, "", "chunks that rebuild the file", required=True, least=1),
     _c("rate_per_s", FLOAT, "1/s", "read rate", required=True, least=0),
     _c("n", INTEGER, "", "code length", nullable=True, least=1),
@@ -198,7 +206,9 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         _c("writes", INTEGER, "", "writes in the trace"),
         _c("first_arrival_s", FLOAT, "s", "first access, as the trace counts time"),
         _c("last_arrival_s", FLOAT, "s", "last access"),
-        _c("interarrival_cv", FLOAT, "", "coefficient of variation of the gaps between accesses, as recorded"),
+        _c(
+            "interarrival_cv", FLOAT, "", "coefficient of variation of the gaps between accesses, as recorded"
+        ),
     ),
     "delays": (
         _RUN,
@@ -254,7 +264,12 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         _c("write_rate_per_s", FLOAT, "1/s", "writes / span"),
         _c("clock_resolution_s", FLOAT, "s", "step of the clock; 0: as good as continuous"),
         _c("ties", INTEGER, "", "requests that arrived at the same time as the one before"),
-        _c("interarrival_cv", FLOAT, "", "coefficient of variation of the gaps, ties spread over the clock's step"),
+        _c(
+            "interarrival_cv",
+            FLOAT,
+            "",
+            "coefficient of variation of the gaps, ties spread over the clock's step",
+        ),
         _c("poisson_blocks", INTEGER, "", "blocks of 128 gaps in the test of Poisson arrivals"),
         _c("poisson_p", FLOAT, "", "p-value of all blocks together"),
         _c("poisson_rejected_share", FLOAT, "", "blocks rejected at the 5 % level; 0.05 is Poisson"),
@@ -276,7 +291,12 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         _c("nodes", INTEGER, "", "nodes"),
         _c("lanes", INTEGER, "", "problems solved as one program"),
         _c("dtype", STRING, "", "number type"),
-        _c("median_s", FLOAT, "s", "median wall time of the repeats, without compilation where compile_s is given"),
+        _c(
+            "median_s",
+            FLOAT,
+            "s",
+            "median wall time of the repeats, without compilation where compile_s is given",
+        ),
         _c("min_s", FLOAT, "s", "least of them"),
         _c("repeats", INTEGER, "", "timed runs"),
         _c("compile_s", FLOAT, "s", "time to compile"),
