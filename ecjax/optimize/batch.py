@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -86,13 +87,30 @@ def solve(problem: Problem, lanes: Lanes, how: BatchSettings, given: jax.Array |
         given: (R, m) probabilities to start from.
     """
     lanes = jax.tree.map(jnp.asarray, lanes)
-    balance = not bool(jnp.all(_STABLE(problem, lanes, how, given)))
-    began = time.perf_counter()
-    compiled = _PROGRAM.lower(problem, lanes, how, given, balance).compile()
-    compile_s = time.perf_counter() - began
-    began = time.perf_counter()
-    by_method, load = jax.block_until_ready(compiled(problem, lanes, given))
-    return Plans(by_method, load, time.perf_counter() - began, compile_s)
+    timer = _Timer()
+    start, overloaded = timer.run(_STARTS, problem, lanes, given, how=how)
+    if bool(jnp.any(overloaded)):
+        # a lane whose start is good keeps it, whatever the other lanes of its batch need
+        spread = timer.run(_BALANCED, problem, lanes, start, how=how)
+        start = jnp.where(overloaded[:, None, None], spread, start)
+    by_method, load = timer.run(_PROGRAM, problem, lanes, start, how=how)
+    return Plans(by_method, load, timer.run_s, timer.compile_s)
+
+
+class _Timer:
+    """Runs programs, compilation and execution timed apart."""
+
+    def __init__(self) -> None:
+        self.compile_s = self.run_s = 0.0
+
+    def run(self, program: Any, *arguments: Any, how: BatchSettings) -> Any:
+        began = time.perf_counter()
+        compiled = program.lower(*arguments, how).compile()
+        ready = time.perf_counter()
+        result = jax.block_until_ready(compiled(*arguments))
+        self.compile_s += ready - began
+        self.run_s += time.perf_counter() - ready
+        return result
 
 
 def _as(dtype: str, tree):
@@ -102,31 +120,31 @@ def _as(dtype: str, tree):
     return jax.tree.map(cast, tree)
 
 
-def _start(problem: Problem, how: BatchSettings, given: jax.Array | None) -> jax.Array:
-    if given is None:
-        return STARTS[how.start](problem, jax.random.key(how.seed))
-    return project_hypersimplex(given.astype(problem.k.dtype), problem.k)
-
-
 def _lane_problem(problem: Problem, lane: Lanes) -> Problem:
     return scaled(problem, lane.rate_scale, lane.size_scale)
 
 
-def _start_is_stable(problem: Problem, lane: Lanes, how: BatchSettings, given: jax.Array | None) -> jax.Array:
-    own = _lane_problem(problem, lane)
-    return jnp.all(jlcm.surrogate_load(own, _start(own, how, given), how.settings) < 1)
+def _start(
+    problem: Problem, lane: Lanes, given: jax.Array | None, how: BatchSettings
+) -> tuple[jax.Array, jax.Array]:
+    """The start of a lane and whether it overloads a node."""
+    own = _as(how.dtype, _lane_problem(problem, lane))
+    if given is None:
+        start = STARTS[how.start](own, jax.random.key(how.seed))
+    else:
+        start = project_hypersimplex(given.astype(how.dtype), own.k)
+    return start, jnp.any(jlcm.surrogate_load(own, start, how.settings) >= 1)
+
+
+def _balanced(problem: Problem, lane: Lanes, start: jax.Array, how: BatchSettings) -> jax.Array:
+    return jlcm.balanced(_as(how.dtype, _lane_problem(problem, lane)), start, how.settings)
 
 
 def _lane(
-    problem: Problem, lane: Lanes, how: BatchSettings, given: jax.Array | None, balance: bool
+    problem: Problem, lane: Lanes, start: jax.Array, how: BatchSettings
 ) -> tuple[dict[str, Solution], jax.Array]:
     exact = _lane_problem(problem, lane)
     own, theta = _as(how.dtype, exact), lane.theta.astype(how.dtype)
-    start = _start(own, how, given)
-    if balance:
-        overloaded = jnp.any(jlcm.surrogate_load(own, start, how.settings) >= 1)
-        # a lane whose start is good keeps it, whatever the other lanes of its batch need
-        start = jnp.where(overloaded, jlcm.balanced(own, start, how.settings), start)
     plan = jlcm.published(own, theta, start, how.settings)
     if how.dtype != "float64":
         wide = project_hypersimplex(plan.probabilities.astype("float64"), exact.k, mask=plan.stored)
@@ -144,8 +162,9 @@ def _lane(
 
 
 # Made once, so that the batches of a study and the studies of a process share compiled programs.
-_STABLE = jax.jit(jax.vmap(_start_is_stable, (None, 0, None, None)), static_argnums=2)
-_PROGRAM = jax.jit(jax.vmap(_lane, (None, 0, None, None, None)), static_argnums=(2, 4))
+_STARTS = jax.jit(jax.vmap(_start, (None, 0, None, None)), static_argnums=3)
+_BALANCED = jax.jit(jax.vmap(_balanced, (None, 0, 0, None)), static_argnums=3)
+_PROGRAM = jax.jit(jax.vmap(_lane, (None, 0, 0, None)), static_argnums=3)
 
 
 def settings(beta: float, eps: float, max_iterations: int, loop: str) -> Jlcm:
