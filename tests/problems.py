@@ -236,6 +236,12 @@ def mixed(seed: int = 0, load: float = 0.6) -> Case:
     return Case(moment_nodes(seed), mixed_files(seed)).at_load(load)
 
 
+def alike(seed: int = 0) -> Case:
+    """One chunk size: for a fixed z the latency is convex."""
+    files = mixed_files(seed)
+    return Case(moment_nodes(seed), files.assign(bytes=2e6 * files["k"])).at_load(0.6)
+
+
 def fixed(seed: int = 0) -> Case:
     """Service times that do not depend on the chunk size; some other work at two nodes."""
     nodes = moment_nodes(seed).assign(
@@ -285,7 +291,14 @@ def grouped(seed: int = 0) -> Case:
     return Case(moment_nodes(seed), files).at_load(0.6)
 
 
-PLAIN = {"mixed": mixed, "fixed": fixed, "affine": affine, "idle": idle, "replicated": replicated}
+PLAIN = {
+    "mixed": mixed,
+    "alike": alike,
+    "fixed": fixed,
+    "affine": affine,
+    "idle": idle,
+    "replicated": replicated,
+}
 ALL = PLAIN | {"written": written, "grouped": grouped}
 
 
