@@ -146,19 +146,34 @@ def _lane(
     exact = _lane_problem(problem, lane)
     own, theta = _as(how.dtype, exact), lane.theta.astype(how.dtype)
     plan = jlcm.published(own, theta, start, how.settings)
+    probabilities = plan.probabilities
     if how.dtype != "float64":
-        wide = project_hypersimplex(plan.probabilities.astype("float64"), exact.k, mask=plan.stored)
-        plan = plan._replace(probabilities=wide, evaluation=evaluate(exact, wide, plan.stored, lane.theta))
-    found = {"published": plan}
+        probabilities = project_hypersimplex(probabilities.astype("float64"), exact.k, mask=plan.stored)
+    chosen = {"published": (probabilities, plan.stored)}
     if "oblivious_lb" in how.methods:
-        found["oblivious_lb"] = jlcm.oblivious_load_balancing(exact, lane.theta, plan)
+        chosen["oblivious_lb"] = jlcm.oblivious_load_balancing(exact, plan)
     if "random_cp" in how.methods:
         key = jax.random.fold_in(jax.random.key(how.seed), 1)
-        found["random_cp"] = jlcm.random_placement(exact, lane.theta, plan, key)
+        chosen["random_cp"] = jlcm.random_placement(exact, plan, key)
     if "max_ec" in how.methods:
-        found["max_ec"] = jlcm.maximum_code(exact, lane.theta, plan)
-    wanted = {name: found[name] for name in how.methods}
-    return wanted, jlcm.surrogate_load(own, start, how.settings)
+        chosen["max_ec"] = jlcm.maximum_code(exact, plan)
+    # one after the other: a single program evaluates them all, in the memory of one
+    stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *(chosen[name] for name in how.methods))
+    evaluations = jax.lax.map(lambda pair: evaluate(exact, pair[0], pair[1], lane.theta), stacked)
+    found = {}
+    for index, name in enumerate(how.methods):
+        evaluation = jax.tree.map(lambda leaf, index=index: leaf[index], evaluations)
+        if name == "published":
+            found[name] = plan._replace(probabilities=probabilities, evaluation=evaluation)
+        else:
+            found[name] = Solution(
+                *chosen[name],
+                evaluation=evaluation,
+                iterations=jnp.zeros((), jnp.int32),
+                converged=jnp.isfinite(evaluation.objective),
+                history=evaluation.objective[None],
+            )
+    return found, jlcm.surrogate_load(own, start, how.settings)
 
 
 # Made once, so that the batches of a study and the studies of a process share compiled programs.

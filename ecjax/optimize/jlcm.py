@@ -149,31 +149,19 @@ def _descend(problem, latency, cost, mask, start, stopping, z=None) -> Descent:
     return descend(latency, cost, project, start, guess, scale[:, None], stopping)
 
 
-def oblivious_load_balancing(problem: Problem, theta: jax.Array, plan: Solution) -> Solution:
-    """Chunks where JLCM put them, reads proportional to service rates, capped at 1."""
-    return _baseline(problem, theta, placement.proportional(problem, plan.stored), plan.stored)
+def oblivious_load_balancing(problem: Problem, plan: Solution) -> tuple[jax.Array, jax.Array]:
+    """Chunks where JLCM put them, reads proportional to service rates, capped at 1: probabilities and stored."""
+    return placement.proportional(problem, plan.stored), plan.stored
 
 
-def random_placement(problem: Problem, theta: jax.Array, plan: Solution, key: jax.Array) -> Solution:
-    """Code lengths as JLCM chose them, on random nodes; every chunk read alike (k / n)."""
+def random_placement(problem: Problem, plan: Solution, key: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Code lengths as JLCM chose them, on random nodes; every chunk read alike (k / n): probabilities and stored."""
     lengths = plan.stored.sum(axis=-1, dtype=jnp.int32)
     stored = placement.random_nodes(key, lengths, plan.stored.shape[-1])
-    return _baseline(problem, theta, placement.even(problem, stored), stored)
+    return placement.even(problem, stored), stored
 
 
-def maximum_code(problem: Problem, theta: jax.Array, plan: Solution) -> Solution:
-    """A chunk of every file on every node, every chunk read alike (k / m)."""
+def maximum_code(problem: Problem, plan: Solution) -> tuple[jax.Array, jax.Array]:
+    """A chunk of every file on every node, every chunk read alike (k / m): probabilities and stored."""
     stored = jnp.ones_like(plan.stored)
-    return _baseline(problem, theta, placement.even(problem, stored), stored)
-
-
-def _baseline(problem: Problem, theta: jax.Array, probabilities: jax.Array, stored: jax.Array) -> Solution:
-    evaluation = evaluate(problem, probabilities, stored, theta)
-    return Solution(
-        probabilities=probabilities,
-        stored=stored,
-        evaluation=evaluation,
-        iterations=jnp.zeros((), jnp.int32),
-        converged=jnp.isfinite(evaluation.objective),
-        history=evaluation.objective[None],
-    )
+    return placement.even(problem, stored), stored

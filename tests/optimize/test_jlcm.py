@@ -276,7 +276,7 @@ def every_placement(case, theta):
     return best
 
 
-@pytest.mark.parametrize("theta", [0.0, 1.0, 30.0])
+@pytest.mark.parametrize("theta", [1.0, 30.0])
 def test_brute_force_over_all_placements_is_never_above_and_not_far_below(theta):
     case = tiny()
     plan = jax.tree.map(np.asarray, plan_tiny(case.problem(), jnp.asarray(theta)))
@@ -306,9 +306,9 @@ def test_a_given_start_is_kept_where_nothing_is_better():
     """Started at its own plan without a price, the method stays at it; a start with other sums is projected."""
     case = problems.alike()
     first = lane(solved("alike"), 0)
-    again = lane(problems.solve(case, 0.0, given=jnp.asarray(first.probabilities)))
+    again = lane(problems.solve(case, 0.0, given=jnp.asarray(first.probabilities), methods=METHODS))
     assert again.evaluation.objective == pytest.approx(first.evaluation.objective, rel=1e-6)
-    empty = lane(problems.solve(case, 0.0, given=jnp.zeros_like(case.even)))
+    empty = lane(problems.solve(case, 0.0, given=jnp.zeros_like(case.even), methods=METHODS))
     check_plan(case, empty, 0.0)
     assert empty.evaluation.objective == pytest.approx(first.evaluation.objective, rel=1e-5)
 
