@@ -18,7 +18,8 @@ import pyarrow.parquet as pq
 
 from ecjax.tables.formats import parquet_file, user_errors
 from ecjax.tables.ids import decoded, is_text
-from ecjax.tables.schemas import INPUTS, RESULTS, SCHEMA_VERSION, arrow_type, result_schema
+from ecjax.tables.result_schemas import RESULTS, SCHEMA_VERSION, result_schema
+from ecjax.tables.schemas import INPUTS, arrow_type
 
 RUNS = "runs"
 INPUT_DATASETS = ("inputs/nodes", "inputs/files")

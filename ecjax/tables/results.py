@@ -11,7 +11,7 @@ from ecjax.status import Status
 from ecjax.tables import datasets as layout
 from ecjax.tables.formats import user_errors
 from ecjax.tables.ids import ID_NAMES
-from ecjax.tables.schemas import RESULTS
+from ecjax.tables.result_schemas import RESULTS
 
 _RUNS_SHOWN = 12
 

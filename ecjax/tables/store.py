@@ -18,7 +18,7 @@ from ecjax.errors import UserError
 from ecjax.status import Status
 from ecjax.tables import datasets as layout
 from ecjax.tables.datasets import Committed
-from ecjax.tables.schemas import RESULTS, SCHEMA_VERSION
+from ecjax.tables.result_schemas import RESULTS, SCHEMA_VERSION
 
 # Part of every run id: to be raised when the same inputs and parameters are to give other results.
 ALGORITHM_VERSION = 1

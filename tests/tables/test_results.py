@@ -11,8 +11,8 @@ import pytest
 import ecjax
 from ecjax.errors import UserError
 from ecjax.tables.datasets import dataset_files
+from ecjax.tables.result_schemas import RESULTS, result_schema
 from ecjax.tables.results import find_run, read_results, read_run
-from ecjax.tables.schemas import RESULTS, result_schema
 from ecjax.tables.store import ResultStore
 
 IDS = {"file_id": pa.int64(), "node_id": pa.int64()}

@@ -19,13 +19,14 @@ from hypothesis import strategies as st
 
 from ecjax.errors import UserError
 from ecjax.status import Status
-from ecjax.tables import schemas, store
+from ecjax.tables import result_schemas, store
 from ecjax.tables.checks import check
 from ecjax.tables.datasets import dataset_files
 from ecjax.tables.fingerprint import fingerprint
 from ecjax.tables.read import read_input
+from ecjax.tables.result_schemas import result_schema
 from ecjax.tables.results import read_results
-from ecjax.tables.schemas import INPUTS, result_schema
+from ecjax.tables.schemas import INPUTS
 from ecjax.tables.store import ResultStore, batch_id, run_id
 
 IDS = {"file_id": pa.int64(), "node_id": pa.string()}
@@ -167,7 +168,7 @@ def test_schema_is_explicit_and_complete(tmp_path):
         schema = pq.read_schema(path)
         assert schema.equals(result_schema(dataset, IDS))
         assert schema.field("run_id").metadata == result_schema(dataset, IDS).field("run_id").metadata
-        assert schema.metadata[b"ecjax_schema_version"] == str(schemas.SCHEMA_VERSION).encode()
+        assert schema.metadata[b"ecjax_schema_version"] == str(result_schemas.SCHEMA_VERSION).encode()
 
 
 def test_ids_keep_their_types(tmp_path):
@@ -361,12 +362,12 @@ def test_other_schema_version(tmp_path, monkeypatch):
     a = run_name(1)
     with ResultStore(tmp_path, IDS) as results:
         results.commit([run_row(a)], {"placements": placements(a)})
-    assert schemas.SCHEMA_VERSION == 1
+    assert result_schemas.SCHEMA_VERSION == 1
     monkeypatch.setattr(store, "SCHEMA_VERSION", 2)
     with pytest.raises(UserError, match="is of schema version 1, now it is 2; choose a new out"):
         ResultStore(tmp_path, IDS).__enter__()
     monkeypatch.undo()
-    monkeypatch.setitem(schemas.RESULTS, "placements", schemas.RESULTS["placements"][:-1])
+    monkeypatch.setitem(result_schemas.RESULTS, "placements", result_schemas.RESULTS["placements"][:-1])
     with pytest.raises(UserError, match=r"placements/.*\.parquet has other columns .*; choose a new out"):
         ResultStore(tmp_path, IDS).__enter__()
 

@@ -20,7 +20,7 @@ from ecjax.studies.bench.machine import cores, describe
 from ecjax.studies.bench.registry import CASES
 from ecjax.studies.bench.row import Row, Settings
 from ecjax.studies.options_bench import BenchOptions
-from ecjax.tables.schemas import result_schema
+from ecjax.tables.result_schemas import result_schema
 from ecjax.tables.store import ResultStore, run_id
 
 JOB = "bench"

@@ -1,0 +1,223 @@
+"""Columns of the result datasets, with units; each dataset has one explicit schema, complete from the first row."""
+
+from dataclasses import replace
+
+import pyarrow as pa
+
+from ecjax.tables.schemas import BOOLEAN, FILES, FLOAT, ID, INTEGER, NODES, STRING, Column, arrow_type
+
+SCHEMA_VERSION = 1
+
+_RUN = Column("run_id", STRING, "", "first 16 hex digits of the hash of what was computed", required=True)
+
+RESULTS: dict[str, tuple[Column, ...]] = {
+    "runs": (
+        _RUN,
+        Column("job", STRING, "", "analyze, optimize, ..."),
+        Column("status", STRING, "", "ok, not_converged, unstable, infeasible or failed"),
+        Column("error", STRING, "", "what went wrong, for a failed run"),
+        Column("method", STRING, "", "algorithm or baseline"),
+        Column("theta", FLOAT, "s/$", "price of latency: objective = latency_shared_z_s + theta cost"),
+        Column("theta_per", STRING, "", "file: theta multiplies cost / files; total: the whole cost"),
+        Column("objective", FLOAT, "s", "latency_shared_z_s + theta * cost (per file or total)"),
+        Column("latency_s", FLOAT, "s", "mean latency bound, one z per file, weighted by read rates"),
+        Column("latency_shared_z_s", FLOAT, "s", "mean latency bound with one z for all files"),
+        Column("z_s", FLOAT, "s", "the shared z"),
+        Column("cost", FLOAT, "$/period", "storage cost of the plan, all files"),
+        Column("lower_bound", FLOAT, "s", "no plan has a smaller objective"),
+        Column("gap", FLOAT, "", "(objective - lower_bound) / lower_bound"),
+        Column("max_load", FLOAT, "", "largest node load rho"),
+        Column("mean_n", FLOAT, "", "mean code length"),
+        Column("mean_n_by_class", STRING, "", "JSON: mean code length by service class, else by k"),
+        Column("files", INTEGER, "", "files planned"),
+        Column("files_without_redundancy", INTEGER, "", "files with n = k: the loss of any node loses them"),
+        Column("nodes", INTEGER, "", "nodes"),
+        Column("iterations", INTEGER, "", "iterations done"),
+        Column("input_id", STRING, "", "names the tables in inputs/"),
+        Column("rate_scale", FLOAT, "", "rates were multiplied by this"),
+        Column("size_scale", FLOAT, "", "bytes were multiplied by this"),
+        Column("batch_id", STRING, "", "runs computed and written together"),
+        Column("batch_runs", INTEGER, "", "how many those are"),
+        Column("solve_s", FLOAT, "s", "batch time / runs, compilation apart"),
+        Column("compile_s", FLOAT, "s", "batch compilation time / runs"),
+        Column("device", STRING, "", "where it ran"),
+        Column("version", STRING, "", "ecjax version"),
+        Column("seed", INTEGER, "", "random seed"),
+        Column("params", STRING, "", "JSON of everything else that was set"),
+    ),
+    "placements": (
+        _RUN,
+        Column("file_id", ID, "", "file; null where the row is a group's"),
+        Column("group", ID, "", "group of files that share the placement; null otherwise"),
+        Column("node_id", ID, "", "node that keeps a chunk"),
+        Column("probability", FLOAT, "", "share of reads that use the node; 0 for a cold chunk"),
+        Column("chunks", INTEGER, "", "chunks kept there"),
+    ),
+    "file_plans": (
+        _RUN,
+        Column("file_id", ID, "", "file"),
+        Column("n", INTEGER, "", "code length"),
+        Column("k", INTEGER, "", "chunks that rebuild the file"),
+        Column("latency_s", FLOAT, "s", "latency bound with the file's own z"),
+        Column("cost", FLOAT, "$/period", "storage cost"),
+    ),
+    "history": (
+        _RUN,
+        Column("iteration", INTEGER, "", "iteration"),
+        Column("objective", FLOAT, "s", "latency + theta * log surrogate of the cost (what descends)"),
+    ),
+    "nodes": (
+        _RUN,
+        *NODES,
+        Column("service_source", STRING, "", "logged, or inferred from first-come first-served finish times"),
+        Column(
+            "service_samples", INTEGER, "", "service times behind the moments: of reads where there are any"
+        ),
+        Column("mean_chunk_bytes", FLOAT, "B", "mean size of those chunks"),
+        Column("observed_mean_s", FLOAT, "s", "mean of those service times, all chunk sizes together"),
+        Column("observed_mean_error_s", FLOAT, "s", "its standard error"),
+        Column("observed_second_s2", FLOAT, "s^2", "their second raw moment"),
+        Column("observed_second_error_s2", FLOAT, "s^2", "its standard error"),
+        Column("observed_third_s3", FLOAT, "s^3", "their third raw moment"),
+        Column("observed_third_error_s3", FLOAT, "s^3", "its standard error"),
+        Column(
+            "exponential_distance", FLOAT, "", "Kolmogorov distance to an exponential law of the same mean"
+        ),
+        Column("chunk_reads", INTEGER, "", "chunks read"),
+        Column("chunk_writes", INTEGER, "", "chunks written"),
+        Column("load", FLOAT, "", "rho: service time of reads and writes / span of the trace"),
+        Column("concurrency", FLOAT, "", "mean number of accesses at the node: their sojourn times / span"),
+        Column("mean_sojourn_s", FLOAT, "s", "mean time from arrival to finish"),
+    ),
+    "files": (
+        _RUN,
+        *(replace(column, required=column.name == "file_id") for column in FILES),  # a trace may lack k
+        Column("reads", INTEGER, "", "reads in the trace"),
+        Column("writes", INTEGER, "", "writes in the trace"),
+        Column("first_arrival_s", FLOAT, "s", "first access, as the trace counts time"),
+        Column("last_arrival_s", FLOAT, "s", "last access"),
+        Column(
+            "interarrival_cv", FLOAT, "", "coefficient of variation of the gaps between accesses, as recorded"
+        ),
+    ),
+    "delays": (
+        _RUN,
+        Column("quantity", STRING, "", "service (start to finish) or sojourn (arrival to finish)"),
+        Column("node_id", ID, "", "node; null where the trace has none"),
+        Column("op", STRING, "", "read or write"),
+        Column("chunk_bytes", FLOAT, "B", "mean size of the chunks of this size class (4.4 % wide)"),
+        Column("count", INTEGER, "", "delays"),
+        Column("mean_s", FLOAT, "s", "their mean"),
+        Column("std_s", FLOAT, "s", "their standard deviation"),
+        Column("kept_mean_s", FLOAT, "s", "mean without the worst 10 %"),
+        Column("kept_std_s", FLOAT, "s", "standard deviation without the worst 10 %"),
+        Column("delta_s", FLOAT, "s", "affine law of the node: constant part of the fixed delay"),
+        Column(
+            "delta_s_per_byte", FLOAT, "s/B", "fixed delay per byte; null: one chunk size does not tell it"
+        ),
+        Column("psi_s", FLOAT, "s", "constant part of the mean of the exponential delay"),
+        Column("psi_s_per_byte", FLOAT, "s/B", "mean of the exponential delay per byte; null as above"),
+        Column("fit_mean_s", FLOAT, "s", "mean of the affine law at this size"),
+        Column("fit_std_s", FLOAT, "s", "standard deviation of the affine law at this size"),
+    ),
+    "delay_bins": (
+        _RUN,
+        Column("quantity", STRING, "", "service or sojourn"),
+        Column("node_id", ID, "", "node; null where the trace has none"),
+        Column("op", STRING, "", "read or write"),
+        Column("lower_s", FLOAT, "s", "lower edge of the bin (2.2 % wide)"),
+        Column("upper_s", FLOAT, "s", "upper edge, not itself in the bin; 0 for the bin of zeros"),
+        Column("count", INTEGER, "", "delays in the bin, all chunk sizes"),
+    ),
+    "arrivals": (
+        _RUN,
+        Column("start_s", FLOAT, "s", "start of the interval, since the first arrival"),
+        Column("duration_s", FLOAT, "s", "length of the interval"),
+        Column("reads", INTEGER, "", "requests that read"),
+        Column("writes", INTEGER, "", "requests that write"),
+        Column("bytes", FLOAT, "B", "bytes asked for"),
+    ),
+    "traces": (
+        _RUN,
+        Column("trace", STRING, "", "name of the file or folder"),
+        Column("format", STRING, "", "importer that read it"),
+        Column("provides", STRING, "", "which of rates, sojourn, service it tells"),
+        Column("loses", STRING, "", "what it lacks and what was decided in reading, a sentence per line"),
+        Column("notices", STRING, "", "what the analysis found missing or doubtful, a sentence per line"),
+        Column("rows", INTEGER, "", "rows"),
+        Column("requests", INTEGER, "", "requests, of one or more rows each"),
+        Column("reads", INTEGER, "", "requests that read"),
+        Column("writes", INTEGER, "", "requests that write"),
+        Column("bytes", FLOAT, "B", "bytes asked for"),
+        Column("files", INTEGER, "", "distinct files"),
+        Column("nodes", INTEGER, "", "distinct nodes; null where the trace has none"),
+        Column("span_s", FLOAT, "s", "from the first arrival to the last"),
+        Column("read_rate_per_s", FLOAT, "1/s", "reads / span"),
+        Column("write_rate_per_s", FLOAT, "1/s", "writes / span"),
+        Column("clock_resolution_s", FLOAT, "s", "step of the clock; 0: as good as continuous"),
+        Column("ties", INTEGER, "", "requests that arrived at the same time as the one before"),
+        Column(
+            "interarrival_cv",
+            FLOAT,
+            "",
+            "coefficient of variation of the gaps, ties spread over the clock's step",
+        ),
+        Column("poisson_blocks", INTEGER, "", "blocks of 128 gaps in the test of Poisson arrivals"),
+        Column("poisson_p", FLOAT, "", "p-value of all blocks together"),
+        Column("poisson_rejected_share", FLOAT, "", "blocks rejected at the 5 % level; 0.05 is Poisson"),
+        Column("zipf_exponent", FLOAT, "", "popularity of the rank-r file read goes with r^-exponent"),
+        Column("zipf_error", FLOAT, "", "its standard error"),
+        Column("delay_quantity", STRING, "", "what the next four are about: service or sojourn"),
+        Column("chunk_correlation", FLOAT, "", "correlation between the chunk delays of one request"),
+        Column("chunk_correlation_error", FLOAT, "", "its standard error"),
+        Column("chunk_correlation_requests", INTEGER, "", "requests that it was taken from"),
+        Column("mean_delay_s", FLOAT, "s", "mean delay of reads, all nodes and sizes"),
+        Column("concurrency", FLOAT, "", "mean number of accesses in the system: sojourn times / span"),
+    ),
+    "bench": (
+        _RUN,
+        Column("case", STRING, "", "benchmark"),
+        Column("variant", STRING, "", "what was timed: ecjax in one of its forms, or an alternative"),
+        Column("size", STRING, "", "size of the problem in words"),
+        Column("rows", INTEGER, "", "files, requests or rows of it"),
+        Column("nodes", INTEGER, "", "nodes"),
+        Column("lanes", INTEGER, "", "problems solved as one program"),
+        Column("dtype", STRING, "", "number type"),
+        Column(
+            "median_s",
+            FLOAT,
+            "s",
+            "median wall time of the repeats, without compilation where compile_s is given",
+        ),
+        Column("min_s", FLOAT, "s", "least of them"),
+        Column("repeats", INTEGER, "", "timed runs"),
+        Column("compile_s", FLOAT, "s", "time to compile"),
+        Column("peak_rss_bytes", INTEGER, "B", "largest resident memory of a process that did only this"),
+        Column("objective", FLOAT, "s", "what was minimised, at the solution"),
+        Column("iterations", INTEGER, "", "iterations of the method"),
+        Column("target_s", FLOAT, "s", "min_s should be at most this"),
+        Column("target_bytes", INTEGER, "B", "peak_rss_bytes should be at most this"),
+        Column("met", BOOLEAN, "", "whether the targets are met; null without one"),
+        Column("device", STRING, "", "where it ran"),
+        Column("cores", INTEGER, "", "processor cores that it could use"),
+        Column("note", STRING, "", "what else to know"),
+    ),
+}
+
+
+def result_schema(dataset: str, id_types: dict[str, pa.DataType] | None = None) -> pa.Schema:
+    """Schema of a result dataset.
+
+    Args:
+        dataset: a key of ``RESULTS``.
+        id_types: Arrow type by id column name (``file_id``, ``node_id``, ``group``, ...), string where absent;
+            ``nodes`` takes the type of ``node_id``.
+    """
+    known = id_types or {}
+    fields = []
+    for item in RESULTS[dataset]:
+        source = "node_id" if item.name == "nodes" else item.name
+        kind = arrow_type(item.kind, known.get(source, pa.string()))
+        metadata = {"unit": item.unit, "meaning": item.meaning}
+        fields.append(pa.field(item.name, kind, nullable=not item.required, metadata=metadata))
+    return pa.schema(fields, metadata={"ecjax_schema_version": str(SCHEMA_VERSION)})
