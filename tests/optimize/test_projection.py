@@ -111,7 +111,8 @@ def test_optimal_at_every_size_and_scale(m, scale):
 
 @given(
     st.lists(st.floats(-1e9, 1e9) | st.sampled_from([0.0, 0.5, 1e8, 1e-12]), min_size=6, max_size=6),
-    st.lists(st.floats(0, 1) | st.sampled_from([0.0, 1.0]), min_size=6, max_size=6),
+    # XLA takes subnormal numbers for 0
+    st.lists(st.floats(0, 1, allow_subnormal=False) | st.sampled_from([0.0, 1.0]), min_size=6, max_size=6),
     st.floats(0, 1),
 )
 def test_optimal_for_arbitrary_floats(y, upper, share):
