@@ -1,0 +1,107 @@
+"""The built-in cluster: the numbers it promises, and mistakes in its options."""
+
+import numpy as np
+import pytest
+
+from ecjax.errors import UserError
+from ecjax.studies import builtin
+from ecjax.studies.options_optimize import ClusterOptions
+from ecjax.tables.read import read_input
+
+
+def tables(**options):
+    chosen = ClusterOptions(**options)
+    return (
+        read_input(builtin.nodes(chosen), "nodes").to_pandas(),
+        read_input(builtin.files(chosen), "files").to_pandas(),
+    )
+
+
+def even_loads(nodes, files):
+    """rho when every node serves k / m of the chunks of every file, by loops."""
+    loads = np.zeros(len(nodes))
+    for j, node in enumerate(nodes.itertuples()):
+        for file in files.itertuples():
+            size = file.bytes / file.k
+            loads[j] += (
+                file.rate_per_s * file.k / len(nodes) * node.service_mean_s * size / node.reference_bytes
+            )
+    return loads
+
+
+def test_the_cluster_is_the_one_described():
+    nodes, files = tables()
+    assert len(nodes) == 12 and len(files) == 1000
+    assert nodes["site"].value_counts().tolist() == [4, 4, 4]
+    np.testing.assert_allclose(nodes["service_mean_s"] / 13.9, np.repeat([1, 1.3, 1.6], 4), rtol=1e-12)
+    deviation = np.sqrt(nodes["service_second_s2"] - nodes["service_mean_s"] ** 2)
+    np.testing.assert_allclose(deviation / 4.3, np.repeat([1, 1.3, 1.6], 4), rtol=1e-9)
+    np.testing.assert_allclose(nodes["service_third_s3"][:4], 3476.8, rtol=1e-12)
+    assert np.all(nodes["reference_bytes"] == 12.5e6)
+    price = nodes["cost_per_byte_dollars"] * 12.5e6
+    np.testing.assert_allclose(price, np.repeat([2, 1.5, 1], 4), rtol=1e-12)
+    assert files["bytes"].between(50e6, 100e6).all() and files["bytes"].nunique() == 1000
+    assert np.all(files["min_extra_chunks"] == 2)
+    classes = files.groupby("service_class")
+    assert classes["k"].unique().map(list).tolist() == [[6], [7], [6], [4]]
+    assert classes.size().tolist() == [250] * 4
+    rates = classes["rate_per_s"].mean()
+    np.testing.assert_allclose(rates / rates[1], [1, 236 / 354, 236 / 354, 1], rtol=1e-9)
+    assert even_loads(nodes, files).max() == pytest.approx(0.6, rel=1e-9)
+    assert "group" not in files
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"load": 0.8, "bytes": 200e6, "k": [6, 7, 4], "rates": [1, 2, 3], "files": 50},
+        {"files": 7, "nodes_per_site": 2},
+    ],
+)
+def test_load_is_that_of_the_busiest_node_under_round_robin(options):
+    assert even_loads(*tables(**options)).max() == pytest.approx(options.get("load", 0.6), rel=1e-9)
+
+
+def test_grouped_classes_and_one_size():
+    _, files = tables(grouped=True, bytes=5e7, files=40)
+    assert np.all(files["bytes"] == 5e7)
+    assert files.groupby("group")["service_class"].nunique().tolist() == [1, 1, 1, 1]
+
+
+def test_sizes_follow_the_seed():
+    one, again, other = (tables(files=20, seed=seed)[1]["bytes"] for seed in (1, 1, 2))
+    assert one.equals(again) and not one.equals(other)
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        ({"files": 3}, "cluster.files: found 3; allowed: a whole number, at least one file per class"),
+        ({"files": 10.5}, "cluster.files: found 10.5"),
+        (
+            {"nodes_per_site": 0},
+            "cluster.nodes_per_site: found 0; allowed: a whole number, at least one node",
+        ),
+        ({"seed": -1}, "cluster.seed: found -1"),
+        ({"k": [2.5, 3, 4, 5]}, "cluster.k: found [2.5, 3, 4, 5]; allowed: whole numbers"),
+        ({"k": [0, 3, 4, 5]}, "cluster.k: found [0, 3, 4, 5]; allowed: positive numbers"),
+        ({"k": "six"}, "cluster.k: found six"),
+        ({"k": []}, "cluster.k: found []"),
+        ({"rates": [1.0, 2.0]}, "cluster.rates: found [1.0, 2.0]; allowed: 4 positive numbers"),
+        ({"rates": [1.0, 2.0, float("nan"), 1.0]}, "cluster.rates: found"),
+        (
+            {"bytes": [1e6, 2e6, 3e6]},
+            "cluster.bytes: found [1000000.0, 2000000.0, 3000000.0]; allowed: one or two",
+        ),
+        ({"bytes": -5e6}, "cluster.bytes: found -5000000.0; allowed: positive numbers"),
+        ({"bytes": float("inf")}, "cluster.bytes: found inf"),
+        ({"slowdown": [1.0, 2.0]}, "cluster.slowdown: found [1.0, 2.0]; allowed: 3 positive numbers"),
+        ({"chunk_price": 1.0}, "cluster.chunk_price: found 1.0; allowed: 3 positive numbers"),
+        ({"load": 1.0}, "cluster.load: found 1.0; allowed: a number between 0 and 1"),
+        ({"load": "high"}, "cluster.load: found high"),
+    ],
+)
+def test_mistakes_name_the_option(options, words):
+    with pytest.raises(UserError) as error:
+        tables(**options)
+    assert words in str(error.value) and "\n" not in str(error.value)
