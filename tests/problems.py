@@ -4,6 +4,7 @@ Nothing here uses the package except ``Case.problem``: service moments are taken
 polynomials in the size), and z comes from SciPy.
 """
 
+import json
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -356,3 +357,62 @@ def solve(case: Case, theta, rate=1.0, size=1.0, given=None, **changes):
         *(np.array(values, float) for values in np.broadcast_arrays(np.atleast_1d(theta), rate, size))
     )
     return solve_batch(case.problem(), lanes, solve_settings(**changes), given)
+
+
+def study(out, case: Case | None = None, **options):
+    """Run the study on the tables of a case; returns the exit code and what it printed.
+
+    Lane by lane unless asked otherwise: one compiled program for all tests.
+    """
+    from io import StringIO
+
+    from rich.console import Console
+
+    from ecjax.optimize import METHODS
+    from ecjax.studies.optimize import optimize_study
+    from ecjax.studies.options_optimize import OptimizeOptions
+
+    if case is not None:
+        folder = out.parent / f"{out.name}-inputs"
+        folder.mkdir(exist_ok=True)
+        for name, table in (("nodes", case.nodes), ("files", case.files)):
+            path = folder / f"{name}.parquet"
+            table.to_parquet(path, index=False)
+            options.setdefault(name, str(path))
+        options.setdefault("size_scaling", case.size_scaling)
+    console = Console(file=StringIO(), width=200)
+    chosen = {
+        "method": list(METHODS),
+        "theta": 5.0,
+        "eps": 1e-9,
+        "max_iterations": 500,
+        "memory_bytes": 1.0,
+        "figures": [],
+    } | options
+    code = optimize_study(OptimizeOptions(out=str(out), **chosen), console)
+    return code, console.file.getvalue()
+
+
+def written_plan(out, run) -> tuple[Case, np.ndarray, np.ndarray]:
+    """Case, probabilities and chunks (r, m) of a run, from the tables under ``out`` alone, read by pandas."""
+    nodes, files = (
+        pd.read_parquet(out / "inputs" / name / f"{run.input_id}.parquet").dropna(axis=1, how="all")
+        for name in ("nodes", "files")
+    )
+    case = Case(nodes, files, json.loads(run.params)["size_scaling"]).scaled(run.rate_scale, run.size_scale)
+    placements = pd.read_parquet(out / "placements")
+    placements = placements[placements["run_id"] == run.run_id]
+    probabilities, stored = np.zeros((len(files), len(nodes))), np.zeros((len(files), len(nodes)))
+    node = {name: j for j, name in enumerate(nodes["node_id"])}
+    rows = {("file", name): [i] for i, name in enumerate(files["file_id"])}
+    if "group" in files:
+        for i, name in enumerate(files["group"]):
+            if not pd.isna(name):
+                rows.setdefault(("group", name), []).append(i)
+    for chunk in placements.itertuples():
+        key = ("file", chunk.file_id) if pd.isna(chunk.group) else ("group", chunk.group)
+        for i in rows[key]:
+            assert stored[i, node[chunk.node_id]] == 0, "a chunk is there once"
+            probabilities[i, node[chunk.node_id]] = chunk.probability
+            stored[i, node[chunk.node_id]] = chunk.chunks
+    return case, probabilities, stored
