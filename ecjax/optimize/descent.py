@@ -3,6 +3,7 @@
 One driver for every descent of the package: it knows nothing of files, prices or sweeps.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
@@ -25,6 +26,7 @@ _BACKTRACK = 0.3
 _FIRST_MOVE = 0.1  # mean change of a coordinate by the first step
 # Steps are cut after a rejection and grow back slowly: a single small change says little.
 WINDOW = 8
+_FAR = 1e9  # in units of the typical slope: a step this long ends in a vertex
 
 
 @dataclass(frozen=True)
@@ -32,14 +34,16 @@ class Stopping:
     """When a descent ends.
 
     Attributes:
-        eps: the descent ends when its objective changed relatively by no more than this over ``WINDOW`` iterations.
+        eps: the descent ends when its objective changed relatively by no more than this over ``WINDOW`` iterations,
+            and, with a concave part, when no feasible point promises to first order a relative gain above the root of
+            this (near the edge of the domain steps are so short that little change means little).
         max_iterations: limit; each iteration evaluates the smooth part once.
         merged: take a new tangent at every accepted step instead of after each inner convergence.
     """
 
     eps: float = 1e-4
     max_iterations: int = 1000
-    merged: bool = False
+    merged: bool = True
 
 
 class Descent(NamedTuple):
@@ -50,9 +54,7 @@ class Descent(NamedTuple):
     aux: jax.Array  # what the smooth part carried (its inner minimiser)
     iterations: jax.Array
     converged: jax.Array
-    history: (
-        jax.Array
-    )  # (max_iterations + 1,) majoriser after each iteration, never rising; nan beyond the last
+    history: jax.Array  # (max_iterations + 1,) value after each iteration, never rising; nan beyond the last
 
 
 class _State(NamedTuple):
@@ -102,6 +104,7 @@ def descend(
     direction = optax.sgd(1.0)
     optimizer_state = direction.init(start)
     dtype = start.dtype
+    tiny = jnp.finfo(dtype).tiny
     nested = concave is not None and not stopping.merged
 
     def tangent_at(point: jax.Array) -> Tangent:
@@ -116,6 +119,11 @@ def descend(
         if tangent is None:
             return concave(point)
         return tangent[0] + jnp.sum(tangent[1] * point), tangent[1]
+
+    def stationary(point: jax.Array, slope: jax.Array, value: jax.Array) -> jax.Array:
+        """Whether the best vertex of the set promises next to nothing to first order (the Frank-Wolfe gap)."""
+        vertex = project(point - _FAR / jnp.maximum(jnp.mean(jnp.abs(slope)), tiny) * slope)
+        return jnp.sum(slope * (point - vertex)) <= math.sqrt(stopping.eps) * jnp.abs(value)
 
     def unfinished(state: _State) -> jax.Array:
         return ~state.done & (state.iteration < stopping.max_iterations)
@@ -173,6 +181,10 @@ def descend(
             value = jnp.where(settled, touching, value)
             reference = jnp.where(settled, touching, reference)
             since = jnp.where(settled, 0, since)
+        if concave is not None:
+            done = done & lax.cond(
+                done & jnp.isfinite(value), stationary, lambda *_: True, point, slope, value
+            )
         return _State(
             point=point,
             aux=aux,

@@ -14,7 +14,7 @@ from ecjax.optimize.descent import WINDOW
 
 ROWS, COLUMNS = 3, 4
 K = np.array([1.0, 2.0, 3.0])
-NESTED = Stopping(eps=1e-12, max_iterations=400)
+NESTED = Stopping(eps=1e-12, max_iterations=400, merged=False)
 MERGED = Stopping(eps=1e-12, max_iterations=400, merged=True)
 
 
