@@ -292,6 +292,20 @@ def grouped(seed: int = 0) -> Case:
     return Case(moment_nodes(seed), files).at_load(0.6)
 
 
+def tiny(nodes: int = 4) -> Case:
+    """Two files; on three or four nodes all placements can be tried."""
+    files = pd.DataFrame(
+        {
+            "file_id": [0, 1],
+            "bytes": [2e6, 3e6],
+            "k": [1, 2],
+            "rate_per_s": [1.0, 0.7],
+            "min_extra_chunks": [1, 0],
+        }
+    )
+    return Case(moment_nodes(3, nodes), files).at_load(0.7)
+
+
 PLAIN = {
     "mixed": mixed,
     "alike": alike,

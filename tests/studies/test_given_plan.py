@@ -36,9 +36,9 @@ def earlier(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def of_groups(tmp_path_factory):
-    """One run of files in groups."""
+    """Runs of files in groups."""
     out = tmp_path_factory.mktemp("groups") / "out"
-    problems.study(out, problems.grouped(), method="max_ec")
+    problems.study(out, problems.grouped())
     return out
 
 
@@ -70,7 +70,7 @@ def test_nodes_and_files_may_come_in_another_order_and_number(earlier, caplog):
 def test_groups_are_found_by_their_id(of_groups):
     case = problems.grouped()
     problem = case.problem()
-    probabilities, _ = read_plan(options(of_groups), names_of(case))
+    probabilities, _ = read_plan(options(of_groups, plan_where="method=max_ec"), names_of(case))
     assert probabilities.shape == (problem.rows, problems.NODES)
     np.testing.assert_allclose(np.asarray(probabilities).sum(axis=1), np.asarray(problem.k), atol=1e-9)
 
@@ -79,7 +79,7 @@ def test_a_group_and_its_files_are_not_the_same_row(of_groups):
     """Files that were in a group then and are alone now start anew; the others keep their plan."""
     case = problems.grouped()
     alone = problems.Case(case.nodes, case.files.drop(columns="group"))
-    probabilities, _ = read_plan(options(of_groups), names_of(alone))
+    probabilities, _ = read_plan(options(of_groups, plan_where="method=max_ec"), names_of(alone))
     known = np.asarray(probabilities).sum(axis=1) > 0
     np.testing.assert_array_equal(known, case.files["group"].isna())
 
@@ -127,9 +127,9 @@ def test_a_folder_that_is_none_or_kept_no_placements(tmp_path):
     names = names_of(problems.mixed())
     with pytest.raises(UserError, match="nowhere: no such folder"):
         read_plan(options(tmp_path / "nowhere"), names)
-    problems.study(tmp_path / "bare", problems.mixed(), method="max_ec", write=["runs"])
+    problems.study(tmp_path / "bare", problems.mixed(), write=["runs"])
     with pytest.raises(UserError, match="has no placements of run"):
-        read_plan(options(tmp_path / "bare"), names)
+        read_plan(options(tmp_path / "bare", plan_where="method=max_ec"), names)
 
 
 def test_a_study_goes_on_from_its_plan_and_remembers_which(earlier, tmp_path):
