@@ -3,6 +3,7 @@
 Exit codes: 0 all well, 1 some items failed, 2 the user's mistake, 130 interrupted.
 """
 
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
@@ -29,7 +30,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         return EXIT_INTERRUPTED
     except BrokenPipeError:
-        sys.stderr.close()
+        # the reader of a pipe has gone (ecjax ... | head); what is still buffered goes nowhere
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
 
 

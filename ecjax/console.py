@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
+from rich.logging import RichHandler
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -20,6 +21,19 @@ OUTPUT = Console(width=None if sys.stdout.isatty() else 120)
 MESSAGES = Console(stderr=True)
 
 log = logging.getLogger("ecjax")
+
+
+def show_log_lines() -> None:
+    """Send ecjax's own log lines to ``MESSAGES``.
+
+    Not by ``logging.config.dictConfig``: it closes the handlers of other libraries, and with them, under a test runner
+    or notebook that replaced standard error, the stream.
+    """
+    handler = RichHandler(console=MESSAGES, show_path=False)
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    log.handlers[:] = [handler]
+    log.setLevel(logging.INFO)
+    log.propagate = False
 
 
 @contextmanager

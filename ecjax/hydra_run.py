@@ -6,7 +6,6 @@ A single run composes its configuration and writes nothing but results. With Hyd
 
 import difflib
 import importlib.util
-import logging.config
 import sys
 import warnings
 from collections.abc import Callable
@@ -25,6 +24,7 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from ecjax.console import show_log_lines
 from ecjax.errors import UserError
 from ecjax.jobs_index import Job, experiments, folder
 
@@ -46,7 +46,7 @@ def run_job(job: Job, words: list[str]) -> int:
     else:
         cfg = _compose(job, overrides)
     if not flags:
-        logging.config.dictConfig(OmegaConf.to_container(cfg.hydra.job_logging, resolve=True))  # type: ignore[arg-type]
+        show_log_lines()
         return module.run(cfg)
     return _through_hydra(job, module, flags + overrides)
 
@@ -165,7 +165,7 @@ def _compose(job: Job, overrides: list[str]) -> DictConfig:
     GlobalHydra.instance().clear()
     try:
         with initialize_config_dir(str(folder("conf").resolve()), version_base="1.3"):
-            return compose(job.name, overrides, return_hydra_config=True)
+            return compose(job.name, overrides)
     except (HydraException, OmegaConfBaseException) as error:
         raise UserError(_user_message(error)) from error
 
