@@ -243,6 +243,14 @@ def alike(seed: int = 0) -> Case:
     return Case(moment_nodes(seed), files.assign(bytes=2e6 * files["k"])).at_load(0.6)
 
 
+def steady(load: float, seed: int = 0) -> Case:
+    """Service and connection times that do not vary, one chunk size: with little load, delays hardly vary."""
+    case = alike(seed)
+    mean = case.nodes["service_mean_s"]
+    constant = case.nodes.assign(service_second_s2=mean**2, service_third_s3=mean**3, connect_var_s2=0.0)
+    return Case(constant, case.files).at_load(load)
+
+
 def fixed(seed: int = 0) -> Case:
     """Service times that do not depend on the chunk size; some other work at two nodes."""
     nodes = moment_nodes(seed).assign(

@@ -5,6 +5,7 @@ along the first axis. Here those sums are products with the vector of shares.
 """
 
 import math
+from dataclasses import replace
 from typing import NamedTuple
 
 import jax
@@ -15,8 +16,9 @@ from ecjax.optimize.problem import Problem, chunk_delay, node_work, of_files
 from ecjax.queueing import Delay, waiting
 from ecjax.queueing.minimise import single, sums
 
-# A step that lowers the bound relatively by less than this is the last: the next would gain about its square.
-_Z_TOLERANCE = 1e-5
+# A Newton step this small, in deviations of the delay, is the last: the next would be about its square.
+_SMALL_STEP = 1e-2
+_RESOLUTION = 1e-12
 _MOST_STEPS = 50
 
 
@@ -44,7 +46,7 @@ def latency_slopes(problem: Problem, probabilities: jax.Array, stored: jax.Array
     own = of_files(problem, probabilities)
     share = problem.share[:, None]
     k = jnp.sum(problem.share * problem.files.k)
-    z = _minimising_z(k, share * own, delay, start)
+    z = _minimising_z(problem, wait, k, share * own, delay, start)
     alone = single(k)
 
     d = delay.mean - z
@@ -83,32 +85,55 @@ def _inverse_root(d: jax.Array, variance: jax.Array) -> jax.Array:
     return 1 / jnp.sqrt(d * d + variance + math.sqrt(jnp.finfo(d.dtype).tiny))
 
 
-def _minimising_z(k: jax.Array, weights: jax.Array, delay: Delay, start: jax.Array) -> jax.Array:
+def _minimising_z(
+    problem: Problem, wait: Delay, k: jax.Array, weights: jax.Array, delay: Delay, start: jax.Array
+) -> jax.Array:
     """Newton's method in the variable in which the problem of alike nodes is linear (see queueing.minimise).
 
-    From the z of the iteration before one or two steps are enough. A step across a point where the slope was already
-    known to turn is replaced by bisection.
+    From the z of the iteration before one or two steps are enough. A step that leaves the bracket or is more than half
+    of the one before is replaced by bisection: delays that hardly vary have kinks, where a step says little.
     """
     several = ~single(k)
     size = jnp.where(several, k, 2.0)
     c = (size - 2) / (2 * jnp.sqrt(size - 1))
+    low, high, deviation = _bracket(problem, wait, c)
+    solvable = several & jnp.isfinite(low) & jnp.isfinite(high)
+    resolution = _RESOLUTION * (jnp.abs(low) + jnp.abs(high))
+    small = jnp.maximum(_SMALL_STEP * deviation, resolution)
 
     def improve(state):
-        z, lower, upper, _, steps = state
+        z, low, high, last, _, steps = state
         d = delay.mean - z
         inverse = _inverse_root(d, delay.variance)
         g, bend = sums(weights * (1 + d * inverse), weights * (delay.variance * inverse * inverse * inverse))
-        lower, upper = jnp.where(g >= 2, z, lower), jnp.where(g <= 2, z, upper)
+        low, high = jnp.where(g >= 2, z, low), jnp.where(g <= 2, z, high)
         share = g / (2 * size)
         room = 4 * share * (1 - share)
         step = size * room / bend * (c * jnp.sqrt(room) - (1 - 2 * share))
-        newton = jnp.isfinite(step) & (z + step >= lower) & (z + step <= upper)
-        bisected = jnp.where(jnp.isfinite(upper - lower), 0.5 * (lower + upper), z)
-        following = jnp.where(newton, z + step, bisected)
-        gain = bend * (following - z) ** 2 / 4
-        done = gain <= _Z_TOLERANCE * (jnp.abs(following) + jnp.abs(z))
-        return following, lower, upper, done, steps + 1
+        length = jnp.abs(step)
+        newton = (z + step >= low) & (z + step <= high) & (length <= 0.5 * last)
+        done = (newton & (length <= small)) | (high - low <= resolution)
+        following = jnp.where(newton, z + step, 0.5 * (low + high))
+        return following, low, high, jnp.where(newton, length, high - low), done, steps + 1
 
-    infinity = jnp.full_like(k, jnp.inf)
-    state = (start, -infinity, infinity, ~several, jnp.zeros((), jnp.int32))
-    return lax.while_loop(lambda state: ~state[3] & (state[4] < _MOST_STEPS), improve, state)[0]
+    start = jnp.where(solvable, jnp.clip(start, low, high), start)
+    state = (start, low, high, 2 * (high - low), ~solvable, jnp.zeros((), jnp.int32))
+    return lax.while_loop(lambda state: ~state[4] & (state[5] < _MOST_STEPS), improve, state)[0]
+
+
+def _bracket(problem: Problem, wait: Delay, c: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Ends between which z lies, and the least deviation of a chunk's delay, all s.
+
+    The minimiser lies between the least and the largest E + c sqrt(V) (see queueing.minimise). Mean and variance rise
+    with the chunk size, so that its two ends tell for all files.
+    """
+    size = problem.files.chunk_bytes
+    ends = replace(problem.files, chunk_bytes=jnp.stack([jnp.min(size), jnp.max(size)]))
+    delay = chunk_delay(replace(problem, files=ends), wait)
+    deviation = jnp.sqrt(delay.variance)
+    spread = c * deviation
+    return (
+        jnp.min(delay.mean[0] + jnp.minimum(spread[0], spread[1])),
+        jnp.max(delay.mean[1] + jnp.maximum(spread[0], spread[1])),
+        jnp.min(deviation[0]),
+    )

@@ -160,6 +160,14 @@ def test_without_a_price_the_latency_is_that_of_slsqp():
     assert plan.evaluation.latency_shared_z == pytest.approx(least_of_all(), rel=1e-6)
 
 
+@pytest.mark.parametrize("load", [0.5, 1e-4])
+def test_delays_that_hardly_vary_are_no_obstacle(load):
+    case = problems.steady(load)
+    plan = lane(problems.solve(case, [0.0] * len(THETA)))
+    best, _ = least_latency(case, np.ones_like(case.even))
+    assert plan.evaluation.latency_shared_z == pytest.approx(best, rel=1e-6)
+
+
 def test_with_a_floor_of_all_nodes_the_price_changes_nothing():
     """Every chunk is stored and paid for, so that reads may use all: the least latency whatever theta."""
     case = problems.alike()

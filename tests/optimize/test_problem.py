@@ -114,6 +114,17 @@ def test_gradient_of_the_latency_is_that_of_finite_differences(name):
             assert np.sum(found.slopes.by_stored * also) == pytest.approx(slope, rel=2e-4, abs=1e-4)
 
 
+@pytest.mark.parametrize("load", [0.6, 1e-2, 1e-4, 1e-7, 1e-12])
+def test_bound_of_delays_that_hardly_vary(load):
+    """The bound is nearly a polygon in z: its curvature tells next to nothing about where the minimum is."""
+    case = problems.steady(load)
+    found = computed(case, case.even, np.ones_like(case.even))
+    expected = problems.outcome(case, case.even, np.ones_like(case.even))
+    for value in (found.slopes.value, found.evaluation.latency_shared_z):
+        assert value == pytest.approx(expected.latency_shared_z_s, rel=1e-8)
+    assert found.evaluation.latency == pytest.approx(expected.latency_s, rel=1e-8)
+
+
 def test_files_that_are_never_read_have_a_latency_and_no_weight():
     case = problems.idle()
     rows, kept = problems.random_plan(case, len(case.files), seed=1)
