@@ -118,9 +118,10 @@ def node_work(problem: Problem, probabilities: jax.Array, stored: jax.Array) -> 
         probabilities: (R, m).
         stored: (R, m) share of a chunk that the node keeps, 0 or 1 in a plan: writes load every chunk.
     """
-    sums = problem.reads @ probabilities
+    # "highest": float32 products would otherwise be taken with ten bits on some accelerators
+    sums = jnp.matmul(problem.reads, probabilities, precision="highest")
     if problem.writes is not None:
-        sums = sums + problem.writes @ stored
+        sums = sums + jnp.matmul(problem.writes, stored, precision="highest")
     return jnp.sum(problem.nodes.service * sums[None], axis=1) + problem.nodes.background
 
 
@@ -139,7 +140,7 @@ def chunk_delay(problem: Problem, wait: Delay) -> Delay:
 
 
 def shared_latency(
-    problem: Problem, probabilities: jax.Array, stored: jax.Array, start: jax.Array | None = None
+    problem: Problem, probabilities: jax.Array, stored: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
     """Latency bound with one z for all files and that z, both s; infinite where a node is unstable.
 
@@ -151,7 +152,7 @@ def shared_latency(
     weights = problem.share[:, None] * own
     # by the envelope theorem the derivative at the minimising z is that of the minimum
     fixed = jax.lax.stop_gradient((weights, delay.mean, delay.variance))
-    z = shared_z(*fixed, None if start is None else jax.lax.stop_gradient(start))[1]
+    z = shared_z(*fixed)[1]
     by_file = latency_bound_at(z, own, delay)
     read = problem.share > 0
     value = jnp.sum(jnp.where(read, problem.share * jnp.where(read, by_file, 0.0), 0.0))

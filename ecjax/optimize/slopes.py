@@ -6,6 +6,7 @@ along the first axis. Here those sums are products with the vector of shares.
 
 import math
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -54,20 +55,24 @@ def latency_slopes(problem: Problem, probabilities: jax.Array, stored: jax.Array
     # k = 1 takes z to minus infinity, where a chunk counts with its mean delay
     excess = jnp.where(alone, delay.mean, 0.5 * (d + (d * d + delay.variance) * inverse))
     late = jnp.where(alone, 1.0, 0.5 * (1 + d * inverse))
-    value = jnp.where(alone, 0.0, z) + problem.share @ jnp.sum(own * excess, axis=-1)
+    value = jnp.where(alone, 0.0, z) + _dot(problem.share, jnp.sum(own * excess, axis=-1))
     by_wait = Delay(
-        problem.share @ (own * late), problem.share @ (own * jnp.where(alone, 0.0, 0.25 * inverse))
+        _dot(problem.share, own * late), _dot(problem.share, own * jnp.where(alone, 0.0, 0.25 * inverse))
     )
     by_work = pull(by_wait)[0]
     by_sums = jnp.sum(problem.nodes.service * by_work[:, None, :], axis=0)
-    by_probability = _gather(problem, share * excess) + problem.reads.T @ by_sums
+    by_probability = _gather(problem, share * excess) + _dot(problem.reads.T, by_sums)
     stable = jnp.all(work[0] < 1)
     return Slopes(
         value=jnp.where(stable, value, jnp.inf),
         z=z,
         by_probability=by_probability,
-        by_stored=None if problem.writes is None else problem.writes.T @ by_sums,
+        by_stored=None if problem.writes is None else _dot(problem.writes.T, by_sums),
     )
+
+
+# float32 products would otherwise be taken with ten bits on some accelerators
+_dot = partial(jnp.matmul, precision="highest")
 
 
 def _gather(problem: Problem, of_file: jax.Array) -> jax.Array:
