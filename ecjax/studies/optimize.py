@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import math
 from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
@@ -103,8 +104,11 @@ def input_tables(options: OptimizeOptions) -> tuple[pa.Table, pa.Table]:
     files = read_input(files, "files", constants=overrides)
     if "min_extra_chunks" not in files.column_names:
         files = check(files.append_column("min_extra_chunks", pa.array(np.zeros(len(files), int))), "files")
-    if "n" in files.column_names and files["n"].null_count < len(files):
-        log.info("files: n is given and left aside; optimize chooses n")
+    for name, what in (("n", "code lengths"), ("nodes", "the placement")):
+        if name in files.column_names:
+            log.info("files: %s is given and left aside; optimize chooses %s", name, what)
+    if "capacity_chunks" in nodes.column_names:
+        log.warning("nodes: capacity_chunks is given and not kept to: a plan may put more chunks on a node")
     return nodes, files
 
 
@@ -131,10 +135,6 @@ def _parameters(options: OptimizeOptions) -> dict[str, Any]:
     return {name: getattr(options, name) for name in names}
 
 
-def _run_id(item: Item, parameters: dict[str, Any], options: OptimizeOptions, input_id: str) -> str:
-    return run_id("optimize", parameters | asdict(item), input_id, options.seed, options.dtype)
-
-
 def _batches(grid: list[Item], missing: list[Item], problem, options: OptimizeOptions):
     """(lanes, items) of every batch: as many lanes as memory allows and the whole grid would fill.
 
@@ -142,7 +142,8 @@ def _batches(grid: list[Item], missing: list[Item], problem, options: OptimizeOp
     """
     memory = options.memory_bytes or 0.5 * psutil.virtual_memory().available
     all_lanes = list(dict.fromkeys(item.lane for item in grid))
-    width = min(len(all_lanes), optimize.lanes_per_batch(problem, memory, options.dtype))
+    batches = math.ceil(len(all_lanes) / optimize.lanes_per_batch(problem, memory, options.dtype))
+    width = math.ceil(len(all_lanes) / batches)
     wanted = list(dict.fromkeys(item.lane for item in missing))
     for first in range(0, len(wanted), width):
         lanes = wanted[first : first + width]

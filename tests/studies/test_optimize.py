@@ -490,8 +490,12 @@ def test_ids_of_another_type_need_another_folder(tmp_path):
     assert files_under(out) == before
 
 
-def test_given_code_lengths_are_said_to_be_left_aside(tmp_path, caplog):
+def test_columns_that_are_not_used_are_said(tmp_path, caplog):
     case = problems.mixed()
+    files = case.files.assign(n=5, nodes=[["n1", "n2", "n3", "n4", "n5"]] * problems.FILES)
+    nodes = case.nodes.assign(capacity_chunks=10)
     with caplog.at_level("INFO", logger="ecjax"):
-        problems.study(tmp_path / "out", problems.Case(case.nodes, case.files.assign(n=5)))
-    assert "n is given and left aside" in caplog.text
+        problems.study(tmp_path / "out", problems.Case(nodes, files))
+    assert "files: n is given and left aside; optimize chooses code lengths" in caplog.text
+    assert "files: nodes is given and left aside; optimize chooses the placement" in caplog.text
+    assert "nodes: capacity_chunks is given and not kept to" in caplog.text
