@@ -15,6 +15,7 @@ floor makes necessary (a convex problem: those chunks are paid for, so reads may
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -24,6 +25,7 @@ import jax.numpy as jnp
 from ecjax.model import Evaluation
 from ecjax.optimize import placement
 from ecjax.optimize.descent import Descent, Stopping, descend
+from ecjax.optimize.floor import with_floor_and_writes
 from ecjax.optimize.problem import Problem, evaluate, node_work, prices
 from ecjax.optimize.projection import project_hypersimplex
 from ecjax.optimize.slopes import latency_slopes
@@ -83,7 +85,10 @@ def published(problem: Problem, theta: jax.Array, start: jax.Array, settings: Jl
 
     first = _descend(problem, latency, cost, jnp.ones_like(start, bool), start, settings.stopping)
     hot = placement.support(first.point)
-    stored = placement.with_floor(problem, hot)
+    if problem.writes is None:
+        stored = placement.with_floor(problem, hot)
+    else:
+        stored = with_floor_and_writes(problem, first.point, hot)
     final = _schedule(problem, first.point, hot, stored, first.aux, settings.stopping)
     return Solution(
         probabilities=final.point,
@@ -110,17 +115,29 @@ def balanced(problem: Problem, start: jax.Array, settings: Jlcm) -> jax.Array:
 
     A start for systems that a uniform spread overloads. Minimises the 16-norm of the loads.
     """
+    every = jnp.ones_like(start, bool)
+    return _relieved(problem, start, every, lambda point: surrogate_load(problem, point, settings), True)
+
+
+def _relieved(
+    problem: Problem,
+    start: jax.Array,
+    mask: jax.Array,
+    load_of: Callable[[jax.Array], jax.Array],
+    needed: jax.Array | bool,
+) -> jax.Array:
+    """``start`` with the 16-norm of its node loads brought down, on the chunks of ``mask``; as it is if not needed."""
 
     def norm(probabilities: jax.Array) -> jax.Array:
-        load = surrogate_load(problem, probabilities, settings)
+        load = load_of(probabilities)
         peak = jax.lax.stop_gradient(jnp.max(load))
         return peak * jnp.sum((load / peak) ** 16) ** (1 / 16)
 
     def largest(probabilities: jax.Array, aux: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
         value, gradient = jax.value_and_grad(norm)(probabilities)
-        return value, aux, gradient
+        # outside the domain a descent ends where it starts
+        return jnp.where(needed, value, jnp.inf), aux, gradient
 
-    mask = jnp.ones_like(start, bool)
     stopping = Stopping(eps=1e-5, max_iterations=300)
     return _descend(problem, largest, None, mask, start, stopping, jnp.zeros((), start.dtype)).point
 
@@ -131,11 +148,17 @@ def _schedule(
     """Best probabilities for a fixed placement, from ``point`` cut to its hot chunks."""
     kept = stored.astype(point.dtype)
 
+    def load(probabilities: jax.Array) -> jax.Array:
+        return node_work(problem, probabilities, kept)[0]
+
     def latency(probabilities: jax.Array, z: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
         found = latency_slopes(problem, probabilities, kept, z)
         return found.value, found.z, found.by_probability
 
     start = project_hypersimplex(point, problem.k, mask=hot)
+    if problem.writes is not None:
+        # writes load a chunk in full, the surrogate saw less: reads may have to leave first
+        start = _relieved(problem, start, stored, load, jnp.any(load(start) >= 1))
     return _descend(problem, latency, None, stored, start, stopping, z)
 
 

@@ -28,9 +28,12 @@ def with_floor(problem: Problem, hot: jax.Array) -> jax.Array:
         problem: the problem; ``floor`` is at most m.
         hot: (R, m) bool, chunks that reads use.
     """
-    cost = jnp.where(hot, -1.0, prices(problem))
-    length = jnp.maximum(problem.floor.astype(jnp.int32), hot.sum(axis=-1, dtype=jnp.int32))
-    return ranks(cost) < length[:, None]
+    return ranks(jnp.where(hot, -1.0, prices(problem))) < code_lengths(problem, hot)[:, None]
+
+
+def code_lengths(problem: Problem, hot: jax.Array) -> jax.Array:
+    """Number of hot chunks, or the durability floor where that is more: (R,) int."""
+    return jnp.maximum(problem.floor.astype(jnp.int32), hot.sum(axis=-1, dtype=jnp.int32))
 
 
 def proportional(problem: Problem, stored: jax.Array) -> jax.Array:

@@ -232,6 +232,15 @@ def test_groups_and_writes():
     assert lane(dear).evaluation.cost < lane(plans).evaluation.cost
 
 
+@pytest.mark.parametrize("factor, load", [(5.0, 1.1), (20.0, 1.1), (100.0, 1.5)])
+def test_writes_of_chunks_that_the_floor_asks_for_find_room(factor, load):
+    """All chunks everywhere overload the nodes, and so would the cold chunks on the cheapest ones alone."""
+    files = problems.grouped().files
+    files = files.assign(min_extra_chunks=2, write_rate_per_s=factor * files["write_rate_per_s"])
+    case = problems.Case(problems.grouped().nodes, files).at_load(load)
+    check_plan(case, lane(problems.solve(case, 100.0, methods=METHODS)), 100.0)
+
+
 def test_writes_shorten_codes_without_any_price():
     case = problems.grouped()
     lengths = []
