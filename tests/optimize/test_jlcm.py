@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 
 from ecjax.optimize import METHODS, Solution, settings, starts
 from ecjax.studies import builtin
-from ecjax.studies.options_optimize import ClusterOptions
+from ecjax.studies.options_optimize import ClusterOptions, OptimizeOptions
 
 THETA = [0.0, 5.0, 50.0]
 BASELINES = METHODS[1:]
@@ -196,6 +196,22 @@ def test_cost_falls_and_latency_rises_with_theta():
     assert found[0].latency_shared_z < found[1].latency_shared_z < found[2].latency_shared_z
     for index, theta in enumerate((1.0, 30.0, 1000.0)):
         check_plan(case, lane(plans, index), theta)
+
+
+@pytest.mark.slow
+def test_frontier_of_the_built_in_cluster():
+    """The default settings on 200 files: what the figures show."""
+    options = ClusterOptions(files=200)
+    case = problems.Case(builtin.nodes(options).to_pandas(), builtin.files(options).to_pandas())
+    theta = OptimizeOptions().theta
+    plans = problems.solve(case, theta, methods=METHODS, settings=settings(10.0, 1e-4, 1000, "merged"))
+    found = [lane(plans, index).evaluation for index in range(len(theta))]
+    assert np.all(np.diff([each.cost for each in found]) < 0)
+    assert np.all(np.diff([each.latency_shared_z for each in found]) > 0)
+    for index, price in enumerate(theta):
+        check_plan(case, lane(plans, index), price)
+        for method in BASELINES:
+            assert lane(plans, index, method).evaluation.objective > found[index].objective
 
 
 @pytest.mark.parametrize(
