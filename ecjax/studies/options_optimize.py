@@ -3,71 +3,67 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-
-def _option(default: Any, text: str) -> Any:
-    if isinstance(default, list):
-        return field(default_factory=lambda: list(default), metadata={"help": text})
-    return field(default=default, metadata={"help": text})
+from ecjax.studies.option import option
 
 
 @dataclass
 class ClusterOptions:
     """The built-in cluster: nodes at three sites, files in classes."""
 
-    files: int = _option(1000, "number of files, divided evenly over the classes")
-    bytes: Any = _option([50e6, 100e6], "file size in bytes: one number, or the two ends of a uniform range")
-    k: Any = _option([6, 7, 6, 4], "k of each class")
-    rates: Any = _option([354.0, 236.0, 236.0, 354.0], "read rates of the classes, as ratios")
-    load: float = _option(0.6, "largest node load when every node serves the same number of chunks")
-    grouped: bool = _option(False, "one placement per class (a group) instead of one per file")
-    nodes_per_site: int = _option(4, "nodes at each of the sites")
-    slowdown: Any = _option([1.0, 1.3, 1.6], "service times of the sites, as multiples of 13.9 s per 12.5 MB")
-    chunk_price: Any = _option([2.0, 1.5, 1.0], "dollars per 12.5 MB chunk and 30 days, by site")
-    seed: int = _option(0, "seed of the file sizes")
+    files: int = option(1000, "number of files, divided evenly over the classes")
+    bytes: Any = option([50e6, 100e6], "file size in bytes: one number, or the two ends of a uniform range")
+    k: Any = option([6, 7, 6, 4], "k of each class")
+    rates: Any = option([354.0, 236.0, 236.0, 354.0], "read rates of the classes, as ratios")
+    load: float = option(0.6, "largest node load when every node serves the same number of chunks")
+    grouped: bool = option(False, "one placement per class (a group) instead of one per file")
+    nodes_per_site: int = option(4, "nodes at each of the sites")
+    slowdown: Any = option([1.0, 1.3, 1.6], "service times of the sites, as multiples of 13.9 s per 12.5 MB")
+    chunk_price: Any = option([2.0, 1.5, 1.0], "dollars per 12.5 MB chunk and 30 days, by site")
+    seed: int = option(0, "seed of the file sizes")
 
 
 @dataclass
 class OptimizeOptions:
     """Everything that ``ecjax optimize`` can be told."""
 
-    nodes: str | None = _option(
+    nodes: str | None = option(
         None, "nodes table (Parquet file or folder, Arrow IPC, CSV); built-in if absent"
     )
-    files: str | None = _option(None, "files table; built-in if absent")
-    out: str = _option("results/optimize", "folder of the result tables and figures")
-    method: Any = _option(
+    files: str | None = option(None, "files table; built-in if absent")
+    out: str = option("results/optimize", "folder of the result tables and figures")
+    method: Any = option(
         ["published"], "published, oblivious_lb, random_cp, max_ec; one or a list, all in one table"
     )
-    theta: Any = _option(
+    theta: Any = option(
         [3.0, 10.0, 20.0, 30.0, 50.0, 100.0, 200.0, 500.0, 1000.0],
         "seconds of mean latency that a dollar of storage cost is worth; one or a list",
     )
-    theta_per: str = _option("file", "file: theta multiplies the mean cost per file; total: the whole cost")
-    rate_scale: Any = _option([1.0], "multiplies all rates; one or a list")
-    size_scale: Any = _option([1.0], "multiplies all file sizes; one or a list")
-    k: int | None = _option(None, "overrides k of every file (a block trace has none)")
-    min_extra_chunks: int | None = _option(
+    theta_per: str = option("file", "file: theta multiplies the mean cost per file; total: the whole cost")
+    rate_scale: Any = option([1.0], "multiplies all rates; one or a list")
+    size_scale: Any = option([1.0], "multiplies all file sizes; one or a list")
+    k: int | None = option(None, "overrides k of every file (a block trace has none)")
+    min_extra_chunks: int | None = option(
         None, "durability floor n >= k + this; default: the files' column, else 2 built-in and 0 otherwise"
     )
-    size_scaling: str = _option(
+    size_scaling: str = option(
         "proportional", "moments grow with the chunk size (proportional) or not at all (none)"
     )
-    start: str = _option("uniform", "where the descent starts: uniform, proportional, or plan")
-    plan: str | None = _option(None, "folder of an earlier optimize, for start=plan")
-    plan_run: str | None = _option(None, "which of its runs, by run_id")
-    plan_where: str | None = _option(None, "which of its runs, as theta=0.1,method=published")
-    loop: str = _option(
+    start: str = option("uniform", "where the descent starts: uniform, proportional, or plan")
+    plan: str | None = option(None, "folder of an earlier optimize, for start=plan")
+    plan_run: str | None = option(None, "which of its runs, by run_id")
+    plan_where: str | None = option(None, "which of its runs, as theta=0.1,method=published")
+    loop: str = option(
         "merged", "merged: tangent, z and probabilities in one loop; nested: inner convergence first"
     )
-    beta: float = _option(10.0, "sharpness of the log surrogate of the storage cost, > 1")
-    eps: float = _option(1e-4, "relative change of the objective that ends the descent")
-    max_iterations: int = _option(1000, "limit of iterations")
-    seed: int = _option(0, "seed of the perturbed start and of random placement")
-    dtype: str = _option("float64", "float64, or float32 on an accelerator")
-    memory_bytes: float | None = _option(None, "memory that a batch may take; default: half of what is free")
-    resume: bool = _option(True, "skip runs that are finished in out")
-    write: Any = _option(None, "datasets to write besides runs and inputs; default: all")
-    figures: Any = _option(
+    beta: float = option(10.0, "sharpness of the log surrogate of the storage cost, > 1")
+    eps: float = option(1e-4, "relative change of the objective that ends the descent")
+    max_iterations: int = option(1000, "limit of iterations")
+    seed: int = option(0, "seed of the perturbed start and of random placement")
+    dtype: str = option("float64", "float64, or float32 on an accelerator")
+    memory_bytes: float | None = option(None, "memory that a batch may take; default: half of what is free")
+    resume: bool = option(True, "skip runs that are finished in out")
+    write: Any = option(None, "datasets to write besides runs and inputs; default: all")
+    figures: Any = option(
         ["tradeoff", "convergence"],
         "figures to draw: tradeoff, convergence, methods, classes, sizes, rates, code_lengths",
     )
