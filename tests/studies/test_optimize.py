@@ -299,14 +299,16 @@ def test_only_what_is_asked_for_is_written(tmp_path):
 
 
 def test_a_run_that_the_limit_ends_is_not_converged_and_finished(tmp_path):
-    code, text = problems.study(tmp_path / "out", problems.tiny(), max_iterations=3, method="published")
-    run = runs_of(tmp_path / "out").iloc[0]
+    """On one node, where every plan is the same."""
+    files = problems.tiny().files.assign(k=1, min_extra_chunks=0)
+    case, out = problems.Case(problems.moment_nodes(3, 1), files).at_load(0.5), tmp_path / "out"
+    code, text = problems.study(out, case, max_iterations=3, method="published")
+    run = runs_of(out).iloc[0]
     assert code == 0 and run["status"] == Status.NOT_CONVERGED and Status.NOT_CONVERGED in text
-    assert len(rows(tmp_path / "out", "history", run["run_id"])) == 4
-    case, probabilities, stored = problems.written_plan(tmp_path / "out", run)
-    assert run["latency_s"] == pytest.approx(
-        problems.outcome(case, probabilities, stored).latency_s, rel=1e-9
-    )
+    assert len(rows(out, "history", run["run_id"])) == 4
+    _, probabilities, stored = problems.written_plan(out, run)
+    assert np.all(probabilities == 1) and np.all(stored == 1)
+    assert run["latency_s"] == pytest.approx(problems.outcome(case, stored, stored).latency_s, rel=1e-9)
 
 
 OPTIONS = [
