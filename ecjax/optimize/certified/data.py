@@ -1,0 +1,152 @@
+"""A planning problem as flat NumPy arrays for the loops over placement rows, with chunk sizes on a grid.
+
+The loops see every chunk size as a mixture of two sizes of a grid of at most ``MOST_SIZES`` (exact where there are no
+more sizes than that). Plans made with them are evaluated with the true sizes, and the lower bound holds for those too.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from ecjax.optimize.problem import Problem
+
+MOST_SIZES = 16
+
+
+class Service(NamedTuple):
+    """What a chunk of every grid size does to a node and waits for there."""
+
+    size: np.ndarray  # (C,) grid of chunk sizes, B, rising
+    moments: np.ndarray  # (3, m, C) raw service moments
+    mean: np.ndarray  # (m, C) s, service and connection
+    variance: np.ndarray  # (m, C) s^2
+    background: np.ndarray  # (m, 3) sums of other work
+    rate: float  # 1/s, reads of all files
+    alone: bool  # every file has k = 1: the bound is the mean, at z = -inf
+    penalty: float  # s, charged for a load of 1
+
+
+class Rows(NamedTuple):
+    """Placement rows; entries start[i]:start[i + 1] of grid, read and write belong to row i."""
+
+    start: np.ndarray  # (R + 1,)
+    grid: np.ndarray  # (entries,) index of the grid size
+    read: np.ndarray  # (entries,) 1/s
+    write: np.ndarray  # (entries,) 1/s
+    hot: np.ndarray  # (R,) k
+    length: np.ndarray  # (R,) least code length
+    chunks: np.ndarray  # (R,) chunks that one placed chunk stands for
+    bytes: np.ndarray  # (R,) bytes of those
+    per_dollar: float  # s per dollar of total cost, theta / r
+    chunk_price: np.ndarray  # (m,) dollars
+    byte_price: np.ndarray  # (m,) dollars
+    surcharge: np.ndarray  # (R, m) dollars for keeping a chunk, or (0, m)
+    reading: np.ndarray  # (R, m) dollars if all reads use the node, or (0, m)
+    allowed: np.ndarray  # (R, m) bool, or (0, m)
+    site: np.ndarray  # (m,)
+    per_site: int  # most chunks per site; 0 for no limit
+    capacity: np.ndarray  # (m,) chunks; infinite where there is no limit
+    written: bool
+
+    @property
+    def count(self) -> int:
+        """Number of placement rows."""
+        return len(self.hot)
+
+
+def grid_of(sizes: np.ndarray) -> np.ndarray:
+    """The distinct sizes, or, of too many, as many that are evenly spaced in their logarithm."""
+    distinct = np.unique(sizes)
+    if len(distinct) <= MOST_SIZES:
+        return distinct
+    grid = np.geomspace(distinct[0], distinct[-1], MOST_SIZES)
+    grid[0], grid[-1] = distinct[0], distinct[-1]
+    return grid
+
+
+def flatten(problem: Problem) -> tuple[Service, Rows]:
+    """Arrays for the loops; ``per_dollar`` is 0 and to be set for each theta."""
+    files, nodes = problem.files, problem.nodes
+    size = np.asarray(files.chunk_bytes)
+    grid = grid_of(size)
+    powers = np.stack([grid**p for p in range(4)])
+    moments = np.einsum("npm,pc->nmc", np.asarray(nodes.service), powers)
+    moments = np.ascontiguousarray(moments)
+    connect = np.asarray(nodes.connect_mean), np.asarray(nodes.connect_variance)
+    # the bound of one node alone, twice over, is certainly more than a little overload should save
+    share = np.asarray(problem.share)
+    service = Service(
+        size=grid,
+        moments=moments,
+        mean=moments[0] + connect[0][:, None],
+        variance=np.maximum(moments[1] - moments[0] ** 2, 0) + connect[1][:, None],
+        background=np.ascontiguousarray(np.asarray(nodes.background).T),
+        rate=float(np.sum(files.rate)),
+        alone=bool(np.sum(share * np.asarray(files.k)) <= 1 + 1e-12),
+        penalty=float(100 * np.max(moments[0])),
+    )
+    rows = _rows(problem, size, grid)
+    return service, rows
+
+
+def _rows(problem: Problem, size: np.ndarray, grid: np.ndarray) -> Rows:
+    files, m, count = problem.files, problem.nodes.count, problem.rows
+    r = len(size)
+    row = np.arange(r) if problem.row is None else np.asarray(problem.row)
+    upper = np.clip(np.searchsorted(grid, size), min(1, len(grid) - 1), len(grid) - 1)
+    lower = np.maximum(upper - 1, 0)
+    width = np.where(upper > lower, grid[upper] - grid[lower], 1.0)
+    part = np.where(upper > lower, (size - grid[lower]) / width, 0.0)
+    reads, writes = np.asarray(files.rate), np.asarray(files.write_rate)
+    kept = {}
+    for name, rate in (("read", reads), ("write", writes)):
+        entries = np.concatenate([rate * (1 - part), rate * part])
+        where = (np.concatenate([row, row]), np.concatenate([lower, upper]))
+        # explicit zeros keep the two patterns alike
+        pattern = np.concatenate([part < 1, part > 0])
+        kept[name] = sparse.coo_array(
+            (entries[pattern], (where[0][pattern], where[1][pattern])), shape=(count, len(grid))
+        ).tocsr()
+    read, write = kept["read"], kept["write"]
+    read.sort_indices()
+    write.sort_indices()
+    nodes = problem.nodes
+
+    def dense(values, dtype=float) -> np.ndarray:
+        if values is None:
+            return np.zeros((0, m), dtype)
+        return np.ascontiguousarray(np.asarray(values), dtype)
+
+    def gathered(values) -> np.ndarray:
+        """File values (r, m) summed over the files of each row."""
+        full = dense(values)
+        if problem.row is None or not len(full):
+            return full
+        total = np.zeros((count, m))
+        np.add.at(total, row, full)
+        return total
+
+    capacity = getattr(problem, "capacity", None)
+    site = getattr(problem, "site", None)
+    per_site = getattr(problem, "per_site", None)
+    return Rows(
+        start=read.indptr.astype(np.int64),
+        grid=read.indices.astype(np.int64),
+        read=read.data,
+        write=write.data,
+        hot=np.asarray(problem.k).round().astype(np.int64),
+        length=np.asarray(problem.floor).round().astype(np.int64),
+        chunks=np.asarray(problem.price_chunks, float),
+        bytes=np.asarray(problem.price_bytes, float),
+        per_dollar=0.0,
+        chunk_price=np.asarray(nodes.cost_per_chunk, float),
+        byte_price=np.asarray(nodes.cost_per_byte, float),
+        surcharge=gathered(getattr(problem, "surcharge", None)),
+        reading=gathered(getattr(problem, "reading", None)),
+        allowed=dense(getattr(problem, "allowed", None), bool),
+        site=np.zeros(m, np.int64) if site is None else np.unique(np.asarray(site), return_inverse=True)[1],
+        per_site=0 if per_site is None else int(per_site),
+        capacity=np.full(m, np.inf) if capacity is None else np.asarray(capacity, float),
+        written=problem.writes is not None,
+    )

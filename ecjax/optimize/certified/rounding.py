@@ -1,0 +1,70 @@
+"""From the mixture of the relaxation to whole choices: few rows are really mixed, and their errors are spread."""
+
+import numpy as np
+
+from ecjax.optimize.certified import loops
+from ecjax.optimize.certified.relax import Passes, Relaxed, loads_of, respond
+from ecjax.optimize.certified.waits import best_z, slopes
+
+_LEAST_WEIGHT = 1e-4
+_SWEEPS = 12
+
+
+def round_off(passes: Passes, relaxed: Relaxed, tol: float, seed: int) -> tuple[np.ndarray, float, float]:
+    """Whole choices close to a mixture, improved by best responses.
+
+    Args:
+        passes: the rows.
+        relaxed: the mixture.
+        tol: relative gain of a sweep of best responses that ends them.
+        seed: of the order of rows.
+
+    Returns:
+        choices (R, m), their z and objective, s.
+    """
+    service, rows = passes.service, passes.rows
+    keep = relaxed.mixture.weight > _LEAST_WEIGHT
+    columns, weight = relaxed.columns.take(keep), relaxed.mixture.weight[keep]
+    order = np.argsort(columns.group, kind="stable")
+    columns, weight = columns.take(order), weight[order]
+    groups = int(relaxed.group.max()) + 1
+    weight = weight / np.bincount(columns.group, weight, groups)[columns.group]
+    start = np.searchsorted(columns.group, np.arange(groups + 1))
+    # only prices that a column needs, and the last, which tell what choices cost
+    needed = np.unique(np.append(columns.price[columns.price >= 0], len(relaxed.prices) - 1))
+    prices = [relaxed.prices[index] for index in needed]
+    price = np.where(columns.price < 0, -1, np.searchsorted(needed, columns.price))
+    result = np.zeros_like(relaxed.kinds)
+    work = np.zeros(rows.count)
+    np.add.at(work, np.repeat(np.arange(rows.count), np.diff(rows.start)), rows.read * service.size[rows.grid])
+    loops.spread_errors(
+        np.argsort(-work, kind="stable"),
+        rows,
+        relaxed.group,
+        start,
+        weight,
+        price,
+        np.stack([p.read for p in prices]),
+        np.stack([p.write for p in prices]),
+        np.stack([p.chunk for p in prices]),
+        relaxed.kinds,
+        np.ascontiguousarray(relaxed.mixture.slopes.roots),
+        result,
+    )
+    rounded, (z, objective) = result.copy(), worth(passes, result)
+    better_z, better = respond(passes, result, z, relaxed.mixture.chunk_price, _SWEEPS, tol, seed)
+    if better < objective or not _keeps_capacity(passes, rounded):
+        return result, better_z, better
+    return rounded, z, objective
+
+
+def worth(passes: Passes, kinds: np.ndarray) -> tuple[float, float]:
+    """Best z and objective of whole choices, s."""
+    loads, _, dollars = loads_of(passes, kinds)
+    z = best_z(passes.service, loads)
+    value = slopes(passes.service, loads, z).value + dollars
+    return z, value + (0.0 if passes.service.alone else z)
+
+
+def _keeps_capacity(passes: Passes, kinds: np.ndarray) -> bool:
+    return bool(np.all(loads_of(passes, kinds)[1] <= passes.rows.capacity))
