@@ -1,0 +1,264 @@
+"""A placement improved for failures: a local search over single chunks.
+
+Reads are rescheduled in every scenario, so that what all scenarios share is the placement. The search guarantees one
+thing: the plan that comes back is no worse than the one that it starts from. There is no bound on what is left.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.typing import ArrayLike
+
+from ecjax.optimize import moves
+from ecjax.optimize.descent import Stopping
+from ecjax.optimize.moves import Limits
+from ecjax.optimize.problem import Problem, evaluate, node_work, prices
+from ecjax.optimize.scenarios import (
+    Outcomes,
+    disturbed,
+    evaluate_scenarios,
+    load_norm,
+    nearest,
+    padded,
+    reschedule,
+    scenarios_at_once,
+)
+from ecjax.optimize.slopes import latency_slopes
+
+WEIGHTS = ("mean", "worst")
+
+_TOLERANCE = 1e-7  # relative; less is no improvement but the rounding of a descent
+_FIRST = 8  # the first trial moves a chunk of one row in so many
+_FEWER = 4  # after a failure so many times fewer
+_NORM = 16.0
+# Scenarios within about this relative distance of the slowest have a say in where "worst" moves chunks.
+_NEAR_WORST = 0.01
+_EXACT = Stopping(eps=1e-6)
+_TRIAL = Stopping(eps=1e-6, max_iterations=100)
+
+
+@dataclass(frozen=True)
+class Robust:
+    """What the search found; NumPy arrays."""
+
+    probabilities: np.ndarray  # (R, m), for no node down
+    stored: np.ndarray  # (R, m) bool
+    before: Outcomes
+    after: Outcomes
+    objective_before: float  # s, weighted latency of the scenarios + theta * mean cost per file
+    objective_after: float  # s
+    chunks_changed: int  # chunks that are where none was, or gone without another, over all files
+    trials: int
+
+
+class _Lanes(NamedTuple):
+    points: jax.Array  # (S, R, m) probabilities in every scenario
+    by_probability: jax.Array  # (S, R, m)
+    by_stored: jax.Array | None  # (S, R, m)
+    latency: (
+        jax.Array
+    )  # (S,) one z for all files; inf where a node is overloaded, nan where no read is served
+    max_load: jax.Array  # (S,)
+
+
+class _Value(NamedTuple):
+    """Compared in this order: first no node is overloaded in any scenario, then the objective."""
+
+    overload: float  # sum of the largest loads of the scenarios with an overloaded node
+    objective: float
+
+    def below(self, other: "_Value") -> bool:
+        if not np.isclose(self.overload, other.overload, rtol=_TOLERANCE, atol=0.0):
+            return self.overload < other.overload
+        return self.objective < other.objective - _TOLERANCE * abs(other.objective)
+
+
+def robust_improve(
+    problem: Problem,
+    probabilities: ArrayLike,
+    stored: ArrayLike,
+    down: ArrayLike,
+    theta: float,
+    weight: str = "mean",
+    trials: int = 30,
+    limits: Limits | None = None,
+    memory_bytes: float = 1e9,
+) -> Robust:
+    """Move, add and drop chunks while that lowers weight(latency of the scenarios) + theta * cost / files.
+
+    The latency of a scenario is that of the reads that it serves, rescheduled to the least bound with one z for all
+    files. Every trial takes the moves that promise most to first order (``moves.best_moves``), evaluates all scenarios
+    with them, and keeps them if the objective falls; else fewer are tried. No file becomes unavailable in a scenario
+    in which it is available.
+
+    Where a scenario overloads a node even after rescheduling, the search first brings down those loads.
+
+    Args:
+        problem: the problem.
+        probabilities: (R, m) of the plan to start from.
+        stored: (R, m) bool.
+        down: (S, m) bool; a row without any node down counts as a scenario like all others.
+        theta: s per dollar of mean cost per file.
+        weight: "mean" over the scenarios that serve reads, or the "worst" of them.
+        trials: how many sets of moves are evaluated, at most.
+        limits: where chunks may go.
+        memory_bytes: so many scenarios are computed at once as fit in here.
+
+    Raises:
+        ValueError: an unknown weight.
+    """
+    if weight not in WEIGHTS:
+        raise ValueError(f"weight: found {weight!r}; allowed: {', '.join(WEIGHTS)}")
+    limits = limits or Limits()
+    start, before_stored = np.asarray(probabilities), np.asarray(stored, bool)
+    scenarios = np.asarray(down, bool)
+    width = scenarios_at_once(problem, len(scenarios), memory_bytes)
+    many = padded(scenarios, width)
+    price = theta / problem.files.count * np.asarray(prices(problem))
+    chunks = np.asarray(problem.price_chunks)
+    k, floor = np.asarray(problem.k), np.asarray(problem.floor)
+
+    def value(lanes: _Lanes, placement: np.ndarray) -> _Value:
+        # of the plan as it is read from without failures: reads may cost, too
+        point = nearest(problem, jnp.asarray(start), jnp.asarray(placement))
+        cost = float(_cost(problem, point, placement, theta))
+        return _weighed(lanes.latency, lanes.max_load, weight, cost)
+
+    current, lanes = (
+        before_stored,
+        _lanes(problem, jnp.asarray(start)[None], before_stored, many, _EXACT, width),
+    )
+    best = value(lanes, current)
+    size = -(-len(start) // _FIRST)
+    tried, found = 0, None
+    while tried < trials:
+        if found is None:
+            own = _prices(lanes, weight, price, ~many)
+            found = moves.best_moves(own, current, k, floor, limits)
+            order = np.argsort(-found.gain, kind="stable")
+            order = order[found.gain[order] > 0]
+        rows = order[:size]
+        candidate = moves.apply(found, rows, current, chunks, limits)
+        if np.array_equal(candidate, current):
+            break
+        tried += 1
+        trial = _lanes(problem, lanes.points, candidate, many, _TRIAL, width)
+        worth = value(trial, candidate)
+        if worth.below(best):
+            current, lanes, best, found = candidate, trial, worth, None
+            size = min(2 * size, len(start))
+        elif len(rows) == 1:
+            break
+        else:
+            size = max(1, len(rows) // _FEWER)
+    before = evaluate_scenarios(problem, start, before_stored, scenarios, memory_bytes=memory_bytes)
+    first = _value_of(before, problem, start, before_stored, theta, weight)
+    unchanged = Robust(start, before_stored, before, before, first.objective, first.objective, 0, tried)
+    if np.array_equal(current, before_stored):
+        return unchanged
+    point = np.asarray(_undisturbed(problem, jnp.asarray(start), current, theta))
+    after = evaluate_scenarios(problem, point, current, scenarios, memory_bytes=memory_bytes)
+    last = _value_of(after, problem, point, current, theta, weight)
+    if not last.below(first):
+        return unchanged
+    changed = np.maximum((current & ~before_stored).sum(axis=1), (before_stored & ~current).sum(axis=1))
+    return Robust(
+        point, current, before, after, first.objective, last.objective, int(changed @ chunks), tried
+    )
+
+
+def _prices(lanes: _Lanes, weight: str, price: np.ndarray, up: np.ndarray) -> moves.Prices:
+    """Derivatives by reads and chunks of what the search lowers next."""
+    share = _shares(lanes, weight)
+    read = np.asarray(lanes.by_probability) * share[:, None, None]
+    kept = price
+    if lanes.by_stored is not None:
+        kept = price + np.einsum("sij,s,sj->ij", np.asarray(lanes.by_stored), share, up)
+    return moves.Prices(read, kept, up)
+
+
+def _shares(lanes: _Lanes, weight: str) -> np.ndarray:
+    """Weight of every scenario in the first-order estimates; only of overloaded ones where there are any."""
+    latency = np.asarray(lanes.latency)
+    served, overloaded = ~np.isnan(latency), np.isinf(latency)
+    if overloaded.any():
+        return overloaded.astype(float)
+    if weight == "mean" or not served.any():
+        return served / max(served.sum(), 1)
+    top = latency[served].max()
+    near = np.where(served, np.exp((np.where(served, latency, 0.0) / top - 1) / _NEAR_WORST), 0.0)
+    return near / near.sum()
+
+
+def _weighed(latency, max_load, weight: str, cost: float) -> _Value:
+    """Value of a plan from the latencies of the scenarios (nan where no read is served) and their largest loads."""
+    values = np.asarray(latency)
+    overloaded = np.isinf(values)
+    finite = values[np.isfinite(values)]
+    overload = float(np.sum(np.asarray(max_load)[overloaded]))
+    if not finite.size:
+        return _Value(overload, cost)
+    return _Value(overload, float(finite.mean() if weight == "mean" else finite.max()) + cost)
+
+
+def _value_of(
+    found: Outcomes,
+    problem: Problem,
+    probabilities: np.ndarray,
+    stored: np.ndarray,
+    theta: float,
+    weight: str,
+) -> _Value:
+    cost = float(_cost(problem, jnp.asarray(probabilities), stored, theta))
+    return _weighed(found.latency_shared_z, found.max_load, weight, cost)
+
+
+@jax.jit
+def _cost(problem: Problem, probabilities: jax.Array, stored: jax.Array, theta: float) -> jax.Array:
+    """Storage (and reading) cost in the objective: theta * mean cost per file, s."""
+    return theta * evaluate(problem, probabilities, stored, jnp.asarray(theta)).cost / problem.files.count
+
+
+@jax.jit
+def _undisturbed(problem: Problem, start: jax.Array, stored: jax.Array, theta: float) -> jax.Array:
+    """Probabilities for no node down, rescheduled where that lowers the objective (reads may cost, too)."""
+    first = nearest(problem, start, stored)
+    last = reschedule(problem, first, stored, _EXACT).point
+    objectives = [evaluate(problem, point, stored, jnp.asarray(theta)).objective for point in (first, last)]
+    return jnp.where(objectives[1] < objectives[0], last, first)
+
+
+def _lane(
+    problem: Problem, stored: jax.Array, stopping: Stopping, start: jax.Array, down: jax.Array
+) -> _Lanes:
+    own, left = disturbed(problem, stored, down)
+    final = reschedule(own, nearest(own, start, left), left, stopping)
+    kept = left.astype(start.dtype)
+    found = latency_slopes(own, final.point, kept, final.aux)
+    by_load = jax.grad(load_norm, argnums=(1, 2))(own, final.point, kept, _NORM)
+    overloaded = jnp.isinf(final.value)
+    load = node_work(own, final.point, kept)[0]
+    served = own.share.sum() > 0
+    return _Lanes(
+        points=final.point,
+        by_probability=jnp.where(overloaded, by_load[0], found.by_probability),
+        by_stored=None if found.by_stored is None else jnp.where(overloaded, by_load[1], found.by_stored),
+        latency=jnp.where(served, final.value, jnp.nan),
+        max_load=jnp.max(jnp.where(down, 0.0, load)),
+    )
+
+
+@partial(jax.jit, static_argnums=(4, 5))
+def _lanes(problem, starts, stored, down, stopping, width) -> _Lanes:
+    """All scenarios, each from its own start, or all from the only one there is."""
+
+    def one(pair: tuple[jax.Array, jax.Array]) -> _Lanes:
+        return _lane(problem, stored, stopping, *pair)
+
+    starts = jnp.broadcast_to(starts, (len(down), *starts.shape[1:]))
+    return lax.map(one, (starts, down), batch_size=width)

@@ -1,0 +1,296 @@
+"""A plan with nodes down: reads go to the surviving chunks, all failure scenarios as one compiled program.
+
+In a scenario some nodes are down. A file with fewer surviving chunks than rebuild it is unavailable: its reads are
+lost. All other files are read as ever, so that the nodes that are left carry more: how the reads spread is either what
+clients do without a new plan (``nearest``) or the best there is for this placement (``optimal``). Writes go on to the
+surviving chunks. Repair traffic is not added: give it as background load of the nodes.
+"""
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.typing import ArrayLike
+
+from ecjax.optimize.descent import Descent, Stopping, descend
+from ecjax.optimize.problem import Problem, evaluate, node_work, of_files
+from ecjax.optimize.projection import project_hypersimplex
+from ecjax.optimize.slopes import latency_slopes
+from ecjax.status import Status
+
+SCHEDULING = ("nearest", "optimal")
+STOPPING = Stopping(eps=1e-6)
+
+# Files that are hardly ever read would get unboundedly long steps.
+_LEAST_SHARE = 1e-3
+# Norms of the loads that are brought down one after the other: the last is the largest load to 0.5 % on 100 nodes.
+_NORMS = (16.0, 128.0, 1024.0)
+_RELIEF = Stopping(eps=1e-6, max_iterations=300)
+# Arrays of the size of the probabilities that a scenario holds at its peak.
+_ARRAYS_PER_SCENARIO = 30
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """What happens in every scenario; NumPy arrays over S scenarios.
+
+    Latencies are of the reads that are served: nan where none is, infinite where a node stays overloaded.
+    """
+
+    latency: np.ndarray  # (S,) s, one z per file
+    latency_shared_z: np.ndarray  # (S,) s, one z for all files
+    max_load: np.ndarray  # (S,) largest load of a node that is up
+    busiest: np.ndarray  # (S,) int, that node
+    unavailable_files: np.ndarray  # (S,) int
+    unavailable_share: np.ndarray  # (S,) of the read rate
+    converged: np.ndarray  # (S,) bool, whether the rescheduling did
+
+    @property
+    def count(self) -> int:
+        """Number of scenarios S."""
+        return len(self.latency)
+
+    @property
+    def status(self) -> list[Status]:
+        """How each scenario ended; infeasible where every read is lost."""
+        return [
+            Status.INFEASIBLE
+            if np.isnan(shared)
+            else Status.UNSTABLE
+            if np.isinf(shared)
+            else Status.OK
+            if converged
+            else Status.NOT_CONVERGED
+            for shared, converged in zip(self.latency_shared_z, self.converged, strict=True)
+        ]
+
+    def mean(self) -> float:
+        """Mean of ``latency`` over the scenarios that serve reads, s; nan where none does."""
+        served = self.latency[~np.isnan(self.latency)]
+        return float(served.mean()) if served.size else float("nan")
+
+    def worst(self) -> int:
+        """The scenario with the largest ``latency``; one that serves no read at all counts as the worst."""
+        return int(np.argmax(np.where(np.isnan(self.latency), np.inf, self.latency)))
+
+
+class _Lane(NamedTuple):
+    latency: jax.Array
+    latency_shared_z: jax.Array
+    max_load: jax.Array
+    busiest: jax.Array
+    unavailable_files: jax.Array
+    unavailable_share: jax.Array
+    converged: jax.Array
+
+
+def node_scenarios(nodes: int) -> np.ndarray:
+    """Each node down alone: (m, m) bool."""
+    return np.eye(nodes, dtype=bool)
+
+
+def site_scenarios(site: ArrayLike) -> np.ndarray:
+    """Each site down as a whole: (sites, m) bool, from the site of every node, (m,) int from 0."""
+    index = np.asarray(site)
+    return np.arange(index.max() + 1)[:, None] == index[None]
+
+
+def disturbed(
+    problem: Problem, stored: jax.Array, down: jax.Array, rebuild: jax.Array | None = None
+) -> tuple[Problem, jax.Array]:
+    """The problem that is left with nodes down, and the chunks that are left, (R, m) bool.
+
+    Unavailable files have no reads and k = 0; shares are of the reads that are served (all 0 where none is). A file
+    that is read from more chunks than rebuild it (d > k), and has fewer than d left, is read from all of those in
+    larger parts.
+
+    Args:
+        problem: the problem.
+        stored: (R, m) bool.
+        down: (m,) bool.
+        rebuild: (R,) chunks that rebuild a file; ``problem.k`` where absent.
+    """
+    up = ~down
+    left = stored & up[None]
+    survivors = left.sum(axis=-1).astype(problem.k.dtype)
+    k = jnp.minimum(problem.k, survivors)
+    available = survivors >= (problem.k if rebuild is None else rebuild)
+    k = jnp.where(available, k, 0.0)
+    larger = jnp.where(available, problem.k / jnp.where(k > 0, k, 1.0), 1.0)
+    powers = jnp.stack([jnp.ones_like(larger), larger, larger**2, larger**3])
+    of_file = of_files(problem, available)
+    rate = jnp.where(of_file, problem.files.rate, 0.0)
+    row_share = jnp.where(available, problem.row_share, 0.0)
+    served = row_share.sum()
+    served = jnp.where(served > 0, served, 1.0)
+    return replace(
+        problem,
+        nodes=replace(problem.nodes, background=jnp.where(up[None], problem.nodes.background, 0.0)),
+        files=replace(
+            problem.files,
+            k=of_files(problem, k),
+            rate=rate,
+            chunk_bytes=problem.files.chunk_bytes * of_files(problem, larger),
+        ),
+        k=k,
+        share=jnp.where(of_file, problem.share, 0.0) / served,
+        row_share=row_share / served,
+        reads=jnp.where(available[None], problem.reads * powers, 0.0),
+    ), left
+
+
+def reschedule(problem: Problem, start: jax.Array, stored: jax.Array, stopping: Stopping) -> Descent:
+    """Probabilities of least latency (one z for all files) for a placement.
+
+    Where the start overloads a node, the largest load is brought down first. The value is infinite where that did not
+    bring every load below 1; the point is then the one with the lowest largest load that was found.
+
+    Args:
+        problem: the problem.
+        start: (R, m) probabilities on the stored chunks.
+        stored: (R, m) bool.
+        stopping: when the descent ends.
+    """
+    kept = stored.astype(start.dtype)
+    scale = (1.0 / jnp.maximum(problem.row_share, _LEAST_SHARE / problem.rows))[:, None]
+    zero = jnp.zeros((), start.dtype)
+
+    def project(point: jax.Array) -> jax.Array:
+        return project_hypersimplex(point, problem.k, mask=kept)
+
+    def latency(point: jax.Array, z: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+        found = latency_slopes(problem, point, kept, z)
+        return found.value, found.z, found.by_probability
+
+    def relieve(point: jax.Array, power: jax.Array) -> tuple[jax.Array, None]:
+        overloaded = jnp.any(node_work(problem, point, kept)[0] >= 1)
+
+        def norm(trial: jax.Array, aux: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+            value, gradient = jax.value_and_grad(load_norm, argnums=1)(problem, trial, kept, power)
+            # outside the domain a descent ends where it starts
+            return jnp.where(overloaded, value, jnp.inf), aux, gradient
+
+        return descend(norm, None, project, point, zero, scale, _RELIEF).point, None
+
+    start = lax.scan(relieve, start, jnp.asarray(_NORMS, start.dtype))[0]
+    return descend(latency, None, project, start, zero, scale, stopping)
+
+
+def load_norm(problem: Problem, probabilities: jax.Array, kept: jax.Array, power: ArrayLike) -> jax.Array:
+    """A norm of the node loads; the higher the power, the nearer to the largest load."""
+    load = node_work(problem, probabilities, kept)[0]
+    peak = lax.stop_gradient(jnp.max(load))
+    return peak * jnp.sum((load / peak) ** power) ** (1 / power)
+
+
+def nearest(problem: Problem, probabilities: jax.Array, left: jax.Array) -> jax.Array:
+    """The probabilities nearest to the plan's that read only chunks that are left: (R, m).
+
+    The Euclidean projection raises the probabilities of the survivors alike, up to 1, cold chunks included.
+    """
+    return project_hypersimplex(probabilities, problem.k, mask=left.astype(probabilities.dtype))
+
+
+def evaluate_scenarios(
+    problem: Problem,
+    probabilities: ArrayLike,
+    stored: ArrayLike,
+    down: ArrayLike,
+    scheduling: str = "optimal",
+    rebuild: ArrayLike | None = None,
+    stopping: Stopping = STOPPING,
+    memory_bytes: float = 1e9,
+) -> Outcomes:
+    """Latency, loads and unavailable files of a plan in every scenario.
+
+    Args:
+        problem: the problem.
+        probabilities: (R, m) of the plan.
+        stored: (R, m) bool.
+        down: (S, m) bool, the nodes that are down; a row without any is the undisturbed plan.
+        scheduling: "nearest" (see ``nearest``), or "optimal": from there to the least latency with one z for all
+            files, after bringing down the loads where a node is overloaded. ``converged`` is true for "nearest".
+        rebuild: (R,) chunks that rebuild a file; ``problem.k`` where absent.
+        stopping: of the rescheduling.
+        memory_bytes: so many scenarios are computed at once as fit in here; on a CPU always one after the other,
+            which is five times faster there.
+
+    Raises:
+        ValueError: an unknown scheduling.
+    """
+    if scheduling not in SCHEDULING:
+        raise ValueError(f"scheduling: found {scheduling!r}; allowed: {', '.join(SCHEDULING)}")
+    scenarios = np.asarray(down, bool)
+    width = scenarios_at_once(problem, len(scenarios), memory_bytes)
+    found = _PROGRAM(
+        problem,
+        jnp.asarray(probabilities),
+        jnp.asarray(stored, bool),
+        jnp.asarray(padded(scenarios, width)),
+        None if rebuild is None else jnp.asarray(rebuild, problem.k.dtype),
+        scheduling,
+        stopping,
+        width,
+    )
+    return Outcomes(*(np.asarray(values)[: len(scenarios)] for values in found))
+
+
+def scenarios_at_once(problem: Problem, scenarios: int, memory_bytes: float) -> int:
+    """How many scenarios run side by side: as fit in ``memory_bytes``, in batches of even width; one on a CPU.
+
+    Descents of a batch go on until the last has converged, and XLA on CPUs runs batched ones no faster.
+    """
+    if jax.default_backend() == "cpu":
+        return 1
+    each = problem.rows * problem.nodes.count * problem.k.dtype.itemsize * _ARRAYS_PER_SCENARIO
+    most = max(1, int(memory_bytes // each))
+    return -(-scenarios // -(-scenarios // most))
+
+
+def padded(scenarios: np.ndarray, width: int) -> np.ndarray:
+    """Scenarios repeated at the end to a multiple of ``width``, so that one program serves every batch."""
+    return np.concatenate([scenarios, np.repeat(scenarios[-1:], -len(scenarios) % width, axis=0)])
+
+
+def _lane(
+    problem: Problem,
+    probabilities: jax.Array,
+    stored: jax.Array,
+    rebuild: jax.Array | None,
+    scheduling: str,
+    stopping: Stopping,
+    down: jax.Array,
+) -> _Lane:
+    own, left = disturbed(problem, stored, down, rebuild)
+    point = nearest(own, probabilities, left)
+    converged = jnp.ones((), bool)
+    if scheduling == "optimal":
+        final = reschedule(own, point, left, stopping)
+        point, converged = final.point, final.converged
+    found = evaluate(own, point, left, jnp.zeros((), point.dtype))
+    load = jnp.where(down, -jnp.inf, found.load)
+    lost = of_files(problem, own.k == 0)
+    any_served = own.share.sum() > 0
+    # the latency of reads does not show an overloaded node that only writes reach
+    latency = jnp.where(jnp.isinf(found.latency_shared_z), jnp.inf, found.latency)
+    return _Lane(
+        latency=jnp.where(any_served, latency, jnp.nan),
+        latency_shared_z=jnp.where(any_served, found.latency_shared_z, jnp.nan),
+        max_load=jnp.max(load),
+        busiest=jnp.argmax(load).astype(jnp.int32),
+        unavailable_files=lost.sum(dtype=jnp.int32),
+        unavailable_share=jnp.sum(jnp.where(lost, problem.share, 0.0)),
+        converged=converged,
+    )
+
+
+@partial(jax.jit, static_argnums=(5, 6, 7))
+def _PROGRAM(problem, probabilities, stored, down, rebuild, scheduling, stopping, width) -> _Lane:  # noqa: N802
+    def one(scenario: jax.Array) -> _Lane:
+        return _lane(problem, probabilities, stored, rebuild, scheduling, stopping, scenario)
+
+    return lax.map(one, down, batch_size=width)

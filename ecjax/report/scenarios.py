@@ -1,0 +1,72 @@
+"""Figure of a plan under failures, drawn from its result tables only."""
+
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from ecjax.tables.results import read_run
+
+matplotlib.use("Agg")
+
+COLORS = {"node": "C0", "site": "C1"}
+MOST = 40  # scenarios that fit on a page; the slowest are shown
+_HEIGHT_PER_BAR = 0.24
+
+
+def scenarios(out: Path, runs: pd.DataFrame) -> Figure | None:
+    """Latency bound in every failure scenario of the first run, slowest first, and without failures.
+
+    Beside a bar: the share of reads that is lost, where some is. A scenario that overloads a node has a hatched bar
+    over the whole width and names the node; one that serves no read at all has none.
+    """
+    run = runs.iloc[0]
+    table = read_run(out, "scenarios", run["run_id"]).to_pandas()
+    if table.empty:
+        return None
+    latency = table["latency_s"].to_numpy(float)
+    # nothing served is worse than overloaded
+    order = np.lexsort((-np.nan_to_num(latency, posinf=0.0), ~np.isinf(latency), ~np.isnan(latency)))[:MOST]
+    shown, latency = table.iloc[order], latency[order]
+    finite = latency[np.isfinite(latency)]
+    longest = max([float(run["latency_s"]), *finite])
+    figure = Figure(figsize=(7.5, 1.6 + _HEIGHT_PER_BAR * len(shown)), layout="constrained")
+    axes = figure.add_subplot()
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(alpha=0.3, axis="x")
+    for place, (row, value) in enumerate(zip(shown.itertuples(), latency, strict=True)):
+        lost = f"{100 * row.unavailable_share:.2g} % of reads lost" if row.unavailable_share > 0 else ""
+        color = COLORS[row.kind]
+        if np.isnan(value):
+            axes.text(0.01 * longest, place, "no read is served", va="center", fontsize=8)
+        elif np.isinf(value):
+            axes.barh(place, longest, color="white", edgecolor=color, hatch="///", height=0.7)
+            text = f"node {row.busiest_node} overloaded (load {row.max_load:.2f})"
+            axes.text(1.01 * longest, place, ", ".join(filter(None, (text, lost))), va="center", fontsize=8)
+        else:
+            axes.barh(place, value, color=color, height=0.7)
+            axes.text(value + 0.01 * longest, place, lost, va="center", fontsize=8)
+    line = axes.axvline(run["latency_s"], color="black", linestyle="--", linewidth=1)
+    axes.set_yticks(range(len(shown)), [_label(row) for row in shown.itertuples()], fontsize=8)
+    axes.invert_yaxis()
+    axes.set_xlim(0, 1.3 * longest)
+    few = f" (the {len(shown)} slowest of {len(table)})" if len(table) > len(shown) else ""
+    axes.set(xlabel="mean latency bound of the reads that are served (s)", title=f"With nodes down{few}")
+    kinds = [kind for kind in COLORS if (table["kind"] == kind).any()]
+    handles = [Patch(color=COLORS[kind]) for kind in kinds]
+    figure.legend(
+        [*handles, line],
+        [*(f"{kind} down" for kind in kinds), "no failure"],
+        loc="outside lower center",
+        ncols=3,
+        frameon=False,
+        fontsize=8,
+    )
+    return figure
+
+
+def _label(row) -> str:
+    return f"{row.kind} {row.scenario}"
