@@ -11,7 +11,6 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 from jax.typing import ArrayLike
 
 from ecjax.optimize import moves
@@ -19,12 +18,13 @@ from ecjax.optimize.descent import Stopping
 from ecjax.optimize.moves import Limits
 from ecjax.optimize.problem import Problem, evaluate, node_work, prices
 from ecjax.optimize.scenarios import (
+    STOPPING,
     Outcomes,
     disturbed,
     evaluate_scenarios,
+    in_batches,
     load_norm,
     nearest,
-    padded,
     reschedule,
     scenarios_at_once,
 )
@@ -38,8 +38,8 @@ _FEWER = 4  # after a failure so many times fewer
 _NORM = 16.0
 # Scenarios within about this relative distance of the slowest have a say in where "worst" moves chunks.
 _NEAR_WORST = 0.01
-_EXACT = Stopping(eps=1e-6)
-_TRIAL = Stopping(eps=1e-6, max_iterations=100)
+_TRIAL = Stopping(eps=1e-6, max_iterations=50)
+_FIRST_DESCENTS = 20
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,7 @@ class _Lanes(NamedTuple):
         jax.Array
     )  # (S,) one z for all files; inf where a node is overloaded, nan where no read is served
     max_load: jax.Array  # (S,)
+    converged: jax.Array  # (S,) bool
 
 
 class _Value(NamedTuple):
@@ -118,7 +119,6 @@ def robust_improve(
     start, before_stored = np.asarray(probabilities), np.asarray(stored, bool)
     scenarios = np.asarray(down, bool)
     width = scenarios_at_once(problem, len(scenarios), memory_bytes)
-    many = padded(scenarios, width)
     price = theta / problem.files.count * np.asarray(prices(problem))
     chunks = np.asarray(problem.price_chunks)
     k, floor = np.asarray(problem.k), np.asarray(problem.floor)
@@ -129,16 +129,20 @@ def robust_improve(
         cost = float(_cost(problem, point, placement, theta))
         return _weighed(lanes.latency, lanes.max_load, weight, cost)
 
-    current, lanes = (
-        before_stored,
-        _lanes(problem, jnp.asarray(start)[None], before_stored, many, _EXACT, width),
-    )
+    current = before_stored
+    points = jnp.broadcast_to(jnp.asarray(start), (len(scenarios), *start.shape))
+    for _ in range(_FIRST_DESCENTS):
+        # else the first trials would be credited with what a longer descent finds
+        lanes = _lanes(problem, points, current, scenarios, width)
+        points = lanes.points
+        if np.all(lanes.converged):
+            break
     best = value(lanes, current)
     size = -(-len(start) // _FIRST)
     tried, found = 0, None
     while tried < trials:
         if found is None:
-            own = _prices(lanes, weight, price, ~many)
+            own = _prices(lanes, weight, price, ~scenarios)
             found = moves.best_moves(own, current, k, floor, limits)
             order = np.argsort(-found.gain, kind="stable")
             order = order[found.gain[order] > 0]
@@ -147,7 +151,7 @@ def robust_improve(
         if np.array_equal(candidate, current):
             break
         tried += 1
-        trial = _lanes(problem, lanes.points, candidate, many, _TRIAL, width)
+        trial = _lanes(problem, lanes.points, candidate, scenarios, width)
         worth = value(trial, candidate)
         if worth.below(best):
             current, lanes, best, found = candidate, trial, worth, None
@@ -228,16 +232,14 @@ def _cost(problem: Problem, probabilities: jax.Array, stored: jax.Array, theta: 
 def _undisturbed(problem: Problem, start: jax.Array, stored: jax.Array, theta: float) -> jax.Array:
     """Probabilities for no node down, rescheduled where that lowers the objective (reads may cost, too)."""
     first = nearest(problem, start, stored)
-    last = reschedule(problem, first, stored, _EXACT).point
+    last = reschedule(problem, first, stored, STOPPING).point
     objectives = [evaluate(problem, point, stored, jnp.asarray(theta)).objective for point in (first, last)]
     return jnp.where(objectives[1] < objectives[0], last, first)
 
 
-def _lane(
-    problem: Problem, stored: jax.Array, stopping: Stopping, start: jax.Array, down: jax.Array
-) -> _Lanes:
+def _lane(problem: Problem, stored: jax.Array, start: jax.Array, down: jax.Array) -> _Lanes:
     own, left = disturbed(problem, stored, down)
-    final = reschedule(own, nearest(own, start, left), left, stopping)
+    final = reschedule(own, nearest(own, start, left), left, _TRIAL)
     kept = left.astype(start.dtype)
     found = latency_slopes(own, final.point, kept, final.aux)
     by_load = jax.grad(load_norm, argnums=(1, 2))(own, final.point, kept, _NORM)
@@ -250,15 +252,15 @@ def _lane(
         by_stored=None if found.by_stored is None else jnp.where(overloaded, by_load[1], found.by_stored),
         latency=jnp.where(served, final.value, jnp.nan),
         max_load=jnp.max(jnp.where(down, 0.0, load)),
+        converged=final.converged | overloaded,
     )
 
 
-@partial(jax.jit, static_argnums=(4, 5))
-def _lanes(problem, starts, stored, down, stopping, width) -> _Lanes:
-    """All scenarios, each from its own start, or all from the only one there is."""
+@partial(jax.jit, static_argnums=4)
+def _lanes(problem, starts, stored, down, width) -> _Lanes:
+    """All scenarios, each from its own start."""
 
     def one(pair: tuple[jax.Array, jax.Array]) -> _Lanes:
-        return _lane(problem, stored, stopping, *pair)
+        return _lane(problem, stored, *pair)
 
-    starts = jnp.broadcast_to(starts, (len(down), *starts.shape[1:]))
-    return lax.map(one, (starts, down), batch_size=width)
+    return in_batches(one, (starts, down), width)

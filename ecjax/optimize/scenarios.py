@@ -6,9 +6,10 @@ clients do without a new plan (``nearest``) or the best there is for this placem
 surviving chunks. Repair traffic is not added: give it as background load of the nodes.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -230,13 +231,13 @@ def evaluate_scenarios(
         problem,
         jnp.asarray(probabilities),
         jnp.asarray(stored, bool),
-        jnp.asarray(padded(scenarios, width)),
+        jnp.asarray(scenarios),
         None if rebuild is None else jnp.asarray(rebuild, problem.k.dtype),
         scheduling,
         stopping,
         width,
     )
-    return Outcomes(*(np.asarray(values)[: len(scenarios)] for values in found))
+    return Outcomes(*map(np.asarray, found))
 
 
 def scenarios_at_once(problem: Problem, scenarios: int, memory_bytes: float) -> int:
@@ -251,9 +252,15 @@ def scenarios_at_once(problem: Problem, scenarios: int, memory_bytes: float) -> 
     return -(-scenarios // -(-scenarios // most))
 
 
-def padded(scenarios: np.ndarray, width: int) -> np.ndarray:
-    """Scenarios repeated at the end to a multiple of ``width``, so that one program serves every batch."""
-    return np.concatenate([scenarios, np.repeat(scenarios[-1:], -len(scenarios) % width, axis=0)])
+def in_batches(function: Callable, scenarios: Any, width: int) -> Any:
+    """``function`` of every scenario (leading axis of all arrays), ``width`` side by side; under ``jit``.
+
+    The last is repeated to fill the last batch, so that all batches are one program.
+    """
+    count = len(jax.tree.leaves(scenarios)[0])
+    last = -count % width
+    full = jax.tree.map(lambda leaf: jnp.concatenate([leaf, jnp.repeat(leaf[-1:], last, axis=0)]), scenarios)
+    return jax.tree.map(lambda leaf: leaf[:count], lax.map(function, full, batch_size=width))
 
 
 def _lane(
@@ -293,4 +300,4 @@ def _PROGRAM(problem, probabilities, stored, down, rebuild, scheduling, stopping
     def one(scenario: jax.Array) -> _Lane:
         return _lane(problem, probabilities, stored, rebuild, scheduling, stopping, scenario)
 
-    return lax.map(one, down, batch_size=width)
+    return in_batches(one, down, width)

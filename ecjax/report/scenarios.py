@@ -15,6 +15,7 @@ matplotlib.use("Agg")
 COLORS = {"node": "C0", "site": "C1"}
 MOST = 40  # scenarios that fit on a page; the slowest are shown
 _HEIGHT_PER_BAR = 0.24
+_PLATE = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}  # behind words that cross bars or lines
 
 
 def scenarios(out: Path, runs: pd.DataFrame) -> Figure | None:
@@ -37,25 +38,27 @@ def scenarios(out: Path, runs: pd.DataFrame) -> Figure | None:
     axes = figure.add_subplot()
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(alpha=0.3, axis="x")
+    axes.set_axisbelow(True)
     for place, (row, value) in enumerate(zip(shown.itertuples(), latency, strict=True)):
-        lost = f"{100 * row.unavailable_share:.2g} % of reads lost" if row.unavailable_share > 0 else ""
-        color = COLORS[row.kind]
+        words = [f"{100 * row.unavailable_share:.2g} % of reads lost"] if row.unavailable_share > 0 else []
+        end = 0.0
         if np.isnan(value):
-            axes.text(0.01 * longest, place, "no read is served", va="center", fontsize=8)
+            words = ["no read is served"]
         elif np.isinf(value):
-            axes.barh(place, longest, color="white", edgecolor=color, hatch="///", height=0.7)
-            text = f"node {row.busiest_node} overloaded (load {row.max_load:.2f})"
-            axes.text(1.01 * longest, place, ", ".join(filter(None, (text, lost))), va="center", fontsize=8)
+            axes.barh(place, longest, color="white", edgecolor=COLORS[row.kind], hatch="///", height=0.7)
+            words.insert(0, f"node {row.busiest_node} overloaded (load {row.max_load:.2f})")
         else:
-            axes.barh(place, value, color=color, height=0.7)
-            axes.text(value + 0.01 * longest, place, lost, va="center", fontsize=8)
+            end = value
+            axes.barh(place, value, color=COLORS[row.kind], height=0.7)
+        if words:
+            axes.text(end + 0.01 * longest, place, ", ".join(words), bbox=_PLATE, va="center", fontsize=8)
     line = axes.axvline(run["latency_s"], color="black", linestyle="--", linewidth=1)
     axes.set_yticks(range(len(shown)), [_label(row) for row in shown.itertuples()], fontsize=8)
-    axes.invert_yaxis()
-    axes.set_xlim(0, 1.3 * longest)
+    axes.set_ylim(len(shown) - 0.4, -0.6)
+    axes.set_xlim(0, 1.25 * longest)
     few = f" (the {len(shown)} slowest of {len(table)})" if len(table) > len(shown) else ""
     axes.set(xlabel="mean latency bound of the reads that are served (s)", title=f"With nodes down{few}")
-    kinds = [kind for kind in COLORS if (table["kind"] == kind).any()]
+    kinds = [kind for kind in COLORS if (shown["kind"] == kind).any()]
     handles = [Patch(color=COLORS[kind]) for kind in kinds]
     figure.legend(
         [*handles, line],
