@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from ecjax.optimize.placement import code_lengths, ranks
-from ecjax.optimize.problem import Problem, node_work, prices
+from ecjax.optimize.problem import Problem, node_work, prices, usable
 
 # Rows are placed in so many rounds, each at the node loads that those before it leave.
 _ROUNDS = 64
@@ -20,7 +20,7 @@ def with_floor_and_writes(problem: Problem, probabilities: jax.Array, hot: jax.A
     """Hot chunks and the cheapest cold ones on nodes that have room, else on the least loaded: (R, m) bool.
 
     Args:
-        problem: the problem, with writes; ``floor`` is at most m.
+        problem: the problem, with writes; ``floor`` is at most m, and at most the number of allowed nodes.
         probabilities: (R, m), of the reads.
         hot: (R, m) bool, chunks that reads use.
     """
@@ -35,15 +35,17 @@ def with_floor_and_writes(problem: Problem, probabilities: jax.Array, hot: jax.A
         return padded.reshape(-1, size, *values.shape[1:])
 
     def place(load: jax.Array, some: tuple[jax.Array, ...]) -> tuple[jax.Array, jax.Array]:
-        hot, price, length, writes = some
+        hot, may, price, length, writes = some
         added = jnp.matmul(writes, service[0], precision="highest")
         filled = load[None] + added
         cost = jnp.where(filled < _FULL, price, most * (1 + filled))
+        cost = jnp.where(may, cost, jnp.inf)
         stored = ranks(jnp.where(hot, -1.0, cost)) < length[:, None]
         return load + jnp.sum(jnp.where(stored & ~hot, added, 0.0), axis=0), stored
 
     cost = prices(problem)
     most = jnp.max(cost) + 1
     load = node_work(problem, probabilities, hot.astype(probabilities.dtype))[0]
-    each = (rounds(hot), rounds(cost), rounds(code_lengths(problem, hot)), rounds(problem.writes.T))
+    lengths = code_lengths(problem, hot)
+    each = tuple(map(rounds, (hot, usable(problem), cost, lengths, problem.writes.T)))
     return lax.scan(place, load, each)[1].reshape(-1, count)[:rows]

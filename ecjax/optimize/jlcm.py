@@ -12,6 +12,10 @@ Beyond the print, and stated because results depend on it: the start is perturbe
 alike probabilities for ever and every file ends up on whole sites; steps are scaled by the inverse rate of each file;
 and after the descent, placement fixed, the probabilities are optimised once more over all chunks that the durability
 floor makes necessary (a convex problem: those chunks are paid for, so reads may use them).
+
+Real storage: every projection keeps to the allowed nodes, surcharges are part of the prices, and what reads cost on the
+network is linear in pi and descends with the latency. Limits per site and node are not planned for: the placement is
+repaired before the last descent (``limits``).
 """
 
 import math
@@ -23,10 +27,10 @@ import jax
 import jax.numpy as jnp
 
 from ecjax.model import Evaluation
-from ecjax.optimize import placement
+from ecjax.optimize import limits, placement
 from ecjax.optimize.descent import Descent, Stopping, descend
 from ecjax.optimize.floor import with_floor_and_writes
-from ecjax.optimize.problem import Problem, evaluate, node_work, prices
+from ecjax.optimize.problem import Problem, evaluate, node_work, prices, reading_prices, usable
 from ecjax.optimize.projection import project_hypersimplex
 from ecjax.optimize.slopes import latency_slopes
 
@@ -56,7 +60,9 @@ class Solution(NamedTuple):
     evaluation: Evaluation
     iterations: jax.Array
     converged: jax.Array
-    history: jax.Array  # (max_iterations + 1,) latency + theta * surrogate of the cost; nan beyond the last
+    history: (
+        jax.Array
+    )  # (max_iterations + 1,) latency + theta * (surrogate + reads) cost; nan beyond the last
 
 
 def published(problem: Problem, theta: jax.Array, start: jax.Array, settings: Jlcm) -> Solution:
@@ -65,10 +71,13 @@ def published(problem: Problem, theta: jax.Array, start: jax.Array, settings: Jl
     Args:
         problem: nodes and files.
         theta: s per dollar of mean cost per file.
-        start: (R, m) feasible probabilities with every node load below 1.
+        start: (R, m) probabilities, projected on the allowed nodes; every node load below 1.
         settings: surrogate and stopping.
     """
-    price = theta / problem.files.count * prices(problem)
+    per_dollar = theta / problem.files.count
+    price = per_dollar * prices(problem)
+    by_reading = reading_prices(problem)
+    toll = None if by_reading is None else per_dollar * by_reading
     beta = settings.beta
     log_beta = math.log(beta)
 
@@ -78,18 +87,22 @@ def published(problem: Problem, theta: jax.Array, start: jax.Array, settings: Jl
 
     def latency(probabilities: jax.Array, z: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
         found = latency_slopes(problem, probabilities, occupied(probabilities, beta), z)
+        value, slope = _with_toll(toll, probabilities, found.value, found.by_probability)
         if found.by_stored is None:
-            return found.value, found.z, found.by_probability
+            return value, found.z, slope
         by_surrogate = found.by_stored / ((probabilities + 1 / beta) * math.log1p(beta))
-        return found.value, found.z, found.by_probability + by_surrogate
+        return value, found.z, slope + by_surrogate
 
-    first = _descend(problem, latency, cost, jnp.ones_like(start, bool), start, settings.stopping)
+    first = _descend(problem, latency, cost, usable(problem), start, settings.stopping)
     hot = placement.support(first.point)
     if problem.writes is None:
         stored = placement.with_floor(problem, hot)
     else:
         stored = with_floor_and_writes(problem, first.point, hot)
-    final = _schedule(problem, first.point, hot, stored, first.aux, settings.stopping)
+    if limits.limited(problem):
+        # a row may have lost chunks that reads use, and be left with fewer than k of them
+        stored = hot = limits.within_limits(problem, first.point, stored)
+    final = _schedule(problem, first.point, hot, stored, first.aux, toll, settings.stopping)
     return Solution(
         probabilities=final.point,
         stored=stored,
@@ -115,8 +128,9 @@ def balanced(problem: Problem, start: jax.Array, settings: Jlcm) -> jax.Array:
 
     A start for systems that a uniform spread overloads. Minimises the 16-norm of the loads.
     """
-    every = jnp.ones_like(start, bool)
-    return _relieved(problem, start, every, lambda point: surrogate_load(problem, point, settings), True)
+    return _relieved(
+        problem, start, usable(problem), lambda point: surrogate_load(problem, point, settings), True
+    )
 
 
 def _relieved(
@@ -142,8 +156,23 @@ def _relieved(
     return _descend(problem, largest, None, mask, start, stopping, jnp.zeros((), start.dtype)).point
 
 
+def _with_toll(
+    toll: jax.Array | None, probabilities: jax.Array, value: jax.Array, slope: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    """Value and slope with what the reads cost, ``toll`` s where all of a row use the node."""
+    if toll is None:
+        return value, slope
+    return value + jnp.sum(toll * probabilities), slope + toll
+
+
 def _schedule(
-    problem: Problem, point: jax.Array, hot: jax.Array, stored: jax.Array, z: jax.Array, stopping: Stopping
+    problem: Problem,
+    point: jax.Array,
+    hot: jax.Array,
+    stored: jax.Array,
+    z: jax.Array,
+    toll: jax.Array | None,
+    stopping: Stopping,
 ) -> Descent:
     """Best probabilities for a fixed placement, from ``point`` cut to its hot chunks."""
     kept = stored.astype(point.dtype)
@@ -153,11 +182,12 @@ def _schedule(
 
     def latency(probabilities: jax.Array, z: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
         found = latency_slopes(problem, probabilities, kept, z)
-        return found.value, found.z, found.by_probability
+        value, slope = _with_toll(toll, probabilities, found.value, found.by_probability)
+        return value, found.z, slope
 
     start = project_hypersimplex(point, problem.k, mask=hot)
-    if problem.writes is not None:
-        # writes load a chunk in full, the surrogate saw less: reads may have to leave first
+    if problem.writes is not None or limits.limited(problem):
+        # writes load a chunk in full, the surrogate saw less, and a repair moved chunks: reads may have to leave first
         start = _relieved(problem, start, stored, load, jnp.any(load(start) >= 1))
     return _descend(problem, latency, None, stored, start, stopping, z)
 
@@ -178,13 +208,21 @@ def oblivious_load_balancing(problem: Problem, plan: Solution) -> tuple[jax.Arra
 
 
 def random_placement(problem: Problem, plan: Solution, key: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Code lengths as JLCM chose them, on random nodes; every chunk read alike (k / n): probabilities and stored."""
+    """Code lengths as JLCM chose them, on random nodes; every chunk read alike (k / n): probabilities and stored.
+
+    The allowed nodes and the limit per site are kept to, the capacities of nodes are not.
+    """
     lengths = plan.stored.sum(axis=-1, dtype=jnp.int32)
-    stored = placement.random_nodes(key, lengths, plan.stored.shape[-1])
+    stored = placement.random_nodes(problem, key, lengths)
     return placement.even(problem, stored), stored
 
 
 def maximum_code(problem: Problem, plan: Solution) -> tuple[jax.Array, jax.Array]:
-    """A chunk of every file on every node, every chunk read alike (k / m): probabilities and stored."""
-    stored = jnp.ones_like(plan.stored)
+    """A chunk of every file on every allowed node, every chunk read alike (k / n): probabilities and stored.
+
+    Of a site with a limit the cheapest nodes; the capacities of nodes are not kept to.
+    """
+    stored = jnp.ones_like(plan.stored) & usable(problem)
+    if problem.per_site is not None:
+        stored = stored & placement.first_of_sites(problem, placement.chunk_prices(problem))
     return placement.even(problem, stored), stored

@@ -2,6 +2,7 @@
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 
 from ecjax.optimize.problem import Problem, prices
 from ecjax.optimize.projection import project_hypersimplex
@@ -24,11 +25,19 @@ def support(probabilities: jax.Array) -> jax.Array:
 def with_floor(problem: Problem, hot: jax.Array) -> jax.Array:
     """Hot chunks and the cheapest cold ones that the durability floor still asks for: (R, m) bool.
 
+    Limits per site and node are left to ``limits``.
+
     Args:
-        problem: the problem; ``floor`` is at most m.
+        problem: the problem; ``floor`` is at most m, and at most the number of allowed nodes.
         hot: (R, m) bool, chunks that reads use.
     """
-    return ranks(jnp.where(hot, -1.0, prices(problem))) < code_lengths(problem, hot)[:, None]
+    return ranks(jnp.where(hot, -1.0, chunk_prices(problem))) < code_lengths(problem, hot)[:, None]
+
+
+def chunk_prices(problem: Problem) -> jax.Array:
+    """``prices``, infinite where a chunk is not allowed: (R, m) dollars per period."""
+    cost = prices(problem)
+    return cost if problem.allowed is None else jnp.where(problem.allowed, cost, jnp.inf)
 
 
 def code_lengths(problem: Problem, hot: jax.Array) -> jax.Array:
@@ -59,7 +68,34 @@ def even(problem: Problem, stored: jax.Array) -> jax.Array:
     return jnp.where(stored, share[:, None], 0.0)
 
 
-def random_nodes(key: jax.Array, lengths: jax.Array, nodes: int) -> jax.Array:
-    """``lengths`` nodes of every row, drawn uniformly without replacement: (R, m) bool."""
-    draws = jax.random.uniform(key, (lengths.shape[0], nodes))
+def random_nodes(problem: Problem, key: jax.Array, lengths: jax.Array) -> jax.Array:
+    """``lengths`` nodes of every row, drawn without replacement: (R, m) bool.
+
+    Uniformly of the allowed nodes; with a limit per site in the order of the draw, full sites left out.
+    """
+    draws = jax.random.uniform(key, (lengths.shape[0], problem.nodes.count))
+    if problem.allowed is not None:
+        draws = jnp.where(problem.allowed, draws, jnp.inf)
+    if problem.per_site is not None:
+        draws = jnp.where(first_of_sites(problem, draws), draws, jnp.inf)
     return ranks(draws) < lengths[:, None]
+
+
+def first_of_sites(problem: Problem, order: jax.Array) -> jax.Array:
+    """The ``per_site`` nodes of each site that come first in every row: (rows, m) bool.
+
+    Args:
+        problem: the problem, with sites.
+        order: (rows, m), the smaller the earlier; ties by node order.
+    """
+    site = problem.site
+    assert site is not None
+    rank = ranks(order)
+
+    def count(node: jax.Array, before: jax.Array) -> jax.Array:
+        together = site == lax.dynamic_index_in_dim(site, node, keepdims=False)
+        return before + (together[None] & (lax.dynamic_slice_in_dim(rank, node, 1, axis=1) < rank))
+
+    # node by node: all pairs at once would take m times the memory
+    earlier = lax.fori_loop(0, site.shape[0], count, jnp.zeros_like(rank))
+    return earlier < problem.per_site

@@ -1,6 +1,6 @@
 """The planning problem in the form that every method works on: per placement row, with its sums taken once."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import jax
 import jax.numpy as jnp
@@ -17,6 +17,8 @@ class Problem:
 
     Node waits depend on the plan only through sum_i lambda_i pi_ij B_i^p, p = 0..3, whatever the mixture of chunk
     sizes, because every service moment is a polynomial in the chunk size B.
+
+    What follows ``price_bytes`` are constraints and charges of real storage, each None where there is none.
     """
 
     nodes: Nodes
@@ -30,6 +32,16 @@ class Problem:
     writes: jax.Array | None  # (4, R) the same for writes; None where nothing is written
     price_chunks: jax.Array  # (R,) files in the row: chunks that one placed chunk stands for
     price_bytes: jax.Array  # (R,) B, sum over the row's files of the stored chunk size
+    surcharge: jax.Array | None = (
+        None  # (r, m) dollars per period for keeping a chunk, beyond its price; >= 0
+    )
+    reading: jax.Array | None = (
+        None  # (r, m) dollars per period if every read of the file used the node; >= 0
+    )
+    allowed: jax.Array | None = None  # (R, m) bool, nodes that may hold a chunk of the row
+    site: jax.Array | None = None  # (m,) int32, failure domain of each node
+    capacity: jax.Array | None = None  # (m,) chunks that a node can hold
+    per_site: int | None = field(default=None, metadata={"static": True})  # most chunks of a row per site
 
     @property
     def rows(self) -> int:
@@ -50,9 +62,7 @@ def prepare(nodes: Nodes, files: Files, row: ArrayLike | None = None, rows: int 
     index = None if row is None else jnp.asarray(row, jnp.int32)
 
     def gather(values: jax.Array) -> jax.Array:
-        if index is None:
-            return values
-        return jax.ops.segment_sum(values, index, num_segments=rows)
+        return _summed(values, index, rows)
 
     def largest(values: jax.Array) -> jax.Array:
         return values if index is None else jax.ops.segment_max(values, index, num_segments=rows)
@@ -93,16 +103,38 @@ def scaled(problem: Problem, rate_scale: ArrayLike, size_scale: ArrayLike) -> Pr
         reads=problem.reads * powers,
         writes=None if problem.writes is None else problem.writes * powers,
         price_bytes=problem.price_bytes * size,
+        surcharge=None if problem.surcharge is None else problem.surcharge * size,
+        reading=None if problem.reading is None else problem.reading * (rate * size),
     )
 
 
 def prices(problem: Problem) -> jax.Array:
     """Cost of one chunk of every file of a row on every node: (R, m) dollars per period."""
     nodes = problem.nodes
-    return (
+    plain = (
         problem.price_chunks[:, None] * nodes.cost_per_chunk[None, :]
         + problem.price_bytes[:, None] * nodes.cost_per_byte[None, :]
     )
+    if problem.surcharge is None:
+        return plain
+    return plain + _summed(problem.surcharge, problem.row, problem.rows)
+
+
+def reading_prices(problem: Problem) -> jax.Array | None:
+    """Cost of the reads of a row if all used the node: (R, m) dollars per period; None where reads cost nothing."""
+    return None if problem.reading is None else _summed(problem.reading, problem.row, problem.rows)
+
+
+def usable(problem: Problem) -> jax.Array:
+    """Nodes that may hold a chunk of a row: (R, m) bool."""
+    if problem.allowed is None:
+        return jnp.ones((problem.rows, problem.nodes.count), bool)
+    return problem.allowed
+
+
+def _summed(values: jax.Array, row: jax.Array | None, rows: int | None) -> jax.Array:
+    """File values (r, ...) summed over the files of each row (R, ...)."""
+    return values if row is None else jax.ops.segment_sum(values, row, num_segments=rows)
 
 
 def of_files(problem: Problem, rows: jax.Array) -> jax.Array:
@@ -162,7 +194,10 @@ def shared_latency(
 
 
 def evaluate(problem: Problem, probabilities: jax.Array, stored: jax.Array, price: jax.Array) -> Evaluation:
-    """Objective, bounds, cost and loads of a plan.
+    """Objective, bounds, cost and loads of a plan; limits on sites and nodes are not looked at.
+
+    The cost is that of the chunks that are kept, surcharges among it, and of the reads: prices . stored + reading
+    prices . probabilities.
 
     Args:
         problem: the problem.
@@ -174,11 +209,16 @@ def evaluate(problem: Problem, probabilities: jax.Array, stored: jax.Array, pric
     latency_shared, z = shared_latency(problem, probabilities, kept)
     work = node_work(problem, probabilities, kept)
     delay = chunk_delay(problem, waiting(work[0], work[1], work[2]))
-    file_latency = latency_bound(of_files(problem, probabilities), delay)
+    own = of_files(problem, probabilities)
+    file_latency = latency_bound(own, delay)
     nodes, files = problem.nodes, problem.files
     file_cost = of_files(problem, kept @ nodes.cost_per_chunk) + files.stored_chunk_bytes * of_files(
         problem, kept @ nodes.cost_per_byte
     )
+    if problem.surcharge is not None:
+        file_cost = file_cost + jnp.sum(problem.surcharge * of_files(problem, kept), axis=-1)
+    if problem.reading is not None:
+        file_cost = file_cost + jnp.sum(problem.reading * own, axis=-1)
     cost = file_cost.sum()
     # 0 inf would be nan for files that are never read
     read = problem.share > 0

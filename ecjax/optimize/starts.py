@@ -1,28 +1,30 @@
-"""Feasible starting points with every node load below 1."""
+"""Feasible starting points on the allowed nodes, for a descent to start from."""
 
 import jax
-import jax.numpy as jnp
 
 from ecjax.optimize import placement
-from ecjax.optimize.problem import Problem
+from ecjax.optimize.problem import Problem, usable
 from ecjax.optimize.projection import project_hypersimplex
 
 PERTURBATION = 0.1
 
 
-def perturbed(probabilities: jax.Array, k: jax.Array, key: jax.Array) -> jax.Array:
+def perturbed(problem: Problem, probabilities: jax.Array, key: jax.Array) -> jax.Array:
     """The same point with every entry changed by up to 10 %, projected back: alike nodes become distinguishable."""
     noise = jax.random.uniform(key, probabilities.shape, probabilities.dtype, -PERTURBATION, PERTURBATION)
-    return project_hypersimplex(probabilities * (1 + noise), k)
+    return given(problem, probabilities * (1 + noise))
 
 
 def uniform(problem: Problem, key: jax.Array) -> jax.Array:
-    """Every node with probability k / m, perturbed: (R, m)."""
-    every = jnp.ones((problem.rows, problem.nodes.count), bool)
-    return perturbed(placement.even(problem, every), problem.k, key)
+    """Every allowed node with probability k / their number, perturbed: (R, m)."""
+    return perturbed(problem, placement.even(problem, usable(problem)), key)
 
 
 def proportional(problem: Problem, key: jax.Array) -> jax.Array:
-    """Every node in proportion to its service rate, capped at 1, perturbed: (R, m)."""
-    every = jnp.ones((problem.rows, problem.nodes.count), bool)
-    return perturbed(placement.proportional(problem, every), problem.k, key)
+    """Every allowed node in proportion to its service rate, capped at 1, perturbed: (R, m)."""
+    return perturbed(problem, placement.proportional(problem, usable(problem)), key)
+
+
+def given(problem: Problem, probabilities: jax.Array) -> jax.Array:
+    """The feasible point nearest to any probabilities, (R, m)."""
+    return project_hypersimplex(probabilities, problem.k, mask=problem.allowed)

@@ -85,20 +85,30 @@ def _product(factors: list[list[np.ndarray]]) -> np.ndarray:
 
 
 def files_arrays(table: pa.Table) -> Files:
-    """Chunk sizes, rates and floors of a checked files table."""
-    k = column(table, "k")
+    """Chunk sizes, rates and floors of a checked files table.
+
+    A read takes d chunks (k where the table has no d) of bytes / d each, so that to the model k is d; storage keeps
+    chunks of stored_bytes / k, at least max(d, k + min_extra_chunks) of them. ``code_k`` has the k of the code.
+    """
+    k = code_k(table)
+    read = np.maximum(column(table, "d"), k)
     size = column(table, "bytes")
     stored = column(table, "stored_bytes", np.nan)
     stored = np.where(np.isnan(stored), size, stored)
     arrays = (
-        size / k,
+        size / read,
         stored / k,
-        k,
-        column(table, "min_extra_chunks"),
+        read,
+        np.maximum(0, k + column(table, "min_extra_chunks") - read),
         column(table, "rate_per_s"),
         column(table, "write_rate_per_s"),
     )
     return Files(*map(jnp.asarray, arrays))
+
+
+def code_k(table: pa.Table) -> np.ndarray:
+    """Chunks that rebuild each file of a checked files table, (r,) as float64; a read may take more of them."""
+    return column(table, "k")
 
 
 def placement_rows(table: pa.Table) -> Rows:
@@ -125,8 +135,8 @@ def check_together(nodes: pa.Table, files: pa.Table) -> None:
     """Code lengths must fit on the nodes, and other work must leave room on every node.
 
     Raises:
-        UserError: k or the durability floor of a file exceeds the number of nodes, or a node's background load is 1
-            or more.
+        UserError: k, d or the durability floor of a file exceeds the number of nodes, or a node's background load
+            is 1 or more.
     """
     background = column(nodes, "background_load")
     full = np.flatnonzero(background >= 1)
@@ -136,13 +146,15 @@ def check_together(nodes: pa.Table, files: pa.Table) -> None:
             f"nodes: column background_load, row {row} (node_id={nodes['node_id'][row].as_py()}): found "
             f"{background[row]:g}; allowed: below 1, or the node is overloaded before any read"
         )
-    k, extra = column(files, "k"), column(files, "min_extra_chunks")
-    wrong = np.flatnonzero(k + extra > nodes.num_rows)
+    k, extra, read = code_k(files), column(files, "min_extra_chunks"), column(files, "d")
+    wrong = np.flatnonzero(np.maximum(k + extra, read) > nodes.num_rows)
     if wrong.size:
         row = int(wrong[0])
         name = files["file_id"][row].as_py()
         floor = f" + min_extra_chunks={extra[row]:.0f}" if extra[row] else ""
+        needs, count = f"k={k[row]:.0f}{floor}", k[row] + extra[row]
+        if read[row] > count:
+            needs, count = f"d={read[row]:.0f}", read[row]
         raise UserError(
-            f"files: row {row} (file_id={name}): k={k[row]:.0f}{floor} needs {k[row] + extra[row]:.0f} nodes; "
-            f"nodes has {nodes.num_rows}"
+            f"files: row {row} (file_id={name}): {needs} needs {count:.0f} nodes; nodes has {nodes.num_rows}"
         )

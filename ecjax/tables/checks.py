@@ -21,7 +21,8 @@ def check(table: pa.Table, name: str, *, sort: bool = False, source: str | None 
     Ids become int64 or string, numbers float64 or int64 (floats with whole values are accepted for integers),
     ``op`` becomes "read" or "write". Timestamps become float64 seconds since the first arrival, counted in
     integers before the conversion; times given as numbers stay as they are. Optional columns without any
-    value are dropped, as if absent; columns that the schema does not name are kept as they are.
+    value, and lists that are all empty, are dropped, as if absent; columns that the schema does not name are kept
+    as they are.
 
     Args:
         table: the table.
@@ -41,7 +42,7 @@ def check(table: pa.Table, name: str, *, sort: bool = False, source: str | None 
         if column.name not in table.column_names:
             continue
         values = table.column(column.name)
-        if values.null_count == len(values) and not column.required:
+        if _without_values(values) and not column.required:
             table = table.drop_columns([column.name])
             continue
         present.append(column)
@@ -57,6 +58,15 @@ def check(table: pa.Table, name: str, *, sort: bool = False, source: str | None 
     if name in _UNIQUE:
         _check_unique(table.column(_UNIQUE[name]), _UNIQUE[name], place)
     return RULES[name](table, place, sort) if name in RULES else table
+
+
+def _without_values(values: pa.ChunkedArray) -> bool:
+    """Whether every cell is empty, or a list without items."""
+    if values.null_count == len(values):
+        return True
+    kind = values.type
+    lists = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+    return lists and len(pc.list_flatten(values)) == 0
 
 
 def _check_names(table: pa.Table, place: Place) -> None:

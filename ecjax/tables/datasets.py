@@ -2,7 +2,8 @@
 
 A dataset is a folder. ``runs`` has one file per run, and a run counts once its file is there. Every other
 dataset has one file per batch, named by the batch and carrying the run ids it was written for; a row of it
-counts if its run is committed with that batch. ``inputs/nodes`` and ``inputs/files`` have one file per input.
+counts if its run is committed with that batch. ``inputs/nodes``, ``inputs/files`` and ``inputs/network`` have one file
+per input.
 """
 
 import json
@@ -17,12 +18,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ecjax.tables.formats import parquet_file, user_errors
-from ecjax.tables.ids import decoded, is_text
+from ecjax.tables.ids import NODE_LISTS, decoded, is_text
 from ecjax.tables.result_schemas import RESULTS, SCHEMA_VERSION, result_schema
 from ecjax.tables.schemas import INPUTS, arrow_type
 
 RUNS = "runs"
-INPUT_DATASETS = ("inputs/nodes", "inputs/files")
+INPUT_DATASETS = ("inputs/nodes", "inputs/files", "inputs/network")
 
 _VERSION_KEY = b"ecjax_schema_version"
 _RUN_IDS_KEY = b"ecjax_run_ids"
@@ -42,7 +43,7 @@ def dataset_schema(dataset: str, id_types: dict[str, pa.DataType]) -> pa.Schema:
         return result_schema(dataset, id_types)
     fields = [pa.field("input_id", pa.string(), nullable=False)]
     for column in INPUTS[dataset.removeprefix("inputs/")]:
-        id_type = id_types.get("node_id" if column.name == "nodes" else column.name, pa.string())
+        id_type = id_types.get("node_id" if column.name in NODE_LISTS else column.name, pa.string())
         metadata = {"unit": column.unit, "meaning": column.meaning}
         fields.append(pa.field(column.name, arrow_type(column.kind, id_type), metadata=metadata))
     return pa.schema(fields, metadata={_VERSION_KEY: str(SCHEMA_VERSION)})

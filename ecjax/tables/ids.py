@@ -5,11 +5,12 @@ import pyarrow.compute as pc
 
 from ecjax.errors import UserError
 from ecjax.tables.place import Place
-from ecjax.tables.schemas import ID, INPUTS
+from ecjax.tables.schemas import ID, IDS, INPUTS
 
 ALLOWED = "ids are integers (to 2^63 - 1) or strings"
 
 ID_NAMES = {column.name for columns in INPUTS.values() for column in columns if column.kind == ID}
+NODE_LISTS = {column.name for columns in INPUTS.values() for column in columns if column.kind == IDS}
 
 
 def is_text(kind: pa.DataType) -> bool:
@@ -74,7 +75,7 @@ def canonical_id_lists(column: pa.ChunkedArray, name: str, place: Place) -> pa.C
 def id_types(*tables: pa.Table) -> dict[str, pa.DataType]:
     """Types of the id columns of checked tables, by column name, as ``store.ResultStore`` takes them.
 
-    The lists in a ``nodes`` column count as ``node_id``.
+    The lists of node ids (``nodes``, ``forbidden_nodes``) count as ``node_id``.
 
     Raises:
         UserError: an id column is of integers in one table and of strings in another.
@@ -83,7 +84,7 @@ def id_types(*tables: pa.Table) -> dict[str, pa.DataType]:
     for table in tables:
         for field in table.schema:
             name, kind = field.name, field.type
-            if name == "nodes" and pa.types.is_list(kind):
+            if name in NODE_LISTS and pa.types.is_list(kind):
                 name, kind = "node_id", kind.value_type
             elif name not in ID_NAMES:
                 continue

@@ -89,15 +89,26 @@ def _check_affine(table: pa.Table, place: Place) -> None:
 
 
 def check_files(table: pa.Table, place: Place, sort: bool) -> pa.Table:
-    """Files: n >= k, one k per group, some reads."""
+    """Files: d >= k, n >= d, one k and one d per group, some reads."""
     k = _numpy(table, "k")
+    least, name = k, "k"
+    if "d" in table.column_names:
+        d = pc.coalesce(table.column("d"), table.column("k")).to_numpy()
+        row = _first(d < k)
+        if row is not None:
+            raise place.error(f"found {d[row]}; allowed: at least k = {k[row]}", column="d", row=row)
+        least, name = d, "d"
     if "n" in table.column_names:
         n = table.column("n").cast(pa.float64()).to_numpy()
-        row = _first(n < k)
+        row = _first(n < least)
         if row is not None:
-            raise place.error(f"found {n[row]:g}; allowed: at least k = {k[row]}", column="n", row=row)
+            raise place.error(
+                f"found {n[row]:g}; allowed: at least {name} = {least[row]}", column="n", row=row
+            )
     if "group" in table.column_names:
-        _check_groups(table, k, place)
+        _check_groups(table, "k", k, place)
+        if name == "d":
+            _check_groups(table, "d", least, place)
     with np.errstate(over="ignore"):
         total = float(_numpy(table, "rate_per_s").sum())
     if not 0 < total < np.inf:
@@ -107,20 +118,42 @@ def check_files(table: pa.Table, place: Place, sort: bool) -> pa.Table:
     return table
 
 
-def _check_groups(table: pa.Table, k: np.ndarray, place: Place) -> None:
+def _check_groups(table: pa.Table, name: str, values: np.ndarray, place: Place) -> None:
     groups = table.column("group").combine_chunks().dictionary_encode()
     codes = groups.indices.fill_null(-1).to_numpy()
     grouped = np.flatnonzero(codes >= 0)
     first = np.full(len(groups.dictionary), -1)
     first[codes[grouped][::-1]] = grouped[::-1]
-    wrong = k[grouped] != k[first[codes[grouped]]]
+    wrong = values[grouped] != values[first[codes[grouped]]]
     if wrong.any():
         row = int(grouped[np.argmax(wrong)])
         group, leader = groups[row].as_py(), int(first[codes[row]])
-        message = (
-            f"found {k[row]} in group {group!r}; allowed: one k per group, {k[leader]} as in row {leader}"
-        )
-        raise place.error(message, column="k", row=row)
+        allowed = f"one {name} per group, {values[leader]} as in row {leader}"
+        message = f"found {values[row]} in group {group!r}; allowed: {allowed}"
+        raise place.error(message, column=name, row=row)
+
+
+def check_network(table: pa.Table, place: Place, sort: bool) -> pa.Table:
+    """Network: a row names a node or a site, not both, and no two rows say the same."""
+    names = [name for name in ("client_site", "node_id", "node_site") if name in table.column_names]
+    if "node_id" in names and "node_site" in names:
+        node, site = (np.asarray(table.column(name).is_valid()) for name in ("node_id", "node_site"))
+        row = _first(node & site)
+        if row is not None:
+            message = (
+                f"found {table.column('node_site')[row].as_py()!r} beside a node_id; allowed: one of the two"
+            )
+            raise place.error(message, column="node_site", row=row)
+    seen: dict[tuple, int] = {}
+    columns = [table.column(name).to_pylist() for name in names]
+    for row in range(len(table)):
+        key = tuple(column[row] for column in columns)
+        if key in seen:
+            found = ", ".join(f"{name} {value!r}" for name, value in zip(names, key, strict=True))
+            message = f"found {found or 'every node'} again, first in row {seen[key]}; allowed: once"
+            raise place.error(message, row=row)
+        seen[key] = row
+    return table
 
 
 def check_requests(table: pa.Table, place: Place, sort: bool) -> pa.Table:
@@ -166,5 +199,6 @@ def operations(column: pa.ChunkedArray, place: Place) -> pa.ChunkedArray:
 RULES: dict[str, Callable[[pa.Table, Place, bool], pa.Table]] = {
     "nodes": check_nodes,
     "files": check_files,
+    "network": check_network,
     "requests": check_requests,
 }

@@ -66,6 +66,18 @@ def files() -> pa.Table:
             "write_rate_per_s": rate * _WRITE_SHARE,
             "nodes": [[names[j] for j in chosen] for chosen in placement],
             "stored_bytes": K * chunk.astype(float),
+            "client_site": [SITES[i % 3] for i in range(count)],
+        }
+    )
+
+
+def network() -> pa.Table:
+    """What a byte costs between sites, nothing within one; Tokyo is dear to read from, wherever the client is."""
+    return pa.table(
+        {
+            "client_site": [*SITES, "virginia", "oregon", None],
+            "node_site": [*SITES, "oregon", "virginia", "tokyo"],
+            "dollars_per_byte": [0.0, 0.0, 0.0, 2e-11, 2e-11, 9e-11],
         }
     )
 
@@ -191,6 +203,7 @@ TABLES: dict[str, Callable[[], pa.Table]] = {
     "nodes.parquet": nodes,
     "nodes.arrow": nodes,
     "files.parquet": files,
+    "network.parquet": network,
     "rates.parquet": rates,
     "transfers.parquet": transfers,
     "transfers.csv": transfers,

@@ -16,7 +16,12 @@ _ABOUT = {
     "nodes": "The storage nodes. The service law is given either as moments of a chunk of `reference_bytes` or as the "
     "affine law Delta(B) + Exp(mean Psi(B)) with Delta = delta_s + delta_s_per_byte B, Psi = psi_s + psi_s_per_byte B: "
     "one of the two, complete, for all nodes.",
-    "files": "What is stored and read. A chunk has bytes / k.",
+    "files": "What is stored and read. A stored chunk has stored_bytes / k bytes, a read moves bytes / d from each of "
+    "d chunks; with neither `stored_bytes` nor `d` both are bytes / k.",
+    "network": "What reading over the network costs, by where the reads come from and the node. Of the rows that apply "
+    "to a file and a node, the one that names the file's `client_site` counts before one that leaves it empty, and "
+    "then one that names the node before one that names its site, and that before one that names neither. Where no row "
+    "applies, reading is free; files without a `client_site` take the rows that leave it empty.",
     "rates": "Rates that vary in time: factors on the rates of the files table, 1 where no row applies.",
     "transfers": "Flows over a network; the flows of a coflow share its id.",
 }

@@ -78,12 +78,20 @@ FILES = (
         "bytes",
         FLOAT,
         "B",
-        "bytes that a read moves; a chunk is bytes / k",
+        "bytes that a read moves, bytes / d from each of d chunks",
         required=True,
         least=0,
         above=True,
     ),
     Column("k", INTEGER, "", "chunks that rebuild the file", required=True, least=1),
+    Column(
+        "d",
+        INTEGER,
+        "",
+        "chunks that a read takes, bytes / d from each; d >= k, at least so many are stored (default: k)",
+        nullable=True,
+        least=1,
+    ),
     Column("rate_per_s", FLOAT, "1/s", "read rate", required=True, least=0),
     Column("n", INTEGER, "", "code length", nullable=True, least=1),
     Column("service_class", ID, "", "tenant class"),
@@ -92,7 +100,25 @@ FILES = (
     Column("write_rate_per_s", FLOAT, "1/s", "write rate; a write loads every chunk of the file", least=0),
     Column("nodes", IDS, "", "current placement", nullable=True),
     Column(
-        "stored_bytes", FLOAT, "B", "bytes kept, for prices per byte (default: bytes)", least=0, above=True
+        "stored_bytes",
+        FLOAT,
+        "B",
+        "bytes kept, k chunks of stored_bytes / k, for prices per byte (default: bytes)",
+        least=0,
+        above=True,
+    ),
+    Column("forbidden_nodes", IDS, "", "nodes that may not hold a chunk of the file", nullable=True),
+    Column("client_site", ID, "", "where the file is read from, as in the network table", nullable=True),
+)
+
+NETWORK = (
+    Column(
+        "client_site", ID, "", "where reads come from; empty: anywhere that no other row says", nullable=True
+    ),
+    Column("node_id", ID, "", "the node they read from; empty: the nodes of node_site", nullable=True),
+    Column("node_site", ID, "", "the site of the nodes; both empty: every node", nullable=True),
+    Column(
+        "dollars_per_byte", FLOAT, "$/B", "price of a byte from that node to there", required=True, least=0
     ),
 )
 
@@ -115,6 +141,7 @@ INPUTS: dict[str, tuple[Column, ...]] = {
     "requests": REQUESTS,
     "nodes": NODES,
     "files": FILES,
+    "network": NETWORK,
     "rates": RATES,
     "transfers": TRANSFERS,
 }

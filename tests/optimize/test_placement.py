@@ -20,7 +20,7 @@ EVERY = np.ones((problems.FILES, problems.NODES), bool)
 
 with_floor = jax.jit(placement.with_floor)
 proportional = jax.jit(placement.proportional)
-random_nodes = jax.jit(placement.random_nodes, static_argnums=2)
+random_nodes = jax.jit(placement.random_nodes)
 
 
 def water_filling(rates, k, stored):
@@ -105,14 +105,14 @@ def test_even_is_k_over_n():
 
 def test_random_nodes_are_exactly_as_many_as_asked_and_spread_alike():
     lengths = jnp.asarray(np.resize(np.arange(problems.NODES + 1, dtype=np.int32), 7000))
-    drawn = np.asarray(random_nodes(jax.random.key(3), lengths, problems.NODES))
+    drawn = np.asarray(random_nodes(PROBLEM, jax.random.key(3), lengths))
     np.testing.assert_array_equal(drawn.sum(axis=1), lengths)
     for length in range(1, problems.NODES):
         counts = drawn[np.asarray(lengths) == length].sum(axis=0)
         share = length / problems.NODES
         deviation = np.sqrt(1000 * share * (1 - share))
         assert np.all(np.abs(counts - 1000 * share) < 5 * deviation)
-    again = np.asarray(random_nodes(jax.random.key(3), lengths, problems.NODES))
+    again = np.asarray(random_nodes(PROBLEM, jax.random.key(3), lengths))
     np.testing.assert_array_equal(drawn, again)
 
 

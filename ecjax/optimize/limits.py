@@ -1,0 +1,115 @@
+"""Limits per site and node: a placement repaired to keep them where that is simple, and what still breaks them.
+
+The published method plans for neither. What it leaves is repaired greedily, and not every placement can be: moving one
+chunk at a time stops where only a chain of moves would help. ``violations`` says what is left.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ecjax.optimize.placement import chunk_prices, code_lengths, first_of_sites, ranks, support
+from ecjax.optimize.problem import Problem
+
+
+class Violation(NamedTuple):
+    """How often a constraint is broken, and where first: a placement row, or for the capacity a node; -1 if never."""
+
+    times: int
+    first: int
+
+
+def limited(problem: Problem) -> bool:
+    """Whether sites or nodes have limits."""
+    return problem.per_site is not None or problem.capacity is not None
+
+
+def within_limits(problem: Problem, probabilities: jax.Array, stored: jax.Array) -> jax.Array:
+    """A placement with its limits kept as far as a greedy repair gets: (R, m) bool.
+
+    Of the chunks of a row on a crowded site the most read ones stay; the cheapest allowed nodes elsewhere make up for
+    the durability floor. Then rows, the least read first, move chunks from overfull nodes to the cheapest nodes with
+    room, or drop them where the floor does not need them.
+
+    Args:
+        problem: the problem.
+        probabilities: (R, m), of the reads.
+        stored: (R, m) bool, on allowed nodes.
+    """
+    if problem.per_site is not None:
+        stored = _within_sites(problem, probabilities, stored)
+    if problem.capacity is not None:
+        stored = _within_capacity(problem, stored)
+    return stored
+
+
+def _within_sites(problem: Problem, probabilities: jax.Array, stored: jax.Array) -> jax.Array:
+    hot = stored & support(probabilities)
+    order = jnp.where(hot, -1 - probabilities, jnp.where(stored, -1.0, chunk_prices(problem)))
+    fits = first_of_sites(problem, order)
+    return ranks(jnp.where(fits, order, jnp.inf)) < code_lengths(problem, hot & fits)[:, None]
+
+
+def _within_capacity(problem: Problem, stored: jax.Array) -> jax.Array:
+    capacity = problem.capacity
+    assert capacity is not None
+    cost, chunks = chunk_prices(problem), problem.price_chunks
+    turn = jnp.argsort(problem.row_share)
+    floor = problem.floor.astype(jnp.int32)
+
+    def overfull(state: tuple[jax.Array, jax.Array, jax.Array]) -> jax.Array:
+        room, _, place = state
+        return jnp.any(room < 0) & (place < problem.rows)
+
+    def repair(state: tuple[jax.Array, jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array, jax.Array]:
+        room, stored, place = state
+        row = turn[place]
+        own = stored[row]
+        kept = own & (room >= 0)
+        length = jnp.maximum(floor[row], kept.sum(dtype=jnp.int32))
+        order = jnp.where(own | (room < chunks[row]), jnp.inf, cost[row])
+        order = jnp.where(kept, -1.0, order)[None]
+        if problem.per_site is not None:
+            order = jnp.where(first_of_sites(problem, order), order, jnp.inf)
+        enough = jnp.sum(order < jnp.inf) >= length
+        chosen = jnp.where(enough, (ranks(order) < length)[0], own)
+        change = (own.astype(room.dtype) - chosen.astype(room.dtype)) * chunks[row]
+        return room + change, stored.at[row].set(chosen), place + 1
+
+    held = jnp.matmul(chunks, stored.astype(chunks.dtype), precision="highest")
+    start = (capacity - held, stored, jnp.zeros((), jnp.int32))
+    return lax.while_loop(overfull, repair, start)[1]
+
+
+def violations(problem: Problem, stored: np.ndarray) -> dict[str, Violation]:
+    """How often a placement breaks each constraint, on the host.
+
+    Args:
+        problem: the problem.
+        stored: (R, m) bool.
+
+    Returns:
+        By constraint, those that the problem has: ``floor`` (rows with fewer chunks than their floor), ``allowed``
+        (chunks where they may not be), ``per_site`` (rows with a crowded site) and ``capacity`` (overfull nodes).
+    """
+    kept = np.asarray(stored, bool)
+    found = {"floor": _broken(kept.sum(axis=1) < np.asarray(problem.floor))}
+    if problem.allowed is not None:
+        found["allowed"] = _broken((kept & ~np.asarray(problem.allowed)).sum(axis=1))
+    if problem.per_site is not None:
+        _, site = np.unique(np.asarray(problem.site), return_inverse=True)
+        most = np.zeros(len(kept), np.int64)
+        for each in range(site.max() + 1):
+            most = np.maximum(most, kept[:, site == each].sum(axis=1))
+        found["per_site"] = _broken(most > problem.per_site)
+    if problem.capacity is not None:
+        found["capacity"] = _broken(np.asarray(problem.price_chunks) @ kept > np.asarray(problem.capacity))
+    return found
+
+
+def _broken(times: np.ndarray) -> Violation:
+    where = np.flatnonzero(times)
+    return Violation(int(times.sum()), int(where[0]) if where.size else -1)
