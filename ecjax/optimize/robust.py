@@ -18,7 +18,6 @@ from ecjax.optimize.descent import Stopping
 from ecjax.optimize.moves import Limits
 from ecjax.optimize.problem import Problem, evaluate, node_work, prices
 from ecjax.optimize.scenarios import (
-    STOPPING,
     Outcomes,
     disturbed,
     evaluate_scenarios,
@@ -39,7 +38,7 @@ _NORM = 16.0
 # Scenarios within about this relative distance of the slowest have a say in where "worst" moves chunks.
 _NEAR_WORST = 0.01
 _TRIAL = Stopping(eps=1e-6, max_iterations=50)
-_FIRST_DESCENTS = 20
+_MOST_DESCENTS = 20
 
 
 @dataclass(frozen=True)
@@ -50,13 +49,17 @@ class Robust:
     stored: np.ndarray  # (R, m) bool
     before: Outcomes
     after: Outcomes
-    objective_before: float  # s, weighted latency of the scenarios + theta * mean cost per file
+    objective_before: (
+        float  # s, weighted latency of the scenarios + theta * mean cost per file; inf where one is
+    )
     objective_after: float  # s
     chunks_changed: int  # chunks that are where none was, or gone without another, over all files
     trials: int
 
 
 class _Lanes(NamedTuple):
+    """The scenarios and, last, no node down."""
+
     points: jax.Array  # (S, R, m) probabilities in every scenario
     by_probability: jax.Array  # (S, R, m)
     by_stored: jax.Array | None  # (S, R, m)
@@ -71,7 +74,11 @@ class _Value(NamedTuple):
     """Compared in this order: first no node is overloaded in any scenario, then the objective."""
 
     overload: float  # sum of the largest loads of the scenarios with an overloaded node
-    objective: float
+    objective: float  # of the other scenarios
+
+    @property
+    def reported(self) -> float:
+        return np.inf if self.overload else self.objective
 
     def below(self, other: "_Value") -> bool:
         if not np.isclose(self.overload, other.overload, rtol=_TOLERANCE, atol=0.0):
@@ -94,8 +101,8 @@ def robust_improve(
 
     The latency of a scenario is that of the reads that it serves, rescheduled to the least bound with one z for all
     files. Every trial takes the moves that promise most to first order (``moves.best_moves``), evaluates all scenarios
-    with them, and keeps them if the objective falls; else fewer are tried. No file becomes unavailable in a scenario
-    in which it is available.
+    with them, and keeps them if the objective falls; else fewer are tried, down to one by one. No file becomes
+    unavailable in a scenario in which it is available.
 
     Where a scenario overloads a node even after rescheduling, the search first brings down those loads.
 
@@ -118,25 +125,28 @@ def robust_improve(
     limits = limits or Limits()
     start, before_stored = np.asarray(probabilities), np.asarray(stored, bool)
     scenarios = np.asarray(down, bool)
-    width = scenarios_at_once(problem, len(scenarios), memory_bytes)
+    # one more without failures, which only tells how the plan is read from
+    many = np.concatenate([scenarios, np.zeros_like(scenarios[:1])])
+    width = scenarios_at_once(problem, len(many), memory_bytes)
     price = theta / problem.files.count * np.asarray(prices(problem))
     chunks = np.asarray(problem.price_chunks)
     k, floor = np.asarray(problem.k), np.asarray(problem.floor)
 
-    def value(lanes: _Lanes, placement: np.ndarray) -> _Value:
-        # of the plan as it is read from without failures: reads may cost, too
-        point = nearest(problem, jnp.asarray(start), jnp.asarray(placement))
-        cost = float(_cost(problem, point, placement, theta))
-        return _weighed(lanes.latency, lanes.max_load, weight, cost)
+    def settled(points: jax.Array, placement: np.ndarray, only_last: bool) -> _Lanes:
+        for _ in range(_MOST_DESCENTS):
+            lanes = _lanes(problem, points, placement, many, width)
+            points = lanes.points
+            if lanes.converged[-1] and (only_last or np.all(lanes.converged)):
+                break
+        return lanes
 
-    current = before_stored
-    points = jnp.broadcast_to(jnp.asarray(start), (len(scenarios), *start.shape))
-    for _ in range(_FIRST_DESCENTS):
-        # else the first trials would be credited with what a longer descent finds
-        lanes = _lanes(problem, points, current, scenarios, width)
-        points = lanes.points
-        if np.all(lanes.converged):
-            break
+    def value(lanes: _Lanes, placement: np.ndarray) -> _Value:
+        cost = float(_cost(problem, lanes.points[-1], placement, theta))
+        return _weighed(lanes.latency[:-1], lanes.max_load[:-1], weight, cost)
+
+    # else the first trials would be credited with what a longer descent finds
+    same = jnp.broadcast_to(jnp.asarray(start), (len(many), *start.shape))
+    current, lanes = before_stored, settled(same, before_stored, False)
     best = value(lanes, current)
     size = -(-len(start) // _FIRST)
     tried, found = 0, None
@@ -147,48 +157,49 @@ def robust_improve(
             order = np.argsort(-found.gain, kind="stable")
             order = order[found.gain[order] > 0]
         rows = order[:size]
+        if not rows.size:
+            break
         candidate = moves.apply(found, rows, current, chunks, limits)
         if np.array_equal(candidate, current):
-            break
+            order = order[len(rows) :]  # nodes without room
+            continue
         tried += 1
-        trial = _lanes(problem, lanes.points, candidate, scenarios, width)
+        trial = _lanes(problem, lanes.points, candidate, many, width)
         worth = value(trial, candidate)
         if worth.below(best):
             current, lanes, best, found = candidate, trial, worth, None
             size = min(2 * size, len(start))
         elif len(rows) == 1:
-            break
+            order = order[1:]  # the estimate was wrong for this one: the next
         else:
             size = max(1, len(rows) // _FEWER)
     before = evaluate_scenarios(problem, start, before_stored, scenarios, memory_bytes=memory_bytes)
     first = _value_of(before, problem, start, before_stored, theta, weight)
-    unchanged = Robust(start, before_stored, before, before, first.objective, first.objective, 0, tried)
+    unchanged = Robust(start, before_stored, before, before, first.reported, first.reported, 0, tried)
     if np.array_equal(current, before_stored):
         return unchanged
-    point = np.asarray(_undisturbed(problem, jnp.asarray(start), current, theta))
+    point = np.asarray(settled(lanes.points, current, True).points[-1])
     after = evaluate_scenarios(problem, point, current, scenarios, memory_bytes=memory_bytes)
     last = _value_of(after, problem, point, current, theta, weight)
     if not last.below(first):
         return unchanged
     changed = np.maximum((current & ~before_stored).sum(axis=1), (before_stored & ~current).sum(axis=1))
-    return Robust(
-        point, current, before, after, first.objective, last.objective, int(changed @ chunks), tried
-    )
+    return Robust(point, current, before, after, first.reported, last.reported, int(changed @ chunks), tried)
 
 
 def _prices(lanes: _Lanes, weight: str, price: np.ndarray, up: np.ndarray) -> moves.Prices:
     """Derivatives by reads and chunks of what the search lowers next."""
     share = _shares(lanes, weight)
-    read = np.asarray(lanes.by_probability) * share[:, None, None]
+    read = np.asarray(lanes.by_probability)[:-1] * share[:, None, None]
     kept = price
     if lanes.by_stored is not None:
-        kept = price + np.einsum("sij,s,sj->ij", np.asarray(lanes.by_stored), share, up)
+        kept = price + np.einsum("sij,s,sj->ij", np.asarray(lanes.by_stored)[:-1], share, up)
     return moves.Prices(read, kept, up)
 
 
 def _shares(lanes: _Lanes, weight: str) -> np.ndarray:
     """Weight of every scenario in the first-order estimates; only of overloaded ones where there are any."""
-    latency = np.asarray(lanes.latency)
+    latency = np.asarray(lanes.latency)[:-1]
     served, overloaded = ~np.isnan(latency), np.isinf(latency)
     if overloaded.any():
         return overloaded.astype(float)
@@ -226,15 +237,6 @@ def _value_of(
 def _cost(problem: Problem, probabilities: jax.Array, stored: jax.Array, theta: float) -> jax.Array:
     """Storage (and reading) cost in the objective: theta * mean cost per file, s."""
     return theta * evaluate(problem, probabilities, stored, jnp.asarray(theta)).cost / problem.files.count
-
-
-@jax.jit
-def _undisturbed(problem: Problem, start: jax.Array, stored: jax.Array, theta: float) -> jax.Array:
-    """Probabilities for no node down, rescheduled where that lowers the objective (reads may cost, too)."""
-    first = nearest(problem, start, stored)
-    last = reschedule(problem, first, stored, STOPPING).point
-    objectives = [evaluate(problem, point, stored, jnp.asarray(theta)).objective for point in (first, last)]
-    return jnp.where(objectives[1] < objectives[0], last, first)
 
 
 def _lane(problem: Problem, stored: jax.Array, start: jax.Array, down: jax.Array) -> _Lanes:
