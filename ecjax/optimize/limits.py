@@ -74,7 +74,7 @@ def _within_capacity(problem: Problem, stored: jax.Array) -> jax.Array:
         order = jnp.where(kept, -1.0, order)[None]
         if problem.per_site is not None:
             order = jnp.where(first_of_sites(problem, order), order, jnp.inf)
-        enough = jnp.sum(order < jnp.inf) >= length
+        enough = jnp.sum(order < jnp.inf, dtype=jnp.int32) >= length
         chosen = jnp.where(enough, (ranks(order) < length)[0], own)
         change = (own.astype(room.dtype) - chosen.astype(room.dtype)) * chunks[row]
         return room + change, stored.at[row].set(chosen), place + 1

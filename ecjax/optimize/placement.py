@@ -94,7 +94,8 @@ def first_of_sites(problem: Problem, order: jax.Array) -> jax.Array:
 
     def count(node: jax.Array, before: jax.Array) -> jax.Array:
         together = site == lax.dynamic_index_in_dim(site, node, keepdims=False)
-        return before + (together[None] & (lax.dynamic_slice_in_dim(rank, node, 1, axis=1) < rank))
+        earlier = lax.dynamic_slice_in_dim(rank, node, 1, axis=1) < rank
+        return before + (together[None] & earlier).astype(before.dtype)
 
     # node by node: all pairs at once would take m times the memory
     earlier = lax.fori_loop(0, site.shape[0], count, jnp.zeros_like(rank))

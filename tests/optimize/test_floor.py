@@ -18,6 +18,7 @@ def placed(problem, probabilities, hot, together: int) -> np.ndarray:
     """Row after row, each at the loads after the rounds (of so many rows) before."""
     load = np.array(node_work(problem, jnp.asarray(probabilities), jnp.asarray(hot, float))[0])
     price, service = np.asarray(prices(problem)), np.asarray(problem.nodes.service)[0]
+    may = np.ones_like(hot) if problem.allowed is None else np.asarray(problem.allowed)
     stored = hot.copy()
     for first in range(0, len(hot), together):
         before = load.copy()
@@ -26,7 +27,7 @@ def placed(problem, probabilities, hot, together: int) -> np.ndarray:
             filled = before + added
             room = filled < 0.95
             order = sorted(
-                np.flatnonzero(~hot[row]),
+                np.flatnonzero(~hot[row] & may[row]),
                 key=lambda j, row=row, filled=filled, room=room: (
                     not room[j],
                     price[row, j] if room[j] else filled[j],
@@ -61,6 +62,20 @@ def test_rows_take_the_cheapest_nodes_with_room(writes, count, together, load):
     np.testing.assert_array_equal(found.sum(axis=1), case.k + 2)
     cheapest = np.asarray(placement.with_floor(problem, jnp.asarray(hot)))
     assert np.any(found != cheapest), "the cheapest nodes are to be full in this case"
+
+
+def test_cold_chunks_go_to_allowed_nodes_only():
+    files = problems.mixed_files(1).assign(min_extra_chunks=1)
+    files = files.assign(write_rate_per_s=3 * files["rate_per_s"])
+    case = problems.Case(problems.moment_nodes(1), files).at_load(1.6)
+    hot = hot_chunks(case)
+    allowed = np.ones_like(hot)
+    for row in range(len(hot)):
+        allowed[row, np.flatnonzero(~hot[row])[row % 2]] = False
+    problem = replace(case.problem(), allowed=jnp.asarray(allowed))
+    found = np.asarray(with_floor_and_writes(problem, jnp.asarray(hot, float), jnp.asarray(hot)))
+    assert not np.any(found & ~allowed)
+    np.testing.assert_array_equal(found, placed(problem, hot.astype(float), hot, 1))
 
 
 def test_with_few_writes_only_prices_count():

@@ -128,6 +128,42 @@ def test_starts_are_feasible_near_their_base_and_tell_alike_nodes_apart(start, b
     assert np.abs(found - other).max() > 1e-3
 
 
+MASK = np.ones(EVERY.shape, bool)
+MASK[np.arange(problems.FILES), np.arange(problems.FILES) % problems.NODES] = False
+MASK[3] = np.arange(problems.NODES) < CASE.k[3]  # as many nodes as chunks
+MASKED = replace(PROBLEM, allowed=jnp.asarray(MASK))
+
+
+@pytest.mark.parametrize("start", ["uniform", "proportional"])
+def test_starts_keep_to_the_allowed_nodes(start):
+    found = np.asarray(getattr(starts, start)(MASKED, jax.random.key(0)))
+    np.testing.assert_allclose(found.sum(axis=1), CASE.k, atol=1e-12)
+    assert np.all((found >= 0) & (found <= 1)) and not np.any(found[~MASK])
+    np.testing.assert_array_equal(found[3], MASK[3])
+    assert np.all(found[MASK] > 0)
+
+
+def test_given_start_is_projected_on_the_allowed_nodes():
+    plan = problems.random_plan(CASE, problems.FILES, seed=2)[0]
+    found = np.asarray(starts.given(MASKED, jnp.asarray(plan)))
+    np.testing.assert_allclose(found.sum(axis=1), CASE.k, atol=1e-12)
+    assert not np.any(found[~MASK])
+    fits = ~np.any(plan[:, :] * ~MASK, axis=1)
+    np.testing.assert_allclose(found[fits], plan[fits], atol=1e-12)
+
+
+def test_cold_chunks_go_to_allowed_nodes():
+    hot = np.argsort(np.argsort(~MASK, axis=1, kind="stable"), axis=1) < CASE.k[:, None]
+    floor = np.minimum(CASE.k + 2, MASK.sum(axis=1))
+    problem = replace(MASKED, floor=jnp.asarray(floor))
+    found = np.asarray(with_floor(problem, jnp.asarray(hot)))
+    price = np.asarray(prices(PROBLEM))
+    for row in range(problems.FILES):
+        cold = [j for j in np.argsort(price[row], kind="stable") if MASK[row, j] and not hot[row, j]]
+        expected = {*np.flatnonzero(hot[row]), *cold[: int(floor[row] - CASE.k[row])]}
+        assert set(np.flatnonzero(found[row])) == expected
+
+
 def test_start_with_k_equal_to_the_nodes_reads_all():
     problem = problems.idle().problem()
     found = np.asarray(starts.uniform(problem, jax.random.key(0)))

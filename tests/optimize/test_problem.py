@@ -11,7 +11,7 @@ import pytest
 
 from ecjax.model import Evaluation
 from ecjax.optimize import evaluate, scaled
-from ecjax.optimize.problem import chunk_delay, node_work, of_files, prices, shared_latency
+from ecjax.optimize.problem import chunk_delay, node_work, of_files, prices, reading_prices, shared_latency
 from ecjax.optimize.slopes import Slopes, latency_slopes
 from ecjax.queueing import waiting
 
@@ -192,6 +192,37 @@ def test_scaled_problem_is_the_problem_of_scaled_tables(name, rate, size):
     within = computed(case, rows, kept, problem=scaled(problem, rate, size)).evaluation
     expected = computed(case.scaled(rate, size), rows, kept).evaluation
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-300), within, expected)
+
+
+@pytest.mark.parametrize("name", ["mixed", "grouped"])
+def test_surcharges_and_reads_are_paid_for(name):
+    """Cost = prices . stored + surcharge . stored + reading . probabilities, by loops over files and nodes."""
+    case = problems.ALL[name]()
+    plain = case.problem()
+    random = np.random.default_rng(9)
+    surcharge, reading = random.uniform(0, 3, (2, problems.FILES, problems.NODES))
+    problem = replace(plain, surcharge=jnp.asarray(surcharge), reading=jnp.asarray(reading))
+    rows, kept = problems.random_plan(case, problem.rows, seed=3)
+    probabilities, stored = problems.of_files(case, rows), problems.of_files(case, kept)
+    expected = problems.outcome(case, probabilities, stored)
+    more = np.zeros(problems.FILES)
+    for i in range(problems.FILES):
+        for j in range(problems.NODES):
+            more[i] += surcharge[i, j] * stored[i, j] + reading[i, j] * probabilities[i, j]
+    found = computed(case, rows, kept, problem=problem).evaluation
+    np.testing.assert_allclose(found.file_cost, expected.file_cost + more, rtol=1e-12)
+    np.testing.assert_allclose(found.cost, expected.cost + more.sum(), rtol=1e-12)
+    objective = expected.latency_shared_z_s + 7.0 * (expected.cost + more.sum()) / problems.FILES
+    np.testing.assert_allclose(found.objective, objective, rtol=1e-10)
+    np.testing.assert_allclose(
+        np.sum(prices(problem) * kept) + np.sum(reading_prices(problem) * rows), found.cost, rtol=1e-12
+    )
+    assert reading_prices(plain) is None
+
+    twice = computed(case, rows, kept, problem=scaled(problem, 0.5, 0.8)).evaluation
+    own = problems.outcome(case.scaled(0.5, 0.8), probabilities, stored).file_cost
+    own += (0.8 * surcharge * stored + 0.4 * reading * probabilities).sum(axis=1)
+    np.testing.assert_allclose(twice.file_cost, own, rtol=1e-12)
 
 
 def test_integer_scales_are_numbers_too():

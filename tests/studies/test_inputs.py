@@ -7,7 +7,15 @@ import pyarrow as pa
 import pytest
 
 from ecjax.errors import UserError
-from ecjax.studies.inputs import check_together, column, files_arrays, nodes_arrays, placement_rows
+from ecjax.optimize import prepare
+from ecjax.studies.inputs import (
+    check_together,
+    code_k,
+    column,
+    files_arrays,
+    nodes_arrays,
+    placement_rows,
+)
 
 SIZES = [1e3, 7e5, 1e6, 3e7]
 
@@ -80,6 +88,29 @@ def test_files_are_cut_into_k_chunks_and_paid_for_by_stored_bytes():
     assert files.count == 2
 
 
+def test_reads_of_more_chunks_than_rebuild_a_file():
+    """d chunks of bytes / d; storage keeps chunks of stored_bytes / k, max(d, k + min_extra_chunks) of them."""
+    files = pa.table(
+        {
+            "file_id": [1, 2, 3],
+            "bytes": [6e6, 8e6, 9e6],
+            "k": [3, 4, 3],
+            "rate_per_s": [0.5, 0.1, 0.1],
+            "d": pa.array([6, None, 4]),
+            "min_extra_chunks": [1, 2, 3],
+            "stored_bytes": [9e6, 8e6, 9e6],
+        }
+    )
+    arrays = files_arrays(files)
+    np.testing.assert_array_equal(arrays.chunk_bytes, [1e6, 2e6, 9e6 / 4])
+    np.testing.assert_array_equal(arrays.stored_chunk_bytes, [3e6, 2e6, 3e6])
+    np.testing.assert_array_equal(arrays.k, [6, 4, 4])
+    np.testing.assert_array_equal(code_k(files), [3, 4, 3])
+    nodes = problems.moment_nodes()
+    floor = prepare(nodes_arrays(pa.Table.from_pandas(nodes)), arrays).floor
+    np.testing.assert_array_equal(floor, [6, 6, 6])
+
+
 @pytest.mark.parametrize("names", [["b", "a", None, "b", None, "a"], [7, 3, None, 7, None, 3]])
 def test_rows_are_groups_in_order_of_appearance_then_single_files(names):
     table = pa.table({"file_id": [10, 11, 12, 13, 14, 15], "group": pa.chunked_array([names[:3], names[3:]])})
@@ -114,6 +145,9 @@ def test_code_that_does_not_fit_on_the_nodes_names_the_file():
     with pytest.raises(UserError, match=r"row 0 \(file_id=x\): k=5 needs 5 nodes; nodes has 3"):
         check_together(nodes, pa.table({"file_id": ["x"], "k": [5]}))
     check_together(nodes, files.slice(0, 1))
+    wide = files.slice(0, 1).append_column("d", pa.array([4]))
+    with pytest.raises(UserError, match=r"row 0 \(file_id=x\): d=4 needs 4 nodes; nodes has 3"):
+        check_together(nodes, wide)
 
 
 def test_node_that_other_work_overloads_is_named():

@@ -48,7 +48,20 @@ REQUESTS = {
 }
 RATES = {"start_s": [0, 60], "factor": [1.0, 2.0]}
 TRANSFERS = {"coflow_id": [1], "arrival_s": [0.0], "src": ["p"], "dst": ["q"], "bytes": [8]}
-GOOD = {"nodes": NODES, "files": FILES, "requests": REQUESTS, "rates": RATES, "transfers": TRANSFERS}
+NETWORK = {
+    "client_site": ["x", "y", None],
+    "node_id": ["a", None, None],
+    "node_site": [None, "p", None],
+    "dollars_per_byte": [0.0, 1e-9, 2e-9],
+}
+GOOD = {
+    "nodes": NODES,
+    "files": FILES,
+    "network": NETWORK,
+    "requests": REQUESTS,
+    "rates": RATES,
+    "transfers": TRANSFERS,
+}
 
 
 def refused(columns: dict, name: str, **options) -> str:
@@ -201,6 +214,8 @@ def test_whole_floats_count_as_integers():
         ("requests", "finish_s", float("inf"), "inf", "finite numbers"),
         ("transfers", "arrival_s", -1.0, "-1.0", "finite numbers >= 0"),
         ("rates", "factor", -1.0, "-1.0", "finite numbers >= 0"),
+        ("network", "dollars_per_byte", -1.0, "-1.0", "finite numbers >= 0"),
+        ("network", "dollars_per_byte", None, "an empty cell (null)", "finite numbers >= 0"),
     ],
 )
 @pytest.mark.parametrize("chunked", [False, True])
@@ -220,7 +235,7 @@ def test_bad_value_is_named_by_its_place(name, column, value, found, allowed, ch
         "requests": "request_id 2",
         "transfers": "coflow_id 1",
     }
-    assert name == "rates" or f"({ids[name]})" in message
+    assert name in ("rates", "network") or f"({ids[name]})" in message
 
 
 def test_words_among_numbers():
@@ -331,6 +346,22 @@ def test_code_length():
     assert "column n, row 1 (file_id 11): found 1; allowed: at least k = 2" in message
 
 
+def test_chunks_read_are_at_least_those_that_rebuild_a_file():
+    checked = check(pa.table({**FILES, "d": [3, None, 3], "n": [3, 2, 4]}), "files")
+    assert checked.column("d").to_pylist() == [3, None, 3]
+    message = refused({**FILES, "d": [2, None, 2]}, "files")
+    assert "column d, row 2 (file_id 12): found 2; allowed: at least k = 3" in message
+    message = refused({**FILES, "d": [0, 2, 3]}, "files")
+    assert "column d, row 0 (file_id 10): found 0; allowed: integers >= 1" in message
+    message = refused({**FILES, "d": [4, None, 3], "n": [None, 2, 2]}, "files")
+    assert "column n, row 2 (file_id 12): found 2; allowed: at least d = 3" in message
+    message = refused({**FILES, "d": [4, None, 3], "group": ["g", "g", None]}, "files")
+    assert (
+        "column d, row 1 (file_id 11): found 2 in group 'g'; allowed: one d per group, 4 as in row 0"
+        in message
+    )
+
+
 def test_groups_share_k():
     assert check(pa.table({**FILES, "group": ["g", "g", "h"]}), "files").num_rows == 3
     assert check(pa.table({**FILES, "group": ["g", None, None]}), "files").num_rows == 3
@@ -362,6 +393,46 @@ def test_bad_placement_lists():
     assert "column nodes, row 1 (file_id 11): found a list with an empty item" in message
     assert "found lists of double" in refused({**FILES, "nodes": [[1.5], [], None]}, "files")
     assert "found type string; allowed: lists of ids" in refused({**FILES, "nodes": ["a", "b", "c"]}, "files")
+
+
+def test_forbidden_nodes_are_lists_and_lists_without_items_count_as_absent():
+    lists = pa.array([["a"], [], None])
+    assert check(pa.table({**FILES, "forbidden_nodes": lists}), "files").column(
+        "forbidden_nodes"
+    ).to_pylist() == [
+        ["a"],
+        [],
+        None,
+    ]
+    for kind in (pa.list_(pa.null()), pa.list_(pa.string()), pa.large_list(pa.int64())):
+        empty = pa.array([[], None, []], kind)
+        checked = check(pa.table({**FILES, "forbidden_nodes": empty, "nodes": empty}), "files")
+        assert checked.column_names == list(FILES)
+    message = refused({**FILES, "forbidden_nodes": [["a", None], [], None]}, "files")
+    assert "column forbidden_nodes, row 0 (file_id 10): found a list with an empty item" in message
+
+
+# Network
+
+
+def test_a_network_row_names_a_node_or_a_site():
+    message = refused({**NETWORK, "node_site": ["q", "p", None]}, "network")
+    assert (
+        message
+        == "network table, column node_site, row 0: found 'q' beside a node_id; allowed: one of the two"
+    )
+
+
+def test_network_rows_say_different_things():
+    message = refused(
+        {**NETWORK, "client_site": ["y"] * 3, "node_id": [None] * 3, "node_site": ["p"] * 3}, "network"
+    )
+    assert (
+        message
+        == "network table, row 1: found client_site 'y', node_site 'p' again, first in row 0; allowed: once"
+    )
+    message = refused({"dollars_per_byte": [1, 2]}, "network")
+    assert message == "network table, row 1: found every node again, first in row 0; allowed: once"
 
 
 # Requests
@@ -495,10 +566,13 @@ def test_id_types_of_tables():
     files = check(pa.table({**FILES, "nodes": [["a"], ["b"], None], "group": ["g", None, None]}), "files")
     expected = {"node_id": pa.string(), "file_id": pa.int64(), "site": pa.int64(), "group": pa.string()}
     assert id_types(nodes, files) == expected
+    forbidden = check(pa.table({**FILES, "forbidden_nodes": [["a"], [], None]}), "files")
+    assert id_types(nodes, forbidden)["node_id"] == pa.string()
 
 
 def test_id_types_that_contradict():
     nodes = check(pa.table(NODES), "nodes")
-    files = check(pa.table({**FILES, "nodes": [[1], [2], None]}), "files")
-    with pytest.raises(UserError, match="node_id: found string in one table and int64 in another"):
-        id_types(nodes, files)
+    for name in ("nodes", "forbidden_nodes"):
+        files = check(pa.table({**FILES, name: [[1], [2], None]}), "files")
+        with pytest.raises(UserError, match="node_id: found string in one table and int64 in another"):
+            id_types(nodes, files)
