@@ -12,11 +12,12 @@ import numpy as np
 from scipy import linalg
 
 from ecjax.optimize.certified.data import Service
-from ecjax.optimize.certified.waits import Slopes, slopes
+from ecjax.optimize.certified.waits import NEARLY_FULL, Slopes, slopes, work_of
 
 _CENTRING = 0.15
 _TO_BOUNDARY = 0.99
-_MOST_STEPS = 80
+_MOST_STEPS = 50
+_POLISHING_STEPS = 4
 _ROUNDING = 1e-14
 _MIXED_IN = 0.05  # how much of the even mixture a start gets: the method starts inside
 
@@ -71,8 +72,7 @@ def mix(
     n, limited = len(start), np.flatnonzero(np.isfinite(capacity))
     # variables: weights, then room left and chunks too many on every node with a limit
     equal, right, dollars = _equalities(columns, capacity, limited, groups, full)
-    even = 1 / np.bincount(columns.group, minlength=groups)[columns.group]
-    w = (1 - _MIXED_IN) * start + _MIXED_IN * even
+    w = _inside(service, columns, start, groups)
     held = w @ columns.chunks[:, limited]
     least = 1e-3 * np.maximum(capacity[limited], 1)
     room = np.maximum(capacity[limited] - held, least)
@@ -83,26 +83,30 @@ def mix(
     scale = abs(point.value + dollars @ x) + np.finfo(float).tiny
     reduced = gradient - dual @ equal
     slack = np.maximum(reduced, max(x @ np.maximum(reduced, 0), 1e-10 * scale) / len(x))
+    by_node = np.ascontiguousarray(columns.loads.transpose(1, 0, 2))
+    closed = 0
     for step in range(_MOST_STEPS):
         gap, residual = x @ slack, gradient - dual @ equal - slack
         short = right - equal @ x
-        if gap < tol * scale and x @ np.abs(residual) < tol * scale:
+        closed = closed + 1 if gap < tol * scale else 0
+        # where slopes are steep rounding leaves a residual that more steps do not mend
+        if closed and (x @ np.abs(residual) < tol * scale or closed > _POLISHING_STEPS):
             break
-        barrier = gap / len(x) * (_CENTRING if step else 0.5)
+        barrier = max(gap * (_CENTRING if step else 0.5), 0.2 * tol * scale) / len(x)
         ratio = x / slack
-        bend = np.einsum("nmx,mxp->nmp", columns.loads, point.roots).reshape(n, -1)
-        inverse = _inverse(np.eye(bend.shape[1]) + (bend * ratio[:n, None]).T @ bend)
-
-        def apply(vector: np.ndarray, ratio=ratio, bend=bend, inverse=inverse) -> np.ndarray:
-            """Inverse of the second derivative with the barrier's."""
-            out = ratio[:, None] * vector
-            out[:n] -= ratio[:n, None] * (bend @ inverse(bend.T @ out[:n]))
-            return out
-
+        bend = (by_node @ point.roots).transpose(1, 0, 2).reshape(n, -1)
+        weighted = ratio[:n, None] * bend
+        inverse = _inverse(np.eye(bend.shape[1]) + weighted.T @ bend)
+        across = equal[:, :n] @ weighted
         drop = -(gradient - dual @ equal - barrier / x)
-        both = apply(np.column_stack([equal.T, drop]))
-        turn = linalg.lstsq(equal @ both[:, :-1], short - equal @ both[:, -1], lapack_driver="gelsy")[0]
-        move = both[:, -1] + both[:, :-1] @ turn
+        # the inverse K of the second derivative with the barrier's is S - S B (I + B' S B)^-1 B' S
+        moved = ratio * drop
+        moved[:n] -= weighted @ inverse(weighted.T @ drop[:n])
+        normal = (equal * ratio) @ equal.T - across @ inverse(across.T)
+        turn = linalg.lstsq(normal, short - equal @ moved, lapack_driver="gelsy")[0]
+        lift = turn @ equal
+        move = moved + ratio * lift
+        move[:n] -= weighted @ inverse(weighted.T @ lift[:n])
         ease = (barrier - slack * move) / x - slack
         primal = min(1.0, _TO_BOUNDARY / max(np.max(-move / x), 1e-300))
         dually = min(1.0, _TO_BOUNDARY / max(np.max(-ease / slack), 1e-300))
@@ -126,11 +130,26 @@ def mix(
     return Mixture(w, loads, point, price, point.value, float(columns.dollars @ w))
 
 
+def _inside(service: Service, columns: Columns, start: np.ndarray, groups: int) -> np.ndarray:
+    """``start`` with a little of every column mixed in, as much as leaves nodes half of their room."""
+    even = 1 / np.bincount(columns.group, minlength=groups)[columns.group]
+    loads, others = (np.tensordot(weight, columns.loads, 1) for weight in (start, even))
+    room = np.maximum(1 - work_of(service, loads)[:, 0], NEARLY_FULL)
+    rise = work_of(service, others - loads)[:, 0] - service.background[:, 0]
+    share = min(_MIXED_IN, 0.5 * np.min(room / np.maximum(rise, 1e-300)))
+    return (1 - share) * start + share * even
+
+
 def _inverse(matrix: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
     """Solver for a positive definite matrix, scaled and lifted by rounding so that the factors exist."""
     scale = np.sqrt(np.diag(matrix))
     factors = linalg.cho_factor(matrix / scale[:, None] / scale + _ROUNDING * np.eye(len(matrix)))
-    return lambda right: linalg.cho_solve(factors, right / scale[:, None]) / scale[:, None]
+
+    def solve(right: np.ndarray) -> np.ndarray:
+        by = scale[:, None] if right.ndim == 2 else scale
+        return linalg.cho_solve(factors, right / by) / by
+
+    return solve
 
 
 def _equalities(columns: Columns, capacity: np.ndarray, limited: np.ndarray, groups: int, full: float):

@@ -6,7 +6,7 @@ from ecjax.optimize.certified import loops
 from ecjax.optimize.certified.relax import Passes, Relaxed, loads_of, respond
 from ecjax.optimize.certified.waits import best_z, slopes
 
-_LEAST_WEIGHT = 1e-4
+_LEAST_WEIGHT = 1e-3
 _SWEEPS = 12
 
 

@@ -1,0 +1,135 @@
+"""A lower bound on every plan's objective, by prices of node work, for every z.
+
+For prices y (of reads and writes by node and chunk size) and g >= 0 (of places for chunks) any plan costs at least
+
+    z + sum over nodes of [min over loads of the node's latency - y . loads] + sum over rows of the cheapest choice - g . capacity.
+
+The sum over rows does not know z, so that one pass over the files serves all z. In z: the node term falls, hence on
+[a, b] the bound is at least a + (the rest at b). Intervals that stay below the target are split, or get prices of their
+own, made for the best loads found at their z. Outside a finite range of z the latency alone is too large.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ecjax.optimize.certified.nodes import NodeMinima
+from ecjax.optimize.certified.relax import Passes, Prices, Relaxed, relax
+from ecjax.optimize.certified.waits import slopes, waits
+
+_FIRST_INTERVALS = 32
+_SPLIT = 4
+_MOST_INTERVALS = 40_000
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The lower bound, and a better z where the search met one."""
+
+    value: float  # s
+    passes: int  # over the rows
+    better: Relaxed | None
+
+
+class _Intervals:
+    """Intervals of z with the best lower bound known on each, and at the right end of each."""
+
+    def __init__(self, edges: np.ndarray) -> None:
+        self.left, self.right = edges[:-1], edges[1:]
+        self.bound = np.full(len(edges) - 1, -np.inf)
+        self.point = np.full(len(edges) - 1, -np.inf)
+
+    def improve(self, which: np.ndarray, rest: np.ndarray) -> None:
+        self.bound[which] = np.maximum(self.bound[which], self.left[which] + rest)
+        self.point[which] = np.maximum(self.point[which], self.right[which] + rest)
+
+    def split(self, which: np.ndarray) -> None:
+        ends = np.linspace(self.left[which], self.right[which], _SPLIT + 1)
+        keep = np.ones(len(self.left), bool)
+        keep[which] = False
+        bound = np.broadcast_to(self.bound[which], (_SPLIT, len(which))).ravel()
+        point = np.broadcast_to(self.point[which] - self.right[which], (_SPLIT, len(which))) + ends[1:]
+        self.left = np.concatenate([self.left[keep], ends[:-1].ravel()])
+        self.right = np.concatenate([self.right[keep], ends[1:].ravel()])
+        self.bound = np.concatenate([self.bound[keep], bound])
+        # the rest of the bound falls with z: at an earlier end it is no less
+        self.point = np.concatenate([self.point[keep], point.ravel()])
+
+
+def lower_bound(passes: Passes, relaxed: Relaxed, tol: float, most_passes: int) -> Bound:
+    """Lower bound close to the relaxation's objective.
+
+    Args:
+        passes: the rows.
+        relaxed: mixture close to the best.
+        tol: relative; how far below what the prices can prove the search may stop.
+        most_passes: limit of passes over the rows.
+    """
+    service, rows = passes.service, passes.rows
+    minima = NodeMinima(service, rows, None, tol * abs(relaxed.objective))
+    capacity = np.where(np.isfinite(rows.capacity), rows.capacity, 0.0)
+
+    def rest(prices: Prices, z: np.ndarray) -> np.ndarray:
+        return minima.sums(prices, z) + prices.cheapest - float(prices.chunk @ capacity)
+
+    last = relaxed.prices[-1]
+    if service.alone:
+        return Bound(float(rest(last, np.zeros(1))[0]), 0, None)
+    here = relaxed.z + float(rest(last, np.array([relaxed.z]))[0])
+    target = min(here, relaxed.objective) - tol * abs(here)
+    nothing = np.zeros_like(last.read)
+    group = np.zeros(rows.count, np.int64)
+    storage = passes.cheapest(nothing, np.zeros_like(last.write), np.zeros(len(nothing)), group, 1)[0]
+    count, better = 1, None
+    k = float(np.sum(np.repeat(rows.hot, np.diff(rows.start)) * rows.read)) / service.rate
+    soonest = float((service.mean + waits(service.background)[0][:, None]).min())
+    high = target - storage
+    low = min((k * soonest + storage - target) / (k - 1), relaxed.z)
+    high = max(high, relaxed.z)
+    edges = np.unique(np.append(np.linspace(low, high, _FIRST_INTERVALS + 1), relaxed.z))
+    intervals = _Intervals(edges)
+    everywhere = np.arange(len(edges) - 1)
+    intervals.improve(everywhere, rest(last, intervals.right))
+    known = [last]
+    while True:
+        failing = np.flatnonzero(intervals.bound < target)
+        if not len(failing) or len(intervals.left) > _MOST_INTERVALS:
+            break
+        stuck = failing[intervals.point[failing] < target]
+        if len(stuck):
+            worst = stuck[np.argmin(intervals.point[stuck])]
+            z = float(intervals.right[worst])
+            new = _priced(passes, relaxed, z, last)
+            known.append(new)
+            count += 1
+            intervals.improve(failing, rest(new, intervals.right[failing]))
+            if intervals.point[worst] < target and count < most_passes:
+                # the loads were made for another z: make some for this one
+                there = relax(passes, relaxed.group, relaxed.kinds, z, 0.3 * tol, 25, fixed_z=True)
+                count += there.passes
+                known.append(there.prices[-1])
+                if there.objective < relaxed.objective - tol * abs(relaxed.objective):
+                    better = there
+                    break
+                intervals.improve(failing, rest(known[-1], intervals.right[failing]))
+            if intervals.point[worst] < target:
+                target = float(intervals.point[worst]) - tol * abs(target)
+            continue
+        before = len(intervals.left) - len(failing)
+        intervals.split(failing)
+        new = np.arange(before, len(intervals.left))
+        distance = np.abs(np.array([p.z for p in known])[:, None] - intervals.right[new])
+        for index in range(len(known)):
+            # only the two prices made for the nearest z
+            near = (distance < distance[index]).sum(axis=0) < 2
+            if near.any():
+                intervals.improve(new[near], rest(known[index], intervals.right[new[near]]))
+    return Bound(float(min(intervals.bound.min(), target)), count, better)
+
+
+def _priced(passes: Passes, relaxed: Relaxed, z: float, last: Prices) -> Prices:
+    """Prices at the relaxation's loads for another z."""
+    point = slopes(passes.service, relaxed.mixture.loads, z)
+    group = np.zeros(passes.rows.count, np.int64)
+    cheapest = passes.cheapest(point.read, point.write, last.chunk, group, 1)[0]
+    return Prices(point.read, point.write, last.chunk, cheapest, z)
