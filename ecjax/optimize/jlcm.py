@@ -192,6 +192,24 @@ def _schedule(
     return _descend(problem, latency, None, stored, start, stopping, z)
 
 
+def schedule(
+    problem: Problem, theta: jax.Array, probabilities: jax.Array, stored: jax.Array, z: jax.Array, stopping: Stopping
+) -> Descent:
+    """Best probabilities for a placement, from those of a plan on it; the value is latency + theta * cost of reads.
+
+    Args:
+        problem: nodes and files.
+        theta: s per dollar of mean cost per file.
+        probabilities: (R, m), zero where nothing is stored.
+        stored: (R, m) bool.
+        z: s, to start from.
+        stopping: when to end.
+    """
+    by_reading = reading_prices(problem)
+    toll = None if by_reading is None else theta / problem.files.count * by_reading
+    return _schedule(problem, probabilities, stored, stored, z, toll, stopping)
+
+
 def _descend(problem, latency, cost, mask, start, stopping, z=None) -> Descent:
     scale = 1.0 / jnp.maximum(problem.row_share, _LEAST_SHARE / problem.rows)
 

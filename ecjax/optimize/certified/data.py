@@ -127,9 +127,7 @@ def _rows(problem: Problem, size: np.ndarray, grid: np.ndarray) -> Rows:
         np.add.at(total, row, full)
         return total
 
-    capacity = getattr(problem, "capacity", None)
-    site = getattr(problem, "site", None)
-    per_site = getattr(problem, "per_site", None)
+    capacity, site, per_site = problem.capacity, problem.site, problem.per_site
     return Rows(
         start=read.indptr.astype(np.int64),
         grid=read.indices.astype(np.int64),
@@ -142,9 +140,9 @@ def _rows(problem: Problem, size: np.ndarray, grid: np.ndarray) -> Rows:
         per_dollar=0.0,
         chunk_price=np.asarray(nodes.cost_per_chunk, float),
         byte_price=np.asarray(nodes.cost_per_byte, float),
-        surcharge=gathered(getattr(problem, "surcharge", None)),
-        reading=gathered(getattr(problem, "reading", None)),
-        allowed=dense(getattr(problem, "allowed", None), bool),
+        surcharge=gathered(problem.surcharge),
+        reading=gathered(problem.reading),
+        allowed=dense(problem.allowed, bool),
         site=np.zeros(m, np.int64) if site is None else np.unique(np.asarray(site), return_inverse=True)[1],
         per_site=0 if per_site is None else int(per_site),
         capacity=np.full(m, np.inf) if capacity is None else np.asarray(capacity, float),

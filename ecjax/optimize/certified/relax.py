@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
 from ecjax.optimize.certified import loops
 from ecjax.optimize.certified.data import Rows, Service
@@ -20,6 +21,13 @@ from ecjax.optimize.certified.waits import best_z, slopes, work_of
 
 _ROWS_PER_TASK = 4096
 _LEAST_WEIGHT = 1e-9
+# With many nodes prices swing: most passes ask at prices that follow those of the mixture slowly.
+_MANY_NODES = 24
+_INERTIA = 0.7
+_EXACT_EVERY = 4
+
+
+_LIBRARIES = ThreadpoolController()
 
 
 @dataclass(frozen=True)
@@ -137,7 +145,9 @@ def relax(
         most: passes.
         fixed_z: whether z stays.
     """
-    *_, last = mixtures(passes, group, kinds, z, tol, most, fixed_z)
+    # the master's matrices are small: more threads than one only wait for each other
+    with _LIBRARIES.limit(limits=1, user_api="blas"):
+        *_, last = mixtures(passes, group, kinds, z, tol, most, fixed_z)
     return last
 
 
@@ -156,10 +166,16 @@ def mixtures(
         weight, loads.sum(0), point, np.zeros(len(chunks[0])), point.value, float(dollars.sum())
     )
     prices: list[Prices] = []
+    many = len(service.mean) > _MANY_NODES
     for number in range(most):
         here, chunk = current.slopes, current.chunk_price
-        cheapest, sums = passes.cheapest(here.read, here.write, chunk, group, groups)
-        prices.append(Prices(here.read, here.write, chunk, cheapest, z))
+        exact = not many or number % _EXACT_EVERY == 0 or number == most - 1
+        ask = (here.read, here.write, chunk)
+        if not exact:
+            past = (prices[-1].read, prices[-1].write, prices[-1].chunk)
+            ask = tuple(_INERTIA * old + (1 - _INERTIA) * new for old, new in zip(past, ask, strict=True))
+        cheapest, sums = passes.cheapest(*ask, group, groups)
+        prices.append(Prices(*ask, cheapest, z))
         limited = np.isfinite(rows.capacity)
         over = np.maximum((current.weight @ columns.chunks - rows.capacity)[limited], 0).sum() * full
         own = current.dollars + float((_joined(here, current.loads) * current.loads).sum())
@@ -168,9 +184,10 @@ def mixtures(
         found = Relaxed(
             columns, current, prices, group, kinds, z, objective, max(own - cheapest, 0.0), number + 1
         )
-        yield found
-        if found.open <= tol * abs(objective):
-            return
+        if exact:
+            yield found
+            if found.open <= tol * abs(objective):
+                return
         keep = current.weight > _LEAST_WEIGHT
         columns = columns.take(keep).plus(Columns(*sums, np.arange(groups), np.full(groups, number)))
         weight = np.concatenate([current.weight[keep], np.zeros(groups)])

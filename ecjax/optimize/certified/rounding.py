@@ -3,6 +3,7 @@
 import numpy as np
 
 from ecjax.optimize.certified import loops
+from ecjax.optimize.certified.choice import HOT, NONE
 from ecjax.optimize.certified.relax import Passes, Relaxed, loads_of, respond
 from ecjax.optimize.certified.waits import best_z, slopes
 
@@ -68,3 +69,44 @@ def worth(passes: Passes, kinds: np.ndarray) -> tuple[float, float]:
 
 def _keeps_capacity(passes: Passes, kinds: np.ndarray) -> bool:
     return bool(np.all(loads_of(passes, kinds)[1] <= passes.rows.capacity))
+
+
+def spare_chunks(passes: Passes, kinds: np.ndarray, z: float, most: int) -> tuple[np.ndarray, np.ndarray]:
+    """Chunks that would serve best to even out what whole choices cannot: rows and nodes, best first.
+
+    A row with one chunk more than its reads need can share them out in any proportion. Good ones cost little for each
+    read that they can move, and read at no higher a price. One chunk a row; limits of sites and nodes are kept.
+    """
+    service, rows = passes.service, passes.rows
+    loads, chunks, _ = loads_of(passes, kinds)
+    point = slopes(service, loads, z)
+    entries = np.repeat(np.arange(rows.count), np.diff(rows.start))
+    reads = np.bincount(entries, rows.read, rows.count)
+    price = np.zeros(kinds.shape)
+    np.add.at(price, entries, rows.read[:, None] * point.read[:, rows.grid].T)
+    reads = np.maximum(reads, 1e-12 * service.rate)[:, None]
+    stored = rows.chunks[:, None] * rows.chunk_price + rows.bytes[:, None] * rows.byte_price
+    if len(rows.surcharge):
+        stored = stored + rows.surcharge
+    if len(rows.reading):
+        price = price + rows.per_dollar * rows.reading
+    price = price / reads
+    dearest = np.where(kinds == HOT, price, -np.inf).max(axis=1, keepdims=True)
+    score = price - dearest + rows.per_dollar * stored / reads
+    free = kinds == NONE
+    if len(rows.allowed):
+        free &= rows.allowed
+    if rows.per_site:
+        at_site = np.zeros((rows.count, rows.site.max() + 1), np.int64)
+        np.add.at(at_site.T, rows.site, (kinds != NONE).T)
+        free &= at_site[:, rows.site] < rows.per_site
+    score = np.where(free, score, np.inf)
+    node = score.argmin(axis=1)
+    best = score[np.arange(rows.count), node]
+    order = np.argsort(best, kind="stable")[: 4 * most]
+    chosen = []
+    for i in order[np.isfinite(best[order])]:
+        if len(chosen) < most and chunks[node[i]] + rows.chunks[i] <= rows.capacity[node[i]]:
+            chunks[node[i]] += rows.chunks[i]
+            chosen.append(i)
+    return np.array(chosen, np.int64), node[np.array(chosen, np.int64)]

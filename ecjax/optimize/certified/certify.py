@@ -1,0 +1,70 @@
+"""One problem, one theta: a plan and a lower bound on every plan."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ecjax.optimize.certified.bound import lower_bound
+from ecjax.optimize.certified.choice import HOT, NONE
+from ecjax.optimize.certified.relax import Passes, groups_of, relax, respond
+from ecjax.optimize.certified.rounding import round_off, spare_chunks
+
+_START_SWEEPS = 6
+_MOST_BASINS = 4  # times that the search for z may find a better region
+
+
+@dataclass(frozen=True)
+class Settings:
+    """When the certified method ends.
+
+    Attributes:
+        gap: relative gap between objective and lower bound that is good enough.
+        passes: limit of passes over the files for the relaxation, and again for the bound.
+        seed: of the order in which rows respond.
+    """
+
+    gap: float = 1e-4
+    passes: int = 200
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Whole choices with what is proved about them."""
+
+    probabilities: np.ndarray  # (R, m) 0 or 1
+    stored: np.ndarray  # (R, m) bool
+    z: float  # s
+    lower_bound: float  # s; minus infinity where none was found
+    passes: int
+    spare: tuple[np.ndarray, np.ndarray]  # rows and nodes where one chunk more would help, best first; few or none
+
+
+def certify(passes: Passes, settings: Settings, start: np.ndarray | None = None) -> Certificate:
+    """A plan of whole choices (every read of a row uses the same k nodes) and a lower bound on all plans.
+
+    Args:
+        passes: the rows, with theta set.
+        settings: when to end.
+        start: (R, m) choices to start from (2 where reads go, 1 cold chunk, 0 none; a row of zeros is new), or None.
+    """
+    service, rows = passes.service, passes.rows
+    m = len(rows.chunk_price)
+    tol = 0.05 * settings.gap
+    kinds = np.zeros((rows.count, m), np.int8) if start is None else start.copy()
+    z, _ = respond(passes, kinds, None, np.zeros(m), _START_SWEEPS, 1e-3, settings.seed)
+    group = groups_of(service, rows)
+    relaxed = relax(passes, group, kinds, z, tol, settings.passes)
+    count = relaxed.passes
+    for _ in range(_MOST_BASINS):
+        bound = lower_bound(passes, relaxed, 0.1 * settings.gap, settings.passes)
+        count += bound.passes
+        if bound.better is None:
+            break
+        relaxed = relax(passes, group, relaxed.kinds, bound.better.z, tol, settings.passes)
+        count += relaxed.passes
+    kinds, z, objective = round_off(passes, relaxed, 1e-3 * settings.gap, settings.seed)
+    spare = np.zeros(0, np.int64), np.zeros(0, np.int64)
+    if objective > bound.value + settings.gap * abs(bound.value):
+        spare = spare_chunks(passes, kinds, z, 2 * m)
+    return Certificate((kinds == HOT).astype(float), kinds != NONE, z, bound.value, count, spare)
