@@ -8,17 +8,20 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ecjax.optimize import jlcm, starts
+from ecjax.optimize import jlcm, limits, starts
+from ecjax.optimize.certified import Settings, plan_lanes
 from ecjax.optimize.descent import Stopping
 from ecjax.optimize.jlcm import Jlcm, Solution
-from ecjax.optimize.problem import Problem, evaluate, scaled
+from ecjax.optimize.problem import Problem, evaluate, scaled, usable
 from ecjax.optimize.projection import project_hypersimplex
 
-METHODS = ("published", "oblivious_lb", "random_cp", "max_ec")
+METHODS = ("certified", "published", "oblivious_lb", "random_cp", "max_ec")
 STARTS = {"uniform": starts.uniform, "proportional": starts.proportional}
 
 # Arrays of the size of the probabilities that a lane holds at its peak (measured at 10^5 files), with some room.
 _ARRAYS_PER_LANE = 30
+# The certified method compares itself with the published one, if nobody asked, on problems up to this many entries.
+_MOST_TO_DESCEND_TWICE = 2_000_000
 
 
 @jax.tree_util.register_dataclass
@@ -45,7 +48,8 @@ class Plans:
     """Solutions of a batch by method, each with a leading lane axis, and what they took."""
 
     by_method: dict[str, Solution]
-    start_load: jax.Array  # (L, m) node loads at the start of the descent
+    start_load: jax.Array  # (L, m) node loads at the start of the descent, or of the certified plan without one
+    lower_bound: np.ndarray | None  # (L,) s, below every plan's objective; None where the certified method did not run
     solve_s: float
     compile_s: float
 
@@ -55,10 +59,12 @@ class BatchSettings:
     """How a batch is solved.
 
     Attributes:
-        methods: of ``METHODS``; the baselines build on the published plan of their lane.
+        methods: of ``METHODS``; the baselines build on the published plan of their lane. Where the certified method
+            leaves a gap it takes the published plan if that is better.
         start: "uniform" or "proportional"; ignored where a start is given.
         settings: of the published method.
-        dtype: of the descent; plans are always evaluated in float64.
+        certified: of the certified method.
+        dtype: of the descent; plans are always evaluated, and bounds computed, in float64.
         seed: of the perturbed start and the random placement.
     """
 
@@ -67,6 +73,7 @@ class BatchSettings:
     settings: Jlcm = field(default_factory=Jlcm)
     dtype: str = "float64"
     seed: int = 0
+    certified: Settings = field(default_factory=Settings)
 
 
 def lanes_per_batch(problem: Problem, memory_bytes: float, dtype: str) -> int:
@@ -86,15 +93,68 @@ def solve(problem: Problem, lanes: Lanes, how: BatchSettings, given: jax.Array |
         how: methods and settings.
         given: (R, m) probabilities to start from.
     """
+    found, lower_bound, timer = {}, None, _Timer()
+    others = tuple(name for name in how.methods if name != "certified")
+    if "certified" in how.methods:
+        found["certified"], lower_bound = timer.host(certified_lanes, problem, lanes, how.certified, given)
+        gap = found["certified"].evaluation.objective - lower_bound
+        closed = gap <= how.certified.gap * np.abs(lower_bound)
+        if others and "published" not in others:
+            others = ("published", *others)
+        if not others and not closed.all() and problem.rows * problem.nodes.count <= _MOST_TO_DESCEND_TWICE:
+            others = ("published",)
+    start_load = None
+    if others:
+        descended, start_load = _descended(problem, lanes, replace(how, methods=others), given, timer)
+        if "certified" in found and "published" in descended:
+            found["certified"] = _better(found["certified"], descended["published"], problem)
+        found |= {name: plan for name, plan in descended.items() if name in how.methods}
+    else:
+        start_load = found["certified"].evaluation.load
+    return Plans(found, start_load, lower_bound, timer.run_s, timer.compile_s)
+
+
+def _descended(problem: Problem, lanes: Lanes, how: BatchSettings, given: jax.Array | None, timer: "_Timer"):
+    """Plans of the published method and its baselines, and the node loads they start from."""
     lanes = jax.tree.map(jnp.asarray, lanes)
-    timer = _Timer()
     start, overloaded = timer.run(_STARTS, problem, lanes, given, how=how)
     if bool(jnp.any(overloaded)):
         # a lane whose start is good keeps it, whatever the other lanes of its batch need
         spread = timer.run(_BALANCED, problem, lanes, start, how=how)
         start = jnp.where(overloaded[:, None, None], spread, start)
-    by_method, load = timer.run(_PROGRAM, problem, lanes, start, how=how)
-    return Plans(by_method, load, timer.run_s, timer.compile_s)
+    return timer.run(_PROGRAM, problem, lanes, start, how=how)
+
+
+def _better(certified: Solution, other: Solution, problem: Problem) -> Solution:
+    """The certified plan of each lane, or the other one where it is better and keeps all limits."""
+    take = np.asarray(other.evaluation.objective) < np.asarray(certified.evaluation.objective)
+    for lane in np.flatnonzero(take):
+        broken = limits.violations(problem, np.asarray(other.stored[lane]))
+        take[lane] = not any(violation.times for violation in broken.values())
+    if not take.any():
+        return certified
+    history = certified.history
+
+    def choose(mine, theirs):
+        mine, theirs = np.asarray(mine), np.asarray(theirs)
+        return np.where(take.reshape(-1, *(1,) * (mine.ndim - 1)), theirs, mine)
+
+    both = jax.tree.map(choose, certified._replace(history=0), other._replace(history=0))
+    return both._replace(history=history, iterations=certified.iterations)
+
+
+def certified_lanes(
+    problem: Problem, lanes: Lanes, settings: Settings, given: jax.Array | None
+) -> tuple[Solution, np.ndarray]:
+    """Certified plans and lower bounds of all lanes, from the most probable nodes of a given plan if there is one."""
+    start = None
+    if given is not None:
+        k = np.asarray(problem.k).astype(int)
+        rank = np.argsort(np.argsort(-np.asarray(given), axis=1, kind="stable"), axis=1)
+        known = np.asarray(given).any(axis=1, keepdims=True)
+        start = np.where((rank < k[:, None]) & known & np.asarray(usable(problem)), 2, 0).astype(np.int8)
+    theta, rate, size = (np.asarray(values, float) for values in (lanes.theta, lanes.rate_scale, lanes.size_scale))
+    return plan_lanes(problem, theta, rate, size, settings, start)
 
 
 class _Timer:
@@ -110,6 +170,14 @@ class _Timer:
         result = jax.block_until_ready(compiled(*arguments))
         self.compile_s += ready - began
         self.run_s += time.perf_counter() - ready
+        return result
+
+
+    def host(self, function: Any, *arguments: Any) -> Any:
+        """Run what compiles by itself; all of it counts as running."""
+        began = time.perf_counter()
+        result = function(*arguments)
+        self.run_s += time.perf_counter() - began
         return result
 
 
