@@ -54,34 +54,34 @@ def _within_sites(problem: Problem, probabilities: jax.Array, stored: jax.Array)
 
 
 def _within_capacity(problem: Problem, stored: jax.Array) -> jax.Array:
-    capacity = problem.capacity
-    assert capacity is not None
-    cost, chunks = chunk_prices(problem), problem.price_chunks
-    turn = jnp.argsort(problem.row_share)
-    floor = problem.floor.astype(jnp.int32)
+    assert problem.capacity is not None
+    chunks = problem.price_chunks
 
-    def overfull(state: tuple[jax.Array, jax.Array, jax.Array]) -> jax.Array:
-        room, _, place = state
-        return jnp.any(room < 0) & (place < problem.rows)
-
-    def repair(state: tuple[jax.Array, jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array, jax.Array]:
-        room, stored, place = state
-        row = turn[place]
-        own = stored[row]
+    def repair(room: jax.Array, some: tuple[jax.Array, ...]) -> tuple[jax.Array, jax.Array]:
+        own, cost, each, floor = some
         kept = own & (room >= 0)
-        length = jnp.maximum(floor[row], kept.sum(dtype=jnp.int32))
-        order = jnp.where(own | (room < chunks[row]), jnp.inf, cost[row])
-        order = jnp.where(kept, -1.0, order)[None]
+        length = jnp.maximum(floor, kept.sum(dtype=jnp.int32))
+        order = jnp.where(own | (room < each), jnp.inf, cost)
+        order = jnp.where(kept, -1.0, order)
         if problem.per_site is not None:
-            order = jnp.where(first_of_sites(problem, order), order, jnp.inf)
+            order = jnp.where(_first_of_sites(problem, order), order, jnp.inf)
         enough = jnp.sum(order < jnp.inf, dtype=jnp.int32) >= length
-        chosen = jnp.where(enough, (ranks(order) < length)[0], own)
-        change = (own.astype(room.dtype) - chosen.astype(room.dtype)) * chunks[row]
-        return room + change, stored.at[row].set(chosen), place + 1
+        chosen = jnp.where(enough, ranks(order) < length, own)
+        return room + (own.astype(room.dtype) - chosen.astype(room.dtype)) * each, chosen
 
-    held = jnp.matmul(chunks, stored.astype(chunks.dtype), precision="highest")
-    start = (capacity - held, stored, jnp.zeros((), jnp.int32))
-    return lax.while_loop(overfull, repair, start)[1]
+    room = problem.capacity - jnp.matmul(chunks, stored.astype(chunks.dtype), precision="highest")
+    turn = jnp.argsort(problem.row_share)
+    rows = (stored, chunk_prices(problem), chunks, problem.floor.astype(jnp.int32))
+    repaired = lax.scan(repair, room, tuple(values[turn] for values in rows))[1]
+    return jnp.zeros_like(stored).at[turn].set(repaired)
+
+
+def _first_of_sites(problem: Problem, order: jax.Array) -> jax.Array:
+    """``first_of_sites`` of one row, (m,), all pairs of nodes at once."""
+    site, rank = problem.site, ranks(order)
+    assert site is not None and problem.per_site is not None
+    before = (site[None] == site[:, None]) & (rank[None] < rank[:, None])
+    return before.sum(axis=1, dtype=jnp.int32) < problem.per_site
 
 
 def violations(problem: Problem, stored: np.ndarray) -> dict[str, Violation]:

@@ -199,6 +199,7 @@ def _byte_prices(nodes: pa.Table, files: pa.Table, network: pa.Table) -> tuple[n
         raise UserError(
             "network: column client_site needs a column client_site in the files table, which has none"
         )
+    node, site, site_of_node = _targets(nodes, network)
     clients = pa.nulls(0)
     client = np.full(len(files), -1, np.int32)
     if "client_site" in files.column_names:
@@ -215,7 +216,6 @@ def _byte_prices(nodes: pa.Table, files: pa.Table, network: pa.Table) -> tuple[n
                 f"{of_file(files, row, 'client_site')}: found {files['client_site'][row].as_py()!r}; allowed: a "
                 "client_site of the network table, or a row there that leaves client_site empty"
             )
-    node, site, site_of_node = _targets(nodes, network)
 
     def resolved(some: np.ndarray, client: np.ndarray, clients: int) -> np.ndarray:
         """The most specific of some rows for each client and node, NaN where there is none."""

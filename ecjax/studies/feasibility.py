@@ -101,8 +101,8 @@ def _check_capacity(problem: Problem, floor, mask, nodes: pa.Table, files: pa.Ta
     listed = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
     held = int(capacity[full].sum())
     raise UserError(
-        f"nodes: column capacity_chunks: {listed} hold {held} chunks in all; at least {held + short} can only go "
-        f"there; first of their files: row {file} (file_id={files['file_id'][file].as_py()})"
+        f"nodes: column capacity_chunks: {listed} have room for {held} chunks in all; at least {held + short} can "
+        f"only go there; first of their files: row {file} (file_id={files['file_id'][file].as_py()})"
     )
 
 
