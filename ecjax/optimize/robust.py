@@ -16,16 +16,15 @@ from jax.typing import ArrayLike
 from ecjax.optimize import moves
 from ecjax.optimize.descent import Stopping
 from ecjax.optimize.moves import Limits
-from ecjax.optimize.problem import Problem, evaluate, node_work, prices
+from ecjax.optimize.problem import Problem, node_work, prices, reading_prices
+from ecjax.optimize.rescheduling import load_norm, nearest, reschedule
 from ecjax.optimize.scenarios import (
     Outcomes,
     disturbed,
     evaluate_scenarios,
     in_batches,
-    load_norm,
-    nearest,
-    reschedule,
     scenarios_at_once,
+    unconstrained,
 )
 from ecjax.optimize.slopes import latency_slopes
 
@@ -94,7 +93,6 @@ def robust_improve(
     theta: float,
     weight: str = "mean",
     trials: int = 30,
-    limits: Limits | None = None,
     memory_bytes: float = 1e9,
 ) -> Robust:
     """Move, add and drop chunks while that lowers weight(latency of the scenarios) + theta * cost / files.
@@ -103,6 +101,9 @@ def robust_improve(
     files. Every trial takes the moves that promise most to first order (``moves.best_moves``), evaluates all scenarios
     with them, and keeps them if the objective falls; else fewer are tried, down to one by one. No file becomes
     unavailable in a scenario in which it is available.
+
+    Constraints of the problem (nodes allowed, chunks per site, capacity) bind every move; what breaks them at the
+    start stays. Reads that cost something are charged as they go without failures.
 
     Where a scenario overloads a node even after rescheduling, the search first brings down those loads.
 
@@ -114,7 +115,6 @@ def robust_improve(
         theta: s per dollar of mean cost per file.
         weight: "mean" over the scenarios that serve reads, or the "worst" of them.
         trials: how many sets of moves are evaluated, at most.
-        limits: where chunks may go.
         memory_bytes: so many scenarios are computed at once as fit in here.
 
     Raises:
@@ -122,7 +122,6 @@ def robust_improve(
     """
     if weight not in WEIGHTS:
         raise ValueError(f"weight: found {weight!r}; allowed: {', '.join(WEIGHTS)}")
-    limits = limits or Limits()
     start, before_stored = np.asarray(probabilities), np.asarray(stored, bool)
     scenarios = np.asarray(down, bool)
     # one more without failures, which only tells how the plan is read from
@@ -130,19 +129,31 @@ def robust_improve(
     width = scenarios_at_once(problem, len(many), memory_bytes)
     price = theta / problem.files.count * np.asarray(prices(problem))
     chunks = np.asarray(problem.price_chunks)
-    k, floor = np.asarray(problem.k), np.asarray(problem.floor)
+    k, floor, limits = np.asarray(problem.k), np.asarray(problem.floor), _limits(problem)
+    plain, toll = unconstrained(problem), reading_prices(problem)
+    if toll is not None:
+        toll = theta / problem.files.count * toll
+
+    def charged(probabilities: np.ndarray, placement: np.ndarray) -> float:
+        """Cost in the objective, s."""
+        reads = 0.0 if toll is None else np.sum(np.asarray(toll) * probabilities)
+        return float(np.sum(price[placement]) + reads)
 
     def settled(points: jax.Array, placement: np.ndarray, only_last: bool) -> _Lanes:
         for _ in range(_MOST_DESCENTS):
-            lanes = _lanes(problem, points, placement, many, width)
+            lanes = _lanes(plain, points, placement, many, toll, width)
             points = lanes.points
             if lanes.converged[-1] and (only_last or np.all(lanes.converged)):
                 break
         return lanes
 
     def value(lanes: _Lanes, placement: np.ndarray) -> _Value:
-        cost = float(_cost(problem, lanes.points[-1], placement, theta))
+        cost = charged(np.asarray(lanes.points[-1]), placement)
         return _weighed(lanes.latency[:-1], lanes.max_load[:-1], weight, cost)
+
+    def value_of(found: Outcomes, probabilities: np.ndarray, placement: np.ndarray) -> _Value:
+        cost = charged(probabilities, placement)
+        return _weighed(found.latency_shared_z, found.max_load, weight, cost)
 
     # else the first trials would be credited with what a longer descent finds
     same = jnp.broadcast_to(jnp.asarray(start), (len(many), *start.shape))
@@ -164,7 +175,7 @@ def robust_improve(
             order = order[len(rows) :]  # nodes without room
             continue
         tried += 1
-        trial = _lanes(problem, lanes.points, candidate, many, width)
+        trial = _lanes(plain, lanes.points, candidate, many, toll, width)
         worth = value(trial, candidate)
         if worth.below(best):
             current, lanes, best, found = candidate, trial, worth, None
@@ -174,13 +185,13 @@ def robust_improve(
         else:
             size = max(1, len(rows) // _FEWER)
     before = evaluate_scenarios(problem, start, before_stored, scenarios, memory_bytes=memory_bytes)
-    first = _value_of(before, problem, start, before_stored, theta, weight)
+    first = value_of(before, start, before_stored)
     unchanged = Robust(start, before_stored, before, before, first.reported, first.reported, 0, tried)
     if np.array_equal(current, before_stored):
         return unchanged
     point = np.asarray(settled(lanes.points, current, True).points[-1])
     after = evaluate_scenarios(problem, point, current, scenarios, memory_bytes=memory_bytes)
-    last = _value_of(after, problem, point, current, theta, weight)
+    last = value_of(after, point, current)
     if not last.below(first):
         return unchanged
     changed = np.maximum((current & ~before_stored).sum(axis=1), (before_stored & ~current).sum(axis=1))
@@ -195,6 +206,16 @@ def _prices(lanes: _Lanes, weight: str, price: np.ndarray, up: np.ndarray) -> mo
     if lanes.by_stored is not None:
         kept = price + np.einsum("sij,s,sj->ij", np.asarray(lanes.by_stored)[:-1], share, up)
     return moves.Prices(read, kept, up)
+
+
+def _limits(problem: Problem) -> Limits:
+    """The constraints of the problem as host arrays, sites numbered from 0."""
+
+    def host(values: jax.Array | None) -> np.ndarray | None:
+        return None if values is None else np.asarray(values)
+
+    site = None if problem.site is None else np.unique(np.asarray(problem.site), return_inverse=True)[1]
+    return Limits(host(problem.allowed), site, problem.per_site, host(problem.capacity))
 
 
 def _shares(lanes: _Lanes, weight: str) -> np.ndarray:
@@ -221,48 +242,34 @@ def _weighed(latency, max_load, weight: str, cost: float) -> _Value:
     return _Value(overload, float(finite.mean() if weight == "mean" else finite.max()) + cost)
 
 
-def _value_of(
-    found: Outcomes,
-    problem: Problem,
-    probabilities: np.ndarray,
-    stored: np.ndarray,
-    theta: float,
-    weight: str,
-) -> _Value:
-    cost = float(_cost(problem, jnp.asarray(probabilities), stored, theta))
-    return _weighed(found.latency_shared_z, found.max_load, weight, cost)
-
-
-@jax.jit
-def _cost(problem: Problem, probabilities: jax.Array, stored: jax.Array, theta: float) -> jax.Array:
-    """Storage (and reading) cost in the objective: theta * mean cost per file, s."""
-    return theta * evaluate(problem, probabilities, stored, jnp.asarray(theta)).cost / problem.files.count
-
-
-def _lane(problem: Problem, stored: jax.Array, start: jax.Array, down: jax.Array) -> _Lanes:
+def _lane(
+    problem: Problem, stored: jax.Array, start: jax.Array, down: jax.Array, toll: jax.Array | None
+) -> _Lanes:
     own, left = disturbed(problem, stored, down)
-    final = reschedule(own, nearest(own, start, left), left, _TRIAL)
+    final = reschedule(own, nearest(own, start, left), left, _TRIAL, toll)
     kept = left.astype(start.dtype)
     found = latency_slopes(own, final.point, kept, final.aux)
     by_load = jax.grad(load_norm, argnums=(1, 2))(own, final.point, kept, _NORM)
-    overloaded = jnp.isinf(final.value)
+    overloaded = jnp.isinf(found.value)
     load = node_work(own, final.point, kept)[0]
     served = own.share.sum() > 0
     return _Lanes(
         points=final.point,
         by_probability=jnp.where(overloaded, by_load[0], found.by_probability),
         by_stored=None if found.by_stored is None else jnp.where(overloaded, by_load[1], found.by_stored),
-        latency=jnp.where(served, final.value, jnp.nan),
+        latency=jnp.where(served, found.value, jnp.nan),
         max_load=jnp.max(jnp.where(down, 0.0, load)),
         converged=final.converged | overloaded,
     )
 
 
-@partial(jax.jit, static_argnums=4)
-def _lanes(problem, starts, stored, down, width) -> _Lanes:
-    """All scenarios, each from its own start."""
+@partial(jax.jit, static_argnums=5)
+def _lanes(problem, starts, stored, down, toll, width) -> _Lanes:
+    """All scenarios, each from its own start; the last one pays the toll."""
 
-    def one(pair: tuple[jax.Array, jax.Array]) -> _Lanes:
-        return _lane(problem, stored, *pair)
+    def one(each: tuple[jax.Array, jax.Array, jax.Array]) -> _Lanes:
+        start, without, pays = each
+        return _lane(problem, stored, start, without, None if toll is None else pays * toll)
 
-    return in_batches(one, (starts, down), width)
+    pays = (jnp.arange(len(down)) == len(down) - 1).astype(starts.dtype)
+    return in_batches(one, (starts, down, pays), width)

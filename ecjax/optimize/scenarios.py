@@ -17,20 +17,14 @@ import numpy as np
 from jax import lax
 from jax.typing import ArrayLike
 
-from ecjax.optimize.descent import Descent, Stopping, descend
-from ecjax.optimize.problem import Problem, evaluate, node_work, of_files
-from ecjax.optimize.projection import project_hypersimplex
-from ecjax.optimize.slopes import latency_slopes
+from ecjax.optimize.descent import Stopping
+from ecjax.optimize.problem import Problem, evaluate, of_files
+from ecjax.optimize.rescheduling import nearest, reschedule
 from ecjax.status import Status
 
 SCHEDULING = ("nearest", "optimal")
 STOPPING = Stopping(eps=1e-6)
 
-# Files that are hardly ever read would get unboundedly long steps.
-_LEAST_SHARE = 1e-3
-# Norms of the loads that are brought down one after the other: the last is the largest load to 0.5 % on 100 nodes.
-_NORMS = (16.0, 128.0, 1024.0)
-_RELIEF = Stopping(eps=1e-6, max_iterations=300)
 # Arrays of the size of the probabilities that a scenario holds at its peak.
 _ARRAYS_PER_SCENARIO = 30
 
@@ -144,58 +138,6 @@ def disturbed(
     ), left
 
 
-def reschedule(problem: Problem, start: jax.Array, stored: jax.Array, stopping: Stopping) -> Descent:
-    """Probabilities of least latency (one z for all files) for a placement.
-
-    Where the start overloads a node, the largest load is brought down first. The value is infinite where that did not
-    bring every load below 1; the point is then the one with the lowest largest load that was found.
-
-    Args:
-        problem: the problem.
-        start: (R, m) probabilities on the stored chunks.
-        stored: (R, m) bool.
-        stopping: when the descent ends.
-    """
-    kept = stored.astype(start.dtype)
-    scale = (1.0 / jnp.maximum(problem.row_share, _LEAST_SHARE / problem.rows))[:, None]
-    zero = jnp.zeros((), start.dtype)
-
-    def project(point: jax.Array) -> jax.Array:
-        return project_hypersimplex(point, problem.k, mask=kept)
-
-    def latency(point: jax.Array, z: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-        found = latency_slopes(problem, point, kept, z)
-        return found.value, found.z, found.by_probability
-
-    def relieve(point: jax.Array, power: jax.Array) -> tuple[jax.Array, None]:
-        overloaded = jnp.any(node_work(problem, point, kept)[0] >= 1)
-
-        def norm(trial: jax.Array, aux: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-            value, gradient = jax.value_and_grad(load_norm, argnums=1)(problem, trial, kept, power)
-            # outside the domain a descent ends where it starts
-            return jnp.where(overloaded, value, jnp.inf), aux, gradient
-
-        return descend(norm, None, project, point, zero, scale, _RELIEF).point, None
-
-    start = lax.scan(relieve, start, jnp.asarray(_NORMS, start.dtype))[0]
-    return descend(latency, None, project, start, zero, scale, stopping)
-
-
-def load_norm(problem: Problem, probabilities: jax.Array, kept: jax.Array, power: ArrayLike) -> jax.Array:
-    """A norm of the node loads; the higher the power, the nearer to the largest load."""
-    load = node_work(problem, probabilities, kept)[0]
-    peak = lax.stop_gradient(jnp.max(load))
-    return peak * jnp.sum((load / peak) ** power) ** (1 / power)
-
-
-def nearest(problem: Problem, probabilities: jax.Array, left: jax.Array) -> jax.Array:
-    """The probabilities nearest to the plan's that read only chunks that are left: (R, m).
-
-    The Euclidean projection raises the probabilities of the survivors alike, up to 1, cold chunks included.
-    """
-    return project_hypersimplex(probabilities, problem.k, mask=left.astype(probabilities.dtype))
-
-
 def evaluate_scenarios(
     problem: Problem,
     probabilities: ArrayLike,
@@ -228,7 +170,7 @@ def evaluate_scenarios(
     scenarios = np.asarray(down, bool)
     width = scenarios_at_once(problem, len(scenarios), memory_bytes)
     found = _PROGRAM(
-        problem,
+        unconstrained(problem),
         jnp.asarray(probabilities),
         jnp.asarray(stored, bool),
         jnp.asarray(scenarios),
@@ -238,6 +180,13 @@ def evaluate_scenarios(
         width,
     )
     return Outcomes(*map(np.asarray, found))
+
+
+def unconstrained(problem: Problem) -> Problem:
+    """The problem without what a given placement does not depend on: problems that differ in it share programs."""
+    return replace(
+        problem, surcharge=None, reading=None, allowed=None, site=None, capacity=None, per_site=None
+    )
 
 
 def scenarios_at_once(problem: Problem, scenarios: int, memory_bytes: float) -> int:

@@ -1,12 +1,13 @@
 """Placements improved for failures: no worse, within their limits, better where something is to be had."""
 
+from dataclasses import replace
 from functools import cache
 
+import jax.numpy as jnp
 import numpy as np
 import problems
 import pytest
 
-from ecjax.optimize.moves import Limits
 from ecjax.optimize.robust import robust_improve
 from ecjax.optimize.scenarios import evaluate_scenarios, node_scenarios, site_scenarios
 
@@ -84,16 +85,33 @@ def test_limits_are_kept_to():
     allowed[:, 2] = stored[:, 2]
     allowed[4] = stored[4]
     capacity = stored.sum(axis=0) + 1.0
-    limits = Limits(allowed=allowed, site=SITE, per_site=2, capacity=capacity)
-    found = robust_improve(case.problem(), start, stored, DOWN, THETA, trials=TRIALS, limits=limits)
+    limits = {"allowed": allowed, "site": SITE + 5, "capacity": capacity}
+    problem = replace(case.problem(), per_site=2, **{name: jnp.asarray(a) for name, a in limits.items()})
+    found = robust_improve(problem, start, stored, DOWN, THETA, trials=6)
     assert found.chunks_changed > 0
     assert not np.any(found.stored & ~allowed)
     assert np.all(found.stored.sum(axis=0) <= capacity)
     sites = found.stored.astype(int) @ (SITE[:, None] == np.arange(3))
     assert np.all(sites <= 2)
-    nowhere = Limits(allowed=stored)
-    bound = robust_improve(case.problem(), start, stored, DOWN, 0.0, trials=TRIALS, limits=nowhere)
-    np.testing.assert_array_equal(bound.stored, stored)
+
+
+def test_paid_reads_are_charged_as_they_go_without_failures():
+    case = problems.mixed(load=0.3)
+    start, stored = plan(case)
+    reading = np.random.default_rng(1).uniform(0, 20, stored.shape)
+    found = robust_improve(
+        replace(case.problem(), reading=jnp.asarray(reading)), start, stored, DOWN, THETA, trials=6
+    )
+    pairs = (
+        (found.before, found.objective_before, start, stored),
+        (found.after, found.objective_after, found.probabilities, found.stored),
+    )
+    for outcomes, objective, probabilities, placement in pairs:
+        cost = problems.outcome(case, probabilities, placement.astype(float)).cost
+        cost += np.sum(reading * probabilities)
+        latency = np.nanmean(outcomes.latency_shared_z)
+        assert objective == pytest.approx(latency + THETA * cost / problems.FILES, rel=1e-9)
+    assert found.objective_after < found.objective_before
 
 
 def test_an_unknown_weight_is_refused():
