@@ -10,6 +10,7 @@ from ecjax.optimize.batch import (
     settings,
     solve,
 )
+from ecjax.optimize.certified import Settings as Certified
 from ecjax.optimize.descent import Descent, Stopping, descend
 from ecjax.optimize.jlcm import Jlcm, Solution, published
 from ecjax.optimize.problem import Problem, evaluate, prepare, scaled
@@ -19,6 +20,7 @@ __all__ = [
     "METHODS",
     "STARTS",
     "BatchSettings",
+    "Certified",
     "Descent",
     "Jlcm",
     "Lanes",

@@ -82,7 +82,9 @@ def lanes_per_batch(problem: Problem, memory_bytes: float, dtype: str) -> int:
     return max(1, int(memory_bytes // lane))
 
 
-def solve(problem: Problem, lanes: Lanes, how: BatchSettings, given: jax.Array | None = None) -> Plans:
+def solve(
+    problem: Problem, lanes: Lanes, how: BatchSettings, given: tuple[jax.Array, jax.Array] | None = None
+) -> Plans:
     """Plan every lane.
 
     A lane for which no plan with all node loads below 1 was found has an infinite objective.
@@ -91,7 +93,7 @@ def solve(problem: Problem, lanes: Lanes, how: BatchSettings, given: jax.Array |
         problem: the problem before scaling.
         lanes: what to multiply and to trade.
         how: methods and settings.
-        given: (R, m) probabilities to start from.
+        given: (R, m) probabilities to start from, and (R, m) bool where that plan keeps chunks.
     """
     found, lower_bound, timer = {}, None, _Timer()
     others = tuple(name for name in how.methods if name != "certified")
@@ -105,7 +107,8 @@ def solve(problem: Problem, lanes: Lanes, how: BatchSettings, given: jax.Array |
             others = ("published",)
     start_load = None
     if others:
-        descended, start_load = _descended(problem, lanes, replace(how, methods=others), given, timer)
+        start = None if given is None else given[0]
+        descended, start_load = _descended(problem, lanes, replace(how, methods=others), start, timer)
         if "certified" in found and "published" in descended:
             found["certified"] = _better(found["certified"], descended["published"], problem)
         found |= {name: plan for name, plan in descended.items() if name in how.methods}
@@ -144,17 +147,21 @@ def _better(certified: Solution, other: Solution, problem: Problem) -> Solution:
 
 
 def certified_lanes(
-    problem: Problem, lanes: Lanes, settings: Settings, given: jax.Array | None
+    problem: Problem, lanes: Lanes, settings: Settings, given: tuple[jax.Array, jax.Array] | None
 ) -> tuple[Solution, np.ndarray]:
-    """Certified plans and lower bounds of all lanes, from the most probable nodes of a given plan if there is one."""
-    start = None
-    if given is not None:
-        k = np.asarray(problem.k).astype(int)
-        rank = np.argsort(np.argsort(-np.asarray(given), axis=1, kind="stable"), axis=1)
-        known = np.asarray(given).any(axis=1, keepdims=True)
-        start = np.where((rank < k[:, None]) & known & np.asarray(usable(problem)), 2, 0).astype(np.int8)
+    """Certified plans and lower bounds of all lanes, close to a given plan if there is one."""
+    start = None if given is None else _choices(problem, *map(np.asarray, given))
     theta, rate, size = (np.asarray(values, float) for values in (lanes.theta, lanes.rate_scale, lanes.size_scale))
     return plan_lanes(problem, theta, rate, size, settings, start)
+
+
+def _choices(problem: Problem, probabilities: np.ndarray, stored: np.ndarray) -> np.ndarray:
+    """Whole choices like a given plan's: the k most read chunks hot, its others cold as far as the floor needs them."""
+    k, floor = (np.asarray(values).astype(int)[:, None] for values in (problem.k, problem.floor))
+    kept = stored & np.asarray(usable(problem))
+    rank = np.argsort(np.argsort(-(kept + probabilities * kept), axis=1, kind="stable"), axis=1)
+    complete = kept.sum(axis=1, keepdims=True) >= floor
+    return np.where(complete & kept & (rank < k), 2, np.where(complete & kept & (rank < floor), 1, 0)).astype(np.int8)
 
 
 class _Timer:

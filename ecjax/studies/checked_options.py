@@ -9,15 +9,15 @@ from ecjax.errors import UserError
 from ecjax.report import plans as figures
 from ecjax.studies.options_optimize import OptimizeOptions
 
-ABOVE = {"beta": 1.0, "eps": 0.0, "memory_bytes": 0.0}
+ABOVE = {"beta": 1.0, "eps": 0.0, "gap": 0.0, "memory_bytes": 0.0}
 # least and largest; the history of a run has a place for every iteration
 WHOLE_NUMBERS = {
     "max_iterations": (1, 10**6),
-    "k": (1, 10**6),
+    "max_chunks_per_site": (1, 10**6),
     "min_extra_chunks": (0, 10**6),
     "seed": (0, 2**63 - 1),
 }
-OPTIONAL = ("memory_bytes", "k", "min_extra_chunks")
+OPTIONAL = ("memory_bytes", "max_chunks_per_site", "min_extra_chunks")
 
 
 def checked(options: OptimizeOptions) -> OptimizeOptions:
@@ -48,10 +48,17 @@ def checked(options: OptimizeOptions) -> OptimizeOptions:
     for name, words in choices.items():
         if values[name] not in words:
             raise UserError(f"{name}: found {values[name]!r}; allowed: {', '.join(words)}")
-    if (values["start"] == "plan") != (values["plan"] is not None):
-        raise UserError("start=plan and plan=FOLDER go together: give both or neither")
+    if values["start"] == "plan" and values["plan"] is None:
+        raise UserError("start=plan: plan=FOLDER is missing, the folder of an earlier optimize")
     if values["plan"] is None and (values["plan_run"] or values["plan_where"]):
-        raise UserError("plan_run and plan_where choose a run of plan=FOLDER: give start=plan and plan too")
+        raise UserError("plan_run and plan_where choose a run of plan=FOLDER: give plan too")
+    if values["plan"] is not None:
+        values["start"] = "plan"
+    for name in ("k", "d"):
+        values[name] = _whole_numbers(name, values[name])
+    cost = values["migration_dollars_per_byte"]
+    if not (is_number(cost) and cost >= 0):
+        raise UserError(f"migration_dollars_per_byte: found {cost}; allowed: a number, at least 0")
     if isinstance(values["write"], str):
         values["write"] = [values["write"]]
     if not (values["write"] is None or isinstance(values["write"], list | tuple)):
@@ -70,6 +77,16 @@ def _check_numbers(values: dict[str, Any]) -> None:
         whole = is_number(value) and isinstance(value, Integral)
         if not (whole and least <= value <= most) and not (value is None and name in OPTIONAL):
             raise UserError(f"{name}: found {value}; allowed: a whole number from {least} to {most}")
+
+
+def _whole_numbers(name: str, value: Any) -> list[int] | None:
+    """A list of positive whole numbers without repeats, or None."""
+    if value is None:
+        return None
+    listed = value if isinstance(value, list | tuple) else [value]
+    if not listed or not all(is_number(v) and isinstance(v, Integral) and v >= 1 for v in listed):
+        raise UserError(f"{name}: found {value}; allowed: a whole number of at least 1, or a list of them")
+    return list(dict.fromkeys(int(v) for v in listed))
 
 
 def is_number(value: Any) -> bool:

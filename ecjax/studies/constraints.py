@@ -28,6 +28,7 @@ def constrained(
     migration_dollars_per_byte: float = 0.0,
     network: pa.Table | None = None,
     fixed_groups: bool = False,
+    current: np.ndarray | None = None,
 ) -> Problem:
     """The problem with the constraints that its tables and the options ask for.
 
@@ -41,6 +42,7 @@ def constrained(
             (``nodes``), for each stored byte: paid once, charged in full to the period. Files that have no current
             placement are new and pay nothing.
         network: checked network table; a read costs dollars_per_byte for each byte that it moves.
+        current: (R, m) bool, the current placement of the rows where the files table has no ``nodes``, or None.
         fixed_groups: rows whose files have ``nodes`` get a chunk on each of these and on no other; files of a group
             that have none follow those that have.
 
@@ -54,7 +56,10 @@ def constrained(
             f"max_chunks_per_site={max_chunks_per_site}: the nodes table has no column site, which it needs"
         )
     for used, option in (
-        (migration_dollars_per_byte > 0, f"migration_dollars_per_byte={migration_dollars_per_byte:g}"),
+        (
+            migration_dollars_per_byte > 0 and current is None,
+            f"migration_dollars_per_byte={migration_dollars_per_byte:g}",
+        ),
         (fixed_groups, "fixed_groups=true"),
     ):
         if used and "nodes" not in files.column_names:
@@ -65,13 +70,17 @@ def constrained(
     allowed = None if forbidden is None else ~forbidden
     floor, surcharge = problem.floor, None
     if migration_dollars_per_byte > 0 or fixed_groups:
-        current = _listed(files, "nodes", nodes)
+        if "nodes" in files.column_names:
+            listed = _listed(files, "nodes", nodes)
+        else:
+            assert current is not None
+            listed = current if rows.of_file is None else current[rows.of_file]
         if migration_dollars_per_byte > 0:
-            moved = current.any(axis=1, keepdims=True) & ~current
+            moved = listed.any(axis=1, keepdims=True) & ~listed
             stored_bytes = np.asarray(problem.files.stored_chunk_bytes)[:, None]
             surcharge = moved * (migration_dollars_per_byte * stored_bytes)
         if fixed_groups:
-            fixed = _fixed(current, files, rows, forbidden, nodes, np.asarray(problem.floor))
+            fixed = _fixed(listed, files, rows, forbidden, nodes, np.asarray(problem.floor))
             others = np.ones_like(fixed) if allowed is None else allowed
             allowed = np.where(fixed.any(axis=1, keepdims=True), fixed, others)
             floor = jnp.maximum(floor, jnp.asarray(fixed.sum(axis=1), floor.dtype))

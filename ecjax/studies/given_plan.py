@@ -1,6 +1,7 @@
 """A plan of an earlier run as probabilities for the files and nodes at hand."""
 
 from pathlib import Path
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -15,8 +16,16 @@ from ecjax.studies.plan_tables import Identity
 from ecjax.tables.results import find_run, read_run
 
 
-def read_plan(options: OptimizeOptions, names: Identity) -> tuple[jax.Array, str]:
-    """Probabilities of the chosen run, (R, m), and its run id.
+class GivenPlan(NamedTuple):
+    """An earlier plan on the rows and nodes at hand."""
+
+    probabilities: jax.Array  # (R, m), zero for rows that it does not know
+    stored: jax.Array  # (R, m) bool
+    run_id: str
+
+
+def read_plan(options: OptimizeOptions, names: Identity) -> GivenPlan:
+    """The chosen run's plan.
 
     Rows that the run does not know are zero, which projects to uniform.
 
@@ -27,6 +36,7 @@ def read_plan(options: OptimizeOptions, names: Identity) -> tuple[jax.Array, str
     run = find_run(folder, options.plan_run, options.plan_where)
     table = read_run(folder, "placements", run["run_id"])
     probabilities = np.zeros((names.rows.count, len(names.nodes)))
+    stored = np.zeros(probabilities.shape, bool)
     known = np.zeros(names.rows.count, bool)
     node = _index(table["node_id"], names.nodes)
     for column, ids in (("file_id", names.rows.file), ("group", names.rows.group)):
@@ -35,17 +45,18 @@ def read_plan(options: OptimizeOptions, names: Identity) -> tuple[jax.Array, str
         row = _index(table[column], ids)
         there = (row >= 0) & (node >= 0)
         probabilities[row[there], node[there]] = table["probability"].to_numpy()[there]
+        stored[row[there], node[there]] = True
         known[row[there]] = True
     if not known.any():
         raise UserError(f"plan={options.plan}: run {run['run_id']} shares no file or no node with the inputs")
     if not known.all():
         log.info(
-            "plan: %d of %d rows are not in run %s and start uniform",
+            "plan: %d of %d rows are not in run %s and are placed anew",
             (~known).sum(),
             len(known),
             run["run_id"],
         )
-    return jnp.asarray(probabilities), run["run_id"]
+    return GivenPlan(jnp.asarray(probabilities), jnp.asarray(stored), run["run_id"])
 
 
 def _index(values: pa.ChunkedArray, ids: pa.Array) -> np.ndarray:

@@ -32,7 +32,8 @@ class OptimizeOptions:
     files: str | None = option(None, "files table; built-in if absent")
     out: str = option("results/optimize", "folder of the result tables and figures")
     method: Any = option(
-        ["published"], "published, oblivious_lb, random_cp, max_ec; one or a list, all in one table"
+        ["certified"],
+        "certified (with a proven lower bound), published, oblivious_lb, random_cp, max_ec; one or a list",
     )
     theta: Any = option(
         [3.0, 10.0, 20.0, 30.0, 50.0, 100.0, 200.0, 500.0, 1000.0],
@@ -41,23 +42,31 @@ class OptimizeOptions:
     theta_per: str = option("file", "file: theta multiplies the mean cost per file; total: the whole cost")
     rate_scale: Any = option([1.0], "multiplies all rates; one or a list")
     size_scale: Any = option([1.0], "multiplies all file sizes; one or a list")
-    k: int | None = option(None, "overrides k of every file (a block trace has none)")
+    k: Any = option(None, "overrides k of every file (a block trace has none); one or a list")
     min_extra_chunks: int | None = option(
         None, "durability floor n >= k + this; default: the files' column, else 2 built-in and 0 otherwise"
     )
+    d: Any = option(None, "a read takes d >= k chunks of bytes / d each; overrides files.d; one or a list")
+    max_chunks_per_site: int | None = option(None, "most chunks of a file at one site (nodes.site)")
+    migration_dollars_per_byte: float = option(
+        0.0, "once per stored byte put outside the current placement (files.nodes, or that of plan=)"
+    )
+    network: str | None = option(None, "network table: dollars per byte read, by client site and node or site")
+    fixed_groups: bool = option(False, "files that have files.nodes are placed on exactly these nodes")
     size_scaling: str = option(
         "proportional", "moments grow with the chunk size (proportional) or not at all (none)"
     )
-    start: str = option("uniform", "where the descent starts: uniform, proportional, or plan")
-    plan: str | None = option(None, "folder of an earlier optimize, for start=plan")
+    start: str = option("uniform", "where the published descent starts: uniform, proportional, or plan")
+    plan: str | None = option(None, "folder of an earlier optimize: the plan to start from and to change little")
     plan_run: str | None = option(None, "which of its runs, by run_id")
     plan_where: str | None = option(None, "which of its runs, as theta=0.1,method=published")
+    gap: float = option(1e-4, "certified: (objective - lower bound) / lower bound that is good enough")
     loop: str = option(
         "merged", "merged: tangent, z and probabilities in one loop; nested: inner convergence first"
     )
     beta: float = option(10.0, "sharpness of the log surrogate of the storage cost, > 1")
-    eps: float = option(1e-4, "relative change of the objective that ends the descent")
-    max_iterations: int = option(1000, "limit of iterations")
+    eps: float = option(1e-4, "published: relative change of the objective that ends the descent")
+    max_iterations: int = option(1000, "published: limit of iterations")
     seed: int = option(0, "seed of the perturbed start and of random placement")
     dtype: str = option("float64", "float64, or float32 on an accelerator")
     memory_bytes: float | None = option(None, "memory that a batch may take; default: half of what is free")

@@ -11,6 +11,9 @@ import pyarrow as pa
 import ecjax
 from ecjax.optimize import Problem, Solution
 from ecjax.status import Status
+from ecjax.studies.feasibility import broken
+from ecjax.studies.given_plan import GivenPlan
+from ecjax.studies.inputs import code_k
 from ecjax.studies.options_optimize import OptimizeOptions
 from ecjax.studies.plan_tables import Identity
 
@@ -38,6 +41,11 @@ class Study:
     parameters: dict[str, Any]  # what changes a result apart from inputs, item, seed and number type
     problem: Problem
     names: Identity
+    nodes: pa.Table
+    files: pa.Table
+    given: GivenPlan | None  # an earlier plan to start from
+    k: int | None  # overrides that of the files
+    d: int | None
     input_id: str
     run_ids: dict[Item, str]
 
@@ -74,7 +82,12 @@ def overload(
 
 
 def run_row(
-    item: Item, plan: Solution, error: str | None, study: Study, times: dict[str, float]
+    item: Item,
+    plan: Solution,
+    error: str | None,
+    study: Study,
+    times: dict[str, float],
+    lower_bound: float | None = None,
 ) -> dict[str, Any]:
     """Row of the ``runs`` dataset.
 
@@ -84,9 +97,13 @@ def run_row(
         error: why it has no stable plan, or None.
         study: what it belongs to.
         times: solve_s and compile_s.
+        lower_bound: s, what no plan of the problem can be below; None where none is known.
     """
     evaluation, problem, names = plan.evaluation, study.problem, study.names
     status = Status.UNSTABLE if error else Status.OK if plan.converged else Status.NOT_CONVERGED
+    wrong = [] if error else broken(problem, np.asarray(plan.stored), study.nodes, names.rows)
+    if wrong:
+        status = Status.INFEASIBLE
     n = _of_files(plan, names)
     known = {
         "objective": float(evaluation.objective),
@@ -97,13 +114,19 @@ def run_row(
         "max_load": float(evaluation.load.max()),
         "mean_n": float(n.mean()),
         "mean_n_by_class": json.dumps(mean_by_class(n, names.classes)),
-        "files_without_redundancy": int(np.sum(n <= np.asarray(problem.files.k))),
+        "files_without_redundancy": int(np.sum(n <= code_k(study.files))),
     }
+    if lower_bound is not None and np.isfinite(lower_bound):
+        known |= {"lower_bound": lower_bound, "gap": (known["objective"] - lower_bound) / abs(lower_bound)}
+    if study.given is not None:
+        known["moved_chunks"] = moved_chunks(problem, study.given, np.asarray(plan.stored))
     return {
         "run_id": study.run_ids[item],
         "job": "optimize",
         "status": str(status),
-        "error": error,
+        "error": error or "; ".join(wrong) or None,
+        "k": study.k,
+        "d": study.d,
         "method": item.method,
         "theta": item.theta,
         "theta_per": study.options.theta_per,
@@ -120,6 +143,13 @@ def run_row(
         "seed": study.options.seed,
         "params": json.dumps(study.parameters | {"dtype": study.options.dtype}, sort_keys=True),
     }
+
+
+def moved_chunks(problem: Problem, given: GivenPlan, stored: np.ndarray) -> int:
+    """Chunks on nodes where the given plan had none, of files that it knew."""
+    before = np.asarray(given.stored)
+    moved = stored & ~before & before.any(axis=1, keepdims=True)
+    return int(np.asarray(problem.price_chunks) @ moved.sum(axis=1))
 
 
 def mean_by_class(n: np.ndarray, classes: pa.DictionaryArray) -> dict[str, float]:

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from ecjax.tables.schemas import BOOLEAN, FILES, FLOAT, ID, INTEGER, NODES, STRING, Column, arrow_type
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 _RUN = Column("run_id", STRING, "", "first 16 hex digits of the hash of what was computed", required=True)
 
@@ -17,6 +17,8 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         Column("status", STRING, "", "ok, not_converged, unstable, infeasible or failed"),
         Column("error", STRING, "", "what went wrong, for a failed run"),
         Column("method", STRING, "", "algorithm or baseline"),
+        Column("k", INTEGER, "", "what k of every file was set to; null where the files keep theirs"),
+        Column("d", INTEGER, "", "chunks that a read takes, where it was set for every file"),
         Column("theta", FLOAT, "s/$", "price of latency: objective = latency_shared_z_s + theta cost"),
         Column("theta_per", STRING, "", "file: theta multiplies cost / files; total: the whole cost"),
         Column("objective", FLOAT, "s", "latency_shared_z_s + theta * cost (per file or total)"),
@@ -24,7 +26,7 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         Column("latency_shared_z_s", FLOAT, "s", "mean latency bound with one z for all files"),
         Column("z_s", FLOAT, "s", "the shared z"),
         Column("cost", FLOAT, "$/period", "storage cost of the plan, all files"),
-        Column("lower_bound", FLOAT, "s", "no plan has a smaller objective"),
+        Column("lower_bound", FLOAT, "s", "no plan has a smaller objective; null where it is not known"),
         Column("gap", FLOAT, "", "(objective - lower_bound) / lower_bound"),
         Column("max_load", FLOAT, "", "largest node load rho"),
         Column("mean_n", FLOAT, "", "mean code length"),
@@ -32,7 +34,8 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         Column("files", INTEGER, "", "files planned"),
         Column("files_without_redundancy", INTEGER, "", "files with n = k: the loss of any node loses them"),
         Column("nodes", INTEGER, "", "nodes"),
-        Column("iterations", INTEGER, "", "iterations done"),
+        Column("iterations", INTEGER, "", "iterations done; of the certified method, passes over the files"),
+        Column("moved_chunks", INTEGER, "", "chunks put where plan= had none, of files that it knew"),
         Column("input_id", STRING, "", "names the tables in inputs/"),
         Column("rate_scale", FLOAT, "", "rates were multiplied by this"),
         Column("size_scale", FLOAT, "", "bytes were multiplied by this"),

@@ -7,7 +7,7 @@ import numpy as np
 from ecjax.optimize.certified.bound import lower_bound
 from ecjax.optimize.certified.choice import HOT, NONE
 from ecjax.optimize.certified.relax import Passes, groups_of, relax, respond
-from ecjax.optimize.certified.rounding import round_off, spare_chunks
+from ecjax.optimize.certified.rounding import keeps_capacity, round_off, spare_chunks, worth
 
 _START_SWEEPS = 6
 _MOST_BASINS = 4  # times that the search for z may find a better region
@@ -51,6 +51,10 @@ def certify(passes: Passes, settings: Settings, start: np.ndarray | None = None)
     service, rows = passes.service, passes.rows
     m = len(rows.chunk_price)
     tol = 0.05 * settings.gap
+    if start is not None:
+        found = _kept(passes, settings, start)
+        if found is not None:
+            return found
     kinds = np.zeros((rows.count, m), np.int8) if start is None else start.copy()
     z, _ = respond(passes, kinds, None, np.zeros(m), _START_SWEEPS, 1e-3, settings.seed)
     group = groups_of(service, rows)
@@ -64,7 +68,34 @@ def certify(passes: Passes, settings: Settings, start: np.ndarray | None = None)
         relaxed = relax(passes, group, relaxed.kinds, bound.better.z, tol, settings.passes)
         count += relaxed.passes
     kinds, z, objective = round_off(passes, relaxed, 1e-3 * settings.gap, settings.seed)
+    return _certificate(passes, settings, kinds, z, objective, bound.value, count)
+
+
+def _kept(passes: Passes, settings: Settings, start: np.ndarray) -> Certificate | None:
+    """An earlier plan with its new rows placed, if that is good enough already: a few passes instead of many."""
+    rows = passes.rows
+    kinds = start.copy()
+    nothing = np.zeros(len(rows.chunk_price))
+    new = np.flatnonzero(~(kinds == HOT).any(axis=1))
+    count = 0
+    for which in (new, None):
+        if which is None or len(which):
+            respond(passes, kinds, None, nothing, 1, settings.gap, settings.seed, which)
+        z, objective = worth(passes, kinds)
+        if not keeps_capacity(passes, kinds):
+            continue
+        relaxed = relax(passes, groups_of(passes.service, rows), kinds, z, np.inf, 1)
+        bound = lower_bound(passes, relaxed, 0.3 * settings.gap, 10)
+        count += 1 + bound.passes
+        if objective <= bound.value + settings.gap * abs(bound.value):
+            return _certificate(passes, settings, kinds, z, objective, bound.value, count)
+    return None
+
+
+def _certificate(
+    passes: Passes, settings: Settings, kinds: np.ndarray, z: float, objective: float, bound: float, count: int
+) -> Certificate:
     spare = np.zeros(0, np.int64), np.zeros(0, np.int64)
-    if objective > bound.value + settings.gap * abs(bound.value):
-        spare = spare_chunks(passes, kinds, z, 2 * m)
-    return Certificate((kinds == HOT).astype(float), kinds != NONE, z, bound.value, count, spare)
+    if objective > bound + settings.gap * abs(bound):
+        spare = spare_chunks(passes, kinds, z, 2 * kinds.shape[1])
+    return Certificate((kinds == HOT).astype(float), kinds != NONE, z, bound, count, spare)

@@ -217,9 +217,18 @@ def loads_of(passes: Passes, kinds: np.ndarray) -> tuple[np.ndarray, np.ndarray,
 
 
 def respond(
-    passes: Passes, kinds: np.ndarray, z: float | None, chunk_price: np.ndarray, sweeps: int, tol: float, seed: int
+    passes: Passes,
+    kinds: np.ndarray,
+    z: float | None,
+    chunk_price: np.ndarray,
+    sweeps: int,
+    tol: float,
+    seed: int,
+    which: np.ndarray | None = None,
 ) -> tuple[float, float]:
     """Best responses, sweep after sweep, until one gains relatively less than ``tol``; changes ``kinds``.
+
+    Only the rows ``which`` respond, where given.
 
     Returns:
         z and the objective, s.
@@ -240,7 +249,7 @@ def respond(
         last = value if kinds.any() else np.inf
         work, reads = work_of(service, loads), np.ascontiguousarray(loads[:, :sizes])
         full = full_price(rows, value)
-        order = random.permutation(rows.count)
+        order = random.permutation(rows.count if which is None else which)
         if loops.respond(order, service, rows, kinds, work, reads, chunks, z, chunk_price, full) == 0:
             break
     loads, _, dollars = loads_of(passes, kinds)

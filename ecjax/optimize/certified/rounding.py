@@ -54,7 +54,7 @@ def round_off(passes: Passes, relaxed: Relaxed, tol: float, seed: int) -> tuple[
     )
     rounded, (z, objective) = result.copy(), worth(passes, result)
     better_z, better = respond(passes, result, z, relaxed.mixture.chunk_price, _SWEEPS, tol, seed)
-    if better < objective or not _keeps_capacity(passes, rounded):
+    if better < objective or not keeps_capacity(passes, rounded):
         return result, better_z, better
     return rounded, z, objective
 
@@ -67,7 +67,8 @@ def worth(passes: Passes, kinds: np.ndarray) -> tuple[float, float]:
     return z, value + (0.0 if passes.service.alone else z)
 
 
-def _keeps_capacity(passes: Passes, kinds: np.ndarray) -> bool:
+def keeps_capacity(passes: Passes, kinds: np.ndarray) -> bool:
+    """Whether no node holds more chunks than it can."""
     return bool(np.all(loads_of(passes, kinds)[1] <= passes.rows.capacity))
 
 

@@ -1,0 +1,85 @@
+"""What ``ecjax optimize`` prints at its end: one line per run, then warnings."""
+
+import json
+from collections import Counter
+
+import pandas as pd
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from ecjax.status import Status
+from ecjax.studies.options_optimize import OptimizeOptions
+
+MOST_CLASSES = 6  # more would not fit in a line of the printed table
+
+
+def show(runs: pd.DataFrame, console: Console, options: OptimizeOptions) -> None:
+    """Print the runs of a study and what there is to warn of."""
+    _print(runs, console, options)
+    _warn(runs, console, options)
+
+
+def _print(runs: pd.DataFrame, console: Console, options: OptimizeOptions) -> None:
+    runs = runs.fillna({"mean_n_by_class": "{}"})
+    several, failed = runs["method"].nunique() > 1, (runs["status"] != str(Status.OK)).any()
+    swept = [name for name in ("k", "d", "rate_scale", "size_scale") if runs[name].nunique() > 1]
+    certified = runs["gap"].notna().any()
+    classes = list(json.loads(max(runs["mean_n_by_class"], key=len)))
+    table = Table(
+        title=f"optimize: {len(runs)} runs in {options.out}", box=box.SIMPLE_HEAD, title_justify="left"
+    )
+    lengths = f"mean n of\n{'/'.join(classes)}" if len(classes) <= MOST_CLASSES else "mean n"
+    headings = [
+        "theta\ns/$",
+        "latency\nbound s",
+        "cost\n$/file",
+        "objective\ns",
+        *(["gap"] if certified else []),
+        lengths,
+        "iterations",
+        "seconds",
+    ]
+    for heading in [*(["method"] if several else []), *swept, *headings, *(["status"] if failed else [])]:
+        table.add_column(heading, justify="left" if heading == "method" else "right", no_wrap=True)
+    for run in runs.itertuples():
+        by_class = json.loads(run.mean_n_by_class).values()
+        cells = [
+            f"{run.theta:g}",
+            f"{run.latency_s:.4g}",
+            f"{run.cost / run.files:.4g}",
+            f"{run.objective:.5g}",
+            *([f"{run.gap:.1e}" if run.gap < 0.01 else f"{run.gap:.1%}"] if certified else []),
+        ]
+        cells.append(
+            "/".join(f"{n:.3g}" for n in by_class) if len(classes) <= MOST_CLASSES else f"{run.mean_n:.3g}"
+        )
+        cells += [f"{run.iterations}", f"{run.solve_s:.2g}"]
+        table.add_row(
+            *([run.method] if several else []),
+            *(f"{getattr(run, name):g}" for name in swept),
+            *cells,
+            *([run.status] if failed else []),
+        )
+    console.print(table)
+
+
+def _warn(runs: pd.DataFrame, console: Console, options: OptimizeOptions) -> None:
+    for message, count in Counter(runs["error"].dropna()).items():
+        console.print(f"{count} runs without a stable plan: {message}", style="red", highlight=False)
+    open_ = runs[(runs["method"] == "certified") & ~(runs["gap"] <= options.gap) & runs["error"].isna()]
+    if len(open_):
+        console.print(
+            f"{len(open_)} of {len(runs)} certified plans are not proven to be within gap={options.gap:g} of the best: "
+            "the gap says how much better another plan could be (it stays open where chunk sizes differ, files are few, "
+            "or nodes are nearly full).",
+            highlight=False,
+        )
+    bare = runs[runs["files_without_redundancy"] > 0]
+    if len(bare):
+        console.print(
+            f"warning: {len(bare)} of {len(runs)} plans keep some files without redundancy (n = k): "
+            "the loss of any node loses them. min_extra_chunks=2 sets a durability floor.",
+            style="yellow",
+            highlight=False,
+        )
