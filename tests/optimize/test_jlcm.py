@@ -10,11 +10,12 @@ import problems
 import pytest
 from scipy.optimize import minimize
 
-from ecjax.optimize import METHODS, Solution, settings, starts
+from ecjax.optimize import Solution, settings, starts
 from ecjax.studies import builtin
 from ecjax.studies.options_optimize import ClusterOptions, OptimizeOptions
 
 THETA = [0.0, 5.0, 50.0]
+METHODS = ("published", "oblivious_lb", "random_cp", "max_ec")
 BASELINES = METHODS[1:]
 
 
@@ -312,9 +313,10 @@ def test_a_given_start_is_kept_where_nothing_is_better():
     """Started at its own plan without a price, the method stays at it; a start with other sums is projected."""
     case = problems.alike()
     first = lane(solved("alike"), 0)
-    again = lane(problems.solve(case, 0.0, given=jnp.asarray(first.probabilities), methods=METHODS))
+    again = lane(problems.solve(case, 0.0, given=tuple(map(jnp.asarray, first[:2])), methods=METHODS))
     assert again.evaluation.objective == pytest.approx(first.evaluation.objective, rel=1e-6)
-    empty = lane(problems.solve(case, 0.0, given=jnp.zeros_like(case.even), methods=METHODS))
+    nothing = jnp.zeros_like(case.even)
+    empty = lane(problems.solve(case, 0.0, given=(nothing, nothing > 0), methods=METHODS))
     check_plan(case, empty, 0.0)
     assert empty.evaluation.objective == pytest.approx(first.evaluation.objective, rel=1e-5)
 

@@ -12,11 +12,12 @@ from scipy.optimize import minimize
 from test_jlcm import lane, model
 
 from ecjax import optimize
-from ecjax.optimize import METHODS, Lanes
+from ecjax.optimize import Lanes
 from ecjax.optimize.limits import violations
 
 R, M = problems.FILES, problems.NODES
 THETA = (0.0, 5.0, 50.0)
+METHODS = ("published", "oblivious_lb", "random_cp", "max_ec")
 SITE = np.array([0, 0, 0, 1, 1, 1], np.int32)
 
 
