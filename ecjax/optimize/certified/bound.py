@@ -18,6 +18,8 @@ from ecjax.optimize.certified.relax import Passes, Prices, Relaxed, relax
 from ecjax.optimize.certified.waits import slopes, waits
 
 _FIRST_INTERVALS = 32
+_FEW_INTERVALS = 8  # where a node's minimum takes a search of its own
+_COARSE = 10.0
 _SPLIT = 4
 _MOST_INTERVALS = 40_000
 
@@ -66,43 +68,54 @@ def lower_bound(passes: Passes, relaxed: Relaxed, tol: float, most_passes: int) 
         most_passes: limit of passes over the rows.
     """
     service, rows = passes.service, passes.rows
-    minima = NodeMinima(service, rows, None, tol * abs(relaxed.objective))
+    minima = NodeMinima(service, rows)
+    each = abs(relaxed.objective) / len(service.mean)  # s, of a node
     capacity = np.where(np.isfinite(rows.capacity), rows.capacity, 0.0)
 
-    def rest(prices: Prices, z: np.ndarray) -> np.ndarray:
-        return minima.sums(prices, z) + prices.cheapest - float(prices.chunk @ capacity)
+    def rest(prices: Prices, z: np.ndarray, fine: float) -> np.ndarray:
+        return minima.sums(prices, z, fine * each) + prices.cheapest - float(prices.chunk @ capacity)
 
     last = relaxed.prices[-1]
-    if service.alone:
-        return Bound(float(rest(last, np.zeros(1))[0]), 0, None)
-    here = relaxed.z + float(rest(last, np.array([relaxed.z]))[0])
-    target = min(here, relaxed.objective) - tol * abs(here)
     nothing = np.zeros_like(last.read)
     group = np.zeros(rows.count, np.int64)
     storage = passes.cheapest(nothing, np.zeros_like(last.write), np.zeros(len(nothing)), group, 1)[0]
+    soonest = float((service.mean + waits(service.background)[0][:, None]).min())
+    # no read is over before its soonest chunk
+    surely = storage + soonest
+    if service.alone:
+        return Bound(max(surely, float(rest(last, np.zeros(1), 0.3 * tol)[0])), 1, None)
+    here = relaxed.z + float(rest(last, np.array([relaxed.z]), 0.3 * tol)[0])
+    # where the prices leave a gap at the best z, a finer search over z would not close it
+    tol = max(tol, 0.25 * (relaxed.objective - here) / abs(relaxed.objective))
+    target = min(here, relaxed.objective) - tol * abs(here)
+    if target <= surely:
+        return Bound(surely, 1, None)
     count, better = 1, None
     k = float(np.sum(np.repeat(rows.hot, np.diff(rows.start)) * rows.read)) / service.rate
-    soonest = float((service.mean + waits(service.background)[0][:, None]).min())
-    high = target - storage
+    high = max(target - storage, relaxed.z)
     low = min((k * soonest + storage - target) / (k - 1), relaxed.z)
-    high = max(high, relaxed.z)
-    edges = np.unique(np.append(np.linspace(low, high, _FIRST_INTERVALS + 1), relaxed.z))
+    first = np.linspace(low, high, (_FIRST_INTERVALS if minima.plain else _FEW_INTERVALS) + 1)
+    edges = np.unique(np.append(first, relaxed.z))
     intervals = _Intervals(edges)
     everywhere = np.arange(len(edges) - 1)
-    intervals.improve(everywhere, rest(last, intervals.right))
-    known = [last]
+    intervals.improve(everywhere, rest(last, intervals.right, _COARSE * tol))
+    known, refined = [last], False
     while True:
         failing = np.flatnonzero(intervals.bound < target)
         if not len(failing) or len(intervals.left) > _MOST_INTERVALS:
             break
         stuck = failing[intervals.point[failing] < target]
+        if len(stuck) and not minima.plain and not refined:
+            intervals.improve(stuck, rest(last, intervals.right[stuck], 0.3 * tol))
+            refined = True
+            continue
         if len(stuck):
             worst = stuck[np.argmin(intervals.point[stuck])]
             z = float(intervals.right[worst])
             new = _priced(passes, relaxed, z, last)
             known.append(new)
             count += 1
-            intervals.improve(failing, rest(new, intervals.right[failing]))
+            intervals.improve(failing, rest(new, intervals.right[failing], 0.3 * tol))
             if intervals.point[worst] < target and count < most_passes:
                 # the loads were made for another z: make some for this one
                 there = relax(passes, relaxed.group, relaxed.kinds, z, 0.3 * tol, 25, fixed_z=True)
@@ -111,7 +124,7 @@ def lower_bound(passes: Passes, relaxed: Relaxed, tol: float, most_passes: int) 
                 if there.objective < relaxed.objective - tol * abs(relaxed.objective):
                     better = there
                     break
-                intervals.improve(failing, rest(known[-1], intervals.right[failing]))
+                intervals.improve(failing, rest(known[-1], intervals.right[failing], 0.3 * tol))
             if intervals.point[worst] < target:
                 target = float(intervals.point[worst]) - tol * abs(target)
             continue
@@ -123,8 +136,8 @@ def lower_bound(passes: Passes, relaxed: Relaxed, tol: float, most_passes: int) 
             # only the two prices made for the nearest z
             near = (distance < distance[index]).sum(axis=0) < 2
             if near.any():
-                intervals.improve(new[near], rest(known[index], intervals.right[new[near]]))
-    return Bound(float(min(intervals.bound.min(), target)), count, better)
+                intervals.improve(new[near], rest(known[index], intervals.right[new[near]], 0.3 * tol))
+    return Bound(max(surely, float(min(intervals.bound.min(), target))), count, better)
 
 
 def _priced(passes: Passes, relaxed: Relaxed, z: float, last: Prices) -> Prices:

@@ -27,6 +27,13 @@ class Service(NamedTuple):
     penalty: float  # s, charged for a load of 1
 
 
+class TrueSizes(NamedTuple):
+    """What the grid hides where there are more sizes than it has."""
+
+    coefficients: np.ndarray  # (3, 4, m): m_n(B) = sum_p coefficients[n - 1, p] B^p
+    rates: np.ndarray  # (2, C - 1) 1/s, reads and writes of files with sizes between neighbouring grid sizes
+
+
 class Rows(NamedTuple):
     """Placement rows; entries start[i]:start[i + 1] of grid, read and write belong to row i."""
 
@@ -48,6 +55,7 @@ class Rows(NamedTuple):
     per_site: int  # most chunks per site; 0 for no limit
     capacity: np.ndarray  # (m,) chunks; infinite where there is no limit
     written: bool
+    true_size: TrueSizes | None  # None where every size is on the grid
 
     @property
     def count(self) -> int:
@@ -147,4 +155,14 @@ def _rows(problem: Problem, size: np.ndarray, grid: np.ndarray) -> Rows:
         per_site=0 if per_site is None else int(per_site),
         capacity=np.full(m, np.inf) if capacity is None else np.asarray(capacity, float),
         written=problem.writes is not None,
+        true_size=_true_sizes(problem, size, grid) if len(grid) == MOST_SIZES else None,
     )
+
+
+def _true_sizes(problem: Problem, size: np.ndarray, grid: np.ndarray) -> TrueSizes | None:
+    if np.isin(size, grid).all():
+        return None
+    cell = np.clip(np.searchsorted(grid, size), 1, len(grid) - 1) - 1
+    files = problem.files
+    rates = [np.bincount(cell, np.asarray(rate), len(grid) - 1) for rate in (files.rate, files.write_rate)]
+    return TrueSizes(np.asarray(problem.nodes.service), np.stack(rates))

@@ -10,6 +10,7 @@ from ecjax.optimize.certified.node_bound_cell import Terms, cell_bound, delay_te
 from ecjax.optimize.certified.node_bound_lp import solve
 
 MOST_TURNS = 20  # of the descent from rates that are better than the best before
+THINNEST = 16.0  # ratio of a cell's sides, in logarithms
 FIXED = (0.0, 0.0, 0.0, 0.0)  # multipliers that do not change with the levels
 
 
@@ -82,7 +83,9 @@ def _branch(node, cell, z, rate, alone, tol, upper, terms, program):
     of_g = s * (by_s + b * work[2] / 3)
     of_p = p * (by_p + 0.5 * a * work[1]) + of_g
     wide = np.log(cell[1] / cell[0]) if cell[0] > 0 else 4.0
-    across = 1 if of_g * np.log(cell[3] / cell[2]) > of_p * wide else 0
+    deep = np.log(cell[3] / cell[2])
+    # the rates found may be 0 where others are not: no side is ever left much longer than the other
+    across = 1 if deep > THINNEST * wide or (of_g * deep > of_p * wide and wide <= THINNEST * deep) else 0
     if bound < upper:
         upper = _descend(node, work, z, rate, alone, tol, upper, program)
     return bound, across, upper

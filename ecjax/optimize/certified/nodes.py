@@ -4,37 +4,85 @@ import numpy as np
 
 from ecjax.optimize.certified import one_size
 from ecjax.optimize.certified.data import Rows, Service
+from ecjax.optimize.certified.node_bound import cell_minima, node_minima
 from ecjax.optimize.certified.relax import Prices
+
+# Cells of levels that the search for one node's minimum may open; what it leaves shows as a gap.
+_WORK = 300
 
 
 class NodeMinima:
-    """Sums over nodes of min over loads of [latency - prices . loads], never above the true ones."""
+    """Sums over nodes of min over loads of [latency - prices . loads], never above the true ones.
 
-    def __init__(self, service: Service, rows: Rows, exact, tol: float) -> None:
-        self.service, self.rows, self.tol = service, rows, tol
+    Args:
+        service: nodes.
+        rows: placement rows; they limit how much of each chunk size a node can get.
+    """
+
+    def __init__(self, service: Service, rows: Rows) -> None:
+        self.service = service
         self.plain = len(service.size) == 1 and not rows.written
-        if len(rows.allowed):
-            reads = np.repeat(np.arange(rows.count), np.diff(rows.start))
-            self.most = rows.read @ rows.allowed[reads]
-        else:
-            self.most = np.full(len(service.mean), rows.read.sum())
-
-    def sums(self, prices: Prices, z: np.ndarray) -> np.ndarray:
-        """The sum at every z, (Z,) s; it falls with z."""
-        service = self.service
-        if not self.plain:
-            return np.full(len(z), -np.inf)
-        result = np.empty((len(z), len(service.mean)))
-        one_size.least(
-            np.ascontiguousarray(service.moments[:, :, 0]),
-            np.ascontiguousarray(service.mean[:, 0]),
-            np.ascontiguousarray(service.variance[:, 0]),
-            service.background,
-            self.most * (1 + 1e-12),
-            np.ascontiguousarray(prices.read[:, 0]),
-            z,
-            service.rate,
-            service.alone,
-            result,
+        self.cells = None if rows.true_size is None else _Cells(service, rows)
+        if self.cells:
+            return
+        sizes = len(service.size)
+        row = np.repeat(np.arange(rows.count), np.diff(rows.start))
+        may = rows.allowed[row].T if len(rows.allowed) else np.ones((len(service.mean), 1), bool)
+        self.read, self.written = (
+            # a little more, so that rounding does not make them less than the sums of the choices
+            np.stack([np.bincount(rows.grid, rate * node, sizes) for node in may]) * (1 + 1e-12)
+            for rate in (rows.read, rows.write)
         )
-        return result.sum(axis=1)
+        self.writes = rows.written
+
+    def sums(self, prices: Prices, z: np.ndarray, tol: float) -> np.ndarray:
+        """The sum at every z, (Z,) s; it falls with z. Each node's minimum is wanted to ``tol`` s."""
+        service = self.service
+        if self.plain:
+            result = np.empty((len(z), len(service.mean)))
+            one_size.least(
+                np.ascontiguousarray(service.moments[:, :, 0]),
+                np.ascontiguousarray(service.mean[:, 0]),
+                np.ascontiguousarray(service.variance[:, 0]),
+                service.background,
+                np.ascontiguousarray(self.read[:, 0]),
+                np.ascontiguousarray(prices.read[:, 0]),
+                z,
+                service.rate,
+                service.alone,
+                result,
+            )
+            return result.sum(axis=1)
+        if self.cells:
+            return self.cells.minima(prices, z, tol).sum(axis=1)
+        written = (self.written, prices.write) if self.writes else (None, None)
+        return node_minima(service, self.read, prices.read, z, tol, _WORK, *written)[0].sum(axis=1)
+
+
+class _Cells:
+    """Intervals of chunk sizes between grid sizes, where there are more sizes than the grid has."""
+
+    def __init__(self, service: Service, rows: Rows) -> None:
+        assert rows.true_size is not None
+        self.ends = np.stack([service.size[:-1], service.size[1:]])
+        middle = self.ends.mean(axis=0)
+        coefficients = rows.true_size.coefficients
+        moments = np.einsum("npm,pc->nmc", coefficients, np.stack([middle**p for p in range(4)]))
+        connect = service.mean - service.moments[0], service.variance - (service.moments[1] - service.moments[0] ** 2)
+        self.service = service._replace(
+            size=middle,
+            moments=np.ascontiguousarray(moments),
+            mean=moments[0] + connect[0][:, :1],
+            variance=np.maximum(moments[1] - moments[0] ** 2, 0) + np.maximum(connect[1][:, :1], 0),
+        )
+        self.coefficients = coefficients
+        m = len(service.mean)
+        self.read, self.written = (np.tile(rate * (1 + 1e-12), (m, 1)) for rate in rows.true_size.rates)
+        self.writes = rows.written
+
+    def minima(self, prices: Prices, z: np.ndarray, tol: float) -> np.ndarray:
+        by_end = [np.stack([p[:, :-1], p[:, 1:]]) for p in (prices.read, prices.write)]
+        written = (self.written, by_end[1]) if self.writes else (None, None)
+        return cell_minima(
+            self.service, self.coefficients, self.ends, self.read, by_end[0], z, tol, _WORK, *written
+        )[0]
