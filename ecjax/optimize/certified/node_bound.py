@@ -94,8 +94,12 @@ def cell_minima(
         (low, upper), (Z, m), s.
     """
     middle = service.size
-    slopes = np.einsum("npm,pc->nmc", coefficients[:, 1:], np.stack([1 + 0 * middle, 2 * middle, 3 * middle**2]))
-    extremes = np.stack([np.einsum("npm,pc->nmc", coefficients, np.stack([b**p for p in range(4)])) for b in ends])
+    slopes = np.einsum(
+        "npm,pc->nmc", coefficients[:, 1:], np.stack([1 + 0 * middle, 2 * middle, 3 * middle**2])
+    )
+    extremes = np.stack(
+        [np.einsum("npm,pc->nmc", coefficients, np.stack([b**p for p in range(4)])) for b in ends]
+    )
     distance = (ends - middle)[:, None, None, :]
     step = slopes * distance
     variance_slope = slopes[1] - 2 * service.moments[0] * slopes[0]
@@ -144,13 +148,40 @@ def _minima(service, extremes, step, delay_step, most, price, z, tol, work):
 
 @njit(cache=True, nogil=True)
 def _each(
-    moments, extremes, step, mean, variance, delay_step, background, most, price, z, rate, alone, tol, work, low, upper
+    moments,
+    extremes,
+    step,
+    mean,
+    variance,
+    delay_step,
+    background,
+    most,
+    price,
+    z,
+    rate,
+    alone,
+    tol,
+    work,
+    low,
+    upper,
 ):
     """Fill in the bounds; arrays as in ``Columns``, with the axes of nodes, then classes last."""
     for i in range(len(z)):
         for j in range(len(mean)):
             node, lightest, heaviest = _columns(
-                moments, extremes, step, mean, variance, delay_step, background[j], most, price, j, z[i], rate, alone
+                moments,
+                extremes,
+                step,
+                mean,
+                variance,
+                delay_step,
+                background[j],
+                most,
+                price,
+                j,
+                z[i],
+                rate,
+                alone,
             )
             if len(node.most) == 0:
                 low[i, j] = upper[i, j] = 0.0
@@ -160,9 +191,7 @@ def _each(
 
 
 @njit(cache=True, nogil=True)
-def _columns(
-    moments, extremes, step, mean, variance, delay_step, background, most, price, j, z, rate, alone
-):
+def _columns(moments, extremes, step, mean, variance, delay_step, background, most, price, j, z, rate, alone):
     """The columns of node j that are worth their while on an empty node, and the moments at the ends of their sizes.
 
     The others stay at 0 in the minimum: they cost, and make all else wait.

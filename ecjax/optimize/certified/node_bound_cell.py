@@ -60,7 +60,8 @@ def delay_terms(node, p, s, z, rate, alone, terms):
 
     Args:
         node: ``Columns``.
-        p: 1/w; s: 1/q.
+        p: 1/w.
+        s: 1/q.
         z: s.
         rate: lambda_hat.
         alone: whether phi is the mean delay (z = -inf).
@@ -97,8 +98,10 @@ def multiplier_slopes(node, terms, p, s, a, b, basis, alone):
     Args:
         node: ``Columns``.
         terms: ``Terms`` at the levels.
-        p: 1/w; s: 1/q.
-        a: multiplier; b: the other.
+        p: 1/w.
+        s: 1/q.
+        a: multiplier of the first row.
+        b: of the second.
         basis: (2,).
         alone: whether the second constraint is left out.
     """
@@ -142,9 +145,11 @@ def cell_bound(node, cell, p, s, terms, a, b, slopes):
     Args:
         node: ``Columns``.
         cell: (p_1, p_2, g_1, g_2).
-        p: 1/w where the tangent is taken, s: 1/q.
+        p: 1/w where the tangent is taken.
+        s: 1/q there.
         terms: ``Terms`` there.
-        a: multiplier at (p, s); b: the other.
+        a: multiplier of the first row at (p, s).
+        b: of the second.
         slopes: (a_p, a_s, b_p, b_s); taken as far as a, b >= 0 holds in the cell.
     """
     n, reads, ends = len(node.most), len(node.mean), len(node.price)

@@ -80,9 +80,7 @@ def solve(cost, first, second, room_first, room_second, most, basis, x):
             out, along_a, along_b, rise = 1, -b_i / determinant, a_i / determinant, max(-x_j, x_j - most_j)
             if x_j > 0:
                 along_a, along_b = -along_a, -along_b
-        entering, step = _end_of_edge(
-            cost, first, second, most, i, j, a, b, along_a, along_b, rise
-        )
+        entering, step = _end_of_edge(cost, first, second, most, i, j, a, b, along_a, along_b, rise)
         if entering < 0:
             break
         a = max(a + step * along_a, 0.0)

@@ -105,7 +105,14 @@ def _multipliers(node, p, s, z, rate, alone, terms, program):
     room_first = max(0.0, free - 0.5 * p * node.background[1])
     room_second = 1.0 if alone else max(0.0, free - s * node.background[2] / 3)
     return solve(
-        program.cost, program.first, program.second, room_first, room_second, node.most, program.basis, program.x
+        program.cost,
+        program.first,
+        program.second,
+        room_first,
+        room_second,
+        node.most,
+        program.basis,
+        program.x,
     )
 
 
