@@ -12,7 +12,7 @@ import numpy as np
 from jax import lax
 
 from ecjax.optimize.placement import chunk_prices, code_lengths, first_of_sites, ranks, support
-from ecjax.optimize.problem import Problem
+from ecjax.optimize.problem import Problem, reading_prices
 
 
 class Violation(NamedTuple):
@@ -32,7 +32,7 @@ def within_limits(problem: Problem, probabilities: jax.Array, stored: jax.Array)
 
     Of the chunks of a row on a crowded site the most read ones stay; the cheapest allowed nodes elsewhere make up for
     the durability floor. Then rows, the least read first, move chunks from overfull nodes to the cheapest nodes with
-    room, or drop them where the floor does not need them.
+    room, or drop them where the floor does not need them. Cheapest to keep a chunk on and read it at every access.
 
     Args:
         problem: the problem.
@@ -48,7 +48,7 @@ def within_limits(problem: Problem, probabilities: jax.Array, stored: jax.Array)
 
 def _within_sites(problem: Problem, probabilities: jax.Array, stored: jax.Array) -> jax.Array:
     hot = stored & support(probabilities)
-    order = jnp.where(hot, -1 - probabilities, jnp.where(stored, -1.0, chunk_prices(problem)))
+    order = jnp.where(hot, -1 - probabilities, jnp.where(stored, -1.0, _costs(problem)))
     fits = first_of_sites(problem, order)
     return ranks(jnp.where(fits, order, jnp.inf)) < code_lengths(problem, hot & fits)[:, None]
 
@@ -71,9 +71,15 @@ def _within_capacity(problem: Problem, stored: jax.Array) -> jax.Array:
 
     room = problem.capacity - jnp.matmul(chunks, stored.astype(chunks.dtype), precision="highest")
     turn = jnp.argsort(problem.row_share)
-    rows = (stored, chunk_prices(problem), chunks, problem.floor.astype(jnp.int32))
+    rows = (stored, _costs(problem), chunks, problem.floor.astype(jnp.int32))
     repaired = lax.scan(repair, room, tuple(values[turn] for values in rows))[1]
     return jnp.zeros_like(stored).at[turn].set(repaired)
+
+
+def _costs(problem: Problem) -> jax.Array:
+    """What a chunk costs that a row is left to read from, infinite where it is not allowed: (R, m) dollars."""
+    keeping, reading = chunk_prices(problem), reading_prices(problem)
+    return keeping if reading is None else keeping + reading
 
 
 def _first_of_sites(problem: Problem, order: jax.Array) -> jax.Array:

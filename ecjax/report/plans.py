@@ -10,17 +10,19 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from rich.console import Console
 
+from ecjax.report.scenarios import scenarios
 from ecjax.tables.results import read_results, read_run
 
 matplotlib.use("Agg")
 
 METHOD_NAMES = {
+    "certified": "certified",
     "published": "JLCM",
     "oblivious_lb": "oblivious load balancing",
     "random_cp": "random placement",
     "max_ec": "maximum code",
 }
-MARKERS = {"published": "o", "oblivious_lb": "s", "random_cp": "^", "max_ec": "D"}
+MARKERS = {"certified": "*", "published": "o", "oblivious_lb": "s", "random_cp": "^", "max_ec": "D"}
 LATENCY = "mean latency bound (s)"
 COST = "storage cost per file ($ per period)"
 
@@ -49,7 +51,7 @@ def tradeoff(out: Path, runs: pd.DataFrame) -> Figure:
             label=METHOD_NAMES[method],
             alpha=0.9,
         )
-        if method != "published":
+        if method != runs["method"].iloc[0]:
             continue
         last = None
         for run in ordered.itertuples():
@@ -84,6 +86,27 @@ def convergence(out: Path, runs: pd.DataFrame) -> Figure | None:
         title="Convergence of JLCM (latency + theta x log surrogate of the cost)",
     )
     axes.legend(frameon=False, fontsize=8, ncols=2)
+    return figure
+
+
+def gap(out: Path, runs: pd.DataFrame) -> Figure | None:
+    """How far each plan may be from the best, by theta: its gap to the lower bound."""
+    chosen = runs[runs["gap"].notna()]
+    if chosen.empty:
+        return None
+    figure, axes = _figure()
+    for method, group in chosen.groupby("method", sort=False):
+        ordered = group.sort_values("theta")
+        label = METHOD_NAMES[method]
+        axes.plot(ordered["theta"], 100 * ordered["gap"].clip(lower=1e-9), marker=MARKERS[method], label=label)
+    axes.set(
+        xscale="log" if (chosen["theta"] > 0).all() else "linear",
+        yscale="log",
+        xlabel="theta (s/$)",
+        ylabel="(objective - lower bound) / lower bound (%)",
+        title="How much better another plan could be, at most",
+    )
+    axes.legend(frameon=False)
     return figure
 
 
@@ -216,6 +239,8 @@ KINDS: dict[str, Callable[[Path, pd.DataFrame], Figure | None]] = {
     "sizes": sizes,
     "rates": rates,
     "code_lengths": code_lengths,
+    "gap": gap,
+    "scenarios": scenarios,
 }
 
 
@@ -237,7 +262,7 @@ def draw(out: Path, runs: pd.DataFrame, kinds: list[str], console: Console) -> N
     if finished.empty:
         return
     folder = out / "figures"
-    needs = {"convergence": "history", "classes": "file_plans", "code_lengths": "file_plans"}
+    needs = {"convergence": "history", "classes": "file_plans", "code_lengths": "file_plans", "scenarios": "scenarios"}
     drawn = []
     for kind in kinds:
         needed = needs.get(kind)

@@ -16,6 +16,7 @@ WHOLE_NUMBERS = {
     "max_chunks_per_site": (1, 10**6),
     "min_extra_chunks": (0, 10**6),
     "seed": (0, 2**63 - 1),
+    "robust_trials": (1, 10**6),
 }
 OPTIONAL = ("memory_bytes", "max_chunks_per_site", "min_extra_chunks")
 
@@ -44,6 +45,8 @@ def checked(options: OptimizeOptions) -> OptimizeOptions:
         "start": (*optimize.STARTS, "plan"),
         "loop": ("merged", "nested"),
         "dtype": ("float64", "float32"),
+        "scheduling": ("nearest", "optimal"),
+        "robust": ("none", "mean", "worst"),
     }
     for name, words in choices.items():
         if values[name] not in words:
@@ -59,6 +62,10 @@ def checked(options: OptimizeOptions) -> OptimizeOptions:
     cost = values["migration_dollars_per_byte"]
     if not (is_number(cost) and cost >= 0):
         raise UserError(f"migration_dollars_per_byte: found {cost}; allowed: a number, at least 0")
+    given = values["scenarios"] or []
+    values["scenarios"] = list(given) if isinstance(given, list | tuple) else [given]
+    if values["robust"] != "none" and not values["scenarios"]:
+        raise UserError(f"robust={values['robust']}: scenarios is empty; allowed: scenarios=node, site or both")
     if isinstance(values["write"], str):
         values["write"] = [values["write"]]
     if not (values["write"] is None or isinstance(values["write"], list | tuple)):

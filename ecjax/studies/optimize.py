@@ -18,12 +18,13 @@ from ecjax.errors import UserError
 from ecjax.optimize import BatchSettings, Lanes, Plans
 from ecjax.report import plans as figures
 from ecjax.status import Status
-from ecjax.studies import builtin, inputs, plan_summary, plan_tables
+from ecjax.studies import builtin, inputs, plan_summary, plan_tables, scenario_tables
 from ecjax.studies.checked_options import checked
 from ecjax.studies.constraints import constrained
 from ecjax.studies.feasibility import check_feasible
 from ecjax.studies.given_plan import read_plan
 from ecjax.studies.options_optimize import OptimizeOptions
+from ecjax.studies.plan_examination import examined
 from ecjax.studies.plan_runs import Item, Study, run_row, why_unstable
 from ecjax.tables.checks import check
 from ecjax.tables.fingerprint import fingerprint
@@ -99,6 +100,8 @@ def _study(options: OptimizeOptions, k: int | None, d: int | None) -> Study:
         current=None if given is None else np.asarray(given.stored),
     )
     check_feasible(problem, nodes, files)
+    if options.scenarios:
+        scenario_tables.failures(nodes, options.scenarios)
     input_id = fingerprint_of(nodes, files)
     grid = [
         Item(method, theta, rate, size)
@@ -159,6 +162,7 @@ def _parameters(options: OptimizeOptions) -> dict[str, Any]:
     """What changes a result apart from the inputs, the item, the seed and the number type."""
     names = ("theta_per", "size_scaling", "start", "loop", "beta", "eps", "max_iterations", "gap")
     names += ("max_chunks_per_site", "migration_dollars_per_byte", "fixed_groups")
+    names += ("scenarios", "scheduling", "robust", "robust_trials", "polish")
     return {name: getattr(options, name) for name in names}
 
 
@@ -186,18 +190,21 @@ def _lanes(lanes: list[tuple[float, float, float]], options: OptimizeOptions, pr
 def _tables(plans: Plans, lanes: list[tuple[float, float, float]], items: list[Item], study: Study):
     """Rows of the ``runs`` dataset, and the other datasets, of a batch."""
     times = {"solve_s": plans.solve_s / len(items), "compile_s": plans.compile_s / len(items)}
-    rows, kept = [], []
+    rows, kept, scenarios = [], [], []
     for item in items:
         lane = lanes.index(item.lane)
         plan = jax.tree.map(lambda leaf, lane=lane: np.asarray(leaf[lane]), plans.by_method[item.method])
-        error = None
+        error, more = None, {}
         if np.isfinite(plan.evaluation.objective):
+            plan, more, table = examined(item, plan, study)
             kept.append((study.run_ids[item], plan))
+            scenarios += [table] if table is not None else []
         else:
             error = why_unstable(item, plan, plans.start_load[lane], study)
         bound = None if plans.lower_bound is None else float(plans.lower_bound[lane])
-        rows.append(run_row(item, plan, error, study, times, bound))
-    return rows, plan_tables.datasets(kept, inputs.code_k(study.files), study.names)
+        rows.append(run_row(item, plan, error, study, times, bound) | more)
+    tables = plan_tables.datasets(kept, inputs.code_k(study.files), study.names)
+    return rows, tables | {"scenarios": iter(scenarios)}
 
 
 def _easiest(plans: Plans, lanes, items: list[Item], rows: list[dict[str, Any]]) -> str:

@@ -56,6 +56,13 @@ class OptimizeOptions:
     size_scaling: str = option(
         "proportional", "moments grow with the chunk size (proportional) or not at all (none)"
     )
+    scenarios: Any = option([], "failures to evaluate each plan in: node, site (every one of them down in turn)")
+    scheduling: str = option(
+        "nearest", "reads under failures: nearest (least change) or optimal (rescheduled; minutes from 10^4 files)"
+    )
+    robust: str = option("none", "change placements for the mean or worst latency of the scenarios: none, mean, worst")
+    robust_trials: int = option(30, "robust: batches of moved chunks that are tried")
+    polish: bool = option(False, "also reschedule for one z per file: latency_polished_s, the bound's own slack")
     start: str = option("uniform", "where the published descent starts: uniform, proportional, or plan")
     plan: str | None = option(None, "folder of an earlier optimize: the plan to start from and to change little")
     plan_run: str | None = option(None, "which of its runs, by run_id")
@@ -73,8 +80,8 @@ class OptimizeOptions:
     resume: bool = option(True, "skip runs that are finished in out")
     write: Any = option(None, "datasets to write besides runs and inputs; default: all")
     figures: Any = option(
-        ["tradeoff", "convergence"],
-        "figures to draw: tradeoff, convergence, methods, classes, sizes, rates, code_lengths",
+        ["tradeoff", "gap", "convergence", "scenarios"],
+        "figures to draw: tradeoff, gap, convergence, methods, classes, sizes, rates, code_lengths, scenarios",
     )
     cluster: ClusterOptions = field(
         default_factory=ClusterOptions, metadata={"help": "the built-in cluster, where no table is given"}

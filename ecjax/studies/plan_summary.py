@@ -65,8 +65,10 @@ def _print(runs: pd.DataFrame, console: Console, options: OptimizeOptions) -> No
 
 
 def _warn(runs: pd.DataFrame, console: Console, options: OptimizeOptions) -> None:
-    for message, count in Counter(runs["error"].dropna()).items():
-        console.print(f"{count} runs without a stable plan: {message}", style="red", highlight=False)
+    words = {str(Status.UNSTABLE): "without a stable plan", str(Status.INFEASIBLE): "that break a constraint"}
+    failed = runs[runs["error"].notna()]
+    for (status, message), count in Counter(zip(failed["status"], failed["error"], strict=True)).items():
+        console.print(f"{count} runs {words.get(status, status)}: {message}", style="red", highlight=False)
     open_ = runs[(runs["method"] == "certified") & ~(runs["gap"] <= options.gap) & runs["error"].isna()]
     if len(open_):
         console.print(

@@ -25,6 +25,12 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         Column("latency_s", FLOAT, "s", "mean latency bound, one z per file, weighted by read rates"),
         Column("latency_shared_z_s", FLOAT, "s", "mean latency bound with one z for all files"),
         Column("z_s", FLOAT, "s", "the shared z"),
+        Column(
+            "latency_polished_s",
+            FLOAT,
+            "s",
+            "latency_s with the placement kept and reads rescheduled for one z per file",
+        ),
         Column("cost", FLOAT, "$/period", "storage cost of the plan, all files"),
         Column("lower_bound", FLOAT, "s", "no plan has a smaller objective; null where it is not known"),
         Column("gap", FLOAT, "", "(objective - lower_bound) / lower_bound"),
@@ -35,6 +41,10 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         Column("files_without_redundancy", INTEGER, "", "files with n = k: the loss of any node loses them"),
         Column("nodes", INTEGER, "", "nodes"),
         Column("iterations", INTEGER, "", "iterations done; of the certified method, passes over the files"),
+        Column("scenarios_mean_latency_s", FLOAT, "s", "mean of latency_s over the failure scenarios"),
+        Column("worst_scenario", STRING, "", "node or site whose failure is worst"),
+        Column("worst_scenario_latency_s", FLOAT, "s", "latency_s in that scenario; inf where a node is overloaded"),
+        Column("worst_unavailable_share", FLOAT, "", "largest share of reads without enough surviving chunks"),
         Column("moved_chunks", INTEGER, "", "chunks put where plan= had none, of files that it knew"),
         Column("input_id", STRING, "", "names the tables in inputs/"),
         Column("rate_scale", FLOAT, "", "rates were multiplied by this"),
@@ -68,6 +78,28 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         _RUN,
         Column("iteration", INTEGER, "", "iteration"),
         Column("objective", FLOAT, "s", "latency + theta * log surrogate of the cost (what descends)"),
+    ),
+    "scenarios": (
+        _RUN,
+        Column("scenario", STRING, "", "node or site that is down"),
+        Column("kind", STRING, "", "node or site"),
+        Column(
+            "status",
+            STRING,
+            "",
+            "ok, not_converged, unstable (a node stays overloaded) or infeasible (no read is served)",
+        ),
+        Column(
+            "latency_s",
+            FLOAT,
+            "s",
+            "mean latency bound of the reads that are served, one z per file; inf: unstable, null: none served",
+        ),
+        Column("latency_shared_z_s", FLOAT, "s", "the same with one z for all files"),
+        Column("max_load", FLOAT, "", "largest load of a node that is up"),
+        Column("busiest_node", ID, "", "that node"),
+        Column("unavailable_files", INTEGER, "", "files with fewer surviving chunks than rebuild them"),
+        Column("unavailable_share", FLOAT, "", "their share of the read rate"),
     ),
     "nodes": (
         _RUN,
@@ -214,12 +246,12 @@ def result_schema(dataset: str, id_types: dict[str, pa.DataType] | None = None) 
     Args:
         dataset: a key of ``RESULTS``.
         id_types: Arrow type by id column name (``file_id``, ``node_id``, ``group``, ...), string where absent;
-            ``nodes`` takes the type of ``node_id``.
+            columns that hold node ids under another name take the type of ``node_id``.
     """
     known = id_types or {}
     fields = []
     for item in RESULTS[dataset]:
-        source = "node_id" if item.name == "nodes" else item.name
+        source = "node_id" if item.name in ("nodes", "forbidden_nodes", "busiest_node") else item.name
         kind = arrow_type(item.kind, known.get(source, pa.string()))
         metadata = {"unit": item.unit, "meaning": item.meaning}
         fields.append(pa.field(item.name, kind, nullable=not item.required, metadata=metadata))
