@@ -114,6 +114,32 @@ def test_overfull_nodes_lose_chunks_to_the_cheapest_with_room(seed, per_site):
     assert left["capacity"].times <= limits.violations(problem, stored)["capacity"].times
 
 
+def test_replacements_are_cheap_to_keep_and_to_read():
+    """Two chunks on one site: the less read one moves, past the cheapest node, to the one that is cheap to read."""
+    price = np.asarray(prices(PROBLEM))
+    reading = np.zeros((R, M))
+    reading[0, 2:5] = price.max() * np.array([2, 1, 4]) + price[0, 2:5].max() - price[0, 2:5]
+    reading[0, 5] = 9 * price.max()
+    problem = replace(
+        PROBLEM,
+        floor=jnp.full(R, 2.0),
+        reading=jnp.asarray(reading),
+        site=jnp.asarray(SITE),
+        per_site=1,
+    )
+    probabilities = np.zeros((R, M))
+    probabilities[:, :2] = [1.0, 0.9]
+    arguments = jnp.asarray(probabilities), jnp.asarray(probabilities > 0)
+    found = np.asarray(within_limits(problem, *arguments))
+    assert np.flatnonzero(found[0]).tolist() == [0, 3]
+    for row in range(1, R):
+        assert np.flatnonzero(found[row]).tolist() == [0, 2 + int(np.argmin(price[row, 2:]))]
+    full = replace(problem, per_site=None, capacity=jnp.asarray([99.0, R - 1, 99, 99, 99, 99]))
+    least = int(np.argmin(np.asarray(problem.row_share)))
+    moved = np.asarray(within_limits(replace(full, reading=jnp.roll(problem.reading, least, 0)), *arguments))
+    assert np.flatnonzero(moved[least]).tolist() == [0, 3]
+
+
 def test_a_placement_within_its_limits_stays():
     problem, probabilities, stored = drawn(3, None, np.full(M, 12.0))
     found = within_limits(problem, jnp.asarray(probabilities), jnp.asarray(stored))
