@@ -14,7 +14,7 @@ and after the descent, placement fixed, the probabilities are optimised once mor
 floor makes necessary (a convex problem: those chunks are paid for, so reads may use them).
 
 Real storage: every projection keeps to the allowed nodes, surcharges are part of the prices, and what reads cost on the
-network is linear in pi and descends with the latency. Limits per site and node are not planned for: the placement is
+network is linear in pi and descends with the surrogate. Limits per site and node are not planned for: the placement is
 repaired before the last descent (``limits``).
 """
 
@@ -83,15 +83,15 @@ def published(problem: Problem, theta: jax.Array, start: jax.Array, settings: Jl
 
     def cost(probabilities: jax.Array) -> tuple[jax.Array, jax.Array]:
         value = jnp.sum(price * jnp.log1p(beta * probabilities)) / log_beta
-        return value, price / ((probabilities + 1 / beta) * log_beta)
+        slope = price / ((probabilities + 1 / beta) * log_beta)
+        return (value, slope) if toll is None else (value + jnp.sum(toll * probabilities), slope + toll)
 
     def latency(probabilities: jax.Array, z: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
         found = latency_slopes(problem, probabilities, occupied(probabilities, beta), z)
-        value, slope = _with_toll(toll, probabilities, found.value, found.by_probability)
         if found.by_stored is None:
-            return value, found.z, slope
+            return found.value, found.z, found.by_probability
         by_surrogate = found.by_stored / ((probabilities + 1 / beta) * math.log1p(beta))
-        return value, found.z, slope + by_surrogate
+        return found.value, found.z, found.by_probability + by_surrogate
 
     first = _descend(problem, latency, cost, usable(problem), start, settings.stopping)
     hot = placement.support(first.point)
@@ -156,15 +156,6 @@ def _relieved(
     return _descend(problem, largest, None, mask, start, stopping, jnp.zeros((), start.dtype)).point
 
 
-def _with_toll(
-    toll: jax.Array | None, probabilities: jax.Array, value: jax.Array, slope: jax.Array
-) -> tuple[jax.Array, jax.Array]:
-    """Value and slope with what the reads cost, ``toll`` s where all of a row use the node."""
-    if toll is None:
-        return value, slope
-    return value + jnp.sum(toll * probabilities), slope + toll
-
-
 def _schedule(
     problem: Problem,
     point: jax.Array,
@@ -182,18 +173,26 @@ def _schedule(
 
     def latency(probabilities: jax.Array, z: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
         found = latency_slopes(problem, probabilities, kept, z)
-        value, slope = _with_toll(toll, probabilities, found.value, found.by_probability)
-        return value, found.z, slope
+        return found.value, found.z, found.by_probability
+
+    def reads(probabilities: jax.Array) -> tuple[jax.Array, jax.Array]:
+        assert toll is not None
+        return jnp.sum(toll * probabilities), toll
 
     start = project_hypersimplex(point, problem.k, mask=hot)
     if problem.writes is not None or limits.limited(problem):
         # writes load a chunk in full, the surrogate saw less, and a repair moved chunks: reads may have to leave first
         start = _relieved(problem, start, stored, load, jnp.any(load(start) >= 1))
-    return _descend(problem, latency, None, stored, start, stopping, z)
+    return _descend(problem, latency, None if toll is None else reads, stored, start, stopping, z)
 
 
 def schedule(
-    problem: Problem, theta: jax.Array, probabilities: jax.Array, stored: jax.Array, z: jax.Array, stopping: Stopping
+    problem: Problem,
+    theta: jax.Array,
+    probabilities: jax.Array,
+    stored: jax.Array,
+    z: jax.Array,
+    stopping: Stopping,
 ) -> Descent:
     """Best probabilities for a placement, from those of a plan on it; the value is latency + theta * cost of reads.
 
