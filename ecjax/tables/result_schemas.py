@@ -43,8 +43,15 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         Column("iterations", INTEGER, "", "iterations done; of the certified method, passes over the files"),
         Column("scenarios_mean_latency_s", FLOAT, "s", "mean of latency_s over the failure scenarios"),
         Column("worst_scenario", STRING, "", "node or site whose failure is worst"),
-        Column("worst_scenario_latency_s", FLOAT, "s", "latency_s in that scenario; inf where a node is overloaded"),
-        Column("worst_unavailable_share", FLOAT, "", "largest share of reads without enough surviving chunks"),
+        Column(
+            "worst_scenario_latency_s",
+            FLOAT,
+            "s",
+            "latency_s in that scenario; inf where a node is overloaded",
+        ),
+        Column(
+            "worst_unavailable_share", FLOAT, "", "largest share of reads without enough surviving chunks"
+        ),
         Column("moved_chunks", INTEGER, "", "chunks put where plan= had none, of files that it knew"),
         Column("input_id", STRING, "", "names the tables in inputs/"),
         Column("rate_scale", FLOAT, "", "rates were multiplied by this"),
@@ -229,9 +236,14 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         Column("compile_s", FLOAT, "s", "time to compile"),
         Column("peak_rss_bytes", INTEGER, "B", "largest resident memory of a process that did only this"),
         Column("objective", FLOAT, "s", "what was minimised, at the solution"),
+        Column("lower_bound", FLOAT, "s", "no solution has a smaller objective"),
+        Column(
+            "gap", FLOAT, "", "(objective - lower_bound) / lower_bound; of several lanes the largest of them"
+        ),
         Column("iterations", INTEGER, "", "iterations of the method"),
         Column("target_s", FLOAT, "s", "min_s should be at most this"),
         Column("target_bytes", INTEGER, "B", "peak_rss_bytes should be at most this"),
+        Column("target_gap", FLOAT, "", "gap should be at most this"),
         Column("met", BOOLEAN, "", "whether the targets are met; null without one"),
         Column("device", STRING, "", "where it ran"),
         Column("cores", INTEGER, "", "processor cores that it could use"),

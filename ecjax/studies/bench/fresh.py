@@ -42,7 +42,8 @@ def run_fresh(function: str, arguments: dict[str, Any]) -> Any:
             str(result),
         ]
         # programs compiled by earlier runs of the user's would hide what compiling takes
-        environment = os.environ | {"ECJAX_CACHE": str(Path(folder) / "cache")}
+        caches = {"ECJAX_CACHE": "cache", "NUMBA_CACHE_DIR": "numba"}
+        environment = os.environ | {name: str(Path(folder) / own) for name, own in caches.items()}
         environment.pop("JAX_COMPILATION_CACHE_DIR", None)
         done = subprocess.run(
             command,

@@ -124,6 +124,8 @@ def _print(name: str, rows: list[Row], settings: Settings, console: Console) -> 
         "peak\nMB": [_megabytes(row.peak_rss_bytes) for row in rows],
         "target\nMB": [_megabytes(row.target_bytes) for row in rows],
         "objective\ns": [_number(row.objective, 6) for row in rows],
+        "gap": [_number(row.gap, 2) for row in rows],
+        "target\ngap": [_number(row.target_gap) for row in rows],
         "iter-\nations": ["" if row.iterations is None else str(row.iterations) for row in rows],
         "met": [{True: "yes", False: "NO", None: ""}[row.met] for row in rows],
     }
@@ -138,7 +140,7 @@ def _print(name: str, rows: list[Row], settings: Settings, console: Console) -> 
     console.print(table)
     for row in rows:
         if row.note:
-            console.print(f"{row.variant}: {row.note}", style="dim", highlight=False)
+            console.print(f"{row.variant}, {row.size}: {row.note}", style="dim", highlight=False)
 
 
 def _warn_if_busy(cores: int) -> None:
