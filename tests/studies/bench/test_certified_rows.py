@@ -1,0 +1,76 @@
+"""Rows of the benchmarks of the certified method: what they judge, and that their figures are those of the plans."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ecjax.optimize import evaluate
+from ecjax.studies.bench import certified
+from ecjax.studies.bench.random_problem import changed, random_problem
+from ecjax.studies.bench.row import Row, Settings
+
+QUICK = Settings(repeats=1, quick=True, seed=0)
+
+
+@pytest.fixture(autouse=True)
+def compiled(monkeypatch):
+    """The user's cache folder is left alone."""
+    monkeypatch.setattr(certified.precision, "use_compilation_cache", lambda: None)
+
+
+def test_a_gap_is_judged():
+    def row(gap, **targets):
+        return Row("ecjax", "", 1.0, 1.0, 1, gap=gap, **targets)
+
+    assert row(1e-3).met is None
+    assert row(1e-3, target_gap=1e-3).met is True
+    assert row(2e-3, target_gap=1e-3).met is False
+    assert row(2e-3, target_gap=1e-3, target_s=2.0).met is False
+    assert row(1e-3, target_gap=1e-3, target_s=0.5).met is False
+    assert row(None, target_gap=1e-3).met is False  # not known is not met
+
+
+def test_gaps_and_lanes():
+    problem = random_problem(1000, 12, 0.6, False, seed=1)
+    plans = certified._solve(problem, (0.005, 0.05), 1e-3)
+    row = certified._row("ecjax", "two", problem, plans)
+    plan = plans.by_method["certified"]
+    gaps = np.asarray(plan.evaluation.objective) / plans.lower_bound - 1
+    assert row.lanes == 2 and row.objective is None and row.lower_bound is None
+    assert row.gap == pytest.approx(gaps.max())
+    assert 0 <= gaps.min() and gaps.max() <= 1e-3
+    assert row.note is None  # gaps are closed: nothing to compare with
+
+
+def test_what_the_published_method_adds_is_said():
+    problem = random_problem(1000, 12, 0.6, False, seed=1)
+    plans = certified._solve(problem, (certified.THETA,), certified.GAP)
+    assert "published" in certified._row("ecjax", "one", problem, replace(plans, compile_s=1.0)).note
+
+
+def test_warm_rows():
+    full, again = certified.warm(QUICK)
+    assert (full.variant, again.variant) == (
+        "ecjax certified, full solve",
+        "ecjax certified, from the old plan",
+    )
+    problem = changed(random_problem(1000, 12, 0.6, False, 0), 0.01, 2.0, 1)
+    plans = certified._solve(problem, (certified.THETA,), certified.GAP)
+    plan = plans.by_method["certified"]
+    true = evaluate(problem, plan.probabilities[0], plan.stored[0], np.float64(certified.THETA))
+    assert full.objective == pytest.approx(float(true.objective), rel=1e-12)
+    # both bounds hold for both plans
+    for row in (full, again):
+        assert row.gap == pytest.approx((row.objective - row.lower_bound) / row.lower_bound)
+        assert max(full.lower_bound, again.lower_bound) <= row.objective
+        assert "chunks moved" in row.note and row.compile_s >= 0 and row.met is None
+
+
+def test_targets_of_the_million(monkeypatch):
+    monkeypatch.setattr(certified, "MANY_FILES", (1000, 1000))
+    first, last = certified.million(Settings(1, False, 0))
+    assert first.met is None and first.target_s is None
+    assert (last.target_s, last.target_bytes, last.target_gap) == (60.0, 4_000_000_000, 1e-4)
+    assert last.met is not None and last.peak_rss_bytes >= first.peak_rss_bytes
+    assert "us per file and node" in last.note
