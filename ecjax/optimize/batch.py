@@ -48,8 +48,12 @@ class Plans:
     """Solutions of a batch by method, each with a leading lane axis, and what they took."""
 
     by_method: dict[str, Solution]
-    start_load: jax.Array  # (L, m) node loads at the start of the descent, or of the certified plan without one
-    lower_bound: np.ndarray | None  # (L,) s, below every plan's objective; None where the certified method did not run
+    start_load: (
+        jax.Array
+    )  # (L, m) node loads at the start of the descent, or of the certified plan without one
+    lower_bound: (
+        np.ndarray | None
+    )  # (L,) s, below every plan's objective; None where the certified method did not run
     solve_s: float
     compile_s: float
 
@@ -136,14 +140,14 @@ def _better(certified: Solution, other: Solution, problem: Problem) -> Solution:
         take[lane] = not any(violation.times for violation in broken.values())
     if not take.any():
         return certified
-    history = certified.history
 
     def choose(mine, theirs):
         mine, theirs = np.asarray(mine), np.asarray(theirs)
         return np.where(take.reshape(-1, *(1,) * (mine.ndim - 1)), theirs, mine)
 
-    both = jax.tree.map(choose, certified._replace(history=0), other._replace(history=0))
-    return both._replace(history=history, iterations=certified.iterations)
+    # the history, of another length, stays that of the certified method
+    both = jax.tree.map(choose, certified, other._replace(history=certified.history))
+    return both._replace(iterations=certified.iterations)
 
 
 def certified_lanes(
@@ -151,7 +155,9 @@ def certified_lanes(
 ) -> tuple[Solution, np.ndarray]:
     """Certified plans and lower bounds of all lanes, close to a given plan if there is one."""
     start = None if given is None else _choices(problem, *map(np.asarray, given))
-    theta, rate, size = (np.asarray(values, float) for values in (lanes.theta, lanes.rate_scale, lanes.size_scale))
+    theta, rate, size = (
+        np.asarray(values, float) for values in (lanes.theta, lanes.rate_scale, lanes.size_scale)
+    )
     return plan_lanes(problem, theta, rate, size, settings, start)
 
 
@@ -161,7 +167,9 @@ def _choices(problem: Problem, probabilities: np.ndarray, stored: np.ndarray) ->
     kept = stored & np.asarray(usable(problem))
     rank = np.argsort(np.argsort(-(kept + probabilities * kept), axis=1, kind="stable"), axis=1)
     complete = kept.sum(axis=1, keepdims=True) >= floor
-    return np.where(complete & kept & (rank < k), 2, np.where(complete & kept & (rank < floor), 1, 0)).astype(np.int8)
+    return np.where(complete & kept & (rank < k), 2, np.where(complete & kept & (rank < floor), 1, 0)).astype(
+        np.int8
+    )
 
 
 class _Timer:
@@ -178,7 +186,6 @@ class _Timer:
         self.compile_s += ready - began
         self.run_s += time.perf_counter() - ready
         return result
-
 
     def host(self, function: Any, *arguments: Any) -> Any:
         """Run what compiles by itself; all of it counts as running."""
@@ -207,7 +214,7 @@ def _start(
     if given is None:
         start = STARTS[how.start](own, jax.random.key(how.seed))
     else:
-        start = project_hypersimplex(given.astype(how.dtype), own.k)
+        start = starts.given(own, given.astype(how.dtype))
     return start, jnp.any(jlcm.surrogate_load(own, start, how.settings) >= 1)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
 from rich.console import Console
 
 from ecjax.report.scenarios import scenarios
@@ -98,7 +99,9 @@ def gap(out: Path, runs: pd.DataFrame) -> Figure | None:
     for method, group in chosen.groupby("method", sort=False):
         ordered = group.sort_values("theta")
         label = METHOD_NAMES[method]
-        axes.plot(ordered["theta"], 100 * ordered["gap"].clip(lower=1e-9), marker=MARKERS[method], label=label)
+        axes.plot(
+            ordered["theta"], 100 * ordered["gap"].clip(lower=1e-9), marker=MARKERS[method], label=label
+        )
     axes.set(
         xscale="log" if (chosen["theta"] > 0).all() else "linear",
         yscale="log",
@@ -106,6 +109,8 @@ def gap(out: Path, runs: pd.DataFrame) -> Figure | None:
         ylabel="(objective - lower bound) / lower bound (%)",
         title="How much better another plan could be, at most",
     )
+    for which in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
+        which(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.legend(frameon=False)
     return figure
 
@@ -262,7 +267,12 @@ def draw(out: Path, runs: pd.DataFrame, kinds: list[str], console: Console) -> N
     if finished.empty:
         return
     folder = out / "figures"
-    needs = {"convergence": "history", "classes": "file_plans", "code_lengths": "file_plans", "scenarios": "scenarios"}
+    needs = {
+        "convergence": "history",
+        "classes": "file_plans",
+        "code_lengths": "file_plans",
+        "scenarios": "scenarios",
+    }
     drawn = []
     for kind in kinds:
         needed = needs.get(kind)

@@ -65,7 +65,9 @@ def checked(options: OptimizeOptions) -> OptimizeOptions:
     given = values["scenarios"] or []
     values["scenarios"] = list(given) if isinstance(given, list | tuple) else [given]
     if values["robust"] != "none" and not values["scenarios"]:
-        raise UserError(f"robust={values['robust']}: scenarios is empty; allowed: scenarios=node, site or both")
+        raise UserError(
+            f"robust={values['robust']}: scenarios is empty; allowed: scenarios=node, site or both"
+        )
     if isinstance(values["write"], str):
         values["write"] = [values["write"]]
     if not (values["write"] is None or isinstance(values["write"], list | tuple)):
@@ -91,7 +93,7 @@ def _whole_numbers(name: str, value: Any) -> list[int] | None:
     if value is None:
         return None
     listed = value if isinstance(value, list | tuple) else [value]
-    if not listed or not all(is_number(v) and isinstance(v, Integral) and v >= 1 for v in listed):
+    if not listed or not all(is_number(v) and isinstance(v, Integral) and int(v) >= 1 for v in listed):
         raise UserError(f"{name}: found {value}; allowed: a whole number of at least 1, or a list of them")
     return list(dict.fromkeys(int(v) for v in listed))
 

@@ -33,6 +33,7 @@ from ecjax.tables.read import read_input
 from ecjax.tables.results import read_results
 from ecjax.tables.store import ResultStore, run_id
 
+
 def optimize_study(options: OptimizeOptions, console: Console) -> int:
     """Run the study; returns the exit code (0, or 1 where some runs found no stable plan).
 
@@ -53,8 +54,9 @@ def optimize_study(options: OptimizeOptions, console: Console) -> int:
             for study, grid in zip(studies, grids, strict=True):
                 missing = [item for item in grid if study.run_ids[item] not in done]
                 for lanes, items in _batches(grid, missing, study.problem, options):
+                    given = None if study.given is None else (study.given.probabilities, study.given.stored)
                     plans = optimize.solve(
-                        study.problem, _lanes(lanes, options, study.problem), _settings(options), study.given
+                        study.problem, _lanes(lanes, options, study.problem), _settings(options), given
                     )
                     rows, tables = _tables(plans, lanes, items, study)
                     if len(items) == len(run_ids) and all(row["error"] for row in rows):
@@ -160,7 +162,16 @@ def _settings(options: OptimizeOptions) -> BatchSettings:
 
 def _parameters(options: OptimizeOptions) -> dict[str, Any]:
     """What changes a result apart from the inputs, the item, the seed and the number type."""
-    names = ("theta_per", "size_scaling", "start", "loop", "beta", "eps", "max_iterations", "gap")
+    names: tuple[str, ...] = (
+        "theta_per",
+        "size_scaling",
+        "start",
+        "loop",
+        "beta",
+        "eps",
+        "max_iterations",
+        "gap",
+    )
     names += ("max_chunks_per_site", "migration_dollars_per_byte", "fixed_groups")
     names += ("scenarios", "scheduling", "robust", "robust_trials", "polish")
     return {name: getattr(options, name) for name in names}
@@ -194,7 +205,8 @@ def _tables(plans: Plans, lanes: list[tuple[float, float, float]], items: list[I
     for item in items:
         lane = lanes.index(item.lane)
         plan = jax.tree.map(lambda leaf, lane=lane: np.asarray(leaf[lane]), plans.by_method[item.method])
-        error, more = None, {}
+        error: str | None = None
+        more: dict[str, Any] = {}
         if np.isfinite(plan.evaluation.objective):
             plan, more, table = examined(item, plan, study)
             kept.append((study.run_ids[item], plan))

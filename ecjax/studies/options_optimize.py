@@ -51,20 +51,31 @@ class OptimizeOptions:
     migration_dollars_per_byte: float = option(
         0.0, "once per stored byte put outside the current placement (files.nodes, or that of plan=)"
     )
-    network: str | None = option(None, "network table: dollars per byte read, by client site and node or site")
+    network: str | None = option(
+        None, "network table: dollars per byte read, by client site and node or site"
+    )
     fixed_groups: bool = option(False, "files that have files.nodes are placed on exactly these nodes")
     size_scaling: str = option(
         "proportional", "moments grow with the chunk size (proportional) or not at all (none)"
     )
-    scenarios: Any = option([], "failures to evaluate each plan in: node, site (every one of them down in turn)")
-    scheduling: str = option(
-        "nearest", "reads under failures: nearest (least change) or optimal (rescheduled; minutes from 10^4 files)"
+    scenarios: Any = option(
+        [], "failures to evaluate each plan in: node, site (every one of them down in turn)"
     )
-    robust: str = option("none", "change placements for the mean or worst latency of the scenarios: none, mean, worst")
+    scheduling: str = option(
+        "nearest",
+        "reads under failures: nearest (least change) or optimal (rescheduled; minutes from 10^4 files)",
+    )
+    robust: str = option(
+        "none", "change placements for the mean or worst latency of the scenarios: none, mean, worst"
+    )
     robust_trials: int = option(30, "robust: batches of moved chunks that are tried")
-    polish: bool = option(False, "also reschedule for one z per file: latency_polished_s, the bound's own slack")
+    polish: bool = option(
+        False, "also reschedule for one z per file: latency_polished_s, the bound's own slack"
+    )
     start: str = option("uniform", "where the published descent starts: uniform, proportional, or plan")
-    plan: str | None = option(None, "folder of an earlier optimize: the plan to start from and to change little")
+    plan: str | None = option(
+        None, "folder of an earlier optimize: the plan to start from and to change little"
+    )
     plan_run: str | None = option(None, "which of its runs, by run_id")
     plan_where: str | None = option(None, "which of its runs, as theta=0.1,method=published")
     gap: float = option(1e-4, "certified: (objective - lower bound) / lower bound that is good enough")

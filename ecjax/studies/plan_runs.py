@@ -105,8 +105,9 @@ def run_row(
     if wrong:
         status = Status.INFEASIBLE
     n = _of_files(plan, names)
-    known = {
-        "objective": float(evaluation.objective),
+    objective = float(evaluation.objective)
+    known: dict[str, Any] = {
+        "objective": objective,
         "latency_s": float(evaluation.latency),
         "latency_shared_z_s": float(evaluation.latency_shared_z),
         "z_s": float(evaluation.z),
@@ -117,7 +118,7 @@ def run_row(
         "files_without_redundancy": int(np.sum(n <= code_k(study.files))),
     }
     if lower_bound is not None and np.isfinite(lower_bound):
-        known |= {"lower_bound": lower_bound, "gap": (known["objective"] - lower_bound) / abs(lower_bound)}
+        known |= {"lower_bound": lower_bound, "gap": (objective - lower_bound) / abs(lower_bound)}
     if study.given is not None:
         known["moved_chunks"] = moved_chunks(problem, study.given, np.asarray(plan.stored))
     return {

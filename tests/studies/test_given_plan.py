@@ -46,7 +46,7 @@ def of_groups(tmp_path_factory):
 def test_probabilities_are_those_of_the_run_chosen(earlier, where):
     run = runs_of(earlier).loc[("published", 50.0)]
     chosen = {"plan_where": where} if where else {"plan_run": run.run_id}
-    probabilities, found = read_plan(options(earlier, **chosen), names_of(problems.mixed()))
+    probabilities, stored, found = read_plan(options(earlier, **chosen), names_of(problems.mixed()))
     assert found == run.run_id
     _, expected, _ = problems.written_plan(earlier, run)
     np.testing.assert_array_equal(probabilities, expected)
@@ -59,7 +59,7 @@ def test_nodes_and_files_may_come_in_another_order_and_number(earlier, caplog):
     files = pd.concat([case.files.iloc[[7, 3]], case.files.iloc[[0]].assign(file_id=999)])
     run = runs_of(earlier).loc[("max_ec", 0.0)]
     with caplog.at_level("INFO", logger="ecjax"):
-        probabilities, _ = read_plan(
+        probabilities, *_ = read_plan(
             options(earlier, plan_run=run.run_id), names_of(problems.Case(nodes, files))
         )
     np.testing.assert_allclose(probabilities[:2], case.even[[7, 3]][:, :4], rtol=1e-12)
@@ -70,7 +70,7 @@ def test_nodes_and_files_may_come_in_another_order_and_number(earlier, caplog):
 def test_groups_are_found_by_their_id(of_groups):
     case = problems.grouped()
     problem = case.problem()
-    probabilities, _ = read_plan(options(of_groups, plan_where="method=max_ec"), names_of(case))
+    probabilities, *_ = read_plan(options(of_groups, plan_where="method=max_ec"), names_of(case))
     assert probabilities.shape == (problem.rows, problems.NODES)
     np.testing.assert_allclose(np.asarray(probabilities).sum(axis=1), np.asarray(problem.k), atol=1e-9)
 
@@ -79,7 +79,7 @@ def test_a_group_and_its_files_are_not_the_same_row(of_groups):
     """Files that were in a group then and are alone now start anew; the others keep their plan."""
     case = problems.grouped()
     alone = problems.Case(case.nodes, case.files.drop(columns="group"))
-    probabilities, _ = read_plan(options(of_groups, plan_where="method=max_ec"), names_of(alone))
+    probabilities, *_ = read_plan(options(of_groups, plan_where="method=max_ec"), names_of(alone))
     known = np.asarray(probabilities).sum(axis=1) > 0
     np.testing.assert_array_equal(known, case.files["group"].isna())
 

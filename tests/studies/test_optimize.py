@@ -90,8 +90,11 @@ def test_all_figures_of_a_run_follow_from_the_tables_alone(name, tmp_path):
         np.testing.assert_array_equal(history["iteration"], np.arange(len(history)))
         assert np.all(np.diff(history["objective"]) <= 1e-12 * history["objective"].iloc[:1].sum())
     best = runs.groupby(["theta", "rate_scale", "size_scale"])["objective"].transform("min")
-    assert np.all(
-        runs["objective"][runs["method"] == "published"] <= best[runs["method"] == "published"] * (1 + 1e-9)
+    certified = runs["method"] == "certified"
+    assert np.all(runs["objective"][certified] <= best[certified] * (1 + 1e-9))
+    assert np.all(runs["lower_bound"] <= best)
+    np.testing.assert_allclose(
+        runs["gap"], (runs["objective"] - runs["lower_bound"]) / runs["lower_bound"], rtol=1e-12
     )
 
 

@@ -2,17 +2,19 @@
 
 For prices y (of reads and writes by node and chunk size) and g >= 0 (of places for chunks) any plan costs at least
 
-    z + sum over nodes of [min over loads of the node's latency - y . loads] + sum over rows of the cheapest choice - g . capacity.
+    z + sum over nodes of [min over loads of the node's latency - y . loads]
+      + sum over rows of the cheapest choice - g . capacity.
 
 The sum over rows does not know z, so that one pass over the files serves all z. In z: the node term falls, hence on
 [a, b] the bound is at least a + (the rest at b). Intervals that stay below the target are split, or get prices of their
 own, made for the best loads found at their z. Outside a finite range of z the latency alone is too large.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ecjax.optimize.certified.envelope import improve
 from ecjax.optimize.certified.nodes import NodeMinima
 from ecjax.optimize.certified.relax import Passes, Prices, Relaxed, relax
 from ecjax.optimize.certified.waits import slopes, waits
@@ -22,6 +24,7 @@ _FEW_INTERVALS = 8  # where a node's minimum takes a search of its own
 _COARSE = 10.0
 _SPLIT = 4
 _MOST_INTERVALS = 40_000
+_ROUNDS = 30  # of better prices at the best z
 
 
 @dataclass(frozen=True)
@@ -75,11 +78,13 @@ def lower_bound(passes: Passes, relaxed: Relaxed, tol: float, most_passes: int) 
     def rest(prices: Prices, z: np.ndarray, fine: float) -> np.ndarray:
         return minima.sums(prices, z, fine * each) + prices.cheapest - float(prices.chunk @ capacity)
 
-    last = relaxed.prices[-1]
+    gradient = last = relaxed.prices[-1]
     nothing = np.zeros_like(last.read)
-    group = np.zeros(rows.count, np.int64)
+    group = np.zeros(rows.number, np.int64)
     storage = passes.cheapest(nothing, np.zeros_like(last.write), np.zeros(len(nothing)), group, 1)[0]
     soonest = float((service.mean + waits(service.background)[0][:, None]).min())
+    if not minima.plain:
+        last = improve(passes, relaxed, minima, tol, _ROUNDS)
     # no read is over before its soonest chunk
     surely = storage + soonest
     if service.alone:
@@ -112,7 +117,7 @@ def lower_bound(passes: Passes, relaxed: Relaxed, tol: float, most_passes: int) 
         if len(stuck):
             worst = stuck[np.argmin(intervals.point[stuck])]
             z = float(intervals.right[worst])
-            new = _priced(passes, relaxed, z, last)
+            new = _priced(passes, relaxed, z, last, gradient)
             known.append(new)
             count += 1
             intervals.improve(failing, rest(new, intervals.right[failing], 0.3 * tol))
@@ -140,9 +145,11 @@ def lower_bound(passes: Passes, relaxed: Relaxed, tol: float, most_passes: int) 
     return Bound(max(surely, float(min(intervals.bound.min(), target))), count, better)
 
 
-def _priced(passes: Passes, relaxed: Relaxed, z: float, last: Prices) -> Prices:
-    """Prices at the relaxation's loads for another z."""
+def _priced(passes: Passes, relaxed: Relaxed, z: float, last: Prices, gradient: Prices) -> Prices:
+    """Prices for another z: they move along with the slopes at the relaxation's loads."""
     point = slopes(passes.service, relaxed.mixture.loads, z)
-    group = np.zeros(passes.rows.count, np.int64)
-    cheapest = passes.cheapest(point.read, point.write, last.chunk, group, 1)[0]
-    return Prices(point.read, point.write, last.chunk, cheapest, z)
+    read = np.maximum(last.read + (point.read - gradient.read), 0)
+    write = np.maximum(last.write + (point.write - gradient.write), 0)
+    group = np.zeros(passes.rows.number, np.int64)
+    cheapest = passes.cheapest(read, write, last.chunk, group, 1)[0]
+    return replace(last, read=read, write=write, cheapest=cheapest, z=z)

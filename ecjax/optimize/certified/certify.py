@@ -37,7 +37,9 @@ class Certificate:
     z: float  # s
     lower_bound: float  # s; minus infinity where none was found
     passes: int
-    spare: tuple[np.ndarray, np.ndarray]  # rows and nodes where one chunk more would help, best first; few or none
+    spare: tuple[
+        np.ndarray, np.ndarray
+    ]  # rows and nodes where one chunk more would help, best first; few or none
 
 
 def certify(passes: Passes, settings: Settings, start: np.ndarray | None = None) -> Certificate:
@@ -55,7 +57,7 @@ def certify(passes: Passes, settings: Settings, start: np.ndarray | None = None)
         found = _kept(passes, settings, start)
         if found is not None:
             return found
-    kinds = np.zeros((rows.count, m), np.int8) if start is None else start.copy()
+    kinds = np.zeros((rows.number, m), np.int8) if start is None else start.copy()
     z, _ = respond(passes, kinds, None, np.zeros(m), _START_SWEEPS, 1e-3, settings.seed)
     group = groups_of(service, rows)
     relaxed = relax(passes, group, kinds, z, tol, settings.passes)
@@ -93,7 +95,13 @@ def _kept(passes: Passes, settings: Settings, start: np.ndarray) -> Certificate 
 
 
 def _certificate(
-    passes: Passes, settings: Settings, kinds: np.ndarray, z: float, objective: float, bound: float, count: int
+    passes: Passes,
+    settings: Settings,
+    kinds: np.ndarray,
+    z: float,
+    objective: float,
+    bound: float,
+    count: int,
 ) -> Certificate:
     spare = np.zeros(0, np.int64), np.zeros(0, np.int64)
     if objective > bound + settings.gap * abs(bound):

@@ -58,7 +58,7 @@ class Rows(NamedTuple):
     true_size: TrueSizes | None  # None where every size is on the grid
 
     @property
-    def count(self) -> int:
+    def number(self) -> int:
         """Number of placement rows."""
         return len(self.hot)
 

@@ -257,7 +257,17 @@ def spread_errors(order, rows, group, start, weight, price, read, write, chunk, 
             q = price[column]
             _at_prices(rows, i, read[q], write[q], chunk[q], nodes, count, hot, cold)
             choose(
-                hot, cold, nodes, count, rows.hot[i], extra, rows.site, rows.per_site, kind[t], scratch, numbers
+                hot,
+                cold,
+                nodes,
+                count,
+                rows.hot[i],
+                extra,
+                rows.site,
+                rows.per_site,
+                kind[t],
+                scratch,
+                numbers,
             )
         _at_prices(rows, i, read[last], write[last], chunk[last], nodes, count, hot, cold)
         for j in range(m):

@@ -34,7 +34,9 @@ class Columns:
 
     def take(self, keep: np.ndarray) -> "Columns":
         """Some of the columns."""
-        return Columns(*(getattr(self, name)[keep] for name in ("loads", "chunks", "dollars", "group", "price")))
+        return Columns(
+            *(getattr(self, name)[keep] for name in ("loads", "chunks", "dollars", "group", "price"))
+        )
 
     def plus(self, other: "Columns") -> "Columns":
         """All columns of both."""
@@ -55,7 +57,13 @@ class Mixture:
 
 
 def mix(
-    service: Service, columns: Columns, start: np.ndarray, z: float, capacity: np.ndarray, full: float, tol: float
+    service: Service,
+    columns: Columns,
+    start: np.ndarray,
+    z: float,
+    capacity: np.ndarray,
+    full: float,
+    tol: float,
 ) -> Mixture:
     """Best mixture at a fixed z.
 
@@ -74,9 +82,10 @@ def mix(
     equal, right, dollars = _equalities(columns, capacity, limited, groups, full)
     w = _inside(service, columns, start, groups)
     held = w @ columns.chunks[:, limited]
+    # both a little above zero: the method starts inside
     least = 1e-3 * np.maximum(capacity[limited], 1)
-    room = np.maximum(capacity[limited] - held, least)
-    x = np.concatenate([w, room, held + room - capacity[limited]])
+    room, over = (np.maximum(sign * (capacity[limited] - held), 0) + least for sign in (1, -1))
+    x = np.concatenate([w, room, over])
     point = slopes(service, np.tensordot(x[:n], columns.loads, 1), z)
     gradient = _gradient(point, columns, dollars, n)
     dual = np.concatenate([_group_least(gradient[:n], columns.group, groups), np.zeros(len(limited))])
@@ -116,7 +125,11 @@ def mix(
             there = slopes(service, np.tensordot(trial[:n], columns.loads, 1), z)
             merit = there.value + dollars @ trial - barrier * np.log(trial).sum()
             # towards feasibility the merit may rise
-            if merit <= worth + 1e-9 * scale or np.abs(short).max() > 1e-6 * np.abs(right).max() or primal < 1e-6:
+            if (
+                merit <= worth + 1e-9 * scale
+                or np.abs(short).max() > 1e-6 * np.abs(right).max()
+                or primal < 1e-6
+            ):
                 break
             primal *= 0.5
         x, point = trial, there

@@ -23,10 +23,8 @@ class NodeMinima:
         self.service = service
         self.plain = len(service.size) == 1 and not rows.written
         self.cells = None if rows.true_size is None else _Cells(service, rows)
-        if self.cells:
-            return
         sizes = len(service.size)
-        row = np.repeat(np.arange(rows.count), np.diff(rows.start))
+        row = np.repeat(np.arange(rows.number), np.diff(rows.start))
         may = rows.allowed[row].T if len(rows.allowed) else np.ones((len(service.mean), 1), bool)
         self.read, self.written = (
             # a little more, so that rounding does not make them less than the sums of the choices
@@ -58,6 +56,25 @@ class NodeMinima:
         written = (self.written, prices.write) if self.writes else (None, None)
         return node_minima(service, self.read, prices.read, z, tol, _WORK, *written)[0].sum(axis=1)
 
+    def states(self, prices: Prices, z: float, tol: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Every node's minimum at one z with the loads of grid sizes that are best there.
+
+        Returns:
+            lower bounds of the minima (m,) s as in ``sums``, the latency (m,) s of the loads, and the loads (m, X) 1/s.
+        """
+        service, at = self.service, np.array([z])
+        kinds = 2 if self.writes else 1
+        rates = np.empty((1, kinds, *prices.read.shape))
+        written = (self.written, prices.write) if self.writes else (None, None)
+        low, value = (
+            each[0] for each in node_minima(service, self.read, prices.read, at, tol, _WORK, *written, rates)
+        )
+        asked = np.stack([prices.read, prices.write][:kinds])
+        latency = value + np.einsum("kmc,kmc->m", rates[0], asked)
+        if self.cells:
+            low = self.cells.minima(prices, at, tol)[0]
+        return low, latency, np.hstack(rates[0])
+
 
 class _Cells:
     """Intervals of chunk sizes between grid sizes, where there are more sizes than the grid has."""
@@ -68,7 +85,10 @@ class _Cells:
         middle = self.ends.mean(axis=0)
         coefficients = rows.true_size.coefficients
         moments = np.einsum("npm,pc->nmc", coefficients, np.stack([middle**p for p in range(4)]))
-        connect = service.mean - service.moments[0], service.variance - (service.moments[1] - service.moments[0] ** 2)
+        connect = (
+            service.mean - service.moments[0],
+            service.variance - (service.moments[1] - service.moments[0] ** 2),
+        )
         self.service = service._replace(
             size=middle,
             moments=np.ascontiguousarray(moments),

@@ -1,7 +1,7 @@
 """The least Lagrangian of a node where all chunks have one size: convex in the one read rate, so solved exactly.
 
-    N(y, z) = min over x in [0, X], rho < 1 of  (x / lambda_hat) phi(x; z) - y x,
-    phi = 1/2 [(w + E - z) + sqrt((w + E - z)^2 + q + w^2 + V)],  w, q the waits at read rate x.
+N(y, z) = min over x in [0, X], rho < 1 of  (x / lambda_hat) phi(x; z) - y x,
+phi = 1/2 [(w + E - z) + sqrt((w + E - z)^2 + q + w^2 + V)],  w, q the waits at read rate x.
 """
 
 import numpy as np

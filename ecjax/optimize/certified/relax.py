@@ -61,8 +61,8 @@ class Passes:
 
     def __init__(self, service: Service, rows: Rows, threads: int) -> None:
         self.service, self.rows = service, rows
-        edges = list(range(0, rows.count, max(_ROWS_PER_TASK, -(-rows.count // (4 * threads)))))
-        self._parts = list(zip(edges, [*edges[1:], rows.count], strict=True))
+        edges = list(range(0, rows.number, max(_ROWS_PER_TASK, -(-rows.number // (4 * threads)))))
+        self._parts = list(zip(edges, [*edges[1:], rows.number], strict=True))
         self._threads = min(threads, len(self._parts))
         self._pool = ThreadPoolExecutor(self._threads) if self._threads > 1 else None
 
@@ -75,7 +75,7 @@ class Passes:
         """Let a dollar of total cost be worth so many seconds."""
         self.rows = self.rows._replace(per_dollar=per_dollar)
 
-    def cheapest(self, read, write, chunk, group, groups: int) -> tuple[float, tuple[np.ndarray, ...]]:
+    def cheapest(self, read, write, chunk, group: np.ndarray, groups: int) -> tuple[float, tuple[np.ndarray, ...]]:
         """Sum of the cheapest costs at prices, and loads, chunks, dollars of the choices by group."""
 
         def part(first, last, out):
@@ -115,14 +115,14 @@ def processors() -> int:
 def groups_of(service: Service, rows: Rows) -> np.ndarray:
     """Group of every row: rows whose reads weigh alike against their storage cost think alike of prices."""
     m = len(rows.chunk_price)
-    groups = min(rows.count, max(16, m // 3))
+    groups = min(rows.number, max(16, m // 3))
     work = np.add.reduceat(np.append(rows.read * service.size[rows.grid], 0.0), rows.start[:-1])
     work = np.where(np.diff(rows.start) > 0, work, 0.0)
     dollars = rows.chunks * rows.chunk_price.mean() + rows.bytes * rows.byte_price.mean()
     weight = work / np.where(dollars > 0, dollars, 1.0)
-    rank = np.empty(rows.count, np.int64)
-    rank[np.argsort(weight, kind="stable")] = np.arange(rows.count)
-    return rank * groups // rows.count
+    rank = np.empty(rows.number, np.int64)
+    rank[np.argsort(weight, kind="stable")] = np.arange(rows.number)
+    return rank * groups // rows.number
 
 
 def relax(
@@ -170,7 +170,7 @@ def mixtures(
     for number in range(most):
         here, chunk = current.slopes, current.chunk_price
         exact = not many or number % _EXACT_EVERY == 0 or number == most - 1
-        ask = (here.read, here.write, chunk)
+        ask: tuple[np.ndarray, ...] = (here.read, here.write, chunk)
         if not exact:
             past = (prices[-1].read, prices[-1].write, prices[-1].chunk)
             ask = tuple(_INERTIA * old + (1 - _INERTIA) * new for old, new in zip(past, ask, strict=True))
@@ -189,7 +189,9 @@ def mixtures(
             if found.open <= tol * abs(objective):
                 return
         keep = current.weight > _LEAST_WEIGHT
-        columns = columns.take(keep).plus(Columns(*sums, np.arange(groups), np.full(groups, number)))
+        loads, chunks, dollars = sums
+        more = Columns(loads, chunks, dollars, np.arange(groups), np.full(groups, number))
+        columns = columns.take(keep).plus(more)
         weight = np.concatenate([current.weight[keep], np.zeros(groups)])
         weight /= np.bincount(columns.group, weight, groups)[columns.group]
         current = mix(service, columns, weight, z, rows.capacity, full, 0.05 * tol)
@@ -249,7 +251,7 @@ def respond(
         last = value if kinds.any() else np.inf
         work, reads = work_of(service, loads), np.ascontiguousarray(loads[:, :sizes])
         full = full_price(rows, value)
-        order = random.permutation(rows.count if which is None else which)
+        order = random.permutation(rows.number if which is None else which)
         if loops.respond(order, service, rows, kinds, work, reads, chunks, z, chunk_price, full) == 0:
             break
     loads, _, dollars = loads_of(passes, kinds)

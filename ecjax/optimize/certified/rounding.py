@@ -36,8 +36,10 @@ def round_off(passes: Passes, relaxed: Relaxed, tol: float, seed: int) -> tuple[
     prices = [relaxed.prices[index] for index in needed]
     price = np.where(columns.price < 0, -1, np.searchsorted(needed, columns.price))
     result = np.zeros_like(relaxed.kinds)
-    work = np.zeros(rows.count)
-    np.add.at(work, np.repeat(np.arange(rows.count), np.diff(rows.start)), rows.read * service.size[rows.grid])
+    work = np.zeros(rows.number)
+    np.add.at(
+        work, np.repeat(np.arange(rows.number), np.diff(rows.start)), rows.read * service.size[rows.grid]
+    )
     loops.spread_errors(
         np.argsort(-work, kind="stable"),
         rows,
@@ -81,8 +83,8 @@ def spare_chunks(passes: Passes, kinds: np.ndarray, z: float, most: int) -> tupl
     service, rows = passes.service, passes.rows
     loads, chunks, _ = loads_of(passes, kinds)
     point = slopes(service, loads, z)
-    entries = np.repeat(np.arange(rows.count), np.diff(rows.start))
-    reads = np.bincount(entries, rows.read, rows.count)
+    entries = np.repeat(np.arange(rows.number), np.diff(rows.start))
+    reads = np.bincount(entries, rows.read, rows.number)
     price = np.zeros(kinds.shape)
     np.add.at(price, entries, rows.read[:, None] * point.read[:, rows.grid].T)
     reads = np.maximum(reads, 1e-12 * service.rate)[:, None]
@@ -98,14 +100,14 @@ def spare_chunks(passes: Passes, kinds: np.ndarray, z: float, most: int) -> tupl
     if len(rows.allowed):
         free &= rows.allowed
     if rows.per_site:
-        at_site = np.zeros((rows.count, rows.site.max() + 1), np.int64)
+        at_site = np.zeros((rows.number, rows.site.max() + 1), np.int64)
         np.add.at(at_site.T, rows.site, (kinds != NONE).T)
         free &= at_site[:, rows.site] < rows.per_site
     score = np.where(free, score, np.inf)
     node = score.argmin(axis=1)
-    best = score[np.arange(rows.count), node]
+    best = score[np.arange(rows.number), node]
     order = np.argsort(best, kind="stable")[: 4 * most]
-    chosen = []
+    chosen: list[int] = []
     for i in order[np.isfinite(best[order])]:
         if len(chosen) < most and chunks[node[i]] + rows.chunks[i] <= rows.capacity[node[i]]:
             chunks[node[i]] += rows.chunks[i]

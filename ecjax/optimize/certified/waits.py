@@ -1,7 +1,7 @@
 """Waits of nodes and what they cost the reads: values for the loops over rows (Numba), slopes and curvature (NumPy).
 
-A node with sums A_1, A_2, A_3 of its work has the mean wait w = A_2/(2 s) and the wait's variance q + w^2, q = A_3/(3 s),
-s = 1 - A_1. Below s = ``NEARLY_FULL`` 1/s is continued by its quadratic, which is below it: plans in the making may
+A node with sums A_1, A_2, A_3 of its work has the mean wait w = A_2/(2 s) and the wait's variance q + w^2 with
+q = A_3/(3 s), s = 1 - A_1. Below s = ``NEARLY_FULL`` 1/s is continued by its quadratic, which is below it: plans in the making may
 overload a node, at a high and finite price; the lower bound holds all the same.
 """
 
@@ -17,7 +17,7 @@ NEARLY_FULL = 1e-3
 
 @njit(cache=True, nogil=True)
 def node_value(work, reads, mean, variance, z, alone, penalty):
-    """sum over sizes of reads times the bound's term of one chunk, s x 1/s.
+    """Sum over sizes of reads times the bound's term of one chunk, s x 1/s.
 
     Args:
         work: (3,) sums A_1, A_2, A_3.
@@ -54,7 +54,7 @@ class Slopes(NamedTuple):
 
 
 def work_of(service: Service, loads: np.ndarray) -> np.ndarray:
-    """Sums A_1, A_2, A_3 of every node, (m, 3), from the rates (m, X): C of reads, then C of writes if there are any."""
+    """Sums A_1, A_2, A_3 of every node, (m, 3), from the rates (m, X): C of reads, then C of writes if any."""
     sizes = len(service.size)
     rate = loads if loads.shape[1] == sizes else loads[:, :sizes] + loads[:, sizes:]
     return service.background + np.einsum("mc,pmc->mp", rate, service.moments)
@@ -125,7 +125,9 @@ def slopes(service: Service, loads: np.ndarray, z: float) -> Slopes:
     if loads.shape[1] > sizes:
         writes = np.concatenate([moments, np.zeros((*by_w.shape, 2))], 2)
         basis = np.concatenate([basis, writes], 1)
-    return Slopes(value, term / service.rate + by_rate, by_rate, _roots(basis @ core @ basis.transpose(0, 2, 1)))
+    return Slopes(
+        value, term / service.rate + by_rate, by_rate, _roots(basis @ core @ basis.transpose(0, 2, 1))
+    )
 
 
 def _roots(hessian: np.ndarray) -> np.ndarray:
