@@ -28,6 +28,7 @@ def node_minima(
     work: int,
     most_written: np.ndarray | None = None,
     write_price: np.ndarray | None = None,
+    rates: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Lower bound of N of every node at every z, and the value at the best rates found.
 
@@ -40,6 +41,7 @@ def node_minima(
         work: most cells of levels per node and z; a bound that ran out of them is valid and less tight.
         most_written: V, (m, C), 1/s; none where nothing is written.
         write_price: yw >= 0, (m, C), s per 1/s of writes.
+        rates: (Z, kinds, m, C), 1/s, result where wanted: the best rates found, of reads and of writes if there are any.
 
     Returns:
         (low, upper), (Z, m), s: low <= N <= upper <= 0; low >= upper - tol unless the work ran out.
@@ -56,6 +58,7 @@ def node_minima(
         z,
         tol,
         work,
+        rates,
     )
 
 
@@ -122,9 +125,11 @@ def _kinds(reads: np.ndarray, writes: np.ndarray | None) -> np.ndarray:
     return np.stack([reads] if writes is None else [reads, writes])
 
 
-def _minima(service, extremes, step, delay_step, most, price, z, tol, work):
+def _minima(service, extremes, step, delay_step, most, price, z, tol, work, rates=None):
     z = np.ascontiguousarray(z, float)
     low, upper = np.empty((2, len(z), most.shape[1]))
+    if rates is None:
+        rates = np.empty((0, *most.shape))
     _each(
         service.moments,
         extremes,
@@ -142,6 +147,7 @@ def _minima(service, extremes, step, delay_step, most, price, z, tol, work):
         work,
         low,
         upper,
+        rates,
     )
     return low, upper
 
@@ -164,11 +170,12 @@ def _each(
     work,
     low,
     upper,
+    rates,
 ):
-    """Fill in the bounds; arrays as in ``Columns``, with the axes of nodes, then classes last."""
+    """Fill in the bounds, and the rates unless they are empty; arrays as in ``Columns``, nodes, then classes last."""
     for i in range(len(z)):
         for j in range(len(mean)):
-            node, lightest, heaviest = _columns(
+            node, lightest, heaviest, chosen = _columns(
                 moments,
                 extremes,
                 step,
@@ -183,18 +190,25 @@ def _each(
                 rate,
                 alone,
             )
+            if len(rates):
+                rates[i, :, j] = 0.0
             if len(node.most) == 0:
                 low[i, j] = upper[i, j] = 0.0
                 continue
             region, beyond = _region(node, lightest, heaviest, tol)
-            low[i, j], upper[i, j] = search(node, region, beyond, z[i], rate, alone, tol, work)[:2]
+            best = np.empty(len(chosen))
+            low[i, j], upper[i, j] = search(node, region, beyond, z[i], rate, alone, tol, work, best)[:2]
+            if len(rates):
+                for t in range(len(chosen)):
+                    kind, c = divmod(chosen[t], mean.shape[1])
+                    rates[i, kind, j, c] = best[t]
 
 
 @njit(cache=True, nogil=True)
 def _columns(moments, extremes, step, mean, variance, delay_step, background, most, price, j, z, rate, alone):
     """The columns of node j that are worth their while on an empty node, and the moments at the ends of their sizes.
 
-    The others stay at 0 in the minimum: they cost, and make all else wait.
+    Also their indices, kind x C + size. The others stay at 0 in the minimum: they cost, and make all else wait.
     """
     kinds, ends, sizes = len(most), len(price), mean.shape[1]
     chosen = np.empty(kinds * sizes, np.int64)
@@ -253,7 +267,7 @@ def _columns(moments, extremes, step, mean, variance, delay_step, background, mo
         if kind == 0:
             node.mean[t] = mean[j, c]
             node.variance[t] = variance[j, c]
-    return node, lightest, heaviest
+    return node, lightest, heaviest, chosen[:n]
 
 
 @njit(cache=True, nogil=True)

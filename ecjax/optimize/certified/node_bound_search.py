@@ -25,7 +25,7 @@ class Program(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def search(node, region, beyond, z, rate, alone, tol, work):
+def search(node, region, beyond, z, rate, alone, tol, work, best):
     """Bounds of the minimum N of one node's Lagrangian; the cell with the least bound is split first.
 
     Args:
@@ -37,22 +37,24 @@ def search(node, region, beyond, z, rate, alone, tol, work):
         alone: whether phi is the mean delay.
         tol: s; the search ends when the bounds are as near.
         work: most cells.
+        best: (n,) 1/s, result: the rates with the least value met.
 
     Returns:
-        (low, upper, cells): low <= N <= upper, the second of which is the value at some rates, and how many cells
+        (low, upper, cells): low <= N <= upper, the second of which is the value at ``best``, and how many cells
         were bounded.
     """
     n, reads, ends = len(node.most), len(node.mean), len(node.price)
     terms = Terms(np.empty(reads), np.empty(reads), np.empty(reads), np.empty((ends, reads)))
     program = Program(np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.array([n, n + 1]))
-    bound, across, upper = _branch(node, region, z, rate, alone, tol, 0.0, terms, program)
+    best[:] = 0.0
+    bound, across, upper = _branch(node, region, z, rate, alone, tol, 0.0, terms, program, best)
     cells = 1
     queue = [(bound, across, region, (program.basis[0], program.basis[1]))]
     while queue[0][0] < upper - tol and cells + 1 < work:
         parent, across, cell, basis = heapq.heappop(queue)
         for half in _halves(cell, across):
             program.basis[0], program.basis[1] = basis
-            bound, across, upper = _branch(node, half, z, rate, alone, tol, upper, terms, program)
+            bound, across, upper = _branch(node, half, z, rate, alone, tol, upper, terms, program, best)
             cells += 1
             item = (max(bound, parent), across, half, (program.basis[0], program.basis[1]))
             heapq.heappush(queue, item)
@@ -60,7 +62,7 @@ def search(node, region, beyond, z, rate, alone, tol, work):
 
 
 @njit(cache=True, nogil=True)
-def _branch(node, cell, z, rate, alone, tol, upper, terms, program):
+def _branch(node, cell, z, rate, alone, tol, upper, terms, program, best):
     """Bound of a cell, whether to split it across g (1) or p (0), and the least value at any rates so far."""
     reads = len(node.mean)
     if not alone and cell[2] * cell[0] * node.background[2] > 3 * (1 - node.background[0]):
@@ -87,7 +89,7 @@ def _branch(node, cell, z, rate, alone, tol, upper, terms, program):
     # the rates found may be 0 where others are not: no side is ever left much longer than the other
     across = 1 if deep > THINNEST * wide or (of_g * deep > of_p * wide and wide <= THINNEST * deep) else 0
     if bound < upper:
-        upper = _descend(node, work, z, rate, alone, tol, upper, program)
+        upper = _descend(node, work, z, rate, alone, tol, upper, program, best)
     return bound, across, upper
 
 
@@ -117,7 +119,7 @@ def _multipliers(node, p, s, z, rate, alone, terms, program):
 
 
 @njit(cache=True, nogil=True)
-def _descend(node, work, z, rate, alone, tol, upper, program):
+def _descend(node, work, z, rate, alone, tol, upper, program, best):
     """Least value at the rates found and at those that follow from their levels, and from theirs; or ``upper``."""
     reads = len(node.mean)
     terms = Terms(np.empty(reads), np.empty(reads), np.empty(reads), np.empty((len(node.price), reads)))
@@ -128,7 +130,9 @@ def _descend(node, work, z, rate, alone, tol, upper, program):
         delay_terms(node, p, s, z, rate, alone, terms)
         value = program.x[:reads] @ terms.value - program.x @ node.middle_price
         drop = upper - value
-        upper = min(upper, value)
+        if value < upper:
+            upper = value
+            best[:] = program.x
         if drop <= 0.1 * tol:
             break
         _multipliers(node, p, s, z, rate, alone, terms, program)
