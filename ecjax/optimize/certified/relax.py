@@ -20,6 +20,7 @@ from ecjax.optimize.certified.master import Columns, Mixture, mix
 from ecjax.optimize.certified.waits import best_z, slopes, work_of
 
 _ROWS_PER_TASK = 4096
+_MOST_TASKS = 32
 _LEAST_WEIGHT = 1e-9
 # With many nodes prices swing: most passes ask at prices that follow those of the mixture slowly.
 _MANY_NODES = 24
@@ -61,7 +62,8 @@ class Passes:
 
     def __init__(self, service: Service, rows: Rows, threads: int) -> None:
         self.service, self.rows = service, rows
-        edges = list(range(0, rows.number, max(_ROWS_PER_TASK, -(-rows.number // (4 * threads)))))
+        # the same parts for any number of threads: sums must not depend on it
+        edges = list(range(0, rows.number, max(_ROWS_PER_TASK, -(-rows.number // _MOST_TASKS))))
         self._parts = list(zip(edges, [*edges[1:], rows.number], strict=True))
         self._threads = min(threads, len(self._parts))
         self._pool = ThreadPoolExecutor(self._threads) if self._threads > 1 else None
