@@ -44,7 +44,7 @@ def rows(settings: Settings) -> list[Row]:
 
 
 def _beside_published(load: float, mixed: bool, settings: Settings) -> tuple[Row, Row]:
-    compile_s = _compile(NODES, mixed, settings)
+    compile_s = _compile(mixed, settings)
     problem = random_problem(100 if settings.quick else FILES, NODES, load, mixed, settings.seed)
     plans: dict[str, list[Plans]] = {"certified": [], "published": []}
 
@@ -67,7 +67,7 @@ def _beside_published(load: float, mixed: bool, settings: Settings) -> tuple[Row
 def thetas(settings: Settings) -> list[Row]:
     """Many thetas of 1000 files as one batch, once."""
     values = tuple(np.geomspace(THETA / 30, THETA * 30, 4 if settings.quick else LANES).tolist())
-    compile_s = _compile(NODES, False, settings)
+    compile_s = _compile(False, settings)
     problem = random_problem(100 if settings.quick else FILES, NODES, LOADS[0], False, settings.seed)
     plans = _solve(problem, values, GAP)
     within = int(np.sum(_gaps(plans, plans.lower_bound) <= GAP))
@@ -81,7 +81,7 @@ def thetas(settings: Settings) -> list[Row]:
 def wide(settings: Settings) -> list[Row]:
     """10^5 files on 100 nodes, once."""
     count, nodes = (500, 30) if settings.quick else (WIDE_FILES, WIDE_NODES)
-    compile_s = _compile(nodes, False, settings)
+    compile_s = _compile(False, settings)
     problem = random_problem(count, nodes, LOADS[0], False, settings.seed)
     row = _row(_CERTIFIED, f"load {LOADS[0]:g}", problem, _solve(problem, (THETA,), WIDE_GAP))
     row = replace(row, compile_s=compile_s, peak_rss_bytes=peak_rss_bytes())
@@ -90,7 +90,7 @@ def wide(settings: Settings) -> list[Row]:
 
 def million(settings: Settings) -> list[Row]:
     """More and more files, once each; the peak memory is that of the process so far, which the largest made."""
-    compile_s = _compile(NODES, False, settings)
+    compile_s = _compile(False, settings)
     found = []
     for count in MANY_FILES:
         problem = random_problem(
@@ -111,7 +111,7 @@ def million(settings: Settings) -> list[Row]:
 
 def warm(settings: Settings) -> list[Row]:
     """Some files change in rate: a full solve beside one that starts from the plan before the change, once each."""
-    compile_s = _compile(NODES, False, settings)
+    compile_s = _compile(False, settings)
     found = []
     for count in (1000,) if settings.quick else MANY_FILES[1:]:
         before = random_problem(count, NODES, LOADS[0], False, settings.seed)
@@ -144,10 +144,10 @@ def _solve(
     return optimize.solve(problem, Lanes(jnp.asarray(thetas), unit, unit), how, start)
 
 
-def _compile(nodes: int, mixed: bool, settings: Settings) -> float:
+def _compile(mixed: bool, settings: Settings) -> float:
     """Seconds that the first solve of a small problem of a kind takes longer than the second."""
     precision.use_compilation_cache()  # so that repeats do not compile again
-    problem = random_problem(_WARM_UP_FILES, nodes, LOADS[0], mixed, settings.seed)
+    problem = random_problem(_WARM_UP_FILES, NODES, LOADS[0], mixed, settings.seed)
     first, second = (_solve(problem, (THETA,), WIDE_GAP) for _ in range(2))
     return max(first.solve_s - second.solve_s, 0.0)
 
