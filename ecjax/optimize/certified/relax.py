@@ -22,6 +22,7 @@ from ecjax.optimize.certified.waits import best_z, slopes, work_of
 _ROWS_PER_TASK = 4096
 _MOST_TASKS = 32
 _LEAST_WEIGHT = 1e-9
+_REMEMBERED = 10  # passes
 # With many nodes prices swing: most passes ask at prices that follow those of the mixture slowly.
 _MANY_NODES = 24
 _INERTIA = 0.7
@@ -77,7 +78,9 @@ class Passes:
         """Let a dollar of total cost be worth so many seconds."""
         self.rows = self.rows._replace(per_dollar=per_dollar)
 
-    def cheapest(self, read, write, chunk, group: np.ndarray, groups: int) -> tuple[float, tuple[np.ndarray, ...]]:
+    def cheapest(
+        self, read, write, chunk, group: np.ndarray, groups: int
+    ) -> tuple[float, tuple[np.ndarray, ...]]:
         """Sum of the cheapest costs at prices, and loads, chunks, dollars of the choices by group."""
 
         def part(first, last, out):
@@ -191,6 +194,9 @@ def mixtures(
             if found.open <= tol * abs(objective):
                 return
         keep = current.weight > _LEAST_WEIGHT
+        if limited.any():
+            # prices of places may jump between two ends: only together do the columns of both show what is between
+            keep |= columns.price > number - _REMEMBERED
         loads, chunks, dollars = sums
         more = Columns(loads, chunks, dollars, np.arange(groups), np.full(groups, number))
         columns = columns.take(keep).plus(more)
