@@ -215,7 +215,8 @@ def _tables(plans: Plans, lanes: list[tuple[float, float, float]], items: list[I
             error = why_unstable(item, plan, plans.start_load[lane], study)
         bound = None if plans.lower_bound is None else float(plans.lower_bound[lane])
         rows.append(run_row(item, plan, error, study, times, bound) | more)
-    tables = plan_tables.datasets(kept, inputs.code_k(study.files), study.names)
+    share = np.asarray(study.problem.share)
+    tables = plan_tables.datasets(kept, inputs.code_k(study.files), share, study.names)
     return rows, tables | {"scenarios": iter(scenarios)}
 
 

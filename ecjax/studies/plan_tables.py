@@ -1,5 +1,6 @@
 """Result tables of plans: placements, file plans, history."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -65,6 +66,52 @@ def file_plans(run_id: str, plan: Solution, k: np.ndarray, names: Identity) -> p
     )
 
 
+def group_plans(run_id: str, plan: Solution, k: np.ndarray, share: np.ndarray, names: Identity) -> pa.Table | None:
+    """One row per group, for whoever places its chunks; None where no file is in a group.
+
+    Args:
+        run_id: run.
+        plan: its plan.
+        k: (r,) of the files.
+        share: (r,) of the read rate.
+        names: ids.
+    """
+    group, row = names.rows.group, names.rows.of_file
+    if group is None or row is None:
+        return None
+    count = len(group) - group.null_count  # groups come first
+    probabilities = np.asarray(plan.probabilities)[:count]
+    stored = np.asarray(plan.stored)[:count]
+    nodes, shares = [], []
+    for used, kept in zip(probabilities, stored, strict=True):
+        chosen = np.flatnonzero(kept)
+        chosen = chosen[np.argsort(-used[chosen], kind="stable")]
+        ids = names.nodes.take(pa.array(chosen))
+        nodes.append(ids.to_pylist())
+        shares.append(json.dumps(dict(zip(map(str, nodes[-1]), used[chosen].tolist(), strict=True))))
+
+    def total(values: np.ndarray) -> np.ndarray:
+        return np.bincount(row, values, names.rows.count)[:count]
+
+    first = np.full(names.rows.count, -1)
+    first[row[::-1]] = np.arange(len(row))[::-1]
+    read, latency = total(share), np.asarray(plan.evaluation.file_latency)
+    weighted = total(np.where(share > 0, share * np.where(share > 0, latency, 0.0), 0.0))
+    return pa.table(
+        {
+            "run_id": _repeat(run_id, count),
+            "group": group.slice(0, count),
+            "files": total(np.ones(len(row))).astype(np.int64),
+            "k": k[first[:count]].astype(np.int64),
+            "n": stored.sum(axis=1).astype(np.int64),
+            "nodes": pa.array(nodes, pa.list_(names.nodes.type)),
+            "read_shares": shares,
+            "latency_s": pa.array(weighted / np.where(read > 0, read, 1.0), mask=read <= 0),
+            "cost": total(np.asarray(plan.evaluation.file_cost)),
+        }
+    )
+
+
 def history(run_id: str, plan: Solution) -> pa.Table:
     """One row per iteration of the descent."""
     values = np.asarray(plan.history)
@@ -79,16 +126,19 @@ def history(run_id: str, plan: Solution) -> pa.Table:
 
 
 def datasets(
-    plans: list[tuple[str, Solution]], k: np.ndarray, names: Identity
+    plans: list[tuple[str, Solution]], k: np.ndarray, share: np.ndarray, names: Identity
 ) -> dict[str, Iterator[pa.Table]]:
     """The datasets of a batch, built run by run as they are written: a million files times thetas are gigabytes.
 
     Args:
         plans: run id and plan (without a lane axis) of every run.
         k: (r,) of the files.
+        share: (r,) of the read rate.
         names: ids.
     """
+    groups = (group_plans(run, plan, k, share, names) for run, plan in plans)
     return {
+        "group_plans": (table for table in groups if table is not None),
         "placements": (placements(run, plan, names) for run, plan in plans),
         "file_plans": (file_plans(run, plan, k, names) for run, plan in plans),
         "history": (history(run, plan) for run, plan in plans if plan.history.size > 1),

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from ecjax.tables.schemas import BOOLEAN, FILES, FLOAT, ID, INTEGER, NODES, STRING, Column, arrow_type
+from ecjax.tables.schemas import BOOLEAN, FILES, FLOAT, ID, IDS, INTEGER, NODES, STRING, Column, arrow_type
 
 SCHEMA_VERSION = 2
 
@@ -72,6 +72,17 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         Column("node_id", ID, "", "node that keeps a chunk"),
         Column("probability", FLOAT, "", "share of reads that use the node; 0 for a cold chunk"),
         Column("chunks", INTEGER, "", "chunks kept there"),
+    ),
+    "group_plans": (
+        _RUN,
+        Column("group", ID, "", "group of files that share the placement"),
+        Column("files", INTEGER, "", "its files"),
+        Column("k", INTEGER, "", "chunks that rebuild a file"),
+        Column("n", INTEGER, "", "code length"),
+        Column("nodes", IDS, "", "nodes that keep a chunk of every file, the most read first"),
+        Column("read_shares", STRING, "", "JSON: share of reads that use each node; together k, or d"),
+        Column("latency_s", FLOAT, "s", "latency bound with one z per file, weighted by read rates"),
+        Column("cost", FLOAT, "$/period", "storage cost of all its files"),
     ),
     "file_plans": (
         _RUN,
