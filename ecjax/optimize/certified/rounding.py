@@ -11,7 +11,9 @@ _LEAST_WEIGHT = 1e-3
 _SWEEPS = 12
 
 
-def round_off(passes: Passes, relaxed: Relaxed, tol: float, seed: int) -> tuple[np.ndarray, float, float]:
+def round_off(
+    passes: Passes, relaxed: Relaxed, tol: float, seed: int, shuffled: bool = False
+) -> tuple[np.ndarray, float, float]:
     """Whole choices close to a mixture, improved by best responses.
 
     Args:
@@ -19,6 +21,7 @@ def round_off(passes: Passes, relaxed: Relaxed, tol: float, seed: int) -> tuple[
         relaxed: the mixture.
         tol: relative gain of a sweep of best responses that ends them.
         seed: of the order of rows.
+        shuffled: decide rows in an order that is only roughly that of their work.
 
     Returns:
         choices (R, m), their z and objective, s.
@@ -40,6 +43,8 @@ def round_off(passes: Passes, relaxed: Relaxed, tol: float, seed: int) -> tuple[
     np.add.at(
         work, np.repeat(np.arange(rows.number), np.diff(rows.start)), rows.read * service.size[rows.grid]
     )
+    if shuffled:
+        work = work * np.exp(np.random.default_rng(seed).normal(size=rows.number))
     loops.spread_errors(
         np.argsort(-work, kind="stable"),
         rows,
