@@ -15,16 +15,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ecjax.optimize.certified.envelope import improve
+from ecjax.optimize.certified.march import Range, march
 from ecjax.optimize.certified.nodes import NodeMinima
 from ecjax.optimize.certified.relax import Passes, Prices, Relaxed, relax
 from ecjax.optimize.certified.waits import slopes, waits
 
 _FIRST_INTERVALS = 32
-_FEW_INTERVALS = 8  # where a node's minimum takes a search of its own
-_COARSE = 10.0
 _SPLIT = 4
 _MOST_INTERVALS = 40_000
-_ROUNDS = 30  # of better prices at the best z
+_ROUNDS = 30  # of better prices at one z
+_RENEWALS = 6  # further z with prices of their own, where sizes differ
 
 
 @dataclass(frozen=True)
@@ -95,32 +95,45 @@ def lower_bound(passes: Passes, relaxed: Relaxed, tol: float, most_passes: int) 
     target = min(here, relaxed.objective) - tol * abs(here)
     if target <= surely:
         return Bound(surely, 1, None)
-    count, better = 1, None
     k = float(np.sum(np.repeat(rows.hot, np.diff(rows.start)) * rows.read)) / service.rate
     high = max(target - storage, relaxed.z)
     low = min((k * soonest + storage - target) / (k - 1), relaxed.z)
-    first = np.linspace(low, high, (_FIRST_INTERVALS if minima.plain else _FEW_INTERVALS) + 1)
-    edges = np.unique(np.append(first, relaxed.z))
+    if not minima.plain:
+        renewals: list[int] = []
+
+        def one(prices: Prices, z: float, fine: float) -> float:
+            return float(rest(prices, np.array([z]), fine / abs(relaxed.objective))[0])
+
+        def renewed(z: float) -> list[Prices] | Relaxed:
+            if len(renewals) >= _RENEWALS:
+                return []
+            moved = _priced(passes, relaxed, z, last, gradient)
+            there = relax(passes, relaxed.group, relaxed.kinds, z, 0.3 * tol, 25, fixed_z=True)
+            renewals.append(1 + there.passes)
+            if there.objective < relaxed.objective - tol * abs(relaxed.objective):
+                return there
+            return [moved, improve(passes, there, minima, tol, _ROUNDS)]
+
+        value, better = march(one, renewed, last, Range(low, high, target, tol * abs(here)))
+        return Bound(max(surely, value), 1 + sum(renewals), better)
+    edges = np.unique(np.append(np.linspace(low, high, _FIRST_INTERVALS + 1), relaxed.z))
     intervals = _Intervals(edges)
+    count, better = 1, None
     everywhere = np.arange(len(edges) - 1)
-    intervals.improve(everywhere, rest(last, intervals.right, _COARSE * tol))
-    known, refined = [last], False
+    intervals.improve(everywhere, rest(last, intervals.right, tol))
+    known = [last]
     while True:
         failing = np.flatnonzero(intervals.bound < target)
         if not len(failing) or len(intervals.left) > _MOST_INTERVALS:
             break
         stuck = failing[intervals.point[failing] < target]
-        if len(stuck) and not minima.plain and not refined:
-            intervals.improve(stuck, rest(last, intervals.right[stuck], 0.3 * tol))
-            refined = True
-            continue
         if len(stuck):
             worst = stuck[np.argmin(intervals.point[stuck])]
             z = float(intervals.right[worst])
-            new = _priced(passes, relaxed, z, last, gradient)
-            known.append(new)
+            moved = _priced(passes, relaxed, z, last, gradient)
+            known.append(moved)
             count += 1
-            intervals.improve(failing, rest(new, intervals.right[failing], 0.3 * tol))
+            intervals.improve(failing, rest(moved, intervals.right[failing], 0.3 * tol))
             if intervals.point[worst] < target and count < most_passes:
                 # the loads were made for another z: make some for this one
                 there = relax(passes, relaxed.group, relaxed.kinds, z, 0.3 * tol, 25, fixed_z=True)
@@ -137,11 +150,11 @@ def lower_bound(passes: Passes, relaxed: Relaxed, tol: float, most_passes: int) 
         intervals.split(failing)
         new = np.arange(before, len(intervals.left))
         distance = np.abs(np.array([p.z for p in known])[:, None] - intervals.right[new])
-        for index in range(len(known)):
+        for index, prices in enumerate(known):
             # only the two prices made for the nearest z
             near = (distance < distance[index]).sum(axis=0) < 2
             if near.any():
-                intervals.improve(new[near], rest(known[index], intervals.right[new[near]], 0.3 * tol))
+                intervals.improve(new[near], rest(prices, intervals.right[new[near]], 0.3 * tol))
     return Bound(max(surely, float(min(intervals.bound.min(), target))), count, better)
 
 

@@ -4,6 +4,7 @@ The loops see every chunk size as a mixture of two sizes of a grid of at most ``
 more sizes than that). Plans made with them are evaluated with the true sizes, and the lower bound holds for those too.
 """
 
+import heapq
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from scipy import sparse
 
 from ecjax.optimize.problem import Problem
 
-MOST_SIZES = 16
+MOST_SIZES = 32
 
 
 class Service(NamedTuple):
@@ -31,7 +32,10 @@ class TrueSizes(NamedTuple):
     """What the grid hides where there are more sizes than it has."""
 
     coefficients: np.ndarray  # (3, 4, m): m_n(B) = sum_p coefficients[n - 1, p] B^p
-    rates: np.ndarray  # (2, C - 1) 1/s, reads and writes of files with sizes between neighbouring grid sizes
+    between: (
+        np.ndarray
+    )  # (2, C - 1) 1/s, reads and writes of files with sizes between neighbouring grid sizes
+    on: np.ndarray  # (2, C) 1/s, of files with grid sizes
 
 
 class Rows(NamedTuple):
@@ -63,21 +67,50 @@ class Rows(NamedTuple):
         return len(self.hot)
 
 
-def grid_of(sizes: np.ndarray) -> np.ndarray:
-    """The distinct sizes, or, of too many, as many that are evenly spaced in their logarithm."""
-    distinct = np.unique(sizes)
+def grid_of(sizes: np.ndarray, rates: np.ndarray) -> np.ndarray:
+    """The distinct sizes, or, of too many, those between which straight lines through the moments err least.
+
+    Relative to a power of B the error grows with the square of an interval's width in log B; the intervals count by
+    their share in the sums of rate x B, B^2 and B^3. The one where one size more mends most is split first.
+
+    Args:
+        sizes: (r,) B.
+        rates: (r,) 1/s, of reads and writes.
+    """
+    distinct, which = np.unique(sizes, return_inverse=True)
     if len(distinct) <= MOST_SIZES:
         return distinct
-    grid = np.geomspace(distinct[0], distinct[-1], MOST_SIZES)
-    grid[0], grid[-1] = distinct[0], distinct[-1]
-    return grid
+    rate = np.bincount(which, rates)
+    power = rate * np.stack([distinct**p for p in (1, 2, 3)])
+    share = power / np.maximum(power.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+    sums, place = np.append(0.0, np.cumsum(share.sum(axis=0))), np.log(distinct)
+
+    def split(first: int, last: int) -> tuple[float, int, int, int]:
+        """Minus what the best size between two gains, and the three."""
+        inside = np.arange(first + 1, last)
+        if not len(inside):
+            return 0.0, first, first, last
+        errors = (place[inside] - place[first]) ** 2 * (sums[inside] - sums[first + 1])
+        errors += (place[last] - place[inside]) ** 2 * (sums[last] - sums[inside + 1])
+        whole = (place[last] - place[first]) ** 2 * (sums[last] - sums[first + 1])
+        best = int(np.argmin(errors))
+        return float(errors[best] - whole), first, int(inside[best]), last
+
+    cells = [split(0, len(distinct) - 1)]
+    chosen = [0, len(distinct) - 1]
+    while len(chosen) < MOST_SIZES and cells[0][0] < 0:
+        _, first, middle, last = heapq.heappop(cells)
+        chosen.append(middle)
+        heapq.heappush(cells, split(first, middle))
+        heapq.heappush(cells, split(middle, last))
+    return distinct[np.sort(chosen)]
 
 
 def flatten(problem: Problem) -> tuple[Service, Rows]:
     """Arrays for the loops; ``per_dollar`` is 0 and to be set for each theta."""
     files, nodes = problem.files, problem.nodes
     size = np.asarray(files.chunk_bytes)
-    grid = grid_of(size)
+    grid = grid_of(size, np.asarray(files.rate) + np.asarray(files.write_rate))
     powers = np.stack([grid**p for p in range(4)])
     moments = np.einsum("npm,pc->nmc", np.asarray(nodes.service), powers)
     moments = np.ascontiguousarray(moments)
@@ -155,14 +188,19 @@ def _rows(problem: Problem, size: np.ndarray, grid: np.ndarray) -> Rows:
         per_site=0 if per_site is None else int(per_site),
         capacity=np.full(m, np.inf) if capacity is None else np.asarray(capacity, float),
         written=problem.writes is not None,
-        true_size=_true_sizes(problem, size, grid) if len(grid) == MOST_SIZES else None,
+        true_size=_true_sizes(problem, size, grid),
     )
 
 
 def _true_sizes(problem: Problem, size: np.ndarray, grid: np.ndarray) -> TrueSizes | None:
-    if np.isin(size, grid).all():
+    on = np.isin(size, grid)
+    if on.all():
         return None
-    cell = np.clip(np.searchsorted(grid, size), 1, len(grid) - 1) - 1
+    place = np.searchsorted(grid, size)
     files = problem.files
-    rates = [np.bincount(cell, np.asarray(rate), len(grid) - 1) for rate in (files.rate, files.write_rate)]
-    return TrueSizes(np.asarray(problem.nodes.service), np.stack(rates))
+    rates = [np.asarray(rate) for rate in (files.rate, files.write_rate)]
+    return TrueSizes(
+        np.asarray(problem.nodes.service),
+        np.stack([np.bincount(place[~on] - 1, rate[~on], len(grid) - 1) for rate in rates]),
+        np.stack([np.bincount(place[on], rate[on], len(grid)) for rate in rates]),
+    )

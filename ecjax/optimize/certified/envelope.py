@@ -28,11 +28,11 @@ from ecjax.optimize.certified.waits import node_value, work_of
 
 _KNOTS = 6  # sizes between which u is linear
 _FIRST_BOX = 0.1
-_GROWTH, _SHRINKAGE = 1.5, 0.6
+_GROWTH, _SHRINKAGE = 1.5, 0.5
 _CENTRED = 0.1  # gap of the master's point against what is open between master and prices
 _PART = 0.1  # of the gap between relaxation and bound, that need not be closed
 _NODE_TOL = 0.1  # of what need not be closed, for the minima of all nodes
-_PATIENCE = 4  # rounds in which the best prices must gain half of that
+_PATIENCE = 6  # rounds in which the best prices must gain half of that
 
 _LIBRARIES = ThreadpoolController()
 
@@ -58,7 +58,8 @@ def _improve(passes: Passes, relaxed: Relaxed, minima: NodeMinima, tol: float, m
     fine = max(least, _PART * program.latency_and_dollars)
     best, value, box = last, -np.inf, _FIRST_BOX
     point, centre = program.nothing, program.nothing
-    above, reached = np.inf, []
+    above = np.inf
+    reached: list[float] = []
     for _ in range(most):
         read, write = program.prices(point)
         asked = Prices(read, write, last.chunk, 0.0, relaxed.z)
@@ -76,7 +77,8 @@ def _improve(passes: Passes, relaxed: Relaxed, minima: NodeMinima, tol: float, m
         slow = len(reached) > _PATIENCE and value - reached[-1 - _PATIENCE] <= 0.5 * fine
         if above - value <= fine or (slow and value > reached[0]):
             break
-        program.add_choices(Columns(*sums, np.arange(groups), np.zeros(groups)))
+        loads, chunks, dollars = sums
+        program.add_choices(Columns(loads, chunks, dollars, np.arange(groups), np.zeros(groups)))
         program.add_states(states, latency)
         gap = max(_CENTRED * min(above - value, program.latency_and_dollars - value), _NODE_TOL * fine)
         try:
@@ -159,7 +161,9 @@ class _Program:
         self.master.add(rows, latency - (self.first * loads).sum(axis=1))
 
     def solve(self, centre: np.ndarray, box: float, gap: float) -> tuple[np.ndarray, float]:
-        """Multipliers near the best in a box around ``centre``, and the program's value there."""
+        """Multipliers near the best in a box around ``centre``, and the program's value there with what a box twice as
+        wide would add at most.
+        """
         master = self.master
         at, width = centre.ravel(), box * self.scale.ravel()
         master.cost[: self.box] = at + width
@@ -170,6 +174,7 @@ class _Program:
         else:
             master.go_on(gap, 2 * self.box)
         above = master.centre(gap)
+        above += float((master.x[: self.box] + master.x[self.box : 2 * self.box]) @ width)
         return np.maximum(master.multipliers[: self.box], -self.scale.ravel()).reshape(centre.shape), above
 
     def _start(self, at: np.ndarray) -> None:

@@ -41,7 +41,7 @@ def node_minima(
         work: most cells of levels per node and z; a bound that ran out of them is valid and less tight.
         most_written: V, (m, C), 1/s; none where nothing is written.
         write_price: yw >= 0, (m, C), s per 1/s of writes.
-        rates: (Z, kinds, m, C), 1/s, result where wanted: the best rates found, of reads and of writes if there are any.
+        rates: (Z, kinds, m, C), 1/s, result where wanted: the best rates found, of reads, then writes if there are any.
 
     Returns:
         (low, upper), (Z, m), s: low <= N <= upper <= 0; low >= upper - tol unless the work ran out.

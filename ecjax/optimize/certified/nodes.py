@@ -65,10 +65,9 @@ class NodeMinima:
         service, at = self.service, np.array([z])
         kinds = 2 if self.writes else 1
         rates = np.empty((1, kinds, *prices.read.shape))
-        written = (self.written, prices.write) if self.writes else (None, None)
-        low, value = (
-            each[0] for each in node_minima(service, self.read, prices.read, at, tol, _WORK, *written, rates)
-        )
+        most, price = (self.written, prices.write) if self.writes else (None, None)
+        found = node_minima(service, self.read, prices.read, at, tol, _WORK, most, price, rates)
+        low, value = found[0][0], found[1][0]
         asked = np.stack([prices.read, prices.write][:kinds])
         latency = value + np.einsum("kmc,kmc->m", rates[0], asked)
         if self.cells:
@@ -77,13 +76,18 @@ class NodeMinima:
 
 
 class _Cells:
-    """Intervals of chunk sizes between grid sizes, where there are more sizes than the grid has."""
+    """Grid sizes and the intervals of chunk sizes between them, where there are more sizes than the grid has."""
 
     def __init__(self, service: Service, rows: Rows) -> None:
         assert rows.true_size is not None
-        self.ends = np.stack([service.size[:-1], service.size[1:]])
+        true, grid = rows.true_size, np.arange(len(service.size))
+        rates = np.hstack([true.between, true.on])
+        asked = rates.sum(axis=0) > 0
+        # grid sizes at the two ends of every class
+        self.at = np.stack([np.append(grid[:-1], grid), np.append(grid[1:], grid)])[:, asked]
+        self.ends = service.size[self.at]
         middle = self.ends.mean(axis=0)
-        coefficients = rows.true_size.coefficients
+        coefficients = true.coefficients
         moments = np.einsum("npm,pc->nmc", coefficients, np.stack([middle**p for p in range(4)]))
         connect = (
             service.mean - service.moments[0],
@@ -97,11 +101,11 @@ class _Cells:
         )
         self.coefficients = coefficients
         m = len(service.mean)
-        self.read, self.written = (np.tile(rate * (1 + 1e-12), (m, 1)) for rate in rows.true_size.rates)
+        self.read, self.written = (np.tile(rate * (1 + 1e-12), (m, 1)) for rate in rates[:, asked])
         self.writes = rows.written
 
     def minima(self, prices: Prices, z: np.ndarray, tol: float) -> np.ndarray:
-        by_end = [np.stack([p[:, :-1], p[:, 1:]]) for p in (prices.read, prices.write)]
+        by_end = [p[:, self.at].transpose(1, 0, 2).copy() for p in (prices.read, prices.write)]
         written = (self.written, by_end[1]) if self.writes else (None, None)
         return cell_minima(
             self.service, self.coefficients, self.ends, self.read, by_end[0], z, tol, _WORK, *written
