@@ -49,7 +49,8 @@ def files_of(random: np.random.Generator, count: int, k: np.ndarray, floors: int
 
 def at_largest_load(case: problems.Case, load: float) -> problems.Case:
     """Rates scaled so that the best spread of reads over all nodes, one chunk of a file on each, loads one so far."""
-    rate, speed = case.file("rate_per_s"), 1 / problems.service(case)[0][0]
+    size = case.file("bytes") / case.k
+    rate, speed = case.file("rate_per_s") * size, size[0] / problems.service(case)[0][0]  # bytes / s
     reads, most = float(rate @ case.k), rate.sum()
     low, high = 0.0, reads / speed.min()
     for _ in range(100):
