@@ -13,6 +13,7 @@ ABOVE = {"beta": 1.0, "eps": 0.0, "gap": 0.0, "memory_bytes": 0.0}
 # least and largest; the history of a run has a place for every iteration
 WHOLE_NUMBERS = {
     "max_iterations": (1, 10**6),
+    "max_chunks_per_node": (1, 10**6),
     "max_chunks_per_site": (1, 10**6),
     "min_extra_chunks": (0, 10**6),
     "seed": (0, 2**63 - 1),
@@ -64,6 +65,11 @@ def checked(options: OptimizeOptions) -> OptimizeOptions:
         raise UserError(f"migration_dollars_per_byte: found {cost}; allowed: a number, at least 0")
     given = values["scenarios"] or []
     values["scenarios"] = list(given) if isinstance(given, list | tuple) else [given]
+    if (values["max_chunks_per_site"] or 10**6) < values["max_chunks_per_node"]:
+        raise UserError(
+            f"max_chunks_per_site: found {values['max_chunks_per_site']}; allowed: at least max_chunks_per_node="
+            f"{values['max_chunks_per_node']}"
+        )
     if values["robust"] != "none" and not values["scenarios"]:
         raise UserError(
             f"robust={values['robust']}: scenarios is empty; allowed: scenarios=node, site or both"

@@ -29,6 +29,7 @@ def constrained(
     network: pa.Table | None = None,
     fixed_groups: bool = False,
     current: np.ndarray | None = None,
+    per_node: int = 1,
 ) -> Problem:
     """The problem with the constraints that its tables and the options ask for.
 
@@ -42,6 +43,7 @@ def constrained(
             (``nodes``), for each stored byte: paid once, charged in full to the period. Files that have no current
             placement are new and pay nothing.
         network: checked network table; a read costs dollars_per_byte for each byte that it moves.
+        per_node: chunks of a file that each of its nodes keeps; the problem counts them as one.
         current: (R, m) bool, the current placement of the rows where the files table has no ``nodes``, or None.
         fixed_groups: rows whose files have ``nodes`` get a chunk on each of these and on no other; files of a group
             that have none follow those that have.
@@ -86,15 +88,15 @@ def constrained(
             floor = jnp.maximum(floor, jnp.asarray(fixed.sum(axis=1), floor.dtype))
     capacity = None
     if "capacity_chunks" in nodes.column_names:
-        capacity = jnp.asarray(np.floor(column(nodes, "capacity_chunks")))
+        capacity = jnp.asarray(np.floor(column(nodes, "capacity_chunks") / per_node))
     return replace(
         problem,
         floor=floor,
         surcharge=_array(surcharge),
-        reading=None if network is None else _array(_reading(problem, nodes, files, network)),
+        reading=None if network is None else _array(per_node * _reading(problem, nodes, files, network)),
         allowed=_array(allowed),
         site=None if "site" not in nodes.column_names else _array(_codes(nodes["site"])[0]),
-        per_site=max_chunks_per_site,
+        per_site=None if max_chunks_per_site is None else max_chunks_per_site // per_node,
         capacity=capacity,
     )
 

@@ -1,6 +1,6 @@
 """From checked tables to the arrays of ``ecjax.model``, with the mistakes that only both tables together show."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import jax.numpy as jnp
 import numpy as np
@@ -111,6 +111,36 @@ def code_k(table: pa.Table) -> np.ndarray:
     return column(table, "k")
 
 
+def several_per_node(nodes: Nodes, files: Files, count: int) -> tuple[Nodes, Files]:
+    """The same problem where every node of a file keeps ``count`` of its chunks and serves them together.
+
+    To the model these are one super-chunk (Lemma 4 of the JLCM paper, corrected): its service is the sum of ``count``
+    independent chunk services, whose moments are polynomials in the chunk size again. Connecting happens once.
+    """
+    x = count
+    first, second, third = np.asarray(nodes.service)
+
+    def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        return np.stack([sum(a[i] * b[p - i] for i in range(p + 1)) for p in range(4)])
+
+    square, cube = product(first, first), product(product(first, first), first)
+    moments = (
+        x * first,
+        x * second + x * (x - 1) * square,
+        x * third + 3 * x * (x - 1) * product(first, second) + x * (x - 1) * (x - 2) * cube,
+    )
+    floor = np.ceil((files.k + files.min_extra_chunks) / x)
+    return (
+        replace(nodes, service=jnp.asarray(np.stack(moments)), cost_per_chunk=nodes.cost_per_chunk * x),
+        replace(
+            files,
+            stored_chunk_bytes=files.stored_chunk_bytes * x,
+            k=files.k / x,
+            min_extra_chunks=jnp.asarray(floor) - files.k / x,
+        ),
+    )
+
+
 def placement_rows(table: pa.Table) -> Rows:
     """Groups (first), then the files without a group, in order of appearance."""
     ids = table["file_id"].combine_chunks()
@@ -131,12 +161,17 @@ def placement_rows(table: pa.Table) -> Rows:
     )
 
 
-def check_together(nodes: pa.Table, files: pa.Table) -> None:
+def check_together(nodes: pa.Table, files: pa.Table, per_node: int = 1) -> None:
     """Code lengths must fit on the nodes, and other work must leave room on every node.
+
+    Args:
+        nodes: checked nodes table.
+        files: checked files table.
+        per_node: chunks of a file that each of its nodes keeps.
 
     Raises:
         UserError: k, d or the durability floor of a file exceeds the number of nodes, or a node's background load
-            is 1 or more.
+            is 1 or more; the chunks that a read takes are not a multiple of ``per_node``.
     """
     background = column(nodes, "background_load")
     full = np.flatnonzero(background >= 1)
@@ -147,7 +182,14 @@ def check_together(nodes: pa.Table, files: pa.Table) -> None:
             f"{background[row]:g}; allowed: below 1, or the node is overloaded before any read"
         )
     k, extra, read = code_k(files), column(files, "min_extra_chunks"), column(files, "d")
-    wrong = np.flatnonzero(np.maximum(k + extra, read) > nodes.num_rows)
+    odd = np.flatnonzero(np.maximum(k, read) % per_node)
+    if odd.size:
+        row = int(odd[0])
+        raise UserError(
+            f"max_chunks_per_node={per_node}: files row {row} (file_id={files['file_id'][row].as_py()}): a read takes "
+            f"{max(k[row], read[row]):.0f} chunks; allowed: a multiple of {per_node}"
+        )
+    wrong = np.flatnonzero(np.maximum(k + extra, read) > nodes.num_rows * per_node)
     if wrong.size:
         row = int(wrong[0])
         name = files["file_id"][row].as_py()
@@ -156,5 +198,6 @@ def check_together(nodes: pa.Table, files: pa.Table) -> None:
         if read[row] > count:
             needs, count = f"d={read[row]:.0f}", read[row]
         raise UserError(
-            f"files: row {row} (file_id={name}): {needs} needs {count:.0f} nodes; nodes has {nodes.num_rows}"
+            f"files: row {row} (file_id={name}): {needs} needs {np.ceil(count / per_node):.0f} nodes; nodes has "
+            f"{nodes.num_rows}"
         )

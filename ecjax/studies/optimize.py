@@ -75,14 +75,13 @@ def optimize_study(options: OptimizeOptions, console: Console) -> int:
 def _study(options: OptimizeOptions, k: int | None, d: int | None) -> Study:
     """The problem at one k and d, with all that its runs have in common."""
     nodes, files = input_tables(options, k, d)
-    inputs.check_together(nodes, files)
-    names = plan_tables.identity(nodes, files)
-    problem = optimize.prepare(
-        inputs.nodes_arrays(nodes, options.size_scaling),
-        inputs.files_arrays(files),
-        names.rows.of_file,
-        names.rows.count,
-    )
+    per_node = options.max_chunks_per_node
+    inputs.check_together(nodes, files, per_node)
+    names = plan_tables.identity(nodes, files, per_node)
+    arrays = inputs.nodes_arrays(nodes, options.size_scaling), inputs.files_arrays(files)
+    if per_node > 1:
+        arrays = inputs.several_per_node(*arrays, per_node)
+    problem = optimize.prepare(*arrays, names.rows.of_file, names.rows.count)
     given, parameters = None, _parameters(options)
     if options.plan is not None:
         given = read_plan(options, names)
@@ -100,6 +99,7 @@ def _study(options: OptimizeOptions, k: int | None, d: int | None) -> Study:
         network=network,
         fixed_groups=options.fixed_groups,
         current=None if given is None else np.asarray(given.stored),
+        per_node=per_node,
     )
     check_feasible(problem, nodes, files)
     if options.scenarios:
@@ -172,7 +172,7 @@ def _parameters(options: OptimizeOptions) -> dict[str, Any]:
         "max_iterations",
         "gap",
     )
-    names += ("max_chunks_per_site", "migration_dollars_per_byte", "fixed_groups")
+    names += ("max_chunks_per_node", "max_chunks_per_site", "migration_dollars_per_byte", "fixed_groups")
     names += ("scenarios", "scheduling", "robust", "robust_trials", "polish")
     return {name: getattr(options, name) for name in names}
 

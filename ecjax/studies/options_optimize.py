@@ -47,6 +47,9 @@ class OptimizeOptions:
         None, "durability floor n >= k + this; default: the files' column, else 2 built-in and 0 otherwise"
     )
     d: Any = option(None, "a read takes d >= k chunks of bytes / d each; overrides files.d; one or a list")
+    max_chunks_per_node: int = option(
+        1, "chunks of a file that each of its nodes keeps and serves together; k (or d) must be a multiple"
+    )
     max_chunks_per_site: int | None = option(None, "most chunks of a file at one site (nodes.site)")
     migration_dollars_per_byte: float = option(
         0.0, "once per stored byte put outside the current placement (files.nodes, or that of plan=)"

@@ -74,7 +74,7 @@ def _robust(item: Item, plan: Solution, study: Study, problem: Problem, down: np
 
 def _rebuild(study: Study) -> np.ndarray:
     """Chunks that rebuild the files of each placement row, (R,)."""
-    k, row = code_k(study.files), study.problem.row
+    k, row = np.ceil(code_k(study.files) / study.names.per_node), study.problem.row
     if row is None:
         return k
     most = np.zeros(study.problem.rows)

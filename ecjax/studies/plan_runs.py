@@ -120,7 +120,7 @@ def run_row(
     if lower_bound is not None and np.isfinite(lower_bound):
         known |= {"lower_bound": lower_bound, "gap": (objective - lower_bound) / abs(lower_bound)}
     if study.given is not None:
-        known["moved_chunks"] = moved_chunks(problem, study.given, np.asarray(plan.stored))
+        known["moved_chunks"] = names.per_node * moved_chunks(problem, study.given, np.asarray(plan.stored))
     return {
         "run_id": study.run_ids[item],
         "job": "optimize",
@@ -162,5 +162,5 @@ def mean_by_class(n: np.ndarray, classes: pa.DictionaryArray) -> dict[str, float
 
 
 def _of_files(plan: Solution, names: Identity) -> np.ndarray:
-    n = np.asarray(plan.stored).sum(axis=1)
+    n = names.per_node * np.asarray(plan.stored).sum(axis=1)
     return n if names.rows.of_file is None else n[names.rows.of_file]

@@ -19,16 +19,18 @@ class Identity:
     files: pa.Array  # (r,)
     rows: Rows
     classes: pa.DictionaryArray  # (r,) service class of each file, else its k
+    per_node: int = 1  # chunks of a file that each of its nodes keeps
 
 
-def identity(nodes: pa.Table, files: pa.Table) -> Identity:
-    """Ids of checked input tables."""
+def identity(nodes: pa.Table, files: pa.Table, per_node: int = 1) -> Identity:
+    """Ids of checked input tables, and how many chunks of a file each of its nodes keeps."""
     column = "service_class" if "service_class" in files.column_names else "k"
     return Identity(
         nodes=nodes["node_id"].combine_chunks(),
         files=files["file_id"].combine_chunks(),
         rows=placement_rows(files),
         classes=files[column].combine_chunks().dictionary_encode(null_encoding="encode"),
+        per_node=per_node,
     )
 
 
@@ -44,7 +46,7 @@ def placements(run_id: str, plan: Solution, names: Identity) -> pa.Table:
         "file_id": names.rows.file.take(pa.array(row)),
         "node_id": names.nodes.take(pa.array(node)),
         "probability": np.asarray(plan.probabilities)[row, node],
-        "chunks": np.ones(len(row), np.int64),
+        "chunks": np.full(len(row), names.per_node),
     }
     if names.rows.group is not None:
         columns["group"] = names.rows.group.take(pa.array(row))
@@ -53,7 +55,7 @@ def placements(run_id: str, plan: Solution, names: Identity) -> pa.Table:
 
 def file_plans(run_id: str, plan: Solution, k: np.ndarray, names: Identity) -> pa.Table:
     """One row per file."""
-    n = np.asarray(plan.stored).sum(axis=1)
+    n = names.per_node * np.asarray(plan.stored).sum(axis=1)
     return pa.table(
         {
             "run_id": _repeat(run_id, len(k)),
@@ -103,7 +105,7 @@ def group_plans(run_id: str, plan: Solution, k: np.ndarray, share: np.ndarray, n
             "group": group.slice(0, count),
             "files": total(np.ones(len(row))).astype(np.int64),
             "k": k[first[:count]].astype(np.int64),
-            "n": stored.sum(axis=1).astype(np.int64),
+            "n": names.per_node * stored.sum(axis=1).astype(np.int64),
             "nodes": pa.array(nodes, pa.list_(names.nodes.type)),
             "read_shares": shares,
             "latency_s": pa.array(weighted / np.where(read > 0, read, 1.0), mask=read <= 0),

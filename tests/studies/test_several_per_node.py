@@ -1,0 +1,59 @@
+"""Several chunks of a file on each of its nodes, held fixed."""
+
+import jax.numpy as jnp
+import numpy as np
+import problems
+import pytest
+
+from ecjax.errors import UserError
+from ecjax.queueing import ServiceMoments, superchunk, waiting
+from ecjax.studies.inputs import check_together, files_arrays, nodes_arrays, several_per_node
+from ecjax.tables.results import read_results
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_service_of_a_super_chunk_is_that_of_the_corrected_lemma(count):
+    case = problems.mixed()
+    tables = case.tables()
+    nodes, files = nodes_arrays(tables[0], case.size_scaling), files_arrays(tables[1])
+    super_nodes, super_files = several_per_node(nodes, files, count)
+    size, rate = 2.5e6, 1e-3
+
+    def moments(of):
+        return [jnp.asarray(sum(np.asarray(of.service)[n, p] * size**p for p in range(4))) for n in range(3)]
+
+    one, together = moments(nodes), moments(super_nodes)
+    rates = jnp.zeros((count, nodes.count)).at[count - 1].set(rate)
+    expected = superchunk(rates, ServiceMoments(*one))
+    wait = waiting(rate * together[0], rate * together[1], rate * together[2])
+    np.testing.assert_allclose(together[0] + wait.mean, expected.mean[-1], rtol=1e-12)
+    np.testing.assert_allclose(
+        together[1] - together[0] ** 2 + wait.variance, expected.variance[-1], rtol=1e-9
+    )
+    np.testing.assert_allclose(super_files.k * count, files.k)
+    assert np.all((super_files.k + super_files.min_extra_chunks) * count >= files.k + files.min_extra_chunks)
+
+
+def test_tables_count_chunks_and_k_must_be_a_multiple(tmp_path):
+    case = problems.mixed()
+    case = problems.Case(case.nodes, case.files.assign(k=2, rate_per_s=case.files["rate_per_s"] / 4))
+    out = tmp_path / "out"
+    code, _ = problems.study(out, case, method="certified", max_chunks_per_node=2)
+    assert code == 0
+    placed = read_results(out, "placements")
+    plans = read_results(out, "file_plans")
+    assert set(placed["chunks"]) == {2}
+    np.testing.assert_array_equal(placed.groupby("file_id")["chunks"].sum()[plans["file_id"]], plans["n"])
+    np.testing.assert_allclose(placed.groupby("file_id")["probability"].sum(), 1.0)
+    run = read_results(out, "runs").iloc[0]
+    price = case.nodes.set_index("node_id")
+    bytes_ = case.files.set_index("file_id")
+    stored = bytes_["stored_bytes"] if "stored_bytes" in bytes_ else bytes_["bytes"]
+    by_byte = price["cost_per_byte_dollars"] if "cost_per_byte_dollars" in price else 0 * price.iloc[:, 0]
+    per_chunk = price["cost_per_chunk_dollars"] if "cost_per_chunk_dollars" in price else 0 * by_byte
+    each = per_chunk[placed["node_id"]].fillna(0).to_numpy() + (
+        by_byte[placed["node_id"]].fillna(0).to_numpy() * stored[placed["file_id"]].to_numpy() / 2
+    )
+    assert run.cost == pytest.approx(np.sum(2 * each), rel=1e-9)
+    with pytest.raises(UserError, match="a read takes 3 chunks; allowed: a multiple of 2"):
+        check_together(*problems.Case(case.nodes, case.files.assign(k=3)).tables(), 2)
