@@ -24,7 +24,7 @@ _FIRST_INTERVALS = 32
 _SPLIT = 4
 _MOST_INTERVALS = 40_000
 _ROUNDS = 30  # of better prices at one z
-_RENEWALS = 6  # further z with prices of their own, where sizes differ
+_RENEWALS = 30  # further z with prices of their own, where sizes differ
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def lower_bound(passes: Passes, relaxed: Relaxed, tol: float, most_passes: int) 
             return float(rest(prices, np.array([z]), fine / abs(relaxed.objective))[0])
 
         def renewed(z: float) -> list[Prices] | Relaxed:
-            if len(renewals) >= _RENEWALS:
+            if len(renewals) >= _RENEWALS or sum(renewals) >= most_passes:
                 return []
             moved = _priced(passes, relaxed, z, last, gradient)
             there = relax(passes, relaxed.group, relaxed.kinds, z, 0.3 * tol, 25, fixed_z=True)
