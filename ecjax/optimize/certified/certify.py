@@ -10,6 +10,7 @@ from ecjax.optimize.certified.relax import Passes, groups_of, relax, respond
 from ecjax.optimize.certified.rounding import keeps_capacity, round_off, spare_chunks, worth
 
 _START_SWEEPS = 6
+_MIXED_TOL = 5e-5
 _ROUNDINGS = 8  # tries, on problems of up to _FEW rows times nodes
 _FEW = 200_000
 _MOST_BASINS = 4  # times that the search for z may find a better region
@@ -55,8 +56,12 @@ def certify(passes: Passes, settings: Settings, start: np.ndarray | None = None)
     service, rows = passes.service, passes.rows
     m = len(rows.chunk_price)
     tol = 0.05 * settings.gap
+    if len(service.size) > 1 or rows.written:
+        # the gap stays open there, and passes are dear
+        tol = max(tol, _MIXED_TOL)
+    kept: list[tuple[np.ndarray, float, float]] = []
     if start is not None:
-        found = _kept(passes, settings, start)
+        found, kept = _kept(passes, settings, start)
         if found is not None:
             return found
     kinds = np.zeros((rows.number, m), np.int8) if start is None else start.copy()
@@ -71,8 +76,12 @@ def certify(passes: Passes, settings: Settings, start: np.ndarray | None = None)
             break
         relaxed = relax(passes, group, relaxed.kinds, bound.better.z, tol, settings.passes)
         count += relaxed.passes
-    kinds, z, objective = round_off(passes, relaxed, 1e-3 * settings.gap, settings.seed)
     wanted = bound.value + settings.gap * abs(bound.value)
+    for earlier in kept:
+        # what a few passes could not prove of the earlier plan
+        if earlier[2] <= wanted:
+            return _certificate(passes, settings, *earlier, bound.value, count)
+    kinds, z, objective = round_off(passes, relaxed, 1e-3 * settings.gap, settings.seed)
     for again in range(1, _ROUNDINGS if kinds.size <= _FEW else 1):
         if objective <= wanted:
             break
@@ -83,25 +92,31 @@ def certify(passes: Passes, settings: Settings, start: np.ndarray | None = None)
     return _certificate(passes, settings, kinds, z, objective, bound.value, count)
 
 
-def _kept(passes: Passes, settings: Settings, start: np.ndarray) -> Certificate | None:
-    """An earlier plan with its new rows placed, if that is good enough already: a few passes instead of many."""
+def _kept(
+    passes: Passes, settings: Settings, start: np.ndarray
+) -> tuple[Certificate | None, list[tuple[np.ndarray, float, float]]]:
+    """An earlier plan with its new rows placed, if that is good enough already: a few passes instead of many.
+
+    Also the plans that were tried, the least changed first: choices, z, objective.
+    """
     rows = passes.rows
     kinds = start.copy()
     nothing = np.zeros(len(rows.chunk_price))
     new = np.flatnonzero(~(kinds == HOT).any(axis=1))
-    count = 0
+    count, tried = 0, []
     for which in (new, None):
         if which is None or len(which):
             respond(passes, kinds, None, nothing, 1, settings.gap, settings.seed, which)
         z, objective = worth(passes, kinds)
         if not keeps_capacity(passes, kinds):
             continue
+        tried.append((kinds.copy(), z, objective))
         relaxed = relax(passes, groups_of(passes.service, rows), kinds, z, np.inf, 1)
         bound = lower_bound(passes, relaxed, 0.3 * settings.gap, 10)
         count += 1 + bound.passes
         if objective <= bound.value + settings.gap * abs(bound.value):
-            return _certificate(passes, settings, kinds, z, objective, bound.value, count)
-    return None
+            return _certificate(passes, settings, kinds, z, objective, bound.value, count), tried
+    return None, tried
 
 
 def _certificate(
