@@ -24,7 +24,10 @@ def scenarios(out: Path, runs: pd.DataFrame) -> Figure | None:
     Beside a bar: the share of reads that is lost, where some is. A scenario that overloads a node has a hatched bar
     over the whole width and names the node; one that serves no read at all has none.
     """
-    run = runs.iloc[0]
+    examined = runs[runs["worst_scenario"].notna()]
+    if examined.empty:
+        return None
+    run = examined.iloc[0]
     table = read_run(out, "scenarios", run["run_id"]).to_pandas()
     if table.empty:
         return None

@@ -24,7 +24,7 @@ _FIRST_INTERVALS = 32
 _SPLIT = 4
 _MOST_INTERVALS = 40_000
 _ROUNDS = 30  # of better prices at one z
-_RENEWALS = 30  # further z with prices of their own, where sizes differ
+_RENEWALS = 3  # times that a z gets prices of its own; each takes a relaxation
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def lower_bound(passes: Passes, relaxed: Relaxed, tol: float, most_passes: int) 
             if len(renewals) >= _RENEWALS or sum(renewals) >= most_passes:
                 return []
             moved = _priced(passes, relaxed, z, last, gradient)
-            there = relax(passes, relaxed.group, relaxed.kinds, z, 0.3 * tol, 25, fixed_z=True)
+            there = relax(passes, relaxed.group, relaxed.kinds, z, max(0.3 * tol, 1e-3), 10, fixed_z=True)
             renewals.append(1 + there.passes)
             if there.objective < relaxed.objective - tol * abs(relaxed.objective):
                 return there

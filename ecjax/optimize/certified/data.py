@@ -12,7 +12,7 @@ from scipy import sparse
 
 from ecjax.optimize.problem import Problem
 
-MOST_SIZES = 32
+MOST_SIZES = 16
 
 
 class Service(NamedTuple):
