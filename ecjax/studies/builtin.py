@@ -2,7 +2,8 @@
 
 The testbed of the JLCM paper in shape: twelve nodes at three sites; chunks of 12.5 MB are served in 13.9 s on average
 with a standard deviation of 4.3 s and a third moment of 3476.8 s^3 at the fastest site. The paper's printed rates
-overload these nodes (rho of 1.6 to 2.3), so the rates keep their ratios and are scaled to a stated load.
+overload these nodes (rho of 1.6 to 2.3), so the rates keep their ratios and are scaled to a stated load. All chunks have
+one size unless file sizes are given.
 """
 
 from typing import Any
@@ -39,7 +40,7 @@ def _check(options: ClusterOptions) -> None:
             raise UserError(f"cluster.{name}: found {value}; allowed: a whole number, at least {words}")
     if any(k != int(k) for k in _list(options.k, "k")):
         raise UserError(f"cluster.k: found {options.k}; allowed: whole numbers")
-    if len(_list(options.bytes, "bytes")) > 2:
+    if options.bytes is not None and len(_list(options.bytes, "bytes")) > 2:
         raise UserError(f"cluster.bytes: found {options.bytes}; allowed: one or two numbers")
     if not isinstance(options.load, float) or not 0 < options.load < 1:
         raise UserError(f"cluster.load: found {options.load}; allowed: a number between 0 and 1")
@@ -82,10 +83,13 @@ def files(options: ClusterOptions) -> pa.Table:
     _check(options)
     k_of_class = _list(options.k, "k")
     ratio = _list(options.rates, "rates", len(k_of_class))
-    ends = _list(options.bytes, "bytes")
     of_file = np.arange(options.files) * len(k_of_class) // options.files
     k = np.array(k_of_class)[of_file]
-    size = np.random.default_rng(options.seed).uniform(ends[0], ends[-1], options.files)
+    if options.bytes is None:
+        size = k * REFERENCE_BYTES
+    else:
+        ends = _list(options.bytes, "bytes")
+        size = np.random.default_rng(options.seed).uniform(ends[0], ends[-1], options.files)
     rate = np.array(ratio)[of_file]
     service = SERVICE_MEAN_S * max(_list(options.slowdown, "slowdown", len(SITES))) / REFERENCE_BYTES
     count = len(SITES) * options.nodes_per_site

@@ -11,7 +11,10 @@ class ClusterOptions:
     """The built-in cluster: nodes at three sites, files in classes."""
 
     files: int = option(1000, "number of files, divided evenly over the classes")
-    bytes: Any = option([50e6, 100e6], "file size in bytes: one number, or the two ends of a uniform range")
+    bytes: Any = option(
+        None,
+        "file size in bytes: one number, or the two ends of a uniform range; default: k chunks of 12.5 MB",
+    )
     k: Any = option([6, 7, 6, 4], "k of each class")
     rates: Any = option([354.0, 236.0, 236.0, 354.0], "read rates of the classes, as ratios")
     load: float = option(0.6, "largest node load when every node serves the same number of chunks")

@@ -68,7 +68,9 @@ def file_plans(run_id: str, plan: Solution, k: np.ndarray, names: Identity) -> p
     )
 
 
-def group_plans(run_id: str, plan: Solution, k: np.ndarray, share: np.ndarray, names: Identity) -> pa.Table | None:
+def group_plans(
+    run_id: str, plan: Solution, k: np.ndarray, share: np.ndarray, names: Identity
+) -> pa.Table | None:
     """One row per group, for whoever places its chunks; None where no file is in a group.
 
     Args:

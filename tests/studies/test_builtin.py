@@ -40,7 +40,9 @@ def test_the_cluster_is_the_one_described():
     assert np.all(nodes["reference_bytes"] == 12.5e6)
     price = nodes["cost_per_byte_dollars"] * 12.5e6
     np.testing.assert_allclose(price, np.repeat([2, 1.5, 1], 4), rtol=1e-12)
-    assert files["bytes"].between(50e6, 100e6).all() and files["bytes"].nunique() == 1000
+    np.testing.assert_allclose(files["bytes"] / files["k"], 12.5e6, rtol=1e-12)
+    various = tables(bytes=[50e6, 100e6])[1]
+    assert various["bytes"].between(50e6, 100e6).all() and various["bytes"].nunique() == 1000
     assert np.all(files["min_extra_chunks"] == 2)
     classes = files.groupby("service_class")
     assert classes["k"].unique().map(list).tolist() == [[6], [7], [6], [4]]
