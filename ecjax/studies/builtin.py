@@ -2,8 +2,8 @@
 
 The testbed of the JLCM paper in shape: twelve nodes at three sites; chunks of 12.5 MB are served in 13.9 s on average
 with a standard deviation of 4.3 s and a third moment of 3476.8 s^3 at the fastest site. The paper's printed rates
-overload these nodes (rho of 1.6 to 2.3), so the rates keep their ratios and are scaled to a stated load. All chunks have
-one size unless file sizes are given.
+overload these nodes (rho of 1.6 to 2.3), so the rates keep their ratios and are scaled to a stated load. All chunks
+have one size unless file sizes are given.
 """
 
 from typing import Any

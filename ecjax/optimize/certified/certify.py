@@ -11,6 +11,7 @@ from ecjax.optimize.certified.rounding import keeps_capacity, round_off, spare_c
 
 _START_SWEEPS = 6
 _MIXED_TOL = 5e-5
+_MANY_NODES = 24
 _ROUNDINGS = 8  # tries, on problems of up to _FEW rows times nodes
 _FEW = 200_000
 _MOST_BASINS = 4  # times that the search for z may find a better region
@@ -55,7 +56,8 @@ def certify(passes: Passes, settings: Settings, start: np.ndarray | None = None)
     """
     service, rows = passes.service, passes.rows
     m = len(rows.chunk_price)
-    tol = 0.05 * settings.gap
+    # passes get dearer and more with the nodes
+    tol = (0.05 if m <= _MANY_NODES else 0.25) * settings.gap
     if len(service.size) > 1 or rows.written:
         # the gap stays open there, and passes are dear
         tol = max(tol, _MIXED_TOL)

@@ -56,20 +56,25 @@ def plan_lanes(
     plans, bounds = [], []
     for lane in lanes:
         certificate = found[lane]
-        plan = finished(flat[lane[1:]][2], lane[0], certificate)
+        plan = finished(flat[lane[1:]][2], lane[0], certificate, settings.gap)
         plans.append(plan)
         bounds.append(certificate.lower_bound)
     return jax.tree.map(lambda *leaves: np.stack(leaves), *plans), np.array(bounds)
 
 
-def finished(problem: Problem, theta: float, certificate: Certificate) -> Solution:
-    """The plan of a certificate, its reads rescheduled where chunks beyond k let them, evaluated with true sizes."""
+def finished(problem: Problem, theta: float, certificate: Certificate, gap: float) -> Solution:
+    """The plan of a certificate, evaluated with true sizes.
+
+    Where its gap is not closed, reads are rescheduled over the chunks that rows have beyond k, and over spare ones.
+    """
     probabilities = jnp.asarray(certificate.probabilities)
     stored = jnp.asarray(certificate.stored)
     price, z = jnp.asarray(theta), jnp.asarray(certificate.z)
     evaluation = _EVALUATE(problem, probabilities, stored, price)
     rows, nodes = certificate.spare
-    tries = [0] if np.any(certificate.stored.sum(axis=1) > certificate.probabilities.sum(axis=1)) else []
+    proven = evaluation.objective <= certificate.lower_bound + gap * abs(certificate.lower_bound)
+    cold = np.any(certificate.stored.sum(axis=1) > certificate.probabilities.sum(axis=1))
+    tries = [0] if cold and not proven else []
     tries += [len(rows) // 4, len(rows) // 2, len(rows)] if len(rows) else []
     whole, placed = probabilities, stored
     for count in dict.fromkeys(tries):

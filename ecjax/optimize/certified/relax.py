@@ -9,7 +9,7 @@ sum of the cheapest costs at them, are what the lower bound is made of.
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
@@ -175,12 +175,11 @@ def mixtures(
     for number in range(most):
         here, chunk = current.slopes, current.chunk_price
         exact = not many or number % _EXACT_EVERY == 0 or number == most - 1
-        ask: tuple[np.ndarray, ...] = (here.read, here.write, chunk)
+        asked = Prices(here.read, here.write, chunk, 0.0, z)
         if not exact:
-            past = (prices[-1].read, prices[-1].write, prices[-1].chunk)
-            ask = tuple(_INERTIA * old + (1 - _INERTIA) * new for old, new in zip(past, ask, strict=True))
-        cheapest, sums = passes.cheapest(*ask, group, groups)
-        prices.append(Prices(*ask, cheapest, z))
+            asked = _between(prices[-1], asked)
+        cheapest, sums = passes.cheapest(asked.read, asked.write, asked.chunk, group, groups)
+        prices.append(replace(asked, cheapest=cheapest))
         limited = np.isfinite(rows.capacity)
         over = np.maximum((current.weight @ columns.chunks - rows.capacity)[limited], 0).sum() * full
         own = current.dollars + float((_joined(here, current.loads) * current.loads).sum())
@@ -209,6 +208,14 @@ def mixtures(
             current = Mixture(
                 current.weight, current.loads, point, current.chunk_price, point.value, current.dollars
             )
+
+
+def _between(past: Prices, new: Prices) -> Prices:
+    read, write, chunk = (
+        _INERTIA * getattr(past, name) + (1 - _INERTIA) * getattr(new, name)
+        for name in ("read", "write", "chunk")
+    )
+    return Prices(read, write, chunk, 0.0, new.z)
 
 
 def _joined(point, loads: np.ndarray) -> np.ndarray:

@@ -1,8 +1,8 @@
 """Waits of nodes and what they cost the reads: values for the loops over rows (Numba), slopes and curvature (NumPy).
 
 A node with sums A_1, A_2, A_3 of its work has the mean wait w = A_2/(2 s) and the wait's variance q + w^2 with
-q = A_3/(3 s), s = 1 - A_1. Below s = ``NEARLY_FULL`` 1/s is continued by its quadratic, which is below it: plans in the making may
-overload a node, at a high and finite price; the lower bound holds all the same.
+q = A_3/(3 s), s = 1 - A_1. Below s = ``NEARLY_FULL`` 1/s is continued by its quadratic, which is below it: plans in the
+making may overload a node, at a high and finite price; the lower bound holds all the same.
 """
 
 from typing import NamedTuple
