@@ -59,6 +59,9 @@ def optimize_study(options: OptimizeOptions, console: Console) -> int:
                         study.problem, _lanes(lanes, options, study.problem), _settings(options), given
                     )
                     rows, tables = _tables(plans, lanes, items, study)
+                    if given is not None and options.compare_cold_start:
+                        fresh = _lanes(lanes, options, study.problem)
+                        _add_cold_start(rows, items, lanes, optimize.solve(study.problem, fresh, _settings(options)))
                     if len(items) == len(run_ids) and all(row["error"] for row in rows):
                         # a study with no stable plan at all is the user's mistake; single runs become rows
                         raise UserError(_easiest(plans, lanes, items, rows))
@@ -173,7 +176,7 @@ def _parameters(options: OptimizeOptions) -> dict[str, Any]:
         "gap",
     )
     names += ("max_chunks_per_node", "max_chunks_per_site", "migration_dollars_per_byte", "fixed_groups")
-    names += ("scenarios", "scheduling", "robust", "robust_trials", "polish")
+    names += ("scenarios", "scheduling", "robust", "robust_trials", "polish", "compare_cold_start")
     return {name: getattr(options, name) for name in names}
 
 
@@ -218,6 +221,13 @@ def _tables(plans: Plans, lanes: list[tuple[float, float, float]], items: list[I
     share = np.asarray(study.problem.share)
     tables = plan_tables.datasets(kept, inputs.code_k(study.files), share, study.names)
     return rows, tables | {"scenarios": iter(scenarios)}
+
+
+def _add_cold_start(rows: list[dict[str, Any]], items: list[Item], lanes, cold: Plans) -> None:
+    """Objectives of the same runs without the earlier plan, where they have one."""
+    for row, item in zip(rows, items, strict=True):
+        objective = float(cold.by_method[item.method].evaluation.objective[lanes.index(item.lane)])
+        row["cold_start_objective"] = objective if np.isfinite(objective) else None
 
 
 def _easiest(plans: Plans, lanes, items: list[Item], rows: list[dict[str, Any]]) -> str:

@@ -84,6 +84,7 @@ class OptimizeOptions:
     )
     plan_run: str | None = option(None, "which of its runs, by run_id")
     plan_where: str | None = option(None, "which of its runs, as theta=0.1,method=published")
+    compare_cold_start: bool = option(False, "with plan=: also plan from nothing, for cold_start_objective")
     gap: float = option(1e-4, "certified: (objective - lower bound) / lower bound that is good enough")
     loop: str = option(
         "merged", "merged: tangent, z and probabilities in one loop; nested: inner convergence first"

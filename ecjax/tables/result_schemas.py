@@ -52,6 +52,7 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         Column(
             "worst_unavailable_share", FLOAT, "", "largest share of reads without enough surviving chunks"
         ),
+        Column("cold_start_objective", FLOAT, "s", "objective of the same run without plan="),
         Column("moved_chunks", INTEGER, "", "chunks put where plan= had none, of files that it knew"),
         Column("input_id", STRING, "", "names the tables in inputs/"),
         Column("rate_scale", FLOAT, "", "rates were multiplied by this"),
