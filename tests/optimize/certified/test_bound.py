@@ -97,7 +97,10 @@ def bounded(problem, theta, tol=1e-6):
     return bound, relaxed
 
 
-@pytest.mark.parametrize("kind", ["plain", "sites", "background", "charges"])
+@pytest.mark.parametrize(
+    "kind",
+    ["plain", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("sites", "background", "charges"))],
+)
 @pytest.mark.parametrize("seed", [0])
 def test_no_relaxed_value_at_any_z_is_below_the_bound(kind, seed):
     """One chunk size: the bound is the least relaxed value over z, up to the tolerance."""
