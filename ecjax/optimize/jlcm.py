@@ -164,8 +164,9 @@ def _schedule(
     z: jax.Array,
     toll: jax.Array | None,
     stopping: Stopping,
+    overloaded: bool = False,
 ) -> Descent:
-    """Best probabilities for a fixed placement, from ``point`` cut to its hot chunks."""
+    """Best probabilities for a fixed placement, from ``point`` cut to its hot chunks, which may be ``overloaded``."""
     kept = stored.astype(point.dtype)
 
     def load(probabilities: jax.Array) -> jax.Array:
@@ -180,7 +181,7 @@ def _schedule(
         return jnp.sum(toll * probabilities), toll
 
     start = project_hypersimplex(point, problem.k, mask=hot)
-    if problem.writes is not None or limits.limited(problem):
+    if overloaded or problem.writes is not None or limits.limited(problem):
         # writes load a chunk in full, the surrogate saw less, and a repair moved chunks: reads may have to leave first
         start = _relieved(problem, start, stored, load, jnp.any(load(start) >= 1))
     return _descend(problem, latency, None if toll is None else reads, stored, start, stopping, z)
@@ -199,14 +200,14 @@ def schedule(
     Args:
         problem: nodes and files.
         theta: s per dollar of mean cost per file.
-        probabilities: (R, m), zero where nothing is stored.
+        probabilities: (R, m), zero where nothing is stored; nodes may be overloaded.
         stored: (R, m) bool.
         z: s, to start from.
         stopping: when to end.
     """
     by_reading = reading_prices(problem)
     toll = None if by_reading is None else theta / problem.files.count * by_reading
-    return _schedule(problem, probabilities, stored, stored, z, toll, stopping)
+    return _schedule(problem, probabilities, stored, stored, z, toll, stopping, overloaded=True)
 
 
 def _descend(problem, latency, cost, mask, start, stopping, z=None) -> Descent:
