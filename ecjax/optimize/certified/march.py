@@ -16,6 +16,7 @@ _FIRST_STEPS = 8
 _STEP_TOL = 0.1  # of a step, that the search for minima may leave open
 _LEAST_STEP = 0.25  # of the slack below what prices prove; less than that asks for other prices
 _MOST_STEPS = 20_000
+_PATIENCE = 200  # steps before the target is lowered
 
 
 @dataclass(frozen=True)
@@ -47,9 +48,12 @@ def march(
     b, target, slack = where.high, where.target, where.slack
     step, fresh = (where.high - where.low) / _FIRST_STEPS, False
     value = -np.inf
-    for _ in range(_MOST_STEPS):
+    for number in range(1, _MOST_STEPS):
         if b <= where.low:
             return target, None
+        if number % _PATIENCE == 0:
+            # many small steps: proving a little less takes fewer
+            target, slack = target - slack, 2 * slack
         tol = max(_STEP_TOL * step, 0.3 * slack)
         # only the two prices made for the nearest z
         near = sorted(known, key=lambda prices: abs(prices.z - b))[:2]
