@@ -61,7 +61,9 @@ def optimize_study(options: OptimizeOptions, console: Console) -> int:
                     rows, tables = _tables(plans, lanes, items, study)
                     if given is not None and options.compare_cold_start:
                         fresh = _lanes(lanes, options, study.problem)
-                        _add_cold_start(rows, items, lanes, optimize.solve(study.problem, fresh, _settings(options)))
+                        _add_cold_start(
+                            rows, items, lanes, optimize.solve(study.problem, fresh, _settings(options))
+                        )
                     if len(items) == len(run_ids) and all(row["error"] for row in rows):
                         # a study with no stable plan at all is the user's mistake; single runs become rows
                         raise UserError(_easiest(plans, lanes, items, rows))

@@ -19,7 +19,9 @@ def test_unchanged_files_stay_and_moves_are_counted(tmp_path):
     files = case.files.copy()
     files.loc[0, "rate_per_s"] *= 1.1
     new = files.iloc[[1]].assign(file_id=files["file_id"].max() + 1)
-    changed = problems.Case(case.nodes, pd.concat([files.iloc[:-1], new], ignore_index=True), case.size_scaling)
+    changed = problems.Case(
+        case.nodes, pd.concat([files.iloc[:-1], new], ignore_index=True), case.size_scaling
+    )
     options = {"method": "certified", "plan": str(tmp_path / "old"), "compare_cold_start": True}
     code, _ = problems.study(tmp_path / "new", changed, **options)
     assert code == 0
