@@ -17,7 +17,7 @@ from ecjax.tables.results import read_results
 def out(tmp_path_factory):
     """Every method, thetas and scalings; one run without a stable plan."""
     folder = tmp_path_factory.mktemp("figures") / "out"
-    grid = {"theta": [0.0, 50.0], "rate_scale": [1.0, 1.1], "size_scale": [0.8, 1.0]}
+    grid = {"theta": [0.0, 50.0], "rate_scale": [1.0, 1.1], "size_scale": [0.8, 1.0], "scenarios": ["node"]}
     assert problems.study(folder, problems.mixed(), **grid)[0] == 0
     return folder
 

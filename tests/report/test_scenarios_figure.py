@@ -7,7 +7,7 @@ import pytest
 
 from ecjax.report import scenarios as report
 
-RUNS = pd.DataFrame([{"run_id": "r", "latency_s": 2.0}])
+RUNS = pd.DataFrame([{"run_id": "r", "latency_s": 2.0, "worst_scenario": "n2"}])
 ROWS = pd.DataFrame(
     {
         "scenario": ["n1", "n2", "n3", "n4", "east"],

@@ -90,7 +90,7 @@ def test_a_group_and_its_files_are_not_the_same_row(of_groups):
         (
             {},
             [
-                "8 finished optimize runs found",
+                "10 finished optimize runs found",
                 "name one by plan_run=RUN_ID or plan_where",
                 "method published, theta 50",
             ],
@@ -144,9 +144,9 @@ def test_a_study_goes_on_from_its_plan_and_remembers_which(earlier, tmp_path):
     assert f'"plan_run": "{first.run_id}"' in again.params
     # the same plan named in another way is the same run; another plan is another run
     problems.study(out, problems.mixed(), theta=0.0, **where, plan_run=first.run_id)
-    assert len(runs_of(out)) == 4
+    assert len(runs_of(out)) == 5
     problems.study(out, problems.mixed(), theta=0.0, **where, plan_where="theta=50,method=published")
-    assert len(runs_of(out)) == 8
+    assert len(runs_of(out)) == 10
 
 
 def test_identity_names_rows_and_classes():
