@@ -33,6 +33,8 @@ def read_plan(options: OptimizeOptions, names: Identity) -> GivenPlan:
         UserError: no or several runs fit, or the run shares no placement row or no node with the inputs.
     """
     folder = Path(str(options.plan))
+    if not folder.is_dir():
+        raise UserError(f"plan={options.plan}: no such folder")
     run = find_run(folder, options.plan_run, options.plan_where)
     table = read_run(folder, "placements", run["run_id"])
     probabilities = np.zeros((names.rows.count, len(names.nodes)))

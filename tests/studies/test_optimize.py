@@ -160,7 +160,7 @@ def test_more_thetas_later_and_no_resume(tmp_path):
     assert len(both) == 2 * len(first)
     pd.testing.assert_frame_equal(both.loc[first.index], first)
     assert all(path.stat().st_mtime_ns == time for path, time in files.items())
-    assert "8 runs" in text
+    assert "10 runs" in text
     problems.study(out, case, theta=[5.0], resume=False)
     assert all(path.stat().st_mtime_ns > time for path, time in files.items())
     again = runs_of(out).set_index("run_id").loc[first.index]
@@ -252,9 +252,9 @@ def test_plans_without_redundancy_warn(tmp_path):
     _, text = problems.study(tmp_path / "bare", case, theta=500.0)
     bare = runs_of(tmp_path / "bare").set_index("method")["files_without_redundancy"]
     assert bare["published"] > 0 and bare["max_ec"] == 0
-    assert "warning: 3 of 4 plans keep some files without redundancy (n = k)" in text
+    assert "warning: 4 of 5 plans keep some files without redundancy (n = k)" in text
     _, text = problems.study(tmp_path / "floor", case, theta=500.0, min_extra_chunks=1)
-    assert runs_of(tmp_path / "floor")["files_without_redundancy"].tolist() == [0] * 4
+    assert runs_of(tmp_path / "floor")["files_without_redundancy"].tolist() == [0] * 5
     assert "warning" not in text
     used = pd.read_parquet(tmp_path / "floor" / "inputs" / "files")
     assert np.all(used["min_extra_chunks"] == 1)
@@ -323,7 +323,10 @@ OPTIONS = [
     ({"theta": True}, "theta: found True"),
     ({"rate_scale": 0}, "rate_scale: found 0; allowed: one number or a list of numbers, each positive"),
     ({"size_scale": [1.0, float("inf")]}, "size_scale: found [1.0, inf]"),
-    ({"method": "best"}, "method: found 'best'; allowed: published, oblivious_lb, random_cp, max_ec"),
+    (
+        {"method": "best"},
+        "method: found 'best'; allowed: certified, published, oblivious_lb, random_cp, max_ec",
+    ),
     ({"method": ["published", 3]}, "method: found 3; allowed"),
     ({"method": [["published"]]}, "method: found ['published']; allowed"),
     ({"method": []}, "method: found an empty list"),
@@ -334,8 +337,8 @@ OPTIONS = [
     ({"start": "random"}, "start: found 'random'; allowed: uniform, proportional, plan"),
     ({"loop": 1}, "loop: found 1; allowed: merged, nested"),
     ({"dtype": "float16"}, "dtype: found 'float16'; allowed: float64, float32"),
-    ({"start": "plan"}, "start=plan and plan=FOLDER go together"),
-    ({"plan": "somewhere"}, "start=plan and plan=FOLDER go together"),
+    ({"start": "plan"}, "start=plan: plan=FOLDER is missing"),
+    ({"plan": "somewhere"}, "plan=somewhere: no such folder"),
     ({"plan_run": "0123"}, "plan_run and plan_where choose a run of plan=FOLDER"),
     ({"beta": 1.0}, "beta: found 1.0; allowed: a number above 1"),
     ({"beta": "sharp"}, "beta: found sharp"),
@@ -345,7 +348,7 @@ OPTIONS = [
     ({"max_iterations": 0}, "max_iterations: found 0; allowed: a whole number from 1 to 1000000"),
     ({"max_iterations": 2.5}, "max_iterations: found 2.5"),
     ({"max_iterations": 10**9}, "max_iterations: found 1000000000"),
-    ({"k": 0}, "k: found 0; allowed: a whole number from 1"),
+    ({"k": 0}, "k: found 0; allowed: a whole number of at least 1"),
     ({"k": 2.5}, "k: found 2.5"),
     ({"k": 7}, "files: row 0 (file_id=0): k=7 + min_extra_chunks=1 needs 8 nodes; nodes has 6"),
     ({"min_extra_chunks": -1}, "min_extra_chunks: found -1; allowed: a whole number from 0"),
@@ -498,9 +501,7 @@ def test_ids_of_another_type_need_another_folder(tmp_path):
 def test_columns_that_are_not_used_are_said(tmp_path, caplog):
     case = problems.mixed()
     files = case.files.assign(n=5, nodes=[["n1", "n2", "n3", "n4", "n5"]] * problems.FILES)
-    nodes = case.nodes.assign(capacity_chunks=10)
     with caplog.at_level("INFO", logger="ecjax"):
-        problems.study(tmp_path / "out", problems.Case(nodes, files))
+        problems.study(tmp_path / "out", problems.Case(case.nodes, files))
     assert "files: n is given and left aside; optimize chooses code lengths" in caplog.text
-    assert "files: nodes is given and left aside; optimize chooses the placement" in caplog.text
-    assert "nodes: capacity_chunks is given and not kept to" in caplog.text
+    assert "files: nodes (the current placement) is given and left aside" in caplog.text
