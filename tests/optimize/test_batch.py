@@ -8,6 +8,7 @@ import pytest
 
 from ecjax.optimize import METHODS, Solution, jlcm, lanes_per_batch
 
+DESCENDED = tuple(name for name in METHODS if name != "certified")
 THETA = [0.0, 5.0, 50.0]
 COMPILED = "/jax/core/compile/backend_compile_duration"
 
@@ -36,7 +37,7 @@ def mixed():
 def test_a_lane_equals_the_problem_solved_alone(mixed):
     for index, theta in enumerate(THETA):
         assert_same_plan(
-            lane(mixed, index), lane(problems.solve(problems.mixed(), theta, methods=METHODS), 0)
+            lane(mixed, index), lane(problems.solve(problems.mixed(), theta, methods=DESCENDED), 0)
         )
 
 
@@ -46,7 +47,7 @@ def test_lanes_of_scaled_rates_and_sizes_are_the_problems_of_scaled_tables():
     rates, sizes = zip(*scales, strict=True)
     plans = problems.solve(case, 5.0, rates, sizes)
     for index, (rate, size) in enumerate(scales):
-        alone = lane(problems.solve(case.scaled(rate, size), 5.0, methods=METHODS), 0)
+        alone = lane(problems.solve(case.scaled(rate, size), 5.0, methods=DESCENDED), 0)
         assert_same_plan(lane(plans, index), alone)
 
 

@@ -204,7 +204,7 @@ def test_write_limits_the_datasets(tmp_path):
 
 def test_write_of_unknown_datasets(tmp_path):
     with pytest.raises(
-        UserError, match=r"write: found 'placement', 'x'; allowed: runs, placements, file_plans"
+        UserError, match=r"write: found 'placement', 'x'; allowed: runs, placements, group_plans, file_plans"
     ):
         ResultStore(tmp_path, IDS, write=["placement", "runs", "x"])
 
@@ -362,9 +362,11 @@ def test_other_schema_version(tmp_path, monkeypatch):
     a = run_name(1)
     with ResultStore(tmp_path, IDS) as results:
         results.commit([run_row(a)], {"placements": placements(a)})
-    assert result_schemas.SCHEMA_VERSION == 1
-    monkeypatch.setattr(store, "SCHEMA_VERSION", 2)
-    with pytest.raises(UserError, match="is of schema version 1, now it is 2; choose a new out"):
+    version = result_schemas.SCHEMA_VERSION
+    monkeypatch.setattr(store, "SCHEMA_VERSION", version + 1)
+    with pytest.raises(
+        UserError, match=f"is of schema version {version}, now it is {version + 1}; choose a new"
+    ):
         ResultStore(tmp_path, IDS).__enter__()
     monkeypatch.undo()
     monkeypatch.setitem(result_schemas.RESULTS, "placements", result_schemas.RESULTS["placements"][:-1])
