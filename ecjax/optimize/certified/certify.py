@@ -1,6 +1,6 @@
 """One problem, one theta: a plan and a lower bound on every plan."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from ecjax.optimize.certified.rounding import keeps_capacity, round_off, spare_c
 
 _START_SWEEPS = 6
 _MIXED_TOL = 5e-5
+_MIXED_PASSES = 50
 _MANY_NODES = 24
 _ROUNDINGS = 8  # tries, on problems of up to _FEW rows times nodes
 _FEW = 200_000
@@ -61,6 +62,7 @@ def certify(passes: Passes, settings: Settings, start: np.ndarray | None = None)
     if len(service.size) > 1 or rows.written:
         # the gap stays open there, and passes are dear
         tol = max(tol, _MIXED_TOL)
+        settings = replace(settings, passes=min(settings.passes, _MIXED_PASSES))
     kept: list[tuple[np.ndarray, float, float]] = []
     if start is not None:
         found, kept = _kept(passes, settings, start)
