@@ -30,12 +30,9 @@ from ecjax.model import Evaluation
 from ecjax.optimize import limits, placement
 from ecjax.optimize.descent import Descent, Stopping, descend
 from ecjax.optimize.floor import with_floor_and_writes
-from ecjax.optimize.problem import Problem, evaluate, node_work, prices, reading_prices, usable
+from ecjax.optimize.problem import Problem, evaluate, node_work, prices, reading_prices, step_scale, usable
 from ecjax.optimize.projection import project_hypersimplex
 from ecjax.optimize.slopes import latency_slopes
-
-# Files that are hardly ever read would get unboundedly long steps.
-_LEAST_SHARE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -211,13 +208,11 @@ def schedule(
 
 
 def _descend(problem, latency, cost, mask, start, stopping, z=None) -> Descent:
-    scale = 1.0 / jnp.maximum(problem.row_share, _LEAST_SHARE / problem.rows)
-
     def project(probabilities: jax.Array) -> jax.Array:
         return project_hypersimplex(probabilities, problem.k, mask=mask)
 
     guess = jnp.zeros((), start.dtype) if z is None else z
-    return descend(latency, cost, project, start, guess, scale[:, None], stopping)
+    return descend(latency, cost, project, start, guess, step_scale(problem), stopping)
 
 
 def oblivious_load_balancing(problem: Problem, plan: Solution) -> tuple[jax.Array, jax.Array]:

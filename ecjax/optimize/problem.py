@@ -9,6 +9,9 @@ from jax.typing import ArrayLike
 from ecjax.model import Evaluation, Files, Nodes
 from ecjax.queueing import Delay, latency_bound, latency_bound_at, shared_z, waiting
 
+# Files that are hardly ever read would get unboundedly long steps.
+_LEAST_SHARE = 1e-3
+
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
@@ -117,12 +120,12 @@ def prices(problem: Problem) -> jax.Array:
     )
     if problem.surcharge is None:
         return plain
-    return plain + _summed(problem.surcharge, problem.row, problem.rows)
+    return plain + of_rows(problem, problem.surcharge)
 
 
 def reading_prices(problem: Problem) -> jax.Array | None:
     """Cost of the reads of a row if all used the node: (R, m) dollars per period; None where reads cost nothing."""
-    return None if problem.reading is None else _summed(problem.reading, problem.row, problem.rows)
+    return None if problem.reading is None else of_rows(problem, problem.reading)
 
 
 def usable(problem: Problem) -> jax.Array:
@@ -132,9 +135,19 @@ def usable(problem: Problem) -> jax.Array:
     return problem.allowed
 
 
+def step_scale(problem: Problem) -> jax.Array:
+    """What steps of a descent on probabilities are multiplied by: the inverse share of each row's reads, (R, 1)."""
+    return 1.0 / jnp.maximum(problem.row_share, _LEAST_SHARE / problem.rows)[:, None]
+
+
 def _summed(values: jax.Array, row: jax.Array | None, rows: int | None) -> jax.Array:
     """File values (r, ...) summed over the files of each row (R, ...)."""
     return values if row is None else jax.ops.segment_sum(values, row, num_segments=rows)
+
+
+def of_rows(problem: Problem, values: jax.Array) -> jax.Array:
+    """File values (r, ...) summed over the files of each row (R, ...)."""
+    return _summed(values, problem.row, problem.rows)
 
 
 def of_files(problem: Problem, rows: jax.Array) -> jax.Array:

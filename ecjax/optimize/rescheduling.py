@@ -6,12 +6,10 @@ from jax import lax
 from jax.typing import ArrayLike
 
 from ecjax.optimize.descent import Descent, Stopping, descend
-from ecjax.optimize.problem import Problem, node_work
+from ecjax.optimize.problem import Problem, node_work, step_scale
 from ecjax.optimize.projection import project_hypersimplex
 from ecjax.optimize.slopes import latency_slopes
 
-# Files that are hardly ever read would get unboundedly long steps.
-_LEAST_SHARE = 1e-3
 # Norms of the loads that are brought down one after the other: the last is the largest load to 0.5 % on 100 nodes.
 _NORMS = (16.0, 128.0, 1024.0)
 _RELIEF = Stopping(eps=1e-6, max_iterations=300)
@@ -37,7 +35,7 @@ def reschedule(
         toll: (R, m) s.
     """
     kept = stored.astype(start.dtype)
-    scale = (1.0 / jnp.maximum(problem.row_share, _LEAST_SHARE / problem.rows))[:, None]
+    scale = step_scale(problem)
     zero = jnp.zeros((), start.dtype)
 
     def project(point: jax.Array) -> jax.Array:

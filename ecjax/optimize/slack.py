@@ -13,16 +13,13 @@ import jax
 import jax.numpy as jnp
 
 from ecjax.optimize.descent import Stopping, descend
-from ecjax.optimize.problem import Problem, chunk_delay, evaluate, node_work, of_files
+from ecjax.optimize.problem import Problem, chunk_delay, evaluate, node_work, of_files, of_rows, step_scale
 from ecjax.optimize.projection import project_hypersimplex
-from ecjax.optimize.slopes import _dot, _gather, _inverse_root
+from ecjax.optimize.slopes import dot, inverse_root
 from ecjax.queueing import Delay, waiting
 from ecjax.queueing.minimise import minimiser, single
 
 STOPPING = Stopping(eps=1e-7)
-
-# Files that are hardly ever read would get unboundedly long steps.
-_LEAST_SHARE = 1e-3
 
 
 class OwnSlopes(NamedTuple):
@@ -62,19 +59,19 @@ def own_slopes(problem: Problem, probabilities: jax.Array, stored: jax.Array, st
     # k = 1 takes z to minus infinity, where a chunk counts with its mean delay
     alone = single(jnp.sum(own, axis=-1))[:, None]
     d = delay.mean - z[:, None]
-    inverse = _inverse_root(d, delay.variance)
+    inverse = inverse_root(d, delay.variance)
     excess = jnp.where(alone, delay.mean, 0.5 * (d + (d * d + delay.variance) * inverse))
     late = jnp.where(alone, 1.0, 0.5 * (1 + d * inverse))
-    value = _dot(problem.share, jnp.where(alone[:, 0], 0.0, z) + jnp.sum(own * excess, axis=-1))
+    value = dot(problem.share, jnp.where(alone[:, 0], 0.0, z) + jnp.sum(own * excess, axis=-1))
     by_wait = Delay(
-        _dot(problem.share, own * late), _dot(problem.share, own * jnp.where(alone, 0.0, 0.25 * inverse))
+        dot(problem.share, own * late), dot(problem.share, own * jnp.where(alone, 0.0, 0.25 * inverse))
     )
     by_sums = jnp.sum(problem.nodes.service * pull(by_wait)[0][:, None, :], axis=0)
     stable = jnp.all(work[0] < 1)
     return OwnSlopes(
         value=jnp.where(stable, value, jnp.inf),
         z=z,
-        by_probability=_gather(problem, share * excess) + _dot(problem.reads.T, by_sums),
+        by_probability=of_rows(problem, share * excess) + dot(problem.reads.T, by_sums),
     )
 
 
@@ -101,9 +98,8 @@ def polish(
     def project(point: jax.Array) -> jax.Array:
         return project_hypersimplex(point, problem.k, mask=kept)
 
-    scale = 1.0 / jnp.maximum(problem.row_share, _LEAST_SHARE / problem.rows)
     guess = jnp.zeros_like(problem.share)
-    final = descend(latency, None, project, probabilities, guess, scale[:, None], stopping)
+    final = descend(latency, None, project, probabilities, guess, step_scale(problem), stopping)
     shared, before = _latencies(problem, probabilities, stored)
     after = _latencies(problem, final.point, stored)[1]
     better = after < before

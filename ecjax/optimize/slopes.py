@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from ecjax.optimize.problem import Problem, chunk_delay, node_work, of_files
+from ecjax.optimize.problem import Problem, chunk_delay, node_work, of_files, of_rows
 from ecjax.queueing import Delay, waiting
 from ecjax.queueing.minimise import single, sums
 
@@ -51,38 +51,31 @@ def latency_slopes(problem: Problem, probabilities: jax.Array, stored: jax.Array
     alone = single(k)
 
     d = delay.mean - z
-    inverse = _inverse_root(d, delay.variance)
+    inverse = inverse_root(d, delay.variance)
     # k = 1 takes z to minus infinity, where a chunk counts with its mean delay
     excess = jnp.where(alone, delay.mean, 0.5 * (d + (d * d + delay.variance) * inverse))
     late = jnp.where(alone, 1.0, 0.5 * (1 + d * inverse))
-    value = jnp.where(alone, 0.0, z) + _dot(problem.share, jnp.sum(own * excess, axis=-1))
+    value = jnp.where(alone, 0.0, z) + dot(problem.share, jnp.sum(own * excess, axis=-1))
     by_wait = Delay(
-        _dot(problem.share, own * late), _dot(problem.share, own * jnp.where(alone, 0.0, 0.25 * inverse))
+        dot(problem.share, own * late), dot(problem.share, own * jnp.where(alone, 0.0, 0.25 * inverse))
     )
     by_work = pull(by_wait)[0]
     by_sums = jnp.sum(problem.nodes.service * by_work[:, None, :], axis=0)
-    by_probability = _gather(problem, share * excess) + _dot(problem.reads.T, by_sums)
+    by_probability = of_rows(problem, share * excess) + dot(problem.reads.T, by_sums)
     stable = jnp.all(work[0] < 1)
     return Slopes(
         value=jnp.where(stable, value, jnp.inf),
         z=z,
         by_probability=by_probability,
-        by_stored=None if problem.writes is None else _dot(problem.writes.T, by_sums),
+        by_stored=None if problem.writes is None else dot(problem.writes.T, by_sums),
     )
 
 
 # float32 products would otherwise be taken with ten bits on some accelerators
-_dot = partial(jnp.matmul, precision="highest")
+dot = partial(jnp.matmul, precision="highest")
 
 
-def _gather(problem: Problem, of_file: jax.Array) -> jax.Array:
-    """File values (r, m) summed over the files of each row (R, m)."""
-    if problem.row is None:
-        return of_file
-    return jax.ops.segment_sum(of_file, problem.row, num_segments=problem.rows)
-
-
-def _inverse_root(d: jax.Array, variance: jax.Array) -> jax.Array:
+def inverse_root(d: jax.Array, variance: jax.Array) -> jax.Array:
     """1/sqrt(d^2 + V), large and finite at d = V = 0.
 
     Neither ``rsqrt`` nor a ``where`` here: XLA on CPUs takes twice as long with either.
@@ -109,7 +102,7 @@ def _minimising_z(
     def improve(state):
         z, low, high, last, _, steps = state
         d = delay.mean - z
-        inverse = _inverse_root(d, delay.variance)
+        inverse = inverse_root(d, delay.variance)
         g, bend = sums(weights * (1 + d * inverse), weights * (delay.variance * inverse * inverse * inverse))
         low, high = jnp.where(g >= 2, z, low), jnp.where(g <= 2, z, high)
         share = g / (2 * size)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from ecjax.optimize.problem import Problem
+from ecjax.optimize.problem import Problem, of_rows, reading_prices
 
 MOST_SIZES = 16
 
@@ -115,7 +115,6 @@ def flatten(problem: Problem) -> tuple[Service, Rows]:
     moments = np.einsum("npm,pc->nmc", np.asarray(nodes.service), powers)
     moments = np.ascontiguousarray(moments)
     connect = np.asarray(nodes.connect_mean), np.asarray(nodes.connect_variance)
-    # the bound of one node alone, twice over, is certainly more than a little overload should save
     share = np.asarray(problem.share)
     service = Service(
         size=grid,
@@ -125,6 +124,7 @@ def flatten(problem: Problem) -> tuple[Service, Rows]:
         background=np.ascontiguousarray(np.asarray(nodes.background).T),
         rate=float(np.sum(files.rate)),
         alone=bool(np.sum(share * np.asarray(files.k)) <= 1 + 1e-12),
+        # certainly more than a little overload should save
         penalty=float(100 * np.max(moments[0])),
     )
     rows = _rows(problem, size, grid)
@@ -159,15 +159,6 @@ def _rows(problem: Problem, size: np.ndarray, grid: np.ndarray) -> Rows:
             return np.zeros((0, m), dtype)
         return np.ascontiguousarray(np.asarray(values), dtype)
 
-    def gathered(values) -> np.ndarray:
-        """File values (r, m) summed over the files of each row."""
-        full = dense(values)
-        if problem.row is None or not len(full):
-            return full
-        total = np.zeros((count, m))
-        np.add.at(total, row, full)
-        return total
-
     capacity, site, per_site = problem.capacity, problem.site, problem.per_site
     return Rows(
         start=read.indptr.astype(np.int64),
@@ -181,8 +172,8 @@ def _rows(problem: Problem, size: np.ndarray, grid: np.ndarray) -> Rows:
         per_dollar=0.0,
         chunk_price=np.asarray(nodes.cost_per_chunk, float),
         byte_price=np.asarray(nodes.cost_per_byte, float),
-        surcharge=gathered(problem.surcharge),
-        reading=gathered(problem.reading),
+        surcharge=dense(None if problem.surcharge is None else of_rows(problem, problem.surcharge)),
+        reading=dense(reading_prices(problem)),
         allowed=dense(problem.allowed, bool),
         site=np.zeros(m, np.int64) if site is None else np.unique(np.asarray(site), return_inverse=True)[1],
         per_site=0 if per_site is None else int(per_site),
