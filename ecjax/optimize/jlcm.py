@@ -161,9 +161,8 @@ def _schedule(
     z: jax.Array,
     toll: jax.Array | None,
     stopping: Stopping,
-    overloaded: bool = False,
 ) -> Descent:
-    """Best probabilities for a fixed placement, from ``point`` cut to its hot chunks, which may be ``overloaded``."""
+    """Best probabilities for a fixed placement, from ``point`` cut to its hot chunks."""
     kept = stored.astype(point.dtype)
 
     def load(probabilities: jax.Array) -> jax.Array:
@@ -178,33 +177,10 @@ def _schedule(
         return jnp.sum(toll * probabilities), toll
 
     start = project_hypersimplex(point, problem.k, mask=hot)
-    if overloaded or problem.writes is not None or limits.limited(problem):
+    if problem.writes is not None or limits.limited(problem):
         # writes load a chunk in full, the surrogate saw less, and a repair moved chunks: reads may have to leave first
         start = _relieved(problem, start, stored, load, jnp.any(load(start) >= 1))
     return _descend(problem, latency, None if toll is None else reads, stored, start, stopping, z)
-
-
-def schedule(
-    problem: Problem,
-    theta: jax.Array,
-    probabilities: jax.Array,
-    stored: jax.Array,
-    z: jax.Array,
-    stopping: Stopping,
-) -> Descent:
-    """Best probabilities for a placement, from those of a plan on it; the value is latency + theta * cost of reads.
-
-    Args:
-        problem: nodes and files.
-        theta: s per dollar of mean cost per file.
-        probabilities: (R, m), zero where nothing is stored; nodes may be overloaded.
-        stored: (R, m) bool.
-        z: s, to start from.
-        stopping: when to end.
-    """
-    by_reading = reading_prices(problem)
-    toll = None if by_reading is None else theta / problem.files.count * by_reading
-    return _schedule(problem, probabilities, stored, stored, z, toll, stopping, overloaded=True)
 
 
 def _descend(problem, latency, cost, mask, start, stopping, z=None) -> Descent:

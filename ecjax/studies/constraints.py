@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from ecjax.errors import UserError
 from ecjax.optimize import Problem
-from ecjax.studies.inputs import Rows, column
+from ecjax.studies.inputs import Rows, column, index_in
 from ecjax.tables.ids import id_types
 
 PERIOD_S = 30 * 86400.0  # of the prices, where the nodes table has no cost_period_s
@@ -219,7 +219,7 @@ def _byte_prices(nodes: pa.Table, files: pa.Table, network: pa.Table) -> tuple[n
     named, asked = np.zeros(len(network), bool), np.zeros(len(network), np.int64)
     if "client_site" in network.column_names:
         named = np.asarray(network["client_site"].is_valid())
-        asked = _index(network["client_site"], clients)
+        asked = index_in(network["client_site"], clients)
         unknown = (client >= 0) & ~np.isin(client, asked)
         if named.all() and unknown.any():
             row = int(np.argmax(unknown))
@@ -271,17 +271,12 @@ def _targets(nodes: pa.Table, network: pa.Table) -> tuple[np.ndarray, np.ndarray
 
 def _known(network: pa.Table, name: str, ids: pa.Array, allowed: str) -> np.ndarray:
     """Position of every id in ``ids``, -1 where the cell is empty."""
-    position = _index(network[name], ids)
+    position = index_in(network[name], ids)
     wrong = (position < 0) & np.asarray(network[name].is_valid())
     if wrong.any():
         row = int(np.argmax(wrong))
         raise UserError(f"network: column {name}, row {row}: found {network[name][row].as_py()!r}; {allowed}")
     return position
-
-
-def _index(values: pa.ChunkedArray, ids: pa.Array) -> np.ndarray:
-    position = pc.index_in(values.combine_chunks(), value_set=ids, skip_nulls=True)
-    return pc.fill_null(position, -1).to_numpy(zero_copy_only=False)
 
 
 def of_file(files: pa.Table, row: int, name: str | None = None) -> str:

@@ -6,11 +6,10 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from ecjax.console import log
 from ecjax.errors import UserError
+from ecjax.studies.inputs import index_in
 from ecjax.studies.options_optimize import OptimizeOptions
 from ecjax.studies.plan_tables import Identity
 from ecjax.tables.results import find_run, read_run
@@ -40,11 +39,11 @@ def read_plan(options: OptimizeOptions, names: Identity) -> GivenPlan:
     probabilities = np.zeros((names.rows.count, len(names.nodes)))
     stored = np.zeros(probabilities.shape, bool)
     known = np.zeros(names.rows.count, bool)
-    node = _index(table["node_id"], names.nodes)
+    node = index_in(table["node_id"], names.nodes)
     for column, ids in (("file_id", names.rows.file), ("group", names.rows.group)):
         if ids is None:
             continue
-        row = _index(table[column], ids)
+        row = index_in(table[column], ids)
         there = (row >= 0) & (node >= 0)
         probabilities[row[there], node[there]] = table["probability"].to_numpy()[there]
         stored[row[there], node[there]] = True
@@ -59,11 +58,3 @@ def read_plan(options: OptimizeOptions, names: Identity) -> GivenPlan:
             run["run_id"],
         )
     return GivenPlan(jnp.asarray(probabilities), jnp.asarray(stored), run["run_id"])
-
-
-def _index(values: pa.ChunkedArray, ids: pa.Array) -> np.ndarray:
-    """Position of every value in ``ids``, -1 where it is absent or null."""
-    if values.type != ids.type:
-        return np.full(len(values), -1)
-    position = pc.index_in(values.combine_chunks(), value_set=ids, skip_nulls=True)
-    return pc.fill_null(position, -1).to_numpy(zero_copy_only=False)

@@ -106,6 +106,14 @@ def files_arrays(table: pa.Table) -> Files:
     return Files(*map(jnp.asarray, arrays))
 
 
+def index_in(values: pa.ChunkedArray, ids: pa.Array) -> np.ndarray:
+    """Position of every value in ``ids``, -1 where it is absent, null or of another type."""
+    if values.type != ids.type:
+        return np.full(len(values), -1)
+    position = pc.index_in(values.combine_chunks(), value_set=ids, skip_nulls=True)
+    return pc.fill_null(position, -1).to_numpy(zero_copy_only=False)
+
+
 def code_k(table: pa.Table) -> np.ndarray:
     """Chunks that rebuild each file of a checked files table, (r,) as float64; a read may take more of them."""
     return column(table, "k")

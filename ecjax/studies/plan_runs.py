@@ -15,7 +15,7 @@ from ecjax.studies.feasibility import broken
 from ecjax.studies.given_plan import GivenPlan
 from ecjax.studies.inputs import code_k
 from ecjax.studies.options_optimize import OptimizeOptions
-from ecjax.studies.plan_tables import Identity
+from ecjax.studies.plan_tables import Identity, code_lengths
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def run_row(
     wrong = [] if error else broken(problem, np.asarray(plan.stored), study.nodes, names.rows)
     if wrong:
         status = Status.INFEASIBLE
-    n = _of_files(plan, names)
+    n = code_lengths(plan, names)
     objective = float(evaluation.objective)
     known: dict[str, Any] = {
         "objective": objective,
@@ -159,8 +159,3 @@ def mean_by_class(n: np.ndarray, classes: pa.DictionaryArray) -> dict[str, float
     total = np.bincount(index, weights=n, minlength=len(classes.dictionary))
     mean = total / np.bincount(index, minlength=len(classes.dictionary))
     return dict(zip(map(str, classes.dictionary.to_pylist()), mean.tolist(), strict=True))
-
-
-def _of_files(plan: Solution, names: Identity) -> np.ndarray:
-    n = names.per_node * np.asarray(plan.stored).sum(axis=1)
-    return n if names.rows.of_file is None else n[names.rows.of_file]

@@ -53,14 +53,19 @@ def placements(run_id: str, plan: Solution, names: Identity) -> pa.Table:
     return pa.table(columns)
 
 
+def code_lengths(plan: Solution, names: Identity) -> np.ndarray:
+    """N of every file, (r,)."""
+    n = names.per_node * np.asarray(plan.stored).sum(axis=1)
+    return n if names.rows.of_file is None else n[names.rows.of_file]
+
+
 def file_plans(run_id: str, plan: Solution, k: np.ndarray, names: Identity) -> pa.Table:
     """One row per file."""
-    n = names.per_node * np.asarray(plan.stored).sum(axis=1)
     return pa.table(
         {
             "run_id": _repeat(run_id, len(k)),
             "file_id": names.files,
-            "n": (n if names.rows.of_file is None else n[names.rows.of_file]).astype(np.int64),
+            "n": code_lengths(plan, names).astype(np.int64),
             "k": k.astype(np.int64),
             "latency_s": np.asarray(plan.evaluation.file_latency),
             "cost": np.asarray(plan.evaluation.file_cost),

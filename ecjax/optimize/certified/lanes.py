@@ -7,13 +7,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ecjax.optimize import jlcm
 from ecjax.optimize.certified.certify import Certificate, Settings, certify
 from ecjax.optimize.certified.data import Rows, Service, flatten
 from ecjax.optimize.certified.relax import Passes, processors
 from ecjax.optimize.descent import Stopping
 from ecjax.optimize.jlcm import Solution
-from ecjax.optimize.problem import Problem, evaluate, scaled
+from ecjax.optimize.problem import Problem, evaluate, reading_prices, scaled
+from ecjax.optimize.rescheduling import reschedule
 
 
 def plan_lanes(
@@ -69,7 +69,8 @@ def finished(problem: Problem, theta: float, certificate: Certificate, gap: floa
     """
     probabilities = jnp.asarray(certificate.probabilities)
     stored = jnp.asarray(certificate.stored)
-    price, z = jnp.asarray(theta), jnp.asarray(certificate.z)
+    price, by_reading = jnp.asarray(theta), reading_prices(problem)
+    toll = None if by_reading is None else theta / problem.files.count * by_reading
     evaluation = _EVALUATE(problem, probabilities, stored, price)
     rows, nodes = certificate.spare
     proven = evaluation.objective <= certificate.lower_bound + gap * abs(certificate.lower_bound)
@@ -79,7 +80,7 @@ def finished(problem: Problem, theta: float, certificate: Certificate, gap: floa
     whole, placed = probabilities, stored
     for count in dict.fromkeys(tries):
         more = placed.at[rows[:count], nodes[:count]].set(True)
-        polished = _SCHEDULE(problem, price, whole, more, z).point
+        polished = _RESCHEDULE(problem, whole, more, toll=toll).point
         worth = _EVALUATE(problem, polished, more, price)
         if worth.objective < evaluation.objective:
             probabilities, stored, evaluation = polished, more, worth
@@ -96,4 +97,4 @@ def finished(problem: Problem, theta: float, certificate: Certificate, gap: floa
 
 _POLISHING = Stopping(eps=1e-7, max_iterations=100)
 _EVALUATE = jax.jit(evaluate)
-_SCHEDULE = jax.jit(partial(jlcm.schedule, stopping=_POLISHING))
+_RESCHEDULE = jax.jit(partial(reschedule, stopping=_POLISHING))
