@@ -1,0 +1,115 @@
+"""What a replay keeps while it runs, in memory that does not grow with the number of requests.
+
+Histograms have logarithmic bins (64 per octave, 1.1 % wide); sums are kept by segment of the run, so that the warm-up
+can be cut off once it is known, and by batch, for confidence intervals.
+"""
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
+
+BATCHES = 1024  # batches of a run, by order of arrival
+SEGMENTS = (0, 32, 64, 128, 256, 512)  # first batches of the segments; a warm-up ends with one of them
+_SUB_BITS = 6
+PER_OCTAVE = 1 << _SUB_BITS
+_LOWEST = -26  # 2^-26 s, 15 ns
+_OCTAVES = 50
+BINS = _OCTAVES * PER_OCTAVE + 1  # bin 0: below 2^-26 s
+_SHIFT = 52 - _SUB_BITS
+_OFFSET = ((1023 + _LOWEST) << _SUB_BITS) - 1
+
+
+@intrinsic
+def _bits(typing_context, value):
+    """The bits of a float64 as an int64: its exponent and leading digits number logarithmic bins."""
+
+    def build(context, builder, signature, arguments):
+        return builder.bitcast(arguments[0], ir.IntType(64))
+
+    return types.int64(types.float64), build
+
+
+class Tally(NamedTuple):
+    """Sums and histograms of one replay.
+
+    Groups, in this order: C classes of reads, m nodes (sojourn times of the chunks of reads), and files where those
+    are kept (all, or none). S segments.
+    """
+
+    segment: np.ndarray  # (BATCHES,) int64, segment of each batch
+    per_request: np.ndarray  # (1,) batches per request
+    classes: np.ndarray  # (1,) int64, C
+    sums: np.ndarray  # (S, G, 3) of 1, x (s), x^2 (s^2)
+    bins: np.ndarray  # (S, D, BINS) uint32, D <= G: files may have no histograms and batches
+    batches: np.ndarray  # (D, BATCHES, 2) of 1, x (s)
+    busy: np.ndarray  # (S, m) s, service given, writes and background work too
+    began: np.ndarray  # (BATCHES,) s, first arrival of each batch
+    paths: np.ndarray  # (requests,) s, latency of every request; or (0,)
+
+
+def empty(
+    requests: int,
+    classes: int,
+    nodes: int,
+    files: int = 0,
+    file_details: bool = False,
+    paths: bool = False,
+) -> Tally:
+    """A tally for a run of so many requests.
+
+    Args:
+        requests: of the run, writes and background work among them.
+        classes: of reads.
+        nodes: number of nodes.
+        files: number of files whose latencies are kept one by one; 0: none.
+        file_details: also histograms and batches of every file.
+        paths: keep the latency of every request.
+    """
+    segments, groups = len(SEGMENTS), classes + nodes + files
+    detailed = groups if file_details else classes + nodes
+    return Tally(
+        segment=np.searchsorted(SEGMENTS, np.arange(BATCHES), side="right") - 1,
+        per_request=np.array([min(1.0, BATCHES / max(requests, 1))]),
+        classes=np.array([classes]),
+        sums=np.zeros((segments, groups, 3)),
+        bins=np.zeros((segments, detailed, BINS), np.uint32),
+        batches=np.zeros((detailed, BATCHES, 2)),
+        busy=np.zeros((segments, nodes)),
+        began=np.full(BATCHES, np.nan),
+        paths=np.full(requests if paths else 0, np.nan),
+    )
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def batch_of(request, per_request):
+    """Batch of a request."""
+    return min(int(request * per_request), BATCHES - 1)
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def bin_of(value):
+    """Bin of a time, s."""
+    return min(max((_bits(value) >> _SHIFT) - _OFFSET, 0), BINS - 1)
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def count(sums, bins, batches, segment, batch, group, value):
+    """Count a time, s, in a group. The arrays of a tally come one by one: taken from it in a loop they are slow."""
+    sums[segment, group, 0] += 1.0
+    sums[segment, group, 1] += value
+    sums[segment, group, 2] += value * value
+    if group < batches.shape[0]:
+        bins[segment, group, bin_of(value)] += np.uint32(1)
+        batches[group, batch, 0] += 1.0
+        batches[group, batch, 1] += value
+
+
+def bin_edges() -> np.ndarray:
+    """Edges of the bins, (BINS + 1,) s: bin b holds edge[b] <= x < edge[b + 1]."""
+    index = np.arange(BINS)
+    octave, part = np.divmod(index, PER_OCTAVE)
+    return np.concatenate(([0.0], np.ldexp(1.0 + part / PER_OCTAVE, octave + _LOWEST)))
