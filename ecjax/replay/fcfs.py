@@ -74,7 +74,12 @@ def replay_block(system, counts, times, files, first, seed, choice, slowness, fr
             node = entry_node[entry]
             counter = request * nodes + node
             work = laws.service(
-                table, samples, entry_law[entry], size, entry_chunks[entry], streams.stream(service_key, counter)
+                table,
+                samples,
+                entry_law[entry],
+                size,
+                entry_chunks[entry],
+                streams.stream(service_key, counter),
             )
             finish = max(time, free[node, queue]) + work * slowness[queue]
             free[node, queue] = finish

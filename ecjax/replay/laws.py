@@ -1,4 +1,4 @@
-"""Laws of service times: X = (offset_0 + offset_1 B) + (scale_0 + scale_1 B) U for a chunk of B bytes, U of a named law."""
+"""Laws of service times: X = (offset_0 + offset_1 B) + (scale_0 + scale_1 B) U for a chunk of B bytes, U as named."""
 
 import math
 from typing import NamedTuple
@@ -24,7 +24,9 @@ DETERMINISTIC, EXPONENTIAL, GAMMA, LOGNORMAL, PARETO, WEIBULL, TWO_POINT, EMPIRI
 class Laws(NamedTuple):
     """Service laws, one per entry; entry j < m is node j's, further ones are of background work."""
 
-    table: np.ndarray  # (l, 9) offset_0 (s), offset_1 (s/B), scale_0 (s), scale_1 (s/B), a, b, kind, first sample, samples
+    table: (
+        np.ndarray
+    )  # (l, 9) offset_0 (s), offset_1 (s/B), scale_0 (s), scale_1 (s/B), a, b, kind, first sample, samples
     samples: np.ndarray  # (all samples,) values of U of the empirical laws
 
 

@@ -66,8 +66,10 @@ def whole_units(probabilities: np.ndarray, start: np.ndarray, need: np.ndarray) 
     left = need.astype(np.int64) * UNIT - np.add.reduceat(units, start[:-1])
     if np.any(np.abs(left) > 1e-6 * UNIT):
         row = int(np.argmax(np.abs(left)))
-        raise ValueError(f"row {row}: probabilities sum to {need[row] - left[row] / UNIT:.9g}, not {need[row]}")
-    for row in np.flatnonzero(left):
+        raise ValueError(
+            f"row {row}: probabilities sum to {need[row] - left[row] / UNIT:.9g}, not {need[row]}"
+        )
+    for row in np.flatnonzero(left).tolist():
         entries = slice(start[row], start[row + 1])
         own = units[entries]
         while left[row]:

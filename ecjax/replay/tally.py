@@ -4,7 +4,7 @@ Histograms have logarithmic bins (64 per octave, 1.1 % wide); sums are kept by s
 can be cut off once it is known, and by batch, for confidence intervals.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -24,7 +24,7 @@ _OFFSET = ((1023 + _LOWEST) << _SUB_BITS) - 1
 
 
 @intrinsic
-def _bits(typing_context, value):
+def _bits(typing_context: Any, value: Any = None) -> Any:
     """The bits of a float64 as an int64: its exponent and leading digits number logarithmic bins."""
 
     def build(context, builder, signature, arguments):

@@ -1,0 +1,186 @@
+"""Means, quantiles and confidence intervals of replays, without their warm-up.
+
+Intervals come from batch means (each replication gives its own), with batches merged until neighbours no longer
+correlate. The warm-up is cut where MSER (White, "An effective truncation heuristic", Simulation 69, 1997) puts it, at the
+next segment of the tally; one that reaches into the second half, or halves that differ, mark a run as not stationary.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from ecjax.replay import tally
+from ecjax.replay.tally import BATCHES, SEGMENTS, Tally
+
+LEVELS = (0.5, 0.9, 0.99, 0.999)
+_FEWEST_BATCHES = 16
+_MOST_BATCHES = 64
+_SIGNIFICANCE = 1e-3
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Statistics of every group of a tally; G groups, R replications."""
+
+    count: np.ndarray  # (G,) requests, or chunk accesses of nodes
+    mean: np.ndarray  # (G,) s; nan where nothing was counted
+    deviation: np.ndarray  # (G,) s
+    half_width: np.ndarray  # (G,) s, of the 95 % interval of the mean; nan where it is not known
+    quantiles: np.ndarray  # (G, len(LEVELS)) s; nan for groups without histograms
+    all: "Summary | None"  # the same of all reads together, G = 1
+    warm_up: float  # share of the run that was dropped
+    stationary: bool
+    utilisation: np.ndarray  # (m,) share of time that nodes gave service
+
+
+def summarise(tallies: list[Tally], spans: list[float], speeds: float = 1.0) -> Summary:
+    """Statistics over replications of one replay.
+
+    Args:
+        tallies: of the replications, alike in shape.
+        spans: s, time of the last arrival of each.
+        speeds: channels of a node.
+    """
+    classes = int(tallies[0].classes[0])
+    dropped = max(_warm_up(_series(t.batches[:classes].sum(axis=0))) for t in tallies)
+    # nodes start empty: the first segment always goes
+    first = next((batch for batch in SEGMENTS[1:] if batch >= dropped), None)
+    stationary = first is not None
+    kept = SEGMENTS.index(first if first is not None else SEGMENTS[-1])
+    start = SEGMENTS[kept]
+    sums = sum(t.sums[kept:].sum(axis=0) for t in tallies)
+    bins = sum(t.bins[kept:].sum(axis=0, dtype=np.int64) for t in tallies)
+    batches = [t.batches[:, start:] for t in tallies]
+    together = [b[:classes].sum(axis=0, keepdims=True) for b in batches]
+    return Summary(
+        **_statistics(sums, bins, batches),
+        all=Summary(
+            **_statistics(sums[None, :classes].sum(axis=1), bins[None, :classes].sum(axis=1), together),
+            all=None,
+            warm_up=start / BATCHES,
+            stationary=stationary,
+            utilisation=np.empty(0),
+        ),
+        warm_up=start / BATCHES,
+        stationary=stationary and not _drifts([b[0] for b in together]),
+        utilisation=_utilisation(tallies, spans, kept, start) / speeds,
+    )
+
+
+def quantiles(bins: np.ndarray, levels: tuple[float, ...] = LEVELS) -> np.ndarray:
+    """Quantiles of histograms (G, BINS), linear within a bin: (G, len(levels)) s, nan where a histogram is empty."""
+    edges = tally.bin_edges()
+    found = np.full((len(bins), len(levels)), np.nan)
+    for group, own in enumerate(bins):
+        total = own.sum()
+        if total == 0:
+            continue
+        below = np.concatenate(([0], np.cumsum(own)))
+        for column, level in enumerate(levels):
+            wanted = level * total
+            place = min(int(np.searchsorted(below, wanted, side="left")), len(own)) - 1
+            place = max(place, int(np.argmax(own > 0)))
+            share = (wanted - below[place]) / own[place] if own[place] else 0.0
+            found[group, column] = edges[place] + share * (edges[place + 1] - edges[place])
+    return found
+
+
+def _statistics(sums: np.ndarray, bins: np.ndarray, batches: list[np.ndarray]) -> dict[str, np.ndarray]:
+    count, total, square = sums.T
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = total / count
+        deviation = np.sqrt(np.maximum(square / count - mean**2, 0.0))
+        half_width = stats.norm.ppf(0.975) * deviation / np.sqrt(count)
+    half_width[count < 2] = np.nan
+    found = np.full((len(sums), len(LEVELS)), np.nan)
+    found[: len(bins)] = quantiles(bins)
+    for group in range(len(batches[0])):
+        half_width[group] = _interval([own[group] for own in batches])
+    return {
+        "count": count,
+        "mean": mean,
+        "deviation": deviation,
+        "half_width": half_width,
+        "quantiles": found,
+    }
+
+
+def _series(batches: np.ndarray) -> np.ndarray:
+    """Means of the batches (b, 2) that hold anything."""
+    held = batches[batches[:, 0] > 0]
+    return held[:, 1] / held[:, 0]
+
+
+def _warm_up(series: np.ndarray) -> int:
+    """Batches that MSER drops: the truncation that makes the interval of what remains shortest."""
+    if len(series) < 8:
+        return 0
+    reverse = series[::-1]
+    number = np.arange(1, len(series) + 1)
+    mean = np.cumsum(reverse) / number
+    spread = np.cumsum(reverse**2) / number - mean**2
+    error = (np.maximum(spread, 0.0) / number)[::-1]
+    # the very last batches agree by chance: no more than three quarters are ever cut
+    return int(np.argmin(error[: max(1, 3 * len(series) // 4)]))
+
+
+def _merged(batches: np.ndarray, number: int) -> np.ndarray:
+    """Sums (b, 2) of neighbouring batches, merged into so many."""
+    edges = np.linspace(0, len(batches), number + 1).astype(int)[:-1]
+    return np.add.reduceat(batches, edges, axis=0)
+
+
+def _interval(replications: list[np.ndarray]) -> float:
+    """Half width of the 95 % interval of the mean, from batches (b, 2) of each replication; nan if there are too few."""
+    number = _MOST_BATCHES
+    while True:
+        merged = [_merged(own, number) for own in replications]
+        series = [_series(own) for own in merged]
+        if any(len(own) < number for own in series):  # empty batches: too few requests for so many
+            if number <= 4:
+                return math.nan
+            number //= 2
+            continue
+        if number <= _FEWEST_BATCHES or not _correlated(series):
+            break
+        number //= 2
+    values = np.concatenate(series)
+    spread = sum(((own - own.mean()) ** 2).sum() for own in series)
+    freedom = len(values) - len(series)
+    if len(series) > 1:
+        # between replications too: they began alike, and a rare event may fall into one of them only
+        spread = ((values - values.mean()) ** 2).sum()
+        freedom = len(values) - 1
+    return float(stats.t.ppf(0.975, freedom) * math.sqrt(spread / freedom / len(values)))
+
+
+def _correlated(series: list[np.ndarray]) -> bool:
+    """Whether neighbouring batches correlate (one-sided, at 10 %)."""
+    above = sum(float((own[1:] - own.mean()) @ (own[:-1] - own.mean())) for own in series)
+    spread = sum(float(((own - own.mean()) ** 2).sum()) for own in series)
+    pairs = sum(len(own) - 1 for own in series)
+    return spread > 0 and above / spread > stats.norm.ppf(0.9) / math.sqrt(pairs)
+
+
+def _drifts(replications: list[np.ndarray]) -> bool:
+    """Whether the first and the second half of the batches differ by more than chance."""
+    series = [_series(_merged(own, 2 * _FEWEST_BATCHES)) for own in replications]
+    if any(len(own) < 2 * _FEWEST_BATCHES for own in series):
+        return False
+    early = np.concatenate([own[:_FEWEST_BATCHES] for own in series])
+    late = np.concatenate([own[_FEWEST_BATCHES:] for own in series])
+    if early.std() == 0 and late.std() == 0:
+        return bool(early[0] != late[0])
+    return bool(stats.ttest_ind(early, late, equal_var=False).pvalue < _SIGNIFICANCE)
+
+
+def _utilisation(tallies: list[Tally], spans: list[float], kept: int, start: int) -> np.ndarray:
+    busy = sum(t.busy[kept:].sum(axis=0) for t in tallies)
+    began = [t.began[start:] for t in tallies]
+    length = sum(
+        span - (own[~np.isnan(own)][0] if np.any(~np.isnan(own)) else 0.0)
+        for own, span in zip(began, spans, strict=True)
+    )
+    return busy / length if length > 0 else np.zeros_like(busy)
