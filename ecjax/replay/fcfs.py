@@ -38,6 +38,7 @@ def replay_block(system, counts, times, files, first, seed, choice, slowness, fr
     starts, entry_node, entry_law = system.start, system.node, system.law
     units, entry_chunks = system.units, system.chunks
     sums, bins, batches, busy = counts.sums, counts.bins, counts.batches, counts.busy
+    file_bins = counts.file_bins
     segments, began, paths, per_request = counts.segment, counts.began, counts.paths, counts.per_request[0]
     nodes, classes = connect.shape[1], counts.classes[0]
     widest = 1
@@ -95,5 +96,4 @@ def replay_block(system, counts, times, files, first, seed, choice, slowness, fr
             paths[request] = last
         if group >= 0:
             tally.count(sums, bins, batches, segment, batch, group, last)
-            if classes + nodes < sums.shape[1]:
-                tally.count(sums, bins, batches, segment, batch, classes + nodes + file, last)
+            tally.count_file(sums, file_bins, segment, classes + nodes, file, last)

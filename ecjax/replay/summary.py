@@ -1,8 +1,9 @@
 """Means, quantiles and confidence intervals of replays, without their warm-up.
 
 Intervals come from batch means (each replication gives its own), with batches merged until neighbours no longer
-correlate. The warm-up is cut where MSER (White, "An effective truncation heuristic", Simulation 69, 1997) puts it, at the
-next segment of the tally; one that reaches into the second half, or halves that differ, mark a run as not stationary.
+correlate. The warm-up is cut where MSER (White, "An effective truncation heuristic", Simulation 69, 1997) puts it, at
+the next segment of the tally; one that reaches into the second half, or halves that differ, mark a run as not
+stationary.
 """
 
 import math
@@ -29,6 +30,7 @@ class Summary:
     deviation: np.ndarray  # (G,) s
     half_width: np.ndarray  # (G,) s, of the 95 % interval of the mean; nan where it is not known
     quantiles: np.ndarray  # (G, len(LEVELS)) s; nan for groups without histograms
+    bins: np.ndarray  # (C, BINS) histograms of the classes
     all: "Summary | None"  # the same of all reads together, G = 1
     warm_up: float  # share of the run that was dropped
     stationary: bool
@@ -54,15 +56,18 @@ def summarise(tallies: list[Tally], spans: list[float], speeds: float = 1.0) -> 
     bins = sum(t.bins[kept:].sum(axis=0, dtype=np.int64) for t in tallies)
     batches = [t.batches[:, start:] for t in tallies]
     together = [b[:classes].sum(axis=0, keepdims=True) for b in batches]
+    file_bins = sum(t.file_bins[kept:].sum(axis=0, dtype=np.int64) for t in tallies)
     return Summary(
-        **_statistics(sums, bins, batches),
+        **_statistics(sums, bins, batches, file_bins),
         all=Summary(
             **_statistics(sums[None, :classes].sum(axis=1), bins[None, :classes].sum(axis=1), together),
+            bins=bins[:classes],
             all=None,
             warm_up=start / BATCHES,
             stationary=stationary,
             utilisation=np.empty(0),
         ),
+        bins=bins[:classes],
         warm_up=start / BATCHES,
         stationary=stationary and not _drifts([b[0] for b in together]),
         utilisation=_utilisation(tallies, spans, kept, start) / speeds,
@@ -70,8 +75,8 @@ def summarise(tallies: list[Tally], spans: list[float], speeds: float = 1.0) -> 
 
 
 def quantiles(bins: np.ndarray, levels: tuple[float, ...] = LEVELS) -> np.ndarray:
-    """Quantiles of histograms (G, BINS), linear within a bin: (G, len(levels)) s, nan where a histogram is empty."""
-    edges = tally.bin_edges()
+    """Quantiles of histograms (G, bins), linear within a bin: (G, len(levels)) s, nan where a histogram is empty."""
+    edges = tally.bin_edges(bins.shape[1])
     found = np.full((len(bins), len(levels)), np.nan)
     for group, own in enumerate(bins):
         total = own.sum()
@@ -87,7 +92,9 @@ def quantiles(bins: np.ndarray, levels: tuple[float, ...] = LEVELS) -> np.ndarra
     return found
 
 
-def _statistics(sums: np.ndarray, bins: np.ndarray, batches: list[np.ndarray]) -> dict[str, np.ndarray]:
+def _statistics(
+    sums: np.ndarray, bins: np.ndarray, batches: list[np.ndarray], file_bins: np.ndarray | None = None
+) -> dict[str, np.ndarray]:
     count, total, square = sums.T
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = total / count
@@ -96,6 +103,8 @@ def _statistics(sums: np.ndarray, bins: np.ndarray, batches: list[np.ndarray]) -
     half_width[count < 2] = np.nan
     found = np.full((len(sums), len(LEVELS)), np.nan)
     found[: len(bins)] = quantiles(bins)
+    if file_bins is not None and len(file_bins):
+        found[len(bins) :] = quantiles(file_bins)
     for group in range(len(batches[0])):
         half_width[group] = _interval([own[group] for own in batches])
     return {
@@ -133,7 +142,7 @@ def _merged(batches: np.ndarray, number: int) -> np.ndarray:
 
 
 def _interval(replications: list[np.ndarray]) -> float:
-    """Half width of the 95 % interval of the mean, from batches (b, 2) of each replication; nan if there are too few."""
+    """Half width of the 95 % interval of the mean, from batches (b, 2) of each replication; nan if too few."""
     number = _MOST_BATCHES
     while True:
         merged = [_merged(own, number) for own in replications]

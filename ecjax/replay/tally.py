@@ -19,6 +19,8 @@ PER_OCTAVE = 1 << _SUB_BITS
 _LOWEST = -26  # 2^-26 s, 15 ns
 _OCTAVES = 50
 BINS = _OCTAVES * PER_OCTAVE + 1  # bin 0: below 2^-26 s
+_FILE_SHIFT = 2
+FILE_BINS = _OCTAVES * (PER_OCTAVE >> _FILE_SHIFT) + 1
 _SHIFT = 52 - _SUB_BITS
 _OFFSET = ((1023 + _LOWEST) << _SUB_BITS) - 1
 
@@ -36,16 +38,17 @@ def _bits(typing_context: Any, value: Any = None) -> Any:
 class Tally(NamedTuple):
     """Sums and histograms of one replay.
 
-    Groups, in this order: C classes of reads, m nodes (sojourn times of the chunks of reads), and files where those
-    are kept (all, or none). S segments.
+    Groups, in this order: C classes of reads, m nodes (sojourn times of the chunks of reads), and r files where those
+    are kept (all, or none). S segments. Files have coarser histograms (16 bins per octave) and no batches.
     """
 
     segment: np.ndarray  # (BATCHES,) int64, segment of each batch
     per_request: np.ndarray  # (1,) batches per request
     classes: np.ndarray  # (1,) int64, C
     sums: np.ndarray  # (S, G, 3) of 1, x (s), x^2 (s^2)
-    bins: np.ndarray  # (S, D, BINS) uint32, D <= G: files may have no histograms and batches
-    batches: np.ndarray  # (D, BATCHES, 2) of 1, x (s)
+    bins: np.ndarray  # (S, C + m, BINS) uint32
+    batches: np.ndarray  # (C + m, BATCHES, 2) of 1, x (s)
+    file_bins: np.ndarray  # (S, r, FILE_BINS) uint32; or (0, 0, FILE_BINS)
     busy: np.ndarray  # (S, m) s, service given, writes and background work too
     began: np.ndarray  # (BATCHES,) s, first arrival of each batch
     paths: np.ndarray  # (requests,) s, latency of every request; or (0,)
@@ -56,7 +59,7 @@ def empty(
     classes: int,
     nodes: int,
     files: int = 0,
-    file_details: bool = False,
+    file_bins: bool = False,
     paths: bool = False,
 ) -> Tally:
     """A tally for a run of so many requests.
@@ -66,18 +69,18 @@ def empty(
         classes: of reads.
         nodes: number of nodes.
         files: number of files whose latencies are kept one by one; 0: none.
-        file_details: also histograms and batches of every file.
+        file_bins: also histograms of every file.
         paths: keep the latency of every request.
     """
-    segments, groups = len(SEGMENTS), classes + nodes + files
-    detailed = groups if file_details else classes + nodes
+    segments, detailed = len(SEGMENTS), classes + nodes
     return Tally(
         segment=np.searchsorted(SEGMENTS, np.arange(BATCHES), side="right") - 1,
         per_request=np.array([min(1.0, BATCHES / max(requests, 1))]),
         classes=np.array([classes]),
-        sums=np.zeros((segments, groups, 3)),
+        sums=np.zeros((segments, detailed + files, 3)),
         bins=np.zeros((segments, detailed, BINS), np.uint32),
         batches=np.zeros((detailed, BATCHES, 2)),
+        file_bins=np.zeros((segments, files, FILE_BINS) if file_bins else (0, 0, FILE_BINS), np.uint32),
         busy=np.zeros((segments, nodes)),
         began=np.full(BATCHES, np.nan),
         paths=np.full(requests if paths else 0, np.nan),
@@ -102,14 +105,25 @@ def count(sums, bins, batches, segment, batch, group, value):
     sums[segment, group, 0] += 1.0
     sums[segment, group, 1] += value
     sums[segment, group, 2] += value * value
-    if group < batches.shape[0]:
-        bins[segment, group, bin_of(value)] += np.uint32(1)
-        batches[group, batch, 0] += 1.0
-        batches[group, batch, 1] += value
+    bins[segment, group, bin_of(value)] += np.uint32(1)
+    batches[group, batch, 0] += 1.0
+    batches[group, batch, 1] += value
 
 
-def bin_edges() -> np.ndarray:
-    """Edges of the bins, (BINS + 1,) s: bin b holds edge[b] <= x < edge[b + 1]."""
-    index = np.arange(BINS)
-    octave, part = np.divmod(index, PER_OCTAVE)
-    return np.concatenate(([0.0], np.ldexp(1.0 + part / PER_OCTAVE, octave + _LOWEST)))
+@numba.njit(cache=True, nogil=True, inline="always")
+def count_file(sums, file_bins, segment, first, file, value):
+    """Count a time, s, of a file; ``first`` is the group of file 0. Does nothing where files are not kept."""
+    if first < sums.shape[1]:
+        sums[segment, first + file, 0] += 1.0
+        sums[segment, first + file, 1] += value
+        sums[segment, first + file, 2] += value * value
+        if file_bins.shape[0] > 0:
+            place = ((bin_of(value) - 1) >> _FILE_SHIFT) + 1
+            file_bins[segment, file, place] += np.uint32(1)
+
+
+def bin_edges(number: int = BINS) -> np.ndarray:
+    """Edges of BINS or FILE_BINS bins, (number + 1,) s: bin b holds edge[b] <= x < edge[b + 1]."""
+    parts = number // _OCTAVES
+    octave, part = np.divmod(np.arange(number), parts)
+    return np.concatenate(([0.0], np.ldexp(1.0 + part / parts, octave + _LOWEST)))
