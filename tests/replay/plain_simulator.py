@@ -4,8 +4,8 @@ Draws are those of the engines (services and connection delays by counter, choic
 else is shared with them.
 
 Rules
-- Events at the same time come in this order: services end (by node, then class), requests complete, nodes come up, nodes
-  go down, extra accesses are sent, requests arrive.
+- Events at the same time come in this order: services end (by node, then class), requests complete, nodes come up, go
+  down, extra accesses are sent, requests arrive.
 - A request is complete once ``need`` of its chunks are at the client (finish + connection delay) and, where its link is
   limited, have passed it one by one in the order in which they came.
 - A node that is down serves nothing. Its accesses, those in service first (by class), then those waiting (by class, in
