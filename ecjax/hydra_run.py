@@ -65,10 +65,10 @@ def load_job(job: Job) -> ModuleType:
 def options_from(cfg: DictConfig, kind: type[_Options]) -> _Options:
     """The composed configuration as the options dataclass of the job."""
     defaults = kind()
-    values = {name: _plain(cfg[name]) for name in vars(defaults)}
-    for name, default in vars(defaults).items():
-        if is_dataclass(default) and not isinstance(default, type):
-            values[name] = type(default)(**values[name])
+    values = {
+        name: options_from(cfg[name], type(default)) if is_dataclass(default) else _plain(cfg[name])
+        for name, default in vars(defaults).items()
+    }
     return kind(**values)
 
 

@@ -43,6 +43,11 @@ JOBS = {
             "plan code lengths, placement and scheduling: latency against storage cost",
             ("ecjax.studies.options_optimize", "OptimizeOptions"),
         ),
+        Job(
+            "replay",
+            "replay plans and dispatch policies: latencies with confidence intervals, beside estimate and bound",
+            ("ecjax.studies.options_replay", "ReplayOptions"),
+        ),
         Job("bench", "time ecjax beside the alternatives", ("ecjax.studies.options_bench", "BenchOptions")),
     )
 }

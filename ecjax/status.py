@@ -8,6 +8,9 @@ class Status(StrEnum):
 
     OK = "ok"
     NOT_CONVERGED = "not_converged"  # the iteration limit came first; the plan is feasible and is reported
+    NOT_STATIONARY = (
+        "not_stationary"  # latencies of a replay still drift; its means depend on how long it was
+    )
     UNSTABLE = "unstable"  # no plan with every node load below 1 was found
     INFEASIBLE = "infeasible"  # the constraints contradict each other
     FAILED = "failed"  # an error; its text is in the row
@@ -15,4 +18,4 @@ class Status(StrEnum):
     @property
     def finished(self) -> bool:
         """Whether a resumed job may skip the run."""
-        return self in (Status.OK, Status.NOT_CONVERGED)
+        return self in (Status.OK, Status.NOT_CONVERGED, Status.NOT_STATIONARY)

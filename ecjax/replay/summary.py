@@ -37,13 +37,12 @@ class Summary:
     utilisation: np.ndarray  # (m,) share of time that nodes gave service
 
 
-def summarise(tallies: list[Tally], spans: list[float], speeds: float = 1.0) -> Summary:
+def summarise(tallies: list[Tally], spans: list[float]) -> Summary:
     """Statistics over replications of one replay.
 
     Args:
         tallies: of the replications, alike in shape.
         spans: s, time of the last arrival of each.
-        speeds: channels of a node.
     """
     classes = int(tallies[0].classes[0])
     dropped = max(_warm_up(_series(t.batches[:classes].sum(axis=0))) for t in tallies)
@@ -70,7 +69,7 @@ def summarise(tallies: list[Tally], spans: list[float], speeds: float = 1.0) -> 
         bins=bins[:classes],
         warm_up=start / BATCHES,
         stationary=stationary and not _drifts([b[0] for b in together]),
-        utilisation=_utilisation(tallies, spans, kept, start) / speeds,
+        utilisation=_utilisation(tallies, spans, kept, start),
     )
 
 

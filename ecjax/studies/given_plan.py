@@ -35,7 +35,22 @@ def read_plan(options: OptimizeOptions, names: Identity) -> GivenPlan:
     if not folder.is_dir():
         raise UserError(f"plan={options.plan}: no such folder")
     run = find_run(folder, options.plan_run, options.plan_where)
-    table = read_run(folder, "placements", run["run_id"])
+    probabilities, stored, known = plan_arrays(folder, run["run_id"], names)
+    if not known.any():
+        raise UserError(f"plan={options.plan}: run {run['run_id']} shares no file or no node with the inputs")
+    if not known.all():
+        log.info(
+            "plan: %d of %d rows are not in run %s and are placed anew",
+            (~known).sum(),
+            len(known),
+            run["run_id"],
+        )
+    return GivenPlan(jnp.asarray(probabilities), jnp.asarray(stored), run["run_id"])
+
+
+def plan_arrays(folder: Path, run_id: str, names: Identity) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The placements of a run: probabilities (R, m), stored (R, m) bool, and the rows (R,) that the run knows."""
+    table = read_run(folder, "placements", run_id)
     probabilities = np.zeros((names.rows.count, len(names.nodes)))
     stored = np.zeros(probabilities.shape, bool)
     known = np.zeros(names.rows.count, bool)
@@ -48,13 +63,4 @@ def read_plan(options: OptimizeOptions, names: Identity) -> GivenPlan:
         probabilities[row[there], node[there]] = table["probability"].to_numpy()[there]
         stored[row[there], node[there]] = True
         known[row[there]] = True
-    if not known.any():
-        raise UserError(f"plan={options.plan}: run {run['run_id']} shares no file or no node with the inputs")
-    if not known.all():
-        log.info(
-            "plan: %d of %d rows are not in run %s and are placed anew",
-            (~known).sum(),
-            len(known),
-            run["run_id"],
-        )
-    return GivenPlan(jnp.asarray(probabilities), jnp.asarray(stored), run["run_id"])
+    return probabilities, stored, known

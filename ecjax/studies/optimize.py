@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 import numpy as np
+import pandas as pd
 import psutil
 import pyarrow as pa
 from rich.console import Console
@@ -41,6 +42,18 @@ def optimize_study(options: OptimizeOptions, console: Console) -> int:
         UserError: something the user gave is wrong; nothing was written.
     """
     options = checked(options)
+    runs = planned(options)
+    plan_summary.show(runs, console, options)
+    figures.draw(Path(options.out), runs, options.figures, console)
+    return 0 if all(Status(status).finished for status in runs["status"]) else 1
+
+
+def planned(options: OptimizeOptions) -> pd.DataFrame:
+    """Plan what is not yet planned in ``out``; returns the rows of the ``runs`` dataset in the order of the sweep.
+
+    Raises:
+        UserError: something the user gave is wrong; nothing was written.
+    """
     precision.use_compilation_cache()
     studies = [_study(options, k, d) for k, d in itertools.product(options.k or [None], options.d or [None])]
     grids = [list(study.run_ids) for study in studies]
@@ -71,10 +84,7 @@ def optimize_study(options: OptimizeOptions, console: Console) -> int:
                     store.write_input("files", study.input_id, study.files)
                     store.commit(rows, tables)
                     advance(len(items))
-    runs = read_results(options.out, "runs").set_index("run_id").loc[run_ids].reset_index()
-    plan_summary.show(runs, console, options)
-    figures.draw(Path(options.out), runs, options.figures, console)
-    return 0 if all(Status(status).finished for status in runs["status"]) else 1
+    return read_results(options.out, "runs").set_index("run_id").loc[run_ids].reset_index()
 
 
 def _study(options: OptimizeOptions, k: int | None, d: int | None) -> Study:

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from ecjax.tables.schemas import BOOLEAN, FILES, FLOAT, ID, IDS, INTEGER, NODES, STRING, Column, arrow_type
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 _RUN = Column("run_id", STRING, "", "first 16 hex digits of the hash of what was computed", required=True)
 
@@ -54,6 +54,24 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         ),
         Column("cold_start_objective", FLOAT, "s", "objective of the same run without plan="),
         Column("moved_chunks", INTEGER, "", "chunks put where plan= had none, of files that it knew"),
+        Column("plan_run", STRING, "", "replay: the optimize run that was replayed"),
+        Column("policy", STRING, "", "replay: how the nodes of a read are chosen"),
+        Column("queue", STRING, "", "replay: how nodes serve: fcfs, priority, partitioned or shared"),
+        Column("service", STRING, "", "replay: service law"),
+        Column("arrivals", STRING, "", "replay: poisson, bursts or trace"),
+        Column("requests", INTEGER, "", "replay: reads that were replayed, all replications"),
+        Column("replications", INTEGER, "", "replay: independent replications"),
+        Column("warm_up_share", FLOAT, "", "replay: share of each replication that was dropped"),
+        Column("mean_s", FLOAT, "s", "replay: mean latency of reads"),
+        Column("ci_s", FLOAT, "s", "replay: half width of its 95 % interval"),
+        Column("p50_s", FLOAT, "s", "replay: median latency"),
+        Column("p99_s", FLOAT, "s", "replay: 99 % quantile of latency"),
+        Column("estimated_mean_s", FLOAT, "s", "replay: mean latency without simulation"),
+        Column("estimated_p99_s", FLOAT, "s", "replay: 99 % quantile without simulation"),
+        Column("promised_p99_s", FLOAT, "s", "replay: bound on the 99 % quantile"),
+        Column("observed_mean_s", FLOAT, "s", "replay: mean latency in the trace"),
+        Column("observed_p99_s", FLOAT, "s", "replay: 99 % quantile in the trace"),
+        Column("max_utilisation", FLOAT, "", "replay: largest share of time that a node gave service"),
         Column("input_id", STRING, "", "names the tables in inputs/"),
         Column("rate_scale", FLOAT, "", "rates were multiplied by this"),
         Column("size_scale", FLOAT, "", "bytes were multiplied by this"),
@@ -97,6 +115,34 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         _RUN,
         Column("iteration", INTEGER, "", "iteration"),
         Column("objective", FLOAT, "s", "latency + theta * log surrogate of the cost (what descends)"),
+    ),
+    "latencies": (
+        _RUN,
+        Column(
+            "group", STRING, "", "all, class, file (latencies of reads) or node (sojourns of their chunks)"
+        ),
+        Column("class", STRING, "", "service class, else k=..., where group is class"),
+        Column("file_id", ID, "", "file, where group is file"),
+        Column("node_id", ID, "", "node, where group is node"),
+        Column("source", STRING, "", "observed, replayed, estimated, or bound"),
+        Column("requests", INTEGER, "", "reads, or chunk accesses, that were counted"),
+        Column("mean_s", FLOAT, "s", "mean; of source bound: no mean can be larger"),
+        Column("ci_s", FLOAT, "s", "half width of the 95 % interval of the mean"),
+        Column("std_s", FLOAT, "s", "standard deviation"),
+        Column("p50_s", FLOAT, "s", "median; of source bound: what is promised, as for all quantiles"),
+        Column("p90_s", FLOAT, "s", "90 % quantile"),
+        Column("p99_s", FLOAT, "s", "99 % quantile"),
+        Column("p999_s", FLOAT, "s", "99.9 % quantile"),
+        Column("utilisation", FLOAT, "", "share of time that the node gave service; of bound: its load rho"),
+    ),
+    "latency_bins": (
+        _RUN,
+        Column("group", STRING, "", "all or class"),
+        Column("class", STRING, "", "service class, else k=..., where group is class"),
+        Column("source", STRING, "", "observed or replayed"),
+        Column("lower_s", FLOAT, "s", "lower edge of the bin (1.1 % wide)"),
+        Column("upper_s", FLOAT, "s", "upper edge, not itself in the bin"),
+        Column("count", INTEGER, "", "reads in the bin"),
     ),
     "scenarios": (
         _RUN,

@@ -79,16 +79,7 @@ def find_run(
         UserError: no or more than one finished run fits (the message lists the runs), or ``plan_where`` names
             an unknown column or is no list of column=value.
     """
-    table = _read(Path(out), layout.RUNS)
-    runs = [row for row in table.to_pylist() if row["job"] == job]
-    wanted = _conditions(plan_where, table.schema) if plan_where else {}
-    fitting = [
-        row
-        for row in runs
-        if Status(row["status"]).finished
-        and (plan_run is None or row["run_id"] == plan_run)
-        and all(row[name] == value for name, value in wanted.items())
-    ]
+    fitting, runs = _fitting(out, plan_run, plan_where, job)
     if len(fitting) == 1:
         return fitting[0]
     asked = [f"plan_run={plan_run}"] if plan_run is not None else []
@@ -99,6 +90,35 @@ def find_run(
     advice = "name one by plan_run=RUN_ID or plan_where" if several else "runs there"
     message = " ".join([what, verb, " and ".join(asked)]).rstrip()
     raise UserError(f"plan={out}: {message}; {advice}: {_listed(fitting or runs)}")
+
+
+def find_runs(out: str | Path, plan_where: str | None = None, job: str = "optimize") -> list[dict[str, Any]]:
+    """All finished runs, or those that match, as ``find_run`` finds one.
+
+    Raises:
+        UserError: none fits, or ``plan_where`` names an unknown column or is no list of column=value.
+    """
+    fitting, runs = _fitting(out, None, plan_where, job)
+    if not fitting:
+        raise UserError(f"plan={out}: no finished {job} run fits; runs there: {_listed(runs)}")
+    return fitting
+
+
+def _fitting(
+    out: str | Path, plan_run: str | None, plan_where: str | None, job: str
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The finished runs that fit, and all runs of the job."""
+    table = _read(Path(out), layout.RUNS)
+    runs = [row for row in table.to_pylist() if row["job"] == job]
+    wanted = _conditions(plan_where, table.schema) if plan_where else {}
+    fitting = [
+        row
+        for row in runs
+        if Status(row["status"]).finished
+        and (plan_run is None or row["run_id"] == plan_run)
+        and all(row[name] == value for name, value in wanted.items())
+    ]
+    return fitting, runs
 
 
 def _conditions(text: str, schema: pa.Schema) -> dict[str, Any]:

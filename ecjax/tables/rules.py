@@ -156,6 +156,17 @@ def check_network(table: pa.Table, place: Place, sort: bool) -> pa.Table:
     return table
 
 
+def check_outages(table: pa.Table, place: Place, sort: bool) -> pa.Table:
+    """Outages: intervals that end after they start."""
+    start, end = _numpy(table, "start_s"), _numpy(table, "end_s")
+    row = _first(~(end > start))
+    if row is not None:
+        raise place.error(
+            f"found {end[row]:g}; allowed: above start_s = {start[row]:g}", column="end_s", row=row
+        )
+    return table
+
+
 def check_requests(table: pa.Table, place: Place, sort: bool) -> pa.Table:
     """Requests: read or write; each access in the order arrival, start, finish; sorted by arrival."""
     table = table.set_column(table.column_names.index("op"), "op", operations(table.column("op"), place))
@@ -200,5 +211,6 @@ RULES: dict[str, Callable[[pa.Table, Place, bool], pa.Table]] = {
     "nodes": check_nodes,
     "files": check_files,
     "network": check_network,
+    "outages": check_outages,
     "requests": check_requests,
 }

@@ -129,6 +129,12 @@ RATES = (
     Column("service_class", ID, "", "only this class", nullable=True),
 )
 
+OUTAGES = (
+    Column("node_id", ID, "", "node that serves nothing for a time", required=True),
+    Column("start_s", FLOAT, "s", "from this time on, as the replay counts it", required=True, least=0),
+    Column("end_s", FLOAT, "s", "until this time", required=True, least=0),
+)
+
 TRANSFERS = (
     Column("coflow_id", ID, "", "coflow", required=True),
     Column("arrival_s", FLOAT, "s", "arrival time", required=True, least=0),
@@ -143,6 +149,7 @@ INPUTS: dict[str, tuple[Column, ...]] = {
     "files": FILES,
     "network": NETWORK,
     "rates": RATES,
+    "outages": OUTAGES,
     "transfers": TRANSFERS,
 }
 

@@ -1,0 +1,139 @@
+"""One replay: requests through an engine, whichever serves the policy and the queues fastest."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ecjax.replay import fcfs, fork_join, queue_aware
+from ecjax.replay.arrivals import Block
+from ecjax.replay.system import System
+from ecjax.replay.tally import Tally
+
+STATIC = ("probabilistic", "uniform", "proportional", "round_robin")  # nodes do not depend on the state
+POLICIES = (*STATIC, "least_loaded", "power_of_d", "fork_join", "late_binding", "hedged")
+QUEUES = ("fcfs", "priority", "partitioned", "shared")
+
+
+@dataclass(frozen=True)
+class Policy:
+    """How the nodes of a request are chosen.
+
+    Attributes:
+        name: one of POLICIES. "uniform" and "proportional" are "probabilistic" with other probabilities.
+        probes: power_of_d: nodes looked at per chunk wanted.
+        cancel: fork_join and hedged: accesses that are no longer needed are given up.
+        hedge_delay_s: hedged: s after which further accesses are sent.
+        hedges: hedged: how many.
+    """
+
+    name: str = "probabilistic"
+    probes: int = 2
+    cancel: bool = True
+    hedge_delay_s: float = np.inf
+    hedges: int = 1
+
+
+@dataclass(frozen=True)
+class Queue:
+    """How a node serves what waits there.
+
+    Attributes:
+        name: one of QUEUES.
+        weights: (Q,) shares of the node, summing to 1: partitioned and shared.
+    """
+
+    name: str = "fcfs"
+    weights: tuple[float, ...] = (1.0,)
+
+
+@dataclass(frozen=True)
+class Outages:
+    """Intervals in which nodes serve nothing, in any order."""
+
+    node: np.ndarray  # (o,) int64
+    start: np.ndarray  # (o,) s
+    end: np.ndarray  # (o,) s
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a replay left behind."""
+
+    tally: Tally
+    span: float  # s, time of the last arrival
+    requests: int  # that arrived, writes and background work among them
+    complete: bool  # False where the replay was given up because more and more requests waited
+
+
+# an engine: takes a block (times, files, number of the first request); False ends the replay
+_Step = Callable[[np.ndarray, np.ndarray, int], bool]
+
+
+def replay(
+    system: System,
+    blocks: Iterator[Block],
+    counts: Tally,
+    seed: int,
+    policy: Policy,
+    queue: Queue,
+    outages: Outages | None = None,
+    advance: Callable[[int], None] | None = None,
+) -> Outcome:
+    """Replay requests.
+
+    Args:
+        system: nodes and files.
+        blocks: arrivals, in order.
+        counts: empty tally for as many requests as come.
+        seed: of the draws.
+        policy: how nodes are chosen.
+        queue: how nodes serve.
+        outages: of nodes.
+        advance: called with the number of requests of every block.
+    """
+    step, finish = _engine(system, counts, seed, policy, queue, outages)
+    first, now, complete = 0, 0.0, True
+    for times, files in blocks:
+        complete = step(times, files, first)
+        first, now = first + len(times), float(times[-1])
+        if advance is not None:
+            advance(len(times))
+        if not complete:
+            break
+    return Outcome(counts, now, first, finish() and complete)
+
+
+def _engine(
+    system: System, counts: Tally, seed: int, policy: Policy, queue: Queue, outages: Outages | None
+) -> tuple[_Step, Callable[[], bool]]:
+    """What serves a block, and what ends the replay."""
+    step: _Step
+    if queue.name in ("fcfs", "partitioned") and outages is None and policy.name in STATIC:
+        slowness = 1 / np.array(queue.weights if queue.name == "partitioned" else (1.0,))
+        free = np.zeros((system.nodes, len(slowness)))
+        turn = np.zeros(len(system.start) - 1, np.int64)
+        choice = fcfs.ROUND_ROBIN if policy.name == "round_robin" else fcfs.SAMPLED
+
+        def step(times: np.ndarray, files: np.ndarray, first: int) -> bool:
+            fcfs.replay_block(system, counts, times, files, first, seed, choice, slowness, free, turn)
+            return True
+
+    elif queue.name == "fcfs" and outages is None and policy.name in ("least_loaded", "power_of_d"):
+        rings = queue_aware.Rings.empty(system.nodes)
+        probes = policy.probes if policy.name == "power_of_d" else system.widest
+
+        def step(times: np.ndarray, files: np.ndarray, first: int) -> bool:
+            queue_aware.replay_block(system, counts, times, files, first, seed, probes, rings)
+            return True
+
+    elif queue.name == "fcfs" and outages is None and policy.name == "fork_join":
+        free = np.zeros(system.nodes)
+
+        def step(times: np.ndarray, files: np.ndarray, first: int) -> bool:
+            fork_join.replay_block(system, counts, times, files, first, seed, policy.cancel, free)
+            return True
+
+    else:
+        raise NotImplementedError
+    return step, lambda: True

@@ -1,0 +1,77 @@
+"""What a replay reads besides the plan: factors of the rates, bursts, outages, and the arrivals of a trace."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from ecjax.replay.arrivals import Bursts, Factors
+from ecjax.replay.run import Outages
+from ecjax.studies.options_replay import ReplayOptions
+from ecjax.studies.replay_plans import PlanCase
+from ecjax.studies.replay_system import positions
+from ecjax.tables.fingerprint import fingerprint
+from ecjax.tables.read import read_input
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Arrivals and outages, with what names them."""
+
+    factors: Factors | None
+    bursts: Bursts | None
+    outages: Outages | None
+    times: np.ndarray | None  # (n,) s, arrivals of a trace
+    files: np.ndarray | None  # (n,) int64
+    fingerprints: dict[str, str]
+
+
+def read_inputs(options: ReplayOptions, case: PlanCase) -> Inputs:
+    """Read the tables that the options name.
+
+    Raises:
+        UserError: a table is malformed or names an unknown node, file or class.
+    """
+    prints = {}
+    factors = outages = None
+    if options.rates is not None:
+        table = read_input(options.rates, "rates")
+        prints["rates"] = fingerprint(table, "rates")
+        factors = _factors(table, case)
+    if options.outages is not None:
+        table = read_input(options.outages, "outages")
+        prints["outages"] = fingerprint(table, "outages")
+        outages = _outages(table, case)
+    bursts = None
+    if options.arrivals == "bursts":
+        bursts = Bursts(options.burst_factor, options.burst_share, options.burst_mean_s)
+    return Inputs(factors, bursts, outages, None, None, prints)
+
+
+def _factors(table: pa.Table, case: PlanCase) -> Factors:
+    table = table.sort_by("start_s")
+    chosen: list[np.ndarray | None] = [None] * len(table)
+    if "file_id" in table.column_names:
+        for row, file in enumerate(positions(table, "file_id", case.names.files, "rates")):
+            if file >= 0:
+                chosen[row] = np.array([file])
+    if "service_class" in table.column_names:
+        values = case.names.classes
+        for row, number in enumerate(positions(table, "service_class", values.dictionary, "rates")):
+            if number >= 0:
+                chosen[row] = np.flatnonzero(values.indices.to_numpy() == number)
+    return Factors(table["start_s"].to_numpy(), table["factor"].to_numpy(), chosen)
+
+
+def _outages(table: pa.Table, case: PlanCase) -> Outages:
+    """Intervals of each node, those that overlap joined."""
+    node = positions(table, "node_id", case.names.nodes, "outages")
+    start, end = table["start_s"].to_numpy(), table["end_s"].to_numpy()
+    joined: list[list[float]] = []
+    for row in np.lexsort((start, node)):
+        if joined and joined[-1][0] == node[row] and start[row] <= joined[-1][2]:
+            joined[-1][2] = max(joined[-1][2], end[row])
+        else:
+            joined.append([node[row], start[row], end[row]])
+    columns = np.array(joined)
+    return Outages(columns[:, 0].astype(np.int64), columns[:, 1], columns[:, 2])

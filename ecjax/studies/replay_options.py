@@ -1,0 +1,85 @@
+"""The options of ``ecjax replay``, checked: every mistake names the option, what was found and what is allowed."""
+
+import math
+from numbers import Integral
+from typing import Any
+
+from ecjax.errors import UserError
+from ecjax.replay.law_fit import FAMILIES
+from ecjax.replay.run import POLICIES, QUEUES
+from ecjax.report.replay import KINDS
+from ecjax.studies.checked_options import is_number, numbers
+from ecjax.studies.options_replay import ReplayOptions
+
+_ABOVE = {"pareto_ratio": 1.0, "burst_factor": 1.0, "burst_share": 0.0, "burst_mean_s": 0.0}
+_ABOVE |= {"hedge_delay_s": 0.0, "client_bandwidth_bytes_per_s": 0.0}
+_OPTIONAL = ("hedge_delay_s", "client_bandwidth_bytes_per_s")
+_WHOLE = {
+    "probes": (1, 10**6),
+    "hedges": (1, 10**6),
+    "requests": (100, 10**11),
+    "replications": (1, 10**6),
+    "seed": (0, 2**62),
+}
+
+
+def checked(options: ReplayOptions) -> ReplayOptions:
+    """Options with lists where one value was given.
+
+    Raises:
+        UserError: an option has a value that is not allowed.
+    """
+    values = {name: getattr(options, name) for name in vars(options)}
+    words = {"policy": POLICIES, "queue": QUEUES, "service": FAMILIES, "figures": tuple(KINDS)}
+    for name, allowed in words.items():
+        values[name] = _words(name, values[name], allowed)
+        if not values[name] and name != "figures":
+            raise UserError(f"{name}: found an empty list; allowed: {', '.join(allowed)}")
+    if values["arrivals"] not in ("poisson", "bursts", "trace"):
+        raise UserError(f"arrivals: found {values['arrivals']!r}; allowed: poisson, bursts, trace")
+    if values["arrivals"] == "trace" and values["trace"] is None:
+        raise UserError("arrivals=trace: trace=PATH is missing, the access log whose arrivals are replayed")
+    for name in ("rate_scale", "size_scale"):
+        values[name] = numbers(name, values[name], None)
+    for name, above in _ABOVE.items():
+        value = values[name]
+        if not (is_number(value) and value > above) and not (value is None and name in _OPTIONAL):
+            raise UserError(f"{name}: found {value}; allowed: a number above {above:g}")
+    if values["burst_share"] >= 1:
+        raise UserError(f"burst_share: found {values['burst_share']}; allowed: a number between 0 and 1")
+    decode = values["decode_s_per_byte"]
+    if not (is_number(decode) and decode >= 0):
+        raise UserError(f"decode_s_per_byte: found {decode}; allowed: a number, at least 0")
+    for name, (least, most) in _WHOLE.items():
+        value = values[name]
+        if not (is_number(value) and isinstance(value, Integral) and least <= value <= most):
+            raise UserError(f"{name}: found {value}; allowed: a whole number from {least} to {most}")
+    if values["plan"] in (None, "none") and (values["plan_run"] or values["plan_where"]):
+        raise UserError("plan_run and plan_where choose a run of plan=FOLDER: give plan too")
+    values["weights"] = _weights(values["weights"])
+    if isinstance(values["write"], str):
+        values["write"] = [values["write"]]
+    return ReplayOptions(**values)
+
+
+def _words(name: str, value: Any, allowed: tuple[str, ...]) -> list[str]:
+    listed = list(value or []) if value is None or isinstance(value, list | tuple) else [value]
+    for word in listed:
+        if word not in allowed:
+            raise UserError(f"{name}: found {word!r}; allowed: {', '.join(allowed)}")
+    return list(dict.fromkeys(listed))
+
+
+def _weights(value: Any) -> list[float] | None:
+    if value is None:
+        return None
+    listed = list(value) if isinstance(value, list | tuple) else [value]
+    if (
+        not listed
+        or not all(is_number(w) and w > 0 for w in listed)
+        or not math.isclose(sum(listed), 1.0, rel_tol=1e-9)
+    ):
+        raise UserError(
+            f"weights: found {value}; allowed: a positive number per service class, that sum to 1"
+        )
+    return [float(w) for w in listed]

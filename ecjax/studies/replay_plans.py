@@ -1,0 +1,148 @@
+"""The plans to replay, each with the tables it was made for."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ecjax import optimize
+from ecjax.errors import UserError
+from ecjax.studies import inputs, plan_tables
+from ecjax.studies.checked_options import checked
+from ecjax.studies.given_plan import plan_arrays
+from ecjax.studies.optimize import fingerprint_of, input_tables, planned
+from ecjax.studies.options_replay import ReplayOptions
+from ecjax.studies.plan_tables import Identity
+from ecjax.tables.read import read_input
+from ecjax.tables.results import find_run, find_runs
+
+
+@dataclass(frozen=True)
+class PlanCase:
+    """A placement with its read probabilities, for nodes and files.
+
+    Attributes:
+        run: row of the ``runs`` dataset that it comes from; without a plan, the few values that stand for it.
+        nodes: checked table.
+        files: checked table.
+        names: ids.
+        problem: of the bound, before any scaling.
+        probabilities: (R, m).
+        stored: (R, m) bool.
+        per_node: chunks of a file that each of its nodes keeps and serves together.
+        size_scaling: how service grows with the chunk size.
+    """
+
+    run: dict[str, Any]
+    nodes: pa.Table
+    files: pa.Table
+    names: Identity
+    problem: optimize.Problem
+    probabilities: np.ndarray
+    stored: np.ndarray
+    per_node: int
+    size_scaling: str
+
+    @property
+    def input_id(self) -> str:
+        """Name of the tables."""
+        return str(self.run["input_id"])
+
+
+def plan_cases(options: ReplayOptions) -> list[PlanCase]:
+    """The plans that are asked for; those of ``planning`` are made first where no plan is given.
+
+    Raises:
+        UserError: no plan fits, or something in the tables is wrong.
+    """
+    if options.plan == "none":
+        return [_without_plan(options)]
+    if options.plan is None:
+        options.planning.out = options.out
+        runs = planned(checked(options.planning))
+        bad = runs[runs["error"].notna()]
+        for error in bad["error"].unique():
+            raise UserError(f"planning: {error}")
+        rows = runs.astype(object).where(runs.notna(), None).to_dict("records")
+        return list(_of_runs(Path(options.out), rows))
+    folder = Path(options.plan)
+    if not folder.is_dir():
+        raise UserError(f"plan={options.plan}: no such folder")
+    if options.plan_run == "all" or (options.plan_run is None and options.plan_where is not None):
+        rows = find_runs(folder, options.plan_where)
+    else:
+        rows = [find_run(folder, options.plan_run, options.plan_where)]
+    return list(_of_runs(folder, rows))
+
+
+def _of_runs(folder: Path, runs: list[dict[str, Any]]) -> Iterator[PlanCase]:
+    @lru_cache(maxsize=4)
+    def tables(input_id: str) -> tuple[pa.Table, pa.Table]:
+        nodes, files = (folder / "inputs" / name / f"{input_id}.parquet" for name in ("nodes", "files"))
+        return read_input(nodes, "nodes"), read_input(files, "files")
+
+    for run in runs:
+        made = json.loads(run["params"])
+        per_node, scaling = made.get("max_chunks_per_node", 1), made.get("size_scaling", "proportional")
+        nodes, files = tables(run["input_id"])
+        names = plan_tables.identity(nodes, files, per_node)
+        probabilities, stored, known = plan_arrays(folder, run["run_id"], names)
+        if not known.all():
+            row = int(np.argmin(known))
+            raise UserError(f"plan={folder}: run {run['run_id']} has no placement of row {row} of its files")
+        problem = _problem(nodes, files, names, per_node, scaling)
+        yield PlanCase(run, nodes, files, names, problem, probabilities, stored, per_node, scaling)
+
+
+def _problem(
+    nodes: pa.Table, files: pa.Table, names: Identity, per_node: int, scaling: str
+) -> optimize.Problem:
+    arrays = inputs.nodes_arrays(nodes, scaling), inputs.files_arrays(files)
+    if per_node > 1:
+        arrays = inputs.several_per_node(*arrays, per_node)
+    return optimize.prepare(*arrays, names.rows.of_file, names.rows.count)
+
+
+def _without_plan(options: ReplayOptions) -> PlanCase:
+    """Chunks on the files' current nodes, on all nodes where they have none; every chunk read alike."""
+    nodes, files = input_tables(checked(options.planning))
+    inputs.check_together(nodes, files)
+    names = plan_tables.identity(nodes, files)
+    problem = _problem(nodes, files, names, 1, options.planning.size_scaling)
+    stored = np.ones((names.rows.count, len(names.nodes)), bool)
+    if "nodes" in files.column_names:
+        row_of = np.arange(len(files)) if names.rows.of_file is None else names.rows.of_file
+        for file, placed in enumerate(files["nodes"].combine_chunks()):
+            if not placed.is_valid:
+                continue
+            where = inputs.index_in(pa.chunked_array([placed.values]), names.nodes)
+            if np.any(where < 0):
+                raise UserError(f"files: column nodes, row {file}: found a node that the nodes table lacks")
+            stored[row_of[file]] = False
+            stored[row_of[file], where] = True
+    k = np.asarray(problem.k)
+    short = np.flatnonzero(stored.sum(axis=1) < k)
+    if short.size:
+        row = int(short[0])
+        raise UserError(
+            f"files: column nodes, placement row {row}: found {stored[row].sum()} nodes; allowed: at least the "
+            f"{k[row]:g} that a read takes"
+        )
+    probabilities = stored * (k / stored.sum(axis=1))[:, None]
+    run = {
+        "run_id": None,
+        "method": "none",
+        "theta": None,
+        "rate_scale": 1.0,
+        "size_scale": 1.0,
+        "cost": None,
+    }
+    run["input_id"] = fingerprint_of(nodes, files)
+    return PlanCase(
+        run, nodes, files, names, problem, probabilities, stored, 1, options.planning.size_scaling
+    )

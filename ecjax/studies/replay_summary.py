@@ -1,0 +1,74 @@
+"""What ``ecjax replay`` prints at its end: a line per replay, then what to know about them."""
+
+from collections import Counter
+
+import pandas as pd
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from ecjax.status import Status
+from ecjax.studies.options_replay import ReplayOptions
+
+_SWEPT = ("method", "theta", "policy", "queue", "service", "rate_scale", "size_scale")
+
+
+def show(runs: pd.DataFrame, console: Console, options: ReplayOptions) -> None:
+    """Print the replays of a study and what there is to warn of."""
+    swept = [name for name in _SWEPT if runs[name].nunique(dropna=False) > 1]
+    table = Table(
+        title=f"replay: {len(runs)} runs in {options.out}", box=box.SIMPLE_HEAD, title_justify="left"
+    )
+    known = [
+        name
+        for name in ("estimated_mean_s", "latency_s", "estimated_p99_s", "promised_p99_s")
+        if runs[name].notna().any()
+    ]
+    headings = {
+        "estimated_mean_s": "estimated\nmean s",
+        "latency_s": "bound on\nmean s",
+        "estimated_p99_s": "estimated\np99 s",
+        "promised_p99_s": "bound on\np99 s",
+    }
+    first = [name for name in known if name in ("estimated_mean_s", "latency_s")]
+    second = [name for name in known if name not in first]
+    for name in [*swept, "load"]:
+        table.add_column(
+            name, justify="right" if name in ("theta", "rate_scale", "size_scale", "load") else "left"
+        )
+    for heading in [
+        "mean s",
+        *(headings[name] for name in first),
+        "p99 s",
+        *(headings[name] for name in second),
+        "reads",
+    ]:
+        table.add_column(heading, justify="right", no_wrap=True)
+    failed = (runs["status"] != str(Status.OK)).any()
+    if failed:
+        table.add_column("status")
+    for run in runs.itertuples():
+        cells = [_cell(getattr(run, name)) for name in swept]
+        cells += [f"{run.max_load:.2f}", f"{run.mean_s:.4g} ± {run.ci_s:.2g}" if pd.notna(run.mean_s) else ""]
+        cells += [_cell(getattr(run, name)) for name in first]
+        cells += [_cell(run.p99_s)]
+        cells += [_cell(getattr(run, name)) for name in second]
+        cells += ["" if pd.isna(run.requests) else f"{run.requests:.3g}"]
+        table.add_row(*cells, *([run.status] if failed else []))
+    console.print(table)
+    for message, count in Counter(runs["error"].dropna()).items():
+        console.print(f"{count} replays: {message}", style="red", highlight=False)
+    drifting = runs["status"] == str(Status.NOT_STATIONARY)
+    if drifting.any():
+        console.print(
+            f"{drifting.sum()} of {len(runs)} replays are not stationary: their latencies still grow or change with time, "
+            "so that means depend on the length of the run (more requests, or a lower rate_scale).",
+            style="yellow",
+            highlight=False,
+        )
+
+
+def _cell(value) -> str:
+    if value is None or pd.isna(value):
+        return ""
+    return value if isinstance(value, str) else f"{value:.4g}"

@@ -1,0 +1,237 @@
+"""From tables and a plan to the arrays that a replay runs on, and what its bound and estimate are about."""
+
+from dataclasses import dataclass, replace
+
+import jax.numpy as jnp
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ecjax import optimize
+from ecjax.errors import UserError
+from ecjax.optimize import placement
+from ecjax.replay import law_fit
+from ecjax.replay.laws import Laws
+from ecjax.replay.system import System, whole_units
+from ecjax.studies import inputs
+from ecjax.studies.inputs import column
+from ecjax.studies.options_replay import ReplayOptions
+from ecjax.studies.replay_plans import PlanCase
+
+
+@dataclass(frozen=True)
+class Classes:
+    """Classes of files: latencies are reported by them, and they have queues of their own.
+
+    Attributes:
+        names: (C,) as they are reported, in order: the first goes first under priority.
+        of_file: (r,) int64.
+    """
+
+    names: list[str]
+    of_file: np.ndarray
+
+
+def classes(case: PlanCase) -> Classes:
+    """Service classes in ascending order; where files have none, a class per k, named k=..."""
+    values = case.names.classes.dictionary.to_pylist()
+    order = sorted(range(len(values)), key=lambda i: (values[i] is None, values[i]))
+    rank = np.empty(len(values), np.int64)
+    rank[order] = np.arange(len(values))
+    prefix = "" if "service_class" in case.files.column_names else "k="
+    names = [f"{prefix}{values[i]}" for i in order]
+    return Classes(names, rank[case.names.classes.indices.to_numpy()])
+
+
+def service_laws(case: PlanCase, family: str, pareto_ratio: float, size_scale: float) -> Laws:
+    """Laws of the nodes' service times in the chosen family, from their moments or their affine law.
+
+    Affine laws stay as they are for ``auto`` and ``shifted_exponential``; the other families keep mean and variance at
+    the mean chunk size read, and grow with the mean at others.
+
+    Raises:
+        UserError: the family has no law with a node's moments.
+    """
+    nodes = case.nodes
+    table = np.zeros((len(nodes), 9))
+    affine = "service_mean_s" not in nodes.column_names
+    parts = [column(nodes, name) for name in ("delta_s", "delta_s_per_byte", "psi_s", "psi_s_per_byte")]
+    if affine and family in ("auto", "shifted_exponential"):
+        table[:, :4] = np.stack(parts, axis=1)
+        table[:, 6] = law_fit.fit("exponential", 1.0, 2.0, 6.0)[6]
+        return Laws(table, np.zeros(1))
+    if affine:
+        # a problem of several chunks per node has the moments of their sum: the law is of one chunk
+        polynomial = np.asarray(inputs.nodes_arrays(nodes).service)
+        files = case.problem.files
+        weight = np.asarray(files.rate * files.k * files.chunk_bytes)
+        size = float(weight.sum() / np.asarray(files.rate * files.k).sum()) * size_scale
+        moments = np.einsum("npm,p->nm", polynomial, size ** np.arange(4))
+        growth = (parts[1] + parts[3]) / moments[0]  # mean(B) / mean(size) = constant + growth B
+        constant = (parts[0] + parts[2]) / moments[0]
+    else:
+        moments = np.stack(
+            [column(nodes, name) for name in ("service_mean_s", "service_second_s2", "service_third_s3")]
+        )
+        reference = column(nodes, "reference_bytes")
+        grows = case.size_scaling == "proportional"
+        growth = 1 / reference if grows else np.zeros(len(nodes))
+        constant = np.zeros(len(nodes)) if grows else np.ones(len(nodes))
+    for node in range(len(nodes)):
+        try:
+            row = law_fit.fit(family, *moments[:, node], ratio=pareto_ratio)
+        except ValueError as error:
+            name = nodes["node_id"][node].as_py()
+            raise UserError(f"service={family}: nodes row {node} (node_id={name}): found {error}") from None
+        table[node] = row
+        table[node, 1], table[node, 0] = row[0] * growth[node], row[0] * constant[node]
+        table[node, 3], table[node, 2] = row[2] * growth[node], row[2] * constant[node]
+    return Laws(table, np.zeros(1))
+
+
+def law_name(laws: Laws) -> str:
+    """Kinds of the laws in words, as in "shifted weibull"."""
+    from ecjax.replay.laws import KINDS
+
+    names = []
+    for kind in np.unique(laws.table[:, 6]).astype(int):
+        own = laws.table[laws.table[:, 6] == kind]
+        shifted = kind and np.any(own[:, :2] > 0) and KINDS[kind] != "two_point"
+        names.append(("shifted " if shifted else "") + KINDS[kind].replace("_", " "))
+    return ", ".join(names)
+
+
+def problem_of(case: PlanCase, laws: Laws, rate_scale: float, size_scale: float) -> optimize.Problem:
+    """The planning problem with the moments of these laws, scaled: what bound and estimate are about."""
+    nodes = replace(case.problem.nodes, service=jnp.asarray(law_fit.polynomials(laws, len(case.nodes))))
+    if case.per_node > 1:
+        plain = inputs.nodes_arrays(case.nodes, case.size_scaling)
+        nodes, _ = inputs.several_per_node(
+            replace(plain, service=nodes.service), inputs.files_arrays(case.files), case.per_node
+        )
+    return optimize.scaled(replace(case.problem, nodes=nodes), rate_scale, size_scale)
+
+
+def spread(case: PlanCase, policy: str, problem: optimize.Problem) -> np.ndarray:
+    """Probabilities (R, m) that a policy reads with: the plan's, all chunks alike, or proportional to service rates."""
+    stored = jnp.asarray(case.stored)
+    if policy == "probabilistic":
+        return case.probabilities
+    if policy == "proportional":
+        return np.asarray(placement.proportional(problem, stored))
+    return np.asarray(placement.even(problem, stored))
+
+
+def build(
+    case: PlanCase, laws: Laws, probabilities: np.ndarray, problem: optimize.Problem, options: ReplayOptions
+) -> tuple[System, np.ndarray]:
+    """System and arrival rates (files of the system,), 1/s; the files of the case come first.
+
+    Writes of a file are requests of a file of their own that loads every chunk; background work of a node likewise.
+
+    Args:
+        case: tables and placement.
+        laws: service laws of the nodes.
+        probabilities: (R, m) that reads are spread with.
+        problem: scaled; rates and chunk sizes are taken from it.
+        options: decoding and client links.
+    """
+    files, per_node = problem.files, case.per_node
+    r, m = files.count, len(case.nodes)
+    rank = classes(case).of_file
+    need = np.rint(np.asarray(files.k)).astype(np.int64)
+    row = np.arange(r) if problem.row is None else np.asarray(problem.row)
+    row_need = np.rint(np.asarray(problem.k)).astype(np.int64)
+    rows, node = np.nonzero(case.stored)
+    starts = [0, *np.cumsum(case.stored.sum(axis=1)).tolist()]
+    units = [whole_units(probabilities[rows, node], np.array(starts), row_need)]
+    law = [node]
+    chunk = np.asarray(files.chunk_bytes)
+    size = chunk * np.asarray(files.k)
+    table = {
+        "need": [need],
+        "chunk_bytes": [chunk / per_node],
+        "extra_s": [options.decode_s_per_byte * size],
+        "link_s": [
+            np.zeros(r)
+            if not options.client_bandwidth_bytes_per_s
+            else chunk / options.client_bandwidth_bytes_per_s
+        ],
+        "group": [rank],
+        "queue": [rank],
+        "row": [row],
+    }
+    rates, laws_table = [np.asarray(files.rate)], [laws.table]
+    nodes_of, counts = [node], [np.full(len(node), per_node)]
+    full = np.int64(1) << 40
+    if problem.writes is not None:
+        written = case.stored.sum(axis=1)
+        _append(table, written[row], chunk / per_node, rank, len(starts) - 1 + row)
+        rates.append(np.asarray(files.write_rate))
+        starts += (starts[-1] + np.cumsum(written)).tolist()
+        nodes_of.append(node)
+        law.append(node)
+        counts.append(np.full(len(node), per_node))
+        units.append(np.full(len(node), full))
+    other = np.asarray(problem.nodes.background)
+    for busy in np.flatnonzero(other[0] > 0):
+        rate, own = law_fit.background(*other[:, busy])
+        last = np.array([rank.max()])
+        _append(table, np.ones(1, np.int64), np.zeros(1), last, np.array([len(starts) - 1]))
+        rates.append(np.array([rate]))
+        starts.append(starts[-1] + 1)
+        nodes_of.append(np.array([busy]))
+        law.append(np.array([sum(len(t) for t in laws_table)]))
+        laws_table.append(own[None])
+        counts.append(np.ones(1, np.int64))
+        units.append(np.full(1, full))
+    connect_mean, connect_variance = (
+        column(case.nodes, "connect_mean_s"),
+        column(case.nodes, "connect_var_s2"),
+    )
+    varies = (connect_variance > 0) & (connect_mean > 0)
+    shape = np.where(varies, connect_mean**2 / np.where(varies, connect_variance, 1.0), 0.0)
+    system = System(
+        laws=Laws(np.concatenate(laws_table), laws.samples),
+        connect=np.stack(
+            [shape, np.where(varies, connect_mean / np.where(varies, shape, 1.0), connect_mean)]
+        ),
+        start=np.array(starts),
+        node=np.concatenate(nodes_of).astype(np.int64),
+        law=np.concatenate(law).astype(np.int64),
+        units=np.concatenate(units),
+        chunks=np.concatenate(counts).astype(np.int64),
+        **{name: np.concatenate(parts) for name, parts in table.items()},
+    )
+    return system, np.concatenate(rates)
+
+
+def _append(
+    table: dict[str, list], need: np.ndarray, chunk: np.ndarray, queue: np.ndarray, row: np.ndarray
+) -> None:
+    """Files that stand for other work: latencies are not reported."""
+    zero = np.zeros(len(need))
+    values = (need, chunk, zero, zero, np.full(len(need), -1), queue, row)
+    for parts, value in zip(table.values(), values, strict=True):
+        parts.append(value)
+
+
+def loads(case: PlanCase, problem: optimize.Problem, probabilities: np.ndarray) -> np.ndarray:
+    """Load rho of every node, (m,), under state-independent dispatch."""
+    work = optimize.node_work(problem, jnp.asarray(probabilities), jnp.asarray(case.stored, float))
+    return np.asarray(work[0])
+
+
+def positions(table: pa.Table, name: str, ids: pa.Array, what: str) -> np.ndarray:
+    """Positions of a table's ids, which must all be there.
+
+    Raises:
+        UserError: an id that ``ids`` lacks.
+    """
+    found = inputs.index_in(table[name], ids)
+    wrong = np.flatnonzero((found < 0) & pc.is_valid(table[name]).to_numpy())
+    if wrong.size:
+        raise UserError(
+            f"{what}: column {name}, row {wrong[0]}: found {table[name][int(wrong[0])].as_py()!r}, an unknown one"
+        )
+    return found

@@ -1,0 +1,230 @@
+"""Service laws of nodes from the service times of a log: what a replay of its later part draws from.
+
+Service is X = offset(B) + scale(B) U for chunks of B bytes, with U drawn from the node's own samples or from a law with
+their moments. How X goes with B is taken from the log, too: of four relations the simplest under which U is alike
+whatever the size.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import nnls
+
+from ecjax.errors import UserError
+from ecjax.replay import law_fit
+from ecjax.replay.laws import Laws
+
+EMPIRICAL = "empirical"
+LEAST_SAMPLES = 20  # of a node, for a law of its own; of a size, to take part in a relation
+RELATIONS = (
+    "independent of the size",  # X = U
+    "proportional to the size",  # X = B U
+    "affine in the size",  # X = (a + b B) U
+    "affine in the size, mean and deviation apart",  # X = (a + b B) + (c + d B) (U - u), u the same for all nodes
+)
+_INDEPENDENT, _PROPORTIONAL, _AFFINE, _APART = range(len(RELATIONS))
+_SIZE_CLASSES = 8
+_MOST_SIZES = 16  # distinct sizes that are classes of their own
+_SCORED = 20000  # samples of a node that the choice of the relation looks at
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Service times of one operation, s of them.
+
+    Attributes:
+        node: (s,) int64, below m.
+        bytes: (s,) B.
+        service: (s,) s.
+    """
+
+    node: np.ndarray
+    bytes: np.ndarray
+    service: np.ndarray
+
+
+@dataclass(frozen=True)
+class ServiceLaws:
+    """Laws of m nodes.
+
+    Attributes:
+        laws: m laws.
+        relation: one of ``RELATIONS``; None where all chunks have one size.
+        pooled: (m,) bool, nodes with too few samples: theirs is the law of all nodes together.
+    """
+
+    laws: Laws
+    relation: str | None
+    pooled: np.ndarray
+
+
+def fit_service(samples: Samples, names: list, sizes: np.ndarray, family: str) -> ServiceLaws:
+    """Laws of the nodes.
+
+    Args:
+        samples: at least one.
+        names: ids of the m nodes, for messages.
+        sizes: B, the chunk sizes that service times will be drawn for; only the smallest and the largest matter.
+        family: "empirical", or one of ``law_fit.FAMILIES``, which keeps moments of U.
+
+    Raises:
+        UserError: the family has no law with the moments of a node.
+    """
+    pooled = np.bincount(samples.node, minlength=len(names)) < LEAST_SAMPLES
+    span = np.array([min(sizes.min(), samples.bytes.min()), max(sizes.max(), samples.bytes.max())])
+    chosen, lines = _relation(samples, _Sizes(samples, pooled), span)
+    units = _units(samples, lines)
+    own = np.flatnonzero(~pooled)
+    groups = [units[samples.node == node] for node in own]
+    labels = [f"node {names[node]}" for node in own]
+    if pooled.any():
+        groups.append(units)
+        labels.append("all nodes together")
+    group = np.where(pooled, len(own), np.cumsum(~pooled) - 1)
+    if family == EMPIRICAL:
+        none = np.zeros((2, len(groups)))
+        drawn = law_fit.empirical(groups, none, none)
+        inside = np.stack([np.zeros(len(groups)), np.ones(len(groups))])
+    else:
+        drawn = _by_moments(groups, labels, family)
+        inside = drawn.table[:, [0, 2]].T  # U itself is offset + scale V
+    table = drawn.table[group]
+    table[:, :2] = lines[:, :2] + lines[:, 2:] * inside[0, group][:, None]
+    table[:, 2:4] = lines[:, 2:] * inside[1, group][:, None]
+    return ServiceLaws(Laws(table, drawn.samples), None if span[0] == span[1] else RELATIONS[chosen], pooled)
+
+
+class _Sizes:
+    """Samples by node and size: distinct sizes are classes of their own where they are few, else ranges are."""
+
+    def __init__(self, samples: Samples, pooled: np.ndarray) -> None:
+        self.samples, self.pooled = samples, pooled
+        distinct = np.unique(samples.bytes)
+        if len(distinct) > _MOST_SIZES:
+            distinct = np.unique(np.quantile(samples.bytes, np.linspace(0, 1, _SIZE_CLASSES + 1)[:-1]))
+        self.of_sample = np.searchsorted(distinct, samples.bytes, side="right") - 1
+        self.classes = len(distinct)
+
+    def lines(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Mean and deviation by size, constant and slope of each, at least 0, for every node: (m, 2) each.
+
+        A node without two sizes of enough samples has the lines of all nodes, times how much slower it is. None where
+        all nodes together do not have them.
+        """
+        samples, nodes = self.samples, len(self.pooled)
+        together = self._lines_of(np.ones(len(samples.node), bool))
+        if together is None:
+            return None
+        expected = together[0, 0] + together[0, 1] * samples.bytes
+        found = np.empty((2, nodes, 2))
+        for node in range(nodes):
+            here = samples.node == node
+            own = None if self.pooled[node] else self._lines_of(here)
+            if own is None:
+                slowness = 1.0 if self.pooled[node] else samples.service[here].sum() / expected[here].sum()
+                own = together * slowness
+            found[:, node] = own
+        return found[0], found[1]
+
+    def _lines_of(self, chosen: np.ndarray) -> np.ndarray | None:
+        """Least squares over classes: rows mean and deviation, columns constant and slope."""
+        service, size, place = (
+            self.samples.service[chosen],
+            self.samples.bytes[chosen],
+            self.of_sample[chosen],
+        )
+        count = np.bincount(place, minlength=self.classes)
+        used = count >= LEAST_SAMPLES
+        if np.count_nonzero(used) < 2:
+            return None
+        divisor = np.maximum(count, 1)
+        mean = np.bincount(place, service, self.classes) / divisor
+        sizes = (np.bincount(place, size, self.classes) / divisor)[used]
+        deviation = np.sqrt(np.bincount(place, (service - mean[place]) ** 2, self.classes) / divisor)[used]
+        mean, count = mean[used], count[used]
+        error = np.maximum(deviation, 1e-3 * mean) / np.sqrt(count)
+        weight = error[error > 0].min(initial=np.inf) / np.maximum(error, np.finfo(float).tiny)
+        if not np.isfinite(weight).all():  # no service takes any time
+            return np.zeros((2, 2))
+        design = weight[:, None] * np.stack([np.ones_like(sizes), sizes / sizes.max()], axis=1)
+        rows = []
+        for values in (mean, deviation):
+            height = max(float(values.max()), np.finfo(float).tiny)
+            rows.append(nnls(design, weight * values / height)[0] * height / [1.0, sizes.max()])
+        return np.array(rows)
+
+
+def _relation(samples: Samples, sizes: _Sizes, span: np.ndarray) -> tuple[int, np.ndarray]:
+    """The chosen relation and offset and scale of every node, constant and slope of each: (m, 4)."""
+    nodes = len(sizes.pooled)
+    candidates = {_INDEPENDENT: np.tile([0.0, 0.0, 1.0, 0.0], (nodes, 1))}
+    if span[0] > 0:
+        candidates[_PROPORTIONAL] = np.tile([0.0, 0.0, 0.0, 1.0], (nodes, 1))
+    if span[0] == span[1]:
+        return _INDEPENDENT, candidates[_INDEPENDENT]
+    if sizes.classes == 1:  # other sizes come later: nothing tells how long they take
+        chosen = max(candidates)
+        return chosen, candidates[chosen]
+    fitted = sizes.lines()
+    if fitted is not None:
+        mean, deviation = fitted
+        if np.all(_at(mean, span) > 0):
+            candidates[_AFFINE] = np.hstack([np.zeros((nodes, 2)), mean])
+        if np.all(_at(deviation, span) > 1e-9 * _at(mean, span)):
+            node, size = samples.node, samples.bytes
+            steps = (samples.service - mean[node, 0] - mean[node, 1] * size) / (
+                deviation[node, 0] + deviation[node, 1] * size
+            )
+            offset = mean + steps.min() * deviation
+            if np.all(_at(offset, span) >= 0):  # else some chunks would take less than no time
+                candidates[_APART] = np.hstack([offset, deviation])
+    scores = {number: _misfit(samples, sizes, lines) for number, lines in candidates.items()}
+    # a misfit of 0.5 is what chance makes of a relation that holds
+    enough = 1.2 * min(scores.values()) + 0.5
+    chosen = next(number for number in sorted(scores) if scores[number] <= enough)
+    return chosen, candidates[chosen]
+
+
+def _at(lines: np.ndarray, span: np.ndarray) -> np.ndarray:
+    """Values of lines (m, 2) at both ends of the sizes: (m, 2)."""
+    return lines[:, :1] + lines[:, 1:] * span
+
+
+def _units(samples: Samples, lines: np.ndarray) -> np.ndarray:
+    """U of every sample."""
+    own = lines[samples.node]
+    size = samples.bytes
+    return np.maximum(samples.service - own[:, 0] - own[:, 1] * size, 0.0) / (own[:, 2] + own[:, 3] * size)
+
+
+def _misfit(samples: Samples, sizes: _Sizes, lines: np.ndarray) -> float:
+    """Mean over nodes and sizes of n D^2, D the Kolmogorov distance of the n values of U from all of the node's."""
+    units = _units(samples, lines)
+    scores = []
+    for node in np.flatnonzero(~sizes.pooled):
+        here = np.flatnonzero(samples.node == node)
+        here = here[:: 1 + len(here) // _SCORED]
+        order = here[np.argsort(units[here], kind="stable")]
+        place = sizes.of_sample[order]
+        everyone = np.arange(1, len(order) + 1) / len(order)
+        last = np.append(np.diff(units[order]) > 0, True)  # of equal values
+        for number in np.unique(place):
+            own = np.cumsum(place == number)
+            if own[-1] >= LEAST_SAMPLES:
+                distance = np.abs(own / own[-1] - everyone)[last].max()
+                scores.append(own[-1] * distance**2)
+    return float(np.mean(scores)) if scores else 0.0
+
+
+def _by_moments(groups: list[np.ndarray], labels: list[str], family: str) -> Laws:
+    """Laws with moments of the samples."""
+    rows = []
+    for own, label in zip(groups, labels, strict=True):
+        try:
+            rows.append(law_fit.fit(family, *(float(np.mean(own**power)) for power in (1, 2, 3))))
+        except ValueError as error:
+            raise UserError(
+                f"law: found {family}, which no service times of {label} follow: {error}; allowed: {EMPIRICAL}, or a "
+                "law that has them"
+            ) from None
+    return Laws(np.array(rows), np.zeros(1))

@@ -1,0 +1,33 @@
+"""``ecjax replay``: what a plan or a dispatch policy delivers, request by request, beside its estimate and its bound."""
+
+import sys
+from pathlib import Path
+
+from omegaconf import DictConfig
+
+from ecjax.errors import UserError
+from ecjax.hydra_run import options_from
+from ecjax.studies.options_replay import ReplayOptions
+
+
+def bare_words(words: list[str]) -> list[str]:
+    """``ecjax replay FOLDER``: the plans of ``ecjax optimize out=FOLDER``; ``ecjax replay LOG``: a trace."""
+    if len(words) > 1 or not Path(words[0]).exists():
+        raise UserError(
+            f"found {' '.join(words)}; allowed: key=value, the folder of one ecjax optimize, or an access log"
+        )
+    return [f"plan={words[0]}" if (Path(words[0]) / "placements").is_dir() else f"trace={words[0]}"]
+
+
+def run(cfg: DictConfig) -> int:
+    """Run on a composed configuration; returns the exit code."""
+    from ecjax.console import OUTPUT
+    from ecjax.studies.replay import replay_study
+
+    return replay_study(options_from(cfg, ReplayOptions), OUTPUT)
+
+
+if __name__ == "__main__":
+    from ecjax.cli import main
+
+    sys.exit(main(["replay", *sys.argv[1:]]))
