@@ -1,4 +1,4 @@
-"""``ecjax replay``: what a plan or a dispatch policy delivers, request by request, beside its estimate and its bound."""
+"""``ecjax replay``: what plans and dispatch policies deliver, request by request, beside estimate and bound."""
 
 import sys
 from pathlib import Path

@@ -128,10 +128,10 @@ def _engine(
             return True
 
     elif queue.name == "fcfs" and outages is None and policy.name == "fork_join":
-        free = np.zeros(system.nodes)
+        idle = np.zeros(system.nodes)
 
         def step(times: np.ndarray, files: np.ndarray, first: int) -> bool:
-            fork_join.replay_block(system, counts, times, files, first, seed, policy.cancel, free)
+            fork_join.replay_block(system, counts, times, files, first, seed, policy.cancel, idle)
             return True
 
     else:

@@ -52,7 +52,7 @@ def checked(options: ReplayOptions) -> ReplayOptions:
         raise UserError(f"decode_s_per_byte: found {decode}; allowed: a number, at least 0")
     for name, (least, most) in _WHOLE.items():
         value = values[name]
-        if not (is_number(value) and isinstance(value, Integral) and least <= value <= most):
+        if not (is_number(value) and isinstance(value, Integral) and least <= int(value) <= most):
             raise UserError(f"{name}: found {value}; allowed: a whole number from {least} to {most}")
     if values["plan"] in (None, "none") and (values["plan_run"] or values["plan_where"]):
         raise UserError("plan_run and plan_where choose a run of plan=FOLDER: give plan too")

@@ -79,7 +79,7 @@ def service_laws(case: PlanCase, family: str, pareto_ratio: float, size_scale: f
         constant = np.zeros(len(nodes)) if grows else np.ones(len(nodes))
     for node in range(len(nodes)):
         try:
-            row = law_fit.fit(family, *moments[:, node], ratio=pareto_ratio)
+            row = law_fit.fit(family, moments[0, node], moments[1, node], moments[2, node], pareto_ratio)
         except ValueError as error:
             name = nodes["node_id"][node].as_py()
             raise UserError(f"service={family}: nodes row {node} (node_id={name}): found {error}") from None

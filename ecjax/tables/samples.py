@@ -178,6 +178,18 @@ def rates() -> pa.Table:
     )
 
 
+def outages() -> pa.Table:
+    """One node down for ten minutes, then two nodes at once for five."""
+    names = nodes()["node_id"].to_pylist()
+    return pa.table(
+        {
+            "node_id": [names[1], names[4], names[7]],
+            "start_s": [600.0, 3600.0, 3600.0],
+            "end_s": [1200.0, 3900.0, 3900.0],
+        }
+    )
+
+
 def transfers() -> pa.Table:
     """Forty coflows between the twelve nodes, Poisson arrivals, widths 1 to 8, log-normal flow sizes."""
     random = np.random.default_rng([SEED, 4])
@@ -205,6 +217,7 @@ TABLES: dict[str, Callable[[], pa.Table]] = {
     "files.parquet": files,
     "network.parquet": network,
     "rates.parquet": rates,
+    "outages.parquet": outages,
     "transfers.parquet": transfers,
     "transfers.csv": transfers,
 }

@@ -23,6 +23,7 @@ _ABOUT = {
     "then one that names the node before one that names its site, and that before one that names neither. Where no row "
     "applies, reading is free; files without a `client_site` take the rows that leave it empty.",
     "rates": "Rates that vary in time: factors on the rates of the files table, 1 where no row applies.",
+    "outages": "Nodes that are down for a time, in a replay: reads then go to the chunks that survive.",
     "transfers": "Flows over a network; the flows of a coflow share its id.",
 }
 _COMMAND = "python -m ecjax.tables.samples traces"
