@@ -126,16 +126,16 @@ class _Reader:
         self._requests: list[Requests] = []
         self._accesses: list[tuple[np.ndarray, ...]] = []  # arrival, node, bytes, start and finish if there
         self._rows = 0
-        self._origin: float | None = None
+        self._origin = np.nan
         self._seen = 0  # requests closed, those that are dropped too
         self.closed = 0
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Add a batch of rows."""
         arrivals = batch.column("arrival_s").to_numpy()
-        if self._origin is None and len(arrivals):
+        if np.isnan(self._origin) and len(arrivals):
             self._origin = float(arrivals[0])
-        arrivals = arrivals - (self._origin or 0.0)
+        arrivals = arrivals - self._origin
         files = self._numbers(batch)
         operations = batch.column("op")
         words = np.array([word == "write" for word in operations.dictionary.to_pylist()], bool)
@@ -183,24 +183,19 @@ class _Reader:
         self._close(self._grouper.finish())
         if not self.closed:
             raise UserError(
-                f"requests table ({self._trace.name}): found {self._seen} requests, none for a file of the files table; "
-                "allowed: at least one"
+                f"requests table ({self._trace.name}): found {self._seen} requests, none for a file of the files "
+                "table; allowed: at least one"
             )
         count = self.closed if limit is None else min(limit, self.closed)
         found = Requests(*_joined(self._requests, count))
         accesses = None
         if self._nodes is not None:
             begin = np.concatenate(([0], np.cumsum(found.rows)))
-            columns = list(_joined(self._accesses, int(begin[-1])))
-            times = dict(zip(self._times, columns[3:], strict=True))
+            arrival, node, size, *rest = _joined(self._accesses, int(begin[-1]))
+            times = {name: v - self._origin for name, v in zip(self._times, rest, strict=True)}
             accesses = Accesses(
-                begin, *columns[:3], times.get("start_s"), times.get("finish_s"), self._nodes.ids
+                begin, arrival, node, size, times.get("start_s"), times.get("finish_s"), self._nodes.ids
             )
-            if self._origin:
-                for name in ("start", "finish"):
-                    values = getattr(accesses, name)
-                    if values is not None:
-                        values -= self._origin
         return TraceRequests(
             name=self._trace.name,
             clock_resolution_s=self._trace.clock_resolution_s,

@@ -72,10 +72,11 @@ def fit_service(samples: Samples, names: list, sizes: np.ndarray, family: str) -
     """
     pooled = np.bincount(samples.node, minlength=len(names)) < LEAST_SAMPLES
     span = np.array([min(sizes.min(), samples.bytes.min()), max(sizes.max(), samples.bytes.max())])
-    chosen, lines = _relation(samples, _Sizes(samples, pooled), span)
+    by_size = _Sizes(samples, pooled)
+    chosen, lines = _relation(samples, by_size, span)
     units = _units(samples, lines)
     own = np.flatnonzero(~pooled)
-    groups = [units[samples.node == node] for node in own]
+    groups = [units[by_size.places[node]] for node in own]
     labels = [f"node {names[node]}" for node in own]
     if pooled.any():
         groups.append(units)
@@ -99,6 +100,9 @@ class _Sizes:
 
     def __init__(self, samples: Samples, pooled: np.ndarray) -> None:
         self.samples, self.pooled = samples, pooled
+        counts = np.bincount(samples.node, minlength=len(pooled))
+        # samples of each node
+        self.places = np.split(np.argsort(samples.node, kind="stable"), np.cumsum(counts)[:-1])
         distinct = np.unique(samples.bytes)
         if len(distinct) > _MOST_SIZES:
             distinct = np.unique(np.quantile(samples.bytes, np.linspace(0, 1, _SIZE_CLASSES + 1)[:-1]))
@@ -112,13 +116,13 @@ class _Sizes:
         all nodes together do not have them.
         """
         samples, nodes = self.samples, len(self.pooled)
-        together = self._lines_of(np.ones(len(samples.node), bool))
+        together = self._lines_of(np.arange(len(samples.node)))
         if together is None:
             return None
         expected = together[0, 0] + together[0, 1] * samples.bytes
         found = np.empty((2, nodes, 2))
         for node in range(nodes):
-            here = samples.node == node
+            here = self.places[node]
             own = None if self.pooled[node] else self._lines_of(here)
             if own is None:
                 slowness = 1.0 if self.pooled[node] else samples.service[here].sum() / expected[here].sum()
@@ -202,7 +206,7 @@ def _misfit(samples: Samples, sizes: _Sizes, lines: np.ndarray) -> float:
     units = _units(samples, lines)
     scores = []
     for node in np.flatnonzero(~sizes.pooled):
-        here = np.flatnonzero(samples.node == node)
+        here = sizes.places[node]
         here = here[:: 1 + len(here) // _SCORED]
         order = here[np.argsort(units[here], kind="stable")]
         place = sizes.of_sample[order]

@@ -1,0 +1,142 @@
+"""Bound and estimate of latencies from what the first part of a log shows: rates, dispatch shares, service moments."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+import numpy as np
+
+from ecjax.queueing import Delay, latency_bound, waiting
+from ecjax.replay import law_fit
+from ecjax.replay.laws import Laws
+
+LEAST_READS = 30  # of a file, for dispatch shares of its own
+_MOST_FILES = 4096
+
+
+@dataclass(frozen=True)
+class Reads:
+    """Requests that read, n of them, and their accesses, a of them.
+
+    Attributes:
+        file: (n,) int64, below r.
+        group: (n,) int64, class, below C.
+        request: (a,) int64, request of each access.
+        node: (a,) int64, below m.
+        bytes: (a,) B.
+    """
+
+    file: np.ndarray
+    group: np.ndarray
+    request: np.ndarray
+    node: np.ndarray
+    bytes: np.ndarray
+
+
+@dataclass(frozen=True)
+class Dispatch:
+    """How files are read, R rows: each takes one number of chunks; files read rarely share the row of their class.
+
+    Attributes:
+        probabilities: (R, m) share of the reads that use each node.
+        rates: (R,) 1/s.
+        need: (R,) int64, chunks that a read takes.
+        powers: (R, 4) mean of B^p over the chunks read, p = 0, ..., 3.
+        file: (R,) int64, file of the row; -1 for a row of a class.
+        group: (R,) int64, class.
+    """
+
+    probabilities: np.ndarray
+    rates: np.ndarray
+    need: np.ndarray
+    powers: np.ndarray
+    file: np.ndarray
+    group: np.ndarray
+
+
+@dataclass(frozen=True)
+class Estimated:
+    """What an estimator says of the rows, the classes and all reads; levels as in ``replay.summary.LEVELS``."""
+
+    row_mean: np.ndarray  # (R,) s
+    row_quantiles: np.ndarray  # (R, 4) s
+    class_mean: np.ndarray  # (C,) s
+    class_quantiles: np.ndarray  # (C, 4) s
+    mean: float  # s
+    quantiles: np.ndarray  # (4,) s
+
+
+# An estimator: the reads, laws (entry j: node j), sums (3, m) of lambda m_n of other work, number of classes
+Estimator = Callable[[Dispatch, Laws, np.ndarray, int], Estimated]
+
+
+def own_files(file: np.ndarray, count: int) -> np.ndarray:
+    """Files that are read often enough for shares of their own, most read first; at most 4096."""
+    reads = np.bincount(file, minlength=count)
+    order = np.argsort(-reads, kind="stable")[:_MOST_FILES]
+    return order[reads[order] >= LEAST_READS]
+
+
+def dispatch(reads: Reads, span_s: float, nodes: int, files: int) -> Dispatch | None:
+    """Rates and shares as counted; None where a request reads a node twice, which shares do not tell.
+
+    Args:
+        reads: requests of the first part.
+        span_s: s, its length, above 0.
+        nodes: m.
+        files: r.
+    """
+    if len(np.unique(reads.request * nodes + reads.node)) < len(reads.request):
+        return None
+    need = np.bincount(reads.request, minlength=len(reads.file))
+    own = np.full(files, -1)
+    chosen = own_files(reads.file, files)
+    own[chosen] = chosen
+    base = np.where(own[reads.file] >= 0, reads.file, files + reads.group)
+    # rows: a file, or a class, and the number of chunks
+    _, first, row = np.unique(base * (need.max() + 1) + need, return_index=True, return_inverse=True)
+    rows, count = len(first), np.bincount(row)
+    of_access = row[reads.request]
+    shares = np.bincount(of_access * nodes + reads.node, minlength=rows * nodes).reshape(rows, nodes)
+    chunks = np.bincount(of_access, minlength=rows)
+    powers = np.stack([np.bincount(of_access, reads.bytes**p, rows) / chunks for p in range(4)], axis=1)
+    return Dispatch(
+        probabilities=shares / count[:, None],
+        rates=count / span_s,
+        need=need[first],
+        powers=powers,
+        file=own[reads.file[first]],
+        group=reads.group[first],
+    )
+
+
+def work_sums(laws: Laws, law: np.ndarray, sizes: np.ndarray, span_s: float, nodes: int) -> np.ndarray:
+    """Sums of lambda m_n over accesses (a,), n = 1, 2, 3, at each node: (3, m); entry l of the laws is at l mod m."""
+    count = len(laws.table)
+    moments = law_fit.polynomials(laws, count)  # (3, 4, l)
+    powers = np.stack([np.bincount(law, sizes**p, count) for p in range(4)])
+    by_law = (moments * powers).sum(axis=1) / span_s
+    return by_law.reshape(3, -1, nodes).sum(axis=1)
+
+
+def node_delays(laws: Laws, powers: np.ndarray, sums: np.ndarray) -> Delay:
+    """Sojourn times at the nodes of chunks of mixed sizes.
+
+    Args:
+        laws: entry j is node j's.
+        powers: (R, 4) means of B^p, p = 0, ..., 3.
+        sums: (3, m) of lambda m_n of all work.
+
+    Returns:
+        Delay (R, m); infinite where the load is 1 or more.
+    """
+    moments = law_fit.polynomials(laws, sums.shape[1])
+    first, second = (np.einsum("rp,pm->rm", powers, moments[n]) for n in (0, 1))
+    wait = waiting(*sums)
+    service = Delay(jnp.asarray(first), jnp.asarray(np.maximum(second - first**2, 0.0)))
+    return service.plus(wait.mean[None, :], wait.variance[None, :])
+
+
+def bounds(rows: Dispatch, laws: Laws, sums: np.ndarray) -> np.ndarray:
+    """Bound on the mean latency of each row, s, (R,)."""
+    return np.asarray(latency_bound(rows.probabilities, node_delays(laws, rows.powers, sums)))
