@@ -17,18 +17,22 @@ from ecjax.studies.options_optimize import ClusterOptions
 REFERENCE_BYTES = 12.5e6
 SERVICE_MEAN_S, SERVICE_DEVIATION_S, SERVICE_THIRD_S3 = 13.9, 4.3, 3476.8
 SITES = ("near", "middle", "far")
-CONNECT_MEAN_S = (0.01, 0.04, 0.08)
-CONNECT_VAR_S2 = (4e-6, 64e-6, 256e-6)
+CONNECT_VARIATION = 0.2  # standard deviation / mean of the connection delay
 MIN_EXTRA_CHUNKS = 2
 
 
-def _list(value: Any, name: str, length: int | None = None) -> list[float]:
+def _list(value: Any, name: str, length: int | None = None, zero: bool = False) -> list[float]:
     values = list(value) if isinstance(value, list | tuple) else [value]
-    good = all(isinstance(v, int | float) and not isinstance(v, bool) and 0 < v < np.inf for v in values)
+    numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in values)
+    good = numbers and all(0 < v < np.inf or (zero and v == 0) for v in values)
     if not values or not good or (length is not None and len(values) != length):
-        wanted = f"{length} positive numbers" if length else "positive numbers"
-        raise UserError(f"cluster.{name}: found {value}; allowed: {wanted}")
+        kind = "numbers of at least 0" if zero else "positive numbers"
+        raise UserError(f"cluster.{name}: found {value}; allowed: {f'{length} ' if length else ''}{kind}")
     return [float(v) for v in values]
+
+
+def _site_names(count: int) -> list[str]:
+    return [SITES[i] if i < len(SITES) else f"site{i + 1}" for i in range(count)]
 
 
 def _check(options: ClusterOptions) -> None:
@@ -53,20 +57,23 @@ def nodes(options: ClusterOptions) -> pa.Table:
         UserError: an option has a value that is not allowed.
     """
     _check(options)
-    slowdown = np.repeat(_list(options.slowdown, "slowdown", len(SITES)), options.nodes_per_site)
-    price = np.repeat(_list(options.chunk_price, "chunk_price", len(SITES)), options.nodes_per_site)
+    per_site = options.nodes_per_site
+    sites = _site_names(len(_list(options.slowdown, "slowdown")))
+    slowdown = np.repeat(_list(options.slowdown, "slowdown"), per_site)
+    price = np.repeat(_list(options.chunk_price, "chunk_price", len(sites)), per_site)
+    connect = np.repeat(_list(options.connect_mean_s, "connect_mean_s", len(sites), zero=True), per_site)
     second = SERVICE_MEAN_S**2 + SERVICE_DEVIATION_S**2
     return pa.table(
         {
-            "node_id": [f"{site}-{i + 1}" for site in SITES for i in range(options.nodes_per_site)],
-            "site": np.repeat(SITES, options.nodes_per_site).tolist(),
+            "node_id": [f"{site}-{i + 1}" for site in sites for i in range(per_site)],
+            "site": np.repeat(sites, per_site).tolist(),
             "service_mean_s": SERVICE_MEAN_S * slowdown,
             "service_second_s2": second * slowdown**2,
             "service_third_s3": SERVICE_THIRD_S3 * slowdown**3,
             "reference_bytes": np.full(len(slowdown), REFERENCE_BYTES),
             "cost_per_byte_dollars": price / REFERENCE_BYTES,
-            "connect_mean_s": np.repeat(CONNECT_MEAN_S, options.nodes_per_site),
-            "connect_var_s2": np.repeat(CONNECT_VAR_S2, options.nodes_per_site),
+            "connect_mean_s": connect,
+            "connect_var_s2": (CONNECT_VARIATION * connect) ** 2,
         }
     )
 
@@ -91,8 +98,9 @@ def files(options: ClusterOptions) -> pa.Table:
         ends = _list(options.bytes, "bytes")
         size = np.random.default_rng(options.seed).uniform(ends[0], ends[-1], options.files)
     rate = np.array(ratio)[of_file]
-    service = SERVICE_MEAN_S * max(_list(options.slowdown, "slowdown", len(SITES))) / REFERENCE_BYTES
-    count = len(SITES) * options.nodes_per_site
+    slowdown = _list(options.slowdown, "slowdown")
+    service = SERVICE_MEAN_S * max(slowdown) / REFERENCE_BYTES
+    count = len(slowdown) * options.nodes_per_site
     busiest = np.sum(rate * k / count * (size / k) * service)
     columns = {
         "file_id": np.arange(options.files),

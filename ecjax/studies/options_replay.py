@@ -51,7 +51,10 @@ class ReplayOptions:
         "shifted_exponential, gamma, lognormal, pareto, or empirical (of the trace); one or a list",
     )
     pareto_ratio: float = option(1000.0, "pareto: largest / smallest service time")
-    arrivals: str = option("poisson", "poisson, bursts, or trace (the times and files of trace=)")
+    arrivals: str | None = option(
+        None,
+        "poisson, bursts, or trace: the times and files of trace=; default: trace where plan= and trace= are given",
+    )
     rates: str | None = option(
         None, "rates table: factors of the rates by time, of all files, a file or a class"
     )
@@ -75,9 +78,13 @@ class ReplayOptions:
     requests: int = option(200_000, "reads per replication")
     replications: int = option(4, "independent replications")
     estimate: bool = option(True, "also estimate latencies without simulation")
+    earlier_bounds: bool = option(
+        False, "also the split-merge and forks bounds, for alike nodes and files (Fig. 7 of the JLCM paper)"
+    )
     seed: int = option(0, "seed of the first replication")
     resume: bool = option(True, "skip replays that are finished in out")
     write: Any = option(None, "datasets to write besides runs and inputs; default: all")
     figures: Any = option(
-        ["cdf", "latency", "utilisation"], "figures to draw: cdf, latency, utilisation, sweep, classes"
+        ["cdf", "latency", "utilisation"],
+        "figures to draw: cdf, latency, utilisation, sweep, classes, bounds",
     )

@@ -114,14 +114,17 @@ def _replay(
     problem = problem_of(case, laws, *scale)
     probabilities = spread(case, item.policy, problem)
     load = loads(case, problem, probabilities)
-    row = _row(name, item, case, options, law_name(laws), load)
-    if item.policy in STATIC and load.max() >= 1:
+    static = item.policy in STATIC
+    row = _row(name, item, case, options, law_name(laws)) | (
+        {"max_load": float(load.max())} if static else {}
+    )
+    if static and load.max() >= 1:
         background = np.asarray(problem.nodes.background[0])
         error = overload(load, background, scale[0], case.names.nodes, f"with policy={item.policy}")
         advance(options.replications * options.requests)
         return row | {"status": str(Status.UNSTABLE), "error": error}, {}
     system, rates = build(case, laws, probabilities, problem, options)
-    predicted = predictions(case, problem, probabilities, ranks, item, options)
+    predicted = predictions(case, problem, laws, probabilities, ranks, item, options)
     policy = _policy(item, options, predicted)
     queue = Queue(item.queue, _weights(options, len(ranks.names)))
     with ThreadPoolExecutor(min(os.cpu_count() or 1, options.replications)) as pool:
@@ -153,11 +156,13 @@ def _replay(
     for source in predicted.get("all", []):
         if source.source == "bound":
             row["latency_s"] = float(source.mean[0])
-        if source.quantiles is not None:
-            p99 = float(source.quantiles[0, 2])
-            row |= {"promised_p99_s": p99} if source.source == "bound" else {"estimated_p99_s": p99}
-        if source.source == "estimated":
-            row["estimated_mean_s"] = float(source.mean[0])
+            if source.quantiles is not None:
+                row["promised_p99_s"] = float(source.quantiles[0, 2])
+        if source.source == "estimated" and source.quantiles is not None:
+            row |= {
+                "estimated_mean_s": float(source.mean[0]),
+                "estimated_p99_s": float(source.quantiles[0, 2]),
+            }
     return row, {"latencies": tables, "latency_bins": histograms(name, found, ranks)}
 
 
@@ -207,26 +212,17 @@ def _weights(options: ReplayOptions, count: int) -> tuple[float, ...]:
 
 def _run_id(item: Item, case: PlanCase, given: Inputs, options: ReplayOptions) -> str:
     names = (
-        "probes",
-        "cancel",
-        "hedge_delay_s",
-        "hedges",
-        "weights",
-        "pareto_ratio",
-        "arrivals",
-        "burst_factor",
+        *("probes", "cancel", "hedge_delay_s", "hedges", "weights", "pareto_ratio", "arrivals"),
+        *("burst_factor", "burst_share", "burst_mean_s", "decode_s_per_byte", "client_bandwidth_bytes_per_s"),
+        *("requests", "replications", "estimate", "earlier_bounds"),
     )
-    names += ("burst_share", "burst_mean_s", "decode_s_per_byte", "client_bandwidth_bytes_per_s", "requests")
-    names += ("replications", "estimate")
     parameters = {name: getattr(options, name) for name in names} | asdict(item)
     del parameters["plan"]
     parameters |= {"plan_run": case.run["run_id"], "inputs": given.fingerprints}
     return run_id(JOB, parameters, case.input_id, options.seed, "float64")
 
 
-def _row(
-    name: str, item: Item, case: PlanCase, options: ReplayOptions, law: str, load: np.ndarray
-) -> dict[str, Any]:
+def _row(name: str, item: Item, case: PlanCase, options: ReplayOptions, law: str) -> dict[str, Any]:
     return {
         "run_id": name,
         "job": JOB,
@@ -239,7 +235,6 @@ def _row(
         "service": law,
         "arrivals": options.arrivals,
         "replications": options.replications,
-        "max_load": float(load.max()),
         "files": len(case.files),
         "nodes": len(case.nodes),
         "input_id": case.input_id,

@@ -5,12 +5,16 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from ecjax.console import log
+from ecjax.errors import UserError
 from ecjax.replay.arrivals import Bursts, Factors
 from ecjax.replay.run import Outages
 from ecjax.studies.options_replay import ReplayOptions
 from ecjax.studies.replay_plans import PlanCase
 from ecjax.studies.replay_system import positions
+from ecjax.studies.trace_requests import requests
 from ecjax.tables.fingerprint import fingerprint
+from ecjax.tables.importers import open_trace
 from ecjax.tables.read import read_input
 
 
@@ -45,7 +49,20 @@ def read_inputs(options: ReplayOptions, case: PlanCase) -> Inputs:
     bursts = None
     if options.arrivals == "bursts":
         bursts = Bursts(options.burst_factor, options.burst_share, options.burst_mean_s)
-    return Inputs(factors, bursts, outages, None, None, prints)
+    times = files = None
+    if options.arrivals == "trace":
+        trace = open_trace(
+            str(options.trace), options.format, options.columns, options.extent_bytes, options.sort
+        )
+        prints["trace"] = trace.fingerprint
+        found = requests(trace, case.names.files)
+        reads = ~found.write
+        if not reads.any():
+            raise UserError(f"trace={options.trace}: found no reads; allowed: a log with reads to replay")
+        if not reads.all():
+            log.info("trace: %d writes are left aside; writes come at the files' write rates", np.sum(~reads))
+        times, files = found.arrival[reads], found.file[reads]
+    return Inputs(factors, bursts, outages, times, files, prints)
 
 
 def _factors(table: pa.Table, case: PlanCase) -> Factors:

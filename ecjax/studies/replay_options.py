@@ -35,6 +35,9 @@ def checked(options: ReplayOptions) -> ReplayOptions:
         values[name] = _words(name, values[name], allowed)
         if not values[name] and name != "figures":
             raise UserError(f"{name}: found an empty list; allowed: {', '.join(allowed)}")
+    if values["arrivals"] is None:
+        both = values["trace"] is not None and values["plan"] is not None
+        values["arrivals"] = "trace" if both else "poisson"
     if values["arrivals"] not in ("poisson", "bursts", "trace"):
         raise UserError(f"arrivals: found {values['arrivals']!r}; allowed: poisson, bursts, trace")
     if values["arrivals"] == "trace" and values["trace"] is None:

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from ecjax import optimize
+from ecjax.console import log
 from ecjax.errors import UserError
 from ecjax.studies import inputs, plan_tables
 from ecjax.studies.checked_options import checked
@@ -65,11 +66,10 @@ def plan_cases(options: ReplayOptions) -> list[PlanCase]:
     if options.plan is None:
         options.planning.out = options.out
         runs = planned(checked(options.planning))
-        bad = runs[runs["error"].notna()]
-        for error in bad["error"].unique():
-            raise UserError(f"planning: {error}")
-        rows = runs.astype(object).where(runs.notna(), None).to_dict("records")
-        return list(_of_runs(Path(options.out), rows))
+        for run in runs[runs["error"].notna()].itertuples():
+            log.warning("planning: method=%s theta=%g is not replayed: %s", run.method, run.theta, run.error)
+        rows = runs[runs["error"].isna()].astype(object)
+        return list(_of_runs(Path(options.out), rows.where(rows.notna(), None).to_dict("records")))
     folder = Path(options.plan)
     if not folder.is_dir():
         raise UserError(f"plan={options.plan}: no such folder")

@@ -2,10 +2,14 @@
 
 from typing import TYPE_CHECKING
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 from ecjax import optimize
+from ecjax.queueing.estimate import estimate
+from ecjax.replay.laws import Laws
+from ecjax.studies.estimate_inputs import workload_of
 from ecjax.studies.options_replay import ReplayOptions
 from ecjax.studies.replay_plans import PlanCase
 from ecjax.studies.replay_system import Classes
@@ -20,6 +24,7 @@ PREDICTABLE = ("probabilistic", "uniform", "proportional")
 def predictions(
     case: PlanCase,
     problem: optimize.Problem,
+    laws: Laws,
     probabilities: np.ndarray,
     ranks: Classes,
     item: "Item",
@@ -33,12 +38,40 @@ def predictions(
         return {}
     found = optimize.evaluate(problem, jnp.asarray(probabilities), jnp.asarray(case.stored), jnp.zeros(()))
     share, by_file = np.asarray(problem.share), np.asarray(found.file_latency)
-    return {
+    kinds: dict[str, list[Latencies]] = {
         "all": [_bound(np.array([float(found.latency)]))],
         "class": [_bound(by_class(by_file, share, ranks))],
         "file": [_bound(by_file)],
-        "node": [_bound(np.full(len(case.nodes), np.nan))],
     }
+    # chunks that a node serves together have no law of their own in the estimate
+    if options.estimate and case.per_node == 1:
+        for kind, latencies in estimates(problem, laws, probabilities, ranks).items():
+            kinds[kind] += latencies
+    return kinds
+
+
+def estimates(
+    problem: optimize.Problem, laws: Laws, probabilities: np.ndarray, ranks: Classes
+) -> dict[str, list[Latencies]]:
+    """Estimated mean and quantiles, by kind of group."""
+    own = probabilities if problem.row is None else probabilities[np.asarray(problem.row)]
+    classes = len(ranks.names)
+    found = _ESTIMATE(
+        jnp.asarray(own), workload_of(problem, laws), groups=jnp.asarray(ranks.of_file), group_count=classes
+    )
+    return {
+        "all": [_estimated(found.mean[None], found.quantiles[None])],
+        "class": [_estimated(found.group_mean, found.group_quantiles)],
+        "file": [_estimated(found.file_mean, found.file_quantiles)],
+    }
+
+
+# made once, so that the replays of a process share compiled programs
+_ESTIMATE = jax.jit(estimate, static_argnames=("levels", "group_count"))
+
+
+def _estimated(mean: jax.Array, quantiles: jax.Array) -> Latencies:
+    return Latencies("estimated", None, np.asarray(mean), None, None, np.asarray(quantiles))
 
 
 def _bound(mean: np.ndarray) -> Latencies:

@@ -49,7 +49,8 @@ def show(runs: pd.DataFrame, console: Console, options: ReplayOptions) -> None:
         table.add_column("status")
     for run in runs.itertuples():
         cells = [_cell(getattr(run, name)) for name in swept]
-        cells += [f"{run.max_load:.2f}", f"{run.mean_s:.4g} ± {run.ci_s:.2g}" if pd.notna(run.mean_s) else ""]
+        load = run.max_utilisation if pd.isna(run.max_load) else run.max_load
+        cells += [f"{load:.2f}", f"{run.mean_s:.4g} ± {run.ci_s:.2g}" if pd.notna(run.mean_s) else ""]
         cells += [_cell(getattr(run, name)) for name in first]
         cells += [_cell(run.p99_s)]
         cells += [_cell(getattr(run, name)) for name in second]
@@ -61,8 +62,8 @@ def show(runs: pd.DataFrame, console: Console, options: ReplayOptions) -> None:
     drifting = runs["status"] == str(Status.NOT_STATIONARY)
     if drifting.any():
         console.print(
-            f"{drifting.sum()} of {len(runs)} replays are not stationary: their latencies still grow or change with time, "
-            "so that means depend on the length of the run (more requests, or a lower rate_scale).",
+            f"{drifting.sum()} of {len(runs)} replays are not stationary: their latencies still grow or change with "
+            "time, so that means depend on the length of the run (more requests, or a lower rate_scale).",
             style="yellow",
             highlight=False,
         )

@@ -137,7 +137,7 @@ def build(
         options: decoding and client links.
     """
     files, per_node = problem.files, case.per_node
-    r, m = files.count, len(case.nodes)
+    r = files.count
     rank = classes(case).of_file
     need = np.rint(np.asarray(files.k)).astype(np.int64)
     row = np.arange(r) if problem.row is None else np.asarray(problem.row)

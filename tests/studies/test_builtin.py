@@ -97,7 +97,12 @@ def test_sizes_follow_the_seed():
         ),
         ({"bytes": -5e6}, "cluster.bytes: found -5000000.0; allowed: positive numbers"),
         ({"bytes": float("inf")}, "cluster.bytes: found inf"),
-        ({"slowdown": [1.0, 2.0]}, "cluster.slowdown: found [1.0, 2.0]; allowed: 3 positive numbers"),
+        ({"slowdown": [1.0, -2.0]}, "cluster.slowdown: found [1.0, -2.0]; allowed: positive numbers"),
+        ({"slowdown": [1.0, 2.0]}, "cluster.chunk_price: found [2.0, 1.5, 1.0]; allowed: 2 positive numbers"),
+        (
+            {"connect_mean_s": [0.0, 1.0]},
+            "cluster.connect_mean_s: found [0.0, 1.0]; allowed: 3 numbers of at least 0",
+        ),
         ({"chunk_price": 1.0}, "cluster.chunk_price: found 1.0; allowed: 3 positive numbers"),
         ({"load": 1.0}, "cluster.load: found 1.0; allowed: a number between 0 and 1"),
         ({"load": "high"}, "cluster.load: found high"),

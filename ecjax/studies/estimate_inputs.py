@@ -1,0 +1,57 @@
+"""From tables and laws to what ``ecjax.queueing.estimate`` takes."""
+
+import jax.numpy as jnp
+import numpy as np
+
+from ecjax import optimize
+from ecjax.queueing import workload
+from ecjax.queueing.service_law import ServiceLaw, UnitLaw, empirical_law, service_law, unit_law
+from ecjax.queueing.workload import Workload
+from ecjax.replay.laws import KINDS, Laws
+
+_PARAMETERS = {
+    "gamma": ("shape",),
+    "lognormal": ("sigma",),
+    "pareto": ("alpha", "ratio"),
+    "weibull": ("shape",),
+}
+
+
+def workload_of(problem: optimize.Problem, laws: Laws) -> Workload:
+    """Reads of a scaled problem on nodes with these laws; writes and background work as work beside the reads.
+
+    Args:
+        problem: scaled; reads, chunk sizes, connection delays and other work are taken from it.
+        laws: of the nodes.
+    """
+    files, nodes = problem.files, problem.nodes
+    kept = jnp.zeros((problem.rows, nodes.count))
+    return workload.workload(
+        files.rate,
+        files.chunk_bytes,
+        files.k,
+        node_laws(laws, nodes.count),
+        (nodes.connect_mean, nodes.connect_variance),
+        optimize.node_work(problem, kept, kept),
+    )
+
+
+def node_laws(laws: Laws, nodes: int) -> ServiceLaw:
+    """The laws of the first ``nodes`` entries, as distributions."""
+    table = laws.table[:nodes]
+    known: dict[tuple, UnitLaw] = {}
+    units = []
+    for row in table:
+        key = tuple(row[4:])
+        if key not in known:
+            known[key] = _unit(row, laws.samples)
+        units.append(known[key])
+    return service_law(units, *np.ascontiguousarray(table[:, :4].T))
+
+
+def _unit(row: np.ndarray, samples: np.ndarray) -> UnitLaw:
+    kind, a, b = KINDS[int(row[6])], float(row[4]), float(row[5])
+    if kind == "empirical":
+        return empirical_law(samples[int(row[7]) : int(row[7] + row[8])])
+    names = _PARAMETERS.get(kind, ())
+    return unit_law(kind, **dict(zip(names, (a, b), strict=False)))
