@@ -1,12 +1,57 @@
 """Figures of ``ecjax replay``, drawn from its result tables only."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
+from matplotlib.figure import Figure
 from rich.console import Console
 
-KINDS: dict = {"cdf": None, "latency": None, "utilisation": None, "sweep": None, "classes": None}
+from ecjax.report.replay_bars import classes, latency, utilisation
+from ecjax.report.replay_distribution import cdf
+from ecjax.report.replay_sweep import bounds, sweep
+
+KINDS: dict[str, Callable[[Path, pd.DataFrame], Figure | None]] = {
+    "cdf": cdf,
+    "latency": latency,
+    "utilisation": utilisation,
+    "sweep": sweep,
+    "classes": classes,
+    "bounds": bounds,
+}
+_NEEDS = {"cdf": ("latencies", "latency_bins")}
 
 
 def draw(out: Path, runs: pd.DataFrame, kinds: list[str], console: Console) -> None:
-    """Draw."""
+    """Draw figures of these runs (those that were replayed) into out/figures; what lacks its dataset is said.
+
+    Args:
+        out: folder of the result tables.
+        runs: rows of the ``runs`` dataset.
+        kinds: of ``KINDS``.
+        console: where to say what was drawn.
+    """
+    replayed = runs[runs["mean_s"].notna()]
+    if replayed.empty:
+        return
+    folder = out / "figures"
+    drawn = []
+    for kind in kinds:
+        needed = _NEEDS.get(kind, ("latencies",))
+        wrote = [all(_wrote(out, dataset, batch) for dataset in needed) for batch in replayed["batch_id"]]
+        if not any(wrote):
+            console.print(f"figure {kind}: needs the datasets {' and '.join(needed)}, which were not written")
+            continue
+        figure = KINDS[kind](out, replayed[wrote])
+        if figure is None:
+            console.print(f"figure {kind}: needs runs that differ in rate_scale, size_scale or load")
+            continue
+        folder.mkdir(exist_ok=True)
+        figure.savefig(folder / f"{kind}.png", dpi=150)
+        drawn.append(f"{kind}.png")
+    if drawn:
+        console.print(f"figures in {folder}: {', '.join(drawn)}", highlight=False)
+
+
+def _wrote(out: Path, dataset: str, batch: str) -> bool:
+    return (out / dataset / f"{batch}.parquet").exists()

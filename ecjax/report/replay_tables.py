@@ -1,0 +1,117 @@
+"""What the figures of ``ecjax replay`` share: rows of the result tables, names of runs, colours of sources."""
+
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import pyarrow.compute as pc
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ecjax.report.plans import METHOD_NAMES
+from ecjax.tables.results import read_results, read_run
+
+matplotlib.use("Agg")
+
+SOURCES = {
+    "observed": ("observed", "C7"),
+    "replayed": ("replayed", "C0"),
+    "estimated": ("estimated", "C2"),
+    "bound": ("bound", "C1"),
+    "split_merge": ("split-merge bound", "black"),
+    "forks": ("forks bound", "dimgrey"),
+}  # of ``latencies``: word and colour, in the order of bars
+SECONDS = "latency of a read (s)"
+COLOURS = matplotlib.colormaps["tab20"].colors  # type: ignore[attr-defined]
+COLOURS = (*COLOURS[::2], *COLOURS[1::2])  # strong ones first
+MOST_CURVES = 12
+MOST_BARS = 40
+_FAR = 4.0  # an axis ends at so many medians: one run that is far from stable would hide the others
+
+
+def panels(count: int = 1, width: float = 7.0, height: float = 4.6) -> tuple[Figure, list[Axes]]:
+    """A figure with panels side by side."""
+    figure = Figure(figsize=(width, height), layout="constrained")
+    axes = [figure.add_subplot(1, count, number + 1) for number in range(count)]
+    for each in axes:
+        each.grid(alpha=0.3)
+        each.set_axisbelow(True)
+        each.spines[["top", "right"]].set_visible(False)
+    return figure, axes
+
+
+def rows(out: Path, dataset: str, runs: pd.DataFrame, group: str | None = None) -> pd.DataFrame:
+    """Rows of a dataset of these runs, in their order; of one kind of group."""
+    parts = []
+    for name in runs["run_id"]:
+        table = read_run(out, dataset, name)
+        parts.append((table if group is None else table.filter(pc.equal(table["group"], group))).to_pandas())
+    return pd.concat(parts, ignore_index=True)
+
+
+def names(runs: pd.DataFrame, axis: str | None = None) -> list[str]:
+    """What tells each run from the others, in words; "replay" where nothing does.
+
+    Args:
+        runs: rows of ``runs``.
+        axis: column that a figure shows as its axis, and no name repeats: rate_scale, size_scale, or max_load, which
+            depends on theta and both scalings.
+    """
+    hidden = {"max_load": {"theta", "rate_scale", "size_scale"}}.get(axis or "", {axis})
+    varying = [
+        name for name in _WORDS if name not in hidden and runs[name].astype(object).nunique(dropna=False) > 1
+    ]
+    found = [
+        ", ".join(_WORDS[name](getattr(run, name)) for name in varying if pd.notna(getattr(run, name)))
+        for run in runs.itertuples()
+    ]
+    places = found if axis is None else list(zip(found, runs[axis], strict=True))
+    if len(set(places)) < len(places):  # plans that differ in something else: in k, or in their tables
+        plans = [f"plan {str(plan)[:6]}" for plan in runs["plan_run"]]
+        found = [f"{name}, {plan}" if name else plan for name, plan in zip(found, plans, strict=True)]
+    return [name or "replay" for name in found]
+
+
+_WORDS = {
+    "method": lambda value: METHOD_NAMES.get(value, value),
+    "theta": lambda value: rf"$\theta$ = {value:g}",
+    "policy": lambda value: value.replace("_", " "),
+    "queue": lambda value: value,
+    "service": lambda value: value,
+    "rate_scale": lambda value: f"rates x {value:g}",
+    "size_scale": lambda value: f"sizes x {value:g}",
+}
+
+
+def horizontal(out: Path, runs: pd.DataFrame) -> tuple[str, pd.Series, str] | None:
+    """The column that a sweep varies, its values in units, by run, and their label; None where none varies."""
+    for column, source, label in (
+        ("rate_scale", "rate_per_s", "request rate of all files (1/s)"),
+        ("size_scale", "bytes", "mean file size (MB)"),
+    ):
+        if runs[column].nunique() < 2:
+            continue
+        files = read_results(out, "inputs/files").groupby("input_id")[source]
+        given = files.sum() if column == "rate_scale" else files.mean() / 1e6
+        return column, runs[column] * runs["input_id"].map(given), label
+    if runs["max_load"].nunique() < 2:
+        return None
+    return "max_load", runs["max_load"], "load of the busiest node"
+
+
+def few(shown: int, of: int, what: str) -> str:
+    """Words for a title that not all is shown."""
+    return f" ({shown} of {of} {what})" if shown < of else ""
+
+
+def limit(values: pd.Series | np.ndarray) -> float:
+    """Where an axis should end that shows these values; those far above the others are cut."""
+    finite = np.asarray(values, float)
+    finite = finite[np.isfinite(finite)]
+    return float(min(finite.max(), _FAR * np.median(finite))) if finite.size else 1.0
+
+
+def number(value: float) -> str:
+    """A value beside its bar."""
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
