@@ -24,7 +24,6 @@ from ecjax.studies.validation_halves import Halves, service_times
 from ecjax.studies.validation_latencies import Groups, Statistics, listed, seconds
 from ecjax.studies.validation_predictions import theory
 from ecjax.studies.validation_service import EMPIRICAL, Samples, fit_service
-from ecjax.studies.validation_theory import Estimator
 
 
 @dataclass(frozen=True)
@@ -34,6 +33,7 @@ class Validation:
     Attributes:
         table: rows of the ``latencies`` dataset without run_id: see ``validation_latencies.table``. Sources that could
             not be had are missing; files have rows where the first half reads them often enough.
+        bins: rows of the ``latency_bins`` dataset without run_id, of observed and replayed.
         text: prediction against observation in one line, or why there is none.
         predicted: whether there is one.
         notices: what else to know, sentences.
@@ -42,6 +42,7 @@ class Validation:
     """
 
     table: pa.Table
+    bins: pa.Table
     text: str
     predicted: bool
     notices: tuple[str, ...]
@@ -53,8 +54,7 @@ def validate(
     family: str = EMPIRICAL,
     seed: int = 0,
     replications: int = 8,
-    classes: pa.Array | None = None,
-    estimator: Estimator | None = None,
+    classes: list[str] | None = None,
 ) -> Validation:
     """Predict the second half of a log from the first.
 
@@ -64,32 +64,46 @@ def validate(
         seed: of the first replication.
         replications: of the replay.
         classes: (r,) class of each file of ``log.file_ids``; by chunks read where not given.
-        estimator: predicts latencies without simulation; without it only nodes have estimates.
 
     Raises:
         UserError: the family has no law with the moments of a node.
     """
     without = _without(log)
     if without is not None:
-        nothing = Groups(pa.array([], pa.int64()), log.file_ids[:0], log.file_ids[:0])
-        table = validation_latencies.table(nothing, {"observed": validation_latencies.unknown(1)})
-        return Validation(table, f"no validation: {without}", False, (), None)
+        nothing = Groups([], log.file_ids[:0], log.file_ids[:0])
+        return _result(nothing, {}, {}, f"no validation: {without}", [], None)
     assert log.accesses is not None
     halves = Halves(log, log.accesses, classes)
-    found = {"observed": halves.observed()}
-    notices = halves.notices()
-    difference = check_nodes(halves, found["observed"].mean[0], notices)
+    groups, notices = halves.groups, halves.notices()
+    observed, bins = halves.observed()
+    found, histograms = {"observed": observed}, {"observed": bins}
+    difference = check_nodes(halves, observed.mean[0], notices)
     service = service_times(log.accesses, halves.cut)
     if isinstance(service, str):
-        table = validation_latencies.table(halves.groups, found)
-        return Validation(table, f"no prediction: {service}", False, tuple(notices), difference)
+        return _result(groups, found, histograms, f"no prediction: {service}", notices, difference)
     laws = _laws(log.accesses, halves, service, family, notices)
-    found["replayed"] = halves.replayed(laws, seed, replications)
-    found.update(theory(halves, laws, estimator, notices))
+    found["replayed"], histograms["replayed"] = halves.replayed(laws, seed, replications)
+    found.update(theory(halves, laws, notices))
     if replications > 1 and found["replayed"].mean[0] > 0:
         notices.append(_chance(found["replayed"], replications))
+    return _result(groups, found, histograms, _text(found), notices, difference)
+
+
+def _result(
+    groups: Groups,
+    found: dict[str, Statistics],
+    histograms: dict[str, np.ndarray],
+    text: str,
+    notices: list[str],
+    difference: float | None,
+) -> Validation:
     return Validation(
-        validation_latencies.table(halves.groups, found), _text(found), True, tuple(notices), difference
+        validation_latencies.table(groups, found),
+        validation_latencies.histograms(groups, histograms),
+        text,
+        "replayed" in found,
+        tuple(notices),
+        difference,
     )
 
 

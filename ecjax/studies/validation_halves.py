@@ -32,7 +32,7 @@ class Halves:
         law: (a,) int64, entry of the laws of each access: m laws of reads, then m of writes.
     """
 
-    def __init__(self, log: TraceRequests, accesses: Accesses, classes: pa.Array | None) -> None:
+    def __init__(self, log: TraceRequests, accesses: Accesses, classes: list[str] | None) -> None:
         assert accesses.finish is not None
         self.log, self.accesses = log, accesses
         self.half = log.count // 2
@@ -43,14 +43,14 @@ class Halves:
         if classes is None:
             chunks = np.diff(accesses.begin)
             labels, of_request = np.unique(chunks, return_inverse=True)
-            class_ids = pa.array(labels, pa.int64())
+            names = [f"k={chunks}" for chunks in labels]
         else:
-            encoded = classes.dictionary_encode(null_encoding="encode")
-            class_ids, of_request = encoded.dictionary, encoded.indices.to_numpy()[log.file]
+            labels, of_request = np.unique(classes, return_inverse=True)
+            names, of_request = labels.tolist(), of_request[log.file]
         self.of_request = of_request.astype(np.int64)
         early = log.file[: self.half][~log.write[: self.half]]
         self.reported = np.sort(validation_theory.own_files(early, self.files))
-        self.groups = Groups(class_ids, log.file_ids.take(pa.array(self.reported)), accesses.node_ids)
+        self.groups = Groups(names, log.file_ids.take(pa.array(self.reported)), accesses.node_ids)
         # the second half
         self.begin = accesses.begin[self.half :] - self.cut
         self.late = slice(self.cut, None)
@@ -82,17 +82,20 @@ class Halves:
         ]
         return [latency, latency, latency, sojourn], groups
 
-    def observed(self) -> Statistics:
-        """Statistics of the second half as the log has it."""
+    def observed(self) -> tuple[Statistics, np.ndarray]:
+        """Statistics of the second half as the log has it, and histograms (G, BINS)."""
         assert self.accesses.finish is not None
         values, group = self.by_group(self.accesses.finish[self.late])
         _, file, node, count = self.groups.first
         batched = np.ones(count, bool)
         batched[file:node] = False
-        return validation_latencies.observed(values, group, count, batched)
+        counter = Counter(count, 1)
+        for own, places in zip(values, group, strict=True):
+            counter.add(0, own, places)
+        return validation_latencies.observed(values, group, count, batched), counter.counted.bins
 
-    def replayed(self, laws: Laws, seed: int, replications: int) -> Statistics:
-        """Statistics of replays of the second half."""
+    def replayed(self, laws: Laws, seed: int, replications: int) -> tuple[Statistics, np.ndarray]:
+        """Statistics of replays of the second half, and histograms (G, BINS) of all of them."""
         accesses, late = self.accesses, self.late
         law = self.law[late]
         counter = Counter(self.groups.first[3], replications)
@@ -108,7 +111,7 @@ class Halves:
             )
             for values, group in zip(*self.by_group(finish), strict=True):
                 counter.add(replication, values, group)
-        return validation_latencies.replayed(counter.counted)
+        return validation_latencies.replayed(counter.counted), counter.counted.bins
 
     def free(self) -> np.ndarray:
         """When each node has served what arrived in the first half, (m,) s; -inf where nothing did."""

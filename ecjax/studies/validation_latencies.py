@@ -9,7 +9,7 @@ from scipy import stats
 
 from ecjax.replay import summary
 from ecjax.replay.summary import LEVELS
-from ecjax.replay.tally import BATCHES
+from ecjax.replay.tally import BATCHES, bin_edges
 from ecjax.studies.trace_tables import empty_to_null
 from ecjax.studies.validation_replay import Counted
 
@@ -22,12 +22,12 @@ class Groups:
     """What latencies are reported of, G groups: all reads, C classes, F files, m nodes, in this order.
 
     Attributes:
-        classes: (C,) ids.
+        classes: (C,) names.
         files: (F,) ids.
         nodes: (m,) ids.
     """
 
-    classes: pa.Array
+    classes: list[str]
     files: pa.Array
     nodes: pa.Array
 
@@ -118,40 +118,65 @@ def replayed(counted: Counted) -> Statistics:
 def table(groups: Groups, found: dict[str, Statistics]) -> pa.Table:
     """Rows of every source, of the groups whose mean is known.
 
-    Columns: ``group`` (all, class, file, node), ``service_class``, ``file_id`` and ``node_id`` (the one that the group
-    has), ``source``, ``requests``, ``mean_s``, ``ci_s``, ``std_s``, ``p50_s``, ``p90_s``, ``p99_s``, ``p999_s``.
+    Columns: ``group`` (all, class, file, node), ``class``, ``file_id`` and ``node_id`` (the one that the group has),
+    ``source``, ``requests``, ``mean_s``, ``ci_s``, ``std_s``, ``p50_s``, ``p90_s``, ``p99_s``, ``p999_s``.
     """
     first_class, first_file, first_node, count = groups.first
     kinds = np.repeat(
         ["all", "class", "file", "node"], np.diff([0, first_class, first_file, first_node, count])
     )
     ids = {
-        "service_class": _placed(groups.classes, first_class, count),
+        "class": _placed(pa.array(groups.classes, pa.string()), first_class, count),
         "file_id": _placed(groups.files, first_file, count),
         "node_id": _placed(groups.nodes, first_node, count),
     }
-    pieces = []
-    for source, own in found.items():
-        rows = np.flatnonzero(~np.isnan(own.mean))
-        requests = own.requests[rows]
-        pieces.append(
-            pa.table(
-                {
-                    "group": pa.array(kinds[rows].tolist(), pa.string()),
-                    **{name: values.take(pa.array(rows)) for name, values in ids.items()},
-                    "source": pa.array([source] * len(rows), pa.string()),
-                    "requests": pa.array(np.nan_to_num(requests).astype(np.int64), mask=np.isnan(requests)),
-                    "mean_s": empty_to_null(own.mean[rows]),
-                    "ci_s": empty_to_null(own.half_width[rows]),
-                    "std_s": empty_to_null(own.deviation[rows]),
-                    **{
-                        name: empty_to_null(own.quantiles[rows, column])
-                        for column, name in enumerate(_QUANTILES)
-                    },
-                }
-            )
-        )
-    return pa.concat_tables(pieces)
+    means = np.concatenate([own.mean for own in found.values()] or [np.zeros(0)])
+    rows = np.flatnonzero(~np.isnan(means))
+    source, group = np.divmod(rows, count)
+
+    def column(name: str) -> np.ndarray:
+        values = [getattr(own, name) for own in found.values()]
+        return np.concatenate(values)[rows] if values else np.zeros((0, len(_QUANTILES)))
+
+    requests = column("requests")
+    quantiles = column("quantiles")
+    return pa.table(
+        {
+            "group": pa.array(kinds[group].tolist(), pa.string()),
+            **{name: values.take(pa.array(group)) for name, values in ids.items()},
+            "source": pa.array(list(found), pa.string()).take(pa.array(source)),
+            "requests": pa.array(np.nan_to_num(requests).astype(np.int64), mask=np.isnan(requests)),
+            "mean_s": empty_to_null(means[rows]),
+            "ci_s": empty_to_null(column("half_width")),
+            "std_s": empty_to_null(column("deviation")),
+            **{name: empty_to_null(quantiles[:, place]) for place, name in enumerate(_QUANTILES)},
+        }
+    )
+
+
+def histograms(groups: Groups, found: dict[str, np.ndarray]) -> pa.Table:
+    """Rows of the ``latency_bins`` dataset without run_id: reads by latency, all together and by class.
+
+    Args:
+        groups: what latencies are reported of.
+        found: (G, BINS) counts by source.
+    """
+    edges = bin_edges()
+    first_class, first_file, _, _ = groups.first
+    names = pa.array([None, *groups.classes], pa.string())
+    counts = np.concatenate([bins[:first_file] for bins in found.values()] or [np.zeros((0, 1), np.int64)])
+    row, place = np.nonzero(counts)
+    source, group = np.divmod(row, first_file)
+    return pa.table(
+        {
+            "group": pa.array(np.where(group < first_class, "all", "class").tolist(), pa.string()),
+            "class": names.take(pa.array(group)),
+            "source": pa.array(list(found), pa.string()).take(pa.array(source)),
+            "lower_s": edges[place],
+            "upper_s": edges[place + 1],
+            "count": counts[row, place],
+        }
+    )
 
 
 def _placed(ids: pa.Array, first: int, count: int) -> pa.Array:

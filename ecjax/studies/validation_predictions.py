@@ -2,22 +2,19 @@
 
 import numpy as np
 
+from ecjax.errors import UserError
 from ecjax.replay.laws import Laws
 from ecjax.studies import validation_latencies, validation_theory
 from ecjax.studies.validation_halves import Halves
 from ecjax.studies.validation_latencies import Statistics, listed
-from ecjax.studies.validation_theory import Estimator
 
 
-def theory(
-    halves: Halves, laws: Laws, estimator: Estimator | None, notices: list[str]
-) -> dict[str, Statistics]:
+def theory(halves: Halves, laws: Laws, notices: list[str]) -> dict[str, Statistics]:
     """Statistics of "estimated" and "bound", as far as they can be had.
 
     Args:
         halves: the log.
         laws: entry j is that of reads at node j, entry m + j that of writes.
-        estimator: predicts latencies; without it only nodes have estimates.
         notices: sentences are added.
     """
     span, nodes = halves.span_s[0], halves.nodes
@@ -52,22 +49,25 @@ def theory(
             "Some reads take several chunks from one node: there is no bound, and estimates of nodes only."
         )
         return {"estimated": estimated}
-    place = np.full(halves.files + 1, -1)
+    place = np.full(halves.files + 1, -1)  # the last: of rows that are no file's
     place[halves.reported] = of_file + np.arange(len(halves.reported))
+    row_place = place[rows.file]
     bound = validation_latencies.unknown(count)
     of_row = validation_theory.bounds(rows, laws, sums[0] + sums[1])
-    for target, value in ((bound.mean, of_row),):
-        for group in (np.zeros(len(value), int), of_class + rows.group, place[rows.file]):
-            _weighted(target, group, rows.rates, value)
-    if estimator is not None:
-        own = estimator(rows, laws, sums[1], len(halves.groups.classes))
-        _weighted(estimated.mean, place[rows.file], rows.rates, own.row_mean)
-        alone = np.bincount(rows.file[rows.file >= 0], minlength=halves.files)[rows.file] == 1
-        single = np.flatnonzero(alone & (rows.file >= 0))
-        estimated.quantiles[place[rows.file[single]]] = own.row_quantiles[single]
-        estimated.mean[of_class:of_file] = own.class_mean
-        estimated.quantiles[of_class:of_file] = own.class_quantiles
-        estimated.mean[0], estimated.quantiles[0] = own.mean, own.quantiles
+    for group in (np.zeros(len(of_row), int), of_class + rows.group, row_place):
+        _weighted(bound.mean, group, rows.rates, of_row)
+    try:
+        found = validation_theory.estimates(rows, laws, sums[1], of_file - of_class)
+    except UserError as error:
+        notices.append(f"There is no estimate but of nodes: {error}.")
+        return {"estimated": estimated, "bound": bound}
+    _weighted(estimated.mean, row_place, rows.rates, np.asarray(found.file_mean))
+    # quantiles of a file with several rows, of reads of different numbers of chunks, are not known
+    single = np.flatnonzero((row_place >= 0) & (np.bincount(row_place + 1)[row_place + 1] == 1))
+    estimated.quantiles[row_place[single]] = np.asarray(found.file_quantiles)[single]
+    estimated.mean[of_class:of_file] = found.group_mean
+    estimated.quantiles[of_class:of_file] = found.group_quantiles
+    estimated.mean[0], estimated.quantiles[0] = found.mean, found.quantiles
     return {"estimated": estimated, "bound": bound}
 
 

@@ -179,9 +179,9 @@ def _relation(samples: Samples, sizes: _Sizes, span: np.ndarray) -> tuple[int, n
             steps = (samples.service - mean[node, 0] - mean[node, 1] * size) / (
                 deviation[node, 0] + deviation[node, 1] * size
             )
-            offset = mean + steps.min() * deviation
-            if np.all(_at(offset, span) >= 0):  # else some chunks would take less than no time
-                candidates[_APART] = np.hstack([offset, deviation])
+            # neither part below 0: a chunk of another size must not take less than no time
+            offset = np.maximum(mean + steps.min() * deviation, 0.0)
+            candidates[_APART] = np.hstack([offset, deviation])
     scores = {number: _misfit(samples, sizes, lines) for number, lines in candidates.items()}
     # a misfit of 0.5 is what chance makes of a relation that holds
     enough = 1.2 * min(scores.values()) + 0.5

@@ -1,17 +1,22 @@
 """Bound and estimate of latencies from what the first part of a log shows: rates, dispatch shares, service moments."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 from ecjax.queueing import Delay, latency_bound, waiting
+from ecjax.queueing.estimate import Estimate, estimate
+from ecjax.queueing.workload import workload
 from ecjax.replay import law_fit
 from ecjax.replay.laws import Laws
+from ecjax.studies.estimate_inputs import node_laws
 
 LEAST_READS = 30  # of a file, for dispatch shares of its own
 _MOST_FILES = 4096
+
+_ESTIMATE = jax.jit(estimate, static_argnames=("levels", "group_count"))
 
 
 @dataclass(frozen=True)
@@ -52,22 +57,6 @@ class Dispatch:
     powers: np.ndarray
     file: np.ndarray
     group: np.ndarray
-
-
-@dataclass(frozen=True)
-class Estimated:
-    """What an estimator says of the rows, the classes and all reads; levels as in ``replay.summary.LEVELS``."""
-
-    row_mean: np.ndarray  # (R,) s
-    row_quantiles: np.ndarray  # (R, 4) s
-    class_mean: np.ndarray  # (C,) s
-    class_quantiles: np.ndarray  # (C, 4) s
-    mean: float  # s
-    quantiles: np.ndarray  # (4,) s
-
-
-# An estimator: the reads, laws (entry j: node j), sums (3, m) of lambda m_n of other work, number of classes
-Estimator = Callable[[Dispatch, Laws, np.ndarray, int], Estimated]
 
 
 def own_files(file: np.ndarray, count: int) -> np.ndarray:
@@ -140,3 +129,23 @@ def node_delays(laws: Laws, powers: np.ndarray, sums: np.ndarray) -> Delay:
 def bounds(rows: Dispatch, laws: Laws, sums: np.ndarray) -> np.ndarray:
     """Bound on the mean latency of each row, s, (R,)."""
     return np.asarray(latency_bound(rows.probabilities, node_delays(laws, rows.powers, sums)))
+
+
+def estimates(rows: Dispatch, laws: Laws, others: np.ndarray, classes: int) -> Estimate:
+    """Estimated latency of each row, of each class and of all reads.
+
+    Args:
+        rows: reads.
+        laws: entry j is node j's.
+        others: (3, m) sums of lambda m_n of other work than reads.
+        classes: number of classes C.
+
+    Raises:
+        UserError: a chunk takes no time at all.
+    """
+    load = workload(
+        rows.rates, rows.powers[:, 1], rows.need, node_laws(laws, others.shape[1]), background=others
+    )
+    return _ESTIMATE(
+        jnp.asarray(rows.probabilities), load, groups=jnp.asarray(rows.group), group_count=classes
+    )
