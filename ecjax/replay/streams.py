@@ -14,7 +14,7 @@ import numpy as np
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)
-_11, _27, _30, _31 = np.uint64(11), np.uint64(27), np.uint64(30), np.uint64(31)
+_12, _27, _30, _31 = np.uint64(12), np.uint64(27), np.uint64(30), np.uint64(31)
 
 SERVICE, CONNECT, DISPATCH = 1, 2, 3  # what a number is drawn for
 
@@ -50,8 +50,8 @@ def advance(state):
 
 @numba.njit(cache=True, nogil=True, inline="always")
 def uniform(state):
-    """A number in (0, 1)."""
-    return (np.float64(mixed(state) >> _11) + 0.5) * 1.1102230246251565e-16
+    """A number in (0, 1): 52 bits and a half, so that the largest is not rounded to 1."""
+    return (np.float64(mixed(state) >> _12) + 0.5) * 2.220446049250313e-16
 
 
 @numba.njit(cache=True, nogil=True, inline="always")

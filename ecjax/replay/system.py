@@ -60,7 +60,7 @@ def whole_units(probabilities: np.ndarray, start: np.ndarray, need: np.ndarray) 
     Raises:
         ValueError: a row does not sum to its need, or an entry is not within [0, 1].
     """
-    if np.any(probabilities < -1e-9) or np.any(probabilities > 1 + 1e-9):
+    if not np.all((probabilities >= -1e-9) & (probabilities <= 1 + 1e-9)):
         raise ValueError("probabilities must be within [0, 1]")
     units = np.rint(np.clip(probabilities, 0.0, 1.0) * UNIT).astype(np.int64)
     left = need.astype(np.int64) * UNIT - np.add.reduceat(units, start[:-1])
