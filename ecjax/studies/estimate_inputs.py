@@ -2,6 +2,7 @@
 
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 
 from ecjax import optimize
 from ecjax.queueing import workload
@@ -17,22 +18,23 @@ _PARAMETERS = {
 }
 
 
-def workload_of(problem: optimize.Problem, laws: Laws) -> Workload:
+def workload_of(problem: optimize.Problem, laws: Laws, stored: ArrayLike) -> Workload:
     """Reads of a scaled problem on nodes with these laws; writes and background work as work beside the reads.
 
     Args:
         problem: scaled; reads, chunk sizes, connection delays and other work are taken from it.
         laws: of the nodes.
+        stored: (R, m) bool, chunks that writes load.
     """
     files, nodes = problem.files, problem.nodes
-    kept = jnp.zeros((problem.rows, nodes.count))
+    kept = jnp.asarray(stored, float)
     return workload.workload(
         files.rate,
         files.chunk_bytes,
         files.k,
         node_laws(laws, nodes.count),
         (nodes.connect_mean, nodes.connect_variance),
-        optimize.node_work(problem, kept, kept),
+        optimize.node_work(problem, jnp.zeros_like(kept), kept),
     )
 
 

@@ -46,9 +46,10 @@ class ReplayOptions:
         None, "partitioned, shared: share of each service class, in their order; default: alike"
     )
     service: Any = option(
-        ["auto"],
+        None,
         "service law with the nodes' moments: auto (all three; affine laws as they are), deterministic, exponential, "
-        "shifted_exponential, gamma, lognormal, pareto, or empirical (of the trace); one or a list",
+        "shifted_exponential, gamma, lognormal, pareto, or empirical (the trace's service times); one or a list; "
+        "default: auto, on a log without a plan empirical",
     )
     pareto_ratio: float = option(1000.0, "pareto: largest / smallest service time")
     arrivals: str | None = option(

@@ -25,6 +25,7 @@ from ecjax.studies import replay_summary, replay_tables
 from ecjax.studies.options_replay import ReplayOptions
 from ecjax.studies.plan_runs import overload
 from ecjax.studies.replay_inputs import Inputs, read_inputs
+from ecjax.studies.replay_log import replay_log
 from ecjax.studies.replay_options import checked
 from ecjax.studies.replay_plans import PlanCase, plan_cases
 from ecjax.studies.replay_predictions import predictions
@@ -66,6 +67,8 @@ def replay_study(options: ReplayOptions, console: Console) -> int:
         UserError: something the user gave is wrong; no replay was written.
     """
     options = checked(options)
+    if options.trace is not None and options.plan is None and options.arrivals != "trace":
+        return replay_log(options, console)
     precision.use_compilation_cache()
     cases = plan_cases(options)
     given = [read_inputs(options, case) for case in cases]
@@ -75,7 +78,7 @@ def replay_study(options: ReplayOptions, console: Console) -> int:
             range(len(cases)),
             options.policy,
             options.queue,
-            options.service,
+            options.service or ["auto"],
             options.rate_scale,
             options.size_scale,
         )
@@ -109,8 +112,10 @@ def _replay(
     """Row of ``runs`` and the other datasets of one replay."""
     began = time.perf_counter()
     ranks = classes(case)
-    laws = service_laws(case, item.service, options.pareto_ratio, item.size_scale)
     scale = item.rate_scale * case.run["rate_scale"], item.size_scale * case.run["size_scale"]
+    laws = given.log_laws
+    if item.service != "empirical" or laws is None:
+        laws = service_laws(case, item.service, options.pareto_ratio, scale[1])
     problem = problem_of(case, laws, *scale)
     probabilities = spread(case, item.policy, problem)
     load = loads(case, problem, probabilities)

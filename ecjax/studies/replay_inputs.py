@@ -8,11 +8,15 @@ import pyarrow as pa
 from ecjax.console import log
 from ecjax.errors import UserError
 from ecjax.replay.arrivals import Bursts, Factors
+from ecjax.replay.laws import Laws
 from ecjax.replay.run import Outages
+from ecjax.studies import inputs
 from ecjax.studies.options_replay import ReplayOptions
 from ecjax.studies.replay_plans import PlanCase
 from ecjax.studies.replay_system import positions
-from ecjax.studies.trace_requests import requests
+from ecjax.studies.trace_requests import TraceRequests, requests
+from ecjax.studies.validation_halves import service_times
+from ecjax.studies.validation_service import EMPIRICAL, Samples, fit_service
 from ecjax.tables.fingerprint import fingerprint
 from ecjax.tables.importers import open_trace
 from ecjax.tables.read import read_input
@@ -27,6 +31,7 @@ class Inputs:
     outages: Outages | None
     times: np.ndarray | None  # (n,) s, arrivals of a trace
     files: np.ndarray | None  # (n,) int64
+    log_laws: Laws | None  # service laws of the nodes from a log
     fingerprints: dict[str, str]
 
 
@@ -49,20 +54,44 @@ def read_inputs(options: ReplayOptions, case: PlanCase) -> Inputs:
     bursts = None
     if options.arrivals == "bursts":
         bursts = Bursts(options.burst_factor, options.burst_share, options.burst_mean_s)
-    times = files = None
-    if options.arrivals == "trace":
+    times = files = log_laws = None
+    if options.arrivals == "trace" or "empirical" in (options.service or []):
         trace = open_trace(
             str(options.trace), options.format, options.columns, options.extent_bytes, options.sort
         )
         prints["trace"] = trace.fingerprint
         found = requests(trace, case.names.files)
+    if "empirical" in (options.service or []):
+        log_laws = _logged_laws(found, case, str(options.trace))
+    if options.arrivals == "trace":
         reads = ~found.write
         if not reads.any():
             raise UserError(f"trace={options.trace}: found no reads; allowed: a log with reads to replay")
         if not reads.all():
             log.info("trace: %d writes are left aside; writes come at the files' write rates", np.sum(~reads))
         times, files = found.arrival[reads], found.file[reads]
-    return Inputs(factors, bursts, outages, times, files, prints)
+    return Inputs(factors, bursts, outages, times, files, log_laws, prints)
+
+
+def _logged_laws(found: TraceRequests, case: PlanCase, name: str) -> Laws:
+    """Empirical laws of the case's nodes from the service times of a log's reads."""
+    accesses = found.accesses
+    if accesses is None:
+        raise UserError(
+            f"service=empirical: trace={name} names no nodes (node_id), so that it has no service times"
+        )
+    service = service_times(accesses, len(accesses.node))
+    if isinstance(service, str):
+        raise UserError(f"service=empirical: trace={name}: {service}")
+    here = ~np.isnan(service) & ~found.write[accesses.request]
+    place = inputs.index_in(pa.chunked_array([case.names.nodes]), accesses.node_ids)
+    seen = np.isin(place, np.unique(accesses.node[here]))
+    if not seen.all():
+        lacking = case.names.nodes[int(np.argmin(seen))].as_py()
+        raise UserError(f"service=empirical: trace={name} has no service times of reads at node {lacking}")
+    samples = Samples(accesses.node[here], accesses.bytes[here], service[here])
+    laws = fit_service(samples, accesses.node_ids.to_pylist(), accesses.bytes[here], EMPIRICAL).laws
+    return Laws(laws.table[place], laws.samples)
 
 
 def _factors(table: pa.Table, case: PlanCase) -> Factors:

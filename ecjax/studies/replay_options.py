@@ -30,10 +30,15 @@ def checked(options: ReplayOptions) -> ReplayOptions:
         UserError: an option has a value that is not allowed.
     """
     values = {name: getattr(options, name) for name in vars(options)}
-    words = {"policy": POLICIES, "queue": QUEUES, "service": FAMILIES, "figures": tuple(KINDS)}
+    words = {
+        "policy": POLICIES,
+        "queue": QUEUES,
+        "service": (*FAMILIES, "empirical"),
+        "figures": tuple(KINDS),
+    }
     for name, allowed in words.items():
         values[name] = _words(name, values[name], allowed)
-        if not values[name] and name != "figures":
+        if not values[name] and name not in ("figures", "service"):
             raise UserError(f"{name}: found an empty list; allowed: {', '.join(allowed)}")
     if values["arrivals"] is None:
         both = values["trace"] is not None and values["plan"] is not None
@@ -42,6 +47,8 @@ def checked(options: ReplayOptions) -> ReplayOptions:
         raise UserError(f"arrivals: found {values['arrivals']!r}; allowed: poisson, bursts, trace")
     if values["arrivals"] == "trace" and values["trace"] is None:
         raise UserError("arrivals=trace: trace=PATH is missing, the access log whose arrivals are replayed")
+    if "empirical" in values["service"] and values["trace"] is None:
+        raise UserError("service=empirical: trace=PATH is missing, the access log with the service times")
     for name in ("rate_scale", "size_scale"):
         values[name] = numbers(name, values[name], None)
     for name, above in _ABOVE.items():

@@ -45,19 +45,22 @@ def predictions(
     }
     # chunks that a node serves together have no law of their own in the estimate
     if options.estimate and case.per_node == 1:
-        for kind, latencies in estimates(problem, laws, probabilities, ranks).items():
+        for kind, latencies in estimates(problem, laws, probabilities, case.stored, ranks).items():
             kinds[kind] += latencies
     return kinds
 
 
 def estimates(
-    problem: optimize.Problem, laws: Laws, probabilities: np.ndarray, ranks: Classes
+    problem: optimize.Problem, laws: Laws, probabilities: np.ndarray, stored: np.ndarray, ranks: Classes
 ) -> dict[str, list[Latencies]]:
     """Estimated mean and quantiles, by kind of group."""
     own = probabilities if problem.row is None else probabilities[np.asarray(problem.row)]
     classes = len(ranks.names)
     found = _ESTIMATE(
-        jnp.asarray(own), workload_of(problem, laws), groups=jnp.asarray(ranks.of_file), group_count=classes
+        jnp.asarray(own),
+        workload_of(problem, laws, stored),
+        groups=jnp.asarray(ranks.of_file),
+        group_count=classes,
     )
     return {
         "all": [_estimated(found.mean[None], found.quantiles[None])],

@@ -1,0 +1,134 @@
+"""``ecjax replay LOG``: the second half of a log predicted from its first half, and how far off that is."""
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+import ecjax
+from ecjax import precision
+from ecjax.console import log
+from ecjax.report import replay as figures
+from ecjax.status import Status
+from ecjax.studies.options_replay import ReplayOptions
+from ecjax.studies.trace_requests import requests
+from ecjax.studies.validation import Validation, validate
+from ecjax.tables.ids import id_types
+from ecjax.tables.importers import Trace, open_trace
+from ecjax.tables.results import read_results, read_run
+from ecjax.tables.store import ResultStore, run_id
+
+
+def replay_log(options: ReplayOptions, console: Console) -> int:
+    """Validate on a log, one run per service law; returns the exit code (0, or 1 where nothing could be predicted).
+
+    Raises:
+        UserError: something the user gave is wrong; nothing was written.
+    """
+    precision.use_compilation_cache()
+    trace = open_trace(
+        str(options.trace), options.format, options.columns, options.extent_bytes, options.sort
+    )
+    families = options.service or ["empirical"]
+    names = {family: _run_id(trace, family, options) for family in families}
+    with ResultStore(options.out, id_types(trace.schema.empty_table()), options.write) as store:
+        done = store.finished(names.values()) if options.resume else set()
+        if done:
+            log.info("%d of %d replays are finished in %s", len(done), len(names), options.out)
+        missing = [family for family in families if names[family] not in done]
+        loaded = requests(trace) if missing else None
+        for family in missing:
+            began = time.perf_counter()
+            assert loaded is not None
+            found = validate(loaded, family, options.seed, options.replications)
+            row = _row(names[family], trace, family, found, options, time.perf_counter() - began)
+            store.commit(
+                [row],
+                {
+                    "latencies": _of(names[family], found.table),
+                    "latency_bins": _of(names[family], found.bins),
+                },
+            )
+    runs = read_results(options.out, "runs").set_index("run_id").loc[list(names.values())].reset_index()
+    _show(runs, console, options)
+    figures.draw(Path(options.out), runs, options.figures, console)
+    return 0 if all(Status(status).finished for status in runs["status"]) else 1
+
+
+def _run_id(trace: Trace, family: str, options: ReplayOptions) -> str:
+    parameters = {"family": family, "replications": options.replications, "sort": options.sort}
+    parameters |= {"columns": dict(options.columns or {}), "extent_bytes": options.extent_bytes}
+    return run_id("replay", parameters, trace.fingerprint, options.seed, "float64")
+
+
+def _of(name: str, table: pa.Table) -> pa.Table:
+    return table.append_column("run_id", pa.repeat(pa.scalar(name), len(table)))
+
+
+def _row(
+    name: str, trace: Trace, family: str, found: Validation, options: ReplayOptions, seconds: float
+) -> dict[str, Any]:
+    rows = found.table.filter(pa.compute.equal(found.table["group"], "all")).to_pylist()
+    of = {row["source"]: row for row in rows}
+    row = {
+        "run_id": name,
+        "job": "replay",
+        "status": str(Status.OK if found.predicted else Status.FAILED),
+        "error": None if found.predicted else found.text,
+        "policy": "as logged",
+        "queue": "fcfs",
+        "service": family,
+        "arrivals": "trace",
+        "replications": options.replications,
+        "input_id": trace.fingerprint,
+        "solve_s": seconds,
+        "device": "cpu",
+        "version": ecjax.__version__,
+        "seed": options.seed,
+        "params": json.dumps({"text": found.text, "notices": found.notices}),
+    }
+    if "observed" in of:
+        row |= {"observed_mean_s": of["observed"]["mean_s"], "observed_p99_s": of["observed"]["p99_s"]}
+    if "replayed" in of:
+        row |= {name: of["replayed"][name] for name in ("requests", "mean_s", "ci_s", "p50_s", "p99_s")}
+    if "estimated" in of:
+        row |= {"estimated_mean_s": of["estimated"]["mean_s"], "estimated_p99_s": of["estimated"]["p99_s"]}
+    if "bound" in of:
+        row["latency_s"] = of["bound"]["mean_s"]
+    return row
+
+
+def _show(runs: pd.DataFrame, console: Console, options: ReplayOptions) -> None:
+    """The prediction first, then what else is known."""
+    for run in runs.itertuples():
+        told = json.loads(run.params)
+        several = f"service={run.service}: " if len(runs) > 1 else ""
+        console.print(several + told["text"], style=None if run.error is None else "red", highlight=False)
+    for run in runs.itertuples():
+        table = Table(
+            title=f"second half of {Path(str(options.trace)).name}, service={run.service}: {options.out}",
+            box=box.SIMPLE_HEAD,
+            title_justify="left",
+        )
+        for heading in ("source", "reads", "mean s", "p50 s", "p90 s", "p99 s", "p99.9 s"):
+            table.add_column(heading, justify="left" if heading == "source" else "right")
+        rows = read_run(options.out, "latencies", run.run_id).to_pandas()
+        for row in rows[rows["group"] == "all"].itertuples():
+            interval = f" ± {row.ci_s:.2g}" if row.source != "observed" and pd.notna(row.ci_s) else ""
+            values = (row.p50_s, row.p90_s, row.p99_s, row.p999_s)
+            table.add_row(
+                row.source,
+                "" if pd.isna(row.requests) else f"{row.requests:.0f}",
+                f"{row.mean_s:.4g}{interval}",
+                *("" if pd.isna(value) else f"{value:.4g}" for value in values),
+            )
+        if table.row_count:
+            console.print(table)
+        for notice in dict.fromkeys(json.loads(run.params)["notices"]):
+            console.print(f"- {notice}", highlight=False)
