@@ -1,0 +1,423 @@
+"""The loop over events: services end, requests complete, nodes change, extra accesses are sent, requests arrive."""
+
+import numba
+import numpy as np
+
+from ecjax.replay import laws, streams, subset, tally
+from ecjax.replay.completion import connection, smallest, through_link
+from ecjax.replay.events.dispatch import choose, choose_up
+from ecjax.replay.events.outages import give_back, lose, move
+from ecjax.replay.events.queues import advance, insert, remove
+from ecjax.replay.events.settings import FORK_JOIN, HEDGED, LATE_BINDING, SHARED
+from ecjax.replay.events.soonest import due_pop, due_set, set_time, soonest_leaf
+from ecjax.replay.events.state import CHANGE, DONE, DOWN, DUE, FREE, HEDGE, NONE, SERVING, STATUS, WAITING
+
+_FINISH, _COMPLETE, _CHANGE, _HEDGE, _ARRIVAL, _MOVE = range(
+    6
+)  # of events at the same time the first comes first
+
+
+@numba.njit(cache=True, nogil=True)
+def _completion(ready, first, count, need, link, room):
+    """When ``need`` of the chunks ready[first:first + count] are at the client and through its link."""
+    for i in range(count):
+        room[i] = ready[first + i]
+    if link > 0.0:
+        return through_link(room, count, need, link)
+    return smallest(room, count, need)
+
+
+@numba.njit(cache=True, nogil=True)
+def run(system, counts, times, files, first, seed, settings, state, until):
+    """Run a block of requests, and then on until a time; returns how many arrived (all, or no slot was free).
+
+    Args:
+        system: System.
+        counts: Tally.
+        times: (b,) s, arrivals, in order.
+        files: (b,) int64.
+        first: number of the first request of the block.
+        seed: of the replay.
+        settings: Settings.
+        state: State.
+        until: s; events after the last arrival happen until then.
+    """
+    table, samples = system.laws.table, system.laws.samples
+    connect, needs, chunk_bytes, extra_s = system.connect, system.need, system.chunk_bytes, system.extra_s
+    link_s, groups, classes_of, rows, row_start = (
+        system.link_s,
+        system.group,
+        system.queue,
+        system.row,
+        system.start,
+    )
+    entry_node, entry_law, units, entry_chunks = system.node, system.law, system.units, system.chunks
+    sums, bins, batches, file_bins, busy = (
+        counts.sums,
+        counts.bins,
+        counts.batches,
+        counts.file_bins,
+        counts.busy,
+    )
+    segments, began, paths, per_request = counts.segment, counts.began, counts.paths, counts.per_request[0]
+    policy, probes, cancel, hedge_delay, hedges = (
+        settings.policy,
+        settings.probes,
+        settings.cancel,
+        settings.hedge_delay,
+        settings.hedges,
+    )
+    speeds, change_s, change_node, change_up = (
+        settings.speeds,
+        settings.change_s,
+        settings.change_node,
+        settings.change_up,
+    )
+    counters, shift, free, number, slot_file = (
+        state.counters,
+        state.shift,
+        state.free,
+        state.number,
+        state.file,
+    )
+    arrived, opened, begun, done, complete = (
+        state.arrival,
+        state.opened,
+        state.begun,
+        state.done,
+        state.complete,
+    )
+    after, before, status, ready, heap, heap_place = (
+        state.after,
+        state.before,
+        state.status,
+        state.ready,
+        state.heap,
+        state.heap_place,
+    )
+    timer_after, timer_before, turn, down, load = (
+        state.timer_after,
+        state.timer_before,
+        state.turn,
+        state.down,
+        state.load,
+    )
+    serving, works, tags, clock, seen, active, tree = (
+        state.serving,
+        state.work,
+        state.tag,
+        state.clock,
+        state.seen,
+        state.active,
+        state.tree,
+    )
+    nodes, reported = down.size, counts.classes[0]
+    queues, lanes = speeds.size, serving.size // nodes
+    base = nodes * queues
+    late, shared, hedged = policy == LATE_BINDING, settings.queue == SHARED, policy == HEDGED
+    watched, delayed = hedged or (policy == FORK_JOIN and cancel), ready.size > 0
+    service_key = streams.key(seed, streams.SERVICE)
+    connect_key = streams.key(seed, streams.CONNECT)
+    dispatch_key = streams.key(seed, streams.DISPATCH)
+    width = 1 << shift
+    order, chosen, room = np.empty(width, np.int64), np.empty(width, np.int64), np.empty(width)
+    start_node, start_lane = np.empty(width + lanes + 1, np.int64), np.zeros(width + lanes + 1, np.int64)
+    lost, moved, loser = np.empty(0, np.int64), 0, 0
+    now, slot, b = -np.inf, 0, 0
+    while True:
+        # the next event
+        if moved < lost.size:
+            kind = _MOVE
+        else:
+            kind, now = _FINISH, tree[1]
+            if counters[DUE] > 0 and complete[heap[0]] < now:
+                kind, now = _COMPLETE, complete[heap[0]]
+            if counters[CHANGE] < change_s.size and change_s[counters[CHANGE]] < now:
+                kind, now = _CHANGE, change_s[counters[CHANGE]]
+            if hedged and timer_after[0] != 0 and arrived[timer_after[0] - 1] + hedge_delay < now:
+                kind, now = _HEDGE, arrived[timer_after[0] - 1] + hedge_delay
+            if b < times.size:
+                if times[b] < now:
+                    kind, now = _ARRIVAL, times[b]
+            elif now > until:
+                return b
+        starts = 0  # nodes (and classes) that may have something to begin
+        sends = 0  # accesses to send to the entries ``chosen``
+        closing = False  # the request in ``slot`` is complete now
+        leaving = False  # it has no accesses left, and leaves the system
+        flag = 0
+
+        if kind == _FINISH:
+            node = soonest_leaf(tree)
+            lane = 0
+            for other in range(1, lanes):
+                if tags[node * lanes + other] < tags[node * lanes + lane]:
+                    lane = other
+            server = node * lanes + lane
+            access = serving[server]
+            slot = (access - base) >> shift
+            file = slot_file[slot]
+            if shared:
+                clock[node] = tags[server]
+                seen[node] = now
+            serving[server] = -1
+            tags[server] = np.inf
+            load[node] -= 1
+            start_node[0], start_lane[0], starts = node, lane, 1
+            batch = tally.batch_of(number[slot], per_request)
+            segment = segments[batch]
+            busy[segment, node] += works[server]
+            if groups[file] >= 0:
+                sojourn = now - arrived[slot]
+                if status[access] & HEDGE:
+                    sojourn -= hedge_delay
+                tally.count(sums, bins, batches, segment, batch, reported + node, sojourn)
+            status[access] = DONE
+            if delayed:
+                state_of = streams.stream(connect_key, number[slot] * nodes + node)
+                ready[(slot << shift) + done[slot]] = now + connection(connect, node, state_of)
+            done[slot] += 1
+            opened[slot] -= 1
+            need = needs[file]
+            if not delayed:
+                if done[slot] == need:
+                    complete[slot] = now
+                    closing = watched
+            elif watched and done[slot] >= need and complete[slot] > now:
+                at = _completion(ready, slot << shift, done[slot], need, link_s[file], room)
+                if at > now:
+                    counters[DUE] = due_set(heap, heap_place, complete, counters[DUE], slot, at)
+                else:
+                    complete[slot] = at
+                    closing = True
+            if watched:
+                leaving = not closing and opened[slot] == 0 and complete[slot] <= now
+            elif late:
+                leaving = done[slot] == need
+            else:
+                leaving = opened[slot] == 0
+            if delayed and leaving and not watched:
+                complete[slot] = _completion(ready, slot << shift, done[slot], need, link_s[file], room)
+
+        elif kind == _COMPLETE:
+            slot = heap[0]
+            counters[DUE] = due_pop(heap, heap_place, complete, counters[DUE])
+            closing = True
+
+        elif kind == _CHANGE:
+            node = change_node[counters[CHANGE]]
+            if change_up[counters[CHANGE]]:
+                down[node] = False
+                counters[DOWN] -= 1
+                for lane in range(lanes):
+                    start_node[lane], start_lane[lane] = node, lane
+                starts = lanes
+            else:
+                down[node] = True
+                counters[DOWN] += 1
+                if shared:
+                    advance(clock, seen, active, node, now)
+                lost = lose(state, system, counts, speeds, clock[node] if shared else now, node, late)
+                moved, loser = 0, node
+                start_node[0], start_lane[0], starts = node, 0, 1
+            counters[CHANGE] += 1
+
+        elif kind == _MOVE:
+            access = lost[moved]
+            moved += 1
+            if late:
+                starts = give_back(state, system, queues, access, start_node)
+            else:
+                starts = move(state, system, queues, loser, access, start_node)
+            lane = classes_of[slot_file[(access - base) >> shift]] if lanes > 1 else 0
+            for i in range(starts):
+                start_lane[i] = lane
+
+        elif kind == _HEDGE:
+            slot = timer_after[0] - 1
+            remove(timer_after, timer_before, slot + 1)
+            timer_after[slot + 1] = slot + 1
+            row = rows[slot_file[slot]]
+            begin, end = row_start[row], row_start[row + 1]
+            drawn = streams.stream(streams.mixed(streams.stream(dispatch_key, number[slot])), 1)
+            subset.shuffle(order, end - begin, drawn)
+            flag = HEDGE
+            for i in range(end - begin):
+                place = order[i]
+                if sends < hedges and status[base + (slot << shift) + place] == NONE:
+                    if not down[entry_node[begin + place]]:
+                        chosen[sends] = begin + place
+                        sends += 1
+
+        else:
+            if counters[FREE] == 0:
+                return b
+            counters[FREE] -= 1
+            slot = free[counters[FREE]]
+            file, request = files[b], first + b
+            b += 1
+            row, need = rows[file], needs[file]
+            begin, end = row_start[row], row_start[row + 1]
+            number[slot], slot_file[slot], arrived[slot] = request, file, now
+            opened[slot], begun[slot], done[slot], complete[slot] = 0, 0, 0, np.inf
+            for access in range(base + (slot << shift), base + (slot << shift) + end - begin):
+                status[access] = NONE
+            batch = tally.batch_of(request, per_request)
+            if np.isnan(began[batch]):
+                began[batch] = now
+            drawn = streams.stream(dispatch_key, request)
+            if late:
+                lane = classes_of[file] if lanes > 1 else 0
+                queue = classes_of[file] if queues > 1 else 0
+                for i in range(end - begin):
+                    node = entry_node[begin + i]
+                    access = base + (slot << shift) + i
+                    status[access] = WAITING
+                    insert(after, before, node * queues + queue, access)
+                    if serving[node * lanes + lane] < 0 and not down[node]:
+                        start_node[starts], start_lane[starts] = node, lane
+                        starts += 1
+                if starts > need:  # else the order does not matter
+                    subset.shuffle(order, end - begin, drawn)
+                    starts = 0
+                    for i in range(end - begin):
+                        node = entry_node[begin + order[i]]
+                        if serving[node * lanes + lane] < 0 and not down[node]:
+                            start_node[starts] = node
+                            starts += 1
+            elif counters[DOWN] == 0:
+                sends = choose(
+                    policy, probes, units, entry_node, load, turn, row, begin, end, need, order, chosen, drawn
+                )
+            else:
+                up = choose_up(
+                    policy, probes, units, entry_node, load, down, turn, row, begin, end, need, drawn
+                )
+                sends = up.size
+                chosen[:sends] = up
+            if hedged and groups[file] >= 0 and need < end - begin:
+                insert(timer_after, timer_before, 0, slot + 1)
+
+        if sends > 0:
+            file = slot_file[slot]
+            begin = row_start[rows[file]]
+            lane = classes_of[file] if lanes > 1 else 0
+            queue = classes_of[file] if queues > 1 else 0
+            opened[slot] += sends
+            for i in range(sends):
+                node = entry_node[chosen[i]]
+                access = base + (slot << shift) + chosen[i] - begin
+                status[access] = WAITING + flag
+                insert(after, before, node * queues + queue, access)
+                load[node] += 1
+                if serving[node * lanes + lane] < 0:
+                    start_node[starts], start_lane[starts] = node, lane
+                    starts += 1
+
+        if closing:
+            if hedged and timer_after[slot + 1] != slot + 1:
+                remove(timer_after, timer_before, slot + 1)
+                timer_after[slot + 1] = slot + 1
+            if cancel and opened[slot] > 0:
+                file = slot_file[slot]
+                row = rows[file]
+                lane = classes_of[file] if lanes > 1 else 0
+                batch = tally.batch_of(number[slot], per_request)
+                segment = segments[batch]
+                for i in range(row_start[row + 1] - row_start[row]):
+                    access = base + (slot << shift) + i
+                    if status[access] & STATUS == NONE or status[access] == DONE:
+                        continue
+                    node = entry_node[row_start[row] + i]
+                    load[node] -= 1
+                    if status[access] & STATUS == WAITING:
+                        remove(after, before, access)
+                        continue
+                    server = node * lanes + lane
+                    left = tags[server] - now
+                    if shared:
+                        advance(clock, seen, active, node, now)
+                        left = (tags[server] - clock[node]) * speeds[lane]
+                    elif lanes > 1:
+                        left *= speeds[lane]
+                    busy[segment, node] += works[server] - max(left, 0.0)
+                    if left <= 0.0 and groups[file] >= 0:  # ends at this very time
+                        sojourn = now - arrived[slot]
+                        if status[access] & HEDGE:
+                            sojourn -= hedge_delay
+                        tally.count(sums, bins, batches, segment, batch, reported + node, sojourn)
+                    serving[server] = -1
+                    tags[server] = np.inf
+                    start_node[starts], start_lane[starts] = node, lane
+                    starts += 1
+                opened[slot] = 0
+            leaving = opened[slot] == 0
+
+        if leaving:
+            file = slot_file[slot]
+            batch = tally.batch_of(number[slot], per_request)
+            segment, group = segments[batch], groups[file]
+            latency = complete[slot] - arrived[slot] + extra_s[file]
+            if paths.size:
+                paths[number[slot]] = latency
+            if group >= 0:
+                tally.count(sums, bins, batches, segment, batch, group, latency)
+                tally.count_file(sums, file_bins, segment, reported + nodes, file, latency)
+            number[slot] = -1
+            free[counters[FREE]] = slot
+            counters[FREE] += 1
+
+        for i in range(starts):
+            node, lane = start_node[i], start_lane[i]
+            server = node * lanes + lane
+            if shared:
+                advance(clock, seen, active, node, now)
+            if serving[server] < 0 and not down[node]:
+                place = node * queues + lane
+                if lanes == 1:
+                    for _ in range(queues - 1):
+                        if after[place] == place:
+                            place += 1
+                access = after[place]
+                if access != place:
+                    remove(after, before, access)
+                    taker = (access - base) >> shift
+                    file = slot_file[taker]
+                    row = rows[file]
+                    entry = row_start[row] + access - base - (taker << shift)
+                    work = laws.service(
+                        table,
+                        samples,
+                        entry_law[entry],
+                        chunk_bytes[file],
+                        entry_chunks[entry],
+                        streams.stream(service_key, number[taker] * nodes + node),
+                    )
+                    serving[server] = access
+                    works[server] = work
+                    status[access] += SERVING - WAITING
+                    if lanes > 1:
+                        work /= speeds[lane]
+                    tags[server] = (clock[node] if shared else now) + work
+                    if late:
+                        begun[taker] += 1
+                        if begun[taker] == needs[file]:
+                            accesses = base + (taker << shift)
+                            for other in range(accesses, accesses + row_start[row + 1] - row_start[row]):
+                                if status[other] == WAITING:
+                                    remove(after, before, other)
+                                    status[other] = NONE
+            soonest = tags[node * lanes]
+            for other in range(1, lanes):
+                soonest = min(soonest, tags[node * lanes + other])
+            if shared:
+                weight = 0.0
+                for other in range(lanes):
+                    if serving[node * lanes + other] >= 0:
+                        weight += speeds[other]
+                active[node] = weight
+                if weight == 0.0:
+                    clock[node] = 0.0
+                else:
+                    soonest = now + (soonest - clock[node]) * weight
+            set_time(tree, node, soonest)

@@ -1,0 +1,121 @@
+"""What happens to the accesses of a node that goes down; rare, so that functions take the state whole."""
+
+import numba
+import numpy as np
+
+from ecjax.replay import tally
+from ecjax.replay.events.queues import insert, remove
+from ecjax.replay.events.state import HEDGE, NONE, SERVING, STATUS, WAITING
+
+
+@numba.njit(cache=True, nogil=True)
+def lose(state, system, counts, speeds, clock, node, late):
+    """Stop the services of a node, and return the accesses that are lost, those in service first.
+
+    Until they are moved they wait, those that were in service before the others of their class; under late binding only
+    those in service are lost and keep their status.
+
+    Args:
+        state: State.
+        system: System.
+        counts: Tally; the service given so far is counted.
+        speeds: (Q,) of the classes.
+        clock: of the node, now.
+        node: which.
+        late: bool, LATE_BINDING.
+    """
+    queues = speeds.size
+    base = state.down.size * queues
+    lanes = state.serving.size // state.down.size
+    lost = np.empty(max(state.load[node], lanes), np.int64)
+    count = 0
+    for lane in range(lanes):
+        server = node * lanes + lane
+        access = state.serving[server]
+        if access >= 0:
+            slot = (access - base) >> state.shift
+            speed = speeds[lane] if lanes > 1 else 1.0
+            left = max((state.tag[server] - clock) * speed, 0.0)
+            segment = counts.segment[tally.batch_of(state.number[slot], counts.per_request[0])]
+            counts.busy[segment, node] += state.work[server] - left
+            state.serving[server] = -1
+            state.tag[server] = np.inf
+            lost[count] = access
+            count += 1
+    if late:
+        return lost[:count]
+    served = count
+    for place in range(node * queues, (node + 1) * queues):
+        access = state.after[place]
+        while access != place:
+            lost[count] = access
+            count += 1
+            access = state.after[access]
+    for i in range(served):
+        access = lost[i]
+        state.status[access] += WAITING - SERVING
+        queue = system.queue[state.file[(access - base) >> state.shift]] if queues > 1 else 0
+        insert(state.after, state.before, state.after[node * queues + queue], access)
+    return lost[:count]
+
+
+@numba.njit(cache=True, nogil=True)
+def move(state, system, queues, node, access, started):
+    """Send an access that was lost to the least loaded up node without one of its request, or let it wait.
+
+    Returns how many nodes may have something to begin, into ``started``.
+    """
+    base = state.down.size * queues
+    slot = (access - base) >> state.shift
+    first = base + (slot << state.shift)
+    file = state.file[slot]
+    begin, end = system.start[system.row[file]], system.start[system.row[file] + 1]
+    found = -1
+    for place in range(end - begin):
+        other = system.node[begin + place]
+        if state.status[first + place] == NONE and not state.down[other]:
+            if found < 0 or state.load[other] < state.load[system.node[begin + found]]:
+                found = place
+    if found < 0:
+        return 0
+    to = system.node[begin + found]
+    remove(state.after, state.before, access)
+    state.status[first + found] = WAITING | (state.status[access] & HEDGE)
+    state.status[access] = NONE
+    state.load[node] -= 1
+    state.load[to] += 1
+    queue = system.queue[file] if queues > 1 else 0
+    insert(state.after, state.before, to * queues + queue, first + found)
+    started[0] = to
+    return 1
+
+
+@numba.njit(cache=True, nogil=True)
+def give_back(state, system, queues, access, started):
+    """Late binding: a request gets back the access that was lost, and waits in its old place at all other nodes.
+
+    Returns how many nodes may have something to begin, into ``started``.
+    """
+    base = state.down.size * queues
+    slot = (access - base) >> state.shift
+    first = base + (slot << state.shift)
+    file = state.file[slot]
+    begin, end = system.start[system.row[file]], system.start[system.row[file] + 1]
+    queue = system.queue[file] if queues > 1 else 0
+    lanes = state.serving.size // state.down.size
+    state.status[access] = NONE
+    state.begun[slot] -= 1
+    count = 0
+    for place in range(end - begin):
+        node = system.node[begin + place]
+        if state.status[first + place] & STATUS == NONE:
+            behind = state.after[node * queues + queue]
+            while behind >= base and state.number[(behind - base) >> state.shift] < state.number[slot]:
+                behind = state.after[behind]
+            insert(state.after, state.before, behind, first + place)
+            state.status[first + place] = WAITING
+        lane = queue if lanes > 1 else 0
+        if not state.down[node] and state.serving[node * lanes + lane] < 0:
+            started[count] = node
+            count += 1
+    return count

@@ -1,0 +1,29 @@
+"""Queues of accesses as circular doubly linked lists, and the clock of a node whose classes share its speed."""
+
+import numba
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def insert(after, before, place, access):
+    """Put an access in front of another, or at the end of the queue of number ``place``."""
+    last = before[place]
+    after[last] = access
+    before[access] = last
+    after[access] = place
+    before[place] = access
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def remove(after, before, access):
+    """Take an access out of its queue."""
+    behind, ahead = after[access], before[access]
+    after[ahead] = behind
+    before[behind] = ahead
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def advance(clock, seen, active, node, now):
+    """Bring the clock of a shared node to ``now``: it runs at 1 / (weight in service)."""
+    if active[node] > 0.0:
+        clock[node] += (now - seen[node]) / active[node]
+    seen[node] = now
