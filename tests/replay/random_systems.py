@@ -83,6 +83,11 @@ def random_systems(draw):
         link_s=rng.uniform(0, 0.5, files) if draw(st.booleans()) else 0.0,
         chunks=draw(st.sampled_from([1, 1, 3])),
     )
+    # background work has laws of its own: entries of the last file take those after the nodes'
+    laws = Laws(np.concatenate([system.laws.table, mixed_laws(rng).table]), np.zeros(1))
+    own = system.law.copy()
+    own[system.start[-2] :] += NODES
+    system = system._replace(laws=laws, law=own)
     load = draw(st.sampled_from([0.3, 0.8, 1.5]))
     mean_work = 1.0 * NODES / np.mean(need)
     times, chosen = poisson(np.full(files, load * mean_work / files), 120, int(rng.integers(10**6)))

@@ -29,7 +29,7 @@ def test_equals_the_plan_that_leaves_no_choice(case, cut):
     """Every request reads all nodes of its row: draws, delays and links are those of fcfs."""
     system, times, files, seed = case
     need = np.diff(system.start)
-    system = system._replace(need=need, chunks=np.ones_like(system.chunks))
+    system = system._replace(need=need, chunks=np.ones_like(system.chunks), law=system.node)
     expected = tally.empty(len(times), 2, system.nodes, files=system.files, paths=True)
     turn = np.zeros(system.files, np.int64)
     free = np.zeros((system.nodes, 1))
