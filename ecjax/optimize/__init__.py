@@ -13,7 +13,7 @@ from ecjax.optimize.batch import (
 from ecjax.optimize.certified import Settings as Certified
 from ecjax.optimize.descent import Descent, Stopping, descend
 from ecjax.optimize.jlcm import Jlcm, Solution, published
-from ecjax.optimize.problem import Problem, evaluate, node_work, prepare, scaled
+from ecjax.optimize.problem import Problem, evaluate, node_work, of_files, prepare, scaled
 from ecjax.optimize.projection import project_hypersimplex
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "evaluate",
     "lanes_per_batch",
     "node_work",
+    "of_files",
     "prepare",
     "project_hypersimplex",
     "published",

@@ -1,11 +1,14 @@
 """The options of ``ecjax optimize``, checked: every mistake names the option, what was found and what is allowed."""
 
 import math
+import re
 from numbers import Integral, Real
 from typing import Any
 
 from ecjax import optimize
 from ecjax.errors import UserError
+from ecjax.optimize.estimated import Mix
+from ecjax.replay.law_fit import FAMILIES
 from ecjax.report import plans as figures
 from ecjax.studies.options_optimize import OptimizeOptions
 
@@ -48,6 +51,7 @@ def checked(options: OptimizeOptions) -> OptimizeOptions:
         "dtype": ("float64", "float32"),
         "scheduling": ("nearest", "optimal"),
         "robust": ("none", "mean", "worst"),
+        "service": FAMILIES,
     }
     for name, words in choices.items():
         if values[name] not in words:
@@ -58,6 +62,11 @@ def checked(options: OptimizeOptions) -> OptimizeOptions:
         raise UserError("plan_run and plan_where choose a run of plan=FOLDER: give plan too")
     if values["plan"] is not None:
         values["start"] = "plan"
+    if mix_of(values["objective"]) is not None and values["max_chunks_per_node"] != 1:
+        raise UserError(
+            f"objective={values['objective']}: found max_chunks_per_node={values['max_chunks_per_node']}; allowed: 1, "
+            "as chunks served together have no estimate"
+        )
     for name in ("k", "d"):
         values[name] = _whole_numbers(name, values[name])
     cost = values["migration_dollars_per_byte"]
@@ -116,3 +125,39 @@ def numbers(name: str, value: Any, least: float | None) -> list[float]:
         wanted = "positive" if least is None else f"at least {least:g}"
         raise UserError(f"{name}: found {value}; allowed: one number or a list of numbers, each {wanted}")
     return list(dict.fromkeys(float(v) for v in listed))
+
+
+def mix_of(objective: Any) -> Mix | None:
+    """The mix that ``objective`` asks for; None for the bound.
+
+    Args:
+        objective: "bound", "mean", "p50", "p99", "p999", ... or weights, as in {mean: 0.5, p99: 0.1}.
+
+    Raises:
+        UserError: anything else.
+    """
+    if objective == "bound":
+        return None
+    weights = {objective: 1.0} if isinstance(objective, str) else objective
+    if not isinstance(weights, dict) or not weights:
+        raise _unknown(objective)
+    mean, levels = 0.0, []
+    for name, weight in weights.items():
+        if not (is_number(weight) and weight >= 0):
+            raise _unknown(objective)
+        if name == "mean":
+            mean = float(weight)
+        elif re.fullmatch(r"p\d\d+", str(name)):
+            levels.append((float(f"0.{str(name)[1:]}"), float(weight)))
+        else:
+            raise _unknown(objective)
+    if mean + sum(weight for _, weight in levels) <= 0:
+        raise _unknown(objective)
+    return Mix(mean, tuple(levels))
+
+
+def _unknown(objective: Any) -> UserError:
+    return UserError(
+        f"objective: found {objective}; allowed: bound, mean, p50, p90, p99, p999, or weights as in "
+        "{mean: 0.5, p99: 0.1}"
+    )

@@ -16,7 +16,7 @@ from rich.console import Console
 from ecjax import optimize, precision
 from ecjax.console import log, progress
 from ecjax.errors import UserError
-from ecjax.optimize import BatchSettings, Lanes, Plans
+from ecjax.optimize import BatchSettings, Lanes, Plans, scaled
 from ecjax.report import plans as figures
 from ecjax.status import Status
 from ecjax.studies import builtin, inputs, plan_summary, plan_tables, scenario_tables
@@ -26,6 +26,7 @@ from ecjax.studies.feasibility import check_feasible
 from ecjax.studies.given_plan import read_plan
 from ecjax.studies.options_optimize import OptimizeOptions
 from ecjax.studies.plan_examination import examined
+from ecjax.studies.plan_objective import for_objective
 from ecjax.studies.plan_runs import Item, Study, run_row, why_unstable
 from ecjax.tables.checks import check
 from ecjax.tables.fingerprint import fingerprint
@@ -177,18 +178,12 @@ def _settings(options: OptimizeOptions) -> BatchSettings:
 
 def _parameters(options: OptimizeOptions) -> dict[str, Any]:
     """What changes a result apart from the inputs, the item, the seed and the number type."""
-    names: tuple[str, ...] = (
-        "theta_per",
-        "size_scaling",
-        "start",
-        "loop",
-        "beta",
-        "eps",
-        "max_iterations",
-        "gap",
+    names = (
+        *("theta_per", "size_scaling", "start", "loop", "beta", "eps", "max_iterations", "gap"),
+        *("max_chunks_per_node", "max_chunks_per_site", "migration_dollars_per_byte", "fixed_groups"),
+        *("scenarios", "scheduling", "robust", "robust_trials", "polish", "compare_cold_start"),
+        *(("objective", "service") if options.objective != "bound" else ()),
     )
-    names += ("max_chunks_per_node", "max_chunks_per_site", "migration_dollars_per_byte", "fixed_groups")
-    names += ("scenarios", "scheduling", "robust", "robust_trials", "polish", "compare_cold_start")
     return {name: getattr(options, name) for name in names}
 
 
@@ -223,7 +218,11 @@ def _tables(plans: Plans, lanes: list[tuple[float, float, float]], items: list[I
         error: str | None = None
         more: dict[str, Any] = {}
         if np.isfinite(plan.evaluation.objective):
-            plan, more, table = examined(item, plan, study)
+            if study.options.objective != "bound":
+                own = scaled(study.problem, item.rate_scale, item.size_scale)
+                plan, more = for_objective(item, plan, study, own, _settings(study.options))
+            plan, examination, table = examined(item, plan, study)
+            more |= examination
             kept.append((study.run_ids[item], plan))
             scenarios += [table] if table is not None else []
         else:

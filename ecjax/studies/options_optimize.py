@@ -47,6 +47,12 @@ class OptimizeOptions:
         [3.0, 10.0, 20.0, 30.0, 50.0, 100.0, 200.0, 500.0, 1000.0],
         "seconds of mean latency that a dollar of storage cost is worth; one or a list",
     )
+    objective: Any = option(
+        "bound",
+        "latency that is planned for: bound (on the mean), or estimated: mean, p50, p90, p99, p999, or weights as in "
+        "{mean: 0.5, p99: 0.1}; thousands of files",
+    )
+    service: str = option("auto", "objective other than bound: service law, as in ecjax replay")
     theta_per: str = option("file", "file: theta multiplies the mean cost per file; total: the whole cost")
     rate_scale: Any = option([1.0], "multiplies all rates; one or a list")
     size_scale: Any = option([1.0], "multiplies all file sizes; one or a list")

@@ -29,17 +29,9 @@ from ecjax.studies.replay_log import replay_log
 from ecjax.studies.replay_options import checked
 from ecjax.studies.replay_plans import PlanCase, plan_cases
 from ecjax.studies.replay_predictions import predictions
-from ecjax.studies.replay_system import (
-    Classes,
-    build,
-    classes,
-    law_name,
-    loads,
-    problem_of,
-    service_laws,
-    spread,
-)
+from ecjax.studies.replay_system import Classes, build, classes, loads, problem_of, spread
 from ecjax.studies.replay_tables import Latencies, histograms, replayed
+from ecjax.studies.service_laws import law_name, service_laws
 from ecjax.tables.ids import id_types
 from ecjax.tables.results import read_results
 from ecjax.tables.store import ResultStore, run_id
@@ -115,7 +107,9 @@ def _replay(
     scale = item.rate_scale * case.run["rate_scale"], item.size_scale * case.run["size_scale"]
     laws = given.log_laws
     if item.service != "empirical" or laws is None:
-        laws = service_laws(case, item.service, options.pareto_ratio, scale[1])
+        laws = service_laws(
+            case.nodes, case.problem.files, item.service, case.size_scaling, scale[1], options.pareto_ratio
+        )
     problem = problem_of(case, laws, *scale)
     probabilities = spread(case, item.policy, problem)
     load = loads(case, problem, probabilities)
