@@ -11,9 +11,10 @@ import math
 import numba
 import numpy as np
 
-_STEP = np.uint64(0x9E3779B97F4A7C15)
-_FIRST = np.uint64(0xBF58476D1CE4E5B9)
-_SECOND = np.uint64(0x94D049BB133111EB)
+# of SplitMix64: the step of its state, the factors of its output
+STEP = np.uint64(0x9E3779B97F4A7C15)
+FIRST = np.uint64(0xBF58476D1CE4E5B9)
+SECOND = np.uint64(0x94D049BB133111EB)
 _12, _27, _30, _31 = np.uint64(12), np.uint64(27), np.uint64(30), np.uint64(31)
 
 SERVICE, CONNECT, DISPATCH = 1, 2, 3  # what a number is drawn for
@@ -22,15 +23,15 @@ SERVICE, CONNECT, DISPATCH = 1, 2, 3  # what a number is drawn for
 @numba.njit(cache=True, nogil=True, inline="always")
 def mixed(state):
     """The 64 random bits of a state."""
-    z = (state ^ (state >> _30)) * _FIRST
-    z = (z ^ (z >> _27)) * _SECOND
+    z = (state ^ (state >> _30)) * FIRST
+    z = (z ^ (z >> _27)) * SECOND
     return z ^ (z >> _31)
 
 
 @numba.njit(cache=True, nogil=True)
 def key(seed, purpose):
     """Start of all streams of one seed and purpose; uint64."""
-    return mixed(mixed(np.uint64(seed) + _STEP) + np.uint64(purpose) * _STEP)
+    return mixed(mixed(np.uint64(seed) + STEP) + np.uint64(purpose) * STEP)
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
@@ -39,13 +40,13 @@ def stream(start, counter):
 
     The first number of a stream is that of the state itself; ``advance`` leads to the others.
     """
-    return np.uint64(start) + np.uint64(counter) * _STEP
+    return np.uint64(start) + np.uint64(counter) * STEP
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
 def advance(state):
     """The next state of the same stream; far from the states of other counters."""
-    return mixed(state) ^ _STEP
+    return mixed(state) ^ STEP
 
 
 @numba.njit(cache=True, nogil=True, inline="always")

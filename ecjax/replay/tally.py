@@ -21,8 +21,9 @@ _OCTAVES = 50
 BINS = _OCTAVES * PER_OCTAVE + 1  # bin 0: below 2^-26 s
 _FILE_SHIFT = 2
 FILE_BINS = _OCTAVES * (PER_OCTAVE >> _FILE_SHIFT) + 1
-_SHIFT = 52 - _SUB_BITS
-_OFFSET = ((1023 + _LOWEST) << _SUB_BITS) - 1
+# bin of a time: (its bits >> BIN_SHIFT) - BIN_OFFSET, within 0, ..., BINS - 1
+BIN_SHIFT = 52 - _SUB_BITS
+BIN_OFFSET = ((1023 + _LOWEST) << _SUB_BITS) - 1
 
 
 @intrinsic
@@ -96,7 +97,7 @@ def batch_of(request, per_request):
 @numba.njit(cache=True, nogil=True, inline="always")
 def bin_of(value):
     """Bin of a time, s."""
-    return min(max((_bits(value) >> _SHIFT) - _OFFSET, 0), BINS - 1)
+    return min(max((_bits(value) >> BIN_SHIFT) - BIN_OFFSET, 0), BINS - 1)
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
