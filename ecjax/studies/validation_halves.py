@@ -139,6 +139,11 @@ class Halves:
     def notices(self) -> list[str]:
         """What the halves themselves show."""
         found = []
+        if self.log.returned:
+            found.append(
+                f"{self.log.returned} requests have rows that do not follow each other; their parts count as requests "
+                "of their own."
+            )
         if self.unfinished:
             found.append(
                 f"{self.unfinished} reads of the second half have chunks without a finish time: they are not counted."

@@ -135,8 +135,8 @@ def table(groups: Groups, found: dict[str, Statistics]) -> pa.Table:
     source, group = np.divmod(rows, count)
 
     def column(name: str) -> np.ndarray:
-        values = [getattr(own, name) for own in found.values()]
-        return np.concatenate(values)[rows] if values else np.zeros((0, len(_QUANTILES)))
+        values = [getattr(own, name) for own in (*found.values(), unknown(count))]
+        return np.concatenate(values)[rows]
 
     requests = column("requests")
     quantiles = column("quantiles")

@@ -62,7 +62,7 @@ def theory(halves: Halves, laws: Laws, notices: list[str]) -> dict[str, Statisti
         notices.append(f"There is no estimate but of nodes: {error}.")
         return {"estimated": estimated, "bound": bound}
     _weighted(estimated.mean, row_place, rows.rates, np.asarray(found.file_mean))
-    # quantiles of a file with several rows, of reads of different numbers of chunks, are not known
+    # quantiles of a file whose reads differ in number or size of chunks are not known
     single = np.flatnonzero((row_place >= 0) & (np.bincount(row_place + 1)[row_place + 1] == 1))
     estimated.quantiles[row_place[single]] = np.asarray(found.file_quantiles)[single]
     estimated.mean[of_class:of_file] = found.group_mean

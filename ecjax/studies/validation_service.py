@@ -95,19 +95,24 @@ def fit_service(samples: Samples, names: list, sizes: np.ndarray, family: str) -
     return ServiceLaws(Laws(table, drawn.samples), None if span[0] == span[1] else RELATIONS[chosen], pooled)
 
 
+def size_classes(sizes: np.ndarray) -> np.ndarray:
+    """Class of each size (s,), from 0: distinct sizes are classes of their own where they are few, else ranges are."""
+    distinct = np.unique(sizes)
+    if len(distinct) > _MOST_SIZES:
+        distinct = np.unique(np.quantile(sizes, np.linspace(0, 1, _SIZE_CLASSES + 1)[:-1]))
+    return np.searchsorted(distinct, sizes, side="right") - 1
+
+
 class _Sizes:
-    """Samples by node and size: distinct sizes are classes of their own where they are few, else ranges are."""
+    """Samples by node and class of sizes."""
 
     def __init__(self, samples: Samples, pooled: np.ndarray) -> None:
         self.samples, self.pooled = samples, pooled
         counts = np.bincount(samples.node, minlength=len(pooled))
         # samples of each node
         self.places = np.split(np.argsort(samples.node, kind="stable"), np.cumsum(counts)[:-1])
-        distinct = np.unique(samples.bytes)
-        if len(distinct) > _MOST_SIZES:
-            distinct = np.unique(np.quantile(samples.bytes, np.linspace(0, 1, _SIZE_CLASSES + 1)[:-1]))
-        self.of_sample = np.searchsorted(distinct, samples.bytes, side="right") - 1
-        self.classes = len(distinct)
+        self.of_sample = size_classes(samples.bytes)
+        self.classes = int(self.of_sample.max()) + 1
 
     def lines(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Mean and deviation by size, constant and slope of each, at least 0, for every node: (m, 2) each.
@@ -228,7 +233,7 @@ def _by_moments(groups: list[np.ndarray], labels: list[str], family: str) -> Law
             rows.append(law_fit.fit(family, *(float(np.mean(own**power)) for power in (1, 2, 3))))
         except ValueError as error:
             raise UserError(
-                f"law: found {family}, which no service times of {label} follow: {error}; allowed: {EMPIRICAL}, or a "
-                "law that has them"
+                f"service: found {family}, which no service times of {label} follow: {error}; allowed: {EMPIRICAL}, "
+                "or a law that has them"
             ) from None
     return Laws(np.array(rows), np.zeros(1))

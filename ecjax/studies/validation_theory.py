@@ -12,9 +12,10 @@ from ecjax.queueing.workload import workload
 from ecjax.replay import law_fit
 from ecjax.replay.laws import Laws
 from ecjax.studies.estimate_inputs import node_laws
+from ecjax.studies.validation_service import size_classes
 
 LEAST_READS = 30  # of a file, for dispatch shares of its own
-_MOST_FILES = 4096
+_MOST_FILES = 1000
 
 _ESTIMATE = jax.jit(estimate, static_argnames=("levels", "group_count"))
 
@@ -40,7 +41,7 @@ class Reads:
 
 @dataclass(frozen=True)
 class Dispatch:
-    """How files are read, R rows: each takes one number of chunks; files read rarely share the row of their class.
+    """How files are read, R rows: each of one number and size of chunks; files read rarely share rows by class.
 
     Attributes:
         probabilities: (R, m) share of the reads that use each node.
@@ -60,7 +61,7 @@ class Dispatch:
 
 
 def own_files(file: np.ndarray, count: int) -> np.ndarray:
-    """Files that are read often enough for shares of their own, most read first; at most 4096."""
+    """Files that are read often enough for shares of their own, most read first; at most 1000."""
     reads = np.bincount(file, minlength=count)
     order = np.argsort(-reads, kind="stable")[:_MOST_FILES]
     return order[reads[order] >= LEAST_READS]
@@ -75,28 +76,38 @@ def dispatch(reads: Reads, span_s: float, nodes: int, files: int) -> Dispatch | 
         nodes: m.
         files: r.
     """
-    if len(np.unique(reads.request * nodes + reads.node)) < len(reads.request):
+    keys = np.sort(reads.request * nodes + reads.node)
+    if np.any(keys[1:] == keys[:-1]):
         return None
     need = np.bincount(reads.request, minlength=len(reads.file))
     own = np.full(files, -1)
     chosen = own_files(reads.file, files)
     own[chosen] = chosen
     base = np.where(own[reads.file] >= 0, reads.file, files + reads.group)
-    # rows: a file, or a class, and the number of chunks
-    _, first, row = np.unique(base * (need.max() + 1) + need, return_index=True, return_inverse=True)
-    rows, count = len(first), np.bincount(row)
-    of_access = row[reads.request]
-    shares = np.bincount(of_access * nodes + reads.node, minlength=rows * nodes).reshape(rows, nodes)
-    chunks = np.bincount(of_access, minlength=rows)
+    # shares are of a file, or a class, and a number of chunks; rows of a chunk size, too
+    _, drawn = np.unique(base * (need.max() + 1) + need, return_inverse=True)
+    size = _rounded(np.bincount(reads.request, reads.bytes) / need)
+    of_size = size_classes(size)
+    _, first, row = np.unique(drawn * (of_size.max() + 1) + of_size, return_index=True, return_inverse=True)
+    sets, rows, of_access = int(drawn.max()) + 1, len(first), row[reads.request]
+    counts = np.bincount(drawn[reads.request] * nodes + reads.node, minlength=sets * nodes)
+    shares = counts.reshape(sets, nodes) / np.bincount(drawn)[:, None]
+    chunks = np.bincount(of_access)
     powers = np.stack([np.bincount(of_access, reads.bytes**p, rows) / chunks for p in range(4)], axis=1)
     return Dispatch(
-        probabilities=shares / count[:, None],
-        rates=count / span_s,
+        probabilities=shares[drawn[first]],
+        rates=np.bincount(row) / span_s,
         need=need[first],
         powers=powers,
         file=own[reads.file[first]],
         group=reads.group[first],
     )
+
+
+def _rounded(sizes: np.ndarray) -> np.ndarray:
+    """To 12 digits, so that means of equal sizes are equal."""
+    unit = 10.0 ** (np.floor(np.log10(np.maximum(sizes, 1e-300))) - 11)
+    return np.rint(sizes / unit) * unit
 
 
 def work_sums(laws: Laws, law: np.ndarray, sizes: np.ndarray, span_s: float, nodes: int) -> np.ndarray:
@@ -144,7 +155,11 @@ def estimates(rows: Dispatch, laws: Laws, others: np.ndarray, classes: int) -> E
         UserError: a chunk takes no time at all.
     """
     load = workload(
-        rows.rates, rows.powers[:, 1], rows.need, node_laws(laws, others.shape[1]), background=others
+        rows.rates,
+        _rounded(rows.powers[:, 1]),
+        rows.need,
+        node_laws(laws, others.shape[1]),
+        background=others,
     )
     return _ESTIMATE(
         jnp.asarray(rows.probabilities), load, groups=jnp.asarray(rows.group), group_count=classes

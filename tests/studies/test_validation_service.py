@@ -1,0 +1,103 @@
+import numpy as np
+import pytest
+from scipy import stats
+
+from ecjax.replay import laws, streams
+from ecjax.studies.validation_replay import draw_service
+from ecjax.studies.validation_service import RELATIONS, Samples, fit_service
+
+SIZES = np.array([1000.0, 2000.0, 8000.0])
+
+
+def drawn(found, node, size, count=4000):
+    work = np.empty(count)
+    table, samples = found.laws
+    draw_service(table, samples, np.full(count, node), np.full(count, float(size)), 1, work)
+    return work
+
+
+def sampled(law, count=6000, nodes=2, sizes=SIZES, seed=0):
+    rng = np.random.default_rng(seed)
+    node, size = rng.integers(nodes, size=count), rng.choice(sizes, count)
+    return Samples(node, size, (1 + node) * law(rng, size))
+
+
+@pytest.mark.parametrize(
+    ("relation", "law"),
+    [
+        (RELATIONS[0], lambda rng, size: rng.lognormal(0.0, 0.5, len(size))),
+        (RELATIONS[1], lambda rng, size: 1e-3 * size * rng.gamma(2.0, size=len(size))),
+        (RELATIONS[2], lambda rng, size: (2 + 1e-3 * size) * rng.exponential(size=len(size))),
+        (RELATIONS[3], lambda rng, size: 5.0 + (0.1 + 1e-3 * size) * rng.exponential(size=len(size))),
+    ],
+)
+def test_the_relation_to_the_size_is_found(relation, law):
+    found = fit_service(sampled(law), ["a", "b"], SIZES, "empirical")
+    assert found.relation == relation and not found.pooled.any()
+    rng = np.random.default_rng(1)
+    for node in (0, 1):
+        for size in (1000.0, 4000.0, 8000.0):  # 4000: between those seen
+            true = (1 + node) * law(rng, np.full(4000, size))
+            own = drawn(found, node, size)
+            assert own.min() >= 0
+            np.testing.assert_allclose([own.mean(), own.std()], [true.mean(), true.std()], rtol=0.09)
+            assert stats.ks_2samp(own, true).statistic < 0.07
+
+
+def test_sizes_that_are_all_different():
+    def law(rng, size):
+        return (2 + 1e-3 * size) * rng.exponential(size=len(size))
+
+    found = fit_service(sampled(law, 8000, sizes=np.linspace(1e3, 9e3, 500)), ["a", "b"], SIZES, "empirical")
+    assert found.relation == RELATIONS[2]
+    np.testing.assert_allclose(found.laws.table[0, 2] / found.laws.table[0, 3], 2000, rtol=0.15)
+
+
+def test_one_size_keeps_the_samples():
+    samples = sampled(lambda rng, size: rng.exponential(size=len(size)), sizes=np.array([5.0]))
+    found = fit_service(samples, ["a", "b"], np.array([5.0]), "empirical")
+    assert found.relation is None
+    own = np.unique(drawn(found, 1, 5.0))
+    assert np.isin(own, samples.service[samples.node == 1]).all()
+    # another size comes later
+    later = fit_service(samples, ["a", "b"], np.array([5.0, 10.0]), "empirical")
+    assert later.relation == RELATIONS[1]
+    np.testing.assert_allclose(drawn(later, 1, 10.0), 2 * drawn(found, 1, 5.0))
+
+
+def test_nodes_with_few_samples_have_the_law_of_all():
+    samples = sampled(lambda rng, size: rng.exponential(size=len(size)), nodes=1)
+    few = Samples(
+        np.append(samples.node, [1, 1]),
+        np.append(samples.bytes, [1e3, 1e3]),
+        np.append(samples.service, [9, 9]),
+    )
+    found = fit_service(few, ["a", "b", "c"], SIZES, "empirical")
+    assert found.pooled.tolist() == [False, True, True]
+    np.testing.assert_allclose(found.laws.table[1], found.laws.table[2])
+    assert found.laws.table[1, 8] == len(few.node)
+
+
+@pytest.mark.parametrize("family", ["auto", "gamma", "shifted_exponential", "lognormal", "exponential"])
+def test_families_keep_the_moments_that_they_have(family):
+    samples = sampled(lambda rng, size: (1 + 1e-3 * size) * (0.5 + rng.gamma(2.0, size=len(size))))
+    found = fit_service(samples, ["a", "b"], SIZES, family)
+    assert {laws.KINDS[int(kind)] for kind in found.laws.table[:, 6]} <= {
+        "weibull", "gamma", "exponential", "lognormal", "two_point"
+    }  # fmt: skip
+    here = (samples.node == 1) & (samples.bytes == 2000.0)
+    own = drawn(found, 1, 2000.0, 20_000)
+    np.testing.assert_allclose(own.mean(), samples.service[here].mean(), rtol=0.05)
+    if family != "exponential":
+        np.testing.assert_allclose(own.std(), samples.service[here].std(), rtol=0.1)
+
+
+def test_draws_are_those_of_the_streams():
+    samples = sampled(lambda rng, size: rng.exponential(size=len(size)))
+    found = fit_service(samples, ["a", "b"], SIZES, "gamma")
+    start = np.uint64(streams.key(1, streams.SERVICE))
+    own = drawn(found, 0, 1000.0, 5)
+    for i in range(5):
+        state = np.uint64(streams.stream(start, i))
+        one = laws.service(found.laws.table, found.laws.samples, 0, 1000.0, 1, state)
+        np.testing.assert_allclose(own[i], one, rtol=1e-13)
