@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ecjax.replay import fcfs, fork_join, queue_aware
+from ecjax.replay import events, fcfs, fork_join, queue_aware
 from ecjax.replay.arrivals import Block
 from ecjax.replay.system import System
 from ecjax.replay.tally import Tally
@@ -63,7 +63,7 @@ class Outcome:
     tally: Tally
     span: float  # s, time of the last arrival
     requests: int  # that arrived, writes and background work among them
-    complete: bool  # False where the replay was given up because more and more requests waited
+    complete: bool  # False where it was given up as more and more requests waited, or some never end (nodes stay down)
 
 
 # an engine: takes a block (times, files, number of the first request); False ends the replay
@@ -135,5 +135,23 @@ def _engine(
             return True
 
     else:
-        raise NotImplementedError
+        intervals = () if outages is None else zip(outages.node, outages.start, outages.end, strict=True)
+        name = "probabilistic" if policy.name in STATIC[:3] else policy.name
+        told = events.settings(
+            system,
+            name,
+            queue.name,
+            queue.weights if queue.name in ("partitioned", "shared") else None,
+            policy.probes,
+            policy.cancel,
+            policy.hedge_delay_s,
+            policy.hedges,
+            intervals,
+        )
+        run = events.Run(system, told, seed)
+
+        def step(times: np.ndarray, files: np.ndarray, first: int) -> bool:
+            return events.replay_block(run, counts, times, files, first)
+
+        return step, lambda: events.finish(run, counts) == 0
     return step, lambda: True

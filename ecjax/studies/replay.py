@@ -13,12 +13,13 @@ import numpy as np
 from rich.console import Console
 
 import ecjax
-from ecjax import precision
+from ecjax import optimize, precision
 from ecjax.console import log, progress
 from ecjax.replay import arrivals, tally
 from ecjax.replay.run import STATIC, Outcome, Policy, Queue, replay
 from ecjax.replay.summary import summarise
 from ecjax.replay.system import System
+from ecjax.errors import UserError
 from ecjax.report import replay as figures
 from ecjax.status import Status
 from ecjax.studies import replay_summary, replay_tables
@@ -28,8 +29,8 @@ from ecjax.studies.replay_inputs import Inputs, read_inputs
 from ecjax.studies.replay_log import replay_log
 from ecjax.studies.replay_options import checked
 from ecjax.studies.replay_plans import PlanCase, plan_cases
-from ecjax.studies.replay_predictions import predictions
-from ecjax.studies.replay_system import Classes, build, classes, loads, problem_of, spread
+from ecjax.studies.replay_predictions import mean_bound, predictions
+from ecjax.studies.replay_system import Classes, build, classes, loads, overfull_class, problem_of, spread
 from ecjax.studies.replay_tables import Latencies, histograms, replayed
 from ecjax.studies.service_laws import law_name, service_laws
 from ecjax.tables.ids import id_types
@@ -122,10 +123,16 @@ def _replay(
         error = overload(load, background, scale[0], case.names.nodes, f"with policy={item.policy}")
         advance(options.replications * options.requests)
         return row | {"status": str(Status.UNSTABLE), "error": error}, {}
+    weights = _weights(options, ranks.names)
+    if static and item.queue == "partitioned":
+        full = overfull_class(case, problem, probabilities, ranks, weights)
+        if full is not None:
+            advance(options.replications * options.requests)
+            return row | {"status": str(Status.UNSTABLE), "error": full}, {}
     system, rates = build(case, laws, probabilities, problem, options)
     predicted = predictions(case, problem, laws, probabilities, ranks, item, options)
-    policy = _policy(item, options, predicted)
-    queue = Queue(item.queue, _weights(options, len(ranks.names)))
+    policy = _policy(item, options, case, problem)
+    queue = Queue(item.queue, weights)
     with ThreadPoolExecutor(min(os.cpu_count() or 1, options.replications)) as pool:
         outcomes = list(
             pool.map(
@@ -197,16 +204,21 @@ def _one(
     return replay(system, blocks, counts, seed, policy, queue, given.outages, advance)
 
 
-def _policy(item: Item, options: ReplayOptions, predicted: dict[str, list[Latencies]]) -> Policy:
+def _policy(item: Item, options: ReplayOptions, case: PlanCase, problem: optimize.Problem) -> Policy:
     delay = options.hedge_delay_s
-    if delay is None:
-        bounds = [source.mean[0] for source in predicted.get("all", []) if source.source == "bound"]
-        delay = float(bounds[0]) if bounds else np.inf
-    return Policy(item.policy, options.probes, options.cancel, delay, options.hedges)
+    if delay is None and item.policy == "hedged":
+        delay = mean_bound(case, problem)
+    return Policy(
+        item.policy, options.probes, options.cancel, np.inf if delay is None else delay, options.hedges
+    )
 
 
-def _weights(options: ReplayOptions, count: int) -> tuple[float, ...]:
-    return tuple(options.weights) if options.weights else (1 / count,) * count
+def _weights(options: ReplayOptions, names: list[str]) -> tuple[float, ...]:
+    if options.weights and len(options.weights) != len(names):
+        raise UserError(
+            f"weights: found {len(options.weights)} numbers; allowed: one per service class: {', '.join(names)}"
+        )
+    return tuple(options.weights) if options.weights else (1 / len(names),) * len(names)
 
 
 def _run_id(item: Item, case: PlanCase, given: Inputs, options: ReplayOptions) -> str:

@@ -50,6 +50,12 @@ def predictions(
     return kinds
 
 
+def mean_bound(case: PlanCase, problem: optimize.Problem) -> float:
+    """Bound on the mean latency of the plan's reads, s; infinite where the plan overloads a node."""
+    plan = jnp.asarray(case.probabilities), jnp.asarray(case.stored)
+    return float(optimize.evaluate(problem, *plan, jnp.zeros(())).latency)
+
+
 def estimates(
     problem: optimize.Problem, laws: Laws, probabilities: np.ndarray, stored: np.ndarray, ranks: Classes
 ) -> dict[str, list[Latencies]]:

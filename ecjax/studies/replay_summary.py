@@ -10,6 +10,7 @@ from rich.table import Table
 from ecjax.status import Status
 from ecjax.studies.options_replay import ReplayOptions
 
+_SHORT = {"rate_scale": "rate\nscale", "size_scale": "size\nscale"}
 _SWEPT = ("method", "theta", "policy", "queue", "service", "rate_scale", "size_scale")
 
 
@@ -25,28 +26,21 @@ def show(runs: pd.DataFrame, console: Console, options: ReplayOptions) -> None:
         if runs[name].notna().any()
     ]
     headings = {
-        "estimated_mean_s": "estimated\nmean s",
-        "latency_s": "bound on\nmean s",
-        "estimated_p99_s": "estimated\np99 s",
-        "promised_p99_s": "bound on\np99 s",
+        "estimated_mean_s": "esti-\nmated",
+        "latency_s": "bound",
+        "estimated_p99_s": "esti-\nmated",
+        "promised_p99_s": "bound",
     }
     first = [name for name in known if name in ("estimated_mean_s", "latency_s")]
     second = [name for name in known if name not in first]
     for name in [*swept, "load"]:
-        table.add_column(
-            name, justify="right" if name in ("theta", "rate_scale", "size_scale", "load") else "left"
-        )
-    for heading in [
-        "mean s",
-        *(headings[name] for name in first),
-        "p99 s",
-        *(headings[name] for name in second),
-        "reads",
-    ]:
-        table.add_column(heading, justify="right", no_wrap=True)
+        number = name in ("theta", "rate_scale", "size_scale", "load")
+        table.add_column(name.replace("_", "\n"), no_wrap=True, justify="right" if number else "left")
+    for name in ("mean s", *first, "p99 s", *second, "reads"):
+        table.add_column(headings.get(name, name), no_wrap=True, justify="right")
     failed = (runs["status"] != str(Status.OK)).any()
     if failed:
-        table.add_column("status")
+        table.add_column("status", no_wrap=True)
     for run in runs.itertuples():
         cells = [_cell(getattr(run, name)) for name in swept]
         load = run.max_utilisation if pd.isna(run.max_load) else run.max_load

@@ -57,7 +57,7 @@ def problem_of(case: PlanCase, laws: Laws, rate_scale: float, size_scale: float)
 def spread(case: PlanCase, policy: str, problem: optimize.Problem) -> np.ndarray:
     """Probabilities (R, m) that a policy reads with: the plan's, all chunks alike, or proportional to service rates."""
     stored = jnp.asarray(case.stored)
-    if policy == "probabilistic":
+    if policy in ("probabilistic", "hedged"):
         return case.probabilities
     if policy == "proportional":
         return np.asarray(placement.proportional(problem, stored))
@@ -162,6 +162,42 @@ def loads(case: PlanCase, problem: optimize.Problem, probabilities: np.ndarray) 
     """Load rho of every node, (m,), under state-independent dispatch."""
     work = optimize.node_work(problem, jnp.asarray(probabilities), jnp.asarray(case.stored, float))
     return np.asarray(work[0])
+
+
+def overfull_class(
+    case: PlanCase,
+    problem: optimize.Problem,
+    probabilities: np.ndarray,
+    ranks: Classes,
+    weights: tuple[float, ...],
+) -> str | None:
+    """Which class asks more of a node than its part of a strict partition gives, in one line; None where none does.
+
+    Args:
+        case: ids and placement.
+        problem: scaled.
+        probabilities: (R, m).
+        ranks: classes of the files.
+        weights: (C,) parts.
+    """
+    files, first = problem.files, np.asarray(problem.nodes.service)[0]
+    row = np.arange(files.count) if problem.row is None else np.asarray(problem.row)
+    powers = np.asarray(files.chunk_bytes)[:, None] ** np.arange(4)
+    worst, words = 1.0, None
+    for number, name in enumerate(ranks.names):
+        own = ranks.of_file == number
+        asked = (np.asarray(files.rate)[own, None] * powers[own]).T @ probabilities[row[own]]
+        if problem.writes is not None:
+            asked = asked + (np.asarray(files.write_rate)[own, None] * powers[own]).T @ case.stored[row[own]]
+        load = np.sum(first * asked, axis=0)
+        node = int(np.argmax(load))
+        if load[node] / weights[number] >= worst:
+            worst = load[node] / weights[number]
+            words = (
+                f"queue=partitioned: class {name} asks for {load[node]:.3g} of node {case.names.nodes[node].as_py()}, its "
+                f"part is {weights[number]:.3g}; allowed: weights above what every class asks for, or lower rates"
+            )
+    return words
 
 
 def positions(table: pa.Table, name: str, ids: pa.Array, what: str) -> np.ndarray:
