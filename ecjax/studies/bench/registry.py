@@ -38,6 +38,13 @@ CASES = {
         Case("analyze", "analyze 10^7 rows, integer ids", f"{_HERE}.analyze:integers"),
         Case("analyze_strings", "analyze 10^7 rows, 10^6 string ids", f"{_HERE}.analyze:strings"),
         Case("analyze_long", "analyze 5 10^7 rows: flat memory", f"{_HERE}.analyze:long"),
+        Case("replay_fcfs", "replay plans: 10^6 reads of k = 6 on 12 nodes", f"{_HERE}.replay:fcfs"),
+        Case("replay_priority", "replay plans with classes at the nodes", f"{_HERE}.replay:queues"),
+        Case("replay_policies", "replay policies that look at the nodes", f"{_HERE}.replay:policies"),
+        Case("replay_memory", "replay 10^8 chunk accesses: flat memory", f"{_HERE}.replay:memory"),
+        Case("replay_scan", "replay 8 replications as one scan", f"{_HERE}.replay_scan:rows"),
+        Case("replay_simulator", "the same replay in SimPy", f"{_HERE}.replay_simulator:rows"),
+        Case("estimate", "latency of 1000 files without simulation", f"{_HERE}.estimate:rows"),
         Case("startup", "whole commands: --help, optimize", f"{_HERE}.startup:rows"),
     )
 }
