@@ -20,10 +20,13 @@ def choose(policy, probes, units, entry_node, load, turn, row, begin, end, need,
     Args:
         policy: any but LATE_BINDING.
         probes: nodes probed per node needed, under POWER_OF_D.
-        units, entry_node: of System.
+        units: of System.
+        entry_node: of System.
         load: (m,) accesses waiting or in service.
-        turn: (R,) advanced under ROUND_ROBIN.
-        row, begin, end: of the request, and where its entries begin and end.
+        turn: (R,) whose turn it is; advanced under ROUND_ROBIN.
+        row: of the request.
+        begin: first entry of the row.
+        end: after the last.
         need: chunks needed.
         order: room for a row; the order of the draw afterwards, where there is one.
         chosen: room for a row.
@@ -67,8 +70,8 @@ def least_loaded(entry_node, load, begin, probed, count, order, chosen):
 def choose_up(policy, probes, units, entry_node, load, down, turn, row, begin, end, need, state):
     """Entries that a request is sent to while nodes are down; as ``choose``, returns the entries.
 
-    Down nodes among those drawn, or whose turn it is, are replaced by up nodes of the row in the order of the draw, or of
-    the turns; the other policies look at up nodes only. Where fewer than ``need`` are up, the rest is sent to the
+    Down nodes among those drawn, or whose turn it is, are replaced by up nodes of the row in the order of the draw, or
+    of the turns; the other policies look at up nodes only. Where fewer than ``need`` are up, the rest is sent to the
     down nodes with the fewest accesses, those of the lowest entry first.
     """
     width = end - begin

@@ -6,7 +6,7 @@ import numpy as np
 
 from ecjax.replay.events import kernel
 from ecjax.replay.events.settings import Settings
-from ecjax.replay.events.state import FREE, State, empty, grown
+from ecjax.replay.events.state import State, empty, grown
 from ecjax.replay.system import System
 from ecjax.replay.tally import Tally
 
@@ -25,11 +25,6 @@ class Run:
 
     def __post_init__(self) -> None:
         self.state = empty(self.system, self.settings)
-
-    @property
-    def unfinished(self) -> int:
-        """Requests in the system."""
-        return len(self.state.number) - int(self.state.counters[FREE])
 
 
 def replay_block(run: Run, counts: Tally, times: np.ndarray, files: np.ndarray, first: int) -> bool:
@@ -75,4 +70,4 @@ def finish(run: Run, counts: Tally) -> int:
         kernel.run(
             run.system, counts, none, none.astype(np.int64), 0, run.seed, run.settings, run.state, _END
         )
-    return run.unfinished
+    return int(np.sum((run.state.number >= 0) & (run.state.complete == np.inf)))

@@ -121,7 +121,7 @@ def run(system, counts, times, files, first, seed, settings, state, until):
     queues, lanes = speeds.size, serving.size // nodes
     base = nodes * queues
     late, shared, hedged = policy == LATE_BINDING, settings.queue == SHARED, policy == HEDGED
-    watched, delayed = hedged or (policy == FORK_JOIN and cancel), ready.size > 0
+    watched, delayed = hedged or policy == FORK_JOIN, ready.size > 0
     service_key = streams.key(seed, streams.SERVICE)
     connect_key = streams.key(seed, streams.CONNECT)
     dispatch_key = streams.key(seed, streams.DISPATCH)
@@ -359,7 +359,7 @@ def run(system, counts, times, files, first, seed, settings, state, until):
                 opened[slot] = 0
             leaving = opened[slot] == 0
 
-        if leaving:
+        if closing or (leaving and not watched):
             file = slot_file[slot]
             batch = tally.batch_of(number[slot], per_request)
             segment, group = segments[batch], groups[file]
@@ -369,6 +369,8 @@ def run(system, counts, times, files, first, seed, settings, state, until):
             if group >= 0:
                 tally.count(sums, bins, batches, segment, batch, group, latency)
                 tally.count_file(sums, file_bins, segment, reported + nodes, file, latency)
+
+        if leaving:
             number[slot] = -1
             free[counters[FREE]] = slot
             counters[FREE] += 1

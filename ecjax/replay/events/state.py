@@ -1,8 +1,8 @@
 """State of the engine between events, in arrays that grow with the requests in the system and never with the run.
 
-A request in the system has a slot; its accesses are numbered base + (slot << shift) + position in its row. Numbers below
-``base`` stand for the queues, of which there is one per node and class: they are the ends of circular doubly linked
-lists of accesses, so that an access leaves the middle of a queue in no time.
+A request in the system has a slot; its accesses are numbered base + (slot << shift) + position in its row. Numbers
+below ``base`` stand for the queues, of which there is one per node and class: they are the ends of circular doubly
+linked lists of accesses, so that an access leaves the middle of a queue in no time.
 """
 
 from typing import NamedTuple
@@ -28,7 +28,7 @@ class State(NamedTuple):
     counters: np.ndarray  # (4,) int64
     shift: int
     free: np.ndarray  # (S,) int32, the first counters[FREE] are slots without a request
-    number: np.ndarray  # (S,) int64, of the request
+    number: np.ndarray  # (S,) int64, of the request; -1 without
     file: np.ndarray  # (S,) int32
     arrival: np.ndarray  # (S,) s
     opened: np.ndarray  # (S,) int32, accesses waiting or in service
@@ -70,7 +70,7 @@ def empty(system: System, settings: Settings, slots: int = 64) -> State:
     shift = int(system.widest - 1).bit_length()
     base = nodes * queues
     delayed = bool(system.connect.any() or system.link_s.any())
-    watched = settings.policy == HEDGED or (settings.policy == FORK_JOIN and settings.cancel)
+    watched = settings.policy in (HEDGED, FORK_JOIN)
     accesses = base + (slots << shift)
     timers = slots + 1 if settings.policy == HEDGED else 0
     leaves = 1 << int(nodes - 1).bit_length()
