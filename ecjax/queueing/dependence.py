@@ -13,10 +13,10 @@ S = E[X X'] / sqrt(E[X^2] E[X'^2]) over those requests (C = P S is the correlati
     a^2 = [1 - (1 - P) g] [1 - (1 - S) (1 + S^1.16 (0.44 + 1.63 rho (1 - rho) - 0.17 rho))],
     g = exp(0.126 P - 1.75 (1 - rho)^2 (P / (1 - P))^0.585 (0.37 + 0.63 / (1 + 95 (1 - S)))).
 
-It is exact where nothing is read together (0) and for alike constant services with all requests in common (1). The nine constants
-were fitted to simulations of alike nodes, k of m at random, (m, k) in (2, 2), (6, 6), (10, 10), (8, 6), (12, 6), (24, 10),
-(12, 2), loads 0.1 to 0.9, of constant, shifted exponential, gamma, exponential and lognormal services, so that the mean
-and the 99 % point of the slowest read fit.
+It is exact where nothing is read together (0) and for alike constant services with all requests in common (1). The
+constants were fitted to simulations of alike nodes, k of m at random, (m, k) in (2, 2), (6, 6), (10, 10), (8, 6), (12, 6),
+(24, 10), (12, 2), loads 0.1 to 0.9, of constant, shifted exponential, gamma, exponential and lognormal services, so
+that the mean and the 99 % point of the slowest read fit.
 """
 
 import jax
@@ -30,7 +30,7 @@ _MOST_CORRELATION = 0.97
 
 
 def factor_points() -> tuple[jax.Array, jax.Array]:
-    """Points y of the factor and their weights, (Y,): the trapezoidal rule, which does not ring at strong correlation."""
+    """Points y of the factor and their weights, (Y,): the trapezoidal rule, good at strong correlation too."""
     y = np.linspace(-3.0, 4.2, 16)
     weight = np.exp(-y * y / 2)
     return jnp.asarray(y), jnp.asarray(weight / weight.sum())

@@ -20,7 +20,7 @@ from jax import lax
 from jax.typing import ArrayLike
 
 from ecjax.queueing.dependence import factor_points, loadings, wait_correlation
-from ecjax.queueing.sojourn_law import common_points, cumulative_at, served_law, waits_given
+from ecjax.queueing.sojourn_law import common_points, cumulative_at, served_law, service_at, waits_given
 from ecjax.queueing.subsets import drawing_probabilities, subset_product
 from ecjax.queueing.wait_law import WaitLaw, wait_law
 from ecjax.queueing.workload import Workload, node_arrivals, size_position
@@ -28,7 +28,8 @@ from ecjax.queueing.workload import Workload, node_arrivals, size_position
 LEVELS = (0.5, 0.9, 0.99, 0.999)
 _WAIT_POINTS = 4096
 _SERVICE_POINTS = 2048
-_POINTS = 192
+_POINTS = 128
+_BATCH = 64
 
 
 @jax.tree_util.register_dataclass
@@ -58,7 +59,7 @@ class _Curves:
     load: jax.Array  # (m,)
 
 
-def estimate(
+def estimate_latency(
     probabilities: ArrayLike,
     workload: Workload,
     levels: Sequence[float] = LEVELS,
@@ -69,7 +70,7 @@ def estimate(
     """Mean and quantiles of the latency of every file, of groups of files, and of all requests.
 
     Works under ``jit`` (with ``levels`` and ``group_count`` static) and differentiation by probabilities and rates.
-    Time and memory grow with r m k; nothing is larger than a few numbers (r, 192).
+    Time and memory grow with r m k; nothing is larger than a few numbers (r, 128).
 
     Args:
         probabilities: pi, (r, m), rows sum to the k of their file.
@@ -103,7 +104,7 @@ def estimate(
     )
 
 
-def estimated_latency(
+def latency_objective(
     probabilities: ArrayLike,
     workload: Workload,
     mean_weight: float = 1.0,
@@ -117,7 +118,7 @@ def estimated_latency(
         workload: files and nodes.
         mean_weight: of the mean.
         level_weights: pairs (level, weight): ((0.99, 1.0),) adds the 99 % point.
-        waits: as in ``estimate``.
+        waits: as in ``estimate_latency``.
     """
     curves = _curves(jnp.asarray(probabilities, float), workload, waits)
     means = jax.vmap(jax.vmap(_mean))(curves.points[curves.index], curves.value)
@@ -150,20 +151,23 @@ def _curves(probabilities: jax.Array, load: Workload, waits: WaitLaw | None) -> 
     )
     points = common_points(wait, served, by_size, _POINTS)
     given = cumulative_at(points, *waits_given(wait, loading, spread, factor), wait, served)
+    alone = service_at(points, served)
 
     def of_file(arguments):
-        own, index, part = arguments
-        own_drawing = drawing_probabilities(own, load.most)
+        own, own_drawing, index, part = arguments
         total = own.sum()
         joined = jnp.sum(own * complete) / jnp.where(total > 0, total, 1)
 
-        def at_size(place):
-            value = _file_law(own, own_drawing, given[place], weight, joined, load.most)
-            return value
+        return jnp.stack(
+            [
+                _file_law(own, own_drawing, given[place], weight, wait.idle, alone[place], joined, load.most)
+                for place, _ in _neighbours(index, part, load.exact)
+            ]
+        )
 
-        return jnp.stack([at_size(place) for place, _ in _neighbours(index, part, load.exact)])
-
-    value = lax.map(jax.checkpoint(of_file), (probabilities, index, part))
+    drawing = lax.map(lambda own: drawing_probabilities(own, load.most), probabilities, batch_size=_BATCH)
+    # derivatives take the products of a file again: they would be r times as large
+    value = lax.map(jax.checkpoint(of_file), (probabilities, drawing, index, part))
     pairs = _neighbours(index, part, load.exact)
     rho = jnp.sum(arriving * load.service.moments(arriving_bytes)[0], axis=0)
     if load.background is not None:
@@ -186,27 +190,22 @@ def _neighbours(index, part, exact):
     return [(index, 1 - part), (index + 1, part)]
 
 
-def _file_law(own, drawing, given, weight, joined, most):
-    """Pr(T <= x), (X,), from node laws given the factor (m, Y, X)."""
+def _file_law(own, drawing, given, weight, idle, alone, joined, most):
+    """Pr(T <= x), (X,), from node laws given the factor (m, Y, X) and those of the services alone (m, X)."""
     k = jnp.round(own.sum())
-    product = subset_product(drawing, k, given, most, unroll=_unroll(given.shape[0], most))
-    apart = jnp.sum(weight[:, None] * product, axis=0)
-    # nodes whose waits are the same: the slowest of them decides
-    single = jnp.sum(weight[None, :, None] * given, axis=1)
-    together = 1 - jnp.max(own[:, None] * (1 - single), axis=0)
+    apart = jnp.sum(weight[:, None] * subset_product(drawing, k, given, most), axis=0)
+    # Waits that are the same: all at 0 together, where the services still differ; else the slowest node decides.
+    late = jnp.sum(weight[None, :, None] * given, axis=1) + idle[:, None] * (1 - alone)
+    slowest = jnp.max(own[:, None] * (1 - late), axis=0)
+    empty = jnp.min(jnp.where(own > 0, idle, 1))
+    together = 1 - slowest - empty * (1 - subset_product(drawing, k, alone, most))
     return jnp.clip(apart + joined * (together - apart), 0, 1)
 
 
-def _unroll(nodes, most):
-    """Nodes per compiled step: long enough to stay in registers, short enough to compile."""
-    return max(1, min(nodes, 96 // (most + 1)))
-
-
 def _mean(x, value):
-    """Integral of 1 - F, with an exponential tail behind the last point."""
+    """Integral of 1 - F; at the last point it is below 1e-6."""
     above = 1 - value
-    body = jnp.sum(jnp.diff(x) * (above[1:] + above[:-1]) / 2)
-    return x[0] + body
+    return x[0] + jnp.sum(jnp.diff(x) * (above[1:] + above[:-1]) / 2)
 
 
 def _quantiles(x, value, levels):

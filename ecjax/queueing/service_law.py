@@ -5,7 +5,7 @@ law without unit. A law of U is kept as values and cumulative probabilities betw
 distribution is linear: a jump is two entries with one value. Tables are made on the host, once.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import jax
@@ -30,6 +30,68 @@ class UnitLaw:
     value: jax.Array  # (..., n) non-decreasing, no unit
     level: jax.Array  # (..., n) Pr(U <= value) after the jump, if there is one; 0 first, 1 last
 
+    @classmethod
+    def named(cls, kind: str, **parameters: float) -> "UnitLaw":
+        """The law of U by name.
+
+        ``deterministic`` (U = 1), ``exponential`` (mean 1; shifted through the offset), ``gamma`` (``shape``,
+        scale 1), ``lognormal`` (``sigma``; exp(sigma N), N normal), ``pareto`` (``alpha``, ``ratio``; density
+        ~ u^-(alpha + 1) on [1, ratio]), ``weibull`` (``shape``; E^(1/shape), E exponential).
+
+        Raises:
+            UserError: an unknown kind, or parameters that are missing, unknown or out of range.
+        """
+        if kind not in _PARAMETERS:
+            raise UserError(f"service law: kind {kind!r} is unknown, allowed are {', '.join(_PARAMETERS)}")
+        names = _PARAMETERS[kind]
+        if set(parameters) != set(names):
+            raise UserError(
+                f"service law {kind}: parameters {sorted(parameters)} given, {sorted(names)} needed"
+            )
+        for name, value in parameters.items():
+            least = 1.0 if name == "ratio" else 0.0
+            if not (np.isfinite(value) and value > least):
+                raise UserError(
+                    f"service law {kind}: {name} is {value}, it must be finite and above {least:g}"
+                )
+        if kind == "deterministic":
+            return _law(np.ones(2), np.array([0.0, 1.0]))
+        level = special.ndtr(np.linspace(-_REACH, _REACH, _ENTRIES))
+        # upper levels from the other side: 1 - 1e-11 has lost five of its digits
+        above = special.ndtr(-np.linspace(-_REACH, _REACH, _ENTRIES))
+        entries = _QUANTILES[kind](level, above, *(parameters[name] for name in names))
+        level[0], level[-1] = 0.0, 1.0
+        return _law(entries, level)
+
+    @classmethod
+    def empirical(cls, samples: ArrayLike) -> "UnitLaw":
+        """The law of a sample of service times (any unit: U carries it, with scale 1).
+
+        A small sample keeps its jumps; a large one is joined linearly between about a thousand of its order
+        statistics, which are dense in both tails.
+
+        Args:
+            samples: (N,), finite, >= 0.
+
+        Raises:
+            UserError: no samples, or a negative or infinite one.
+        """
+        given = np.asarray(samples, float).ravel()
+        if given.size == 0:
+            raise UserError("service law empirical: there are no samples, at least one is needed")
+        wrong = np.flatnonzero(~(np.isfinite(given) & (given >= 0)))
+        if wrong.size:
+            raise UserError(
+                f"service law empirical: sample {wrong[0]} is {given[wrong[0]]}, it must be finite and >= 0"
+            )
+        x = np.sort(given)
+        if 2 * x.size <= _ENTRIES:
+            ends = np.arange(x.size + 1) / x.size
+            return _law(np.repeat(x, 2), np.stack([ends[:-1], ends[1:]], axis=1).ravel())
+        level = special.ndtr(np.linspace(-_REACH, _REACH, _ENTRIES))
+        rank = np.unique(np.clip(np.round(level * (x.size - 1)).astype(int), 0, x.size - 1))
+        return _law(x[rank], rank / (x.size - 1))
+
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
@@ -41,6 +103,59 @@ class ServiceLaw:
     offset_per_byte: jax.Array  # (m,) s/B
     scale: jax.Array  # (m,) s
     scale_per_byte: jax.Array  # (m,) s/B
+
+    @classmethod
+    def of_nodes(
+        cls,
+        units: UnitLaw | Sequence[UnitLaw],
+        offset: ArrayLike = 0.0,
+        offset_per_byte: ArrayLike = 0.0,
+        scale: ArrayLike = 0.0,
+        scale_per_byte: ArrayLike = 0.0,
+        nodes: int | None = None,
+    ) -> "ServiceLaw":
+        """Service laws of m nodes.
+
+        Args:
+            units: law of U, one for all nodes or one per node.
+            offset: s, scalar or (m,).
+            offset_per_byte: s/B, scalar or (m,).
+            scale: s, scalar or (m,).
+            scale_per_byte: s/B, scalar or (m,).
+            nodes: m, where every argument is for all nodes.
+
+        Raises:
+            UserError: a negative or infinite entry, or lengths that differ.
+        """
+        parts = {
+            "offset": offset,
+            "offset_per_byte": offset_per_byte,
+            "scale": scale,
+            "scale_per_byte": scale_per_byte,
+        }
+        arrays = {name: np.atleast_1d(np.asarray(part, float)) for name, part in parts.items()}
+        several = list(units) if not isinstance(units, UnitLaw) else [units]
+        count = nodes or max(len(several), *(len(array) for array in arrays.values()))
+        for name, array in arrays.items():
+            if array.ndim > 1 or len(array) not in (1, count):
+                raise UserError(
+                    f"service law: {name} has shape {array.shape}, it must have one entry or {count}"
+                )
+            wrong = np.flatnonzero(~(np.isfinite(array) & (array >= 0)))
+            if wrong.size:
+                raise UserError(
+                    f"service law: {name}[{wrong[0]}] is {array[wrong[0]]}, it must be finite and >= 0"
+                )
+        if len(several) not in (1, count):
+            raise UserError(
+                f"service law: {len(several)} laws for {count} nodes, there must be one or {count}"
+            )
+        full = {name: jnp.asarray(np.broadcast_to(array, (count,))) for name, array in arrays.items()}
+        stacked = [
+            jnp.broadcast_to(jnp.stack([getattr(law, part) for law in several]), (count, _ENTRIES))
+            for part in ("value", "level")
+        ]
+        return cls(UnitLaw(*stacked), **full)
 
     @property
     def nodes(self) -> int:
@@ -68,112 +183,6 @@ class ServiceLaw:
             a**2 + 2 * a * b * first + b**2 * second,
             a**3 + 3 * a**2 * b * first + 3 * a * b**2 * second + b**3 * third,
         )
-
-
-def unit_law(kind: str, **parameters: float) -> UnitLaw:
-    """The law of U by name.
-
-    ``deterministic`` (U = 1), ``exponential`` (mean 1; shifted through the offset), ``gamma`` (``shape``, scale 1),
-    ``lognormal`` (``sigma``; exp(sigma N)), ``pareto`` (``alpha``, ``ratio``; density ~ u^-(alpha+1) on [1, ratio]),
-    ``weibull`` (``shape``; E^(1/shape), E exponential).
-
-    Raises:
-        UserError: an unknown kind, or parameters that are missing, unknown or out of range.
-    """
-    if kind not in _QUANTILES:
-        raise UserError(f"service law: kind {kind!r} is unknown, allowed are {', '.join(_QUANTILES)}")
-    names = _PARAMETERS[kind]
-    if set(parameters) != set(names):
-        raise UserError(f"service law {kind}: parameters {sorted(parameters)} given, {sorted(names)} needed")
-    for name, value in parameters.items():
-        least = 1.0 if name == "ratio" else 0.0
-        if not (np.isfinite(value) and value > least):
-            raise UserError(f"service law {kind}: {name} is {value}, it must be finite and above {least:g}")
-    if kind == "deterministic":
-        return _law(np.ones(2), np.array([0.0, 1.0]))
-    level = special.ndtr(np.linspace(-_REACH, _REACH, _ENTRIES))
-    # upper levels from the other side: 1 - 1e-11 has lost five of its digits
-    above = special.ndtr(-np.linspace(-_REACH, _REACH, _ENTRIES))
-    value = _QUANTILES[kind](level, above, *(parameters[name] for name in names))
-    level[0], level[-1] = 0.0, 1.0
-    return _law(value, level)
-
-
-def empirical_law(samples: ArrayLike) -> UnitLaw:
-    """The law of a sample of service times (any unit: U carries it, with scale 1).
-
-    A small sample keeps its jumps; a large one is joined linearly between about a thousand of its order statistics,
-    which are dense in both tails.
-
-    Args:
-        samples: (N,), finite, >= 0.
-
-    Raises:
-        UserError: no samples, or a negative or infinite one.
-    """
-    given = np.asarray(samples, float).ravel()
-    if given.size == 0:
-        raise UserError("service law empirical: there are no samples, at least one is needed")
-    wrong = np.flatnonzero(~(np.isfinite(given) & (given >= 0)))
-    if wrong.size:
-        raise UserError(
-            f"service law empirical: sample {wrong[0]} is {given[wrong[0]]}, it must be finite and >= 0"
-        )
-    x = np.sort(given)
-    if 2 * x.size <= _ENTRIES:
-        ends = np.arange(x.size + 1) / x.size
-        return _law(np.repeat(x, 2), np.stack([ends[:-1], ends[1:]], axis=1).ravel())
-    level = special.ndtr(np.linspace(-_REACH, _REACH, _ENTRIES))
-    rank = np.unique(np.clip(np.round(level * (x.size - 1)).astype(int), 0, x.size - 1))
-    return _law(x[rank], rank / (x.size - 1))
-
-
-def service_law(
-    units: UnitLaw | Sequence[UnitLaw],
-    offset: ArrayLike = 0.0,
-    offset_per_byte: ArrayLike = 0.0,
-    scale: ArrayLike = 0.0,
-    scale_per_byte: ArrayLike = 0.0,
-    nodes: int | None = None,
-) -> ServiceLaw:
-    """Service laws of m nodes.
-
-    Args:
-        units: law of U, one for all nodes or one per node.
-        offset: s, scalar or (m,).
-        offset_per_byte: s/B, scalar or (m,).
-        scale: s, scalar or (m,).
-        scale_per_byte: s/B, scalar or (m,).
-        nodes: m, where every argument is for all nodes.
-
-    Raises:
-        UserError: a negative or infinite entry, or lengths that differ.
-    """
-    parts = {
-        "offset": offset,
-        "offset_per_byte": offset_per_byte,
-        "scale": scale,
-        "scale_per_byte": scale_per_byte,
-    }
-    arrays = {name: np.atleast_1d(np.asarray(part, float)) for name, part in parts.items()}
-    several = list(units) if not isinstance(units, UnitLaw) else [units]
-    count = nodes or max(len(several), *(len(array) for array in arrays.values()))
-    for name, array in arrays.items():
-        if array.ndim > 1 or len(array) not in (1, count):
-            raise UserError(f"service law: {name} has shape {array.shape}, it must have one entry or {count}")
-        wrong = np.flatnonzero(~(np.isfinite(array) & (array >= 0)))
-        if wrong.size:
-            raise UserError(
-                f"service law: {name}[{wrong[0]}] is {array[wrong[0]]}, it must be finite and >= 0"
-            )
-    if len(several) not in (1, count):
-        raise UserError(f"service law: {len(several)} laws for {count} nodes, there must be one or {count}")
-    full = {name: jnp.asarray(np.broadcast_to(array, (count,))) for name, array in arrays.items()}
-    stacked = [
-        jnp.broadcast_to(jnp.stack([getattr(law, part) for law in several]), (count, _ENTRIES))
-        for part in ("value", "level")
-    ]
-    return ServiceLaw(UnitLaw(*stacked), **full)
 
 
 def unit_moments(law: UnitLaw) -> tuple[jax.Array, jax.Array, jax.Array]:
@@ -229,8 +238,7 @@ def _pareto(level, above, alpha, ratio):
     return (above * (1 - ratio**-alpha) + ratio**-alpha) ** (-1 / alpha)
 
 
-_QUANTILES = {
-    "deterministic": None,
+_QUANTILES: dict[str, Callable[..., np.ndarray]] = {
     "exponential": lambda level, above: -np.log(above),
     "gamma": _gamma,
     "lognormal": lambda level, above, sigma: np.exp(sigma * np.linspace(-_REACH, _REACH, _ENTRIES)),

@@ -1,7 +1,7 @@
 """The law of the time from a request to the end of service at each node, at common points, given the factor.
 
-T = W + X + connection, independent given the factor of ``dependence``. The part without wait, Pr(W = 0) Pr(X <= x), is taken on
-a lattice of its own, so that small chunks stay sharp beside large ones.
+T = W + X + connection, independent given the factor of ``dependence``. The part without wait, Pr(W = 0) Pr(X <= x), is
+taken on a lattice of its own, so that small chunks stay sharp beside large ones.
 """
 
 from dataclasses import dataclass
@@ -118,6 +118,12 @@ def cumulative_at(
         return over_nodes(idle, waits, wait.step, wait.stable, *arguments)
 
     return lax.map(of_size, (served.coarse, served.step, served.sums, x))
+
+
+def service_at(x: jax.Array, served: ServedLaw) -> jax.Array:
+    """Pr(X + connection <= x) at points (C, X): (C, m, X)."""
+    at_nodes = jax.vmap(lattice_cumulative, in_axes=(0, None, 0))
+    return jax.vmap(at_nodes)(served.sums, x, served.step)
 
 
 def after_wait(waits: jax.Array, coarse: jax.Array, points: int) -> jax.Array:

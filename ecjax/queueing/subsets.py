@@ -34,9 +34,7 @@ def drawing_probabilities(marginals: jax.Array, most: int) -> jax.Array:
     return _solved(jnp.clip(blurred, 1e-12, 1 - 1e-12), most)
 
 
-def subset_product(
-    drawing: jax.Array, k: jax.Array, values: jax.Array, most: int, unroll: int = 1
-) -> jax.Array:
+def subset_product(drawing: jax.Array, k: jax.Array, values: jax.Array, most: int) -> jax.Array:
     """E prod_{j in S} F_j over the conditional Poisson draw, for many F at once.
 
     Args:
@@ -44,7 +42,6 @@ def subset_product(
         k: whole number of nodes drawn, in the float type.
         values: F, (m, ...).
         most: a static bound on k.
-        unroll: nodes taken in one step of the loop.
 
     Returns:
         (...).
@@ -61,7 +58,7 @@ def subset_product(
 
     def coefficient(values):
         start = (jnp.ones(values.shape[1:]),) + (jnp.zeros(values.shape[1:]),) * most
-        series, _ = lax.scan(add, start, (drawing, values), unroll=unroll)
+        series, _ = lax.scan(add, start, (drawing, values))
         return sum(jnp.where(count == c, series[c], 0) for c in range(most + 1))
 
     return coefficient(values) / coefficient(jnp.ones(drawing.shape))

@@ -34,6 +34,27 @@ class WaitLaw:
     mass: jax.Array  # (m, N) Pr(0 < W = i step); at i = 0 what lies below half a step
     stable: jax.Array  # (m,) bool; the other entries of an unstable node mean nothing
 
+    @classmethod
+    def from_moments(cls, wait: Delay, idle: ArrayLike, points: int = 2048) -> "WaitLaw":
+        """Waits that are known by mean, variance and Pr(W = 0) only: a gamma law for the positive ones.
+
+        Args:
+            wait: mean and variance of W, zeros among them, (m,); infinite where a node is unstable.
+            idle: Pr(W = 0), (m,), below 1 where the mean is positive.
+            points: N.
+        """
+        free = jnp.asarray(idle)
+        stable = jnp.isfinite(jnp.asarray(wait.mean))
+        busy = jnp.maximum(1 - free, 1e-12)
+        mean = jnp.where(stable, wait.mean, 1) / busy
+        square = jnp.where(stable, wait.variance + jnp.where(stable, wait.mean, 0) ** 2, 2) / busy
+        variance = jnp.maximum(square - mean**2, 0)
+        waits = mean > 0
+        length = jnp.where(waits, 2 * _LENGTHS * square / jnp.where(waits, mean, 1), 1.0)
+        step = lax.stop_gradient(length / points)
+        mass = jax.vmap(lambda a, b, h: gamma_mass(a, b, h, points))(mean, variance, step)
+        return cls(step, free, busy[:, None] * mass, stable)
+
 
 def wait_law(
     rates: jax.Array,
@@ -75,27 +96,6 @@ def wait_law(
     spectrum = transform(residual)
     mass = idle[:, None] * mass_of(spectrum / (1 - spectrum), points)
     return WaitLaw(step, idle, mass, stable)
-
-
-def moment_wait_law(wait: Delay, idle: ArrayLike, points: int = 2048) -> WaitLaw:
-    """Waits that are known by mean, variance and Pr(W = 0) only: a gamma law for the positive ones.
-
-    Args:
-        wait: mean and variance of W, zeros among them, (m,); infinite where a node is unstable.
-        idle: Pr(W = 0), (m,), below 1 where the mean is positive.
-        points: N.
-    """
-    free = jnp.asarray(idle)
-    stable = jnp.isfinite(jnp.asarray(wait.mean))
-    busy = jnp.maximum(1 - free, 1e-12)
-    mean = jnp.where(stable, wait.mean, 1) / busy
-    square = jnp.where(stable, wait.variance + jnp.where(stable, wait.mean, 0) ** 2, 2) / busy
-    variance = jnp.maximum(square - mean**2, 0)
-    waits = mean > 0
-    length = jnp.where(waits, 2 * _LENGTHS * square / jnp.where(waits, mean, 1), 1.0)
-    step = lax.stop_gradient(length / points)
-    mass = jax.vmap(lambda a, b, h: gamma_mass(a, b, h, points))(mean, variance, step)
-    return WaitLaw(step, free, busy[:, None] * mass, stable)
 
 
 def _step(rho, a_2, a_3, chunk_bytes, rates, service, points):

@@ -17,7 +17,7 @@ _MOST_SIZES = 16
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Workload:
-    """Poisson reads of r files from m nodes; build it with ``workload``."""
+    """Poisson reads of r files from m nodes; build it with ``Workload.of``."""
 
     rate: jax.Array  # (r,) 1/s
     chunk_bytes: jax.Array  # (r,) B, what a read takes from each of its nodes
@@ -28,74 +28,81 @@ class Workload:
     most: int = field(metadata={"static": True})  # largest k
     exact: bool = field(metadata={"static": True})  # every chunk size is one of ``sizes``
 
+    @classmethod
+    def of(
+        cls,
+        rates: ArrayLike,
+        chunk_bytes: ArrayLike,
+        k: ArrayLike,
+        service: ServiceLaw,
+        connect: tuple[ArrayLike, ArrayLike] | None = None,
+        background: ArrayLike | None = None,
+    ) -> "Workload":
+        """Gather what ``estimate_latency`` and ``tail_bound`` need; made on the host, once.
+
+        Up to 16 different chunk sizes are taken as they are; of more, 16 in even ratios are computed, files between two
+        of them are interpolated, and the waits are those of sizes in 8 ranges, each taken as two sizes that keep its
+        rate and the first two moments of B.
+
+        Args:
+            rates: reads of each file, 1/s, (r,) or a scalar.
+            chunk_bytes: B, (r,) or a scalar.
+            k: nodes of one read, a whole number >= 1, (r,) or a scalar; only the largest counts, what a row of the
+                probabilities sums to is the k of its file.
+            service: laws of the service times.
+            connect: mean (s) and variance (s^2) of the connection delay, scalars or (m,); its law is taken as gamma, a
+                constant where the variance is 0.
+            background: load, A_2 (s) and A_3 (s^2) of other work at the nodes, (3, m).
+
+        Raises:
+            UserError: entries that are negative, infinite, or of shapes that do not fit; a chunk that takes no time.
+        """
+        nodes = service.nodes
+        largest = (
+            max((np.ndim(value) and len(np.atleast_1d(value))) for value in (rates, chunk_bytes, k)) or 1
+        )
+        rate = _checked("rates", rates, (largest,), 0.0)
+        size = _checked("chunk_bytes", chunk_bytes, (largest,), 0.0)
+        chunks = _checked("k", k, (largest,), 1.0)
+        if not np.all(chunks == np.round(chunks)) or chunks.max() > nodes:
+            row = int(np.flatnonzero((chunks != np.round(chunks)) | (chunks > nodes))[0])
+            raise UserError(
+                f"workload: k[{row}] is {chunks[row]:g}, it must be whole and at most {nodes} nodes"
+            )
+        if not rate.sum() > 0:
+            raise UserError("workload: rates are all 0, at least one file must be read")
+        delay = None
+        if connect is not None:
+            mean = _checked("mean of connect", connect[0], (nodes,), 0.0)
+            variance = _checked("variance of connect", connect[1], (nodes,), 0.0)
+            delay = Delay(jnp.asarray(mean), jnp.asarray(variance))
+        other = (
+            None if background is None else jnp.asarray(_checked("background", background, (3, nodes), 0.0))
+        )
+        shortest = np.asarray(service.moments(np.full((1, 1), size.min()))[0])[0]
+        if not (shortest > 0).all():
+            node = int(np.flatnonzero(~(shortest > 0))[0])
+            raise UserError(
+                f"workload: a chunk of {size.min():g} bytes takes no time at node {node}, it must take some"
+            )
+        distinct = np.unique(size)
+        exact = len(distinct) <= _MOST_SIZES
+        knots = distinct if exact else _ladder(distinct[0], distinct[-1])
+        return cls(
+            jnp.asarray(rate),
+            jnp.asarray(size),
+            jnp.asarray(knots),
+            service,
+            delay,
+            other,
+            most=int(chunks.max()),
+            exact=exact,
+        )
+
     @property
     def files(self) -> int:
         """Number of files r."""
         return self.rate.shape[-1]
-
-
-def workload(
-    rates: ArrayLike,
-    chunk_bytes: ArrayLike,
-    k: ArrayLike,
-    service: ServiceLaw,
-    connect: tuple[ArrayLike, ArrayLike] | None = None,
-    background: ArrayLike | None = None,
-) -> Workload:
-    """Gather what ``estimate`` and ``tail_bound`` need; made on the host, once.
-
-    Up to 16 different chunk sizes are taken as they are; of more, 16 in even ratios are computed, files between two
-    of them are interpolated, and the waits are those of sizes in 8 ranges, each taken as two sizes that keep its
-    rate and the first two moments of B.
-
-    Args:
-        rates: reads of each file, 1/s, (r,) or a scalar.
-        chunk_bytes: B, (r,) or a scalar.
-        k: nodes of one read, a whole number >= 1, (r,) or a scalar; only the largest counts, what a row of the
-            probabilities sums to is the k of its file.
-        service: laws of the service times.
-        connect: mean (s) and variance (s^2) of the connection delay, scalars or (m,); its law is taken as gamma, a
-            constant where the variance is 0.
-        background: load, A_2 (s) and A_3 (s^2) of other work at the nodes, (3, m).
-
-    Raises:
-        UserError: entries that are negative, infinite, or of shapes that do not fit; a chunk that takes no time.
-    """
-    nodes = service.nodes
-    largest = max((np.ndim(value) and len(np.atleast_1d(value))) for value in (rates, chunk_bytes, k)) or 1
-    rate = _checked("rates", rates, (largest,), 0.0)
-    size = _checked("chunk_bytes", chunk_bytes, (largest,), 0.0)
-    chunks = _checked("k", k, (largest,), 1.0)
-    if not np.all(chunks == np.round(chunks)) or chunks.max() > nodes:
-        row = int(np.flatnonzero((chunks != np.round(chunks)) | (chunks > nodes))[0])
-        raise UserError(f"workload: k[{row}] is {chunks[row]:g}, it must be whole and at most {nodes} nodes")
-    if not rate.sum() > 0:
-        raise UserError("workload: rates are all 0, at least one file must be read")
-    delay = None
-    if connect is not None:
-        mean = _checked("mean of connect", connect[0], (nodes,), 0.0)
-        variance = _checked("variance of connect", connect[1], (nodes,), 0.0)
-        delay = Delay(jnp.asarray(mean), jnp.asarray(variance))
-    other = None if background is None else jnp.asarray(_checked("background", background, (3, nodes), 0.0))
-    shortest = np.asarray(service.moments(np.full((1, 1), size.min()))[0])[0]
-    if not (shortest > 0).all():
-        node = int(np.flatnonzero(~(shortest > 0))[0])
-        raise UserError(
-            f"workload: a chunk of {size.min():g} bytes takes no time at node {node}, it must take some"
-        )
-    distinct = np.unique(size)
-    exact = len(distinct) <= _MOST_SIZES
-    knots = distinct if exact else _ladder(distinct[0], distinct[-1])
-    return Workload(
-        jnp.asarray(rate),
-        jnp.asarray(size),
-        jnp.asarray(knots),
-        service,
-        delay,
-        other,
-        most=int(chunks.max()),
-        exact=exact,
-    )
 
 
 def size_position(load: Workload) -> tuple[jax.Array, jax.Array]:
