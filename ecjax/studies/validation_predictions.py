@@ -57,17 +57,18 @@ def theory(halves: Halves, laws: Laws, notices: list[str]) -> dict[str, Statisti
     for group in (np.zeros(len(of_row), int), of_class + rows.group, row_place):
         _weighted(bound.mean, group, rows.rates, of_row)
     try:
-        found = validation_theory.estimates(rows, laws, sums[1], of_file - of_class)
+        found, promised = validation_theory.estimates(rows, laws, sums[1], of_file - of_class)
     except UserError as error:
         notices.append(f"There is no estimate but of nodes: {error}.")
         return {"estimated": estimated, "bound": bound}
     _weighted(estimated.mean, row_place, rows.rates, np.asarray(found.file_mean))
+    estimated.mean[of_class:of_file], estimated.mean[0] = found.group_mean, found.mean
     # quantiles of a file whose reads differ in number or size of chunks are not known
     single = np.flatnonzero((row_place >= 0) & (np.bincount(row_place + 1)[row_place + 1] == 1))
-    estimated.quantiles[row_place[single]] = np.asarray(found.file_quantiles)[single]
-    estimated.mean[of_class:of_file] = found.group_mean
-    estimated.quantiles[of_class:of_file] = found.group_quantiles
-    estimated.mean[0], estimated.quantiles[0] = found.mean, found.quantiles
+    for target, source in ((estimated, found), (bound, promised)):
+        target.quantiles[row_place[single]] = np.asarray(source.file_quantiles)[single]
+        target.quantiles[of_class:of_file] = source.group_quantiles
+        target.quantiles[0] = source.quantiles
     return {"estimated": estimated, "bound": bound}
 
 

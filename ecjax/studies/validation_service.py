@@ -8,6 +8,7 @@ whatever the size.
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import stats
 from scipy.optimize import nnls
 
 from ecjax.errors import UserError
@@ -25,7 +26,7 @@ RELATIONS = (
 _INDEPENDENT, _PROPORTIONAL, _AFFINE, _APART = range(len(RELATIONS))
 _SIZE_CLASSES = 8
 _MOST_SIZES = 16  # distinct sizes that are classes of their own
-_SCORED = 20000  # samples of a node that the choice of the relation looks at
+_SCORED = 10000  # samples of a node that the choice of the relation looks at
 
 
 @dataclass(frozen=True)
@@ -121,27 +122,25 @@ class _Sizes:
         all nodes together do not have them.
         """
         samples, nodes = self.samples, len(self.pooled)
-        together = self._lines_of(np.arange(len(samples.node)))
-        if together is None:
-            return None
-        expected = together[0, 0] + together[0, 1] * samples.bytes
+        everyone, slowness = np.arange(len(samples.node)), np.ones(nodes)
+        for _ in range(3):  # the lines of nodes as fast as each other, and how fast they are by them, in turn
+            together = self._lines_of(everyone, samples.service / slowness[samples.node])
+            if together is None:
+                return None
+            expected = np.bincount(samples.node, together[0, 0] + together[0, 1] * samples.bytes, nodes)
+            taken = np.bincount(samples.node, samples.service, nodes)
+            slowness = np.ones(nodes)
+            np.divide(taken, expected, out=slowness, where=~self.pooled & (taken > 0) & (expected > 0))
         found = np.empty((2, nodes, 2))
         for node in range(nodes):
             here = self.places[node]
-            own = None if self.pooled[node] else self._lines_of(here)
-            if own is None:
-                slowness = 1.0 if self.pooled[node] else samples.service[here].sum() / expected[here].sum()
-                own = together * slowness
-            found[:, node] = own
+            own = None if self.pooled[node] else self._lines_of(here, samples.service[here])
+            found[:, node] = together * slowness[node] if own is None else own
         return found[0], found[1]
 
-    def _lines_of(self, chosen: np.ndarray) -> np.ndarray | None:
+    def _lines_of(self, chosen: np.ndarray, service: np.ndarray) -> np.ndarray | None:
         """Least squares over classes: rows mean and deviation, columns constant and slope."""
-        service, size, place = (
-            self.samples.service[chosen],
-            self.samples.bytes[chosen],
-            self.of_sample[chosen],
-        )
+        size, place = self.samples.bytes[chosen], self.of_sample[chosen]
         count = np.bincount(place, minlength=self.classes)
         used = count >= LEAST_SAMPLES
         if np.count_nonzero(used) < 2:
@@ -207,22 +206,31 @@ def _units(samples: Samples, lines: np.ndarray) -> np.ndarray:
 
 
 def _misfit(samples: Samples, sizes: _Sizes, lines: np.ndarray) -> float:
-    """Mean over nodes and sizes of n D^2, D the Kolmogorov distance of the n values of U from all of the node's."""
+    """Mean over sizes of n D^2, D the Kolmogorov distance of the n values of U of a size from those of all sizes.
+
+    Every value counts by its rank among those of its node, so that nodes with few samples tell something together,
+    and those with other laws do not mix.
+    """
     units = _units(samples, lines)
-    scores = []
-    for node in np.flatnonzero(~sizes.pooled):
-        here = sizes.places[node]
+    ranks, place = [], []
+    for here in sizes.places:
         here = here[:: 1 + len(here) // _SCORED]
-        order = here[np.argsort(units[here], kind="stable")]
-        place = sizes.of_sample[order]
-        everyone = np.arange(1, len(order) + 1) / len(order)
-        last = np.append(np.diff(units[order]) > 0, True)  # of equal values
-        for number in np.unique(place):
-            own = np.cumsum(place == number)
-            if own[-1] >= LEAST_SAMPLES:
-                distance = np.abs(own / own[-1] - everyone)[last].max()
-                scores.append(own[-1] * distance**2)
-    return float(np.mean(scores)) if scores else 0.0
+        if len(here) > 1 and (mean := units[here].mean()) > 0:
+            # equal but for rounding is equal
+            ranks.append((stats.rankdata(np.round(units[here] / mean, 9)) - 0.5) / len(here))
+            place.append(sizes.of_sample[here])
+    if not ranks:
+        return 0.0
+    rank, size = np.concatenate(ranks), np.concatenate(place)
+    order = np.argsort(rank, kind="stable")
+    rank, size = rank[order], size[order]
+    everyone = np.arange(1, len(rank) + 1) / len(rank)
+    last = np.append(np.diff(rank) > 0, True)  # of equal values
+    scores = []
+    for number in np.unique(size):
+        own = np.cumsum(size == number)
+        scores.append(own[-1] * np.abs(own / own[-1] - everyone)[last].max() ** 2)
+    return float(np.mean(scores))
 
 
 def _by_moments(groups: list[np.ndarray], labels: list[str], family: str) -> Laws:

@@ -7,8 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from ecjax.queueing import Delay, latency_bound, waiting
-from ecjax.queueing.estimate import Estimate, estimate
-from ecjax.queueing.workload import workload
+from ecjax.queueing.estimate import Estimate, estimate_latency
+from ecjax.queueing.tail import TailBound, tail_bound
+from ecjax.queueing.workload import Workload
 from ecjax.replay import law_fit
 from ecjax.replay.laws import Laws
 from ecjax.studies.estimate_inputs import node_laws
@@ -17,7 +18,9 @@ from ecjax.studies.validation_service import size_classes
 LEAST_READS = 30  # of a file, for dispatch shares of its own
 _MOST_FILES = 1000
 
-_ESTIMATE = jax.jit(estimate, static_argnames=("levels", "group_count"))
+_ESTIMATE, _TAIL_BOUND = (
+    jax.jit(predict, static_argnames=("levels", "group_count")) for predict in (estimate_latency, tail_bound)
+)
 
 
 @dataclass(frozen=True)
@@ -142,8 +145,8 @@ def bounds(rows: Dispatch, laws: Laws, sums: np.ndarray) -> np.ndarray:
     return np.asarray(latency_bound(rows.probabilities, node_delays(laws, rows.powers, sums)))
 
 
-def estimates(rows: Dispatch, laws: Laws, others: np.ndarray, classes: int) -> Estimate:
-    """Estimated latency of each row, of each class and of all reads.
+def estimates(rows: Dispatch, laws: Laws, others: np.ndarray, classes: int) -> tuple[Estimate, TailBound]:
+    """Estimated latency of each row (file), of each class (group) and of all reads, and bounds on its quantiles.
 
     Args:
         rows: reads.
@@ -154,13 +157,14 @@ def estimates(rows: Dispatch, laws: Laws, others: np.ndarray, classes: int) -> E
     Raises:
         UserError: a chunk takes no time at all.
     """
-    load = workload(
+    load = Workload.of(
         rows.rates,
         _rounded(rows.powers[:, 1]),
         rows.need,
         node_laws(laws, others.shape[1]),
         background=others,
     )
-    return _ESTIMATE(
-        jnp.asarray(rows.probabilities), load, groups=jnp.asarray(rows.group), group_count=classes
+    shares, group = jnp.asarray(rows.probabilities), jnp.asarray(rows.group)
+    return tuple(
+        predict(shares, load, groups=group, group_count=classes) for predict in (_ESTIMATE, _TAIL_BOUND)
     )

@@ -53,6 +53,25 @@ def test_sizes_that_are_all_different():
     np.testing.assert_allclose(found.laws.table[0, 2] / found.laws.table[0, 3], 2000, rtol=0.15)
 
 
+def test_relation_from_few_samples_at_each_of_many_nodes():
+    def law(rng, size):
+        return (2 + 1e-3 * size) * rng.exponential(size=len(size))
+
+    samples = sampled(law, 1200, nodes=40)  # 30 at a node, 10 of each size
+    found = fit_service(samples, list(range(40)), SIZES, "empirical")
+    assert found.relation == RELATIONS[2]
+    line = found.laws.table[:, 2:4].mean(axis=0)
+    np.testing.assert_allclose(line[0] / line[1], 2000, rtol=0.3)
+
+
+def test_constant_service_that_is_affine_in_the_size():
+    samples = sampled(lambda rng, size: 0.1 + 1e-4 * size)
+    found = fit_service(samples, ["a", "b"], SIZES, "empirical")
+    assert found.relation == RELATIONS[2]
+    for node in (0, 1):
+        np.testing.assert_allclose(drawn(found, node, 3000.0, 50), (1 + node) * 0.4, rtol=1e-9)
+
+
 def test_one_size_keeps_the_samples():
     samples = sampled(lambda rng, size: rng.exponential(size=len(size)), sizes=np.array([5.0]))
     found = fit_service(samples, ["a", "b"], np.array([5.0]), "empirical")
