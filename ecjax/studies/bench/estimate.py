@@ -3,13 +3,13 @@
 import jax.numpy as jnp
 
 from ecjax import precision
-from ecjax.queueing.estimate import LEVELS, estimate
-from ecjax.queueing.service_law import service_law, unit_law
-from ecjax.queueing.workload import Workload, workload
+from ecjax.queueing.estimate import LEVELS, estimate_latency
+from ecjax.queueing.workload import Workload
 from ecjax.replay.summary import Summary, summarise
 from ecjax.studies.bench.measure import compiled, side_by_side, timed
 from ecjax.studies.bench.replay_house import CLASSES, NEED, NODES, House, house, replayed
 from ecjax.studies.bench.row import Row, Settings
+from ecjax.studies.estimate_inputs import node_laws
 
 LOAD, PLACED = 0.7, 8
 REQUESTS, QUICK_REQUESTS, QUICK_FILES = 1_000_000, 20_000, 50
@@ -31,7 +31,7 @@ def rows(settings: Settings) -> list[Row]:
     arguments = jnp.asarray(own.probabilities), reads(own)
     groups = jnp.asarray(own.system.group)
     program, compile_s = compiled(
-        lambda pi, load: estimate(pi, load, groups=groups, group_count=CLASSES), *arguments
+        lambda pi, load: estimate_latency(pi, load, groups=groups, group_count=CLASSES), *arguments
     )
     times = side_by_side(
         {"ecjax estimate": timed(program, *arguments), "ecjax replay": by_replay}, settings.repeats
@@ -66,6 +66,6 @@ def rows(settings: Settings) -> list[Row]:
 
 def reads(own: House) -> Workload:
     """The same reads, as the estimate takes them."""
-    table, (_, delay) = own.system.laws.table, own.system.connect
-    law = service_law(unit_law("exponential"), table[:, 0], 0.0, table[:, 2], 0.0)
-    return workload(own.rates, own.system.chunk_bytes, own.system.need, law, (delay, 0 * delay))
+    system, delay = own.system, own.system.connect[1]
+    law = node_laws(system.laws, NODES)
+    return Workload.of(own.rates, system.chunk_bytes, system.need, law, (delay, 0 * delay))

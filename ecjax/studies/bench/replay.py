@@ -11,8 +11,8 @@ from ecjax.studies.bench.row import Row, Settings
 LOAD = 0.7
 # accesses that come on top of the plan's load stay stable below this
 REDUNDANT_LOAD = 0.35
+HEDGE_S = 3 * MEAN_S  # a quarter of the reads takes longer
 REQUESTS, QUICK_REQUESTS = 1_000_000, 5_000
-FEWER_REQUESTS = 200_000
 TARGET_SHIFTED, TARGET_LOGNORMAL, TARGET_QUEUES = 15e6, 10e6, 3e6  # chunk accesses per s
 TARGET_AWARE, TARGET_REDUNDANT = 2e6, 1e6  # requests per s
 LONG_ACCESSES, SHORT_ACCESSES = 100_000_000, 10_000_000
@@ -22,7 +22,7 @@ TARGET_GROWTH = 1.1  # peak memory of the long replay / of the short one
 def fcfs(settings: Settings) -> list[Row]:
     """Plans under first come, first served: files on all nodes and on 8 of them, two service laws."""
     return [
-        _row(house(law, n, LOAD, settings.seed), f"{law}, n = {n}", REQUESTS, settings, target)
+        _row(house(law, n, LOAD, settings.seed), f"{law}, n = {n}", settings, target)
         for law, target in (("shifted exponential", TARGET_SHIFTED), ("lognormal", TARGET_LOGNORMAL))
         for n in (NODES, 8)
     ]
@@ -33,7 +33,7 @@ def queues(settings: Settings) -> list[Row]:
     own = house("shifted exponential", NODES, LOAD, settings.seed)
     weights = (1 / CLASSES,) * CLASSES
     return [
-        _row(own, name, FEWER_REQUESTS, settings, TARGET_QUEUES, queue=Queue(name, weights))
+        _row(own, name, settings, TARGET_QUEUES, queue=Queue(name, weights))
         for name in ("priority", "partitioned", "shared")
     ]
 
@@ -45,13 +45,12 @@ def policies(settings: Settings) -> list[Row]:
         (Policy("power_of_d"), LOAD, TARGET_AWARE),
         (Policy("fork_join"), REDUNDANT_LOAD, TARGET_REDUNDANT),
         (Policy("late_binding"), LOAD, TARGET_REDUNDANT),
-        (Policy("hedged", hedge_delay_s=4 * MEAN_S), REDUNDANT_LOAD, TARGET_REDUNDANT),
+        (Policy("hedged", hedge_delay_s=HEDGE_S), REDUNDANT_LOAD, TARGET_REDUNDANT),
     )
     return [
         _row(
             house("shifted exponential", NODES, load, settings.seed),
             policy.name.replace("_", " "),
-            FEWER_REQUESTS,
             settings,
             per_s * NEED,
             policy=policy,
@@ -60,18 +59,17 @@ def policies(settings: Settings) -> list[Row]:
     ]
 
 
-def _row(own: House, what: str, requests: int, settings: Settings, accesses_per_s: float, **how: Any) -> Row:
+def _row(own: House, what: str, settings: Settings, accesses_per_s: float, **how: Any) -> Row:
     """A row of one way to replay.
 
     Args:
         own: system and rates.
         what: goes to ``size``.
-        requests: of a timed replay.
         settings: repeats, seed, quick.
         accesses_per_s: what is asked for.
         how: policy and queue.
     """
-    count = QUICK_REQUESTS if settings.quick else requests
+    count = QUICK_REQUESTS if settings.quick else REQUESTS
     accesses = count * NEED
     load: list[float] = []
 

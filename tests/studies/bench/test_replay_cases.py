@@ -57,10 +57,11 @@ def test_targets_are_of_the_work_done(monkeypatch):
     assert all(row.met is None for row in replay.fcfs(QUICK))
 
 
-def test_reads_per_second_are_asked_of_policies():
+def test_reads_per_second_are_asked_of_policies(monkeypatch):
+    monkeypatch.setattr(replay, "REQUESTS", 2000)
     own = house("exponential", NODES, 0.5, seed=0)
     settings = Settings(repeats=1, quick=False, seed=0)
-    row = replay._row(own, "least loaded", 2000, settings, 2e6 * NEED, policy=Policy("least_loaded"))
+    row = replay._row(own, "least loaded", settings, 2e6 * NEED, policy=Policy("least_loaded"))
     assert row.target_s == pytest.approx(2000 / 2e6)
 
 
