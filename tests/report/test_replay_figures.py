@@ -1,0 +1,251 @@
+"""Figures of replays: every kind shows the numbers of its tables, whatever sources there are."""
+
+from io import StringIO
+
+import matplotlib.image
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from rich.console import Console
+
+from ecjax.report import replay
+from ecjax.report.replay_tables import limit, names, number
+from ecjax.tables.result_schemas import result_schema
+from ecjax.tables.results import read_results
+from ecjax.tables.store import ResultStore
+
+CLASSES, NODES = ("gold", "silver"), ("n1", "n2", "n3")
+QUANTILES = {"p50_s": 0.8, "p90_s": 2.0, "p99_s": 4.0, "p999_s": 6.0}  # over the mean
+
+
+def run(name: str, mean: float = 10.0, **own) -> dict:
+    row = {"run_id": name, "job": "replay", "status": "ok", "method": "certified", "theta": 10.0}
+    row |= {
+        "policy": "probabilistic",
+        "queue": "fcfs",
+        "service": "gamma",
+        "rate_scale": 1.0,
+        "size_scale": 1.0,
+    }
+    row |= {
+        "max_load": 0.5,
+        "plan_run": "p",
+        "input_id": "i",
+        "mean_s": mean,
+        "ci_s": 0.1 * mean,
+        "p99_s": 4 * mean,
+    }
+    return row | own
+
+
+def latencies(row: dict, sources=("replayed", "estimated", "bound")) -> pa.Table:
+    """Rows of ``latencies``: factors tell sources, classes and nodes apart."""
+    found = []
+    for place, source in enumerate(sources):
+        scale = row["mean_s"] * (1 + 0.1 * place)
+        groups = [("all", {}, 1.0)]
+        if source not in ("split_merge", "forks"):
+            groups += [("class", {"class": name}, 1 + 0.5 * i) for i, name in enumerate(CLASSES)]
+        if source != "bound":
+            groups += [("node", {"node_id": name}, 0.5 + 0.1 * i) for i, name in enumerate(NODES)]
+        else:
+            groups += [("node", {"node_id": name, "utilisation": 0.3}, np.nan) for name in NODES]
+        for group, own, factor in groups:
+            mean = scale * factor
+            values = {"run_id": row["run_id"], "group": group, "source": source, "mean_s": mean} | own
+            if source == "replayed":
+                values |= {"ci_s": 0.1 * mean, "requests": 1000}
+                values |= {"utilisation": 0.31} if group == "node" else {}
+            if source in ("replayed", "estimated"):
+                values |= {name: times * mean for name, times in QUANTILES.items()}
+            found.append({key: None if value != value else value for key, value in values.items()})
+    return pa.Table.from_pylist(found, schema=result_schema("latencies"))
+
+
+def bins(row: dict) -> pa.Table:
+    """Four reads of ``all``: one below the mean, two at up to twice, one at up to four times; classes likewise."""
+    edges = row["mean_s"] * np.array([0.5, 1.0, 2.0, 4.0])
+    found = [
+        {"group": group, "class": name, "lower_s": low, "upper_s": high, "count": count}
+        for group, name in (("all", None), *(("class", name) for name in CLASSES))
+        for low, high, count in zip(edges, edges[1:], (1, 2, 1), strict=False)
+    ]
+    table = [own | {"run_id": row["run_id"], "source": "replayed"} for own in found]
+    return pa.Table.from_pylist(table, schema=result_schema("latency_bins"))
+
+
+def stored(folder, rows, sources=("replayed", "estimated", "bound"), write=None):
+    files = pa.table({"file_id": ["a", "b"], "bytes": [2e6, 4e6], "k": [2, 2], "rate_per_s": [1.0, 2.0]})
+    with ResultStore(folder, {"file_id": pa.string(), "node_id": pa.string()}, write) as store:
+        store.write_input("files", "i", files)
+        for row in rows:
+            store.commit([row], {"latencies": latencies(row, sources), "latency_bins": bins(row)})
+    return read_results(folder, "runs").set_index("run_id").loc[[row["run_id"] for row in rows]].reset_index()
+
+
+def drawn(out, runs, kinds) -> str:
+    console = Console(file=StringIO(), width=300)
+    replay.draw(out, runs, kinds, console)
+    return console.file.getvalue()
+
+
+@pytest.fixture(scope="module")
+def sweep(tmp_path_factory):
+    """Two policies at three rates."""
+    out = tmp_path_factory.mktemp("figures") / "out"
+    rows = [
+        run(f"{policy}{scale}", mean=10 * scale * (2 if policy == "fork_join" else 1), policy=policy)
+        | {"rate_scale": scale, "max_load": 0.5 * scale}
+        for policy in ("probabilistic", "fork_join")
+        for scale in (0.5, 1.0, 1.5)
+    ]
+    return out, stored(out, rows, ("replayed", "estimated", "bound", "split_merge", "forks"))
+
+
+def test_every_kind_is_drawn(sweep):
+    out, runs = sweep
+    text = drawn(out, runs, list(replay.KINDS))
+    for kind in replay.KINDS:
+        pixels = matplotlib.image.imread(out / "figures" / f"{kind}.png")
+        assert pixels.shape[0] > 300 and pixels.shape[1] > 600
+        assert np.mean(pixels[..., :3].min(axis=-1) < 0.9) > 0.005, "something other than white is on it"
+        assert f"{kind}.png" in text
+
+
+def test_sources_that_are_missing_break_no_figure(tmp_path):
+    rows = [run("a", rate_scale=1.0), run("b", rate_scale=2.0, max_load=0.9, policy="hedged")]
+    runs = stored(tmp_path / "out", rows, ("replayed",))
+    text = drawn(tmp_path / "out", runs, list(replay.KINDS))
+    assert all(f"{kind}.png" in text for kind in replay.KINDS)
+    alone = drawn(tmp_path / "out", runs.iloc[:1], list(replay.KINDS))
+    assert (
+        "figure sweep: needs runs that differ" in alone and "figure bounds: needs runs that differ" in alone
+    )
+
+
+def test_what_was_not_written_and_what_failed(tmp_path):
+    out = tmp_path / "out"
+    runs = stored(out, [run("a")], write=["latencies"])
+    text = drawn(out, runs, ["cdf", "latency"])
+    assert "figure cdf: needs the datasets latencies and latency_bins, which were not written" in text
+    assert "latency.png" in text and not (out / "figures" / "cdf.png").exists()
+    assert drawn(out, runs.assign(mean_s=np.nan), list(replay.KINDS)) == ""
+
+
+def test_the_distribution_of_classes_of_one_run(tmp_path):
+    runs = stored(tmp_path / "out", [run("a")])
+    left, right = replay.cdf(tmp_path / "out", runs).axes
+    lines = {line.get_label(): line for line in left.get_lines()}
+    assert {"class gold", "class silver"} <= set(lines)
+    gold = lines["class gold"]
+    np.testing.assert_allclose(gold.get_xdata(), [5, 10, 10, 20, 20, 40])
+    np.testing.assert_allclose(gold.get_ydata(), [0, 0.25, 0.25, 0.75, 0.75, 1])
+    np.testing.assert_allclose(right.get_lines()[0].get_ydata(), 1 - gold.get_ydata())
+    dots = [line for line in right.get_lines() if line.get_marker() == "o"]
+    np.testing.assert_allclose(dots[0].get_xdata(), 11 * np.array(list(QUANTILES.values())))
+    np.testing.assert_allclose(dots[0].get_ydata(), [0.5, 0.1, 0.01, 0.001], rtol=1e-9)
+    bounds = [line.get_xdata()[0] for line in left.get_lines() if line.get_linestyle() == ":"]
+    np.testing.assert_allclose(bounds, [12.0, 18.0])
+
+
+def test_the_distribution_of_several_runs(sweep):
+    out, runs = sweep
+    left = replay.cdf(out, runs).axes[0]
+    labels = [line.get_label() for line in left.get_lines() if not line.get_label().startswith("_")]
+    assert labels == [
+        f"{policy}, rates x {scale:g}" for policy in ("probabilistic", "fork join") for scale in (0.5, 1, 1.5)
+    ]
+
+
+def test_bars_of_runs_are_their_latencies(sweep):
+    out, runs = sweep
+    mean, tail = replay.latency(out, runs).axes
+    widths = [bar.get_width() for bar in mean.patches]
+    expected = runs["mean_s"].to_numpy()
+    np.testing.assert_allclose(widths, np.concatenate([expected * f for f in (1, 1.1, 1.2, 1.3, 1.4)]))
+    np.testing.assert_allclose(
+        [bar.get_width() for bar in tail.patches], np.concatenate([4 * expected, 4.4 * expected])
+    )
+    assert [label.get_text() for label in mean.get_yticklabels()] == names(runs)
+
+
+def test_classes_side_by_side(sweep):
+    out, runs = sweep
+    figure = replay.classes(out, runs)
+    assert len(figure.axes) == 6
+    heights = [bar.get_height() for bar in figure.axes[1].patches]
+    np.testing.assert_allclose(heights, [10, 15, 11, 16.5, 12, 18])
+    assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == list(CLASSES)
+
+
+def test_nodes_with_their_load_and_sojourn(tmp_path):
+    runs = stored(tmp_path / "out", [run("a")])
+    upper, lower = replay.utilisation(tmp_path / "out", runs).axes
+    np.testing.assert_allclose([bar.get_height() for bar in upper.patches], [0.31] * 3)
+    np.testing.assert_allclose([bar.get_height() for bar in lower.patches], [5, 6, 7])
+    marks = [line for line in upper.get_lines() if line.get_marker() == "_"]
+    np.testing.assert_allclose(marks[0].get_ydata(), [0.3] * 3)
+    assert [label.get_text() for label in lower.get_xticklabels()] == list(NODES)
+
+
+def test_a_sweep_over_rates_and_one_over_sizes(sweep, tmp_path):
+    out, runs = sweep
+    mean, tail = replay.sweep(out, runs).axes
+    replayed = [
+        line for line in mean.get_lines() if line.get_linestyle() == "-" and len(line.get_xdata()) == 3
+    ]
+    np.testing.assert_allclose(replayed[0].get_xdata(orig=False), [1.5, 3.0, 4.5])  # the files are read at 3/s
+    np.testing.assert_allclose(replayed[0].get_ydata(orig=False), [5, 10, 15])
+    np.testing.assert_allclose(replayed[1].get_ydata(orig=False), [10, 20, 30])
+    assert mean.get_xlabel() == "request rate of all files (1/s)" and tail.get_title() == "99 % quantile"
+    sizes = stored(tmp_path / "out", [run("a", size_scale=2.0), run("b", size_scale=0.5, mean=4.0)])
+    axes = replay.sweep(tmp_path / "out", sizes).axes[0]
+    line = next(line for line in axes.get_lines() if line.get_linestyle() == "-")
+    np.testing.assert_allclose(line.get_xdata(orig=False), [1.5, 6.0])
+    np.testing.assert_allclose(line.get_ydata(orig=False), [4, 10])
+
+
+def test_without_a_sweep_the_load_is_the_axis(tmp_path):
+    rows = [run("a", theta=1.0, max_load=0.4), run("b", theta=5.0, max_load=0.6)]
+    runs = stored(tmp_path / "out", rows)
+    axes = replay.sweep(tmp_path / "out", runs).axes[0]
+    assert axes.get_xlabel() == "load of the busiest node"
+    assert [len(line.get_xdata()) for line in axes.get_lines() if line.get_linestyle() == "-"] == [2]
+
+
+def test_bounds_against_load(sweep):
+    out, runs = sweep
+    axes = replay.bounds(out, runs).axes[0]
+    handles, labels = axes.get_legend_handles_labels()
+    assert labels == [
+        *("probabilistic: replayed", "probabilistic: estimated", "probabilistic: bound"),
+        *("split-merge bound", "forks bound"),
+        *("fork join: replayed", "fork join: estimated", "fork join: bound"),
+    ]
+    line = dict(zip(labels, handles, strict=True))["forks bound"][0]
+    np.testing.assert_allclose(line.get_xdata(orig=False), [0.25, 0.5, 0.75])
+    np.testing.assert_allclose(line.get_ydata(orig=False), [7, 14, 21])
+    alone = replay.bounds(out, runs.iloc[:3]).axes[0].get_legend_handles_labels()[1]
+    assert alone == ["replayed", "estimated", "bound", "split-merge bound", "forks bound"]
+
+
+def test_names_tell_runs_apart():
+    def of(*rows, axis=None):
+        return names(pd.DataFrame(rows), axis)
+
+    assert of(run("a")) == ["replay"]
+    assert of(run("a", theta=None, method="none"), run("b")) == [
+        "none",
+        r"certified, $\theta$ = 10",
+    ]
+    assert of(run("a", plan_run="abcdefgh"), run("b", plan_run="hgfedcba")) == ["plan abcdef", "plan hgfedc"]
+    both = run("a", rate_scale=0.5, queue="fcfs"), run("b", queue="priority")
+    assert of(*both) == ["fcfs, rates x 0.5", "priority, rates x 1"]
+    assert of(*both, axis="rate_scale") == ["fcfs", "priority"]
+
+
+def test_axes_end_before_what_is_far_off():
+    assert limit(pd.Series([1.0, 2.0, 3.0])) == 3.0
+    assert limit(pd.Series([1.0, 2.0, 3.0, np.inf, np.nan, 900.0])) == 4 * 2.5
+    assert number(1234.5) == "1,234" and number(0.01234) == "0.0123"
