@@ -195,7 +195,7 @@ def test_a_sweep_over_rates_and_one_over_sizes(sweep, tmp_path):
     replayed = [
         line for line in mean.get_lines() if line.get_linestyle() == "-" and len(line.get_xdata()) == 3
     ]
-    np.testing.assert_allclose(replayed[0].get_xdata(orig=False), [1.5, 3.0, 4.5])  # the files are read at 3/s
+    np.testing.assert_allclose(replayed[0].get_xdata(orig=False), [1.5, 3.0, 4.5])
     np.testing.assert_allclose(replayed[0].get_ydata(orig=False), [5, 10, 15])
     np.testing.assert_allclose(replayed[1].get_ydata(orig=False), [10, 20, 30])
     assert mean.get_xlabel() == "request rate of all files (1/s)" and tail.get_title() == "99 % quantile"
