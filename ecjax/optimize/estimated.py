@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from ecjax.optimize.descent import Stopping, descend
 from ecjax.optimize.problem import Problem, of_files, step_scale
 from ecjax.optimize.projection import project_hypersimplex
-from ecjax.queueing.estimate import estimated_latency
+from ecjax.queueing.estimate import latency_objective
 from ecjax.queueing.workload import Workload
 
 STOPPING = Stopping(eps=1e-5, max_iterations=40)
@@ -41,7 +41,7 @@ def mixed_latency(problem: Problem, workload: Workload, probabilities: jax.Array
         mix: what is asked for.
     """
     levels: Sequence[tuple[float, float]] = mix.levels
-    return estimated_latency(of_files(problem, probabilities), workload, mix.mean, levels)
+    return latency_objective(of_files(problem, probabilities), workload, mix.mean, levels)
 
 
 def reschedule_for(

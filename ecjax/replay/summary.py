@@ -45,7 +45,7 @@ def summarise(tallies: list[Tally], spans: list[float]) -> Summary:
         spans: s, time of the last arrival of each.
     """
     classes = int(tallies[0].classes[0])
-    dropped = max(_warm_up(_series(t.batches[:classes].sum(axis=0))) for t in tallies)
+    dropped = max(_warm_up(t.batches[:classes].sum(axis=0)) for t in tallies)
     # nodes start empty: the first segment always goes
     first = next((batch for batch in SEGMENTS[1:] if batch >= dropped), None)
     stationary = first is not None
@@ -121,17 +121,18 @@ def _series(batches: np.ndarray) -> np.ndarray:
     return held[:, 1] / held[:, 0]
 
 
-def _warm_up(series: np.ndarray) -> int:
-    """Batches that MSER drops: the truncation that makes the interval of what remains shortest."""
-    if len(series) < 8:
+def _warm_up(batches: np.ndarray) -> int:
+    """Batches (b, 2) that MSER drops: the truncation that makes the interval of what remains shortest."""
+    held = np.flatnonzero(batches[:, 0] > 0)
+    if len(held) < 8:
         return 0
-    reverse = series[::-1]
-    number = np.arange(1, len(series) + 1)
+    reverse = _series(batches)[::-1]
+    number = np.arange(1, len(reverse) + 1)
     mean = np.cumsum(reverse) / number
     spread = np.cumsum(reverse**2) / number - mean**2
     error = (np.maximum(spread, 0.0) / number)[::-1]
     # the very last batches agree by chance: no more than three quarters are ever cut
-    return int(np.argmin(error[: max(1, 3 * len(series) // 4)]))
+    return int(held[np.argmin(error[: max(1, 3 * len(held) // 4)])])
 
 
 def _merged(batches: np.ndarray, number: int) -> np.ndarray:

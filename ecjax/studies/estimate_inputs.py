@@ -5,8 +5,7 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from ecjax import optimize
-from ecjax.queueing import workload
-from ecjax.queueing.service_law import ServiceLaw, UnitLaw, empirical_law, service_law, unit_law
+from ecjax.queueing.service_law import ServiceLaw, UnitLaw
 from ecjax.queueing.workload import Workload
 from ecjax.replay.laws import KINDS, Laws
 
@@ -16,6 +15,7 @@ _PARAMETERS = {
     "pareto": ("alpha", "ratio"),
     "weibull": ("shape",),
 }
+_POINTS = 512  # samples that stand for two points with their probabilities
 
 
 def workload_of(problem: optimize.Problem, laws: Laws, stored: ArrayLike) -> Workload:
@@ -28,7 +28,7 @@ def workload_of(problem: optimize.Problem, laws: Laws, stored: ArrayLike) -> Wor
     """
     files, nodes = problem.files, problem.nodes
     kept = jnp.asarray(stored, float)
-    return workload.workload(
+    return Workload.of(
         files.rate,
         files.chunk_bytes,
         files.k,
@@ -48,12 +48,15 @@ def node_laws(laws: Laws, nodes: int) -> ServiceLaw:
         if key not in known:
             known[key] = _unit(row, laws.samples)
         units.append(known[key])
-    return service_law(units, *np.ascontiguousarray(table[:, :4].T))
+    return ServiceLaw.of_nodes(units, *np.ascontiguousarray(table[:, :4].T))
 
 
 def _unit(row: np.ndarray, samples: np.ndarray) -> UnitLaw:
     kind, a, b = KINDS[int(row[6])], float(row[4]), float(row[5])
     if kind == "empirical":
-        return empirical_law(samples[int(row[7]) : int(row[7] + row[8])])
+        return UnitLaw.empirical(samples[int(row[7]) : int(row[7] + row[8])])
+    if kind == "two_point":
+        high = round(_POINTS * a)
+        return UnitLaw.empirical(np.repeat([0.0, 1.0], [_POINTS - high, high]))
     names = _PARAMETERS.get(kind, ())
-    return unit_law(kind, **dict(zip(names, (a, b), strict=False)))
+    return UnitLaw.named(kind, **dict(zip(names, (a, b), strict=False)))

@@ -20,12 +20,6 @@ class ReplayOptions:
     )
     plan_run: str | None = option(None, "which of its runs, by run_id; all: each of them")
     plan_where: str | None = option(None, "which of its runs, as theta=0.1,method=published")
-    planning: OptimizeOptions = field(
-        default_factory=_planning,
-        metadata={
-            "help": "options of ecjax optimize, where plan is not given (nodes, files, method, theta, ...)"
-        },
-    )
     out: str = option("results/replay", "folder of the result tables and figures")
     policy: Any = option(
         ["probabilistic"],
@@ -88,4 +82,10 @@ class ReplayOptions:
     figures: Any = option(
         ["cdf", "latency", "utilisation"],
         "figures to draw: cdf, latency, utilisation, sweep, classes, bounds",
+    )
+    planning: OptimizeOptions = field(
+        default_factory=_planning,
+        metadata={
+            "help": "options of ecjax optimize, where plan is not given (nodes, files, method, theta, ...)"
+        },
     )

@@ -10,7 +10,7 @@ from jax.typing import ArrayLike
 
 from ecjax import optimize
 from ecjax.optimize import Problem, Solution, estimated, evaluate
-from ecjax.queueing.estimate import estimate
+from ecjax.queueing.estimate import estimate_latency
 from ecjax.studies.checked_options import mix_of
 from ecjax.studies.estimate_inputs import workload_of
 from ecjax.studies.plan_runs import Item, Study
@@ -85,4 +85,4 @@ def for_objective(
 _VALUE = jax.jit(estimated.mixed_latency, static_argnames="mix")
 _DESCENT = jax.jit(partial(estimated.reschedule_for, stopping=estimated.STOPPING), static_argnames="mix")
 _EVALUATE = jax.jit(evaluate)
-_ESTIMATE = jax.jit(estimate, static_argnames=("levels", "group_count"))
+_ESTIMATE = jax.jit(estimate_latency, static_argnames=("levels", "group_count"))

@@ -7,7 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from ecjax import optimize
-from ecjax.queueing.estimate import estimate
+from ecjax.queueing.estimate import estimate_latency
+from ecjax.queueing.tail import tail_bound
 from ecjax.replay.laws import Laws
 from ecjax.studies.estimate_inputs import workload_of
 from ecjax.studies.options_replay import ReplayOptions
@@ -38,16 +39,16 @@ def predictions(
         return {}
     found = optimize.evaluate(problem, jnp.asarray(probabilities), jnp.asarray(case.stored), jnp.zeros(()))
     share, by_file = np.asarray(problem.share), np.asarray(found.file_latency)
-    kinds: dict[str, list[Latencies]] = {
-        "all": [_bound(np.array([float(found.latency)]))],
-        "class": [_bound(by_class(by_file, share, ranks))],
-        "file": [_bound(by_file)],
+    means = {
+        "all": np.array([float(found.latency)]),
+        "class": by_class(by_file, share, ranks),
+        "file": by_file,
     }
     # chunks that a node serves together have no law of their own in the estimate
-    if options.estimate and case.per_node == 1:
-        for kind, latencies in estimates(problem, laws, probabilities, case.stored, ranks).items():
-            kinds[kind] += latencies
-    return kinds
+    if not options.estimate or case.per_node > 1:
+        return {kind: [_bound(mean)] for kind, mean in means.items()}
+    told = estimates(problem, laws, probabilities, case.stored, ranks)
+    return {kind: [_bound(mean, told[kind][1]), told[kind][0]] for kind, mean in means.items()}
 
 
 def mean_bound(case: PlanCase, problem: optimize.Problem) -> float:
@@ -58,33 +59,30 @@ def mean_bound(case: PlanCase, problem: optimize.Problem) -> float:
 
 def estimates(
     problem: optimize.Problem, laws: Laws, probabilities: np.ndarray, stored: np.ndarray, ranks: Classes
-) -> dict[str, list[Latencies]]:
-    """Estimated mean and quantiles, by kind of group."""
-    own = probabilities if problem.row is None else probabilities[np.asarray(problem.row)]
-    classes = len(ranks.names)
-    found = _ESTIMATE(
-        jnp.asarray(own),
-        workload_of(problem, laws, stored),
-        groups=jnp.asarray(ranks.of_file),
-        group_count=classes,
-    )
+) -> dict[str, tuple[Latencies, np.ndarray]]:
+    """Estimated mean and quantiles, and the quantiles (G, Q) that are promised, by kind of group."""
+    own = jnp.asarray(probabilities if problem.row is None else probabilities[np.asarray(problem.row)])
+    reads = workload_of(problem, laws, stored)
+    groups = {"groups": jnp.asarray(ranks.of_file), "group_count": len(ranks.names)}
+    found, bound = _ESTIMATE(own, reads, **groups), _TAIL(own, reads, **groups)
     return {
-        "all": [_estimated(found.mean[None], found.quantiles[None])],
-        "class": [_estimated(found.group_mean, found.group_quantiles)],
-        "file": [_estimated(found.file_mean, found.file_quantiles)],
+        "all": (_estimated(found.mean[None], found.quantiles[None]), np.asarray(bound.quantiles)[None]),
+        "class": (_estimated(found.group_mean, found.group_quantiles), np.asarray(bound.group_quantiles)),
+        "file": (_estimated(found.file_mean, found.file_quantiles), np.asarray(bound.file_quantiles)),
     }
 
 
 # made once, so that the replays of a process share compiled programs
-_ESTIMATE = jax.jit(estimate, static_argnames=("levels", "group_count"))
+_ESTIMATE = jax.jit(estimate_latency, static_argnames=("levels", "group_count"))
+_TAIL = jax.jit(tail_bound, static_argnames=("levels", "group_count"))
 
 
 def _estimated(mean: jax.Array, quantiles: jax.Array) -> Latencies:
     return Latencies("estimated", None, np.asarray(mean), None, None, np.asarray(quantiles))
 
 
-def _bound(mean: np.ndarray) -> Latencies:
-    return Latencies("bound", None, mean, None, None, None)
+def _bound(mean: np.ndarray, quantiles: np.ndarray | None = None) -> Latencies:
+    return Latencies("bound", None, mean, None, None, quantiles)
 
 
 def by_class(values: np.ndarray, share: np.ndarray, ranks: Classes) -> np.ndarray:

@@ -1,0 +1,324 @@
+"""``ecjax replay`` from tables to tables: what it writes, against loads, bounds and sums that are known."""
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from rich.console import Console
+
+from ecjax.errors import UserError
+from ecjax.replay.run import POLICIES, QUEUES
+from ecjax.studies.options_optimize import ClusterOptions, OptimizeOptions
+from ecjax.studies.options_replay import ReplayOptions
+from ecjax.studies.replay import replay_study
+from ecjax.tables.results import read_results
+
+QUIET = Console(quiet=True)
+
+
+def options(out, planning=None, **values):
+    cluster = ClusterOptions(files=24, load=0.6, nodes_per_site=3)
+    plan = OptimizeOptions(theta=[10.0], figures=[], cluster=cluster)
+    for name, value in (planning or {}).items():
+        setattr(plan, name, value)
+    given = {"requests": 4000, "replications": 2, "figures": [], "estimate": False}
+    given |= {"out": str(out), "planning": plan}
+    return ReplayOptions(**(given | values))
+
+
+@pytest.fixture(scope="module")
+def plan(tmp_path_factory):
+    """A folder with a plan and its replay."""
+    out = tmp_path_factory.mktemp("replay")
+    assert replay_study(options(out, requests=30_000, estimate=True), QUIET) == 0
+    return out
+
+
+def replays(out):
+    runs = read_results(out, "runs")
+    return runs[runs["job"] == "replay"].reset_index(drop=True)
+
+
+def rows(out, group, source="replayed"):
+    table = read_results(out, "latencies")
+    return table[(table["group"] == group) & (table["source"] == source)].reset_index(drop=True)
+
+
+def test_groups_add_up(plan):
+    run, whole = replays(plan).iloc[0], rows(plan, "all").iloc[0]
+    assert run["status"] == "ok" and run["mean_s"] == whole["mean_s"] and run["p99_s"] == whole["p99_s"]
+    for group in ("class", "file"):
+        parts = rows(plan, group)
+        assert parts["requests"].sum() == whole["requests"]
+        assert np.average(parts["mean_s"], weights=parts["requests"]) == pytest.approx(
+            whole["mean_s"], rel=1e-9
+        )
+    assert list(rows(plan, "class")["class"]) == ["1", "2", "3", "4"]
+    nodes = rows(plan, "node")
+    k = np.array([6, 7, 6, 4])
+    reads = rows(plan, "class")["requests"].to_numpy()
+    assert nodes["requests"].sum() == k @ reads
+    assert np.all(whole[["p50_s", "p90_s", "p99_s", "p999_s"]].diff().dropna().astype(float) > 0)
+    bins = read_results(plan, "latency_bins")
+    every = bins[bins["group"] == "all"]
+    assert every["count"].sum() == whole["requests"]
+    middle = (every["lower_s"] + every["upper_s"]) / 2
+    assert np.average(middle, weights=every["count"]) == pytest.approx(whole["mean_s"], rel=5e-3)
+
+
+def test_utilisation_is_the_load_and_bounds_hold(plan):
+    runs = read_results(plan, "runs")
+    placed = read_results(plan, "placements")
+    files, nodes = read_results(plan, "inputs/files"), read_results(plan, "inputs/nodes")
+    planned = placed.merge(files, on="file_id").merge(nodes, on="node_id")
+    work = planned["probability"] * planned["rate_per_s"] * planned["service_mean_s"]
+    load = (
+        (work * planned["bytes"] / planned["k"] / planned["reference_bytes"])
+        .groupby(planned["node_id"])
+        .sum()
+    )
+    found = rows(plan, "node").set_index("node_id")["utilisation"]
+    assert found[load.index].to_numpy() == pytest.approx(load.to_numpy(), rel=0.04)
+    assert runs["max_load"].dropna().to_numpy() == pytest.approx(load.max(), rel=1e-9)
+    for group in ("all", "class", "file"):
+        told, bound = rows(plan, group), rows(plan, group, "bound")
+        estimated = rows(plan, group, "estimated")
+        assert len(told) == len(bound) == len(estimated)
+        assert np.all(told["mean_s"] - told["ci_s"] <= bound["mean_s"])
+    assert rows(plan, "all", "estimated")["mean_s"][0] == pytest.approx(
+        rows(plan, "all")["mean_s"][0], rel=0.04
+    )
+    # the bound is that of the plan where the law keeps the moments
+    optimized = runs[runs["job"] == "optimize"].iloc[0]
+    assert rows(plan, "all", "bound")["mean_s"][0] == pytest.approx(optimized["latency_s"], rel=1e-9)
+
+
+def test_finished_replays_are_not_done_again(plan):
+    before = replays(plan)
+    assert replay_study(options(plan, requests=30_000, estimate=True), QUIET) == 0
+    pd.testing.assert_frame_equal(replays(plan), before)
+
+
+def test_every_policy_with_every_queue(plan, tmp_path):
+    names = list(POLICIES)
+    given = options(
+        tmp_path, plan=str(plan), policy=names, queue=list(QUEUES), requests=1000
+    )
+    assert replay_study(given, QUIET) in (0, 1)
+    found = replays(tmp_path)
+    assert len(found) == len(names) * len(QUEUES)
+    assert set(found["status"]) <= {"ok", "not_stationary", "unstable"}
+    told = found.set_index(["policy", "queue"])["mean_s"]
+    assert told.notna().sum() >= len(names) * 3
+    # the same draws in every replay: whoever waits for an idle node waits less than in a queue chosen blindly
+    assert told["late_binding", "fcfs"] < told["probabilistic", "fcfs"]
+
+
+def test_seeds_and_laws(plan, tmp_path):
+    given = options(tmp_path, plan=str(plan), service=["deterministic", "exponential"], seed=7)
+    assert replay_study(given, QUIET) == 0
+    found = replays(tmp_path).set_index("service")
+    assert found.loc["deterministic", "mean_s"] < found.loc["exponential", "mean_s"]
+    assert found.loc["deterministic", "latency_s"] < found.loc["exponential", "latency_s"]
+
+
+def test_an_overloaded_plan_is_a_row(plan, tmp_path):
+    assert replay_study(options(tmp_path, plan=str(plan), rate_scale=[1.0, 3.0]), QUIET) == 1
+    found = replays(tmp_path).set_index("rate_scale")
+    assert found.loc[1.0, "status"] == "ok"
+    assert found.loc[3.0, "status"] == "unstable" and "load rho" in found.loc[3.0, "error"]
+
+
+def test_a_partition_that_is_too_small_is_a_row(plan, tmp_path):
+    given = options(tmp_path, plan=str(plan), queue="partitioned", weights=[0.97, 0.01, 0.01, 0.01])
+    assert replay_study(given, QUIET) == 1
+    assert "asks for" in replays(tmp_path)["error"][0]
+
+
+def tables(folder, **files):
+    """Six alike nodes and four files; returns options for them."""
+    nodes = pa.table(
+        {
+            "node_id": [f"n{i}" for i in range(6)],
+            "delta_s": [0.2] * 6,
+            "delta_s_per_byte": [0.1] * 6,
+            "psi_s": [0.3] * 6,
+            "psi_s_per_byte": [0.0] * 6,
+            "background_load": [0.1, 0, 0, 0, 0, 0],
+            "background_second": [0.2, 0, 0, 0, 0, 0],
+            "background_third": [0.6, 0, 0, 0, 0, 0],
+            "connect_mean_s": [0.05] * 6,
+            "connect_var_s2": [0.0004] * 6,
+        }
+    )
+    columns = {"file_id": [10, 11, 12, 13], "bytes": [4.0, 8.0, 4.0, 8.0], "k": [2, 2, 2, 2]}
+    columns |= {"rate_per_s": [0.2, 0.1, 0.2, 0.1], "service_class": ["b", "a", "b", "a"]} | files
+    pq.write_table(nodes, folder / "nodes.parquet")
+    pq.write_table(pa.table(columns), folder / "files.parquet")
+    return {"nodes": str(folder / "nodes.parquet"), "files": str(folder / "files.parquet")}
+
+
+def test_writes_and_background_work(tmp_path):
+    planning = tables(tmp_path, write_rate_per_s=[0.05, 0.0, 0.02, 0.0], nodes=[["n0", "n1", "n2"]] * 4)
+    given = options(tmp_path / "out", planning, plan="none", requests=60_000, estimate=True)
+    assert replay_study(given, QUIET) == 0
+    found = rows(tmp_path / "out", "node").set_index("node_id")["utilisation"]
+    assert set(found.index) == {"n0", "n1", "n2"}
+    reads = 2 / 3 * (0.4 * (0.5 + 0.2) + 0.2 * (0.5 + 0.4))
+    writes = 0.07 * 0.7
+    assert found["n0"] == pytest.approx(reads + writes + 0.1, rel=0.03)
+    assert found["n1"] == pytest.approx(reads + writes, rel=0.03)
+    whole, bound = rows(tmp_path / "out", "all").iloc[0], rows(tmp_path / "out", "all", "bound").iloc[0]
+    assert whole["mean_s"] < bound["mean_s"]
+    assert rows(tmp_path / "out", "all", "estimated")["mean_s"][0] == pytest.approx(whole["mean_s"], rel=0.05)
+    # classes in ascending order
+    assert list(rows(tmp_path / "out", "class")["class"]) == ["a", "b"]
+
+
+def test_decoding_and_client_links_add_what_they_take(tmp_path):
+    planning = tables(tmp_path)
+    common = {"plan": "none", "requests": 2000}
+    assert replay_study(options(tmp_path / "plain", planning, **common), QUIET) == 0
+    assert replay_study(options(tmp_path / "decode", planning, decode_s_per_byte=0.25, **common), QUIET) == 0
+    slow = options(tmp_path / "link", planning, client_bandwidth_bytes_per_s=0.01, **common)
+    assert replay_study(slow, QUIET) == 0
+    plain, decoded, linked = (rows(tmp_path / name, "file")["mean_s"] for name in ("plain", "decode", "link"))
+    assert (decoded - plain).to_numpy() == pytest.approx([1.0, 2.0, 1.0, 2.0], rel=1e-9)
+    # on a link this slow both chunks pass one after the other: size / bandwidth after the first of them came
+    size = np.array([4.0, 8.0, 4.0, 8.0])
+    assert np.all(linked > size / 0.01) and np.all(linked < size / 0.01 + plain)
+
+
+def test_reads_of_d_chunks_and_several_per_node(tmp_path):
+    assert replay_study(options(tmp_path / "d", tables(tmp_path, d=[4, 4, 4, 4]), plan="none"), QUIET) == 0
+    reads = rows(tmp_path / "d", "all")["requests"][0]
+    assert rows(tmp_path / "d", "node")["requests"].sum() == 4 * reads
+    both = tables(tmp_path) | {"max_chunks_per_node": 2, "cluster": ClusterOptions()}
+    assert replay_study(options(tmp_path / "x", both), QUIET) == 0
+    told, bound = rows(tmp_path / "x", "all").iloc[0], rows(tmp_path / "x", "all", "bound").iloc[0]
+    assert rows(tmp_path / "x", "node")["requests"].sum() == told["requests"]
+    assert told["mean_s"] < bound["mean_s"] * 1.02  # one access per read: the bound is exact
+
+
+def test_rates_bursts_and_outages(tmp_path):
+    planning = tables(tmp_path)
+    pq.write_table(
+        pa.table({"start_s": [0.0, 3000.0], "factor": [2.0, 0.5], "service_class": ["a", "a"]}),
+        tmp_path / "r.parquet",
+    )
+    pq.write_table(
+        pa.table({"node_id": ["n0", "n1"], "start_s": [0.0, 0.0], "end_s": [1e9, 1e9]}),
+        tmp_path / "o.parquet",
+    )
+    common = {"plan": "none", "requests": 3000}
+    assert replay_study(options(tmp_path / "out", planning, **common), QUIET) == 0
+    assert (
+        replay_study(options(tmp_path / "out", planning, rates=str(tmp_path / "r.parquet"), **common), QUIET)
+        == 0
+    )
+    assert replay_study(options(tmp_path / "out", planning, arrivals="bursts", **common), QUIET) == 0
+    assert (
+        replay_study(
+            options(tmp_path / "down", planning, outages=str(tmp_path / "o.parquet"), **common), QUIET
+        )
+        == 0
+    )
+    assert len(replays(tmp_path / "out")) == 3
+    used = rows(tmp_path / "down", "node").set_index("node_id")["requests"]
+    assert set(used.index) == {"n2", "n3", "n4", "n5"}
+
+
+def test_arrivals_of_a_trace(tmp_path):
+    planning = tables(tmp_path)
+    times = np.sort(np.random.default_rng(0).uniform(0, 3000, 1500))
+    log = pa.table(
+        {
+            "request_id": np.arange(1500),
+            "arrival_s": times,
+            "file_id": np.tile([10, 11, 12, 13, 10], 300),
+            "op": ["read"] * 1500,
+            "bytes": [4.0] * 1500,
+        }
+    )
+    pq.write_table(log, tmp_path / "log.parquet")
+    given = {"plan": "none", "trace": str(tmp_path / "log.parquet")}
+    assert replay_study(options(tmp_path / "out", planning, **given), QUIET) == 0
+    found = replays(tmp_path / "out").iloc[0]
+    assert found["arrivals"] == "trace"
+    counted = rows(tmp_path / "out", "file").set_index("file_id")["requests"]
+    share = counted / counted.sum()
+    assert share.to_numpy() == pytest.approx([0.4, 0.2, 0.2, 0.2], abs=0.01)
+    unknown = log.set_column(2, "file_id", pa.array(np.tile([10, 11, 12, 13, 99], 300)))
+    pq.write_table(unknown, tmp_path / "log.parquet")
+    with pytest.raises(UserError, match="99"):
+        replay_study(options(tmp_path / "out", planning, **given), QUIET)
+
+
+def test_plans_are_chosen(plan, tmp_path):
+    with pytest.raises(UserError, match="no such folder"):
+        replay_study(options(tmp_path, plan=str(tmp_path / "nowhere")), QUIET)
+    with pytest.raises(UserError, match="no finished optimize run fits"):
+        replay_study(options(tmp_path, plan=str(plan), plan_where="theta=99"), QUIET)
+    assert replay_study(options(tmp_path, plan=str(plan), plan_run="all"), QUIET) == 0
+    assert replays(tmp_path)["plan_run"][0] == replays(plan)["plan_run"][0]
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"policy": "best"}, "policy: found 'best'; allowed: probabilistic"),
+        ({"policy": []}, "policy: found an empty list"),
+        ({"queue": "lifo"}, "queue: found 'lifo'; allowed: fcfs"),
+        ({"service": "normal"}, "service: found 'normal'; allowed: auto"),
+        ({"service": "empirical"}, "service=empirical: trace=PATH is missing"),
+        ({"arrivals": "trace"}, "arrivals=trace: trace=PATH is missing"),
+        ({"arrivals": "daily"}, "arrivals: found 'daily'"),
+        ({"requests": 10}, "requests: found 10; allowed: a whole number from 100"),
+        ({"replications": 0}, "replications: found 0"),
+        ({"rate_scale": 0.0}, "rate_scale: found 0.0"),
+        ({"weights": [0.5, 0.6]}, "weights: found [0.5, 0.6]; allowed: a positive number per service class"),
+        (
+            {"queue": "shared", "weights": [0.5, 0.5]},
+            "weights: found 2 numbers; allowed: one per service class",
+        ),
+        ({"burst_share": 1.5}, "burst_share: found 1.5"),
+        ({"burst_factor": 1.0}, "burst_factor: found 1.0; allowed: a number above 1"),
+        ({"hedge_delay_s": -1.0}, "hedge_delay_s: found -1.0"),
+        ({"decode_s_per_byte": -1.0}, "decode_s_per_byte: found -1.0"),
+        ({"figures": ["pie"]}, "figures: found 'pie'"),
+        ({"plan_run": "abc"}, "plan_run and plan_where choose a run of plan=FOLDER"),
+        ({"seed": -1}, "seed: found -1"),
+    ],
+)
+def test_mistakes_name_the_option(tmp_path, plan, given, words):
+    values = given if "plan_run" in given else {"plan": str(plan)} | given
+    with pytest.raises(UserError) as error:
+        replay_study(options(tmp_path, **values), QUIET)
+    assert words in str(error.value) and "\n" not in str(error.value)
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("table", "rows_", "words"),
+    [
+        (
+            "outages",
+            {"node_id": ["x"], "start_s": [0.0], "end_s": [1.0]},
+            "outages: column node_id, row 0: found 'x'",
+        ),
+        ("outages", {"node_id": ["near-1"], "start_s": [5.0], "end_s": [1.0]}, "allowed: above start_s = 5"),
+        (
+            "rates",
+            {"start_s": [0.0], "factor": [1.0], "file_id": [77]},
+            "rates: column file_id, row 0: found 77",
+        ),
+        ("rates", {"start_s": [0.0], "factor": [-1.0]}, "factor"),
+    ],
+)
+def test_mistakes_in_tables_name_the_row(tmp_path, plan, table, rows_, words):
+    path = tmp_path / f"{table}.parquet"
+    pq.write_table(pa.table(rows_), path)
+    with pytest.raises(UserError) as error:
+        replay_study(options(tmp_path / "out", plan=str(plan), **{table: str(path)}), QUIET)
+    assert words in str(error.value)
