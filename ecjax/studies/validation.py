@@ -25,6 +25,8 @@ from ecjax.studies.validation_latencies import Groups, Statistics, listed, secon
 from ecjax.studies.validation_predictions import theory
 from ecjax.studies.validation_service import EMPIRICAL, Samples, fit_service
 
+_FEWEST = 4  # replications that tell how far runs differ
+
 
 @dataclass(frozen=True)
 class Validation:
@@ -84,7 +86,12 @@ def validate(
     laws = _laws(log.accesses, halves, service, family, notices)
     found["replayed"], histograms["replayed"] = halves.replayed(laws, seed, replications)
     found.update(theory(halves, laws, notices))
-    if replications > 1 and found["replayed"].mean[0] > 0:
+    if "bound" in found and observed.mean[0] > found["bound"].mean[0]:
+        notices.append(
+            "The mean observed is above the bound, which is that of the rates, shares and service laws of the first "
+            "half: the second is another, or was by chance."
+        )
+    if replications >= _FEWEST and found["replayed"].mean[0] > 0:
         notices.append(_chance(found["replayed"], replications))
     return _result(groups, found, histograms, _text(found), notices, difference)
 

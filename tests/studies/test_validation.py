@@ -360,6 +360,22 @@ def test_changed_rates_are_told(tmp_path):
     assert any(re.match(r"Requests come -6\d % as often in the second half", s) for s in found.notices)
 
 
+def test_a_second_half_that_is_slower_than_the_bound(tmp_path):
+    calls = iter(range(10**6))
+
+    def service(rng, node, size):
+        return rng.exponential(0.1 if next(calls) < 3 * 1000 else 0.2)
+
+    rows, _ = make_log(2000, service, rate=6.0)
+    found = validate(read(rows, tmp_path), replications=4)
+    assert any(s.startswith("The mean observed is above the bound") for s in found.notices)
+    (chance,) = (s for s in found.notices if s.startswith("Of runs with these arrivals"))
+    within = float(re.search(r"within (\S+) % of", chance)[1])
+    told = row_of(found, "replayed")
+    # t quantile of three degrees of freedom, for one more run
+    np.testing.assert_allclose(within, 100 * told["ci_s"] / told["mean_s"] * np.sqrt(5), atol=0.06)
+
+
 def test_requests_in_pieces_are_told(tmp_path):
     rows, _ = make_log(50, EXPONENTIAL, rate=5.0)
     rows["request_id"] = [request % 40 for request in rows["request_id"]]
