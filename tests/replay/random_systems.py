@@ -35,7 +35,7 @@ def random_system(rng, kind="exponential", delays=False, writes=True):
         queues=rng.integers(0, 3, files),
         extra_s=rng.uniform(0, 0.1, files),
         link_s=np.where(rng.random(files) < 0.5, 0.0, rng.uniform(0, 0.5, files)) if delays else 0.0,
-        connect=[rng.choice([0.0, 0.7, 2.0], nodes), rng.uniform(0, 0.8, nodes)] if delays else None,
+        connect=[rng.choice([0.0, 0.7, 2.0], nodes), rng.choice([0.0, 0.1, 0.8], nodes)] if delays else None,
         chunks=int(rng.integers(1, 3)),
     )
     return system, poisson(

@@ -8,7 +8,7 @@ from ecjax.replay.completion import connection, smallest, through_link
 from ecjax.replay.events.dispatch import choose, choose_up
 from ecjax.replay.events.outages import give_back, lose, move
 from ecjax.replay.events.queues import advance, insert, remove
-from ecjax.replay.events.settings import FORK_JOIN, HEDGED, LATE_BINDING, SHARED
+from ecjax.replay.events.settings import FORK_JOIN, HEDGED, LATE_BINDING, PARTITIONED, SHARED
 from ecjax.replay.events.soonest import due_pop, due_set, set_time, soonest_leaf
 from ecjax.replay.events.state import CHANGE, DONE, DOWN, DUE, FREE, HEDGE, NONE, SERVING, STATUS, WAITING
 
@@ -120,7 +120,8 @@ def run(system, counts, times, files, first, seed, settings, state, until):
     nodes, reported = down.size, counts.classes[0]
     queues, lanes = speeds.size, serving.size // nodes
     base = nodes * queues
-    late, shared, hedged = policy == LATE_BINDING, settings.queue == SHARED, policy == HEDGED
+    late, hedged, shared = policy == LATE_BINDING, policy == HEDGED, settings.queue == SHARED
+    apart = shared or settings.queue == PARTITIONED
     watched, delayed = hedged or policy == FORK_JOIN, ready.size > 0
     service_key = streams.key(seed, streams.SERVICE)
     connect_key = streams.key(seed, streams.CONNECT)
@@ -191,13 +192,11 @@ def run(system, counts, times, files, first, seed, settings, state, until):
                     closing = watched
             elif watched and done[slot] >= need and complete[slot] > now:
                 at = _completion(ready, slot << shift, done[slot], need, link_s[file], room)
-                if at > now:
-                    counters[DUE] = due_set(heap, heap_place, complete, counters[DUE], slot, at)
-                else:
-                    complete[slot] = at
-                    closing = True
+                counters[DUE] = due_set(heap, heap_place, complete, counters[DUE], slot, at)
             if watched:
                 leaving = not closing and opened[slot] == 0 and complete[slot] <= now
+                if delayed and heap_place[slot] >= 0:
+                    leaving = False
             elif late:
                 leaving = done[slot] == need
             else:
@@ -344,7 +343,7 @@ def run(system, counts, times, files, first, seed, settings, state, until):
                     if shared:
                         advance(clock, seen, active, node, now)
                         left = (tags[server] - clock[node]) * speeds[lane]
-                    elif lanes > 1:
+                    else:
                         left *= speeds[lane]
                     busy[segment, node] += works[server] - max(left, 0.0)
                     if left <= 0.0 and groups[file] >= 0:  # ends at this very time
@@ -406,7 +405,7 @@ def run(system, counts, times, files, first, seed, settings, state, until):
                     serving[server] = access
                     works[server] = work
                     status[access] += SERVING - WAITING
-                    if lanes > 1:
+                    if apart:
                         work /= speeds[lane]
                     tags[server] = (clock[node] if shared else now) + work
                     if late:

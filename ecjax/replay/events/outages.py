@@ -34,8 +34,7 @@ def lose(state, system, counts, speeds, clock, node, late):
         access = state.serving[server]
         if access >= 0:
             slot = (access - base) >> state.shift
-            speed = speeds[lane] if lanes > 1 else 1.0
-            left = max((state.tag[server] - clock) * speed, 0.0)
+            left = max((state.tag[server] - clock) * speeds[lane], 0.0)
             segment = counts.segment[tally.batch_of(state.number[slot], counts.per_request[0])]
             counts.busy[segment, node] += state.work[server] - left
             state.serving[server] = -1
