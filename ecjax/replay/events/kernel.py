@@ -12,9 +12,8 @@ from ecjax.replay.events.settings import FORK_JOIN, HEDGED, LATE_BINDING, PARTIT
 from ecjax.replay.events.soonest import due_pop, due_set, set_time, soonest_leaf
 from ecjax.replay.events.state import CHANGE, DONE, DOWN, DUE, FREE, HEDGE, NONE, SERVING, STATUS, WAITING
 
-_FINISH, _COMPLETE, _CHANGE, _HEDGE, _ARRIVAL, _MOVE = range(
-    6
-)  # of events at the same time the first comes first
+# of events at the same time the first comes first; an access of a node that went down is moved before anything else
+_FINISH, _COMPLETE, _CHANGE, _HEDGE, _ARRIVAL, _MOVE = range(6)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -48,75 +47,28 @@ def run(system, counts, times, files, first, seed, settings, state, until):
         state: State.
         until: s; events after the last arrival happen until then.
     """
-    table, samples = system.laws.table, system.laws.samples
-    connect, needs, chunk_bytes, extra_s = system.connect, system.need, system.chunk_bytes, system.extra_s
-    link_s, groups, classes_of, rows, row_start = (
-        system.link_s,
-        system.group,
-        system.queue,
-        system.row,
-        system.start,
-    )
-    entry_node, entry_law, units, entry_chunks = system.node, system.law, system.units, system.chunks
-    sums, bins, batches, file_bins, busy = (
-        counts.sums,
-        counts.bins,
-        counts.batches,
-        counts.file_bins,
-        counts.busy,
-    )
-    segments, began, paths, per_request = counts.segment, counts.began, counts.paths, counts.per_request[0]
-    policy, probes, cancel, hedge_delay, hedges = (
-        settings.policy,
-        settings.probes,
-        settings.cancel,
-        settings.hedge_delay,
-        settings.hedges,
-    )
-    speeds, change_s, change_node, change_up = (
-        settings.speeds,
-        settings.change_s,
-        settings.change_node,
-        settings.change_up,
-    )
+    table, samples, connect, needs = system.laws.table, system.laws.samples, system.connect, system.need
+    chunk_bytes, extra_s, link_s, groups = system.chunk_bytes, system.extra_s, system.link_s, system.group
+    classes_of, rows, row_start, entry_node = system.queue, system.row, system.start, system.node
+    entry_law, units, entry_chunks = system.law, system.units, system.chunks
+    sums, bins, batches, file_bins = counts.sums, counts.bins, counts.batches, counts.file_bins
+    busy, segments, began, paths = counts.busy, counts.segment, counts.began, counts.paths
+    per_request, policy, speeds = counts.per_request[0], settings.policy, settings.speeds
+    probes, cancel, hedge_delay, hedges = (
+        settings.probes, settings.cancel, settings.hedge_delay, settings.hedges
+    )  # fmt: skip
+    change_s, change_node, change_up = settings.change_s, settings.change_node, settings.change_up
     counters, shift, free, number, slot_file = (
-        state.counters,
-        state.shift,
-        state.free,
-        state.number,
-        state.file,
-    )
+        state.counters, state.shift, state.free, state.number, state.file
+    )  # fmt: skip
     arrived, opened, begun, done, complete = (
-        state.arrival,
-        state.opened,
-        state.begun,
-        state.done,
-        state.complete,
-    )
-    after, before, status, ready, heap, heap_place = (
-        state.after,
-        state.before,
-        state.status,
-        state.ready,
-        state.heap,
-        state.heap_place,
-    )
-    timer_after, timer_before, turn, down, load = (
-        state.timer_after,
-        state.timer_before,
-        state.turn,
-        state.down,
-        state.load,
-    )
-    serving, works, tags, clock, seen, active, tree = (
-        state.serving,
-        state.work,
-        state.tag,
-        state.clock,
-        state.seen,
-        state.active,
-        state.tree,
-    )
+        state.arrival, state.opened, state.begun, state.done, state.complete
+    )  # fmt: skip
+    after, before, status, ready = state.after, state.before, state.status, state.ready
+    heap, heap_place, timer_after = state.heap, state.heap_place, state.timer_after
+    timer_before, turn, down, load = state.timer_before, state.turn, state.down, state.load
+    serving, works, tags, tree = state.serving, state.work, state.tag, state.tree
+    clock, seen, active = state.clock, state.seen, state.active
     nodes, reported = down.size, counts.classes[0]
     queues, lanes = speeds.size, serving.size // nodes
     base = nodes * queues
@@ -152,7 +104,7 @@ def run(system, counts, times, files, first, seed, settings, state, until):
         sends = 0  # accesses to send to the entries ``chosen``
         closing = False  # the request in ``slot`` is complete now
         leaving = False  # it has no accesses left, and leaves the system
-        flag = 0
+        flag = 0  # of their status
 
         if kind == _FINISH:
             node = soonest_leaf(tree)
@@ -181,8 +133,8 @@ def run(system, counts, times, files, first, seed, settings, state, until):
                 tally.count(sums, bins, batches, segment, batch, reported + node, sojourn)
             status[access] = DONE
             if delayed:
-                state_of = streams.stream(connect_key, number[slot] * nodes + node)
-                ready[(slot << shift) + done[slot]] = now + connection(connect, node, state_of)
+                drawn = streams.stream(connect_key, number[slot] * nodes + node)
+                ready[(slot << shift) + done[slot]] = now + connection(connect, node, drawn)
             done[slot] += 1
             opened[slot] -= 1
             need = needs[file]
@@ -339,12 +291,9 @@ def run(system, counts, times, files, first, seed, settings, state, until):
                         remove(after, before, access)
                         continue
                     server = node * lanes + lane
-                    left = tags[server] - now
                     if shared:
                         advance(clock, seen, active, node, now)
-                        left = (tags[server] - clock[node]) * speeds[lane]
-                    else:
-                        left *= speeds[lane]
+                    left = (tags[server] - (clock[node] if shared else now)) * speeds[lane]
                     busy[segment, node] += works[server] - max(left, 0.0)
                     if left <= 0.0 and groups[file] >= 0:  # ends at this very time
                         sojourn = now - arrived[slot]

@@ -31,7 +31,7 @@ class State(NamedTuple):
     number: np.ndarray  # (S,) int64, of the request; -1 without
     file: np.ndarray  # (S,) int32
     arrival: np.ndarray  # (S,) s
-    opened: np.ndarray  # (S,) int32, accesses waiting or in service
+    opened: np.ndarray  # (S,) int32, accesses waiting or in service; not kept under late binding
     begun: np.ndarray  # (S,) int32, late binding: accesses in service or done
     done: np.ndarray  # (S,) int32, accesses done
     complete: np.ndarray  # (S,) s, when complete; inf before that is known
@@ -41,9 +41,7 @@ class State(NamedTuple):
     ready: (
         np.ndarray
     )  # (A,) s, when the chunks done are at the client, in order of their finish; (0,) without delays
-    heap: (
-        np.ndarray
-    )  # (S,) int32, requests whose completion is known and to come; (0,) where that is no event
+    heap: np.ndarray  # (S,) int32, requests whose completion is to come; (0,) where that is no event
     heap_place: np.ndarray  # (S,) int32
     timer_after: (
         np.ndarray
@@ -51,7 +49,7 @@ class State(NamedTuple):
     timer_before: np.ndarray  # (S + 1,) int32
     turn: np.ndarray  # (R,) int64, whose turn it is in each row
     down: np.ndarray  # (m,) bool
-    load: np.ndarray  # (m,) int64, accesses waiting or in service
+    load: np.ndarray  # (m,) int64, accesses waiting or in service; not kept under late binding
     serving: np.ndarray  # (m L,) int64, access in service; -1
     work: np.ndarray  # (m L,) s, service time
     tag: np.ndarray  # (m L,) when it will be done, on the node's clock; inf
