@@ -19,8 +19,8 @@ Rules:
   is none it waits in its old place, and is served from the beginning once the node is up.
 - While nodes are down new requests go to up nodes: down ones among those drawn, or whose turn it is, are replaced by
   up nodes of the row in the order of the draw, or of the turns; least loaded and power of d look at up nodes only, and
-  fork and join takes them all. Where fewer than ``need`` are up the rest waits at the down nodes of the row with the fewest
-  accesses (ties: lowest entry). Hedging sends nothing to down nodes.
+  fork and join takes them all. Where fewer than ``need`` are up the rest waits at the down nodes of the row with the
+  fewest accesses (ties: lowest entry). Hedging sends nothing to down nodes.
 - Late binding: an access lost goes back to its request, which has kept its place in the order of arrivals.
 - At the same time services end first (by node, then class); then requests are complete, nodes come up, nodes go down,
   further accesses are sent, requests arrive.
