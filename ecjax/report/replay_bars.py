@@ -11,6 +11,7 @@ from matplotlib.lines import Line2D
 
 from ecjax.report.replay_tables import (
     COLOURS,
+    EARLIER,
     MOST_BARS,
     SECONDS,
     SOURCES,
@@ -33,6 +34,7 @@ def latency(out: Path, runs: pd.DataFrame) -> Figure:
     shown = runs.iloc[:_MOST_RUNS]
     table = rows(out, "latencies", shown, "all")
     sources = _held(table)
+    table = table[table["source"].isin(sources)]
     figure, axes = panels(2, 11.0, 1.7 + len(shown) * (0.12 + 0.17 * len(sources)))
     places = dict(zip(shown["run_id"], range(len(shown)), strict=True))
     for each, value, title in ((axes[0], "mean_s", "mean"), (axes[1], "p99_s", "99 % quantile")):
@@ -149,8 +151,9 @@ def utilisation(out: Path, runs: pd.DataFrame) -> Figure:
 
 
 def _held(table: pd.DataFrame) -> list[str]:
-    """Sources that have anything to show, in the order of ``SOURCES``."""
-    return [source for source in SOURCES if (table["source"] == source).any()]
+    """Sources that have anything to show about these runs, in the order of ``SOURCES``."""
+    own = [source for source in SOURCES if source not in EARLIER]
+    return [source for source in own if (table["source"] == source).any()]
 
 
 def _placed(

@@ -9,7 +9,17 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from ecjax.report.replay_tables import COLOURS, MOST_CURVES, SECONDS, few, limit, names, panels, rows
+from ecjax.report.replay_tables import (
+    COLOURS,
+    MOST_CURVES,
+    SECONDS,
+    few,
+    limit,
+    names,
+    panels,
+    plain_numbers,
+    rows,
+)
 
 _QUANTILES = {"p50_s": 0.5, "p90_s": 0.9, "p99_s": 0.99, "p999_s": 0.999}
 
@@ -53,6 +63,7 @@ def cdf(out: Path, runs: pd.DataFrame) -> Figure:
         xlim=(0, 1.05 * limit(np.array(ends))),
     )
     right.set(xlabel=SECONDS, ylabel="share of reads above", xscale="log", yscale="log", ylim=(5e-5, 1.2))
+    plain_numbers(right.xaxis)
     lines = [line for line in left.get_lines() if not str(line.get_label()).startswith("_")]
     figure.legend(
         handles=[*lines, *kinds.values()], loc="outside lower center", ncols=3, frameon=False, fontsize=8
@@ -83,7 +94,7 @@ def _predicted(left: Axes, right: Axes, latencies: pd.DataFrame, colour: tuple) 
                 times, levels = np.array(list(points.values())), np.array(list(points))
                 style: dict[str, Any] = {
                     "color": colour,
-                    "markersize": 5,
+                    "markersize": 4.5,
                     "markeredgecolor": "black",
                     "markeredgewidth": 0.5,
                 }

@@ -10,13 +10,17 @@ from matplotlib.lines import Line2D
 
 from ecjax.report.replay_tables import (
     COLOURS,
+    EARLIER,
+    LOAD,
     MOST_CURVES,
     SECONDS,
     SOURCES,
     few,
     horizontal,
+    loads,
     names,
     panels,
+    plain_numbers,
     rows,
 )
 
@@ -75,14 +79,15 @@ def bounds(out: Path, runs: pd.DataFrame) -> Figure | None:
     Returns:
         None where the load does not vary.
     """
-    if runs["max_load"].nunique() < 2:
+    found = loads(runs)
+    if found is None:
         return None
+    at = pd.Series(found.to_numpy(), runs["run_id"])
     table = rows(out, "latencies", runs, "all")
-    loads = runs.set_index("run_id")["max_load"]
     labels = pd.Series(names(runs, "max_load"), runs["run_id"])
     figure, (axes,) = panels(1, 7.5, 5.0)
     drawn: list[pd.Series] = []
-    earlier: set[str] = set()  # they do not depend on the policy: once is enough
+    earlier: set[str] = set()
     several = labels.nunique() > 1
     for name, own_colour in zip(dict.fromkeys(labels), COLOURS, strict=False):
         own = table[table["run_id"].map(labels) == name]
@@ -90,9 +95,9 @@ def bounds(out: Path, runs: pd.DataFrame) -> Figure | None:
             part = own[(own["source"] == source) & np.isfinite(own["mean_s"])]
             if part.empty or source in earlier:
                 continue
-            earlier |= {source} & {"split_merge", "forks"}
+            earlier |= {source} & EARLIER
             apart = several and source in _STYLES
-            part = part.assign(at=part["run_id"].map(loads)).sort_values("at")
+            part = part.assign(at=part["run_id"].map(at)).sort_values("at")
             axes.errorbar(
                 part["at"],
                 part["mean_s"],
@@ -106,7 +111,7 @@ def bounds(out: Path, runs: pd.DataFrame) -> Figure | None:
             )
             drawn.append(part["mean_s"])
     axes.set(
-        xlabel="load of the busiest node",
+        xlabel=LOAD,
         ylabel="mean " + SECONDS,
         title="Mean latency and its bounds against load",
     )
@@ -119,16 +124,6 @@ def _scale(axes, values: pd.Series) -> None:
     """Logarithmic where values differ by much; from zero where they do not."""
     if values.max() > _LOGARITHMIC * values.min() > 0:
         axes.set_yscale("log")
-        axes.yaxis.set_major_formatter(_plain)
-        axes.yaxis.set_minor_formatter(_plain_minor)
+        plain_numbers(axes.yaxis)
     else:
         axes.set_ylim(0, 1.05 * values.max())
-
-
-def _plain(value: float, _: int) -> str:
-    return f"{value:g}"
-
-
-def _plain_minor(value: float, _: int) -> str:
-    """Of the ticks between decades those at 2 and 5 have a number."""
-    return f"{value:g}" if f"{value:e}"[0] in "25" else ""

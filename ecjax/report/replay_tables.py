@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.compute as pc
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 
 from ecjax.report.plans import METHOD_NAMES
@@ -22,6 +23,8 @@ SOURCES = {
     "split_merge": ("split-merge bound", "black"),
     "forks": ("forks bound", "dimgrey"),
 }  # of ``latencies``: word and colour, in the order of bars
+EARLIER = {"split_merge", "forks"}  # bounds of other systems: they do not depend on the policy
+LOAD = "load of the busiest node"
 SECONDS = "latency of a read (s)"
 COLOURS = matplotlib.colormaps["tab20"].colors  # type: ignore[attr-defined]
 COLOURS = (*COLOURS[::2], *COLOURS[1::2])  # strong ones first
@@ -95,9 +98,15 @@ def horizontal(out: Path, runs: pd.DataFrame) -> tuple[str, pd.Series, str] | No
         files = read_results(out, "inputs/files").groupby("input_id")[source]
         given = files.sum() if column == "rate_scale" else files.mean() / 1e6
         return column, runs[column] * runs["input_id"].map(given), label
-    if runs["max_load"].nunique() < 2:
-        return None
-    return "max_load", runs["max_load"], "load of the busiest node"
+    found = loads(runs)
+    return None if found is None else ("max_load", found, LOAD)
+
+
+def loads(runs: pd.DataFrame) -> pd.Series | None:
+    """Load of the busiest node by run (its utilisation where the policy decides the load); None where it never varies."""
+    found = runs["max_load"].fillna(runs["max_utilisation"])
+    varies = found.groupby(names(runs, "max_load")).nunique().max() > 1
+    return found if varies else None
 
 
 def few(shown: int, of: int, what: str) -> str:
@@ -115,3 +124,9 @@ def limit(values: pd.Series | np.ndarray) -> float:
 def number(value: float) -> str:
     """A value beside its bar."""
     return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+
+
+def plain_numbers(axis: Axis) -> None:
+    """Numbers instead of powers on a logarithmic axis; between decades those at 2 and 5 only, which do not overlap."""
+    axis.set_major_formatter(lambda value, _: f"{value:g}")
+    axis.set_minor_formatter(lambda value, _: f"{value:g}" if f"{value:e}"[0] in "25" else "")

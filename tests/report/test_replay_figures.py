@@ -114,7 +114,7 @@ def test_every_kind_is_drawn(sweep):
 
 
 def test_sources_that_are_missing_break_no_figure(tmp_path):
-    rows = [run("a", rate_scale=1.0), run("b", rate_scale=2.0, max_load=0.9, policy="hedged")]
+    rows = [run("a", rate_scale=1.0), run("b", rate_scale=2.0, max_load=0.9)]
     runs = stored(tmp_path / "out", rows, ("replayed",))
     text = drawn(tmp_path / "out", runs, list(replay.KINDS))
     assert all(f"{kind}.png" in text for kind in replay.KINDS)
@@ -163,7 +163,7 @@ def test_bars_of_runs_are_their_latencies(sweep):
     mean, tail = replay.latency(out, runs).axes
     widths = [bar.get_width() for bar in mean.patches]
     expected = runs["mean_s"].to_numpy()
-    np.testing.assert_allclose(widths, np.concatenate([expected * f for f in (1, 1.1, 1.2, 1.3, 1.4)]))
+    np.testing.assert_allclose(widths, np.concatenate([expected * f for f in (1, 1.1, 1.2)]))
     np.testing.assert_allclose(
         [bar.get_width() for bar in tail.patches], np.concatenate([4 * expected, 4.4 * expected])
     )
@@ -228,6 +228,20 @@ def test_bounds_against_load(sweep):
     np.testing.assert_allclose(line.get_ydata(orig=False), [7, 14, 21])
     alone = replay.bounds(out, runs.iloc[:3]).axes[0].get_legend_handles_labels()[1]
     assert alone == ["replayed", "estimated", "bound", "split-merge bound", "forks bound"]
+
+
+def test_the_load_of_policies_that_leave_it_open_is_their_utilisation(tmp_path):
+    rows = [
+        run(f"{policy}{load}", policy=policy, max_load=None if policy == "hedged" else load)
+        | {"max_utilisation": load + 0.01, "rate_scale": 2 * load}
+        for policy in ("probabilistic", "hedged")
+        for load in (0.2, 0.4)
+    ]
+    runs = stored(tmp_path / "out", rows, ("replayed",))
+    lines = replay.bounds(tmp_path / "out", runs).axes[0].get_legend_handles_labels()[0]
+    np.testing.assert_allclose([line[0].get_xdata(orig=False) for line in lines], [[0.2, 0.4], [0.21, 0.41]])
+    # a load each is no line
+    assert replay.bounds(tmp_path / "out", runs.iloc[[0, 2]]) is None
 
 
 def test_names_tell_runs_apart():
