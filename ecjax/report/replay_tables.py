@@ -103,7 +103,7 @@ def horizontal(out: Path, runs: pd.DataFrame) -> tuple[str, pd.Series, str] | No
 
 
 def loads(runs: pd.DataFrame) -> pd.Series | None:
-    """Load of the busiest node by run (its utilisation where the policy decides the load); None where it never varies."""
+    """Load of the busiest node by run (its utilisation where the policy decides the load); None where none varies."""
     found = runs["max_load"].fillna(runs["max_utilisation"])
     varies = found.groupby(names(runs, "max_load")).nunique().max() > 1
     return found if varies else None
