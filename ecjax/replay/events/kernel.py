@@ -5,10 +5,19 @@ import numpy as np
 
 from ecjax.replay import laws, streams, subset, tally
 from ecjax.replay.completion import connection, smallest, through_link
-from ecjax.replay.events.dispatch import choose, choose_up
+from ecjax.replay.events.dispatch import least_loaded, to_up_nodes
 from ecjax.replay.events.outages import give_back, lose, move
 from ecjax.replay.events.queues import advance, insert, remove
-from ecjax.replay.events.settings import FORK_JOIN, HEDGED, LATE_BINDING, PARTITIONED, SHARED
+from ecjax.replay.events.settings import (
+    FORK_JOIN,
+    HEDGED,
+    LATE_BINDING,
+    LEAST_LOADED,
+    PARTITIONED,
+    POWER_OF_D,
+    ROUND_ROBIN,
+    SHARED,
+)
 from ecjax.replay.events.soonest import due_pop, due_set, set_time, soonest_leaf
 from ecjax.replay.events.state import CHANGE, DONE, DOWN, DUE, FREE, HEDGE, NONE, SERVING, STATUS, WAITING
 
@@ -242,16 +251,28 @@ def run(system, counts, times, files, first, seed, settings, state, until):
                         if serving[node * lanes + lane] < 0 and not down[node]:
                             start_node[starts] = node
                             starts += 1
-            elif counters[DOWN] == 0:
-                sends = choose(
-                    policy, probes, units, entry_node, load, turn, row, begin, end, need, order, chosen, drawn
-                )
             else:
-                up = choose_up(
-                    policy, probes, units, entry_node, load, down, turn, row, begin, end, need, drawn
-                )
-                sends = up.size
-                chosen[:sends] = up
+                turned = turn[row]
+                if policy == FORK_JOIN or need == end - begin:
+                    sends = end - begin
+                    for i in range(sends):
+                        chosen[i] = begin + i
+                elif policy == ROUND_ROBIN:
+                    sends = need
+                    for i in range(sends):
+                        chosen[i] = begin + (turned + i) % (end - begin)
+                    turn[row] = (turned + sends) % (end - begin)
+                elif policy == LEAST_LOADED or policy == POWER_OF_D:
+                    subset.shuffle(order, end - begin, drawn)
+                    probed = min(end - begin, probes * need) if policy == POWER_OF_D else end - begin
+                    sends = need
+                    least_loaded(entry_node, load, begin, probed, need, order, chosen)
+                else:
+                    sends = subset.draw(units, begin, end, order, chosen, drawn)
+                if counters[DOWN] > 0:
+                    sends = to_up_nodes(
+                        policy, probes, entry_node, load, down, turned, begin, end, need, order, chosen, sends
+                    )
             if hedged and groups[file] >= 0 and need < end - begin:
                 insert(timer_after, timer_before, 0, slot + 1)
 
