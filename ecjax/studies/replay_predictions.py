@@ -7,10 +7,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from ecjax import optimize
+from ecjax.errors import UserError
+from ecjax.queueing.earlier_bounds import forks_bound, split_merge_bound
 from ecjax.queueing.estimate import estimate_latency
 from ecjax.queueing.tail import tail_bound
-from ecjax.replay.laws import Laws
-from ecjax.studies.estimate_inputs import workload_of
+from ecjax.replay.laws import KINDS, Laws
+from ecjax.studies.estimate_inputs import node_laws, workload_of
 from ecjax.studies.options_replay import ReplayOptions
 from ecjax.studies.replay_plans import PlanCase
 from ecjax.studies.replay_system import Classes
@@ -44,11 +46,14 @@ def predictions(
         "class": by_class(by_file, share, ranks),
         "file": by_file,
     }
+    earlier = earlier_bounds(case, problem, laws) if options.earlier_bounds else []
     # chunks that a node serves together have no law of their own in the estimate
     if not options.estimate or case.per_node > 1:
-        return {kind: [_bound(mean)] for kind, mean in means.items()}
+        return {kind: [_bound(mean), *(earlier if kind == "all" else [])] for kind, mean in means.items()}
     told = estimates(problem, laws, probabilities, case.stored, ranks)
-    return {kind: [_bound(mean, told[kind][1]), told[kind][0]] for kind, mean in means.items()}
+    kinds = {kind: [_bound(mean, told[kind][1]), told[kind][0]] for kind, mean in means.items()}
+    kinds["all"] += earlier
+    return kinds
 
 
 def mean_bound(case: PlanCase, problem: optimize.Problem) -> float:
@@ -83,6 +88,39 @@ def _estimated(mean: jax.Array, quantiles: jax.Array) -> Latencies:
 
 def _bound(mean: np.ndarray, quantiles: np.ndarray | None = None) -> Latencies:
     return Latencies("bound", None, mean, None, None, quantiles)
+
+
+def earlier_bounds(case: PlanCase, problem: optimize.Problem, laws: Laws) -> list[Latencies]:
+    """The two bounds of Fig. 7 of the JLCM paper (split-merge for exponential service only); none where infinite.
+
+    Raises:
+        UserError: nodes or files differ, or a node keeps no chunk of a file: these bounds know one kind of each.
+    """
+    files = problem.files
+    k, size = np.unique(np.asarray(files.k)), np.unique(np.asarray(files.chunk_bytes))
+    alike = len(k) == 1 and len(size) == 1 and np.all(laws.table == laws.table[0]) and case.stored.all()
+    if (
+        not alike
+        or case.per_node > 1
+        or problem.writes is not None
+        or np.any(np.asarray(problem.nodes.background))
+    ):
+        raise UserError(
+            "earlier_bounds=true: found nodes or files that differ, or other work; allowed: one service law, one k, "
+            "one chunk size, chunks of every file on all nodes, reads only"
+        )
+    rate, k_, n = float(files.rate.sum()), round(float(k[0])), len(case.nodes)
+    law = node_laws(laws, 1)
+    offset, scale = (float(part[0, 0]) for part in law.parts(size[:, None]))
+    times = offset + scale * np.asarray(law.unit.value[0])
+    found = {"forks": forks_bound(rate, times, np.asarray(law.unit.level[0]), k_)}
+    if KINDS[int(laws.table[0, 6])] == "exponential" and offset == 0:
+        found["split_merge"] = split_merge_bound(rate, scale, n, k_)
+    return [
+        Latencies(name, None, np.array([float(value)]), None, None, None)
+        for name, value in found.items()
+        if np.isfinite(value)
+    ]
 
 
 def by_class(values: np.ndarray, share: np.ndarray, ranks: Classes) -> np.ndarray:
