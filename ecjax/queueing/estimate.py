@@ -7,8 +7,9 @@ For file i, with p the conditional Poisson draw of its nodes and y the factor th
 Node laws are exact (M/G/1) up to their lattices. Two things are approximate: the joint law of the waits
 (``dependence``) and, for unequal probabilities, which nodes are drawn together (``subsets``).
 
-Against simulations with loads of 0.1 to 0.9 and k of 2 to 10, of alike and unlike nodes, the mean is within 3 % and
-the 99 % point within 5 %; constant services that are read from most of the nodes are next to those limits.
+Against simulations with loads of 0.1 to 0.9, k of 2 to 10 and up to 50 nodes, the mean over all requests is within 3 %
+and the 99 % point within 5 %; constant services that are read from most of the nodes are next to those limits, and
+their median can be 15 % too high at low load. Small chunks among many sizes come out up to 6 % high in the mean.
 """
 
 from collections.abc import Sequence
@@ -87,8 +88,7 @@ def estimate_latency(
     quantiles = jax.vmap(jax.vmap(lambda x, f: _quantiles(x, f, levels)))(
         curves.points[curves.index], curves.value
     )
-    means = jax.vmap(jax.vmap(_mean))(curves.points[curves.index], curves.value)
-    file_mean = jnp.where(curves.finite, jnp.sum(curves.weight * means, axis=1), jnp.inf)
+    file_mean = _file_means(curves)
     file_quantiles = jnp.sum(
         jnp.where(curves.weight[:, :, None] > 0, curves.weight[:, :, None] * quantiles, 0), axis=1
     )
@@ -121,8 +121,7 @@ def latency_objective(
         waits: as in ``estimate_latency``.
     """
     curves = _curves(jnp.asarray(probabilities, float), workload, waits)
-    means = jax.vmap(jax.vmap(_mean))(curves.points[curves.index], curves.value)
-    file_mean = jnp.where(curves.finite, jnp.sum(curves.weight * means, axis=1), jnp.inf)
+    file_mean = _file_means(curves)
     levels = tuple(level for level, _ in level_weights)
     mean, quantiles = _mixture(curves, file_mean, workload.rate[None], levels)
     weights = jnp.asarray([weight for _, weight in level_weights], float)
@@ -145,10 +144,9 @@ def _curves(probabilities: jax.Array, load: Workload, waits: WaitLaw | None) -> 
     served = served_law(load.sizes, load.service, load.connect, wait, _SERVICE_POINTS)
     index, part = size_position(load)
     reads = lax.stop_gradient(load.rate[:, None] * probabilities)
-    by_size = sum(
-        jax.ops.segment_sum(reads * share[:, None], place, num_segments=load.sizes.shape[0])
-        for place, share in _neighbours(index, part, load.exact)
-    )
+    by_size = jnp.zeros((load.sizes.shape[0], load.service.nodes))
+    for place, share in _neighbours(index, part, load.exact):
+        by_size = by_size.at[place].add(reads * share[:, None])
     points = common_points(wait, served, by_size, _POINTS)
     given = cumulative_at(points, *waits_given(wait, loading, spread, factor), wait, served)
     alone = service_at(points, served)
@@ -202,6 +200,11 @@ def _file_law(own, drawing, given, weight, idle, alone, joined, most):
     return jnp.clip(apart + joined * (together - apart), 0, 1)
 
 
+def _file_means(curves):
+    means = jax.vmap(jax.vmap(_mean))(curves.points[curves.index], curves.value)
+    return jnp.where(curves.finite, jnp.sum(curves.weight * means, axis=1), jnp.inf)
+
+
 def _mean(x, value):
     """Integral of 1 - F; at the last point it is below 1e-6."""
     above = 1 - value
@@ -237,12 +240,10 @@ def _mixture(curves, file_mean, reads, levels):
     merged = lax.stop_gradient(jnp.sort(curves.points.ravel()))
 
     def of_group(share):
-        by_size = sum(
-            jax.ops.segment_sum(
-                (share * curves.weight[:, h])[:, None] * curves.value[:, h], curves.index[:, h], sizes
-            )
-            for h in range(curves.index.shape[1])
-        )
+        by_size = jnp.zeros_like(curves.points)
+        for h in range(curves.index.shape[1]):
+            weighted = (share * curves.weight[:, h])[:, None] * curves.value[:, h]
+            by_size = by_size.at[curves.index[:, h]].add(weighted)
         if sizes == 1:
             return _quantiles(curves.points[0], by_size[0], levels)
         law = jnp.sum(jax.vmap(lambda x, f: jnp.interp(merged, x, f, left=0))(curves.points, by_size), axis=0)
