@@ -105,7 +105,7 @@ def _statistics(
     if file_bins is not None and len(file_bins):
         found[len(bins) :] = quantiles(file_bins)
     for group in range(len(batches[0])):
-        half_width[group] = _interval([own[group] for own in batches])
+        half_width[group] = interval([own[group] for own in batches])
     return {
         "count": count,
         "mean": mean,
@@ -141,7 +141,7 @@ def _merged(batches: np.ndarray, number: int) -> np.ndarray:
     return np.add.reduceat(batches, edges, axis=0)
 
 
-def _interval(replications: list[np.ndarray]) -> float:
+def interval(replications: list[np.ndarray]) -> float:
     """Half width of the 95 % interval of the mean, from batches (b, 2) of each replication; nan if too few."""
     number = _MOST_BATCHES
     while True:

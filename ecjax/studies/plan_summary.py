@@ -69,7 +69,8 @@ def _warn(runs: pd.DataFrame, console: Console, options: OptimizeOptions) -> Non
     failed = runs[runs["error"].notna()]
     for (status, message), count in Counter(zip(failed["status"], failed["error"], strict=True)).items():
         console.print(f"{count} runs {words.get(status, status)}: {message}", style="red", highlight=False)
-    open_ = runs[(runs["method"] == "certified") & runs["gap"].notna() & ~(runs["gap"] <= options.gap) & runs["error"].isna()]
+    certified = (runs["method"] == "certified") & runs["error"].isna()
+    open_ = runs[certified & (runs["gap"] > options.gap)]
     if len(open_):
         console.print(
             f"{len(open_)} of {len(runs)} certified plans are not proven to be within gap={options.gap:g} of the best: "

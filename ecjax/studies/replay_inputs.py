@@ -31,8 +31,14 @@ class Inputs:
     outages: Outages | None
     times: np.ndarray | None  # (n,) s, arrivals of a trace
     files: np.ndarray | None  # (n,) int64
+    count: int  # files, r
     log_laws: Laws | None  # service laws of the nodes from a log
     fingerprints: dict[str, str]
+
+    @property
+    def requests(self) -> int | None:
+        """Reads of the trace that is replayed; None without one."""
+        return None if self.times is None else len(self.times)
 
 
 def read_inputs(options: ReplayOptions, case: PlanCase) -> Inputs:
@@ -70,7 +76,7 @@ def read_inputs(options: ReplayOptions, case: PlanCase) -> Inputs:
         if not reads.all():
             log.info("trace: %d writes are left aside; writes come at the files' write rates", np.sum(~reads))
         times, files = found.arrival[reads], found.file[reads]
-    return Inputs(factors, bursts, outages, times, files, log_laws, prints)
+    return Inputs(factors, bursts, outages, times, files, len(case.files), log_laws, prints)
 
 
 def _logged_laws(found: TraceRequests, case: PlanCase, name: str) -> Laws:

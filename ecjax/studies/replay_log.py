@@ -14,6 +14,7 @@ from rich.table import Table
 import ecjax
 from ecjax import precision
 from ecjax.console import log
+from ecjax.errors import UserError
 from ecjax.report import replay as figures
 from ecjax.status import Status
 from ecjax.studies.options_replay import ReplayOptions
@@ -47,6 +48,10 @@ def replay_log(options: ReplayOptions, console: Console) -> int:
             began = time.perf_counter()
             assert loaded is not None
             found = validate(loaded, family, options.seed, options.replications)
+            if not len(found.table):
+                raise UserError(
+                    f"trace={options.trace}: {found.text}; plan=FOLDER replays its arrivals on a plan"
+                )
             row = _row(names[family], trace, family, found, options, time.perf_counter() - began)
             store.commit(
                 [row],

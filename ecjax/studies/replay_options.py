@@ -10,6 +10,8 @@ from ecjax.replay.run import POLICIES, QUEUES
 from ecjax.report.replay import KINDS
 from ecjax.studies.checked_options import is_number, numbers
 from ecjax.studies.options_replay import ReplayOptions
+from ecjax.studies.replay_plans import PlanCase
+from ecjax.studies.replay_system import classes
 
 _ABOVE = {"pareto_ratio": 1.0, "burst_factor": 1.0, "burst_share": 0.0, "burst_mean_s": 0.0}
 _ABOVE |= {"hedge_delay_s": 0.0, "client_bandwidth_bytes_per_s": 0.0}
@@ -70,6 +72,22 @@ def checked(options: ReplayOptions) -> ReplayOptions:
     if isinstance(values["write"], str):
         values["write"] = [values["write"]]
     return ReplayOptions(**values)
+
+
+def check_queues(options: ReplayOptions, case: PlanCase) -> None:
+    """Queues by class need classes, and weights one each.
+
+    Raises:
+        UserError: files have no service_class, or weights are not one per class.
+    """
+    by_class = [name for name in options.queue if name != "fcfs"]
+    if by_class and "service_class" not in case.files.column_names:
+        raise UserError(f"queue={by_class[0]}: files have no column service_class; allowed without it: fcfs")
+    names = classes(case).names
+    if options.weights and len(options.weights) != len(names):
+        raise UserError(
+            f"weights: found {len(options.weights)} numbers; allowed: one per service class: {', '.join(names)}"
+        )
 
 
 def _words(name: str, value: Any, allowed: tuple[str, ...]) -> list[str]:

@@ -19,7 +19,7 @@ from ecjax.studies.replay_system import Classes
 from ecjax.studies.replay_tables import Latencies
 
 if TYPE_CHECKING:
-    from ecjax.studies.replay import Item
+    from ecjax.studies.replay_run import Item
 
 PREDICTABLE = ("probabilistic", "uniform", "proportional")
 

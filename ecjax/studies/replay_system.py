@@ -194,8 +194,8 @@ def overfull_class(
         if load[node] / weights[number] >= worst:
             worst = load[node] / weights[number]
             words = (
-                f"queue=partitioned: class {name} asks for {load[node]:.3g} of node {case.names.nodes[node].as_py()}, its "
-                f"part is {weights[number]:.3g}; allowed: weights above what every class asks for, or lower rates"
+                f"queue=partitioned: class {name} asks for {load[node]:.3g} of node {case.names.nodes[node].as_py()}, "
+                f"its part is {weights[number]:.3g}; allowed: weights above what every class asks for, or lower rates"
             )
     return words
 

@@ -84,7 +84,7 @@ def observed(
         place = own * BATCHES + batch
         cells = [np.bincount(place, w, groups * BATCHES).reshape(groups, BATCHES) for w in (None, x)]
         for number in np.flatnonzero(batched & (counts > 0)).tolist():
-            found.half_width[number] = summary._interval([np.stack([c[number] for c in cells], axis=1)])
+            found.half_width[number] = summary.interval([np.stack([c[number] for c in cells], axis=1)])
     return found
 
 

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from ecjax.errors import UserError
 from ecjax.replay.run import POLICIES, QUEUES
+from ecjax.studies import replay_run
 from ecjax.studies.options_optimize import ClusterOptions, OptimizeOptions
 from ecjax.studies.options_replay import ReplayOptions
 from ecjax.studies.replay import replay_study
@@ -102,9 +103,7 @@ def test_finished_replays_are_not_done_again(plan):
 
 def test_every_policy_with_every_queue(plan, tmp_path):
     names = list(POLICIES)
-    given = options(
-        tmp_path, plan=str(plan), policy=names, queue=list(QUEUES), requests=1000
-    )
+    given = options(tmp_path, plan=str(plan), policy=names, queue=list(QUEUES), requests=1000)
     assert replay_study(given, QUIET) in (0, 1)
     found = replays(tmp_path)
     assert len(found) == len(names) * len(QUEUES)
@@ -255,6 +254,21 @@ def test_arrivals_of_a_trace(tmp_path):
         replay_study(options(tmp_path / "out", planning, **given), QUIET)
 
 
+def test_a_replay_that_fails_is_a_row_and_the_rest_finish(plan, tmp_path, monkeypatch):
+    def fail_once(*arguments, **more):
+        monkeypatch.setattr(replay_run, "summarise", summarise)
+        raise MemoryError("no room")
+
+    summarise = replay_run.summarise
+    monkeypatch.setattr(replay_run, "summarise", fail_once)
+    given = options(tmp_path, plan=str(plan), rate_scale=[0.5, 1.0])
+    assert replay_study(given, QUIET) == 1
+    assert list(replays(tmp_path).set_index("rate_scale").loc[[0.5, 1.0], "status"]) == ["failed", "ok"]
+    # what failed is done again
+    assert replay_study(given, QUIET) == 0
+    assert set(replays(tmp_path)["status"]) == {"ok"}
+
+
 def test_plans_are_chosen(plan, tmp_path):
     with pytest.raises(UserError, match="no such folder"):
         replay_study(options(tmp_path, plan=str(tmp_path / "nowhere")), QUIET)
@@ -282,6 +296,7 @@ def test_plans_are_chosen(plan, tmp_path):
             {"queue": "shared", "weights": [0.5, 0.5]},
             "weights: found 2 numbers; allowed: one per service class",
         ),
+        ({"policy": "hedged", "hedges": 0}, "hedges: found 0"),
         ({"burst_share": 1.5}, "burst_share: found 1.5"),
         ({"burst_factor": 1.0}, "burst_factor: found 1.0; allowed: a number above 1"),
         ({"hedge_delay_s": -1.0}, "hedge_delay_s: found -1.0"),
