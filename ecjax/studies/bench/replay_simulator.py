@@ -1,7 +1,7 @@
 """The replay of a plan beside SimPy, a general simulator, on the same requests, nodes and service times.
 
 SimPy gets all that is random ready-made, and counts nothing but latencies; a resource per node is its own way of a
-queue. Ciw, the other kept simulator, has no request that waits for several nodes.
+queue, and a request waits for all of its accesses.
 """
 
 import time
