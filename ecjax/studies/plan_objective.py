@@ -10,7 +10,9 @@ from jax.typing import ArrayLike
 
 from ecjax import optimize
 from ecjax.optimize import Problem, Solution, estimated, evaluate
+from ecjax.optimize.estimated import Mix
 from ecjax.queueing.estimate import estimate_latency
+from ecjax.queueing.workload import Workload
 from ecjax.studies.checked_options import mix_of
 from ecjax.studies.estimate_inputs import workload_of
 from ecjax.studies.plan_runs import Item, Study
@@ -55,12 +57,9 @@ def for_objective(
         candidates += [
             jax.tree.map(lambda leaf, lane=lane: np.asarray(leaf[lane]), more) for lane in range(len(thetas))
         ]
+    told = [_told(problem, load(one.stored), jnp.asarray(one.probabilities), mix) for one in candidates]
     scores = [
-        total(
-            float(_VALUE(problem, load(c.stored), jnp.asarray(c.probabilities), mix=mix)),
-            float(c.evaluation.cost),
-        )
-        for c in candidates
+        total(value, float(one.evaluation.cost)) for (value, _), one in zip(told, candidates, strict=True)
     ]
     best = candidates[int(np.nanargmin(scores))]
     found = _DESCENT(
@@ -70,19 +69,31 @@ def for_objective(
     changed = jax.tree.map(
         np.asarray, best._replace(probabilities=found.probabilities, evaluation=evaluation)
     )
-    own = optimize.of_files(problem, found.probabilities)
-    told = _ESTIMATE(own, load(best.stored), levels=(0.99,))
+    _, estimates = _told(problem, load(best.stored), found.probabilities, mix)
     known = {
         "objective": total(float(found.value), float(evaluation.cost)),
         "lower_bound": None,
         "gap": None,
-        "estimated_mean_s": float(told.mean),
-        "estimated_p99_s": float(told.quantiles[0]),
+        **estimates,
     }
     return changed, known
 
 
-_VALUE = jax.jit(estimated.mixed_latency, static_argnames="mix")
+def _told(
+    problem: Problem, reads: Workload, probabilities: jax.Array, mix: Mix
+) -> tuple[float, dict[str, float]]:
+    """The mix, s, and the columns of the run that tell estimates.
+
+    By the same program as the columns, not by ``estimated.mixed_latency``: compiling takes longer than running.
+    """
+    levels = (*(level for level, _ in mix.levels), 0.99)
+    found = _ESTIMATE(optimize.of_files(problem, probabilities), reads, levels=levels)
+    mean, quantiles = float(found.mean), np.asarray(found.quantiles)
+    value = sum(weight * quantiles[place] for place, (_, weight) in enumerate(mix.levels))
+    value += mix.mean * mean if mix.mean else 0.0
+    return float(value), {"estimated_mean_s": mean, "estimated_p99_s": float(quantiles[-1])}
+
+
 _DESCENT = jax.jit(partial(estimated.reschedule_for, stopping=estimated.STOPPING), static_argnames="mix")
 _EVALUATE = jax.jit(evaluate)
 _ESTIMATE = jax.jit(estimate_latency, static_argnames=("levels", "group_count"))

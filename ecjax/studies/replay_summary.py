@@ -53,6 +53,13 @@ def show(runs: pd.DataFrame, console: Console, options: ReplayOptions) -> None:
     console.print(table)
     for message, count in Counter(runs["error"].dropna()).items():
         console.print(f"{count} replays: {message}", style="red", highlight=False)
+    if known:
+        left_out = [words for words, given in _left_out(options) if given]
+        if left_out:
+            console.print(
+                f"Estimate and bound are of Poisson arrivals at the mean rates and leave out: {', '.join(left_out)}.",
+                highlight=False,
+            )
     drifting = runs["status"] == str(Status.NOT_STATIONARY)
     if drifting.any():
         console.print(
@@ -61,6 +68,17 @@ def show(runs: pd.DataFrame, console: Console, options: ReplayOptions) -> None:
             style="yellow",
             highlight=False,
         )
+
+
+def _left_out(options: ReplayOptions) -> list[tuple[str, bool]]:
+    return [
+        ("the order of the trace's arrivals", options.arrivals == "trace"),
+        ("bursts", options.arrivals == "bursts"),
+        ("rates that vary", options.rates is not None),
+        ("outages", options.outages is not None),
+        ("decoding", options.decode_s_per_byte > 0),
+        ("client links", options.client_bandwidth_bytes_per_s is not None),
+    ]
 
 
 def _cell(value) -> str:

@@ -21,7 +21,7 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         Column("d", INTEGER, "", "chunks that a read takes, where it was set for every file"),
         Column("theta", FLOAT, "s/$", "price of latency: objective = latency_shared_z_s + theta cost"),
         Column("theta_per", STRING, "", "file: theta multiplies cost / files; total: the whole cost"),
-        Column("objective", FLOAT, "s", "latency_shared_z_s, or what objective= says, + theta * cost (per file or total)"),
+        Column("objective", FLOAT, "s", "latency_shared_z_s, or what objective= says, + theta * cost"),
         Column("latency_s", FLOAT, "s", "mean latency bound, one z per file, weighted by read rates"),
         Column("latency_shared_z_s", FLOAT, "s", "mean latency bound with one z for all files"),
         Column("z_s", FLOAT, "s", "the shared z"),

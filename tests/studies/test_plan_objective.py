@@ -1,0 +1,69 @@
+"""``ecjax optimize objective=...``: the estimate falls, the plan stays a plan."""
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from ecjax.errors import UserError
+from ecjax.optimize.estimated import Mix
+from ecjax.studies.checked_options import mix_of
+from ecjax.studies.optimize import optimize_study
+from ecjax.studies.options_optimize import ClusterOptions, OptimizeOptions
+from ecjax.studies.options_replay import ReplayOptions
+from ecjax.studies.replay import replay_study
+from ecjax.tables.results import read_results
+
+QUIET = Console(quiet=True)
+
+
+@pytest.mark.parametrize(
+    ("objective", "mix"),
+    [
+        ("bound", None),
+        ("mean", Mix(1.0, ())),
+        ("p99", Mix(0.0, ((0.99, 1.0),))),
+        ("p999", Mix(0.0, ((0.999, 1.0),))),
+        ({"mean": 0.5, "p50": 0.25, "p90": 0.1}, Mix(0.5, ((0.5, 0.25), (0.9, 0.1)))),
+    ],
+)
+def test_what_is_asked_for(objective, mix):
+    assert mix_of(objective) == mix
+
+
+@pytest.mark.parametrize(
+    "objective", ["fast", "p9", "p", {}, {"mean": -1.0}, {"mean": 0.0}, {"p99": "much"}, 99, []]
+)
+def test_other_objectives_are_mistakes(objective):
+    with pytest.raises(UserError, match="objective: found"):
+        mix_of(objective)
+
+
+def test_chunks_served_together_have_no_estimate(tmp_path):
+    with pytest.raises(UserError, match="max_chunks_per_node=2"):
+        optimize_study(OptimizeOptions(objective="p99", max_chunks_per_node=2, out=str(tmp_path)), QUIET)
+
+
+def test_the_quantile_falls_and_the_plan_stays_a_plan(tmp_path):
+    cluster = ClusterOptions(files=8, k=[3], rates=[1.0], load=0.8, nodes_per_site=2)
+    common = {"theta": [5.0], "cluster": cluster, "figures": [], "min_extra_chunks": 1}
+    given = OptimizeOptions(objective="p99", out=str(tmp_path), **common)
+    assert optimize_study(given, QUIET) == 0
+    run = read_results(tmp_path, "runs").iloc[0]
+    files = read_results(tmp_path, "inputs/files")
+    assert run["objective"] == pytest.approx(
+        run["estimated_p99_s"] + 5.0 * run["cost"] / len(files), rel=1e-6
+    )
+    assert np.isnan(run["gap"]) and np.isnan(run["lower_bound"])
+    placed = read_results(tmp_path, "placements")
+    assert placed.groupby("file_id")["probability"].sum().to_numpy() == pytest.approx(np.full(8, 3.0))
+    assert placed["probability"].between(0, 1 + 1e-12).all()
+    assert (placed.groupby("file_id").size() >= 4).all()
+    # the plan for the bound, by its estimate
+    other = OptimizeOptions(out=str(tmp_path / "bound"), **common)
+    replayed = ReplayOptions(
+        planning=other, out=str(tmp_path / "bound"), requests=200, replications=1, figures=[]
+    )
+    assert replay_study(replayed, QUIET) == 0
+    runs = read_results(tmp_path / "bound", "runs").set_index("job")
+    before = runs.loc["replay", "estimated_p99_s"] + 5.0 * runs.loc["optimize", "cost"] / len(files)
+    assert run["objective"] <= before * (1 + 1e-9)
