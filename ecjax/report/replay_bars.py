@@ -117,19 +117,19 @@ def utilisation(out: Path, runs: pd.DataFrame) -> Figure:
             axes.bar(where, values, 0.92 * thick, color=COLOURS[order], label=name)
             if value == "mean_s":
                 axes.errorbar(where, values, half, **_INTERVAL)
-            for source, mark, word in (("bound", "_", "load rho"), ("estimated", "o", "estimated")):
-                where, values, _ = _placed(own, source, "node_id", nodes, value)
-                if len(values) and (source == "estimated" or value == "utilisation"):
-                    where = where - 0.42 + thick * (order + 0.5)
-                    size = min(9.0, 180 * thick / len(nodes)) if mark == "_" else 3.5
-                    style: dict[str, Any] = {
-                        "color": "black",
-                        "linestyle": "",
-                        "marker": mark,
-                        "markersize": size,
-                    }
-                    axes.plot(where, values, **style)
-                    marks[word] = Line2D([], [], label=word, **style)
+            mark, word = ("_", "load rho") if value == "utilisation" else ("o", "estimated")
+            where, values, _ = _placed(own, "estimated", "node_id", nodes, value)
+            if len(values):
+                where = where - 0.42 + thick * (order + 0.5)
+                size = min(9.0, 180 * thick / len(nodes)) if mark == "_" else 3.5
+                style: dict[str, Any] = {
+                    "color": "black",
+                    "linestyle": "",
+                    "marker": mark,
+                    "markersize": size,
+                }
+                axes.plot(where, values, **style)
+                marks[word] = Line2D([], [], label=word, **style)
     for axes in (upper, lower):
         axes.grid(alpha=0.3, axis="y")
         axes.set_axisbelow(True)

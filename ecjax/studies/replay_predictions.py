@@ -8,6 +8,7 @@ import numpy as np
 
 from ecjax import optimize
 from ecjax.errors import UserError
+from ecjax.queueing import waiting
 from ecjax.queueing.earlier_bounds import forks_bound, split_merge_bound
 from ecjax.queueing.estimate import estimate_latency
 from ecjax.queueing.tail import tail_bound
@@ -46,14 +47,28 @@ def predictions(
         "class": by_class(by_file, share, ranks),
         "file": by_file,
     }
+    nodes = [node_delays(problem, probabilities, case.stored)]
     earlier = earlier_bounds(case, problem, laws) if options.earlier_bounds else []
     # chunks that a node serves together have no law of their own in the estimate
     if not options.estimate or case.per_node > 1:
-        return {kind: [_bound(mean), *(earlier if kind == "all" else [])] for kind, mean in means.items()}
+        kinds = {kind: [_bound(mean), *(earlier if kind == "all" else [])] for kind, mean in means.items()}
+        return kinds | {"node": nodes}
     told = estimates(problem, laws, probabilities, case.stored, ranks)
     kinds = {kind: [_bound(mean, told[kind][1]), told[kind][0]] for kind, mean in means.items()}
     kinds["all"] += earlier
-    return kinds
+    return kinds | {"node": nodes}
+
+
+def node_delays(problem: optimize.Problem, probabilities: np.ndarray, stored: np.ndarray) -> Latencies:
+    """Mean and deviation of the time that a read's chunk spends at each node, and the node's load: M/G/1."""
+    reads = jnp.asarray(probabilities)
+    work = optimize.node_work(problem, reads, jnp.asarray(stored, float))
+    wait = waiting(work[0], work[1], work[2])
+    powers = problem.reads @ reads
+    own = jnp.sum(problem.nodes.service * powers[None], axis=1) / powers[:1]
+    variance = wait.variance + own[1] - own[0] ** 2
+    mean = np.asarray(jnp.where(powers[0] > 0, wait.mean + own[0], jnp.nan))
+    return Latencies("estimated", None, mean, None, np.sqrt(np.asarray(variance)), None, np.asarray(work[0]))
 
 
 def mean_bound(case: PlanCase, problem: optimize.Problem) -> float:

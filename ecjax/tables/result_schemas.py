@@ -133,7 +133,7 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         Column("p90_s", FLOAT, "s", "90 % quantile"),
         Column("p99_s", FLOAT, "s", "99 % quantile"),
         Column("p999_s", FLOAT, "s", "99.9 % quantile"),
-        Column("utilisation", FLOAT, "", "share of time that the node gave service; of bound: its load rho"),
+        Column("utilisation", FLOAT, "", "share of time that the node gave service; estimated: its load rho"),
     ),
     "latency_bins": (
         _RUN,

@@ -48,15 +48,13 @@ def latencies(row: dict, sources=("replayed", "estimated", "bound")) -> pa.Table
         if source not in ("split_merge", "forks"):
             groups += [("class", {"class": name}, 1 + 0.5 * i) for i, name in enumerate(CLASSES)]
         if source != "bound":
-            groups += [("node", {"node_id": name}, 0.5 + 0.1 * i) for i, name in enumerate(NODES)]
-        else:
-            groups += [("node", {"node_id": name, "utilisation": 0.3}, np.nan) for name in NODES]
+            load = {"utilisation": 0.31 if source == "replayed" else 0.3}
+            groups += [("node", {"node_id": name} | load, 0.5 + 0.1 * i) for i, name in enumerate(NODES)]
         for group, own, factor in groups:
             mean = scale * factor
             values = {"run_id": row["run_id"], "group": group, "source": source, "mean_s": mean} | own
             if source == "replayed":
                 values |= {"ci_s": 0.1 * mean, "requests": 1000}
-                values |= {"utilisation": 0.31} if group == "node" else {}
             if source in ("replayed", "estimated"):
                 values |= {name: times * mean for name, times in QUANTILES.items()}
             found.append({key: None if value != value else value for key, value in values.items()})

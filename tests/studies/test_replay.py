@@ -82,6 +82,9 @@ def test_utilisation_is_the_load_and_bounds_hold(plan):
     found = rows(plan, "node").set_index("node_id")["utilisation"]
     assert found[load.index].to_numpy() == pytest.approx(load.to_numpy(), rel=0.04)
     assert runs["max_load"].dropna().to_numpy() == pytest.approx(load.max(), rel=1e-9)
+    nodes, theory = rows(plan, "node"), rows(plan, "node", "estimated")
+    assert theory["utilisation"].to_numpy() == pytest.approx(load[theory["node_id"]].to_numpy(), rel=1e-9)
+    assert nodes["mean_s"].to_numpy() == pytest.approx(theory["mean_s"].to_numpy(), rel=0.1)
     for group in ("all", "class", "file"):
         told, bound = rows(plan, group), rows(plan, group, "bound")
         estimated = rows(plan, group, "estimated")
