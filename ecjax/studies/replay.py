@@ -1,6 +1,8 @@
 """``ecjax replay``: what plans and dispatch policies deliver, beside their estimate and their bound."""
 
 import itertools
+import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -58,12 +60,23 @@ def replay_study(options: ReplayOptions, console: Console) -> int:
         missing = [item for item in grid if run_ids[item] not in done]
         reads = sum(given[item.plan].requests or options.requests for item in missing)
         with progress("replaying requests", options.replications * reads) as advance:
-            for item in missing:
-                case = cases[item.plan]
-                row, tables = _one(run_ids[item], item, case, given[item.plan], options, advance)
-                store.write_input("nodes", case.input_id, case.nodes)
-                store.write_input("files", case.input_id, case.files)
-                store.commit([row], tables)
+            # replications take the cores first, then replays do
+            together = max(1, (os.cpu_count() or 1) // options.replications)
+            pool = ThreadPoolExecutor(together)
+            try:
+                results = pool.map(
+                    lambda item: _one(
+                        run_ids[item], item, cases[item.plan], given[item.plan], options, advance
+                    ),
+                    missing,
+                )
+                for item, (row, tables) in zip(missing, results, strict=True):
+                    case = cases[item.plan]
+                    store.write_input("nodes", case.input_id, case.nodes)
+                    store.write_input("files", case.input_id, case.files)
+                    store.commit([row], tables)
+            finally:
+                pool.shutdown(cancel_futures=True)
     chosen = list(dict.fromkeys(run_ids.values()))
     runs = read_results(options.out, "runs").set_index("run_id").loc[chosen].reset_index()
     replay_summary.show(runs, console, options)

@@ -6,7 +6,9 @@ from ecjax.replay import laws, streams
 from ecjax.replay.system import System, whole_units
 
 
-def law_table(kind: str, nodes: int, offset=0.0, scale=1.0, a=0.0, b=0.0, offset_per_byte=0.0, scale_per_byte=0.0):
+def law_table(
+    kind: str, nodes: int, offset=0.0, scale=1.0, a=0.0, b=0.0, offset_per_byte=0.0, scale_per_byte=0.0
+):
     """One law for every node; offset and scale may be (m,)."""
     table = np.zeros((nodes, 9))
     table[:, 0], table[:, 1], table[:, 2], table[:, 3] = offset, offset_per_byte, scale, scale_per_byte
@@ -45,7 +47,9 @@ def make_system(
     start = np.concatenate(([0], np.cumsum([len(nodes) for nodes in placements])))
     node = np.concatenate([np.asarray(nodes, np.int64) for nodes in placements])
     if probabilities is None:
-        probabilities = [np.full(len(nodes), k / len(nodes)) for k, nodes in zip(need, placements, strict=True)]
+        probabilities = [
+            np.full(len(nodes), k / len(nodes)) for k, nodes in zip(need, placements, strict=True)
+        ]
     zeros = np.zeros(r, np.int64)
     return System(
         laws=service,
