@@ -14,13 +14,16 @@ their median can be 15 % too high at low load. Small chunks among many sizes com
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jax.typing import ArrayLike
 
 from ecjax.queueing.dependence import factor_points, loadings, wait_correlation
+from ecjax.queueing.monotone import interpolate
 from ecjax.queueing.sojourn_law import common_points, cumulative_at, served_law, service_at, waits_given
 from ecjax.queueing.subsets import drawing_probabilities, subset_product
 from ecjax.queueing.wait_law import WaitLaw, wait_law
@@ -36,7 +39,7 @@ _BATCH = 64
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Estimate:
-    """Latencies in s; infinite where a node that may be read is not stable."""
+    """Latencies in s. A node that is not stable makes the means of its readers infinite, and their high quantiles."""
 
     mean: jax.Array  # () over all requests
     quantiles: jax.Array  # (Q,)
@@ -212,20 +215,18 @@ def _mean(x, value):
 
 
 def _quantiles(x, value, levels):
-    """Points where F reaches the levels, (Q,): log(1 - F) is linear between the points; inf where it does not."""
+    """Points where F reaches the levels, (Q,), by -log(1 - F) at the points; inf where it does not."""
     if not levels:
         return jnp.zeros(0)
-    count = x.shape[0]
     level = jnp.asarray(levels, float)
-    above = jnp.searchsorted(value, level, side="left")
-    reached = above < count
-    high = jnp.clip(above, 1, count - 1)
-    low = high - 1
-    upper, lower = (jnp.log(jnp.maximum(1 - value[place], 1e-15)) for place in (high, low))
-    wanted = jnp.clip(jnp.log1p(-level), upper, lower)
-    gap = lower - upper
-    part = jnp.where(gap > 0, (lower - wanted) / jnp.where(gap > 0, gap, 1), 0)
-    return jnp.where(reached, x[low] + part * (x[high] - x[low]), jnp.inf)
+    # the least of 1e-15 makes equal entries of what is 1 but for rounding
+    place = interpolate(-jnp.log1p(-level), -jnp.log(jnp.maximum(1 - value, 1e-15)), x)
+    return jnp.where(jnp.max(value) >= level, place, jnp.inf)
+
+
+def _above_first(merged, x, value):
+    """F of one size at the points of all of them: 0 below its own."""
+    return jnp.where(merged < x[0], 0, interpolate(merged, x, value))
 
 
 def _mixture(curves, file_mean, reads, levels):
@@ -237,7 +238,9 @@ def _mixture(curves, file_mean, reads, levels):
     mean = jnp.sum(jnp.where(read, share * jnp.where(read, file_mean[None], 0), 0), axis=1)
     if not levels or not groups:
         return jnp.where(total > 0, mean, jnp.nan), jnp.zeros((groups, len(levels)))
-    merged = lax.stop_gradient(jnp.sort(curves.points.ravel()))
+    # as many points as each size has: those of sizes with the same law would be equal
+    chosen = np.linspace(0, curves.points.size - 1, curves.points.shape[1]).round().astype(int)
+    merged = lax.stop_gradient(jnp.sort(curves.points.ravel())[chosen])
 
     def of_group(share):
         by_size = jnp.zeros_like(curves.points)
@@ -246,7 +249,7 @@ def _mixture(curves, file_mean, reads, levels):
             by_size = by_size.at[curves.index[:, h]].add(weighted)
         if sizes == 1:
             return _quantiles(curves.points[0], by_size[0], levels)
-        law = jnp.sum(jax.vmap(lambda x, f: jnp.interp(merged, x, f, left=0))(curves.points, by_size), axis=0)
+        law = jnp.sum(jax.vmap(partial(_above_first, merged))(curves.points, by_size), axis=0)
         return _quantiles(merged, law, levels)
 
     quantiles = jax.vmap(of_group)(share)

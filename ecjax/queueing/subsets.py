@@ -22,7 +22,9 @@ _ITERATIONS = 14
 def drawing_probabilities(marginals: jax.Array, most: int) -> jax.Array:
     """The p_j whose conditional Poisson draw has the marginals pi, (m,).
 
-    Marginals of 0 and 1 become 1e-9 off; derivatives are those of the exact solution, by implicit differentiation.
+    Marginals of 0 and 1 become 1e-9 off; derivatives are those of the solution there, by implicit differentiation.
+    (Where all marginals are 0 or 1 the expectation has a kink: each exchange of nodes has its own slope. The
+    derivative is then one between them.)
 
     Args:
         marginals: pi, (m,), in [0, 1], whose sum k is whole up to rounding.

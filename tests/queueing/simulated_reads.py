@@ -81,7 +81,22 @@ def _unit(kind, parameter, samples):
 
 @numba.njit(cache=True)
 def _run(
-    seed, file, pi, rate, size, kind, parameter, samples, offset, by_offset, scale, by_scale, eta, xi2, jobs, job
+    seed,
+    file,
+    pi,
+    rate,
+    size,
+    kind,
+    parameter,
+    samples,
+    offset,
+    by_offset,
+    scale,
+    by_scale,
+    eta,
+    xi2,
+    jobs,
+    job,
 ):
     np.random.seed(seed)
     m = pi.shape[1]
