@@ -91,6 +91,21 @@ def test_defaults_compose_to_the_options_of_the_library(job):
     assert hydra_run.options_from(hydra_run._compose(JOBS[job], []), kind) == kind()
 
 
+@pytest.mark.parametrize("name", sorted(experiments("replay")))
+def test_every_replay_experiment_runs_small(capsys, tmp_path, name):
+    small = [
+        f"out={tmp_path}",
+        "requests=500",
+        "replications=1",
+        "estimate=false",
+        "planning.max_iterations=20",
+    ]
+    small += [] if name == "replay_fig7" else ["planning.cluster.files=12"]
+    code, out, err = run(capsys, "replay", f"experiment={name}", *small)
+    assert code == 0, err
+    assert list((tmp_path / "figures").glob("*.png")), out
+
+
 @pytest.mark.parametrize("name", sorted(experiments("optimize")))
 def test_every_experiment_runs_small(capsys, tmp_path, name):
     # random placement of so few files overloads some node at the studies' load of 0.8
