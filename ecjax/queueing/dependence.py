@@ -7,7 +7,10 @@ factor: given a standard normal y, the waits are independent, with
 
 Service times and connection delays are independent of everything, as they are in the queues themselves.
 
-The correlation a^2 of two nodes follows from P, the share of their work that comes by requests which read both, and
+Nodes that are read together more often than others (a plan may use half of its nodes for half of its files) do not
+depend on one factor alike for all. So every file has loadings of its own: those whose products a_j a_l are nearest to
+the correlations of the nodes that it reads. The correlation of two nodes (a^2, where they are alike) follows
+from P, the share of their work that comes by requests which read both, and
 S = E[X X'] / sqrt(E[X^2] E[X'^2]) over those requests (C = P S is the correlation of the work that arrives):
 
     a^2 = [1 - (1 - P) g] [1 - (1 - S) (1 + S^1.14 (2.96 rho (1 - rho) + 0.41 rho - 0.22))],
@@ -25,11 +28,13 @@ cube root of E[x^2]^2 / (E[x] E[x^3]), x the mean service time of a chunk.
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from ecjax.queueing.service_law import ServiceLaw
 
 # Beyond this the factor needs more points than are taken; see ``comonotone_share``.
 _MOST_CORRELATION = 0.97
+_FITTING = 16  # steps of the fit of a file's loadings
 
 
 def factor_points() -> tuple[jax.Array, jax.Array]:
@@ -46,9 +51,7 @@ def wait_correlation(
     service: ServiceLaw,
     background: jax.Array | None,
 ) -> jax.Array:
-    """Squared loadings a_j^2 of the nodes, (m,), in [0, 1].
-
-    Each is the mean over the nodes that j is read with, weighted by the work in common, of the correlation of the pair.
+    """Correlation of the waits of every two nodes in the copula, (m, m), in [0, 1]; 0 on the diagonal.
 
     Args:
         probabilities: pi, (r, m).
@@ -79,9 +82,7 @@ def wait_correlation(
     requests = jnp.clip(in_common(jnp.sqrt(first), load) * apart, 0, 1)
     work = jnp.clip(in_common(first, square) * apart, 0, 1)
     rho = jnp.clip(load * jnp.where(read, mixed, 1), 0, 1)
-    value = pair_correlation(requests, work, (rho[:, None] + rho[None, :]) / 2)
-    total = jnp.sum(requests, axis=1)
-    return jnp.sum(requests * value, axis=1) / jnp.where(total > 0, total, 1)
+    return pair_correlation(requests, work, (rho[:, None] + rho[None, :]) / 2)
 
 
 def pair_correlation(requests: jax.Array, work: jax.Array, load: jax.Array) -> jax.Array:
@@ -104,13 +105,34 @@ def pair_correlation(requests: jax.Array, work: jax.Array, load: jax.Array) -> j
     return jnp.where(shared, both, 0)
 
 
-def loadings(correlation: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """a, sqrt(1 - a^2), and the part of each node's dependence that is complete, each like ``correlation``.
+def loadings(own: jax.Array, correlation: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Loadings a of the nodes for the reads of one file, and the part of its dependence that is complete.
 
     Very strong dependence is a mixture of a^2 = 0.97 and of complete dependence, linear in sqrt(1 - a^2), in
     which the latency is nearly linear.
+
+    Args:
+        own: pi of the file, (m,).
+        correlation: of every two nodes, (m, m), 0 on the diagonal.
+
+    Returns:
+        (m,) and ().
     """
-    limited = jnp.clip(correlation, 1e-6, _MOST_CORRELATION)
+    others = own[None, :] * (1 - jnp.eye(own.shape[0]))
+    total = jnp.sum(others, axis=1)
+    mean = jnp.sum(others * correlation, axis=1) / jnp.where(total > 0, total, 1)
+    limited = jnp.clip(correlation, 0, _MOST_CORRELATION)
+
+    def improve(i, a):
+        # least squares of a_j a_l to the correlations, for one node with the others held; the root keeps it from
+        # swinging where there are two
+        square = others @ (a * a)
+        best = (others * limited) @ a / jnp.where(square > 0, square, 1)
+        return jnp.sqrt(jnp.clip(a * best, 1e-6, _MOST_CORRELATION))
+
+    start = jnp.sqrt(jnp.clip(mean, 1e-6, _MOST_CORRELATION))
+    a = lax.fori_loop(0, _FITTING, improve, start)
     least = (1 - _MOST_CORRELATION) ** 0.5
-    own = jnp.sqrt(jnp.clip(1 - correlation, 1e-8, 1))
-    return jnp.sqrt(limited), jnp.sqrt(1 - limited), jnp.clip(1 - own / least, 0, 1)
+    complete = jnp.clip(1 - jnp.sqrt(jnp.clip(1 - mean, 1e-8, 1)) / least, 0, 1)
+    k = own.sum()
+    return a, jnp.sum(own * complete) / jnp.where(k > 0, k, 1)

@@ -33,6 +33,7 @@ LEVELS = (0.5, 0.9, 0.99, 0.999)
 _WAIT_POINTS = 4096
 _SERVICE_POINTS = 2048
 _POINTS = 128
+_LOADINGS = 5  # node laws are linear between so many loadings on the factor
 _BATCH = 64
 
 
@@ -142,7 +143,7 @@ def _curves(probabilities: jax.Array, load: Workload, waits: WaitLaw | None) -> 
     if wait is None:
         wait = wait_law(arriving, arriving_bytes, load.service, load.background, _WAIT_POINTS)
     correlation = wait_correlation(probabilities, load.rate, load.chunk_bytes, load.service, load.background)
-    loading, spread, complete = loadings(correlation)
+    loading, joined = lax.map(lambda own: loadings(own, correlation), probabilities, batch_size=_BATCH)
     factor, weight = factor_points()
     served = served_law(load.sizes, load.service, load.connect, wait, _SERVICE_POINTS)
     index, part = size_position(load)
@@ -151,24 +152,27 @@ def _curves(probabilities: jax.Array, load: Workload, waits: WaitLaw | None) -> 
     for place, share in _neighbours(index, part, load.exact):
         by_size = by_size.at[place].add(reads * share[:, None])
     points = common_points(wait, served, by_size, _POINTS)
-    given = cumulative_at(points, *waits_given(wait, loading, spread, factor), wait, served)
+    levels = _levels(loading, probabilities)
+    given = lax.map(lambda a: cumulative_at(points, *waits_given(wait, a, factor), wait, served), levels)
     alone = service_at(points, served)
 
     def of_file(arguments):
-        own, own_drawing, index, part = arguments
-        total = own.sum()
-        joined = jnp.sum(own * complete) / jnp.where(total > 0, total, 1)
+        own, own_drawing, own_loading, own_joined, index, part = arguments
+        low, share = _between(levels, own_loading)
+        nodes = jnp.arange(own.shape[0])
 
-        return jnp.stack(
-            [
-                _file_law(own, own_drawing, given[place], weight, wait.idle, alone[place], joined, load.most)
-                for place, _ in _neighbours(index, part, load.exact)
-            ]
-        )
+        def law(place):
+            lower, upper = given[low, place, nodes], given[low + 1, place, nodes]
+            at_loading = lower + share[:, None, None] * (upper - lower)
+            return _file_law(
+                own, own_drawing, at_loading, weight, wait.idle, alone[place], own_joined, load.most
+            )
+
+        return jnp.stack([law(place) for place, _ in _neighbours(index, part, load.exact)])
 
     drawing = lax.map(lambda own: drawing_probabilities(own, load.most), probabilities, batch_size=_BATCH)
     # derivatives take the products of a file again: they would be r times as large
-    value = lax.map(jax.checkpoint(of_file), (probabilities, drawing, index, part))
+    value = lax.map(jax.checkpoint(of_file), (probabilities, drawing, loading, joined, index, part))
     pairs = _neighbours(index, part, load.exact)
     rho = jnp.sum(arriving * load.service.moments(arriving_bytes)[0], axis=0)
     if load.background is not None:
@@ -182,6 +186,21 @@ def _curves(probabilities: jax.Array, load: Workload, waits: WaitLaw | None) -> 
         finite,
         rho,
     )
+
+
+def _levels(loading, probabilities):
+    """Loadings that node laws are computed at, (L,): even steps over those of the files."""
+    read = probabilities > 0
+    least = jnp.min(jnp.where(read, loading, 1))
+    most = jnp.maximum(jnp.max(jnp.where(read, loading, 0)), least + 1e-3)
+    return lax.stop_gradient(least + (most - least) * jnp.linspace(0, 1, _LOADINGS))
+
+
+def _between(levels, loading):
+    """The level below each loading, and how far it is to the next."""
+    place = (loading - levels[0]) / (levels[1] - levels[0])
+    low = jnp.clip(jnp.floor(lax.stop_gradient(place)), 0, _LOADINGS - 2)
+    return low.astype(int), jnp.clip(place - low, 0, 1)
 
 
 def _neighbours(index, part, exact):

@@ -73,24 +73,21 @@ def running(mass: jax.Array) -> jax.Array:
     return jnp.clip(jnp.cumsum(mass, axis=-1), 0, 1)
 
 
-def waits_given(
-    wait: WaitLaw, loading: jax.Array, spread: jax.Array, factor: jax.Array
-) -> tuple[jax.Array, jax.Array]:
+def waits_given(wait: WaitLaw, loading: jax.Array, factor: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Pr(W = 0 | y), (Y, m), and the transform of the positive waits given y, (Y, m, N/2 + 1).
 
     Args:
         wait: laws of the waits.
-        loading: a, (m,).
-        spread: sqrt(1 - a^2), (m,).
+        loading: a, (), of all nodes.
         factor: y, (Y,).
     """
     sums = wait.idle[:, None] + jnp.cumsum(wait.mass, axis=-1)
     # beyond these probabilities the score and its derivative mean nothing
     score = ndtri(jnp.clip(sums, 1e-14, 1 - 1e-13))
     empty = ndtri(jnp.clip(wait.idle, 1e-14, 1 - 1e-13))
-    shift = factor[:, None] * loading[None, :]
-    idle = ndtr((empty[None] - shift) / spread[None])
-    given = ndtr((score[None] - shift[:, :, None]) / spread[None, :, None])
+    shift, spread = factor[:, None] * loading, jnp.sqrt(1 - loading**2)
+    idle = ndtr((empty[None] - shift) / spread)
+    given = ndtr((score[None] - shift[:, :, None]) / spread)
     mass = jnp.diff(jnp.concatenate([idle[:, :, None], given], axis=-1), axis=-1)
     return idle, transform(mass)
 

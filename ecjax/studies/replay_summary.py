@@ -44,7 +44,10 @@ def show(runs: pd.DataFrame, console: Console, options: ReplayOptions) -> None:
     for run in runs.itertuples():
         cells = [_cell(getattr(run, name)) for name in swept]
         load = run.max_utilisation if pd.isna(run.max_load) else run.max_load
-        cells += [f"{load:.2f}", f"{run.mean_s:.4g} ± {run.ci_s:.2g}" if pd.notna(run.mean_s) else ""]
+        cells += [
+            "" if pd.isna(load) else f"{load:.2f}",
+            f"{run.mean_s:.4g} ± {run.ci_s:.2g}" if pd.notna(run.mean_s) else "",
+        ]
         cells += [_cell(getattr(run, name)) for name in first]
         cells += [_cell(run.p99_s)]
         cells += [_cell(getattr(run, name)) for name in second]
