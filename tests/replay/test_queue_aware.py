@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from drawn_systems import RANDOM_SYSTEMS, agree, blocks
 from hypothesis import given
 from hypothesis import strategies as st
 from plain_simulator import Simulation
-from random_systems import RANDOM_SYSTEMS, agree, blocks
 from systems import law_table, make_system, poisson
 
 from ecjax.replay import queue_aware, tally
