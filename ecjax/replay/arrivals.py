@@ -55,9 +55,18 @@ class Alias:
 
     def draw(self, uniform: np.ndarray) -> np.ndarray:
         """Files for uniform numbers (b,) in [0, 1)."""
-        place = uniform * len(self.keep)
-        index = np.minimum(place.astype(np.int64), len(self.keep) - 1)
-        return np.where(place - index < self.keep[index], index, self.other[index])
+        return _drawn(self.keep, self.other, uniform)
+
+
+@numba.njit(cache=True, nogil=True)
+def _drawn(keep, other, uniform):
+    """Files that uniform numbers fall on; in one loop, half as long as by array operations."""
+    files = np.empty(uniform.size, np.int64)
+    for i in range(uniform.size):
+        place = uniform[i] * keep.size
+        cell = min(int(place), keep.size - 1)
+        files[i] = cell if place - cell < keep[cell] else other[cell]
+    return files
 
 
 @numba.njit(cache=True, nogil=True)
