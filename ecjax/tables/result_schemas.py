@@ -66,7 +66,9 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         Column("ci_s", FLOAT, "s", "replay: half width of its 95 % interval"),
         Column("p50_s", FLOAT, "s", "replay: median latency"),
         Column("p99_s", FLOAT, "s", "replay: 99 % quantile of latency"),
-        Column("estimated_mean_s", FLOAT, "s", "mean latency without simulation: of a replay, or with objective="),
+        Column(
+            "estimated_mean_s", FLOAT, "s", "mean latency without simulation: of a replay, or with objective="
+        ),
         Column("estimated_p99_s", FLOAT, "s", "99 % quantile without simulation, as above"),
         Column("promised_p99_s", FLOAT, "s", "replay: bound on the 99 % quantile"),
         Column("observed_mean_s", FLOAT, "s", "replay: mean latency in the trace"),
