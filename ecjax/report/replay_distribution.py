@@ -64,6 +64,7 @@ def cdf(out: Path, runs: pd.DataFrame) -> Figure:
     )
     right.set(xlabel=SECONDS, ylabel="share of reads above", xscale="log", yscale="log", ylim=(5e-5, 1.2))
     plain_numbers(right.xaxis)
+    plain_numbers(right.xaxis)
     lines = [line for line in left.get_lines() if not str(line.get_label()).startswith("_")]
     figure.legend(
         handles=[*lines, *kinds.values()], loc="outside lower center", ncols=3, frameon=False, fontsize=8
