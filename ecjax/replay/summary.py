@@ -16,9 +16,12 @@ from ecjax.replay import tally
 from ecjax.replay.tally import BATCHES, SEGMENTS, Tally
 
 LEVELS = (0.5, 0.9, 0.99, 0.999)
-_FEWEST_BATCHES = 16
+_FEWEST_BATCHES = 8
+_HALF = 16  # batches of each half in the test for drift
 _MOST_BATCHES = 64
 _SIGNIFICANCE = 1e-3
+_UNLIKE = 0.01  # a beginning that differs from the rest by more than this chance is warm-up
+_ALIKE = 3  # blocks of its length in the rest that it takes to tell
 
 
 @dataclass(frozen=True)
@@ -122,17 +125,28 @@ def _series(batches: np.ndarray) -> np.ndarray:
 
 
 def _warm_up(batches: np.ndarray) -> int:
-    """Batches (b, 2) that MSER drops: the truncation that makes the interval of what remains shortest."""
+    """Batches (b, 2) that MSER drops: the truncation that makes the interval of what remains shortest.
+
+    Nothing is dropped where the beginning is like the rest: of queues that are nearly full MSER cuts whatever happens
+    to be high, and what remains is too low, and looks surer than it is.
+    """
     held = np.flatnonzero(batches[:, 0] > 0)
     if len(held) < 8:
         return 0
-    reverse = _series(batches)[::-1]
-    number = np.arange(1, len(reverse) + 1)
-    mean = np.cumsum(reverse) / number
-    spread = np.cumsum(reverse**2) / number - mean**2
+    series = _series(batches)
+    number = np.arange(1, len(series) + 1)
+    mean = np.cumsum(series[::-1]) / number
+    spread = np.cumsum(series[::-1] ** 2) / number - mean**2
     error = (np.maximum(spread, 0.0) / number)[::-1]
     # the very last batches agree by chance: no more than three quarters are ever cut
-    return int(held[np.argmin(error[: max(1, 3 * len(held) // 4)])])
+    cut = int(np.argmin(error[: max(1, 3 * len(held) // 4)]))
+    alike = (len(series) - cut) // cut if cut else 0
+    if alike >= _ALIKE:
+        blocks = series[cut : cut + alike * cut].reshape(alike, cut).mean(axis=1)
+        reach = stats.t.ppf(1 - _UNLIKE / 2, alike - 1) * math.sqrt(1 + 1 / alike) * blocks.std(ddof=1)
+        if abs(series[:cut].mean() - blocks.mean()) <= reach:
+            return 0
+    return int(held[cut])
 
 
 def _merged(batches: np.ndarray, number: int) -> np.ndarray:
@@ -162,24 +176,32 @@ def interval(replications: list[np.ndarray]) -> float:
         # between replications too: they began alike, and a rare event may fall into one of them only
         spread = ((values - values.mean()) ** 2).sum()
         freedom = len(values) - 1
-    return float(stats.t.ppf(0.975, freedom) * math.sqrt(spread / freedom / len(values)))
+    # what correlation is left adds to the variance of the mean as in an autoregressive series
+    left = min(max(_correlation(series)[0], 0.0), 0.9)
+    variance = spread / freedom / len(values) * (1 + left) / (1 - left)
+    return float(stats.t.ppf(0.975, freedom) * math.sqrt(variance))
+
+
+def _correlation(series: list[np.ndarray]) -> tuple[float, int]:
+    """Correlation of neighbouring batches, and how many pairs it was taken from."""
+    above = sum(float((own[1:] - own.mean()) @ (own[:-1] - own.mean())) for own in series)
+    spread = sum(float(((own - own.mean()) ** 2).sum()) for own in series)
+    return above / spread if spread > 0 else 0.0, sum(len(own) - 1 for own in series)
 
 
 def _correlated(series: list[np.ndarray]) -> bool:
-    """Whether neighbouring batches correlate (one-sided, at 10 %)."""
-    above = sum(float((own[1:] - own.mean()) @ (own[:-1] - own.mean())) for own in series)
-    spread = sum(float(((own - own.mean()) ** 2).sum()) for own in series)
-    pairs = sum(len(own) - 1 for own in series)
-    return spread > 0 and above / spread > stats.norm.ppf(0.9) / math.sqrt(pairs)
+    """Whether neighbouring batches seem to correlate (one-sided, at 30 %: too few batches do less harm than that)."""
+    correlation, pairs = _correlation(series)
+    return correlation > stats.norm.ppf(0.7) / math.sqrt(pairs)
 
 
 def _drifts(replications: list[np.ndarray]) -> bool:
     """Whether the first and the second half of the batches differ by more than chance."""
-    series = [_series(_merged(own, 2 * _FEWEST_BATCHES)) for own in replications]
-    if any(len(own) < 2 * _FEWEST_BATCHES for own in series):
+    series = [_series(_merged(own, 2 * _HALF)) for own in replications]
+    if any(len(own) < 2 * _HALF for own in series):
         return False
-    early = np.concatenate([own[:_FEWEST_BATCHES] for own in series])
-    late = np.concatenate([own[_FEWEST_BATCHES:] for own in series])
+    early = np.concatenate([own[:_HALF] for own in series])
+    late = np.concatenate([own[_HALF:] for own in series])
     if early.std() == 0 and late.std() == 0:
         return bool(early[0] != late[0])
     return bool(stats.ttest_ind(early, late, equal_var=False).pvalue < _SIGNIFICANCE)
