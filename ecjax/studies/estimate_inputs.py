@@ -40,7 +40,9 @@ def workload_of(problem: optimize.Problem, laws: Laws, stored: ArrayLike) -> Wor
 
 def node_laws(laws: Laws, nodes: int) -> ServiceLaw:
     """The laws of the first ``nodes`` entries, as distributions."""
-    table = laws.table[:nodes]
+    table = laws.table[:nodes].copy()
+    # a constant U is 0 in a replay and 1 in a distribution
+    table[table[:, 6] == KINDS.index("deterministic"), 2:4] = 0.0
     known: dict[tuple, UnitLaw] = {}
     units = []
     for row in table:

@@ -115,7 +115,8 @@ def test_without_hydra(measured, tmp_path, monkeypatch, capsys):
     assert measured[0]["settings"]["quick"] is True
     monkeypatch.setattr("sys.argv", ["bench", "speed"])
     assert command.main() == 2
-    assert capsys.readouterr().err == f"ecjax: cases: found 'speed'; allowed: {', '.join(CASES)}\n"
+    # before it may come that the machine is busy
+    assert capsys.readouterr().err.endswith(f"ecjax: cases: found 'speed'; allowed: {', '.join(CASES)}\n")
 
 
 def test_every_case_exists():
