@@ -76,6 +76,8 @@ def read_inputs(options: ReplayOptions, case: PlanCase) -> Inputs:
         if not reads.all():
             log.info("trace: %d writes are left aside; writes come at the files' write rates", np.sum(~reads))
         times, files = found.arrival[reads], found.file[reads]
+        if times[-1] <= times[0]:
+            raise UserError(f"trace={options.trace}: found reads at one time only; allowed: a log that lasts")
     return Inputs(factors, bursts, outages, times, files, len(case.files), log_laws, prints)
 
 
