@@ -13,6 +13,7 @@ from ecjax.queueing.earlier_bounds import forks_bound, split_merge_bound
 from ecjax.queueing.estimate import estimate_latency
 from ecjax.queueing.tail import tail_bound
 from ecjax.replay.laws import KINDS, Laws
+from ecjax.studies.class_bounds import class_bounds
 from ecjax.studies.estimate_inputs import node_laws, workload_of
 from ecjax.studies.options_replay import ReplayOptions
 from ecjax.studies.replay_plans import PlanCase
@@ -32,14 +33,20 @@ def predictions(
     probabilities: np.ndarray,
     ranks: Classes,
     item: "Item",
+    weights: tuple[float, ...],
     options: ReplayOptions,
 ) -> dict[str, list[Latencies]]:
     """Bound and estimate by kind of group, where the policy and the queues have them; empty elsewhere.
 
     They are of Poisson arrivals at the mean rates, without decoding, client links and outages.
     """
-    if item.policy not in PREDICTABLE or item.queue != "fcfs":
+    if item.policy not in PREDICTABLE:
         return {}
+    if item.queue != "fcfs":
+        own = class_bounds(problem, probabilities, case.stored, ranks.of_file, item.queue, weights)
+        share = np.asarray(problem.share)
+        whole = np.array([np.sum(share[share > 0] * own[share > 0])])
+        return {"all": [_bound(whole)], "class": [_bound(by_class(own, share, ranks))], "file": [_bound(own)]}
     found = optimize.evaluate(problem, jnp.asarray(probabilities), jnp.asarray(case.stored), jnp.zeros(()))
     share, by_file = np.asarray(problem.share), np.asarray(found.file_latency)
     means = {

@@ -92,7 +92,7 @@ def run(
             advance(options.replications * (given.requests or options.requests))
             return row | {"status": str(Status.UNSTABLE), "error": full}, {}
     system, rates = build(case, laws, probabilities, problem, options)
-    predicted = predictions(case, problem, laws, probabilities, ranks, item, options)
+    predicted = predictions(case, problem, laws, probabilities, ranks, item, weights, options)
     policy = _policy(item, options, case, problem)
     queue = Queue(item.queue, weights)
     with ThreadPoolExecutor(min(os.cpu_count() or 1, options.replications)) as pool:

@@ -1,0 +1,52 @@
+"""Bounds on the latency of files whose classes have queues of their own at the nodes."""
+
+import jax.numpy as jnp
+import numpy as np
+
+from ecjax import optimize
+from ecjax.queueing import Delay, ServiceMoments, latency_bound, priority, weighted
+
+
+def class_bounds(
+    problem: optimize.Problem,
+    probabilities: np.ndarray,
+    stored: np.ndarray,
+    of_file: np.ndarray,
+    queue: str,
+    weights: tuple[float, ...],
+) -> np.ndarray:
+    """Bound on the mean latency of every file, (r,) s; infinite where its class is not stable at a node that it reads.
+
+    Under sharing it is the bound of the strict partition with the same weights, which is never faster.
+
+    Args:
+        problem: scaled.
+        probabilities: (R, m).
+        stored: (R, m) bool, chunks that writes load.
+        of_file: (r,) class, 0 goes first under priority; other work goes with the last class.
+        queue: "priority", "partitioned" or "shared".
+        weights: (K,) shares of the classes.
+    """
+    files, nodes = problem.files, problem.nodes
+    count = len(weights)
+    own = jnp.asarray(probabilities if problem.row is None else probabilities[np.asarray(problem.row)])
+    kept = jnp.asarray(stored if problem.row is None else stored[np.asarray(problem.row)], float)
+    member = jnp.asarray(of_file[None, :] == np.arange(count)[:, None], float)
+    powers = files.chunk_bytes[None, :] ** jnp.arange(4.0)[:, None]
+    work = jnp.einsum("ki,pi,ij->pkj", member, powers * files.rate[None, :], own)
+    if problem.writes is not None:
+        work = work + jnp.einsum("ki,pi,ij->pkj", member, powers * files.write_rate[None, :], kept)
+    sums = jnp.einsum("npj,pkj->nkj", nodes.service, work).at[:, -1].add(nodes.background)
+    # classes that read nothing at a node have no moments; a rate of 1 lets the sums stand for them
+    rates = jnp.where(work[0] > 0, work[0], 1)
+    service = ServiceMoments(*(part / rates for part in sums))
+    share = jnp.ones(count) if queue == "priority" else jnp.asarray(weights)
+    delay = priority(rates, service) if queue == "priority" else weighted(rates, service, share)
+    wait_mean = delay.mean - service.first / share[:, None]
+    wait_variance = delay.variance - service.variance / share[:, None] ** 2
+    # the file's own service on the server of its class
+    first, second = (jnp.einsum("pj,pi->ij", nodes.service[n], powers) for n in (0, 1))
+    slow = 1 / share[of_file][:, None]
+    mean = first * slow + wait_mean[of_file] + nodes.connect_mean[None]
+    variance = (second - first**2) * slow**2 + wait_variance[of_file] + nodes.connect_variance[None]
+    return np.asarray(latency_bound(own, Delay(mean, jnp.maximum(variance, 0))))
