@@ -1,6 +1,5 @@
 """Reads rescheduled for an estimated latency (a quantile, the mean, or a mix) instead of its bound."""
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax
@@ -40,8 +39,7 @@ def mixed_latency(problem: Problem, workload: Workload, probabilities: jax.Array
         probabilities: (R, m).
         mix: what is asked for.
     """
-    levels: Sequence[tuple[float, float]] = mix.levels
-    return latency_objective(of_files(problem, probabilities), workload, mix.mean, levels)
+    return latency_objective(of_files(problem, probabilities), workload, mix.mean, mix.levels)
 
 
 def reschedule_for(

@@ -29,8 +29,7 @@ def class_bounds(
     """
     files, nodes = problem.files, problem.nodes
     count = len(weights)
-    own = jnp.asarray(probabilities if problem.row is None else probabilities[np.asarray(problem.row)])
-    kept = jnp.asarray(stored if problem.row is None else stored[np.asarray(problem.row)], float)
+    own, kept = (optimize.of_files(problem, jnp.asarray(rows, float)) for rows in (probabilities, stored))
     member = jnp.asarray(of_file[None, :] == np.arange(count)[:, None], float)
     powers = files.chunk_bytes[None, :] ** jnp.arange(4.0)[:, None]
     work = jnp.einsum("ki,pi,ij->pkj", member, powers * files.rate[None, :], own)

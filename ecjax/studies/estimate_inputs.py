@@ -1,10 +1,12 @@
 """From tables and laws to what ``ecjax.queueing.estimate`` takes."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
 from ecjax import optimize
+from ecjax.queueing import estimate_latency, tail_bound
 from ecjax.queueing.service_law import ServiceLaw, UnitLaw
 from ecjax.queueing.workload import Workload
 from ecjax.replay.laws import KINDS, Laws
@@ -15,6 +17,10 @@ _PARAMETERS = {
     "pareto": ("alpha", "ratio"),
     "weibull": ("shape",),
 }
+# made once, so that whatever a process estimates shares compiled programs
+ESTIMATE, TAIL_BOUND = (
+    jax.jit(predict, static_argnames=("levels", "group_count")) for predict in (estimate_latency, tail_bound)
+)
 _POINTS = 512  # samples that stand for two points with their probabilities
 
 

@@ -11,10 +11,9 @@ from jax.typing import ArrayLike
 from ecjax import optimize
 from ecjax.optimize import Problem, Solution, estimated, evaluate
 from ecjax.optimize.estimated import Mix
-from ecjax.queueing.estimate import estimate_latency
 from ecjax.queueing.workload import Workload
 from ecjax.studies.checked_options import mix_of
-from ecjax.studies.estimate_inputs import workload_of
+from ecjax.studies.estimate_inputs import ESTIMATE, workload_of
 from ecjax.studies.plan_runs import Item, Study
 from ecjax.studies.service_laws import service_laws
 
@@ -87,7 +86,7 @@ def _told(
     By the same program as the columns, not by ``estimated.mixed_latency``: compiling takes longer than running.
     """
     levels = (*(level for level, _ in mix.levels), 0.99)
-    found = _ESTIMATE(optimize.of_files(problem, probabilities), reads, levels=levels)
+    found = ESTIMATE(optimize.of_files(problem, probabilities), reads, levels=levels)
     mean, quantiles = float(found.mean), np.asarray(found.quantiles)
     value = sum(weight * quantiles[place] for place, (_, weight) in enumerate(mix.levels))
     value += mix.mean * mean if mix.mean else 0.0
@@ -96,4 +95,3 @@ def _told(
 
 _DESCENT = jax.jit(partial(estimated.reschedule_for, stopping=estimated.STOPPING), static_argnames="mix")
 _EVALUATE = jax.jit(evaluate)
-_ESTIMATE = jax.jit(estimate_latency, static_argnames=("levels", "group_count"))

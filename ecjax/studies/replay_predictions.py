@@ -10,11 +10,9 @@ from ecjax import optimize
 from ecjax.errors import UserError
 from ecjax.queueing import waiting
 from ecjax.queueing.earlier_bounds import forks_bound, split_merge_bound
-from ecjax.queueing.estimate import estimate_latency
-from ecjax.queueing.tail import tail_bound
 from ecjax.replay.laws import KINDS, Laws
 from ecjax.studies.class_bounds import class_bounds
-from ecjax.studies.estimate_inputs import node_laws, workload_of
+from ecjax.studies.estimate_inputs import ESTIMATE, TAIL_BOUND, node_laws, workload_of
 from ecjax.studies.options_replay import ReplayOptions
 from ecjax.studies.replay_plans import PlanCase
 from ecjax.studies.replay_system import Classes
@@ -88,20 +86,15 @@ def estimates(
     problem: optimize.Problem, laws: Laws, probabilities: np.ndarray, stored: np.ndarray, ranks: Classes
 ) -> dict[str, tuple[Latencies, np.ndarray]]:
     """Estimated mean and quantiles, and the quantiles (G, Q) that are promised, by kind of group."""
-    own = jnp.asarray(probabilities if problem.row is None else probabilities[np.asarray(problem.row)])
+    own = optimize.of_files(problem, jnp.asarray(probabilities))
     reads = workload_of(problem, laws, stored)
     groups = {"groups": jnp.asarray(ranks.of_file), "group_count": len(ranks.names)}
-    found, bound = _ESTIMATE(own, reads, **groups), _TAIL(own, reads, **groups)
+    found, bound = ESTIMATE(own, reads, **groups), TAIL_BOUND(own, reads, **groups)
     return {
         "all": (_estimated(found.mean[None], found.quantiles[None]), np.asarray(bound.quantiles)[None]),
         "class": (_estimated(found.group_mean, found.group_quantiles), np.asarray(bound.group_quantiles)),
         "file": (_estimated(found.file_mean, found.file_quantiles), np.asarray(bound.file_quantiles)),
     }
-
-
-# made once, so that the replays of a process share compiled programs
-_ESTIMATE = jax.jit(estimate_latency, static_argnames=("levels", "group_count"))
-_TAIL = jax.jit(tail_bound, static_argnames=("levels", "group_count"))
 
 
 def _estimated(mean: jax.Array, quantiles: jax.Array) -> Latencies:

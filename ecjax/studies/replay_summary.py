@@ -10,7 +10,6 @@ from rich.table import Table
 from ecjax.status import Status
 from ecjax.studies.options_replay import ReplayOptions
 
-_SHORT = {"rate_scale": "rate\nscale", "size_scale": "size\nscale"}
 _SWEPT = ("method", "theta", "policy", "queue", "service", "rate_scale", "size_scale")
 
 

@@ -181,14 +181,16 @@ def overfull_class(
         weights: (C,) parts.
     """
     files, first = problem.files, np.asarray(problem.nodes.service)[0]
-    row = np.arange(files.count) if problem.row is None else np.asarray(problem.row)
+    reads, kept = (
+        np.asarray(optimize.of_files(problem, jnp.asarray(rows))) for rows in (probabilities, case.stored)
+    )
     powers = np.asarray(files.chunk_bytes)[:, None] ** np.arange(4)
     worst, words = 1.0, None
     for number, name in enumerate(ranks.names):
         own = ranks.of_file == number
-        asked = (np.asarray(files.rate)[own, None] * powers[own]).T @ probabilities[row[own]]
+        asked = (np.asarray(files.rate)[own, None] * powers[own]).T @ reads[own]
         if problem.writes is not None:
-            asked = asked + (np.asarray(files.write_rate)[own, None] * powers[own]).T @ case.stored[row[own]]
+            asked = asked + (np.asarray(files.write_rate)[own, None] * powers[own]).T @ kept[own]
         load = np.sum(first * asked, axis=0)
         node = int(np.argmax(load))
         if load[node] / weights[number] >= worst:

@@ -2,25 +2,20 @@
 
 from dataclasses import dataclass
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 from ecjax.queueing import Delay, latency_bound, waiting
-from ecjax.queueing.estimate import Estimate, estimate_latency
-from ecjax.queueing.tail import TailBound, tail_bound
+from ecjax.queueing.estimate import Estimate
+from ecjax.queueing.tail import TailBound
 from ecjax.queueing.workload import Workload
 from ecjax.replay import law_fit
 from ecjax.replay.laws import Laws
-from ecjax.studies.estimate_inputs import node_laws
+from ecjax.studies.estimate_inputs import ESTIMATE, TAIL_BOUND, node_laws
 from ecjax.studies.validation_service import size_classes
 
 LEAST_READS = 30  # of a file, for dispatch shares of its own
 _MOST_FILES = 1000
-
-_ESTIMATE, _TAIL_BOUND = (
-    jax.jit(predict, static_argnames=("levels", "group_count")) for predict in (estimate_latency, tail_bound)
-)
 
 
 @dataclass(frozen=True)
@@ -166,5 +161,5 @@ def estimates(rows: Dispatch, laws: Laws, others: np.ndarray, classes: int) -> t
     )
     shares, group = jnp.asarray(rows.probabilities), jnp.asarray(rows.group)
     return tuple(
-        predict(shares, load, groups=group, group_count=classes) for predict in (_ESTIMATE, _TAIL_BOUND)
+        predict(shares, load, groups=group, group_count=classes) for predict in (ESTIMATE, TAIL_BOUND)
     )

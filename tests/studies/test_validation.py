@@ -87,7 +87,7 @@ def no_estimate(request, monkeypatch):
         raise UserError("not in this test")
 
     if "compiled_estimate" not in request.fixturenames:
-        monkeypatch.setattr(validation_theory, "_ESTIMATE", refuse)
+        monkeypatch.setattr(validation_theory, "ESTIMATE", refuse)
 
 
 @pytest.fixture(scope="module")
