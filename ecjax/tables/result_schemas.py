@@ -94,6 +94,12 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         Column("probability", FLOAT, "", "share of reads that use the node; 0 for a cold chunk"),
         Column("chunks", INTEGER, "", "chunks kept there"),
     ),
+    "class_weights": (
+        _RUN,
+        Column("service_class", STRING, "", "service class"),
+        Column("node_id", ID, "", "node"),
+        Column("weight", FLOAT, "", "share of the node that serves the class; a node's sum to 1"),
+    ),
     "group_plans": (
         _RUN,
         Column("group", ID, "", "group of files that share the placement"),

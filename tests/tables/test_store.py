@@ -204,7 +204,7 @@ def test_write_limits_the_datasets(tmp_path):
 
 def test_write_of_unknown_datasets(tmp_path):
     with pytest.raises(
-        UserError, match=r"write: found 'placement', 'x'; allowed: runs, placements, group_plans, file_plans"
+        UserError, match=r"write: found 'placement', 'x'; allowed: runs, placements, class_weights"
     ):
         ResultStore(tmp_path, IDS, write=["placement", "runs", "x"])
 
