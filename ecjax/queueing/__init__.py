@@ -8,7 +8,7 @@ from ecjax.queueing.estimate import Estimate, estimate_latency, latency_objectiv
 from ecjax.queueing.mg1 import Delay, fcfs, load, waiting
 from ecjax.queueing.moments import ServiceMoments
 from ecjax.queueing.sampling import sample_subset
-from ecjax.queueing.service_classes import priority, weighted
+from ecjax.queueing.service_classes import priority, priority_waiting, weighted
 from ecjax.queueing.service_law import ServiceLaw, UnitLaw
 from ecjax.queueing.superchunks import superchunk
 from ecjax.queueing.tail import TailBound, tail_bound
@@ -32,6 +32,7 @@ __all__ = [
     "load",
     "optimal_z",
     "priority",
+    "priority_waiting",
     "sample_subset",
     "shared_z",
     "shared_z_bound",

@@ -49,20 +49,35 @@ def priority(
         load, square, cube = (
             own.at[-1].add(other) for own, other in ((load, rho), (square, a_2), (cube, a_3))
         )
-    through, squares = jnp.cumsum(load, axis=0), jnp.cumsum(square, axis=0)
-    before = through - load
+    wait = priority_waiting(load, square, cube)
+    return Delay(first, ServiceMoments(first, second, third).variance).plus(wait.mean, wait.variance)
+
+
+def priority_waiting(load: ArrayLike, second: ArrayLike, third: ArrayLike) -> Delay:
+    """Wait before service of every class under non-preemptive priority, from the sums over its work.
+
+    Args:
+        load: rho_k, (K, m) or (K,); the first class goes first.
+        second: Lambda_k m_2,k, s, of the same shape.
+        third: Lambda_k m_3,k, s^2, of the same shape.
+
+    Returns:
+        Delay of that shape; infinite for a class whose load and those of the classes before it sum to 1 or more.
+    """
+    own, square, cube = as_float(load), as_float(second), as_float(third)
+    through, squares = jnp.cumsum(own, axis=0), jnp.cumsum(square, axis=0)
+    before = through - own
     unstable = through >= 1
     # of a class that is not stable as much is served as those before it leave: so much of it delays them
-    served = jnp.clip((1 - before) / jnp.where(load > 0, load, 1), 0, 1)
-    a_2, a_3 = (jnp.sum(served * own, axis=0, keepdims=True) for own in (square, cube))
+    served = jnp.clip((1 - before) / jnp.where(own > 0, own, 1), 0, 1)
+    a_2, a_3 = (jnp.sum(served * sums, axis=0, keepdims=True) for sums in (square, cube))
     a, b = (jnp.where(unstable, 1, 1 - sums) for sums in (before, through))
     mean = a_2 / (2 * a * b)
     later = (
         a_3 / (3 * a**2 * b) + a_2 * squares / (2 * a**2 * b**2) + a_2 * (squares - square) / (2 * a**3 * b)
     )
     variance = jnp.maximum(later - mean**2, 0)
-    wait = Delay(jnp.where(unstable, jnp.inf, mean), jnp.where(unstable, jnp.inf, variance))
-    return Delay(first, ServiceMoments(first, second, third).variance).plus(wait.mean, wait.variance)
+    return Delay(jnp.where(unstable, jnp.inf, mean), jnp.where(unstable, jnp.inf, variance))
 
 
 def weighted(rates: ArrayLike, moments: ServiceMoments, weights: ArrayLike) -> Delay:

@@ -1,0 +1,158 @@
+"""How reads of service classes spread over the chunks that there are: one descent for every objective in force.
+
+The objective is sum_k c_k L_k + tolls . pi, with limits L_l <= limit_l by an augmented Lagrangian: the multiplier of a
+limit is max(0, mu_l + rho (L_l - limit_l)). Whatever the queue and the order of the classes, the same compiled program
+does it; z follows the probabilities (one z per class, at its best), so that the result is also the best for its z where
+the problem is convex for fixed z (weighted queues, and a class under priority given the others).
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from ecjax.optimize.classes.model import ClassModel, kind_reads, latencies_at, of_rows_by_kind, state
+from ecjax.optimize.descent import Descent, Stopping, descend
+from ecjax.optimize.problem import step_scale
+from ecjax.optimize.projection import project_hypersimplex
+
+STOPPING = Stopping(eps=1e-6, max_iterations=100)
+_ROUNDS = 5  # of multipliers
+_HALVINGS = 20
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Goal:
+    """What a step descends on: sum_k coefficient_k L_k + tolls, with the latencies of some classes limited."""
+
+    coefficient: jax.Array  # (K,)
+    limit: jax.Array  # (K,) s, infinite where there is none
+    kept: jax.Array  # (R, m) s, for keeping a chunk
+    reading: jax.Array  # (R, m) s, for a node being used by every read of the row
+    movable: jax.Array  # (R,) bool, rows that may change
+
+    def value(self, latency: jax.Array, probabilities: jax.Array, stored: jax.Array) -> jax.Array:
+        """The objective, s; classes of coefficient 0 do not count, whatever their latency."""
+        counted = jnp.where(self.coefficient > 0, self.coefficient * latency, 0.0)
+        charge = self.kept * stored.astype(float) + self.reading * probabilities
+        return jnp.sum(counted) + jnp.sum(charge)
+
+    def within(self, latency: jax.Array) -> jax.Array:
+        """Whether all limits hold."""
+        return jnp.all(latency <= self.limit)
+
+
+class Fixed(NamedTuple):
+    """What does not change during a step."""
+
+    stored: jax.Array  # (R, m) bool
+    other: jax.Array  # (3, K, m)
+    weights: jax.Array  # (K, m)
+
+
+class Scheduled(NamedTuple):
+    """Result of ``schedule``."""
+
+    probabilities: jax.Array  # (R, m)
+    latency: jax.Array  # (K,) s
+    z: jax.Array  # (K,) s
+    multiplier: jax.Array  # (K,) of the limits
+    iterations: jax.Array
+
+
+@partial(jax.jit, static_argnames="stopping")
+def schedule(
+    model: ClassModel, goal: Goal, fixed: Fixed, start: jax.Array, z: jax.Array, stopping: Stopping = STOPPING
+) -> Scheduled:
+    """Spread the reads of the movable rows; the objective in force never rises and no limit that held is broken.
+
+    A limit that the start breaks is not broken further.
+
+    Args:
+        model: the model.
+        goal: the objective in force.
+        fixed: placement and weights.
+        start: (R, m) probabilities, on stored chunks; every class stable.
+        z: (K,) to start the searches for z from, s.
+        stopping: of each descent.
+    """
+    before = state(model, kind_reads(model, start), fixed.other, fixed.weights, z)
+    limit = jnp.maximum(goal.limit, before.latency)
+    limited = jnp.isfinite(goal.limit)
+    scale = jnp.sum(goal.coefficient * jnp.where(goal.coefficient > 0, before.latency, 0.0))
+    # a limit that is broken by 1 % costs as much as the objective is worth
+    strength = jnp.where(
+        limited, 100.0 * jnp.maximum(scale, 1e-300) / jnp.where(limited, limit, 1.0) ** 2, 0.0
+    )
+    scale_rows = step_scale(model.problem)
+
+    def project(point: jax.Array) -> jax.Array:
+        moved = project_hypersimplex(point, model.problem.k, mask=fixed.stored.astype(point.dtype))
+        return jnp.where(goal.movable[:, None], moved, start)
+
+    def descent(point: jax.Array, aux: jax.Array, multiplier: jax.Array) -> Descent:
+        def smooth(trial: jax.Array, aux: jax.Array):
+            reads = kind_reads(model, trial)
+            found = state(model, reads, fixed.other, fixed.weights, aux)
+            _, pull = jax.vjp(lambda p: latencies_at(model, p, fixed.other, fixed.weights, found.z), reads)
+            over = jnp.where(limited, found.latency - jnp.where(limited, limit, 0.0), 0.0)
+            raised = jnp.maximum(multiplier + strength * over, 0.0)
+            penalty = jnp.where(
+                limited, (raised**2 - multiplier**2) / (2 * jnp.where(limited, strength, 1.0)), 0.0
+            )
+            value = goal.value(found.latency, trial, fixed.stored) + jnp.sum(penalty)
+            slope = of_rows_by_kind(model, pull(goal.coefficient + raised)[0]) + goal.reading
+            return value, found.z, slope
+
+        return descend(smooth, None, project, point, aux, scale_rows, stopping)
+
+    def sweep(carry):
+        point, aux, multiplier, iterations = carry
+        found = descent(point, aux, multiplier)
+        told = state(model, kind_reads(model, found.point), fixed.other, fixed.weights, found.aux)
+        over = jnp.where(limited, told.latency - jnp.where(limited, limit, 0.0), 0.0)
+        raised = jnp.where(limited, jnp.maximum(multiplier + strength * over, 0.0), 0.0)
+        return found.point, told.z, raised, iterations + found.iterations
+
+    # without a limit at work the first descent is the last
+    point, aux, multiplier, iterations = jax.lax.while_loop(
+        lambda carry: (carry[1] == 0) | ((carry[1] < _ROUNDS) & jnp.any(carry[0][2] > 0)),
+        lambda carry: (sweep(carry[0]), carry[1] + 1),
+        ((start, before.z, jnp.zeros_like(before.z), jnp.zeros((), jnp.int32)), jnp.zeros((), jnp.int32)),
+    )[0]
+
+    def told_at(share: jax.Array):
+        blend = jnp.where(share < 1, start + share * (point - start), point)
+        found = state(model, kind_reads(model, blend), fixed.other, fixed.weights, aux)
+        better = goal.value(found.latency, blend, fixed.stored) <= goal.value(
+            before.latency, start, fixed.stored
+        )
+        return blend, found, better & jnp.all(found.latency <= limit) & jnp.all(jnp.isfinite(found.latency))
+
+    # the multipliers leave limits broken by a hair: back towards the start, which keeps them
+    def back(carry):
+        share, count = carry
+        return jnp.where(count + 1 < _HALVINGS, _next_share(share), 0.0), count + 1
+
+    share = jax.lax.while_loop(
+        lambda carry: ~told_at(carry[0])[2] & (carry[1] < _HALVINGS),
+        back,
+        (jnp.ones(()), jnp.zeros((), jnp.int32)),
+    )[0]
+    blend, found, fine = told_at(share)
+    return Scheduled(
+        jnp.where(fine, blend, start),
+        jnp.where(fine, found.latency, before.latency),
+        jnp.where(fine, found.z, before.z),
+        multiplier,
+        iterations,
+    )
+
+
+def _next_share(share: jax.Array) -> jax.Array:
+    """A little back at first (1 - 1e-4, 1 - 3e-4, ...), half of it in the end."""
+    off = jnp.where(share >= 1, 1e-4, 3 * (1 - share))
+    return jnp.where(off < 0.5, 1 - off, 0.5 * share)
