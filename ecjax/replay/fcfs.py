@@ -4,7 +4,7 @@ With begin and finish of service, X the service time, t the arrival and F_j the 
 
     begin = max(t, F_j),   finish = F_j = begin + X
 
-Under strict partition every class has a server of its own at each node, slower by its weight.
+Under strict partition every class has a server of its own at each node, slower by its weight there.
 """
 
 import numba
@@ -28,7 +28,7 @@ def replay_block(system, counts, times, files, first, seed, choice, slowness, fr
         first: number of the first request of the block.
         seed: of the replay.
         choice: SAMPLED or ROUND_ROBIN.
-        slowness: (Q,) service times of queue class q are multiplied by this; Q = 1: one queue for all.
+        slowness: (m, Q) service times of queue class q are multiplied by this; Q = 1: one queue for all.
         free: (m, Q) s, when each server is free; carried from block to block.
         turn: (R,) int64, whose turn it is in each row, under ROUND_ROBIN; carried.
     """
@@ -48,7 +48,7 @@ def replay_block(system, counts, times, files, first, seed, choice, slowness, fr
     service_key = streams.key(seed, streams.SERVICE)
     connect_key = streams.key(seed, streams.CONNECT)
     dispatch_key = streams.key(seed, streams.DISPATCH)
-    partitioned = slowness.size > 1
+    partitioned = slowness.shape[1] > 1
     for b in range(times.size):
         time, file, request = times[b], files[b], first + b
         row, group = rows[file], groups[file]
@@ -82,7 +82,7 @@ def replay_block(system, counts, times, files, first, seed, choice, slowness, fr
                 entry_chunks[entry],
                 streams.stream(service_key, counter),
             )
-            finish = max(time, free[node, queue]) + work * slowness[queue]
+            finish = max(time, free[node, queue]) + work * slowness[node, queue]
             free[node, queue] = finish
             busy[segment, node] += work
             if group >= 0:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ecjax.replay import events, fcfs, fork_join, queue_aware
 from ecjax.replay.arrivals import Block
@@ -40,11 +41,12 @@ class Queue:
 
     Attributes:
         name: one of QUEUES.
-        weights: (Q,) shares of the node, summing to 1: partitioned and shared.
+        weights: (Q, m) shares of every node, (Q,) for all nodes alike, summing to 1 over classes: partitioned and
+            shared.
     """
 
     name: str = "fcfs"
-    weights: tuple[float, ...] = (1.0,)
+    weights: ArrayLike = (1.0,)
 
 
 @dataclass(frozen=True)
@@ -110,8 +112,9 @@ def _engine(
     """What serves a block, and what ends the replay."""
     step: _Step
     if queue.name in ("fcfs", "partitioned") and outages is None and policy.name in STATIC:
-        slowness = 1 / np.array(queue.weights if queue.name == "partitioned" else (1.0,))
-        free = np.zeros((system.nodes, len(slowness)))
+        weights = np.asarray(queue.weights if queue.name == "partitioned" else (1.0,), float)
+        free = np.zeros((system.nodes, len(weights)))
+        slowness = np.ascontiguousarray(np.broadcast_to(1 / weights.T, free.shape))
         turn = np.zeros(len(system.start) - 1, np.int64)
         choice = fcfs.ROUND_ROBIN if policy.name == "round_robin" else fcfs.SAMPLED
 

@@ -52,7 +52,7 @@ def replayed(system: System, rate: float, engine: str, requests: int = 60_000) -
         fork_join.replay_block(system, counts, times, files, 0, 5, True, np.zeros(n))
     else:
         free, turn = np.zeros((n, 1)), np.zeros(1, np.int64)
-        fcfs.replay_block(system, counts, times, files, 0, 5, fcfs.SAMPLED, np.ones(1), free, turn)
+        fcfs.replay_block(system, counts, times, files, 0, 5, fcfs.SAMPLED, np.ones((n, 1)), free, turn)
     found = summarise([counts], [times[-1]]).all
     return float(found.mean[0]), float(found.half_width[0])
 

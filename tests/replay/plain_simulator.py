@@ -84,7 +84,10 @@ class Simulation:
         self.probes, self.hedge_delay, self.hedges = probes, hedge_delay, hedges
         self.cancel = cancel and policy in ("fork_join", "hedged")
         queues = int(system.queue.max()) + 1
-        self.weights = [1.0] * queues if weights is None else list(weights)
+        weights = np.ones(queues) if weights is None else np.asarray(weights)
+        if weights.ndim == 1:  # at every node
+            weights = np.outer(weights, np.ones(system.nodes))
+        self.weights = weights.tolist()
         self.nodes = [Node(j, max(queues, len(self.weights))) for j in range(system.nodes)]
         self.turns = {}
         self.now = -math.inf
@@ -149,9 +152,10 @@ class Simulation:
 
     def _speed(self, node, server):
         if self.queue == "partitioned":
-            return self.weights[server]
+            return self.weights[server][node.index]
         if self.queue == "shared":
-            return self.weights[server] / sum(self.weights[other] for other in node.serving)
+            every = [self.weights[other][node.index] for other in node.serving]
+            return self.weights[server][node.index] / sum(every)
         return 1.0
 
     def _finish_time(self, node, server):

@@ -35,9 +35,11 @@ def assert_same(system, times, files, seed, splits, **settings):
         np.testing.assert_allclose(found[:, 1], expected, atol=1e-9)
 
 
-def random_settings(rng, classes=3):
+def random_settings(rng, nodes, classes=3):
+    """Weights by class, by class and node, and of classes that no file has."""
+    classes = 3 if rng.random() < 0.5 else classes
     return {
-        "weights": rng.uniform(0.2, 1, 3 if rng.random() < 0.5 else classes),
+        "weights": rng.uniform(0.2, 1, classes if rng.random() < 0.3 else (classes, nodes)),
         "probes": int(rng.integers(1, 4)),
         "cancel": bool(rng.random() < 0.7),
         "hedge_delay": float(rng.choice([0.0, 0.3, 1.0, 3.0, np.inf])),
@@ -65,7 +67,7 @@ def test_paths_equal_the_plain_simulator(policy, queue, delays, outages):
             policy=policy,
             queue=queue,
             outages=intervals,
-            **random_settings(rng, int(system.queue.max()) + 1),
+            **random_settings(rng, system.nodes, int(system.queue.max()) + 1),
         )
 
 
@@ -87,7 +89,7 @@ def test_events_at_the_same_time(policy):
         )
         times, files = np.sort(rng.integers(0, 80, 50) * 0.5), rng.integers(0, 2, 50)
         starts = rng.integers(0, 60, 3) * 0.5
-        settings = random_settings(rng) | {
+        settings = random_settings(rng, nodes) | {
             "weights": [0.5, 0.5],
             "hedge_delay": float(rng.choice([0, 0.5, 2])),
         }
@@ -141,6 +143,9 @@ def test_a_run_that_is_far_from_stable_is_given_up(monkeypatch):
         ({"queue": "lifo"}, "queue 'lifo'"),
         ({"queue": "shared", "weights": [1.0]}, "weights must be 2"),
         ({"queue": "partitioned", "weights": [1.0, 0.0]}, "weights must be 2"),
+        ({"queue": "partitioned", "weights": [[0.5, 0.5]]}, r"or \(2, 2\) of them, one per class and node"),
+        ({"queue": "shared", "weights": np.ones((2, 3))}, "one per class and node"),
+        ({"queue": "shared", "weights": [[0.5, np.nan], [0.5, 0.5]]}, "weights must be 2"),
         ({"probes": 0}, "probes"),
         ({"hedges": -1}, "hedges"),
         ({"hedge_delay": -1.0}, "hedge_delay"),

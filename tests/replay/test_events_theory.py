@@ -166,9 +166,8 @@ def test_paths_equal_the_recursions():
             fork_join.replay_block(system, counts, times, files, 0, 5, False, np.zeros(12))
         else:
             choice = fcfs.ROUND_ROBIN if name == "round_robin" else fcfs.SAMPLED
-            slowness = np.array([1 / 0.9, 1.0]) if name == "partitioned" else np.ones(1)
-            turn = np.zeros(2, np.int64)
-            free = np.zeros((12, len(slowness)))
+            slowness = np.full((12, 2), 1 / 0.9) if name == "partitioned" else np.ones((12, 1))
+            turn, free = np.zeros(2, np.int64), np.zeros(slowness.shape)
             fcfs.replay_block(system, counts, times, files, 0, 5, choice, slowness, free, turn)
         np.testing.assert_allclose(found.paths, counts.paths, rtol=0, atol=1e-8, err_msg=name)
         np.testing.assert_allclose(found.busy.sum(axis=0), counts.busy.sum(axis=0), rtol=1e-9, err_msg=name)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from drawn_systems import RANDOM_SYSTEMS, agree, blocks
+from drawn_systems import NODES, RANDOM_SYSTEMS, agree, blocks
 from hypothesis import given
 from hypothesis import strategies as st
 from plain_simulator import Simulation
@@ -12,10 +12,10 @@ from systems import law_table, make_system, poisson, service_time
 from ecjax.replay import fcfs, summary, tally
 
 
-def run(system, times, files, seed, choice=fcfs.SAMPLED, slowness=(1.0,), cuts=(), **kept):
+def run(system, times, files, seed, choice=fcfs.SAMPLED, slowness=None, cuts=(), **kept):
     counts = tally.empty(len(times), 2, system.nodes, files=system.files, paths=True, **kept)
-    slowness = np.array(slowness)
-    free, turn = np.zeros((system.nodes, len(slowness))), np.zeros(len(system.start) - 1, np.int64)
+    slowness = np.ones((system.nodes, 1)) if slowness is None else slowness
+    free, turn = np.zeros(slowness.shape), np.zeros(len(system.start) - 1, np.int64)
     for own_times, own_files, first in blocks(times, files, cuts):
         fcfs.replay_block(system, counts, own_times, own_files, first, seed, choice, slowness, free, turn)
     return counts
@@ -34,12 +34,17 @@ def test_round_robin_paths_equal_the_plain_simulator(case, cuts):
     agree(run(system, times, files, seed, fcfs.ROUND_ROBIN, cuts=cuts), expected, files)
 
 
-@given(case=RANDOM_SYSTEMS, cuts=st.lists(st.integers(0, 120), max_size=3), share=st.floats(0.1, 0.9))
+@given(
+    case=RANDOM_SYSTEMS,
+    cuts=st.lists(st.integers(0, 120), max_size=3),
+    share=st.lists(st.floats(0.1, 0.9), min_size=NODES, max_size=NODES),
+)
 def test_partitioned_paths_equal_the_plain_simulator(case, cuts, share):
     system, times, files, seed = case
-    weights = np.array([share, 1 - share])
+    weights = np.array([share, 1 - np.array(share)])
     expected = Simulation(system, times, files, seed, queue="partitioned", weights=weights)
-    agree(run(system, times, files, seed, slowness=1 / weights, cuts=cuts), expected, files)
+    slowness = np.ascontiguousarray(1 / weights.T)
+    agree(run(system, times, files, seed, slowness=slowness, cuts=cuts), expected, files)
 
 
 def node_moments(counts, node=0):
@@ -108,7 +113,7 @@ def test_busy_time_is_the_sum_of_services():
     for request, file in enumerate(files):
         for entry in range(system.start[file], system.start[file + 1]):
             expected[system.node[entry]] += service_time(system, 5, request, entry, file)
-    for slowness in ((1.0,), (4.0, 4 / 3)):
+    for slowness in (np.ones((4, 1)), np.random.default_rng(0).uniform(1, 4, (4, 2))):
         counts = run(system, times, files, 5, slowness=slowness)
         np.testing.assert_allclose(counts.busy.sum(axis=0), expected, rtol=1e-12)
 

@@ -10,7 +10,7 @@ from scipy import stats
 from systems import make_system
 
 from ecjax.replay import arrivals, laws, summary, tally
-from ecjax.replay.run import Policy, Queue, replay
+from ecjax.replay.run import Outages, Policy, Queue, replay
 
 VECTORS = json.loads((Path(__file__).parent / "queue_vectors.json").read_text())
 REQUESTS, REPLICATIONS = 300_000, 4
@@ -94,6 +94,27 @@ def test_weighted_queues_partitioned_and_shared():
         agrees(shared, case["sharing"]["GPS_ET"], np.array(case["sharing"]["GPS_ET_ci"]))
         assert np.all(shared.mean[: len(rates)] < parted.mean[: len(rates)])
     assert stats.binom.cdf(sum(map(np.sum, inside)), sum(map(np.size, inside)), 0.95) > 1e-3
+
+
+@pytest.mark.parametrize("outages", [None, Outages(np.zeros(1, np.int64), np.full(1, 1e9), np.full(1, 2e9))])
+def test_every_class_has_its_own_share_of_every_node(outages):
+    """M/G/1 of service X / w by class and node, by the recursion and, with an outage after the end, by events."""
+    weights, rates = np.array([[0.7, 0.25], [0.3, 0.75]]), np.array([[0.4, 0.1], [0.1, 0.5]])
+    shape = 2.5
+    table = laws.Laws(np.array([law("gamma", 1.0, shape**-0.5)] * 2), np.zeros(1))
+    system = make_system([1] * 4, [[0], [1]] * 2, table, classes=range(4), queues=[0, 0, 1, 1])
+    first = 1 / weights
+    second, third = first**2 * (1 + 1 / shape), first**3 * (1 + 1 / shape) * (1 + 2 / shape)
+    wait = rates * second / (2 * (1 - rates * first))
+    variance = second - first**2 + rates * third / (3 * (1 - rates * first)) + wait**2
+    runs = []
+    for seed in range(REPLICATIONS):
+        counts = tally.empty(REQUESTS, 4, 2)
+        blocks = arrivals.poisson(rates.ravel(), REQUESTS, seed)
+        runs.append(replay(system, blocks, counts, seed, Policy(), Queue("partitioned", weights), outages))
+    found = summary.summarise([run.tally for run in runs], [run.span for run in runs])
+    agrees(found, (first + wait).ravel())
+    assert found.deviation[:4] ** 2 == pytest.approx(variance.ravel(), rel=0.06)
 
 
 @pytest.mark.parametrize("case", [VECTORS["e_priority_K2"][3], VECTORS["e_priority_K3"][0]])

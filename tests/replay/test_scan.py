@@ -12,7 +12,7 @@ def looped(system, times, files, seed, classes=2):
     counts = tally.empty(len(times), classes, system.nodes, paths=True)
     rows = len(system.start) - 1
     fcfs.replay_block(
-        system, counts, times, files, 0, seed, fcfs.SAMPLED, np.ones(1), np.zeros((system.nodes, 1)),
+        system, counts, times, files, 0, seed, fcfs.SAMPLED, np.ones((system.nodes, 1)), np.zeros((system.nodes, 1)),
         np.zeros(rows, np.int64),
     )  # fmt: skip
     return counts

@@ -79,7 +79,7 @@ def run(system, counts, times, files, first, seed, settings, state, until):
     serving, works, tags, tree = state.serving, state.work, state.tag, state.tree
     clock, seen, active = state.clock, state.seen, state.active
     nodes, reported = down.size, counts.classes[0]
-    queues, lanes = speeds.size, serving.size // nodes
+    queues, lanes = speeds.shape[1], serving.size // nodes
     base = nodes * queues
     late, hedged, shared = policy == LATE_BINDING, policy == HEDGED, settings.queue == SHARED
     apart = shared or settings.queue == PARTITIONED
@@ -314,7 +314,7 @@ def run(system, counts, times, files, first, seed, settings, state, until):
                     server = node * lanes + lane
                     if shared:
                         advance(clock, seen, active, node, now)
-                    left = (tags[server] - (clock[node] if shared else now)) * speeds[lane]
+                    left = (tags[server] - (clock[node] if shared else now)) * speeds[node, lane]
                     busy[segment, node] += works[server] - max(left, 0.0)
                     if left <= 0.0 and groups[file] >= 0:  # ends at this very time
                         sojourn = now - arrived[slot]
@@ -376,7 +376,7 @@ def run(system, counts, times, files, first, seed, settings, state, until):
                     works[server] = work
                     status[access] += SERVING - WAITING
                     if apart:
-                        work /= speeds[lane]
+                        work /= speeds[node, lane]
                     tags[server] = (clock[node] if shared else now) + work
                     if late:
                         begun[taker] += 1
@@ -393,7 +393,7 @@ def run(system, counts, times, files, first, seed, settings, state, until):
                 weight = 0.0
                 for other in range(lanes):
                     if serving[node * lanes + other] >= 0:
-                        weight += speeds[other]
+                        weight += speeds[node, other]
                 active[node] = weight
                 if weight == 0.0:
                     clock[node] = 0.0

@@ -19,12 +19,12 @@ def lose(state, system, counts, speeds, clock, node, late):
         state: State.
         system: System.
         counts: Tally; the service given so far is counted.
-        speeds: (Q,) of the classes.
+        speeds: (m, Q) of the classes.
         clock: of the node, now.
         node: which.
         late: bool, LATE_BINDING.
     """
-    queues = speeds.size
+    queues = speeds.shape[1]
     base = state.down.size * queues
     lanes = state.serving.size // state.down.size
     lost = np.empty(max(state.load[node], lanes), np.int64)
@@ -34,7 +34,7 @@ def lose(state, system, counts, speeds, clock, node, late):
         access = state.serving[server]
         if access >= 0:
             slot = (access - base) >> state.shift
-            left = max((state.tag[server] - clock) * speeds[lane], 0.0)
+            left = max((state.tag[server] - clock) * speeds[node, lane], 0.0)
             segment = counts.segment[tally.batch_of(state.number[slot], counts.per_request[0])]
             counts.busy[segment, node] += state.work[server] - left
             state.serving[server] = -1

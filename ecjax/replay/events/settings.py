@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ecjax.replay.system import System
 
@@ -31,7 +32,7 @@ class Settings(NamedTuple):
 
     policy: int
     queue: int
-    speeds: np.ndarray  # (Q,) speed of a class, or weight under sharing; ones where there is one server
+    speeds: np.ndarray  # (m, Q) speed of a class, or weight under sharing; ones where there is one server
     probes: int  # nodes probed per chunk needed
     cancel: bool  # the other accesses of a request that is complete leave at once
     hedge_delay: float  # s
@@ -64,11 +65,23 @@ def _changes(system: System, outages: Iterable[Sequence[float]]) -> list[tuple[f
     return sorted(change for change in found if change[0] < np.inf)
 
 
+def _speeds(weights: ArrayLike, classes: int, nodes: int) -> np.ndarray:
+    """Weights (Q,) or (Q, m) as speeds (m, Q); Q >= ``classes``."""
+    given = np.asarray(weights, float)
+    shaped = given.ndim in (1, 2) and len(given) >= classes and given.shape[1:] in ((), (nodes,))
+    if not shaped or not np.all((given > 0) & np.isfinite(given)):
+        raise ValueError(
+            f"weights must be {classes} positive numbers, one per class, or ({classes}, {nodes}) of them, one per "
+            f"class and node, not {given.tolist()}"
+        )
+    return np.ascontiguousarray(np.broadcast_to(given.T, (nodes, len(given))))
+
+
 def settings(
     system: System,
     policy: str = "probabilistic",
     queue: str = "fcfs",
-    weights: Sequence[float] | None = None,
+    weights: ArrayLike | None = None,
     probes: int = 2,
     cancel: bool = True,
     hedge_delay: float = 0.0,
@@ -81,8 +94,9 @@ def settings(
         system: what is replayed; its ``queue`` classes are used by all queues but "fcfs".
         policy: one of POLICIES.
         queue: one of QUEUES.
-        weights: (Q,) speed of every class under "partitioned" (1: that of the node), weight under "shared"; Q is more
-            than the highest class. Equal parts that sum to 1 where not given.
+        weights: (Q, m) speed of every class at every node under "partitioned" (1: that of the node), weight under
+            "shared"; (Q,) for all nodes alike; Q is more than the highest class. Equal parts that sum to 1 where not
+            given.
         probes: power_of_d: nodes probed per chunk needed.
         cancel: fork_join and hedged: the accesses that are left of a complete request leave the nodes at once, from
             service too.
@@ -98,11 +112,11 @@ def settings(
     if queue not in QUEUES:
         raise ValueError(f"queue {queue!r} is not one of {', '.join(QUEUES)}")
     classes = 1 if queue == "fcfs" else int(system.queue.max()) + 1
-    speeds = np.ones(classes)
+    speeds = np.ones((system.nodes, classes))
     if queue in ("partitioned", "shared"):
-        speeds = np.full(classes, 1.0 / classes) if weights is None else np.asarray(weights, float)
-        if speeds.ndim != 1 or len(speeds) < classes or not np.all((speeds > 0) & np.isfinite(speeds)):
-            raise ValueError(f"weights must be {classes} positive numbers, one per class, not {weights}")
+        speeds = _speeds(
+            np.full(classes, 1.0 / classes) if weights is None else weights, classes, system.nodes
+        )
     if probes < 1 or hedges < 0 or not hedge_delay >= 0:
         raise ValueError("probes must be at least 1, hedges and hedge_delay not negative")
     changes = _changes(system, outages)

@@ -63,7 +63,7 @@ class State(NamedTuple):
 
 def empty(system: System, settings: Settings, slots: int = 64) -> State:
     """No requests, idle nodes, all of them up."""
-    nodes, queues = system.nodes, len(settings.speeds)
+    nodes, queues = settings.speeds.shape
     servers = nodes * (1 if settings.queue in (FCFS, PRIORITY) else queues)
     shift = int(system.widest - 1).bit_length()
     base = nodes * queues
