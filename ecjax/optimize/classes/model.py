@@ -130,7 +130,7 @@ def other_work(model: ClassModel, stored: jax.Array) -> jax.Array:
     empty = jnp.zeros((3, model.classes, nodes.count)).at[:, -1].set(nodes.background)
     if problem.writes is None:
         return empty
-    own = model.row_class[None] == jnp.arange(model.classes)[:, None]
+    own = model.row_class[None] == jnp.arange(model.classes, dtype=jnp.int32)[:, None]
     sums = jnp.einsum(
         "kR,pR,Rj->pkj",
         own.astype(float),
@@ -263,8 +263,8 @@ def even_weights(model: ClassModel, work: jax.Array) -> jax.Array:
     """
     load = work[0]
     spare = jnp.maximum(1 - jnp.sum(load, axis=0), 0)
-    parts = load + spare / model.classes
-    return parts / jnp.sum(parts, axis=0)
+    parts = load + spare[None] / model.classes
+    return parts / jnp.sum(parts, axis=0, keepdims=True)
 
 
 def tolls(model: ClassModel, theta: ArrayLike) -> tuple[jax.Array, jax.Array]:
