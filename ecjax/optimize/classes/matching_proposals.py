@@ -1,0 +1,199 @@
+"""What every row of a block would do if it alone moved: a matching of its pairs to the nodes.
+
+A pair is the probability with which a read of the row uses a node, and whether the node keeps a chunk of the row.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from optax.assignment import hungarian_algorithm
+
+from ecjax.optimize.classes.model import (
+    ClassModel,
+    class_waits,
+    class_work,
+    excess,
+    kind_delays,
+)
+from ecjax.optimize.classes.scheduling import Goal
+
+# What a row gains less than this share of the objective by moving is rounding: it stays where it is.
+LEAST_GAIN = 1e-12
+# Elements of the arrays (rows of a block, pairs, kinds, nodes) that are worked on at a time.
+_ELEMENTS = 4_000_000
+
+
+class Nodes(NamedTuple):
+    """What of the rows the nodes see."""
+
+    reads: jax.Array  # (C, m) P
+    other: jax.Array  # (3, K, m) work beside the reads
+    chunks: jax.Array  # (m,) files with a chunk at the node
+
+
+class Rows(NamedTuple):
+    """B rows of a block."""
+
+    probabilities: jax.Array  # (B, m)
+    stored: jax.Array  # (B, m) bool
+    mix: jax.Array  # (B, C)
+    writes: jax.Array | None  # (B, 3, K, m) load, A_2 and A_3 of a class's writes at nodes that keep a chunk
+    kept: jax.Array  # (B, m) s
+    reading: jax.Array  # (B, m) s
+    usable: jax.Array  # (B, m) bool
+    chunks: jax.Array  # (B,) files of the row
+    movable: jax.Array  # (B,) bool
+
+    def charge(self, probabilities: jax.Array, stored: jax.Array) -> jax.Array:
+        """What a change of the pairs, (B, m) each, adds to what storage and reads cost at every node: (B, m) s."""
+        return self.kept * stored + self.reading * probabilities
+
+
+class Proposals(NamedTuple):
+    """What every row would do."""
+
+    probabilities: jax.Array  # (B, m)
+    stored: jax.Array  # (B, m) bool
+    gain: jax.Array  # (B,) fall of the objective if no other row moved, s; 0 where the row stays
+
+
+def of_rows(model: ClassModel, goal: Goal, index: jax.Array, placement: tuple[jax.Array, jax.Array]) -> Rows:
+    """The rows of a block.
+
+    Args:
+        model: with ``mix``.
+        goal: the objective in force.
+        index: (B,) the rows; R where there is none.
+        placement: probabilities (R, m) and what is stored (R, m).
+    """
+    problem = model.problem
+    row = jnp.minimum(index, problem.rows - 1)
+    assert model.mix is not None
+    writes = None
+    if problem.writes is not None:
+        each = jnp.einsum("npj,pB->Bnj", problem.nodes.service, problem.writes[:, row], precision="highest")
+        own = model.row_class[row][:, None] == jnp.arange(model.classes)[None]
+        writes = jnp.where(own[:, None, :, None], each[:, :, None], 0.0)
+    shape = (len(index), problem.nodes.count)
+    return Rows(
+        probabilities=placement[0][row],
+        stored=placement[1][row],
+        mix=model.mix[:, row].T,
+        writes=writes,
+        kept=goal.kept[row],
+        reading=goal.reading[row],
+        usable=jnp.ones(shape, bool) if problem.allowed is None else problem.allowed[row],
+        chunks=problem.price_chunks[row],
+        movable=goal.movable[row] & (index < problem.rows),
+    )
+
+
+def node_costs(
+    model: ClassModel, goal: Goal, reads: jax.Array, other: jax.Array, weights: jax.Array, z: jax.Array
+) -> jax.Array:
+    """sum_k c_k L_k by nodes, without the terms in z alone: (m,) s; infinite where a class is not stable."""
+    wait = class_waits(model, class_work(model, reads, other), weights)
+    late = reads * excess(model, kind_delays(model, wait, weights), z)
+    price = (jnp.where(goal.coefficient > 0, goal.coefficient, 0.0) / model.share)[model.kind_class]
+    counted = jnp.where(price[:, None] > 0, price[:, None] * late, 0.0)
+    stable = jnp.all(jnp.isfinite(wait.mean), axis=0)
+    return jnp.where(stable, jnp.sum(counted, axis=0), jnp.inf)
+
+
+def changes(rows: Rows, probabilities: jax.Array, stored: jax.Array) -> tuple[jax.Array, jax.Array | None]:
+    """Changes of P, (B, C, m), and of other work, (B, 3, K, m), by changes of the pairs of every row, (B, m) each."""
+    reads = rows.mix[:, :, None] * probabilities[:, None]
+    return reads, None if rows.writes is None else rows.writes * stored[:, None, None]
+
+
+def pair_costs(
+    model: ClassModel, goal: Goal, rows: Rows, nodes: Nodes, weights: jax.Array, z: jax.Array
+) -> jax.Array:
+    """The whole change of the objective by putting pair u of a row on node v: (B, m, m), [row, u, v], s.
+
+    Its own reads, what they and the writes delay all other files of all classes at v, and what storage and reads cost.
+    The paper's weights, (14), leave out the delay of the others, so that matchings by them can raise the objective.
+    0 for leaving a pair where it is.
+    """
+    start = node_costs(model, goal, nodes.reads, nodes.other, weights, z)
+
+    def alone(reads: jax.Array, other: jax.Array | None) -> jax.Array:
+        after = nodes.other if other is None else nodes.other + other
+        return node_costs(model, goal, nodes.reads + reads, after, weights, z) - start
+
+    def of_pair(probability: jax.Array, stored: jax.Array) -> jax.Array:
+        # nodes do not see each other: the pair is tried on all of them at once
+        more = probability[:, None] - rows.probabilities
+        chunks = stored[:, None].astype(more.dtype) - rows.stored.astype(more.dtype)
+        return jax.vmap(alone)(*changes(rows, more, chunks)) + rows.charge(more, chunks)
+
+    pairs = rows.probabilities.T, rows.stored.T
+    several = rows.mix.size * pairs[0].shape[0] ** 2 <= _ELEMENTS
+    tried = jax.vmap(of_pair)(*pairs) if several else lax.map(lambda pair: of_pair(*pair), pairs)
+    return jnp.moveaxis(tried, 0, 1)
+
+
+def propose(
+    model: ClassModel,
+    goal: Goal,
+    rows: Rows,
+    nodes: Nodes,
+    weights: jax.Array,
+    z: jax.Array,
+    value: jax.Array,
+) -> Proposals:
+    """The best permutation of every row's pairs at this state of the nodes.
+
+    Chunks do not go where they may not be, to full nodes, or from other sites to empty nodes of full ones; a
+    permutation that still crowds a site is left out. Rows stay where moving is worth nothing.
+
+    Args:
+        model: with ``mix``.
+        goal: the objective in force.
+        rows: a block.
+        nodes: what the nodes see of all rows.
+        weights: (K, m), of weighted queues.
+        z: (K,) s.
+        value: the objective, s.
+    """
+    problem = model.problem
+    count = problem.nodes.count
+    stays = jnp.eye(count, dtype=bool)[None]
+    # no node's cost can fall by more than the objective: what costs more than all of it cannot be part of a gain
+    prohibitive = 2 * value
+    closed = ~rows.usable[:, None] & rows.stored[:, :, None]
+    arrives = rows.stored[:, :, None] & ~rows.stored[:, None]
+    if problem.capacity is not None:
+        full = nodes.chunks[None] + rows.chunks[:, None] > problem.capacity[None]
+        closed = closed | (arrives & full[:, None])
+    crowds = None
+    if problem.per_site is not None:
+        assert problem.site is not None
+        together = problem.site[:, None] == problem.site[None]
+
+        def of_site(stored: jax.Array) -> jax.Array:
+            return jnp.matmul(stored.astype(jnp.int32), together.astype(jnp.int32))
+
+        before = of_site(rows.stored)
+        closed = closed | (arrives & (before >= problem.per_site)[:, None] & ~together[None])
+        crowds = jnp.maximum(before, problem.per_site)
+    cost = pair_costs(model, goal, rows, nodes, weights, z)
+    cost = jnp.where(~closed & (cost < prohibitive), cost, prohibitive)
+    cost = jnp.where(stays, 0.0, cost)
+    least = LEAST_GAIN * value
+    pair, node = jax.vmap(hungarian_algorithm)(jnp.where(stays, -least, cost))
+    pair_of = jnp.zeros_like(pair).at[jnp.arange(len(pair))[:, None], node].set(pair)
+    gain = -jnp.sum(jnp.take_along_axis(cost, pair_of[:, None], axis=1)[:, 0], axis=1)
+    stored = jnp.take_along_axis(rows.stored, pair_of, axis=1)
+    moves = rows.movable & (gain > least)
+    if crowds is not None:
+        moves = moves & jnp.all(of_site(stored) <= crowds, axis=1)
+    return Proposals(
+        jnp.where(
+            moves[:, None], jnp.take_along_axis(rows.probabilities, pair_of, axis=1), rows.probabilities
+        ),
+        jnp.where(moves[:, None], stored, rows.stored),
+        jnp.where(moves, gain, 0.0),
+    )
