@@ -22,19 +22,12 @@ import numpy as np
 from jax import lax
 from jax.typing import ArrayLike
 
-from ecjax.queueing.dependence import factor_points, loadings, wait_correlation
+from ecjax.queueing.class_queues import ClassQueues, fcfs_queues
+from ecjax.queueing.latency_law import Curves, latency_curves
 from ecjax.queueing.monotone import interpolate
-from ecjax.queueing.sojourn_law import common_points, cumulative_at, served_law, service_at, waits_given
-from ecjax.queueing.subsets import drawing_probabilities, subset_product
-from ecjax.queueing.wait_law import WaitLaw, wait_law
-from ecjax.queueing.workload import Workload, node_arrivals, size_position
+from ecjax.queueing.workload import Workload
 
 LEVELS = (0.5, 0.9, 0.99, 0.999)
-_WAIT_POINTS = 4096
-_SERVICE_POINTS = 2048
-_POINTS = 128
-_LOADINGS = 5  # node laws are linear between so many loadings on the factor
-_BATCH = 64
 
 
 @jax.tree_util.register_dataclass
@@ -51,26 +44,13 @@ class Estimate:
     load: jax.Array  # (m,) rho
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class _Curves:
-    """Pr(T_i <= x) of the files at the points of the sizes next to theirs."""
-
-    points: jax.Array  # (C, X) s
-    index: jax.Array  # (r, H) size; H = 1 where all sizes are computed, else the two next to the file's
-    weight: jax.Array  # (r, H)
-    value: jax.Array  # (r, H, X)
-    finite: jax.Array  # (r,) bool
-    load: jax.Array  # (m,)
-
-
 def estimate_latency(
     probabilities: ArrayLike,
     workload: Workload,
     levels: Sequence[float] = LEVELS,
     groups: ArrayLike | None = None,
     group_count: int = 0,
-    waits: WaitLaw | None = None,
+    queues: ClassQueues | None = None,
 ) -> Estimate:
     """Mean and quantiles of the latency of every file, of groups of files, and of all requests.
 
@@ -83,12 +63,12 @@ def estimate_latency(
         levels: probabilities of the quantiles, in (0, 1).
         groups: group of each file, (r,), whole numbers below ``group_count``.
         group_count: G.
-        waits: laws of the waits, where they are not those of M/G/1, first come first served.
+        queues: of classes of files, where nodes do not serve first come, first served.
 
     Raises:
         ValueError: the probabilities are not (r, m).
     """
-    curves = _curves(jnp.asarray(probabilities, float), workload, waits)
+    curves, load = _curves(probabilities, workload, queues)
     quantiles = jax.vmap(jax.vmap(lambda x, f: _quantiles(x, f, levels)))(
         curves.points[curves.index], curves.value
     )
@@ -104,7 +84,7 @@ def estimate_latency(
         member = jnp.where(own, workload.rate[None], 0)
     group_mean, group_quantiles = _mixture(curves, file_mean, member, levels)
     return Estimate(
-        all_mean[0], all_quantiles[0], group_mean, group_quantiles, file_mean, file_quantiles, curves.load
+        all_mean[0], all_quantiles[0], group_mean, group_quantiles, file_mean, file_quantiles, load
     )
 
 
@@ -113,7 +93,7 @@ def latency_objective(
     workload: Workload,
     mean_weight: float = 1.0,
     level_weights: Sequence[tuple[float, float]] = (),
-    waits: WaitLaw | None = None,
+    queues: ClassQueues | None = None,
 ) -> jax.Array:
     """A weighted mix of mean and quantiles of the latency over all requests, s: an objective to descend.
 
@@ -122,9 +102,9 @@ def latency_objective(
         workload: files and nodes.
         mean_weight: of the mean.
         level_weights: pairs (level, weight): ((0.99, 1.0),) adds the 99 % point.
-        waits: as in ``estimate_latency``.
+        queues: as in ``estimate_latency``.
     """
-    curves = _curves(jnp.asarray(probabilities, float), workload, waits)
+    curves, _ = _curves(probabilities, workload, queues)
     file_mean = _file_means(curves)
     levels = tuple(level for level, _ in level_weights)
     mean, quantiles = _mixture(curves, file_mean, workload.rate[None], levels)
@@ -133,93 +113,14 @@ def latency_objective(
     return mixed + mean_weight * mean[0] if mean_weight else mixed
 
 
-def _curves(probabilities: jax.Array, load: Workload, waits: WaitLaw | None) -> _Curves:
-    if probabilities.shape != (load.files, load.service.nodes):
+def _curves(probabilities: ArrayLike, load: Workload, queues: ClassQueues | None) -> tuple[Curves, jax.Array]:
+    reads = jnp.asarray(probabilities, float)
+    if reads.shape != (load.files, load.service.nodes):
         raise ValueError(
-            f"probabilities have shape {probabilities.shape}, they must be ({load.files}, {load.service.nodes})"
+            f"probabilities have shape {reads.shape}, they must be ({load.files}, {load.service.nodes})"
         )
-    arriving, arriving_bytes = node_arrivals(load, probabilities)
-    wait = waits
-    if wait is None:
-        wait = wait_law(arriving, arriving_bytes, load.service, load.background, _WAIT_POINTS)
-    correlation = wait_correlation(probabilities, load.rate, load.chunk_bytes, load.service, load.background)
-    loading, joined = lax.map(lambda own: loadings(own, correlation), probabilities, batch_size=_BATCH)
-    factor, weight = factor_points()
-    served = served_law(load.sizes, load.service, load.connect, wait, _SERVICE_POINTS)
-    index, part = size_position(load)
-    reads = lax.stop_gradient(load.rate[:, None] * probabilities)
-    by_size = jnp.zeros((load.sizes.shape[0], load.service.nodes))
-    for place, share in _neighbours(index, part, load.exact):
-        by_size = by_size.at[place].add(reads * share[:, None])
-    points = common_points(wait, served, by_size, _POINTS)
-    levels = _levels(loading, probabilities)
-    given = lax.map(lambda a: cumulative_at(points, *waits_given(wait, a, factor), wait, served), levels)
-    alone = service_at(points, served)
-
-    def of_file(arguments):
-        own, own_drawing, own_loading, own_joined, index, part = arguments
-        low, share = _between(levels, own_loading)
-        nodes = jnp.arange(own.shape[0])
-
-        def law(place):
-            lower, upper = given[low, place, nodes], given[low + 1, place, nodes]
-            at_loading = lower + share[:, None, None] * (upper - lower)
-            return _file_law(
-                own, own_drawing, at_loading, weight, wait.idle, alone[place], own_joined, load.most
-            )
-
-        return jnp.stack([law(place) for place, _ in _neighbours(index, part, load.exact)])
-
-    drawing = lax.map(lambda own: drawing_probabilities(own, load.most), probabilities, batch_size=_BATCH)
-    # derivatives take the products of a file again: they would be r times as large
-    value = lax.map(jax.checkpoint(of_file), (probabilities, drawing, loading, joined, index, part))
-    pairs = _neighbours(index, part, load.exact)
-    rho = jnp.sum(arriving * load.service.moments(arriving_bytes)[0], axis=0)
-    if load.background is not None:
-        rho = rho + load.background[0]
-    finite = ~jnp.any((probabilities > 0) & ~wait.stable[None], axis=1)
-    return _Curves(
-        points,
-        jnp.stack([place for place, _ in pairs], axis=1),
-        jnp.stack([share for _, share in pairs], axis=1),
-        value,
-        finite,
-        rho,
-    )
-
-
-def _levels(loading, probabilities):
-    """Loadings that node laws are computed at, (L,): even steps over those of the files."""
-    read = probabilities > 0
-    least = jnp.min(jnp.where(read, loading, 1))
-    most = jnp.maximum(jnp.max(jnp.where(read, loading, 0)), least + 1e-3)
-    return lax.stop_gradient(least + (most - least) * jnp.linspace(0, 1, _LOADINGS))
-
-
-def _between(levels, loading):
-    """The level below each loading, and how far it is to the next."""
-    place = (loading - levels[0]) / (levels[1] - levels[0])
-    low = jnp.clip(jnp.floor(lax.stop_gradient(place)), 0, _LOADINGS - 2)
-    return low.astype(int), jnp.clip(place - low, 0, 1)
-
-
-def _neighbours(index, part, exact):
-    """Sizes that stand for a file's, with their weights."""
-    if exact:
-        return [(index, jnp.ones_like(part))]
-    return [(index, 1 - part), (index + 1, part)]
-
-
-def _file_law(own, drawing, given, weight, idle, alone, joined, most):
-    """Pr(T <= x), (X,), from node laws given the factor (m, Y, X) and those of the services alone (m, X)."""
-    k = jnp.round(own.sum())
-    apart = jnp.sum(weight[:, None] * subset_product(drawing, k, given, most), axis=0)
-    # Waits that are the same: all at 0 together, where the services still differ; else the slowest node decides.
-    late = jnp.sum(weight[None, :, None] * given, axis=1) + idle[:, None] * (1 - alone)
-    slowest = jnp.max(own[:, None] * (1 - late), axis=0)
-    empty = jnp.min(jnp.where(own > 0, idle, 1))
-    together = 1 - slowest - empty * (1 - subset_product(drawing, k, alone, most))
-    return jnp.clip(apart + joined * (together - apart), 0, 1)
+    met = fcfs_queues(reads, load) if queues is None else queues
+    return latency_curves(reads, load, met), met.load
 
 
 def _file_means(curves):

@@ -6,6 +6,7 @@ circular transform linear: what wraps around is multiplied by exp(-16), about 1e
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 from jax.scipy.special import gammainc
 
 from ecjax.queueing.service_law import UnitLaw, cumulative
@@ -22,6 +23,12 @@ def mass_of(transformed: jax.Array, points: int) -> jax.Array:
     """Inverse of ``transform``, (..., N)."""
     mass = jnp.fft.irfft(transformed, points)
     return mass / jnp.broadcast_to(_damping(points), mass.shape)
+
+
+def logarithms(points: int) -> jax.Array:
+    """Logarithms of the points z where ``transform`` takes its power series sum_i mass_i z^i, (N/2 + 1,)."""
+    turn = jnp.arange(points // 2 + 1, dtype=float) * (2 * jnp.pi / points)
+    return lax.complex(jnp.full_like(turn, -_DAMPING / points), -turn)
 
 
 def service_mass(

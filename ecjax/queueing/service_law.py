@@ -162,6 +162,11 @@ class ServiceLaw:
         """Number of nodes m."""
         return self.offset.shape[-1]
 
+    def slowed(self, factor: jax.Array) -> "ServiceLaw":
+        """Laws of ``factor`` X, (m,)."""
+        own = (self.offset, self.offset_per_byte, self.scale, self.scale_per_byte)
+        return ServiceLaw(self.unit, *(factor * part for part in own))
+
     def parts(self, chunk_bytes: ArrayLike) -> tuple[jax.Array, jax.Array]:
         """Offset and scale, s, for chunks of these bytes, (..., m) or (..., 1)."""
         size = jnp.asarray(chunk_bytes, self.offset.dtype)

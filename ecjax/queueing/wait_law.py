@@ -18,7 +18,7 @@ from ecjax.queueing.lattice import gamma_mass, mass_of, residual_mass, transform
 from ecjax.queueing.mg1 import Delay, waiting
 from ecjax.queueing.service_law import ServiceLaw
 
-_MOST_LOAD = 0.9999
+MOST_LOAD = 0.9999
 # lattice length: this part of the service times, and so many times E[W^2]/E[W] (16 means of an exponential wait)
 _TAIL = 1e-6
 _LENGTHS = 8.0
@@ -80,7 +80,8 @@ def wait_law(
     other = jnp.zeros((3, service.nodes)) if background is None else jnp.asarray(background)
     rho, a_2, a_3 = (own + more for own, more in zip(sums, other, strict=True))
     stable = rho < 1
-    step = lax.stop_gradient(_step(rho, a_2, a_3, chunk_bytes, rates, service, points))
+    wait = waiting(jnp.minimum(rho, MOST_LOAD), a_2, a_3)
+    step = lax.stop_gradient(lattice_length(wait.mean, wait.variance, chunk_bytes, rates, service) / points)
 
     offset, scale = service.parts(chunk_bytes)
 
@@ -89,21 +90,34 @@ def wait_law(
 
     residual = jax.vmap(residual_of_node, in_axes=(0, 1, 1, 1, 0))(service.unit, rates, offset, scale, step)
     if background is not None:
-        residual = residual + _background_residual(other, step, points, upper)
-    idle = jnp.maximum(1 - rho, 1 - _MOST_LOAD)
+        residual = residual + background_residual(other, step, points, upper)
+    idle = jnp.maximum(1 - rho, 1 - MOST_LOAD)
     # above that load the lattice law is that of the least stable node that it can hold
-    residual = residual * jnp.where(rho > _MOST_LOAD, _MOST_LOAD / rho, 1)[:, None]
+    residual = residual * jnp.where(rho > MOST_LOAD, MOST_LOAD / rho, 1)[:, None]
     spectrum = transform(residual)
     mass = idle[:, None] * mass_of(spectrum / (1 - spectrum), points)
     return WaitLaw(step, idle, mass, stable)
 
 
-def _step(rho, a_2, a_3, chunk_bytes, rates, service, points):
-    """Lattice step that covers the waits and the longest service."""
-    wait = waiting(jnp.minimum(rho, _MOST_LOAD), a_2, a_3)
-    waits = wait.mean > 0
-    longest = _LENGTHS * (wait.variance + wait.mean**2) / jnp.where(waits, wait.mean, 1)
-    return (jnp.where(waits, longest, 0) + longest_service(chunk_bytes, rates, service)) / points
+def lattice_length(
+    mean: jax.Array,
+    variance: jax.Array,
+    chunk_bytes: jax.Array,
+    rates: jax.Array,
+    service: ServiceLaw,
+) -> jax.Array:
+    """Length of a lattice that covers waits of this mean (s) and variance (s^2) and the longest service, s, (m,).
+
+    Args:
+        mean: (m,).
+        variance: (m,).
+        chunk_bytes: B, (b, m).
+        rates: 1/s, (b, m); sizes that do not come to a node (rate 0) do not count.
+        service: laws.
+    """
+    waits = mean > 0
+    longest = _LENGTHS * (variance + mean**2) / jnp.where(waits, mean, 1)
+    return jnp.where(waits, longest, 0) + longest_service(chunk_bytes, rates, service)
 
 
 def longest_service(chunk_bytes: jax.Array, rates: jax.Array | None, service: ServiceLaw) -> jax.Array:
@@ -126,7 +140,8 @@ def longest_service(chunk_bytes: jax.Array, rates: jax.Array | None, service: Se
     return jnp.where(read > 0, read, longest.max(axis=0))
 
 
-def _background_residual(other, step, points, upper):
+def background_residual(other: jax.Array, step: jax.Array, points: int, upper: bool = False) -> jax.Array:
+    """Mass of the residual service of other work, of which load, A_2 (s) and A_3 (s^2) are known, (3, m): (m, N)."""
     rho, a_2, a_3 = other
     busy = rho > 0
     safe = jnp.where(busy, rho, 1)

@@ -118,15 +118,19 @@ def size_position(load: Workload) -> tuple[jax.Array, jax.Array]:
 
 def node_arrivals(load: Workload, probabilities: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Chunk rates, 1/s, and chunk sizes, B, of what comes to each node: each (b, m)."""
+    return access_arrivals(load, load.rate[:, None] * probabilities)
+
+
+def access_arrivals(load: Workload, accesses: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """As ``node_arrivals``, of chunk accesses at these rates, 1/s, (r, m), with the chunk sizes of the files."""
     index, _ = size_position(load)
     if load.exact:
-        rates = _by_size(load.rate[:, None] * probabilities, index, load.sizes.shape[0])
+        rates = _by_size(accesses, index, load.sizes.shape[0])
         return rates, jnp.broadcast_to(load.sizes[:, None], rates.shape)
     ranges = _MOST_SIZES // 2
     group = jnp.minimum(index // 2, ranges - 1)
-    reads = load.rate[:, None] * probabilities
     size = load.chunk_bytes[:, None]
-    rates, bytes_, square = (_by_size(reads * size**p, group, ranges) for p in range(3))
+    rates, bytes_, square = (_by_size(accesses * size**p, group, ranges) for p in range(3))
     read = rates > 0
     safe = jnp.where(read, rates, 1)
     middle = load.sizes[::2][:, None]
