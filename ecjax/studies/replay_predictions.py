@@ -31,7 +31,7 @@ def predictions(
     probabilities: np.ndarray,
     ranks: Classes,
     item: "Item",
-    weights: tuple[float, ...],
+    weights: np.ndarray,
     options: ReplayOptions,
 ) -> dict[str, list[Latencies]]:
     """Bound and estimate by kind of group, where the policy and the queues have them; empty elsewhere.

@@ -65,7 +65,7 @@ def run(
         advance: called with numbers of requests done.
     """
     began = time.perf_counter()
-    ranks = classes(case)
+    ranks, nodes = classes(case), len(case.nodes)
     if given.times is not None:
         case = _at_rates_of(given, case)
     scale = item.rate_scale * case.run["rate_scale"], item.size_scale * case.run["size_scale"]
@@ -85,7 +85,7 @@ def run(
         error = overload(load, background, scale[0], case.names.nodes, f"with policy={item.policy}")
         advance(options.replications * (given.requests or options.requests))
         return row | {"status": str(Status.UNSTABLE), "error": error}, {}
-    weights = _weights(options, ranks.names)
+    weights = _weights(options, ranks.names, nodes)
     if static and item.queue == "partitioned":
         full = overfull_class(case, problem, probabilities, ranks, weights)
         if full is not None:
@@ -105,7 +105,6 @@ def run(
             )
         )
     found = summarise([o.tally for o in outcomes], [o.span for o in outcomes])
-    nodes = len(case.nodes)
     tables = []
     for group in ("all", "class", "node", "file"):
         sources: list[Latencies] = [replayed(found, group, ranks, nodes), *predicted.get(group, [])]
@@ -190,8 +189,10 @@ def _policy(item: Item, options: ReplayOptions, case: PlanCase, problem: optimiz
     )
 
 
-def _weights(options: ReplayOptions, names: list[str]) -> tuple[float, ...]:
-    return tuple(options.weights) if options.weights else (1 / len(names),) * len(names)
+def _weights(options: ReplayOptions, names: list[str], nodes: int) -> np.ndarray:
+    """Shares of the classes at every node, (C, m)."""
+    own = np.full(len(names), 1 / len(names)) if options.weights is None else np.array(options.weights)
+    return np.broadcast_to(own[:, None], (len(names), nodes))
 
 
 def run_row(name: str, item: Item, case: PlanCase, options: ReplayOptions) -> dict[str, Any]:

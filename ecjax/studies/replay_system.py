@@ -169,16 +169,18 @@ def overfull_class(
     problem: optimize.Problem,
     probabilities: np.ndarray,
     ranks: Classes,
-    weights: tuple[float, ...],
+    weights: np.ndarray,
 ) -> str | None:
     """Which class asks more of a node than its part of a strict partition gives, in one line; None where none does.
+
+    Other work of a node is asked for by the last class.
 
     Args:
         case: ids and placement.
         problem: scaled.
         probabilities: (R, m).
         ranks: classes of the files.
-        weights: (C,) parts.
+        weights: (C, m) parts.
     """
     files, first = problem.files, np.asarray(problem.nodes.service)[0]
     reads, kept = (
@@ -192,12 +194,16 @@ def overfull_class(
         if problem.writes is not None:
             asked = asked + (np.asarray(files.write_rate)[own, None] * powers[own]).T @ kept[own]
         load = np.sum(first * asked, axis=0)
-        node = int(np.argmax(load))
-        if load[node] / weights[number] >= worst:
-            worst = load[node] / weights[number]
+        if number == len(ranks.names) - 1:
+            load = load + np.asarray(problem.nodes.background[0])
+        full = load / weights[number]
+        node = int(np.argmax(full))
+        if full[node] >= worst:
+            worst = full[node]
             words = (
                 f"queue=partitioned: class {name} asks for {load[node]:.3g} of node {case.names.nodes[node].as_py()}, "
-                f"its part is {weights[number]:.3g}; allowed: weights above what every class asks for, or lower rates"
+                f"its part is {weights[number, node]:.3g}; allowed: weights above what every class asks for, or lower "
+                "rates"
             )
     return words
 

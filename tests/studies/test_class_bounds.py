@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
+from scipy.optimize import minimize_scalar
 
 from ecjax import optimize
 from ecjax.model import Files, Nodes
@@ -49,6 +50,52 @@ def test_priority_moves_latency_to_the_last_class():
     found = class_bounds(own, PI, PI > 0, of_file, "priority", (0.5, 0.5))
     assert np.all(found[of_file == 0] < plain[of_file == 0])
     assert np.all(found[of_file == 1] > plain[of_file == 1])
+
+
+def partition_by_hand(own, pi, of_file, weights):
+    """Bounds of the files, written out: M/G/1 of service X / w by class and node, and the least over z by search."""
+    service, background = np.asarray(own.nodes.service), np.asarray(own.nodes.background)
+    size, rate = np.asarray(own.files.chunk_bytes), np.asarray(own.files.rate)
+    writes = np.asarray(own.files.write_rate)
+    found = []
+    for file, number in enumerate(of_file):
+        delays = []
+        for node in np.flatnonzero(pi[file]):
+            w = weights[number, node]
+            load = np.zeros(3)  # rate, times the raw moments of the slowed service
+            for other in np.flatnonzero(of_file == number):
+                moments = [np.polyval(service[n, ::-1, node], size[other]) for n in range(3)]
+                load += (rate[other] * pi[other, node] + writes[other] * (pi[other, node] > 0)) * np.array(
+                    moments
+                )
+            if number == len(weights) - 1:
+                load += background[:, node]
+            load /= w ** np.arange(1, 4)
+            first, second = (np.polyval(service[n, ::-1, node], size[file]) / w ** (n + 1) for n in (0, 1))
+            wait = load[1] / (2 * (1 - load[0]))
+            mean = first + wait + float(own.nodes.connect_mean[node])
+            variance = second - first**2 + load[2] / (3 * (1 - load[0])) + wait**2
+            delays.append((pi[file, node], mean, variance + float(own.nodes.connect_variance[node])))
+        p, mean, variance = np.array(delays).T
+
+        def at(z, p=p, mean=mean, variance=variance):
+            return z + np.sum(p / 2 * (mean - z + np.sqrt((mean - z) ** 2 + variance)))
+
+        found.append(minimize_scalar(at, (0, mean.max()), options={"xtol": 1e-12}).fun)
+    return found
+
+
+def test_shares_by_class_and_node():
+    own, of_file = problem(), np.array([0, 1, 2, 1])
+    weights = np.random.default_rng(1).uniform(1, 2, (3, 5))
+    weights[2, 0] += 1  # background work is there
+    weights /= weights.sum(axis=0)
+    found = class_bounds(own, PI, PI > 0, of_file, "partitioned", weights)
+    assert found == pytest.approx(partition_by_hand(own, PI, of_file, weights), rel=1e-9)
+    np.testing.assert_array_equal(class_bounds(own, PI, PI > 0, of_file, "shared", weights), found)
+    alike = class_bounds(own, PI, PI > 0, of_file, "partitioned", (0.3, 0.3, 0.4))
+    tiled = np.tile([[0.3], [0.3], [0.4]], 5)
+    np.testing.assert_array_equal(class_bounds(own, PI, PI > 0, of_file, "partitioned", tiled), alike)
 
 
 def test_a_class_whose_part_is_too_small_has_no_bound():
