@@ -1,8 +1,7 @@
 """The options of ``ecjax optimize``, checked: every mistake names the option, what was found and what is allowed."""
 
-import math
 import re
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 from ecjax import optimize
@@ -10,6 +9,8 @@ from ecjax.errors import UserError
 from ecjax.optimize.estimated import Mix
 from ecjax.replay.law_fit import FAMILIES
 from ecjax.report import plans as figures
+from ecjax.studies.class_options import check_class_options
+from ecjax.studies.option import is_number
 from ecjax.studies.options_optimize import OptimizeOptions
 
 ABOVE = {"beta": 1.0, "eps": 0.0, "gap": 0.0, "memory_bytes": 0.0}
@@ -32,6 +33,7 @@ def checked(options: OptimizeOptions) -> OptimizeOptions:
         UserError: an option has a value that is not allowed.
     """
     values = {name: getattr(options, name) for name in vars(options)}
+    check_class_options(values)
     for name, least in (("theta", 0.0), ("rate_scale", None), ("size_scale", None)):
         values[name] = numbers(name, values[name], least)
     for name, allowed in (("method", optimize.METHODS), ("figures", figures.KINDS)):
@@ -41,12 +43,12 @@ def checked(options: OptimizeOptions) -> OptimizeOptions:
             if value not in tuple(allowed):
                 raise UserError(f"{name}: found {value!r}; allowed: {', '.join(allowed)}")
         values[name] = list(dict.fromkeys(listed))
-    if not values["method"]:
+    if not values["method"] and "fcfs" in values["queue"]:
         raise UserError(f"method: found an empty list; allowed: {', '.join(optimize.METHODS)}")
     choices: dict[str, tuple[str, ...]] = {
         "theta_per": ("file", "total"),
         "size_scaling": ("proportional", "none"),
-        "start": (*optimize.STARTS, "plan"),
+        "start": (*optimize.STARTS, "plan", "certified"),
         "loop": ("merged", "nested"),
         "dtype": ("float64", "float32"),
         "scheduling": ("nearest", "optimal"),
@@ -113,11 +115,6 @@ def _whole_numbers(name: str, value: Any) -> list[int] | None:
     return list(dict.fromkeys(int(v) for v in listed))
 
 
-def is_number(value: Any) -> bool:
-    """Whether ``value`` is a finite number; true and false are none."""
-    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
-
-
 def numbers(name: str, value: Any, least: float | None) -> list[float]:
     """A list of finite numbers, each at least ``least`` (above 0 where that is None), without repeats."""
     listed = value if isinstance(value, list | tuple) else [value]
@@ -136,7 +133,7 @@ def mix_of(objective: Any) -> Mix | None:
     Raises:
         UserError: anything else.
     """
-    if objective == "bound":
+    if objective in ("bound", "lexicographic", "joint"):
         return None
     weights = {objective: 1.0} if isinstance(objective, str) else objective
     if not isinstance(weights, dict) or not weights:

@@ -21,8 +21,11 @@ from ecjax.report import plans as figures
 from ecjax.status import Status
 from ecjax.studies import builtin, inputs, plan_summary, plan_tables, scenario_tables
 from ecjax.studies.checked_options import checked
+from ecjax.studies.class_options import METHODS, importances
+from ecjax.studies.class_runs import Starts, class_run
 from ecjax.studies.constraints import constrained
 from ecjax.studies.feasibility import check_feasible
+from ecjax.studies.file_classes import check_classes
 from ecjax.studies.given_plan import read_plan
 from ecjax.studies.options_optimize import OptimizeOptions
 from ecjax.studies.plan_examination import examined
@@ -67,25 +70,37 @@ def planned(options: OptimizeOptions) -> pd.DataFrame:
         with progress("planning", len(run_ids) - len(done)) as advance:
             for study, grid in zip(studies, grids, strict=True):
                 missing = [item for item in grid if study.run_ids[item] not in done]
-                for lanes, items in _batches(grid, missing, study.problem, options):
-                    given = None if study.given is None else (study.given.probabilities, study.given.stored)
-                    plans = optimize.solve(
-                        study.problem, _lanes(lanes, options, study.problem), _settings(options), given
-                    )
-                    rows, tables = _tables(plans, lanes, items, study)
-                    if given is not None and options.compare_cold_start:
-                        fresh = _lanes(lanes, options, study.problem)
-                        _add_cold_start(
-                            rows, items, lanes, optimize.solve(study.problem, fresh, _settings(options))
-                        )
-                    if len(items) == len(run_ids) and all(row["error"] for row in rows):
+                for items, rows, tables, easiest in _batches_of(study, grid, missing):
+                    if len(items) == len(run_ids) and easiest:
                         # a study with no stable plan at all is the user's mistake; single runs become rows
-                        raise UserError(_easiest(plans, lanes, items, rows))
+                        raise UserError(easiest)
                     store.write_input("nodes", study.input_id, study.nodes)
                     store.write_input("files", study.input_id, study.files)
                     store.commit(rows, tables)
                     advance(len(items))
     return read_results(options.out, "runs").set_index("run_id").loc[run_ids].reset_index()
+
+
+def _batches_of(study: Study, grid: list[Item], missing: list[Item]):
+    """(items, rows, datasets, what is wrong with the easiest run) of every batch that is to be planned."""
+    options = study.options
+    plain = [item for item in missing if item.queue == "fcfs"]
+    for lanes, items in _batches(
+        [item for item in grid if item.queue == "fcfs"], plain, study.problem, options
+    ):
+        given = None if study.given is None else (study.given.probabilities, study.given.stored)
+        fresh = _lanes(lanes, options, study.problem)
+        plans = optimize.solve(study.problem, fresh, _settings(options), given)
+        rows, tables = _tables(plans, lanes, items, study)
+        if given is not None and options.compare_cold_start:
+            _add_cold_start(rows, items, lanes, optimize.solve(study.problem, fresh, _settings(options)))
+        failed = all(row["error"] for row in rows)
+        yield items, rows, tables, _easiest(plans, lanes, items, rows) if failed else None
+    starts = Starts(study)
+    for item in missing:
+        if item.queue != "fcfs":
+            row, tables = class_run(item, study, starts)
+            yield [item], [row], tables, row["error"]
 
 
 def _study(options: OptimizeOptions, k: int | None, d: int | None) -> Study:
@@ -121,17 +136,31 @@ def _study(options: OptimizeOptions, k: int | None, d: int | None) -> Study:
     if options.scenarios:
         scenario_tables.failures(nodes, options.scenarios)
     input_id = fingerprint_of(nodes, files)
-    grid = [
-        Item(method, theta, rate, size)
-        for rate, size, theta, method in itertools.product(
-            options.rate_scale, options.size_scale, options.theta, options.method
-        )
-    ]
+    by_class = [queue for queue in options.queue if queue != "fcfs"]
+    classes = check_classes(names, files, by_class[0]) if by_class else None
+    grid = _grid(options, None if classes is None else classes.names)
     run_ids = {
         item: run_id("optimize", parameters | asdict(item), input_id, options.seed, options.dtype)
         for item in grid
     }
-    return Study(options, parameters, problem, names, nodes, files, given, k, d, input_id, run_ids)
+    return Study(options, parameters, problem, names, nodes, files, given, k, d, input_id, run_ids, classes)
+
+
+def _grid(options: OptimizeOptions, classes: list[str] | None) -> list[Item]:
+    """All runs: methods for first come, first served, and importances of the classes for each queue by class."""
+    ways: list[tuple[str, str, tuple[float, ...] | None]] = []
+    for queue in options.queue:
+        if queue == "fcfs":
+            ways += [(method, queue, None) for method in options.method]
+        else:
+            assert classes is not None
+            ways += [(METHODS[queue], queue, one) for one in importances(options.importance, classes)]
+    return [
+        Item(method, theta, rate, size, queue, importance)
+        for rate, size, theta, (method, queue, importance) in itertools.product(
+            options.rate_scale, options.size_scale, options.theta, ways
+        )
+    ]
 
 
 def input_tables(
@@ -168,8 +197,8 @@ def fingerprint_of(nodes: pa.Table, files: pa.Table) -> str:
 def _settings(options: OptimizeOptions) -> BatchSettings:
     return BatchSettings(
         methods=tuple(name for name in optimize.METHODS if name in options.method),
-        start="uniform" if options.start == "plan" else options.start,
-        settings=optimize.settings(options.beta, options.eps, options.max_iterations, options.loop),
+        start=options.start if options.start in optimize.STARTS else "uniform",
+        settings=optimize.settings(options.beta, options.eps or 1e-4, options.max_iterations, options.loop),
         dtype=options.dtype,
         seed=options.seed,
         certified=optimize.Certified(gap=options.gap, seed=options.seed),
@@ -183,6 +212,7 @@ def _parameters(options: OptimizeOptions) -> dict[str, Any]:
         *("max_chunks_per_node", "max_chunks_per_site", "migration_dollars_per_byte", "fixed_groups"),
         *("scenarios", "scheduling", "robust", "robust_trials", "polish", "compare_cold_start"),
         *(("objective", "service") if options.objective != "bound" else ()),
+        *(("weights", "deadline_s", "deadline_by") if options.queue != ["fcfs"] else ()),
     )
     return {name: getattr(options, name) for name in names}
 
@@ -194,6 +224,8 @@ def _batches(grid: list[Item], missing: list[Item], problem, options: OptimizeOp
     """
     memory = options.memory_bytes or 0.5 * psutil.virtual_memory().available
     all_lanes = list(dict.fromkeys(item.lane for item in grid))
+    if not missing:
+        return
     batches = math.ceil(len(all_lanes) / optimize.lanes_per_batch(problem, memory, options.dtype))
     width = math.ceil(len(all_lanes) / batches)
     wanted = list(dict.fromkeys(item.lane for item in missing))

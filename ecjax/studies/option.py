@@ -1,6 +1,8 @@
-"""One option of a job: a dataclass field with its help text."""
+"""One option of a job: a dataclass field with its help text; and what counts as a number."""
 
+import math
 from dataclasses import field
+from numbers import Real
 from typing import Any
 
 
@@ -9,3 +11,8 @@ def option(default: Any, text: str) -> Any:
     if isinstance(default, list):
         return field(default_factory=lambda: list(default), metadata={"help": text})
     return field(default=default, metadata={"help": text})
+
+
+def is_number(value: Any) -> bool:
+    """Whether ``value`` is a finite number; true and false are none."""
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)

@@ -39,19 +39,38 @@ class OptimizeOptions:
     )
     files: str | None = option(None, "files table; built-in if absent")
     out: str = option("results/optimize", "folder of the result tables and figures")
+    queue: Any = option(
+        ["fcfs"],
+        "how nodes serve: fcfs; by service_class: priority (lowest first), weighted (a share each); one or a list",
+    )
     method: Any = option(
-        ["certified"],
-        "certified (with a proven lower bound), published, oblivious_lb, random_cp, max_ec; one or a list",
+        None,
+        "queue=fcfs: certified (the default, with a proven lower bound), published, oblivious_lb, random_cp, max_ec; "
+        "one or a list. priority: jlop, weighted: jlwo",
     )
     theta: Any = option(
-        [3.0, 10.0, 20.0, 30.0, 50.0, 100.0, 200.0, 500.0, 1000.0],
-        "seconds of mean latency that a dollar of storage cost is worth; one or a list",
+        None,
+        "seconds of mean latency that a dollar of storage cost is worth; one or a list; default: "
+        "[3, 10, 20, 30, 50, 100, 200, 500, 1000] with queue=fcfs, otherwise 0",
     )
     objective: Any = option(
         "bound",
         "latency that is planned for: bound (on the mean), or estimated: mean, p50, p90, p99, p999, or weights as in "
-        "{mean: 0.5, p99: 0.1}; thousands of files",
+        "{mean: 0.5, p99: 0.1}; thousands of files. By class: lexicographic (the default with queue=priority) or joint",
     )
+    importance: Any = option(
+        None,
+        "what a second of each class counts (C_k), in class order, 1 if absent; a list, or a list of them",
+    )
+    weights: Any = option(
+        None, "queue=weighted: shares of every node, a number per class, to keep; default: planned per node"
+    )
+    deadline_s: Any = option(
+        None,
+        "mean latency promised to each class, null where none is: the cheapest plan that keeps them; a list in class "
+        "order or {class: seconds}",
+    )
+    deadline_by: str = option("bound", "deadlines are kept by the bound, or by the estimate")
     service: str = option("auto", "objective other than bound: service law, as in ecjax replay")
     theta_per: str = option("file", "file: theta multiplies the mean cost per file; total: the whole cost")
     rate_scale: Any = option([1.0], "multiplies all rates; one or a list")
@@ -89,7 +108,11 @@ class OptimizeOptions:
     polish: bool = option(
         False, "also reschedule for one z per file: latency_polished_s, the bound's own slack"
     )
-    start: str = option("uniform", "where the published descent starts: uniform, proportional, or plan")
+    start: str | None = option(
+        None,
+        "where descents start: uniform (the default of published), proportional, plan; by class: certified (the "
+        "default), uniform, proportional (random nodes), plan",
+    )
     plan: str | None = option(
         None, "folder of an earlier optimize: the plan to start from and to change little"
     )
@@ -101,8 +124,12 @@ class OptimizeOptions:
         "merged", "merged: tangent, z and probabilities in one loop; nested: inner convergence first"
     )
     beta: float = option(10.0, "sharpness of the log surrogate of the storage cost, > 1")
-    eps: float = option(1e-4, "published: relative change of the objective that ends the descent")
-    max_iterations: int = option(1000, "published: limit of iterations")
+    eps: float | None = option(
+        None,
+        "relative change of the objective that ends a descent: published (default 1e-4) and by class (default 0.01; "
+        "also how much a class may raise the latency of a higher one)",
+    )
+    max_iterations: int = option(1000, "limit of iterations: published, and outer ones by class")
     seed: int = option(0, "seed of the perturbed start and of random placement")
     dtype: str = option("float64", "float64, or float32 on an accelerator")
     memory_bytes: float | None = option(None, "memory that a batch may take; default: half of what is free")

@@ -12,6 +12,7 @@ import ecjax
 from ecjax.optimize import Problem, Solution
 from ecjax.status import Status
 from ecjax.studies.feasibility import broken
+from ecjax.studies.file_classes import Classes
 from ecjax.studies.given_plan import GivenPlan
 from ecjax.studies.inputs import code_k
 from ecjax.studies.options_optimize import OptimizeOptions
@@ -26,6 +27,8 @@ class Item:
     theta: float
     rate_scale: float
     size_scale: float
+    queue: str = "fcfs"
+    importance: tuple[float, ...] | None = None  # (K,) of queues by class
 
     @property
     def lane(self) -> tuple[float, float, float]:
@@ -48,6 +51,7 @@ class Study:
     d: int | None
     input_id: str
     run_ids: dict[Item, str]
+    classes: Classes | None = None  # of queues by class
 
 
 def why_unstable(item: Item, plan: Solution, start_load: jax.Array, study: Study) -> str:
@@ -110,7 +114,7 @@ def run_row(
         "objective": objective,
         "latency_s": float(evaluation.latency),
         "latency_shared_z_s": float(evaluation.latency_shared_z),
-        "z_s": float(evaluation.z),
+        "z_s": float(evaluation.z) if item.queue == "fcfs" else None,
         "cost": float(evaluation.cost),
         "max_load": float(evaluation.load.max()),
         "mean_n": float(n.mean()),
@@ -129,6 +133,7 @@ def run_row(
         "k": study.k,
         "d": study.d,
         "method": item.method,
+        "queue": item.queue,
         "theta": item.theta,
         "theta_per": study.options.theta_per,
         **({} if error else known),

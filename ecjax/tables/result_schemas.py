@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from ecjax.tables.schemas import BOOLEAN, FILES, FLOAT, ID, IDS, INTEGER, NODES, STRING, Column, arrow_type
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 _RUN = Column("run_id", STRING, "", "first 16 hex digits of the hash of what was computed", required=True)
 
@@ -17,14 +17,24 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         Column("status", STRING, "", "ok, not_converged, unstable, infeasible or failed"),
         Column("error", STRING, "", "what went wrong, for a failed run"),
         Column("method", STRING, "", "algorithm or baseline"),
+        Column(
+            "queue",
+            STRING,
+            "",
+            "how nodes serve: fcfs, priority, weighted (replay: partitioned or shared, by weights)",
+        ),
+        Column("importance", STRING, "", "JSON: what a second of each class counts (C_k), by service class"),
         Column("k", INTEGER, "", "what k of every file was set to; null where the files keep theirs"),
         Column("d", INTEGER, "", "chunks that a read takes, where it was set for every file"),
         Column("theta", FLOAT, "s/$", "price of latency: objective = latency_shared_z_s + theta cost"),
         Column("theta_per", STRING, "", "file: theta multiplies cost / files; total: the whole cost"),
         Column("objective", FLOAT, "s", "latency_shared_z_s, or what objective= says, + theta * cost"),
         Column("latency_s", FLOAT, "s", "mean latency bound, one z per file, weighted by read rates"),
-        Column("latency_shared_z_s", FLOAT, "s", "mean latency bound with one z for all files"),
-        Column("z_s", FLOAT, "s", "the shared z"),
+        Column(
+            "latency_shared_z_s", FLOAT, "s", "mean latency bound with one z for all files, or one per class"
+        ),
+        Column("class_latency_s", STRING, "", "JSON: latency_s of each service class, queues by class"),
+        Column("z_s", FLOAT, "s", "the shared z; null where classes have their own"),
         Column(
             "latency_polished_s",
             FLOAT,
@@ -34,6 +44,13 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         Column("cost", FLOAT, "$/period", "storage cost of the plan, all files"),
         Column("lower_bound", FLOAT, "s", "no plan has a smaller objective; null where it is not known"),
         Column("gap", FLOAT, "", "(objective - lower_bound) / lower_bound"),
+        Column(
+            "scheduling_gap",
+            FLOAT,
+            "",
+            "by class: at most so much, relatively, would a better spread of reads gain; null: no proof",
+        ),
+        Column("deadlines_met", BOOLEAN, "", "whether every class keeps its deadline; null without one"),
         Column("max_load", FLOAT, "", "largest node load rho"),
         Column("mean_n", FLOAT, "", "mean code length"),
         Column("mean_n_by_class", STRING, "", "JSON: mean code length by service class, else by k"),
@@ -56,7 +73,6 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         Column("moved_chunks", INTEGER, "", "chunks put where plan= had none, of files that it knew"),
         Column("plan_run", STRING, "", "replay: the optimize run that was replayed"),
         Column("policy", STRING, "", "replay: how the nodes of a read are chosen"),
-        Column("queue", STRING, "", "replay: how nodes serve: fcfs, priority, partitioned or shared"),
         Column("service", STRING, "", "replay: service law"),
         Column("arrivals", STRING, "", "replay: poisson, bursts or trace"),
         Column("requests", INTEGER, "", "replay: reads that were replayed, all replications"),
@@ -100,6 +116,25 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         Column("node_id", ID, "", "node"),
         Column("weight", FLOAT, "", "share of the node that serves the class; a node's sum to 1"),
     ),
+    "class_plans": (
+        _RUN,
+        Column("service_class", STRING, "", "service class"),
+        Column("files", INTEGER, "", "its files"),
+        Column("rate_per_s", FLOAT, "1/s", "their reads"),
+        Column("importance", FLOAT, "", "what a second of its latency counts (C_k)"),
+        Column("latency_s", FLOAT, "s", "mean latency bound of its reads, one z per file"),
+        Column("latency_shared_z_s", FLOAT, "s", "the same with one z for the class: what is planned for"),
+        Column("z_s", FLOAT, "s", "that z; null where its reads take one chunk"),
+        Column(
+            "estimated_mean_s", FLOAT, "s", "mean latency without simulation, where deadlines are kept by it"
+        ),
+        Column("deadline_s", FLOAT, "s", "mean latency that was promised"),
+        Column("late_s", FLOAT, "s", "by how much the deadline is missed; 0 where it is kept"),
+        Column("scheduling_gap", FLOAT, "", "as in runs, the reads of this class alone"),
+        Column("max_load", FLOAT, "", "largest load that it puts on its share of a node"),
+        Column("cost", FLOAT, "$/period", "storage cost of its files"),
+        Column("mean_n", FLOAT, "", "mean code length of its files"),
+    ),
     "group_plans": (
         _RUN,
         Column("group", ID, "", "group of files that share the placement"),
@@ -114,6 +149,7 @@ RESULTS: dict[str, tuple[Column, ...]] = {
     "file_plans": (
         _RUN,
         Column("file_id", ID, "", "file"),
+        Column("service_class", STRING, "", "its service class, queues by class"),
         Column("n", INTEGER, "", "code length"),
         Column("k", INTEGER, "", "chunks that rebuild the file"),
         Column("latency_s", FLOAT, "s", "latency bound with the file's own z"),
@@ -122,7 +158,16 @@ RESULTS: dict[str, tuple[Column, ...]] = {
     "history": (
         _RUN,
         Column("iteration", INTEGER, "", "iteration"),
-        Column("objective", FLOAT, "s", "latency + theta * log surrogate of the cost (what descends)"),
+        Column("step", STRING, "", "by class: start, weights, scheduling or placement"),
+        Column("service_class", STRING, "", "class whose objective is in force; null where all are"),
+        Column(
+            "objective",
+            FLOAT,
+            "s",
+            "what descends: latency + theta * log surrogate of the cost; by class the objective in force",
+        ),
+        Column("class_latency_s", STRING, "", "JSON: by class: latency_shared_z_s of each class"),
+        Column("gap", FLOAT, "", "by class: scheduling_gap after the step; null: no proof"),
     ),
     "latencies": (
         _RUN,

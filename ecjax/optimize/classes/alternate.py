@@ -1,0 +1,283 @@
+"""Algorithms JLOP and JLWO of the differentiated-latency paper (Fig. 3 and 4), for any number of classes.
+
+Steps in turn, each of which never raises the objective in force: shares of the nodes (weighted queues), the spread of
+reads (convex for fixed z and placement), placement by matching, z. The objective in force is
+
+- ``lexicographic``: class after class, share_k L_k + theta cost / r, where a class may not raise the latency of one
+  before it by more than eps beyond the least that that class has reached;
+- ``joint``: sum_k C_k share_k L_k + theta cost / r over all classes at once,
+
+with share_k L_k = T_k, the part of class k in the mean latency of all reads ((16) of the paper with its rates).
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ecjax.optimize.classes.certificate import scheduling_gap
+from ecjax.optimize.classes.matching import place
+from ecjax.optimize.classes.model import (
+    ClassModel,
+    class_work,
+    even_weights,
+    kind_reads,
+    other_work,
+    state,
+    tolls,
+)
+from ecjax.optimize.classes.scheduling import STOPPING, Fixed, Goal, schedule
+from ecjax.optimize.classes.start import Start
+from ecjax.optimize.classes.weights import weigh
+from ecjax.optimize.descent import Stopping
+
+ORDERS = ("lexicographic", "joint")
+
+# after the last placement reads are spread until no more than this can be gained, or so often
+_SMALL_GAP = 1e-5
+_MOST_ROUNDS = 10
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How classes are planned.
+
+    Attributes:
+        order: one of ORDERS; weighted queues are planned jointly.
+        importance: (K,) C_k, what a second of class k counts.
+        theta: s per dollar of mean cost per file.
+        eps: an outer iteration that changes no objective in force relatively by more than this is the last; also how
+            much a class may raise the latency of one before it.
+        max_iterations: limit of outer iterations.
+        weights: (K,) or (K, m) shares that stay fixed; None where they are planned.
+        placement: (R,) bool, rows whose chunks may move; None for all.
+        limits: (K,) s that L_k should not exceed; None for none.
+        seed: of the order in which rows are placed.
+        stopping: of the descents on probabilities.
+    """
+
+    order: str
+    importance: tuple[float, ...]
+    theta: float = 0.0
+    eps: float = 0.01
+    max_iterations: int = 175
+    weights: np.ndarray | None = None
+    placement: np.ndarray | None = None
+    limits: tuple[float, ...] | None = None
+    seed: int = 0
+    stopping: Stopping = STOPPING
+
+
+class Step(NamedTuple):
+    """One step of the alternation."""
+
+    iteration: int
+    name: str  # start, weights, scheduling or placement
+    in_force: int | None  # class whose objective is in force; None where all are
+    objective: float  # s, the objective in force after the step
+    latency: np.ndarray  # (K,) s, L_k after the step
+    gap: float | None  # proven: how much better reads could be spread, relative to the objective in force
+
+
+class ClassPlan(NamedTuple):
+    """A plan for service classes."""
+
+    probabilities: jax.Array  # (R, m)
+    stored: jax.Array  # (R, m) bool
+    weights: jax.Array  # (K, m); of no meaning under priority
+    latency: jax.Array  # (K,) s, L_k with one z per class; infinite where some class is not stable
+    z: jax.Array  # (K,) s
+    objective: float  # s, sum_k C_k T_k + theta cost / r, in whatever order classes were planned
+    gaps: (
+        np.ndarray
+    )  # (K,) proven: how much better the reads of each class could be spread; nan without a proof
+    joint_gap: float  # the same for all classes at once
+    steps: list[Step]
+    iterations: int
+    converged: bool
+
+
+def plan_classes(
+    model: ClassModel, start: Start, settings: Settings, advance: Callable[[Step], None] | None = None
+) -> ClassPlan:
+    """Plan by alternation from a start; where the start is not stable it comes back with infinite latencies.
+
+    Args:
+        model: classes, queues and the problem.
+        start: placement and reads.
+        settings: objective and stopping.
+        advance: called with every step.
+    """
+    return _Alternation(model, start, settings, advance).run()
+
+
+class _Alternation:
+    """The state of one run."""
+
+    def __init__(
+        self, model: ClassModel, start: Start, settings: Settings, advance: Callable[[Step], None] | None
+    ) -> None:
+        self.model, self.settings, self.advance = model, settings, advance
+        self.reads, self.stored = jnp.asarray(start.probabilities, float), jnp.asarray(start.stored)
+        self.other = other_work(model, self.stored)
+        nodes, classes = model.problem.nodes.count, model.classes
+        if settings.weights is None or model.queue == "priority":
+            self.weights = even_weights(model, class_work(model, kind_reads(model, self.reads), self.other))
+        else:
+            given = np.asarray(settings.weights, float)
+            given = given[:, None] if given.ndim == 1 else given
+            self.weights = jnp.asarray(np.broadcast_to(given, (classes, nodes)))
+        self.kept, self.reading = tolls(model, settings.theta)
+        self.importance = jnp.asarray(settings.importance, float)
+        wanted = np.full(classes, np.inf) if settings.limits is None else np.asarray(settings.limits, float)
+        self.wanted = jnp.asarray(wanted)
+        self.steps: list[Step] = []
+        self.told = _STATE(model, self.reads, self.other, self.weights, jnp.zeros(classes))
+        self.key = jax.random.key(settings.seed)
+        self.gaps, self.joint_gap = np.full(classes, np.nan), np.nan
+
+    def goals(self) -> Iterator[tuple[int | None, Goal]]:
+        """The objectives in force, one after the other."""
+        model, unlimited = self.model, jnp.full(self.model.classes, jnp.inf)
+        if self.settings.order == "joint":
+            everyone = jnp.ones(model.problem.rows, bool)
+            yield (
+                None,
+                Goal(self.importance * model.share, self.wanted, self.kept, self.reading, everyone),
+            )
+            return
+        for number in range(model.classes):
+            alone = jnp.arange(model.classes) == number
+            before = jnp.arange(model.classes) < number
+            guarded = jnp.where(before, self.least * (1 + self.settings.eps), unlimited)
+            yield (
+                number,
+                Goal(
+                    jnp.where(alone, model.share, 0.0),
+                    jnp.minimum(guarded, self.wanted),
+                    self.kept,
+                    self.reading,
+                    model.row_class == number,
+                ),
+            )
+            self.least = jnp.where(alone, jnp.minimum(self.least, self.told.latency), self.least)
+
+    def run(self) -> ClassPlan:
+        """Alternate until nothing changes any more."""
+        settings = self.settings
+        self.least = jnp.full(self.model.classes, jnp.inf)
+        converged, iteration = False, 0
+        self.note(0, "start", None, self.overall(), None)
+        if not np.isfinite(np.asarray(self.told.latency)).all():
+            return self.result(0, False)
+        earlier: dict[int | None, float] = {}
+        while iteration < settings.max_iterations and not converged:
+            iteration += 1
+            reached: dict[int | None, float] = {}
+            for number, goal in self.goals():
+                self.improve(iteration, number, goal)
+                reached[number] = self.value(goal)
+            converged = all(
+                number in earlier and abs(earlier[number] - value) <= settings.eps * abs(value)
+                for number, value in reached.items()
+            )
+            earlier = reached
+        self.finish(iteration)
+        return self.result(iteration, converged)
+
+    def finish(self, iteration: int) -> None:
+        """With the placement settled, spread the reads until little is left to gain, and prove it."""
+        for number, goal in self.goals():
+            gap, rounds = np.inf, 0
+            while not gap <= _SMALL_GAP and rounds < _MOST_ROUNDS:
+                gap, rounds = self.spread(iteration, number, goal), rounds + 1
+                # without a proof one more round has to do
+                rounds = rounds if np.isfinite(gap) else _MOST_ROUNDS
+
+    def spread(self, iteration: int, number: int | None, goal: Goal) -> float:
+        """Spread the reads; the gap to the best spread, nan where none is proven."""
+        model = self.model
+        fixed = Fixed(self.stored, self.other, self.weights)
+        found = schedule(model, goal, fixed, self.reads, self.told.z, stopping=self.settings.stopping)
+        self.reads = found.probabilities
+        self.told = self.told._replace(latency=found.latency, z=found.z)
+        gaps = scheduling_gap(model, goal, fixed, self.reads, self.told.z, found.multiplier)
+        if number is None:
+            self.gaps, self.joint_gap = np.array(gaps.by_class), float(gaps.joint)
+            gap = self.joint_gap
+        else:
+            gap = self.gaps[number] = float(gaps.by_class[number])
+        self.note(iteration, "scheduling", number, self.value(goal), gap if np.isfinite(gap) else None)
+        return gap
+
+    def improve(self, iteration: int, number: int | None, goal: Goal) -> None:
+        """Weights, reads, placement and z, one after the other."""
+        model, settings = self.model, self.settings
+        if model.queue == "weighted" and settings.weights is None:
+            weighed = weigh(
+                model,
+                goal.coefficient,
+                goal.limit,
+                kind_reads(model, self.reads),
+                self.other,
+                self.weights,
+                self.told.z,
+            )
+            self.weights, self.told = (
+                weighed.weights,
+                self.told._replace(latency=weighed.latency, z=weighed.z),
+            )
+            self.note(iteration, "weights", number, self.value(goal), None)
+        self.spread(iteration, number, goal)
+        if settings.placement is None or settings.placement.any():
+            movable = goal.movable if settings.placement is None else goal.movable & settings.placement
+            moving = Goal(goal.coefficient, goal.limit, goal.kept, goal.reading, movable)
+            self.key, key = jax.random.split(self.key)
+            fixed = Fixed(self.stored, self.other, self.weights)
+            placed = place(model, moving, fixed, self.reads, self.told.z, key)
+            self.reads, self.stored = placed.probabilities, placed.stored
+            self.other = other_work(model, self.stored)
+            self.told = _STATE(model, self.reads, self.other, self.weights, self.told.z)
+            self.note(iteration, "placement", number, self.value(goal), None)
+
+    def value(self, goal: Goal) -> float:
+        """The objective in force, s."""
+        return float(goal.value(self.told.latency, self.reads, self.stored))
+
+    def overall(self) -> float:
+        """sum_k C_k T_k + theta cost / r, s."""
+        model = self.model
+        everyone = jnp.ones(model.problem.rows, bool)
+        goal = Goal(self.importance * model.share, self.wanted, self.kept, self.reading, everyone)
+        return self.value(goal)
+
+    def note(self, iteration: int, name: str, number: int | None, value: float, gap: float | None) -> None:
+        """Keep a step."""
+        step = Step(iteration, name, number, value, np.asarray(self.told.latency), gap)
+        self.steps.append(step)
+        if self.advance is not None:
+            self.advance(step)
+
+    def result(self, iterations: int, converged: bool) -> ClassPlan:
+        """What was found."""
+        return ClassPlan(
+            self.reads,
+            self.stored,
+            self.weights,
+            self.told.latency,
+            self.told.z,
+            self.overall(),
+            self.gaps,
+            self.joint_gap,
+            self.steps,
+            iterations,
+            converged,
+        )
+
+
+@jax.jit
+def _STATE(model, reads, other, weights, z):
+    return state(model, kind_reads(model, reads), other, weights, z)

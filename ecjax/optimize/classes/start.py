@@ -1,0 +1,75 @@
+"""Where the alternation for service classes starts: a placement with n chunks per row and a stable spread of reads."""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ecjax.optimize import limits, placement
+from ecjax.optimize.batch import Lanes, certified_lanes
+from ecjax.optimize.certified import Settings
+from ecjax.optimize.descent import Stopping
+from ecjax.optimize.problem import Problem, node_work, usable
+from ecjax.optimize.projection import project_hypersimplex
+from ecjax.optimize.rescheduling import reschedule
+
+STARTS = ("certified", "uniform", "proportional")
+_RELIEF = Stopping(eps=1e-3, max_iterations=50)
+
+
+class Start(NamedTuple):
+    """A plan to improve."""
+
+    probabilities: jax.Array  # (R, m)
+    stored: jax.Array  # (R, m) bool, floor chunks in every row
+
+
+def start_plan(
+    problem: Problem, theta: float, how: str, seed: int, given: tuple[jax.Array, jax.Array] | None = None
+) -> Start:
+    """A placement of exactly ``problem.floor`` chunks per row whose node loads are below 1 if that can be had.
+
+    Args:
+        problem: scaled.
+        theta: s per dollar of mean cost per file.
+        how: "certified": the certified plan of the same reads served first come, first served, which keeps the limits
+            of sites and nodes; "uniform" and "proportional": nodes drawn at random, read alike or in proportion to
+            their speed.
+        seed: of the draw.
+        given: (R, m) probabilities and (R, m) bool of an earlier plan to start from instead.
+    """
+    if given is not None or how == "certified":
+        if given is None:
+            lanes = Lanes(*(jnp.asarray([value]) for value in (float(theta), 1.0, 1.0)))
+            plan = certified_lanes(problem, lanes, Settings(seed=seed), None)[0]
+            given = plan.probabilities[0], plan.stored[0]
+        stored = _with_length(problem, *(jnp.asarray(part) for part in given))
+        reads = project_hypersimplex(jnp.asarray(given[0]), problem.k, mask=stored.astype(float))
+    else:
+        drawn = placement.random_nodes(problem, jax.random.key(seed), problem.floor.astype(int))
+        even = placement.even(problem, drawn)
+        stored = limits.within_limits(problem, even, drawn)
+        reads = (placement.even if how == "uniform" else placement.proportional)(problem, stored)
+    load = node_work(problem, reads, stored.astype(float))[0]
+    if bool(jnp.any(load >= 1)):
+        reads = _RESCHEDULE(problem, reads, stored)
+    return Start(reads, stored)
+
+
+def _with_length(problem: Problem, probabilities: jax.Array, stored: jax.Array) -> jax.Array:
+    """The most read of the chunks and the cheapest further nodes, ``floor`` in all, (R, m) bool."""
+    kept = stored & usable(problem)
+    order = jnp.where(kept, -1 - probabilities, placement.chunk_prices(problem))
+    short = bool(jnp.any(kept.sum(axis=1) < problem.floor))
+    chosen = placement.ranks(order) < problem.floor.astype(jnp.int32)[:, None]
+    return limits.within_limits(problem, probabilities, chosen) if short else chosen
+
+
+def with_lengths(problem: Problem, lengths: np.ndarray) -> Problem:
+    """The problem with given code lengths (R,): they are the floor, and nothing is stored beyond it."""
+    return replace(problem, floor=jnp.asarray(lengths, float))
+
+
+_RESCHEDULE = jax.jit(lambda problem, reads, stored: reschedule(problem, reads, stored, _RELIEF).point)

@@ -1,0 +1,168 @@
+"""Runs of ``ecjax optimize`` with queues by class: one plan at a time, and its rows."""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from ecjax.model import Evaluation
+from ecjax.optimize import Problem, Solution, evaluate, scaled
+from ecjax.optimize.classes.alternate import ClassPlan, Settings, Step, plan_classes
+from ecjax.optimize.classes.model import ClassModel, class_model, class_work, kind_reads, other_work
+from ecjax.optimize.classes.start import Start, start_plan
+from ecjax.studies import class_tables, plan_tables
+from ecjax.studies.class_bounds import class_bounds
+from ecjax.studies.class_options import order_of, shares
+from ecjax.studies.compile_time import CompileTime
+from ecjax.studies.inputs import code_k
+from ecjax.studies.plan_runs import Item, Study, overload, run_row
+
+
+def class_run(
+    item: Item, study: Study, starts: "Starts", advance: Callable[[Step], None] | None = None
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Row of ``runs`` and the other datasets of one plan.
+
+    Args:
+        item: the run.
+        study: what it belongs to.
+        starts: where plans start.
+        advance: called with every step.
+    """
+    classes = study.classes
+    assert classes is not None and item.importance is not None
+    began, compiling = time.perf_counter(), CompileTime()
+    with compiling:
+        problem = scaled(starts.problem, item.rate_scale, item.size_scale)
+        model = class_model(problem, classes.of_file, len(classes.names), item.queue)
+        start = starts.of(item)
+        plan = plan_classes(model, start, settings_of(item, study), advance)
+        solution = _solution(item, study, model, plan)
+    taken = time.perf_counter() - began
+    times = {"solve_s": taken - compiling.seconds, "compile_s": compiling.seconds}
+    error = None if np.isfinite(plan.objective) else why_unstable(item, study, model, plan)
+    row = run_row(item, solution, error, study, times)
+    row["importance"] = json.dumps(dict(zip(classes.names, item.importance, strict=True)))
+    if error is not None:
+        return row, {}
+    weights = np.asarray(plan.weights) if item.queue == "weighted" else None
+    told = class_tables.class_rows(model, plan, solution, classes)
+    row["class_latency_s"] = json.dumps(dict(zip(classes.names, told["latency_s"], strict=True)))
+    if np.isfinite(plan.joint_gap):
+        row["scheduling_gap"] = plan.joint_gap
+    name = study.run_ids[item]
+    k, share = code_k(study.files), np.asarray(problem.share)
+    tables: dict[str, Any] = dict(plan_tables.datasets([(name, solution)], k, share, study.names))
+    tables["file_plans"] = iter([class_tables.file_plans(name, solution, k, study.names, classes)])
+    tables["history"] = iter([class_tables.history(name, plan, classes)])
+    more = {"importance": np.array(item.importance)}
+    tables["class_plans"] = iter([class_tables.class_plans(name, told, classes, more)])
+    if weights is not None:
+        tables["class_weights"] = iter([class_tables.class_weights(name, weights, classes, study.names)])
+    return row, tables
+
+
+class Starts:
+    """Starts of the plans of a study, made once for all that differ by queue or importance only."""
+
+    def __init__(self, study: Study) -> None:
+        """Fix the code lengths: those of the files' column n, else the durability floor."""
+        self.study = study
+        self.problem = _with_lengths(study)
+        self._made = lru_cache(maxsize=4)(self._make)
+
+    def of(self, item: Item) -> Start:
+        """The start of a run."""
+        return self._made(theta_of(item, self.study), item.rate_scale, item.size_scale)
+
+    def _make(self, theta: float, rate_scale: float, size_scale: float) -> Start:
+        study = self.study
+        problem = scaled(self.problem, rate_scale, size_scale)
+        given = None if study.given is None else (study.given.probabilities, study.given.stored)
+        return start_plan(problem, theta, str(study.options.start), study.options.seed, given)
+
+
+def theta_of(item: Item, study: Study) -> float:
+    """Theta of a run, s per dollar of mean cost per file."""
+    return item.theta * (study.problem.files.count if study.options.theta_per == "total" else 1)
+
+
+def settings_of(item: Item, study: Study) -> Settings:
+    """Settings of a run's alternation."""
+    options, classes = study.options, study.classes
+    assert classes is not None and item.importance is not None and options.eps is not None
+    fixed = shares(options.weights, classes.names)
+    return Settings(
+        order=order_of(item.queue, options.objective),
+        importance=item.importance,
+        theta=theta_of(item, study),
+        eps=options.eps,
+        max_iterations=options.max_iterations,
+        weights=None if fixed is None else np.asarray(fixed),
+        seed=options.seed,
+    )
+
+
+def _with_lengths(study: Study) -> Problem:
+    problem, names = study.problem, study.names
+    if "n" not in study.files.column_names:
+        return problem
+    n = study.files["n"].to_numpy(zero_copy_only=False).astype(float) / names.per_node
+    floor = np.asarray(problem.floor).copy()
+    row = np.arange(len(n)) if names.rows.of_file is None else names.rows.of_file
+    known = np.isfinite(n)
+    floor[row[known]] = n[known]
+    return replace(problem, floor=jnp.asarray(floor))
+
+
+def _solution(item: Item, study: Study, model: ClassModel, plan: ClassPlan) -> Solution:
+    """The plan as other plans are told: files with one z each."""
+    problem, classes = model.problem, study.classes
+    assert classes is not None
+    reads, stored = jnp.asarray(plan.probabilities), jnp.asarray(plan.stored)
+    plain = evaluate(problem, reads, stored, jnp.zeros(()))
+    queue = "partitioned" if item.queue == "weighted" else "priority"
+    by_file = class_bounds(
+        problem, np.asarray(reads), np.asarray(stored), classes.of_file, queue, np.asarray(plan.weights)
+    )
+    share = np.asarray(problem.share)
+    read = share > 0
+    evaluation = Evaluation(
+        objective=jnp.asarray(plan.objective),
+        latency=jnp.asarray(np.sum(share[read] * by_file[read])),
+        latency_shared_z=jnp.sum(model.share * plan.latency),
+        z=jnp.asarray(jnp.nan),
+        cost=plain.cost,
+        file_latency=jnp.asarray(by_file),
+        file_cost=plain.file_cost,
+        load=plain.load,
+    )
+    iterations, converged = jnp.asarray(plan.iterations), jnp.asarray(plan.converged)
+    history = jnp.asarray([step.objective for step in plan.steps])
+    return Solution(reads, stored, evaluation, iterations, converged, history)
+
+
+def why_unstable(item: Item, study: Study, model: ClassModel, plan: ClassPlan) -> str:
+    """Which node or which class's share is overloaded, and what is allowed, in one line."""
+    classes = study.classes
+    assert classes is not None
+    work = class_work(model, kind_reads(model, plan.probabilities), other_work(model, plan.stored))
+    load = np.asarray(work[0])
+    total = load.sum(axis=0)
+    if total.max() >= 1 or item.queue == "priority":
+        background = np.asarray(model.problem.nodes.background[0])
+        return overload(
+            total, background, item.rate_scale, study.names.nodes, "with reads spread as evenly as they go"
+        )
+    ratio = load / np.asarray(plan.weights)
+    number, node = np.unravel_index(int(np.argmax(ratio)), ratio.shape)
+    return (
+        f"weights: class {classes.names[number]} asks for {load[number, node]:.3g} of node "
+        f"{study.names.nodes[int(node)].as_py()}, its share is {np.asarray(plan.weights)[number, node]:.3g}; allowed: "
+        "shares above what every class asks for (weights=null plans them), or lower rates"
+    )
