@@ -4,7 +4,7 @@ For fixed placement, weights, z and reads of the other classes, the objective in
 size, through its reads x_j = P_kj at every node and through tolls:
 
     F(pi) = sum_j Phi_j(x_j) + sum_i tolls_i . pi_i + constant,   x_j = sum_{i of class k} (lambda_i/lambda_hat) pi_ij,
-    Phi_j(x) = sum_l (c_l + mu_l) / share_l sum_{c of class l} P_cj excess_cj,   mu_l the multiplier of the limit on L_l.
+    Phi_j(x) = sum_l (c_l + mu_l) / share_l sum_{c of class l} P_cj excess_cj,   mu_l the multiplier of L_l's limit.
 
 With the prices y_j = Phi_j'(x_j) at the plan, for every spread of the reads
 
