@@ -22,8 +22,12 @@ METHOD_NAMES = {
     "oblivious_lb": "oblivious load balancing",
     "random_cp": "random placement",
     "max_ec": "maximum code",
+    "jlop": "JLOP (priority)",
+    "jlwo": "JLWO (weighted)",
 }
 MARKERS = {"certified": "*", "published": "o", "oblivious_lb": "s", "random_cp": "^", "max_ec": "D"}
+MARKERS |= {"jlop": "P", "jlwo": "X"}
+BY_CLASS = ("jlop", "jlwo")  # methods of queues by class
 LATENCY = "mean latency bound (s)"
 COST = "storage cost per file ($ per period)"
 
@@ -40,8 +44,12 @@ def _per_file(runs: pd.DataFrame) -> pd.Series:
     return runs["cost"] / runs["files"]
 
 
-def tradeoff(out: Path, runs: pd.DataFrame) -> Figure:
-    """Latency against cost, a point per theta, a line per method."""
+def tradeoff(out: Path, runs: pd.DataFrame) -> Figure | None:
+    """Latency against cost, a point per theta, a line per method; queues by class only where theta varies."""
+    if runs["theta"].nunique() == 1:
+        runs = runs[~runs["method"].isin(BY_CLASS)]
+    if runs.empty:
+        return None
     figure, axes = _figure()
     for method, group in runs.groupby("method", sort=False):
         ordered = group.sort_values("theta")
