@@ -34,10 +34,14 @@ class ReplayOptions:
     )
     hedges: int = option(1, "hedged: further chunks asked for")
     queue: Any = option(
-        ["fcfs"], "fcfs, priority (by service_class, lowest first), partitioned, shared; one or a list"
+        None,
+        "fcfs, priority (by service_class, lowest first), partitioned, shared; one or a list; default: what the plan "
+        "was made for (weighted: partitioned)",
     )
     weights: Any = option(
-        None, "partitioned, shared: share of each service class, in their order; default: alike"
+        None,
+        "partitioned, shared: share of each service class at all nodes, in their order; default: the plan's own by "
+        "class and node, else alike",
     )
     service: Any = option(
         None,

@@ -18,7 +18,7 @@ from ecjax.studies import replay_summary
 from ecjax.studies.options_replay import ReplayOptions
 from ecjax.studies.replay_inputs import Inputs, read_inputs
 from ecjax.studies.replay_log import replay_log
-from ecjax.studies.replay_options import check_queues, checked
+from ecjax.studies.replay_options import check_queues, checked, queues_of, weights_of
 from ecjax.studies.replay_plans import PlanCase, plan_cases
 from ecjax.studies.replay_run import JOB, Item, run, run_row
 from ecjax.tables.ids import id_types
@@ -42,10 +42,11 @@ def replay_study(options: ReplayOptions, console: Console) -> int:
     given = [read_inputs(options, case) for case in cases]
     grid = [
         Item(*values)
+        for number, case in enumerate(cases)
         for values in itertools.product(
-            range(len(cases)),
+            [number],
             options.policy,
-            options.queue,
+            queues_of(options, case),
             options.service or ["auto"],
             options.rate_scale,
             options.size_scale,
@@ -100,11 +101,13 @@ def _one(
 
 def _run_id(item: Item, case: PlanCase, given: Inputs, options: ReplayOptions) -> str:
     names = (
-        *("probes", "cancel", "hedge_delay_s", "hedges", "weights", "pareto_ratio", "arrivals"),
+        *("probes", "cancel", "hedge_delay_s", "hedges", "pareto_ratio", "arrivals"),
         *("burst_factor", "burst_share", "burst_mean_s", "decode_s_per_byte", "client_bandwidth_bytes_per_s"),
         *("requests", "replications", "estimate", "earlier_bounds"),
     )
     parameters = {name: getattr(options, name) for name in names} | asdict(item)
     del parameters["plan"]
     parameters |= {"plan_run": case.run["run_id"], "inputs": given.fingerprints}
+    shares = item.queue in ("partitioned", "shared")
+    parameters["weights"] = weights_of(options, case).tolist() if shares else None
     return run_id(JOB, parameters, case.input_id, options.seed, "float64")

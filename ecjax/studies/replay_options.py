@@ -4,13 +4,15 @@ import math
 from numbers import Integral
 from typing import Any
 
+import numpy as np
+
 from ecjax.errors import UserError
 from ecjax.replay.law_fit import FAMILIES
 from ecjax.replay.run import POLICIES, QUEUES
 from ecjax.report.replay import KINDS
 from ecjax.studies.checked_options import is_number, numbers
 from ecjax.studies.options_replay import ReplayOptions
-from ecjax.studies.replay_plans import PlanCase
+from ecjax.studies.replay_plans import PLAN_QUEUES, PlanCase
 from ecjax.studies.replay_system import classes
 
 _ABOVE = {"pareto_ratio": 1.0, "burst_factor": 1.0, "burst_share": 0.0, "burst_mean_s": 0.0}
@@ -39,6 +41,8 @@ def checked(options: ReplayOptions) -> ReplayOptions:
         "figures": tuple(KINDS),
     }
     for name, allowed in words.items():
+        if name == "queue" and values[name] is None:
+            continue
         values[name] = _words(name, values[name], allowed)
         if not values[name] and name not in ("figures", "service"):
             raise UserError(f"{name}: found an empty list; allowed: {', '.join(allowed)}")
@@ -74,13 +78,27 @@ def checked(options: ReplayOptions) -> ReplayOptions:
     return ReplayOptions(**values)
 
 
+def queues_of(options: ReplayOptions, case: PlanCase) -> list[str]:
+    """The queues that a plan is replayed under: those asked for, else the one that it was made for."""
+    return options.queue or [PLAN_QUEUES[case.queue]]
+
+
+def weights_of(options: ReplayOptions, case: PlanCase) -> np.ndarray:
+    """Shares of the classes at every node, (K, m): those asked for, else the plan's own, else equal parts."""
+    if options.weights is None and case.weights is not None:
+        return case.weights
+    count = len(classes(case).names)
+    own = np.full(count, 1 / count) if options.weights is None else np.array(options.weights)
+    return np.tile(own[:, None], len(case.nodes))
+
+
 def check_queues(options: ReplayOptions, case: PlanCase) -> None:
     """Queues by class need classes, and weights one each.
 
     Raises:
         UserError: files have no service_class, or weights are not one per class.
     """
-    by_class = [name for name in options.queue if name != "fcfs"]
+    by_class = [name for name in queues_of(options, case) if name != "fcfs"]
     if by_class and "service_class" not in case.files.column_names:
         raise UserError(f"queue={by_class[0]}: files have no column service_class; allowed without it: fcfs")
     names = classes(case).names

@@ -15,12 +15,16 @@ from ecjax.console import log
 from ecjax.errors import UserError
 from ecjax.studies import inputs, plan_tables
 from ecjax.studies.checked_options import checked
-from ecjax.studies.given_plan import plan_arrays
+from ecjax.studies.file_classes import file_classes
+from ecjax.studies.given_plan import plan_arrays, plan_weights
 from ecjax.studies.optimize import fingerprint_of, input_tables, planned
 from ecjax.studies.options_replay import ReplayOptions
 from ecjax.studies.plan_tables import Identity
 from ecjax.tables.read import read_input
 from ecjax.tables.results import find_run, find_runs
+
+# queues that plans are made for, and what they are replayed under unless something else is asked for
+PLAN_QUEUES = {"fcfs": "fcfs", "priority": "priority", "weighted": "partitioned"}
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,8 @@ class PlanCase:
         stored: (R, m) bool.
         per_node: chunks of a file that each of its nodes keeps and serves together.
         size_scaling: how service grows with the chunk size.
+        queue: that the plan was made for, one of PLAN_QUEUES.
+        weights: (K, m) shares of the classes at every node, of a plan made for weighted queues; else None.
     """
 
     run: dict[str, Any]
@@ -48,6 +54,8 @@ class PlanCase:
     stored: np.ndarray
     per_node: int
     size_scaling: str
+    queue: str = "fcfs"
+    weights: np.ndarray | None = None
 
     @property
     def input_id(self) -> str:
@@ -95,8 +103,22 @@ def _of_runs(folder: Path, runs: list[dict[str, Any]]) -> Iterator[PlanCase]:
         if not known.all():
             row = int(np.argmin(known))
             raise UserError(f"plan={folder}: run {run['run_id']} has no placement of row {row} of its files")
+        queue, weights = run["queue"] or "fcfs", None
+        if queue not in PLAN_QUEUES:
+            raise UserError(
+                f"plan={folder}: run {run['run_id']}: column queue: found {queue!r}; allowed: {', '.join(PLAN_QUEUES)}"
+            )
+        if queue == "weighted":
+            weights = plan_weights(folder, run["run_id"], names, file_classes(names, files).names)
+            if weights is None:
+                raise UserError(
+                    f"plan={folder}: run {run['run_id']} was made for queue=weighted and has no class_weights; "
+                    "allowed: a plan written with them"
+                )
         problem = _problem(nodes, files, names, per_node, scaling)
-        yield PlanCase(run, nodes, files, names, problem, probabilities, stored, per_node, scaling)
+        yield PlanCase(
+            run, nodes, files, names, problem, probabilities, stored, per_node, scaling, queue, weights
+        )
 
 
 def _problem(

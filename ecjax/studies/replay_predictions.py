@@ -13,9 +13,9 @@ from ecjax.queueing.earlier_bounds import forks_bound, split_merge_bound
 from ecjax.replay.laws import KINDS, Laws
 from ecjax.studies.class_bounds import class_bounds
 from ecjax.studies.estimate_inputs import ESTIMATE, TAIL_BOUND, node_laws, workload_of
+from ecjax.studies.file_classes import Classes
 from ecjax.studies.options_replay import ReplayOptions
 from ecjax.studies.replay_plans import PlanCase
-from ecjax.studies.replay_system import Classes
 from ecjax.studies.replay_tables import Latencies
 
 if TYPE_CHECKING:

@@ -21,6 +21,7 @@ from ecjax.studies import replay_tables
 from ecjax.studies.options_replay import ReplayOptions
 from ecjax.studies.plan_runs import overload
 from ecjax.studies.replay_inputs import Inputs
+from ecjax.studies.replay_options import weights_of
 from ecjax.studies.replay_plans import PlanCase
 from ecjax.studies.replay_predictions import mean_bound, predictions
 from ecjax.studies.replay_system import (
@@ -85,7 +86,7 @@ def run(
         error = overload(load, background, scale[0], case.names.nodes, f"with policy={item.policy}")
         advance(options.replications * (given.requests or options.requests))
         return row | {"status": str(Status.UNSTABLE), "error": error}, {}
-    weights = _weights(options, ranks.names, nodes)
+    weights = weights_of(options, case)
     if static and item.queue == "partitioned":
         full = overfull_class(case, problem, probabilities, ranks, weights)
         if full is not None:
@@ -187,12 +188,6 @@ def _policy(item: Item, options: ReplayOptions, case: PlanCase, problem: optimiz
     return Policy(
         item.policy, options.probes, options.cancel, np.inf if delay is None else delay, options.hedges
     )
-
-
-def _weights(options: ReplayOptions, names: list[str], nodes: int) -> np.ndarray:
-    """Shares of the classes at every node, (C, m)."""
-    own = np.full(len(names), 1 / len(names)) if options.weights is None else np.array(options.weights)
-    return np.broadcast_to(own[:, None], (len(names), nodes))
 
 
 def run_row(name: str, item: Item, case: PlanCase, options: ReplayOptions) -> dict[str, Any]:

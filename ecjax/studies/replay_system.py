@@ -1,6 +1,6 @@
 """From tables and a plan to the arrays that a replay runs on, and what its bound and estimate are about."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import jax.numpy as jnp
 import numpy as np
@@ -14,33 +14,15 @@ from ecjax.replay import law_fit
 from ecjax.replay.laws import Laws
 from ecjax.replay.system import System, whole_units
 from ecjax.studies import inputs
+from ecjax.studies.file_classes import Classes, file_classes
 from ecjax.studies.inputs import column
 from ecjax.studies.options_replay import ReplayOptions
 from ecjax.studies.replay_plans import PlanCase
 
 
-@dataclass(frozen=True)
-class Classes:
-    """Classes of files: latencies are reported by them, and they have queues of their own.
-
-    Attributes:
-        names: (C,) as they are reported, in order: the first goes first under priority.
-        of_file: (r,) int64.
-    """
-
-    names: list[str]
-    of_file: np.ndarray
-
-
 def classes(case: PlanCase) -> Classes:
     """Service classes in ascending order; where files have none, a class per k, named k=..."""
-    values = case.names.classes.dictionary.to_pylist()
-    order = sorted(range(len(values)), key=lambda i: (values[i] is None, values[i]))
-    rank = np.empty(len(values), np.int64)
-    rank[order] = np.arange(len(values))
-    prefix = "" if "service_class" in case.files.column_names else "k="
-    names = [f"{prefix}{values[i]}" for i in order]
-    return Classes(names, rank[case.names.classes.indices.to_numpy()])
+    return file_classes(case.names, case.files)
 
 
 def problem_of(case: PlanCase, laws: Laws, rate_scale: float, size_scale: float) -> optimize.Problem:

@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from ecjax.replay import tally
 from ecjax.replay.summary import Summary
+from ecjax.studies.file_classes import Classes
 from ecjax.studies.replay_plans import PlanCase
-from ecjax.studies.replay_system import Classes
 
 QUANTILES = ("p50_s", "p90_s", "p99_s", "p999_s")
 

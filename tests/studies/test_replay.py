@@ -286,6 +286,7 @@ def test_plans_are_chosen(plan, tmp_path):
         ({"policy": "best"}, "policy: found 'best'; allowed: probabilistic"),
         ({"policy": []}, "policy: found an empty list"),
         ({"queue": "lifo"}, "queue: found 'lifo'; allowed: fcfs"),
+        ({"queue": []}, "queue: found an empty list"),
         ({"service": "normal"}, "service: found 'normal'; allowed: auto"),
         ({"service": "empirical"}, "service=empirical: trace=PATH is missing"),
         ({"arrivals": "trace"}, "arrivals=trace: trace=PATH is missing"),

@@ -1,0 +1,152 @@
+"""Replays follow the plan: its queue, and its shares of the nodes by class."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from rich.console import Console
+
+from ecjax.errors import UserError
+from ecjax.studies.options_replay import ReplayOptions
+from ecjax.studies.replay import replay_study
+from ecjax.tables.ids import id_types
+from ecjax.tables.read import read_input
+from ecjax.tables.results import read_results
+from ecjax.tables.store import ResultStore
+
+RUN = "0123456789abcdef"
+FIXED, VARIABLE = np.array([0.2, 0.3]), np.array([0.3, 0.2])  # s, by node; and 0.1 s per byte
+SIZES, NEED, RATES = np.array([1.0, 2.0, 1.0, 4.0]), np.array([1, 1, 1, 2]), np.array([0.3, 0.2, 0.2, 0.05])
+PLACED = np.array([[0.6, 0.4], [0.5, 0.5], [0.3, 0.7], [1.0, 1.0]])
+OF_FILE = np.array([0, 0, 1, 1])  # classes a and b
+SHARES = np.array([[0.6, 0.45], [0.4, 0.55]])  # by class and node
+WEIGHTS = [("b", "y", 0.55), ("a", "x", 0.6), ("a", "y", 0.45), ("b", "x", 0.4)]
+
+
+def plan_by_hand(folder, queue, weights=None):
+    """A result folder with one optimize run, of two nodes and four files."""
+    folder.mkdir(exist_ok=True)
+    nodes = {"node_id": ["x", "y"], "delta_s": FIXED, "delta_s_per_byte": [0.1] * 2}
+    nodes |= {"psi_s": VARIABLE, "psi_s_per_byte": [0.0] * 2}
+    files = {"file_id": range(10, 14), "bytes": SIZES, "k": NEED, "rate_per_s": RATES}
+    files |= {"service_class": [("a", "b")[number] for number in OF_FILE]}
+    for name, columns in (("nodes", nodes), ("files", files)):
+        pq.write_table(pa.table(columns), folder / f"{name}.parquet")
+    nodes, files = (read_input(str(folder / f"{name}.parquet"), name) for name in ("nodes", "files"))
+    run = {
+        "run_id": RUN,
+        "job": "optimize",
+        "status": "ok",
+        "queue": queue,
+        "method": "by hand",
+        "params": "{}",
+    }
+    run |= {"input_id": "tables", "rate_scale": 1.0, "size_scale": 1.0}
+    placed = {"run_id": [RUN] * 8, "file_id": np.repeat(range(10, 14), 2), "node_id": ["x", "y"] * 4}
+    tables = {"placements": pa.table(placed | {"probability": PLACED.ravel(), "chunks": [1] * 8})}
+    if weights is not None:
+        names, nodes_, shares = zip(*weights, strict=True)
+        columns = {
+            "run_id": [RUN] * len(weights),
+            "service_class": names,
+            "node_id": nodes_,
+            "weight": shares,
+        }
+        tables["class_weights"] = pa.table(columns)
+    with ResultStore(folder / "plan", id_types(nodes, files)) as store:
+        store.write_input("nodes", "tables", nodes)
+        store.write_input("files", "tables", files)
+        store.commit([run], tables)
+    return str(folder / "plan")
+
+
+def replay(plan, out, **given):
+    """Exit code of a replay, and its rows of ``runs``."""
+    few = {"requests": 500, "replications": 2, "figures": [], "estimate": False}
+    code = replay_study(ReplayOptions(**(few | {"plan": plan, "out": str(out)} | given)), Console(quiet=True))
+    return code, read_results(out, "runs")
+
+
+def test_a_weighted_plan_is_replayed_with_its_own_weights(tmp_path):
+    plan = plan_by_hand(tmp_path, "weighted", WEIGHTS)
+    code, runs = replay(plan, tmp_path / "out", requests=100_000, replications=3)
+    assert code == 0 and list(runs["queue"]) == ["partitioned"]
+    latencies = read_results(tmp_path / "out", "latencies")
+    told, bound = (latencies[latencies["source"] == source] for source in ("replayed", "bound"))
+    for group in ("all", "class", "file"):
+        own, most = told[told["group"] == group], bound[bound["group"] == group]
+        assert len(own) == len(most) > 0
+        assert np.all(own["mean_s"].to_numpy() - own["ci_s"].to_numpy() < most["mean_s"].to_numpy())
+    # a read of one chunk takes what Pollaczek and Khinchine say of its class's servers
+    first = (FIXED + VARIABLE + 0.1 * (SIZES / NEED)[:, None]) / SHARES[OF_FILE]
+    second = first**2 + (VARIABLE / SHARES[OF_FILE]) ** 2
+    rate = RATES[:, None] * PLACED
+    for number in (0, 1):
+        load, square = ((rate * part)[OF_FILE == number].sum(axis=0) for part in (first, second))
+        sojourn = first + square / (2 * (1 - load))
+        for file in np.flatnonzero((OF_FILE == number) & (NEED == 1)):
+            found = told[told["file_id"] == 10 + file].iloc[0]
+            assert abs(found["mean_s"] - PLACED[file] @ sojourn[file]) < 2 * found["ci_s"]
+            assert found["ci_s"] < 0.03 * found["mean_s"]
+
+
+@pytest.mark.parametrize(("queue", "expected"), [("priority", "priority"), ("fcfs", "fcfs"), (None, "fcfs")])
+def test_the_queue_is_that_of_the_plan(tmp_path, queue, expected):
+    _, runs = replay(plan_by_hand(tmp_path, queue), tmp_path / "out")
+    assert list(runs["queue"]) == [expected]
+
+
+def test_what_is_asked_for_comes_first_and_names_the_replay(tmp_path):
+    plain, weighted = (
+        plan_by_hand(tmp_path / "plain", "fcfs"),
+        plan_by_hand(tmp_path / "own", "weighted", WEIGHTS),
+    )
+    out, alike = tmp_path / "out", {"weights": [0.5, 0.5]}
+    assert len(replay(plain, out, queue="partitioned")[1]) == 1
+    assert len(replay(plain, out, queue="partitioned", **alike)[1]) == 1  # equal parts are the default
+    assert len(replay(weighted, out)[1]) == 2
+    assert len(replay(weighted, out, queue="partitioned")[1]) == 2
+    assert len(replay(weighted, out, **alike)[1]) == 2  # as the first: the same placement
+    _, runs = replay(weighted, out, queue=["shared", "priority"])
+    assert sorted(runs["queue"]) == ["partitioned", "partitioned", "priority", "shared"]
+    assert len(replay(weighted, out, queue=["shared", "priority"], **alike)[1]) == 5  # shares: shared only
+
+
+def test_a_class_that_outgrows_its_weight_is_named(tmp_path):
+    """At twice the rates class b asks 2 (0.2 * 0.7 * 0.6 + 0.05 * 0.7) = 0.238 of node y."""
+    weights = [("a", "x", 0.6), ("a", "y", 0.8), ("b", "x", 0.4), ("b", "y", 0.2)]
+    plan = plan_by_hand(tmp_path, "weighted", weights)
+    code, runs = replay(plan, tmp_path / "out", rate_scale=2.0)
+    assert code == 1 and list(runs["status"]) == ["unstable"]
+    words = "class b asks for 0.238 of node y, its part is 0.2; allowed: weights above"
+    assert words in runs["error"][0]
+
+
+@pytest.mark.parametrize(
+    ("queue", "weights", "words"),
+    [
+        ("weighted", None, "was made for queue=weighted and has no class_weights"),
+        ("weighted", WEIGHTS[:3], "found 0 rows of class b at node x; allowed: one"),
+        ("weighted", [*WEIGHTS, WEIGHTS[1]], "found 2 rows of class a at node x; allowed: one"),
+        (
+            "weighted",
+            [("c", "y", 0.5), *WEIGHTS],
+            "service_class, row 0: found 'c'; allowed: the classes of its",
+        ),
+        (
+            "weighted",
+            [*WEIGHTS, ("b", "z", 0.5)],
+            "node_id, row 4: found 'z'; allowed: the nodes of its inputs",
+        ),
+        ("weighted", [*WEIGHTS[:3], ("b", "x", 0.0)], "weight, row 3: found 0.0; allowed: a positive number"),
+        ("weighted", [*WEIGHTS[:3], ("b", "x", None)], "weight, row 3: found None"),
+        ("weighted", [*WEIGHTS[:3], ("b", "x", 0.5)], "the weights of node x sum to 1.1; allowed"),
+        ("lifo", None, "column queue: found 'lifo'; allowed: fcfs, priority, weighted"),
+    ],
+)
+def test_mistakes_in_a_plan_are_named(tmp_path, queue, weights, words):
+    plan = plan_by_hand(tmp_path, queue, weights)
+    with pytest.raises(UserError) as error:
+        replay(plan, tmp_path / "out")
+    assert words in str(error.value) and "\n" not in str(error.value)
+    assert not (tmp_path / "out").exists()
