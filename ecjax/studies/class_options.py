@@ -27,7 +27,7 @@ def check_class_options(values: dict[str, Any]) -> None:
     """Check what needs no table, and fill in what depends on the queue.
 
     Args:
-        values: all options; queue, method, theta, start and eps are completed in place.
+        values: all options; queue, method, theta and start are completed in place.
 
     Raises:
         UserError: an option has a value that is not allowed.
@@ -47,14 +47,18 @@ def check_class_options(values: dict[str, Any]) -> None:
         values["theta"] = [0.0] if by_class else [3.0, 10.0, 20.0, 30.0, 50.0, 100.0, 200.0, 500.0, 1000.0]
     for name in _BY_CLASS:
         if values[name] is not None and not by_class:
-            raise UserError(f"{name}: found queue=fcfs; allowed with it: queue=priority or weighted")
+            raise UserError(
+                f"{name}: found {values[name]} with queue=fcfs; allowed: queue=priority or weighted"
+            )
     if values["weights"] is not None and "weighted" not in by_class:
-        raise UserError("weights: found queue=priority, which has none; allowed with it: queue=weighted")
+        raise UserError(f"weights: found {values['weights']} with queue=priority; allowed: queue=weighted")
     if by_class:
         _check_objective(values, by_class)
         for name, only in _FCFS_ONLY.items():
             if (values[name] or only) != only:
-                raise UserError(f"{name}: found queue={by_class[0]}; allowed with it: queue=fcfs")
+                raise UserError(
+                    f"{name}: found {values[name]} with queue={by_class[0]}; allowed with it: {str(only).lower()}"
+                )
     if values["start"] is None:
         values["start"] = "certified" if by_class else "uniform"
     elif by_class and values["start"] not in STARTS:
@@ -63,8 +67,6 @@ def check_class_options(values: dict[str, Any]) -> None:
         raise UserError(
             "start: found certified with queue=fcfs; allowed with it: uniform, proportional, plan"
         )
-    if values["eps"] is None:
-        values["eps"] = 0.01 if by_class else 1e-4
     if values["deadline_by"] not in ("bound", "estimate"):
         raise UserError(f"deadline_by: found {values['deadline_by']!r}; allowed: bound, estimate")
     if values["weights"] is not None:

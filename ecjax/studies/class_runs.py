@@ -3,7 +3,6 @@
 import json
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -11,13 +10,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from ecjax.model import Evaluation
-from ecjax.optimize import Problem, Solution, evaluate, scaled
+from ecjax.optimize import Solution, evaluate, scaled
 from ecjax.optimize.classes.alternate import ClassPlan, Settings, Step, plan_classes
 from ecjax.optimize.classes.model import ClassModel, class_model, class_work, kind_reads, other_work
 from ecjax.optimize.classes.start import Start, start_plan
 from ecjax.studies import class_tables, plan_tables
 from ecjax.studies.class_bounds import class_bounds
 from ecjax.studies.class_options import order_of, shares
+from ecjax.studies.code_lengths import given_lengths
 from ecjax.studies.compile_time import CompileTime
 from ecjax.studies.inputs import code_k
 from ecjax.studies.plan_runs import Item, Study, overload, run_row
@@ -73,7 +73,7 @@ class Starts:
     def __init__(self, study: Study) -> None:
         """Fix the code lengths: those of the files' column n, else the durability floor."""
         self.study = study
-        self.problem = _with_lengths(study)
+        self.problem = given_lengths(study.problem, study.names, study.files)
         self._made = lru_cache(maxsize=4)(self._make)
 
     def of(self, item: Item) -> Start:
@@ -95,7 +95,7 @@ def theta_of(item: Item, study: Study) -> float:
 def settings_of(item: Item, study: Study) -> Settings:
     """Settings of a run's alternation."""
     options, classes = study.options, study.classes
-    assert classes is not None and item.importance is not None and options.eps is not None
+    assert classes is not None and item.importance is not None
     fixed = shares(options.weights, classes.names)
     return Settings(
         order=order_of(item.queue, options.objective),
@@ -106,18 +106,6 @@ def settings_of(item: Item, study: Study) -> Settings:
         weights=None if fixed is None else np.asarray(fixed),
         seed=options.seed,
     )
-
-
-def _with_lengths(study: Study) -> Problem:
-    problem, names = study.problem, study.names
-    if "n" not in study.files.column_names:
-        return problem
-    n = study.files["n"].to_numpy(zero_copy_only=False).astype(float) / names.per_node
-    floor = np.asarray(problem.floor).copy()
-    row = np.arange(len(n)) if names.rows.of_file is None else names.rows.of_file
-    known = np.isfinite(n)
-    floor[row[known]] = n[known]
-    return replace(problem, floor=jnp.asarray(floor))
 
 
 def _solution(item: Item, study: Study, model: ClassModel, plan: ClassPlan) -> Solution:

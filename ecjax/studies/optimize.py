@@ -21,8 +21,9 @@ from ecjax.report import plans as figures
 from ecjax.status import Status
 from ecjax.studies import builtin, inputs, plan_summary, plan_tables, scenario_tables
 from ecjax.studies.checked_options import checked
-from ecjax.studies.class_options import METHODS, importances
+from ecjax.studies.class_options import METHODS, deadlines, importances, shares
 from ecjax.studies.class_runs import Starts, class_run
+from ecjax.studies.code_lengths import given_lengths
 from ecjax.studies.constraints import constrained
 from ecjax.studies.feasibility import check_feasible
 from ecjax.studies.file_classes import check_classes
@@ -138,6 +139,10 @@ def _study(options: OptimizeOptions, k: int | None, d: int | None) -> Study:
     input_id = fingerprint_of(nodes, files)
     by_class = [queue for queue in options.queue if queue != "fcfs"]
     classes = check_classes(names, files, by_class[0]) if by_class else None
+    if classes is not None:
+        shares(options.weights, classes.names)
+        deadlines(options.deadline_s, classes.names)
+        check_feasible(given_lengths(problem, names, files), nodes, files)
     grid = _grid(options, None if classes is None else classes.names)
     run_ids = {
         item: run_id("optimize", parameters | asdict(item), input_id, options.seed, options.dtype)
@@ -177,8 +182,8 @@ def input_tables(
     files = read_input(files, "files", constants=overrides)
     if "min_extra_chunks" not in files.column_names:
         files = check(files.append_column("min_extra_chunks", pa.array(np.zeros(len(files), int))), "files")
-    if "n" in files.column_names:
-        log.info("files: n is given and left aside; optimize chooses code lengths")
+    if "n" in files.column_names and "fcfs" in options.queue:
+        log.info("files: n is given and left aside; queue=fcfs chooses code lengths")
     if "nodes" in files.column_names and not options.fixed_groups and not options.migration_dollars_per_byte:
         log.info(
             "files: nodes (the current placement) is given and left aside; migration_dollars_per_byte prices moves, "
@@ -198,7 +203,7 @@ def _settings(options: OptimizeOptions) -> BatchSettings:
     return BatchSettings(
         methods=tuple(name for name in optimize.METHODS if name in options.method),
         start=options.start if options.start in optimize.STARTS else "uniform",
-        settings=optimize.settings(options.beta, options.eps or 1e-4, options.max_iterations, options.loop),
+        settings=optimize.settings(options.beta, options.eps, options.max_iterations, options.loop),
         dtype=options.dtype,
         seed=options.seed,
         certified=optimize.Certified(gap=options.gap, seed=options.seed),
