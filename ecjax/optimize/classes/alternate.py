@@ -111,10 +111,20 @@ def plan_classes(
         settings: objective and stopping.
         advance: called with every step.
     """
-    return _Alternation(model, start, settings, advance).run()
+    return Alternation(model, start, settings, advance).run()
 
 
-class _Alternation:
+class Point(NamedTuple):
+    """A plan on the way."""
+
+    probabilities: jax.Array  # (R, m)
+    stored: jax.Array  # (R, m) bool
+    weights: jax.Array  # (K, m)
+    latency: jax.Array  # (K,) s
+    z: jax.Array  # (K,) s
+
+
+class Alternation:
     """The state of one run."""
 
     def __init__(
@@ -138,6 +148,17 @@ class _Alternation:
         self.told = _STATE(model, self.reads, self.other, self.weights, jnp.zeros(classes))
         self.key = jax.random.key(settings.seed)
         self.gaps, self.joint_gap = np.full(classes, np.nan), np.nan
+
+    @property
+    def point(self) -> Point:
+        """Where the run is; it goes on from any other point that is put here."""
+        return Point(self.reads, self.stored, self.weights, self.told.latency, self.told.z)
+
+    @point.setter
+    def point(self, point: Point) -> None:
+        self.reads, self.stored, self.weights = point.probabilities, point.stored, point.weights
+        self.other = other_work(self.model, self.stored)
+        self.told = self.told._replace(latency=point.latency, z=point.z)
 
     def goals(self) -> Iterator[tuple[int | None, Goal]]:
         """The objectives in force, one after the other."""
@@ -213,24 +234,21 @@ class _Alternation:
         self.note(iteration, "scheduling", number, self.value(goal), gap if np.isfinite(gap) else None)
         return gap
 
+    def weigh(self, iteration: int, number: int | None, goal: Goal) -> None:
+        """Plan the shares of the nodes, where queues have some that may change."""
+        model = self.model
+        if model.queue != "weighted" or self.settings.weights is not None:
+            return
+        reads = kind_reads(model, self.reads)
+        found = weigh(model, goal.coefficient, goal.limit, reads, self.other, self.weights, self.told.z)
+        self.weights = found.weights
+        self.told = self.told._replace(latency=found.latency, z=found.z)
+        self.note(iteration, "weights", number, self.value(goal), None)
+
     def improve(self, iteration: int, number: int | None, goal: Goal) -> None:
         """Weights, reads, placement and z, one after the other."""
         model, settings = self.model, self.settings
-        if model.queue == "weighted" and settings.weights is None:
-            weighed = weigh(
-                model,
-                goal.coefficient,
-                goal.limit,
-                kind_reads(model, self.reads),
-                self.other,
-                self.weights,
-                self.told.z,
-            )
-            self.weights, self.told = (
-                weighed.weights,
-                self.told._replace(latency=weighed.latency, z=weighed.z),
-            )
-            self.note(iteration, "weights", number, self.value(goal), None)
+        self.weigh(iteration, number, goal)
         self.spread(iteration, number, goal)
         if settings.placement is None or settings.placement.any():
             movable = goal.movable if settings.placement is None else goal.movable & settings.placement
