@@ -69,7 +69,8 @@ def priority_waiting(load: ArrayLike, second: ArrayLike, third: ArrayLike) -> De
     before = through - own
     unstable = through >= 1
     # of a class that is not stable as much is served as those before it leave: so much of it delays them
-    served = jnp.clip((1 - before) / jnp.where(own > 0, own, 1), 0, 1)
+    left = 1 - before
+    served = jnp.clip(jnp.where(own > left, left / jnp.where(own > 0, own, 1), 1), 0, 1)
     a_2, a_3 = (jnp.sum(served * sums, axis=0, keepdims=True) for sums in (square, cube))
     a, b = (jnp.where(unstable, 1, 1 - sums) for sums in (before, through))
     mean = a_2 / (2 * a * b)

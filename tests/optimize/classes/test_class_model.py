@@ -148,6 +148,28 @@ def test_slopes_are_central_differences_of_the_plain_latencies(queue):
 
 
 @pytest.mark.parametrize("queue", QUEUES)
+def test_slopes_where_a_class_is_not_read(queue):
+    # a class without work at a node: its first chunk delays the others as much as the next ones
+    case = problems.mixed().at_load(0.4)
+    of_class = np.arange(FILES) % 2
+    model, probabilities, stored, weights, plain = setting(case, of_class, queue)
+    probabilities[1::2, 3] = 0.0  # not feasible, which derivatives do not mind
+    probabilities[::2, 4] = 0.0
+    other = other_work(model, jnp.asarray(stored > 0))
+    z = np.array([3.0, 5.0])
+    move = np.random.default_rng(2).uniform(0, 1, probabilities.shape)
+    slope = jax.jit(jax.jacfwd(latencies_at, argnums=1))(
+        model, kind_reads(model, jnp.asarray(probabilities)), other, jnp.asarray(weights), jnp.asarray(z)
+    )
+    along = np.einsum("lcj,cj->l", np.asarray(slope), np.asarray(kind_reads(model, jnp.asarray(move))))
+    step = 1e-5
+    near, far, farther = (
+        latencies(plain, probabilities + size * move, stored, weights, z)[0] for size in (0, step, 2 * step)
+    )
+    np.testing.assert_allclose((4 * far - 3 * near - farther) / (2 * step), along, rtol=1e-6)
+
+
+@pytest.mark.parametrize("queue", QUEUES)
 def test_writes_and_background_slow_their_own_classes(queue):
     # the slope by other work, against the plain latencies with more background (served with the last class)
     case = problems.fixed().at_load(0.4)
