@@ -124,10 +124,10 @@ class OptimizeOptions:
         "merged", "merged: tangent, z and probabilities in one loop; nested: inner convergence first"
     )
     beta: float = option(10.0, "sharpness of the log surrogate of the storage cost, > 1")
-    eps: float | None = option(
-        None,
-        "relative change of the objective that ends a descent: published (default 1e-4) and by class (default 0.01; "
-        "also how much a class may raise the latency of a higher one)",
+    eps: float = option(
+        1e-4,
+        "relative change of the objective that ends a descent: published, and outer iterations by class; also how much "
+        "a class may raise the latency of a higher one",
     )
     max_iterations: int = option(1000, "limit of iterations: published, and outer ones by class")
     seed: int = option(0, "seed of the perturbed start and of random placement")
@@ -136,8 +136,9 @@ class OptimizeOptions:
     resume: bool = option(True, "skip runs that are finished in out")
     write: Any = option(None, "datasets to write besides runs and inputs; default: all")
     figures: Any = option(
-        ["tradeoff", "gap", "convergence", "scenarios"],
-        "figures to draw: tradeoff, gap, convergence, methods, classes, sizes, rates, code_lengths, scenarios",
+        ["tradeoff", "gap", "convergence", "scenarios", "class_latency", "class_convergence"],
+        "figures to draw: tradeoff, gap, convergence, methods, classes, sizes, rates, code_lengths, scenarios; by class "
+        "also class_latency, class_convergence",
     )
     cluster: ClusterOptions = field(
         default_factory=ClusterOptions, metadata={"help": "the built-in cluster, where no table is given"}

@@ -36,7 +36,7 @@ from ecjax.optimize.descent import Stopping
 
 ORDERS = ("lexicographic", "joint")
 
-# after the last placement reads are spread until no more than this can be gained, or so often
+# after the last placement reads are spread until no more than this can be gained class by class, or so often
 _SMALL_GAP = 1e-5
 _MOST_ROUNDS = 10
 
@@ -164,11 +164,7 @@ class Alternation:
         """The objectives in force, one after the other."""
         model, unlimited = self.model, jnp.full(self.model.classes, jnp.inf)
         if self.settings.order == "joint":
-            everyone = jnp.ones(model.problem.rows, bool)
-            yield (
-                None,
-                Goal(self.importance * model.share, self.wanted, self.kept, self.reading, everyone),
-            )
+            yield None, self.together(self.wanted)
             return
         for number in range(model.classes):
             alone = jnp.arange(model.classes) == number
@@ -210,29 +206,43 @@ class Alternation:
         return self.result(iteration, converged)
 
     def finish(self, iteration: int) -> None:
-        """With the placement settled, spread the reads until little is left to gain, and prove it."""
-        for number, goal in self.goals():
-            gap, rounds = np.inf, 0
-            while not gap <= _SMALL_GAP and rounds < _MOST_ROUNDS:
-                gap, rounds = self.spread(iteration, number, goal), rounds + 1
-                # without a proof one more round has to do
-                rounds = rounds if np.isfinite(gap) else _MOST_ROUNDS
+        """What all classes gain from, and a proof of how well the reads are spread.
 
-    def spread(self, iteration: int, number: int | None, goal: Goal) -> float:
-        """Spread the reads; the gap to the best spread, nan where none is proven."""
+        A class sees the residual work of those after it, which only they can move out of its way: planned one by one
+        they do not, so at the end all move at once, and none may come out slower.
+        """
+        goal = self.together(self.wanted)
+        if self.settings.order == "lexicographic":
+            value, rounds, settled = np.inf, 0, False
+            while not settled and rounds < _MOST_ROUNDS:
+                goal = self.together(self.told.latency)
+                self.improve(iteration, None, goal)
+                settled = value - self.value(goal) <= self.settings.eps * abs(value)
+                value, rounds = self.value(goal), rounds + 1
+            goal = self.together(self.told.latency)
+        value, rounds, settled = self.value(goal), 0, False
+        while not settled and rounds < _MOST_ROUNDS:
+            self.spread(iteration, None, goal)
+            fall, value, rounds = value - self.value(goal), self.value(goal), rounds + 1
+            settled = fall <= _SMALL_GAP**2 * value or bool(np.all(self.gaps <= _SMALL_GAP))
+
+    def together(self, limit: jax.Array) -> Goal:
+        """The objective of all classes, sum_k C_k T_k + theta cost / r, with their latencies limited."""
+        everyone = jnp.ones(self.model.problem.rows, bool)
+        return Goal(self.importance * self.model.share, limit, self.kept, self.reading, everyone)
+
+    def spread(self, iteration: int, number: int | None, goal: Goal) -> None:
+        """Spread the reads, and prove how far from the best spread they are."""
         model = self.model
         fixed = Fixed(self.stored, self.other, self.weights)
         found = schedule(model, goal, fixed, self.reads, self.told.z, stopping=self.settings.stopping)
         self.reads = found.probabilities
         self.told = self.told._replace(latency=found.latency, z=found.z)
         gaps = scheduling_gap(model, goal, fixed, self.reads, self.told.z, found.multiplier)
-        if number is None:
-            self.gaps, self.joint_gap = np.array(gaps.by_class), float(gaps.joint)
-            gap = self.joint_gap
-        else:
-            gap = self.gaps[number] = float(gaps.by_class[number])
+        self.gaps = np.array(gaps.by_class)
+        self.joint_gap = float(gaps.joint)
+        gap = self.joint_gap if number is None else float(self.gaps[number])
         self.note(iteration, "scheduling", number, self.value(goal), gap if np.isfinite(gap) else None)
-        return gap
 
     def weigh(self, iteration: int, number: int | None, goal: Goal) -> None:
         """Plan the shares of the nodes, where queues have some that may change."""
@@ -267,10 +277,7 @@ class Alternation:
 
     def overall(self) -> float:
         """sum_k C_k T_k + theta cost / r, s."""
-        model = self.model
-        everyone = jnp.ones(model.problem.rows, bool)
-        goal = Goal(self.importance * model.share, self.wanted, self.kept, self.reading, everyone)
-        return self.value(goal)
+        return self.value(self.together(self.wanted))
 
     def note(self, iteration: int, name: str, number: int | None, value: float, gap: float | None) -> None:
         """Keep a step."""
