@@ -11,23 +11,13 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 from rich.console import Console
 
+from ecjax.report.class_plans import class_convergence, class_latency
+from ecjax.report.method_names import BY_CLASS, MARKERS, METHOD_NAMES
 from ecjax.report.scenarios import scenarios
 from ecjax.tables.results import read_results, read_run
 
 matplotlib.use("Agg")
 
-METHOD_NAMES = {
-    "certified": "certified",
-    "published": "JLCM",
-    "oblivious_lb": "oblivious load balancing",
-    "random_cp": "random placement",
-    "max_ec": "maximum code",
-    "jlop": "JLOP (priority)",
-    "jlwo": "JLWO (weighted)",
-}
-MARKERS = {"certified": "*", "published": "o", "oblivious_lb": "s", "random_cp": "^", "max_ec": "D"}
-MARKERS |= {"jlop": "P", "jlwo": "X"}
-BY_CLASS = ("jlop", "jlwo")  # methods of queues by class
 LATENCY = "mean latency bound (s)"
 COST = "storage cost per file ($ per period)"
 
@@ -254,7 +244,28 @@ KINDS: dict[str, Callable[[Path, pd.DataFrame], Figure | None]] = {
     "code_lengths": code_lengths,
     "gap": gap,
     "scenarios": scenarios,
+    "class_latency": class_latency,
+    "class_convergence": class_convergence,
 }
+# the dataset that a kind needs besides runs
+_NEEDS = {
+    "convergence": "history",
+    "classes": "file_plans",
+    "code_lengths": "file_plans",
+    "scenarios": "scenarios",
+    "class_latency": "class_plans",
+    "class_convergence": "history",
+}
+_FCFS_ONLY = ("gap", "convergence", "scenarios")
+_BY_CLASS_ONLY = ("class_latency", "class_convergence")
+
+
+def _of_kind(kind: str, runs: pd.DataFrame) -> pd.DataFrame:
+    """The runs that a kind of figure is about."""
+    by_class = runs["method"].isin(BY_CLASS)
+    if kind in _BY_CLASS_ONLY:
+        return runs[by_class]
+    return runs[~by_class] if kind in _FCFS_ONLY else runs
 
 
 def _that_wrote(out: Path, dataset: str, runs: pd.DataFrame) -> pd.DataFrame:
@@ -268,23 +279,19 @@ def draw(out: Path, runs: pd.DataFrame, kinds: list[str], console: Console) -> N
     Args:
         out: folder of the result tables.
         runs: rows of the ``runs`` dataset.
-        kinds: of ``KINDS``.
+        kinds: of ``KINDS``; those that are about other queues than these runs' are left out.
         console: where to say what was drawn.
     """
     finished = runs[runs["objective"].notna()]
     if finished.empty:
         return
     folder = out / "figures"
-    needs = {
-        "convergence": "history",
-        "classes": "file_plans",
-        "code_lengths": "file_plans",
-        "scenarios": "scenarios",
-    }
     drawn = []
     for kind in kinds:
-        needed = needs.get(kind)
-        shown = _that_wrote(out, needed, finished) if needed else finished
+        needed, chosen = _NEEDS.get(kind), _of_kind(kind, finished)
+        if chosen.empty:
+            continue
+        shown = _that_wrote(out, needed, chosen) if needed else chosen
         if shown.empty:
             console.print(f"figure {kind}: needs the dataset {needed}, which was not written")
             continue

@@ -20,12 +20,11 @@ from ecjax.report.replay_tables import (
     loads,
     names,
     panels,
-    plain_numbers,
     rows,
+    scale,
 )
 
-_STYLES = {"observed": ":", "replayed": "-", "estimated": "--", "bound": "-."}
-_LOGARITHMIC = 12.0  # largest / smallest value from which an axis is logarithmic
+STYLES = {"observed": ":", "replayed": "-", "estimated": "--", "bound": "-."}
 
 
 def sweep(out: Path, runs: pd.DataFrame) -> Figure | None:
@@ -48,7 +47,7 @@ def sweep(out: Path, runs: pd.DataFrame) -> Figure | None:
         drawn = []
         for name, colour in zip(lines, COLOURS, strict=False):
             own = table[table["run_id"].map(labels) == name]
-            for source, style in _STYLES.items():
+            for source, style in STYLES.items():
                 part = own[(own["source"] == source) & np.isfinite(own[value])]
                 if part.empty:
                     continue
@@ -62,7 +61,7 @@ def sweep(out: Path, runs: pd.DataFrame) -> Figure | None:
                 drawn.append(part[value])
         each.set(xlabel=label, ylabel=SECONDS, title=title)
         if drawn:
-            _scale(each, pd.concat(drawn))
+            scale(each, pd.concat(drawn))
     colours = [
         Line2D([], [], color=colour, linewidth=4, label=name)
         for name, colour in zip(lines, COLOURS, strict=False)
@@ -96,14 +95,14 @@ def bounds(out: Path, runs: pd.DataFrame) -> Figure | None:
             if part.empty or source in earlier:
                 continue
             earlier |= {source} & EARLIER
-            apart = several and source in _STYLES
+            apart = several and source in STYLES
             part = part.assign(at=part["run_id"].map(at)).sort_values("at")
             axes.errorbar(
                 part["at"],
                 part["mean_s"],
                 part["ci_s"].to_numpy() if part["ci_s"].notna().any() else None,
                 color=own_colour if apart else colour,
-                linestyle=_STYLES.get(source, (0, (1, 1))),
+                linestyle=STYLES.get(source, (0, (1, 1))),
                 marker="o" if source in ("replayed", "observed") else "",
                 markersize=4,
                 capsize=2,
@@ -115,15 +114,6 @@ def bounds(out: Path, runs: pd.DataFrame) -> Figure | None:
         ylabel="mean " + SECONDS,
         title="Mean latency and its bounds against load",
     )
-    _scale(axes, pd.concat(drawn))
+    scale(axes, pd.concat(drawn))
     axes.legend(frameon=False, fontsize=8)
     return figure
-
-
-def _scale(axes, values: pd.Series) -> None:
-    """Logarithmic where values differ by much; from zero where they do not."""
-    if values.max() > _LOGARITHMIC * values.min() > 0:
-        axes.set_yscale("log")
-        plain_numbers(axes.yaxis)
-    else:
-        axes.set_ylim(0, 1.05 * values.max())

@@ -10,7 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 
-from ecjax.report.plans import METHOD_NAMES
+from ecjax.report.class_values import CLASS_COLUMNS, class_axis, in_a_line
+from ecjax.report.method_names import METHOD_NAMES
 from ecjax.tables.results import read_results, read_run
 
 matplotlib.use("Agg")
@@ -31,6 +32,8 @@ COLOURS = (*COLOURS[::2], *COLOURS[1::2])  # strong ones first
 MOST_CURVES = 12
 MOST_BARS = 40
 _FAR = 4.0  # an axis ends at so many medians: one run that is far from stable would hide the others
+
+_LOGARITHMIC = 12.0  # largest / smallest value from which an axis is logarithmic
 
 
 def panels(count: int = 1, width: float = 7.0, height: float = 4.6) -> tuple[Figure, list[Axes]]:
@@ -58,12 +61,18 @@ def names(runs: pd.DataFrame, axis: str | None = None) -> list[str]:
 
     Args:
         runs: rows of ``runs``.
-        axis: column that a figure shows as its axis, and no name repeats: rate_scale, size_scale, or max_load, which
-            depends on theta and both scalings.
+        axis: column that a figure shows as its axis, and no name repeats: one of ``class_axis``, rate_scale,
+            size_scale, or max_load, which depends on theta, on importance and on all scalings.
     """
-    hidden = {"max_load": {"theta", "rate_scale", "size_scale"}}.get(axis or "", {axis})
+    behind = {"theta", "rate_scale", "size_scale", *CLASS_COLUMNS}
+    hidden = {"max_load": behind}.get(axis or "", {axis})
+    if runs["method"].nunique() > 1 and runs.groupby("method")["queue"].nunique().max() == 1:
+        hidden = hidden | {"queue"}  # follows from the method
+    # runs served first come, first served have no classes to tell them apart
     varying = [
-        name for name in _WORDS if name not in hidden and runs[name].astype(object).nunique(dropna=False) > 1
+        name
+        for name in _WORDS
+        if name not in hidden and runs[name].astype(object).nunique(dropna=name in CLASS_COLUMNS) > 1
     ]
     found = [
         ", ".join(_WORDS[name](getattr(run, name)) for name in varying if pd.notna(getattr(run, name)))
@@ -71,7 +80,7 @@ def names(runs: pd.DataFrame, axis: str | None = None) -> list[str]:
     ]
     places = found if axis is None else list(zip(found, runs[axis], strict=True))
     if len(set(places)) < len(places):  # plans that differ in something else: in k, or in their tables
-        plans = [f"plan {str(plan)[:6]}" for plan in runs["plan_run"]]
+        plans = [f"plan {plan[:6]}" for plan in runs["plan_run"].fillna(runs["run_id"]).astype(str)]
         found = [f"{name}, {plan}" if name else plan for name, plan in zip(found, plans, strict=True)]
     return [name or "replay" for name in found]
 
@@ -82,6 +91,8 @@ _WORDS = {
     "policy": lambda value: value.replace("_", " "),
     "queue": lambda value: value,
     "service": lambda value: value,
+    "importance": lambda value: f"C = {in_a_line(value)}",
+    "class_rate_scale": lambda value: f"class rates x {in_a_line(value)}",
     "rate_scale": lambda value: f"rates x {value:g}",
     "size_scale": lambda value: f"sizes x {value:g}",
 }
@@ -89,6 +100,9 @@ _WORDS = {
 
 def horizontal(out: Path, runs: pd.DataFrame) -> tuple[str, pd.Series, str] | None:
     """The column that a sweep varies, its values in units, by run, and their label; None where none varies."""
+    by_class = class_axis(out, runs)
+    if by_class is not None:
+        return by_class
     for column, source, label in (
         ("rate_scale", "rate_per_s", "request rate of all files (1/s)"),
         ("size_scale", "bytes", "mean file size (MB)"),
@@ -130,3 +144,12 @@ def plain_numbers(axis: Axis) -> None:
     """Numbers instead of powers on a logarithmic axis; between decades those at 2 and 5 only, which do not overlap."""
     axis.set_major_formatter(lambda value, _: f"{value:g}")
     axis.set_minor_formatter(lambda value, _: f"{value:g}" if f"{value:e}"[0] in "25" else "")
+
+
+def scale(axes: Axes, values: pd.Series) -> None:
+    """Logarithmic where values differ by much; from zero where they do not."""
+    if values.max() > _LOGARITHMIC * values.min() > 0:
+        axes.set_yscale("log")
+        plain_numbers(axes.yaxis)
+    else:
+        axes.set_ylim(0, 1.05 * values.max())

@@ -137,8 +137,8 @@ class OptimizeOptions:
     write: Any = option(None, "datasets to write besides runs and inputs; default: all")
     figures: Any = option(
         ["tradeoff", "gap", "convergence", "scenarios", "class_latency", "class_convergence"],
-        "figures to draw: tradeoff, gap, convergence, methods, classes, sizes, rates, code_lengths, scenarios; by class "
-        "also class_latency, class_convergence",
+        "figures to draw: tradeoff, gap, convergence, methods, classes, sizes, rates, code_lengths, scenarios; by "
+        "class also class_latency, class_convergence",
     )
     cluster: ClusterOptions = field(
         default_factory=ClusterOptions, metadata={"help": "the built-in cluster, where no table is given"}

@@ -24,6 +24,7 @@ RESULTS: dict[str, tuple[Column, ...]] = {
             "how nodes serve: fcfs, priority, weighted (replay: partitioned or shared, by weights)",
         ),
         Column("importance", STRING, "", "JSON: what a second of each class counts (C_k), by service class"),
+        Column("class_rate_scale", STRING, "", "JSON: what the rates of each class were multiplied by"),
         Column("k", INTEGER, "", "what k of every file was set to; null where the files keep theirs"),
         Column("d", INTEGER, "", "chunks that a read takes, where it was set for every file"),
         Column("theta", FLOAT, "s/$", "price of latency: objective = latency_shared_z_s + theta cost"),

@@ -1,0 +1,161 @@
+"""Figures of ``ecjax optimize`` with queues by class, drawn from its result tables only."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
+
+from ecjax.report.class_values import by_class
+from ecjax.report.replay_tables import COLOURS, few, horizontal, names, number, panels, rows, scale
+
+BOUND = "mean latency bound (s)"
+_STYLES = ("-", "--", ":", "-.")
+_MARKS = ("o", "s", "^", "D")
+_MOST_CLASSES = 10
+_MOST_BARS = 48
+_MOST_NUMBERED = 16  # bars that bear their values
+_MOST_DESCENTS = 4
+
+
+def class_latency(out: Path, runs: pd.DataFrame) -> Figure:
+    """Latency bound of every class: lines over what is swept, a colour per class and a style per queue; else bars."""
+    table = rows(out, "class_plans", runs)
+    classes = list(dict.fromkeys(table["service_class"]))
+    shown = classes[:_MOST_CLASSES]
+    table = table[table["service_class"].isin(shown)]
+    found = horizontal(out, runs)
+    column = None if found is None else found[0]
+    # a plan each per class has no line
+    swept = found is not None and runs.groupby(names(runs, column))[found[0]].nunique().max() > 1
+    figure = _lines(table, runs, found, shown) if found is not None and swept else _bars(table, runs, shown)
+    figure.suptitle(f"Latency bound by class{few(len(shown), len(classes), 'classes')}")
+    return figure
+
+
+def _lines(
+    table: pd.DataFrame, runs: pd.DataFrame, found: tuple[str, pd.Series, str], classes: list[str]
+) -> Figure:
+    column, across, label = found
+    labels = pd.Series(names(runs, column), runs["run_id"])
+    at = pd.Series(across.to_numpy(), runs["run_id"])
+    figure, (axes,) = panels(1, 7.5, 5.2)
+    ways = list(dict.fromkeys(labels))
+    for place, way in enumerate(ways):
+        look = _look(place)
+        for name, colour in zip(classes, COLOURS, strict=False):
+            own = table[(table["run_id"].map(labels) == way) & (table["service_class"] == name)]
+            own = own.assign(at=own["run_id"].map(at)).sort_values("at")
+            axes.plot(own["at"], own["latency_s"], color=colour, **look)
+    axes.set(xlabel=label, ylabel=BOUND)
+    scale(axes, table["latency_s"])
+    handles = _class_handles(classes)
+    if len(ways) > 1:
+        handles += [Line2D([], [], color="grey", label=way, **_look(place)) for place, way in enumerate(ways)]
+    figure.legend(handles=handles, loc="outside lower center", ncols=4, frameon=False, fontsize=8)
+    return figure
+
+
+def _bars(table: pd.DataFrame, runs: pd.DataFrame, classes: list[str]) -> Figure:
+    ways = dict(zip(runs["run_id"], names(runs), strict=True))
+    shown = list(ways)[: max(1, _MOST_BARS // len(classes))]
+    count = len(shown) * len(classes)
+    figure, (axes,) = panels(1, min(15.0, max(6.0, 2.5 + 0.4 * count)), 4.8)
+    thick = 0.84 / len(shown)
+    drawn = table[table["run_id"].isin(shown)]
+    for place, run in enumerate(shown):
+        own = drawn[drawn["run_id"] == run].set_index("service_class").reindex(classes)
+        where = np.arange(len(classes)) - 0.42 + thick * (place + 0.5)
+        bars = axes.bar(where, own["latency_s"], 0.92 * thick, color=COLOURS[place], label=ways[run])
+        if count <= _MOST_NUMBERED:
+            axes.bar_label(bars, [number(value) for value in own["latency_s"]], fontsize=8, padding=2)
+        deadline = own["deadline_s"].to_numpy(float)
+        axes.hlines(deadline, where - 0.5 * thick, where + 0.5 * thick, color="black", linewidth=1.5)
+    axes.grid(visible=False, axis="x")
+    axes.set_xticks(range(len(classes)), classes)
+    axes.set(xlabel="class of files", ylabel=BOUND)
+    scale(axes, drawn["latency_s"])
+    # room for the numbers above the bars
+    low, high = axes.get_ylim()
+    axes.set_ylim(low if axes.get_yscale() == "log" else 0, high * 1.06)
+    handles, words = axes.get_legend_handles_labels()
+    handles, words = (handles, words) if len(ways) > 1 else ([], [])
+    if drawn["deadline_s"].notna().any():
+        handles, words = [*handles, Line2D([], [], color="black", linewidth=1.5)], [*words, "deadline"]
+    if handles:
+        figure.legend(handles, words, loc="outside lower center", ncols=3, frameon=False, fontsize=8)
+    return figure
+
+
+def class_convergence(out: Path, runs: pd.DataFrame) -> Figure:
+    """Latency of every class and the objective in force, step by step of the alternation.
+
+    Steps stand between the outer iterations that they belong to. The objective is that over its last value; where
+    classes are planned in turn, a class has one of its own.
+    """
+    shown = runs.iloc[:_MOST_DESCENTS]
+    figure, (left, right) = panels(2, 11.0, 4.8)
+    classes: list[str] = []
+    ways = names(shown)
+    latencies = []
+    for place, run in enumerate(shown["run_id"]):
+        steps = rows(out, "history", shown[shown["run_id"] == run])
+        steps["at"] = _at(steps["iteration"])
+        own = by_class(steps["class_latency_s"])
+        classes += [name for name in own if name not in classes]
+        look = _look(place) | {"markersize": 3}
+        for name, colour in zip(classes[:_MOST_CLASSES], COLOURS, strict=False):
+            left.plot(steps["at"], own[name], color=colour, **look)
+        latencies.append(own[classes[:_MOST_CLASSES]].stack())
+        _objectives(right, steps, look, classes)
+    left.set(xlabel="outer iteration", ylabel="mean latency bound, one z per class (s)", title="classes")
+    scale(left, pd.concat(latencies))
+    right.set(xlabel="outer iteration", ylabel="objective in force / its last value", title="objective")
+    for axes in (left, right):
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    handles = _class_handles(classes[:_MOST_CLASSES])
+    if len(shown) > 1:
+        handles += [Line2D([], [], color="grey", label=way, **_look(place)) for place, way in enumerate(ways)]
+    figure.legend(handles=handles, loc="outside lower center", ncols=4, frameon=False, fontsize=8)
+    figure.suptitle(f"Convergence by class{few(len(shown), len(runs), 'runs')}")
+    return figure
+
+
+def _objectives(axes: Axes, steps: pd.DataFrame, look: dict[str, Any], classes: list[str]) -> None:
+    """A line per objective: in the colour of its class, black where all classes have one."""
+    in_turn = steps[steps["service_class"].notna()]
+    if in_turn.empty:
+        parts = [("black", steps)]
+    else:
+        parts = [
+            (COLOURS[classes.index(name) % len(COLOURS)], own)
+            for name, own in in_turn.groupby("service_class", sort=False)
+        ]
+    for colour, own in parts:
+        axes.plot(own["at"], own["objective"] / own["objective"].iloc[-1], color=colour, **look)
+
+
+def _at(iteration: pd.Series) -> np.ndarray:
+    """Where steps stand: those of outer iteration i evenly in (i - 1, i]."""
+    order, count = iteration.groupby(iteration).cumcount() + 1, iteration.groupby(iteration).transform("size")
+    return np.where(iteration > 0, iteration - 1 + order / count, 0.0)
+
+
+def _look(place: int) -> dict[str, Any]:
+    return {
+        "linestyle": _STYLES[place % len(_STYLES)],
+        "marker": _MARKS[place // len(_STYLES) % len(_MARKS) if place >= len(_STYLES) else place],
+        "markersize": 4.5,
+        "linewidth": 1.4,
+    }
+
+
+def _class_handles(classes: list[str]) -> list[Line2D]:
+    return [
+        Line2D([], [], color=colour, linewidth=4, label=f"class {name}")
+        for name, colour in zip(classes, COLOURS, strict=False)
+    ]

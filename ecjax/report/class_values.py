@@ -1,0 +1,47 @@
+"""What result tables tell by service class: values as JSON, and sweeps over them."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+
+from ecjax.tables.results import read_results
+
+CLASS_COLUMNS = ("importance", "class_rate_scale")  # of ``runs``, JSON by class
+
+
+def in_a_line(values: str) -> str:
+    """JSON by class as numbers in class order."""
+    return "/".join(f"{value:g}" for value in json.loads(values).values())
+
+
+def by_class(values: pd.Series) -> pd.DataFrame:
+    """JSON by class as a column per class; missing where a run has none."""
+    told = values.map(lambda text: {} if pd.isna(text) else json.loads(text))
+    return pd.DataFrame(told.tolist(), index=values.index, dtype=float)
+
+
+def class_axis(out: Path, runs: pd.DataFrame) -> tuple[str, pd.Series, str] | None:
+    """The column by class in which one class alone varies, that class's values by run, and their label.
+
+    Returns:
+        None where none varies, or several classes do.
+    """
+    for column in CLASS_COLUMNS:
+        values = by_class(runs[column])
+        varying = [name for name in values if values[name].nunique() > 1]
+        if len(varying) != 1:
+            continue
+        name = varying[0]
+        if column == "importance":
+            return column, values[name], f"importance of class {name}"
+        files = read_results(out, "inputs/files")
+        own = files[files["service_class"].map(class_name) == name]
+        rate = own.groupby("input_id")["rate_per_s"].sum()
+        return column, runs["rate_scale"] * runs["input_id"].map(rate), f"read rate of class {name} (1/s)"
+    return None
+
+
+def class_name(value: object) -> str:
+    """A service class as result tables name it."""
+    return "None" if pd.isna(value) else str(value)
