@@ -20,6 +20,7 @@ _MOST_CLASSES = 10
 _MOST_BARS = 48
 _MOST_NUMBERED = 16  # bars that bear their values
 _MOST_DESCENTS = 4
+_MOST_DOTS = 60  # steps that are told apart by dots
 
 
 def class_latency(out: Path, runs: pd.DataFrame) -> Figure:
@@ -92,51 +93,56 @@ def _bars(table: pd.DataFrame, runs: pd.DataFrame, classes: list[str]) -> Figure
 
 
 def class_convergence(out: Path, runs: pd.DataFrame) -> Figure:
-    """Latency of every class and the objective in force, step by step of the alternation.
+    """Latency of every class and the objective in force, step by step of the alternation, two panels per run.
 
     Steps stand between the outer iterations that they belong to. The objective is that over its last value; where
-    classes are planned in turn, a class has one of its own.
+    classes are planned in turn, each has one of its own.
     """
     shown = runs.iloc[:_MOST_DESCENTS]
-    figure, (left, right) = panels(2, 11.0, 4.8)
+    figure = Figure(figsize=(10.5, 3.0 * len(shown) + 1.2), layout="constrained")
     classes: list[str] = []
-    ways = names(shown)
-    latencies = []
-    for place, run in enumerate(shown["run_id"]):
+    together = False
+    for place, (run, way) in enumerate(zip(shown["run_id"], names(shown), strict=True)):
+        left, right = (figure.add_subplot(len(shown), 2, 2 * place + side) for side in (1, 2))
         steps = rows(out, "history", shown[shown["run_id"] == run])
         steps["at"] = _at(steps["iteration"])
         own = by_class(steps["class_latency_s"])
         classes += [name for name in own if name not in classes]
-        look = _look(place) | {"markersize": 3}
+        look: dict[str, Any] = {"linewidth": 1.4, "marker": "o" if len(steps) <= _MOST_DOTS else ""}
         for name, colour in zip(classes[:_MOST_CLASSES], COLOURS, strict=False):
-            left.plot(steps["at"], own[name], color=colour, **look)
-        latencies.append(own[classes[:_MOST_CLASSES]].stack())
-        _objectives(right, steps, look, classes)
-    left.set(xlabel="outer iteration", ylabel="mean latency bound, one z per class (s)", title="classes")
-    scale(left, pd.concat(latencies))
-    right.set(xlabel="outer iteration", ylabel="objective in force / its last value", title="objective")
-    for axes in (left, right):
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+            left.plot(steps["at"], own[name], color=colour, markersize=3, **look)
+        together |= _objectives(right, steps, look, classes)
+        left.set(ylabel="mean latency bound,\none z per class (s)")
+        right.set(ylabel="objective in force /\nits last value")
+        scale(left, own.stack())
+        for axes in (left, right):
+            axes.grid(alpha=0.3)
+            axes.spines[["top", "right"]].set_visible(False)
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+            axes.set_title(way if len(shown) > 1 else "", fontsize=9)
+            if place == len(shown) - 1:
+                axes.set_xlabel("outer iteration")
     handles = _class_handles(classes[:_MOST_CLASSES])
-    if len(shown) > 1:
-        handles += [Line2D([], [], color="grey", label=way, **_look(place)) for place, way in enumerate(ways)]
-    figure.legend(handles=handles, loc="outside lower center", ncols=4, frameon=False, fontsize=8)
+    if together:
+        handles.append(Line2D([], [], color="black", linewidth=4, label="all classes"))
+    figure.legend(handles=handles, loc="outside lower center", ncols=6, frameon=False, fontsize=8)
     figure.suptitle(f"Convergence by class{few(len(shown), len(runs), 'runs')}")
     return figure
 
 
-def _objectives(axes: Axes, steps: pd.DataFrame, look: dict[str, Any], classes: list[str]) -> None:
-    """A line per objective: in the colour of its class, black where all classes have one."""
-    in_turn = steps[steps["service_class"].notna()]
-    if in_turn.empty:
-        parts = [("black", steps)]
-    else:
-        parts = [
-            (COLOURS[classes.index(name) % len(COLOURS)], own)
-            for name, own in in_turn.groupby("service_class", sort=False)
-        ]
-    for colour, own in parts:
-        axes.plot(own["at"], own["objective"] / own["objective"].iloc[-1], color=colour, **look)
+def _objectives(axes: Axes, steps: pd.DataFrame, look: dict[str, Any], classes: list[str]) -> bool:
+    """A line per objective: in the colour of its class, black where all classes have one; whether there was one."""
+    in_turn = steps["service_class"].notna()
+    for name in steps.loc[in_turn, "service_class"].unique():
+        own = steps[steps["service_class"] == name]
+        colour = COLOURS[classes.index(name) % len(COLOURS)]
+        axes.plot(own["at"], own["objective"] / own["objective"].iloc[-1], color=colour, markersize=3, **look)
+    # where classes are planned in turn nothing descends from the objective of all at the start
+    together = steps[~in_turn & ((steps["iteration"] > 0) | ~in_turn.any())]
+    if len(together):
+        values = together["objective"] / together["objective"].iloc[-1]
+        axes.plot(together["at"], values, color="black", markersize=3, **look)
+    return len(together) > 0
 
 
 def _at(iteration: pd.Series) -> np.ndarray:
