@@ -38,6 +38,7 @@ ORDERS = ("lexicographic", "joint")
 
 # after the last placement reads are spread until no more than this can be gained class by class, or so often
 _SMALL_GAP = 1e-5
+_LITTLE = 0.01  # or until a round gains no more than this part of eps
 _MOST_ROUNDS = 10
 
 
@@ -224,7 +225,7 @@ class Alternation:
         while not settled and rounds < _MOST_ROUNDS:
             self.spread(iteration, None, goal)
             fall, value, rounds = value - self.value(goal), self.value(goal), rounds + 1
-            settled = fall <= _SMALL_GAP**2 * value or bool(np.all(self.gaps <= _SMALL_GAP))
+            settled = fall <= _LITTLE * self.settings.eps * value or bool(np.all(self.gaps <= _SMALL_GAP))
 
     def together(self, limit: jax.Array) -> Goal:
         """The objective of all classes, sum_k C_k T_k + theta cost / r, with their latencies limited."""
