@@ -33,8 +33,8 @@ class Weighed(NamedTuple):
 
 def least_weights(load: jax.Array) -> jax.Array:
     """The least share of every class at every node, (K, m), above its load (K, m)."""
-    spare = jnp.maximum(1 - jnp.sum(load, axis=0), 0)
-    busy = jnp.sum(load, axis=0)
+    busy = jnp.sum(load, axis=0, keepdims=True)
+    spare = jnp.maximum(1 - busy, 0)
     room = jnp.minimum(_ROOM, 0.5 * spare / jnp.where(busy > 0, busy, 1))
     return load * (1 + room) + _LEAST * spare / load.shape[0]
 
@@ -44,20 +44,20 @@ def on_simplex(point: jax.Array, bend: jax.Array, least: jax.Array) -> jax.Array
 
     w_k = max(least_k, point_k - nu / bend_k), and nu by bisection.
     """
-    low = jnp.min(bend * (point - 1 - jnp.abs(point)), axis=0)
-    high = jnp.max(bend * (point - least), axis=0)
+    low = jnp.min(bend * (point - 1 - jnp.abs(point)), axis=0, keepdims=True)
+    high = jnp.max(bend * (point - least), axis=0, keepdims=True)
 
     def halve(_, ends):
         low, high = ends
         middle = 0.5 * (low + high)
-        total = jnp.sum(jnp.maximum(least, point - middle[None] / bend), axis=0)
+        total = jnp.sum(jnp.maximum(least, point - middle / bend), axis=0, keepdims=True)
         return jnp.where(total > 1, middle, low), jnp.where(total > 1, high, middle)
 
     nu = jax.lax.fori_loop(0, _BISECTIONS, halve, (low, high))[1]
-    found = jnp.maximum(least, point - nu[None] / bend)
-    return found + (1 - jnp.sum(found, axis=0)) * (found - least) / jnp.maximum(
-        jnp.sum(found - least, axis=0), 1e-300
-    )
+    found = jnp.maximum(least, point - nu / bend)
+    missing = 1 - jnp.sum(found, axis=0, keepdims=True)
+    above = found - least
+    return found + missing * above / jnp.maximum(jnp.sum(above, axis=0, keepdims=True), 1e-300)
 
 
 @partial(jax.jit)
