@@ -46,6 +46,10 @@ def _check(options: ClusterOptions) -> None:
         raise UserError(f"cluster.k: found {options.k}; allowed: whole numbers")
     if options.bytes is not None and len(_list(options.bytes, "bytes")) > 2:
         raise UserError(f"cluster.bytes: found {options.bytes}; allowed: one or two numbers")
+    if options.bytes is not None and options.sizes is not None:
+        raise UserError(
+            f"cluster.sizes: found cluster.bytes={options.bytes} too; allowed: one of both, sizes in turn or bytes"
+        )
     if not isinstance(options.load, float) or not 0 < options.load < 1:
         raise UserError(f"cluster.load: found {options.load}; allowed: a number between 0 and 1")
 
@@ -92,7 +96,11 @@ def files(options: ClusterOptions) -> pa.Table:
     ratio = _list(options.rates, "rates", len(k_of_class))
     of_file = np.arange(options.files) * len(k_of_class) // options.files
     k = np.array(k_of_class)[of_file]
-    if options.bytes is None:
+    if options.sizes is not None:
+        turns = np.array(_list(options.sizes, "sizes"))
+        within = np.arange(options.files) - np.searchsorted(of_file, of_file)
+        size = turns[within % len(turns)]
+    elif options.bytes is None:
         size = k * REFERENCE_BYTES
     else:
         ends = _list(options.bytes, "bytes")

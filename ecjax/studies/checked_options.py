@@ -10,6 +10,7 @@ from ecjax.optimize.estimated import Mix
 from ecjax.replay.law_fit import FAMILIES
 from ecjax.report import plans as figures
 from ecjax.studies.class_options import check_class_options
+from ecjax.studies.class_rates import class_rate_scales
 from ecjax.studies.option import is_number
 from ecjax.studies.options_optimize import OptimizeOptions
 
@@ -71,6 +72,7 @@ def checked(options: OptimizeOptions) -> OptimizeOptions:
         )
     for name in ("k", "d"):
         values[name] = _whole_numbers(name, values[name])
+    values["class_rate_scale"] = class_rate_scales(values["class_rate_scale"])
     cost = values["migration_dollars_per_byte"]
     if not (is_number(cost) and cost >= 0):
         raise UserError(f"migration_dollars_per_byte: found {cost}; allowed: a number, at least 0")

@@ -22,6 +22,7 @@ from ecjax.status import Status
 from ecjax.studies import builtin, inputs, plan_summary, plan_tables, scenario_tables
 from ecjax.studies.checked_options import checked
 from ecjax.studies.class_options import METHODS, deadlines, importances, shares
+from ecjax.studies.class_rates import with_class_rates
 from ecjax.studies.class_runs import Starts, class_run
 from ecjax.studies.code_lengths import given_lengths
 from ecjax.studies.constraints import constrained
@@ -60,7 +61,10 @@ def planned(options: OptimizeOptions) -> pd.DataFrame:
         UserError: something the user gave is wrong; nothing was written.
     """
     precision.use_compilation_cache()
-    studies = [_study(options, k, d) for k, d in itertools.product(options.k or [None], options.d or [None])]
+    overrides = itertools.product(
+        options.k or [None], options.d or [None], options.class_rate_scale or [None]
+    )
+    studies = [_study(options, *values) for values in overrides]
     grids = [list(study.run_ids) for study in studies]
     run_ids = [run for study in studies for run in study.run_ids.values()]
     ids = id_types(*(table for study in studies for table in (study.nodes, study.files)))
@@ -104,12 +108,17 @@ def _batches_of(study: Study, grid: list[Item], missing: list[Item]):
             yield [item], [row], tables, row["error"]
 
 
-def _study(options: OptimizeOptions, k: int | None, d: int | None) -> Study:
-    """The problem at one k and d, with all that its runs have in common."""
+def _study(
+    options: OptimizeOptions, k: int | None, d: int | None, class_rates: tuple[float, ...] | None
+) -> Study:
+    """The problem at one k, d and scaling of the classes' rates, with all that its runs have in common."""
     nodes, files = input_tables(options, k, d)
     per_node = options.max_chunks_per_node
     inputs.check_together(nodes, files, per_node)
     names = plan_tables.identity(nodes, files, per_node)
+    scaled_by = None
+    if class_rates is not None:
+        files, scaled_by = with_class_rates(files, names, class_rates)
     arrays = inputs.nodes_arrays(nodes, options.size_scaling), inputs.files_arrays(files)
     if per_node > 1:
         arrays = inputs.several_per_node(*arrays, per_node)
@@ -148,7 +157,9 @@ def _study(options: OptimizeOptions, k: int | None, d: int | None) -> Study:
         item: run_id("optimize", parameters | asdict(item), input_id, options.seed, options.dtype)
         for item in grid
     }
-    return Study(options, parameters, problem, names, nodes, files, given, k, d, input_id, run_ids, classes)
+    return Study(
+        options, parameters, problem, names, nodes, files, given, k, d, scaled_by, input_id, run_ids, classes
+    )
 
 
 def _grid(options: OptimizeOptions, classes: list[str] | None) -> list[Item]:

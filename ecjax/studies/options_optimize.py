@@ -15,6 +15,9 @@ class ClusterOptions:
         None,
         "file size in bytes: one number, or the two ends of a uniform range; default: k chunks of 12.5 MB",
     )
+    sizes: Any = option(
+        None, "file sizes in bytes that the files of each class take in turn; instead of bytes"
+    )
     k: Any = option([6, 7, 6, 4], "k of each class")
     rates: Any = option([354.0, 236.0, 236.0, 354.0], "read rates of the classes, as ratios")
     load: float = option(0.6, "largest node load when every node serves the same number of chunks")
@@ -74,6 +77,9 @@ class OptimizeOptions:
     service: str = option("auto", "objective other than bound: service law, as in ecjax replay")
     theta_per: str = option("file", "file: theta multiplies the mean cost per file; total: the whole cost")
     rate_scale: Any = option([1.0], "multiplies all rates; one or a list")
+    class_rate_scale: Any = option(
+        None, "multiplies the rates of each service class, numbers in class order; a list, or a list of them"
+    )
     size_scale: Any = option([1.0], "multiplies all file sizes; one or a list")
     k: Any = option(None, "overrides k of every file (a block trace has none); one or a list")
     min_extra_chunks: int | None = option(

@@ -49,6 +49,7 @@ class Study:
     given: GivenPlan | None  # an earlier plan to start from
     k: int | None  # overrides that of the files
     d: int | None
+    class_rate_scale: str | None  # JSON: what rates of the files were multiplied by, by class
     input_id: str
     run_ids: dict[Item, str]
     classes: Classes | None = None  # of queues by class
@@ -132,6 +133,7 @@ def run_row(
         "error": error or "; ".join(wrong) or None,
         "k": study.k,
         "d": study.d,
+        "class_rate_scale": study.class_rate_scale,
         "method": item.method,
         "queue": item.queue,
         "theta": item.theta,
