@@ -10,9 +10,9 @@ from ecjax.tables.results import read_results
 CLASS_COLUMNS = ("importance", "class_rate_scale")  # of ``runs``, JSON by class
 
 
-def in_a_line(values: str) -> str:
-    """JSON by class as numbers in class order."""
-    return "/".join(f"{value:g}" for value in json.loads(values).values())
+def in_a_line(values: str | None) -> str:
+    """JSON by class as numbers in class order; empty where there are none."""
+    return "" if pd.isna(values) else "/".join(f"{value:.4g}" for value in json.loads(str(values)).values())
 
 
 def by_class(values: pd.Series) -> pd.DataFrame:

@@ -198,6 +198,8 @@ def run_row(name: str, item: Item, case: PlanCase, options: ReplayOptions) -> di
         "method": case.run["method"],
         "theta": case.run["theta"],
         "cost": case.run["cost"],
+        "importance": case.run.get("importance"),
+        "class_rate_scale": case.run.get("class_rate_scale"),
         "plan_run": case.run["run_id"],
         "policy": item.policy,
         "queue": item.queue,

@@ -7,15 +7,16 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from ecjax.report.class_values import CLASS_COLUMNS, in_a_line
 from ecjax.status import Status
 from ecjax.studies.options_replay import ReplayOptions
 
-_SWEPT = ("method", "theta", "policy", "queue", "service", "rate_scale", "size_scale")
+_SWEPT = ("method", "theta", "policy", "queue", "service", *CLASS_COLUMNS, "rate_scale", "size_scale")
 
 
 def show(runs: pd.DataFrame, console: Console, options: ReplayOptions) -> None:
     """Print the replays of a study and what there is to warn of."""
-    swept = [name for name in _SWEPT if runs[name].nunique(dropna=False) > 1]
+    swept = [name for name in _SWEPT if runs[name].nunique(dropna=name in CLASS_COLUMNS) > 1]
     table = Table(
         title=f"replay: {len(runs)} runs in {options.out}", box=box.SIMPLE_HEAD, title_justify="left"
     )
@@ -41,7 +42,7 @@ def show(runs: pd.DataFrame, console: Console, options: ReplayOptions) -> None:
     if failed:
         table.add_column("status", no_wrap=True)
     for run in runs.itertuples():
-        cells = [_cell(getattr(run, name)) for name in swept]
+        cells = [(in_a_line if name in CLASS_COLUMNS else _cell)(getattr(run, name)) for name in swept]
         load = run.max_utilisation if pd.isna(run.max_load) else run.max_load
         cells += [
             "" if pd.isna(load) else f"{load:.2f}",
