@@ -5,6 +5,9 @@ an assignment problem, because for fixed z the objective is a sum over nodes. Ro
 one: rows are taken in blocks. All rows of a block are matched at the same state of the nodes; the objective is then
 found exactly for the first one, two, ... of them, in the order of what they promised, and the best of these prefixes
 is taken, if any lowers the objective. What every row alone would do, too many together would regret.
+
+Limits on latencies enter what rows are matched by with multipliers: once they are reached, a matching by the objective
+alone would propose nothing but what they forbid.
 """
 
 from collections.abc import Callable
@@ -22,16 +25,19 @@ from ecjax.optimize.classes.matching_proposals import (
     Proposals,
     Rows,
     changes,
+    node_costs,
     of_rows,
     propose,
 )
 from ecjax.optimize.classes.model import ClassModel, class_work, kind_reads, latencies_at, stable
 from ecjax.optimize.classes.scheduling import Fixed, Goal
 
-_BLOCK = 64  # rows
+_LEAST_BLOCK, _LARGEST_BLOCK = 16, 64  # rows
 _SECTIONS = 16  # of a pass, each checked with all kinds
 # Limits keep so much off what they are, relative, that sums in another order still find them kept.
 _ROUNDING = 1e-12
+# A limit counts so much more in the next block if it alone kept moves from being made, and so much less if not.
+_DEARER, _CHEAPER = 2.0, 0.8
 
 
 class Placed(NamedTuple):
@@ -51,6 +57,7 @@ class _Point(NamedTuple):
     other: jax.Array  # (3, K, m) work beside the reads
     value: jax.Array  # () s
     latency: jax.Array  # (K,) s
+    multiplier: jax.Array  # (K,)
 
 
 class _State(NamedTuple):
@@ -60,11 +67,17 @@ class _State(NamedTuple):
     charge: jax.Array  # () s, what storage and reads cost
     value: jax.Array  # () s
     latency: jax.Array  # (K,) s
+    multiplier: jax.Array  # (K,) what a second of latency counts beside the objective, for its limit
 
 
 @jax.jit
 def place(
-    model: ClassModel, goal: Goal, fixed: Fixed, probabilities: jax.Array, z: jax.Array, key: jax.Array
+    model: ClassModel,
+    goal: Goal,
+    fixed: Fixed,
+    probabilities: jax.Array,
+    z: jax.Array,
+    key: jax.Array,
 ) -> Placed:
     """One pass over the movable rows, in random order; the objective at these z never rises.
 
@@ -84,7 +97,7 @@ def place(
     coarse = fewer_kinds(model)
     sections = 1 if coarse is model else _SECTIONS
     rows = model.problem.rows
-    block = min(_BLOCK, -(-rows // sections))
+    block = min(max(rows // _LARGEST_BLOCK, _LEAST_BLOCK), _LARGEST_BLOCK, -(-rows // sections))
     blocks = -(-rows // (block * sections))
     # rows that may not move come last, in blocks that are passed over
     order = jnp.argsort(jnp.where(goal.movable, 0.0, 1.0) + jax.random.uniform(key, (rows,)))
@@ -96,12 +109,20 @@ def place(
     def section(before: _Point, index: jax.Array) -> tuple[_Point, None]:
         after = _blocks(model, coarse, goal, fixed.weights, z, before, index)
         better = (after.value < before.value) & jnp.all(after.latency <= limit)
-        return jax.tree.map(lambda new, old: jnp.where(better, new, old), after, before), None
+        kept = jax.tree.map(lambda new, old: jnp.where(better, new, old), after, before)
+        return kept._replace(multiplier=after.multiplier), None
 
-    start = _Point(probabilities, fixed.stored, fixed.other, value, latency)
+    multiplier = _first_multiplier(goal.limit, value, latency)
+    start = _Point(probabilities, fixed.stored, fixed.other, value, latency, multiplier)
     end = lax.scan(section, start, padded.reshape(sections, blocks, block))[0]
     moved = jnp.any((end.probabilities != probabilities) | (end.stored != fixed.stored), axis=1)
     return Placed(end.probabilities, end.stored, jnp.sum(moved), end.value)
+
+
+def _first_multiplier(limit: jax.Array, value: jax.Array, latency: jax.Array) -> jax.Array:
+    """At a limit one per cent of it counts as much as one of the objective, half way off next to nothing; (K,)."""
+    finite = jnp.where(jnp.isfinite(limit), limit, 1.0)
+    return jnp.where(jnp.isfinite(limit), value / finite * (latency / finite) ** 4, 0.0)
 
 
 def _exact(
@@ -154,6 +175,7 @@ def _blocks(
         before.value - _value(goal, before.latency, jnp.zeros(())),
         before.value,
         before.latency,
+        before.multiplier,
     )
 
     def latencies(nodes: Nodes) -> jax.Array:
@@ -163,7 +185,10 @@ def _blocks(
         rows = of_rows(coarse, goal, own, (before.probabilities, before.stored))
 
         def move() -> tuple[_State, tuple[jax.Array, jax.Array]]:
-            proposals = propose(coarse, goal, rows, state.nodes, weights, z, state.value)
+            price = jnp.where(goal.coefficient > 0, goal.coefficient, 0.0) + state.multiplier
+            late = node_costs(coarse, price, state.nodes.reads, state.nodes.other, weights, z)
+            worth = jnp.sum(late) + state.charge
+            proposals = propose(coarse, price, rows, state.nodes, weights, z, worth)
             return _best_prefix(goal, model.problem.capacity, latencies, rows, state, proposals)
 
         return lax.cond(jnp.any(rows.movable), move, lambda: (state, (rows.probabilities, rows.stored)))
@@ -176,7 +201,7 @@ def _blocks(
     )
     other = end.nodes.other - gap
     value, latency, _ = _exact(model, goal, *after, other, weights, z)
-    return _Point(*after, other, value, latency)
+    return _Point(*after, other, value, latency, end.multiplier)
 
 
 def _best_prefix(
@@ -213,16 +238,23 @@ def _best_prefix(
     charge = whole(state.charge, jnp.sum(rows.charge(more, chunks), axis=1))
     latency = jax.vmap(latencies)(nodes)
     value = jax.vmap(partial(_value, goal))(latency, charge)
-    bound = jnp.maximum(goal.limit * (1 - _ROUNDING), state.latency)
-    fine = jnp.all(latency <= bound[None], axis=1)
+    fine = jnp.all(jnp.isfinite(latency), axis=1)
     if capacity is not None:
         fine = fine & jnp.all(nodes.chunks <= jnp.maximum(capacity, state.nodes.chunks)[None], axis=1)
     value = jnp.where(fine, value, jnp.inf)
-    best = jnp.argmin(value)
-    taken = value[best] < state.value * (1 - LEAST_GAIN)
-    after = _State(jax.tree.map(lambda part: part[best], nodes), charge[best], value[best], latency[best])
+    over = latency > jnp.maximum(goal.limit * (1 - _ROUNDING), state.latency)[None]
+    wanted = jnp.argmin(value)
+    hindered = over[wanted] & (value[wanted] < state.value)
+    multiplier = state.multiplier * jnp.where(hindered, _DEARER, _CHEAPER)
+    allowed = jnp.where(jnp.any(over, axis=1), jnp.inf, value)
+    best = jnp.argmin(allowed)
+    taken = allowed[best] < state.value * (1 - LEAST_GAIN)
+    found = _State(
+        jax.tree.map(lambda part: part[best], nodes), charge[best], value[best], latency[best], multiplier
+    )
+    after = jax.tree.map(lambda new, old: jnp.where(taken, new, old), found, state)
     moves = taken & jnp.zeros(count, bool).at[turn].set(jnp.arange(count) <= best)
-    return jax.tree.map(lambda new, old: jnp.where(taken, new, old), after, state), (
+    return after._replace(multiplier=multiplier), (
         jnp.where(moves[:, None], proposals.probabilities, rows.probabilities),
         jnp.where(moves[:, None], proposals.stored, rows.stored),
     )

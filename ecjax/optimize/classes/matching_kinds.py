@@ -8,10 +8,11 @@ import jax.numpy as jnp
 from ecjax.optimize.classes.model import ClassModel
 
 MOST_KINDS = 64
+_MERGED = 32  # kinds in place of more
 
 
 def fewer_kinds(model: ClassModel) -> ClassModel:
-    """The model with at most ``MOST_KINDS`` kinds, and with ``mix``; the model itself where it has no more.
+    """The model itself where it has at most ``MOST_KINDS`` kinds; otherwise one that has fewer, and ``mix``.
 
     The kinds of a class are merged in the order of their sizes into groups of about the same weight, half by their
     reads and half by the bytes read, so that rare large files stay apart. A group has the mean size of its reads, so
@@ -20,7 +21,7 @@ def fewer_kinds(model: ClassModel) -> ClassModel:
     if model.mix is not None and len(model.kind_bytes) <= MOST_KINDS:
         return model
     problem, classes = model.problem, model.classes
-    most = max(1, MOST_KINDS // classes)
+    most = max(1, _MERGED // classes)
     reads = jax.ops.segment_sum(
         problem.share * problem.files.k, model.kind_of_file, num_segments=len(model.kind_bytes)
     )
@@ -43,7 +44,7 @@ def fewer_kinds(model: ClassModel) -> ClassModel:
         model,
         kind_class=number,
         kind_bytes=total_bytes / jnp.where(total > 0, total, 1.0),
-        member=(number[None] == jnp.arange(classes)[:, None]).astype(total.dtype),
+        member=(number[None] == jnp.arange(classes, dtype=jnp.int32)[:, None]).astype(total.dtype),
         mix=jnp.zeros((count, problem.rows)).at[of_file, row].add(problem.share),
         kind_of_file=of_file,
     )

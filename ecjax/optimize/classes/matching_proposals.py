@@ -18,6 +18,7 @@ from ecjax.optimize.classes.model import (
     kind_delays,
 )
 from ecjax.optimize.classes.scheduling import Goal
+from ecjax.optimize.problem import Problem
 
 # What a row gains less than this share of the objective by moving is rounding: it stays where it is.
 LEAST_GAIN = 1e-12
@@ -91,13 +92,13 @@ def of_rows(model: ClassModel, goal: Goal, index: jax.Array, placement: tuple[ja
 
 
 def node_costs(
-    model: ClassModel, goal: Goal, reads: jax.Array, other: jax.Array, weights: jax.Array, z: jax.Array
+    model: ClassModel, price: jax.Array, reads: jax.Array, other: jax.Array, weights: jax.Array, z: jax.Array
 ) -> jax.Array:
-    """sum_k c_k L_k by nodes, without the terms in z alone: (m,) s; infinite where a class is not stable."""
+    """sum_k price_k L_k by nodes, without the terms in z alone: (m,) s; infinite where a class is not stable."""
     wait = class_waits(model, class_work(model, reads, other), weights)
     late = reads * excess(model, kind_delays(model, wait, weights), z)
-    price = (jnp.where(goal.coefficient > 0, goal.coefficient, 0.0) / model.share)[model.kind_class]
-    counted = jnp.where(price[:, None] > 0, price[:, None] * late, 0.0)
+    each = (price / model.share)[model.kind_class]
+    counted = jnp.where(each[:, None] > 0, each[:, None] * late, 0.0)
     stable = jnp.all(jnp.isfinite(wait.mean), axis=0)
     return jnp.where(stable, jnp.sum(counted, axis=0), jnp.inf)
 
@@ -109,7 +110,7 @@ def changes(rows: Rows, probabilities: jax.Array, stored: jax.Array) -> tuple[ja
 
 
 def pair_costs(
-    model: ClassModel, goal: Goal, rows: Rows, nodes: Nodes, weights: jax.Array, z: jax.Array
+    model: ClassModel, price: jax.Array, rows: Rows, nodes: Nodes, weights: jax.Array, z: jax.Array
 ) -> jax.Array:
     """The whole change of the objective by putting pair u of a row on node v: (B, m, m), [row, u, v], s.
 
@@ -117,11 +118,11 @@ def pair_costs(
     The paper's weights, (14), leave out the delay of the others, so that matchings by them can raise the objective.
     0 for leaving a pair where it is.
     """
-    start = node_costs(model, goal, nodes.reads, nodes.other, weights, z)
+    start = node_costs(model, price, nodes.reads, nodes.other, weights, z)
 
     def alone(reads: jax.Array, other: jax.Array | None) -> jax.Array:
         after = nodes.other if other is None else nodes.other + other
-        return node_costs(model, goal, nodes.reads + reads, after, weights, z) - start
+        return node_costs(model, price, nodes.reads + reads, after, weights, z) - start
 
     def of_pair(probability: jax.Array, stored: jax.Array) -> jax.Array:
         # nodes do not see each other: the pair is tried on all of them at once
@@ -137,12 +138,12 @@ def pair_costs(
 
 def propose(
     model: ClassModel,
-    goal: Goal,
+    price: jax.Array,
     rows: Rows,
     nodes: Nodes,
     weights: jax.Array,
     z: jax.Array,
-    value: jax.Array,
+    worth: jax.Array,
 ) -> Proposals:
     """The best permutation of every row's pairs at this state of the nodes.
 
@@ -151,49 +152,58 @@ def propose(
 
     Args:
         model: with ``mix``.
-        goal: the objective in force.
+        price: (K,) what a second of L_k counts.
         rows: a block.
         nodes: what the nodes see of all rows.
         weights: (K, m), of weighted queues.
         z: (K,) s.
-        value: the objective, s.
+        worth: what there is to gain at most, s.
     """
-    problem = model.problem
-    count = problem.nodes.count
-    stays = jnp.eye(count, dtype=bool)[None]
-    # no node's cost can fall by more than the objective: what costs more than all of it cannot be part of a gain
-    prohibitive = 2 * value
-    closed = ~rows.usable[:, None] & rows.stored[:, :, None]
-    arrives = rows.stored[:, :, None] & ~rows.stored[:, None]
-    if problem.capacity is not None:
-        full = nodes.chunks[None] + rows.chunks[:, None] > problem.capacity[None]
-        closed = closed | (arrives & full[:, None])
-    crowds = None
-    if problem.per_site is not None:
-        assert problem.site is not None
-        together = problem.site[:, None] == problem.site[None]
-
-        def of_site(stored: jax.Array) -> jax.Array:
-            return jnp.matmul(stored.astype(jnp.int32), together.astype(jnp.int32))
-
-        before = of_site(rows.stored)
-        closed = closed | (arrives & (before >= problem.per_site)[:, None] & ~together[None])
-        crowds = jnp.maximum(before, problem.per_site)
-    cost = pair_costs(model, goal, rows, nodes, weights, z)
-    cost = jnp.where(~closed & (cost < prohibitive), cost, prohibitive)
+    stays = jnp.eye(model.problem.nodes.count, dtype=bool)[None]
+    # what costs more than all there is to gain is no part of a gain
+    prohibitive = 2 * worth
+    cost = pair_costs(model, price, rows, nodes, weights, z)
+    cost = jnp.where(_open(model.problem, rows, nodes) & (cost < prohibitive), cost, prohibitive)
     cost = jnp.where(stays, 0.0, cost)
-    least = LEAST_GAIN * value
+    least = LEAST_GAIN * worth
+    # between two matchings that are as good the one that leaves more where it is
     pair, node = jax.vmap(hungarian_algorithm)(jnp.where(stays, -least, cost))
     pair_of = jnp.zeros_like(pair).at[jnp.arange(len(pair))[:, None], node].set(pair)
     gain = -jnp.sum(jnp.take_along_axis(cost, pair_of[:, None], axis=1)[:, 0], axis=1)
-    stored = jnp.take_along_axis(rows.stored, pair_of, axis=1)
+    probabilities, stored = (
+        jnp.take_along_axis(pairs, pair_of, axis=1) for pairs in (rows.probabilities, rows.stored)
+    )
     moves = rows.movable & (gain > least)
-    if crowds is not None:
-        moves = moves & jnp.all(of_site(stored) <= crowds, axis=1)
+    if model.problem.per_site is not None:
+        crowd = jnp.maximum(_of_sites(model.problem, rows.stored), model.problem.per_site)
+        moves = moves & jnp.all(_of_sites(model.problem, stored) <= crowd, axis=1)
     return Proposals(
-        jnp.where(
-            moves[:, None], jnp.take_along_axis(rows.probabilities, pair_of, axis=1), rows.probabilities
-        ),
+        jnp.where(moves[:, None], probabilities, rows.probabilities),
         jnp.where(moves[:, None], stored, rows.stored),
         jnp.where(moves, gain, 0.0),
     )
+
+
+def _open(problem: Problem, rows: Rows, nodes: Nodes) -> jax.Array:
+    """Where a row's pair u may be tried on node v: (B, m, m) bool, [row, u, v]."""
+    chunk = rows.stored[:, :, None]
+    closed = chunk & ~rows.usable[:, None]
+    arrives = chunk & ~rows.stored[:, None]
+    if problem.capacity is not None:
+        full = nodes.chunks[None] + rows.chunks[:, None] > problem.capacity[None]
+        closed = closed | (arrives & full[:, None])
+    if problem.per_site is not None:
+        full = _of_sites(problem, rows.stored) >= problem.per_site
+        closed = closed | (arrives & full[:, None] & ~_together(problem)[None])
+    return ~closed
+
+
+def _together(problem: Problem) -> jax.Array:
+    """Whether two nodes are at one site: (m, m) bool."""
+    assert problem.site is not None
+    return problem.site[:, None] == problem.site[None]
+
+
+def _of_sites(problem: Problem, stored: jax.Array) -> jax.Array:
+    """Chunks of every row at the site of every node: (B, m) int."""
+    return jnp.matmul(stored.astype(jnp.int32), _together(problem).astype(jnp.int32))
