@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 from ecjax.report.replay_bars import classes, latency, utilisation
+from ecjax.report.replay_classes import class_sizes, class_sweep
 from ecjax.report.replay_distribution import cdf
 from ecjax.report.replay_sweep import bounds, sweep
 
@@ -18,8 +19,15 @@ KINDS: dict[str, Callable[[Path, pd.DataFrame], Figure | None]] = {
     "sweep": sweep,
     "classes": classes,
     "bounds": bounds,
+    "class_sweep": class_sweep,
+    "class_sizes": class_sizes,
 }
 _NEEDS = {"cdf": ("latencies", "latency_bins")}
+_SWEEP = "runs that differ in rate_scale, size_scale or load"
+_WANTS = {
+    "class_sweep": "runs that differ in the importance or the rates of one class, rate_scale, size_scale or load",
+    "class_sizes": "files of several sizes, 50 at most",
+}
 
 
 def draw(out: Path, runs: pd.DataFrame, kinds: list[str], console: Console) -> None:
@@ -44,7 +52,7 @@ def draw(out: Path, runs: pd.DataFrame, kinds: list[str], console: Console) -> N
             continue
         figure = KINDS[kind](out, replayed[wrote])
         if figure is None:
-            console.print(f"figure {kind}: needs runs that differ in rate_scale, size_scale or load")
+            console.print(f"figure {kind}: needs {_WANTS.get(kind, _SWEEP)}")
             continue
         folder.mkdir(exist_ok=True)
         figure.savefig(folder / f"{kind}.png", dpi=150)

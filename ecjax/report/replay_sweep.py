@@ -15,6 +15,7 @@ from ecjax.report.replay_tables import (
     MOST_CURVES,
     SECONDS,
     SOURCES,
+    STYLES,
     few,
     horizontal,
     loads,
@@ -23,8 +24,6 @@ from ecjax.report.replay_tables import (
     rows,
     scale,
 )
-
-STYLES = {"observed": ":", "replayed": "-", "estimated": "--", "bound": "-."}
 
 
 def sweep(out: Path, runs: pd.DataFrame) -> Figure | None:

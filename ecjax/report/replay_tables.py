@@ -24,6 +24,7 @@ SOURCES = {
     "split_merge": ("split-merge bound", "black"),
     "forks": ("forks bound", "dimgrey"),
 }  # of ``latencies``: word and colour, in the order of bars
+STYLES = {"observed": ":", "replayed": "-", "estimated": "--", "bound": "-."}
 EARLIER = {"split_merge", "forks"}  # bounds of other systems: they do not depend on the policy
 LOAD = "load of the busiest node"
 SECONDS = "latency of a read (s)"

@@ -85,7 +85,7 @@ class ReplayOptions:
     write: Any = option(None, "datasets to write besides runs and inputs; default: all")
     figures: Any = option(
         ["cdf", "latency", "utilisation"],
-        "figures to draw: cdf, latency, utilisation, sweep, classes, bounds",
+        "figures to draw: cdf, latency, utilisation, sweep, classes, class_sweep, class_sizes, bounds",
     )
     planning: OptimizeOptions = field(
         default_factory=_planning,

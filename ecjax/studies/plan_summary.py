@@ -116,8 +116,8 @@ def _warn(runs: pd.DataFrame, console: Console, options: OptimizeOptions) -> Non
     if len(open_):
         console.print(
             f"{len(open_)} of {certified.sum()} certified plans are not proven to be within gap={options.gap:g} of the "
-            "best: the gap says how much better another plan could be (it stays open where chunk sizes differ, files are "
-            "few, or nodes are nearly full).",
+            "best: the gap says how much better another plan could be (it stays open where chunk sizes differ, files "
+            "are few, or nodes are nearly full).",
             highlight=False,
         )
     bare = runs[runs["files_without_redundancy"] > 0]
