@@ -29,8 +29,8 @@ from ecjax.optimize.classes.model import (
     state,
     tolls,
 )
+from ecjax.optimize.classes.relief import Start, relieved
 from ecjax.optimize.classes.scheduling import STOPPING, Fixed, Goal, schedule
-from ecjax.optimize.classes.start import Start
 from ecjax.optimize.classes.weights import weigh
 from ecjax.optimize.descent import Stopping
 
@@ -132,15 +132,16 @@ class Alternation:
         self, model: ClassModel, start: Start, settings: Settings, advance: Callable[[Step], None] | None
     ) -> None:
         self.model, self.settings, self.advance = model, settings, advance
+        nodes, classes = model.problem.nodes.count, model.classes
+        given = None
+        if model.queue == "weighted" and settings.weights is not None:
+            given = np.asarray(settings.weights, float)
+            given = np.broadcast_to(given[:, None] if given.ndim == 1 else given, (classes, nodes))
+            start = relieved(model.problem, start, np.asarray(model.row_class), given)
         self.reads, self.stored = jnp.asarray(start.probabilities, float), jnp.asarray(start.stored)
         self.other = other_work(model, self.stored)
-        nodes, classes = model.problem.nodes.count, model.classes
-        if settings.weights is None or model.queue == "priority":
-            self.weights = even_weights(model, class_work(model, kind_reads(model, self.reads), self.other))
-        else:
-            given = np.asarray(settings.weights, float)
-            given = given[:, None] if given.ndim == 1 else given
-            self.weights = jnp.asarray(np.broadcast_to(given, (classes, nodes)))
+        even = even_weights(model, class_work(model, kind_reads(model, self.reads), self.other))
+        self.weights = even if given is None else jnp.asarray(given)
         self.kept, self.reading = tolls(model, settings.theta)
         self.importance = jnp.asarray(settings.importance, float)
         wanted = np.full(classes, np.inf) if settings.limits is None else np.asarray(settings.limits, float)
@@ -149,6 +150,7 @@ class Alternation:
         self.told = _STATE(model, self.reads, self.other, self.weights, jnp.zeros(classes))
         self.key = jax.random.key(settings.seed)
         self.gaps, self.joint_gap = np.full(classes, np.nan), np.nan
+        self.least = jnp.full(classes, jnp.inf)  # L_k that each class has reached
 
     @property
     def point(self) -> Point:
@@ -186,7 +188,6 @@ class Alternation:
     def run(self) -> ClassPlan:
         """Alternate until nothing changes any more."""
         settings = self.settings
-        self.least = jnp.full(self.model.classes, jnp.inf)
         converged, iteration = False, 0
         self.note(0, "start", None, self.overall(), None)
         if not np.isfinite(np.asarray(self.told.latency)).all():

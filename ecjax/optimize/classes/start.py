@@ -1,8 +1,5 @@
 """Where the alternation for service classes starts: a placement with n chunks per row and a stable spread of reads."""
 
-from dataclasses import replace
-from typing import NamedTuple
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,20 +7,11 @@ import numpy as np
 from ecjax.optimize import limits, placement
 from ecjax.optimize.batch import Lanes, certified_lanes
 from ecjax.optimize.certified import Settings
-from ecjax.optimize.descent import Stopping
-from ecjax.optimize.problem import Problem, node_work, usable
+from ecjax.optimize.classes.relief import Start, relieved
+from ecjax.optimize.problem import Problem, usable
 from ecjax.optimize.projection import project_hypersimplex
-from ecjax.optimize.rescheduling import reschedule
 
 STARTS = ("certified", "uniform", "proportional")
-_RELIEF = Stopping(eps=1e-3, max_iterations=50)
-
-
-class Start(NamedTuple):
-    """A plan to improve."""
-
-    probabilities: jax.Array  # (R, m)
-    stored: jax.Array  # (R, m) bool, floor chunks in every row
 
 
 def start_plan(
@@ -52,10 +40,8 @@ def start_plan(
         even = placement.even(problem, drawn)
         stored = limits.within_limits(problem, even, drawn)
         reads = (placement.even if how == "uniform" else placement.proportional)(problem, stored)
-    load = node_work(problem, reads, stored.astype(float))[0]
-    if bool(jnp.any(load >= 1)):
-        reads = _RESCHEDULE(problem, reads, stored)
-    return Start(reads, stored)
+    alike = np.zeros(problem.rows, int), np.ones((1, problem.nodes.count))
+    return relieved(problem, Start(reads, stored), *alike)
 
 
 def _with_length(problem: Problem, probabilities: jax.Array, stored: jax.Array) -> jax.Array:
@@ -65,11 +51,3 @@ def _with_length(problem: Problem, probabilities: jax.Array, stored: jax.Array) 
     short = bool(jnp.any(kept.sum(axis=1) < problem.floor))
     chosen = placement.ranks(order) < problem.floor.astype(jnp.int32)[:, None]
     return limits.within_limits(problem, probabilities, chosen) if short else chosen
-
-
-def with_lengths(problem: Problem, lengths: np.ndarray) -> Problem:
-    """The problem with given code lengths (R,): they are the floor, and nothing is stored beyond it."""
-    return replace(problem, floor=jnp.asarray(lengths, float))
-
-
-_RESCHEDULE = jax.jit(lambda problem, reads, stored: reschedule(problem, reads, stored, _RELIEF).point)
