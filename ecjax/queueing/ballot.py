@@ -15,6 +15,7 @@ exact for services on the same lattice: no fixed point for the law of a busy per
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 
 from ecjax.queueing.lattice import logarithms, transform
 
@@ -30,16 +31,17 @@ def worked_off(amount: jax.Array, arriving: jax.Array, step: jax.Array) -> jax.A
         step: h, s, ().
     """
     points = amount.shape[-1]
-    start = transform(amount * jnp.arange(points, dtype=float))
-    served = transform(arriving)
+    number = jnp.arange(points, dtype=float)
+    start, served = transform(amount * number), transform(arriving)
+    growth = -logarithms(points) - lax.complex(step, jnp.zeros_like(step)) * (
+        jnp.sum(arriving).astype(served.dtype) - served
+    )
     # the inverse transform at n of what is taken to the power n: a sum over the frequencies, of which all but the
     # first and the last stand for two
-    rate = jnp.sum(arriving)
-    growth = -logarithms(points) - step * (rate - served)
-    twice = jnp.full(points // 2 + 1, 2.0).at[jnp.array([0, points // 2])].set(1.0)
-    low = jnp.exp(jnp.arange(_BLOCK, dtype=float)[None, :] * growth[:, None])
-    high = jnp.exp((_BLOCK * jnp.arange(points // _BLOCK, dtype=float))[:, None] * growth[None, :])
-    weighted = high * (start * twice / points)[None, :]
-    coefficient = (weighted.real @ low.real - weighted.imag @ low.imag).ravel()
-    number = jnp.arange(points, dtype=float)
+    share = jnp.full(points // 2 + 1, 2 / points).at[jnp.array([0, points // 2])].set(1 / points)
+    place = jnp.arange(_BLOCK).astype(growth.dtype)
+    low = jnp.exp(place[None, :] * growth[:, None])
+    block = (_BLOCK * jnp.arange(points // _BLOCK)).astype(growth.dtype)
+    high = jnp.exp(block[:, None] * growth[None, :]) * (start * share.astype(growth.dtype))[None, :]
+    coefficient = (high.real @ low.real - high.imag @ low.imag).ravel()
     return jnp.where(number > 0, coefficient / jnp.maximum(number, 1), amount)

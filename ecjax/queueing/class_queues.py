@@ -1,16 +1,16 @@
 """What reads of several classes of files meet at the nodes: laws of waits, slower service, waits that depend.
 
-Under priority a class waits for the work of the classes up to its own, and the waits of two nodes depend as those of
-first come, first served queues with that work. Under a strict partition a class has queues of its own.
+Under priority a class waits for the classes up to its own and for what is in service; under a strict partition it has
+queues of its own.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
-from ecjax.queueing.dependence import wait_correlation
+from ecjax.queueing.dependence import in_common, priority_correlations, wait_correlation
 from ecjax.queueing.priority_wait import priority_wait_law
 from ecjax.queueing.wait_law import WaitLaw, wait_law
 from ecjax.queueing.workload import Workload, access_arrivals, node_arrivals
@@ -69,33 +69,78 @@ def priority_queues(
         count: K.
         writes: chunk writes of each file at each node, 1/s, (r, m), served with the class of their file.
     """
-    member = of_file[None, :] == jnp.arange(count)[:, None]
-    rates, sizes = _class_arrivals(probabilities, load, member, writes)
-    waits = priority_wait_law(rates, sizes, load.service, load.background, _POINTS)
-
-    def correlation(k):
-        own = jnp.where(of_file <= k, load.rate, 0)
-        return wait_correlation(probabilities, own, load.chunk_bytes, load.service, load.background)
-
-    rho = jnp.einsum("kbm,bm->m", rates, load.service.moments(sizes)[0])
+    rates, sizes = _class_arrivals(probabilities, load, of_file, count, writes)
+    class_load = jnp.einsum("kbm,bm->km", rates, load.service.moments(sizes)[0])
+    if load.background is not None:
+        class_load = class_load.at[-1].add(load.background[0])
+    common = in_common(
+        probabilities, load.rate, load.chunk_bytes, load.service, _beside(load, load.background, writes)
+    )
     return ClassQueues(
         of_file,
         jnp.ones((count, load.service.nodes)),
-        waits,
-        lax.map(correlation, jnp.arange(count)),
-        rho if load.background is None else rho + load.background[0],
+        priority_wait_law(rates, sizes, load.service, load.background, _POINTS),
+        priority_correlations(*common, class_load),
+        class_load.sum(axis=0),
     )
 
 
-def _class_arrivals(probabilities, load, member, writes):
+def partitioned_queues(
+    probabilities: jax.Array,
+    load: Workload,
+    of_file: jax.Array,
+    weights: jax.Array,
+    writes: jax.Array | None = None,
+) -> ClassQueues:
+    """Strict partition: each class has its part of a node, first come, first served.
+
+    Args:
+        probabilities: pi, (r, m).
+        load: files and nodes; its background work is served with the last class.
+        of_file: class of each file, (r,).
+        weights: parts w > 0 of the classes at the nodes, (K, m).
+        writes: as in ``priority_queues``.
+    """
+    count = weights.shape[0]
+    rates, sizes = _class_arrivals(probabilities, load, of_file, count, writes)
+    other = jnp.zeros((3, load.service.nodes)) if load.background is None else load.background
+
+    def of_class(arguments):
+        number, own, slowness = arguments
+        member = (of_file == number)[:, None]
+        service = load.service.slowed(slowness)
+        last = jnp.where(number == count - 1, other, 0) * slowness[None] ** jnp.arange(1, 4.0)[:, None]
+        beside = _beside(
+            replace(load, service=service), last, None if writes is None else jnp.where(member, writes, 0)
+        )
+        wait = wait_law(own, sizes, service, last, _POINTS)
+        reads = jnp.where(member[:, 0], load.rate, 0)
+        return wait, wait_correlation(probabilities, reads, load.chunk_bytes, service, beside)
+
+    waits, correlation = lax.map(of_class, (jnp.arange(count, dtype=of_file.dtype), rates, 1 / weights))
+    rho = jnp.einsum("kbm,bm->m", rates, load.service.moments(sizes)[0]) + other[0]
+    return ClassQueues(of_file, 1 / weights, waits, correlation, rho)
+
+
+def _class_arrivals(probabilities, load, of_file, count, writes):
     """Chunk rates (K, b, m) and sizes (b, m) of what comes to the nodes."""
     accesses = load.rate[:, None] * probabilities
     if writes is not None:
         accesses = accesses + writes
-    rates, sizes = jax.vmap(lambda own: access_arrivals(load, jnp.where(own[:, None], accesses, 0)))(member)
+    member = of_file[None, :, None] == jnp.arange(count, dtype=of_file.dtype)[:, None, None]
+    rates, sizes = jax.vmap(lambda own: access_arrivals(load, jnp.where(own, accesses, 0)))(member)
     if load.exact:
         return rates, sizes[0]
-    # sizes in ranges follow the class: every class has its own, that no other has
-    count, ranges, nodes = sizes.shape
+    # sizes that stand for ranges follow the class: every class has its own, at which no other has a rate
+    ranges, nodes = sizes.shape[1:]
     apart = jnp.eye(count)[:, :, None, None] * rates[None]
     return apart.reshape(count, count * ranges, nodes), sizes.reshape(count * ranges, nodes)
+
+
+def _beside(load, background, writes):
+    """Load, A_2 and A_3 of what comes to the nodes beside reads, (3, m)."""
+    other = jnp.zeros((3, load.service.nodes)) if background is None else background
+    if writes is None:
+        return other
+    moments = load.service.moments(load.chunk_bytes[:, None])
+    return other + jnp.stack([jnp.sum(writes * moment, axis=0) for moment in moments])

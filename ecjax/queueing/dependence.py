@@ -60,6 +60,17 @@ def wait_correlation(
         service: laws.
         background: (3, m) load, A_2, A_3 of other work.
     """
+    return pair_correlation(*in_common(probabilities, rates, chunk_bytes, service, background))
+
+
+def in_common(
+    probabilities: jax.Array,
+    rates: jax.Array,
+    chunk_bytes: jax.Array,
+    service: ServiceLaw,
+    background: jax.Array | None,
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """P, C and rho of every two nodes, as ``pair_correlation`` takes them, each (m, m); arguments as above."""
     first, second, _ = service.moments(chunk_bytes[:, None])
     k = jnp.round(jnp.sum(probabilities, axis=1, keepdims=True))
     reads = rates[:, None] * probabilities
@@ -73,16 +84,16 @@ def wait_correlation(
     several = k > 1.5
     joint = reads * jnp.where(several, k - 1, 0) / jnp.where(several, k - probabilities, 1)
 
-    def in_common(amount, total):
+    def common(amount, total):
         pairs = jnp.matmul((joint * amount).T, probabilities * amount, precision="highest")
         size = jnp.sqrt(jnp.where(total > 0, total, 1))
         return (pairs + pairs.T) / 2 / size[:, None] / size[None, :]
 
     apart = 1 - jnp.eye(load.shape[0])
-    requests = jnp.clip(in_common(jnp.sqrt(first), load) * apart, 0, 1)
-    work = jnp.clip(in_common(first, square) * apart, 0, 1)
+    requests = jnp.clip(common(jnp.sqrt(first), load) * apart, 0, 1)
+    work = jnp.clip(common(first, square) * apart, 0, 1)
     rho = jnp.clip(load * jnp.where(read, mixed, 1), 0, 1)
-    return pair_correlation(requests, work, (rho[:, None] + rho[None, :]) / 2)
+    return requests, work, _between(rho)
 
 
 def pair_correlation(requests: jax.Array, work: jax.Array, load: jax.Array) -> jax.Array:
@@ -103,6 +114,42 @@ def pair_correlation(requests: jax.Array, work: jax.Array, load: jax.Array) -> j
     spread = (1 - s) * (1 + s**1.14 * (2.96 * load * idle + 0.41 * load - 0.22))
     both = jnp.clip(1 - (1 - p) * rarely, 0, 1) * jnp.clip(1 - spread, 0, 1)
     return jnp.where(shared, both, 0)
+
+
+def priority_correlations(
+    requests: jax.Array, work: jax.Array, load: jax.Array, class_load: jax.Array
+) -> jax.Array:
+    """Correlations a^2 in the copula of the waits of every class under non-preemptive priority, (K, m, m).
+
+    Of the classes after its own, a class meets what is in service only, which depends less from node to node than
+    their work. With a^2 that of all work first come, first served, and loads of classes (means of the two nodes)::
+
+        a_k^2 = a^2 [1 - (rho_{>k} (1 - rho_{<k}) sqrt(1 - rho_{<=k}))^q],   q = 0.66 + 0.12 / (1/S - 1 + 0.026)
+
+    fitted to simulations with two and three classes of equal chunks (shares of the first from 1/23 to 3/4), 2, 4, 7
+    and 12 of 12 nodes, loads of 0.3, 0.6 and 0.9, and services as above: their means are met within 3 %.
+
+    Args:
+        requests: P of all classes together, (m, m).
+        work: C, (m, m).
+        load: rho, (m, m).
+        class_load: of each class at each node, other work with the last, (K, m).
+    """
+    through = jnp.cumsum(class_load, axis=0)
+    before, own, total = (
+        jnp.clip(jax.vmap(_between)(part), 0, 1)
+        for part in (through - class_load, through, jnp.broadcast_to(through[-1], through.shape))
+    )
+    alike = jnp.clip(work / jnp.where(requests > 0, requests, 1), 1e-6, 1)
+    power = 0.66 + 0.12 / (1 / alike - 1 + 0.026)
+    # roots and powers have no derivative at 0
+    later = jnp.maximum(total - own, 1e-9) * (1 - before) * jnp.sqrt(jnp.maximum(1 - own, 1e-9))
+    return pair_correlation(requests, work, load)[None] * (1 - later ** power[None])
+
+
+def _between(values: jax.Array) -> jax.Array:
+    """Means over every two nodes, (m, m)."""
+    return (values[:, None] + values[None, :]) / 2
 
 
 def loadings(own: jax.Array, correlation: jax.Array) -> tuple[jax.Array, jax.Array]:

@@ -75,7 +75,7 @@ def priority_wait_law(
             own, later = own + jnp.where(last, more, 0), later + jnp.where(last, 0, more)
         idle = jnp.maximum(1 - jnp.sum(share * load, axis=0), 0)
         spectrum = transform(own)
-        found = mass_of((transform(later) + idle[:, None] * spectrum) / (1 - spectrum), points)
+        found = mass_of(transform(later + idle[:, None] * own) / (1 - spectrum), points)
         # a sum of transformed numbers can be below 0 by their rounding
         mass = jnp.maximum(jax.vmap(worked_off)(found, first, step), 0)
         return WaitLaw(step, idle, mass, through[k] < 1)
