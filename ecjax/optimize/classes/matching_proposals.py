@@ -75,7 +75,7 @@ def of_rows(model: ClassModel, goal: Goal, index: jax.Array, placement: tuple[ja
     writes = None
     if problem.writes is not None:
         each = jnp.einsum("npj,pB->Bnj", problem.nodes.service, problem.writes[:, row], precision="highest")
-        own = model.row_class[row][:, None] == jnp.arange(model.classes)[None]
+        own = model.row_class[row][:, None] == jnp.arange(model.classes, dtype=jnp.int32)[None]
         writes = jnp.where(own[:, None, :, None], each[:, :, None], 0.0)
     shape = (len(index), problem.nodes.count)
     return Rows(
