@@ -16,6 +16,7 @@ from ecjax.queueing.wait_law import WaitLaw, wait_law
 from ecjax.queueing.workload import Workload, access_arrivals, node_arrivals
 
 _POINTS = 4096
+_LEAST = 1e-6  # share of a class that has none at a node: whatever it reads there is not stable
 
 
 @jax.tree_util.register_dataclass
@@ -98,7 +99,7 @@ def partitioned_queues(
         probabilities: pi, (r, m).
         load: files and nodes; its background work is served with the last class.
         of_file: class of each file, (r,).
-        weights: parts w > 0 of the classes at the nodes, (K, m).
+        weights: parts w of the classes at the nodes, (K, m); 0 where a class has none.
         writes: as in ``priority_queues``.
     """
     count = weights.shape[0]
@@ -117,9 +118,10 @@ def partitioned_queues(
         reads = jnp.where(member[:, 0], load.rate, 0)
         return wait, wait_correlation(probabilities, reads, load.chunk_bytes, service, beside)
 
-    waits, correlation = lax.map(of_class, (jnp.arange(count, dtype=of_file.dtype), rates, 1 / weights))
+    slowness = 1 / jnp.maximum(weights, _LEAST)
+    waits, correlation = lax.map(of_class, (jnp.arange(count, dtype=of_file.dtype), rates, slowness))
     rho = jnp.einsum("kbm,bm->m", rates, load.service.moments(sizes)[0]) + other[0]
-    return ClassQueues(of_file, 1 / weights, waits, correlation, rho)
+    return ClassQueues(of_file, slowness, waits, correlation, rho)
 
 
 def _class_arrivals(probabilities, load, of_file, count, writes):

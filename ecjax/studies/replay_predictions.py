@@ -12,6 +12,7 @@ from ecjax.queueing import waiting
 from ecjax.queueing.earlier_bounds import forks_bound, split_merge_bound
 from ecjax.replay.laws import KINDS, Laws
 from ecjax.studies.class_bounds import class_bounds
+from ecjax.studies.class_estimates import class_estimates
 from ecjax.studies.estimate_inputs import ESTIMATE, TAIL_BOUND, node_laws, workload_of
 from ecjax.studies.file_classes import Classes
 from ecjax.studies.options_replay import ReplayOptions
@@ -44,7 +45,15 @@ def predictions(
         own = class_bounds(problem, probabilities, case.stored, ranks.of_file, item.queue, weights)
         share = np.asarray(problem.share)
         whole = np.array([np.sum(share[share > 0] * own[share > 0])])
-        return {"all": [_bound(whole)], "class": [_bound(by_class(own, share, ranks))], "file": [_bound(own)]}
+        bounds = {"all": whole, "class": by_class(own, share, ranks), "file": own}
+        told = (
+            class_estimates(problem, laws, probabilities, case.stored, ranks, item.queue, weights)
+            if options.estimate and case.per_node == 1
+            else {}
+        )
+        return {
+            kind: [_bound(mean), *([told[kind]] if kind in told else [])] for kind, mean in bounds.items()
+        }
     found = optimize.evaluate(problem, jnp.asarray(probabilities), jnp.asarray(case.stored), jnp.zeros(()))
     share, by_file = np.asarray(problem.share), np.asarray(found.file_latency)
     means = {
@@ -58,8 +67,8 @@ def predictions(
     if not options.estimate or case.per_node > 1:
         kinds = {kind: [_bound(mean), *(earlier if kind == "all" else [])] for kind, mean in means.items()}
         return kinds | {"node": nodes}
-    told = estimates(problem, laws, probabilities, case.stored, ranks)
-    kinds = {kind: [_bound(mean, told[kind][1]), told[kind][0]] for kind, mean in means.items()}
+    known = estimates(problem, laws, probabilities, case.stored, ranks)
+    kinds = {kind: [_bound(mean, known[kind][1]), known[kind][0]] for kind, mean in means.items()}
     kinds["all"] += earlier
     return kinds | {"node": nodes}
 
