@@ -1,7 +1,8 @@
 """How reads of service classes spread over the chunks that there are: one descent for every objective in force.
 
-The objective is sum_k c_k L_k + tolls . pi, with limits L_l <= limit_l by an augmented Lagrangian: the multiplier of a
-limit is max(0, mu_l + rho (L_l - limit_l)). Whatever the queue and the order of the classes, the same compiled program
+The objective is sum_k c_k L_k + tolls . pi, with limits L_l <= limit_l by an augmented Lagrangian: limits are written
+b_l = limit_l (1 - limit_l / L_l) <= 0, which is about linear in the reads where a queue is long, and their multipliers
+follow mu_l := max(0, mu_l + rho_l b_l). Whatever the queue and the order of the classes, the same compiled program
 does it; z follows the probabilities (one z per class, at its best), so that the result is also the best for its z where
 the problem is convex for fixed z (weighted queues, and a class under priority given the others).
 """
@@ -13,13 +14,24 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from ecjax.optimize.classes.model import ClassModel, kind_reads, latencies_at, of_rows_by_kind, state
+from ecjax.optimize.classes.model import (
+    ClassModel,
+    class_work,
+    kind_reads,
+    latencies_at,
+    of_rows_by_kind,
+    state,
+)
 from ecjax.optimize.descent import Descent, Stopping, descend
 from ecjax.optimize.problem import step_scale
 from ecjax.optimize.projection import project_hypersimplex
 
 STOPPING = Stopping(eps=1e-6, max_iterations=100)
-_ROUNDS = 5  # of multipliers
+_ROUNDS = 12  # of multipliers
+_MET = 1e-6  # how closely they meet limits
+_STRENGTH = 1.0
+_HARDER = 4.0
+_BRINK = 0.01  # part of what a node has left that a step leaves to it at least
 _HALVINGS = 20
 
 
@@ -63,6 +75,18 @@ class Scheduled(NamedTuple):
     iterations: jax.Array
 
 
+class _Sweep(NamedTuple):
+    """A descent with given multipliers, and what it leaves to the next."""
+
+    point: jax.Array
+    aux: jax.Array
+    multiplier: jax.Array  # (K,)
+    strength: jax.Array  # (K,) 1/s, of the penalties
+    broken: jax.Array  # (K,) s
+    iterations: jax.Array
+    rounds: jax.Array
+
+
 @partial(jax.jit, static_argnames="stopping")
 def schedule(
     model: ClassModel, goal: Goal, fixed: Fixed, start: jax.Array, z: jax.Array, stopping: Stopping = STOPPING
@@ -82,47 +106,63 @@ def schedule(
     before = state(model, kind_reads(model, start), fixed.other, fixed.weights, z)
     limit = jnp.maximum(goal.limit, before.latency)
     limited = jnp.isfinite(goal.limit)
-    scale = jnp.sum(goal.coefficient * jnp.where(goal.coefficient > 0, before.latency, 0.0))
-    # a limit that is broken by 1 % costs as much as the objective is worth
-    strength = jnp.where(
-        limited, 100.0 * jnp.maximum(scale, 1e-300) / jnp.where(limited, limit, 1.0) ** 2, 0.0
-    )
+    target = jnp.where(limited, limit * (1 - _MET), 1.0)
+    scale = jnp.maximum(goal.value(before.latency, start, fixed.stored), 1e-300)
+    # gentle at first: steep penalties make long descents
+    first_strength = _STRENGTH * scale / target**2
     scale_rows = step_scale(model.problem)
+    most = 1 - _BRINK * (1 - _busy(model, fixed, start))
+
+    def over(latency: jax.Array) -> jax.Array:
+        """How far limits are broken, s."""
+        return jnp.where(limited, target * (1 - target / latency), 0.0)
 
     def project(point: jax.Array) -> jax.Array:
         moved = project_hypersimplex(point, model.problem.k, mask=fixed.stored.astype(point.dtype))
         return jnp.where(goal.movable[:, None], moved, start)
 
-    def descent(point: jax.Array, aux: jax.Array, multiplier: jax.Array) -> Descent:
+    def descent(point: jax.Array, aux: jax.Array, multiplier: jax.Array, strength: jax.Array) -> Descent:
         def smooth(trial: jax.Array, aux: jax.Array):
             reads = kind_reads(model, trial)
             found = state(model, reads, fixed.other, fixed.weights, aux)
             _, pull = jax.vjp(lambda p: latencies_at(model, p, fixed.other, fixed.weights, found.z), reads)
-            over = jnp.where(limited, found.latency - jnp.where(limited, limit, 0.0), 0.0)
-            raised = jnp.maximum(multiplier + strength * over, 0.0)
-            penalty = jnp.where(
-                limited, (raised**2 - multiplier**2) / (2 * jnp.where(limited, strength, 1.0)), 0.0
-            )
+            raised = jnp.maximum(multiplier + strength * over(found.latency), 0.0)
+            penalty = jnp.where(limited, (raised**2 - multiplier**2) / (2 * strength), 0.0)
             value = goal.value(found.latency, trial, fixed.stored) + jnp.sum(penalty)
-            slope = of_rows_by_kind(model, pull(goal.coefficient + raised)[0]) + goal.reading
+            value = jnp.where(jnp.all(_busy(model, fixed, trial) <= most), value, jnp.inf)
+            pushed = jnp.where(limited, raised * (target / found.latency) ** 2, 0.0)
+            slope = of_rows_by_kind(model, pull(goal.coefficient + pushed)[0]) + goal.reading
             return value, found.z, slope
 
         return descend(smooth, None, project, point, aux, scale_rows, stopping)
 
-    def sweep(carry):
-        point, aux, multiplier, iterations = carry
-        found = descent(point, aux, multiplier)
+    def sweep(carry: _Sweep) -> _Sweep:
+        found = descent(carry.point, carry.aux, carry.multiplier, carry.strength)
         told = state(model, kind_reads(model, found.point), fixed.other, fixed.weights, found.aux)
-        over = jnp.where(limited, told.latency - jnp.where(limited, limit, 0.0), 0.0)
-        raised = jnp.where(limited, jnp.maximum(multiplier + strength * over, 0.0), 0.0)
-        return found.point, told.z, raised, iterations + found.iterations
+        broken = over(told.latency)
+        raised = jnp.where(limited, jnp.maximum(carry.multiplier + carry.strength * broken, 0.0), 0.0)
+        slow = jnp.abs(broken) > 0.25 * jnp.abs(carry.broken)
+        return _Sweep(
+            found.point,
+            told.z,
+            raised,
+            jnp.where(slow, _HARDER, 1.0) * carry.strength,
+            broken,
+            carry.iterations + found.iterations,
+            carry.rounds + 1,
+        )
 
-    # without a limit at work the first descent is the last
-    point, aux, multiplier, iterations = jax.lax.while_loop(
-        lambda carry: (carry[1] == 0) | ((carry[1] < _ROUNDS) & jnp.any(carry[0][2] > 0)),
-        lambda carry: (sweep(carry[0]), carry[1] + 1),
-        ((start, before.z, jnp.zeros_like(before.z), jnp.zeros((), jnp.int32)), jnp.zeros((), jnp.int32)),
-    )[0]
+    def unmet(carry: _Sweep) -> jax.Array:
+        # without a limit at work the first descent is the last
+        off = (carry.multiplier > 0) & (jnp.abs(carry.broken) > _MET * target)
+        return (carry.rounds == 0) | ((carry.rounds < _ROUNDS) & jnp.any(off))
+
+    none = jnp.zeros_like(before.z)
+    zero = jnp.zeros((), jnp.int32)
+    swept = jax.lax.while_loop(
+        unmet, sweep, _Sweep(start, before.z, none, first_strength, jnp.full_like(none, jnp.inf), zero, zero)
+    )
+    point, aux = swept.point, swept.aux
 
     def told_at(share: jax.Array):
         blend = jnp.where(share < 1, start + share * (point - start), point)
@@ -147,12 +187,17 @@ def schedule(
         jnp.where(fine, blend, start),
         jnp.where(fine, found.latency, before.latency),
         jnp.where(fine, found.z, before.z),
-        multiplier,
-        iterations,
+        swept.multiplier,
+        swept.iterations,
     )
 
 
+def _busy(model: ClassModel, fixed: Fixed, probabilities: jax.Array) -> jax.Array:
+    """Loads of the nodes, (m,)."""
+    return jnp.sum(class_work(model, kind_reads(model, probabilities), fixed.other)[0], axis=0)
+
+
 def _next_share(share: jax.Array) -> jax.Array:
-    """A little back at first (1 - 1e-4, 1 - 3e-4, ...), half of it in the end."""
-    off = jnp.where(share >= 1, 1e-4, 3 * (1 - share))
+    """A little back at first (1 - 1e-7, 1 - 5e-7, ...), half of it in the end."""
+    off = jnp.where(share >= 1, 1e-7, 5 * (1 - share))
     return jnp.where(off < 0.5, 1 - off, 0.5 * share)
