@@ -7,7 +7,8 @@ where files share a placement; service moments are taken at each file's chunk si
 from dataclasses import dataclass
 
 import numpy as np
-from problems import Case, least_bound, service
+import pandas as pd
+from problems import Case, least_bound, moment_nodes, service
 from scipy.optimize import minimize
 
 
@@ -250,5 +251,37 @@ def feasible_spreads(
             on = np.flatnonzero(row)
             for part in random.dirichlet(np.full(2 * len(on), concentration)):
                 spread[i, random.permutation(on)[: int(plain.k[i])]] += part
-        found.append(spread)
+        found.append(np.minimum(spread, 1.0))
     return found
+
+
+TINY_CLASSES = np.array([0, 1, 0, 1])  # of the files of ``tiny_case``
+
+
+def tiny_case(seed: int, load: float) -> Case:
+    """Four nodes and four files of two classes, one chunk size each: small enough for general-purpose solvers."""
+    random = np.random.default_rng(seed)
+    files = pd.DataFrame(
+        {
+            "file_id": np.arange(4),
+            "k": [2, 2, 1, 3],
+            "rate_per_s": random.uniform(0.3, 1.5, 4),
+            "min_extra_chunks": 0,
+        }
+    )
+    files["bytes"] = files["k"] * np.where(TINY_CLASSES == 0, 1e6, 2.5e6)
+    return Case(moment_nodes(seed, 4), files).at_load(load)
+
+
+def tiny_placement(case: Case, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Probabilities spread evenly over the chunks that there are, and these (0 or 1), (r, m): two files lack one."""
+    random = np.random.default_rng(seed)
+    stored = np.ones((len(case.files), len(case.nodes)))
+    for row in (0, 2):
+        stored[row, random.integers(len(case.nodes))] = 0
+    return case.k[:, None] * stored / stored.sum(axis=1, keepdims=True), stored
+
+
+def spare_weights(done: np.ndarray) -> np.ndarray:
+    """Shares of nodes that give every class its load and an equal part of what is left, (K, m)."""
+    return done[0] + (1 - done[0].sum(axis=0)) / done.shape[1]
