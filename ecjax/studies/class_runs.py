@@ -14,9 +14,11 @@ from ecjax.optimize import Solution, evaluate, scaled
 from ecjax.optimize.classes.alternate import ClassPlan, Settings, Step, plan_classes
 from ecjax.optimize.classes.model import ClassModel, class_model, class_work, kind_reads, other_work
 from ecjax.optimize.classes.start import Start, start_plan
+from ecjax.status import Status
 from ecjax.studies import class_tables, plan_tables
 from ecjax.studies.class_bounds import class_bounds
-from ecjax.studies.class_options import order_of, shares
+from ecjax.studies.class_deadlines import deadline_columns, plan_for_deadlines, why_late
+from ecjax.studies.class_options import deadlines, order_of, shares
 from ecjax.studies.code_lengths import given_lengths
 from ecjax.studies.compile_time import CompileTime
 from ecjax.studies.inputs import code_k
@@ -41,7 +43,14 @@ def class_run(
         problem = scaled(starts.problem, item.rate_scale, item.size_scale)
         model = class_model(problem, classes.of_file, len(classes.names), item.queue)
         start = starts.of(item)
-        plan = plan_classes(model, start, settings_of(item, study), advance)
+        settings = settings_of(item, study)
+        most = deadlines(study.options.deadline_s, classes.names)
+        kept = None
+        if most is None:
+            plan = plan_classes(model, start, settings, advance)
+        else:
+            kept = plan_for_deadlines(item, study, model, start, settings, most, advance)
+            plan = kept.plan
         solution = _solution(item, study, model, plan)
     taken = time.perf_counter() - began
     times = {"solve_s": taken - compiling.seconds, "compile_s": compiling.seconds}
@@ -60,7 +69,13 @@ def class_run(
     tables: dict[str, Any] = dict(plan_tables.datasets([(name, solution)], k, share, study.names))
     tables["file_plans"] = iter([class_tables.file_plans(name, solution, k, study.names, classes)])
     tables["history"] = iter([class_tables.history(name, plan, classes)])
-    more = {"importance": np.array(item.importance)}
+    more: dict[str, Any] = {"importance": np.array(item.importance)}
+    if kept is not None and most is not None:
+        more |= deadline_columns(kept, most, study.options.deadline_by)
+        row["deadlines_met"] = kept.met
+        if not kept.met:
+            row["status"] = str(Status.INFEASIBLE)
+            row["error"] = why_late(kept, most, study.options.deadline_by, classes)
     tables["class_plans"] = iter([class_tables.class_plans(name, told, classes, more)])
     if weights is not None:
         tables["class_weights"] = iter([class_tables.class_weights(name, weights, classes, study.names)])
