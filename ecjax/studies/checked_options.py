@@ -49,7 +49,7 @@ def checked(options: OptimizeOptions) -> OptimizeOptions:
     choices: dict[str, tuple[str, ...]] = {
         "theta_per": ("file", "total"),
         "size_scaling": ("proportional", "none"),
-        "start": (*optimize.STARTS, "plan", "certified"),
+        "start": (*optimize.STARTS, "plan", "certified", "search"),
         "loop": ("merged", "nested"),
         "dtype": ("float64", "float32"),
         "scheduling": ("nearest", "optimal"),

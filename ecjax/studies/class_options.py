@@ -9,7 +9,7 @@ from ecjax.studies.option import is_number
 QUEUES = ("fcfs", "priority", "weighted")
 METHODS = {"priority": "jlop", "weighted": "jlwo"}
 ORDERS = ("lexicographic", "joint")
-STARTS = ("certified", "uniform", "proportional", "plan")
+STARTS = ("certified", "search", "uniform", "proportional", "plan")
 
 # options that only plans for first come, first served know
 _FCFS_ONLY = {
@@ -60,12 +60,12 @@ def check_class_options(values: dict[str, Any]) -> None:
                     f"{name}: found {values[name]} with queue={by_class[0]}; allowed with it: {str(only).lower()}"
                 )
     if values["start"] is None:
-        values["start"] = "certified" if by_class else "uniform"
+        values["start"] = "search" if by_class else "uniform"
     elif by_class and values["start"] not in STARTS:
         raise UserError(f"start: found {values['start']!r}; allowed by class: {', '.join(STARTS)}")
-    elif values["start"] == "certified" and not by_class:
+    elif values["start"] in ("certified", "search") and not by_class:
         raise UserError(
-            "start: found certified with queue=fcfs; allowed with it: uniform, proportional, plan"
+            f"start: found {values['start']} with queue=fcfs; allowed with it: uniform, proportional, plan"
         )
     if values["deadline_by"] not in ("bound", "estimate"):
         raise UserError(f"deadline_by: found {values['deadline_by']!r}; allowed: bound, estimate")

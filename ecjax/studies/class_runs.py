@@ -13,6 +13,7 @@ from ecjax.model import Evaluation
 from ecjax.optimize import Solution, evaluate, scaled
 from ecjax.optimize.classes.alternate import ClassPlan, Settings, Step, plan_classes
 from ecjax.optimize.classes.model import ClassModel, class_model, class_work, kind_reads, other_work
+from ecjax.optimize.classes.search import search_start
 from ecjax.optimize.classes.start import Start, start_plan
 from ecjax.status import Status
 from ecjax.studies import class_tables, plan_tables
@@ -42,7 +43,7 @@ def class_run(
     with compiling:
         problem = scaled(starts.problem, item.rate_scale, item.size_scale)
         model = class_model(problem, classes.of_file, len(classes.names), item.queue)
-        start = starts.of(item)
+        start = starts.of(item, model)
         settings = settings_of(item, study)
         most = deadlines(study.options.deadline_s, classes.names)
         kept = None
@@ -83,7 +84,7 @@ def class_run(
 
 
 class Starts:
-    """Starts of the plans of a study, made once for all that differ by queue or importance only."""
+    """Starts of the plans of a study; what does not depend on queue and importance is made once."""
 
     def __init__(self, study: Study) -> None:
         """Fix the code lengths: those of the files' column n, else the durability floor."""
@@ -91,15 +92,21 @@ class Starts:
         self.problem = given_lengths(study.problem, study.names, study.files)
         self._made = lru_cache(maxsize=4)(self._make)
 
-    def of(self, item: Item) -> Start:
-        """The start of a run."""
-        return self._made(theta_of(item, self.study), item.rate_scale, item.size_scale)
+    def of(self, item: Item, model: ClassModel) -> Start:
+        """The start of a run, whose classes and queues are ``model``."""
+        options, theta = self.study.options, theta_of(item, self.study)
+        start = self._made(theta, item.rate_scale, item.size_scale)
+        if options.start != "search" or item.queue != "weighted" or options.weights is not None:
+            return start
+        assert item.importance is not None
+        return search_start(model, start, item.importance, theta, options.seed)
 
     def _make(self, theta: float, rate_scale: float, size_scale: float) -> Start:
         study = self.study
         problem = scaled(self.problem, rate_scale, size_scale)
         given = None if study.given is None else (study.given.probabilities, study.given.stored)
-        return start_plan(problem, theta, str(study.options.start), study.options.seed, given)
+        how = "certified" if study.options.start == "search" else str(study.options.start)
+        return start_plan(problem, theta, how, study.options.seed, given)
 
 
 def theta_of(item: Item, study: Study) -> float:

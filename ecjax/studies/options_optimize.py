@@ -116,8 +116,9 @@ class OptimizeOptions:
     )
     start: str | None = option(
         None,
-        "where descents start: uniform (the default of published), proportional, plan; by class: certified (the "
-        "default), uniform, proportional (random nodes), plan",
+        "where descents start: uniform (the default of published), proportional, plan; by class: search (the default: "
+        "for weighted queues the division of the nodes among classes is searched for, else as certified), certified, "
+        "uniform, proportional (random nodes), plan",
     )
     plan: str | None = option(
         None, "folder of an earlier optimize: the plan to start from and to change little"
