@@ -11,7 +11,6 @@ from ecjax.optimize.classes.deadlines import Deadlines, Kept, plan_deadlines
 from ecjax.optimize.classes.model import ClassModel
 from ecjax.optimize.classes.start import Start
 from ecjax.studies.class_bounds import class_bounds
-from ecjax.studies.class_estimates import class_mean_estimates
 from ecjax.studies.file_classes import Classes
 from ecjax.studies.plan_runs import Item, Study
 from ecjax.studies.service_laws import service_laws
@@ -94,6 +93,9 @@ def _bounds(item: Item, study: Study, model: ClassModel) -> Callable[[Point], np
 
 def _estimates(item: Item, study: Study, model: ClassModel) -> Callable[[Point], np.ndarray]:
     """The estimated mean."""
+    # here, because it tells replays too, and replays import what plans
+    from ecjax.studies.class_estimates import class_mean_estimates
+
     options, classes = study.options, _classes(study)
     if options.max_chunks_per_node != 1:
         raise UserError(
