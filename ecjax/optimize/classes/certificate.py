@@ -123,7 +123,9 @@ def scheduling_gap(
     above = above + (unused if model.queue == "weighted" else jnp.sum(unused))
     gaps = jnp.where(one_size, above / goal.value(latency, probabilities, fixed.stored), jnp.nan)
     together = model.queue == "weighted" or model.classes == 1
-    return Gaps(gaps, jnp.sum(gaps) if together else jnp.full((), jnp.nan, gaps.dtype))
+    joint = jnp.sum(gaps) if together else jnp.full((), jnp.nan, gaps.dtype)
+    # no objective is below 0, whatever the prices say of a plan far from its best
+    return Gaps(jnp.minimum(gaps, 1.0), jnp.minimum(joint, 1.0))
 
 
 def _cheapest(cost: jax.Array, k: jax.Array) -> jax.Array:

@@ -1,15 +1,22 @@
 """Latencies of service classes written out again in NumPy and SciPy: priority and weighted queues, one z per class.
 
-Nothing here calls the package, except ``class_problem``. Arrays have a row per file (r) and a column per node (m), also
-where files share a placement; service moments are taken at each file's chunk size.
+The plain problem calls nothing of the package; ``class_problem`` and ``Tiny`` set the two beside each other. Arrays
+have a row per file (r) and a column per node (m), also where files share a placement; service moments are taken at
+each file's chunk size.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 from problems import Case, least_bound, moment_nodes, service
 from scipy.optimize import minimize
+
+from ecjax.optimize import Stopping
+from ecjax.optimize.classes.model import ClassModel, class_model, other_work, tolls
+from ecjax.optimize.classes.scheduling import Fixed, Goal, Scheduled, schedule
 
 
 @dataclass(frozen=True)
@@ -61,10 +68,8 @@ def plain_classes(case: Case, of_class: np.ndarray, queue: str) -> Plain:
     )
 
 
-def class_problem(case: Case, of_class: np.ndarray, queue: str):
-    """The same as the package has it, a ``ClassModel``."""
-    from ecjax.optimize.classes.model import class_model
-
+def class_problem(case: Case, of_class: np.ndarray, queue: str) -> ClassModel:
+    """The same as the package has it."""
     return class_model(case.problem(), of_class, int(np.max(of_class)) + 1, queue)
 
 
@@ -255,6 +260,10 @@ def feasible_spreads(
     return found
 
 
+LONG = Stopping(eps=1e-13, max_iterations=3000)
+THETA = 0.05  # s per dollar
+NO_LIMITS = np.full(2, np.inf)
+EVERY = np.ones(4, bool)
 TINY_CLASSES = np.array([0, 1, 0, 1])  # of the files of ``tiny_case``
 
 
@@ -285,3 +294,54 @@ def tiny_placement(case: Case, seed: int) -> tuple[np.ndarray, np.ndarray]:
 def spare_weights(done: np.ndarray) -> np.ndarray:
     """Shares of nodes that give every class its load and an equal part of what is left, (K, m)."""
     return done[0] + (1 - done[0].sum(axis=0)) / done.shape[1]
+
+
+class Tiny(NamedTuple):
+    """A tiny problem with service classes, as the package has it and plain."""
+
+    model: ClassModel
+    plain: Plain
+    start: np.ndarray  # (r, m) probabilities
+    stored: np.ndarray  # (r, m) 0 or 1
+    weights: np.ndarray  # (K, m)
+
+    @property
+    def fixed(self) -> Fixed:
+        stored = jnp.asarray(self.stored > 0)
+        return Fixed(stored, other_work(self.model, stored), jnp.asarray(self.weights))
+
+    def goal(self, coefficient, limits=NO_LIMITS, movable=EVERY) -> Goal:
+        kept, reading = tolls(self.model, THETA)
+        return Goal(jnp.asarray(coefficient, float), jnp.asarray(limits), kept, reading, jnp.asarray(movable))
+
+    def run(self, goal: Goal, start=None, z=(0.0, 0.0)) -> Scheduled:
+        begin = jnp.asarray(self.start if start is None else start)
+        return schedule(self.model, goal, self.fixed, begin, jnp.asarray(z), stopping=LONG)
+
+    def latencies(self, probabilities, z=None):
+        return latencies(self.plain, np.asarray(probabilities), self.stored, self.weights, z)[0]
+
+    def value(self, coefficient, probabilities, z=None) -> float:
+        charge = charges(self.plain, np.asarray(probabilities), self.stored, THETA)
+        return float(np.asarray(coefficient) @ self.latencies(probabilities, z) + charge)
+
+    def best(self, coefficient, start, z, movable=EVERY, limits=None) -> float:
+        return best_spread(
+            self.plain,
+            self.stored,
+            np.asarray(coefficient, float),
+            np.asarray(start),
+            weights=self.weights,
+            z=None if z is None else np.asarray(z),
+            movable=movable,
+            limits=limits,
+            theta=THETA,
+        )[0]
+
+
+def tiny(queue: str, seed: int) -> Tiny:
+    case = tiny_case(seed, [0.3, 0.6, 0.85][seed % 3])
+    start, stored = tiny_placement(case, seed)
+    plain = plain_classes(case, TINY_CLASSES, queue)
+    weights = spare_weights(work(plain, start, stored))
+    return Tiny(class_problem(case, TINY_CLASSES, queue), plain, start, stored, weights)
