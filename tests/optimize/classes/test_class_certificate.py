@@ -187,6 +187,7 @@ def test_where_there_is_no_certificate():
     assert float(found.by_class[1]) > 0
 
 
+@pytest.mark.slow
 def test_a_class_of_one_size_beside_many_sizes():
     count = 140
     files = problems.mixed_files(0, count)
