@@ -164,11 +164,13 @@ def _blocks(
 ) -> _Point:
     """Take the blocks of rows ``index`` (blocks, B) one after the other."""
     reads = kind_reads(coarse, before.probabilities)
-    # merged kinds do the work of all kinds, and are as late, at the start
-    gap = class_work(model, kind_reads(model, before.probabilities), before.other) - class_work(
-        coarse, reads, before.other
-    )
-    offset = before.latency - _latencies(coarse, reads, before.other + gap, weights, z)
+    gap, offset = jnp.zeros_like(before.other), jnp.zeros_like(before.latency)
+    if coarse is not model:
+        # merged kinds do the work of all kinds, and are as late, at the start
+        gap = class_work(model, kind_reads(model, before.probabilities), before.other) - class_work(
+            coarse, reads, before.other
+        )
+        offset = before.latency - _latencies(coarse, reads, before.other + gap, weights, z)
     chunks = jnp.matmul(model.problem.price_chunks, before.stored.astype(reads.dtype), precision="highest")
     start = _State(
         Nodes(reads, before.other + gap, chunks),

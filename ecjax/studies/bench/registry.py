@@ -35,6 +35,11 @@ CASES = {
         Case("certified_wide", "plan 10^5 files on 100 nodes", f"{_HERE}.certified:wide"),
         Case("certified_million", "plan 10^4, 10^5 and 10^6 files", f"{_HERE}.certified:million"),
         Case("certified_warm", "1 % of the files changed, from the old plan", f"{_HERE}.certified:warm"),
+        Case(
+            "matching",
+            "1000 matchings of 12 x 12 beside SciPy; passes of placement for classes",
+            f"{_HERE}.matching:rows",
+        ),
         Case("analyze", "analyze 10^7 rows, integer ids", f"{_HERE}.analyze:integers"),
         Case("analyze_strings", "analyze 10^7 rows, 10^6 string ids", f"{_HERE}.analyze:strings"),
         Case("analyze_long", "analyze 5 10^7 rows: flat memory", f"{_HERE}.analyze:long"),

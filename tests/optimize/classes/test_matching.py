@@ -34,6 +34,12 @@ SITE, PER_SITE = np.array([0, 0, 1, 1, 2]), 1
 OF_CLASS = np.arange(FILES) % 2
 FREE = jnp.full(2, jnp.inf)
 MATCHED = jax.jit(jax.vmap(hungarian_algorithm))
+OTHER = jax.jit(other_work)
+
+
+@jax.jit
+def WEIGHTS(model, probabilities, stored):
+    return even_weights(model, class_work(model, kind_reads(model, probabilities), other_work(model, stored)))
 
 
 @dataclass(frozen=True)
@@ -73,7 +79,7 @@ class Setting:
 
     def place(self, goal: Goal, seed: int = 0) -> Placed:
         stored = jnp.asarray(self.stored > 0)
-        fixed = Fixed(stored, other_work(self.model, stored), jnp.asarray(self.weights))
+        fixed = Fixed(stored, OTHER(self.model, stored), jnp.asarray(self.weights))
         return place(
             self.model,
             goal,
@@ -118,8 +124,7 @@ def setting(queue: str, seed: int = 0, group: bool = False, sizes=(1e6, 3e6), lo
 
 
 def told(case: Case, plain: Plain, model: ClassModel, probabilities, stored) -> Setting:
-    reads, other = kind_reads(model, jnp.asarray(probabilities)), other_work(model, jnp.asarray(stored > 0))
-    weights = np.asarray(even_weights(model, class_work(model, reads, other)))
+    weights = np.asarray(WEIGHTS(model, jnp.asarray(probabilities), jnp.asarray(stored > 0)))
     done = work(plain, of_files(case, probabilities), of_files(case, stored))
     assert stable(plain, done, weights)
     z = latencies(plain, of_files(case, probabilities), of_files(case, stored), weights)[1]
@@ -275,11 +280,11 @@ def test_limits_that_are_reached_leave_moves_to_be_found():
 
 
 def test_many_kinds_are_merged_for_the_search_alone(monkeypatch):
-    given = setting("priority", 2, sizes=tuple(np.linspace(0.5e6, 3e6, FILES // 2)))
+    given = setting("priority", 2, sizes=(2e6, 3e6))
     goal = given.goal((1.0, 0.4))
     every = given.place(goal, 1)
-    monkeypatch.setattr(kinds_module, "MOST_KINDS", 8)
-    monkeypatch.setattr(kinds_module, "_MERGED", 8)
+    monkeypatch.setattr(kinds_module, "MOST_KINDS", 2)
+    monkeypatch.setattr(kinds_module, "_MERGED", 2)
     monkeypatch.setattr(module, "_SECTIONS", 2)
     place.clear_cache()
     merged = given.place(goal, 1)
@@ -293,7 +298,7 @@ def test_many_kinds_are_merged_for_the_search_alone(monkeypatch):
 def test_fewer_kinds_keep_reads_bytes_and_classes():
     given = setting("priority", 2, group=True, sizes=tuple(np.linspace(0.5e6, 3e6, FILES // 2)))
     model = replace(given.model, mix=None)
-    fewer = kinds_module.fewer_kinds(model)
+    fewer = jax.jit(kinds_module.fewer_kinds)(model)
     assert len(fewer.kind_bytes) == kinds_module._MERGED and fewer.mix is not None
     rates, size = np.asarray(given.plain.share), np.asarray(model.problem.files.chunk_bytes)
     kind = np.asarray(fewer.kind_of_file)
