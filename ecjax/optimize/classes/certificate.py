@@ -73,10 +73,10 @@ def scheduling_gap(
 ) -> Gaps:
     """Bound from above how much a better spread of the movable rows could lower the objective in force.
 
-    (objective - lower bound) / objective, both with tolls and at the given z, for fixed placement and weights. For
-    weighted queues the bound is proved; under priority it is as good as the grid on which each node's part is searched
-    (see above), and exact where that part is convex. With limits the bound is that of the Lagrangian, right for any
-    multipliers >= 0: it holds for spreads that keep every limit, or break it no further than the plan.
+    (objective - lower bound) / objective, at most 1, with tolls and at the given z, for fixed placement and weights.
+    For weighted queues the bound is proved; under priority it is as good as the grid on which each node's part is
+    searched (see above), and exact where that part is convex. With limits the bound is that of the Lagrangian, right
+    for any multipliers >= 0: it holds for spreads that keep every limit, or break it no further than the plan.
 
     Args:
         model: the model.
