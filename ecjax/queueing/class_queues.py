@@ -4,13 +4,14 @@ Under priority a class waits for the classes up to its own and for what is in se
 queues of its own.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
-from ecjax.queueing.dependence import in_common, priority_correlations, wait_correlation
+from ecjax.queueing.dependence import wait_correlation
+from ecjax.queueing.priority_dependence import priority_correlations
 from ecjax.queueing.priority_wait import priority_wait_law
 from ecjax.queueing.wait_law import WaitLaw, wait_law
 from ecjax.queueing.workload import Workload, access_arrivals, node_arrivals
@@ -41,16 +42,13 @@ def fcfs_queues(probabilities: jax.Array, load: Workload) -> ClassQueues:
     rates, sizes = node_arrivals(load, probabilities)
     wait = wait_law(rates, sizes, load.service, load.background, _POINTS)
     correlation = wait_correlation(probabilities, load.rate, load.chunk_bytes, load.service, load.background)
-    rho = jnp.sum(rates * load.service.moments(sizes)[0], axis=0)
-    if load.background is not None:
-        rho = rho + load.background[0]
     nodes = load.service.nodes
     return ClassQueues(
         jnp.zeros(load.files, int),
         jnp.ones((1, nodes)),
         jax.tree.map(lambda leaf: leaf[None], wait),
         correlation[None],
-        rho,
+        _load(rates[None], sizes, load),
     )
 
 
@@ -70,19 +68,15 @@ def priority_queues(
         count: K.
         writes: chunk writes of each file at each node, 1/s, (r, m), served with the class of their file.
     """
-    rates, sizes = _class_arrivals(probabilities, load, of_file, count, writes)
-    class_load = jnp.einsum("kbm,bm->km", rates, load.service.moments(sizes)[0])
-    if load.background is not None:
-        class_load = class_load.at[-1].add(load.background[0])
-    common = in_common(
-        probabilities, load.rate, load.chunk_bytes, load.service, _beside(load, load.background, writes)
-    )
+    member = of_file[None, :] == jnp.arange(count, dtype=of_file.dtype)[:, None]
+    rates, sizes = _class_arrivals(probabilities, load, member, writes)
+    beside = _beside(load, member, _background(load, count), writes)
     return ClassQueues(
         of_file,
         jnp.ones((count, load.service.nodes)),
         priority_wait_law(rates, sizes, load.service, load.background, _POINTS),
-        priority_correlations(*common, class_load),
-        class_load.sum(axis=0),
+        priority_correlations(probabilities, load.rate, load.chunk_bytes, load.service, member, beside),
+        _load(rates, sizes, load),
     )
 
 
@@ -103,46 +97,52 @@ def partitioned_queues(
         writes: as in ``priority_queues``.
     """
     count = weights.shape[0]
-    rates, sizes = _class_arrivals(probabilities, load, of_file, count, writes)
-    other = jnp.zeros((3, load.service.nodes)) if load.background is None else load.background
+    member = of_file[None, :] == jnp.arange(count, dtype=of_file.dtype)[:, None]
+    rates, sizes = _class_arrivals(probabilities, load, member, writes)
+    slowness = 1 / jnp.maximum(weights, _LEAST)
+    powers = slowness[:, None, :] ** jnp.arange(1, 4.0)[None, :, None]
+    other = _background(load, count)
+    beside = _beside(load, member, other, writes)
 
     def of_class(arguments):
-        number, own, slowness = arguments
-        member = (of_file == number)[:, None]
+        own, rates, other, beside, slowness = arguments
         service = load.service.slowed(slowness)
-        last = jnp.where(number == count - 1, other, 0) * slowness[None] ** jnp.arange(1, 4.0)[:, None]
-        beside = _beside(
-            replace(load, service=service), last, None if writes is None else jnp.where(member, writes, 0)
-        )
-        wait = wait_law(own, sizes, service, last, _POINTS)
-        reads = jnp.where(member[:, 0], load.rate, 0)
+        wait = wait_law(rates, sizes, service, other, _POINTS)
+        reads = jnp.where(own, load.rate, 0)
         return wait, wait_correlation(probabilities, reads, load.chunk_bytes, service, beside)
 
-    slowness = 1 / jnp.maximum(weights, _LEAST)
-    waits, correlation = lax.map(of_class, (jnp.arange(count, dtype=of_file.dtype), rates, slowness))
-    rho = jnp.einsum("kbm,bm->m", rates, load.service.moments(sizes)[0]) + other[0]
-    return ClassQueues(of_file, slowness, waits, correlation, rho)
+    waits, correlation = lax.map(of_class, (member, rates, powers * other, powers * beside, slowness))
+    return ClassQueues(of_file, slowness, waits, correlation, _load(rates, sizes, load))
 
 
-def _class_arrivals(probabilities, load, of_file, count, writes):
+def _class_arrivals(probabilities, load, member, writes):
     """Chunk rates (K, b, m) and sizes (b, m) of what comes to the nodes."""
     accesses = load.rate[:, None] * probabilities
     if writes is not None:
         accesses = accesses + writes
-    member = of_file[None, :, None] == jnp.arange(count, dtype=of_file.dtype)[:, None, None]
-    rates, sizes = jax.vmap(lambda own: access_arrivals(load, jnp.where(own, accesses, 0)))(member)
+    rates, sizes = jax.vmap(lambda own: access_arrivals(load, jnp.where(own[:, None], accesses, 0)))(member)
     if load.exact:
         return rates, sizes[0]
     # sizes that stand for ranges follow the class: every class has its own, at which no other has a rate
-    ranges, nodes = sizes.shape[1:]
+    count, ranges, nodes = sizes.shape
     apart = jnp.eye(count)[:, :, None, None] * rates[None]
     return apart.reshape(count, count * ranges, nodes), sizes.reshape(count * ranges, nodes)
 
 
-def _beside(load, background, writes):
-    """Load, A_2 and A_3 of what comes to the nodes beside reads, (3, m)."""
-    other = jnp.zeros((3, load.service.nodes)) if background is None else background
+def _background(load, count):
+    """Load, A_2 and A_3 of the nodes' other work by the class that it is served with, the last: (K, 3, m)."""
+    other = jnp.zeros((count, 3, load.service.nodes))
+    return other if load.background is None else other.at[-1].set(load.background)
+
+
+def _beside(load, member, background, writes):
+    """The same of all that comes to the nodes beside reads."""
     if writes is None:
-        return other
-    moments = load.service.moments(load.chunk_bytes[:, None])
-    return other + jnp.stack([jnp.sum(writes * moment, axis=0) for moment in moments])
+        return background
+    moments = jnp.stack(load.service.moments(load.chunk_bytes[:, None]))
+    return background + jnp.einsum("ki,im,nim->knm", member.astype(float), writes, moments)
+
+
+def _load(rates, sizes, load):
+    rho = jnp.einsum("kbm,bm->m", rates, load.service.moments(sizes)[0])
+    return rho if load.background is None else rho + load.background[0]

@@ -25,6 +25,8 @@ Among chunks of many sizes the large ones make the waits, and they are fewer tha
 cube root of E[x^2]^2 / (E[x] E[x^3]), x the mean service time of a chunk.
 """
 
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -60,40 +62,66 @@ def wait_correlation(
         service: laws.
         background: (3, m) load, A_2, A_3 of other work.
     """
-    return pair_correlation(*in_common(probabilities, rates, chunk_bytes, service, background))
+    return pair_correlation(*shares(common_work(probabilities, rates, chunk_bytes, service), background))
 
 
-def in_common(
-    probabilities: jax.Array,
-    rates: jax.Array,
-    chunk_bytes: jax.Array,
-    service: ServiceLaw,
-    background: jax.Array | None,
-) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """P, C and rho of every two nodes, as ``pair_correlation`` takes them, each (m, m); arguments as above."""
+class CommonWork(NamedTuple):
+    """Work that reads bring to the nodes, by itself and together; sums over files, x their mean service time."""
+
+    load: jax.Array  # (m,) of x
+    squares: jax.Array  # (m,) of x^2, s
+    cubes: jax.Array  # (m,) of x^3, s^2
+    second: jax.Array  # (m,) of E[X^2], s
+    requests: jax.Array  # (m, m) of sqrt(x x') over requests that read both
+    work: jax.Array  # (m, m) of x x', s
+
+
+def common_work(
+    probabilities: jax.Array, rates: jax.Array, chunk_bytes: jax.Array, service: ServiceLaw
+) -> CommonWork:
+    """Sums of what comes to every node, and to every two; linear in the rates. Arguments as above."""
     first, second, _ = service.moments(chunk_bytes[:, None])
     k = jnp.round(jnp.sum(probabilities, axis=1, keepdims=True))
     reads = rates[:, None] * probabilities
-    load, own_square, cube = (jnp.sum(reads * first**p, axis=0) for p in (1, 2, 3))
-    read = load > 0
-    mixed = jnp.cbrt(own_square**2 / jnp.where(read, load * cube, 1))
-    square = jnp.sum(reads * second, axis=0)
-    if background is not None:
-        load, square = load + background[0], square + background[1]
     # a request that reads j reads l with about pi_l (k - 1) / (k - pi_j): exact in sum over l, and for equal pi
     several = k > 1.5
     joint = reads * jnp.where(several, k - 1, 0) / jnp.where(several, k - probabilities, 1)
 
-    def common(amount, total):
-        pairs = jnp.matmul((joint * amount).T, probabilities * amount, precision="highest")
-        size = jnp.sqrt(jnp.where(total > 0, total, 1))
-        return (pairs + pairs.T) / 2 / size[:, None] / size[None, :]
+    def pairs(amount):
+        both = jnp.matmul((joint * amount).T, probabilities * amount, precision="highest")
+        return (both + both.T) / 2
 
+    load, squares, cubes, seconds = (
+        jnp.sum(reads * moment, axis=0) for moment in (first, first**2, first**3, second)
+    )
+    return CommonWork(load, squares, cubes, seconds, pairs(jnp.sqrt(first)), pairs(first))
+
+
+def shares(common: CommonWork, background: jax.Array | None) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """P, C and rho of every two nodes as ``pair_correlation`` takes them, each (m, m).
+
+    Args:
+        common: sums of the reads.
+        background: (3, m) load, A_2, A_3 of other work.
+    """
+    load, square = common.load, common.second
+    read = load > 0
+    mixed = jnp.cbrt(common.squares**2 / jnp.where(read, load * common.cubes, 1))
+    if background is not None:
+        load, square = load + background[0], square + background[1]
     apart = 1 - jnp.eye(load.shape[0])
-    requests = jnp.clip(common(jnp.sqrt(first), load) * apart, 0, 1)
-    work = jnp.clip(common(first, square) * apart, 0, 1)
+
+    def part(pairs, total):
+        size = jnp.sqrt(jnp.where(total > 0, total, 1))
+        return jnp.clip(pairs / size[:, None] / size[None, :] * apart, 0, 1)
+
     rho = jnp.clip(load * jnp.where(read, mixed, 1), 0, 1)
-    return requests, work, _between(rho)
+    return part(common.requests, load), part(common.work, square), between(rho)
+
+
+def between(values: jax.Array) -> jax.Array:
+    """Means of nodes' values over every two nodes, (m, m)."""
+    return (values[:, None] + values[None, :]) / 2
 
 
 def pair_correlation(requests: jax.Array, work: jax.Array, load: jax.Array) -> jax.Array:
@@ -114,42 +142,6 @@ def pair_correlation(requests: jax.Array, work: jax.Array, load: jax.Array) -> j
     spread = (1 - s) * (1 + s**1.14 * (2.96 * load * idle + 0.41 * load - 0.22))
     both = jnp.clip(1 - (1 - p) * rarely, 0, 1) * jnp.clip(1 - spread, 0, 1)
     return jnp.where(shared, both, 0)
-
-
-def priority_correlations(
-    requests: jax.Array, work: jax.Array, load: jax.Array, class_load: jax.Array
-) -> jax.Array:
-    """Correlations a^2 in the copula of the waits of every class under non-preemptive priority, (K, m, m).
-
-    Of the classes after its own, a class meets what is in service only, which depends less from node to node than
-    their work. With a^2 that of all work first come, first served, and loads of classes (means of the two nodes)::
-
-        a_k^2 = a^2 [1 - (rho_{>k} (1 - rho_{<k}) sqrt(1 - rho_{<=k}))^q],   q = 0.66 + 0.12 / (1/S - 1 + 0.026)
-
-    fitted to simulations with two and three classes of equal chunks (shares of the first from 1/23 to 3/4), 2, 4, 7
-    and 12 of 12 nodes, loads of 0.3, 0.6 and 0.9, and services as above: their means are met within 3 %.
-
-    Args:
-        requests: P of all classes together, (m, m).
-        work: C, (m, m).
-        load: rho, (m, m).
-        class_load: of each class at each node, other work with the last, (K, m).
-    """
-    through = jnp.cumsum(class_load, axis=0)
-    before, own, total = (
-        jnp.clip(jax.vmap(_between)(part), 0, 1)
-        for part in (through - class_load, through, jnp.broadcast_to(through[-1], through.shape))
-    )
-    alike = jnp.clip(work / jnp.where(requests > 0, requests, 1), 1e-6, 1)
-    power = 0.66 + 0.12 / (1 / alike - 1 + 0.026)
-    # roots and powers have no derivative at 0
-    later = jnp.maximum(total - own, 1e-9) * (1 - before) * jnp.sqrt(jnp.maximum(1 - own, 1e-9))
-    return pair_correlation(requests, work, load)[None] * (1 - later ** power[None])
-
-
-def _between(values: jax.Array) -> jax.Array:
-    """Means over every two nodes, (m, m)."""
-    return (values[:, None] + values[None, :]) / 2
 
 
 def loadings(own: jax.Array, correlation: jax.Array) -> tuple[jax.Array, jax.Array]:
