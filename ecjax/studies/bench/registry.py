@@ -50,6 +50,7 @@ CASES = {
         Case("replay_scan", "replay 8 replications as one scan", f"{_HERE}.replay_scan:rows"),
         Case("replay_simulator", "the same replay in SimPy", f"{_HERE}.replay_simulator:rows"),
         Case("estimate", "latency of 1000 files without simulation", f"{_HERE}.estimate:rows"),
+        Case("class_estimate", "latency by class without simulation", f"{_HERE}.class_estimate:rows"),
         Case("class_plans", "plan 1000 files of two service classes", f"{_HERE}.class_plans:rows"),
         Case("class_plans_large", "plan 10^4 and 10^5 files of two classes", f"{_HERE}.class_plans:large"),
         Case("startup", "whole commands: --help, optimize", f"{_HERE}.startup:rows"),
