@@ -4,7 +4,8 @@ Shares of a node and reads of classes are not convex together: a strict share is
 class alone is fast, so the objective has a valley for every way to divide the nodes, and descending from a balanced
 start ends in a shallow one (twice the best objective for two classes on twelve nodes). But it depends on the reads of
 whole classes only (``model``), so the valleys are looked at with one row per class and k: random divisions and changes
-of single nodes, each descended in shares and reads. Files are then placed so that their reads add up to the best.
+of the best, each descended in reads with the best shares for them. Files are then placed so that their reads add up to
+those of the best.
 """
 
 from dataclasses import replace
@@ -21,20 +22,23 @@ from ecjax.optimize.classes.model import (
     class_work,
     even_weights,
     kind_reads,
+    latencies_at,
+    of_rows_by_kind,
     other_work,
     tolls,
 )
 from ecjax.optimize.classes.relief import Start, relieved
-from ecjax.optimize.classes.scheduling import Fixed, Goal, schedule
-from ecjax.optimize.classes.weights import weigh
-from ecjax.optimize.problem import Problem, prepare, usable
+from ecjax.optimize.classes.scheduling import Goal
+from ecjax.optimize.classes.weights import least_weights, on_simplex, weigh
+from ecjax.optimize.descent import Stopping, descend
+from ecjax.optimize.problem import Problem, prepare, step_scale, usable
 from ecjax.optimize.projection import project_hypersimplex
 
-_RANDOM = 24  # random divisions
-_CHANGES = 48  # changes of single nodes
+_TOGETHER = 24  # descents at once
+_RANDOM, _CHANGES = 2, 3  # rounds of random divisions, and of changes of the best
 _BLENDS = (1.0, 0.8, 0.6, 0.4, 0.2)  # of a division with the balanced reads, the first that overloads no node
 _MOST_LOAD = 0.97
-_ROUNDS, _SETTLED = 12, 1e-3
+_STOPPING = Stopping(eps=1e-5, max_iterations=150)
 _GOLDEN = 0.6180339887498949  # its multiples spread evenly
 
 
@@ -68,11 +72,11 @@ def search_start(
         reading=problem.reading,
     )
     classes = class_model(whole, of_file, model.classes, model.queue)
-    descend = _Descent(
+    descents = _Descents(
         classes, np.asarray(_mean(balanced.stored, of_row, problem, rows.shape[1])), importance, theta
     )
     start = _mean(balanced.probabilities, of_row, problem, rows.shape[1])
-    best = _divided(descend, start, rng)
+    best = _divided(descents, start, rng)
     found = _placed(problem, best.reads, of_row, theta, rng)
     if any(violation.times for violation in limits.violations(problem, np.asarray(found.stored)).values()):
         return balanced
@@ -92,8 +96,8 @@ def _mean(values: jax.Array, of_row: np.ndarray, problem: Problem, count: int) -
     return jnp.asarray(total / np.bincount(of_row, share, count)[:, None])
 
 
-class _Descent:
-    """Descents in shares and reads of whole classes."""
+class _Descents:
+    """Descents in reads of whole classes, the best shares for them followed."""
 
     def __init__(
         self, model: ClassModel, stored: np.ndarray, importance: tuple[float, ...], theta: float
@@ -102,75 +106,115 @@ class _Descent:
         problem = model.problem
         self.other = other_work(model, jnp.asarray(stored))
         kept, reading = tolls(model, theta)
-        # a chunk is paid for where it is read: cold ones are placed later
-        charge = kept + reading
         everyone = jnp.ones(problem.rows, bool)
         unlimited = jnp.full(model.classes, jnp.inf)
+        # a chunk is paid for where it is read: cold ones are placed later
         self.goal = Goal(
-            jnp.asarray(importance, float) * model.share, unlimited, jnp.zeros_like(charge), charge, everyone
+            jnp.asarray(importance, float) * model.share,
+            unlimited,
+            jnp.zeros_like(kept),
+            kept + reading,
+            everyone,
         )
-        self.stored = jnp.ones((problem.rows, problem.nodes.count), bool)
 
     def load(self, reads: jax.Array) -> np.ndarray:
         """Load of every node, (m,)."""
         work = class_work(self.model, kind_reads(self.model, reads), self.other)
         return np.asarray(work[0].sum(axis=0))
 
-    def __call__(self, reads: jax.Array) -> _Valley:
-        model, goal = self.model, self.goal
-        shares = even_weights(model, class_work(model, kind_reads(model, reads), self.other))
-        z = jnp.zeros(model.classes)
-        value = np.inf
-        for _ in range(_ROUNDS):
-            weighed = weigh(
-                model, goal.coefficient, goal.limit, kind_reads(model, reads), self.other, shares, z
-            )
-            shares = weighed.weights
-            spread = schedule(model, goal, Fixed(self.stored, self.other, shares), reads, weighed.z)
-            reads, z = spread.probabilities, spread.z
-            now = float(goal.value(spread.latency, reads, self.stored))
-            if not np.isfinite(now) or value - now <= _SETTLED * abs(now):
-                return _Valley(min(value, now) if np.isfinite(now) else np.inf, reads)
-            value = now
-        return _Valley(value, reads)
+    def __call__(self, starts: list[jax.Array]) -> list[_Valley]:
+        """Where descents from at most ``_TOGETHER`` starts end."""
+        padded = starts + [starts[-1]] * (_TOGETHER - len(starts))
+        value, reads = _DESCEND(self.model, self.goal, self.other, jnp.stack(padded))
+        return [_Valley(float(value[i]), reads[i]) for i in range(len(starts))]
 
 
-def _divided(descend: _Descent, balanced: jax.Array, rng: np.random.Generator) -> _Valley:
-    """The best of the balanced reads, random divisions of the nodes, and changes of single nodes of the best."""
-    model = descend.model
+def _descend(
+    model: ClassModel, goal: Goal, other: jax.Array, start: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    """Objective, s, and reads (A, m) where a descent ends."""
+    stored = jnp.ones_like(start)
+    unlimited = jnp.full(model.classes, jnp.inf)
+
+    def smooth(reads: jax.Array, aux: jax.Array):
+        own = kind_reads(model, reads)
+        work = class_work(model, own, other)
+        # from the last shares, as far as they stay above the loads
+        least = least_weights(work[0])
+        overloaded = jnp.any(jnp.sum(work[0], axis=0) >= _MOST_LOAD)
+        near = jnp.where(
+            overloaded, even_weights(model, work), on_simplex(aux[:, 1:], jnp.ones_like(least), least)
+        )
+        found = weigh(model, goal.coefficient, unlimited, own, other, near, aux[:, 0])
+        _, pull = jax.vjp(lambda p: latencies_at(model, p, other, found.weights, found.z), own)
+        slope = of_rows_by_kind(model, pull(goal.coefficient)[0]) + goal.reading
+        value = jnp.where(overloaded, jnp.inf, goal.value(found.latency, reads, stored))
+        return value, jnp.concatenate([found.z[:, None], found.weights], axis=1), slope
+
+    def project(point: jax.Array) -> jax.Array:
+        return project_hypersimplex(point, model.problem.k)
+
+    shares = even_weights(model, class_work(model, kind_reads(model, start), other))
+    aux = jnp.concatenate([jnp.zeros((model.classes, 1)), shares], axis=1)
+    found = descend(smooth, None, project, start, aux, step_scale(model.problem), _STOPPING)
+    return found.value, found.point
+
+
+_DESCEND = jax.jit(jax.vmap(_descend, (None, None, None, 0)))
+
+
+def _divided(descents: _Descents, balanced: jax.Array, rng: np.random.Generator) -> _Valley:
+    """The best of the balanced reads, random divisions of the nodes, and changes of the best."""
+    model = descents.model
     problem = model.problem
     count, nodes = model.classes, problem.nodes.count
     of_row = np.asarray(model.row_class)
     speed = 1 / np.asarray(
         problem.nodes.service[0, 0] + problem.nodes.service[0, 1] * model.kind_bytes.mean()
     )
-    speed = speed / speed.max()
     demand = np.asarray(model.share * model.mean_k)
 
-    def tried(owner: np.ndarray) -> _Valley:
-        own = (owner[None] == of_row[:, None]) * speed[None]
+    def reads(owner: np.ndarray) -> jax.Array | None:
+        own = (owner[None] == of_row[:, None]) * (speed / speed.max())[None]
         alone = project_hypersimplex(jnp.asarray(nodes * own), problem.k)
         for blend in _BLENDS:
-            reads = blend * alone + (1 - blend) * balanced
-            if descend.load(reads).max() < _MOST_LOAD:
-                return descend(reads)
-        return _Valley(np.inf, balanced)
+            blended = blend * alone + (1 - blend) * balanced
+            if descents.load(blended).max() < _MOST_LOAD:
+                return blended
+        return None
 
-    best, owner = descend(balanced), None
-    for _ in range(_RANDOM):
+    def best_of(owners: list[np.ndarray]) -> _Valley:
+        starts = [found for owner in owners if (found := reads(owner)) is not None]
+        valleys = descents(starts) if starts else [_Valley(np.inf, balanced)]
+        return min(valleys, key=lambda valley: valley.value)
+
+    def random_owner() -> np.ndarray:
         wanted = demand ** rng.uniform(0, 1.5)
-        trial = rng.choice(count, nodes, p=wanted / wanted.sum())
-        found = tried(trial)
-        if found.value < best.value:
-            best, owner = found, trial
-    if owner is None:
-        return best
-    for node in rng.permutation(np.resize(np.arange(nodes), _CHANGES)):
+        return rng.choice(count, nodes, p=wanted / wanted.sum())
+
+    def changed(owner: np.ndarray) -> np.ndarray:
+        """A few nodes for other classes, or exchanged."""
         trial = owner.copy()
-        trial[node] = (trial[node] + rng.integers(1, count)) % count if count > 1 else 0
-        found = tried(trial)
-        if found.value < best.value:
-            best, owner = found, trial
+        for _ in range(rng.integers(1, 4)):
+            one, other = rng.permutation(nodes)[:2]
+            if rng.random() < 0.5:
+                trial[one] = (trial[one] + rng.integers(1, count)) % count
+            else:
+                trial[one], trial[other] = trial[other], trial[one]
+        return trial
+
+    best = descents([balanced])[0]
+    if count == 1 or nodes == 1:
+        return best
+    for turn in range(_RANDOM + _CHANGES):
+        if turn < _RANDOM:
+            owners = [random_owner() for _ in range(_TOGETHER)]
+        else:
+            # who reads most at a node owns it
+            whole = np.asarray(best.reads)
+            by_class = np.stack([whole[of_row == number].sum(axis=0) for number in range(count)])
+            owners = [changed(np.argmax(by_class * demand[:, None], axis=0)) for _ in range(_TOGETHER)]
+        best = min(best, best_of(owners), key=lambda valley: valley.value)
     return best
 
 
