@@ -35,7 +35,7 @@ from ecjax.optimize.classes.scheduling import Fixed, Goal
 _LEAST_BLOCK, _LARGEST_BLOCK = 16, 64  # rows
 _SECTIONS = 16  # of a pass, each checked with all kinds
 # Limits keep so much off what they are, relative, that sums in another order still find them kept.
-_ROUNDING = 1e-12
+_ROUNDING = 1e-10
 # A limit counts so much more in the next block if it alone kept moves from being made, and so much less if not.
 _DEARER, _CHEAPER = 2.0, 0.8
 
@@ -83,8 +83,8 @@ def place(
 
     A row keeps its pairs of a probability and a chunk, so that code lengths and the sums of its probabilities stay.
     No limit on a latency, a site or a node that held is broken, and none that was broken is broken further. With more
-    than ``MOST_KINDS`` kinds of files moves are chosen with kinds merged, and sections of the pass that turn out not to
-    lower the objective with all of them are undone.
+    than ``MOST_KINDS`` kinds of files (``matching_kinds``) moves are chosen with kinds merged, and sections of the pass
+    that turn out not to lower the objective with all of them are undone.
 
     Args:
         model: the model.
@@ -102,7 +102,7 @@ def place(
     # rows that may not move come last, in blocks that are passed over
     order = jnp.argsort(jnp.where(goal.movable, 0.0, 1.0) + jax.random.uniform(key, (rows,)))
     padded = jnp.full(sections * blocks * block, rows, order.dtype).at[:rows].set(order)
-    value, latency, _ = _exact(model, goal, probabilities, fixed.stored, fixed.other, fixed.weights, z)
+    value, latency = _exact(model, goal, probabilities, fixed.stored, fixed.other, fixed.weights, z)
     # sums in another order are off by rounding
     limit = jnp.maximum(goal.limit, latency * (1 + _ROUNDING))
 
@@ -133,11 +133,10 @@ def _exact(
     other: jax.Array,
     weights: jax.Array,
     z: jax.Array,
-) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Objective, latencies (K,) and P (C, m) of a placement, with all kinds."""
-    reads = kind_reads(model, probabilities)
-    latency = _latencies(model, reads, other, weights, z)
-    return goal.value(latency, probabilities, stored), latency, reads
+) -> tuple[jax.Array, jax.Array]:
+    """Objective and latencies (K,) of a placement, with all kinds."""
+    latency = _latencies(model, kind_reads(model, probabilities), other, weights, z)
+    return goal.value(latency, probabilities, stored), latency
 
 
 def _latencies(
@@ -202,7 +201,7 @@ def _blocks(
         before.stored.at[flat].set(stored.reshape(len(flat), -1), mode="drop"),
     )
     other = end.nodes.other - gap
-    value, latency, _ = _exact(model, goal, *after, other, weights, z)
+    value, latency = _exact(model, goal, *after, other, weights, z)
     return _Point(*after, other, value, latency, end.multiplier)
 
 
@@ -224,20 +223,17 @@ def _best_prefix(
     chunks = proposals.stored.astype(more.dtype) - rows.stored.astype(more.dtype)
     reads, writes = changes(rows, more, chunks)
 
-    def through(values: jax.Array) -> jax.Array:
-        return jnp.cumsum(values[turn], axis=0)
-
-    def whole(now: jax.Array, values: jax.Array) -> jax.Array:
-        return now[None] + through(values)
+    def through(now: jax.Array, values: jax.Array) -> jax.Array:
+        return now[None] + jnp.cumsum(values[turn], axis=0)
 
     count = len(turn)
     other = state.nodes.other
     nodes = Nodes(
-        whole(state.nodes.reads, reads),
-        jnp.broadcast_to(other[None], (count, *other.shape)) if writes is None else whole(other, writes),
-        whole(state.nodes.chunks, rows.chunks[:, None] * chunks),
+        through(state.nodes.reads, reads),
+        jnp.broadcast_to(other[None], (count, *other.shape)) if writes is None else through(other, writes),
+        through(state.nodes.chunks, rows.chunks[:, None] * chunks),
     )
-    charge = whole(state.charge, jnp.sum(rows.charge(more, chunks), axis=1))
+    charge = through(state.charge, jnp.sum(rows.charge(more, chunks), axis=1))
     latency = jax.vmap(latencies)(nodes)
     value = jax.vmap(partial(_value, goal))(latency, charge)
     fine = jnp.all(jnp.isfinite(latency), axis=1)
