@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from ecjax.report.class_values import by_class
-from ecjax.report.replay_tables import COLOURS, few, horizontal, names, number, panels, rows, scale
+from ecjax.report.replay_tables import COLOURS, few, names, number, panels, rows, scale, swept
 
 BOUND = "mean latency bound (s)"
 _STYLES = ("-", "--", ":", "-.")
@@ -29,11 +29,8 @@ def class_latency(out: Path, runs: pd.DataFrame) -> Figure:
     classes = list(dict.fromkeys(table["service_class"]))
     shown = classes[:_MOST_CLASSES]
     table = table[table["service_class"].isin(shown)]
-    found = horizontal(out, runs)
-    column = None if found is None else found[0]
-    # a plan each per class has no line
-    swept = found is not None and runs.groupby(names(runs, column))[found[0]].nunique().max() > 1
-    figure = _lines(table, runs, found, shown) if found is not None and swept else _bars(table, runs, shown)
+    found = swept(out, runs)
+    figure = _bars(table, runs, shown) if found is None else _lines(table, runs, found, shown)
     figure.suptitle(f"Latency bound by class{few(len(shown), len(classes), 'classes')}")
     return figure
 

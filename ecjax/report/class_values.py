@@ -12,7 +12,7 @@ CLASS_COLUMNS = ("importance", "class_rate_scale")  # of ``runs``, JSON by class
 
 def in_a_line(values: str | None) -> str:
     """JSON by class as numbers in class order; empty where there are none."""
-    return "" if pd.isna(values) else "/".join(f"{value:.4g}" for value in json.loads(str(values)).values())
+    return "" if pd.isna(values) else "/".join(f"{value:.3g}" for value in json.loads(str(values)).values())
 
 
 def by_class(values: pd.Series) -> pd.DataFrame:

@@ -25,7 +25,7 @@ KINDS: dict[str, Callable[[Path, pd.DataFrame], Figure | None]] = {
 _NEEDS = {"cdf": ("latencies", "latency_bins")}
 _SWEEP = "runs that differ in rate_scale, size_scale or load"
 _WANTS = {
-    "class_sweep": "runs that differ in the importance or the rates of one class, rate_scale, size_scale or load",
+    "class_sweep": "runs that differ in the importance or the rates of one class, rate_scale or size_scale",
     "class_sizes": "files of several sizes, 50 at most",
 }
 

@@ -15,11 +15,11 @@ from ecjax.report.replay_tables import (
     SECONDS,
     STYLES,
     few,
-    horizontal,
     names,
     panels,
     rows,
     scale,
+    swept,
 )
 from ecjax.tables.results import read_results
 
@@ -34,7 +34,7 @@ def class_sweep(out: Path, runs: pd.DataFrame) -> Figure | None:
     Returns:
         None where nothing is swept.
     """
-    found = horizontal(out, runs)
+    found = swept(out, runs)
     if found is None:
         return None
     column, across, label = found

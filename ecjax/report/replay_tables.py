@@ -101,6 +101,15 @@ _WORDS = {
 
 def horizontal(out: Path, runs: pd.DataFrame) -> tuple[str, pd.Series, str] | None:
     """The column that a sweep varies, its values in units, by run, and their label; None where none varies."""
+    found = swept(out, runs)
+    if found is not None:
+        return found
+    load = loads(runs)
+    return None if load is None else ("max_load", load, LOAD)
+
+
+def swept(out: Path, runs: pd.DataFrame) -> tuple[str, pd.Series, str] | None:
+    """The same of what was asked for: not the load, which differs between methods and queues too."""
     by_class = class_axis(out, runs)
     if by_class is not None:
         return by_class
@@ -113,8 +122,7 @@ def horizontal(out: Path, runs: pd.DataFrame) -> tuple[str, pd.Series, str] | No
         files = read_results(out, "inputs/files").groupby("input_id")[source]
         given = files.sum() if column == "rate_scale" else files.mean() / 1e6
         return column, runs[column] * runs["input_id"].map(given), label
-    found = loads(runs)
-    return None if found is None else ("max_load", found, LOAD)
+    return None
 
 
 def loads(runs: pd.DataFrame) -> pd.Series | None:
