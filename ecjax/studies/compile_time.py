@@ -1,7 +1,5 @@
 """How much of a piece of work was compilation."""
 
-from typing import Any
-
 import jax
 
 _STAGES = ("jaxpr_trace_duration", "jaxpr_to_mlir_module_duration", "backend_compile_duration")
@@ -13,9 +11,9 @@ class CompileTime:
     def __init__(self) -> None:
         self.seconds = 0.0
 
-    def _count(self, event: str, duration: float, **_: Any) -> None:
+    def _count(self, event: str, duration_secs: float, **_: str | int) -> None:
         if event.endswith(_STAGES):
-            self.seconds += duration
+            self.seconds += duration_secs
 
     def __enter__(self) -> "CompileTime":
         jax.monitoring.register_event_duration_secs_listener(self._count)
