@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from ecjax.report.class_values import by_class
-from ecjax.report.replay_tables import COLOURS, few, names, number, panels, rows, scale, swept
+from ecjax.report.replay_tables import COLOURS, few, legend, names, number, panels, rows, scale, swept
 
 BOUND = "mean latency bound (s)"
 _STYLES = ("-", "--", ":", "-.")
@@ -54,7 +54,7 @@ def _lines(
     handles = _class_handles(classes)
     if len(ways) > 1:
         handles += [Line2D([], [], color="grey", label=way, **_look(place)) for place, way in enumerate(ways)]
-    figure.legend(handles=handles, loc="outside lower center", ncols=4, frameon=False, fontsize=8)
+    legend(figure, handles)
     return figure
 
 
@@ -80,12 +80,11 @@ def _bars(table: pd.DataFrame, runs: pd.DataFrame, classes: list[str]) -> Figure
     # room for the numbers above the bars
     low, high = axes.get_ylim()
     axes.set_ylim(low if axes.get_yscale() == "log" else 0, high * 1.06)
-    handles, words = axes.get_legend_handles_labels()
-    handles, words = (handles, words) if len(ways) > 1 else ([], [])
+    handles = list(axes.get_legend_handles_labels()[0]) if len(ways) > 1 else []
     if drawn["deadline_s"].notna().any():
-        handles, words = [*handles, Line2D([], [], color="black", linewidth=1.5)], [*words, "deadline"]
+        handles.append(Line2D([], [], color="black", linewidth=1.5, label="deadline"))
     if handles:
-        figure.legend(handles, words, loc="outside lower center", ncols=3, frameon=False, fontsize=8)
+        legend(figure, handles)
     return figure
 
 
@@ -122,7 +121,7 @@ def class_convergence(out: Path, runs: pd.DataFrame) -> Figure:
     handles = _class_handles(classes[:_MOST_CLASSES])
     if together:
         handles.append(Line2D([], [], color="black", linewidth=4, label="all classes"))
-    figure.legend(handles=handles, loc="outside lower center", ncols=6, frameon=False, fontsize=8)
+    legend(figure, handles)
     figure.suptitle(f"Convergence by class{few(len(shown), len(runs), 'runs')}")
     return figure
 

@@ -15,6 +15,7 @@ from ecjax.report.replay_tables import (
     SECONDS,
     STYLES,
     few,
+    legend,
     names,
     panels,
     rows,
@@ -124,7 +125,7 @@ def _panels(table: pd.DataFrame, label: str, title: str = "") -> Figure:
         for name, colour in zip(known, COLOURS, strict=False)
     ]
     handles = [*colours, *used.values()]
-    figure.legend(handles=handles, loc="outside lower center", ncols=min(8, len(handles)), frameon=False)
+    legend(figure, handles)
     title += few(len(shown), len(ways), "panels") + few(len(known), len(classes), "classes")
     figure.suptitle(f"Latency by class{title}")
     return figure

@@ -1,6 +1,7 @@
 """What the figures of ``ecjax replay`` share: rows of the result tables, names of runs, colours of sources."""
 
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -162,3 +163,11 @@ def scale(axes: Axes, values: pd.Series) -> None:
         plain_numbers(axes.yaxis)
     else:
         axes.set_ylim(0, 1.05 * values.max())
+
+
+def legend(figure: Figure, handles: list[Any]) -> None:
+    """A legend below the panels, in as many columns as the figure's width holds."""
+    longest = max(len(str(handle.get_label())) for handle in handles)
+    inches = 0.55 + 0.075 * longest  # of an entry in 8 points
+    columns = max(1, min(len(handles), int(figure.get_figwidth() / inches)))
+    figure.legend(handles=handles, loc="outside lower center", ncols=columns, frameon=False, fontsize=8)
