@@ -36,7 +36,7 @@ def start_plan(
         stored = _with_length(problem, *(jnp.asarray(part) for part in given))
         reads = project_hypersimplex(jnp.asarray(given[0]), problem.k, mask=stored.astype(float))
     else:
-        drawn = placement.random_nodes(problem, jax.random.key(seed), problem.floor.astype(int))
+        drawn = placement.random_nodes(problem, jax.random.key(seed), problem.floor.astype(jnp.int32))
         even = placement.even(problem, drawn)
         stored = limits.within_limits(problem, even, drawn)
         reads = (placement.even if how == "uniform" else placement.proportional)(problem, stored)
@@ -48,6 +48,6 @@ def _with_length(problem: Problem, probabilities: jax.Array, stored: jax.Array) 
     """The most read of the chunks and the cheapest further nodes, ``floor`` in all, (R, m) bool."""
     kept = stored & usable(problem)
     order = jnp.where(kept, -1 - probabilities, placement.chunk_prices(problem))
-    short = bool(jnp.any(kept.sum(axis=1) < problem.floor))
+    short = bool(jnp.any(kept.sum(axis=1).astype(problem.floor.dtype) < problem.floor))
     chosen = placement.ranks(order) < problem.floor.astype(jnp.int32)[:, None]
     return limits.within_limits(problem, probabilities, chosen) if short else chosen
