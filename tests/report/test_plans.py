@@ -29,8 +29,9 @@ def drawn(out, runs, kinds) -> str:
 
 
 def test_every_kind_is_drawn(out):
-    text = drawn(out, read_results(out, "runs"), list(plans.KINDS))
-    for kind in plans.KINDS:
+    kinds = [kind for kind in plans.KINDS if not kind.startswith("class_")]  # those are of queues by class
+    text = drawn(out, read_results(out, "runs"), kinds)
+    for kind in kinds:
         pixels = matplotlib.image.imread(out / "figures" / f"{kind}.png")
         assert pixels.shape[0] > 300 and pixels.shape[1] > 600
         assert np.mean(pixels[..., :3].min(axis=-1) < 0.9) > 0.005, "something other than white is on it"
