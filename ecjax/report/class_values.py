@@ -36,12 +36,14 @@ def class_axis(out: Path, runs: pd.DataFrame) -> tuple[str, pd.Series, str] | No
         if column == "importance":
             return column, values[name], f"importance of class {name}"
         files = read_results(out, "inputs/files")
-        own = files[files["service_class"].map(class_name) == name]
+        own = files[class_names(files) == name]
         rate = own.groupby("input_id")["rate_per_s"].sum()
         return column, runs["rate_scale"] * runs["input_id"].map(rate), f"read rate of class {name} (1/s)"
     return None
 
 
-def class_name(value: object) -> str:
-    """A service class as result tables name it."""
-    return "None" if pd.isna(value) else str(value)
+def class_names(files: pd.DataFrame) -> pd.Series:
+    """Classes of files (rows of ``inputs/files``) as result tables name them: where there are none, by k."""
+    if "service_class" in files:
+        return files["service_class"].astype(str)
+    return "k=" + files["k"].astype(str)

@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from ecjax.report.class_values import class_name
+from ecjax.report.class_values import class_names
 from ecjax.report.replay_tables import (
     COLOURS,
     SECONDS,
@@ -63,11 +63,9 @@ def class_sizes(out: Path, runs: pd.DataFrame) -> Figure | None:
         own = table[table["run_id"] == run["run_id"]]
         files = read_results(out, "inputs/files")
         files = files[files["input_id"] == run["input_id"]].set_index("file_id")
-        found = own[own["group"] == "file"].join(
-            files[["bytes", "rate_per_s", "service_class"]], on="file_id"
-        )
+        told = files[["bytes", "rate_per_s"]].assign(**{"class": class_names(files)})
+        found = own[own["group"] == "file"].drop(columns="class").join(told, on="file_id")
         found["at"] = found["bytes"] * run["size_scale"] / 1e6
-        found["class"] = found["service_class"].map(class_name)
         if not 1 < found["at"].nunique() <= _MOST_SIZES:
             return None
         whole = own[(own["group"] == "class") & (own["source"] == "replayed")].set_index("class")

@@ -5,13 +5,14 @@ from io import StringIO
 
 import matplotlib.image
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from rich.console import Console
 
 from ecjax.report import plans, replay
 from ecjax.report.class_plans import class_convergence, class_latency
-from ecjax.report.class_values import class_name, in_a_line
+from ecjax.report.class_values import class_names, in_a_line
 from ecjax.report.replay_classes import class_sizes, class_sweep
 from ecjax.report.replay_tables import names
 from ecjax.tables.result_schemas import result_schema
@@ -260,7 +261,8 @@ def test_latency_by_size_weighs_files_by_reads(tmp_path):
 
 def test_words_for_what_is_told_by_class(tmp_path):
     assert in_a_line('{"1": 1.0, "2": 0.08695652}') == "1/0.087" and in_a_line(None) == ""
-    assert [class_name(value) for value in (3, "gold", None, float("nan"))] == ["3", "gold", "None", "None"]
+    assert class_names(pd.DataFrame({"service_class": [3, 1], "k": [4, 5]})).tolist() == ["3", "1"]
+    assert class_names(pd.DataFrame({"k": [4, 5]})).tolist() == ["k=4", "k=5"]
     rows = [replayed("a"), replayed("b", "weighted", importance=importance(0.4))]
     runs = stored(tmp_path, rows)
     assert names(runs) == ["JLOP (priority), C = 1/1", "JLWO (weighted), C = 1/0.4"]

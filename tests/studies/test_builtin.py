@@ -58,6 +58,7 @@ def test_the_cluster_is_the_one_described():
     [
         {"load": 0.8, "bytes": 200e6, "k": [6, 7, 4], "rates": [1, 2, 3], "files": 50},
         {"files": 7, "nodes_per_site": 2},
+        {"files": 21, "sizes": [50e6, 100e6, 150e6], "k": [4, 3], "rates": [1, 22]},
     ],
 )
 def test_load_is_that_of_the_busiest_node_under_round_robin(options):
@@ -73,6 +74,14 @@ def test_grouped_classes_and_one_size():
 def test_sizes_follow_the_seed():
     one, again, other = (tables(files=20, seed=seed, bytes=[50e6, 100e6])[1]["bytes"] for seed in (1, 1, 2))
     assert one.equals(again) and not one.equals(other)
+
+
+def test_sizes_in_turn_are_alike_in_every_class():
+    _, files = tables(files=12, k=[4, 3, 2], rates=[1, 1, 1], sizes=[5e7, 1e8])
+    assert files["bytes"].tolist() == [5e7, 1e8] * 6
+    _, files = tables(files=10, k=[4, 4], rates=[1, 1], sizes=[1.0, 2.0, 3.0])
+    assert files["bytes"].tolist() == [1, 2, 3, 1, 2] * 2
+    assert files.groupby("service_class")["rate_per_s"].nunique().tolist() == [1, 1]
 
 
 @pytest.mark.parametrize(
@@ -94,6 +103,12 @@ def test_sizes_follow_the_seed():
         (
             {"bytes": [1e6, 2e6, 3e6]},
             "cluster.bytes: found [1000000.0, 2000000.0, 3000000.0]; allowed: one or two",
+        ),
+        ({"sizes": [1e6, 0]}, "cluster.sizes: found [1000000.0, 0]; allowed: positive numbers"),
+        ({"sizes": []}, "cluster.sizes: found []"),
+        (
+            {"sizes": [1e6], "bytes": 1e6},
+            "cluster.sizes: found cluster.bytes=1000000.0 too; allowed: one of both, sizes in turn or bytes",
         ),
         ({"bytes": -5e6}, "cluster.bytes: found -5000000.0; allowed: positive numbers"),
         ({"bytes": float("inf")}, "cluster.bytes: found inf"),
