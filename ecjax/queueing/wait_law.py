@@ -1,4 +1,4 @@
-"""The law of the wait at a node, on a lattice: Pollaczek-Khinchine, or a gamma fit of given moments.
+"""The law of the wait at a node, on a lattice, by Pollaczek and Khinchine.
 
 For M/G/1, first come first served, the wait is a geometric number of residual services (Pollaczek, Khinchine)::
 
@@ -15,7 +15,7 @@ from jax import lax
 from jax.typing import ArrayLike
 
 from ecjax.queueing.lattice import gamma_mass, mass_of, residual_mass, transform
-from ecjax.queueing.mg1 import Delay, waiting
+from ecjax.queueing.mg1 import waiting
 from ecjax.queueing.service_law import ServiceLaw
 
 MOST_LOAD = 0.9999
@@ -33,27 +33,6 @@ class WaitLaw:
     idle: jax.Array  # (m,) Pr(W = 0)
     mass: jax.Array  # (m, N) Pr(0 < W = i step); at i = 0 what lies below half a step
     stable: jax.Array  # (m,) bool; the other entries of an unstable node mean nothing
-
-    @classmethod
-    def from_moments(cls, wait: Delay, idle: ArrayLike, points: int = 2048) -> "WaitLaw":
-        """Waits that are known by mean, variance and Pr(W = 0) only: a gamma law for the positive ones.
-
-        Args:
-            wait: mean and variance of W, zeros among them, (m,); infinite where a node is unstable.
-            idle: Pr(W = 0), (m,), below 1 where the mean is positive.
-            points: N.
-        """
-        free = jnp.asarray(idle)
-        stable = jnp.isfinite(jnp.asarray(wait.mean))
-        busy = jnp.maximum(1 - free, 1e-12)
-        mean = jnp.where(stable, wait.mean, 1) / busy
-        square = jnp.where(stable, wait.variance + jnp.where(stable, wait.mean, 0) ** 2, 2) / busy
-        variance = jnp.maximum(square - mean**2, 0)
-        waits = mean > 0
-        length = jnp.where(waits, 2 * _LENGTHS * square / jnp.where(waits, mean, 1), 1.0)
-        step = lax.stop_gradient(length / points)
-        mass = jax.vmap(lambda a, b, h: gamma_mass(a, b, h, points))(mean, variance, step)
-        return cls(step, free, busy[:, None] * mass, stable)
 
 
 def wait_law(

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from scipy import integrate, interpolate, stats
 
 from ecjax.errors import UserError
-from ecjax.queueing import Delay, ServiceLaw, ServiceMoments, UnitLaw, WaitLaw, Workload, fcfs
+from ecjax.queueing import ServiceLaw, ServiceMoments, UnitLaw, Workload, fcfs
 from ecjax.queueing.lattice import gamma_mass, service_mass
 from ecjax.queueing.monotone import interpolate as monotone
 from ecjax.queueing.service_law import cumulative, unit_moments
@@ -149,20 +149,6 @@ def test_waits_of_several_sizes_and_background():
     square = (np.asarray(law.mass) * place**2).sum(axis=1)
     assert_allclose(mean, (sojourn.mean - first)[0], rtol=1e-3)
     assert_allclose(square - mean**2, (sojourn.variance - second + first**2)[0], rtol=2e-3)
-
-
-def test_waits_from_moments():
-    rho = np.array([0.4, 0.9, 0.5])
-    mean, variance = rho / (1 - rho), rho * (2 - rho) / (1 - rho) ** 2
-    given = Delay(jnp.asarray(mean).at[2].set(jnp.inf), jnp.asarray(variance).at[2].set(jnp.inf))
-    law = WaitLaw.from_moments(given, 1 - rho)
-    assert_allclose(law.stable, [True, True, False])
-    place = np.arange(law.mass.shape[1])[None] * np.asarray(law.step)[:, None]
-    # the positive wait of M/M/1 is exponential, which a gamma law can be
-    tail = 1 - law.idle[:, None] - np.cumsum(np.asarray(law.mass), axis=1)
-    assert_allclose(
-        tail[:2], (rho[:, None] * np.exp(-(1 - rho[:, None]) * (place + place[:, 1:2] / 2)))[:2], atol=2e-4
-    )
 
 
 @pytest.mark.parametrize(
