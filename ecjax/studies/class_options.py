@@ -52,6 +52,10 @@ def check_class_options(values: dict[str, Any]) -> None:
             )
     if values["weights"] is not None and "weighted" not in by_class:
         raise UserError(f"weights: found {values['weights']} with queue=priority; allowed: queue=weighted")
+    if values["objective"] in ORDERS and not by_class:
+        raise UserError(
+            f"objective: found {values['objective']} with queue=fcfs; allowed: queue=priority or weighted"
+        )
     if by_class:
         _check_objective(values, by_class)
         for name, only in _FCFS_ONLY.items():
