@@ -4,6 +4,7 @@ Seconds and 1/s throughout; every function works under ``jit``, ``vmap`` and dif
 """
 
 from ecjax.queueing.bounds import latency_bound, latency_bound_at, optimal_z, shared_z, shared_z_bound
+from ecjax.queueing.class_queues import ClassQueues, partitioned_queues, priority_queues
 from ecjax.queueing.estimate import Estimate, estimate_latency, latency_objective
 from ecjax.queueing.mg1 import Delay, fcfs, load, waiting
 from ecjax.queueing.moments import ServiceMoments
@@ -16,6 +17,7 @@ from ecjax.queueing.wait_law import WaitLaw
 from ecjax.queueing.workload import Workload
 
 __all__ = [
+    "ClassQueues",
     "Delay",
     "Estimate",
     "ServiceLaw",
@@ -31,7 +33,9 @@ __all__ = [
     "latency_objective",
     "load",
     "optimal_z",
+    "partitioned_queues",
     "priority",
+    "priority_queues",
     "priority_waiting",
     "sample_subset",
     "shared_z",
