@@ -19,14 +19,16 @@ import numpy as np
 
 from ecjax.optimize import limits, placement
 from ecjax.optimize.classes.alternate import Alternation, ClassPlan, Point, Settings, Step
-from ecjax.optimize.classes.deadlines_search import Found, Search
+from ecjax.optimize.classes.deadlines_search import POWERS, Found, Search
 from ecjax.optimize.classes.model import ClassModel
 from ecjax.optimize.classes.scheduling import Goal
+from ecjax.optimize.classes.search import search_start
 from ecjax.optimize.classes.start import Start, start_plan
-from ecjax.optimize.problem import Problem, prices, reading_prices
+from ecjax.optimize.problem import Problem, of_files, prices, reading_prices
 
 _MEASURES = 4  # times that limits are set anew
 _SETTLED = 1e-4  # relative: a cost that falls less is the last
+_PRICES = (0.03, 0.1, 0.3, 1.0, np.inf)  # of deadlines, where divisions of the nodes are searched for
 _SPREADS = 5  # at the end
 _SMALL_GAP = 1e-5
 _MARGIN = 0.01  # relative: how far below its deadline a class is brought at first
@@ -87,6 +89,18 @@ def cheapest_start(problem: Problem, seed: int) -> Start:
     return start_plan(problem, 0.0, "certified", seed, (reads, stored))
 
 
+def _beyond_cheapest(problem: Problem) -> Problem:
+    """The problem with prices above those of the ``floor`` cheapest nodes, which cost no more wherever reads go."""
+    each = prices(problem) / problem.price_chunks[:, None]
+    last = jnp.take_along_axis(jnp.sort(each, axis=1), problem.floor.astype(jnp.int32)[:, None] - 1, axis=1)
+    nodes = replace(
+        problem.nodes,
+        cost_per_chunk=jnp.zeros_like(problem.nodes.cost_per_chunk),
+        cost_per_byte=jnp.zeros_like(problem.nodes.cost_per_byte),
+    )
+    return replace(problem, nodes=nodes, surcharge=of_files(problem, jnp.maximum(each - last, 0.0)))
+
+
 class _Planning:
     """One run."""
 
@@ -100,8 +114,26 @@ class _Planning:
     ) -> None:
         self.model, self.most, self.own_measure = model, np.asarray(deadlines.most, float), deadlines.measure
         self.run_of = Alternation(model, start, settings, advance)
-        cheap = Alternation(model, cheapest_start(model.problem, settings.seed), settings, None)
-        self.starts = [run.point for run in (cheap, self.run_of)]
+        starts = [cheapest_start(model.problem, settings.seed)]
+        if model.queue == "weighted" and settings.weights is None and model.classes > 1:
+            starts += self._divisions(start, starts[0])
+        others = [Alternation(model, each, settings, None).point for each in starts]
+        self.starts = [others[0], self.run_of.point, *others[1:]]
+
+    def _divisions(self, start: Start, cheap: Start) -> list[Start]:
+        """Starts that divide the nodes among the classes as is good for the deadlines at several prices of them."""
+        model, settings = self.model, self.run_of.settings
+        # what all deadlines together are worth at a price of 1 is the cost
+        cost = float(jnp.sum(prices(model.problem) * cheap.stored)) / model.problem.files.count
+        parts = 1 / (self.most * np.asarray(model.share))
+        model = replace(model, problem=_beyond_cheapest(model.problem))
+        found = []
+        for price in _PRICES:
+            finite = np.isfinite(price)
+            importance = tuple((parts * (price * cost if finite else 1.0)).tolist())
+            theta = 1.0 if finite else 0.0
+            found.append(search_start(model, start, importance, theta, settings.seed))
+        return found
 
     def run(self) -> Kept:
         """Keep deadlines class by class, then lower the cost."""
@@ -178,8 +210,8 @@ class _Planning:
         search = Search(self.run_of, self._only(number), np.where(before, scaled, np.inf), wanted)
         search.meet(point)
         search.find()
-        search.fall()
         assert search.best is not None
+        search.fall(search.best.point)
         found = search.best.point
         return found if np.all(self._measure(found)[before] <= most[before] * (1 + _ROUNDING)) else point
 
@@ -192,35 +224,23 @@ class _Planning:
         search = Search(self.run_of, self._only(number), np.full(self.model.classes, np.inf))
         search.meet(point)
         search.find()
-        search.fall()
         assert search.best is not None
+        search.fall(search.best.point)
         return search.best.point
 
     def _searched(self, goal: Goal, floor: float, point: Point, others: list[Point]) -> Search:
-        """A search from several starts.
-
-        Shares of the nodes make plans of different kinds, which classes have which nodes for themselves; where they are
-        planned it also starts from every class alone.
-        """
+        """A search from one that keeps the deadlines, and ways from each of the others to the deadlines."""
         limit = self._scaled(point, self.most)
         search = Search(self.run_of, goal, limit, floor)
         for each in [point, *others]:
             search.meet(each)
         search.find()
-        search.fall()
-        search.fall(search.rise())
-        planned = self.model.queue == "weighted" and self.run_of.settings.weights is None
-        for number in np.flatnonzero(np.isfinite(self.most)) if planned and self.model.classes > 1 else ():
-            if search.done:
-                break
-            again = Search(self.run_of, goal, limit, floor)
-            again.meet(self._alone(point, int(number)))
-            again.fall(again.rise())
-            again.meet(point)
-            again.find()
-            again.fall()
-            if again.best is not None:
-                search.take(again.best)
+        assert search.best is not None
+        search.fall(search.best.point)
+        for each in others:
+            risen = search.rise(each)
+            for power in POWERS:
+                search.fall(risen, power)
         return search
 
     def _cheapen(self, point: Point, others: list[Point]) -> tuple[Point, bool]:
@@ -244,7 +264,7 @@ class _Planning:
             # what was found to be too slow is so at these limits too
             margin = 1.0 if good else 1 - _MARGIN * turn / _MEASURES
             search.limit(self._scaled(found.point, self.most) * margin, found.point)
-            search.fall()
+            search.fall(found.point)
         return best.point, False
 
     def _spread(self, point: Point) -> None:

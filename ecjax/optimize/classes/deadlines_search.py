@@ -10,7 +10,7 @@ back towards the best ones known; the alternation then looks for a better plan a
 best at them so far.
 
 Which class uses which nodes makes plans of different kinds, between which no price leads: what is best at some prices
-keeps the limits by far or misses them. The way to the limits is by a penalty b (L_k / D_k)^4, whose slopes are prices
+keeps the limits by far or misses them. The way to the limits is by a penalty b (L_k / D_k)^p, whose slopes are prices
 too: it rises from next to nothing where a plan misses limits, and falls, with hard limits, where one keeps them.
 """
 
@@ -30,9 +30,10 @@ _SETTLED = 1e-4  # relative: prices that promise no more are the last
 # of a price: so much times the objective for a limit's worth of latency; above 0, lest nodes be overfull for nothing
 _LEAST, _MOST = 1e-6, 1e4
 _FIRST = 1.0
+_ASIDE = 1e-5
 _INWARDS = 0.5  # how far new prices are drawn back
 # a penalty is in units of the value; it rises and falls by these factors, so often at most
-_POWER = 4
+POWERS = (4, 1)
 _RISE, _RISES, _RISE_FROM = 1.6, 16, 0.01
 _FALL, _FALLS, _FALL_FROM = 0.5, 10, 0.25
 _SETTLINGS = 4
@@ -63,6 +64,9 @@ class Search:
         self.met: list[Found] = []
         self.best: Found | None = None
         self.price = np.zeros(len(limits))
+        free = ~np.isfinite(limits) & (np.asarray(goal.coefficient) == 0)
+        # classes that nothing is said of: see ``_aside``
+        self.free, self.usual = free, run.steps[0].latency
 
     def settle(self, point: Point) -> Point:
         """A plan of the same placement whose shares and reads are good for the limits."""
@@ -70,7 +74,8 @@ class Search:
         run.point = point
         nothing = jnp.zeros_like(self.goal.kept)
         for _ in range(_SETTLINGS):
-            goal = Goal(jnp.asarray(self._slopes(1.0)), free, nothing, nothing, self.goal.movable)
+            prices = self._slopes(1.0) + self._aside()
+            goal = Goal(jnp.asarray(prices), free, nothing, nothing, self.goal.movable)
             iteration = run.steps[-1].iteration + 1
             run.weigh(iteration, None, goal)
             run.spread(iteration, None, goal)
@@ -124,10 +129,10 @@ class Search:
             if not turn or self._least(prices) > self._least(self.price):
                 self.price = prices
 
-    def rise(self) -> Point:
-        """A penalty on late classes rises from next to nothing until none is late, from the plan of least value."""
+    def rise(self, start: Point) -> Point:
+        """A penalty on late classes rises from next to nothing until none is late, from a stable plan."""
         free = np.full(len(self.limits), np.inf)
-        self.run.point = min(self.met, key=lambda found: found.value).point
+        self.run.point = start
         for turn in range(_RISES):
             if self.done or self._keeps(self.run.point):
                 break
@@ -135,26 +140,34 @@ class Search:
             self._judge(self.run.point)
         return self.run.point
 
-    def fall(self, start: Point | None = None) -> None:
-        """The penalty falls with hard limits, from a plan that keeps them, then from the best one while that helps."""
+    def fall(self, start: Point, power: int = POWERS[0]) -> None:
+        """The penalty falls with hard limits, from a plan that keeps them, then from what came of it while that helps.
+
+        Args:
+            start: a plan.
+            power: of the penalty; the smaller, the more is done about latency that is far below its limit.
+        """
+        if not self._keeps(start):
+            return
+        own, value = start, np.inf
         for _ in range(_MOST_FALLS):
-            if self.best is None or self.done or (start is not None and not self._keeps(start)):
-                return
-            before = self.best.value
-            self.run.point = self.best.point if start is None else start
-            start = None
+            before, self.run.point = value, own
             for turn in range(_FALLS if self.bound.size else 1):
-                self._descend(self.run.point, self._slopes(_FALL_FROM * _FALL**turn), self.limits)
-                self._judge(self.run.point)
-            if before - self.best.value <= _SETTLED * abs(before):
+                if self.done:
+                    return
+                self._descend(self.run.point, self._slopes(_FALL_FROM * _FALL**turn, power), self.limits)
+                found = self._judge(self.run.point)
+                if found.value < value and self._keeps(found.point):
+                    own, value = found.point, found.value
+            if before - value <= _SETTLED * abs(value):
                 return
 
-    def _slopes(self, penalty: float) -> np.ndarray:
+    def _slopes(self, penalty: float, power: int = POWERS[0]) -> np.ndarray:
         """Prices that a penalty amounts to at a plan."""
         unit = min((found.value for found in self.met), default=1.0)
         slopes = np.zeros(len(self.limits))
         late = np.asarray(self.run.point.latency)[self.bound] / self.limits[self.bound]
-        slopes[self.bound] = penalty * unit / self.limits[self.bound] * np.minimum(late, 2.0) ** (_POWER - 1)
+        slopes[self.bound] = penalty * unit / self.limits[self.bound] * np.minimum(late, 2.0) ** (power - 1)
         return slopes
 
     def _least(self, prices: np.ndarray) -> float:
@@ -180,10 +193,15 @@ class Search:
         prices[self.bound] = program.x[1:] * unit / limits
         return prices, float(program.x[0]) * unit
 
+    def _aside(self) -> np.ndarray:
+        """What the latency of classes that nothing is said of counts: too little to be worth much, but not nothing."""
+        unit = min((found.value for found in self.met), default=1.0)
+        return np.where(self.free, _ASIDE * unit / self.usual, 0.0)
+
     def _descend(self, point: Point, prices: np.ndarray, limits: np.ndarray) -> None:
         """The alternation from a plan at given prices."""
         run, goal = self.run, self.goal
-        coefficient = goal.coefficient + jnp.asarray(prices)
+        coefficient = goal.coefficient + jnp.asarray(prices + self._aside())
         own = Goal(coefficient, jnp.asarray(limits), goal.kept, goal.reading, goal.movable)
         run.point = point
         value = run.value(own)
