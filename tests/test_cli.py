@@ -8,6 +8,7 @@ import pytest
 
 from ecjax import cli, hydra_run
 from ecjax.jobs_index import JOBS, experiments
+from ecjax.studies import checked_options
 
 
 def run(capsys, *words):
@@ -91,7 +92,22 @@ def test_defaults_compose_to_the_options_of_the_library(job):
     assert hydra_run.options_from(hydra_run._compose(JOBS[job], []), kind) == kind()
 
 
-@pytest.mark.parametrize("name", sorted(experiments("replay")))
+def some(job):
+    """Experiments of a job; of those with service classes, which compile longest, one is enough for every day."""
+    for name in sorted(experiments(job)):
+        slow = name.startswith("classes_") and name != "classes_fairness"
+        yield pytest.param(name, marks=[pytest.mark.slow] if slow else [])
+
+
+@pytest.mark.parametrize("job", ["optimize", "replay"])
+def test_every_experiment_is_made_of_allowed_options(job):
+    for name in experiments(job):
+        config = hydra_run._compose(JOBS[job], [f"experiment={name}"])
+        options = hydra_run.options_from(config, JOBS[job].options_class())
+        checked_options.checked(options if job == "optimize" else options.planning)
+
+
+@pytest.mark.parametrize("name", some("replay"))
 def test_every_replay_experiment_runs_small(capsys, tmp_path, name):
     small = [
         f"out={tmp_path}",
@@ -106,7 +122,7 @@ def test_every_replay_experiment_runs_small(capsys, tmp_path, name):
     assert list((tmp_path / "figures").glob("*.png")), out
 
 
-@pytest.mark.parametrize("name", sorted(experiments("optimize")))
+@pytest.mark.parametrize("name", some("optimize"))
 def test_every_experiment_runs_small(capsys, tmp_path, name):
     # random placement of so few files overloads some node at the studies' load of 0.8
     small = [
