@@ -94,9 +94,9 @@ def test_defaults_compose_to_the_options_of_the_library(job):
 
 def some(job):
     """Experiments of a job; of those with service classes, which compile longest, one is enough for every day."""
-    for name in sorted(experiments(job)):
-        slow = name.startswith("classes_") and name != "classes_fairness"
-        yield pytest.param(name, marks=[pytest.mark.slow] if slow else [])
+    names = sorted(experiments(job))
+    slow = [name for name in names if name.startswith("classes_") and name != "classes_fairness"]
+    return [pytest.param(name, marks=[pytest.mark.slow] if name in slow else []) for name in names]
 
 
 @pytest.mark.parametrize("job", ["optimize", "replay"])
