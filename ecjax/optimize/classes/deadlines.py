@@ -19,6 +19,7 @@ import numpy as np
 
 from ecjax.optimize import limits, placement
 from ecjax.optimize.classes.alternate import Alternation, ClassPlan, Point, Settings, Step
+from ecjax.optimize.classes.deadlines_exchange import exchange
 from ecjax.optimize.classes.deadlines_search import POWERS, Found, Search
 from ecjax.optimize.classes.model import ClassModel
 from ecjax.optimize.classes.scheduling import Goal
@@ -241,6 +242,8 @@ class _Planning:
             risen = search.rise(each)
             for power in POWERS:
                 search.fall(risen, power)
+        if reading_prices(self.model.problem) is None:
+            exchange(search)
         return search
 
     def _cheapen(self, point: Point, others: list[Point]) -> tuple[Point, bool]:

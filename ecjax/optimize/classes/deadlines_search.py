@@ -36,7 +36,7 @@ _INWARDS = 0.5  # how far new prices are drawn back
 POWERS = (4, 1)
 _RISE, _RISES, _RISE_FROM = 1.6, 16, 0.01
 _FALL, _FALLS, _FALL_FROM = 0.5, 10, 0.25
-_SETTLINGS = 4
+_SETTLINGS = 3
 _MOST_FALLS = 3  # times all of these
 
 
@@ -70,12 +70,16 @@ class Search:
 
     def settle(self, point: Point) -> Point:
         """A plan of the same placement whose shares and reads are good for the limits."""
-        run, free = self.run, jnp.full(len(self.limits), jnp.inf)
+        run, nothing = self.run, jnp.zeros_like(self.goal.kept)
         run.point = point
-        nothing = jnp.zeros_like(self.goal.kept)
-        for _ in range(_SETTLINGS):
-            prices = self._slopes(1.0) + self._aside()
-            goal = Goal(jnp.asarray(prices), free, nothing, nothing, self.goal.movable)
+        for turn in range(2 * _SETTLINGS):
+            # first all at once, then those that are late while the others keep their limits
+            late = np.asarray(run.told.latency) > self.limits
+            if turn >= _SETTLINGS and not late.any():
+                break
+            rest = np.where(late, np.inf, self.limits) if turn >= _SETTLINGS else np.full(len(late), np.inf)
+            prices = self._slopes(1.0) * (late if turn >= _SETTLINGS else 1.0) + self._aside()
+            goal = Goal(jnp.asarray(prices), jnp.asarray(rest), nothing, nothing, self.goal.movable)
             iteration = run.steps[-1].iteration + 1
             run.weigh(iteration, None, goal)
             run.spread(iteration, None, goal)
@@ -83,7 +87,7 @@ class Search:
 
     def meet(self, point: Point) -> None:
         """Keep a stable plan in mind."""
-        self.met.append(self._judge(point))
+        self.met.append(self.judge(point))
 
     def take(self, found: Found) -> None:
         """A plan that keeps the limits, from elsewhere."""
@@ -94,12 +98,13 @@ class Search:
         """Other limits, of the same classes; the best is the latest plan or one that was met before ``fall``."""
         self.limits, self.best = limits, None
         for point in (latest, *(found.point for found in self.met)):
-            self._judge(point)
+            self.judge(point)
 
     def _keeps(self, point: Point) -> bool:
         return bool(np.all(np.asarray(point.latency) <= self.limits))
 
-    def _judge(self, point: Point) -> Found:
+    def judge(self, point: Point) -> Found:
+        """What a plan is worth; it is the best if it is."""
         found = Found(float(self.goal.value(point.latency, point.probabilities, point.stored)), point)
         if self._keeps(point) and (self.best is None or found.value < self.best.value):
             self.best = found
@@ -137,7 +142,7 @@ class Search:
             if self.done or self._keeps(self.run.point):
                 break
             self._descend(self.run.point, self._slopes(_RISE_FROM * _RISE**turn), free)
-            self._judge(self.run.point)
+            self.judge(self.run.point)
         return self.run.point
 
     def fall(self, start: Point, power: int = POWERS[0]) -> None:
@@ -156,7 +161,7 @@ class Search:
                 if self.done:
                     return
                 self._descend(self.run.point, self._slopes(_FALL_FROM * _FALL**turn, power), self.limits)
-                found = self._judge(self.run.point)
+                found = self.judge(self.run.point)
                 if found.value < value and self._keeps(found.point):
                     own, value = found.point, found.value
             if before - value <= _SETTLED * abs(value):
