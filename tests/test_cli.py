@@ -8,7 +8,7 @@ import pytest
 
 from ecjax import cli, hydra_run
 from ecjax.jobs_index import JOBS, experiments
-from ecjax.studies import checked_options
+from ecjax.studies import checked_options, replay_options
 
 
 def run(capsys, *words):
@@ -103,8 +103,9 @@ def some(job):
 def test_every_experiment_is_made_of_allowed_options(job):
     for name in experiments(job):
         config = hydra_run._compose(JOBS[job], [f"experiment={name}"])
-        options = hydra_run.options_from(config, JOBS[job].options_class())
+        options = hydra_run.options_from(config, JOBS[job].options_class)
         checked_options.checked(options if job == "optimize" else options.planning)
+        assert job == "optimize" or replay_options.checked(options)
 
 
 @pytest.mark.parametrize("name", some("replay"))
