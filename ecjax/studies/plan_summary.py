@@ -2,7 +2,6 @@
 
 import json
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -14,8 +13,6 @@ from ecjax.report.class_values import CLASS_COLUMNS, in_a_line
 from ecjax.report.replay_tables import number
 from ecjax.status import Status
 from ecjax.studies.options_optimize import OptimizeOptions
-from ecjax.tables import datasets as layout
-from ecjax.tables.results import read_results
 
 _SWEPT = ("k", "d", *CLASS_COLUMNS, "rate_scale", "size_scale")
 MOST_CLASSES = 6  # more would not fit in a line of the printed table
@@ -24,7 +21,6 @@ MOST_CLASSES = 6  # more would not fit in a line of the printed table
 def show(runs: pd.DataFrame, console: Console, options: OptimizeOptions) -> None:
     """Print the runs of a study and what there is to warn of."""
     _print(runs, console, options)
-    _late(runs, console, options)
     _warn(runs, console, options)
 
 
@@ -88,22 +84,6 @@ def _gap(gap: float) -> str:
 
 def _cell(name: str, value: Any) -> str:
     return in_a_line(value) if name in CLASS_COLUMNS else f"{value:g}"
-
-
-def _late(runs: pd.DataFrame, console: Console, options: OptimizeOptions) -> None:
-    """A line per class whose deadline is missed."""
-    late = runs[runs["deadlines_met"] == False]  # noqa: E712 (null where no class has a deadline)
-    if late.empty or not layout.dataset_files(Path(options.out), "class_plans"):
-        return
-    plans = read_results(options.out, "class_plans")
-    for run in late["run_id"]:
-        for row in plans[(plans["run_id"] == run) & (plans["late_s"] > 0)].itertuples():
-            console.print(
-                f"run {run}: class {row.service_class} misses its deadline of {row.deadline_s:g} s by "
-                f"{row.late_s:.3g} s",
-                style="yellow",
-                highlight=False,
-            )
 
 
 def _warn(runs: pd.DataFrame, console: Console, options: OptimizeOptions) -> None:
