@@ -19,6 +19,7 @@ _MARKS = ("o", "s", "^", "D")
 _MOST_CLASSES = 10
 _MOST_BARS = 48
 _MOST_NUMBERED = 16  # bars that bear their values
+_PLATE = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}  # behind words that cross a deadline
 _MOST_DESCENTS = 4
 _MOST_DOTS = 60  # steps that are told apart by dots
 
@@ -70,7 +71,8 @@ def _bars(table: pd.DataFrame, runs: pd.DataFrame, classes: list[str]) -> Figure
         where = np.arange(len(classes)) - 0.42 + thick * (place + 0.5)
         bars = axes.bar(where, own["latency_s"], 0.92 * thick, color=COLOURS[place], label=ways[run])
         if count <= _MOST_NUMBERED:
-            axes.bar_label(bars, [number(value) for value in own["latency_s"]], fontsize=8, padding=2)
+            words = [number(value) for value in own["latency_s"]]
+            axes.bar_label(bars, words, fontsize=8, padding=3, bbox=_PLATE)
         deadline = own["deadline_s"].to_numpy(float)
         axes.hlines(deadline, where - 0.5 * thick, where + 0.5 * thick, color="black", linewidth=1.5)
     axes.grid(visible=False, axis="x")
