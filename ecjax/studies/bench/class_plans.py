@@ -160,7 +160,6 @@ def _beside_scipy(files: int, settings: BenchSettings) -> list[Row]:
     variants = {
         "ecjax": by_ecjax,
         "SLSQP": by_scipy("SLSQP", {"ftol": 1e-10, "maxiter": 500}),
-        "trust-constr": by_scipy("trust-constr", {"gtol": 1e-7, "maxiter": 500}),
     }
     times = side_by_side(variants, 1)
     return [
