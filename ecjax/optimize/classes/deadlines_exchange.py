@@ -2,10 +2,13 @@
 
 Matching moves the pairs of a row as they are. Among few files a cheaper placement may need the reads to be spread anew
 before it keeps the limits: here placements that differ by one or two exchanges of a chunk are tried with their reads
-(and shares) made good for the limits, those first that would be least late with the reads moved along.
+(and shares) made good for the limits, those first that would be least late with the reads moved along. Where there are
+not many placements at all, none is too far away.
 """
 
-from itertools import combinations
+import math
+from collections.abc import Iterator
+from itertools import combinations, product
 
 import jax
 import jax.numpy as jnp
@@ -15,13 +18,16 @@ from ecjax.optimize import limits
 from ecjax.optimize.classes.alternate import Alternation, Point
 from ecjax.optimize.classes.deadlines_search import Search
 from ecjax.optimize.classes.model import kind_reads, other_work, state
-from ecjax.optimize.classes.relief import Start
+from ecjax.optimize.classes.relief import Start, relieved
 
 _CELLS = 200  # rows times nodes, at most
+_ALL = 20_000  # placements in all, so many at most: none is left out
 _PAIRS = 10_000  # of exchanges, at most
-_TRIES = 60  # placements that are tried, between two that are better
+_ROUNDING = 1e-9
+_TRIES = 100  # placements that are tried, between two that are better
 _BATCH = 128  # placements whose latencies are found together
 
+_Plan = tuple[np.ndarray, ...]  # probabilities and what is stored, (R, m) each
 _Move = tuple[int, int, int, float]  # row, node that loses its chunk, node that gets it, dollars
 
 
@@ -34,41 +40,79 @@ def exchange(search: Search) -> None:
     problem = search.run.model.problem
     if problem.rows * problem.nodes.count > _CELLS:
         return
-    while search.best is not None and not search.done:
-        value = search.best.value
+    run, better = search.run, True
+    while better and search.best is not None and not search.done:
+        value, steps = search.best.value, len(run.steps)
         for start in _candidates(search, search.best.point):
-            search.judge(search.settle(Alternation(search.run.model, start, search.run.settings, None).point))
-            if search.best.value < value:
+            # what is tried in vain is no step
+            del run.steps[steps:]
+            stable = relieved(problem, start, np.zeros(problem.rows, int), np.ones((1, problem.nodes.count)))
+            search.judge(search.settle(Alternation(run.model, stable, run.settings, None).point))
+            better = search.best.value < value
+            if better:
                 break
         else:
-            return
+            better = False
+            del run.steps[steps:]
 
 
 def _candidates(search: Search, point: Point) -> list[Start]:
-    """Cheaper placements nearby that keep the constraints, the most promising first."""
-    problem, kept = search.run.model.problem, np.asarray(search.goal.kept)
-    stored, reads = np.asarray(point.stored), np.asarray(point.probabilities)
+    """Cheaper placements that keep the constraints, the most promising first."""
+    problem = search.run.model.problem
+    stored = np.asarray(point.stored)
+    ways = math.prod(math.comb(problem.nodes.count, int(length)) for length in stored.sum(axis=1))
+    cheaper = _all(search, point) if ways <= _ALL else _nearby(search, point)
+    plans = [
+        plan
+        for plan in cheaper
+        if not any(violation.times for violation in limits.violations(problem, plan[1]).values())
+    ]
+    late = _lateness(search, point, plans)
+    first = [plans[i] for i in np.argsort(late, kind="stable")[:_TRIES]]
+    return [Start(jnp.asarray(reads), jnp.asarray(chunks)) for reads, chunks in first]
+
+
+def _all(search: Search, point: Point) -> Iterator[_Plan]:
+    """All cheaper placements; rows that change are read evenly."""
+    kept, stored, reads = (np.asarray(part) for part in (search.goal.kept, point.stored, point.probabilities))
+    k, nodes = np.asarray(search.run.model.problem.k), np.arange(stored.shape[1])
+    rows = [
+        np.array([np.isin(nodes, chosen) for chosen in combinations(nodes, int(length))])
+        for length in stored.sum(axis=1)
+    ]
+    costs = [(row * own).sum(axis=1) for row, own in zip(rows, kept, strict=True)]
+    spread = [
+        np.where((row == own).all(axis=1, keepdims=True), now, row * (read / own.sum()))
+        for row, own, now, read in zip(rows, stored, reads, k, strict=True)
+    ]
+    most = np.sum(kept * stored) * (1 - _ROUNDING)
+    for chosen in product(*(range(len(row)) for row in rows)):
+        if sum(cost[i] for cost, i in zip(costs, chosen, strict=True)) < most:
+            yield tuple(
+                np.stack([row[i] for row, i in zip(part, chosen, strict=True)]) for part in (spread, rows)
+            )
+
+
+def _nearby(search: Search, point: Point) -> Iterator[_Plan]:
+    """Cheaper placements by one or two exchanges of a chunk, whose reads go with it."""
+    kept, stored, reads = (np.asarray(part) for part in (search.goal.kept, point.stored, point.probabilities))
     moves = [
         (row, int(out), int(into), float(kept[row, into] - kept[row, out]))
-        for row in range(problem.rows)
+        for row in range(len(stored))
         for out in np.flatnonzero(stored[row])
         for into in np.flatnonzero(~stored[row])
     ]
     sets: list[tuple[_Move, ...]] = [(move,) for move in moves if move[3] < 0]
     # two that both save are for the next time
-    pairs = [pair for pair in combinations(moves, 2) if min(-pair[0][3], -pair[1][3]) <= 0 and _apart(*pair)]
+    pairs = [pair for pair in combinations(moves, 2) if max(pair[0][3], pair[1][3]) >= 0 and _apart(*pair)]
     pairs = [pair for pair in pairs if pair[0][3] + pair[1][3] < 0]
     sets += sorted(pairs, key=lambda pair: pair[0][3] + pair[1][3])[:_PAIRS]
-    starts = []
     for moved in sets:
         own, chunks = reads.copy(), stored.copy()
         for row, out, into, _ in moved:
             own[row, into], own[row, out] = own[row, out], 0.0
             chunks[row, out], chunks[row, into] = False, True
-        if not any(violation.times for violation in limits.violations(problem, chunks).values()):
-            starts.append(Start(own, chunks))
-    late = _lateness(search, point, starts)
-    return [starts[i] for i in np.argsort(late, kind="stable")[:_TRIES] if np.isfinite(late[i])]
+        yield own, chunks
 
 
 def _apart(one: _Move, other: _Move) -> bool:
@@ -76,11 +120,11 @@ def _apart(one: _Move, other: _Move) -> bool:
     return one[0] != other[0] or (one[1] != other[1] and one[2] != other[2])
 
 
-def _lateness(search: Search, point: Point, starts: list[Start]) -> np.ndarray:
-    """The largest of L_k / limit_k, by starts."""
+def _lateness(search: Search, point: Point, plans: list[_Plan]) -> np.ndarray:
+    """The largest of L_k / limit_k, by plans."""
     found = []
-    for first in range(0, len(starts), _BATCH):
-        some = starts[first : first + _BATCH]
+    for first in range(0, len(plans), _BATCH):
+        some = plans[first : first + _BATCH]
         filled = some + [some[-1]] * (_BATCH - len(some))
         reads, stored = (np.stack(part) for part in zip(*filled, strict=True))
         latency = _LATENCIES(

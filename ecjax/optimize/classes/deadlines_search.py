@@ -80,7 +80,7 @@ class Search:
             rest = np.where(late, np.inf, self.limits) if turn >= _SETTLINGS else np.full(len(late), np.inf)
             prices = self._slopes(1.0) * (late if turn >= _SETTLINGS else 1.0) + self._aside()
             goal = Goal(jnp.asarray(prices), jnp.asarray(rest), nothing, nothing, self.goal.movable)
-            iteration = run.steps[-1].iteration + 1
+            iteration = run.steps[-1].iteration
             run.weigh(iteration, None, goal)
             run.spread(iteration, None, goal)
         return run.point
