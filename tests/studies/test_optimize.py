@@ -319,7 +319,6 @@ OPTIONS = [
     ({"theta": []}, "theta: found []; allowed: one number or a list of numbers, each at least 0"),
     ({"theta": [1.0, -1.0]}, "theta: found [1.0, -1.0]"),
     ({"theta": "cheap"}, "theta: found cheap"),
-    ({"theta": None}, "theta: found None"),
     ({"theta": [float("nan")]}, "theta: found [nan]"),
     ({"theta": True}, "theta: found True"),
     ({"rate_scale": 0}, "rate_scale: found 0; allowed: one number or a list of numbers, each positive"),
@@ -331,7 +330,7 @@ OPTIONS = [
     ({"method": ["published", 3]}, "method: found 3; allowed"),
     ({"method": [["published"]]}, "method: found ['published']; allowed"),
     ({"method": []}, "method: found an empty list"),
-    ({"method": None}, "method: found an empty list"),
+    ({"method": []}, "method: found an empty list"),
     ({"figures": ["tradeof"]}, "figures: found 'tradeof'; allowed: tradeoff, convergence"),
     ({"theta_per": "group"}, "theta_per: found 'group'; allowed: file, total"),
     ({"size_scaling": "linear"}, "size_scaling: found 'linear'; allowed: proportional, none"),
@@ -504,5 +503,5 @@ def test_columns_that_are_not_used_are_said(tmp_path, caplog):
     files = case.files.assign(n=5, nodes=[["n1", "n2", "n3", "n4", "n5"]] * problems.FILES)
     with caplog.at_level("INFO", logger="ecjax"):
         problems.study(tmp_path / "out", problems.Case(case.nodes, files))
-    assert "files: n is given and left aside; optimize chooses code lengths" in caplog.text
+    assert "files: n is given and left aside; queue=fcfs chooses code lengths" in caplog.text
     assert "files: nodes (the current placement) is given and left aside" in caplog.text
