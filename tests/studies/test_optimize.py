@@ -330,7 +330,6 @@ OPTIONS = [
     ({"method": ["published", 3]}, "method: found 3; allowed"),
     ({"method": [["published"]]}, "method: found ['published']; allowed"),
     ({"method": []}, "method: found an empty list"),
-    ({"method": []}, "method: found an empty list"),
     ({"figures": ["tradeof"]}, "figures: found 'tradeof'; allowed: tradeoff, convergence"),
     ({"theta_per": "group"}, "theta_per: found 'group'; allowed: file, total"),
     ({"size_scaling": "linear"}, "size_scaling: found 'linear'; allowed: proportional, none"),
