@@ -99,6 +99,8 @@ def weigh(
         first, second = jax.jvp(lambda w: slope(w, told.z), (weights,), (ones,))
         bend = jnp.maximum(second, 1e-9 * jnp.max(jnp.abs(first)) + 1e-30)
         target = on_simplex(weights - first / bend, bend, least)
+        # where next to nothing is promised, rounding would send the line search to its end
+        settled = jnp.sum(first * (weights - target)) <= _SETTLED * value(told.latency)
 
         def tried(share: jax.Array):
             trial = weights + share * (target - weights)
@@ -109,12 +111,12 @@ def weigh(
             return ~((value(found.latency) <= value(told.latency)) & jnp.all(found.latency <= most))
 
         share = jax.lax.while_loop(
-            lambda share: (share > 1e-4) & bad(share), lambda share: 0.5 * share, jnp.ones(())
+            lambda share: (share > 1e-4) & ~settled & bad(share), lambda share: 0.5 * share, jnp.ones(())
         )
         trial, found = tried(share)
         better = (value(found.latency) < value(told.latency)) & jnp.all(found.latency <= most)
         fall = value(told.latency) - value(found.latency)
-        done = ~better | (fall <= _SETTLED * value(told.latency))
+        done = settled | ~better | (fall <= _SETTLED * value(told.latency))
         told = jax.tree.map(lambda new, old: jnp.where(better, new, old), found, told)
         return jnp.where(better, trial, weights), told, done, count + 1
 
