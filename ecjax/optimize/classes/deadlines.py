@@ -125,7 +125,7 @@ class _Planning:
         """Starts that divide the nodes among the classes as is good for the deadlines at several prices of them."""
         model, settings = self.model, self.run_of.settings
         # what all deadlines together are worth at a price of 1 is the cost
-        cost = float(jnp.sum(prices(model.problem) * cheap.stored)) / model.problem.files.count
+        cost = float(jnp.sum(jnp.where(cheap.stored, prices(model.problem), 0.0))) / model.problem.files.count
         parts = 1 / (self.most * np.asarray(model.share))
         model = replace(model, problem=_beyond_cheapest(model.problem))
         found = []
@@ -250,9 +250,9 @@ class _Planning:
         """The cheapest plan found that keeps all deadlines, from one that does; and whether nothing more was found."""
         goal = self._cost()
         problem = self.model.problem
-        ascending = jnp.sort(placement.chunk_prices(problem), axis=1)
-        taken = jnp.arange(problem.nodes.count) < problem.floor[:, None]
-        floor = float(jnp.sum(jnp.where(taken, ascending, 0.0))) * (1 + _ROUNDING)
+        ascending = np.sort(np.asarray(placement.chunk_prices(problem)), axis=1)
+        taken = np.arange(problem.nodes.count) < np.asarray(problem.floor)[:, None]
+        floor = float(np.sum(ascending[taken])) * (1 + _ROUNDING)
         best = Found(float(goal.value(point.latency, point.probabilities, point.stored)), point)
         search = self._searched(goal, floor, point, others)
         for turn in range(_MEASURES):
