@@ -21,6 +21,7 @@ _LEAST = 0.01
 _MOST_STEPS = 40
 _BISECTIONS = 60
 _SETTLED = 1e-9
+_SHORTEST = 1e-4  # part of a step that is tried
 
 
 class Weighed(NamedTuple):
@@ -110,9 +111,13 @@ def weigh(
             _, found = tried(share)
             return ~((value(found.latency) <= value(told.latency)) & jnp.all(found.latency <= most))
 
+        # whether to go on is carried: vmap asks in the condition and again in the body, and where rounding makes the
+        # two answers differ such a loop never ends
         share = jax.lax.while_loop(
-            lambda share: (share > 1e-4) & ~settled & bad(share), lambda share: 0.5 * share, jnp.ones(())
-        )
+            lambda carry: (carry[0] > _SHORTEST) & carry[1],
+            lambda carry: (0.5 * carry[0], bad(0.5 * carry[0])),
+            (jnp.ones(()), ~settled & bad(jnp.ones(()))),
+        )[0]
         trial, found = tried(share)
         better = (value(found.latency) < value(told.latency)) & jnp.all(found.latency <= most)
         fall = value(told.latency) - value(found.latency)

@@ -130,6 +130,24 @@ def test_any_start_ends_alike():
     np.testing.assert_allclose(values, values[0], rtol=1e-7)
 
 
+def test_many_at_once_end_as_one_by_one():
+    # from where nothing is left to gain, so that rounding decides
+    setting, coefficient = Setting(small(0.6), 3), jnp.asarray([0.5, 0.3, 0.2])
+    best = np.asarray(setting.weigh(coefficient, setting.shares(0)).weights)
+    near = jnp.asarray([setting.load + (1 + off) * (best - setting.load) for off in 1e-12 * np.arange(8)])
+    near = near / jnp.sum(near, axis=1, keepdims=True)
+
+    def one(start):
+        limit = jnp.full(3, jnp.inf)
+        return weigh(
+            setting.model, coefficient, limit, setting.reads, setting.other, start, jnp.zeros(3)
+        ).latency
+
+    found = np.asarray(jax.jit(jax.vmap(one))(near))
+    for start, told in zip(near, found, strict=True):
+        np.testing.assert_allclose(told, setting.weigh(coefficient, start).latency, rtol=1e-9)
+
+
 def test_a_class_of_no_importance_gets_the_least_share_and_stays_finite():
     setting = Setting(small(0.6), 3)
     found = setting.weigh([0.6, 0.0, 0.4], setting.shares(0))
