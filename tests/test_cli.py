@@ -93,9 +93,9 @@ def test_defaults_compose_to_the_options_of_the_library(job):
 
 
 def some(job):
-    """Experiments of a job; of those with service classes, which compile longest, one is enough for every day."""
+    """Experiments of a job; those with service classes compile for minutes."""
     names = sorted(experiments(job))
-    slow = [name for name in names if name.startswith("classes_") and name != "classes_fig8_priority"]
+    slow = [name for name in names if name.startswith("classes_")]
     return [pytest.param(name, marks=[pytest.mark.slow] if name in slow else []) for name in names]
 
 
