@@ -28,6 +28,7 @@ from ecjax.optimize.classes.start import Start, start_plan
 from ecjax.optimize.problem import Problem, of_files, prices, reading_prices
 
 _MEASURES = 4  # times that limits are set anew
+_APART = 0.05  # relative: limits that differ by more are searched for anew
 _SETTLED = 1e-4  # relative: a cost that falls less is the last
 _PRICES = (0.03, 0.1, 0.3, 1.0, np.inf)  # of deadlines, where divisions of the nodes are searched for
 _SPREADS = 5  # at the end
@@ -157,7 +158,6 @@ class _Planning:
             point, settled = self._cheapen(point, stable)
         self._spread(point)
         told, iterations = self._measure(run.point), run.steps[-1].iteration
-        settled = settled and iterations < run.settings.max_iterations
         return Kept(run.result(iterations, settled), told, self._late(told), alone)
 
     def _measure(self, point: Point) -> np.ndarray:
@@ -229,16 +229,15 @@ class _Planning:
         search.fall(search.best.point)
         return search.best.point
 
-    def _searched(self, goal: Goal, floor: float, point: Point, others: list[Point]) -> Search:
-        """A search from one that keeps the deadlines, and ways from each of the others to the deadlines."""
-        limit = self._scaled(point, self.most)
+    def _searched(self, goal: Goal, floor: float, limit: np.ndarray, starts: list[Point]) -> Search:
+        """A search by prices, and ways from each of the starts to the limits."""
         search = Search(self.run_of, goal, limit, floor)
-        for each in [point, *others]:
+        for each in starts:
             search.meet(each)
         search.find()
-        assert search.best is not None
-        search.fall(search.best.point)
-        for each in others:
+        if search.best is not None:
+            search.fall(search.best.point)
+        for each in starts[1:]:
             risen = search.rise(each)
             for power in POWERS:
                 search.fall(risen, power)
@@ -249,12 +248,13 @@ class _Planning:
     def _cheapen(self, point: Point, others: list[Point]) -> tuple[Point, bool]:
         """The cheapest plan found that keeps all deadlines, from one that does; and whether nothing more was found."""
         goal = self._cost()
-        problem = self.model.problem
+        problem, bound = self.model.problem, np.isfinite(self.most)
         ascending = np.sort(np.asarray(placement.chunk_prices(problem)), axis=1)
         taken = np.arange(problem.nodes.count) < np.asarray(problem.floor)[:, None]
         floor = float(np.sum(ascending[taken])) * (1 + _ROUNDING)
         best = Found(float(goal.value(point.latency, point.probabilities, point.stored)), point)
-        search = self._searched(goal, floor, point, others)
+        limit = self._scaled(point, self.most)
+        search = self._searched(goal, floor, limit, [point, *others])
         for turn in range(_MEASURES):
             found = search.best
             if found is None:
@@ -262,12 +262,18 @@ class _Planning:
             good = not np.any(self._late(self._measure(found.point)) > 0)
             fall = best.value - found.value
             best = found if good and fall > 0 else best
-            if self.own_measure is None or (good and fall <= _SETTLED * abs(best.value)):
-                return best.point, True
+            if self.own_measure is None or best.value <= floor:
+                return best.point, not search.exhausted
             # what was found to be too slow is so at these limits too
-            margin = 1.0 if good else 1 - _MARGIN * turn / _MEASURES
-            search.limit(self._scaled(found.point, self.most) * margin, found.point)
-            search.fall(found.point)
+            before, limit = limit, self._scaled(found.point, self.most)
+            limit = limit if good else limit * (1 - _MARGIN * (turn + 1) / _MEASURES)
+            if np.any(np.abs(limit[bound] / before[bound] - 1) > _APART):
+                search = self._searched(goal, floor, limit, [best.point, found.point, *others])
+            elif good and fall <= _SETTLED * abs(best.value):
+                return best.point, not search.exhausted
+            else:
+                search.limit(limit, found.point)
+                search.fall(found.point)
         return best.point, False
 
     def _spread(self, point: Point) -> None:

@@ -61,6 +61,7 @@ class Search:
         """
         self.run, self.goal, self.limits, self.enough = run, goal, limits, enough
         self.bound = np.flatnonzero(np.isfinite(limits))
+        self.last = run.steps[-1].iteration + run.settings.max_iterations
         self.met: list[Found] = []
         self.best: Found | None = None
         self.price = np.zeros(len(limits))
@@ -109,6 +110,11 @@ class Search:
         if self._keeps(point) and (self.best is None or found.value < self.best.value):
             self.best = found
         return found
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the limit of iterations came first."""
+        return self.run.steps[-1].iteration >= self.last
 
     @property
     def done(self) -> bool:
@@ -211,7 +217,7 @@ class Search:
         run.point = point
         value = run.value(own)
         for _ in range(_ITERATIONS):
-            if run.steps[-1].iteration >= run.settings.max_iterations:
+            if self.exhausted:
                 return
             run.improve(run.steps[-1].iteration + 1, None, own)
             before, value = value, run.value(own)
