@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from ecjax.tables.schemas import BOOLEAN, FILES, FLOAT, ID, IDS, INTEGER, NODES, STRING, Column, arrow_type
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 
 _RUN = Column("run_id", STRING, "", "first 16 hex digits of the hash of what was computed", required=True)
 
@@ -16,7 +16,7 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         Column("job", STRING, "", "analyze, optimize, ..."),
         Column("status", STRING, "", "ok, not_converged, unstable, infeasible or failed"),
         Column("error", STRING, "", "what went wrong, for a failed run"),
-        Column("method", STRING, "", "algorithm or baseline"),
+        Column("method", STRING, "", "algorithm or baseline; schedule: the scheduler"),
         Column(
             "queue",
             STRING,
@@ -27,6 +27,8 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         Column("class_rate_scale", STRING, "", "JSON: what the rates of each class were multiplied by"),
         Column("k", INTEGER, "", "what k of every file was set to; null where the files keep theirs"),
         Column("d", INTEGER, "", "chunks that a read takes, where it was set for every file"),
+        Column("n", INTEGER, "", "schedule: chunks kept of every file, generated reads"),
+        Column("share_at_zero", FLOAT, "", "schedule: share of the generated reads that arrives at t = 0"),
         Column("theta", FLOAT, "s/$", "price of latency: objective = latency_shared_z_s + theta cost"),
         Column("theta_per", STRING, "", "file: theta multiplies cost / files; total: the whole cost"),
         Column("objective", FLOAT, "s", "latency_shared_z_s, or what objective= says, + theta * cost"),
@@ -43,8 +45,13 @@ RESULTS: dict[str, tuple[Column, ...]] = {
             "latency_s with the placement kept and reads rescheduled for one z per file",
         ),
         Column("cost", FLOAT, "$/period", "storage cost of the plan, all files"),
-        Column("lower_bound", FLOAT, "s", "no plan has a smaller objective; null where it is not known"),
-        Column("gap", FLOAT, "", "(objective - lower_bound) / lower_bound"),
+        Column(
+            "lower_bound",
+            FLOAT,
+            "s",
+            "no plan has a smaller objective (schedule: no schedule a smaller mean_s); null where it is not known",
+        ),
+        Column("gap", FLOAT, "", "(objective - lower_bound) / lower_bound; schedule: of mean_s"),
         Column(
             "scheduling_gap",
             FLOAT,
@@ -71,18 +78,32 @@ RESULTS: dict[str, tuple[Column, ...]] = {
             "worst_unavailable_share", FLOAT, "", "largest share of reads without enough surviving chunks"
         ),
         Column("cold_start_objective", FLOAT, "s", "objective of the same run without plan="),
-        Column("moved_chunks", INTEGER, "", "chunks put where plan= had none, of files that it knew"),
+        Column(
+            "moved_chunks",
+            INTEGER,
+            "",
+            "chunks put where plan= had none, of files that it knew; schedule: flows that changed their source",
+        ),
         Column("plan_run", STRING, "", "replay: the optimize run that was replayed"),
         Column("policy", STRING, "", "replay: how the nodes of a read are chosen"),
         Column("service", STRING, "", "replay: service law"),
         Column("arrivals", STRING, "", "replay: poisson, bursts or trace"),
+        Column("sources", STRING, "", "schedule: how the sources of reads are chosen; given: they are not"),
         Column("requests", INTEGER, "", "replay: reads that were replayed, all replications"),
+        Column("coflows", INTEGER, "", "schedule: coflows that were replayed"),
         Column("replications", INTEGER, "", "replay: independent replications"),
         Column("warm_up_share", FLOAT, "", "replay: share of each replication that was dropped"),
-        Column("mean_s", FLOAT, "s", "replay: mean latency of reads"),
+        Column(
+            "mean_s", FLOAT, "s", "replay: mean latency of reads; schedule: mean time from arrival to end"
+        ),
         Column("ci_s", FLOAT, "s", "replay: half width of its 95 % interval"),
-        Column("p50_s", FLOAT, "s", "replay: median latency"),
-        Column("p99_s", FLOAT, "s", "replay: 99 % quantile of latency"),
+        Column("p50_s", FLOAT, "s", "replay, schedule: median of the same"),
+        Column("p95_s", FLOAT, "s", "schedule: 95 % quantile"),
+        Column("p99_s", FLOAT, "s", "replay, schedule: 99 % quantile"),
+        Column("improvement", FLOAT, "", "schedule: mean_s of fair with the same sources and seed / mean_s"),
+        Column("slowdown", FLOAT, "", "schedule: mean of completion time / time alone on the fabric"),
+        Column("makespan_s", FLOAT, "s", "schedule: from the first arrival to the last end"),
+        Column("events", INTEGER, "", "schedule: moments at which rates were computed"),
         Column(
             "estimated_mean_s", FLOAT, "s", "mean latency without simulation: of a replay, or with objective="
         ),
@@ -90,8 +111,14 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         Column("promised_p99_s", FLOAT, "s", "replay: bound on the 99 % quantile"),
         Column("observed_mean_s", FLOAT, "s", "replay: mean latency in the trace"),
         Column("observed_p99_s", FLOAT, "s", "replay: 99 % quantile in the trace"),
-        Column("max_utilisation", FLOAT, "", "replay: largest share of time that a node gave service"),
-        Column("input_id", STRING, "", "names the tables in inputs/"),
+        Column(
+            "max_utilisation",
+            FLOAT,
+            "",
+            "replay: largest share of time that a node gave service; schedule: bytes of the busiest port over "
+            "capacity * makespan_s",
+        ),
+        Column("input_id", STRING, "", "fingerprint of the inputs; names the tables in inputs/"),
         Column("rate_scale", FLOAT, "", "rates were multiplied by this"),
         Column("size_scale", FLOAT, "", "bytes were multiplied by this"),
         Column("batch_id", STRING, "", "runs computed and written together"),
@@ -197,6 +224,30 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         Column("lower_s", FLOAT, "s", "lower edge of the bin (1.1 % wide)"),
         Column("upper_s", FLOAT, "s", "upper edge, not itself in the bin"),
         Column("count", INTEGER, "", "reads in the bin"),
+    ),
+    "coflows": (
+        _RUN,
+        Column("scheduler", STRING, "", "who sent when, and how fast"),
+        Column("sources", STRING, "", "how sources were chosen"),
+        Column("coflow_id", ID, "", "coflow: id in the trace, else its number"),
+        Column("arrival_s", FLOAT, "s", "when it arrived"),
+        Column("completion_s", FLOAT, "s", "from then to the end of its last flow"),
+        Column("isolation_s", FLOAT, "s", "the same alone on the fabric, with its best sources"),
+        Column("bytes", FLOAT, "B", "of all its flows"),
+        Column("width", INTEGER, "", "its flows"),
+    ),
+    "coflow_widths": (
+        _RUN,
+        Column("scheduler", STRING, "", "who sent when, and how fast"),
+        Column("sources", STRING, "", "how sources were chosen"),
+        Column("width_class", STRING, "", "flows per coflow, as [2,6): 2 to 5"),
+        Column("coflows", INTEGER, "", "coflows of such a width"),
+        Column("mean_s", FLOAT, "s", "mean of their completion times"),
+        Column("p50_s", FLOAT, "s", "median"),
+        Column("p95_s", FLOAT, "s", "95 % quantile"),
+        Column("p99_s", FLOAT, "s", "99 % quantile"),
+        Column("improvement", FLOAT, "", "mean_s of the class under fair, same sources and seed / mean_s"),
+        Column("slowdown", FLOAT, "", "mean of completion time / time alone on the fabric"),
     ),
     "scenarios": (
         _RUN,
