@@ -1,0 +1,246 @@
+"""The event loop of schedulers that know coflows, and the interface that they share: state -> rates."""
+
+from typing import NamedTuple
+
+import numba as nb
+import numpy as np
+
+from ecjax.coflow.queues import aalo, baraat
+from ecjax.coflow.rates import backfill, bottleneck, clear, full_bottleneck, madd, madd_full, sort_active
+from ecjax.coflow.sources import choose
+from ecjax.coflow.state import ACTIVE, SERVED, admit, end_flow
+
+DTARGET, DTARGET_REMAINING, VARYS, SINCRONIA, AALO, BARAAT, FIFO = range(7)
+CODES = {
+    "dtarget": DTARGET,
+    "dtarget_remaining": DTARGET_REMAINING,
+    "varys": VARYS,
+    "sincronia": SINCRONIA,
+    "aalo": AALO,
+    "baraat": BARAAT,
+    "fifo": FIFO,
+}
+ARRIVAL, COFLOW_END, FLOW_END, ASKED = 1, 2, 4, 8  # what an event brought
+_ENDED = 1e-10  # of its size: a flow with less left has ended
+
+class Settings(NamedTuple):
+    """How a workload is replayed."""
+
+    scheduler: int
+    recompute: int  # events after which rates are computed anew
+    rule: int  # of source selection
+    heavy_bytes: float  # Baraat
+
+
+@nb.njit(cache=True, nogil=True)
+def _rates(state, settings, event):
+    """Rates of all flows, into ``drain`` and ``rate``; returns the time until the scheduler wants to be asked again, s."""
+    clear(state)
+    count = state.counts[ACTIVE]
+    scheduler = settings.scheduler
+    if scheduler == AALO:
+        return aalo(state, count)
+    if scheduler == BARAAT:
+        return baraat(state, count, settings.heavy_bytes)
+    for i in range(count):
+        c = state.active[i]
+        if scheduler == DTARGET:
+            state.key[c] = full_bottleneck(state, c)
+        elif scheduler == FIFO:
+            state.key[c] = c
+        else:
+            state.key[c] = bottleneck(state, c)
+    sort_active(state, count)
+    if scheduler == DTARGET:
+        madd_full(state, count)
+    else:
+        madd(state, count)
+    backfill(state, count)
+    return np.inf
+
+
+@nb.njit(cache=True, nogil=True)
+def _until_next_end(state):
+    """Time until the next flow ends at the present rates, s."""
+    soonest = np.inf
+    drain, scale, rest, rate, coflow = state.drain, state.scale, state.rest, state.rate, state.coflow
+    for i in range(state.counts[ACTIVE]):
+        soonest = min(soonest, drain[state.active[i]])
+    for i in range(state.counts[SERVED]):
+        x = state.served[i]
+        c = coflow[x]
+        bytes_left = rest[x] * scale[c]
+        speed = rate[x]
+        if drain[c] < np.inf:
+            speed += bytes_left / drain[c]
+        if bytes_left < soonest * speed:
+            soonest = bytes_left / speed
+    return soonest
+
+
+@nb.njit(cache=True, nogil=True)
+def _advance(state, span, now, finish):
+    """Flows send for ``span`` seconds until ``now``; returns what ended."""
+    active, drain, scale, rest, rate = state.active, state.drain, state.scale, state.rest, state.rate
+    load, size, coflow = state.load, state.size, state.coflow
+    count = state.counts[ACTIVE]
+    event = 0
+    for i in range(count):
+        c = active[i]
+        if drain[c] == np.inf:
+            continue
+        keep = 1.0 - span / drain[c]
+        drain[c] -= span
+        if keep <= _ENDED:
+            keep = 0.0
+        scale[c] *= keep
+        if 0.0 < scale[c] < 1e-60:
+            for x in range(state.first[c], state.first[c + 1]):
+                rest[x] *= 1e-60
+            for q in range(state.first_use[c], state.first_use[c] + state.sources[c] + state.targets[c]):
+                load[q] *= 1e-60
+            scale[c] *= 1e60
+    kept = 0
+    for i in range(state.counts[SERVED]):
+        x = state.served[i]
+        c = coflow[x]
+        if scale[c] == 0.0:
+            continue
+        less = rate[x] * span / scale[c]
+        rest[x] -= less
+        load[state.at_source[x]] -= less
+        load[state.at_target[x]] -= less
+        if rest[x] * scale[c] <= _ENDED * size[x]:
+            end_flow(state, x)
+            finish[x] = now
+            rate[x] = 0.0
+            event |= FLOW_END
+        else:
+            state.served[kept] = x
+            kept += 1
+    state.counts[SERVED] = kept
+    return event
+
+
+@nb.njit(cache=True, nogil=True)
+def _leave(state, now, finish, completion):
+    """Coflows without flows left leave; returns what ended."""
+    event, kept = 0, 0
+    active = state.active
+    for i in range(state.counts[ACTIVE]):
+        c = active[i]
+        if state.scale[c] == 0.0:
+            for x in range(state.first[c], state.first[c + 1]):
+                if state.rest[x] > 0.0:
+                    finish[x] = now
+                    state.rest[x] = 0.0
+            state.left[c] = 0
+        if state.left[c] == 0:
+            completion[c] = now
+            event |= FLOW_END | COFLOW_END
+        else:
+            active[kept] = c
+            kept += 1
+    state.counts[ACTIVE] = kept
+    return event
+
+
+@nb.njit(cache=True, nogil=True)
+def _queued(state, queued):
+    """Bytes that every sending port has yet to send, (S,)."""
+    queued[:] = 0.0
+    for i in range(state.counts[ACTIVE]):
+        c = state.active[i]
+        use = state.first_use[c]
+        for q in range(use, use + state.sources[c]):
+            queued[state.port[q]] += state.load[q] * state.scale[c]
+
+
+@nb.njit(cache=True, nogil=True)
+def _arrive(state, settings, c, candidates, queued, chosen):
+    """A coflow arrives; a read chooses its sources, and its flows are put in their order."""
+    first, last = state.first[c], state.first[c + 1]
+    width = last - first
+    if len(candidates) > 0:
+        _queued(state, queued)
+        choose(candidates, width, settings.rule, queued, state.size[first], state.capacity, chosen)
+        state.source[first:last] = candidates[chosen[:width]]
+        state.source[first:last].sort()
+    state.rest[first:last] = state.size[first:last]
+    admit(state, c)
+    state.active[state.counts[ACTIVE]] = c
+    state.counts[ACTIVE] += 1
+
+
+@nb.njit(cache=True, nogil=True)
+def _record(state, log, used, start, end):
+    """Append the rates of an interval to the log while it has room; returns how much of it is used."""
+    for i in range(state.counts[ACTIVE]):
+        c = state.active[i]
+        for x in range(state.first[c], state.first[c + 1]):
+            speed = state.rate[x]
+            if state.drain[c] < np.inf:
+                speed += state.rest[x] * state.scale[c] / state.drain[c]
+            if speed > 0.0 and state.rest[x] > 0.0:
+                if used < len(log):
+                    log[used, 0], log[used, 1], log[used, 2], log[used, 3] = start, end, x, speed
+                used += 1
+    return used
+
+
+@nb.njit(cache=True, nogil=True)
+def run(state, settings, arrival, first_candidate, candidate, finish, completion, log):
+    """Replay all coflows.
+
+    Args:
+        state: a fresh state.
+        settings: scheduler and source rule.
+        arrival: (C,) s, ascending.
+        first_candidate: (C + 1,).
+        candidate: servers in random order, (N,).
+        finish: out, time when each flow of the state ended, (F,) s.
+        completion: out, time when each coflow ended, (C,) s.
+        log: out, (rows, 4): start, end (s), flow of the state and rate (bytes/s) of every interval; no rows: no log.
+
+    Returns:
+        Events, and rows of the log that were needed; -1 events where flows are left that no rule gives a rate.
+    """
+    coflows = len(arrival)
+    queued = np.zeros(state.senders)
+    chosen = np.zeros(max(1, state.senders), dtype=np.int64)
+    now, following, events, logged = 0.0, 0, 0, 0
+    asked = np.inf
+    event = 0
+    while following < coflows or state.counts[ACTIVE] > 0:
+        if event & settings.recompute:
+            asked = _rates(state, settings, event)
+        span = _until_next_end(state)
+        if span == np.inf and state.counts[ACTIVE] > 0:
+            # rates that stand still until the next arrival would stand still for ever after the last
+            asked = _rates(state, settings, event)
+            span = _until_next_end(state)
+            if span == np.inf:
+                return -1, logged
+        span = min(span, asked)
+        event = 0
+        until = now + span
+        if span == asked:
+            event = ASKED
+        if following < coflows and arrival[following] <= until:
+            until = arrival[following]
+            span = until - now
+        if len(log) > 0:
+            logged = _record(state, log, logged, now, until)
+        now = until
+        asked -= span
+        event |= _advance(state, span, now, finish)
+        event |= _leave(state, now, finish, completion)
+        while following < coflows and arrival[following] <= now:
+            c = following
+            _arrive(
+                state, settings, c, candidate[first_candidate[c] : first_candidate[c + 1]], queued, chosen
+            )
+            event |= ARRIVAL
+            following += 1
+        events += 1
+    return events, logged

@@ -1,0 +1,97 @@
+"""Schedulers that share ports between coflows by what they have sent: Aalo and Baraat."""
+
+import numba as nb
+import numpy as np
+
+from ecjax.coflow.rates import backfill, fill, round_off, share, sort_active
+from ecjax.coflow.state import SERVED
+
+QUEUES = 10
+FIRST_LIMIT, FACTOR = 10e6, 10.0  # bytes; Aalo's defaults (Chowdhury and Stoica, SIGCOMM 2015)
+_AT_LIMIT = 1 - 1e-9
+
+
+@nb.njit(cache=True, nogil=True)
+def sent(state, c):
+    """Bytes that a coflow has sent."""
+    rest = 0.0
+    use = state.first_use[c]
+    for q in range(use, use + state.sources[c]):
+        rest += state.load[q]
+    return state.total[c] - rest * state.scale[c]
+
+
+@nb.njit(cache=True, nogil=True)
+def _until(state, c, limit):
+    """Time until a coflow has sent ``limit`` bytes at the present rates, s."""
+    rate = 0.0
+    for i in range(state.counts[SERVED]):
+        x = state.served[i]
+        if state.coflow[x] == c:
+            rate += state.rate[x]
+    return (limit - sent(state, c)) / rate if rate > 0.0 else np.inf
+
+
+@nb.njit(cache=True, nogil=True)
+def aalo(state, count):
+    """Rates of Aalo; returns the time until a coflow moves to the next queue, s."""
+    active, key, free, capacity = state.active, state.key, state.free, state.capacity
+    zeros, used, over = np.zeros_like(free), np.zeros_like(free), np.zeros_like(free)
+    members = np.zeros(QUEUES, dtype=np.int64)
+    for i in range(count):
+        c = active[i]
+        queue, limit, done = 0, FIRST_LIMIT, sent(state, c)
+        while queue < QUEUES - 1 and done >= limit * _AT_LIMIT:
+            queue += 1
+            limit *= FACTOR
+        key[c] = queue
+        members[queue] += 1
+    sort_active(state, count)
+    weights = 0
+    for queue in range(QUEUES):
+        if members[queue] > 0:
+            weights += QUEUES - queue
+    first = 0
+    for queue in range(QUEUES):
+        if members[queue] == 0:
+            continue
+        free[:] = capacity * ((QUEUES - queue) / weights)
+        for i in range(first, first + members[queue]):
+            share(state, active[i : i + 1], 1, zeros, used)
+        over += free
+        first += members[queue]
+    free[:] = over
+    backfill(state, count)
+    soonest = np.inf
+    for i in range(count):
+        c = active[i]
+        if key[c] < QUEUES - 1:
+            soonest = min(soonest, _until(state, c, FIRST_LIMIT * FACTOR ** key[c]))
+    return soonest
+
+
+@nb.njit(cache=True, nogil=True)
+def baraat(state, count, heavy_bytes):
+    """Rates of Baraat's FIFO with limited multiplexing; returns the time until a coflow becomes heavy, s."""
+    active = state.active
+    zeros, used = np.zeros_like(state.free), np.zeros_like(state.free)
+    for i in range(count):
+        state.key[active[i]] = active[i]
+    sort_active(state, count)
+    i = 0
+    while i < count:
+        j = i
+        while j < count - 1 and sent(state, active[j]) >= heavy_bytes * _AT_LIMIT:
+            j += 1
+        share(state, active[i : j + 1], j + 1 - i, zeros, used)
+        i = j + 1
+    round_off(state)
+    soonest = np.inf
+    for i in range(count):
+        c = active[i]
+        fill(state, c)
+    for i in range(count):
+        c = active[i]
+        if sent(state, c) < heavy_bytes * _AT_LIMIT:
+            soonest = min(soonest, _until(state, c, heavy_bytes))
+    return soonest

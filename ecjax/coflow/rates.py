@@ -1,0 +1,253 @@
+"""Parts of the schedulers: MADD, backfill and equal shares on what the ports have left."""
+
+import numba as nb
+import numpy as np
+
+from ecjax.coflow.bits import ONE, ZERO, lowest
+from ecjax.coflow.state import SERVED
+
+NOTHING = 1e-9  # of a port's capacity: what is less counts as none
+
+
+@nb.njit(cache=True, nogil=True)
+def clear(state):
+    """No rates, and all ports free."""
+    for i in range(state.counts[SERVED]):
+        state.rate[state.served[i]] = 0.0
+    state.counts[SERVED] = 0
+    state.free[:] = state.capacity
+
+
+@nb.njit(cache=True, nogil=True)
+def bottleneck(state, c):
+    """Remaining bottleneck of a coflow: max over its ports of remaining bytes / capacity, s."""
+    worst = 0.0
+    port, load, capacity = state.port, state.load, state.capacity
+    use = state.first_use[c]
+    for q in range(use, use + state.sources[c] + state.targets[c]):
+        worst = max(worst, load[q] / capacity[port[q]])
+    return worst * state.scale[c]
+
+
+@nb.njit(cache=True, nogil=True)
+def full_bottleneck(state, c):
+    """The same with the full sizes of the flows that have not ended."""
+    worst = 0.0
+    use = state.first_use[c]
+    for q in range(use, use + state.sources[c] + state.targets[c]):
+        worst = max(worst, state.full[q] / state.capacity[state.port[q]])
+    return worst
+
+
+@nb.njit(cache=True, nogil=True)
+def sort_active(state, count):
+    """Active coflows by key, ties by number; nearly sorted already, so by insertion."""
+    active, key = state.active, state.key
+    for i in range(1, count):
+        c = active[i]
+        j = i - 1
+        while j >= 0 and (key[active[j]] > key[c] or (key[active[j]] == key[c] and active[j] > c)):
+            active[j + 1] = active[j]
+            j -= 1
+        active[j + 1] = c
+
+
+@nb.njit(cache=True, nogil=True)
+def _time_left(state, c, load):
+    """g = max over the ports of load / what they have left; inf where one has nothing left."""
+    port, flows, free, capacity = state.port, state.flows, state.free, state.capacity
+    use = state.first_use[c]
+    g = 0.0
+    for q in range(use, use + state.sources[c] + state.targets[c]):
+        if flows[q] == 0:
+            continue
+        p = port[q]
+        if free[p] <= NOTHING * capacity[p]:
+            return np.inf
+        g = max(g, load[q] / free[p])
+    return g
+
+
+@nb.njit(cache=True, nogil=True)
+def madd(state, count):
+    """MADD by remaining bytes, in the order of the active coflows; sets ``drain``."""
+    port, load, free = state.port, state.load, state.free
+    for i in range(count):
+        c = state.active[i]
+        use = state.first_use[c]
+        g = _time_left(state, c, load)
+        state.drain[c] = g * state.scale[c]
+        if g == np.inf:
+            continue
+        for q in range(use, use + state.sources[c] + state.targets[c]):
+            free[port[q]] -= load[q] / g
+
+
+@nb.njit(cache=True, nogil=True)
+def give(state, x, amount):
+    """Raise the rate of a flow."""
+    if state.rate[x] == 0.0:
+        state.served[state.counts[SERVED]] = x
+        state.counts[SERVED] += 1
+    state.rate[x] += amount
+
+
+@nb.njit(cache=True, nogil=True)
+def madd_full(state, count):
+    """MADD by full sizes, as printed: every flow of the coflow gets size / g."""
+    for i in range(count):
+        c = state.active[i]
+        use = state.first_use[c]
+        g = _time_left(state, c, state.full)
+        if g == np.inf:
+            continue
+        for x in range(state.first[c], state.first[c + 1]):
+            if state.rest[x] > 0.0:
+                give(state, x, state.size[x] / g)
+        for q in range(use, use + state.sources[c] + state.targets[c]):
+            state.free[state.port[q]] -= state.full[q] / g
+
+
+@nb.njit(cache=True, nogil=True)
+def round_off(state):
+    """Remainders of ports that are nothing but rounding become none."""
+    free, capacity = state.free, state.capacity
+    for p in range(len(free)):
+        if free[p] < NOTHING * capacity[p]:
+            free[p] = 0.0
+
+
+@nb.njit(cache=True, nogil=True)
+def free_targets(state, c):
+    """Bits of the coflow's targets with free ports, into ``mask``; whether a source and a target are free."""
+    port, flows, free, mask = state.port, state.flows, state.free, state.mask
+    use, sources, targets = state.first_use[c], state.sources[c], state.targets[c]
+    found = False
+    for q in range(use, use + sources):
+        if flows[q] > 0 and free[port[q]] > 0.0:
+            found = True
+            break
+    if not found:
+        return False
+    found = False
+    mask[: (targets + 63) // 64] = ZERO
+    for b in range(targets):
+        q = use + sources + b
+        if flows[q] > 0 and free[port[q]] > 0.0:
+            mask[b >> 6] |= ONE << np.uint64(b & 63)
+            found = True
+    return found
+
+
+@nb.njit(cache=True, nogil=True)
+def first_flow(state, a, b):
+    """First flow from use a to use b; flows of a source are in the order of their targets."""
+    at_target = state.at_target
+    low, high = state.begin[a], state.end[a]
+    while low < high:
+        middle = (low + high) // 2
+        if at_target[middle] < b:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@nb.njit(cache=True, nogil=True)
+def fill(state, c):
+    """Backfill of one coflow: its flows by source and target get all that both ports have left."""
+    if not free_targets(state, c):
+        return
+    port, flows, free, mask, word = state.port, state.flows, state.free, state.mask, state.word
+    rest, capacity = state.rest, state.capacity
+    use, sources = state.first_use[c], state.sources[c]
+    words = (state.targets[c] + 63) // 64
+    for a in range(use, use + sources):
+        s = port[a]
+        if flows[a] == 0 or free[s] <= 0.0:
+            continue
+        row = state.first_word[c] + (a - use) * words
+        for w in range(words):
+            both = word[row + w] & mask[w]
+            while both != ZERO and free[s] > 0.0:
+                bit = lowest(both)
+                both &= both - ONE
+                b = use + sources + w * 64 + bit
+                d = port[b]
+                x = first_flow(state, a, b)
+                while rest[x] <= 0.0:
+                    x += 1
+                amount = min(free[s], free[d])
+                give(state, x, amount)
+                free[s] -= amount
+                free[d] -= amount
+                if free[s] < NOTHING * capacity[s]:
+                    free[s] = 0.0
+                if free[d] < NOTHING * capacity[d]:
+                    free[d] = 0.0
+                    mask[w] &= ~(ONE << np.uint64(bit))
+            if free[s] <= 0.0:
+                break
+
+
+@nb.njit(cache=True, nogil=True)
+def backfill(state, count):
+    """Backfill in the order of the active coflows."""
+    round_off(state)
+    for i in range(count):
+        fill(state, state.active[i])
+
+
+@nb.njit(cache=True, nogil=True)
+def share(state, group, count, sharing, used):
+    """Share(G, R): every flow of the coflows in ``group`` gets min over its ports of what is left / flows of the group.
+
+    Args:
+        state: the state.
+        group: coflows, the first ``count``.
+        count: how many.
+        sharing: (S + D,) work array of zeros, zeros again afterwards.
+        used: (S + D,) the same.
+    """
+    port, flows, free, mask, word = state.port, state.flows, state.free, state.mask, state.word
+    rest, at_target, end = state.rest, state.at_target, state.end
+    for i in range(count):
+        c = group[i]
+        use = state.first_use[c]
+        for q in range(use, use + state.sources[c] + state.targets[c]):
+            sharing[port[q]] += flows[q]
+    for i in range(count):
+        c = group[i]
+        if not free_targets(state, c):
+            continue
+        use, sources = state.first_use[c], state.sources[c]
+        words = (state.targets[c] + 63) // 64
+        for a in range(use, use + sources):
+            s = port[a]
+            if flows[a] == 0 or free[s] <= 0.0:
+                continue
+            row = state.first_word[c] + (a - use) * words
+            for w in range(words):
+                both = word[row + w] & mask[w]
+                while both != ZERO:
+                    bit = lowest(both)
+                    both &= both - ONE
+                    b = use + sources + w * 64 + bit
+                    d = port[b]
+                    amount = min(free[s] / sharing[s], free[d] / sharing[d])
+                    x = first_flow(state, a, b)
+                    while x < end[a] and at_target[x] == b:
+                        if rest[x] > 0.0:
+                            give(state, x, amount)
+                            used[s] += amount
+                            used[d] += amount
+                        x += 1
+    for i in range(count):
+        c = group[i]
+        use = state.first_use[c]
+        for q in range(use, use + state.sources[c] + state.targets[c]):
+            p = port[q]
+            free[p] -= used[p]
+            used[p] = 0.0
+            sharing[p] = 0.0
+    round_off(state)

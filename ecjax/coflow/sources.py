@@ -1,0 +1,50 @@
+"""Which k of the n servers that keep a chunk send one."""
+
+import numba as nb
+import numpy as np
+
+from ecjax.coflow.workload import Workload
+
+RANDOM, SMALLEST_LOAD, LEAST_BOTTLENECK = range(3)
+CODES = {"random": RANDOM, "smallest_load": SMALLEST_LOAD, "least_bottleneck": LEAST_BOTTLENECK}
+
+
+def random_order(workload: Workload, seed: int) -> np.ndarray:
+    """The candidates of every coflow in a random order of their own, (N,): uniform, and the same for every scheduler."""
+    draws = np.random.default_rng(seed).random(len(workload.candidate))
+    coflow = np.repeat(np.arange(len(workload.arrival_s)), np.diff(workload.first_candidate))
+    return workload.candidate[np.lexsort((draws, coflow))]
+
+
+@nb.njit(cache=True, nogil=True)
+def choose(candidates, k, rule, queued, chunk, capacity, chosen):
+    """The k candidates that a rule prefers, into ``chosen`` (k,), as places in ``candidates``; ties: the earlier one.
+
+    Args:
+        candidates: servers in random order, (n,).
+        k: how many are needed.
+        rule: RANDOM takes the first k; SMALLEST_LOAD those with the fewest bytes queued (Algorithm 3 of the D-Target paper);
+            LEAST_BOTTLENECK those whose queued bytes and the chunk take the least time.
+        queued: (S,) bytes that each server has yet to send.
+        chunk: bytes of a chunk.
+        capacity: bytes/s of every server, (S,).
+        chosen: out.
+    """
+    n = len(candidates)
+    taken = np.zeros(n, dtype=np.bool_)
+    for place in range(k):
+        best, least = -1, np.inf
+        for i in range(n):
+            if taken[i]:
+                continue
+            server = candidates[i]
+            if rule == RANDOM:
+                value = 0.0
+            elif rule == SMALLEST_LOAD:
+                value = queued[server]
+            else:
+                value = (queued[server] + chunk) / capacity[server]
+            if value < least:
+                best, least = i, value
+        taken[best] = True
+        chosen[place] = best
