@@ -12,7 +12,7 @@ from ecjax.tables.rules import RULES
 from ecjax.tables.schemas import FLOAT, ID, IDS, INPUTS, INTEGER, TIME, Column
 from ecjax.tables.times import is_timestamp, timestamps_to_seconds
 
-_UNIQUE = {"nodes": "node_id", "files": "file_id"}
+_UNIQUE = {"nodes": "node_id", "files": "file_id", "ports": "port_id"}
 
 
 def check(table: pa.Table, name: str, *, sort: bool = False, source: str | None = None) -> pa.Table:

@@ -209,6 +209,18 @@ def transfers() -> pa.Table:
     )
 
 
+def ports() -> pa.Table:
+    """The slow site sends and receives at a tenth of what is usual, one node at Oregon receives at ten times that."""
+    names = nodes()["node_id"].to_pylist()
+    return pa.table(
+        {
+            "port_id": [*names[8:], names[4]],
+            "send_bytes_per_s": [12.5e6] * 4 + [None],
+            "receive_bytes_per_s": [12.5e6] * 4 + [1.25e9],
+        }
+    )
+
+
 TABLES: dict[str, Callable[[], pa.Table]] = {
     "requests_objects.parquet": requests_objects,
     "requests_chunks.parquet": requests_chunks,
@@ -220,6 +232,7 @@ TABLES: dict[str, Callable[[], pa.Table]] = {
     "outages.parquet": outages,
     "transfers.parquet": transfers,
     "transfers.csv": transfers,
+    "ports.parquet": ports,
 }
 
 

@@ -24,7 +24,10 @@ _ABOUT = {
     "applies, reading is free; files without a `client_site` take the rows that leave it empty.",
     "rates": "Rates that vary in time: factors on the rates of the files table, 1 where no row applies.",
     "outages": "Nodes that are down for a time, in a replay: reads then go to the chunks that survive.",
-    "transfers": "Flows over a network; the flows of a coflow share its id.",
+    "transfers": "Flows over a network. The flows of a coflow share its id and arrival, and need not follow each other; "
+    "coflows come in order of arrival, unless `sort=true`. `src` and `dst` are ids of one kind: a machine that sends and "
+    "receives has one.",
+    "ports": "Machines whose network capacity is not that of all others, in either direction.",
 }
 _COMMAND = "python -m ecjax.tables.samples traces"
 
@@ -48,7 +51,8 @@ def guide() -> str:
         "is read by naming its columns, with the factor to our unit where it differs:\n\n"
         "    ecjax analyze trace=log.csv k=4 "
         "'columns={arrival_s: ts_ms, arrival_s_scale: 0.001, file_id: key, bytes: size, op: method, op_read: [GET], "
-        "op_write: [PUT]}'\n"
+        "op_write: [PUT]}'\n\n"
+        "`ecjax schedule trace=FILE` also reads Coflow-Benchmark text, and tells it from its content.\n"
     )
     return "\n\n".join(parts)
 

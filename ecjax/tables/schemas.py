@@ -143,6 +143,28 @@ TRANSFERS = (
     Column("bytes", FLOAT, "B", "size of the flow", required=True, least=0, above=True),
 )
 
+PORTS = (
+    Column("port_id", ID, "", "port, as in src, dst, node_id or edge", required=True),
+    Column(
+        "send_bytes_per_s",
+        FLOAT,
+        "B/s",
+        "what it can send (default: as all ports)",
+        nullable=True,
+        least=0,
+        above=True,
+    ),
+    Column(
+        "receive_bytes_per_s",
+        FLOAT,
+        "B/s",
+        "what it can receive (default: as all ports)",
+        nullable=True,
+        least=0,
+        above=True,
+    ),
+)
+
 INPUTS: dict[str, tuple[Column, ...]] = {
     "requests": REQUESTS,
     "nodes": NODES,
@@ -151,6 +173,7 @@ INPUTS: dict[str, tuple[Column, ...]] = {
     "rates": RATES,
     "outages": OUTAGES,
     "transfers": TRANSFERS,
+    "ports": PORTS,
 }
 
 
