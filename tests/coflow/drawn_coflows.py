@@ -1,0 +1,59 @@
+"""Small coflows on uneven ports, drawn from a seed: without ties, except for arrivals and what reads have in common."""
+
+import numpy as np
+
+from ecjax.coflow.workload import CHOSEN_LATER, Fabric, Workload, given_sources
+
+CAPACITY = 5e7  # bytes/s; flows of 1 to 100 MB cross the limits of queues within seconds
+
+
+def arrivals(rng, coflows):
+    """A third of the coflows arrive with the one before."""
+    gaps = rng.exponential(0.5, coflows) * (rng.uniform(size=coflows) > 0.33)
+    return np.cumsum(gaps)
+
+
+def fabric(rng, sends, receives):
+    return Fabric(CAPACITY * rng.uniform(0.5, 2, sends), CAPACITY * rng.uniform(0.5, 2, receives))
+
+
+def first_of(counts):
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+
+def transfers(seed, coflows=8, ports=4, width=5):
+    """Coflows with given sources; flows of one coflow may share both ports."""
+    rng = np.random.default_rng(seed)
+    first = first_of(rng.integers(1, width + 1, coflows))
+    flows = first[-1]
+    workload = given_sources(
+        arrivals(rng, coflows),
+        first,
+        rng.integers(ports, size=flows),
+        rng.integers(ports, size=flows),
+        rng.lognormal(np.log(1e7), 1.2, flows),
+    )
+    return workload, fabric(rng, ports, ports)
+
+
+def file_reads(seed, coflows=8, servers=6, clients=3, given=0.0):
+    """Reads of k chunks of one size; a share ``given`` of the coflows has sources given, and sizes of their own."""
+    rng = np.random.default_rng(seed)
+    k = rng.integers(1, servers // 2 + 1, coflows)
+    n = rng.integers(k, servers + 1)
+    later = rng.uniform(size=coflows) >= given
+    candidate = [rng.permutation(servers)[:count] for count in np.where(later, n, 0)]
+    size = rng.lognormal(np.log(2e7), 1, coflows)
+    first = first_of(k)
+    chosen_later = np.repeat(later, k)
+    own = rng.lognormal(0, 1, first[-1])
+    workload = Workload(
+        arrivals(rng, coflows),
+        first,
+        np.where(chosen_later, CHOSEN_LATER, rng.integers(servers, size=first[-1])),
+        np.repeat(rng.integers(clients, size=coflows), k),
+        np.repeat(size, k) * np.where(chosen_later, 1.0, own),
+        first_of([len(some) for some in candidate]),
+        np.concatenate(candidate).astype(np.int64),
+    )
+    return workload, fabric(rng, servers, clients)

@@ -1,0 +1,318 @@
+"""A slow replay of coflows in plain Python, to compare the engine with: all rates are computed anew at every event.
+
+The rules are those of ``ecjax.coflow``; nothing but the workload is shared with it. Where they leave something open it
+is read here like this:
+
+- A coflow needs the ports of its unfinished flows. A port counts as full once 1e-9 of its capacity or less is left.
+- Flows end together where what is left of them after the step is at most 1e-12 of their bytes: rates of MADD are
+  meant to end flows at once, and only rounding keeps them apart.
+- Events at the same moment: flows end, then coflows are admitted, one after the other, then rates are computed, once.
+- The order of BSSI is kept between arrivals and ends of coflows; coflows that arrive or end together make one new one.
+  Where two ports are the heaviest, the lowest counts (sending ports first). Coflows without load there are not
+  looked at.
+- Queue 0 of aalo begins at no bytes, the last one never ends. The moment at which a coflow reaches the next queue is an
+  event, and so is that at which one becomes heavy (baraat: has sent ``heavy_bytes`` or more).
+- The parts of the ports that the queues of aalo get: C_p (10 - q) / sum of 10 - q over the queues that hold coflows.
+- ``heavy_bytes`` is interpolated linearly between sizes, as ``numpy.quantile`` does.
+- Flow j of a read takes the j-th of the candidates as the source rule orders them.
+- smallest_load counts bytes, whatever the capacities of the servers; flows that end at the moment of the arrival have
+  none left.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ecjax.coflow.workload import CHOSEN_LATER
+
+FULL = 1e-9  # part of a port's capacity that counts as none
+ENDED = 1e-12  # part of a flow's bytes that counts as none
+REACHED = 1e-10  # part of a limit of bytes sent that may miss
+FIRST_QUEUE_BYTES, QUEUES = 10e6, 10
+
+
+class Replay(NamedTuple):
+    completion_s: np.ndarray  # (C,) from arrival to the end of the last flow
+    finish_s: np.ndarray  # (F,)
+    source: np.ndarray  # (F,)
+    intervals: list  # (start, end, rates (F,)) with the same rates throughout
+
+
+class State:
+    """What a scheduler sees. Ports are numbered through: first those that send, then those that receive."""
+
+    def __init__(self, workload, fabric):
+        self.bytes = [float(b) for b in workload.bytes]
+        self.remaining = list(self.bytes)
+        self.source = [int(s) for s in workload.source]
+        self.receiver = [len(fabric.send) + int(d) for d in workload.destination]
+        self.capacity = [float(c) for c in fabric.send] + [float(c) for c in fabric.receive]
+        first = [int(f) for f in workload.first_flow]
+        self.flows_of = [range(a, b) for a, b in zip(first, first[1:], strict=False)]
+        self.coflow_of = [c for c, flows in enumerate(self.flows_of) for _ in flows]
+        self.sent = [0.0] * len(self.flows_of)
+        self.active = []  # coflows, earliest first
+        self.changed = False  # coflows arrived or ended since rates were computed last
+        self.kept = []  # an order that a scheduler keeps
+        sizes = [sum(self.bytes[f] for f in flows) for flows in self.flows_of]
+        self.heavy_bytes = float(np.quantile(sizes, 0.8))
+
+    def ports(self, flow):
+        return self.source[flow], self.receiver[flow]
+
+    def unfinished(self, coflow):
+        return [f for f in self.flows_of[coflow] if self.remaining[f] > 0]
+
+    def loads(self, coflow):
+        """Port -> remaining bytes of the coflow."""
+        load = {}
+        for f in self.unfinished(coflow):
+            for p in self.ports(f):
+                load[p] = load.get(p, 0.0) + self.remaining[f]
+        return load
+
+    def bottleneck(self, coflow):
+        return max(load / self.capacity[p] for p, load in self.loads(coflow).items())
+
+    def full(self, port, left):
+        return left[port] <= FULL * self.capacity[port]
+
+
+def give(state, flow, rate, rates, left):
+    rates[flow] += rate
+    for p in state.ports(flow):
+        left[p] = max(left[p] - rate, 0.0)
+
+
+def madd(state, order, rates, left):
+    for c in order:
+        load = state.loads(c)
+        if any(state.full(p, left) for p in load):
+            continue
+        longest = max(amount / left[p] for p, amount in load.items())
+        for f in state.unfinished(c):
+            give(state, f, state.remaining[f] / longest, rates, left)
+
+
+def backfill(state, order, rates, left):
+    for c in order:
+        for f in sorted(state.unfinished(c), key=lambda f: (*state.ports(f), f)):
+            if not any(state.full(p, left) for p in state.ports(f)):
+                give(state, f, min(left[p] for p in state.ports(f)), rates, left)
+
+
+def share(state, flows, rates, left):
+    count = {}
+    for f in flows:
+        for p in state.ports(f):
+            count[p] = count.get(p, 0) + 1
+    parts = [(f, min(left[p] / count[p] for p in state.ports(f))) for f in flows]
+    for f, rate in parts:
+        give(state, f, rate, rates, left)
+
+
+def ordered(order_of):
+    """MADD in the order that a function of the state returns, then backfill."""
+
+    def rates_of(state):
+        order = order_of(state)
+        rates, left = [0.0] * len(state.bytes), list(state.capacity)
+        madd(state, order, rates, left)
+        backfill(state, order, rates, left)
+        return rates
+
+    return rates_of
+
+
+def by_bottleneck(state):
+    return sorted(state.active, key=lambda c: (state.bottleneck(c), c))
+
+
+def by_arrival(state):
+    return sorted(state.active)
+
+
+def by_bssi(state):
+    if state.changed:
+        loads = {
+            c: {p: load / state.capacity[p] for p, load in state.loads(c).items()}
+            for c in sorted(state.active)
+        }
+        state.kept = bssi(loads, range(len(state.capacity)))
+    return state.kept
+
+
+def bssi(loads, ports):
+    """Algorithm 1: the last place to the coflow with the least weight per load on the heaviest port, and so on."""
+    weight, waiting, backwards = dict.fromkeys(loads, 1.0), list(loads), []
+    while waiting:
+        total = {p: sum(loads[c].get(p, 0.0) for c in waiting) for p in ports}
+        heaviest = max(ports, key=lambda p: (total[p], -p))
+        there = [c for c in waiting if loads[c].get(heaviest, 0.0) > 0]
+        last = min(there, key=lambda c: (weight[c] / loads[c][heaviest], c))
+        dual = weight[last] / loads[last][heaviest]
+        for c in there:
+            weight[c] -= dual * loads[c][heaviest]
+        waiting.remove(last)
+        backwards.append(last)
+    return backwards[::-1]
+
+
+def queue_of(sent):
+    q = 0
+    while q < QUEUES - 1 and sent >= FIRST_QUEUE_BYTES * 10.0**q * (1 - REACHED):
+        q += 1
+    return q
+
+
+def aalo(state):
+    queues = {}
+    for c in by_arrival(state):
+        queues.setdefault(queue_of(state.sent[c]), []).append(c)
+    weights = sum(QUEUES - q for q in queues)
+    rates, over = [0.0] * len(state.bytes), [0.0] * len(state.capacity)
+    for q, coflows in sorted(queues.items()):
+        left = [capacity * (QUEUES - q) / weights for capacity in state.capacity]
+        for c in coflows:
+            share(state, state.unfinished(c), rates, left)
+        over = [a + b for a, b in zip(over, left, strict=True)]
+    backfill(state, [c for _, coflows in sorted(queues.items()) for c in coflows], rates, over)
+    return rates
+
+
+def until_next_queue(state, speed):
+    """Seconds until a coflow reaches its next queue, at these bytes/s per coflow."""
+    limits = {c: FIRST_QUEUE_BYTES * 10.0 ** queue_of(state.sent[c]) for c in state.active}
+    return min(((limits[c] - state.sent[c]) / speed[c] for c in state.active if speed[c] > 0), default=np.inf)
+
+
+def heavy(state, coflow):
+    return state.sent[coflow] >= state.heavy_bytes * (1 - REACHED)
+
+
+def baraat(state):
+    rates, left = [0.0] * len(state.bytes), list(state.capacity)
+    group = []
+    for c in by_arrival(state):
+        group.append(c)
+        if not heavy(state, c):
+            share(state, [f for g in group for f in state.unfinished(g)], rates, left)
+            group = []
+    share(state, [f for g in group for f in state.unfinished(g)], rates, left)
+    backfill(state, by_arrival(state), rates, left)
+    return rates
+
+
+def until_heavy(state, speed):
+    light = [c for c in state.active if speed[c] > 0 and not heavy(state, c)]
+    return min(((state.heavy_bytes - state.sent[c]) / speed[c] for c in light), default=np.inf)
+
+
+def pfabric(state):
+    rates, left = [0.0] * len(state.bytes), list(state.capacity)
+    flows = [f for c in state.active for f in state.unfinished(c)]
+    for f in sorted(flows, key=lambda f: (state.remaining[f], f)):
+        give(state, f, min(left[p] for p in state.ports(f)), rates, left)
+    return rates
+
+
+def fair(state):
+    """Progressive filling: all rates grow together; a flow stops at the first of its ports that is full."""
+    rates, left = [0.0] * len(state.bytes), list(state.capacity)
+    growing = [f for c in state.active for f in state.unfinished(c)]
+    while growing:
+        count = [0] * len(left)
+        for f in growing:
+            for p in state.ports(f):
+                count[p] += 1
+        level, tightest = min((left[p] / count[p], p) for p in range(len(left)) if count[p])
+        for f in [f for f in growing if tightest in state.ports(f)]:
+            give(state, f, level, rates, left)
+            growing.remove(f)
+    return rates
+
+
+def equal_share(state):
+    count = [0] * len(state.capacity)
+    flows = [f for c in state.active for f in state.unfinished(c)]
+    for f in flows:
+        for p in state.ports(f):
+            count[p] += 1
+    rates = [0.0] * len(state.bytes)
+    for f in flows:
+        rates[f] = min(state.capacity[p] / count[p] for p in state.ports(f))
+    return rates
+
+
+# name -> rates of a state, and seconds until an event that only this scheduler has
+SCHEDULERS = {
+    "varys": (ordered(by_bottleneck), None),
+    "fifo": (ordered(by_arrival), None),
+    "sincronia": (ordered(by_bssi), None),
+    "aalo": (aalo, until_next_queue),
+    "baraat": (baraat, until_heavy),
+    "pfabric": (pfabric, None),
+    "fair": (fair, None),
+    "equal_share": (equal_share, None),
+}
+
+
+def queued(state, server):
+    """Remaining bytes that a server has to send."""
+    return sum(
+        state.remaining[f] for c in state.active for f in state.unfinished(c) if state.source[f] == server
+    )
+
+
+def choose(state, coflow, rule, candidates):
+    """Give the flows of a read their sources; ``candidates`` come in random order."""
+    if rule == "smallest_load":
+        # sorted is stable: equal loads stay in the random order
+        candidates = sorted(candidates, key=lambda server: queued(state, server))
+    for f, server in zip(state.flows_of[coflow], candidates, strict=False):
+        state.source[f] = int(server)
+
+
+def replay(workload, fabric, scheduler, sources="given", candidate=None):
+    """The replay. ``candidate``: (N,) the candidates of the workload, those of each coflow in random order."""
+    rates_of, own_event = SCHEDULERS[scheduler]
+    state = State(workload, fabric)
+    arrivals = [float(a) for a in workload.arrival_s]
+    count, now, arrived = len(arrivals), 0.0, 0
+    finish, end, intervals = [np.nan] * len(state.bytes), [np.nan] * count, []
+    while arrived < count or state.active:
+        if not state.active:
+            now = arrivals[arrived]
+        while arrived < count and arrivals[arrived] <= now:
+            a, b = workload.first_candidate[arrived : arrived + 2]
+            if workload.source[state.flows_of[arrived][0]] == CHOSEN_LATER:
+                choose(state, arrived, sources, list(candidate[a:b]))
+            state.active.append(arrived)
+            state.changed = True
+            arrived += 1
+        rates = rates_of(state)
+        state.changed = False
+        speed = [sum(rates[f] for f in flows) for flows in state.flows_of]
+        running = [f for f, rate in enumerate(rates) if rate > 0]
+        step = min((state.remaining[f] / rates[f] for f in running), default=np.inf)
+        if own_event is not None:
+            step = min(step, own_event(state, speed))
+        until = now + step
+        if arrived < count and arrivals[arrived] <= until:
+            until = arrivals[arrived]
+            step = until - now
+        assert np.isfinite(step), "flows wait, and none is served"
+        intervals.append((now, until, np.array(rates)))
+        now = until
+        for c in state.active:
+            state.sent[c] += speed[c] * step
+        for f in running:
+            left = state.remaining[f] - rates[f] * step
+            state.remaining[f] = left if left > ENDED * state.bytes[f] else 0.0
+            if state.remaining[f] == 0:
+                finish[f] = now
+        for c in [c for c in state.active if not state.unfinished(c)]:
+            state.active.remove(c)
+            state.changed = True
+            end[c] = now
+    return Replay(np.array(end) - np.array(arrivals), np.array(finish), np.array(state.source), intervals)
