@@ -1,0 +1,168 @@
+"""Figures of replayed transfers: every kind shows the numbers of its tables."""
+
+from io import StringIO
+
+import matplotlib.image
+import numpy as np
+import pyarrow as pa
+import pytest
+from rich.console import Console
+
+from ecjax.report import schedule
+from ecjax.report.schedule_tables import groups, scheduler_name, sources_name
+from ecjax.tables.results import read_results
+from ecjax.tables.store import ResultStore
+
+SCHEDULERS = {"fair": 1.0, "dtarget": 2.0, "aalo": 1.5}  # improvement with random sources
+RULES = {"random": 1.0, "smallest_load": 1.25}
+SEEDS = (0, 1, 2)
+CLASSES = ("[10,14)", "[2,6)")  # not in their order
+
+
+def run(scheduler="dtarget", sources="random", seed=0, n=8, **own) -> dict:
+    """A run whose numbers tell scheduler, source rule, seed and n apart."""
+    better = 1.0 if scheduler == "fair" else SCHEDULERS[scheduler] * (1 + 0.1 * seed) * n / 8
+    mean = 10.0 / RULES[sources] / better
+    row = {"run_id": f"{scheduler}-{sources}-{seed}-{n}", "job": "schedule", "status": "ok"}
+    row |= {"method": scheduler, "sources": sources, "seed": seed, "n": n, "k": 4, "share_at_zero": 0.0}
+    row |= {"rate_scale": 1.0, "size_scale": 1.0, "mean_s": mean, "improvement": better}
+    row |= {"lower_bound": 4.0, "gap": mean / 4.0 - 1}
+    return row | own
+
+
+def tables(row: dict) -> dict[str, pa.Table]:
+    """Four coflows, of completion times mean / 2, mean, mean and 3 mean / 2, each half of it alone; two classes of widths."""
+    named = {"run_id": row["run_id"], "scheduler": row["method"], "sources": row["sources"]}
+    times = row["mean_s"] * np.array([0.5, 1.0, 1.0, 1.5])
+    coflows = [named | {"coflow_id": i, "completion_s": t, "isolation_s": t / 2} for i, t in enumerate(times)]
+    widths = [
+        named | {"width_class": name, "improvement": row["improvement"] * factor}
+        for name, factor in zip(CLASSES, (1.2, 0.8), strict=True)
+    ]
+    return {"coflows": pa.Table.from_pylist(coflows), "coflow_widths": pa.Table.from_pylist(widths)}
+
+
+def stored(folder, rows, write=None):
+    with ResultStore(folder, {"coflow_id": pa.int64()}, write) as store:
+        for row in rows:
+            store.commit([row], tables(row))
+    return read_results(folder, "runs").set_index("run_id").loc[[row["run_id"] for row in rows]].reset_index()
+
+
+def drawn(out, runs, kinds) -> str:
+    console = Console(file=StringIO(), width=300)
+    schedule.draw(out, runs, kinds, console)
+    return console.file.getvalue()
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    """All schedulers and both rules at two n."""
+    out = tmp_path_factory.mktemp("figures") / "out"
+    rows = [
+        run(scheduler, sources, seed, n)
+        for n in (8, 16)
+        for seed in SEEDS
+        for sources in RULES
+        for scheduler in SCHEDULERS
+    ]
+    return out, stored(out, rows)
+
+
+def test_every_kind_is_drawn(study):
+    out, runs = study
+    text = drawn(out, runs, list(schedule.KINDS))
+    for kind in schedule.KINDS:
+        pixels = matplotlib.image.imread(out / "figures" / f"{kind}.png")
+        assert pixels.shape[0] > 300 and pixels.shape[1] > 600
+        assert np.mean(pixels[..., :3].min(axis=-1) < 0.9) > 0.005, "something other than white is on it"
+        assert f"{kind}.png" in text
+
+
+def test_what_is_missing_is_said(tmp_path):
+    out = tmp_path / "out"
+    runs = stored(out, [run("fair", gap=None, lower_bound=None)], write=["coflow_widths"])
+    text = drawn(out, runs, list(schedule.KINDS))
+    assert "figure improvement: needs a scheduler besides fair" in text
+    assert "figure sources: needs two rules of source selection" in text
+    assert "figure cdf: needs the dataset coflows, which was not written" in text
+    assert "figure sweep: needs a scheduler besides fair, and runs that differ in n" in text
+    assert "figure gap: needs lower_bound=true" in text
+    assert not (out / "figures").exists()
+    assert drawn(out, runs.assign(mean_s=np.nan), list(schedule.KINDS)) == ""
+
+
+def test_improvement_by_width(study):
+    out, runs = study
+    own = runs[(runs["n"] == 8)]
+    random, smallest = schedule.improvement(out, own).axes
+    # dtarget before aalo; over the seeds 1, 1.1, 1.2 times; all, then narrow, then wide
+    for axes in (random, smallest):
+        heights = [bar.get_height() for bar in axes.patches]
+        np.testing.assert_allclose(heights, 1.1 * np.array([2, 1.6, 2.4, 1.5, 1.2, 1.8]))
+        assert [label.get_text() for label in axes.get_xticklabels()] == ["all", "[2,6)", "[10,14)"]
+    assert [random.get_title(), smallest.get_title()] == ["random sources", "smallest load first"]
+    ends = np.array([line.get_segments()[0][:, 1] for line in random.collections])
+    np.testing.assert_allclose(ends[0], [2.0, 2.4])
+
+
+def test_one_class_of_widths_is_all(tmp_path):
+    rows = [run("dtarget"), run("fair")]
+    out = tmp_path / "out"
+    with ResultStore(out, {"coflow_id": pa.int64()}) as store:
+        for row in rows:
+            store.commit([row], {"coflow_widths": tables(row)["coflow_widths"].slice(0, 1)})
+    runs = read_results(out, "runs")
+    axes = schedule.improvement(out, runs).axes[0]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["all"] and len(axes.patches) == 1
+
+
+def test_source_rules_side_by_side(study):
+    out, runs = study
+    first, second = schedule.sources(out, runs).axes
+    assert [first.get_title(), second.get_title()] == ["chunks kept, n = 8", "chunks kept, n = 16"]
+    seeds = np.mean([1 / (1 + 0.1 * seed) for seed in SEEDS])
+    expected = np.array([10, 5 * seeds, 10 / 1.5 * seeds])  # fair, dtarget, aalo
+    heights = [bar.get_height() for bar in first.patches]
+    np.testing.assert_allclose(heights, [*expected, *expected / 1.25])
+    assert [label.get_text() for label in first.get_xticklabels()] == ["max-min fair", "D-Target", "Aalo"]
+
+
+def test_distance_to_the_bound(study):
+    out, runs = study
+    one = runs[(runs["n"] == 8) & (runs["seed"] == 0) & (runs["sources"] == "random")]
+    axes = schedule.gap(out, one).axes[0]
+    np.testing.assert_allclose([bar.get_height() for bar in axes.patches], [1.5, 0.25, 10 / 1.5 / 4 - 1])
+
+
+def test_distribution_of_all_seeds_together(study):
+    out, runs = study
+    own = runs[(runs["n"] == 8) & (runs["method"] == "fair") & (runs["sources"] == "random")]
+    fair, alone = schedule.cdf(out, own).axes[0].get_lines()
+    times = np.repeat([5, 10, 10, 15], 3)
+    np.testing.assert_allclose(fair.get_xdata()[::2], times)
+    np.testing.assert_allclose(fair.get_ydata()[::2], np.arange(1, 13) / 12)
+    np.testing.assert_allclose(alone.get_xdata()[::2], times / 2)
+
+
+def test_improvement_over_a_sweep(study):
+    out, runs = study
+    random, smallest = schedule.sweep(out, runs[runs["method"] != "aalo"]).axes
+    for axes in (random, smallest):
+        (line,) = [line for line in axes.get_lines() if line.get_marker() == "o"]
+        np.testing.assert_allclose(line.get_xdata(orig=False), [8, 16])
+        np.testing.assert_allclose(line.get_ydata(orig=False), [2.2, 4.4])
+        assert axes.get_xlabel() == "chunks kept, n"
+
+
+def test_names():
+    assert scheduler_name("dtarget") == "D-Target" and scheduler_name("of_our_own") == "of our own"
+    assert sources_name("smallest_load") == "smallest load first"
+
+
+def test_groups_name_what_differs(study):
+    _, runs = study
+    assert [words for words, _ in groups(runs, ("n", "sources"))] == [
+        f"chunks kept, n = {n}, {rule}" for n in (8, 16) for rule in ("random sources", "smallest load first")
+    ]
+    assert [words for words, _ in groups(runs, ("k",))] == [""]
