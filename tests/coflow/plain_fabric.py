@@ -14,7 +14,7 @@ is read here like this:
   event, and so is that at which one becomes heavy (baraat: has sent ``heavy_bytes`` or more).
 - The parts of the ports that the queues of aalo get: C_p (10 - q) / sum of 10 - q over the queues that hold coflows.
 - ``heavy_bytes`` is interpolated linearly between sizes, as ``numpy.quantile`` does.
-- Flow j of a read takes the j-th of the candidates as the source rule orders them.
+- The flows of a read take the servers chosen in ascending order, whatever the order in which they were chosen.
 - smallest_load counts bytes, whatever the capacities of the servers; flows that end at the moment of the arrival have
   none left.
 """
@@ -269,7 +269,8 @@ def choose(state, coflow, rule, candidates):
     if rule == "smallest_load":
         # sorted is stable: equal loads stay in the random order
         candidates = sorted(candidates, key=lambda server: queued(state, server))
-    for f, server in zip(state.flows_of[coflow], candidates, strict=False):
+    flows = state.flows_of[coflow]
+    for f, server in zip(flows, sorted(candidates[: len(flows)]), strict=True):
         state.source[f] = int(server)
 
 

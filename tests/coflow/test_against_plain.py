@@ -1,0 +1,53 @@
+"""The engine against the plain replay, coflow by coflow and flow by flow."""
+
+import numpy as np
+import pytest
+from drawn_coflows import file_reads, transfers
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from plain_fabric import SCHEDULERS
+from plain_fabric import replay as plain_replay
+
+from ecjax.coflow.replay import replay
+from ecjax.coflow.sources import random_order
+
+each_scheduler = pytest.mark.parametrize("scheduler", SCHEDULERS)
+
+
+def compare(workload, fabric, scheduler, sources="given", seed=0):
+    expected = plain_replay(workload, fabric, scheduler, sources, random_order(workload, seed))
+    got = replay(workload, fabric, scheduler, sources, seed)
+    np.testing.assert_array_equal(got.source, expected.source)
+    np.testing.assert_allclose(got.completion_s, expected.completion_s, rtol=1e-9)
+    np.testing.assert_allclose(got.finish_s, expected.finish_s, rtol=1e-9)
+
+
+@each_scheduler
+@settings(max_examples=10)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    coflows=st.integers(1, 12),
+    ports=st.integers(1, 6),
+    width=st.integers(1, 9),
+)
+def test_transfers(scheduler, seed, coflows, ports, width):
+    compare(*transfers(seed, coflows, ports, width), scheduler)
+
+
+@each_scheduler
+@pytest.mark.parametrize("sources", ["random", "smallest_load"])
+@settings(max_examples=8)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    coflows=st.integers(1, 15),
+    servers=st.integers(2, 8),
+    clients=st.integers(1, 5),
+    share_given=st.sampled_from([0.0, 0.3]),
+)
+def test_reads(scheduler, sources, seed, coflows, servers, clients, share_given):
+    compare(*file_reads(seed, coflows, servers, clients, share_given), scheduler, sources, seed)
+
+
+@each_scheduler
+def test_many_flows(scheduler):
+    compare(*transfers(11, coflows=30, ports=5, width=9), scheduler)
