@@ -26,9 +26,9 @@ _SHORTEST = 1e-3  # an axis of times starts at this quantile: single tiny coflow
 
 
 def cdf(out: Path, runs: pd.DataFrame) -> Figure:
-    """Distribution of completion times, all seeds together, a panel per source rule (Fig. 5b and 5d of the D-Target paper).
+    """Distribution of completion times, all seeds together, a panel per source rule.
 
-    The dashed line is that of every coflow alone on the fabric.
+    Fig. 5b and 5d of the D-Target paper. The dashed line is that of every coflow alone on the fabric.
     """
     parts = groups(runs, (*POINT, "sources"))
     shown = parts[:MOST_PANELS]
@@ -56,9 +56,9 @@ def cdf(out: Path, runs: pd.DataFrame) -> Figure:
 
 
 def sweep(out: Path, runs: pd.DataFrame) -> Figure | None:
-    """Improvement over fair against what is swept, a line per scheduler (Fig. 4 of the D-Target paper), a panel per source rule.
+    """Improvement over fair against what is swept, a line per scheduler, a panel per source rule.
 
-    Points are means over the seeds, whiskers go from the least to the largest.
+    Fig. 4 of the D-Target paper. Points are means over the seeds, whiskers go from the least to the largest.
 
     Returns:
         None where nothing is swept, or there is nothing beside fair.

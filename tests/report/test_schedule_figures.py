@@ -31,7 +31,7 @@ def run(scheduler="dtarget", sources="random", seed=0, n=8, **own) -> dict:
 
 
 def tables(row: dict) -> dict[str, pa.Table]:
-    """Four coflows, of completion times mean / 2, mean, mean and 3 mean / 2, each half of it alone; two classes of widths."""
+    """Coflows of completion times mean / 2, mean, mean and 3 mean / 2, each half of it alone; two classes of widths."""
     named = {"run_id": row["run_id"], "scheduler": row["method"], "sources": row["sources"]}
     times = row["mean_s"] * np.array([0.5, 1.0, 1.0, 1.5])
     coflows = [named | {"coflow_id": i, "completion_s": t, "isolation_s": t / 2} for i, t in enumerate(times)]
