@@ -1,4 +1,4 @@
-"""Small coflows on uneven ports, drawn from a seed: without ties, except for arrivals and what reads have in common."""
+"""Small coflows drawn from a seed: sizes without ties, except for the flows of reads, or full of them."""
 
 import numpy as np
 
@@ -13,7 +13,9 @@ def arrivals(rng, coflows):
     return np.cumsum(gaps)
 
 
-def fabric(rng, sends, receives):
+def fabric(rng, sends, receives, even):
+    if even:
+        return Fabric(np.full(sends, CAPACITY), np.full(receives, CAPACITY))
     return Fabric(CAPACITY * rng.uniform(0.5, 2, sends), CAPACITY * rng.uniform(0.5, 2, receives))
 
 
@@ -21,7 +23,7 @@ def first_of(counts):
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
 
-def transfers(seed, coflows=8, ports=4, width=5):
+def transfers(seed, coflows=8, ports=4, width=5, even=False):
     """Coflows with given sources; flows of one coflow may share both ports."""
     rng = np.random.default_rng(seed)
     first = first_of(rng.integers(1, width + 1, coflows))
@@ -33,10 +35,20 @@ def transfers(seed, coflows=8, ports=4, width=5):
         rng.integers(ports, size=flows),
         rng.lognormal(np.log(1e7), 1.2, flows),
     )
-    return workload, fabric(rng, ports, ports)
+    return workload, fabric(rng, ports, ports, even)
 
 
-def file_reads(seed, coflows=8, servers=6, clients=3, given=0.0):
+def ties(seed, coflows=8, ports=3, width=4):
+    """Coflows that arrive, advance and end together: sizes are multiples of what a port carries in half a second."""
+    workload, _ = transfers(seed, coflows, ports, width)
+    rng = np.random.default_rng([seed])
+    return workload._replace(
+        arrival_s=np.sort(rng.integers(0, coflows, coflows) / 2.0),
+        bytes=CAPACITY / 2 * rng.integers(1, 4, len(workload.bytes)),
+    ), fabric(rng, ports, ports, even=True)
+
+
+def file_reads(seed, coflows=8, servers=6, clients=3, given=0.0, even=False):
     """Reads of k chunks of one size; a share ``given`` of the coflows has sources given, and sizes of their own."""
     rng = np.random.default_rng(seed)
     k = rng.integers(1, servers // 2 + 1, coflows)
@@ -56,4 +68,4 @@ def file_reads(seed, coflows=8, servers=6, clients=3, given=0.0):
         first_of([len(some) for some in candidate]),
         np.concatenate(candidate).astype(np.int64),
     )
-    return workload, fabric(rng, servers, clients)
+    return workload, fabric(rng, servers, clients, even)
