@@ -24,9 +24,9 @@ _ABOUT = {
     "applies, reading is free; files without a `client_site` take the rows that leave it empty.",
     "rates": "Rates that vary in time: factors on the rates of the files table, 1 where no row applies.",
     "outages": "Nodes that are down for a time, in a replay: reads then go to the chunks that survive.",
-    "transfers": "Flows over a network. The flows of a coflow share its id and arrival, and need not follow each other; "
-    "coflows come in order of arrival, unless `sort=true`. `src` and `dst` are ids of one kind: a machine that sends and "
-    "receives has one.",
+    "transfers": "Flows over a network. The flows of a coflow share its id and arrival, and need not follow each "
+    "other; coflows come in order of arrival, unless `sort=true`. `src` and `dst` are ids of one kind: a machine that "
+    "sends and receives has one.",
     "ports": "Machines whose network capacity is not that of all others, in either direction.",
 }
 _COMMAND = "python -m ecjax.tables.samples traces"
