@@ -48,6 +48,11 @@ JOBS = {
             "replay plans and dispatch policies: latencies with confidence intervals, beside estimate and bound",
             ("ecjax.studies.options_replay", "ReplayOptions"),
         ),
+        Job(
+            "schedule",
+            "replay transfers on a fabric: coflow schedulers and source selection, beside a lower bound",
+            ("ecjax.studies.options_schedule", "ScheduleOptions"),
+        ),
         Job("bench", "time ecjax beside the alternatives", ("ecjax.studies.options_bench", "BenchOptions")),
     )
 }

@@ -14,6 +14,7 @@ from ecjax.report.schedule_tables import (
     BASELINE,
     MOST_PANELS,
     POINT,
+    SOURCES,
     colours,
     grid,
     groups,
@@ -48,11 +49,11 @@ def improvement(out: Path, runs: pd.DataFrame) -> Figure | None:
         table = pd.concat([own.assign(width_class=_ALL), widths])[["method", "width_class", "improvement"]]
         if len(classes) == 1:
             table = table[table["width_class"] == _ALL]
-        _bars(axes, table, "method", schedulers, "width_class", classes, "improvement")
+        _bars(axes, table, "method", colours(schedulers), "width_class", classes, "improvement")
         axes.axhline(1.0, color="black", linewidth=0.8)
         axes.set(title=title, xlabel="coflows by width (flows)" if len(classes) > 1 else "")
     panels[0].set_ylabel("mean completion time of fair / own")
-    _finish(figure, panels, [(scheduler_name(name), colours(schedulers)[name]) for name in schedulers])
+    _finish(figure, panels, {scheduler_name(name): colour for name, colour in colours(schedulers).items()})
     figure.suptitle(f"Improvement over max-min fair sharing{few(len(shown), len(parts), 'panels')}")
     return figure
 
@@ -85,31 +86,38 @@ def _by_scheduler(runs: pd.DataFrame, value: str, label: str, title: str) -> Fig
     parts = groups(runs, POINT)
     shown = parts[:MOST_PANELS]
     rules, schedulers = (list(dict.fromkeys(runs[name])) for name in ("sources", "method"))
+    shades = colours(rules, SOURCES)
     figure, panels = grid(len(shown), max(5.0, 0.55 * len(schedulers) + 1.6), 3.8)
     for axes, (words, own) in zip(panels, shown, strict=True):
-        _bars(axes, own, "sources", rules, "method", schedulers, value)
+        _bars(axes, own, "sources", shades, "method", schedulers, value)
         names = [scheduler_name(name) for name in schedulers]
         axes.set_xticks(range(len(names)), names, rotation=35, ha="right", rotation_mode="anchor")
         axes.set_title(words)
     panels[0].set_ylabel(label)
-    _finish(figure, panels, [(sources_name(name), colours(rules)[name]) for name in rules])
+    _finish(figure, panels, {sources_name(name): colour for name, colour in shades.items()})
     figure.suptitle(f"{title}{few(len(shown), len(parts), 'panels')}")
     return figure
 
 
 def _bars(
-    axes: Axes, table: pd.DataFrame, key: str, keys: list[str], group: str, order: list[str], value: str
+    axes: Axes,
+    table: pd.DataFrame,
+    key: str,
+    shades: dict[str, Any],
+    group: str,
+    order: list[str],
+    value: str,
 ) -> None:
     """A bar per ``key`` in every ``group``: mean over seeds, with whiskers from the least to the largest."""
-    thick = 0.84 / len(keys)
-    for place, name in enumerate(keys):
+    thick = 0.84 / len(shades)
+    for place, (name, colour) in enumerate(shades.items()):
         for at, wanted in enumerate(order):
             own = table.loc[(table[key] == name) & (table[group] == wanted), value].astype(float)
             if own.empty:
                 continue
             mean, reach = spread(own)
             where = at - 0.42 + thick * (place + 0.5)
-            axes.bar(where, mean, 0.92 * thick, color=colours(keys)[name])
+            axes.bar(where, mean, 0.92 * thick, color=colour)
             if len(own) > 1:
                 axes.errorbar(where, mean, reach, **_WHISKERS)
     axes.grid(visible=False, axis="x")
@@ -124,10 +132,10 @@ def _classes(by_width: pd.DataFrame) -> list[str]:
     return [_ALL] if len(ordered) == 1 else [_ALL, *ordered]
 
 
-def _finish(figure: Figure, panels: list[Axes], entries: list[tuple[str, Any]]) -> None:
+def _finish(figure: Figure, panels: list[Axes], entries: dict[str, Any]) -> None:
     """Panels alike in height, and a legend."""
     top = max(axes.get_ylim()[1] for axes in panels)
     for axes in panels:
         axes.set_ylim(0, top)
     if len(entries) > 1:
-        legend(figure, [Patch(color=colour, label=word) for word, colour in entries])
+        legend(figure, [Patch(color=colour, label=word) for word, colour in entries.items()])

@@ -1,5 +1,7 @@
 """What the figures of ``ecjax schedule`` share: rows of the result tables, names and colours, means over seeds."""
 
+import itertools
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +39,7 @@ _NAMES = {
     "fifo": "FIFO",
     "equal_share": "equal share",
 }
-_SOURCES = {"given": "given sources", "random": "random sources", "smallest_load": "smallest load first"}
+SOURCES = {"given": "given sources", "random": "random sources", "smallest_load": "smallest load first"}
 
 
 def scheduler_name(name: str) -> str:
@@ -47,12 +49,14 @@ def scheduler_name(name: str) -> str:
 
 def sources_name(name: str) -> str:
     """What figures call a rule of source selection."""
-    return _SOURCES.get(name, name.replace("_", " "))
+    return SOURCES.get(name, name.replace("_", " "))
 
 
-def colours(names: list[str]) -> dict[str, Any]:
-    """A colour per name, in their order."""
-    return {name: COLOURS[place % len(COLOURS)] for place, name in enumerate(names)}
+def colours(names: list[str], known: Iterable[str] = _NAMES) -> dict[str, Any]:
+    """A colour per name: those that are known have the same in every figure, others the next ones."""
+    order = dict.fromkeys([*known, *names])
+    every = dict(zip(order, itertools.cycle(COLOURS), strict=False))
+    return {name: every[name] for name in names}
 
 
 def rows(out: Path, dataset: str, runs: pd.DataFrame, columns: list[str]) -> pd.DataFrame:

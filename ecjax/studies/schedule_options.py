@@ -1,0 +1,69 @@
+"""The options of ``ecjax schedule``, checked: every mistake names the option, what was found and what is allowed."""
+
+from numbers import Integral
+from typing import Any
+
+from ecjax.coflow.replay import SCHEDULERS, SOURCES
+from ecjax.errors import UserError
+from ecjax.report.schedule import KINDS
+from ecjax.studies.checked_options import numbers
+from ecjax.studies.option import is_number
+from ecjax.studies.options_schedule import ScheduleOptions
+
+CHOSEN = tuple(name for name in SOURCES if name != "given")  # rules for flows whose sources are not given
+_WHOLE = {"seeds": (1, 10**6), "seed": (0, 2**62), "clients": (1, 10**9)}
+
+
+def checked(options: ScheduleOptions) -> ScheduleOptions:
+    """Options with lists where one value was given.
+
+    Raises:
+        UserError: an option has a value that is not allowed.
+    """
+    values = dict(vars(options))
+    for name, allowed in (("scheduler", SCHEDULERS), ("sources", CHOSEN), ("figures", tuple(KINDS))):
+        values[name] = _words(name, values[name], tuple(allowed))
+        if not values[name] and name != "figures":
+            raise UserError(f"{name}: found an empty list; allowed: {', '.join(allowed)}")
+    for name in ("rate_scale", "size_scale"):
+        values[name] = numbers(name, values[name], None)
+    values["share_at_zero"] = numbers("share_at_zero", values["share_at_zero"], 0.0)
+    if max(values["share_at_zero"]) > 1:
+        raise UserError(f"share_at_zero: found {max(values['share_at_zero'])}; allowed: numbers from 0 to 1")
+    for name in ("n", "k"):
+        values[name] = _whole_numbers(name, values[name])
+    for name, (least, most) in _WHOLE.items():
+        value = values[name]
+        if not (_is_whole(value) and least <= int(value) <= most):
+            raise UserError(f"{name}: found {value}; allowed: a whole number from {least} to {most}")
+    capacity = values["port_bytes_per_s"]
+    if capacity is not None and not (is_number(capacity) and capacity > 0):
+        raise UserError(f"port_bytes_per_s: found {capacity}; allowed: a number above 0")
+    edges = _whole_numbers("widths", values["widths"])
+    if edges != sorted(edges):
+        raise UserError(f"widths: found {edges}; allowed: ascending whole numbers")
+    values["widths"] = edges
+    if values["plan"] is None and (values["plan_run"] or values["plan_where"]):
+        raise UserError("plan_run and plan_where choose a run of plan=FOLDER: give plan too")
+    if isinstance(values["write"], str):
+        values["write"] = [values["write"]]
+    return ScheduleOptions(**values)
+
+
+def _words(name: str, value: Any, allowed: tuple[str, ...]) -> list[str]:
+    listed = list(value or []) if value is None or isinstance(value, list | tuple) else [value]
+    for word in listed:
+        if word not in allowed:
+            raise UserError(f"{name}: found {word!r}; allowed: {', '.join(allowed)}")
+    return list(dict.fromkeys(listed))
+
+
+def _is_whole(value: Any) -> bool:
+    return is_number(value) and isinstance(value, Integral)
+
+
+def _whole_numbers(name: str, value: Any) -> list[int]:
+    listed = list(value) if isinstance(value, list | tuple) else [value]
+    if not listed or not all(_is_whole(item) and item >= 1 for item in listed):
+        raise UserError(f"{name}: found {value}; allowed: a whole number of at least 1, or a list of them")
+    return list(dict.fromkeys(int(item) for item in listed))

@@ -1,0 +1,98 @@
+"""What ``ecjax schedule`` prints at its end: a line per point, source rule and scheduler, over all seeds."""
+
+import math
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from scipy import stats
+
+from ecjax.report.schedule_tables import POINT
+from ecjax.status import Status
+
+_NUMBERS = ("mean_s", "p50_s", "p95_s", "p99_s", "improvement", "slowdown", "gap")
+
+
+def over_seeds(runs: pd.DataFrame) -> pd.DataFrame:
+    """A row per point, source rule and scheduler: means over the seeds, and how far they go.
+
+    Args:
+        runs: rows of the ``runs`` dataset.
+
+    Returns:
+        The columns of a point, ``sources``, ``method``, ``group`` (the number of point and source rule), ``seeds`` (that
+        did not fail), the means of the numbers, ``ci_s`` (half width of the 95 % interval of ``mean_s`` over seeds, by
+        Student's t; nan of one seed), ``improvement_least`` and ``improvement_most``; points and source rules in
+        their order, schedulers by ``mean_s``.
+    """
+    keys = [*POINT, "sources", "method"]
+    found = []
+    for values, own in runs.groupby(keys, sort=False, dropna=False):
+        row = dict(zip(keys, values, strict=True))
+        done = own[own["status"] == str(Status.OK)]
+        row |= {name: done[name].astype(float).mean() for name in _NUMBERS}
+        row |= {"seeds": len(done), "ci_s": _half_width(done["mean_s"].to_numpy(float))}
+        row |= {
+            "improvement_least": done["improvement"].astype(float).min(),
+            "improvement_most": done["improvement"].astype(float).max(),
+        }
+        found.append(row)
+    table = pd.DataFrame(found)
+    group = table.groupby([*POINT, "sources"], sort=False, dropna=False).ngroup()
+    return table.assign(group=group).sort_values(["group", "mean_s"], kind="stable", ignore_index=True)
+
+
+def _half_width(means: np.ndarray) -> float:
+    if len(means) < 2:
+        return math.nan
+    return float(stats.t.ppf(0.975, len(means) - 1) * means.std(ddof=1) / math.sqrt(len(means)))
+
+
+def show(runs: pd.DataFrame, console: Console, out: str) -> None:
+    """Print the replays of a study and what went wrong."""
+    told = over_seeds(runs)
+    swept = [name for name in POINT if told[name].nunique(dropna=False) > 1]
+    several = told["seeds"].max() > 1
+    words = f"{len(runs)} runs" + (f", {told['seeds'].max()} seeds" if several else "")
+    table = Table(title=f"schedule: {words} in {out}", box=box.SIMPLE_HEAD, title_justify="left")
+    for name in swept:
+        table.add_column(name.replace("_", "\n"), no_wrap=True, justify="right")
+    table.add_column("sources", no_wrap=True)
+    table.add_column("scheduler", no_wrap=True)
+    # what the lower bound leaves open is not known where it was not asked for
+    last = ["slowdown"] + (["gap"] if told["gap"].notna().any() else [])
+    for name in ("mean s", "p50 s", "p95 s", "p99 s", "improvement", *last):
+        table.add_column(name, no_wrap=True, justify="right")
+    before = None
+    for row in told.to_dict("records"):
+        if before not in (None, row["group"]):
+            table.add_section()
+        before = row["group"]
+        improvement = _number(row["improvement"], ".3g")
+        if row["improvement_most"] > row["improvement_least"]:
+            improvement += f" ({row['improvement_least']:.3g}-{row['improvement_most']:.3g})"
+        mean = _number(row["mean_s"], ".4g")
+        if math.isfinite(row["ci_s"]):
+            mean += f" ± {row['ci_s']:.2g}"
+        cells = [*(_number(row[name], "g") for name in swept), row["sources"], row["method"], mean]
+        cells += [_number(row[name], ".4g") for name in ("p50_s", "p95_s", "p99_s")]
+        slowdown = row["slowdown"]
+        cells += [improvement, _number(slowdown, ".3g" if slowdown < 1000 else ",.0f")]
+        cells += [_number(row["gap"], ".1%")] if "gap" in last else []
+        table.add_row(*cells)
+    console.print(table)
+    if several:
+        console.print(
+            "Means over the seeds, ± the 95 % interval of the mean, improvement (least-most); improvement is over fair "
+            "with the same sources and seed.",
+            highlight=False,
+        )
+    for message, count in Counter(runs["error"].dropna()).items():
+        console.print(f"{count} replays: {message}", style="red", highlight=False)
+
+
+def _number(value: float, form: str) -> str:
+    return "" if pd.isna(value) else format(value, form)

@@ -1,0 +1,31 @@
+"""``ecjax schedule``: coflows on a fabric, replayed under schedulers and rules of source selection."""
+
+import sys
+from pathlib import Path
+
+from omegaconf import DictConfig
+
+from ecjax.errors import UserError
+from ecjax.hydra_run import options_from
+from ecjax.studies.options_schedule import ScheduleOptions
+
+
+def bare_words(words: list[str]) -> list[str]:
+    """``ecjax schedule TRACE``: transfers, or an access log."""
+    if len(words) > 1 or not Path(words[0]).exists():
+        raise UserError(f"found {' '.join(words)}; allowed: key=value, or the path of one trace")
+    return [f"trace={words[0]}"]
+
+
+def run(cfg: DictConfig) -> int:
+    """Run on a composed configuration; returns the exit code."""
+    from ecjax.console import OUTPUT
+    from ecjax.studies.schedule import schedule_study
+
+    return schedule_study(options_from(cfg, ScheduleOptions), OUTPUT)
+
+
+if __name__ == "__main__":
+    from ecjax.cli import main
+
+    sys.exit(main(["schedule", *sys.argv[1:]]))
