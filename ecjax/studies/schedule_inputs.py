@@ -26,10 +26,8 @@ from ecjax.tables.store import run_id
 from ecjax.tables.transfers import COLUMNS, Transfers, read_transfers
 
 COFLOW_BENCHMARK, TRANSFERS, READS = "coflow_benchmark", "transfers", "reads"
-PORT_BYTES_PER_S = {
-    TRANSFERS: 125e6,
-    READS: 1e9,
-}  # unless asked otherwise: 8 ms per MB, and Table I of D-Target
+# of every port unless asked otherwise: 8 ms per MB; Table I of the D-Target paper
+PORT_BYTES_PER_S = {TRANSFERS: 125e6, READS: 1e9}
 
 
 @dataclass(frozen=True)
@@ -101,8 +99,7 @@ def _unscaled(options: ScheduleOptions) -> Iterator[Case]:
     if format_ not in (None, COFLOW_BENCHMARK, TRANSFERS):
         yield from _of_log(options)
         return
-    refused = ("plan", "files", "columns", "extent_bytes")
-    for name in refused:
+    for name in ("plan", "files", "columns", "extent_bytes"):
         value = getattr(options, name)
         if value is not None:
             found = "no trace" if format_ is None else f"a trace of format {format_}"
@@ -175,7 +172,7 @@ def _generated(options: ScheduleOptions) -> Iterator[Case]:
 
 def _of_transfers(options: ScheduleOptions, found: Transfers) -> Case:
     table, ids = found.table, found.coflow_ids
-    source, destination = (index_in(table[name], found.ports) for name in ("src", "dst"))
+    source, destination = (index_in(table[name], found.ports).astype(np.int64) for name in ("src", "dst"))
     workload = given_sources(
         found.arrival_s, found.first_flow, source, destination, table["bytes"].to_numpy()
     )
@@ -196,8 +193,8 @@ def _of_log(options: ScheduleOptions) -> Iterator[Case]:
     if (options.plan is None) == (options.files is None):
         found = "neither" if options.plan is None else "both"
         raise UserError(
-            f"trace={options.trace}: found {found} of plan= and files=; allowed: one of them, as an access log does not "
-            "say where files are kept (plan=FOLDER of an ecjax optimize, or files=TABLE with a column nodes)"
+            f"trace={options.trace}: found {found} of plan= and files=; allowed: one of them, as an access log does "
+            "not say where files are kept (plan=FOLDER of an ecjax optimize, or files=TABLE with a column nodes)"
         )
     trace = open_trace(
         str(options.trace), options.format, options.columns, options.extent_bytes, options.sort
