@@ -8,8 +8,8 @@ is read here like this:
   meant to end flows at once, and only rounding keeps them apart.
 - Events at the same moment: flows end, then coflows are admitted, one after the other, then rates are computed, once.
 - The order of BSSI is kept between arrivals and ends of coflows; coflows that arrive or end together make one new one.
-  Where two ports are the heaviest, the lowest counts (sending ports first). Coflows without load there are not
-  looked at.
+  Where two ports are the heaviest, the lowest counts (sending ports first); of two coflows with the same weight per
+  load there the later one goes last. Coflows without load there are not looked at.
 - Queue 0 of aalo begins at no bytes, the last one never ends. The moment at which a coflow reaches the next queue is an
   event, and so is that at which one becomes heavy (baraat: has sent ``heavy_bytes`` or more).
 - The parts of the ports that the queues of aalo get: C_p (10 - q) / sum of 10 - q over the queues that hold coflows.
@@ -149,7 +149,7 @@ def bssi(loads, ports):
         total = {p: sum(loads[c].get(p, 0.0) for c in waiting) for p in ports}
         heaviest = max(ports, key=lambda p: (total[p], -p))
         there = [c for c in waiting if loads[c].get(heaviest, 0.0) > 0]
-        last = min(there, key=lambda c: (weight[c] / loads[c][heaviest], c))
+        last = min(there, key=lambda c: (weight[c] / loads[c][heaviest], -c))
         dual = weight[last] / loads[last][heaviest]
         for c in there:
             weight[c] -= dual * loads[c][heaviest]
