@@ -144,7 +144,7 @@ def logged_reads(trace: Trace, kept: Kept, clients: int, sort: bool) -> LoggedRe
     """The reads of a log, of files whose chunks are kept somewhere.
 
     A read of b bytes that takes chunks from d nodes moves b / d bytes from each: what was asked for, not what the file
-    has. Its candidates are all nodes that keep a chunk, in the order of the nodes. It goes to the client that column
+    has. Its candidates are all nodes that keep a chunk, as ``kept`` lists them. It goes to the client that column
     ``edge`` names (that of its first row; such clients are in order of appearance); in a log without that column reads
     go to ``clients`` clients, 0, 1, ..., in turn. Writes, and reads of 0 bytes, are left out, and a log line says so.
 
