@@ -136,6 +136,6 @@ def _finish(figure: Figure, panels: list[Axes], entries: dict[str, Any]) -> None
     """Panels alike in height, and a legend."""
     top = max(axes.get_ylim()[1] for axes in panels)
     for axes in panels:
-        axes.set_ylim(0, top)
+        axes.set_ylim(0, top if top > 0 else 1.0)  # a gap of nothing has no scale
     if len(entries) > 1:
         legend(figure, [Patch(color=colour, label=word) for word, colour in entries.items()])

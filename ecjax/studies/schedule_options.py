@@ -45,6 +45,8 @@ def checked(options: ScheduleOptions) -> ScheduleOptions:
     values["widths"] = edges
     if values["plan"] is None and (values["plan_run"] or values["plan_where"]):
         raise UserError("plan_run and plan_where choose a run of plan=FOLDER: give plan too")
+    if values["trace"] is None and values["format"] != "auto":
+        raise UserError(f"format={values['format']}: trace=PATH is missing, what is of that format")
     if isinstance(values["write"], str):
         values["write"] = [values["write"]]
     return ScheduleOptions(**values)

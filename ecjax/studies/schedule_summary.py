@@ -23,7 +23,7 @@ def over_seeds(runs: pd.DataFrame) -> pd.DataFrame:
         runs: rows of the ``runs`` dataset.
 
     Returns:
-        The columns of a point, ``sources``, ``method``, ``group`` (the number of point and source rule), ``seeds`` (that
+        The columns of a point, ``sources``, ``method``, ``group`` (number of point and source rule), ``seeds`` (that
         did not fail), the means of the numbers, ``ci_s`` (half width of the 95 % interval of ``mean_s`` over seeds, by
         Student's t; nan of one seed), ``improvement_least`` and ``improvement_most``; points and source rules in
         their order, schedulers by ``mean_s``.
