@@ -191,9 +191,9 @@ def _of_transfers(options: ScheduleOptions, found: Transfers) -> Case:
 
 def _of_log(options: ScheduleOptions) -> Iterator[Case]:
     if (options.plan is None) == (options.files is None):
-        found = "neither" if options.plan is None else "both"
+        given = "neither" if options.plan is None else "both"
         raise UserError(
-            f"trace={options.trace}: found {found} of plan= and files=; allowed: one of them, as an access log does "
+            f"trace={options.trace}: found {given} of plan= and files=; allowed: one of them, as an access log does "
             "not say where files are kept (plan=FOLDER of an ecjax optimize, or files=TABLE with a column nodes)"
         )
     trace = open_trace(
