@@ -105,7 +105,7 @@ def kept_by_table(path: str, k: int | None) -> Kept:
     place = Place(files, "files", path)
     if "nodes" not in files.column_names:
         raise place.error(
-            "missing column: nodes, where the chunks of each file are kept, or no placement in it"
+            "found no placements in column nodes; allowed: lists of the nodes that keep a chunk"
         )
     lists = files["nodes"].combine_chunks()
     count = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False).astype(np.int64)

@@ -390,7 +390,7 @@ def test_a_read_of_d_chunks(tmp_path):
             {"nodes": [["n1", "n2", "n1"], ["n2", "n4", "n1"]]},
             "column nodes, row 0 (file_id 'f'): found node 'n1' twice; allowed: every node once",
         ),
-        ({}, {"nodes": [None, None]}, "missing column: nodes"),
+        ({}, {"nodes": [None, None]}, "found no placements in column nodes"),
         ({}, {"k": [2, 0]}, "column k, row 1 (file_id 'g'): found 0"),
         (
             {},
