@@ -63,7 +63,9 @@ def _run(
     try:
         for case, seed, items in batches:
             number = options.seed if seed is None else seed
-            given = Given(case.workload(number), case.fabric, case.coflow_ids, case.input_id)
+            about = {"input": case.description, "widths": options.widths}
+            about |= {"generate": vars(options.generate)} if case.drawn else {}
+            given = Given(case.workload(number), case.fabric, case.coflow_ids, case.input_id, about)
             waiting.append(Batch(pool, items, given, wanted, number, advance))
             if len(waiting) > cores:  # workloads that wait take memory
                 store.commit(*waiting.popleft().rows())

@@ -52,6 +52,7 @@ class Given(NamedTuple):
     fabric: Fabric
     ids: pa.Array  # (C,) coflow ids
     input_id: str
+    about: dict[str, Any]  # what else was set, for the column params
 
 
 class Wanted(NamedTuple):
@@ -119,7 +120,7 @@ class Batch:
         }
 
     def _one(self, name: str, item: Item) -> tuple[dict[str, Any], Replayed | None]:
-        row = run_row(name, item, self._given.input_id)
+        row = run_row(name, item, self._given)
         try:
             found = self._replays[item.sources, item.scheduler].result()
             compared = self._reference.result()
@@ -140,7 +141,7 @@ class Batch:
         }
         if compared.bound_s is not None:
             row |= {"lower_bound": compared.bound_s, "gap": own["mean_s"] / compared.bound_s - 1}
-            row |= {"params": json.dumps({"lower_bound": compared.bound_kind})}
+            row |= {"params": _params(self._given.about | {"lower_bound": compared.bound_kind})}
         return row, found
 
     def _fair(self, sources: str) -> np.ndarray | None:
@@ -187,7 +188,7 @@ def replayed(given: Given, scheduler: str, sources: str, seed: int) -> Replayed:
     )
 
 
-def run_row(name: str, item: Item, input_id: str) -> dict[str, Any]:
+def run_row(name: str, item: Item, given: Given) -> dict[str, Any]:
     """What is known of a replay before it is done: a row of ``runs`` without status and results."""
     return {
         "run_id": name,
@@ -195,12 +196,16 @@ def run_row(name: str, item: Item, input_id: str) -> dict[str, Any]:
         "method": item.scheduler,
         "sources": item.sources,
         **asdict(item.point),
-        "input_id": input_id,
+        "input_id": given.input_id,
         "device": "cpu",
         "version": ecjax.__version__,
         "seed": item.seed,
-        "params": "{}",
+        "params": _params(given.about),
     }
+
+
+def _params(values: dict[str, Any]) -> str:
+    return json.dumps(values, sort_keys=True)
 
 
 def _named(name: str, item: Item) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """``ecjax schedule`` from options to tables: what it writes, against replays by hand, sums and closed forms."""
 
 import itertools
+import json
 from io import StringIO
 
 import numpy as np
@@ -69,6 +70,12 @@ def test_runs_are_replays_by_hand(study):
             received = pd.Series(workload.bytes).groupby(workload.destination).sum().max()
             assert_allclose(row["max_utilisation"], max(sent, received) / 1e9 / row["makespan_s"])
     assert runs["max_utilisation"].between(0, 1).all()
+    told = json.loads(runs["params"].iloc[0])
+    assert (
+        told["generate"]["servers"] == 10
+        and told["widths"] == ScheduleOptions().widths
+        and told["lower_bound"]
+    )
     assert (runs["improvement"].xs("fair") == 1).all()
 
 
@@ -298,11 +305,10 @@ def test_default_is_table_one():
 @pytest.mark.parametrize("name", sorted(experiments("schedule")))
 def test_every_experiment_runs_small(tmp_path, name):
     given = composed(f"experiment={name}")
-    checked(given)
     given.out, given.seeds = str(tmp_path), 2
     given.generate.requests = 12
     if name == "coflow_facebook":
-        (tmp_path / "t.txt").write_text("3 2\n0 0 1 1 2 2:3.0 3:1.0\n1 5 2 1 2 1 3:4.0\n")
+        (tmp_path / "t.txt").write_text("4 2\n0 0 1 1 2 2:3.0 3:1.0\n1 5 2 1 2 1 3:4.0\n")
         given.trace = str(tmp_path / "t.txt")
     assert schedule_study(given, QUIET) == 0
     assert {path.stem for path in (tmp_path / "figures").iterdir()} == set(given.figures)
