@@ -68,8 +68,14 @@ def isolation_s(workload: Workload, fabric: Fabric) -> np.ndarray:
     It is the most that any port has to do for it, and a rate of bytes / time for every flow reaches it. Reads choose
     the fastest of their candidates, the largest chunk from the fastest: an exchange of two chunks cannot help.
     """
-    loads = port_loads(workload, fabric)
-    return np.maximum(np.maximum.reduceat(loads.load, loads.first[:-1]), _fastest_candidates(workload, fabric))
+    return isolation_of(port_loads(workload, fabric), workload, fabric)
+
+
+def isolation_of(loads: Loads, workload: Workload, fabric: Fabric) -> np.ndarray:
+    """``isolation_s`` for those who have the loads."""
+    return np.maximum(
+        np.maximum.reduceat(loads.load, loads.first[:-1]), _fastest_candidates(workload, fabric)
+    )
 
 
 def _fastest_candidates(workload: Workload, fabric: Fabric) -> np.ndarray:

@@ -1,0 +1,156 @@
+"""A certified lower bound on the average completion time (completion - arrival) of coflows, over all schedules.
+
+It holds for any rates, with preemption, with all arrivals known, and for every choice of sources: it knows of ports
+only what is certain (``isolation.port_loads``). Floating-point rounding apart, every candidate is a proof; the
+largest is returned. On one port it is the optimum.
+"""
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+
+from ecjax.coflow.isolation import Loads, isolation_of, port_loads
+from ecjax.coflow.order import bssi_order
+from ecjax.coflow.port_prices import cells, prices_of_weights, raise_prices, split_cells
+from ecjax.coflow.port_weights import PortEntries, by_port, weigh
+from ecjax.coflow.single_port import shortest_remaining
+from ecjax.coflow.workload import Fabric, Workload
+
+WEIGHT_ROUNDS = 100
+WEIGHT_WORK = 20_000_000  # entries times rounds
+LARGEST_ORDER = 5000  # coflows: Algorithm 1 takes the square of their number
+ROUNDS = 1000  # of prices, per stage
+
+
+class Stage(NamedTuple):
+    """Prices on more ports and finer cells than the stage before."""
+
+    gain: float  # share of what the weights gained over isolation that its ports hold
+    cells: int
+    work: int  # steps of ``price_response.one_bound``
+    step: float
+
+
+STAGES = (Stage(0.9, 100, 25_000_000, 0.02), Stage(0.98, 300, 50_000_000, 0.01))
+
+
+class Bound(NamedTuple):
+    """A lower bound on the average completion time."""
+
+    mean_s: float
+    kind: str
+    """Which proof gave it: ``isolation`` (each coflow alone), ``bottlenecks`` (shortest remaining time first at each
+    coflow's bottleneck), ``algorithm_1`` (its dual value), ``weights`` or ``prices`` (of ports)."""
+
+
+def lower_bound(workload: Workload, fabric: Fabric) -> Bound:
+    """The largest of the bounds known.
+
+    - ``isolation``: the mean time of coflows alone.
+    - ``bottlenecks``: every coflow counts at its bottleneck only, where no schedule has a smaller sum of flow times
+      than shortest remaining processing time first; for every busy period there, or the isolation times if that is more.
+    - ``algorithm_1``: the dual value of Algorithm 1 (``order.bssi``), if all arrive together (up to 5,000 coflows).
+    - ``weights``: ``port_weights``; fewer rounds above 200,000 pairs of a coflow and a port.
+    - ``prices``: ``port_prices``, on the ports where weights gained most; skipped where one round would take long
+      (about 17,000 pairs at those ports at the finer cells, 25,000 at the coarser).
+
+    Deterministic.
+
+    Args:
+        workload: with given sources, or sources to be chosen (the bound then holds for every choice).
+        fabric: capacities.
+    """
+    loads = port_loads(workload, fabric)
+    isolation = isolation_of(loads, workload, fabric)
+    arrival = workload.arrival_s - workload.arrival_s[0]  # digits are not spent on the calendar
+    entries = by_port(loads.coflow, loads.port, loads.load, loads.ports)
+    sums = {
+        "isolation": isolation.sum(),
+        "bottlenecks": _at_bottlenecks(arrival, isolation, loads),
+    }
+    if arrival[-1] == 0 and len(arrival) <= LARGEST_ORDER:
+        everyone = np.arange(len(arrival))
+        sums["algorithm_1"] = bssi_order(
+            everyone, loads.first, loads.port, loads.load, loads.ports, everyone.copy()
+        )
+    rounds = max(min(WEIGHT_ROUNDS, WEIGHT_WORK // len(loads.load)), 5)
+    sums["weights"], weight, gain = weigh(arrival, isolation, *entries, rounds)
+    if gain.any():
+        sums["prices"] = _by_prices(arrival, isolation, loads, entries, weight, gain)
+    kind = max(sums, key=lambda name: sums[name])
+    return Bound(float(sums[kind]) / len(arrival), kind)
+
+
+def _at_bottlenecks(arrival: np.ndarray, isolation: np.ndarray, loads: Loads) -> float:
+    coflow = loads.coflow
+    order = np.lexsort((loads.port, -loads.load, coflow))
+    longest = order[loads.first[:-1]]  # the largest entry of each coflow
+    entries = by_port(np.arange(len(arrival)), loads.port[longest], loads.load[longest], loads.ports)
+    return _busy_periods(arrival, isolation, *entries)
+
+
+@numba.njit(cache=True, nogil=True)
+def _busy_periods(arrival, isolation, first, coflow, load):
+    total = 0.0
+    flow_time = np.empty(len(load))
+    for p in range(len(first) - 1):
+        a, b = first[p], first[p + 1]
+        if a == b:
+            continue
+        shortest_remaining(arrival[coflow[a:b]], load[a:b], flow_time[a:b])
+        until, served, alone = -np.inf, 0.0, 0.0
+        for n in range(a, b):
+            r = arrival[coflow[n]]
+            if r >= until:
+                total += max(served, alone)
+                until, served, alone = r, 0.0, 0.0
+            until += load[n]
+            served += flow_time[n]
+            alone += isolation[coflow[n]]
+        total += max(served, alone)
+    return total
+
+
+@numba.njit(cache=True, nogil=True)
+def _idle_for_good(arrival, first, coflow, load):
+    end = arrival[-1]
+    for p in range(len(first) - 1):
+        now = 0.0
+        for n in range(first[p], first[p + 1]):
+            now = max(now, arrival[coflow[n]]) + load[n]
+        end = max(end, now)
+    return end
+
+
+def _by_prices(
+    arrival: np.ndarray,
+    isolation: np.ndarray,
+    loads: Loads,
+    entries: PortEntries,
+    weight: np.ndarray,
+    gain: np.ndarray,
+) -> float:
+    end = _idle_for_good(arrival, entries.first, entries.coflow, entries.load)
+    edges = cells(arrival, isolation, end, STAGES[0].cells)
+    price = prices_of_weights(arrival, *entries, weight, edges)
+    by_gain = np.argsort(-gain, kind="stable")
+    share = np.cumsum(gain[by_gain]) / gain.sum()
+    best = -np.inf
+    for stage in STAGES:
+        edges, price = split_cells(edges, price, stage.cells)
+        kept = np.sort(by_gain[: np.searchsorted(share, stage.gain) + 1])
+        number = np.full(loads.ports, -1)
+        number[kept] = np.arange(len(kept))
+        counts = number[loads.port] >= 0
+        if 10 * counts.sum() * (len(edges) - 1) > stage.work:
+            break
+        first = np.concatenate([[0], np.cumsum(counts)])[loads.first]
+        raised = price[kept]
+        bound = raise_prices(
+            arrival, isolation, first, number[loads.port[counts]], loads.load[counts],
+            raised, edges, ROUNDS, stage.work, stage.step,
+        )  # fmt: skip
+        best = max(best, bound)
+        price[kept] = raised
+    return best
