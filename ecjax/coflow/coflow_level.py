@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numba as nb
 import numpy as np
 
+from ecjax.coflow.order import bssi_order
 from ecjax.coflow.queues import aalo, baraat
 from ecjax.coflow.rates import backfill, bottleneck, clear, full_bottleneck, madd, madd_full, sort_active
 from ecjax.coflow.sources import choose
@@ -27,27 +28,53 @@ class Settings(NamedTuple):
     """How a workload is replayed."""
 
     scheduler: int
-    recompute: int  # events after which rates are computed anew
     rule: int  # of source selection
     heavy_bytes: float  # Baraat
 
 
 @nb.njit(cache=True, nogil=True)
-def _rates(state, settings, event):
+def _rank(state, count):
+    """Keys of the active coflows by Algorithm 1 on their remaining loads."""
+    members = np.sort(state.active[:count])
+    uses = 0
+    for c in members:
+        uses += state.sources[c] + state.targets[c]
+    first, port, load = np.zeros(count + 1, np.int64), np.empty(uses, np.int64), np.empty(uses)
+    at = 0
+    for i in range(count):
+        c = members[i]
+        use = state.first_use[c]
+        for q in range(use, use + state.sources[c] + state.targets[c]):
+            port[at] = state.port[q]
+            load[at] = state.load[q] * state.scale[c] / state.capacity[port[at]]
+            at += 1
+        first[i + 1] = at
+    order = np.empty(count, np.int64)
+    bssi_order(np.arange(count), first, port, load, len(state.capacity), order)
+    for rank in range(count):
+        state.key[members[order[rank]]] = rank
+
+
+@nb.njit(cache=True, nogil=True)
+def _rates(state, settings, event, speed):
     """Rates of all flows, into ``drain`` and ``rate``; returns the time until the scheduler wants to be asked again, s."""
     clear(state)
     count = state.counts[ACTIVE]
     scheduler = settings.scheduler
     if scheduler == AALO:
-        return aalo(state, count)
+        return aalo(state, count, speed)
     if scheduler == BARAAT:
-        return baraat(state, count, settings.heavy_bytes)
+        return baraat(state, count, settings.heavy_bytes, speed)
+    if scheduler == SINCRONIA and event & (ARRIVAL | COFLOW_END):
+        _rank(state, count)
     for i in range(count):
         c = state.active[i]
         if scheduler == DTARGET:
             state.key[c] = full_bottleneck(state, c)
         elif scheduler == FIFO:
             state.key[c] = c
+        elif scheduler == SINCRONIA:
+            break
         else:
             state.key[c] = bottleneck(state, c)
     sort_active(state, count)
@@ -157,15 +184,17 @@ def _queued(state, queued):
 
 
 @nb.njit(cache=True, nogil=True)
-def _arrive(state, settings, c, candidates, queued, chosen):
+def _arrive(state, settings, c, candidates, flow, queued, chosen):
     """A coflow arrives; a read chooses its sources, and its flows are put in their order."""
     first, last = state.first[c], state.first[c + 1]
     width = last - first
     if len(candidates) > 0:
         _queued(state, queued)
         choose(candidates, width, settings.rule, queued, state.size[first], state.capacity, chosen)
-        state.source[first:last] = candidates[chosen[:width]]
-        state.source[first:last].sort()
+        servers = candidates[chosen[:width]]
+        order = np.argsort(servers)
+        state.source[first:last] = servers[order]
+        flow[first:last] = first + order
     state.rest[first:last] = state.size[first:last]
     admit(state, c)
     state.active[state.counts[ACTIVE]] = c
@@ -189,7 +218,7 @@ def _record(state, log, used, start, end):
 
 
 @nb.njit(cache=True, nogil=True)
-def run(state, settings, arrival, first_candidate, candidate, finish, completion, log):
+def run(state, settings, arrival, first_candidate, candidate, flow, finish, completion, log):
     """Replay all coflows.
 
     Args:
@@ -198,29 +227,25 @@ def run(state, settings, arrival, first_candidate, candidate, finish, completion
         arrival: (C,) s, ascending.
         first_candidate: (C + 1,).
         candidate: servers in random order, (N,).
+        flow: which flow of the workload each flow of the state is, (F,); changed for reads, which choose their sources.
         finish: out, time when each flow of the state ended, (F,) s.
         completion: out, time when each coflow ended, (C,) s.
         log: out, (rows, 4): start, end (s), flow of the state and rate (bytes/s) of every interval; no rows: no log.
 
     Returns:
-        Events, and rows of the log that were needed; -1 events where flows are left that no rule gives a rate.
+        Events, and rows of the log that were needed.
     """
     coflows = len(arrival)
     queued = np.zeros(state.senders)
+    speed = np.zeros(coflows)
     chosen = np.zeros(max(1, state.senders), dtype=np.int64)
     now, following, events, logged = 0.0, 0, 0, 0
     asked = np.inf
     event = 0
     while following < coflows or state.counts[ACTIVE] > 0:
-        if event & settings.recompute:
-            asked = _rates(state, settings, event)
+        if event:
+            asked = _rates(state, settings, event, speed)
         span = _until_next_end(state)
-        if span == np.inf and state.counts[ACTIVE] > 0:
-            # rates that stand still until the next arrival would stand still for ever after the last
-            asked = _rates(state, settings, event)
-            span = _until_next_end(state)
-            if span == np.inf:
-                return -1, logged
         span = min(span, asked)
         event = 0
         until = now + span
@@ -237,9 +262,8 @@ def run(state, settings, arrival, first_candidate, candidate, finish, completion
         event |= _leave(state, now, finish, completion)
         while following < coflows and arrival[following] <= now:
             c = following
-            _arrive(
-                state, settings, c, candidate[first_candidate[c] : first_candidate[c + 1]], queued, chosen
-            )
+            candidates = candidate[first_candidate[c] : first_candidate[c + 1]]
+            _arrive(state, settings, c, candidates, flow, queued, chosen)
             event |= ARRIVAL
             following += 1
         events += 1

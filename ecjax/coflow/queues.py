@@ -4,7 +4,7 @@ import numba as nb
 import numpy as np
 
 from ecjax.coflow.rates import backfill, fill, round_off, share, sort_active
-from ecjax.coflow.state import SERVED
+from ecjax.coflow.state import ACTIVE, SERVED
 
 QUEUES = 10
 FIRST_LIMIT, FACTOR = 10e6, 10.0  # bytes; Aalo's defaults (Chowdhury and Stoica, SIGCOMM 2015)
@@ -22,18 +22,17 @@ def sent(state, c):
 
 
 @nb.njit(cache=True, nogil=True)
-def _until(state, c, limit):
-    """Time until a coflow has sent ``limit`` bytes at the present rates, s."""
-    rate = 0.0
+def _speeds(state, speed):
+    """Bytes/s at which every coflow sends, (C,)."""
+    for i in range(state.counts[ACTIVE]):
+        speed[state.active[i]] = 0.0
     for i in range(state.counts[SERVED]):
         x = state.served[i]
-        if state.coflow[x] == c:
-            rate += state.rate[x]
-    return (limit - sent(state, c)) / rate if rate > 0.0 else np.inf
+        speed[state.coflow[x]] += state.rate[x]
 
 
 @nb.njit(cache=True, nogil=True)
-def aalo(state, count):
+def aalo(state, count, speed):
     """Rates of Aalo; returns the time until a coflow moves to the next queue, s."""
     active, key, free, capacity = state.active, state.key, state.free, state.capacity
     zeros, used, over = np.zeros_like(free), np.zeros_like(free), np.zeros_like(free)
@@ -63,15 +62,16 @@ def aalo(state, count):
     free[:] = over
     backfill(state, count)
     soonest = np.inf
+    _speeds(state, speed)
     for i in range(count):
         c = active[i]
-        if key[c] < QUEUES - 1:
-            soonest = min(soonest, _until(state, c, FIRST_LIMIT * FACTOR ** key[c]))
+        if key[c] < QUEUES - 1 and speed[c] > 0.0:
+            soonest = min(soonest, (FIRST_LIMIT * FACTOR ** key[c] - sent(state, c)) / speed[c])
     return soonest
 
 
 @nb.njit(cache=True, nogil=True)
-def baraat(state, count, heavy_bytes):
+def baraat(state, count, heavy_bytes, speed):
     """Rates of Baraat's FIFO with limited multiplexing; returns the time until a coflow becomes heavy, s."""
     active = state.active
     zeros, used = np.zeros_like(state.free), np.zeros_like(state.free)
@@ -90,8 +90,10 @@ def baraat(state, count, heavy_bytes):
     for i in range(count):
         c = active[i]
         fill(state, c)
+    _speeds(state, speed)
     for i in range(count):
         c = active[i]
-        if sent(state, c) < heavy_bytes * _AT_LIMIT:
-            soonest = min(soonest, _until(state, c, heavy_bytes))
+        done = sent(state, c)
+        if done < heavy_bytes * _AT_LIMIT and speed[c] > 0.0:
+            soonest = min(soonest, (heavy_bytes - done) / speed[c])
     return soonest

@@ -209,8 +209,8 @@ def share(state, group, count, sharing, used):
         sharing: (S + D,) work array of zeros, zeros again afterwards.
         used: (S + D,) the same.
     """
-    port, flows, free, mask, word = state.port, state.flows, state.free, state.mask, state.word
-    rest, at_target, end = state.rest, state.at_target, state.end
+    port, flows, free = state.port, state.flows, state.free
+    rest, target = state.rest, state.target
     for i in range(count):
         c = group[i]
         use = state.first_use[c]
@@ -218,30 +218,20 @@ def share(state, group, count, sharing, used):
             sharing[port[q]] += flows[q]
     for i in range(count):
         c = group[i]
-        if not free_targets(state, c):
-            continue
-        use, sources = state.first_use[c], state.sources[c]
-        words = (state.targets[c] + 63) // 64
-        for a in range(use, use + sources):
+        use = state.first_use[c]
+        for a in range(use, use + state.sources[c]):
             s = port[a]
             if flows[a] == 0 or free[s] <= 0.0:
                 continue
-            row = state.first_word[c] + (a - use) * words
-            for w in range(words):
-                both = word[row + w] & mask[w]
-                while both != ZERO:
-                    bit = lowest(both)
-                    both &= both - ONE
-                    b = use + sources + w * 64 + bit
-                    d = port[b]
-                    amount = min(free[s] / sharing[s], free[d] / sharing[d])
-                    x = first_flow(state, a, b)
-                    while x < end[a] and at_target[x] == b:
-                        if rest[x] > 0.0:
-                            give(state, x, amount)
-                            used[s] += amount
-                            used[d] += amount
-                        x += 1
+            own = free[s] / sharing[s]
+            for x in range(state.begin[a], state.end[a]):
+                d = target[x]
+                if rest[x] <= 0.0 or free[d] <= 0.0:
+                    continue
+                amount = min(own, free[d] / sharing[d])
+                give(state, x, amount)
+                used[s] += amount
+                used[d] += amount
     for i in range(count):
         c = group[i]
         use = state.first_use[c]

@@ -4,13 +4,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ecjax.coflow import coflow_level, sources as rules
-from ecjax.coflow.coflow_level import ARRIVAL, ASKED, COFLOW_END, FLOW_END
-from ecjax.coflow.state import fresh
-from ecjax.coflow.workload import Fabric, Workload, check
+from ecjax.coflow import coflow_level, pairs, sharing, smallest_first, state
+from ecjax.coflow import sources as rules
+from ecjax.coflow.workload import CHOSEN_LATER, Fabric, Workload, check
 from ecjax.errors import UserError
 
-_EVERY = ARRIVAL | ASKED | COFLOW_END | FLOW_END
+SCHEDULERS = (*coflow_level.CODES, *sharing.CODES, "pfabric")
+SOURCES = tuple(rules.CODES)
+_HEAVY = 0.8  # Baraat: quantile of the sizes from which on a coflow is heavy
+_FIRST_LOG = 1 << 16
+
 
 class Outcome(NamedTuple):
     """What became of C coflows with F flows."""
@@ -18,21 +21,83 @@ class Outcome(NamedTuple):
     completion_s: np.ndarray  # (C,) seconds from arrival to the end of the last flow
     finish_s: np.ndarray  # (F,) time when each flow ended
     source: np.ndarray  # (F,) server that sent it
-    events: int  # moments at which something changed
+    events: int  # moments at which rates changed
     moved: int  # flows that changed their source before they began
-    log: np.ndarray  # (rows, 4) start_s, end_s, flow, rate (bytes/s), where it was asked for
+    log: np.ndarray  # (rows, 4) start_s, end_s, flow, rate (bytes/s) of every interval; empty unless asked for
 
-def replay(workload, fabric, scheduler, sources="given", seed=0, log=False, recompute=_EVERY):
-    C, F = len(workload.arrival_s), len(workload.bytes)
-    state, flow = fresh(workload, fabric)
-    settings = coflow_level.Settings(
-        coflow_level.CODES[scheduler], recompute, rules.CODES.get(sources, 0),
-        float(np.quantile(workload.coflow_bytes, 0.8)),
-    )
+
+def replay(
+    workload: Workload,
+    fabric: Fabric,
+    scheduler: str,
+    sources: str = "given",
+    seed: int = 0,
+    log: bool = False,
+) -> Outcome:
+    """Replay all coflows until the last has ended; event-exact, see ``ecjax.coflow``.
+
+    Args:
+        workload: C coflows with F flows.
+        fabric: ports.
+        scheduler: one of ``SCHEDULERS``.
+        sources: one of ``SOURCES``; "given" where all sources are given.
+        seed: of the random choice of sources, and of ties between servers.
+        log: also return the rates.
+
+    Raises:
+        UserError: the scheduler or rule is unknown, or the workload is not as ``workload.check`` wants it.
+    """
+    if scheduler not in SCHEDULERS:
+        raise UserError(f"scheduler: found {scheduler!r}; allowed: {', '.join(SCHEDULERS)}")
+    later = bool((workload.source == CHOSEN_LATER).any())
+    if sources not in SOURCES and (later or sources != "given"):
+        raise UserError(f"sources: found {sources!r}; allowed: {', '.join(SOURCES)}")
+    check(workload, fabric)
+    rule = rules.CODES.get(sources, rules.RANDOM)
+    rows = _FIRST_LOG if log else 0
+    while True:
+        outcome, needed = _run(workload, fabric, scheduler, rule, seed, rows)
+        if not log or needed <= rows:
+            return outcome._replace(log=outcome.log[:needed])
+        rows = needed
+
+
+def _run(
+    workload: Workload, fabric: Fabric, scheduler: str, rule: int, seed: int, rows: int
+) -> tuple[Outcome, int]:
     candidate = rules.random_order(workload, seed)
-    finish, completion = np.zeros(F), np.zeros(C)
-    rows = np.zeros((1_000_000 if log else 0, 4))
-    events, used = coflow_level.run(state, settings, workload.arrival_s, workload.first_candidate, candidate, finish, completion, rows)
-    fin = np.empty(F); fin[flow] = finish
-    src = np.empty(F, dtype=np.int64); src[flow] = state.source
-    return Outcome(completion - workload.arrival_s, fin, src, events, 0, rows[:used])
+    log = np.zeros((rows, 4))
+    if scheduler in coflow_level.CODES:
+        return _by_coflow(workload, fabric, scheduler, rule, candidate, log)
+    ports, arrivals = pairs.fresh(workload, fabric, candidate)
+    if scheduler == "pfabric":
+        events, needed = smallest_first.run(ports, arrivals, rule, log)
+    else:
+        events, needed = sharing.run(ports, arrivals, sharing.CODES[scheduler], rule, log)
+    took = arrivals.completion - workload.arrival_s
+    return Outcome(took, arrivals.finish, arrivals.source, events, 0, log), needed
+
+
+def _by_coflow(
+    workload: Workload, fabric: Fabric, scheduler: str, rule: int, candidate: np.ndarray, log: np.ndarray
+) -> tuple[Outcome, int]:
+    fresh, flow = state.fresh(workload, fabric)
+    heavy = float(np.quantile(workload.coflow_bytes, _HEAVY)) if len(workload.arrival_s) else 0.0
+    settings = coflow_level.Settings(coflow_level.CODES[scheduler], rule, heavy)
+    ended, completion = np.zeros(len(flow)), np.zeros(len(workload.arrival_s))
+    events, needed = coflow_level.run(
+        fresh,
+        settings,
+        workload.arrival_s.astype(float),
+        workload.first_candidate.astype(np.int64),
+        candidate.astype(np.int64),
+        flow,
+        ended,
+        completion,
+        log,
+    )
+    finish, source = np.empty(len(flow)), np.empty(len(flow), dtype=np.int64)
+    finish[flow], source[flow] = ended, fresh.source
+    used = log[:needed]
+    used[:, 2] = flow[used[:, 2].astype(np.int64)]
+    return Outcome(completion - workload.arrival_s, finish, source, events, 0, log), needed

@@ -1,0 +1,291 @@
+"""What the engine of flow-level schedulers knows: flows by their pair of ports.
+
+Under max-min or equal shares all flows between two ports have one rate, whatever coflow they belong to; under smallest-first only
+one of them sends. So a pair of ports has a clock (bytes that each of its flows has sent since the pair was made) and a heap of
+the flows' readings of it at which they end.
+"""
+
+from typing import NamedTuple
+
+import numba as nb
+import numpy as np
+
+from ecjax.coflow.sources import choose
+from ecjax.coflow.workload import CHOSEN_LATER, Fabric, Workload
+
+ENDED = 1e-10  # of its size: a flow with less left has ended
+
+
+class Pairs(NamedTuple):
+    """F flows, N candidates, L different pairs of ports, of which some are active: they have the slots 0, 1, ..."""
+
+    capacity: np.ndarray  # (S + D,) bytes/s
+    senders: int  # S
+    # pairs
+    source: np.ndarray  # (L,) sending port
+    target: np.ndarray  # (L,) receiving port, counted after the sending ones
+    room: np.ndarray  # (L + 1,) where the heap of each begins
+    flows: np.ndarray  # (L,) flows present
+    slot: np.ndarray  # (L,) -1: not active
+    # heaps: what the clock reads when a flow ends, and which flow it is
+    reading: np.ndarray
+    flow: np.ndarray
+    # slots
+    pair: np.ndarray  # (L,)
+    clock: np.ndarray  # (L,) bytes
+    soonest: np.ndarray  # (L,) reading of the first flow to end
+    rate: np.ndarray  # (L,) bytes/s of the clock
+    total: np.ndarray  # (L,) sum of the readings of the flows present
+    # ports: their active pairs, and where a pair stands in the lists of its two ports
+    list_begin: np.ndarray  # (S + D + 1,)
+    listed: np.ndarray  # (2 L,) pairs
+    degree: np.ndarray  # (S + D,)
+    at_source: np.ndarray  # (L,)
+    at_target: np.ndarray  # (L,)
+    present: np.ndarray  # (S + D,) flows at each port
+    count: np.ndarray  # (1,) active pairs
+
+
+class Arrivals(NamedTuple):
+    """Coflows to come, and what becomes of them."""
+
+    time: np.ndarray  # (C,) s
+    first: np.ndarray  # (C + 1,) their flows
+    size: np.ndarray  # (F,) bytes
+    pair: np.ndarray  # (F,) pair of each flow; -1 until its source is chosen
+    source: np.ndarray  # (F,) the server chosen
+    first_candidate: np.ndarray  # (C + 1,)
+    candidate: np.ndarray  # (N,) in random order
+    candidate_pair: np.ndarray  # (N,) pair of each with the client
+    coflow: np.ndarray  # (F,)
+    left: np.ndarray  # (C,) flows that have not ended
+    finish: np.ndarray  # (F,) time when each ended, s
+    completion: np.ndarray  # (C,) time when the last of each ended, s
+
+
+def fresh(workload: Workload, fabric: Fabric, candidate: np.ndarray) -> tuple[Pairs, Arrivals]:
+    """Nothing active, all to come.
+
+    Args:
+        workload: coflows.
+        fabric: ports.
+        candidate: the candidates of each coflow in random order, (N,).
+    """
+    senders, receivers = len(fabric.send), len(fabric.receive)
+    later = workload.source == CHOSEN_LATER
+    of_flow = workload.source * receivers + workload.destination
+    reads = np.diff(workload.first_candidate)
+    client = workload.destination[workload.first_flow[:-1]] if len(reads) else workload.destination
+    of_candidate = candidate * receivers + np.repeat(client, reads)
+    known, inverse, uses = np.unique(
+        np.concatenate([of_flow[~later], of_candidate]), return_inverse=True, return_counts=True
+    )
+    given = int((~later).sum())
+    flow_pair = np.full(len(later), -1, dtype=np.int64)
+    flow_pair[~later] = inverse[:given]
+    count = len(known)
+    source, target = known // receivers, known % receivers + senders
+    ports = np.concatenate([source, target])
+    begin = np.concatenate([[0], np.cumsum(np.bincount(ports, minlength=senders + receivers))])
+
+    def wholes(size: int) -> np.ndarray:
+        return np.zeros(size, dtype=np.int64)
+
+    room = np.concatenate([[0], np.cumsum(uses)]).astype(np.int64)
+    pairs = Pairs(
+        capacity=np.concatenate([fabric.send, fabric.receive]).astype(float),
+        senders=senders,
+        source=source.astype(np.int64),
+        target=target.astype(np.int64),
+        room=room,
+        flows=wholes(count),
+        slot=np.full(count, -1, dtype=np.int64),
+        reading=np.zeros(int(room[-1])),
+        flow=wholes(int(room[-1])),
+        pair=wholes(count),
+        clock=np.zeros(count),
+        soonest=np.zeros(count),
+        rate=np.zeros(count),
+        total=np.zeros(count),
+        list_begin=begin.astype(np.int64),
+        listed=wholes(2 * count),
+        degree=wholes(senders + receivers),
+        at_source=wholes(count),
+        at_target=wholes(count),
+        present=wholes(senders + receivers),
+        count=wholes(1),
+    )
+    arrivals = Arrivals(
+        time=workload.arrival_s.astype(float),
+        first=workload.first_flow.astype(np.int64),
+        size=workload.bytes.astype(float),
+        pair=flow_pair,
+        source=workload.source.astype(np.int64),
+        first_candidate=workload.first_candidate.astype(np.int64),
+        candidate=candidate.astype(np.int64),
+        candidate_pair=inverse[given:].astype(np.int64),
+        coflow=workload.coflow_of_flow,
+        left=workload.width.astype(np.int64),
+        finish=np.zeros(len(later)),
+        completion=np.zeros(len(reads)),
+    )
+    return pairs, arrivals
+
+
+@nb.njit(cache=True, nogil=True)
+def _before(reading, flow, i, j):
+    return reading[i] < reading[j] or (reading[i] == reading[j] and flow[i] < flow[j])
+
+
+@nb.njit(cache=True, nogil=True)
+def _swap(reading, flow, i, j):
+    reading[i], reading[j] = reading[j], reading[i]
+    flow[i], flow[j] = flow[j], flow[i]
+
+
+@nb.njit(cache=True, nogil=True)
+def add(pairs, l, x, size):
+    """Flow x of ``size`` bytes joins pair l."""
+    if pairs.slot[l] < 0:
+        s = pairs.count[0]
+        pairs.count[0] += 1
+        pairs.slot[l], pairs.pair[s] = s, l
+        pairs.clock[s], pairs.total[s], pairs.rate[s] = 0.0, 0.0, 0.0
+        for port, place in ((pairs.source[l], pairs.at_source), (pairs.target[l], pairs.at_target)):
+            place[l] = pairs.list_begin[port] + pairs.degree[port]
+            pairs.listed[place[l]] = l
+            pairs.degree[port] += 1
+    s = pairs.slot[l]
+    reading, flow, base = pairs.reading, pairs.flow, pairs.room[l]
+    i = pairs.flows[l]
+    pairs.flows[l] += 1
+    reading[base + i], flow[base + i] = pairs.clock[s] + size, x
+    pairs.total[s] += reading[base + i]
+    while i > 0 and _before(reading, flow, base + i, base + (i - 1) // 2):
+        _swap(reading, flow, base + i, base + (i - 1) // 2)
+        i = (i - 1) // 2
+    pairs.soonest[s] = reading[base]
+    pairs.present[pairs.source[l]] += 1
+    pairs.present[pairs.target[l]] += 1
+
+
+@nb.njit(cache=True, nogil=True)
+def sink(pairs, l):
+    """Put the first flow of the heap of pair l in its place."""
+    reading, flow, base, count = pairs.reading, pairs.flow, pairs.room[l], pairs.flows[l]
+    i = 0
+    while True:
+        child = 2 * i + 1
+        if child >= count:
+            return
+        if child + 1 < count and _before(reading, flow, base + child + 1, base + child):
+            child += 1
+        if not _before(reading, flow, base + child, base + i):
+            return
+        _swap(reading, flow, base + i, base + child)
+        i = child
+
+
+@nb.njit(cache=True, nogil=True)
+def remove_first(pairs, l):
+    """The first flow of pair l ends; returns it. A pair without flows gives up its slot."""
+    reading, flow, base = pairs.reading, pairs.flow, pairs.room[l]
+    s = pairs.slot[l]
+    x = flow[base]
+    pairs.total[s] -= reading[base]
+    pairs.flows[l] -= 1
+    count = pairs.flows[l]
+    reading[base], flow[base] = reading[base + count], flow[base + count]
+    pairs.present[pairs.source[l]] -= 1
+    pairs.present[pairs.target[l]] -= 1
+    if count > 0:
+        sink(pairs, l)
+        pairs.soonest[s] = reading[base]
+        return x
+    for port, place, source in (
+        (pairs.source[l], pairs.at_source, True),
+        (pairs.target[l], pairs.at_target, False),
+    ):
+        pairs.degree[port] -= 1
+        other = pairs.listed[pairs.list_begin[port] + pairs.degree[port]]
+        pairs.listed[place[l]] = other
+        if source:
+            pairs.at_source[other] = place[l]
+        else:
+            pairs.at_target[other] = place[l]
+    pairs.count[0] -= 1
+    final = pairs.count[0]
+    moved = pairs.pair[final]
+    pairs.pair[s], pairs.slot[moved] = moved, s
+    pairs.clock[s], pairs.soonest[s] = pairs.clock[final], pairs.soonest[final]
+    pairs.rate[s], pairs.total[s] = pairs.rate[final], pairs.total[final]
+    pairs.slot[l] = -1
+    return x
+
+
+@nb.njit(cache=True, nogil=True)
+def _queued(pairs, port):
+    """Bytes that a sending port has yet to send."""
+    bytes_left = 0.0
+    for i in range(pairs.list_begin[port], pairs.list_begin[port] + pairs.degree[port]):
+        l = pairs.listed[i]
+        s = pairs.slot[l]
+        bytes_left += pairs.total[s] - pairs.flows[l] * pairs.clock[s]
+    return bytes_left
+
+
+@nb.njit(cache=True, nogil=True)
+def arrive(pairs, arrivals, c, rule, queued, chosen):
+    """Coflow c arrives: sources are chosen where they are free, and its flows join their pairs.
+
+    Args:
+        pairs: the state.
+        arrivals: the coflows.
+        c: coflow.
+        rule: of source selection.
+        queued: work array, (S,).
+        chosen: work array, (S,).
+    """
+    first, last = arrivals.first[c], arrivals.first[c + 1]
+    begin, end = arrivals.first_candidate[c], arrivals.first_candidate[c + 1]
+    if end > begin:
+        candidates = arrivals.candidate[begin:end]
+        for port in candidates:
+            queued[port] = _queued(pairs, port)
+        choose(candidates, last - first, rule, queued, arrivals.size[first], pairs.capacity, chosen)
+        for i in range(last - first):
+            arrivals.pair[first + i] = arrivals.candidate_pair[begin + chosen[i]]
+            arrivals.source[first + i] = candidates[chosen[i]]
+    for x in range(first, last):
+        add(pairs, arrivals.pair[x], x, arrivals.size[x])
+
+
+@nb.njit(cache=True, nogil=True)
+def end_first(pairs, arrivals, l, now):
+    """The first flow of pair l ends; returns whether the pair has more."""
+    more = pairs.flows[l] > 1
+    x = remove_first(pairs, l)
+    c = arrivals.coflow[x]
+    arrivals.finish[x] = now
+    arrivals.left[c] -= 1
+    if arrivals.left[c] == 0:
+        arrivals.completion[c] = now
+    return more
+
+
+@nb.njit(cache=True, nogil=True)
+def record(pairs, shared, log, used, start, end):
+    """Append the rates of an interval to the log while it has room; returns how much of it is needed.
+
+    ``shared``: all flows of a pair have its rate; else only the first one.
+    """
+    for s in range(pairs.count[0]):
+        if pairs.rate[s] <= 0.0:
+            continue
+        l = pairs.pair[s]
+        for i in range(pairs.flows[l] if shared else 1):
+            if used < len(log):
+                log[used, 0], log[used, 1] = start, end
+                log[used, 2], log[used, 3] = pairs.flow[pairs.room[l] + i], pairs.rate[s]
+            used += 1
+    return used
