@@ -28,8 +28,8 @@ class Loads(NamedTuple):
 def port_loads(workload: Workload, fabric: Fabric) -> Loads:
     """Loads at the ports that are certain.
 
-    Given sources and all destinations are. A read whose sources are to be chosen burdens a server for certain only if all its
-    candidates must send, and otherwise the servers taken together.
+    Given sources and all destinations are. A read whose sources are to be chosen burdens a server for certain only if
+    all its candidates must send, and otherwise the servers taken together.
     """
     coflows, sends, receives = len(workload.arrival_s), len(fabric.send), len(fabric.receive)
     of = workload.coflow_of_flow

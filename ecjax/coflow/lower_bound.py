@@ -12,15 +12,16 @@ import numpy as np
 
 from ecjax.coflow.isolation import Loads, isolation_of, port_loads
 from ecjax.coflow.order import bssi_order
-from ecjax.coflow.port_prices import cells, prices_of_weights, raise_prices, split_cells
+from ecjax.coflow.port_prices import Pieces, averages, cells, prices_of_weights, raise_prices, split_cells
 from ecjax.coflow.port_weights import PortEntries, by_port, weigh
 from ecjax.coflow.single_port import shortest_remaining
 from ecjax.coflow.workload import Fabric, Workload
 
-WEIGHT_ROUNDS = 100
-WEIGHT_WORK = 20_000_000  # entries times rounds
+WEIGHT_WORK = 2_200_000  # entries times rounds
+LEAST_WEIGHT_ROUNDS, MOST_WEIGHT_ROUNDS = 20, 300
 LARGEST_ORDER = 5000  # coflows: Algorithm 1 takes the square of their number
 ROUNDS = 1000  # of prices, per stage
+WORK_PER_ENTRY = 2500  # steps of ``price_response.one_bound``
 
 
 class Stage(NamedTuple):
@@ -49,7 +50,7 @@ def lower_bound(workload: Workload, fabric: Fabric) -> Bound:
 
     - ``isolation``: the mean time of coflows alone.
     - ``bottlenecks``: every coflow counts at its bottleneck only, where no schedule has a smaller sum of flow times
-      than shortest remaining processing time first; for every busy period there, or the isolation times if that is more.
+      than shortest remaining processing time first; of each busy period there, the isolation times if they are more.
     - ``algorithm_1``: the dual value of Algorithm 1 (``order.bssi``), if all arrive together (up to 5,000 coflows).
     - ``weights``: ``port_weights``; fewer rounds above 200,000 pairs of a coflow and a port.
     - ``prices``: ``port_prices``, on the ports where weights gained most; skipped where one round would take long
@@ -74,9 +75,10 @@ def lower_bound(workload: Workload, fabric: Fabric) -> Bound:
         sums["algorithm_1"] = bssi_order(
             everyone, loads.first, loads.port, loads.load, loads.ports, everyone.copy()
         )
-    rounds = max(min(WEIGHT_ROUNDS, WEIGHT_WORK // len(loads.load)), 5)
+    rounds = WEIGHT_WORK // len(loads.load)
+    rounds = min(max(rounds, LEAST_WEIGHT_ROUNDS), MOST_WEIGHT_ROUNDS)
     sums["weights"], weight, gain = weigh(arrival, isolation, *entries, rounds)
-    if gain.any():
+    if sums["weights"] > sums["bottlenecks"]:
         sums["prices"] = _by_prices(arrival, isolation, loads, entries, weight, gain)
     kind = max(sums, key=lambda name: sums[name])
     return Bound(float(sums[kind]) / len(arrival), kind)
@@ -112,17 +114,6 @@ def _busy_periods(arrival, isolation, first, coflow, load):
     return total
 
 
-@numba.njit(cache=True, nogil=True)
-def _idle_for_good(arrival, first, coflow, load):
-    end = arrival[-1]
-    for p in range(len(first) - 1):
-        now = 0.0
-        for n in range(first[p], first[p + 1]):
-            now = max(now, arrival[coflow[n]]) + load[n]
-        end = max(end, now)
-    return end
-
-
 def _by_prices(
     arrival: np.ndarray,
     isolation: np.ndarray,
@@ -131,11 +122,14 @@ def _by_prices(
     weight: np.ndarray,
     gain: np.ndarray,
 ) -> float:
-    end = _idle_for_good(arrival, entries.first, entries.coflow, entries.load)
-    edges = cells(arrival, isolation, end, STAGES[0].cells)
-    price = prices_of_weights(arrival, *entries, weight, edges)
     by_gain = np.argsort(-gain, kind="stable")
     share = np.cumsum(gain[by_gain]) / gain.sum()
+    pieces = Pieces(*prices_of_weights(arrival, *entries, weight))
+    shown = np.isin(pieces.port, by_gain[: np.searchsorted(share, STAGES[0].gain) + 1])
+    idle = pieces.end.max()
+    edges = cells(Pieces(*(field[shown] for field in pieces)), arrival[0], idle, STAGES[0].cells)
+    edges = np.append(edges, idle + 2 * isolation.max())  # all that any coflow needs fits here
+    price = averages(*pieces, loads.ports, edges)
     best = -np.inf
     for stage in STAGES:
         edges, price = split_cells(edges, price, stage.cells)
@@ -143,13 +137,14 @@ def _by_prices(
         number = np.full(loads.ports, -1)
         number[kept] = np.arange(len(kept))
         counts = number[loads.port] >= 0
+        work = min(stage.work, WORK_PER_ENTRY * len(loads.load))
         if 10 * counts.sum() * (len(edges) - 1) > stage.work:
             break
         first = np.concatenate([[0], np.cumsum(counts)])[loads.first]
         raised = price[kept]
         bound = raise_prices(
             arrival, isolation, first, number[loads.port[counts]], loads.load[counts],
-            raised, edges, ROUNDS, stage.work, stage.step,
+            raised, edges, ROUNDS, work, stage.step,
         )  # fmt: skip
         best = max(best, bound)
         price[kept] = raised

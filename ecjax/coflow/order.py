@@ -1,4 +1,4 @@
-"""Algorithm 1 of the D-Target paper: an order of coflows with a certificate (primal and dual of concurrent open shop)."""
+"""Algorithm 1 of the D-Target paper: an order of coflows, and a lower bound that certifies it."""
 
 from typing import NamedTuple
 
@@ -21,10 +21,10 @@ def bssi(load: np.ndarray) -> Order:
     their loads at p, so that the weight of the chosen one becomes 0. All weights start at 1. Ties between coflows: the
     later one goes last; between ports: the first.
 
-    The bound is sum theta f_p(S) over the rounds, with f_p(S) = ((sum_S L_p)^2 + sum_S L_p^2) / 2. Proof: work on S
-    at p in any schedule gives sum_S L_p C >= f_p(S) (least if S is served without gaps; then all orders of S are alike).
-    Weights stay >= 0, so sum over rounds with c in S of theta L_p(c) <= 1 for every c.
-    Hence sum C >= sum_c C_c sum theta L_p(c) = sum theta sum_S L_p C >= sum theta f_p(S).
+    The bound is sum theta f_p(S) over the rounds, with f_p(S) = ((sum_S L_p)^2 + sum_S L_p^2) / 2. Proof: any schedule
+    has sum_S L_p C >= f_p(S), with equality if p serves S one by one without gaps, in any order. Weights stay >= 0, so
+    that the theta L_p(c) of the rounds with c in S add up to at most 1 for every c. Hence sum C >= sum_c C_c sum theta
+    L_p(c) = sum theta sum_S L_p C >= sum theta f_p(S).
 
     Args:
         load: seconds of work of each coflow at each port, (C, P), not negative.
@@ -33,8 +33,8 @@ def bssi(load: np.ndarray) -> Order:
         The order, within a factor 2 of the best for concurrent open shop, and the bound in seconds.
 
     References:
-        Mastrolilli, Queyranne, Schulz, Svensson, Uhan, "Minimizing the sum of weighted completion times in a concurrent open
-        shop", Operations Research Letters 38 (2010), Section 3; D-Target paper, Algorithm 1.
+        Mastrolilli, Queyranne, Schulz, Svensson, Uhan, "Minimizing the sum of weighted completion times in a
+        concurrent open shop", Operations Research Letters 38 (2010); D-Target paper, Algorithm 1.
     """
     coflows, ports = load.shape
     coflow, port = np.nonzero(load)

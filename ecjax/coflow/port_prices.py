@@ -1,5 +1,7 @@
 """Prices of port time that make the bound of ``price_response`` large: from weights, then by use above capacity."""
 
+from typing import NamedTuple
+
 import numba
 import numpy as np
 
@@ -12,21 +14,104 @@ STEADY = 30  # rounds before steps fall with the root of their number
 LEAST = 0.05  # prices below it (in coflows that wait) move as if they were this
 
 
-def cells(arrival: np.ndarray, isolation: np.ndarray, end: float, count: int) -> np.ndarray:
-    """Edges of cells of time: half are spaced evenly, half are arrivals of the coflows that take longest.
+class Pieces(NamedTuple):
+    """Prices that are linear in pieces of time, and 0 elsewhere."""
+
+    port: np.ndarray  # (n,)
+    start: np.ndarray  # (n,) seconds
+    end: np.ndarray  # (n,)
+    high: np.ndarray  # (n,) price at the start
+    low: np.ndarray  # (n,) price at the end
+
+
+@numba.njit(cache=True, nogil=True)
+def prices_of_weights(arrival, first, coflow, load, weight):
+    """Prices that belong to the bound by weights: the fields of ``Pieces``.
+
+    While c is served the price falls by w_c / L_c per second; at the end of a busy period it is 0; when c is
+    resumed after a preemption it is on the same line as before.
 
     Args:
         arrival: seconds, ascending, (C,).
-        isolation: seconds, (C,).
-        end: when ports that never idle with work are idle for good.
+        first: the entries of port p are first[p] to first[p + 1] - 1, (P + 1,).
+        coflow: of each entry, ascending within a port, (N,).
+        load: seconds, (N,).
+        weight: of each entry, (N,).
+    """
+    most = 2 * len(load)
+    port, high, low = np.empty(most, np.int64), np.empty(most), np.empty(most)
+    start, end, served = np.empty(most), np.empty(most), np.empty(most, np.int64)
+    n = 0
+    for p in range(len(first) - 1):
+        a, b = first[p], first[p + 1]
+        if a == b:
+            continue
+        level = np.full(b - a, np.nan)  # the line of c is level - slope time
+        _, pieces = mean_busy(
+            arrival[coflow[a:b]], load[a:b], weight[a:b], np.empty(b - a), start[n:], end[n:], served[n:]
+        )
+        price_after, start_after = 0.0, np.inf
+        for i in range(n + pieces - 1, n - 1, -1):
+            j = served[i]
+            slope = weight[a + j] / load[a + j]
+            if end[i] < start_after:
+                price_after = 0.0
+            if np.isnan(level[j]):
+                level[j] = price_after + slope * end[i]
+            high[i], low[i] = level[j] - slope * start[i], level[j] - slope * end[i]
+            port[i] = p
+            price_after, start_after = high[i], start[i]
+        n += pieces
+    return port[:n], start[:n], end[:n], high[:n], low[:n]
+
+
+def cells(pieces: Pieces, begin: float, end: float, count: int) -> np.ndarray:
+    """Edges of cells of time: short where prices change much.
+
+    Each cell has as much of time and of the changes of prices together, both as a share of all.
+
+    Args:
+        pieces: prices of the ports that matter.
+        begin: of the first cell, not after any piece.
+        end: of the last cell, not before any piece.
         count: of cells, about.
 
     Returns:
-        Edges, (K + 1,); the last cell is for what remains after ``end``, and holds all that any coflow needs.
+        Edges, seconds, (K + 1,).
     """
-    longest = arrival[np.argsort(-isolation, kind="stable")[: count // 2]]
-    edges = np.unique(np.concatenate([np.linspace(arrival[0], end, count - len(longest)), longest]))
-    return np.append(edges, edges[-1] + 2 * isolation.max())
+    # changes of prices: falls, spread over pieces, and rises, at their starts
+    order = np.lexsort((pieces.start, pieces.port))
+    follows = (np.diff(pieces.port[order]) == 0) & (pieces.start[order][1:] <= pieces.end[order][:-1])
+    before = np.where(np.append(False, follows), np.append(0.0, pieces.low[order][:-1]), 0.0)
+    rise = np.maximum(pieces.high[order] - before, 0.0)
+    moments, at = np.unique(np.concatenate([pieces.start, pieces.end]), return_inverse=True)
+    fall = pieces.high - pieces.low
+    length = np.maximum(pieces.end - pieces.start, np.finfo(float).tiny)
+    slope = np.cumsum(np.bincount(at, np.concatenate([fall, -fall]) / np.tile(length, 2), len(moments)))
+    at_once = np.bincount(at[: len(order)][order], rise, len(moments))
+    spread = np.append(0.0, np.cumsum(np.maximum(slope[:-1], 0.0) * np.diff(moments)))
+    below = spread + np.append(0.0, np.cumsum(at_once)[:-1])
+    change = np.stack([below, below + at_once], axis=1).ravel()  # just before and just after each moment
+    time = np.repeat(moments - moments[0], 2)
+    share = time / time[-1] + change / max(change[-1], np.finfo(float).tiny)
+    edges = np.interp(np.linspace(0.0, share[-1], count), share, np.repeat(moments, 2))
+    return np.unique(np.concatenate([[begin], edges[1:-1], moments[[0, -1]], [end]]))
+
+
+@numba.njit(cache=True, nogil=True)
+def averages(port, start, end, high, low, ports, edges):
+    """Mean price of each cell, (P, K), of ``Pieces``."""
+    cells = len(edges) - 1
+    price = np.zeros((ports, cells))
+    for i in range(len(port)):
+        k = max(np.searchsorted(edges, start[i], side="right") - 1, 0)
+        while k < cells and edges[k] < end[i]:
+            begin, stop = max(start[i], edges[k]), min(end[i], edges[k + 1])
+            middle = ((begin + stop) / 2 - start[i]) / (end[i] - start[i])
+            value = high[i] + middle * (low[i] - high[i])
+            price[port[i], k] += max(value, 0.0) * (stop - begin) / (edges[k + 1] - edges[k])
+            k += 1
+    return price
 
 
 def split_cells(edges: np.ndarray, price: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -38,53 +123,6 @@ def split_cells(edges: np.ndarray, price: np.ndarray, count: int) -> tuple[np.nd
         price = price[:, np.searchsorted(edges, finer[:-1], side="right") - 1]
         edges = finer
     return edges, price
-
-
-@numba.njit(cache=True, nogil=True)
-def prices_of_weights(arrival, first, coflow, load, weight, edges):
-    """Prices that belong to the bound by weights, averaged over cells.
-
-    While c is served the price falls by w_c / L_c per second; at the end of a busy period it is 0; when c is
-    resumed after a preemption it is on the same line as before.
-
-    Args:
-        arrival: seconds, ascending, (C,).
-        first: the entries of port p are first[p] to first[p + 1] - 1, (P + 1,).
-        coflow: of each entry, ascending within a port, (N,).
-        load: seconds, (N,).
-        weight: of each entry, (N,).
-        edges: of the cells, seconds, ascending, (K + 1,).
-
-    Returns:
-        Flow time per second of a port, (P, K).
-    """
-    ports, cells = len(first) - 1, len(edges) - 1
-    price = np.zeros((ports, cells))
-    for p in range(ports):
-        a, b = first[p], first[p + 1]
-        count = b - a
-        if count == 0:
-            continue
-        start, end = np.empty(2 * count), np.empty(2 * count)
-        served, flow_time = np.empty(2 * count, np.int64), np.empty(count)
-        _, pieces = mean_busy(arrival[coflow[a:b]], load[a:b], weight[a:b], flow_time, start, end, served)
-        level = np.full(count, np.nan)  # the line of c is level - slope time
-        price_after, start_after = 0.0, np.inf
-        for piece in range(pieces - 1, -1, -1):
-            j = served[piece]
-            slope = weight[a + j] / load[a + j]
-            if end[piece] < start_after:
-                price_after = 0.0
-            if np.isnan(level[j]):
-                level[j] = price_after + slope * end[piece]
-            k = max(np.searchsorted(edges, start[piece], side="right") - 1, 0)
-            while k < cells and edges[k] < end[piece]:
-                low, high = max(start[piece], edges[k]), min(end[piece], edges[k + 1])
-                value = level[j] - slope * (low + high) / 2
-                price[p, k] += max(value, 0.0) * (high - low) / (edges[k + 1] - edges[k])
-                k += 1
-            price_after, start_after = level[j] - slope * start[piece], start[piece]
-    return price
 
 
 @numba.njit(cache=True, nogil=True)

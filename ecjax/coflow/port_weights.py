@@ -1,9 +1,9 @@
 """Lower bound on flow times by weights: every coflow is split among the ports that may delay it.
 
 With weights w_cp >= 0 of coflow c at port p, sum_p w_cp <= 1, its flow time F_c (completion - arrival) is at least
-sum_p w_cp F_cp + (1 - sum_p w_cp) isolation_c, where F_cp is when port p has finished with it. The ports fall apart, and each
-has a least weighted sum (``single_port.mean_busy``). The bound is concave in the weights. They are found as in a game
-against the ports (multiplicative weights): the ports that finish with a coflow late gain weight.
+sum_p w_cp F_cp + (1 - sum_p w_cp) isolation_c, where F_cp is the flow time of what it brings to port p. The ports fall
+apart, and for each there is a least weighted sum (``single_port.mean_busy``). The bound is concave in the weights. They
+are found as in a game against the ports (multiplicative weights): ports that finish with a coflow late gain weight.
 """
 
 from typing import NamedTuple

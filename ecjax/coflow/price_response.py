@@ -6,12 +6,12 @@ With prices lambda_p(u) >= 0 of the time u of port p, any schedule whose coflows
 
 since no port is used above its capacity. For given T what c uses costs at least the sum over p of the cheapest L_p(c)
 seconds of port p in [r_c, T]; the bound takes the least over T >= r_c + isolation_c. Prices are constant in cells of
-time. Within a cell that cost is convex in T (a linear program whose right-hand side is linear in T), so the two tangents
-at its ends bound it from below.
+time. Within a cell that cost is convex in T (a linear program whose right-hand side is linear in T), so the two
+tangents at its ends bound it from below.
 
 The bound is concave in the prices, and the use of a port minus its capacity is a supergradient. Up to the cells it
-is not below the bound by weights (``port_weights``): there a coflow is served at every port by itself and pays for its mean
-busy time; here it completes everywhere at one moment, and no sooner than if it were alone.
+is not below the bound by weights (``port_weights``): there a coflow is served at every port by itself and pays for its
+mean busy time; here it completes everywhere at one moment, and no sooner than if it were alone.
 """
 
 import numba
