@@ -15,7 +15,7 @@ LEAST = 0.05  # prices below it (in coflows that wait) move as if they were this
 
 
 class Pieces(NamedTuple):
-    """Prices that are linear in pieces of time, and 0 elsewhere."""
+    """Prices that are linear in pieces of time, by port and time, and 0 elsewhere."""
 
     port: np.ndarray  # (n,)
     start: np.ndarray  # (n,) seconds
@@ -80,15 +80,14 @@ def cells(pieces: Pieces, begin: float, end: float, count: int) -> np.ndarray:
         Edges, seconds, (K + 1,).
     """
     # changes of prices: falls, spread over pieces, and rises, at their starts
-    order = np.lexsort((pieces.start, pieces.port))
-    follows = (np.diff(pieces.port[order]) == 0) & (pieces.start[order][1:] <= pieces.end[order][:-1])
-    before = np.where(np.append(False, follows), np.append(0.0, pieces.low[order][:-1]), 0.0)
-    rise = np.maximum(pieces.high[order] - before, 0.0)
+    follows = (np.diff(pieces.port) == 0) & (pieces.start[1:] <= pieces.end[:-1])
+    before = np.where(np.append(False, follows), np.append(0.0, pieces.low[:-1]), 0.0)
+    rise = np.maximum(pieces.high - before, 0.0)
     moments, at = np.unique(np.concatenate([pieces.start, pieces.end]), return_inverse=True)
     fall = pieces.high - pieces.low
     length = np.maximum(pieces.end - pieces.start, np.finfo(float).tiny)
     slope = np.cumsum(np.bincount(at, np.concatenate([fall, -fall]) / np.tile(length, 2), len(moments)))
-    at_once = np.bincount(at[: len(order)][order], rise, len(moments))
+    at_once = np.bincount(at[: len(rise)], rise, len(moments))
     spread = np.append(0.0, np.cumsum(np.maximum(slope[:-1], 0.0) * np.diff(moments)))
     below = spread + np.append(0.0, np.cumsum(at_once)[:-1])
     change = np.stack([below, below + at_once], axis=1).ravel()  # just before and just after each moment
@@ -104,6 +103,8 @@ def averages(port, start, end, high, low, ports, edges):
     cells = len(edges) - 1
     price = np.zeros((ports, cells))
     for i in range(len(port)):
+        if start[i] == end[i]:  # shorter than floats tell at such times
+            continue
         k = max(np.searchsorted(edges, start[i], side="right") - 1, 0)
         while k < cells and edges[k] < end[i]:
             begin, stop = max(start[i], edges[k]), min(end[i], edges[k + 1])
@@ -119,7 +120,9 @@ def split_cells(edges: np.ndarray, price: np.ndarray, count: int) -> tuple[np.nd
     while len(edges) - 1 < count:
         width = np.diff(edges[:-1])
         longest = np.argsort(-width, kind="stable")[: count - len(edges) + 1]
-        finer = np.sort(np.append(edges, edges[longest] + width[longest] / 2))
+        finer = np.unique(np.append(edges, edges[longest] + width[longest] / 2))
+        if len(finer) == len(edges):  # as short as floats can be
+            break
         price = price[:, np.searchsorted(edges, finer[:-1], side="right") - 1]
         edges = finer
     return edges, price
