@@ -65,7 +65,7 @@ def lower_bound(workload: Workload, fabric: Fabric) -> Bound:
     loads = port_loads(workload, fabric)
     isolation = isolation_of(loads, workload, fabric)
     arrival = workload.arrival_s - workload.arrival_s[0]  # digits are not spent on the calendar
-    entries = by_port(loads.coflow, loads.port, loads.load, loads.ports)
+    entries = by_port(arrival, loads.coflow, loads.port, loads.load, loads.ports)
     sums = {
         "isolation": isolation.sum(),
         "bottlenecks": _at_bottlenecks(arrival, isolation, loads),
@@ -77,7 +77,7 @@ def lower_bound(workload: Workload, fabric: Fabric) -> Bound:
         )
     rounds = WEIGHT_WORK // len(loads.load)
     rounds = min(max(rounds, LEAST_WEIGHT_ROUNDS), MOST_WEIGHT_ROUNDS)
-    sums["weights"], weight, gain = weigh(arrival, isolation, *entries, rounds)
+    sums["weights"], weight, gain = weigh(isolation, *entries, rounds)
     if sums["weights"] > sums["bottlenecks"]:
         sums["prices"] = _by_prices(arrival, isolation, loads, entries, weight, gain)
     kind = max(sums, key=lambda name: sums[name])
@@ -88,25 +88,24 @@ def _at_bottlenecks(arrival: np.ndarray, isolation: np.ndarray, loads: Loads) ->
     coflow = loads.coflow
     order = np.lexsort((loads.port, -loads.load, coflow))
     longest = order[loads.first[:-1]]  # the largest entry of each coflow
-    entries = by_port(np.arange(len(arrival)), loads.port[longest], loads.load[longest], loads.ports)
-    return _busy_periods(arrival, isolation, *entries)
+    entries = by_port(arrival, np.arange(len(arrival)), loads.port[longest], loads.load[longest], loads.ports)
+    return _busy_periods(isolation, *entries)
 
 
 @numba.njit(cache=True, nogil=True)
-def _busy_periods(arrival, isolation, first, coflow, load):
+def _busy_periods(isolation, first, coflow, release, load):
     total = 0.0
     flow_time = np.empty(len(load))
     for p in range(len(first) - 1):
         a, b = first[p], first[p + 1]
         if a == b:
             continue
-        shortest_remaining(arrival[coflow[a:b]], load[a:b], flow_time[a:b])
+        shortest_remaining(release[a:b], load[a:b], flow_time[a:b])
         until, served, alone = -np.inf, 0.0, 0.0
         for n in range(a, b):
-            r = arrival[coflow[n]]
-            if r >= until:
+            if release[n] >= until:
                 total += max(served, alone)
-                until, served, alone = r, 0.0, 0.0
+                until, served, alone = release[n], 0.0, 0.0
             until += load[n]
             served += flow_time[n]
             alone += isolation[coflow[n]]
@@ -124,7 +123,7 @@ def _by_prices(
 ) -> float:
     by_gain = np.argsort(-gain, kind="stable")
     share = np.cumsum(gain[by_gain]) / gain.sum()
-    pieces = Pieces(*prices_of_weights(arrival, *entries, weight))
+    pieces = Pieces(*prices_of_weights(entries.first, entries.release, entries.load, weight))
     shown = np.isin(pieces.port, by_gain[: np.searchsorted(share, STAGES[0].gain) + 1])
     idle = pieces.end.max()
     edges = cells(Pieces(*(field[shown] for field in pieces)), arrival[0], idle, STAGES[0].cells)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from ecjax.coflow.price_response import one_bound
+from ecjax.coflow.price_response import cell_of, one_bound
 from ecjax.coflow.single_port import mean_busy
 
 MEMORY = 0.8  # of the average of supergradients
@@ -25,22 +25,22 @@ class Pieces(NamedTuple):
 
 
 @numba.njit(cache=True, nogil=True)
-def prices_of_weights(arrival, first, coflow, load, weight):
+def prices_of_weights(first, release, load, weight):
     """Prices that belong to the bound by weights: the fields of ``Pieces``.
 
     While c is served the price falls by w_c / L_c per second; at the end of a busy period it is 0; when c is
     resumed after a preemption it is on the same line as before.
 
     Args:
-        arrival: seconds, ascending, (C,).
-        first: the entries of port p are first[p] to first[p + 1] - 1, (P + 1,).
-        coflow: of each entry, ascending within a port, (N,).
-        load: seconds, (N,).
+        first: as in ``port_weights.PortEntries``, with the next two.
+        release: .
+        load: .
         weight: of each entry, (N,).
     """
     most = 2 * len(load)
     port, high, low = np.empty(most, np.int64), np.empty(most), np.empty(most)
     start, end, served = np.empty(most), np.empty(most), np.empty(most, np.int64)
+    flow_time = np.empty(len(load))
     n = 0
     for p in range(len(first) - 1):
         a, b = first[p], first[p + 1]
@@ -48,7 +48,7 @@ def prices_of_weights(arrival, first, coflow, load, weight):
             continue
         level = np.full(b - a, np.nan)  # the line of c is level - slope time
         _, pieces = mean_busy(
-            arrival[coflow[a:b]], load[a:b], weight[a:b], np.empty(b - a), start[n:], end[n:], served[n:]
+            release[a:b], load[a:b], weight[a:b], flow_time[a:b], start[n:], end[n:], served[n:]
         )
         price_after, start_after = 0.0, np.inf
         for i in range(n + pieces - 1, n - 1, -1):
@@ -105,7 +105,7 @@ def averages(port, start, end, high, low, ports, edges):
     for i in range(len(port)):
         if start[i] == end[i]:  # shorter than floats tell at such times
             continue
-        k = max(np.searchsorted(edges, start[i], side="right") - 1, 0)
+        k = cell_of(edges, start[i])
         while k < cells and edges[k] < end[i]:
             begin, stop = max(start[i], edges[k]), min(end[i], edges[k + 1])
             middle = ((begin + stop) / 2 - start[i]) / (end[i] - start[i])

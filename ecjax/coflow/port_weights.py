@@ -6,6 +6,7 @@ apart, and for each there is a least weighted sum (``single_port.mean_busy``). T
 are found as in a game against the ports (multiplicative weights): ports that finish with a coflow late gain weight.
 """
 
+import math
 from typing import NamedTuple
 
 import numba
@@ -20,81 +21,89 @@ STEADY = 50  # rounds before steps fall with the root of their number
 class PortEntries(NamedTuple):
     """Loads by port instead of by coflow, in order of arrival."""
 
-    first: np.ndarray  # (P + 1,)
+    first: np.ndarray  # (P + 1,) the entries of port p are first[p] to first[p + 1] - 1
     coflow: np.ndarray  # (N,)
+    release: np.ndarray  # (N,) arrival of the coflow, seconds, ascending within a port
     load: np.ndarray  # (N,) seconds
 
 
-def by_port(coflow: np.ndarray, port: np.ndarray, load: np.ndarray, ports: int) -> PortEntries:
+def by_port(
+    arrival: np.ndarray, coflow: np.ndarray, port: np.ndarray, load: np.ndarray, ports: int
+) -> PortEntries:
     """Entries of ``isolation.Loads``, sorted by port."""
     order = np.argsort(port, kind="stable")
-    return PortEntries(np.searchsorted(port[order], np.arange(ports + 1)), coflow[order], load[order])
+    coflow = coflow[order]
+    first = np.searchsorted(port[order], np.arange(ports + 1))
+    return PortEntries(first, coflow, arrival[coflow], load[order])
 
 
 @numba.njit(cache=True, nogil=True)
-def _one_bound(arrival, isolation, first, coflow, load, weight, left, flow_time):
-    """The bound on the sum of flow times for given weights; fills flow_time, (N,)."""
-    total = 0.0
-    for p in range(len(first) - 1):
-        a, b = first[p], first[p + 1]
-        if a < b:
-            start, end = np.empty(2 * (b - a)), np.empty(2 * (b - a))
-            served = np.empty(2 * (b - a), np.int64)
-            value, _ = mean_busy(
-                arrival[coflow[a:b]], load[a:b], weight[a:b], flow_time[a:b], start, end, served
-            )
-            total += value
-    for c in range(len(arrival)):
-        total += left[c] * isolation[c]
-    return total
+def _soften(logarithm, left_logarithm, coflow, weight, left, largest, total):
+    """Weights of one coflow, what is left for isolation among them, in proportion to exponentials, adding up to 1."""
+    for c in range(len(left)):
+        largest[c] = left_logarithm[c]
+    for n in range(len(weight)):
+        largest[coflow[n]] = max(largest[coflow[n]], logarithm[n])
+    for c in range(len(left)):
+        left[c] = math.exp(left_logarithm[c] - largest[c])
+        total[c] = left[c]
+    for n in range(len(weight)):
+        weight[n] = math.exp(logarithm[n] - largest[coflow[n]])
+        total[coflow[n]] += weight[n]
+    for c in range(len(left)):
+        left[c] /= total[c]
+    for n in range(len(weight)):
+        weight[n] /= total[coflow[n]]
 
 
 @numba.njit(cache=True, nogil=True)
-def weigh(arrival, isolation, first, coflow, load, rounds):
+def weigh(isolation, first, coflow, release, load, rounds):
     """Weights that make the bound large.
 
     Args:
-        arrival: seconds, ascending, (C,).
         isolation: seconds, (C,).
-        first: the entries of port p are first[p] to first[p + 1] - 1, (P + 1,).
-        coflow: of each entry, ascending within a port, (N,).
-        load: seconds, (N,).
+        first: as in ``PortEntries``, with the next three.
+        coflow: .
+        release: .
+        load: .
         rounds: steps.
 
     Returns:
         The largest bound found on the sum of flow times, its weights, (N,), and what each port adds to it above
         isolation, seconds, not negative, (P,).
     """
-    entries, coflows = len(load), len(arrival)
+    entries, coflows, ports = len(load), len(isolation), len(first) - 1
     # to begin with: the ports that matter are those that take longest
-    logarithm = 2 * np.log(load / isolation[coflow])
-    left_logarithm = np.zeros(coflows)
-    weight, flow_time = np.empty(entries), np.empty(entries)
-    left, largest = np.empty(coflows), np.empty(coflows)
-    best, best_weight, gain = -np.inf, np.zeros(entries), np.zeros(len(first) - 1)
+    logarithm, left_logarithm = np.empty(entries), np.zeros(coflows)
+    for n in range(entries):
+        logarithm[n] = 2 * math.log(load[n] / isolation[coflow[n]])
+    weight, flow_time, best_weight = np.empty(entries), np.empty(entries), np.empty(entries)
+    left, largest, total = np.empty(coflows), np.empty(coflows), np.empty(coflows)
+    start, end, served = np.empty(2 * entries), np.empty(2 * entries), np.empty(2 * entries, np.int64)
+    added, gain = np.empty(ports), np.empty(ports)
+    best = -np.inf
     for number in range(rounds):
-        largest[:] = left_logarithm
-        for n in range(entries):
-            largest[coflow[n]] = max(largest[coflow[n]], logarithm[n])
-        left[:] = np.exp(left_logarithm - largest)
-        total = left.copy()
-        for n in range(entries):
-            weight[n] = np.exp(logarithm[n] - largest[coflow[n]])
-            total[coflow[n]] += weight[n]
-        left /= total
-        for n in range(entries):
-            weight[n] /= total[coflow[n]]
-        bound = _one_bound(arrival, isolation, first, coflow, load, weight, left, flow_time)
+        _soften(logarithm, left_logarithm, coflow, weight, left, largest, total)
+        bound = 0.0
+        for c in range(coflows):
+            bound += left[c] * isolation[c]
+        for p in range(ports):
+            a, b = first[p], first[p + 1]
+            value, _ = mean_busy(release[a:b], load[a:b], weight[a:b], flow_time[a:b], start, end, served)
+            bound += value
+            for n in range(a, b):
+                value -= weight[n] * isolation[coflow[n]]
+            added[p] = max(value, 0.0)
         if bound > best:
             best = bound
-            best_weight[:] = weight
-            for p in range(len(gain)):
-                gain[p] = 0.0
-                for n in range(first[p], first[p + 1]):
-                    gain[p] += weight[n] * (flow_time[n] - isolation[coflow[n]])
-                gain[p] = max(gain[p], 0.0)
-        now = STEP / np.sqrt(1 + number / STEADY)
-        left_logarithm += now - largest
+            for n in range(entries):
+                best_weight[n] = weight[n]
+            for p in range(ports):
+                gain[p] = added[p]
+        step = STEP / math.sqrt(1 + number / STEADY)
+        for c in range(coflows):
+            left_logarithm[c] += step - largest[c]
         for n in range(entries):
-            logarithm[n] += now * flow_time[n] / isolation[coflow[n]] - largest[coflow[n]]
+            c = coflow[n]
+            logarithm[n] += step * flow_time[n] / isolation[c] - largest[c]
     return best, best_weight, gain

@@ -19,6 +19,19 @@ import numpy as np
 
 
 @numba.njit(cache=True, nogil=True)
+def cell_of(edges, moment):
+    """The last cell that begins at this moment or before."""
+    low, high = 0, len(edges) - 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        if edges[middle] <= moment:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@numba.njit(cache=True, nogil=True)
 def _dearest_first_push(price, amount, cell, size, new_price, new_amount, new_cell):
     at = size
     while at > 0 and price[(at - 1) // 2] < new_price:
@@ -65,7 +78,7 @@ def _buy(price, edges, begin, moments, need, heap_price, heap_amount, heap_cell,
         The size of the heap after the last moment, and the number of steps done.
     """
     size, bought, paid, at, steps = 0, 0.0, 0.0, begin, 0
-    k = np.searchsorted(edges, begin, side="right") - 1
+    k = cell_of(edges, begin)
     for m in range(len(moments)):
         while at < moments[m]:
             until = min(edges[k + 1], moments[m])
@@ -116,7 +129,9 @@ def one_bound(arrival, isolation, first, port, load, price, edges, use):
     dearest, scratch = np.empty(cells + 2), np.empty(cells + 2)
     heap_price, heap_amount = np.empty(2 * cells + 3), np.empty(2 * cells + 3)
     heap_cell = np.empty(2 * cells + 3, np.int64)
-    use[:] = 0.0
+    for p in range(len(price)):
+        for k in range(cells):
+            use[p, k] = 0.0
     total, steps = 0.0, 0
     for c in range(len(arrival)):
         r, a, b = arrival[c], first[c], first[c + 1]
@@ -130,17 +145,18 @@ def one_bound(arrival, isolation, first, port, load, price, edges, use):
             steps += work
         # no moment that is later by more than what could be saved is of use
         horizon = moment[0] + cost[0]
-        begin_cell = np.searchsorted(edges, moment[0], side="right") - 1
+        begin_cell = cell_of(edges, moment[0])
         count = 1
         for k in range(begin_cell, cells):
             if edges[k] >= horizon or cost[0] == 0.0:
                 break
             moment[count] = edges[k + 1]
             count += 1
-        cost[:count] = 0.0
-        fall_before[:count] = 0.0
-        fall_after[:count] = 0.0
+        for m in range(count):
+            fall_before[m] = fall_after[m] = 0.0
         if count > 1:
+            for m in range(count):
+                cost[m] = 0.0
             for n in range(a, b):
                 prices = price[port[n]]
                 _, work = _buy(

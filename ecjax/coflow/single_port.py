@@ -99,7 +99,8 @@ def mean_busy(arrival, load, weight, flow_time, start, end, served):
     count = len(arrival)
     key, item, remaining = np.empty(count), np.empty(count, np.int64), load.copy()
     size, arrived, now, total, pieces = 0, 0, 0.0, 0.0, 0
-    flow_time[:] = load / 2
+    for j in range(count):
+        flow_time[j] = load[j] / 2
     while arrived < count or size > 0:
         if size == 0:
             now = arrival[arrived]

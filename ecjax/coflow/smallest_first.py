@@ -5,11 +5,21 @@ first is the one matching of ports in which no flow is smaller than what both it
 the ports that it freed. Where ports differ the flows are gone through in order at every event.
 """
 
+from typing import NamedTuple
+
 import numba as nb
 import numpy as np
 
 from ecjax.coflow.pairs import ENDED, arrive, end_first, record
 from ecjax.coflow.rates import NOTHING
+
+
+class Loose(NamedTuple):
+    """Ports that have to look for a flow."""
+
+    ports: np.ndarray  # a stack, the first ``count``
+    waits: np.ndarray  # whether a port is on it, (S + D,)
+    count: np.ndarray  # (1,)
 
 
 @nb.njit(cache=True, nogil=True)
@@ -32,37 +42,44 @@ def _stop(pairs, match, l):
 
 
 @nb.njit(cache=True, nogil=True)
-def _start(pairs, match, l, freed, count):
-    """Pair l sends, instead of what its ports served; returns the number of freed ports."""
+def _free(loose, p):
+    """Port p has to look for a flow."""
+    if not loose.waits[p]:
+        loose.waits[p] = True
+        loose.ports[loose.count[0]] = p
+        loose.count[0] += 1
+
+
+@nb.njit(cache=True, nogil=True)
+def _start(pairs, match, l, loose):
+    """Pair l sends, instead of what its ports served, whose other ports have to look for something else."""
     a, b = pairs.source[l], pairs.target[l]
     for p in (a, b):
         m = match[p]
         if m >= 0:
             _stop(pairs, match, m)
-            freed[count] = pairs.target[m] if p == a else pairs.source[m]
-            count += 1
+            _free(loose, pairs.target[m] if p == a else pairs.source[m])
     match[a], match[b] = l, l
     pairs.rate[pairs.slot[l]] = pairs.capacity[a]
-    return count
 
 
 @nb.njit(cache=True, nogil=True)
-def _serve(pairs, match, freed, count):
-    """Every freed port takes the smallest flow that its other port would take too, which may free a further port."""
-    while count > 0:
-        count -= 1
-        p = freed[count]
-        if match[p] >= 0:
-            continue
-        best = -1
+def _serve(pairs, match, loose):
+    """Every loose port takes the smallest flow that its other port would take too, if that is smaller than its own."""
+    while loose.count[0] > 0:
+        loose.count[0] -= 1
+        p = loose.ports[loose.count[0]]
+        loose.waits[p] = False
+        own = match[p]
+        best = own
         sending = p < pairs.senders
         for i in range(pairs.list_begin[p], pairs.list_begin[p] + pairs.degree[p]):
             l = pairs.listed[i]
             m = match[pairs.target[l] if sending else pairs.source[l]]
             if (m < 0 or _smaller(pairs, l, m)) and (best < 0 or _smaller(pairs, l, best)):
                 best = l
-        if best >= 0:
-            count = _start(pairs, match, best, freed, count)
+        if best != own:
+            _start(pairs, match, best, loose)
 
 
 @nb.njit(cache=True, nogil=True)
@@ -93,7 +110,7 @@ def run(pairs, arrivals, rule, log):
     coflows, ports = len(arrivals.time), len(pairs.capacity)
     alike = pairs.capacity.min() == pairs.capacity.max()
     match = np.full(ports, -1, dtype=np.int64)  # pair that each port serves, where ports are alike
-    freed = np.zeros(4 * ports + 4, dtype=np.int64)
+    loose = Loose(np.zeros(ports, dtype=np.int64), np.zeros(ports, dtype=np.bool_), np.zeros(1, dtype=np.int64))
     sending = np.zeros(len(pairs.source), dtype=np.int64)  # pairs with a rate
     free = np.zeros(ports)
     queued, chosen = np.zeros(pairs.senders), np.zeros(pairs.senders, dtype=np.int64)
@@ -123,7 +140,6 @@ def run(pairs, arrivals, rule, log):
         if len(log) > 0:
             logged = record(pairs, False, log, logged, now, until)
         now = until
-        loose = 0
         for i in range(count):
             l = sending[i]
             s = pairs.slot[l]
@@ -137,11 +153,11 @@ def run(pairs, arrivals, rule, log):
             s = pairs.slot[l]
             if soonest[s] <= ENDED * size[pairs.flow[pairs.room[l]]]:
                 _stop(pairs, match, l)
-                freed[loose], freed[loose + 1] = pairs.source[l], pairs.target[l]
-                loose += 2
+                if alike:
+                    _free(loose, pairs.source[l])
+                    _free(loose, pairs.target[l])
                 end_first(pairs, arrivals, l, now)
-        if alike:
-            _serve(pairs, match, freed, loose)
+        _serve(pairs, match, loose)
         while following < coflows and arrivals.time[following] <= now:
             arrive(pairs, arrivals, following, rule, queued, chosen)
             if alike:
@@ -149,8 +165,8 @@ def run(pairs, arrivals, rule, log):
                     l = arrivals.pair[x]
                     a, b = match[pairs.source[l]], match[pairs.target[l]]
                     if a != l and (a < 0 or _smaller(pairs, l, a)) and (b < 0 or _smaller(pairs, l, b)):
-                        loose = _start(pairs, match, l, freed, 0)
-                        _serve(pairs, match, freed, loose)
+                        _start(pairs, match, l, loose)
+                        _serve(pairs, match, loose)
             following += 1
         events += 1
     return events, logged
