@@ -14,7 +14,7 @@ is read here like this:
   event, and so is that at which one becomes heavy (baraat: has sent ``heavy_bytes`` or more).
 - The parts of the ports that the queues of aalo get: C_p (10 - q) / sum of 10 - q over the queues that hold coflows.
 - ``heavy_bytes`` is interpolated linearly between sizes, as ``numpy.quantile`` does.
-- The flows of a read take the servers chosen in ascending order, whatever the order in which they were chosen.
+- Flow j of a read takes the j-th of the candidates as the source rule orders them.
 - smallest_load counts bytes, whatever the capacities of the servers; flows that end at the moment of the arrival have
   none left.
 """
@@ -28,6 +28,7 @@ from ecjax.coflow.workload import CHOSEN_LATER
 FULL = 1e-9  # part of a port's capacity that counts as none
 ENDED = 1e-12  # part of a flow's bytes that counts as none
 REACHED = 1e-10  # part of a limit of bytes sent that may miss
+TIED = 1e-9  # part of the bytes queued at a server that rounding may add or miss
 FIRST_QUEUE_BYTES, QUEUES = 10e6, 10
 
 
@@ -264,18 +265,32 @@ def queued(state, server):
     )
 
 
-def choose(state, coflow, rule, candidates):
-    """Give the flows of a read their sources; ``candidates`` come in random order."""
+def choose(state, coflow, rule, candidates, taken):
+    """Give the flows of a read their sources; ``candidates`` come in random order.
+
+    Servers often have the same bytes left to send, of the same reads, and only rounding orders them: there those
+    ``taken`` by another replay are taken over, if their loads are the smallest but for rounding.
+    """
+    flows = state.flows_of[coflow]
     if rule == "smallest_load":
         # sorted is stable: equal loads stay in the random order
         candidates = sorted(candidates, key=lambda server: queued(state, server))
-    flows = state.flows_of[coflow]
-    for f, server in zip(flows, sorted(candidates[: len(flows)]), strict=True):
+        loads = np.array([queued(state, server) for server in candidates])
+        tied = (np.diff(loads) <= TIED * loads[1:]) & (loads[1:] > 0)
+        if taken is not None and tied.any():
+            theirs = [queued(state, server) for server in taken[list(flows)]]
+            np.testing.assert_allclose(theirs, loads[: len(flows)], rtol=len(loads) * TIED)
+            candidates = taken[list(flows)]
+    for f, server in zip(flows, candidates, strict=False):
         state.source[f] = int(server)
 
 
-def replay(workload, fabric, scheduler, sources="given", candidate=None):
-    """The replay. ``candidate``: (N,) the candidates of the workload, those of each coflow in random order."""
+def replay(workload, fabric, scheduler, sources="given", candidate=None, taken=None):
+    """The replay.
+
+    ``candidate``: (N,) the candidates of the workload, those of each coflow in random order. ``taken``: (F,) sources
+    that another replay chose, see ``choose``.
+    """
     rates_of, own_event = SCHEDULERS[scheduler]
     state = State(workload, fabric)
     arrivals = [float(a) for a in workload.arrival_s]
@@ -287,7 +302,7 @@ def replay(workload, fabric, scheduler, sources="given", candidate=None):
         while arrived < count and arrivals[arrived] <= now:
             a, b = workload.first_candidate[arrived : arrived + 2]
             if workload.source[state.flows_of[arrived][0]] == CHOSEN_LATER:
-                choose(state, arrived, sources, list(candidate[a:b]))
+                choose(state, arrived, sources, list(candidate[a:b]), taken)
             state.active.append(arrived)
             state.changed = True
             arrived += 1
