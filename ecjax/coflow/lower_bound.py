@@ -21,7 +21,7 @@ WEIGHT_WORK = 2_200_000  # entries times rounds
 LEAST_WEIGHT_ROUNDS, MOST_WEIGHT_ROUNDS = 20, 300
 LARGEST_ORDER = 5000  # coflows: Algorithm 1 takes the square of their number
 ROUNDS = 1000  # of prices, per stage
-WORK_PER_ENTRY = 2500  # steps of ``price_response.one_bound``
+WORK_PER_ENTRY = 5000  # steps of ``price_response.one_bound``
 
 
 class Stage(NamedTuple):
@@ -53,10 +53,11 @@ def lower_bound(workload: Workload, fabric: Fabric) -> Bound:
       than shortest remaining processing time first; of each busy period there, the isolation times if they are more.
     - ``algorithm_1``: the dual value of Algorithm 1 (``order.bssi``), if all arrive together (up to 5,000 coflows).
     - ``weights``: ``port_weights``; fewer rounds above 200,000 pairs of a coflow and a port.
-    - ``prices``: ``port_prices``, on the ports where weights gained most; skipped where one round would take long
-      (about 17,000 pairs at those ports at the finer cells, 25,000 at the coarser).
+    - ``prices``: ``port_prices``, on the ports where weights gained most; only if weights prove more than bottlenecks
+      (prices cannot add much else), and skipped where one round would take long (25,000 pairs at those ports; above
+      16,600 the second, finer stage is).
 
-    Deterministic.
+    Deterministic: effort is counted, not timed.
 
     Args:
         workload: with given sources, or sources to be chosen (the bound then holds for every choice).

@@ -32,9 +32,9 @@ def prices_of_weights(first, release, load, weight):
     resumed after a preemption it is on the same line as before.
 
     Args:
-        first: as in ``port_weights.PortEntries``, with the next two.
-        release: .
-        load: .
+        first: as in ``port_weights.PortEntries``, (P + 1,).
+        release: as there, seconds, (N,).
+        load: as there, seconds, (N,).
         weight: of each entry, (N,).
     """
     most = 2 * len(load)

@@ -62,10 +62,10 @@ def weigh(isolation, first, coflow, release, load, rounds):
 
     Args:
         isolation: seconds, (C,).
-        first: as in ``PortEntries``, with the next three.
-        coflow: .
-        release: .
-        load: .
+        first: as in ``PortEntries``, (P + 1,).
+        coflow: as there, (N,).
+        release: as there, seconds, (N,).
+        load: as there, seconds, (N,).
         rounds: steps.
 
     Returns:

@@ -102,8 +102,8 @@ def every_proof(workload, fabric):
     """Each on its own, also those that ``lower_bound`` would not try or take; sums of flow times."""
     loads, isolation = port_loads(workload, fabric), isolation_s(workload, fabric)
     arrival = workload.arrival_s - workload.arrival_s[0]
-    entries = by_port(loads.coflow, loads.port, loads.load, loads.ports)
-    bound, weight, gain = weigh(arrival, isolation, *entries, 100)
+    entries = by_port(arrival, loads.coflow, loads.port, loads.load, loads.ports)
+    bound, weight, gain = weigh(isolation, *entries, 100)
     found = {
         "isolation": isolation.sum(),
         "bottlenecks": module._at_bottlenecks(arrival, isolation, loads),

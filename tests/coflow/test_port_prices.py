@@ -32,7 +32,7 @@ class Case:
         self.coflow, self.port = np.nonzero(self.load)
         self.first = np.searchsorted(self.coflow, np.arange(coflows + 1))
         self.flat = self.load[self.coflow, self.port]
-        self.entries = by_port(self.coflow, self.port, self.flat, ports)
+        self.entries = by_port(self.arrival, self.coflow, self.port, self.flat, ports)
         self.end = 3.0 + self.load.sum()
         inner = np.sort(rng.uniform(0, self.end, 8))
         last = self.end + 2 * self.isolation.max()
@@ -130,7 +130,8 @@ def test_weights_against_the_linear_program(seed):
     arrival -= arrival[0]
     isolation = load.max(axis=1)
     coflow, port = np.nonzero(load)
-    bound, weight, gain = weigh(arrival, isolation, *by_port(coflow, port, load[coflow, port], ports), 300)
+    entries = by_port(arrival, coflow, port, load[coflow, port], ports)
+    bound, weight, gain = weigh(isolation, *entries, 300)
     slots = int(arrival[-1] + load.sum(axis=0).max())
     pairs = list(zip(coflow, port, strict=True))
     middle = np.arange(slots) + 0.5
@@ -158,7 +159,7 @@ def test_weights_against_the_linear_program(seed):
         rows, most, served, load[coflow, port], limits,
     ).fun  # fmt: skip
     assert 0.97 * best <= bound <= best + 1e-7
-    total = np.bincount(by_port(coflow, port, coflow, ports).coflow, weight, coflows)
+    total = np.bincount(entries.coflow, weight, coflows)
     assert (weight >= 0).all() and (total <= 1 + 1e-12).all()
     assert (gain >= 0).all()
 
@@ -167,8 +168,8 @@ def test_weights_against_the_linear_program(seed):
 def test_prices_of_weights_prove_as_much_as_the_weights(seed):
     """On fine cells, though parts of the weight belong to isolation."""
     case = Case(seed)
-    bound, weight, _ = weigh(case.arrival, case.isolation, *case.entries, 50)
-    pieces = Pieces(*prices_of_weights(case.arrival, *case.entries, weight))
+    bound, weight, _ = weigh(case.isolation, *case.entries, 50)
+    pieces = Pieces(*prices_of_weights(case.entries.first, case.entries.release, case.entries.load, weight))
     edges = np.append(np.linspace(0, case.end, 3000), case.end + 2 * case.isolation.max())
     assert case.bound(averages(*pieces, 3, edges), edges)[0] >= bound * (1 - 5e-3)
 
@@ -176,8 +177,8 @@ def test_prices_of_weights_prove_as_much_as_the_weights(seed):
 @given(st.integers(0, 10_000), st.sampled_from([2, 10, 40]))
 def test_cells(seed, count):
     case = Case(seed)
-    weight = weigh(case.arrival, case.isolation, *case.entries, 20)[1]
-    pieces = Pieces(*prices_of_weights(case.arrival, *case.entries, weight))
+    weight = weigh(case.isolation, *case.entries, 20)[1]
+    pieces = Pieces(*prices_of_weights(case.entries.first, case.entries.release, case.entries.load, weight))
     edges = cells(pieces, 0.0, case.end, count)
     assert edges[0] == 0 and edges[-1] == case.end and (np.diff(edges) > 0).all()
     assert len(edges) <= count + 4
@@ -195,5 +196,5 @@ def test_three_coflows_that_conflict_in_pairs():
     """Half of each at both of its ports: 3 x (1 + 2) / 2."""
     load = np.array([[1.0, 0, 1], [1, 1, 0], [0, 1, 1]])
     coflow, port = np.nonzero(load)
-    bound, _, _ = weigh(np.zeros(3), np.ones(3), *by_port(coflow, port, np.ones(6), 3), 300)
+    bound, _, _ = weigh(np.ones(3), *by_port(np.zeros(3), coflow, port, np.ones(6), 3), 300)
     assert bound == pytest.approx(4.5, rel=1e-3)
