@@ -19,6 +19,7 @@ from ecjax.report.schedule_tables import (
     groups,
     rows,
     scheduler_name,
+    sources_name,
     spread,
 )
 
@@ -58,17 +59,24 @@ def cdf(out: Path, runs: pd.DataFrame) -> Figure:
 def sweep(out: Path, runs: pd.DataFrame) -> Figure | None:
     """Improvement over fair against what is swept, a line per scheduler, a panel per source rule.
 
-    Fig. 4 of the D-Target paper. Points are means over the seeds, whiskers go from the least to the largest.
+    Fig. 4 of the D-Target paper. Points are means over the seeds, whiskers go from the least to the largest. Where fair
+    was replayed with random sources, further panels show what scheduler and source rule gain over that together.
 
     Returns:
         None where nothing is swept, or there is nothing beside fair.
     """
+    together = _over_random(runs)
     runs = runs[(runs["method"] != BASELINE) & runs["improvement"].notna()]
     varying = [name for name in POINT if runs[name].nunique() > 1]
     if not varying:
         return None
     column, *others = varying
     parts = groups(runs, (*others, "sources"))
+    for _, own in together.groupby("sources", sort=False):
+        rule = sources_name(own["sources"].iloc[0])
+        for title, part in groups(own, tuple(others)):
+            words = f"{rule} over fair with random sources"
+            parts.append((f"{title}, {words}" if title else words, part))
     shown = parts[:MOST_PANELS]
     schedulers = list(dict.fromkeys(runs["method"]))
     figure, panels = grid(len(shown), 5.0, 3.8)
@@ -99,6 +107,15 @@ def sweep(out: Path, runs: pd.DataFrame) -> Figure | None:
     legend(figure, handles)
     figure.suptitle(f"Improvement over max-min fair sharing{few(len(shown), len(parts), 'panels')}")
     return figure
+
+
+def _over_random(runs: pd.DataFrame) -> pd.DataFrame:
+    """Runs with other sources than random ones, their improvement that over fair with random sources, same seed."""
+    keys = [*POINT, "seed"]
+    fair = runs[(runs["method"] == BASELINE) & (runs["sources"] == "random")]
+    own = runs[(runs["method"] != BASELINE) & (runs["sources"] != "random")]
+    both = own.drop(columns="improvement").merge(fair[[*keys, "mean_s"]], on=keys, suffixes=("", "_fair"))
+    return both.assign(improvement=both["mean_s_fair"] / both["mean_s"])
 
 
 def _steps(times: pd.Series) -> tuple[np.ndarray, np.ndarray]:

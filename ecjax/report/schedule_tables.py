@@ -39,7 +39,12 @@ _NAMES = {
     "fifo": "FIFO",
     "equal_share": "equal share",
 }
-SOURCES = {"given": "given sources", "random": "random sources", "smallest_load": "smallest load first"}
+SOURCES = {
+    "random": "random sources",
+    "smallest_load": "smallest load first",
+    "least_bottleneck": "least bottleneck",
+    "given": "given sources",
+}
 
 
 def scheduler_name(name: str) -> str:

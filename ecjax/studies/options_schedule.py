@@ -12,7 +12,9 @@ class GenerateOptions:
 
     requests: int = option(512, "reads")
     servers: int = option(60, "servers, one sending port each")
-    racks: int | None = option(None, "racks of the servers; chunks of a file go to different ones while they last")
+    racks: int | None = option(
+        None, "racks of the servers; chunks of a file go to different ones while they last"
+    )
     clients: int = option(60, "clients, one receiving port each")
     min_bytes: float = option(1e5, "smallest file; sizes are log-uniform")
     max_bytes: float = option(1e10, "largest file")
@@ -44,7 +46,11 @@ class ScheduleOptions:
     files: str | None = option(None, "files table with k and nodes, instead of plan=")
     clients: int = option(60, "access log without a column edge: its reads go to so many clients in turn")
     port_bytes_per_s: float | None = option(
-        None, "capacity of every port; default: 1e9, of a Coflow-Benchmark or transfers trace 125e6 (8 ms per MB)"
+        None,
+        "capacity of every port; default: 1e9, of a Coflow-Benchmark or transfers trace 125e6 (8 ms per MB)",
+    )
+    client_bytes_per_s: float | None = option(
+        None, "reads: capacity of the clients' ports; default: that of the servers'"
     )
     ports: str | None = option(
         None, "ports table: port_id, send_bytes_per_s, receive_bytes_per_s of ports that differ"
@@ -65,7 +71,9 @@ class ScheduleOptions:
     share_at_zero: Any = option([0.0], "generated reads: share of them that arrives at t = 0; one or a list")
     rate_scale: Any = option([1.0], "divides all arrival times; one or a list")
     size_scale: Any = option([1.0], "multiplies all sizes; one or a list")
-    widths: Any = option([1, 2, 6, 10, 14, 21], "edges of the width classes (flows per coflow); the last is open")
+    widths: Any = option(
+        [1, 2, 6, 10, 14, 21], "edges of the width classes (flows per coflow); the last is open"
+    )
     lower_bound: bool = option(True, "also bound the average completion time of every schedule from below")
     resume: bool = option(True, "skip replays that are finished in out")
     write: Any = option(None, "datasets to write besides runs; default: all")

@@ -5,13 +5,15 @@ import os
 from collections import deque
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 
 from ecjax.console import log, progress
+from ecjax.errors import UserError
 from ecjax.report import schedule as figures
 from ecjax.status import Status
 from ecjax.studies import schedule_summary
@@ -30,7 +32,7 @@ def schedule_study(options: ScheduleOptions, console: Console) -> int:
         UserError: something the user gave is wrong.
     """
     options = checked(options)
-    cases = read_cases(options)
+    cases = [_with_clients(case, options.client_bytes_per_s) for case in read_cases(options)]
     batches = [(case, seed) for case in cases for seed in _seeds(case, options)]
     grid = [(case, seed, _items(case, seed, options)) for case, seed in batches]
     names = [name for *_, items in grid for name in items]
@@ -73,6 +75,23 @@ def _run(
             store.commit(*waiting.popleft().rows())
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def _with_clients(case: Case, capacity: float | None) -> Case:
+    """The case with ports of this capacity for its clients, in bytes/s; None leaves it as it is.
+
+    Raises:
+        UserError: the case has no clients.
+    """
+    if capacity is None:
+        return case
+    if not case.chosen:
+        raise UserError(
+            f"client_bytes_per_s: found {capacity:g} with transfers; allowed: with reads (transfers: ports=TABLE)"
+        )
+    fabric = case.fabric._replace(receive=np.full(len(case.fabric.receive), float(capacity)))
+    name = run_id("inputs", {"input": case.input_id, "client_bytes_per_s": float(capacity)}, "", None, "")
+    return replace(case, fabric=fabric, input_id=name)
 
 
 def _seeds(case: Case, options: ScheduleOptions) -> list[int | None]:

@@ -36,9 +36,14 @@ def checked(options: ScheduleOptions) -> ScheduleOptions:
         value = values[name]
         if not (_is_whole(value) and least <= int(value) <= most):
             raise UserError(f"{name}: found {value}; allowed: a whole number from {least} to {most}")
-    capacity = values["port_bytes_per_s"]
-    if capacity is not None and not (is_number(capacity) and capacity > 0):
-        raise UserError(f"port_bytes_per_s: found {capacity}; allowed: a number above 0")
+    for name in ("port_bytes_per_s", "client_bytes_per_s"):
+        if values[name] is not None and not (is_number(values[name]) and values[name] > 0):
+            raise UserError(f"{name}: found {values[name]}; allowed: a number above 0")
+    if values["client_bytes_per_s"] is not None and values["ports"] is not None:
+        raise UserError(
+            f"client_bytes_per_s: found {values['client_bytes_per_s']:g} beside ports={values['ports']}; allowed: one "
+            "of them, as the ports table has receive_bytes_per_s"
+        )
     edges = _whole_numbers("widths", values["widths"])
     if edges != sorted(edges):
         raise UserError(f"widths: found {edges}; allowed: ascending whole numbers")

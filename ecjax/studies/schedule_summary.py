@@ -78,10 +78,10 @@ def show(runs: pd.DataFrame, console: Console, out: str) -> None:
         if math.isfinite(row["ci_s"]):
             mean += f" ± {row['ci_s']:.2g}"
         cells = [*(_number(row[name], "g") for name in swept), row["sources"], row["method"], mean]
-        cells += [_number(row[name], ".4g") for name in ("p50_s", "p95_s", "p99_s")]
+        cells += [_number(row[name], ".3g") for name in ("p50_s", "p95_s", "p99_s")]
         slowdown = row["slowdown"]
         cells += [improvement, _number(slowdown, ".3g" if slowdown < 1000 else ",.0f")]
-        cells += [_number(row["gap"], ".1%")] if "gap" in last else []
+        cells += [_number(row["gap"], "z.1%")] if "gap" in last else []
         table.add_row(*cells)
     console.print(table)
     if several:

@@ -147,12 +147,16 @@ def test_distribution_of_all_seeds_together(study):
 
 def test_improvement_over_a_sweep(study):
     out, runs = study
-    random, smallest = schedule.sweep(out, runs[runs["method"] != "aalo"]).axes
-    for axes in (random, smallest):
+    panels = schedule.sweep(out, runs[runs["method"] != "aalo"]).axes
+    titles = ["random sources", "smallest load first", "smallest load first over fair with random sources"]
+    assert [axes.get_title() for axes in panels] == titles
+    # fair takes 1.25 times as long with random sources
+    for axes, factor in zip(panels, (1, 1, 1.25), strict=True):
         (line,) = [line for line in axes.get_lines() if line.get_marker() == "o"]
         np.testing.assert_allclose(line.get_xdata(orig=False), [8, 16])
-        np.testing.assert_allclose(line.get_ydata(orig=False), [2.2, 4.4])
+        np.testing.assert_allclose(line.get_ydata(orig=False), factor * np.array([2.2, 4.4]))
         assert axes.get_xlabel() == "chunks kept, n"
+    assert len(schedule.sweep(out, runs[runs["method"] != "fair"]).axes) == 2
 
 
 def test_names():

@@ -3,6 +3,7 @@
 import itertools
 import json
 from io import StringIO
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -27,6 +28,7 @@ from ecjax.studies.schedule_tables import coflow_widths, statistics, width_class
 from ecjax.tables.results import read_results
 
 QUIET = Console(quiet=True)
+TRANSFERS = str(Path(__file__).parents[2] / "traces" / "transfers.csv")
 POINTS = ("n", "k", "share_at_zero", "rate_scale", "size_scale")
 
 
@@ -141,6 +143,19 @@ def test_sweeps(tmp_path):
     assert (arrivals(5, 3, 1.0, 1.0, 3.0) == 0).all()
     assert_allclose(arrivals(5, 3, 0.0, 1.0, 3.0), 2 * arrivals(5, 3, 0.0, 2.0, 3.0))
     assert_allclose(arrivals(5, 3, 0.0, 1.0, 3.0), arrivals(4, 3, 0.0, 1.0, 3.0))
+
+
+def test_clients_with_ports_of_their_own(tmp_path):
+    given = {"scheduler": "varys", "sources": "random", "seeds": 1}
+    assert schedule_study(options(tmp_path, **given, client_bytes_per_s=2e9), QUIET) == 0
+    assert schedule_study(options(tmp_path, **given), QUIET) == 0
+    assert read_results(tmp_path, "runs")["input_id"].nunique() == 2
+    wide, narrow = (own for _, own in read_results(tmp_path, "coflows").groupby("run_id", sort=False))
+    if wide["isolation_s"].mean() > narrow["isolation_s"].mean():
+        wide, narrow = narrow, wide
+    # three chunks: one of 1/3 at a server's port takes less than all at the client's, even at twice its speed
+    assert_allclose(wide["isolation_s"], wide["bytes"] / 2e9)
+    assert_allclose(narrow["isolation_s"], narrow["bytes"] / 1e9)
 
 
 def test_a_trace_with_given_sources_needs_one_seed(tmp_path):
@@ -276,6 +291,9 @@ def test_the_printed_table(study):
         ({"n": 2}, "n=2"),
         ({"n": 11}, "servers=10"),
         ({"port_bytes_per_s": 0.0}, "port_bytes_per_s: found 0.0; allowed: a number above 0"),
+        ({"client_bytes_per_s": "fast"}, "client_bytes_per_s: found fast; allowed: a number above 0"),
+        ({"client_bytes_per_s": 2e9, "ports": "p.csv"}, "client_bytes_per_s: found 2e+09 beside ports=p.csv"),
+        ({"client_bytes_per_s": 1.0, "trace": TRANSFERS}, "client_bytes_per_s: found 1 with transfers"),
         ({"widths": [6, 2]}, "widths: found [6, 2]; allowed: ascending whole numbers"),
         ({"widths": []}, "widths: found []"),
         ({"figures": ["pie"]}, "figures: found 'pie'; allowed: improvement, sources, cdf"),
