@@ -15,8 +15,8 @@ is read here like this:
 - The parts of the ports that the queues of aalo get: C_p (10 - q) / sum of 10 - q over the queues that hold coflows.
 - ``heavy_bytes`` is interpolated linearly between sizes, as ``numpy.quantile`` does.
 - Flow j of a read takes the j-th of the candidates as the source rule orders them.
-- smallest_load counts bytes, whatever the capacities of the servers; flows that end at the moment of the arrival have
-  none left.
+- smallest_load counts bytes, whatever the capacities of the servers; least_bottleneck the seconds that a server takes
+  for them and for the chunk. Flows that end at the moment of the arrival have none left.
 """
 
 from typing import NamedTuple
@@ -272,13 +272,19 @@ def choose(state, coflow, rule, candidates, taken):
     ``taken`` by another replay are taken over, if their loads are the smallest but for rounding.
     """
     flows = state.flows_of[coflow]
-    if rule == "smallest_load":
-        # sorted is stable: equal loads stay in the random order
-        candidates = sorted(candidates, key=lambda server: queued(state, server))
-        loads = np.array([queued(state, server) for server in candidates])
+    if rule != "random":
+        chunk = state.bytes[flows[0]]
+
+        def load(server):
+            if rule == "smallest_load":
+                return queued(state, server)
+            return (queued(state, server) + chunk) / state.capacity[server]
+
+        candidates = sorted(candidates, key=load)  # stable: equal loads stay in the random order
+        loads = np.array([load(server) for server in candidates])
         tied = (np.diff(loads) <= TIED * loads[1:]) & (loads[1:] > 0)
         if taken is not None and tied.any():
-            theirs = [queued(state, server) for server in taken[list(flows)]]
+            theirs = [load(server) for server in taken[list(flows)]]
             np.testing.assert_allclose(theirs, loads[: len(flows)], rtol=len(loads) * TIED)
             candidates = taken[list(flows)]
     for f, server in zip(flows, candidates, strict=False):

@@ -38,7 +38,7 @@ def test_transfers(scheduler, seed, coflows, ports, width, even):
 
 
 @each_scheduler
-@pytest.mark.parametrize("sources", ["random", "smallest_load"])
+@pytest.mark.parametrize("sources", ["random", "smallest_load", "least_bottleneck"])
 @settings(max_examples=8)
 @given(
     seed=SEEDS,

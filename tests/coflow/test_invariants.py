@@ -11,12 +11,13 @@ from plain_fabric import SCHEDULERS
 from plain_fabric import replay as plain_replay
 
 from ecjax.coflow.isolation import isolation_s
+from ecjax.coflow.lower_bound import lower_bound
 from ecjax.coflow.replay import replay
 from ecjax.coflow.workload import CHOSEN_LATER, Fabric, Workload
 
 MADD = ("varys", "fifo", "sincronia")
 CONSERVING = (*MADD, "aalo", "baraat", "pfabric", "fair")
-SOURCES = ("random", "smallest_load")
+SOURCES = ("random", "smallest_load", "least_bottleneck")
 SEEDS = st.integers(0, 2**32 - 1)
 
 each_scheduler = pytest.mark.parametrize("scheduler", SCHEDULERS)
@@ -54,7 +55,7 @@ def workload_of(seed):
     kind = seed % 3
     if kind == 0:
         return *transfers(seed), "given"
-    return *file_reads(seed, given=0.3 * (kind - 1)), SOURCES[seed // 3 % 2]
+    return *file_reads(seed, given=0.3 * (kind - 1)), SOURCES[seed // 3 % 3]
 
 
 def rates_between(segments, flows):
@@ -144,6 +145,15 @@ def test_no_coflow_is_faster_than_alone(run, scheduler, seed):
     assert (least >= isolation_s(workload, fabric) * (1 - 1e-12)).all()
 
 
+@few
+@given(seed=SEEDS)
+def test_no_scheduler_beats_the_lower_bound(seed):
+    workload, fabric, sources = workload_of(seed)
+    bound = lower_bound(workload, fabric).mean_s
+    for scheduler in SCHEDULERS:
+        assert engine(workload, fabric, scheduler, sources, seed).completion.mean() >= bound * (1 - 1e-9)
+
+
 @each_engine
 @pytest.mark.parametrize("scheduler", MADD)
 @few
@@ -163,7 +173,7 @@ def test_a_read_alone_takes_as_long_as_its_bottleneck(run, scheduler, seed):
     workload, fabric = file_reads(seed, coflows=1)
     if scheduler == "pfabric":
         fabric = Fabric(fabric.send + fabric.receive.max(), fabric.receive)
-    got = run(workload, fabric, scheduler, SOURCES[seed % 2], seed)
+    got = run(workload, fabric, scheduler, SOURCES[seed % 3], seed)
     assert got.completion[0] == pytest.approx(alone(workload, got.source, fabric, 0), rel=1e-9)
 
 
@@ -181,11 +191,11 @@ def test_the_same_seed_gives_the_same(run, scheduler):
 @each_engine
 @each_scheduler
 @few
-@given(seed=SEEDS, scale=st.sampled_from([1e-3, 0.25, 7.0, 1e4]))
+@given(seed=SEEDS, scale=st.sampled_from([2.0**-10, 0.25, 8.0, 2.0**13]))
 def test_scales(run, scheduler, seed, scale):
     """Bytes and arrivals times a give times times a; so do arrivals times a and capacities divided by it.
 
-    The limits of the queues of aalo are bytes: only the second holds there.
+    The limits of the queues of aalo are bytes: only the second holds there. Powers of two keep ties between servers.
     """
     workload, fabric, sources = workload_of(seed)
     got = run(workload, fabric, scheduler, sources, seed)
@@ -202,6 +212,7 @@ def test_scales(run, scheduler, seed, scale):
 @given(seed=SEEDS)
 def test_later_is_the_same(run, scheduler, seed):
     workload, fabric, sources = workload_of(seed)
+    sources = "given" if sources == "given" else "random"  # others meet ties that rounding decides
     later = workload._replace(arrival_s=workload.arrival_s + 1000)
     got = run(workload, fabric, scheduler, sources, seed)
     moved = run(later, fabric, scheduler, sources, seed)
