@@ -7,6 +7,9 @@ is read here like this:
 - Flows end together where what is left of them after the step is at most 1e-12 of their bytes: rates of MADD are
   meant to end flows at once, and only rounding keeps them apart.
 - Events at the same moment: flows end, then coflows are admitted, one after the other, then rates are computed, once.
+- dtarget takes the full sizes of flows that have not ended, for the order (smallest bottleneck first) and for MADD, and
+  computes both anew at every event, not at arrivals alone: where bandwidth was freed it would be lost. With remaining
+  bytes it is varys.
 - The order of BSSI is kept between arrivals and ends of coflows; coflows that arrive or end together make one new one.
   Where two ports are the heaviest, the lowest counts (sending ports first); of two coflows with the same weight per
   load there the later one goes last. Coflows without load there are not looked at.
@@ -64,16 +67,16 @@ class State:
     def unfinished(self, coflow):
         return [f for f in self.flows_of[coflow] if self.remaining[f] > 0]
 
-    def loads(self, coflow):
-        """Port -> remaining bytes of the coflow."""
+    def loads(self, coflow, size=None):
+        """Port -> remaining bytes of the coflow, or another size of its unfinished flows."""
         load = {}
         for f in self.unfinished(coflow):
             for p in self.ports(f):
-                load[p] = load.get(p, 0.0) + self.remaining[f]
+                load[p] = load.get(p, 0.0) + (size or self.remaining)[f]
         return load
 
-    def bottleneck(self, coflow):
-        return max(load / self.capacity[p] for p, load in self.loads(coflow).items())
+    def bottleneck(self, coflow, size=None):
+        return max(load / self.capacity[p] for p, load in self.loads(coflow, size).items())
 
     def full(self, port, left):
         return left[port] <= FULL * self.capacity[port]
@@ -85,14 +88,14 @@ def give(state, flow, rate, rates, left):
         left[p] = max(left[p] - rate, 0.0)
 
 
-def madd(state, order, rates, left):
+def madd(state, order, rates, left, size=None):
     for c in order:
-        load = state.loads(c)
+        load = state.loads(c, size)
         if any(state.full(p, left) for p in load):
             continue
         longest = max(amount / left[p] for p, amount in load.items())
         for f in state.unfinished(c):
-            give(state, f, state.remaining[f] / longest, rates, left)
+            give(state, f, (size or state.remaining)[f] / longest, rates, left)
 
 
 def backfill(state, order, rates, left):
@@ -131,6 +134,15 @@ def by_bottleneck(state):
 
 def by_arrival(state):
     return sorted(state.active)
+
+
+def dtarget(state):
+    """Algorithms 2, 4 and 5 as printed: the full sizes of chunks decide on order and rates."""
+    order = sorted(state.active, key=lambda c: (state.bottleneck(c, state.bytes), c))
+    rates, left = [0.0] * len(state.bytes), list(state.capacity)
+    madd(state, order, rates, left, state.bytes)
+    backfill(state, order, rates, left)
+    return rates
 
 
 def by_bssi(state):
@@ -247,6 +259,8 @@ def equal_share(state):
 
 # name -> rates of a state, and seconds until an event that only this scheduler has
 SCHEDULERS = {
+    "dtarget": (dtarget, None),
+    "dtarget_remaining": (ordered(by_bottleneck), None),
     "varys": (ordered(by_bottleneck), None),
     "fifo": (ordered(by_arrival), None),
     "sincronia": (ordered(by_bssi), None),

@@ -8,7 +8,7 @@ from plain_fabric import SCHEDULERS, State, bssi, fair, replay
 
 from ecjax.coflow.workload import Fabric, given_sources, reads
 
-MADD = ("varys", "fifo", "sincronia")
+MADD = ("dtarget", "varys", "fifo", "sincronia")
 
 
 def coflows(*rows, send, receive):
@@ -196,6 +196,22 @@ def test_madd_slows_flows_that_need_not_hurry():
         got = replay(workload, fabric, scheduler)
         np.testing.assert_allclose(got.finish_s, [2, 2, 5])
         np.testing.assert_allclose(got.intervals[0][2], [1, 0.5, 0.5])
+
+
+def test_full_sizes_do_not_change_on_the_way():
+    """At 1.5 s coflow 0 has 0.5 left, less than coflow 1, but is larger as printed; both ports are busy to the end."""
+    workload, fabric = one_port((0, 2.0), (1.5, 1.0))
+    np.testing.assert_allclose(replay(workload, fabric, "dtarget").finish_s, [3, 2.5])
+    np.testing.assert_allclose(replay(workload, fabric, "dtarget_remaining").finish_s, [2, 3])
+
+
+def test_full_sizes_set_the_rates():
+    """Of two flows of 2 one has 0.5 left when another coflow arrives: by what is left it would get a third of the other."""
+    workload, fabric = coflows(
+        (0, [(0, 0, 2.0), (1, 1, 2.0)]), (0.5, [(2, 1, 9.0)]), send=[1, 3, 9], receive=[1, 3]
+    )
+    got = replay(workload, fabric, "dtarget")
+    np.testing.assert_allclose([rates for _, _, rates in got.intervals][:2], [[1, 3, 0], [1, 1, 2]])
 
 
 def test_backfill_goes_by_ports():
