@@ -57,7 +57,7 @@ def test_many_flows(scheduler):
     compare(*transfers(11, coflows=30, ports=5, width=9), scheduler)
 
 
-@pytest.mark.parametrize("scheduler", ["fifo", "aalo", "baraat", "fair", "equal_share"])
+@pytest.mark.parametrize("scheduler", ["dtarget", "fifo", "aalo", "baraat", "fair", "equal_share"])
 @settings(max_examples=10)
 @given(seed=SEEDS, coflows=st.integers(1, 12), ports=st.integers(1, 4), width=st.integers(1, 5))
 def test_ties(scheduler, seed, coflows, ports, width):

@@ -206,7 +206,7 @@ def test_full_sizes_do_not_change_on_the_way():
 
 
 def test_full_sizes_set_the_rates():
-    """Of two flows of 2 one has 0.5 left when another coflow arrives: by what is left it would get a third of the other."""
+    """Of two flows of 2 one has 0.5 left, the other 1.5, when a coflow arrives: both go on at the same rate."""
     workload, fabric = coflows(
         (0, [(0, 0, 2.0), (1, 1, 2.0)]), (0.5, [(2, 1, 9.0)]), send=[1, 3, 9], receive=[1, 3]
     )
