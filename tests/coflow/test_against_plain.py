@@ -10,6 +10,7 @@ from plain_fabric import replay as plain_replay
 
 from ecjax.coflow.replay import replay
 from ecjax.coflow.sources import random_order
+from ecjax.coflow.workload import Fabric, reads
 
 each_scheduler = pytest.mark.parametrize("scheduler", SCHEDULERS)
 SEEDS = st.integers(0, 2**32 - 1)
@@ -63,3 +64,22 @@ def test_many_flows(scheduler):
 def test_ties(scheduler, seed, coflows, ports, width):
     """Where no order depends on what is left: elsewhere rounding decides which of two that are equal comes first."""
     compare(*ties(seed, coflows, ports, width), scheduler)
+
+
+@pytest.mark.parametrize(
+    ("arrivals", "servers", "scheduler", "end", "completion"),
+    [
+        ([0.0, 0.0], [1, 2, 2, 3], "fair", 2, 2),
+        ([0.0, 0.0], [0, 1, 2, 3], "fair", 1, 1),
+        ([0.0, 0.1], [0, 1, 1, 2], "fair", 1.95, 1.90),
+        ([0.0, 0.1], [0, 1, 1, 2], "dtarget", 1.5, 1.45),
+        ([0.0, 0.1], [0, 1, 1, 2], "varys", 1.5, 1.45),
+    ],
+)
+def test_examples_of_the_paper(arrivals, servers, scheduler, end, completion):
+    """Section II: means over two reads of two chunks of 1 over links of 1; nothing limits the clients."""
+    first = np.array([0, 2, 4])
+    workload = reads(np.array(arrivals), np.arange(2), np.ones(2), np.array([2, 2]), first, np.array(servers))
+    got = replay(workload, Fabric(np.ones(4), np.full(2, 10.0)), scheduler, "random")
+    assert np.maximum.reduceat(got.finish_s, first[:-1]).mean() == pytest.approx(end, rel=1e-12)
+    assert got.completion_s.mean() == pytest.approx(completion, rel=1e-12)
