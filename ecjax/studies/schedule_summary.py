@@ -79,9 +79,9 @@ def show(runs: pd.DataFrame, console: Console, out: str) -> None:
             mean += f" ± {row['ci_s']:.2g}"
         cells = [*(_number(row[name], "g") for name in swept), row["sources"], row["method"], mean]
         cells += [_number(row[name], ".3g") for name in ("p50_s", "p95_s", "p99_s")]
-        slowdown = row["slowdown"]
+        slowdown, gap = row["slowdown"], row["gap"]
         cells += [improvement, _number(slowdown, ".3g" if slowdown < 1000 else ",.0f")]
-        cells += [_number(row["gap"], "z.1%")] if "gap" in last else []
+        cells += [_number(gap, "z.1%" if gap < 1 else ".0%")] if "gap" in last else []
         table.add_row(*cells)
     console.print(table)
     if several:
