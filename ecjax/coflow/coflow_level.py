@@ -5,13 +5,15 @@ from typing import NamedTuple
 import numba as nb
 import numpy as np
 
+from ecjax.coflow import open_shop
 from ecjax.coflow.order import bssi_order
 from ecjax.coflow.queues import aalo, baraat
 from ecjax.coflow.rates import backfill, bottleneck, clear, full_bottleneck, madd, madd_full, sort_active
-from ecjax.coflow.sources import choose
+from ecjax.coflow.reselection import least_work_ahead
+from ecjax.coflow.sources import LEAST_WORK_AHEAD, choose
 from ecjax.coflow.state import ACTIVE, SERVED, admit, end_flow
 
-DTARGET, DTARGET_REMAINING, VARYS, SINCRONIA, AALO, BARAAT, FIFO = range(7)
+DTARGET, DTARGET_REMAINING, VARYS, SINCRONIA, AALO, BARAAT, FIFO, LOCAL_SEARCH = range(8)
 CODES = {
     "dtarget": DTARGET,
     "dtarget_remaining": DTARGET_REMAINING,
@@ -20,9 +22,11 @@ CODES = {
     "aalo": AALO,
     "baraat": BARAAT,
     "fifo": FIFO,
+    "local_search": LOCAL_SEARCH,
 }
 ARRIVAL, COFLOW_END, FLOW_END, ASKED = 1, 2, 4, 8  # what an event brought
 _ENDED = 1e-10  # of its size: a flow with less left has ended
+
 
 class Settings(NamedTuple):
     """How a workload is replayed."""
@@ -56,8 +60,8 @@ def _rank(state, count):
 
 
 @nb.njit(cache=True, nogil=True)
-def _rates(state, settings, event, speed):
-    """Rates of all flows, into ``drain`` and ``rate``; returns the time until the scheduler wants to be asked again, s."""
+def _rates(state, settings, reads, event, speed):
+    """Rates of all flows, into ``drain`` and ``rate``; returns the time until the scheduler asks for an event, s."""
     clear(state)
     count = state.counts[ACTIVE]
     scheduler = settings.scheduler
@@ -65,19 +69,24 @@ def _rates(state, settings, event, speed):
         return aalo(state, count, speed)
     if scheduler == BARAAT:
         return baraat(state, count, settings.heavy_bytes, speed)
-    if scheduler == SINCRONIA and event & (ARRIVAL | COFLOW_END):
+    changed = event & (ARRIVAL | COFLOW_END)
+    if scheduler == SINCRONIA and changed:
         _rank(state, count)
-    for i in range(count):
-        c = state.active[i]
-        if scheduler == DTARGET:
-            state.key[c] = full_bottleneck(state, c)
-        elif scheduler == FIFO:
-            state.key[c] = c
-        elif scheduler == SINCRONIA:
-            break
-        else:
-            state.key[c] = bottleneck(state, c)
+    if scheduler == LOCAL_SEARCH and changed:
+        open_shop.rank(state, count)
+    by_arrival = scheduler == DTARGET or scheduler == DTARGET_REMAINING
+    if scheduler == VARYS or scheduler == FIFO or (by_arrival and event & ARRIVAL):
+        for i in range(count):
+            c = state.active[i]
+            if scheduler == DTARGET:
+                state.key[c] = full_bottleneck(state, c)
+            elif scheduler == FIFO:
+                state.key[c] = c
+            else:
+                state.key[c] = bottleneck(state, c)
     sort_active(state, count)
+    if settings.rule == LEAST_WORK_AHEAD and changed:
+        reads.moved[0] += least_work_ahead(state, count, reads)
     if scheduler == DTARGET:
         madd_full(state, count)
     else:
@@ -106,7 +115,7 @@ def _until_next_end(state):
 
 
 @nb.njit(cache=True, nogil=True)
-def _advance(state, span, now, finish):
+def _advance(state, span, now, flow, finish):
     """Flows send for ``span`` seconds until ``now``; returns what ended."""
     active, drain, scale, rest, rate = state.active, state.drain, state.scale, state.rest, state.rate
     load, size, coflow = state.load, state.size, state.coflow
@@ -139,7 +148,7 @@ def _advance(state, span, now, finish):
         load[state.at_target[x]] -= less
         if rest[x] * scale[c] <= _ENDED * size[x]:
             end_flow(state, x)
-            finish[x] = now
+            finish[flow[x]] = now
             rate[x] = 0.0
             event |= FLOW_END
         else:
@@ -150,7 +159,7 @@ def _advance(state, span, now, finish):
 
 
 @nb.njit(cache=True, nogil=True)
-def _leave(state, now, finish, completion):
+def _leave(state, now, flow, finish, completion):
     """Coflows without flows left leave; returns what ended."""
     event, kept = 0, 0
     active = state.active
@@ -159,7 +168,7 @@ def _leave(state, now, finish, completion):
         if state.scale[c] == 0.0:
             for x in range(state.first[c], state.first[c + 1]):
                 if state.rest[x] > 0.0:
-                    finish[x] = now
+                    finish[flow[x]] = now
                     state.rest[x] = 0.0
             state.left[c] = 0
         if state.left[c] == 0:
@@ -184,17 +193,18 @@ def _queued(state, queued):
 
 
 @nb.njit(cache=True, nogil=True)
-def _arrive(state, settings, c, candidates, flow, queued, chosen):
+def _arrive(state, settings, c, reads, queued, chosen):
     """A coflow arrives; a read chooses its sources, and its flows are put in their order."""
     first, last = state.first[c], state.first[c + 1]
     width = last - first
+    candidates = reads.candidate[reads.first_candidate[c] : reads.first_candidate[c + 1]]
     if len(candidates) > 0:
         _queued(state, queued)
         choose(candidates, width, settings.rule, queued, state.size[first], state.capacity, chosen)
         servers = candidates[chosen[:width]]
         order = np.argsort(servers)
         state.source[first:last] = servers[order]
-        flow[first:last] = first + order
+        reads.flow[first:last] = first + order
     state.rest[first:last] = state.size[first:last]
     admit(state, c)
     state.active[state.counts[ACTIVE]] = c
@@ -202,7 +212,7 @@ def _arrive(state, settings, c, candidates, flow, queued, chosen):
 
 
 @nb.njit(cache=True, nogil=True)
-def _record(state, log, used, start, end):
+def _record(state, flow, log, used, start, end):
     """Append the rates of an interval to the log while it has room; returns how much of it is used."""
     for i in range(state.counts[ACTIVE]):
         c = state.active[i]
@@ -212,25 +222,23 @@ def _record(state, log, used, start, end):
                 speed += state.rest[x] * state.scale[c] / state.drain[c]
             if speed > 0.0 and state.rest[x] > 0.0:
                 if used < len(log):
-                    log[used, 0], log[used, 1], log[used, 2], log[used, 3] = start, end, x, speed
+                    log[used, 0], log[used, 1], log[used, 2], log[used, 3] = start, end, flow[x], speed
                 used += 1
     return used
 
 
 @nb.njit(cache=True, nogil=True)
-def run(state, settings, arrival, first_candidate, candidate, flow, finish, completion, log):
+def run(state, settings, arrival, reads, finish, completion, log):
     """Replay all coflows.
 
     Args:
         state: a fresh state.
         settings: scheduler and source rule.
         arrival: (C,) s, ascending.
-        first_candidate: (C + 1,).
-        candidate: servers in random order, (N,).
-        flow: which flow of the workload each flow of the state is, (F,); changed for reads, which choose their sources.
-        finish: out, time when each flow of the state ended, (F,) s.
+        reads: the candidates of the coflows, and which flow of the workload each flow of the state is.
+        finish: out, time when each flow of the workload ended, (F,) s.
         completion: out, time when each coflow ended, (C,) s.
-        log: out, (rows, 4): start, end (s), flow of the state and rate (bytes/s) of every interval; no rows: no log.
+        log: out, (rows, 4): start, end (s), flow and rate (bytes/s) of every interval; no rows: no log.
 
     Returns:
         Events, and rows of the log that were needed.
@@ -244,7 +252,7 @@ def run(state, settings, arrival, first_candidate, candidate, flow, finish, comp
     event = 0
     while following < coflows or state.counts[ACTIVE] > 0:
         if event:
-            asked = _rates(state, settings, event, speed)
+            asked = _rates(state, settings, reads, event, speed)
         span = _until_next_end(state)
         span = min(span, asked)
         event = 0
@@ -255,15 +263,14 @@ def run(state, settings, arrival, first_candidate, candidate, flow, finish, comp
             until = arrival[following]
             span = until - now
         if len(log) > 0:
-            logged = _record(state, log, logged, now, until)
+            logged = _record(state, reads.flow, log, logged, now, until)
         now = until
         asked -= span
-        event |= _advance(state, span, now, finish)
-        event |= _leave(state, now, finish, completion)
+        event |= _advance(state, span, now, reads.flow, finish)
+        event |= _leave(state, now, reads.flow, finish, completion)
         while following < coflows and arrival[following] <= now:
             c = following
-            candidates = candidate[first_candidate[c] : first_candidate[c + 1]]
-            _arrive(state, settings, c, candidates, flow, queued, chosen)
+            _arrive(state, settings, c, reads, queued, chosen)
             event |= ARRIVAL
             following += 1
         events += 1

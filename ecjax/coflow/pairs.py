@@ -1,8 +1,8 @@
 """What the engine of flow-level schedulers knows: flows by their pair of ports.
 
-Under max-min or equal shares all flows between two ports have one rate, whatever coflow they belong to; under smallest-first only
-one of them sends. So a pair of ports has a clock (bytes that each of its flows has sent since the pair was made) and a heap of
-the flows' readings of it at which they end.
+Under max-min or equal shares all flows between two ports have one rate, whatever coflow they belong to; under
+smallest-first only one of them sends. So a pair of ports has a clock (bytes that each of its flows has sent since the
+pair was made) and a heap of the flows' readings of it at which they end.
 """
 
 from typing import NamedTuple
@@ -43,7 +43,7 @@ class Pairs(NamedTuple):
     at_source: np.ndarray  # (L,)
     at_target: np.ndarray  # (L,)
     present: np.ndarray  # (S + D,) flows at each port
-    count: np.ndarray  # (1,) active pairs
+    active: np.ndarray  # (1,) active pairs
 
 
 class Arrivals(NamedTuple):
@@ -113,7 +113,7 @@ def fresh(workload: Workload, fabric: Fabric, candidate: np.ndarray) -> tuple[Pa
         at_source=wholes(count),
         at_target=wholes(count),
         present=wholes(senders + receivers),
-        count=wholes(1),
+        active=wholes(1),
     )
     arrivals = Arrivals(
         time=workload.arrival_s.astype(float),
@@ -144,35 +144,35 @@ def _swap(reading, flow, i, j):
 
 
 @nb.njit(cache=True, nogil=True)
-def add(pairs, l, x, size):
-    """Flow x of ``size`` bytes joins pair l."""
-    if pairs.slot[l] < 0:
-        s = pairs.count[0]
-        pairs.count[0] += 1
-        pairs.slot[l], pairs.pair[s] = s, l
+def add(pairs, pair, x, size):
+    """Flow x of ``size`` bytes joins a pair."""
+    if pairs.slot[pair] < 0:
+        s = pairs.active[0]
+        pairs.active[0] += 1
+        pairs.slot[pair], pairs.pair[s] = s, pair
         pairs.clock[s], pairs.total[s], pairs.rate[s] = 0.0, 0.0, 0.0
-        for port, place in ((pairs.source[l], pairs.at_source), (pairs.target[l], pairs.at_target)):
-            place[l] = pairs.list_begin[port] + pairs.degree[port]
-            pairs.listed[place[l]] = l
+        for port, place in ((pairs.source[pair], pairs.at_source), (pairs.target[pair], pairs.at_target)):
+            place[pair] = pairs.list_begin[port] + pairs.degree[port]
+            pairs.listed[place[pair]] = pair
             pairs.degree[port] += 1
-    s = pairs.slot[l]
-    reading, flow, base = pairs.reading, pairs.flow, pairs.room[l]
-    i = pairs.flows[l]
-    pairs.flows[l] += 1
+    s = pairs.slot[pair]
+    reading, flow, base = pairs.reading, pairs.flow, pairs.room[pair]
+    i = pairs.flows[pair]
+    pairs.flows[pair] += 1
     reading[base + i], flow[base + i] = pairs.clock[s] + size, x
     pairs.total[s] += reading[base + i]
     while i > 0 and _before(reading, flow, base + i, base + (i - 1) // 2):
         _swap(reading, flow, base + i, base + (i - 1) // 2)
         i = (i - 1) // 2
     pairs.soonest[s] = reading[base]
-    pairs.present[pairs.source[l]] += 1
-    pairs.present[pairs.target[l]] += 1
+    pairs.present[pairs.source[pair]] += 1
+    pairs.present[pairs.target[pair]] += 1
 
 
 @nb.njit(cache=True, nogil=True)
-def sink(pairs, l):
-    """Put the first flow of the heap of pair l in its place."""
-    reading, flow, base, count = pairs.reading, pairs.flow, pairs.room[l], pairs.flows[l]
+def sink(pairs, pair):
+    """Put the first flow of the heap of a pair in its place."""
+    reading, flow, base, count = pairs.reading, pairs.flow, pairs.room[pair], pairs.flows[pair]
     i = 0
     while True:
         child = 2 * i + 1
@@ -187,39 +187,39 @@ def sink(pairs, l):
 
 
 @nb.njit(cache=True, nogil=True)
-def remove_first(pairs, l):
-    """The first flow of pair l ends; returns it. A pair without flows gives up its slot."""
-    reading, flow, base = pairs.reading, pairs.flow, pairs.room[l]
-    s = pairs.slot[l]
+def remove_first(pairs, pair):
+    """The first flow of a pair ends; returns it. A pair without flows gives up its slot."""
+    reading, flow, base = pairs.reading, pairs.flow, pairs.room[pair]
+    s = pairs.slot[pair]
     x = flow[base]
     pairs.total[s] -= reading[base]
-    pairs.flows[l] -= 1
-    count = pairs.flows[l]
+    pairs.flows[pair] -= 1
+    count = pairs.flows[pair]
     reading[base], flow[base] = reading[base + count], flow[base + count]
-    pairs.present[pairs.source[l]] -= 1
-    pairs.present[pairs.target[l]] -= 1
+    pairs.present[pairs.source[pair]] -= 1
+    pairs.present[pairs.target[pair]] -= 1
     if count > 0:
-        sink(pairs, l)
+        sink(pairs, pair)
         pairs.soonest[s] = reading[base]
         return x
     for port, place, source in (
-        (pairs.source[l], pairs.at_source, True),
-        (pairs.target[l], pairs.at_target, False),
+        (pairs.source[pair], pairs.at_source, True),
+        (pairs.target[pair], pairs.at_target, False),
     ):
         pairs.degree[port] -= 1
         other = pairs.listed[pairs.list_begin[port] + pairs.degree[port]]
-        pairs.listed[place[l]] = other
+        pairs.listed[place[pair]] = other
         if source:
-            pairs.at_source[other] = place[l]
+            pairs.at_source[other] = place[pair]
         else:
-            pairs.at_target[other] = place[l]
-    pairs.count[0] -= 1
-    final = pairs.count[0]
+            pairs.at_target[other] = place[pair]
+    pairs.active[0] -= 1
+    final = pairs.active[0]
     moved = pairs.pair[final]
     pairs.pair[s], pairs.slot[moved] = moved, s
     pairs.clock[s], pairs.soonest[s] = pairs.clock[final], pairs.soonest[final]
     pairs.rate[s], pairs.total[s] = pairs.rate[final], pairs.total[final]
-    pairs.slot[l] = -1
+    pairs.slot[pair] = -1
     return x
 
 
@@ -228,9 +228,9 @@ def _queued(pairs, port):
     """Bytes that a sending port has yet to send."""
     bytes_left = 0.0
     for i in range(pairs.list_begin[port], pairs.list_begin[port] + pairs.degree[port]):
-        l = pairs.listed[i]
-        s = pairs.slot[l]
-        bytes_left += pairs.total[s] - pairs.flows[l] * pairs.clock[s]
+        pair = pairs.listed[i]
+        s = pairs.slot[pair]
+        bytes_left += pairs.total[s] - pairs.flows[pair] * pairs.clock[s]
     return bytes_left
 
 
@@ -261,10 +261,10 @@ def arrive(pairs, arrivals, c, rule, queued, chosen):
 
 
 @nb.njit(cache=True, nogil=True)
-def end_first(pairs, arrivals, l, now):
-    """The first flow of pair l ends; returns whether the pair has more."""
-    more = pairs.flows[l] > 1
-    x = remove_first(pairs, l)
+def end_first(pairs, arrivals, pair, now):
+    """The first flow of a pair ends; returns whether the pair has more."""
+    more = pairs.flows[pair] > 1
+    x = remove_first(pairs, pair)
     c = arrivals.coflow[x]
     arrivals.finish[x] = now
     arrivals.left[c] -= 1
@@ -279,13 +279,13 @@ def record(pairs, shared, log, used, start, end):
 
     ``shared``: all flows of a pair have its rate; else only the first one.
     """
-    for s in range(pairs.count[0]):
+    for s in range(pairs.active[0]):
         if pairs.rate[s] <= 0.0:
             continue
-        l = pairs.pair[s]
-        for i in range(pairs.flows[l] if shared else 1):
+        pair = pairs.pair[s]
+        for i in range(pairs.flows[pair] if shared else 1):
             if used < len(log):
                 log[used, 0], log[used, 1] = start, end
-                log[used, 2], log[used, 3] = pairs.flow[pairs.room[l] + i], pairs.rate[s]
+                log[used, 2], log[used, 3] = pairs.flow[pairs.room[pair] + i], pairs.rate[s]
             used += 1
     return used

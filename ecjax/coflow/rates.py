@@ -54,7 +54,7 @@ def sort_active(state, count):
 
 @nb.njit(cache=True, nogil=True)
 def _time_left(state, c, load):
-    """g = max over the ports of load / what they have left; inf where one has nothing left."""
+    """Bottleneck g = max over the ports of load / what they have left; inf where one has nothing left."""
     port, flows, free, capacity = state.port, state.flows, state.free, state.capacity
     use = state.first_use[c]
     g = 0.0

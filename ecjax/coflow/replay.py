@@ -6,6 +6,7 @@ import numpy as np
 
 from ecjax.coflow import coflow_level, pairs, sharing, smallest_first, state
 from ecjax.coflow import sources as rules
+from ecjax.coflow.reselection import Reads
 from ecjax.coflow.workload import CHOSEN_LATER, Fabric, Workload, check
 from ecjax.errors import UserError
 
@@ -23,7 +24,9 @@ class Outcome(NamedTuple):
     source: np.ndarray  # (F,) server that sent it
     events: int  # moments at which rates changed
     moved: int  # flows that changed their source before they began
-    log: np.ndarray  # (rows, 4) start_s, end_s, flow, rate (bytes/s) of every interval; empty unless asked for
+    log: (
+        np.ndarray
+    )  # (rows, 4) start_s, end_s, flow, rate (bytes/s) of every interval; empty unless asked for
 
 
 def replay(
@@ -69,10 +72,10 @@ def _run(
     log = np.zeros((rows, 4))
     if scheduler in coflow_level.CODES:
         return _by_coflow(workload, fabric, scheduler, rule, candidate, log)
-    ports, arrivals = pairs.fresh(workload, fabric, candidate)
     if scheduler == "pfabric":
-        events, needed = smallest_first.run(ports, arrivals, rule, log)
+        arrivals, events, needed = smallest_first.replay(workload, fabric, candidate, rule, log)
     else:
+        ports, arrivals = pairs.fresh(workload, fabric, candidate)
         events, needed = sharing.run(ports, arrivals, sharing.CODES[scheduler], rule, log)
     took = arrivals.completion - workload.arrival_s
     return Outcome(took, arrivals.finish, arrivals.source, events, 0, log), needed
@@ -84,20 +87,18 @@ def _by_coflow(
     fresh, flow = state.fresh(workload, fabric)
     heavy = float(np.quantile(workload.coflow_bytes, _HEAVY)) if len(workload.arrival_s) else 0.0
     settings = coflow_level.Settings(coflow_level.CODES[scheduler], rule, heavy)
-    ended, completion = np.zeros(len(flow)), np.zeros(len(workload.arrival_s))
-    events, needed = coflow_level.run(
-        fresh,
-        settings,
-        workload.arrival_s.astype(float),
-        workload.first_candidate.astype(np.int64),
-        candidate.astype(np.int64),
-        flow,
-        ended,
-        completion,
-        log,
+    finish, completion = np.zeros(len(flow)), np.zeros(len(workload.arrival_s))
+    reads = Reads(
+        first_candidate=workload.first_candidate.astype(np.int64),
+        candidate=candidate.astype(np.int64),
+        flow=flow,
+        ahead=np.zeros(len(fabric.send)),
+        moved=np.zeros(1, dtype=np.int64),
     )
-    finish, source = np.empty(len(flow)), np.empty(len(flow), dtype=np.int64)
-    finish[flow], source[flow] = ended, fresh.source
-    used = log[:needed]
-    used[:, 2] = flow[used[:, 2].astype(np.int64)]
-    return Outcome(completion - workload.arrival_s, finish, source, events, 0, log), needed
+    events, needed = coflow_level.run(
+        fresh, settings, workload.arrival_s.astype(float), reads, finish, completion, log
+    )
+    source = np.empty(len(flow), dtype=np.int64)
+    source[flow] = fresh.source
+    took = completion - workload.arrival_s
+    return Outcome(took, finish, source, events, int(reads.moved[0]), log), needed

@@ -20,7 +20,7 @@ def _fair(pairs, free, flows, todo, place, ratio, done):
             free[p], flows[p] = pairs.capacity[p], pairs.present[p]
             todo[active], place[p], ratio[active] = p, active, free[p] / flows[p]
             active += 1
-    for s in range(pairs.count[0]):
+    for s in range(pairs.active[0]):
         done[s] = False
     while active > 0:
         least, at = ratio[0], 0
@@ -33,15 +33,15 @@ def _fair(pairs, free, flows, todo, place, ratio, done):
         todo[at], ratio[at] = todo[active], ratio[active]
         place[todo[at]] = at
         for i in range(begin[p], begin[p] + degree[p]):
-            l = listed[i]
-            s = slot[l]
+            pair = listed[i]
+            s = slot[pair]
             if done[s]:
                 continue
             done[s] = True
             rate[s] = least
-            q = target[l] if sending else source[l]
-            free[q] -= least * present[l]
-            flows[q] -= present[l]
+            q = target[pair] if sending else source[pair]
+            free[q] -= least * present[pair]
+            flows[q] -= present[pair]
             j = place[q]
             if flows[q] == 0:
                 active -= 1
@@ -53,13 +53,11 @@ def _fair(pairs, free, flows, todo, place, ratio, done):
 
 @nb.njit(cache=True, nogil=True)
 def _equal_share(pairs):
-    """min over both ports of capacity / flows."""
-    for s in range(pairs.count[0]):
-        l = pairs.pair[s]
-        a, b = pairs.source[l], pairs.target[l]
-        pairs.rate[s] = min(
-            pairs.capacity[a] / pairs.present[a], pairs.capacity[b] / pairs.present[b]
-        )
+    """Least over both ports of capacity / flows."""
+    for s in range(pairs.active[0]):
+        pair = pairs.pair[s]
+        a, b = pairs.source[pair], pairs.target[pair]
+        pairs.rate[s] = min(pairs.capacity[a] / pairs.present[a], pairs.capacity[b] / pairs.present[b])
 
 
 @nb.njit(cache=True, nogil=True)
@@ -84,13 +82,13 @@ def run(pairs, arrivals, scheduler, rule, log):
     queued, chosen = np.zeros(pairs.senders), np.zeros(pairs.senders, dtype=np.int64)
     now, following, events, logged = 0.0, 0, 0, 0
     rate, clock, soonest, size = pairs.rate, pairs.clock, pairs.soonest, arrivals.size
-    while following < coflows or pairs.count[0] > 0:
+    while following < coflows or pairs.active[0] > 0:
         if scheduler == FAIR:
             _fair(pairs, free, flows, todo, place, ratio, done)
         else:
             _equal_share(pairs)
         span = np.inf
-        for s in range(pairs.count[0]):
+        for s in range(pairs.active[0]):
             span = min(span, (soonest[s] - clock[s]) / rate[s])
         until = now + span
         if following < coflows and arrivals.time[following] <= until:
@@ -99,14 +97,14 @@ def run(pairs, arrivals, scheduler, rule, log):
         if len(log) > 0:
             logged = record(pairs, True, log, logged, now, until)
         now = until
-        for s in range(pairs.count[0]):
+        for s in range(pairs.active[0]):
             clock[s] += rate[s] * span
         s = 0
-        while s < pairs.count[0]:
-            l = pairs.pair[s]
+        while s < pairs.active[0]:
+            pair = pairs.pair[s]
             more = True
-            while more and soonest[s] - clock[s] <= ENDED * size[pairs.flow[pairs.room[l]]]:
-                more = end_first(pairs, arrivals, l, now)
+            while more and soonest[s] - clock[s] <= ENDED * size[pairs.flow[pairs.room[pair]]]:
+                more = end_first(pairs, arrivals, pair, now)
             if more:  # else another pair has the slot now
                 s += 1
         while following < coflows and arrivals.time[following] <= now:

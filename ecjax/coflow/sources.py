@@ -5,12 +5,17 @@ import numpy as np
 
 from ecjax.coflow.workload import Workload
 
-RANDOM, SMALLEST_LOAD, LEAST_BOTTLENECK = range(3)
-CODES = {"random": RANDOM, "smallest_load": SMALLEST_LOAD, "least_bottleneck": LEAST_BOTTLENECK}
+RANDOM, SMALLEST_LOAD, LEAST_BOTTLENECK, LEAST_WORK_AHEAD = range(4)
+CODES = {
+    "random": RANDOM,
+    "smallest_load": SMALLEST_LOAD,
+    "least_bottleneck": LEAST_BOTTLENECK,
+    "least_work_ahead": LEAST_WORK_AHEAD,
+}
 
 
 def random_order(workload: Workload, seed: int) -> np.ndarray:
-    """The candidates of every coflow in a random order of their own, (N,): uniform, and the same for every scheduler."""
+    """The candidates of every coflow in a random order, (N,): uniform, and the same for every scheduler."""
     draws = np.random.default_rng(seed).random(len(workload.candidate))
     coflow = np.repeat(np.arange(len(workload.arrival_s)), np.diff(workload.first_candidate))
     return workload.candidate[np.lexsort((draws, coflow))]
@@ -23,8 +28,10 @@ def choose(candidates, k, rule, queued, chunk, capacity, chosen):
     Args:
         candidates: servers in random order, (n,).
         k: how many are needed.
-        rule: RANDOM takes the first k; SMALLEST_LOAD those with the fewest bytes queued (Algorithm 3 of the D-Target paper);
-            LEAST_BOTTLENECK those whose queued bytes and the chunk take the least time.
+        rule: RANDOM takes the first k; SMALLEST_LOAD those with the fewest bytes queued (Algorithm 3 of the D-Target
+            paper);
+            the others those whose queued bytes and the chunk take the least time, which makes the read's own
+            bottleneck least.
         queued: (S,) bytes that each server has yet to send.
         chunk: bytes of a chunk.
         capacity: bytes/s of every server, (S,).

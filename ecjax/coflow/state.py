@@ -1,8 +1,8 @@
 """What the coflow engine knows: ports, active coflows, their flows; and how a coflow enters it.
 
-Flows are kept in the order (coflow, source, destination, place in the workload). Every coflow has its own list of the ports it
-uses, sources first, ascending; q counts all of them. Remaining bytes of a flow are scale[coflow] * rest: flows that shrink in
-proportion, as under MADD, cost one multiplication for the whole coflow.
+Flows are kept in the order (coflow, source, destination, place in the workload). Every coflow has its own list of the
+ports it uses, sources first, ascending; q counts all of them. Remaining bytes of a flow are scale[coflow] * rest: flows
+that shrink in proportion, as under MADD, cost one multiplication for the whole coflow.
 """
 
 from typing import NamedTuple

@@ -60,9 +60,7 @@ def given_sources(
 ) -> Workload:
     """Coflows whose sources are given: shapes as in ``Workload``."""
     none = np.zeros(len(arrival_s) + 1, dtype=np.int64)
-    return Workload(
-        arrival_s, first_flow, source, destination, size, none, np.empty(0, dtype=np.int64)
-    )
+    return Workload(arrival_s, first_flow, source, destination, size, none, np.empty(0, dtype=np.int64))
 
 
 def reads(
