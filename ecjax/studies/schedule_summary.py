@@ -78,10 +78,9 @@ def show(runs: pd.DataFrame, console: Console, out: str) -> None:
         if math.isfinite(row["ci_s"]):
             mean += f" ± {row['ci_s']:.2g}"
         cells = [*(_number(row[name], "g") for name in swept), row["sources"], row["method"], mean]
-        cells += [_number(row[name], ".3g") for name in ("p50_s", "p95_s", "p99_s")]
-        slowdown, gap = row["slowdown"], row["gap"]
-        cells += [improvement, _number(slowdown, ".3g" if slowdown < 1000 else ",.0f")]
-        cells += [_number(gap, "z.1%" if gap < 1 else ".0%")] if "gap" in last else []
+        cells += [_short(row[name]) for name in ("p50_s", "p95_s", "p99_s")]
+        cells += [improvement, _short(row["slowdown"])]
+        cells += [_number(row["gap"], "z.1%" if row["gap"] < 1 else ".0%")] if "gap" in last else []
         table.add_row(*cells)
     console.print(table)
     if several:
@@ -96,3 +95,8 @@ def show(runs: pd.DataFrame, console: Console, out: str) -> None:
 
 def _number(value: float, form: str) -> str:
     return "" if pd.isna(value) else format(value, form)
+
+
+def _short(value: float) -> str:
+    """Three digits, and no powers of ten for large numbers."""
+    return _number(value, ".3g" if value < 1000 else ",.0f")
