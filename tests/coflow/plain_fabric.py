@@ -7,12 +7,10 @@ is read here like this:
 - Flows end together where what is left of them after the step is at most 1e-12 of their bytes: rates of MADD are
   meant to end flows at once, and only rounding keeps them apart.
 - Events at the same moment: flows end, then coflows are admitted, one after the other, then rates are computed, once.
-- dtarget takes the full sizes of flows that have not ended, for the order (smallest bottleneck first) and for MADD, and
-  computes both anew at every event, not at arrivals alone: where bandwidth was freed it would be lost. With remaining
-  bytes it is varys.
-- The order of BSSI is kept between arrivals and ends of coflows; coflows that arrive or end together make one new one.
-  Where two ports are the heaviest, the lowest counts (sending ports first); of two coflows with the same weight per
-  load there the later one goes last. Coflows without load there are not looked at.
+- Coflows that arrive or end together make one new order.
+- local_search goes through the order from first to last, and again, until no exchange helps.
+- BSSI: where two ports are the heaviest, the lowest counts (sending ports first); of two coflows with the same weight
+  per load there the later one goes last. Coflows without load there are not looked at.
 - Queue 0 of aalo begins at no bytes, the last one never ends. The moment at which a coflow reaches the next queue is an
   event, and so is that at which one becomes heavy (baraat: has sent ``heavy_bytes`` or more).
 - The parts of the ports that the queues of aalo get: C_p (10 - q) / sum of 10 - q over the queues that hold coflows.
@@ -56,8 +54,8 @@ class State:
         self.coflow_of = [c for c, flows in enumerate(self.flows_of) for _ in flows]
         self.sent = [0.0] * len(self.flows_of)
         self.active = []  # coflows, earliest first
-        self.changed = False  # coflows arrived or ended since rates were computed last
-        self.kept = []  # an order that a scheduler keeps
+        self.arrived = self.ended = False  # whether coflows did since rates were computed last
+        self.order = []  # that a scheduler keeps
         sizes = [sum(self.bytes[f] for f in flows) for flows in self.flows_of]
         self.heavy_bytes = float(np.quantile(sizes, 0.8))
 
@@ -68,7 +66,7 @@ class State:
         return [f for f in self.flows_of[coflow] if self.remaining[f] > 0]
 
     def loads(self, coflow, size=None):
-        """Port -> remaining bytes of the coflow, or another size of its unfinished flows."""
+        """Port -> bytes of the unfinished flows of the coflow, remaining ones or another size."""
         load = {}
         for f in self.unfinished(coflow):
             for p in self.ports(f):
@@ -88,14 +86,14 @@ def give(state, flow, rate, rates, left):
         left[p] = max(left[p] - rate, 0.0)
 
 
-def madd(state, order, rates, left, size=None):
+def madd(state, order, rates, left, size):
     for c in order:
         load = state.loads(c, size)
         if any(state.full(p, left) for p in load):
             continue
         longest = max(amount / left[p] for p, amount in load.items())
         for f in state.unfinished(c):
-            give(state, f, (size or state.remaining)[f] / longest, rates, left)
+            give(state, f, size[f] / longest, rates, left)
 
 
 def backfill(state, order, rates, left):
@@ -115,13 +113,13 @@ def share(state, flows, rates, left):
         give(state, f, rate, rates, left)
 
 
-def ordered(order_of):
+def ordered(order_of, full=False):
     """MADD in the order that a function of the state returns, then backfill."""
 
     def rates_of(state):
         order = order_of(state)
         rates, left = [0.0] * len(state.bytes), list(state.capacity)
-        madd(state, order, rates, left)
+        madd(state, order, rates, left, state.bytes if full else state.remaining)
         backfill(state, order, rates, left)
         return rates
 
@@ -136,23 +134,55 @@ def by_arrival(state):
     return sorted(state.active)
 
 
-def dtarget(state):
-    """Algorithms 2, 4 and 5 as printed: the full sizes of chunks decide on order and rates."""
-    order = sorted(state.active, key=lambda c: (state.bottleneck(c, state.bytes), c))
-    rates, left = [0.0] * len(state.bytes), list(state.capacity)
-    madd(state, order, rates, left, state.bytes)
-    backfill(state, order, rates, left)
-    return rates
+def kept(order_of, when):
+    """The same order until coflows arrive, or arrive or end."""
+
+    def order(state):
+        if state.arrived or (when == "arrivals and ends" and state.ended):
+            state.order = order_of(state)
+        return [c for c in state.order if c in state.active]
+
+    return order
+
+
+def by_full_bottleneck(state):
+    return sorted(state.active, key=lambda c: (state.bottleneck(c, state.bytes), c))
+
+
+def port_times(state):
+    """Coflow -> port -> seconds that the port takes for what is left of it."""
+    return {
+        c: {p: load / state.capacity[p] for p, load in state.loads(c).items()} for c in sorted(state.active)
+    }
 
 
 def by_bssi(state):
-    if state.changed:
-        loads = {
-            c: {p: load / state.capacity[p] for p, load in state.loads(c).items()}
-            for c in sorted(state.active)
-        }
-        state.kept = bssi(loads, range(len(state.capacity)))
-    return state.kept
+    return bssi(port_times(state), range(len(state.capacity)))
+
+
+def by_local_search(state):
+    return exchange(by_bottleneck(state), port_times(state))
+
+
+def exchange(order, loads):
+    """Go through the order again and again, exchanging neighbours if all would end sooner, on average."""
+
+    def total(some):
+        at, ends = {}, 0.0
+        for c in some:
+            for p, load in loads[c].items():
+                at[p] = at.get(p, 0.0) + load
+            ends += max(at[p] for p in loads[c])
+        return ends
+
+    better = True
+    while better:
+        better = False
+        for i in range(len(order) - 1):
+            other = [*order[:i], order[i + 1], order[i], *order[i + 2 :]]
+            if total(other) < total(order) * (1 - 1e-12):
+                order, better = other, True
+    return order
 
 
 def bssi(loads, ports):
@@ -259,11 +289,12 @@ def equal_share(state):
 
 # name -> rates of a state, and seconds until an event that only this scheduler has
 SCHEDULERS = {
-    "dtarget": (dtarget, None),
-    "dtarget_remaining": (ordered(by_bottleneck), None),
+    "dtarget": (ordered(kept(by_full_bottleneck, "arrivals"), full=True), None),
+    "dtarget_remaining": (ordered(kept(by_bottleneck, "arrivals")), None),
     "varys": (ordered(by_bottleneck), None),
     "fifo": (ordered(by_arrival), None),
-    "sincronia": (ordered(by_bssi), None),
+    "sincronia": (ordered(kept(by_bssi, "arrivals and ends")), None),
+    "local_search": (ordered(kept(by_local_search, "arrivals and ends")), None),
     "aalo": (aalo, until_next_queue),
     "baraat": (baraat, until_heavy),
     "pfabric": (pfabric, None),
@@ -324,10 +355,10 @@ def replay(workload, fabric, scheduler, sources="given", candidate=None, taken=N
             if workload.source[state.flows_of[arrived][0]] == CHOSEN_LATER:
                 choose(state, arrived, sources, list(candidate[a:b]), taken)
             state.active.append(arrived)
-            state.changed = True
+            state.arrived = True
             arrived += 1
         rates = rates_of(state)
-        state.changed = False
+        state.arrived = state.ended = False
         speed = [sum(rates[f] for f in flows) for flows in state.flows_of]
         running = [f for f, rate in enumerate(rates) if rate > 0]
         step = min((state.remaining[f] / rates[f] for f in running), default=np.inf)
@@ -349,6 +380,6 @@ def replay(workload, fabric, scheduler, sources="given", candidate=None, taken=N
                 finish[f] = now
         for c in [c for c in state.active if not state.unfinished(c)]:
             state.active.remove(c)
-            state.changed = True
+            state.ended = True
             end[c] = now
     return Replay(np.array(end) - np.array(arrivals), np.array(finish), np.array(state.source), intervals)

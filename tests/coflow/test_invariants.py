@@ -15,7 +15,7 @@ from ecjax.coflow.lower_bound import lower_bound
 from ecjax.coflow.replay import replay
 from ecjax.coflow.workload import CHOSEN_LATER, Fabric, Workload
 
-MADD = ("dtarget", "dtarget_remaining", "varys", "fifo", "sincronia")
+MADD = ("dtarget", "dtarget_remaining", "varys", "fifo", "sincronia", "local_search")
 CONSERVING = (*MADD, "aalo", "baraat", "pfabric", "fair")
 SOURCES = ("random", "smallest_load", "least_bottleneck")
 SEEDS = st.integers(0, 2**32 - 1)

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from plain_fabric import SCHEDULERS, State, bssi, fair, replay
+from plain_fabric import SCHEDULERS, State, bssi, exchange, fair, replay
 
 from ecjax.coflow.workload import Fabric, given_sources, reads
 
@@ -121,6 +121,17 @@ def test_bssi_is_at_most_twice_the_best_order(seed):
     order = bssi(loads, ports)
     assert sorted(order) == list(jobs)
     assert best - 1e-12 <= cost(order, loads, ports) <= 2 * best
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_exchanging_neighbours_ends_where_none_helps(seed):
+    rng = np.random.default_rng(seed)
+    loads = {j: {int(p): float(rng.exponential()) for p in rng.choice(4, 2, replace=False)} for j in range(6)}
+    order = exchange(list(range(6)), loads)
+    assert cost(order, loads, range(4)) <= cost(range(6), loads, range(4))
+    for i in range(5):
+        other = [*order[:i], order[i + 1], order[i], *order[i + 2 :]]
+        assert cost(order, loads, range(4)) <= cost(other, loads, range(4)) + 1e-12
 
 
 @pytest.mark.parametrize("seed", range(10))
