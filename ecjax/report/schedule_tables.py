@@ -38,11 +38,14 @@ _NAMES = {
     "fair": "max-min fair",
     "fifo": "FIFO",
     "equal_share": "equal share",
+    "dtarget_remaining": "D-Target, remaining",
+    "local_search": "local search",
 }
 SOURCES = {
     "random": "random sources",
     "smallest_load": "smallest load first",
     "least_bottleneck": "least bottleneck",
+    "least_work_ahead": "least work ahead",
     "given": "given sources",
 }
 

@@ -58,12 +58,12 @@ class ScheduleOptions:
     out: str = option("results/schedule", "folder of the result tables and figures")
     scheduler: Any = option(
         ["dtarget", "varys", "sincronia", "aalo", "baraat", "pfabric", "fair", "fifo", "equal_share"],
-        "who sends when, and how fast; one or a list; also dtarget_remaining (by remaining bytes)",
+        "who sends when, and how fast; one or a list; also dtarget_remaining, local_search",
     )
     sources: Any = option(
         ["random", "smallest_load"],
-        "which k of the n servers that keep a chunk: random, smallest_load, least_bottleneck; one or a list; given "
-        "sources are kept",
+        "which k of the n servers that keep a chunk: random, smallest_load, least_bottleneck, least_work_ahead; one or a "
+        "list; given sources are kept",
     )
     seeds: int = option(20, "workloads and random choices of sources: seed, seed + 1, ...")
     seed: int = option(0, "first seed")
