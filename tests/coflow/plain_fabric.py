@@ -56,6 +56,8 @@ class State:
         self.active = []  # coflows, earliest first
         self.arrived = self.ended = False  # whether coflows did since rates were computed last
         self.order = []  # that a scheduler keeps
+        self.rule = "given"
+        self.candidates = {}  # of the reads that have arrived, in random order
         sizes = [sum(self.bytes[f] for f in flows) for flows in self.flows_of]
         self.heavy_bytes = float(np.quantile(sizes, 0.8))
 
@@ -118,6 +120,8 @@ def ordered(order_of, full=False):
 
     def rates_of(state):
         order = order_of(state)
+        if state.rule == "least_work_ahead" and (state.arrived or state.ended):
+            choose_again(state, order)
         rates, left = [0.0] * len(state.bytes), list(state.capacity)
         madd(state, order, rates, left, state.bytes if full else state.remaining)
         backfill(state, order, rates, left)
@@ -336,6 +340,27 @@ def choose(state, coflow, rule, candidates, taken):
         state.source[f] = int(server)
 
 
+def choose_again(state, order):
+    """Chunks that have not begun go to the servers with the least work of coflows before theirs."""
+    ahead = [0.0] * len(state.capacity)
+    for c in order:
+        flows = state.unfinished(c)
+        idle = [f for f in flows if state.remaining[f] == state.bytes[f]]
+        if state.candidates.get(c) is not None and idle:
+            begun = {state.source[f] for f in state.flows_of[c] if f not in idle}
+            present = {state.source[f] for f in idle}
+            free = [s for s in state.candidates[c] if s not in begun]
+            chunk = state.bytes[idle[0]]
+            best = sorted(free, key=lambda s: ((ahead[s] + chunk) / state.capacity[s], s not in present))[
+                : len(idle)
+            ]
+            moving = [f for f in idle if state.source[f] not in best]
+            for f, server in zip(moving, [s for s in best if s not in present], strict=True):
+                state.source[f] = int(server)
+        for f in flows:
+            ahead[state.source[f]] += state.remaining[f]
+
+
 def replay(workload, fabric, scheduler, sources="given", candidate=None, taken=None):
     """The replay.
 
@@ -344,6 +369,7 @@ def replay(workload, fabric, scheduler, sources="given", candidate=None, taken=N
     """
     rates_of, own_event = SCHEDULERS[scheduler]
     state = State(workload, fabric)
+    state.rule = sources
     arrivals = [float(a) for a in workload.arrival_s]
     count, now, arrived = len(arrivals), 0.0, 0
     finish, end, intervals = [np.nan] * len(state.bytes), [np.nan] * count, []
@@ -353,7 +379,8 @@ def replay(workload, fabric, scheduler, sources="given", candidate=None, taken=N
         while arrived < count and arrivals[arrived] <= now:
             a, b = workload.first_candidate[arrived : arrived + 2]
             if workload.source[state.flows_of[arrived][0]] == CHOSEN_LATER:
-                choose(state, arrived, sources, list(candidate[a:b]), taken)
+                state.candidates[arrived] = list(candidate[a:b])
+                choose(state, arrived, sources, state.candidates[arrived], taken)
             state.active.append(arrived)
             state.arrived = True
             arrived += 1
