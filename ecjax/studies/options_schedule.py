@@ -62,8 +62,8 @@ class ScheduleOptions:
     )
     sources: Any = option(
         ["random", "smallest_load"],
-        "which k of the n servers that keep a chunk: random, smallest_load, least_bottleneck, least_work_ahead; one or a "
-        "list; given sources are kept",
+        "which k of the n servers that keep a chunk: random, smallest_load, least_bottleneck, least_work_ahead; one or "
+        "a list; given sources are kept",
     )
     seeds: int = option(20, "workloads and random choices of sources: seed, seed + 1, ...")
     seed: int = option(0, "first seed")

@@ -323,7 +323,7 @@ def test_default_is_table_one():
 @pytest.mark.parametrize("name", sorted(experiments("schedule")))
 def test_every_experiment_runs_small(tmp_path, name):
     given = composed(f"experiment={name}")
-    given.out, given.seeds = str(tmp_path), 2
+    given.out, given.seeds = str(tmp_path), 1
     given.generate.requests = 12
     if name == "coflow_facebook":
         (tmp_path / "t.txt").write_text("4 2\n0 0 1 1 2 2:3.0 3:1.0\n1 5 2 1 2 1 3:4.0\n")
