@@ -32,6 +32,8 @@ class Pairs(NamedTuple):
     flow: np.ndarray
     # slots
     pair: np.ndarray  # (L,)
+    sender: np.ndarray  # (L,) ports of the pair
+    receiver: np.ndarray  # (L,)
     clock: np.ndarray  # (L,) bytes
     soonest: np.ndarray  # (L,) reading of the first flow to end
     rate: np.ndarray  # (L,) bytes/s of the clock
@@ -39,6 +41,8 @@ class Pairs(NamedTuple):
     # ports: their active pairs, and where a pair stands in the lists of its two ports
     list_begin: np.ndarray  # (S + D + 1,)
     listed: np.ndarray  # (2 L,) pairs
+    partner: np.ndarray  # (2 L,) their other port
+    flows_with: np.ndarray  # (2 L,) their flows
     degree: np.ndarray  # (S + D,)
     at_source: np.ndarray  # (L,)
     at_target: np.ndarray  # (L,)
@@ -103,12 +107,16 @@ def fresh(workload: Workload, fabric: Fabric, candidate: np.ndarray) -> tuple[Pa
         reading=np.zeros(int(room[-1])),
         flow=wholes(int(room[-1])),
         pair=wholes(count),
+        sender=wholes(count),
+        receiver=wholes(count),
         clock=np.zeros(count),
         soonest=np.zeros(count),
         rate=np.zeros(count),
         total=np.zeros(count),
         list_begin=begin.astype(np.int64),
         listed=wholes(2 * count),
+        partner=wholes(2 * count),
+        flows_with=np.zeros(2 * count),
         degree=wholes(senders + receivers),
         at_source=wholes(count),
         at_target=wholes(count),
@@ -150,10 +158,13 @@ def add(pairs, pair, x, size):
         s = pairs.active[0]
         pairs.active[0] += 1
         pairs.slot[pair], pairs.pair[s] = s, pair
+        pairs.sender[s], pairs.receiver[s] = pairs.source[pair], pairs.target[pair]
         pairs.clock[s], pairs.total[s], pairs.rate[s] = 0.0, 0.0, 0.0
         for port, place in ((pairs.source[pair], pairs.at_source), (pairs.target[pair], pairs.at_target)):
             place[pair] = pairs.list_begin[port] + pairs.degree[port]
             pairs.listed[place[pair]] = pair
+            pairs.partner[place[pair]] = pairs.source[pair] + pairs.target[pair] - port
+            pairs.flows_with[place[pair]] = 0.0
             pairs.degree[port] += 1
     s = pairs.slot[pair]
     reading, flow, base = pairs.reading, pairs.flow, pairs.room[pair]
@@ -165,6 +176,8 @@ def add(pairs, pair, x, size):
         _swap(reading, flow, base + i, base + (i - 1) // 2)
         i = (i - 1) // 2
     pairs.soonest[s] = reading[base]
+    pairs.flows_with[pairs.at_source[pair]] += 1.0
+    pairs.flows_with[pairs.at_target[pair]] += 1.0
     pairs.present[pairs.source[pair]] += 1
     pairs.present[pairs.target[pair]] += 1
 
@@ -196,6 +209,8 @@ def remove_first(pairs, pair):
     pairs.flows[pair] -= 1
     count = pairs.flows[pair]
     reading[base], flow[base] = reading[base + count], flow[base + count]
+    pairs.flows_with[pairs.at_source[pair]] -= 1.0
+    pairs.flows_with[pairs.at_target[pair]] -= 1.0
     pairs.present[pairs.source[pair]] -= 1
     pairs.present[pairs.target[pair]] -= 1
     if count > 0:
@@ -207,8 +222,10 @@ def remove_first(pairs, pair):
         (pairs.target[pair], pairs.at_target, False),
     ):
         pairs.degree[port] -= 1
-        other = pairs.listed[pairs.list_begin[port] + pairs.degree[port]]
+        end = pairs.list_begin[port] + pairs.degree[port]
+        other = pairs.listed[end]
         pairs.listed[place[pair]] = other
+        pairs.partner[place[pair]], pairs.flows_with[place[pair]] = pairs.partner[end], pairs.flows_with[end]
         if source:
             pairs.at_source[other] = place[pair]
         else:
@@ -217,6 +234,7 @@ def remove_first(pairs, pair):
     final = pairs.active[0]
     moved = pairs.pair[final]
     pairs.pair[s], pairs.slot[moved] = moved, s
+    pairs.sender[s], pairs.receiver[s] = pairs.sender[final], pairs.receiver[final]
     pairs.clock[s], pairs.soonest[s] = pairs.clock[final], pairs.soonest[final]
     pairs.rate[s], pairs.total[s] = pairs.rate[final], pairs.total[final]
     pairs.slot[pair] = -1
