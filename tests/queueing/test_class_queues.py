@@ -49,6 +49,7 @@ def told(pi, load, queues):
     return estimated(pi, load, groups=OF_FILE, group_count=CLASSES, queues=queues)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("queue", ["priority", "partitioned"])
 def test_one_node_per_read_is_exact(queue):
     pi = np.array([[0.3, 0.2, 0.2, 0.2, 0.1]] * 4)

@@ -166,6 +166,7 @@ def test_one_node_per_read_is_exact():
     assert (promised < np.asarray(found.quantiles) * 1.03).all()
 
 
+@pytest.mark.slow
 def test_an_overloaded_node_concerns_its_readers_only():
     pi = UNEQUAL.copy()
     pi[1] = [1.0, 1.0, 1.0, 0.0, 0.0, 0.0]
@@ -210,6 +211,7 @@ def test_derivatives_are_finite_at_0_and_1_and_descend():
     assert after < before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rho", [0.2, 0.6, 0.9])
 def test_two_queues_with_all_requests_in_common(rho):
     """Nelson and Tantawi: the longer of two sojourns of M/M/1 takes (12 - rho)/8 / (mu - lambda), exactly."""
@@ -242,6 +244,7 @@ def test_correlation_of_waits_at_its_limits():
         assert (np.diff(apart) > 0).all() and apart[0] == 0
 
 
+@pytest.mark.slow
 def test_many_chunk_sizes_are_interpolated():
     r = 40
     size = np.geomspace(1.0, 20.0, r)

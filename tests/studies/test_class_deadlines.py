@@ -58,6 +58,7 @@ def follows_from_the_tables(out, run, deadlines) -> None:
     assert history["iteration"].is_monotonic_increasing and history["iteration"].iloc[-1] == run.iterations
 
 
+@pytest.mark.slow
 def test_deadlines_are_kept_and_cost_what_they_are_worth(tmp_path):
     out, costs = tmp_path / "out", []
     for deadlines in ([100, 100], [4, 9], [4, None]):
@@ -73,6 +74,7 @@ def test_deadlines_are_kept_and_cost_what_they_are_worth(tmp_path):
     assert loose < one <= tight
 
 
+@pytest.mark.slow
 def test_which_class_is_late_and_by_how_much(tmp_path):
     out = tmp_path / "out"
     deadlines = {"1": 4, "2": 0.5}

@@ -34,6 +34,7 @@ def tables(tmp_path):
     return OptimizeOptions(nodes=str(tmp_path / "nodes.parquet"), files=str(tmp_path / "files.parquet"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("queue", ["priority", "partitioned"])
 def test_replays_agree(tables, tmp_path, queue):
     given = ReplayOptions(plan="none", planning=tables, queue=queue, out=str(tmp_path / "out"), figures=[])

@@ -131,7 +131,12 @@ STUDIES = {
 }
 
 
-@pytest.mark.parametrize("name", STUDIES)
+# each compiles programs of its own, for half a minute
+SLOW = ("background, sizes do not count, scaled", "groups and writes, three classes")
+EACH = [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in STUDIES]
+
+
+@pytest.mark.parametrize("name", EACH)
 def test_all_figures_of_a_run_follow_from_the_tables_alone(name, tmp_path):
     make, options = STUDIES[name]
     case, out = make(), tmp_path / "out"

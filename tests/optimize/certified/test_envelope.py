@@ -69,6 +69,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_prices_are_not_worse(name):
     """And their cheapest choices are those of a pass over the rows."""
