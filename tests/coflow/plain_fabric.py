@@ -18,6 +18,11 @@ is read here like this:
 - Flow j of a read takes the j-th of the candidates as the source rule orders them.
 - smallest_load counts bytes, whatever the capacities of the servers; least_bottleneck the seconds that a server takes
   for them and for the chunk. Flows that end at the moment of the arrival have none left.
+- least_work_ahead chooses anew under the schedulers whose rates are MADD and backfill, before rates are computed and in
+  the order that they will have. A chunk has begun once a byte of it was sent; its server sends no other chunk of that
+  read. Bytes of coflows before it are remaining ones, where they were put just now. Which flow of a read moves to which
+  of its new servers is left open.
+- Values that differ by 1e-9 or less count as ties (bottlenecks, loads of servers, remaining bytes of flows).
 """
 
 from typing import NamedTuple
@@ -29,7 +34,7 @@ from ecjax.coflow.workload import CHOSEN_LATER
 FULL = 1e-9  # part of a port's capacity that counts as none
 ENDED = 1e-12  # part of a flow's bytes that counts as none
 REACHED = 1e-10  # part of a limit of bytes sent that may miss
-TIED = 1e-9  # part of the bytes queued at a server that rounding may add or miss
+TIED = 1e-9  # part of a value that rounding may add or miss
 FIRST_QUEUE_BYTES, QUEUES = 10e6, 10
 
 
@@ -130,8 +135,20 @@ def ordered(order_of, full=False):
     return rates_of
 
 
+def smallest_first(items, value):
+    """Items, smallest value first; of those whose values only rounding tells apart the earlier in ``items``."""
+    ranked = sorted(range(len(items)), key=lambda i: value(items[i]))
+    groups = []
+    for i in ranked:
+        if groups and value(items[i]) - value(items[groups[-1][-1]]) <= TIED * value(items[i]):
+            groups[-1].append(i)
+        else:
+            groups.append([i])
+    return [items[i] for group in groups for i in sorted(group)]
+
+
 def by_bottleneck(state):
-    return sorted(state.active, key=lambda c: (state.bottleneck(c), c))
+    return smallest_first(sorted(state.active), state.bottleneck)
 
 
 def by_arrival(state):
@@ -150,7 +167,7 @@ def kept(order_of, when):
 
 
 def by_full_bottleneck(state):
-    return sorted(state.active, key=lambda c: (state.bottleneck(c, state.bytes), c))
+    return smallest_first(sorted(state.active), lambda c: state.bottleneck(c, state.bytes))
 
 
 def port_times(state):
@@ -258,7 +275,7 @@ def until_heavy(state, speed):
 def pfabric(state):
     rates, left = [0.0] * len(state.bytes), list(state.capacity)
     flows = [f for c in state.active for f in state.unfinished(c)]
-    for f in sorted(flows, key=lambda f: (state.remaining[f], f)):
+    for f in smallest_first(sorted(flows), lambda f: state.remaining[f]):
         give(state, f, min(left[p] for p in state.ports(f)), rates, left)
     return rates
 
@@ -329,10 +346,10 @@ def choose(state, coflow, rule, candidates, taken):
                 return queued(state, server)
             return (queued(state, server) + chunk) / state.capacity[server]
 
-        candidates = sorted(candidates, key=load)  # stable: equal loads stay in the random order
+        candidates = smallest_first(candidates, load)
         loads = np.array([load(server) for server in candidates])
         tied = (np.diff(loads) <= TIED * loads[1:]) & (loads[1:] > 0)
-        if taken is not None and tied.any():
+        if taken is not None and tied.any() and rule != "least_work_ahead":
             theirs = [load(server) for server in taken[list(flows)]]
             np.testing.assert_allclose(theirs, loads[: len(flows)], rtol=len(loads) * TIED)
             candidates = taken[list(flows)]
@@ -351,9 +368,9 @@ def choose_again(state, order):
             present = {state.source[f] for f in idle}
             free = [s for s in state.candidates[c] if s not in begun]
             chunk = state.bytes[idle[0]]
-            best = sorted(free, key=lambda s: ((ahead[s] + chunk) / state.capacity[s], s not in present))[
-                : len(idle)
-            ]
+            free.sort(key=lambda s: s not in present)
+            done = {s: (ahead[s] + chunk) / state.capacity[s] for s in free}
+            best = smallest_first(free, done.get)[: len(idle)]
             moving = [f for f in idle if state.source[f] not in best]
             for f, server in zip(moving, [s for s in best if s not in present], strict=True):
                 state.source[f] = int(server)

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from plain_fabric import SCHEDULERS
 from plain_fabric import replay as plain_replay
 
-from ecjax.coflow.replay import replay
+from ecjax.coflow.replay import SCHEDULERS as ALL
+from ecjax.coflow.replay import SOURCES, replay
 from ecjax.coflow.sources import random_order
 from ecjax.coflow.workload import CHOSEN_LATER, Fabric, reads
 
@@ -34,6 +35,10 @@ def flows_of(workload, outcome, sources):
     return np.lexsort((place, workload.coflow_of_flow))
 
 
+def test_all_schedulers_are_compared():
+    assert set(ALL) == set(SCHEDULERS)
+
+
 @each_scheduler
 @settings(max_examples=10)
 @given(
@@ -48,7 +53,7 @@ def test_transfers(scheduler, seed, coflows, ports, width, even):
 
 
 @each_scheduler
-@pytest.mark.parametrize("sources", ["random", "smallest_load", "least_bottleneck"])
+@pytest.mark.parametrize("sources", SOURCES)
 @settings(max_examples=8)
 @given(
     seed=SEEDS,
