@@ -5,8 +5,8 @@ import pytest
 from drawn_coflows import file_reads, ties, transfers
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plain_fabric import SCHEDULERS
 from plain_fabric import replay as plain_replay
+from plain_rates import SCHEDULERS
 
 from ecjax.coflow.replay import SCHEDULERS as ALL
 from ecjax.coflow.replay import SOURCES, replay

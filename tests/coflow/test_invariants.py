@@ -7,8 +7,8 @@ import pytest
 from drawn_coflows import file_reads, first_of, transfers
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plain_fabric import SCHEDULERS
 from plain_fabric import replay as plain_replay
+from plain_rates import SCHEDULERS
 
 from ecjax.coflow.isolation import isolation_s
 from ecjax.coflow.lower_bound import lower_bound

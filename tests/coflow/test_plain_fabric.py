@@ -4,7 +4,8 @@ import itertools
 
 import numpy as np
 import pytest
-from plain_fabric import SCHEDULERS, State, bssi, exchange, fair, replay
+from plain_fabric import replay
+from plain_rates import SCHEDULERS, State, bssi, exchange, fair
 
 from ecjax.coflow.workload import Fabric, given_sources, reads
 
