@@ -15,3 +15,4 @@ class BenchOptions:
     repeats: int = option(5, "timed runs of each variant, after one that is not timed")
     quick: bool = option(False, "small sizes, to see that everything runs; no targets")
     seed: int = option(0, "seed of the generated data")
+    trace: str | None = option(None, "coflows_trace: a Coflow-Benchmark text; default: generated shuffles")

@@ -23,7 +23,7 @@ def main() -> int:
         elif isinstance(option.default, bool):
             parser.add_argument(f"--{option.name}", action="store_true", help=text)
         else:
-            kind = type(option.default)
+            kind = str if option.default is None else type(option.default)
             parser.add_argument(f"--{option.name}", type=kind, default=option.default, help=text)
     try:
         return bench(BenchOptions(**vars(parser.parse_args())), OUTPUT)

@@ -53,6 +53,8 @@ CASES = {
         Case("class_estimate", "latency by class without simulation", f"{_HERE}.class_estimate:rows"),
         Case("class_plans", "plan 1000 files of two service classes", f"{_HERE}.class_plans:rows"),
         Case("class_plans_large", "plan 10^4 and 10^5 files of two classes", f"{_HERE}.class_plans:large"),
+        Case("coflows", "replay Table I 100 times under every scheduler", f"{_HERE}.coflows:rows"),
+        Case("coflows_trace", "replay shuffles, or trace=, on 150 ports", f"{_HERE}.coflows:trace"),
         Case("startup", "whole commands: --help, optimize", f"{_HERE}.startup:rows"),
     )
 }

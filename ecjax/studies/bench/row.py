@@ -11,11 +11,13 @@ class Settings:
         repeats: timed runs of each variant.
         quick: small sizes without targets.
         seed: of generated data.
+        trace: path of a Coflow-Benchmark text, for the case that replays one.
     """
 
     repeats: int = 5
     quick: bool = False
     seed: int = 0
+    trace: str | None = None
 
 
 @dataclass(frozen=True)

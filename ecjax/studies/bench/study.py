@@ -3,6 +3,7 @@
 import json
 import time
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -35,7 +36,7 @@ def bench(options: BenchOptions, console: Console) -> int:
         UserError: something the user gave is wrong; nothing was run.
     """
     names = checked(options)
-    settings = Settings(options.repeats, options.quick, options.seed)
+    settings = Settings(options.repeats, options.quick, options.seed, options.trace)
     machine = describe()
     _warn_if_busy(cores())
     failed = 0
@@ -68,6 +69,8 @@ def checked(options: BenchOptions) -> list[str]:
             raise UserError(f"cases: found {name!r}; allowed: {', '.join(CASES)}")
     if options.repeats < 1:
         raise UserError(f"repeats: found {options.repeats}; allowed: 1 or more")
+    if options.trace is not None and not Path(options.trace).exists():
+        raise UserError(f"trace={options.trace}: no such file")
     if options.seed < 0:
         raise UserError(f"seed: found {options.seed}; allowed: 0 or more")
     return list(dict.fromkeys(names))
