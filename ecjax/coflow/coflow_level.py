@@ -247,18 +247,19 @@ def run(state, settings, arrival, reads, finish, completion, log):
     queued = np.zeros(state.senders)
     speed = np.zeros(coflows)
     chosen = np.zeros(max(1, state.senders), dtype=np.int64)
-    now, following, events, logged = 0.0, 0, 0, 0
+    # plain 0 is a type of its own to Numba, which would compile all that it is passed to twice
+    following, event, logged = np.int64(0), np.int64(0), np.int64(0)
+    now, events = 0.0, 0
     asked = np.inf
-    event = 0
     while following < coflows or state.counts[ACTIVE] > 0:
         if event:
             asked = _rates(state, settings, reads, event, speed)
         span = _until_next_end(state)
         span = min(span, asked)
-        event = 0
+        event = np.int64(0)
         until = now + span
         if span == asked:
-            event = ASKED
+            event = np.int64(ASKED)
         if following < coflows and arrival[following] <= until:
             until = arrival[following]
             span = until - now

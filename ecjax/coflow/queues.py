@@ -56,7 +56,7 @@ def aalo(state, count, speed):
             continue
         free[:] = capacity * ((QUEUES - queue) / weights)
         for i in range(first, first + members[queue]):
-            share(state, active[i : i + 1], 1, zeros, used)
+            share(state, active[i : i + 1], zeros, used)
         over += free
         first += members[queue]
     free[:] = over
@@ -83,7 +83,7 @@ def baraat(state, count, heavy_bytes, speed):
         j = i
         while j < count - 1 and sent(state, active[j]) >= heavy_bytes * _AT_LIMIT:
             j += 1
-        share(state, active[i : j + 1], j + 1 - i, zeros, used)
+        share(state, active[i : j + 1], zeros, used)
         i = j + 1
     round_off(state)
     soonest = np.inf

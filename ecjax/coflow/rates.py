@@ -6,6 +6,7 @@ import numpy as np
 from ecjax.coflow.bits import ONE, ZERO, lowest
 from ecjax.coflow.state import SERVED
 
+ROUNDING = 1e-12  # relative: keys that differ by less are equal
 NOTHING = 1e-9  # of a port's capacity: what is less counts as none
 
 
@@ -40,13 +41,21 @@ def full_bottleneck(state, c):
 
 
 @nb.njit(cache=True, nogil=True)
+def _after(one, other, tie):
+    """Whether a key is larger than another; ``tie`` where only rounding tells them apart."""
+    if abs(one - other) <= ROUNDING * one:
+        return tie
+    return one > other
+
+
+@nb.njit(cache=True, nogil=True)
 def sort_active(state, count):
     """Active coflows by key, ties by number; nearly sorted already, so by insertion."""
     active, key = state.active, state.key
     for i in range(1, count):
         c = active[i]
         j = i - 1
-        while j >= 0 and (key[active[j]] > key[c] or (key[active[j]] == key[c] and active[j] > c)):
+        while j >= 0 and _after(key[active[j]], key[c], active[j] > c):
             active[j + 1] = active[j]
             j -= 1
         active[j + 1] = c
@@ -199,25 +208,22 @@ def backfill(state, count):
 
 
 @nb.njit(cache=True, nogil=True)
-def share(state, group, count, sharing, used):
+def share(state, group, sharing, used):
     """Share(G, R): every flow of the coflows in ``group`` gets min over its ports of what is left / flows of the group.
 
     Args:
         state: the state.
-        group: coflows, the first ``count``.
-        count: how many.
+        group: coflows.
         sharing: (S + D,) work array of zeros, zeros again afterwards.
         used: (S + D,) the same.
     """
     port, flows, free = state.port, state.flows, state.free
     rest, target = state.rest, state.target
-    for i in range(count):
-        c = group[i]
+    for c in group:
         use = state.first_use[c]
         for q in range(use, use + state.sources[c] + state.targets[c]):
             sharing[port[q]] += flows[q]
-    for i in range(count):
-        c = group[i]
+    for c in group:
         use = state.first_use[c]
         for a in range(use, use + state.sources[c]):
             s = port[a]
@@ -232,8 +238,7 @@ def share(state, group, count, sharing, used):
                 give(state, x, amount)
                 used[s] += amount
                 used[d] += amount
-    for i in range(count):
-        c = group[i]
+    for c in group:
         use = state.first_use[c]
         for q in range(use, use + state.sources[c] + state.targets[c]):
             p = port[q]

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numba as nb
 import numpy as np
 
+from ecjax.coflow.sources import ROUNDING
 from ecjax.coflow.state import admit
 
 
@@ -74,7 +75,12 @@ def _choose_again(state, c, candidates, flow, ahead):
                 continue
             p = candidates[i]
             time = ahead[p] + chunk / state.capacity[p]
-            if time < least or (time == least and present[i] and not present[best]):
+            margin = ROUNDING * time
+            if (
+                best < 0
+                or time < least - margin
+                or (time <= least + margin and present[i] and not present[best])
+            ):
                 best, least = i, time
         taken[best] = True
         chosen[place] = candidates[best]

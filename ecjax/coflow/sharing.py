@@ -100,7 +100,9 @@ def run(pairs, arrivals, scheduler, rule, log):
     ratio = np.zeros(ports)
     due = np.zeros(len(pairs.source), dtype=np.int64)  # slots whose first flow may have ended
     queued, chosen = np.zeros(pairs.senders), np.zeros(pairs.senders, dtype=np.int64)
-    now, following, events, logged = 0.0, 0, 0, 0
+    # plain 0 is a type of its own to Numba, which would compile all that it is passed to twice
+    following, logged = np.int64(0), np.int64(0)
+    now, events = 0.0, 0
     rate, clock, soonest, size = pairs.rate, pairs.clock, pairs.soonest, arrivals.size
     while following < coflows or pairs.active[0] > 0:
         if scheduler == FAIR:

@@ -159,7 +159,9 @@ def run(pairs, arrivals, rule, log):
     sending = np.zeros(len(pairs.source), dtype=np.int64)  # pairs with a rate
     free = np.zeros(ports)
     queued, chosen = np.zeros(pairs.senders), np.zeros(pairs.senders, dtype=np.int64)
-    now, following, events, logged = 0.0, 0, 0, 0
+    # plain 0 is a type of its own to Numba, which would compile all that it is passed to twice
+    following, logged = np.int64(0), np.int64(0)
+    now, events = 0.0, 0
     rate, soonest, size = pairs.rate, pairs.soonest, arrivals.size
     while following < coflows or pairs.active[0] > 0:
         count = 0

@@ -12,6 +12,7 @@ CODES = {
     "least_bottleneck": LEAST_BOTTLENECK,
     "least_work_ahead": LEAST_WORK_AHEAD,
 }
+ROUNDING = 1e-9  # relative: loads that differ by less are equal
 
 
 def random_order(workload: Workload, seed: int) -> np.ndarray:
@@ -51,7 +52,7 @@ def choose(candidates, k, rule, queued, chunk, capacity, chosen):
                 value = queued[server]
             else:
                 value = (queued[server] + chunk) / capacity[server]
-            if value < least:
+            if value < least - ROUNDING * abs(least) or best < 0:
                 best, least = i, value
         taken[best] = True
         chosen[place] = best

@@ -57,11 +57,22 @@ class ScheduleOptions:
     )
     out: str = option("results/schedule", "folder of the result tables and figures")
     scheduler: Any = option(
-        ["dtarget", "varys", "sincronia", "aalo", "baraat", "pfabric", "fair", "fifo", "equal_share"],
+        [
+            "dtarget",
+            "varys",
+            "sincronia",
+            "aalo",
+            "baraat",
+            "pfabric",
+            "fair",
+            "fifo",
+            "equal_share",
+            "local_search",
+        ],
         "who sends when, and how fast; one or a list; also dtarget_remaining, local_search",
     )
     sources: Any = option(
-        ["random", "smallest_load"],
+        ["random", "smallest_load", "least_work_ahead"],
         "which k of the n servers that keep a chunk: random, smallest_load, least_bottleneck, least_work_ahead; one or "
         "a list; given sources are kept",
     )

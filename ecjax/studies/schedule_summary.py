@@ -45,10 +45,35 @@ def over_seeds(runs: pd.DataFrame) -> pd.DataFrame:
     return table.assign(group=group).sort_values(["group", "mean_s"], kind="stable", ignore_index=True)
 
 
-def _half_width(means: np.ndarray) -> float:
-    if len(means) < 2:
+def _half_width(values: np.ndarray) -> float:
+    if len(values) < 2:
         return math.nan
-    return float(stats.t.ppf(0.975, len(means) - 1) * means.std(ddof=1) / math.sqrt(len(means)))
+    return float(stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values)))
+
+
+def against_dtarget(runs: pd.DataFrame) -> pd.DataFrame:
+    """Mean completion times relative to ``dtarget`` with smallest load first, seed by seed.
+
+    Args:
+        runs: rows of the ``runs`` dataset.
+
+    Returns:
+        The columns of a point, ``sources``, ``method``, ``change`` (mean over the seeds of mean_s / that of D-Target
+        - 1) and ``ci`` (half width of its 95 % interval, paired by seed; nan of one seed), least ``change`` first;
+        given sources are compared with D-Target's replay of the same.
+    """
+    done = runs[runs["status"] == str(Status.OK)]
+    peer = done[(done["method"] == "dtarget") & done["sources"].isin(["smallest_load", "given"])]
+    keys = [*POINT, "seed"]
+    # sources may be given for one part of a sweep only if they are for all of it
+    both = done.merge(peer[[*keys, "mean_s"]], on=keys, suffixes=("", "_peer"))
+    both["change"] = both["mean_s"] / both["mean_s_peer"] - 1
+    found = [
+        dict(zip([*POINT, "sources", "method"], values, strict=True))
+        | {"change": own["change"].mean(), "ci": _half_width(own["change"].to_numpy(float))}
+        for values, own in both.groupby([*POINT, "sources", "method"], sort=False, dropna=False)
+    ]
+    return pd.DataFrame(found).sort_values("change", kind="stable") if found else pd.DataFrame()
 
 
 def show(runs: pd.DataFrame, console: Console, out: str) -> None:
@@ -89,8 +114,28 @@ def show(runs: pd.DataFrame, console: Console, out: str) -> None:
             "with the same sources and seed.",
             highlight=False,
         )
+    _show_best(runs, swept, console)
     for message, count in Counter(runs["error"].dropna()).items():
         console.print(f"{count} replays: {message}", style="red", highlight=False)
+
+
+def _show_best(runs: pd.DataFrame, swept: list[str], console: Console) -> None:
+    """What the best scheduler gains over D-Target as published, where that is among the replays."""
+    changes = against_dtarget(runs)
+    if changes.empty:
+        return
+    for _, own in changes.groupby(list(POINT), sort=False, dropna=False):
+        ours = own[(own["method"] == "local_search") & own["sources"].isin(["least_work_ahead", "given"])]
+        for row in pd.concat([own.iloc[:1], ours]).drop_duplicates().to_dict("records"):
+            given = row["sources"] == "given"
+            where = ", ".join(f"{name}={row[name]:g}" for name in swept)
+            margin = f" ± {row['ci']:.2%}" if math.isfinite(row["ci"]) else ""
+            console.print(
+                f"{where + ': ' if where else ''}{row['method']}{'' if given else ' with ' + row['sources']}: mean "
+                f"completion time {row['change']:+.2%}{margin} against dtarget"
+                + ("" if given else " with smallest_load, seed by seed"),
+                highlight=False,
+            )
 
 
 def _number(value: float, form: str) -> str:

@@ -23,7 +23,7 @@ from ecjax.studies import schedule_run
 from ecjax.studies.options_schedule import GenerateOptions, ScheduleOptions
 from ecjax.studies.schedule import schedule_study
 from ecjax.studies.schedule_options import checked
-from ecjax.studies.schedule_summary import over_seeds
+from ecjax.studies.schedule_summary import against_dtarget, over_seeds
 from ecjax.studies.schedule_tables import coflow_widths, statistics, width_classes
 from ecjax.tables.results import read_results
 
@@ -35,6 +35,7 @@ POINTS = ("n", "k", "share_at_zero", "rate_scale", "size_scale")
 def options(out, **values):
     reads = GenerateOptions(requests=30, servers=10, clients=5, duration_s=10.0, min_bytes=1e8, max_bytes=1e9)
     given = {"out": str(out), "generate": reads, "n": 5, "k": 3, "seeds": 2, "figures": []}
+    given["sources"] = ["random", "smallest_load"]
     return ScheduleOptions(**(given | values))
 
 
@@ -310,13 +311,34 @@ def test_mistakes_name_the_option(tmp_path, given, words):
     assert not (tmp_path / "out").exists()
 
 
+def test_change_against_dtarget_is_paired_by_seed():
+    point = {"n": 8, "k": 4, "share_at_zero": 0.0, "rate_scale": 1.0, "size_scale": 1.0, "status": "ok"}
+    means = {
+        ("dtarget", "smallest_load"): (1.0, 2.0, 4.0),
+        ("dtarget", "random"): (2.0, 2.0, 2.0),
+        ("varys", "random"): (0.9, 1.9, 3.6),
+    }
+    rows = [
+        point | {"method": method, "sources": sources, "seed": seed, "mean_s": mean}
+        for (method, sources), own in means.items()
+        for seed, mean in enumerate(own)
+    ]
+    found = against_dtarget(pd.DataFrame(rows)).set_index(["method", "sources"])
+    assert list(found.index) == [("varys", "random"), ("dtarget", "smallest_load"), ("dtarget", "random")]
+    assert_allclose(found["change"], [-0.25 / 3, 0.0, (1 + 0 - 0.5) / 3], atol=1e-15)
+    # Student's 97.5 % quantile with two degrees of freedom is 4.3027
+    expected = 4.302652729911275 * np.std([-0.1, -0.05, -0.1], ddof=1) / np.sqrt(3)
+    assert_allclose(found["ci"].iloc[0], expected, rtol=1e-9)
+    assert against_dtarget(pd.DataFrame(rows[3:])).empty
+
+
 def composed(*words):
     return hydra_run.options_from(hydra_run._compose(JOBS["schedule"], list(words)), ScheduleOptions)
 
 
 def test_default_is_table_one():
     given = checked(composed())
-    assert set(given.scheduler) <= set(SCHEDULERS) and len(given.scheduler) == 9
+    assert set(given.scheduler) <= set(SCHEDULERS) and len(given.scheduler) == 10
     assert (given.n, given.k, given.generate.requests, given.seeds) == ([8], [4], 512, 20)
 
 
