@@ -6,10 +6,11 @@ import numpy as np
 from ecjax.coflow.pairs import ENDED, arrive, end_first, record
 
 FAIR, EQUAL_SHARE = range(2)
+_BELOW = 1 - 1e-9  # levels above this part of a rate may be affected by it
 CODES = {"fair": FAIR, "equal_share": EQUAL_SHARE}
 
 
-@nb.njit(cache=True, nogil=True, fastmath=True)
+@nb.njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
 def _least(values, count):
     """Smallest of the first ``count`` values; none is NaN, so that the order of comparisons does not matter."""
     least = np.inf
@@ -18,19 +19,42 @@ def _least(values, count):
     return least
 
 
-@nb.njit(cache=True, nogil=True)
-def _fair(pairs, free, flows, todo, place, ratio, level):
+@nb.njit(cache=True, nogil=True, error_model="numpy")
+def _fair(pairs, free, flows, todo, place, ratio, level, least_changed):
     """Max-min rates by filling: the port with the least for each of its flows settles them, again and again.
 
-    A pair's rate is the smaller of the levels at which its ports were settled.
+    A pair's rate is the smaller of the levels at which its ports were settled. Filling up to a level goes as it did
+    before if only flows with larger rates have ended since: those levels are kept.
+
+    Args:
+        pairs: the state.
+        free: work array, (S + D,).
+        flows: work array, (S + D,).
+        todo: work array, (S + D,).
+        place: work array, (S + D,).
+        ratio: work array, (S + D,).
+        level: bytes/s at which the ports were settled, (S + D,); inf: never. Updated.
+        least_changed: smallest rate of the flows that have ended since the last call; 0 if any have begun.
     """
+    kept = least_changed * _BELOW
     partner, flows_with, degree, begin = pairs.partner, pairs.flows_with, pairs.degree, pairs.list_begin
     active = 0
     for p in range(len(free)):
-        level[p], place[p] = np.inf, -1
-        if degree[p] > 0:
-            free[p], flows[p] = pairs.capacity[p], pairs.present[p]
-            todo[active], place[p], ratio[active] = p, active, free[p] / flows[p]
+        place[p] = -1
+        if level[p] >= kept:
+            level[p] = np.inf
+    for p in range(len(free)):
+        if degree[p] == 0 or level[p] < kept:
+            continue
+        own_free, own_flows = pairs.capacity[p], float(pairs.present[p])
+        if kept > 0.0:
+            for i in range(begin[p], begin[p] + degree[p]):
+                if level[partner[i]] < kept:
+                    own_free -= level[partner[i]] * flows_with[i]
+                    own_flows -= flows_with[i]
+        if own_flows > 0.5:
+            free[p], flows[p] = own_free, own_flows
+            todo[active], place[p], ratio[active] = p, active, max(own_free, 0.0) / own_flows
             active += 1
     while active > 0:
         least = _least(ratio, active)
@@ -58,29 +82,20 @@ def _fair(pairs, free, flows, todo, place, ratio, level):
             if j < active:
                 todo[j], ratio[j] = todo[active], ratio[active]
                 place[todo[j]] = j
-    sender, receiver, rate = pairs.sender, pairs.receiver, pairs.rate
-    for s in range(pairs.active[0]):
-        rate[s] = min(level[sender[s]], level[receiver[s]])
 
 
-@nb.njit(cache=True, nogil=True)
-def _equal_share(pairs):
-    """Least over both ports of capacity / flows."""
-    for s in range(pairs.active[0]):
-        a, b = pairs.sender[s], pairs.receiver[s]
-        pairs.rate[s] = min(pairs.capacity[a] / pairs.present[a], pairs.capacity[b] / pairs.present[b])
-
-
-@nb.njit(cache=True, nogil=True, fastmath=True)
-def _until_next_end(soonest, clock, rate, count):
-    """Time until the next flow ends, s; no number here is NaN."""
+@nb.njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
+def _at_levels(sender, receiver, level, soonest, clock, rate, count):
+    """Rates of the pairs by the levels of their ports; returns the time until the next flow ends, s."""
     span = np.inf
     for s in range(count):
-        span = min(span, (soonest[s] - clock[s]) / rate[s])
+        own = min(level[sender[s]], level[receiver[s]])
+        rate[s] = own
+        span = min(span, (soonest[s] - clock[s]) / own)
     return span
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.njit(cache=True, nogil=True, error_model="numpy")
 def run(pairs, arrivals, scheduler, rule, log):
     """Replay all coflows.
 
@@ -103,13 +118,14 @@ def run(pairs, arrivals, scheduler, rule, log):
     # plain 0 is a type of its own to Numba, which would compile all that it is passed to twice
     following, logged = np.int64(0), np.int64(0)
     now, events = 0.0, 0
+    least_changed = 0.0
     rate, clock, soonest, size = pairs.rate, pairs.clock, pairs.soonest, arrivals.size
     while following < coflows or pairs.active[0] > 0:
         if scheduler == FAIR:
-            _fair(pairs, free, flows, todo, place, ratio, level)
+            _fair(pairs, free, flows, todo, place, ratio, level, least_changed)
         else:
-            _equal_share(pairs)
-        span = _until_next_end(soonest, clock, rate, pairs.active[0])
+            level[:] = pairs.capacity / np.maximum(pairs.present, 1)
+        span = _at_levels(pairs.sender, pairs.receiver, level, soonest, clock, rate, pairs.active[0])
         until = now + span
         if following < coflows and arrivals.time[following] <= until:
             until = arrivals.time[following]
@@ -118,6 +134,7 @@ def run(pairs, arrivals, scheduler, rule, log):
             logged = record(pairs, True, log, logged, now, until)
         now = until
         count = 0
+        least_changed = np.inf
         for s in range(pairs.active[0]):
             clock[s] += rate[s] * span
             if soonest[s] - clock[s] <= ENDED * soonest[s]:  # which is at least the size
@@ -128,10 +145,12 @@ def run(pairs, arrivals, scheduler, rule, log):
             s = due[i]
             pair = pairs.pair[s]
             more = True
+            least_changed = min(least_changed, rate[s])
             while more and soonest[s] - clock[s] <= ENDED * size[pairs.flow[pairs.room[pair]]]:
                 more = end_first(pairs, arrivals, pair, now)
         while following < coflows and arrivals.time[following] <= now:
             arrive(pairs, arrivals, following, rule, queued, chosen)
+            least_changed = 0.0
             following += 1
         events += 1
     return events, logged
