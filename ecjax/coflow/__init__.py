@@ -25,9 +25,9 @@ Schedulers with an order of coflows; rates are MADD, then backfill, in this orde
 - ``sincronia``: Algorithm 1 (BSSI) on the remaining loads L_p / C_p of the active coflows, at arrivals and ends of
   coflows.
 - ``fifo``: by arrival.
-- ``local_search`` (ours): smallest remaining bottleneck first, then neighbours exchanged while the sum of
-  completion times in the concurrent open shop falls (C_c = max over the ports of c of the sum of L_p / C_p up to
-  c), at arrivals and ends of coflows.
+- ``local_search`` (ours): smallest remaining bottleneck first, then neighbours exchanged while the sum of completion
+  times in the concurrent open shop falls (C_c = max over the ports of c of the sum of L_p / C_p up to c); the same from
+  the order of ``sincronia``; of the two the one with the smaller sum; at arrivals and ends of coflows.
 
 Algorithm 4 is printed as run on arrival. A server that ends a chunk between arrivals would then leave its port
 idle, so here rates are anew at every event; what is set on arrival only is D-Target's order.

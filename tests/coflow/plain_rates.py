@@ -132,26 +132,29 @@ def by_bssi(state):
 
 
 def by_local_search(state):
-    return exchange(by_bottleneck(state), port_times(state))
+    loads = port_times(state)
+    one, other = exchange(by_bottleneck(state), loads), exchange(by_bssi(state), loads)
+    return other if sum_of_ends(other, loads) < sum_of_ends(one, loads) * (1 - 1e-12) else one
+
+
+def sum_of_ends(order, loads):
+    """Sum of the completion times if every port served the coflows in this order, whatever the others do."""
+    at, ends = {}, 0.0
+    for c in order:
+        for p, load in loads[c].items():
+            at[p] = at.get(p, 0.0) + load
+        ends += max(at[p] for p in loads[c])
+    return ends
 
 
 def exchange(order, loads):
     """Go through the order again and again, exchanging neighbours if all would end sooner, on average."""
-
-    def total(some):
-        at, ends = {}, 0.0
-        for c in some:
-            for p, load in loads[c].items():
-                at[p] = at.get(p, 0.0) + load
-            ends += max(at[p] for p in loads[c])
-        return ends
-
     better = True
     while better:
         better = False
         for i in range(len(order) - 1):
             other = [*order[:i], order[i + 1], order[i], *order[i + 2 :]]
-            if total(other) < total(order) * (1 - 1e-12):
+            if sum_of_ends(other, loads) < sum_of_ends(order, loads) * (1 - 1e-12):
                 order, better = other, True
     return order
 
