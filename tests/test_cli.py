@@ -96,7 +96,7 @@ def some(job):
     """Experiments of a job; those with service classes compile for minutes."""
     names = sorted(experiments(job))
     # what takes long is compilation; one of a kind is enough for every day
-    quick = ("jlcm_fig9", "replay_fig9", "replay_fig7")
+    quick = ("jlcm_fig10", "replay_fig7")
     slow = [name for name in names if name.startswith(("classes_", "jlcm_", "replay_")) and name not in quick]
     return [pytest.param(name, marks=[pytest.mark.slow] if name in slow else []) for name in names]
 

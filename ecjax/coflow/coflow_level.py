@@ -5,8 +5,7 @@ from typing import NamedTuple
 import numba as nb
 import numpy as np
 
-from ecjax.coflow import open_shop
-from ecjax.coflow.order import bssi_order
+from ecjax.coflow.open_shop import rank_by_algorithm_1, rank_by_local_search
 from ecjax.coflow.queues import aalo, baraat
 from ecjax.coflow.rates import backfill, bottleneck, clear, full_bottleneck, madd, madd_full, sort_active
 from ecjax.coflow.reselection import least_work_ahead
@@ -37,29 +36,6 @@ class Settings(NamedTuple):
 
 
 @nb.njit(cache=True, nogil=True)
-def _rank(state, count):
-    """Keys of the active coflows by Algorithm 1 on their remaining loads."""
-    members = np.sort(state.active[:count])
-    uses = 0
-    for c in members:
-        uses += state.sources[c] + state.targets[c]
-    first, port, load = np.zeros(count + 1, np.int64), np.empty(uses, np.int64), np.empty(uses)
-    at = 0
-    for i in range(count):
-        c = members[i]
-        use = state.first_use[c]
-        for q in range(use, use + state.sources[c] + state.targets[c]):
-            port[at] = state.port[q]
-            load[at] = state.load[q] * state.scale[c] / state.capacity[port[at]]
-            at += 1
-        first[i + 1] = at
-    order = np.empty(count, np.int64)
-    bssi_order(np.arange(count), first, port, load, len(state.capacity), order)
-    for rank in range(count):
-        state.key[members[order[rank]]] = rank
-
-
-@nb.njit(cache=True, nogil=True)
 def _rates(state, settings, reads, event, speed):
     """Rates of all flows, into ``drain`` and ``rate``; returns the time until the scheduler asks for an event, s."""
     clear(state)
@@ -71,9 +47,9 @@ def _rates(state, settings, reads, event, speed):
         return baraat(state, count, settings.heavy_bytes, speed)
     changed = event & (ARRIVAL | COFLOW_END)
     if scheduler == SINCRONIA and changed:
-        _rank(state, count)
+        rank_by_algorithm_1(state, count)
     if scheduler == LOCAL_SEARCH and changed:
-        open_shop.rank(state, count)
+        rank_by_local_search(state, count)
     by_arrival = scheduler == DTARGET or scheduler == DTARGET_REMAINING
     if scheduler == VARYS or scheduler == FIFO or (by_arrival and event & ARRIVAL):
         for i in range(count):

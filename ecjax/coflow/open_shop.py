@@ -67,22 +67,12 @@ def sum_of_ends(load, order):
 
 
 @nb.njit(cache=True, nogil=True)
-def rank(state, count):
-    """Keys of the active coflows: the better of two orders after exchanges of neighbours.
-
-    They start from smallest remaining bottleneck first and from Algorithm 1; ties go to the first.
-    """
+def _remaining(state, count):
+    """The active coflows, ascending (A,), and their seconds at their ports: those of the i-th from first[i] on."""
     members = np.sort(state.active[:count])
-    place = np.full(len(state.capacity), -1)
-    ports, uses = 0, 0
+    uses = 0
     for c in members:
-        use = state.first_use[c]
         uses += state.sources[c] + state.targets[c]
-        for q in range(use, use + state.sources[c] + state.targets[c]):
-            if place[state.port[q]] < 0:
-                place[state.port[q]] = ports
-                ports += 1
-    load, worst = np.zeros((count, ports)), np.zeros(count)
     first, port, seconds = np.zeros(count + 1, np.int64), np.empty(uses, np.int64), np.empty(uses)
     at = 0
     for i in range(count):
@@ -91,14 +81,48 @@ def rank(state, count):
         for q in range(use, use + state.sources[c] + state.targets[c]):
             port[at] = state.port[q]
             seconds[at] = state.load[q] * state.scale[c] / state.capacity[port[at]]
-            load[i, place[port[at]]] = seconds[at]
-            worst[i] = max(worst[i], seconds[at])
             at += 1
         first[i + 1] = at
+    return members, first, port, seconds
+
+
+@nb.njit(cache=True, nogil=True)
+def _by_algorithm_1(state, count, first, port, seconds):
+    order = np.empty(count, np.int64)
+    bssi_order(np.arange(count), first, port, seconds, len(state.capacity), order)
+    return order
+
+
+@nb.njit(cache=True, nogil=True)
+def rank_by_algorithm_1(state, count):
+    """Keys of the active coflows by Algorithm 1 on their remaining loads."""
+    members, first, port, seconds = _remaining(state, count)
+    order = _by_algorithm_1(state, count, first, port, seconds)
+    for i in range(count):
+        state.key[members[order[i]]] = i
+
+
+@nb.njit(cache=True, nogil=True)
+def rank_by_local_search(state, count):
+    """Keys of the active coflows: the better of two orders after exchanges of neighbours.
+
+    They start from smallest remaining bottleneck first and from Algorithm 1; ties go to the first.
+    """
+    members, first, port, seconds = _remaining(state, count)
+    place = np.full(len(state.capacity), -1)
+    ports = 0
+    for p in port:
+        if place[p] < 0:
+            place[p] = ports
+            ports += 1
+    load, worst = np.zeros((count, ports)), np.zeros(count)
+    for i in range(count):
+        for entry in range(first[i], first[i + 1]):
+            load[i, place[port[entry]]] = seconds[entry]
+            worst[i] = max(worst[i], seconds[entry])
     order = np.argsort(worst, kind="mergesort")
     exchange_neighbours(load, order)
-    other = np.empty(count, np.int64)
-    bssi_order(np.arange(count), first, port, seconds, len(state.capacity), other)
+    other = _by_algorithm_1(state, count, first, port, seconds)
     exchange_neighbours(load, other)
     least = sum_of_ends(load, order)
     if sum_of_ends(load, other) < least - _LEAST_GAIN * least:

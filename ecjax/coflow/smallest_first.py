@@ -19,81 +19,91 @@ from ecjax.coflow.workload import Fabric, Workload
 _WHOLE_BITS = 50  # of the longest time: sums of whole steps below 2^53 are exact
 
 
-class Loose(NamedTuple):
-    """Ports that have to look for a flow."""
+class Matching(NamedTuple):
+    """What each port serves, where ports are alike, and the ports that have to look for a flow."""
 
-    ports: np.ndarray  # a stack, the first ``number``
-    waits: np.ndarray  # whether a port is on it, (S + D,)
+    pair: np.ndarray  # (S + D,) -1: none
+    left: np.ndarray  # (S + D,) bytes left of the first flow of the pair served; inf: none
+    flow: np.ndarray  # (S + D,) that flow
+    loose: np.ndarray  # (S + D,) ports that have to look, a stack of ``number`` of them
+    waits: np.ndarray  # (S + D,) whether a port is on it
     number: np.ndarray  # (1,)
 
 
 @nb.njit(cache=True, nogil=True)
-def _smaller(pairs, pair, m):
-    """Whether the first flow of a pair goes before that of pair m: fewer bytes left, then the earlier flow."""
-    s, t = pairs.slot[pair], pairs.slot[m]
-    left, other = pairs.soonest[s] - pairs.clock[s], pairs.soonest[t] - pairs.clock[t]
-    if left != other:
-        return left < other
-    return pairs.flow[pairs.room[pair]] < pairs.flow[pairs.room[m]]
+def _hold(pairs, matching, pair):
+    """Both ports of a pair serve it, or what it sends has changed."""
+    left, flow = pairs.soonest[pairs.slot[pair]], pairs.flow[pairs.room[pair]]
+    for p in (pairs.source[pair], pairs.target[pair]):
+        matching.pair[p], matching.left[p], matching.flow[p] = pair, left, flow
 
 
 @nb.njit(cache=True, nogil=True)
-def _stop(pairs, match, pair):
-    """Pair pair no longer sends."""
-    match[pairs.source[pair]] = -1
-    match[pairs.target[pair]] = -1
-    if pairs.slot[pair] >= 0:
-        pairs.rate[pairs.slot[pair]] = 0.0
+def _stop(pairs, matching, pair):
+    """Both ports of a pair serve nothing, and have to look for something."""
+    pairs.rate[pairs.slot[pair]] = 0.0
+    for p in (pairs.source[pair], pairs.target[pair]):
+        matching.pair[p], matching.left[p] = -1, np.inf
+        if not matching.waits[p]:
+            matching.waits[p] = True
+            matching.loose[matching.number[0]] = p
+            matching.number[0] += 1
 
 
 @nb.njit(cache=True, nogil=True)
-def _free(loose, p):
-    """Port p has to look for a flow."""
-    if not loose.waits[p]:
-        loose.waits[p] = True
-        loose.ports[loose.number[0]] = p
-        loose.number[0] += 1
+def _start(pairs, matching, pair):
+    """A pair sends, instead of what its ports served."""
+    for p in (pairs.source[pair], pairs.target[pair]):
+        if matching.pair[p] >= 0:
+            _stop(pairs, matching, matching.pair[p])
+    _hold(pairs, matching, pair)
+    pairs.rate[pairs.slot[pair]] = pairs.capacity[pairs.source[pair]]
 
 
 @nb.njit(cache=True, nogil=True)
-def _start(pairs, match, pair, loose):
-    """Pair pair sends, instead of what its ports served, whose other ports have to look for something else."""
-    a, b = pairs.source[pair], pairs.target[pair]
-    for p in (a, b):
-        m = match[p]
-        if m >= 0:
-            _stop(pairs, match, m)
-            _free(loose, pairs.target[m] if p == a else pairs.source[m])
-    match[a], match[b] = pair, pair
-    pairs.rate[pairs.slot[pair]] = pairs.capacity[a]
-
-
-@nb.njit(cache=True, nogil=True)
-def _serve(pairs, match, loose):
+def _serve(pairs, matching):
     """Every loose port takes the smallest flow that its other port would take too, if that is smaller than its own."""
-    while loose.number[0] > 0:
-        loose.number[0] -= 1
-        p = loose.ports[loose.number[0]]
-        loose.waits[p] = False
-        own = match[p]
-        best = own
-        sending = p < pairs.senders
+    listed, partner, slot, soonest = pairs.listed, pairs.partner, pairs.slot, pairs.soonest
+    flow, room, held_left, held_flow = pairs.flow, pairs.room, matching.left, matching.flow
+    while matching.number[0] > 0:
+        matching.number[0] -= 1
+        p = matching.loose[matching.number[0]]
+        matching.waits[p] = False
+        best, least, first = -1, held_left[p], held_flow[p]
         for i in range(pairs.list_begin[p], pairs.list_begin[p] + pairs.degree[p]):
-            pair = pairs.listed[i]
-            m = match[pairs.target[pair] if sending else pairs.source[pair]]
-            if (m < 0 or _smaller(pairs, pair, m)) and (best < 0 or _smaller(pairs, pair, best)):
-                best = pair
-        if best != own:
-            _start(pairs, match, best, loose)
+            left, q = soonest[slot[listed[i]]], partner[i]
+            if left > least or left > held_left[q]:
+                continue
+            x = flow[room[listed[i]]]
+            if (left == least and x >= first) or (left == held_left[q] and x >= held_flow[q]):
+                continue
+            best, least, first = listed[i], left, x
+        if best >= 0:
+            _start(pairs, matching, best)
 
 
 @nb.njit(cache=True, nogil=True)
-def _in_order(pairs, match, free):
-    """Ports that differ: flows in order get all that both ports have left; ``match`` marks source ports that send."""
+def _offer(pairs, matching, pair):
+    """A flow has joined a pair: it may be smaller than what the ports serve."""
+    a, b = pairs.source[pair], pairs.target[pair]
+    if matching.pair[a] == pair:
+        _hold(pairs, matching, pair)
+        return
+    left, x = pairs.soonest[pairs.slot[pair]], pairs.flow[pairs.room[pair]]
+    for p in (a, b):
+        if left > matching.left[p] or (left == matching.left[p] and x > matching.flow[p]):
+            return
+    _start(pairs, matching, pair)
+    _serve(pairs, matching)
+
+
+@nb.njit(cache=True, nogil=True)
+def _in_order(pairs, free):
+    """Ports that differ: flows in order get all that both ports have left."""
     count = pairs.active[0]
     left, flow = np.empty(count), np.empty(count, dtype=np.int64)
     for s in range(count):
-        left[s] = pairs.soonest[s] - pairs.clock[s]
+        left[s] = pairs.soonest[s]
         flow[s] = pairs.flow[pairs.room[pairs.pair[s]]]
     by_flow = np.argsort(flow)
     free[:] = pairs.capacity
@@ -152,9 +162,13 @@ def run(pairs, arrivals, rule, log):
     coflows, ports = len(arrivals.time), len(pairs.capacity)
     alike = pairs.capacity.min() == pairs.capacity.max()
     ended = 0.0 if alike else ENDED
-    match = np.full(ports, -1, dtype=np.int64)  # pair that each port serves, where ports are alike
-    loose = Loose(
-        np.zeros(ports, dtype=np.int64), np.zeros(ports, dtype=np.bool_), np.zeros(1, dtype=np.int64)
+    matching = Matching(
+        pair=np.full(ports, -1),
+        left=np.full(ports, np.inf),
+        flow=np.zeros(ports, dtype=np.int64),
+        loose=np.zeros(ports, dtype=np.int64),
+        waits=np.zeros(ports, dtype=np.bool_),
+        number=np.zeros(1, dtype=np.int64),
     )
     sending = np.zeros(len(pairs.source), dtype=np.int64)  # pairs with a rate
     free = np.zeros(ports)
@@ -167,11 +181,11 @@ def run(pairs, arrivals, rule, log):
         count = 0
         if alike:
             for p in range(pairs.senders):
-                if match[p] >= 0:
-                    sending[count] = match[p]
+                if matching.pair[p] >= 0:
+                    sending[count] = matching.pair[p]
                     count += 1
         else:
-            _in_order(pairs, match, free)
+            _in_order(pairs, free)
             for s in range(pairs.active[0]):
                 if rate[s] > 0.0:
                     sending[count] = pairs.pair[s]
@@ -179,7 +193,7 @@ def run(pairs, arrivals, rule, log):
         span = np.inf
         for i in range(count):
             s = pairs.slot[sending[i]]
-            span = min(span, (soonest[s]) / rate[s])
+            span = min(span, soonest[s] / rate[s])
         until = now + span
         if following < coflows and arrivals.time[following] <= until:
             until = arrivals.time[following]
@@ -195,29 +209,22 @@ def run(pairs, arrivals, rule, log):
             pairs.reading[pairs.room[pair]] -= step
             pairs.total[s] -= step
             soonest[s] -= step
+            if alike:
+                matching.left[pairs.source[pair]] = soonest[s]
+                matching.left[pairs.target[pair]] = soonest[s]
         for i in range(count):
             pair = sending[i]
             s = pairs.slot[pair]
             if soonest[s] <= ended * size[pairs.flow[pairs.room[pair]]]:
-                _stop(pairs, match, pair)
                 if alike:
-                    _free(loose, pairs.source[pair])
-                    _free(loose, pairs.target[pair])
+                    _stop(pairs, matching, pair)
                 end_first(pairs, arrivals, pair, now)
-        _serve(pairs, match, loose)
+        _serve(pairs, matching)
         while following < coflows and arrivals.time[following] <= now:
             arrive(pairs, arrivals, following, rule, queued, chosen)
             if alike:
                 for x in range(arrivals.first[following], arrivals.first[following + 1]):
-                    pair = arrivals.pair[x]
-                    a, b = match[pairs.source[pair]], match[pairs.target[pair]]
-                    if (
-                        a != pair
-                        and (a < 0 or _smaller(pairs, pair, a))
-                        and (b < 0 or _smaller(pairs, pair, b))
-                    ):
-                        _start(pairs, match, pair, loose)
-                        _serve(pairs, match, loose)
+                    _offer(pairs, matching, arrivals.pair[x])
             following += 1
         events += 1
     return events, logged

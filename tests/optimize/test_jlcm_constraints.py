@@ -144,6 +144,7 @@ def test_surcharges_and_tolls_move_chunks_and_reads_away():
             assert paid < before
 
 
+@pytest.mark.slow
 def test_limits_per_site_and_node_are_kept():
     """Writes, masks and limits at once; the baselines keep to all but the capacities."""
     case = problems.written()

@@ -75,6 +75,7 @@ def test_one_node_per_read_is_exact(queue):
     assert_allclose(found.load, np.sum(rates * np.asarray(service.first), axis=0), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_partitions_are_queues_of_their_own():
     """What one class meets is a workload of its files alone on slower nodes."""
     load = reads()

@@ -106,7 +106,11 @@ def cases():
     yield "empirical", 0.5, Reads(UNEQUAL, rate, size, "empirical", scale=1 / SPEEDS, samples=SAMPLES)
 
 
-@pytest.mark.parametrize(("name", "load", "reads"), list(cases()), ids=[case[0] for case in cases()])
+SLOW = ("halves", "constant")  # each compiles programs of its own
+EACH = [pytest.param(*case, marks=[pytest.mark.slow] if case[0] in SLOW else []) for case in cases()]
+
+
+@pytest.mark.parametrize(("name", "load", "reads"), EACH, ids=[case[0] for case in cases()])
 def test_estimate_and_bound_against_simulation(name, load, reads):
     system = workload(reads, load)
     found, bound = estimated(reads.probabilities, system), bounded(reads.probabilities, system)
@@ -184,6 +188,7 @@ def test_an_overloaded_node_concerns_its_readers_only():
     assert np.isfinite(objective(pi, system)[1]).all()
 
 
+@pytest.mark.slow
 def test_derivatives_against_differences():
     system = plain()
     rng = np.random.default_rng(4)

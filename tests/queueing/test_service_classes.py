@@ -79,6 +79,7 @@ def test_a_class_that_is_not_stable_delays_those_before_it_by_what_is_in_service
     assert np.isfinite(shares.mean[0]) and np.isinf(shares.mean[1])
 
 
+@pytest.mark.slow
 def test_derivatives():
     service = ServiceMoments.shifted_exponential(
         jnp.array([[0.3, 0.5], [0.4, 0.2]]), jnp.array([[0.2, 0.3], [0.1, 0.6]])

@@ -58,7 +58,10 @@ def quiet() -> Console:
 def test_rows_and_what_they_ran_on_are_kept(measured, tmp_path):
     out, console = str(tmp_path / "out"), quiet()
     assert bench(BenchOptions(out=out, cases=["projection", "startup"], repeats=3, seed=4), console) == 0
-    assert measured[0] == {"name": "projection", "settings": {"repeats": 3, "quick": False, "seed": 4}}
+    assert measured[0] == {
+        "name": "projection",
+        "settings": {"repeats": 3, "quick": False, "seed": 4, "trace": None},
+    }
     runs, rows = read_results(out, "runs"), read_results(out, "bench")
     assert sorted(runs["method"]) == ["projection", "startup"]
     assert set(runs["status"]) == {"ok"} and set(runs["device"]) == {"abacus"}

@@ -79,6 +79,7 @@ LAWS = laws.Laws(np.tile([0.0, 0.0, 0.0, 0.5, 0.0, 0.0, laws.EXPONENTIAL, 0.0, 0
 PI, OF_FILE = np.full((3, 4), 0.5), np.array([0, 1, 1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("queue", ["priority", "partitioned"])
 def test_means_of_classes(queue):
     weights, ranks = np.full((2, 4), 0.5), Classes(["a", "b"], OF_FILE)

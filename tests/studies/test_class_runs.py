@@ -132,7 +132,7 @@ STUDIES = {
 
 
 # each compiles programs of its own, for half a minute
-SLOW = ("background, sizes do not count, scaled", "groups and writes, three classes")
+SLOW = ("sizes", "background, sizes do not count, scaled", "groups and writes, three classes")
 EACH = [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in STUDIES]
 
 

@@ -44,7 +44,11 @@ STUDIES = {
 }
 
 
-@pytest.mark.parametrize("name", STUDIES)
+SLOW = ("groups and writes", "scaled")  # each compiles programs of its own
+EACH = [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in STUDIES]
+
+
+@pytest.mark.parametrize("name", EACH)
 def test_all_figures_of_a_run_follow_from_the_tables_alone(name, tmp_path):
     make, options = STUDIES[name]
     code, _ = problems.study(tmp_path / "out", make(), **options)

@@ -139,6 +139,7 @@ def test_loose_prices_give_a_valid_bound():
         assert lower_bound(passes, poor, 1e-3, 1).value <= relaxed.objective * (1 + 1e-9)
 
 
+@pytest.mark.slow
 def test_more_sizes_than_the_grid_has():
     """30 sizes: the bound holds for the true ones, below the plan."""
     random = np.random.default_rng(0)

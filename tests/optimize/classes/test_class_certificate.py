@@ -61,6 +61,7 @@ def least(both: Tiny, coefficient, plan, z, movable, seed: int, limits=NO_LIMITS
     return min(values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("queue", QUEUES)
 def test_no_spread_of_a_class_is_below_its_bound(queue, seed):
