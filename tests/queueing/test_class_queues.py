@@ -18,6 +18,9 @@ from ecjax.queueing import (
 from ecjax.queueing.class_queues import partitioned_queues, priority_queues
 from ecjax.queueing.priority_dependence import priority_correlations
 
+# compilation of its programs takes minutes in all
+pytestmark = pytest.mark.slow
+
 # one shape, so that few programs are compiled: 4 files of two classes, 5 nodes, k up to 3
 M, MOST, CLASSES = 5, 3, 2
 OF_FILE = jnp.array([0, 1, 0, 1])

@@ -13,6 +13,9 @@ from ecjax import cli
 from ecjax.status import Status
 from ecjax.tables.results import read_results
 
+# compilation of its programs takes minutes in all
+pytestmark = pytest.mark.slow
+
 TWO = np.resize([1, 2], FILES)
 
 

@@ -20,6 +20,9 @@ from ecjax.studies.options_replay import ReplayOptions
 from ecjax.studies.replay import replay_study
 from ecjax.tables.results import read_results
 
+# compilation of its programs takes minutes in all
+pytestmark = pytest.mark.slow
+
 MEAN, P99 = 0.03, 0.05  # errors beyond the replay's own that are allowed
 
 

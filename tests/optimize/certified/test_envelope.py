@@ -15,6 +15,9 @@ from ecjax.optimize.certified.nodes import NodeMinima
 from ecjax.optimize.certified.relax import Passes, groups_of, relax, respond
 from ecjax.optimize.problem import evaluate, prepare
 
+# compilation of its programs takes minutes in all
+pytestmark = pytest.mark.slow
+
 
 def problem_of(seed: int, files: int, nodes: int, sizes, load: float, write: float = 0.0):
     """Files with chunks of given sizes (drawn if a sequence) on nodes of different speed, balanced to about a load."""

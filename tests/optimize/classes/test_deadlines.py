@@ -13,6 +13,9 @@ from ecjax.optimize.classes.alternate import Settings
 from ecjax.optimize.classes.deadlines import Deadlines, Kept, plan_deadlines
 from ecjax.optimize.classes.start import start_plan
 
+# compilation of its programs takes minutes in all
+pytestmark = pytest.mark.slow
+
 FILES, NODES = 3, 4  # one shape, so that tests share compiled programs
 OF_CLASS = np.array([0, 1, 0])
 # weighted queues take programs of their own, half a minute to compile
