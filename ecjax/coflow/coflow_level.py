@@ -7,7 +7,7 @@ import numpy as np
 
 from ecjax.coflow.open_shop import rank_by_algorithm_1, rank_by_local_search
 from ecjax.coflow.queues import aalo, baraat
-from ecjax.coflow.rates import backfill, bottleneck, clear, full_bottleneck, madd, madd_full, sort_active
+from ecjax.coflow.rates import backfill, bottleneck, clear, madd, madd_full, sort_active
 from ecjax.coflow.reselection import least_work_ahead
 from ecjax.coflow.sources import LEAST_WORK_AHEAD, choose
 from ecjax.coflow.state import ACTIVE, SERVED, admit, end_flow
@@ -55,11 +55,11 @@ def _rates(state, settings, reads, event, speed):
         for i in range(count):
             c = state.active[i]
             if scheduler == DTARGET:
-                state.key[c] = full_bottleneck(state, c)
+                state.key[c] = bottleneck(state, c, state.full)
             elif scheduler == FIFO:
                 state.key[c] = c
             else:
-                state.key[c] = bottleneck(state, c)
+                state.key[c] = bottleneck(state, c, state.load) * state.scale[c]
     sort_active(state, count)
     if settings.rule == LEAST_WORK_AHEAD and changed:
         reads.moved[0] += least_work_ahead(state, count, reads)

@@ -3,7 +3,7 @@
 import numba as nb
 import numpy as np
 
-from ecjax.coflow.rates import backfill, fill, round_off, share, sort_active
+from ecjax.coflow.rates import backfill, share, sort_active
 from ecjax.coflow.state import ACTIVE, SERVED
 
 QUEUES = 10
@@ -85,11 +85,8 @@ def baraat(state, count, heavy_bytes, speed):
             j += 1
         share(state, active[i : j + 1], zeros, used)
         i = j + 1
-    round_off(state)
+    backfill(state, count)
     soonest = np.inf
-    for i in range(count):
-        c = active[i]
-        fill(state, c)
     _speeds(state, speed)
     for i in range(count):
         c = active[i]

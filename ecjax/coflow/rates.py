@@ -20,23 +20,13 @@ def clear(state):
 
 
 @nb.njit(cache=True, nogil=True)
-def bottleneck(state, c):
-    """Remaining bottleneck of a coflow: max over its ports of remaining bytes / capacity, s."""
+def bottleneck(state, c, load):
+    """Bottleneck of a coflow: max over its ports of load (``state.load`` or ``state.full``) / capacity, s if bytes."""
     worst = 0.0
-    port, load, capacity = state.port, state.load, state.capacity
+    port, capacity = state.port, state.capacity
     use = state.first_use[c]
     for q in range(use, use + state.sources[c] + state.targets[c]):
         worst = max(worst, load[q] / capacity[port[q]])
-    return worst * state.scale[c]
-
-
-@nb.njit(cache=True, nogil=True)
-def full_bottleneck(state, c):
-    """The same with the full sizes of the flows that have not ended."""
-    worst = 0.0
-    use = state.first_use[c]
-    for q in range(use, use + state.sources[c] + state.targets[c]):
-        worst = max(worst, state.full[q] / state.capacity[state.port[q]])
     return worst
 
 

@@ -24,9 +24,7 @@ class Outcome(NamedTuple):
     source: np.ndarray  # (F,) server that sent it
     events: int  # moments at which rates changed
     moved: int  # flows that changed their source before they began
-    log: (
-        np.ndarray
-    )  # (rows, 4) start_s, end_s, flow, rate (bytes/s) of every interval; empty unless asked for
+    log: np.ndarray  # (rows, 4) start_s, end_s, flow, rate (bytes/s) of every interval; empty unless asked
 
 
 def replay(

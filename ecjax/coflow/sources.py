@@ -30,8 +30,7 @@ def choose(candidates, k, rule, queued, chunk, capacity, chosen):
         candidates: servers in random order, (n,).
         k: how many are needed.
         rule: RANDOM takes the first k; SMALLEST_LOAD those with the fewest bytes queued (Algorithm 3 of the D-Target
-            paper);
-            the others those whose queued bytes and the chunk take the least time, which makes the read's own
+            paper); the others those whose queued bytes and the chunk take the least time, which makes the read's own
             bottleneck least.
         queued: (S,) bytes that each server has yet to send.
         chunk: bytes of a chunk.
@@ -52,7 +51,7 @@ def choose(candidates, k, rule, queued, chunk, capacity, chosen):
                 value = queued[server]
             else:
                 value = (queued[server] + chunk) / capacity[server]
-            if value < least - ROUNDING * abs(least) or best < 0:
+            if best < 0 or value < least - ROUNDING * abs(least):
                 best, least = i, value
         taken[best] = True
         chosen[place] = best

@@ -13,6 +13,7 @@ from rich.console import Console
 
 from ecjax.report.class_plans import class_convergence, class_latency
 from ecjax.report.method_names import BY_CLASS, MARKERS, METHOD_NAMES
+from ecjax.report.saving import save
 from ecjax.report.scenarios import scenarios
 from ecjax.tables.results import read_results, read_run
 
@@ -283,22 +284,16 @@ def draw(out: Path, runs: pd.DataFrame, kinds: list[str], console: Console) -> N
         console: where to say what was drawn.
     """
     finished = runs[runs["objective"].notna()]
-    if finished.empty:
-        return
-    folder = out / "figures"
-    drawn = []
-    for kind in kinds:
-        needed, chosen = _NEEDS.get(kind), _of_kind(kind, finished)
-        if chosen.empty:
-            continue
-        shown = _that_wrote(out, needed, chosen) if needed else chosen
-        if shown.empty:
-            console.print(f"figure {kind}: needs the dataset {needed}, which was not written")
-            continue
-        figure = KINDS[kind](out, shown)
-        if figure is not None:
-            folder.mkdir(exist_ok=True)
-            figure.savefig(folder / f"{kind}.png", dpi=150)
-            drawn.append(f"{kind}.png")
-    if drawn:
-        console.print(f"figures in {folder}: {', '.join(drawn)}", highlight=False)
+    if not finished.empty:
+        save(out, ((kind, _made(out, finished, kind)) for kind in kinds), console)
+
+
+def _made(out: Path, runs: pd.DataFrame, kind: str) -> Figure | str | None:
+    """The figure, or what it needs; None where it is about other runs."""
+    needed, chosen = _NEEDS.get(kind), _of_kind(kind, runs)
+    if chosen.empty:
+        return None
+    shown = _that_wrote(out, needed, chosen) if needed else chosen
+    if shown.empty:
+        return f"the dataset {needed}, which was not written"
+    return KINDS[kind](out, shown)

@@ -11,6 +11,7 @@ from ecjax.report.replay_bars import classes, latency, utilisation
 from ecjax.report.replay_classes import class_sizes, class_sweep
 from ecjax.report.replay_distribution import cdf
 from ecjax.report.replay_sweep import bounds, sweep
+from ecjax.report.saving import save
 
 KINDS: dict[str, Callable[[Path, pd.DataFrame], Figure | None]] = {
     "cdf": cdf,
@@ -40,25 +41,17 @@ def draw(out: Path, runs: pd.DataFrame, kinds: list[str], console: Console) -> N
         console: where to say what was drawn.
     """
     replayed = runs[runs["mean_s"].notna()]
-    if replayed.empty:
-        return
-    folder = out / "figures"
-    drawn = []
-    for kind in kinds:
-        needed = _NEEDS.get(kind, ("latencies",))
-        wrote = [all(_wrote(out, dataset, batch) for dataset in needed) for batch in replayed["batch_id"]]
-        if not any(wrote):
-            console.print(f"figure {kind}: needs the datasets {' and '.join(needed)}, which were not written")
-            continue
-        figure = KINDS[kind](out, replayed[wrote])
-        if figure is None:
-            console.print(f"figure {kind}: needs {_WANTS.get(kind, _SWEEP)}")
-            continue
-        folder.mkdir(exist_ok=True)
-        figure.savefig(folder / f"{kind}.png", dpi=150)
-        drawn.append(f"{kind}.png")
-    if drawn:
-        console.print(f"figures in {folder}: {', '.join(drawn)}", highlight=False)
+    if not replayed.empty:
+        save(out, ((kind, _made(out, replayed, kind)) for kind in kinds), console)
+
+
+def _made(out: Path, runs: pd.DataFrame, kind: str) -> Figure | str:
+    """The figure, or what it needs."""
+    needed = _NEEDS.get(kind, ("latencies",))
+    wrote = [all(_wrote(out, dataset, batch) for dataset in needed) for batch in runs["batch_id"]]
+    if not any(wrote):
+        return f"the datasets {' and '.join(needed)}, which were not written"
+    return KINDS[kind](out, runs[wrote]) or _WANTS.get(kind, _SWEEP)
 
 
 def _wrote(out: Path, dataset: str, batch: str) -> bool:

@@ -7,6 +7,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from rich.console import Console
 
+from ecjax.report.saving import save
 from ecjax.report.schedule_bars import gap, improvement, sources
 from ecjax.report.schedule_lines import cdf, sweep
 
@@ -36,25 +37,15 @@ def draw(out: Path, runs: pd.DataFrame, kinds: list[str], console: Console) -> N
         console: where to say what was drawn.
     """
     replayed = runs[runs["mean_s"].notna()]
-    if replayed.empty:
-        return
-    folder = out / "figures"
-    drawn = []
-    for kind in kinds:
-        dataset, known = _NEEDS.get(kind), replayed
-        if dataset is not None:
-            known = replayed[
-                [(out / dataset / f"{batch}.parquet").exists() for batch in replayed["batch_id"]]
-            ]
-        if known.empty:
-            console.print(f"figure {kind}: needs the dataset {dataset}, which was not written")
-            continue
-        figure = KINDS[kind](out, known)
-        if figure is None:
-            console.print(f"figure {kind}: needs {_WANTS[kind]}")
-            continue
-        folder.mkdir(exist_ok=True)
-        figure.savefig(folder / f"{kind}.png", dpi=150)
-        drawn.append(f"{kind}.png")
-    if drawn:
-        console.print(f"figures in {folder}: {', '.join(drawn)}", highlight=False)
+    if not replayed.empty:
+        save(out, ((kind, _made(out, replayed, kind)) for kind in kinds), console)
+
+
+def _made(out: Path, runs: pd.DataFrame, kind: str) -> Figure | str:
+    """The figure, or what it needs."""
+    dataset = _NEEDS.get(kind)
+    if dataset is not None:
+        runs = runs[[(out / dataset / f"{batch}.parquet").exists() for batch in runs["batch_id"]]]
+    if runs.empty:
+        return f"the dataset {dataset}, which was not written"
+    return KINDS[kind](out, runs) or _WANTS[kind]

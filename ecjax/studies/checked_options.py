@@ -38,12 +38,7 @@ def checked(options: OptimizeOptions) -> OptimizeOptions:
     for name, least in (("theta", 0.0), ("rate_scale", None), ("size_scale", None)):
         values[name] = numbers(name, values[name], least)
     for name, allowed in (("method", optimize.METHODS), ("figures", figures.KINDS)):
-        given = values[name]
-        listed = list(given or []) if given is None or isinstance(given, list | tuple) else [given]
-        for value in listed:
-            if value not in tuple(allowed):
-                raise UserError(f"{name}: found {value!r}; allowed: {', '.join(allowed)}")
-        values[name] = list(dict.fromkeys(listed))
+        values[name] = words_of(name, values[name], tuple(allowed))
     if not values["method"] and "fcfs" in values["queue"]:
         raise UserError(f"method: found an empty list; allowed: {', '.join(optimize.METHODS)}")
     choices: dict[str, tuple[str, ...]] = {
@@ -71,7 +66,8 @@ def checked(options: OptimizeOptions) -> OptimizeOptions:
             "as chunks served together have no estimate"
         )
     for name in ("k", "d"):
-        values[name] = _whole_numbers(name, values[name])
+        if values[name] is not None:
+            values[name] = whole_numbers(name, values[name])
     values["class_rate_scale"] = class_rate_scales(values["class_rate_scale"])
     cost = values["migration_dollars_per_byte"]
     if not (is_number(cost) and cost >= 0):
@@ -107,10 +103,17 @@ def _check_numbers(values: dict[str, Any]) -> None:
             raise UserError(f"{name}: found {value}; allowed: a whole number from {least} to {most}")
 
 
-def _whole_numbers(name: str, value: Any) -> list[int] | None:
-    """A list of positive whole numbers without repeats, or None."""
-    if value is None:
-        return None
+def words_of(name: str, value: Any, allowed: tuple[str, ...]) -> list[str]:
+    """A list of allowed words without repeats; none of None."""
+    listed = list(value or []) if value is None or isinstance(value, list | tuple) else [value]
+    for word in listed:
+        if word not in allowed:
+            raise UserError(f"{name}: found {word!r}; allowed: {', '.join(allowed)}")
+    return list(dict.fromkeys(listed))
+
+
+def whole_numbers(name: str, value: Any) -> list[int]:
+    """A list of positive whole numbers without repeats."""
     listed = value if isinstance(value, list | tuple) else [value]
     if not listed or not all(is_number(v) and isinstance(v, Integral) and int(v) >= 1 for v in listed):
         raise UserError(f"{name}: found {value}; allowed: a whole number of at least 1, or a list of them")

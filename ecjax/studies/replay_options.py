@@ -10,7 +10,7 @@ from ecjax.errors import UserError
 from ecjax.replay.law_fit import FAMILIES
 from ecjax.replay.run import POLICIES, QUEUES
 from ecjax.report.replay import KINDS
-from ecjax.studies.checked_options import is_number, numbers
+from ecjax.studies.checked_options import is_number, numbers, words_of
 from ecjax.studies.options_replay import ReplayOptions
 from ecjax.studies.replay_plans import PLAN_QUEUES, PlanCase
 from ecjax.studies.replay_system import classes
@@ -43,7 +43,7 @@ def checked(options: ReplayOptions) -> ReplayOptions:
     for name, allowed in words.items():
         if name == "queue" and values[name] is None:
             continue
-        values[name] = _words(name, values[name], allowed)
+        values[name] = words_of(name, values[name], allowed)
         if not values[name] and name not in ("figures", "service"):
             raise UserError(f"{name}: found an empty list; allowed: {', '.join(allowed)}")
     if values["arrivals"] is None:
@@ -106,14 +106,6 @@ def check_queues(options: ReplayOptions, case: PlanCase) -> None:
         raise UserError(
             f"weights: found {len(options.weights)} numbers; allowed: one per service class: {', '.join(names)}"
         )
-
-
-def _words(name: str, value: Any, allowed: tuple[str, ...]) -> list[str]:
-    listed = list(value or []) if value is None or isinstance(value, list | tuple) else [value]
-    for word in listed:
-        if word not in allowed:
-            raise UserError(f"{name}: found {word!r}; allowed: {', '.join(allowed)}")
-    return list(dict.fromkeys(listed))
 
 
 def _weights(value: Any) -> list[float] | None:

@@ -6,7 +6,7 @@ from typing import Any
 from ecjax.coflow.replay import SCHEDULERS, SOURCES
 from ecjax.errors import UserError
 from ecjax.report.schedule import KINDS
-from ecjax.studies.checked_options import numbers
+from ecjax.studies.checked_options import numbers, whole_numbers, words_of
 from ecjax.studies.option import is_number
 from ecjax.studies.options_schedule import ScheduleOptions
 
@@ -22,7 +22,7 @@ def checked(options: ScheduleOptions) -> ScheduleOptions:
     """
     values = dict(vars(options))
     for name, allowed in (("scheduler", SCHEDULERS), ("sources", CHOSEN), ("figures", tuple(KINDS))):
-        values[name] = _words(name, values[name], tuple(allowed))
+        values[name] = words_of(name, values[name], tuple(allowed))
         if not values[name] and name != "figures":
             raise UserError(f"{name}: found an empty list; allowed: {', '.join(allowed)}")
     for name in ("rate_scale", "size_scale"):
@@ -31,7 +31,7 @@ def checked(options: ScheduleOptions) -> ScheduleOptions:
     if max(values["share_at_zero"]) > 1:
         raise UserError(f"share_at_zero: found {max(values['share_at_zero'])}; allowed: numbers from 0 to 1")
     for name in ("n", "k"):
-        values[name] = _whole_numbers(name, values[name])
+        values[name] = whole_numbers(name, values[name])
     for name, (least, most) in _WHOLE.items():
         value = values[name]
         if not (_is_whole(value) and least <= int(value) <= most):
@@ -44,7 +44,7 @@ def checked(options: ScheduleOptions) -> ScheduleOptions:
             f"client_bytes_per_s: found {values['client_bytes_per_s']:g} beside ports={values['ports']}; allowed: one "
             "of them, as the ports table has receive_bytes_per_s"
         )
-    edges = _whole_numbers("widths", values["widths"])
+    edges = whole_numbers("widths", values["widths"])
     if edges != sorted(edges):
         raise UserError(f"widths: found {edges}; allowed: ascending whole numbers")
     values["widths"] = edges
@@ -57,20 +57,5 @@ def checked(options: ScheduleOptions) -> ScheduleOptions:
     return ScheduleOptions(**values)
 
 
-def _words(name: str, value: Any, allowed: tuple[str, ...]) -> list[str]:
-    listed = list(value or []) if value is None or isinstance(value, list | tuple) else [value]
-    for word in listed:
-        if word not in allowed:
-            raise UserError(f"{name}: found {word!r}; allowed: {', '.join(allowed)}")
-    return list(dict.fromkeys(listed))
-
-
 def _is_whole(value: Any) -> bool:
     return is_number(value) and isinstance(value, Integral)
-
-
-def _whole_numbers(name: str, value: Any) -> list[int]:
-    listed = list(value) if isinstance(value, list | tuple) else [value]
-    if not listed or not all(_is_whole(item) and item >= 1 for item in listed):
-        raise UserError(f"{name}: found {value}; allowed: a whole number of at least 1, or a list of them")
-    return list(dict.fromkeys(int(item) for item in listed))
