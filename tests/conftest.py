@@ -1,5 +1,10 @@
 """Strict numerics for every test: 64-bit floats, no silent promotion; few, repeatable examples."""
 
+import os
+
+# Tests compile many small programs once and run them briefly: compile quickly, also in the commands they start.
+os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
+
 import jax
 from hypothesis import settings
 

@@ -1,4 +1,4 @@
-"""What a proxy is given: classes of requests, the delays of their tasks, and a strategy; plain arrays for the replay."""
+"""What a proxy is given, as plain arrays: classes of requests, the delays of their tasks, and a strategy."""
 
 from typing import NamedTuple
 
@@ -22,11 +22,11 @@ class RequestClass(NamedTuple):
 
 
 class Tasks(NamedTuple):
-    """Delays of tasks: D = shift + scale U for kinds EXPONENTIAL (U exponential, mean 1) and LOGNORMAL (U = exp(shape N)).
+    """Delays of tasks: D = shift + scale U, U exponential with mean 1 (EXPONENTIAL) or exp(shape N) (LOGNORMAL).
 
     EMPIRICAL takes D from ``quantiles``, linear between them. Tasks of one request depend on each other through a
-    Gaussian copula: N_j = sqrt(rho) Z_0 + sqrt(1 - rho) Z_j. Entry [c, k] of an array is of class c with dimension k; [c,
-    0] is not used.
+    Gaussian copula: N_j = sqrt(rho) Z_0 + sqrt(1 - rho) Z_j. Entry [c, k] of an array is of class c with dimension k;
+    [c, 0] is not used.
     """
 
     kind: np.ndarray  # (C,) int64
