@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from ecjax.adapt.proxy import EMPIRICAL, EXPONENTIAL, IDLE, IN_SYSTEM, Strategy, Tasks
+from ecjax.adapt.proxy import EMPIRICAL, EXPONENTIAL, IDLE, IN_SYSTEM, LOGNORMAL, Strategy, Tasks
 from ecjax.replay import streams
 
 _PURPOSE = 11  # of the random numbers: delays of tasks
@@ -38,19 +38,20 @@ def replay(
         seed: of the delays.
     """
     count = len(arrival_s)
-    latency, admitted, level = np.empty(count), np.empty(count), np.empty(count, np.uint16)
+    done, admitted, level = np.empty(count), np.empty(count), np.empty(count, np.uint16)
+    arrival = np.ascontiguousarray(arrival_s, dtype=float)
     busy_s, started = _replay(
-        np.ascontiguousarray(arrival_s, dtype=float),
+        arrival,
         np.ascontiguousarray(class_of, dtype=np.uint8),
         streams.key(seed, _PURPOSE),
         threads,
         tasks,
         (strategy.signal, strategy.memory, strategy.edges, strategy.n, strategy.k),
-        latency,
+        done,
         admitted,
         level,
     )
-    return Outcome(latency, admitted, level, busy_s, started)
+    return Outcome(np.subtract(done, arrival, out=done), admitted, level, busy_s, started)
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
@@ -99,7 +100,7 @@ def _dropped(times, count, now):
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _replay(arrival, class_of, key, threads, tasks, strategy, latency, admitted, level_of):
+def _replay(arrival, class_of, key, threads, tasks, strategy, done_at, admitted, level_of):
     kind, shape, rho, shift, scale, quantiles, background = tasks
     signal, memory, edges, lengths, dimensions = strategy
     levels = edges.shape[1]
@@ -115,9 +116,8 @@ def _replay(arrival, class_of, key, threads, tasks, strategy, latency, admitted,
         if levels > 0:
             served = _dropped(serving, served, now) if signal == IN_SYSTEM else 0
             while first_waiting < i and admitted[first_waiting] <= now:
-                done = arrival[first_waiting] + latency[first_waiting]
-                if signal == IN_SYSTEM and done > now:
-                    _insert(serving, 0, served, done)
+                if signal == IN_SYSTEM and done_at[first_waiting] > now:
+                    _insert(serving, 0, served, done_at[first_waiting])
                     served += 1
                 first_waiting += 1
             seen = threads - busy if signal == IDLE else i - first_waiting + served
@@ -154,12 +154,14 @@ def _replay(arrival, class_of, key, threads, tasks, strategy, latency, admitted,
                 kind[c], shape[c], rho[c], shift[c, k], scale[c, k], quantiles[c, k], common, state
             )
             state = streams.advance(state)
+            if kind[c] == LOGNORMAL or rho[c] > 0.0:  # a normal score took two numbers
+                state = streams.advance(state)
             _insert(own, reused, begun, end)
             spent -= start
             begun += 1
         started += begun
         done = own[k - 1]
-        latency[i] = done - now
+        done_at[i] = done
         busy -= taken
         for j in range(busy):
             free[j] = free[j + taken]
