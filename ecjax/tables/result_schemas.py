@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from ecjax.tables.schemas import BOOLEAN, FILES, FLOAT, ID, IDS, INTEGER, NODES, STRING, Column, arrow_type
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 
 _RUN = Column("run_id", STRING, "", "first 16 hex digits of the hash of what was computed", required=True)
 
@@ -16,7 +16,7 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         Column("job", STRING, "", "analyze, optimize, ..."),
         Column("status", STRING, "", "ok, not_converged, unstable, infeasible or failed"),
         Column("error", STRING, "", "what went wrong, for a failed run"),
-        Column("method", STRING, "", "algorithm or baseline; schedule: the scheduler"),
+        Column("method", STRING, "", "algorithm or baseline; schedule: the scheduler; adapt: the strategy"),
         Column(
             "queue",
             STRING,
@@ -25,9 +25,20 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         ),
         Column("importance", STRING, "", "JSON: what a second of each class counts (C_k), by service class"),
         Column("class_rate_scale", STRING, "", "JSON: what the rates of each class were multiplied by"),
-        Column("k", INTEGER, "", "what k of every file was set to; null where the files keep theirs"),
+        Column(
+            "k",
+            INTEGER,
+            "",
+            "what k of every file was set to; null where the files keep theirs; adapt: as n",
+        ),
         Column("d", INTEGER, "", "chunks that a read takes, where it was set for every file"),
-        Column("n", INTEGER, "", "schedule: chunks kept of every file, generated reads"),
+        Column(
+            "n",
+            INTEGER,
+            "",
+            "schedule: chunks kept of every file, generated reads; adapt: of the code of static and best_static, where "
+            "all classes have the same",
+        ),
         Column("share_at_zero", FLOAT, "", "schedule: share of the generated reads that arrives at t = 0"),
         Column("theta", FLOAT, "s/$", "price of latency: objective = latency_shared_z_s + theta cost"),
         Column("theta_per", STRING, "", "file: theta multiplies cost / files; total: the whole cost"),
@@ -60,7 +71,8 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         ),
         Column("deadlines_met", BOOLEAN, "", "whether every class keeps its deadline; null without one"),
         Column("max_load", FLOAT, "", "largest node load rho"),
-        Column("mean_n", FLOAT, "", "mean code length"),
+        Column("mean_n", FLOAT, "", "mean code length; adapt: over requests"),
+        Column("mean_k", FLOAT, "", "adapt: mean code dimension of the requests"),
         Column("mean_n_by_class", STRING, "", "JSON: mean code length by service class, else by k"),
         Column("files", INTEGER, "", "files planned"),
         Column("files_without_redundancy", INTEGER, "", "files with n = k: the loss of any node loses them"),
@@ -87,19 +99,56 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         Column("plan_run", STRING, "", "replay: the optimize run that was replayed"),
         Column("policy", STRING, "", "replay: how the nodes of a read are chosen"),
         Column("service", STRING, "", "replay: service law"),
-        Column("arrivals", STRING, "", "replay: poisson, bursts or trace"),
+        Column("arrivals", STRING, "", "replay: poisson, bursts or trace; adapt: poisson, steps or trace"),
+        Column("delays", STRING, "", "adapt: law of the delays of tasks"),
+        Column("rate_per_s", FLOAT, "1/s", "adapt: requests, mean"),
+        Column("load", FLOAT, "", "adapt: rate_per_s / capacity of the (1, 1) code"),
         Column("sources", STRING, "", "schedule: how the sources of reads are chosen; given: they are not"),
-        Column("requests", INTEGER, "", "replay: reads that were replayed, all replications"),
+        Column(
+            "requests", INTEGER, "", "replay: reads that were replayed, all replications; adapt: requests"
+        ),
         Column("coflows", INTEGER, "", "schedule: coflows that were replayed"),
         Column("replications", INTEGER, "", "replay: independent replications"),
-        Column("warm_up_share", FLOAT, "", "replay: share of each replication that was dropped"),
+        Column("warm_up_share", FLOAT, "", "replay, adapt: share of each replication that was dropped"),
         Column(
-            "mean_s", FLOAT, "s", "replay: mean latency of reads; schedule: mean time from arrival to end"
+            "mean_s",
+            FLOAT,
+            "s",
+            "replay, adapt: mean latency of requests; schedule: mean time from arrival to end",
         ),
-        Column("ci_s", FLOAT, "s", "replay: half width of its 95 % interval"),
-        Column("p50_s", FLOAT, "s", "replay, schedule: median of the same"),
+        Column("ci_s", FLOAT, "s", "replay, adapt: half width of its 95 % interval"),
+        Column("p50_s", FLOAT, "s", "replay, schedule, adapt: median of the same"),
+        Column("p50_ci_s", FLOAT, "s", "adapt: half width of its 95 % interval"),
+        Column("p90_s", FLOAT, "s", "adapt: 90 % quantile"),
+        Column("p90_ci_s", FLOAT, "s", "adapt: half width of its 95 % interval"),
         Column("p95_s", FLOAT, "s", "schedule: 95 % quantile"),
-        Column("p99_s", FLOAT, "s", "replay, schedule: 99 % quantile"),
+        Column("p99_s", FLOAT, "s", "replay, schedule, adapt: 99 % quantile"),
+        Column("p99_ci_s", FLOAT, "s", "adapt: half width of its 95 % interval"),
+        Column("std_s", FLOAT, "s", "adapt: standard deviation"),
+        Column("std_ci_s", FLOAT, "s", "adapt: half width of its 95 % interval"),
+        Column(
+            "envelope",
+            STRING,
+            "",
+            "JSON: adapt, best_static: least p50_s, p90_s, p99_s of any code, each with n and k",
+        ),
+        Column("utilisation", FLOAT, "", "adapt: share of time that threads were busy"),
+        Column("tasks_per_request", FLOAT, "", "adapt: tasks that were started, per request"),
+        Column(
+            "chunks_stored", FLOAT, "", "adapt: chunks that a write stores per chunk needed; null: no writes"
+        ),
+        Column("capacity_per_s", FLOAT, "1/s", "adapt: largest rate that the strategy can serve"),
+        Column("capacity_share", FLOAT, "", "adapt: the same / capacity of the (1, 1) code"),
+        Column(
+            "storage_shared",
+            FLOAT,
+            "",
+            "adapt: bytes kept per byte of file, all codes of the strategy from one coded file (Shared Key)",
+        ),
+        Column("storage_unique", FLOAT, "", "adapt: the same with a coded copy per chunk size (Unique Key)"),
+        Column("storage_shared_dollars", FLOAT, "$/period", "adapt: storage_shared of a mean file"),
+        Column("storage_unique_dollars", FLOAT, "$/period", "adapt: storage_unique of a mean file"),
+        Column("strips", INTEGER, "", "adapt: parts of a file that every chunk size is made of (Shared Key)"),
         Column("improvement", FLOAT, "", "schedule: mean_s of fair with the same sources and seed / mean_s"),
         Column("slowdown", FLOAT, "", "schedule: mean of completion time / time alone on the fabric"),
         Column("makespan_s", FLOAT, "s", "schedule: from the first arrival to the last end"),
@@ -202,7 +251,7 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         Column(
             "group", STRING, "", "all, class, file (latencies of reads) or node (sojourns of their chunks)"
         ),
-        Column("class", STRING, "", "service class, else k=..., where group is class"),
+        Column("class", STRING, "", "service class or class of requests, else k=..., where group is class"),
         Column("file_id", ID, "", "file, where group is file"),
         Column("node_id", ID, "", "node, where group is node"),
         Column("source", STRING, "", "observed, replayed, estimated, or bound"),
@@ -248,6 +297,35 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         Column("p99_s", FLOAT, "s", "99 % quantile"),
         Column("improvement", FLOAT, "", "mean_s of the class under fair, same sources and seed / mean_s"),
         Column("slowdown", FLOAT, "", "mean of completion time / time alone on the fabric"),
+    ),
+    "codes": (
+        _RUN,
+        Column("class", STRING, "", "class of requests"),
+        Column("n", INTEGER, "", "tasks of a request with this code"),
+        Column("k", INTEGER, "", "of them that it takes"),
+        Column("requests", INTEGER, "", "requests of the class that were served with it"),
+        Column("share", FLOAT, "", "of all requests of the class"),
+        Column("mean_s", FLOAT, "s", "mean of their latencies"),
+    ),
+    "thresholds": (
+        _RUN,
+        Column("class", STRING, "", "class of requests"),
+        Column("signal", STRING, "", "what is looked at when a request arrives: waiting, in_system, idle"),
+        Column(
+            "memory", FLOAT, "", "a of s <- a s + (1 - a) signal at every arrival; 0: the signal as it is"
+        ),
+        Column("backlog_from", FLOAT, "", "the code is used where s is at least this"),
+        Column("backlog_below", FLOAT, "", "and below this"),
+        Column("n", INTEGER, "", "tasks of a request"),
+        Column("k", INTEGER, "", "of them that it takes"),
+    ),
+    "timeline": (
+        _RUN,
+        Column("start_s", FLOAT, "s", "when the interval begins"),
+        Column("requests", INTEGER, "", "requests that arrive in it"),
+        Column("mean_s", FLOAT, "s", "mean of their latencies; null where there are none"),
+        Column("p90_s", FLOAT, "s", "90 % quantile"),
+        Column("mean_k", FLOAT, "", "mean dimension of their codes"),
     ),
     "scenarios": (
         _RUN,
@@ -307,7 +385,7 @@ RESULTS: dict[str, tuple[Column, ...]] = {
     ),
     "delays": (
         _RUN,
-        Column("quantity", STRING, "", "service (start to finish) or sojourn (arrival to finish)"),
+        Column("quantity", STRING, "", "service (start to finish), sojourn (arrival to finish); adapt: task"),
         Column("node_id", ID, "", "node; null where the trace has none"),
         Column("op", STRING, "", "read or write"),
         Column("chunk_bytes", FLOAT, "B", "mean size of the chunks of this size class (4.4 % wide)"),
@@ -316,7 +394,9 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         Column("std_s", FLOAT, "s", "their standard deviation"),
         Column("kept_mean_s", FLOAT, "s", "mean without the worst 10 %"),
         Column("kept_std_s", FLOAT, "s", "standard deviation without the worst 10 %"),
-        Column("delta_s", FLOAT, "s", "affine law of the node: constant part of the fixed delay"),
+        Column(
+            "delta_s", FLOAT, "s", "affine law of the node, or of tasks: constant part of the fixed delay"
+        ),
         Column(
             "delta_s_per_byte", FLOAT, "s/B", "fixed delay per byte; null: one chunk size does not tell it"
         ),
