@@ -1,0 +1,248 @@
+"""TOFEC's model of a proxy whose codes are fixed, and the codes that are best in it.
+
+Of a request of J bytes served with an (n, k) code, chunks of B = J / k bytes, D = Delta(B) + Exp(mean Psi(B)):
+
+- service delay Ds = Delta(B) + Psi(B) (1/(n-k+1) + ... + 1/n), or for large n about Delta(B) + Psi(B) ln(r / (r - 1)),
+  r = n / k;
+- usage U = n Delta(B) + k Psi(B), thread-seconds.
+
+The queue of requests is taken for an M/M/1 with rate L / U: with x = lambda U / L its delay is
+Dq = lambda U^2 / (L (L - lambda U)), its length Q = lambda Dq = x^2 / (1 - x). The codes that minimise
+sum_i alpha_i Ds_i + Dq(sum_i alpha_i U_i) over real k_i > 0, r_i > 1 with the logarithm (Theorem 1) have, with
+d_0 + d_1 = Delta(J) and p_0 + p_1 = Psi(J) split into what is constant and what grows with the size,
+
+    Eq. 6: k (p_0 k + p_1) / (d_0 k + d_1) = r (r - 1) (d_1 + p_1 ln(r / (r - 1))) / (d_0 r + p_0)
+    Eq. 7: (2x - x^2) / (L (1 - x)^2) = (p_0 k + p_1) / (k r (r - 1) (d_0 k + d_1)).
+
+Both sides of Eq. 7 are the price of thread time: the delay that one more thread-second per request adds in the queue,
+dDq / dU, and what it takes off the service. The price is one for all classes and tells every class its code, longer
+where thread time is cheap. It depends on the backlog Q alone (Corollary 1).
+
+Source: Liang and Kozat, TOFEC, INFOCOM 2014, Section IV; the formulas are lost in its text and were derived again.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import optimize, special
+
+from ecjax.adapt.delays import LinearDelays
+from ecjax.adapt.proxy import RequestClass
+from ecjax.errors import UserError
+
+_LEAST = 1e-6  # of a task's mean delay: no part of the model is smaller
+_LOG_RANGE = 40.0  # |ln(r - 1)| of a code
+_LOG_PRICE = 60.0  # |ln| of a price, 1 per request
+_HALVINGS = 64
+_ROUNDING = 1e-9
+
+
+class StaticCodes(NamedTuple):
+    """The best codes of C classes at one rate, as real numbers."""
+
+    n: np.ndarray  # (C,)
+    k: np.ndarray  # (C,)
+    utilisation: float  # x, share of the thread time
+    backlog: float  # Q, requests waiting
+
+
+def longest(r_max: float, k: np.ndarray | int) -> np.ndarray:
+    """floor(r_max k), the longest code of a dimension; 1.1 x 10 is 11 in spite of its rounding. Any shape, int64."""
+    return np.floor(r_max * np.asarray(k) + _ROUNDING).astype(np.int64)
+
+
+def all_codes(k_max: int, r_max: float) -> list[tuple[int, int]]:
+    """Every code (n, k) with k <= k_max and k <= n <= r_max k, by k and then n."""
+    return [(n, k) for k in range(1, k_max + 1) for n in range(k, int(longest(r_max, k)) + 1)]
+
+
+def usable(delays: LinearDelays, size: float) -> LinearDelays:
+    """A fitted model with every part positive, as the closed form needs it: at least 1e-6 of the mean delay.
+
+    A line fitted to a trace may cross 0 above or below the sizes at hand. The nearest line that does not has the same
+    value for the whole object, so that the usage of the (1, 1) code, and with it the capacity, is kept: what is below 0
+    is taken from the other part.
+
+    Args:
+        delays: model of the delays.
+        size: J, bytes of an object.
+
+    Raises:
+        UserError: the mean delay of a whole object is not positive and finite.
+    """
+    deterministic = delays.delta_s + delays.delta_s_per_byte * size
+    random = delays.psi_s + delays.psi_s_per_byte * size
+    mean = deterministic + random
+    if not 0 < mean < np.inf:
+        raise UserError(
+            f"delays: a chunk of {size:g} bytes takes {mean:g} s in the linear model, it must be positive and finite"
+        )
+    least = _LEAST * mean
+    deterministic = min(max(deterministic, 2 * least), mean - 2 * least)
+    parts = []
+    for whole, constant in ((deterministic, delays.delta_s), (mean - deterministic, delays.psi_s)):
+        constant = min(max(constant, least), whole - least)
+        parts += [constant, (whole - constant) / size]
+    return LinearDelays(*parts)
+
+
+def service_delay(
+    delays: LinearDelays, size: float, n: np.ndarray | float, k: np.ndarray | float
+) -> np.ndarray:
+    """Mean service delay of tasks that start together, s: Delta(B) + Psi(B) sum_{j=n-k+1}^n 1/j; real n >= k > 0."""
+    n, k = np.asarray(n, float), np.asarray(k, float)
+    delta, psi = _parts(delays, size / k)
+    return delta + psi * (special.digamma(n + 1) - special.digamma(n - k + 1))
+
+
+def approximate_service_delay(
+    delays: LinearDelays, size: float, n: np.ndarray | float, k: np.ndarray | float
+) -> np.ndarray:
+    """The same with a logarithm for the sum, s: Delta(B) + Psi(B) ln(n / (n - k)), n > k > 0."""
+    n, k = np.asarray(n, float), np.asarray(k, float)
+    delta, psi = _parts(delays, size / k)
+    return delta - psi * np.log1p(-k / n)
+
+
+def usage(delays: LinearDelays, size: float, n: np.ndarray | float, k: np.ndarray | float) -> np.ndarray:
+    """Mean thread time of a request whose tasks start together, thread-seconds: n Delta(B) + k Psi(B)."""
+    n, k = np.asarray(n, float), np.asarray(k, float)
+    delta, psi = _parts(delays, size / k)
+    return n * delta + k * psi
+
+
+def queueing_delay(rate: float, mean_usage: np.ndarray | float, threads: int) -> np.ndarray:
+    """Mean delay in the queue of requests as an M/M/1, s; inf where it is unstable.
+
+    Args:
+        rate: lambda, requests/s.
+        mean_usage: U, thread-seconds per request over all classes, any shape.
+        threads: L.
+    """
+    mean_usage = np.asarray(mean_usage, float)
+    idle = threads - rate * mean_usage
+    return np.where(idle > 0, rate * mean_usage**2 / (threads * np.where(idle > 0, idle, 1.0)), np.inf)
+
+
+def backlog_of(price: np.ndarray | float, threads: int) -> np.ndarray:
+    """Q, mean requests waiting when thread time has this price: Q = x^2 / (1 - x), 1 + L price = 1 / (1 - x)^2."""
+    load = threads * np.asarray(price, float)
+    return np.expm1(-0.5 * np.log1p(load)) ** 2 * np.sqrt(1 + load)
+
+
+def price_of(backlog: np.ndarray | float, threads: int) -> np.ndarray:
+    """Price of thread time at a backlog Q > 0: (2x - x^2) / (L (1 - x)^2); inverse of ``backlog_of``."""
+    backlog = np.asarray(backlog, float)
+    busy = 2 * backlog / (backlog + np.sqrt(backlog**2 + 4 * backlog))
+    idle = busy**2 / backlog
+    return (2 * busy - busy**2) / (threads * idle**2)
+
+
+def code_at(delays: LinearDelays, size: float, price: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
+    """The best code of a class by the price of thread time, real (n, k); both fall as it rises.
+
+    Args:
+        delays: model of the delays, every part positive (``usable``).
+        size: J, bytes of an object.
+        price: any shape, 1 per request.
+    """
+    log_price = np.log(price)
+    ratio = _solve(lambda log: np.log(price_of_code(delays, size, log)[0]), log_price)
+    k = dimension(delays, size, ratio)
+    return k * (1 + np.exp(ratio)), k
+
+
+def dimension(delays: LinearDelays, size: float, log_extra: np.ndarray) -> np.ndarray:
+    """Dimension of the best codes with redundancy ratio r = 1 + exp(log_extra): the positive root of Eq. 6, rising.
+
+    p_0 k^2 + (p_1 - R d_0) k - R d_1 = 0 with R the right side of Eq. 6.
+    """
+    d0, d1, p0, p1 = _split(delays, size)
+    extra = np.exp(log_extra)
+    right = (1 + extra) * extra * (d1 + p1 * np.log1p(1 / extra)) / (d0 * (1 + extra) + p0)
+    middle = p1 - right * d0
+    root = np.sqrt(middle**2 + 4 * p0 * d1 * right)
+    # the form of the root that does not cancel
+    return np.where(middle > 0, 2 * d1 * right / (np.abs(middle) + root), (root - middle) / (2 * p0))
+
+
+def price_of_code(
+    delays: LinearDelays, size: float, log_extra: np.ndarray, k: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Price at which a code is best, the right side of Eq. 7 over L, and its k, by ln(r - 1)."""
+    d0, d1, p0, p1 = _split(delays, size)
+    k = dimension(delays, size, log_extra) if k is None else k
+    extra = np.exp(log_extra)
+    return (p0 * k + p1) / (k * (1 + extra) * extra * (d0 * k + d1)), k
+
+
+def price_of_length(delays: LinearDelays, size: float, n: np.ndarray) -> np.ndarray:
+    """Price of thread time at which the best code has length n; inverse of ``code_at``'s n."""
+    log = np.log(np.asarray(n, float))
+    ratio = _solve(lambda t: -np.log(dimension(delays, size, t)) - np.log1p(np.exp(t)), -log)
+    return price_of_code(delays, size, ratio, np.exp(log) / (1 + np.exp(ratio)))[0]
+
+
+def price_of_dimension(delays: LinearDelays, size: float, k: np.ndarray) -> np.ndarray:
+    """Price of thread time at which the best code has dimension k; inverse of ``code_at``'s k."""
+    k = np.asarray(k, float)
+    ratio = _solve(lambda t: -np.log(dimension(delays, size, t)), -np.log(k))
+    return price_of_code(delays, size, ratio, k)[0]
+
+
+def optimal(
+    classes: list[RequestClass], delays: list[LinearDelays], threads: int, rate: float
+) -> StaticCodes:
+    """The best codes, real numbers, at a rate of all C classes together (Theorem 1); k_max and r_max do not bind.
+
+    Args:
+        classes: (C,) with their shares.
+        delays: (C,) models of their delays, every part positive (``usable``).
+        threads: L.
+        rate: lambda, requests/s.
+
+    Raises:
+        UserError: more than any code can serve, were k and r - 1 as small as one likes.
+    """
+    share = np.array([c.share for c in classes])
+    most = threads / sum(
+        c.share * c.bytes * (d.delta_s_per_byte + d.psi_s_per_byte)
+        for c, d in zip(classes, delays, strict=True)
+    )
+    if not 0 < rate < most:
+        raise UserError(f"option rate: {rate:g} requests/s, allowed are rates above 0 and below {most:g}")
+
+    def codes(log_price: float) -> np.ndarray:
+        return np.array(
+            [code_at(d, c.bytes, np.exp(log_price)) for c, d in zip(classes, delays, strict=True)]
+        )
+
+    def utilisation(found: np.ndarray) -> float:
+        used = [usage(d, c.bytes, n, k) for c, d, (n, k) in zip(classes, delays, found, strict=True)]
+        return rate * float(share @ np.array(used)) / threads
+
+    def excess(log_price: float) -> float:
+        return utilisation(codes(log_price)) + np.expm1(-0.5 * np.log1p(threads * np.exp(log_price)))
+
+    best = codes(log_price := optimize.brentq(excess, -_LOG_PRICE, _LOG_PRICE, xtol=1e-13))
+    return StaticCodes(
+        best[:, 0], best[:, 1], utilisation(best), float(backlog_of(np.exp(log_price), threads))
+    )
+
+
+def _parts(delays: LinearDelays, chunk: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return delays.delta_s + delays.delta_s_per_byte * chunk, delays.psi_s + delays.psi_s_per_byte * chunk
+
+
+def _split(delays: LinearDelays, size: float) -> tuple[float, float, float, float]:
+    return delays.delta_s, delays.delta_s_per_byte * size, delays.psi_s, delays.psi_s_per_byte * size
+
+
+def _solve(falling, target: np.ndarray) -> np.ndarray:
+    """ln(r - 1) at which a falling function of it has the targets, by halving; any shape."""
+    low, high = np.full_like(target, -_LOG_RANGE), np.full_like(target, _LOG_RANGE)
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        above = falling(middle) > target
+        low, high = np.where(above, middle, low), np.where(above, high, middle)
+    return 0.5 * (low + high)
