@@ -13,6 +13,8 @@ MOMENT_COLUMNS = ("service_mean_s", "service_second_s2", "service_third_s3", "re
 AFFINE_COLUMNS = ("delta_s", "delta_s_per_byte", "psi_s", "psi_s_per_byte")
 BACKGROUND_COLUMNS = ("background_load", "background_second", "background_third")
 
+EXPONENTIAL, LOGNORMAL = LAWS = ("shifted_exponential", "shifted_lognormal")  # of a delays table
+
 # Moments that were computed from data or rounded for print may miss the inequalities by this much.
 _TOLERANCE = 1e-9
 
@@ -207,10 +209,70 @@ def operations(column: pa.ChunkedArray, place: Place) -> pa.ChunkedArray:
     return pa.chunked_array([words.take(encoded.indices)])
 
 
+def check_delays(table: pa.Table, place: Place, sort: bool) -> pa.Table:
+    """Delays: a known law with the parameters it takes, delays that vary, rho below 1, one row per name and op."""
+    table = _with_operations(table, place)
+    rows = table.to_pylist()
+    seen: dict[tuple, int] = {}
+    for row, found in enumerate(rows):
+        law, sigma, rho = found["law"], found.get("sigma"), found.get("rho")
+        if law not in LAWS:
+            raise place.error(f"found {law!r}; allowed: {', '.join(LAWS)}", column="law", row=row)
+        if (sigma is None) == (law == LOGNORMAL):
+            allowed = "a number > 0" if law == LOGNORMAL else "an empty cell"
+            message = (
+                f"found {'an empty cell' if sigma is None else sigma}; allowed: {allowed}, as law is {law}"
+            )
+            raise place.error(message, column="sigma", row=row)
+        if rho is not None and rho >= 1:
+            raise place.error(f"found {rho}; allowed: numbers from 0 to below 1", column="rho", row=row)
+        if not found["scale_s"] + (found.get("scale_s_per_byte") or 0.0) > 0:
+            raise place.error(
+                "found 0, and no scale_s_per_byte; allowed: delays that vary", column="scale_s", row=row
+            )
+        name, op = found["name"], found.get("op")
+        for other in (op, None) if op else (None, "read", "write"):
+            if (name, other) in seen:
+                before = seen[name, other]
+                raise place.error(
+                    f"found {name!r} again for {op or 'both operations'}, first in row {before}; allowed: one row per "
+                    "name and op",
+                    column="name",
+                    row=row,
+                )
+        seen[name, op] = row
+    return table
+
+
+def check_classes(table: pa.Table, place: Place, sort: bool) -> pa.Table:
+    """Classes: read or write, every name once."""
+    table = _with_operations(table, place)
+    seen: dict[str, int] = {}
+    for row, name in enumerate(table["name"].to_pylist() if "name" in table.column_names else ()):
+        if name in seen:
+            message = f"found {name!r} again, first in row {seen[name]}; allowed: every name once"
+            raise place.error(message, column="name", row=row)
+        if name is not None:
+            seen[name] = row
+    return table
+
+
+def _with_operations(table: pa.Table, place: Place) -> pa.Table:
+    """The table with the words of its column ``op``, if it is there, as "read", "write" or null."""
+    if "op" not in table.column_names:
+        return table
+    place_of = table.column_names.index("op")
+    empty = pc.is_null(table["op"])
+    words = operations(pc.fill_null(table["op"], "read"), place)
+    return table.set_column(place_of, "op", pc.if_else(empty, pa.scalar(None, pa.string()), words))
+
+
 RULES: dict[str, Callable[[pa.Table, Place, bool], pa.Table]] = {
     "nodes": check_nodes,
     "files": check_files,
     "network": check_network,
     "outages": check_outages,
     "requests": check_requests,
+    "delays": check_delays,
+    "classes": check_classes,
 }

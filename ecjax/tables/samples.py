@@ -221,6 +221,37 @@ def ports() -> pa.Table:
     )
 
 
+def delays() -> pa.Table:
+    """A near store, whose writes take longer than its reads, and a far one with long and similar delays."""
+    return pa.table(
+        {
+            "name": ["near", "near", "far"],
+            "op": ["read", "write", None],
+            "law": ["shifted_exponential", "shifted_exponential", "shifted_lognormal"],
+            "shift_s": [0.004, 0.009, 0.05],
+            "shift_s_per_byte": [8e-9, 12e-9, 24e-9],
+            "scale_s": [0.006, 0.015, 0.02],
+            "scale_s_per_byte": [2e-9, 3e-9, 4e-9],
+            "sigma": [None, None, 1.3],
+            "rho": [None, None, 0.2],
+        }
+    )
+
+
+def classes() -> pa.Table:
+    """Reads of two sizes and writes of one."""
+    return pa.table(
+        {
+            "name": ["thumbnails", "videos", "uploads"],
+            "op": ["read", "read", "write"],
+            "bytes": [2e5, 6e6, 3e6],
+            "share": [0.6, 0.3, 0.1],
+            "k_max": [2, 12, 6],
+            "r_max": [2.0, 2.0, 1.5],
+        }
+    )
+
+
 TABLES: dict[str, Callable[[], pa.Table]] = {
     "requests_objects.parquet": requests_objects,
     "requests_chunks.parquet": requests_chunks,
@@ -233,6 +264,8 @@ TABLES: dict[str, Callable[[], pa.Table]] = {
     "transfers.parquet": transfers,
     "transfers.csv": transfers,
     "ports.parquet": ports,
+    "delays.parquet": delays,
+    "classes.parquet": classes,
 }
 
 

@@ -28,6 +28,9 @@ _ABOUT = {
     "other; coflows come in order of arrival, unless `sort=true`. `src` and `dst` are ids of one kind: a machine that "
     "sends and receives has one.",
     "ports": "Machines whose network capacity is not that of all others, in either direction.",
+    "delays": "Laws of the delay of a chunk access at a proxy, for `ecjax adapt`: one row per law, or one per law and "
+    "operation.",
+    "classes": "Requests of a proxy by type and size, for `ecjax adapt`.",
 }
 _COMMAND = "python -m ecjax.tables.samples traces"
 

@@ -165,6 +165,58 @@ PORTS = (
     ),
 )
 
+DELAYS = (
+    Column("name", STRING, "", "what tables call this law of delays", required=True),
+    Column("op", STRING, "", '"read" or "write"; empty: both', nullable=True),
+    Column("law", STRING, "", '"shifted_exponential" or "shifted_lognormal"', required=True),
+    Column(
+        "shift_s",
+        FLOAT,
+        "s",
+        "delay = (shift_s + shift_s_per_byte B) + (scale_s + scale_s_per_byte B) U",
+        required=True,
+        least=0,
+    ),
+    Column("shift_s_per_byte", FLOAT, "s/B", "B: bytes of the chunk (default 0)", nullable=True, least=0),
+    Column(
+        "scale_s", FLOAT, "s", "U: exponential of mean 1, or lognormal of median 1", required=True, least=0
+    ),
+    Column("scale_s_per_byte", FLOAT, "s/B", "(default 0)", nullable=True, least=0),
+    Column(
+        "sigma",
+        FLOAT,
+        "",
+        "standard deviation of ln U; shifted_lognormal only",
+        nullable=True,
+        least=0,
+        above=True,
+    ),
+    Column(
+        "rho",
+        FLOAT,
+        "",
+        "correlation of the normal scores of two tasks of a request, < 1 (default 0)",
+        nullable=True,
+        least=0,
+    ),
+)
+
+CLASSES = (
+    Column("name", STRING, "", "what tables call the class (default: its op and size)", nullable=True),
+    Column("op", STRING, "", '"read" or "write" (default: read)', nullable=True),
+    Column("bytes", FLOAT, "B", "size of its requests", required=True, least=0, above=True),
+    Column(
+        "share",
+        FLOAT,
+        "",
+        "of all requests; together they need not be 1 (default: equal shares)",
+        least=0,
+        above=True,
+    ),
+    Column("k_max", INTEGER, "", "largest code dimension (default: option k_max)", nullable=True, least=1),
+    Column("r_max", FLOAT, "", "largest redundancy n / k (default: option r_max)", nullable=True, least=1),
+)
+
 INPUTS: dict[str, tuple[Column, ...]] = {
     "requests": REQUESTS,
     "nodes": NODES,
@@ -174,6 +226,8 @@ INPUTS: dict[str, tuple[Column, ...]] = {
     "outages": OUTAGES,
     "transfers": TRANSFERS,
     "ports": PORTS,
+    "delays": DELAYS,
+    "classes": CLASSES,
 }
 
 
