@@ -43,7 +43,7 @@ def replay(
     busy_s, started = _replay(
         arrival,
         np.ascontiguousarray(class_of, dtype=np.uint8),
-        streams.key(seed, _PURPOSE),
+        np.uint64(streams.key(seed, _PURPOSE)),  # a plain integer would be taken as signed
         threads,
         tasks,
         (strategy.signal, strategy.memory, strategy.edges, strategy.n, strategy.k),
@@ -120,13 +120,18 @@ def _replay(arrival, class_of, key, threads, tasks, strategy, done_at, admitted,
                     _insert(serving, 0, served, done_at[first_waiting])
                     served += 1
                 first_waiting += 1
-            seen = threads - busy if signal == IDLE else i - first_waiting + served
+            seen = i - first_waiting + served
+            if (
+                signal == IDLE
+            ):  # threads that are free from the admission of a request that waits are not idle yet
+                seen = threads - busy if first_waiting == i else 0
             smoothed = memory * smoothed + (1.0 - memory) * seen
             while level < levels and smoothed >= edges[c, level]:
                 level += 1
         level_of[i] = level
         n, k = lengths[c, level], dimensions[c, level]
-        start = now
+        # several threads become free at once where tasks are cancelled: the request before may leave some of them
+        start = max(now, admitted[i - 1]) if i > 0 else now
         if busy == threads:
             start = free[0]
             busy = _dropped(free, busy, start)
