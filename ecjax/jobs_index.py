@@ -53,6 +53,11 @@ JOBS = {
             "replay transfers on a fabric: coflow schedulers and source selection, beside a lower bound",
             ("ecjax.studies.options_schedule", "ScheduleOptions"),
         ),
+        Job(
+            "adapt",
+            "replay a proxy that adapts its codes: latency and capacity of coding strategies, thresholds to load",
+            ("ecjax.studies.options_adapt", "AdaptOptions"),
+        ),
         Job("bench", "time ecjax beside the alternatives", ("ecjax.studies.options_bench", "BenchOptions")),
     )
 }

@@ -47,7 +47,7 @@ class AdaptOptions:
     seeds: int = option(1, "replays with different draws: seed, seed + 1, ...")
     seed: int = option(0, "first seed")
     strategy: Any = option(
-        ["static", "best_static", "replication", "greedy", "fast_cloud", "tofec", "calibrated"],
+        ["static", "best_static", "replication", "greedy", "fast_cloud", "tofec"],
         "which code a request is served with; one or a list",
     )
     codes: Any = option(
@@ -63,6 +63,4 @@ class AdaptOptions:
     out: str = option("results/adapt", "folder of the result tables and figures")
     resume: bool = option(True, "skip replays that are finished in out")
     write: Any = option(None, "datasets to write besides runs; default: all")
-    figures: Any = option(
-        ["delay", "composition"], "figures to draw: tradeoff, delay, composition, deviation, timeline"
-    )
+    figures: Any = option([], "figures to draw: tradeoff, delay, composition, deviation, timeline")

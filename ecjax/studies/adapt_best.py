@@ -1,0 +1,82 @@
+"""The best static code of a point, found by replays."""
+
+import itertools
+import json
+from collections.abc import Callable
+from typing import Any
+
+from ecjax.adapt import static_code
+from ecjax.adapt.thresholds import fitted
+from ecjax.errors import UserError
+from ecjax.studies.adapt_inputs import Case
+from ecjax.studies.adapt_statistics import LEVELS
+from ecjax.studies.adapt_strategies import Code
+
+_PASSES = 4  # over the classes: their codes hardly depend on each other
+
+
+def candidates(case: Case) -> list[tuple[Code, ...]]:
+    """Every static code of a case of one class."""
+    (given,) = case.classes
+    return [(code,) for code in static_code.all_codes(given.k_max, given.r_max)]
+
+
+def envelope(found: dict[tuple[Code, ...], dict[str, Any]]) -> str:
+    """JSON: the least quantiles that any static code has, each with that code.
+
+    Args:
+        found: statistics by the codes of the classes, one class.
+    """
+    least = {}
+    for name in LEVELS:
+        ((n, k),) = best = min(found, key=lambda codes: found[codes][name])
+        least[name] = {"value": found[best][name], "n": n, "k": k}
+    return json.dumps(least)
+
+
+def searched(
+    case: Case, rate: float, threads: int, mean: Callable[[tuple[Code, ...]], float]
+) -> tuple[Code, ...]:
+    """Codes of several classes with a small mean latency, one class after the other changed until none gets better.
+
+    The start is the closed form of the static model. What is found is a code that no change of one class alone
+    improves, by the replays that were made.
+
+    Args:
+        case: classes and delays.
+        rate: requests/s.
+        threads: L.
+        mean: mean latency with the codes of the classes, s; asked once for each.
+    """
+    allowed = [static_code.all_codes(given.k_max, given.r_max) for given in case.classes]
+    best = _start(case, rate, threads)
+    known = {best: mean(best)}
+    unchanged = 0
+    for c in itertools.islice(itertools.cycle(range(len(allowed))), _PASSES * len(allowed)):
+        before = best
+        for code in allowed[c]:
+            other = (*best[:c], code, *best[c + 1 :])
+            if other not in known:
+                known[other] = mean(other)
+            if known[other] < known[best]:
+                best = other
+        unchanged = unchanged + 1 if best == before else 0
+        if unchanged >= len(allowed):
+            break
+    return best
+
+
+def _start(case: Case, rate: float, threads: int) -> tuple[Code, ...]:
+    """The closed form in whole numbers; the shortest codes where it allows no such rate."""
+    models = [fitted(given, model) for given, model in zip(case.classes, case.models, strict=True)]
+    try:
+        found = static_code.optimal(case.classes, models, threads, rate)
+    except UserError:
+        return ((1, 1),) * len(models)
+    codes = []
+    for given, n, k in zip(case.classes, found.n.tolist(), found.k.tolist(), strict=True):
+        dimension = min(max(round(k), 1), given.k_max)
+        codes.append(
+            (min(max(round(n), dimension), int(static_code.longest(given.r_max, dimension))), dimension)
+        )
+    return tuple(codes)

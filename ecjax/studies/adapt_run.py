@@ -1,0 +1,233 @@
+"""Replays of one point of a sweep under several strategies, and their rows."""
+
+import json
+import math
+import time
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+import ecjax
+from ecjax.adapt import strategies
+from ecjax.adapt.arrivals import Requests
+from ecjax.adapt.proxy import Strategy
+from ecjax.adapt.replay import replay
+from ecjax.adapt.thresholds import threshold_table
+from ecjax.console import log
+from ecjax.errors import UserError
+from ecjax.status import Status
+from ecjax.studies import adapt_tables as tables
+from ecjax.studies.adapt_best import candidates, envelope, searched
+from ecjax.studies.adapt_inputs import Point
+from ecjax.studies.adapt_proxy import Proxy
+from ecjax.studies.adapt_statistics import statistics
+from ecjax.studies.adapt_storage import chunks_stored, storage
+from ecjax.studies.adapt_strategies import BEST_STATIC, STATIC, Choice, Code
+
+JOB = "adapt"
+WARM_UP = 0.05  # share of the requests: the proxy starts empty
+_DATASETS = ("codes", "latencies", "timeline", "thresholds", "delays")
+_SHORT = 10  # codes of several classes are searched on so many times fewer requests
+_LEAST = 5000  # requests, but no fewer than this
+_GROWING = 5.0  # sqrt(N) requests still waiting at the last of N arrivals: more are no chance
+
+
+class Given(NamedTuple):
+    """What all replays of a point share."""
+
+    proxy: Proxy
+    point: Point
+    constant: bool  # whether the rate is constant, so that latencies become stationary
+    seed: int
+    requests: Requests
+    timeline_s: float | None
+    dollars_per_byte: float
+    about: dict[str, Any]  # what else was set, for the column params
+
+
+class Replayed(NamedTuple):
+    """What is kept of a replay."""
+
+    strategy: Strategy
+    row: dict[str, Any]  # of ``runs``
+    codes: tables.Rows
+    latencies: tables.Rows
+    timeline: tables.Rows
+    growing: bool  # whether requests came faster than they were served
+    seconds: float  # that the replay took
+
+
+class Batch:
+    """The replays of one point and seed, under way in a pool.
+
+    Args:
+        pool: where they run.
+        items: what to replay, by run id.
+        given: requests and proxy.
+        advance: called with the number of replays just done.
+    """
+
+    def __init__(
+        self, pool: Executor, items: dict[str, Choice], given: Given, advance: Callable[[int], None]
+    ) -> None:
+        self._items, self._given, self._advance = items, given, advance
+        self._replays: dict[Choice, Future[Replayed]] = {}
+        for choice in items.values():
+            for part in self._parts(choice):
+                if part not in self._replays:
+                    call = _best if part.strategy == BEST_STATIC else replayed
+                    self._replays[part] = pool.submit(call, given, part)
+
+    def rows(self) -> tuple[list[dict[str, Any]], dict[str, pa.Table]]:
+        """Rows of ``runs`` and the other datasets, once all is done; a replay that failed is a row that says so."""
+        runs = []
+        found: dict[str, tables.Rows] = {name: [] for name in _DATASETS}
+        for name, choice in self._items.items():
+            row, own = self._one(name, choice)
+            self._advance(1)
+            runs.append(row)
+            if own is None:
+                continue
+            proxy = self._given.proxy
+            parts = (
+                own.codes,
+                own.latencies,
+                own.timeline,
+                threshold_table(own.strategy, proxy.case.classes),
+                tables.delays(proxy.case.classes, proxy.case.models),
+            )
+            for dataset, rows in zip(_DATASETS, parts, strict=True):
+                found[dataset] += [{"run_id": name, **each} for each in rows]
+        return runs, {name: pa.Table.from_pylist(rows) for name, rows in found.items() if rows}
+
+    def _parts(self, choice: Choice) -> list[Choice]:
+        """The replays that a choice needs."""
+        case = self._given.proxy.case
+        if choice.strategy == BEST_STATIC and len(case.classes) == 1:
+            return [Choice(STATIC, codes) for codes in candidates(case)]
+        return [choice]
+
+    def _one(self, name: str, choice: Choice) -> tuple[dict[str, Any], Replayed | None]:
+        row = run_row(name, choice, self._given)
+        try:
+            parts = {part.codes: self._replays[part].result() for part in self._parts(choice)}
+            best = min(parts, key=lambda codes: parts[codes].row["mean_s"])
+            found = parts[best]
+            if len(parts) > 1:
+                row |= {"envelope": envelope({codes: part.row for codes, part in parts.items()})}
+            capacity = self._given.proxy.capacity_per_s(choice)
+        except UserError:
+            raise
+        except Exception as error:
+            log.exception("replay %s failed", name)
+            return row | {"status": str(Status.FAILED), "error": f"{type(error).__name__}: {error}"}, None
+        return row | finished(choice, found, capacity, self._given), found
+
+
+def replayed(given: Given, choice: Choice) -> Replayed:
+    """One replay of a strategy that has a table of codes."""
+    return _replayed(given, given.proxy.strategy(choice), given.requests)
+
+
+def _best(given: Given, choice: Choice) -> Replayed:
+    """``best_static`` of several classes: searched on part of the requests, replayed on all."""
+    proxy = given.proxy
+    count = max(_LEAST, len(given.requests.arrival_s) // _SHORT)
+    short = Requests(given.requests.arrival_s[:count], given.requests.class_of[:count])
+
+    def mean(codes: tuple[Code, ...]) -> float:
+        return _replayed(given, strategies.static(list(codes)), short).row["mean_s"]
+
+    best = searched(proxy.case, given.point.rate_per_s, proxy.threads, mean)
+    return _replayed(given, strategies.static(list(best)), given.requests)
+
+
+def _replayed(given: Given, strategy: Strategy, requests: Requests) -> Replayed:
+    proxy, (arrival, class_of) = given.proxy, requests
+    began = time.perf_counter()
+    outcome = replay(arrival, class_of, proxy.tasks, strategy, proxy.threads, given.seed)
+    seconds = time.perf_counter() - began
+    first = int(WARM_UP * len(arrival)) if given.constant else 0
+    classes = proxy.case.classes
+    codes = tables.codes(classes, strategy, class_of, outcome, first)
+    counted = np.array([row["requests"] for row in codes])
+    span = float((arrival + outcome.latency_s).max() - arrival[0])
+    row = statistics(outcome.latency_s[first:]) | {
+        "requests": len(arrival),
+        "warm_up_share": first / len(arrival),
+        # what is finished in the background goes on beyond the span
+        "utilisation": min(outcome.busy_s / (proxy.threads * span), 1.0),
+        "tasks_per_request": outcome.tasks / len(arrival),
+        "mean_n": float(np.average([row["n"] for row in codes], weights=counted)),
+        "mean_k": float(np.average([row["k"] for row in codes], weights=counted)),
+        "chunks_stored": chunks_stored(classes, codes),
+    }
+    timeline = []
+    if given.timeline_s is not None:
+        dimension = strategy.k[class_of, outcome.level]
+        timeline = tables.timeline(arrival, outcome.latency_s, dimension, given.timeline_s)
+    waiting = len(arrival) - int(np.searchsorted(outcome.admitted_s, arrival[-1], side="right"))
+    return Replayed(
+        strategy,
+        row,
+        codes,
+        tables.latencies(classes, class_of[first:], outcome.latency_s[first:]),
+        timeline,
+        waiting > _GROWING * math.sqrt(len(arrival)),
+        seconds,
+    )
+
+
+def run_row(name: str, choice: Choice, given: Given) -> dict[str, Any]:
+    """What is known of a replay before it is done: a row of ``runs`` without status and results."""
+    case, point = given.proxy.case, given.point
+    return {
+        "run_id": name,
+        "job": JOB,
+        "method": choice.strategy,
+        **_code(choice.codes),
+        "delays": case.delays,
+        "arrivals": point.kind,
+        "rate_per_s": point.rate_per_s,
+        "load": point.load,
+        "rate_scale": point.rate_scale,
+        "input_id": case.input_id,
+        "device": "cpu",
+        "version": ecjax.__version__,
+        "seed": given.seed,
+        "params": json.dumps(given.about, sort_keys=True),
+    }
+
+
+def finished(choice: Choice, found: Replayed, capacity: float | None, given: Given) -> dict[str, Any]:
+    """What a replay adds to its row.
+
+    Args:
+        choice: what was asked for.
+        found: the replay.
+        capacity: requests/s that the strategy can serve; None where it was not searched.
+        given: requests and proxy.
+    """
+    case, point = given.proxy.case, given.point
+    overloaded = capacity is not None and given.constant and point.rate_per_s > capacity
+    row = found.row | storage(case.classes, found.strategy, given.dollars_per_byte)
+    row |= {
+        "status": str(Status.NOT_STATIONARY if found.growing or overloaded else Status.OK),
+        "solve_s": found.seconds,
+    }
+    if capacity is not None:
+        row |= {"capacity_per_s": capacity, "capacity_share": capacity / case.basic_capacity_per_s}
+    if choice.strategy in (STATIC, BEST_STATIC):
+        codes = tuple(zip(found.strategy.n[:, 0].tolist(), found.strategy.k[:, 0].tolist(), strict=True))
+        row |= _code(codes)
+        named = {one.name: list(code) for one, code in zip(case.classes, codes, strict=True)}
+        row |= {"params": json.dumps(given.about | {"codes": named}, sort_keys=True)}
+    return row
+
+
+def _code(codes: tuple[Code, ...]) -> dict[str, int]:
+    """n and k where all classes have the same."""
+    return {"n": codes[0][0], "k": codes[0][1]} if len(set(codes)) == 1 else {}

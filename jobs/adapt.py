@@ -1,0 +1,32 @@
+"""``ecjax adapt``: requests through a proxy that chooses its codes, replayed under coding strategies."""
+
+import sys
+from pathlib import Path
+
+from omegaconf import DictConfig
+
+from ecjax.errors import UserError
+from ecjax.hydra_run import options_from
+from ecjax.studies.options_adapt import AdaptOptions
+
+
+def bare_words(words: list[str]) -> list[str]:
+    """``ecjax adapt DELAYS``: a log of chunk accesses, a delays table or the folder of an ecjax analyze."""
+    if len(words) > 1 or not Path(words[0]).exists():
+        raise UserError(f"found {' '.join(words)}; allowed: key=value, or one path: delays of chunk accesses")
+    escaped = words[0].replace("'", "\\'")
+    return [f"delays='{escaped}'"]
+
+
+def run(cfg: DictConfig) -> int:
+    """Run on a composed configuration; returns the exit code."""
+    from ecjax.console import OUTPUT
+    from ecjax.studies.adapt import adapt_study
+
+    return adapt_study(options_from(cfg, AdaptOptions), OUTPUT)
+
+
+if __name__ == "__main__":
+    from ecjax.cli import main
+
+    sys.exit(main(["adapt", *sys.argv[1:]]))
