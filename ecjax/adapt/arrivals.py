@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ecjax.replay.arrivals import Alias, Factors
+
 _GAPS, _CLASSES = 0xADA1, 0xADA2  # purposes of random numbers
 
 
@@ -33,34 +35,51 @@ def constant(rate: float, shares: np.ndarray) -> Rates:
     return Rates(np.zeros(1), np.inf, rate * np.asarray(shares, float)[None, :])
 
 
+def varying(rate: float, shares: np.ndarray, factors: Factors) -> Rates:
+    """A rate times factors that change with time.
+
+    Args:
+        rate: 1/s, of all classes together.
+        shares: (C,) of it.
+        factors: of classes in place of files, in order of time; 1 before the first.
+    """
+    start = np.unique(np.append(factors.start, 0.0))
+    rates = np.tile(rate * np.asarray(shares, float), (len(start), 1))
+    base = rates[0].copy()
+    for begin, factor, classes in zip(factors.start, factors.factor, factors.files, strict=True):
+        chosen = slice(None) if classes is None else classes
+        rates[np.searchsorted(start, begin) :, chosen] = base[chosen] * factor
+    return Rates(start, np.inf, rates)
+
+
 def poisson(rates: Rates, count: int | None, seed: int) -> Requests:
     """Requests of independent Poisson processes, one per class.
 
     Args:
         rates: of the classes, by time.
-        count: of requests; fewer come where the rates end first. None: all until then (``end_s`` is finite, or the
-            last rates are 0).
+        count: of requests; fewer come where the rates end first. None: all until then (``end_s`` is finite).
         seed: of the times and the classes.
     """
     total = rates.rate.sum(axis=1)
     knots = np.append(rates.start_s, rates.end_s)
-    length = np.diff(knots)
-    # the rate is 0 on an interval without end: 0 inf is 0 here
-    reached = np.concatenate(
-        [[0.0], np.cumsum(np.where(total > 0, total * np.where(total > 0, length, 0.0), 0.0))]
-    )
-    clock = _clock(count, reached[-1], seed)
-    first = np.searchsorted(clock, reached)
-    times = np.empty(len(clock))
+    # on an interval without end nothing arrives at rate 0
+    reached = np.append(0.0, np.cumsum(total * np.where(total > 0, np.diff(knots), 0.0)))
+    clock = _clock(count, float(reached[-1]), seed)
+    several = rates.rate.shape[1] > 1
+    uniform = np.random.default_rng([seed, _CLASSES]).random(len(clock) if several else 0)
     class_of = np.zeros(len(clock), np.uint8)
-    uniform = np.random.default_rng([seed, _CLASSES]).random(len(clock)) if rates.rate.shape[1] > 1 else None
+    first = np.searchsorted(clock, reached)
     for s in np.flatnonzero(first[1:] > first[:-1]):
         here = slice(first[s], first[s + 1])
-        np.minimum(knots[s] + (clock[here] - reached[s]) / total[s], knots[s + 1], out=times[here])
-        if uniform is not None:
-            for edge in np.cumsum(rates.rate[s])[:-1] / total[s]:
-                class_of[here] += uniform[here] >= edge
-    return Requests(times, class_of)
+        if several:
+            class_of[here] = Alias(rates.rate[s]).draw(uniform[here])
+        clock[here] = np.minimum(knots[s] + (clock[here] - reached[s]) / total[s], knots[s + 1])
+    return Requests(clock, class_of)
+
+
+def mean_count(rates: Rates) -> float:
+    """Expected number of requests until the rates end."""
+    return float(rates.rate.sum(axis=1) @ np.diff(np.append(rates.start_s, rates.end_s)))
 
 
 def given(arrival_s: np.ndarray, class_of: np.ndarray, scale: float) -> Requests:
@@ -76,7 +95,7 @@ def _clock(count: int | None, end: float, seed: int) -> np.ndarray:
         return clock[: np.searchsorted(clock, end)]
     gaps = random.standard_exponential(_enough(end))
     while gaps.sum() < end:
-        gaps = np.concatenate([gaps, random.standard_exponential(_enough(end - gaps.sum()))])
+        gaps = np.append(gaps, random.standard_exponential(_enough(end - gaps.sum())))
     clock = np.cumsum(gaps)
     return clock[: np.searchsorted(clock, end)]
 

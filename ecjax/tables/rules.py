@@ -14,6 +14,7 @@ AFFINE_COLUMNS = ("delta_s", "delta_s_per_byte", "psi_s", "psi_s_per_byte")
 BACKGROUND_COLUMNS = ("background_load", "background_second", "background_third")
 
 EXPONENTIAL, LOGNORMAL = LAWS = ("shifted_exponential", "shifted_lognormal")  # of a delays table
+_MOST_SIGMA = 10.0  # of a delays table: beyond, means are of no use
 
 # Moments that were computed from data or rounded for print may miss the inequalities by this much.
 _TOLERANCE = 1e-9
@@ -224,6 +225,10 @@ def check_delays(table: pa.Table, place: Place, sort: bool) -> pa.Table:
                 f"found {'an empty cell' if sigma is None else sigma}; allowed: {allowed}, as law is {law}"
             )
             raise place.error(message, column="sigma", row=row)
+        if sigma is not None and sigma > _MOST_SIGMA:
+            raise place.error(
+                f"found {sigma}; allowed: numbers up to {_MOST_SIGMA:g}", column="sigma", row=row
+            )
         if rho is not None and rho >= 1:
             raise place.error(f"found {rho}; allowed: numbers from 0 to below 1", column="rho", row=row)
         if not found["scale_s"] + (found.get("scale_s_per_byte") or 0.0) > 0:
