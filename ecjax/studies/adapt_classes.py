@@ -45,9 +45,11 @@ def read_classes(options: AdaptOptions) -> tuple[list[RequestClass], Traced | No
     Without ``classes`` those of a trace are made of its sizes: up to 8 distinct sizes per operation are classes of
     their own; of more, requests of one power of two form a class, and of more than 8 such classes the neighbours with
     the fewest requests are joined until 8 are left. A class has the mean size of its requests, which are all replayed
-    with that. The size of a request is what its rows ask for together: in a log of accesses of chunks, the parity chunks
-    that were written too. With ``classes`` a request of a trace goes to the class of its operation that is nearest in size (by
-    ratio). Log lines say what was lost.
+    with that. The size of a request is what its rows ask for together: in a log of accesses of chunks, the parity
+    chunks that were written too.
+
+    With ``classes`` a request of a trace goes to the class of its operation that is nearest in size (by ratio). Log
+    lines say what was lost.
 
     Args:
         options: checked, classes and steps apart.
