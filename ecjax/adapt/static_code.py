@@ -32,8 +32,9 @@ from ecjax.errors import UserError
 
 _LEAST = 1e-6  # of a task's mean delay: no part of the model is smaller
 _LOG_RANGE = 40.0  # |ln(r - 1)| of a code
-_LOG_PRICE = 60.0  # |ln| of a price, 1 per request
+_LOG_PRICE = 60.0  # |ln| of a price of thread time
 _HALVINGS = 64
+_PRICES = (1e-6, 1e6, 61)  # tried for codes in whole numbers
 _ROUNDING = 1e-9
 
 
@@ -144,10 +145,10 @@ def code_at(delays: LinearDelays, size: float, price: np.ndarray | float) -> tup
     Args:
         delays: model of the delays, every part positive (``usable``).
         size: J, bytes of an object.
-        price: any shape, 1 per request.
+        price: any shape, seconds of delay per thread-second.
     """
     log_price = np.log(price)
-    ratio = _solve(lambda log: np.log(price_of_code(delays, size, log)[0]), log_price)
+    ratio = _solve(lambda t: np.log(price_of_code(delays, size, t, dimension(delays, size, t))), log_price)
     k = dimension(delays, size, ratio)
     return k * (1 + np.exp(ratio)), k
 
@@ -166,28 +167,25 @@ def dimension(delays: LinearDelays, size: float, log_extra: np.ndarray) -> np.nd
     return np.where(middle > 0, 2 * d1 * right / (np.abs(middle) + root), (root - middle) / (2 * p0))
 
 
-def price_of_code(
-    delays: LinearDelays, size: float, log_extra: np.ndarray, k: np.ndarray | None = None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Price at which a code is best, the right side of Eq. 7 over L, and its k, by ln(r - 1)."""
+def price_of_code(delays: LinearDelays, size: float, log_extra: np.ndarray, k: np.ndarray) -> np.ndarray:
+    """Price of thread time at which a code with r = 1 + exp(log_extra) is best: the right side of Eq. 7."""
     d0, d1, p0, p1 = _split(delays, size)
-    k = dimension(delays, size, log_extra) if k is None else k
     extra = np.exp(log_extra)
-    return (p0 * k + p1) / (k * (1 + extra) * extra * (d0 * k + d1)), k
+    return (p0 * k + p1) / (k * (1 + extra) * extra * (d0 * k + d1))
 
 
 def price_of_length(delays: LinearDelays, size: float, n: np.ndarray) -> np.ndarray:
     """Price of thread time at which the best code has length n; inverse of ``code_at``'s n."""
     log = np.log(np.asarray(n, float))
     ratio = _solve(lambda t: -np.log(dimension(delays, size, t)) - np.log1p(np.exp(t)), -log)
-    return price_of_code(delays, size, ratio, np.exp(log) / (1 + np.exp(ratio)))[0]
+    return price_of_code(delays, size, ratio, np.exp(log) / (1 + np.exp(ratio)))
 
 
 def price_of_dimension(delays: LinearDelays, size: float, k: np.ndarray) -> np.ndarray:
     """Price of thread time at which the best code has dimension k; inverse of ``code_at``'s k."""
     k = np.asarray(k, float)
     ratio = _solve(lambda t: -np.log(dimension(delays, size, t)), -np.log(k))
-    return price_of_code(delays, size, ratio, k)[0]
+    return price_of_code(delays, size, ratio, k)
 
 
 def optimal(
@@ -209,7 +207,7 @@ def optimal(
         c.share * c.bytes * (d.delta_s_per_byte + d.psi_s_per_byte)
         for c, d in zip(classes, delays, strict=True)
     )
-    if not 0 < rate < most:
+    if not 0 < rate < most * (1 - _ROUNDING):
         raise UserError(f"option rate: {rate:g} requests/s, allowed are rates above 0 and below {most:g}")
 
     def codes(log_price: float) -> np.ndarray:
@@ -228,6 +226,45 @@ def optimal(
     return StaticCodes(
         best[:, 0], best[:, 1], utilisation(best), float(backlog_of(np.exp(log_price), threads))
     )
+
+
+def best_codes(
+    classes: list[RequestClass], delays: list[LinearDelays], threads: int, rate: float
+) -> list[tuple[int, int]]:
+    """The allowed codes of C classes with the least mean delay in the model, harmonic sums and M/M/1.
+
+    Of one class they are the best. Several have the best of the codes that suit a common price of thread time, improved
+    one class after the other until no change of one helps. At a rate that none of these serve: the least usage.
+
+    Args:
+        classes: (C,) with their shares, k_max and r_max.
+        delays: (C,) models of their delays.
+        threads: L.
+        rate: lambda, requests/s.
+    """
+    codes = [all_codes(c.k_max, c.r_max) for c in classes]
+    parts = [
+        (
+            c.share * service_delay(d, c.bytes, *np.array(own, float).T),
+            c.share * usage(d, c.bytes, *np.array(own, float).T),
+        )
+        for c, d, own in zip(classes, delays, codes, strict=True)
+    ]
+
+    def total(chosen: tuple[int, ...]) -> tuple[float, float]:
+        used = sum(u[i] for (_, u), i in zip(parts, chosen, strict=True))
+        service = sum(s[i] for (s, _), i in zip(parts, chosen, strict=True))
+        return float(service + queueing_delay(rate, used, threads)), float(used)
+
+    prices = np.append(0.0, np.geomspace(*_PRICES))
+    best = min({tuple(int(np.argmin(s + price * u)) for s, u in parts) for price in prices}, key=total)
+    improved = True
+    while improved:
+        before = best
+        for c, own in enumerate(codes):
+            best = min([best, *((*best[:c], i, *best[c + 1 :]) for i in range(len(own)))], key=total)
+        improved = best != before
+    return [own[i] for own, i in zip(codes, best, strict=True)]
 
 
 def _parts(delays: LinearDelays, chunk: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
