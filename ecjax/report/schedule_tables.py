@@ -69,13 +69,18 @@ def colours(names: list[str], known: Iterable[str] = _NAMES) -> dict[str, Any]:
 
 def rows(out: Path, dataset: str, runs: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
     """Rows of a dataset of these runs, with the columns of ``runs`` that tell points and seeds apart."""
+    known = runs[["run_id", "method", "sources", "seed", *POINT]]
+    return own_rows(out, dataset, runs, columns).merge(known, on="run_id")
+
+
+def own_rows(out: Path, dataset: str, runs: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
+    """Rows of a dataset of these runs, every file read once: ``run_id`` and the columns."""
     wanted = pa.array(runs["run_id"].tolist(), pa.string())
     tables = []
     for batch in dict.fromkeys(runs["batch_id"]):
         table = read_file(out / dataset / f"{batch}.parquet", ["run_id", *columns])
         tables.append(table.filter(pc.is_in(table["run_id"], value_set=wanted)))
-    known = runs[["run_id", "method", "sources", "seed", *POINT]]
-    return pa.concat_tables(tables).to_pandas().merge(known, on="run_id")
+    return pa.concat_tables(tables).to_pandas()
 
 
 def groups(runs: pd.DataFrame, keys: tuple[str, ...]) -> list[tuple[str, pd.DataFrame]]:

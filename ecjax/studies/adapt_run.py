@@ -229,5 +229,5 @@ def finished(choice: Choice, found: Replayed, capacity: float | None, given: Giv
 
 
 def _code(codes: tuple[Code, ...]) -> dict[str, int]:
-    """n and k where all classes have the same."""
+    """The common n and k where all classes have the same."""
     return {"n": codes[0][0], "k": codes[0][1]} if len(set(codes)) == 1 else {}

@@ -63,4 +63,6 @@ class AdaptOptions:
     out: str = option("results/adapt", "folder of the result tables and figures")
     resume: bool = option(True, "skip replays that are finished in out")
     write: Any = option(None, "datasets to write besides runs; default: all")
-    figures: Any = option([], "figures to draw: tradeoff, delay, composition, deviation, timeline")
+    figures: Any = option(
+        ["delay", "composition"], "figures to draw: tradeoff, delay, composition, deviation, timeline"
+    )
