@@ -73,7 +73,11 @@ def poisson(rates: Rates, count: int | None, seed: int) -> Requests:
         here = slice(first[s], first[s + 1])
         if several:
             class_of[here] = Alias(rates.rate[s]).draw(uniform[here])
-        clock[here] = np.minimum(knots[s] + (clock[here] - reached[s]) / total[s], knots[s + 1])
+        times = clock[here]  # changed in place: memory is what takes time
+        times -= reached[s]
+        times /= total[s]
+        times += knots[s]
+        np.minimum(times, knots[s + 1], out=times)
     return Requests(clock, class_of)
 
 
@@ -90,13 +94,10 @@ def given(arrival_s: np.ndarray, class_of: np.ndarray, scale: float) -> Requests
 def _clock(count: int | None, end: float, seed: int) -> np.ndarray:
     """Times of a unit-rate process: the first ``count`` of them, those before ``end``."""
     random = np.random.default_rng([seed, _GAPS])
-    if count is not None:
-        clock = np.cumsum(random.standard_exponential(count))
-        return clock[: np.searchsorted(clock, end)]
-    gaps = random.standard_exponential(_enough(end))
-    while gaps.sum() < end:
+    gaps = random.standard_exponential(_enough(end) if count is None else count)
+    while count is None and gaps.sum() < end:
         gaps = np.append(gaps, random.standard_exponential(_enough(end - gaps.sum())))
-    clock = np.cumsum(gaps)
+    clock = np.cumsum(gaps, out=gaps)
     return clock[: np.searchsorted(clock, end)]
 
 

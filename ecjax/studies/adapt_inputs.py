@@ -82,7 +82,6 @@ def _case(
     names: dict[str, Any] = {
         "classes": [list(one) for one in classes],
         "models": [named(model) for model in models],
-        "threads": options.threads,
     }
     if traced is not None:
         columns = None if options.columns is None else {str(k): v for k, v in options.columns.items()}
