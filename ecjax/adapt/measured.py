@@ -113,7 +113,7 @@ def _quantiles(ordered: np.ndarray) -> np.ndarray:
     probability = np.linspace(0, 1, _QUANTILES)
     found = np.interp(probability * count + 0.5, np.arange(1, count + 1), ordered)
     # the last cell can hold many delays of a long tail, whose mean is far from the middle of its ends (where it holds
-    # one or none, rounding of the cells before it can ask for less than what is below: a change of 1e-5 of the mean)
+    # one or none, rounding of the cells before it can ask for less than what is below: a change of 1e-4 of the mean)
     total = ordered.mean() * (_QUANTILES - 1)
     rest = found[1:-1].sum() + found[0] / 2
     found[-1] = max(2 * (total - rest), found[-2])
