@@ -11,6 +11,7 @@ from ecjax.adapt.proxy import Strategy, Tasks
 from ecjax.adapt.replay import replay
 
 _SECTIONS = 20
+_LEAST_PER_THREAD = 100  # requests, so that the first ones, all admitted at once, do not count
 _LEVEL = float(stats.t.ppf(0.975, _SECTIONS - 1))
 _LEFT_OUT = 0.25  # of the requests of a saturated proxy, until its signal has settled
 _DEVIATIONS = 6.0  # between the capacity and the rates at which it is tried
@@ -41,8 +42,9 @@ def capacity(
     times the mean at the lower one.
 
     Where the replays do not agree with the measured rate, it is searched: the bracket is widened until one end is
-    stable and the other is not, and halved until they are 12 s / N apart. So a strategy whose codes get longer with the
-    backlog has the rate up to which N requests do not get it there, the first of which find the proxy empty.
+    stable and the other is not, and halved until they are 12 s / N apart, with c = 1. So a strategy whose codes get
+    longer with the backlog has the rate up to which N requests do not get it there, the first of which find the proxy
+    empty.
 
     All replays have the same requests, their gaps divided by the rate.
 
@@ -52,36 +54,36 @@ def capacity(
         tasks: delays of the tasks of every class.
         threads: L.
         seed: of arrivals and delays.
-        requests: N of every replay, many times L. The interval is about 1 / sqrt(N) of the capacity.
+        requests: N of every replay; 100 L where that is more. The interval is about 1 / sqrt(N) of the capacity.
     """
+    requests = max(requests, _LEAST_PER_THREAD * threads)
     unit = poisson(constant(1.0, shares), requests, seed)
     clock = unit.arrival_s * (requests / unit.arrival_s[-1])
 
     def admitted_at(arrival: np.ndarray) -> np.ndarray:
         return replay(arrival, unit.class_of, tasks, strategy, threads, seed).admitted_s
 
-    rate, half_width, variation = _throughput(admitted_at(np.zeros(requests)))
-    deviation = math.sqrt((1 + variation) / requests)
-    apart = 1 + _DEVIATIONS * deviation
-
-    def stable(rate: float) -> bool:
+    def stable(rate: float, deviation: float) -> bool:
         arrival = clock / rate
         waiting = requests - np.searchsorted(admitted_at(arrival), arrival[-1], side="right")
-        return bool(waiting < _SURPLUS * _DEVIATIONS * deviation * requests)
+        return bool(waiting < _SURPLUS * _DEVIATIONS * deviation)
 
-    low, high = rate / apart, rate * apart
-    known_low, known_high = stable(low), not stable(high)
-    if known_low and known_high:
+    rate, half_width, variation = _throughput(admitted_at(np.zeros(requests)))
+    deviation = math.sqrt((1 + variation) * requests)
+    apart = 1 + _DEVIATIONS * deviation / requests
+    if stable(rate / apart, deviation) and not stable(rate * apart, deviation):
         return Capacity(rate, half_width)
-    while not known_low:
-        low, high, known_high = low / _STEP, low, True
-        known_low = stable(low)
-    while not known_high:
+    # neither the measured rate nor its variation is the strategy's at the rates that it meets
+    deviation = math.sqrt(2 * requests)
+    apart = 1 + _DEVIATIONS * deviation / requests
+    low = high = rate
+    while not stable(low, deviation):
+        low, high = low / _STEP, low
+    while stable(high, deviation):
         low, high = high, high * _STEP
-        known_high = not stable(high)
     while high > low * apart**2:
         middle = math.sqrt(low * high)
-        low, high = (middle, high) if stable(middle) else (low, middle)
+        low, high = (middle, high) if stable(middle, deviation) else (low, middle)
     return Capacity(0.5 * (low + high), 0.5 * (high - low))
 
 
