@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from ecjax.report.adapt_tables import BEST_STATIC, LATENCIES, STATIC, colours, over_seeds, strategy_name
+from ecjax.report.adapt_tables import BEST_STATIC, LATENCIES, STATIC, basic, colours, over_seeds
 from ecjax.report.replay_tables import COLOURS, few, legend, plain_numbers, scale
 from ecjax.report.schedule_tables import grid
 
@@ -19,7 +19,6 @@ _TITLES = {"mean_s": "mean", "p50_s": "median", "p90_s": "90 % quantile", "p99_s
 _STYLES = (":", "--", "-.", "-")  # of a code with 0, 1, 2, 3 or more extra chunks
 _MOST_ROWS = 3
 _MOST_CODES = 5  # more static codes are shown as a cloud
-_BASIC = (1, 1)
 _ENVELOPE: dict[str, Any] = {"color": "black", "linewidth": 1.6, "marker": "o", "markersize": 3}
 
 
@@ -146,16 +145,18 @@ def _lines(axes: Axes, told: pd.DataFrame, runs: pd.DataFrame, value: str) -> No
 
 def _least(line: pd.DataFrame, runs: pd.DataFrame, value: str) -> np.ndarray:
     """Of each rate the least quantile of any static code, mean over the seeds."""
-    own = runs[(runs["method"] == BEST_STATIC) & runs["delays"].isin(line["delays"])]
-    known = own["envelope"].dropna().map(lambda text: json.loads(text)[value]["value"])
-    found = known.groupby(own.loc[known.index, "rate_per_s"]).mean()
+    own = runs[(runs["method"] == BEST_STATIC) & runs["delays"].isin(line["delays"])].dropna(
+        subset="envelope"
+    )
+    known = [json.loads(text)[value]["value"] for text in own["envelope"]]
+    found = pd.Series(known, own["rate_per_s"].to_numpy(), float).groupby(level=0).mean()
     return line["rate_per_s"].map(found).fillna(line[value]).to_numpy()
 
 
 def _cloud(told: pd.DataFrame) -> set[str]:
     """Static codes that are not told apart: where there are many, all but (1, 1)."""
     names = set(told.loc[told["method"] == STATIC, "name"])
-    return names - {strategy_name(STATIC, *_BASIC)} if len(names) > _MOST_CODES else set()
+    return names - {basic()} if len(names) > _MOST_CODES else set()
 
 
 def _look(told: pd.DataFrame, name: str, method: str, line: pd.DataFrame) -> dict[str, Any]:

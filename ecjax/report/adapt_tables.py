@@ -35,6 +35,11 @@ def strategy_name(method: str, n: Any = None, k: Any = None) -> str:
     return _NAMES.get(method, method.replace("_", " "))
 
 
+def basic() -> str:
+    """Name of the code without any coding."""
+    return strategy_name(STATIC, 1, 1)
+
+
 def colours(methods: list[str]) -> dict[str, Any]:
     """A colour per strategy other than static codes: the same in every figure."""
     order = dict.fromkeys([*_NAMES, *methods])

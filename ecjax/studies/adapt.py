@@ -13,8 +13,9 @@ from ecjax.console import log, progress
 from ecjax.report import adapt as figures
 from ecjax.status import Status
 from ecjax.studies import adapt_summary
-from ecjax.studies.adapt_inputs import Case, Point, read_cases
+from ecjax.studies.adapt_inputs import Case, read_cases
 from ecjax.studies.adapt_options import checked
+from ecjax.studies.adapt_points import Point
 from ecjax.studies.adapt_proxy import Proxy
 from ecjax.studies.adapt_run import JOB, Batch, Given
 from ecjax.studies.adapt_strategies import TOFEC, Choice, choices

@@ -7,7 +7,6 @@ from typing import Any
 
 from ecjax.adapt import static_code
 from ecjax.adapt.thresholds import fitted
-from ecjax.errors import UserError
 from ecjax.studies.adapt_inputs import Case
 from ecjax.studies.adapt_statistics import LEVELS
 from ecjax.studies.adapt_strategies import Code
@@ -39,7 +38,7 @@ def searched(
 ) -> tuple[Code, ...]:
     """Codes of several classes with a small mean latency, one class after the other changed until none gets better.
 
-    The start is the closed form of the static model. What is found is a code that no change of one class alone
+    The start is the best of TOFEC's model of static codes. What is found is a code that no change of one class alone
     improves, by the replays that were made.
 
     Args:
@@ -49,7 +48,8 @@ def searched(
         mean: mean latency with the codes of the classes, s; asked once for each.
     """
     allowed = [static_code.all_codes(given.k_max, given.r_max) for given in case.classes]
-    best = _start(case, rate, threads)
+    models = [fitted(given, model) for given, model in zip(case.classes, case.models, strict=True)]
+    best = tuple(static_code.best_codes(case.classes, models, threads, rate))
     known = {best: mean(best)}
     unchanged = 0
     for c in itertools.islice(itertools.cycle(range(len(allowed))), _PASSES * len(allowed)):
@@ -64,19 +64,3 @@ def searched(
         if unchanged >= len(allowed):
             break
     return best
-
-
-def _start(case: Case, rate: float, threads: int) -> tuple[Code, ...]:
-    """The closed form in whole numbers; the shortest codes where it allows no such rate."""
-    models = [fitted(given, model) for given, model in zip(case.classes, case.models, strict=True)]
-    try:
-        found = static_code.optimal(case.classes, models, threads, rate)
-    except UserError:
-        return ((1, 1),) * len(models)
-    codes = []
-    for given, n, k in zip(case.classes, found.n.tolist(), found.k.tolist(), strict=True):
-        dimension = min(max(round(k), 1), given.k_max)
-        codes.append(
-            (min(max(round(n), dimension), int(static_code.longest(given.r_max, dimension))), dimension)
-        )
-    return tuple(codes)

@@ -11,6 +11,9 @@ from ecjax.adapt.proxy import Strategy
 from ecjax.studies.adapt_inputs import Case
 from ecjax.studies.adapt_strategies import BEST_STATIC, STATIC, Choice, choices, strategy
 
+_REQUESTS = 200_000  # per replay of the search for a capacity
+_ROUGH = 10_000  # of that which code has the largest
+
 
 class Proxy:
     """A proxy with the classes and delays of a case.
@@ -38,25 +41,22 @@ class Proxy:
     def search(self, pool: Executor, wanted: Iterable[Choice]) -> None:
         """Begin to search the capacities of choices."""
         for choice in wanted:
-            for part in self._parts(choice):
-                if part not in self._capacities:
-                    self._capacities[part] = pool.submit(self._searched, part)
+            if choice not in self._capacities:
+                self._capacities[choice] = pool.submit(self._searched, choice)
 
     def capacity_per_s(self, choice: Choice) -> float | None:
         """Largest rate that a choice can serve, requests/s; None where it was not searched.
 
         Of ``best_static`` it is that of the best code that all classes may share.
         """
-        parts = self._parts(choice)
-        if parts[0] not in self._capacities:
-            return None
-        return max(self._capacities[part].result() for part in parts)
-
-    def _parts(self, choice: Choice) -> list[Choice]:
-        if choice.strategy == BEST_STATIC:
-            return choices([STATIC], "all", self.case.classes)
-        return [choice]
+        return self._capacities[choice].result() if choice in self._capacities else None
 
     def _searched(self, choice: Choice) -> float:
+        if choice.strategy == BEST_STATIC:
+            codes = choices([STATIC], "all", self.case.classes)
+            choice = max(codes, key=lambda code: self._capacity(code, _ROUGH))
+        return self._capacity(choice, _REQUESTS)
+
+    def _capacity(self, choice: Choice, requests: int) -> float:
         shares = np.array([given.share for given in self.case.classes])
-        return capacity(self.strategy(choice), shares, self.tasks, self.threads, self._seed).per_s
+        return capacity(self.strategy(choice), shares, self.tasks, self.threads, self._seed, requests).per_s

@@ -21,7 +21,7 @@ from ecjax.errors import UserError
 from ecjax.status import Status
 from ecjax.studies import adapt_tables as tables
 from ecjax.studies.adapt_best import candidates, envelope, searched
-from ecjax.studies.adapt_inputs import Point
+from ecjax.studies.adapt_points import Point
 from ecjax.studies.adapt_proxy import Proxy
 from ecjax.studies.adapt_statistics import statistics
 from ecjax.studies.adapt_storage import chunks_stored, storage

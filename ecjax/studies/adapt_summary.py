@@ -1,15 +1,18 @@
 """What ``ecjax adapt`` prints at its end: a line per point and strategy, and how much each strategy can serve."""
 
+import math
 from collections import Counter
+from pathlib import Path
 
 import pandas as pd
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from ecjax.report.adapt_tables import BEST_STATIC, POINT, STATIC, over_seeds
+from ecjax.report.adapt_tables import BEST_STATIC, POINT, STATIC, basic, over_seeds
 
 _HEADINGS = {"mean_s": "mean s", "p50_s": "p50 s", "p90_s": "p90 s", "p99_s": "p99 s", "std_s": "std s"}
+_MOST_CODES = 5  # of static codes that are more, only (1, 1) is printed
 
 
 def show(runs: pd.DataFrame, console: Console, out: str) -> None:
@@ -20,30 +23,33 @@ def show(runs: pd.DataFrame, console: Console, out: str) -> None:
         console: where to.
         out: folder of the results.
     """
-    told = over_seeds(runs)
-    if not told.empty:
-        _replays(told, runs, console, out)
-        _capacities(told, console)
-        overloaded = int(told["overloaded"].sum())
-        if overloaded:
-            console.print(
-                f"{overloaded} of {len(told)} lines are not stationary (*): requests come faster than the strategy can "
-                "serve them, and latencies depend on how long that lasts.",
-                style="yellow",
-                highlight=False,
-            )
+    every = over_seeds(runs)
+    seeds = f", {int(every['seeds'].max())} seeds" if not every.empty and every["seeds"].max() > 1 else ""
+    console.print(f"adapt: {len(runs)} runs{seeds} in {out}", style="italic", highlight=False)
+    codes = set(every.loc[every["method"] == STATIC, "name"]) if not every.empty else set()
+    hidden = codes - {basic()} if len(codes) > _MOST_CODES else set()
+    told = every[~every["name"].isin(hidden)] if hidden else every
+    for delays, own in told.groupby("delays", sort=False) if not told.empty else []:
+        console.print(_replays(own, Path(str(delays)).name))
+        _capacities(own, console)
+    if hidden:
+        console.print(f"{len(hidden)} more static codes: dataset runs, figure tradeoff.", highlight=False)
+    overloaded = 0 if told.empty else int(told["overloaded"].sum())
+    if overloaded:
+        console.print(
+            f"{overloaded} of {len(told)} lines are not stationary (*): requests come faster than the strategy can "
+            "serve them, and latencies depend on how long that lasts.",
+            style="yellow",
+            highlight=False,
+        )
     for message, count in Counter(runs["error"].dropna()).items():
         console.print(f"{count} replays: {message}", style="red", highlight=False)
 
 
-def _replays(told: pd.DataFrame, runs: pd.DataFrame, console: Console, out: str) -> None:
-    seeds = int(told["seeds"].max())
-    words = f"{len(runs)} runs" + (f", {seeds} seeds" if seeds > 1 else "")
-    table = Table(title=f"adapt: {words} in {out}", box=box.SIMPLE_HEAD, title_justify="left")
-    swept = [name for name in ("delays", "rate_scale") if told[name].nunique() > 1]
-    for name in swept:
-        table.add_column(name.replace("_", " "), no_wrap=True)
-    for name in ("rate /s", "load"):
+def _replays(told: pd.DataFrame, delays: str) -> Table:
+    table = Table(title=f"delays: {delays}", box=box.SIMPLE_HEAD, title_justify="left")
+    scaled = told["rate_scale"].nunique() > 1
+    for name in (["rate\nscale"] if scaled else []) + ["rate /s", "load"]:
         table.add_column(name, no_wrap=True, justify="right")
     table.add_column("strategy", no_wrap=True)
     for name in ("n, k", *_HEADINGS.values(), "threads\nbusy"):
@@ -54,33 +60,35 @@ def _replays(told: pd.DataFrame, runs: pd.DataFrame, console: Console, out: str)
         if before not in (None, point):
             table.add_section()
         before = point
-        cells = [str(row[name]) for name in swept] + [f"{row['rate_per_s']:.4g}", f"{row['load']:.3g}"]
-        strategy = "best static" if row["method"] == BEST_STATIC else row["method"].replace("_", " ")
-        cells += [strategy + ("*" if row["overloaded"] else ""), _code(row)]
+        cells = [f"{row['rate_scale']:g}"] if scaled else []
+        cells += [f"{row['rate_per_s']:.4g}", f"{row['load']:.3g}"]
+        cells += [row["method"] + ("*" if row["overloaded"] else ""), _code(row)]
         for name in _HEADINGS:
-            margin = row["ci_s"] if name == "mean_s" else float("nan")
-            cells.append(f"{row[name]:.4g}" + (f" ± {margin:.2g}" if margin == margin else ""))
+            cell = f"{row[name]:.4g}"
+            if name == "mean_s" and math.isfinite(row["ci_s"]) and not row["overloaded"]:
+                cell += f" ± {row['ci_s']:.2g}"
+            cells.append(cell)
         table.add_row(*cells, f"{row['utilisation']:.2f}")
-    console.print(table)
+    return table
 
 
 def _code(row: dict) -> str:
-    """The code; of strategies that adapt, the means over the requests."""
+    """The code; of strategies that adapt, and of several classes, the means over the requests."""
     if row["method"] in (STATIC, BEST_STATIC) and pd.notna(row["n"]):
         return f"{row['n']:.0f}, {row['k']:.0f}"
     return f"{row['mean_n']:.3g}, {row['mean_k']:.3g}"
 
 
 def _capacities(told: pd.DataFrame, console: Console) -> None:
-    known = told[told["capacity_share"].notna()].drop_duplicates(["delays", "name"])
-    for delays, own in known.groupby("delays", sort=False):
-        parts = [
-            f"{row['name']} {row['capacity_share']:.2f}"
-            for row in own.sort_values("capacity_share").to_dict("records")
-        ]
-        basic = own["capacity_per_s"].iloc[0] / own["capacity_share"].iloc[0]
-        where = f" ({delays})" if known["delays"].nunique() > 1 else ""
-        console.print(
-            f"Capacity{where} as a share of that of (1, 1), {basic:.4g} requests/s: {', '.join(parts)}.",
-            highlight=False,
-        )
+    known = told[told["capacity_share"].notna()].drop_duplicates("name")
+    if known.empty:
+        return
+    parts = [
+        f"{row.name} {row.capacity_share:.2f}"
+        for row in known[["name", "capacity_share"]].itertuples(index=False)
+    ]
+    unit = known["capacity_per_s"].iloc[0] / known["capacity_share"].iloc[0]
+    console.print(
+        f"Capacity as a share of that of the (1, 1) code, {unit:.4g} requests/s: {', '.join(parts)}.",
+        highlight=False,
+    )
