@@ -1,0 +1,151 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from ecjax.errors import UserError
+from ecjax.studies.adapt_inputs import read_cases
+from ecjax.studies.options_adapt import AdaptOptions
+
+TRACES = Path(__file__).parents[2] / "traces"
+STEPS = [[0, 10], [200, 70], [400, 10], [600, 0]]
+
+
+def cases(**options):
+    return read_cases(AdaptOptions(**options))
+
+
+def test_loads_are_shares_of_the_capacity_of_one_task_per_request():
+    (case,) = cases(load=[0.2, 0.9], requests=100)
+    assert case.basic_capacity_per_s == pytest.approx(
+        16 / 0.205
+    )  # 11.3 + 28.56 x 3 + 85.7 + 7.44 x 3 = 205 ms
+    assert [point.load for point in case.points] == pytest.approx([0.2, 0.9])
+    assert case.points[0].rate_per_s == pytest.approx(0.2 * 78.05, rel=1e-4)
+    found = case.points[0].requests(3)
+    assert len(found.arrival_s) == 100 and found.class_of.dtype == np.uint8
+    # the same requests, nearer to each other
+    other = case.points[1].requests(3)
+    np.testing.assert_allclose(found.arrival_s * 0.2, other.arrival_s * 0.9, rtol=1e-12)
+
+
+def test_the_capacity_of_several_classes_is_that_of_their_mean_delay():
+    near, far = cases(
+        delays=[str(TRACES / "delays.parquet")], classes=str(TRACES / "classes.parquet"), threads=4
+    )
+    read, write = (lambda b: 0.010 + 10e-9 * b), (lambda b: 0.024 + 15e-9 * b)
+    mean = 0.6 * read(2e5) + 0.3 * read(6e6) + 0.1 * write(3e6)
+    assert near.basic_capacity_per_s == pytest.approx(4 / mean)
+    assert [model.shift_s for model in near.models] == [0.004, 0.004, 0.009]
+    assert far.delays == "far" and near.input_id != far.input_id
+
+
+def test_rates_come_before_loads():
+    (case,) = cases(rate=[20.0, 5.0], rate_scale=[1.0, 2.0], load=[0.5])
+    assert [point.rate_per_s for point in case.points] == [20.0, 40.0, 5.0, 10.0]
+    assert [point.load for point in case.points] == pytest.approx(np.array([20, 40, 5, 10]) * 0.205 / 16)
+
+
+def test_steps_last_until_their_end():
+    (case,) = cases(steps=STEPS, rate_scale=[1.0, 3.0])
+    one, three = case.points
+    assert one.kind == "steps" and one.end_s == 600.0 and one.drawn
+    assert one.rate_per_s == 30.0 and three.rate_per_s == 90.0
+    counts = np.histogram(three.requests(1).arrival_s, [0, 200, 400, 600])[0]
+    expected = 3 * np.array([2000, 14000, 2000])
+    assert np.all(np.abs(counts - expected) < 5 * np.sqrt(expected))
+
+
+def test_a_trace_is_replayed_at_multiples_of_its_rate():
+    (case,) = cases(trace=str(TRACES / "requests_chunks.parquet"), rate_scale=[1.0, 4.0])
+    one, four = case.points
+    assert one.kind == "trace" and not one.drawn and one.end_s is None
+    times = one.requests(0).arrival_s
+    assert one.rate_per_s == pytest.approx(2200 / times[-1])
+    assert four.rate_per_s == pytest.approx(4 * one.rate_per_s)
+    np.testing.assert_allclose(four.requests(9).arrival_s * 4, times)
+    assert len(case.classes) == 8 and sum(given.share for given in case.classes) == pytest.approx(1)
+
+
+def test_a_table_of_factors_multiplies_the_rates(tmp_path):
+    table = {"start_s": [50.0, 0.0], "factor": [0.0, 3.0], "service_class": ["a", None]}
+    pq.write_table(pa.table(table), tmp_path / "rates.parquet")
+    classes = [{"bytes": 1e6, "name": "a"}, {"bytes": 1e6, "name": "b"}]
+    (case,) = cases(rate=[10.0], rates=str(tmp_path / "rates.parquet"), classes=classes, requests=4000)
+    found = case.points[0].requests(2)
+    early = found.arrival_s < 50
+    assert abs(early.sum() - 1500) < 5 * np.sqrt(1500)
+    assert abs(np.mean(found.class_of[early]) - 0.5) < 0.1
+    assert np.all(found.class_of[~early] == 1)
+    # 15 requests/s of b are left
+    later = found.arrival_s[~early]
+    assert abs(len(later) / (later[-1] - 50) - 15) < 1.5
+
+
+def test_inputs_are_named_by_what_they_are(tmp_path):
+    (case,) = cases()
+    assert cases()[0].input_id == case.input_id
+    assert cases(seed=4, load=[0.3])[0].input_id == case.input_id
+    ids = {
+        cases(**options)[0].input_id
+        for options in ({}, {"bytes": 1e6}, {"k_max": 3}, {"delays": ["correlated"]})
+    }
+    assert len(ids) == 4
+    names = [json.dumps(point.names) for point in case.points]
+    assert len(set(names)) == len(names)
+
+
+def test_chunks_beyond_the_measured_sizes_are_told(caplog):
+    log = str(TRACES / "requests_chunks.parquet")
+    with caplog.at_level("INFO"):
+        cases(delays=[log])
+    assert "those of the classes have 5e+05 to 3e+06: beyond what was measured" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"steps": STEPS, "rate": [3.0]}, "rate: found beside steps; allowed: one of trace, steps and rate"),
+        ({"steps": STEPS, "trace": "x"}, "steps: found beside trace"),
+        ({"steps": STEPS, "rates": "x"}, "rates=x: found beside steps; allowed: with rate or load"),
+        ({"steps": 3}, "steps: found 3; allowed: [[start_s, rate], ...]"),
+        ({"steps": [[0, 3]]}, "steps: found [[0, 3]]; allowed"),
+        ({"steps": [[0, 3], [0, 4], [5, 0]]}, "steps: row 1: found [0, 4]; allowed"),
+        ({"steps": [[0, 3], 4, [5, 0]]}, "steps: row 1: found 4; allowed"),
+        ({"steps": [[-1, 3], [5, 0]]}, "steps: row 0: found [-1, 3]; allowed"),
+        ({"steps": [[0, float("nan")], [5, 0]]}, "steps: row 0: found [0, nan]; allowed"),
+        ({"steps": [[0, 3], [5, 2]]}, "steps: row 1: found [5, 2], no end"),
+        ({"steps": [[0, 0], [5, 0]]}, "no rates above 0"),
+        ({"steps": [[0, 1e9], [5, 0]]}, "steps: found 5e+09 requests; allowed: at most 1e+08"),
+        ({"trace": "missing.parquet"}, "missing.parquet: no such file or folder"),
+        (
+            {"rates": str(TRACES / "rates.parquet")},
+            "column service_class, row 0: found 'gold'; allowed: read_3MB",
+        ),
+    ],
+)
+def test_mistakes_are_named(options, message):
+    with pytest.raises(UserError) as error:
+        cases(**options)
+    assert message in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (
+            {"start_s": [0.0], "factor": [1.0], "file_id": [3]},
+            "column file_id: found files; allowed: empty cells",
+        ),
+        ({"start_s": [0.0], "factor": [0.0]}, "column factor: found factors of 0 for all time"),
+        ({"start_s": [0.0], "factor": [-1.0]}, "column factor, row 0: found -1.0"),
+    ],
+)
+def test_mistakes_in_factors_are_named(tmp_path, table, message):
+    pq.write_table(pa.table(table), tmp_path / "rates.parquet")
+    with pytest.raises(UserError) as error:
+        cases(rates=str(tmp_path / "rates.parquet"))
+    assert message in str(error.value)
