@@ -12,6 +12,7 @@ from ecjax.studies.adapt_statistics import LEVELS
 from ecjax.studies.adapt_strategies import Code
 
 _PASSES = 4  # over the classes: their codes hardly depend on each other
+_FINALISTS = 8
 
 
 def candidates(case: Case) -> list[tuple[Code, ...]]:
@@ -35,11 +36,11 @@ def envelope(found: dict[tuple[Code, ...], dict[str, Any]]) -> str:
 
 def searched(
     case: Case, rate: float, threads: int, mean: Callable[[tuple[Code, ...]], float]
-) -> tuple[Code, ...]:
-    """Codes of several classes with a small mean latency, one class after the other changed until none gets better.
+) -> list[tuple[Code, ...]]:
+    """Codes of several classes with small mean latencies: some of the best, for replays that are longer.
 
-    The start is the best of TOFEC's model of static codes. What is found is a code that no change of one class alone
-    improves, by the replays that were made.
+    One class after the other is changed until none gets better, from the best codes of TOFEC's model. As short replays
+    know a mean only roughly, the codes with the least ones that were met are returned, and (1, 1) for all.
 
     Args:
         case: classes and delays.
@@ -63,4 +64,5 @@ def searched(
         unchanged = unchanged + 1 if best == before else 0
         if unchanged >= len(allowed):
             break
-    return best
+    basic = ((1, 1),) * len(allowed)
+    return list(dict.fromkeys([*sorted(known, key=lambda codes: known[codes])[:_FINALISTS], basic]))
