@@ -21,6 +21,7 @@ where thread time is cheap. It depends on the backlog Q alone (Corollary 1).
 Source: Liang and Kozat, TOFEC, INFOCOM 2014, Section IV; the formulas are lost in its text and were derived again.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -60,9 +61,9 @@ def all_codes(k_max: int, r_max: float) -> list[tuple[int, int]]:
 def usable(delays: LinearDelays, size: float) -> LinearDelays:
     """A fitted model with every part positive, as the closed form needs it: at least 1e-6 of the mean delay.
 
-    A line fitted to a trace may cross 0 above or below the sizes at hand. The nearest line that does not has the same
-    value for the whole object, so that the usage of the (1, 1) code, and with it the capacity, is kept: what is below 0
-    is taken from the other part.
+    A line fitted to a trace may cross 0 above or below the sizes at hand. It is turned until it does not, about its
+    value for the whole object, so that the usage of the (1, 1) code, and with it the capacity, is kept; where that
+    value itself is below 0, Delta's is taken from Psi's or the other way round.
 
     Args:
         delays: model of the delays.
@@ -123,6 +124,11 @@ def queueing_delay(rate: float, mean_usage: np.ndarray | float, threads: int) ->
     mean_usage = np.asarray(mean_usage, float)
     idle = threads - rate * mean_usage
     return np.where(idle > 0, rate * mean_usage**2 / (threads * np.where(idle > 0, idle, 1.0)), np.inf)
+
+
+def queue_length(utilisation: np.ndarray) -> np.ndarray:
+    """Q, mean requests waiting in an M/M/1 at a utilisation x < 1: x^2 / (1 - x)."""
+    return utilisation**2 / (1 - utilisation)
 
 
 def backlog_of(price: np.ndarray | float, threads: int) -> np.ndarray:
@@ -275,7 +281,7 @@ def _split(delays: LinearDelays, size: float) -> tuple[float, float, float, floa
     return delays.delta_s, delays.delta_s_per_byte * size, delays.psi_s, delays.psi_s_per_byte * size
 
 
-def _solve(falling, target: np.ndarray) -> np.ndarray:
+def _solve(falling: Callable[[np.ndarray], np.ndarray], target: np.ndarray) -> np.ndarray:
     """ln(r - 1) at which a falling function of it has the targets, by halving; any shape."""
     low, high = np.full_like(target, -_LOG_RANGE), np.full_like(target, _LOG_RANGE)
     for _ in range(_HALVINGS):

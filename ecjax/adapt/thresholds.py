@@ -1,6 +1,6 @@
 """Thresholds on the backlog: which code is best with how many requests waiting."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,8 +18,8 @@ class Ladder(NamedTuple):
 
 
 def fitted(request_class: RequestClass, model: DelayModel) -> LinearDelays:
-    """TOFEC's model of the delays of a class, fitted on the sizes of its chunks, every part positive."""
-    sizes = request_class.bytes / np.arange(1, request_class.k_max + 1)
+    """TOFEC's model of the delays of a class, fitted on the sizes of its chunks (two at least), all parts positive."""
+    sizes = request_class.bytes / np.arange(1, max(request_class.k_max, 2) + 1)
     return static_code.usable(linear_delays(model, sizes), request_class.bytes)
 
 
@@ -29,6 +29,11 @@ def tofec_ladder(request_class: RequestClass, delays: LinearDelays, threads: int
     Q_n is the backlog at which the best code has length n, n = 1, ..., N = floor(r_max k_max). A code of length n is
     used for H_n <= q < H_{n-1}, where H_n = (Q_n + Q_{n+1}) / 2, H_0 = inf, H_N = 0; the same for k. Then n is at most
     r_max k (line 6 of the algorithm). As k < n in every best code, n is never below k.
+
+    Args:
+        request_class: the class.
+        delays: model of its delays, every part positive.
+        threads: L.
     """
     size = request_class.bytes
     lengths = np.arange(1, int(static_code.longest(request_class.r_max, request_class.k_max)) + 1)
@@ -46,8 +51,14 @@ def fast_cloud_ladder(request_class: RequestClass, delays: LinearDelays, threads
     """Thresholds of FAST CLOUD: k is fixed, n by the backlog.
 
     Total delays (harmonic sums, M/M/1) of the codes (n, k) and (n + 1, k) as functions of the rate cross once: the
-    longer code is better below the crossing. There the two queues have different lengths; the threshold is half way
-    between them, as half way as TOFEC's H_n. Every class is judged as if it were alone.
+    longer code is better below the crossing. There the queue of the longer one is longer too; the threshold is the
+    middle of the two lengths. Every class is judged as if it were alone.
+
+    Args:
+        request_class: the class.
+        delays: model of its delays, every part positive.
+        threads: L.
+        k: dimension.
     """
     size = request_class.bytes
     n = np.arange(k, int(static_code.longest(request_class.r_max, k)) + 1)
@@ -58,7 +69,7 @@ def fast_cloud_ladder(request_class: RequestClass, delays: LinearDelays, threads
     # gain = Dq(long) - Dq(short), the smaller root of short long s rate^2 - (short + long) s rate + gain = 0
     both, s = short + long, long - short + gain
     rate = 2 * gain / (both * s + np.sqrt((both * s) ** 2 - 4 * short * long * s * gain))
-    backlog = 0.5 * (_mm1(rate * short) + _mm1(rate * long))
+    backlog = 0.5 * (static_code.queue_length(rate * short) + static_code.queue_length(rate * long))
     return Ladder(backlog[::-1], n[::-1], np.full(len(n), k))
 
 
@@ -81,7 +92,7 @@ def joined(name: str, signal: int, memory: float, ladders: list[Ladder]) -> Stra
     )
 
 
-def threshold_table(strategy: Strategy, classes: list[RequestClass]) -> list[dict]:
+def threshold_table(strategy: Strategy, classes: list[RequestClass]) -> list[dict[str, Any]]:
     """A strategy as a table that a proxy can load: which code at which (smoothed) signal.
 
     One row per class and level: class, signal, memory, backlog_from, backlog_below (inf at the last level), n, k.
@@ -108,10 +119,6 @@ def threshold_table(strategy: Strategy, classes: list[RequestClass]) -> list[dic
 
 def _midpoints(backlogs: np.ndarray) -> np.ndarray:
     return 0.5 * (backlogs[1:] + backlogs[:-1])
-
-
-def _mm1(busy: np.ndarray) -> np.ndarray:
-    return busy**2 / (1 - busy)
 
 
 def _merged(request_class: RequestClass, by_length: np.ndarray, by_dimension: np.ndarray) -> Ladder:

@@ -138,7 +138,7 @@ def total_delay(classes, rate, threads, log_k, log_extra):
 
 
 @pytest.mark.parametrize("classes", [MIXED[:1], MIXED[:2], MIXED])
-@pytest.mark.parametrize("rate", [0.5, 15.0, 60.0, 95.0])
+@pytest.mark.parametrize("rate", [0.5, 60.0, 95.0])
 def test_closed_form_against_a_general_optimizer(classes, rate):
     threads = 16
     share = sum(c.share for c, _ in classes)

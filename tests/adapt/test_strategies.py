@@ -85,6 +85,14 @@ def test_tofec_remembers():
     assert strategies.tofec([one()], [BUILT_IN["shifted_exp"]], THREADS).memory == 0.99
 
 
+@pytest.mark.parametrize("name", sorted(BUILT_IN))
+def test_tofec_replicates_where_it_may_not_chunk(name):
+    """The model is fitted on more than the one size that is used, so that it knows what chunks would bring."""
+    got = strategies.tofec([one(k_max=1)], [BUILT_IN[name]], THREADS)
+    assert list(got.n[0]) == [2, 1]
+    assert 1 < got.edges[0, 0] < 10
+
+
 @given(classes, st.sampled_from(sorted(BUILT_IN)))
 def test_codes_are_allowed(given, name):
     for strategy in all_of(given, [BUILT_IN[name]] * len(given)):
