@@ -149,6 +149,11 @@ def _listed(classes: Any) -> pa.Table:
 def _of_trace(options: AdaptOptions, given: list[RequestClass] | None) -> tuple[list[RequestClass], Traced]:
     trace = opened(str(options.trace), options)
     found = requests(trace)
+    if found.returned:
+        log.info(
+            "trace: %d requests have rows that do not follow each other: their parts count as requests of their own",
+            found.returned,
+        )
     chosen = found.bytes > 0
     if not chosen.all():
         log.info("trace: %d requests of 0 bytes are left out", np.sum(~chosen))

@@ -4,9 +4,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special, stats
 
-from ecjax.adapt.delays import BUILT_IN, linear_delays, mean_delay, quantile
+from ecjax.adapt.arrivals import constant, poisson
+from ecjax.adapt.delays import BUILT_IN, linear_delays, mean_delay, quantile, tasks_of
 from ecjax.adapt.measured import LEAST_DELAYS, Delays, exponential_rho, measured
-from ecjax.adapt.proxy import EMPIRICAL
+from ecjax.adapt.proxy import EMPIRICAL, WAITING, RequestClass, Strategy
+from ecjax.adapt.replay import replay
 
 SIZES = np.array([0.5e6, 1e6, 3e6])
 GRID = np.linspace(0, 1, 2001)
@@ -64,6 +66,25 @@ def test_the_error_of_the_correlation_is_its_spread_over_samples(rho):
     spread = values.std(ddof=1) if rho else np.sqrt(np.mean(values**2) * 2)
     assert spread == pytest.approx(error, rel=0.3)
     assert values.mean() == pytest.approx(rho, abs=0.03)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["shifted_lognormal", "correlated"])
+def test_a_replay_under_the_measured_law_is_one_under_the_law(name):
+    law = BUILT_IN[name]
+    one = RequestClass("read", "read", 3e6, 1.0, 6, 2.0, False)
+    delays, _, _ = draws(law, law.rho, 60_000, 3, 11, sizes=3e6 / np.array([1, 3, 6]))
+    models = [law, measured(delays, "log").model]
+    arrivals = poisson(constant(15.0, np.ones(1)), 60_000, 12)
+    for n, k in ((1, 1), (6, 3), (9, 6)):
+        code = Strategy("static", WAITING, 0.0, np.empty((1, 0)), np.array([[n]]), np.array([[k]]))
+        means, tails = [], []
+        for model in models:
+            latency = replay(*arrivals, tasks_of([one], [model]), code, 16, 13).latency_s
+            means.append(latency.mean())
+            tails.append(np.quantile(latency, 0.99))
+        assert means[1] == pytest.approx(means[0], rel=0.02)
+        assert tails[1] == pytest.approx(tails[0], rel=0.05)
 
 
 def test_pearsons_correlation_comes_back_too():

@@ -169,6 +169,17 @@ def test_accesses_of_chunks_are_requests(tmp_path):
     np.testing.assert_allclose(sizes, table["bytes"].sum())
 
 
+def test_requests_in_pieces_are_told(tmp_path, caplog):
+    path = object_log(tmp_path / "log.parquet", [1e6, 1e6, 1e6, 1e6])
+    table = pq.read_table(path).set_column(0, "request_id", pa.array([7, 8, 7, 8]))
+    table = table.set_column(2, "file_id", pa.array([1, 2, 1, 2])).append_column("node_id", pa.array([0] * 4))
+    pq.write_table(table, path)
+    with caplog.at_level("INFO"):
+        _, traced = classes(trace=path)
+    assert len(traced.arrival_s) == 4
+    assert "2 requests have rows that do not follow each other" in caplog.text
+
+
 def test_accesses_of_a_block_trace_are_whole(tmp_path):
     rows = ["version,time,op,size,lbn", "1,10,28,4096,7", "1,11,2a,70000,123", "1,13,28,4096,900000000000"]
     (tmp_path / "disk.csv").write_text("\n".join(rows) + "\n")
