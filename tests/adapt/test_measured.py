@@ -75,7 +75,7 @@ def test_a_replay_under_the_measured_law_is_one_under_the_law(name):
     one = RequestClass("read", "read", 3e6, 1.0, 6, 2.0, False)
     delays, _, _ = draws(law, law.rho, 60_000, 3, 11, sizes=3e6 / np.array([1, 3, 6]))
     models = [law, measured(delays, "log").model]
-    arrivals = poisson(constant(15.0, np.ones(1)), 60_000, 12)
+    arrivals = poisson(constant(8.0, np.ones(1)), 60_000, 12)
     for n, k in ((1, 1), (6, 3), (9, 6)):
         code = Strategy("static", WAITING, 0.0, np.empty((1, 0)), np.array([[n]]), np.array([[k]]))
         means, tails = [], []
@@ -83,7 +83,7 @@ def test_a_replay_under_the_measured_law_is_one_under_the_law(name):
             latency = replay(*arrivals, tasks_of([one], [model]), code, 16, 13).latency_s
             means.append(latency.mean())
             tails.append(np.quantile(latency, 0.99))
-        assert means[1] == pytest.approx(means[0], rel=0.02)
+        assert means[1] == pytest.approx(means[0], rel=0.03)
         assert tails[1] == pytest.approx(tails[0], rel=0.05)
 
 
