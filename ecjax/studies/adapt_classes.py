@@ -182,6 +182,11 @@ def _of_trace(options: AdaptOptions, given: list[RequestClass] | None) -> tuple[
         np.exp(np.abs(np.log(sizes / size)).max()),
     )
     span = float(arrival[-1] - arrival[0])
+    if found.clock_resolution_s * len(arrival) > span:
+        log.info(
+            "trace: its clock ticks every %g s, and requests come more often: those of one tick arrive at once",
+            found.clock_resolution_s,
+        )
     return classes, Traced(arrival - arrival[0], class_of.astype(np.uint8), trace.fingerprint, span)
 
 

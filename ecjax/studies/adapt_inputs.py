@@ -18,6 +18,8 @@ from ecjax.tables.store import run_id
 
 __all__ = ["Case", "Point", "read_cases"]
 
+_MOST_NAMED = 4  # classes in a line
+
 
 @dataclass(frozen=True)
 class Case:
@@ -86,7 +88,8 @@ def _case(
     if traced is not None:
         columns = None if options.columns is None else {str(k): v for k, v in options.columns.items()}
         names |= {"trace": traced.fingerprint, "columns": columns, "format": options.format}
-    words = f"delays {laws.name} ({laws.description}), {', '.join(one.name for one in classes)}"
+    few = len(classes) <= _MOST_NAMED
+    words = ", ".join(one.name for one in classes) if few else f"{len(classes)} classes"
     return Case(
         laws.name,
         classes,
@@ -94,7 +97,8 @@ def _case(
         capacity,
         points(capacity),
         run_id("inputs", names, "", None, ""),
-        f"{words}: the (1,1) code serves {capacity:.4g} requests/s with {options.threads} threads",
+        f"delays {laws.name} ({laws.description}), {words}: the (1,1) code serves {capacity:.4g} requests/s with "
+        f"{options.threads} threads",
     )
 
 

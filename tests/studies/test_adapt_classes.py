@@ -180,13 +180,22 @@ def test_requests_in_pieces_are_told(tmp_path, caplog):
     assert "2 requests have rows that do not follow each other" in caplog.text
 
 
-def test_accesses_of_a_block_trace_are_whole(tmp_path):
+def test_accesses_of_a_block_trace_are_whole(tmp_path, caplog):
     rows = ["version,time,op,size,lbn", "1,10,28,4096,7", "1,11,2a,70000,123", "1,13,28,4096,900000000000"]
     (tmp_path / "disk.csv").write_text("\n".join(rows) + "\n")
-    found, traced = classes(trace=str(tmp_path / "disk.csv"))
+    with caplog.at_level("INFO"):
+        found, traced = classes(trace=str(tmp_path / "disk.csv"))
+    assert "its clock ticks every 1 s" not in caplog.text
     assert [(one.op, one.bytes) for one in found] == [("read", 4096.0), ("write", 70000.0)]
     np.testing.assert_array_equal(traced.class_of, [0, 1, 0])
     np.testing.assert_array_equal(traced.arrival_s, [0.0, 1.0, 3.0])
+
+
+def test_a_coarse_clock_is_told(tmp_path, caplog):
+    times = np.repeat(np.arange(50.0), 4)
+    with caplog.at_level("INFO"):
+        classes(trace=object_log(tmp_path / "log.parquet", [1e6] * 200, times=times))
+    assert "its clock ticks every 1 s" in caplog.text
 
 
 @pytest.mark.parametrize(
