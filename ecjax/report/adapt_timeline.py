@@ -31,7 +31,6 @@ def timeline(out: Path, runs: pd.DataFrame) -> Figure:
         else {"color": shades[method]}
         for name, method in names.itertuples(index=False)
     }
-    # the mean rate of steps is that of the draws of one seed or of none: it tells no points apart within a law
     parts = list(rows.groupby(["delays", "arrivals", "rate_scale", "rate_per_s"], sort=False))
     shown = parts[:_MOST_COLUMNS]
     figure = Figure(figsize=(6.4 * len(shown) + 1.2, 7.0), layout="constrained")

@@ -101,7 +101,7 @@ class Batch:
             )
             for dataset, rows in zip(_DATASETS, parts, strict=True):
                 found[dataset] += [{"run_id": name, **each} for each in rows]
-        return runs, {name: pa.Table.from_pylist(rows) for name, rows in found.items() if rows}
+        return runs, {name: _table(rows) for name, rows in found.items() if rows}
 
     def _parts(self, choice: Choice) -> list[Choice]:
         """The replays that a choice needs."""
@@ -127,31 +127,43 @@ class Batch:
         return row | finished(choice, found, capacity, self._given), found
 
 
+def _table(rows: tables.Rows) -> pa.Table:
+    """Rows as a table; a row may lack what others have."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    return pa.table({name: [row.get(name) for row in rows] for name in names})
+
+
 def replayed(given: Given, choice: Choice) -> Replayed:
     """One replay of a strategy that has a table of codes."""
-    return _replayed(given, given.proxy.strategy(choice), given.requests)
+    return _replayed(given, given.proxy.strategy(choice))
 
 
 def _best(given: Given, choice: Choice) -> Replayed:
     """``best_static`` of several classes: searched on part of the requests, replayed on all."""
     proxy = given.proxy
-    count = max(_LEAST, len(given.requests.arrival_s) // _SHORT)
+    count = min(max(_LEAST, len(given.requests.arrival_s) // _SHORT), len(given.requests.arrival_s))
     short = Requests(given.requests.arrival_s[:count], given.requests.class_of[:count])
 
     def mean(codes: tuple[Code, ...]) -> float:
-        return _replayed(given, strategies.static(list(codes)), short).row["mean_s"]
+        outcome = replay(*short, proxy.tasks, strategies.static(list(codes)), proxy.threads, given.seed)
+        return float(outcome.latency_s[_first(given, count) :].mean())
 
     few = searched(proxy.case, given.point.rate_per_s, proxy.threads, mean)
-    found = (_replayed(given, strategies.static(list(codes)), given.requests) for codes in few)
+    found = (_replayed(given, strategies.static(list(codes))) for codes in few)
     return min(found, key=lambda one: one.row["mean_s"])
 
 
-def _replayed(given: Given, strategy: Strategy, requests: Requests) -> Replayed:
-    proxy, (arrival, class_of) = given.proxy, requests
+def _first(given: Given, count: int) -> int:
+    """The first of so many requests that is counted."""
+    return int(WARM_UP * count) if given.constant else 0
+
+
+def _replayed(given: Given, strategy: Strategy) -> Replayed:
+    proxy, (arrival, class_of) = given.proxy, given.requests
     began = time.perf_counter()
     outcome = replay(arrival, class_of, proxy.tasks, strategy, proxy.threads, given.seed)
     seconds = time.perf_counter() - began
-    first = int(WARM_UP * len(arrival)) if given.constant else 0
+    first = _first(given, len(arrival))
     classes = proxy.case.classes
     codes = tables.codes(classes, strategy, class_of, outcome, first)
     counted = np.array([row["requests"] for row in codes])

@@ -1,0 +1,382 @@
+"""``ecjax adapt`` from options to tables: what it writes, against replays by hand, sums and closed forms."""
+
+import json
+import math
+from io import StringIO
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+from rich.console import Console
+from scipy import stats
+
+from ecjax import hydra_run
+from ecjax.adapt import strategies
+from ecjax.adapt.arrivals import constant, poisson
+from ecjax.adapt.delays import BUILT_IN, tasks_of
+from ecjax.adapt.proxy import RequestClass
+from ecjax.adapt.replay import replay
+from ecjax.adapt.static_code import all_codes
+from ecjax.errors import UserError
+from ecjax.jobs_index import JOBS, experiments
+from ecjax.report.adapt_tables import over_seeds
+from ecjax.studies import adapt_run
+from ecjax.studies.adapt import adapt_study
+from ecjax.studies.adapt_best import searched
+from ecjax.studies.adapt_options import checked
+from ecjax.studies.adapt_statistics import NAMES, statistics
+from ecjax.studies.adapt_storage import chunks_stored, storage
+from ecjax.studies.adapt_strategies import STRATEGIES
+from ecjax.studies.adapt_tables import delays, timeline
+from ecjax.studies.options_adapt import AdaptOptions
+from ecjax.tables.results import read_results
+
+QUIET = Console(quiet=True)
+BASIC = 16 / 0.205  # capacity of (1, 1): 11.3 + 28.56 B + 85.7 + 7.44 B ms at 3 MB is 205 ms
+READS = RequestClass("read_3MB", "read", 3e6, 1.0, 6, 2.0, False)
+REQUESTS = 6000
+
+
+def options(out, **values):
+    given = {"out": str(out), "load": [0.1, 0.8], "requests": REQUESTS, "capacity": False, "figures": []}
+    return AdaptOptions(**(given | values))
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    """Every strategy and every static code, one seed."""
+    out = tmp_path_factory.mktemp("adapt")
+    assert adapt_study(options(out, codes="all"), QUIET) == 0
+    return out
+
+
+def by_hand(strategy, load, seed=0, count=REQUESTS):
+    found = poisson(constant(load * BASIC, np.ones(1)), count, seed)
+    return replay(*found, tasks_of([READS], [BUILT_IN["shifted_exp"]]), strategy, 16, seed), found.arrival_s
+
+
+def test_runs_are_replays_by_hand(study):
+    runs = read_results(study, "runs").set_index(["method", "load"])
+    models = [BUILT_IN["shifted_exp"]]
+    tables = {
+        "replication": strategies.static([(2, 1)]),
+        "greedy": strategies.greedy([READS]),
+        "fast_cloud": strategies.fast_cloud([READS], models, 16),
+        "tofec": strategies.tofec([READS], models, 16),
+    }
+    for (name, load), row in runs.iterrows():
+        if name == "best_static" or (name == "static" and row["n"] + row["k"] not in (2, 5, 18)):
+            continue
+        strategy = strategies.static([(int(row["n"]), int(row["k"]))]) if name == "static" else tables[name]
+        outcome, arrival = by_hand(strategy, load)
+        kept = outcome.latency_s[REQUESTS // 20 :]
+        assert_allclose(row[list(NAMES)].astype(float), [statistics(kept)[n] for n in NAMES])
+        end = (arrival + outcome.latency_s).max()
+        assert_allclose(row["utilisation"], outcome.busy_s / 16 / (end - arrival[0]))
+        assert_allclose(row["tasks_per_request"], outcome.tasks / REQUESTS)
+        assert_allclose(row["mean_k"], strategy.k[0, outcome.level[REQUESTS // 20 :]].mean())
+    row = runs.loc["tofec", 0.8]
+    assert_allclose(row["rate_per_s"], 0.8 * BASIC)
+    assert (row["delays"], row["arrivals"], row["seed"]) == ("shifted_exp", "poisson", 0)
+    assert row["requests"] == REQUESTS and row["warm_up_share"] == 0.05
+    assert len(runs) == 2 * (27 + 5) and runs["capacity_per_s"].isna().all()
+
+
+def test_the_best_static_code_is_the_best_of_all(study):
+    runs = read_results(study, "runs")
+    for load, own in runs.groupby("load"):
+        static = own[own["method"] == "static"]
+        best = own[own["method"] == "best_static"].iloc[0]
+        first = static.sort_values("mean_s").iloc[0]
+        assert (best["n"], best["k"], best["mean_s"]) == (first["n"], first["k"], first["mean_s"])
+        for name, least in json.loads(best["envelope"]).items():
+            first = static.sort_values(name).iloc[0]
+            assert least == {"value": first[name], "n": first["n"], "k": first["k"]}
+        assert (best["n"], best["k"]) == {0.1: (8, 4), 0.8: (1, 1)}[load]
+
+
+def test_codes_add_up(study):
+    runs = read_results(study, "runs").set_index("run_id")
+    codes = read_results(study, "codes")
+    own = codes.groupby("run_id")
+    kept = REQUESTS * 19 // 20
+    assert (own["requests"].sum() == kept).all() and set(codes["class"]) == {"read_3MB"}
+    assert_allclose(own["share"].sum(), 1.0)
+    mean = (codes["mean_s"] * codes["share"]).groupby(codes["run_id"]).sum()
+    assert_allclose(mean, runs.loc[mean.index, "mean_s"])
+    latencies = read_results(study, "latencies").set_index("run_id").loc[runs.index]
+    assert (latencies["group"] == "all").all() and (latencies["requests"] == kept).all()
+    for name in (*NAMES, "ci_s"):
+        assert_allclose(latencies[name], runs[name])
+
+
+def test_thresholds_choose_as_the_replay_does(study):
+    runs = read_results(study, "runs").set_index(["method", "load"])
+    table = read_results(study, "thresholds").set_index("run_id").loc[runs.loc[("tofec", 0.1), "run_id"]]
+    assert set(table["signal"]) == {"waiting"} and set(table["memory"]) == {0.99}
+    strategy = strategies.tofec([READS], [BUILT_IN["shifted_exp"]], 16)
+    for backlog in (0.0, 0.01, 0.3, 2.0, 100.0):
+        row = table[(table["backlog_from"] <= backlog) & (backlog < table["backlog_below"])]
+        level = np.searchsorted(strategy.edges[0], backlog, side="right")
+        assert [*row["n"], *row["k"]] == [strategy.n[0, level], strategy.k[0, level]]
+
+
+def test_overload_is_told_and_not_a_failure(study):
+    runs = read_results(study, "runs").set_index(["method", "load"])
+    # (2, 1) needs 2 Delta + Psi = 302 ms of thread time: 53 requests/s
+    assert runs.loc[("replication", 0.8), "status"] == "not_stationary"
+    assert runs.loc[("fast_cloud", 0.8), "status"] == "not_stationary"
+    assert (runs.loc[["greedy", "tofec", "best_static"], "status"] == "ok").all()
+
+
+def test_capacities(tmp_path):
+    given = {"strategy": ["static", "best_static", "replication", "tofec"], "load": 0.69}
+    assert adapt_study(options(tmp_path, **given, capacity=True), QUIET) == 0
+    runs = read_results(tmp_path, "runs").set_index("method")
+    assert_allclose(runs["capacity_share"][["static", "best_static"]], 1.0, atol=0.02)
+    assert_allclose(runs["capacity_share"]["tofec"], 1.0, atol=0.04)
+    used = 2 * (11.3 + 28.56 * 3) + 85.7 + 7.44 * 3
+    assert_allclose(runs["capacity_share"]["replication"], 205 / used, rtol=0.01)
+    assert_allclose(runs["capacity_per_s"], runs["capacity_share"] * BASIC)
+    # too short a replay to show it, but the rate is above the capacity
+    assert dict(runs["status"])["replication"] == "not_stationary"
+    console = Console(file=StringIO(), width=200)
+    assert adapt_study(options(tmp_path, **given, capacity=True), console) == 0
+    assert "(1, 1) code, 78.05 requests/s: (1, 1) 1.00, best static code 1.00" in console.file.getvalue()
+
+
+def test_finished_replays_are_not_done_again(study, monkeypatch):
+    before = read_results(study, "runs")
+    monkeypatch.setattr(adapt_run, "replay", None)
+    assert adapt_study(options(study, codes="all"), QUIET) == 0
+    pd.testing.assert_frame_equal(read_results(study, "runs"), before)
+
+
+def test_seeds_are_paired_and_the_same_seed_gives_the_same_rows(study, tmp_path):
+    assert adapt_study(options(tmp_path, strategy=["greedy", "static"], seeds=2), QUIET) == 0
+    runs = read_results(tmp_path, "runs").set_index("run_id")
+    theirs = read_results(study, "runs").set_index("run_id")
+    shared = runs.index[runs["seed"] == 0]
+    apart = ["batch_id", "batch_runs", "solve_s"]
+    pd.testing.assert_frame_equal(
+        runs.loc[shared].drop(columns=apart), theirs.loc[shared].drop(columns=apart)
+    )
+    outcome, _ = by_hand(strategies.static([(1, 1)]), 0.8, seed=1)
+    row = runs[(runs["method"] == "static") & (runs["seed"] == 1) & (runs["load"] == 0.8)].iloc[0]
+    assert_allclose(row["mean_s"], outcome.latency_s[REQUESTS // 20 :].mean())
+
+
+def test_a_replay_that_fails_is_a_row_and_the_rest_finish(tmp_path, monkeypatch):
+    def fails(arrival, class_of, tasks, strategy, threads, seed):
+        if strategy.name == "greedy" and seed == 1:
+            raise MemoryError("no room")
+        return replay(arrival, class_of, tasks, strategy, threads, seed)
+
+    monkeypatch.setattr(adapt_run, "replay", fails)
+    given = options(tmp_path, strategy=["greedy", "tofec"], load=0.1, seeds=2)
+    console = Console(file=StringIO(), width=200)
+    assert adapt_study(given, console) == 1
+    assert "1 replays: MemoryError: no room" in console.file.getvalue()
+    assert (read_results(tmp_path, "runs")["status"] == "ok").sum() == 3
+    monkeypatch.undo()
+    assert adapt_study(given, QUIET) == 0
+    assert set(read_results(tmp_path, "runs")["status"]) == {"ok"}
+
+
+def test_several_classes(tmp_path):
+    classes = [
+        {"name": "small", "bytes": 1e6, "share": 0.7, "k_max": 2},
+        {"name": "large", "bytes": 6e6, "share": 0.2},
+        {"name": "put", "op": "write", "bytes": 3e6, "share": 0.1},
+    ]
+    given = {"classes": classes, "writes": "background", "strategy": ["static", "best_static", "tofec"]}
+    assert adapt_study(options(tmp_path, **given, load=0.2, codes="all"), QUIET) == 0
+    runs = read_results(tmp_path, "runs").set_index("run_id")
+    # all classes can have (n, k) with k <= 2
+    static = runs[runs["method"] == "static"]
+    assert sorted(zip(static["n"], static["k"], strict=True)) == sorted(all_codes(2, 2.0))
+    (best,) = runs.index[runs["method"] == "best_static"]
+    assert runs.loc[best, "mean_s"] <= static["mean_s"].min()
+    latencies = read_results(tmp_path, "latencies").set_index("run_id").loc[best].set_index("group")
+    whole, parts = latencies.loc["all"], latencies.loc["class"].set_index("class")
+    assert_allclose((parts["mean_s"] * parts["requests"]).sum(), whole["mean_s"] * whole["requests"])
+    assert list(parts.index) == ["small", "large", "put"]
+    told = json.loads(runs.loc[best, "params"])["codes"]
+    codes = read_results(tmp_path, "codes").set_index("run_id").loc[best].set_index("class")
+    assert {name: [row["n"], row["k"]] for name, row in codes.iterrows()} == told
+    assert runs.loc[best, "chunks_stored"] == told["put"][0] / told["put"][1]
+
+
+def test_a_search_over_codes_finds_the_least():
+    class Case:
+        classes = [READS._replace(share=0.5), READS._replace(share=0.5, k_max=3)]
+        models = [BUILT_IN["shifted_exp"]] * 2
+
+    target = ((7, 5), (3, 3))
+
+    def mean(codes):
+        return sum(abs(n - a) + abs(k - b) for (n, k), (a, b) in zip(codes, target, strict=True))
+
+    found = searched(Case, 10.0, 16, mean)
+    assert found[0] == target and ((1, 1), (1, 1)) in found and len(found) <= 9
+
+
+def test_steps_have_a_timeline(tmp_path):
+    steps = [[0, 10], [60, 60], [90, 10], [120, 0]]
+    given = options(tmp_path, steps=steps, strategy=["static", "greedy"], codes=[3, 2], figures=["timeline"])
+    assert adapt_study(given, QUIET) == 0
+    runs = read_results(tmp_path, "runs").set_index("run_id")
+    assert (runs["arrivals"] == "steps").all() and (runs["warm_up_share"] == 0).all()
+    assert_allclose(runs["rate_per_s"], (60 * 10 + 30 * 60 + 30 * 10) / 120)
+    table = read_results(tmp_path, "timeline")
+    assert_allclose(np.diff(table["start_s"].unique()), 1.0)
+    for name, own in table.groupby("run_id"):
+        assert own["requests"].sum() == runs.loc[name, "requests"]
+        busy = own[own["requests"] > 0]
+        assert_allclose(np.average(busy["mean_s"], weights=busy["requests"]), runs.loc[name, "mean_s"])
+    # 60 requests/s are too many for (3, 2), which has a backlog when they end; greedy has none
+    late = table[table["start_s"] == 92].set_index(
+        table["run_id"][table["start_s"] == 92].map(runs["method"])
+    )
+    assert late.loc["static", "mean_s"] > 5 * late.loc["greedy", "mean_s"]
+    assert (tmp_path / "figures" / "timeline.png").exists()
+
+
+def test_timeline_by_hand():
+    rows = timeline(np.array([2.5, 2.6, 6.0]), np.array([1.0, 3.0, 5.0]), np.array([1, 2, 6]), 2.0)
+    assert [row["start_s"] for row in rows] == [2.0, 4.0, 6.0]
+    assert rows[0] == {
+        "start_s": 2.0,
+        "requests": 2,
+        "mean_s": 2.0,
+        "p90_s": pytest.approx(2.8),
+        "mean_k": 1.5,
+    }
+    assert rows[1] == {"start_s": 4.0, "requests": 0} and rows[2]["mean_k"] == 6
+
+
+def test_storage_by_hand():
+    # k = 1, 2, 3, 6 of a 3 MB file: six strips, 6 MB of them as (12, 6) needs (Fig. 3 of the TOFEC paper)
+    strategy = strategies.static([(12, 6)])._replace(n=np.array([[12, 5, 3, 2]]), k=np.array([[6, 3, 2, 1]]))
+    found = storage([READS], strategy, 1e-6)
+    assert found["strips"] == 6 and found["storage_shared"] == 2.0
+    assert_allclose(found["storage_unique"], 2 + 5 / 3 + 3 / 2 + 2)
+    assert_allclose(found["storage_shared_dollars"], 6.0)
+    two = [READS._replace(share=0.75), READS._replace(name="w", op="write", bytes=1e6, share=0.25)]
+    mixed = storage(two, strategies.static([(2, 1), (3, 2)]), 1.0)
+    assert_allclose(mixed["storage_shared"], (2 * 0.75 * 3 + 1.5 * 0.25) / 2.5)
+    assert_allclose(mixed["storage_shared_dollars"], (2 * 0.75 * 3 + 1.5 * 0.25) * 1e6)
+    codes = [{"class": "w", "n": 3, "k": 2, "requests": 30}, {"class": "w", "n": 1, "k": 1, "requests": 10}]
+    assert chunks_stored(two, codes) == 1.0
+    assert chunks_stored([two[1]._replace(background=True)], codes) == (1.5 * 30 + 10) / 40
+    assert chunks_stored([READS], [{"class": "read_3MB", "n": 3, "k": 2, "requests": 30}]) is None
+
+
+def test_delays_by_chunk_size():
+    law = BUILT_IN["shifted_lognormal"]
+    rows = pd.DataFrame(delays([READS, READS._replace(name="again")], [law, law]))
+    assert_allclose(rows["chunk_bytes"], 3e6 / np.arange(6, 0, -1))  # equal sizes of two classes once
+    shift, scale = 0.049 + 0.0242 * 3, 0.0213 + 0.00439 * 3
+    right = stats.lognorm(1.33, loc=shift, scale=scale)
+    last = rows.iloc[-1]
+    assert_allclose([last["mean_s"], last["std_s"]], [right.mean(), right.std()])
+    kept = right.expect(lambda x: x, ub=right.ppf(0.9), conditional=True)
+    assert_allclose(last["kept_mean_s"], kept, rtol=1e-3)
+    assert_allclose(rows["fit_mean_s"], rows["kept_mean_s"], rtol=1e-6)
+    exact = pd.DataFrame(delays([READS], [BUILT_IN["shifted_exp"]]))
+    assert_allclose(exact["fit_mean_s"], exact["mean_s"])
+    assert_allclose(exact["std_s"], exact["fit_std_s"])
+
+
+def test_halves_add_up_over_seeds():
+    point = {"delays": "d", "arrivals": "poisson", "rate_per_s": 1.0, "load": 0.1, "rate_scale": 1.0}
+    row = point | dict.fromkeys(["utilisation", "tasks_per_request", "mean_n", "mean_k"], 1.0)
+    row |= {name: 1.0 for name in ("p50_s", "p90_s", "p99_s", "std_s")}
+    row |= {name: 0.3 for name in ("p50_ci_s", "p90_ci_s", "p99_ci_s", "std_ci_s")}
+    row |= {"capacity_per_s": None, "capacity_share": None}
+    best = {"method": "best_static", "k": 1}
+    rows = [
+        row | best | {"n": 1, "mean_s": 1.0, "ci_s": 0.3, "status": "ok"},
+        row | best | {"n": 2, "mean_s": 2.0, "ci_s": 0.4, "status": "ok"},
+        row | best | {"n": 2, "mean_s": 3.0, "ci_s": 1.2, "status": "not_stationary"},
+        row | best | {"n": None, "mean_s": None, "ci_s": None, "status": "failed"},
+    ]
+    (told,) = over_seeds(pd.DataFrame(rows)).to_dict("records")
+    assert (told["seeds"], told["mean_s"], told["n"], told["overloaded"]) == (3, 2.0, 2, True)
+    assert_allclose(told["ci_s"], 1.3 / 3)
+    assert_allclose(told["p50_ci_s"], 0.3 / math.sqrt(3))
+
+
+def test_the_printed_table(study):
+    console = Console(file=StringIO(), width=200)
+    given = options(study, strategy=["static", "replication", "tofec"], codes="all", requests=REQUESTS)
+    assert adapt_study(given, console) == 0
+    words = console.file.getvalue()
+    assert words.startswith("adapt: 58 runs in ") and "delays: shifted_exp" in words
+    named = [line.split()[2] for line in words.splitlines() if line.strip()[:5] in ("7.805", "62.44")]
+    assert named == ["static", "replication", "tofec", "static", "replication*", "tofec"]
+    assert "26 more static codes" in words and "not stationary (*)" in words
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"strategy": "best"}, "strategy: found 'best'; allowed: static, best_static"),
+        ({"strategy": []}, "strategy: found an empty list"),
+        ({"codes": [1, 2]}, "codes: found [1, 2]; allowed: [n, k] with n >= k >= 1"),
+        ({"codes": []}, "codes: found an empty list"),
+        ({"codes": "many"}, "codes: found many; allowed: [n, k]"),
+        ({"codes": [[3, 2], 4]}, "codes: found [[3, 2], 4]"),
+        ({"codes": [7, 7]}, "codes: found [7, 7]; class read_3MB allows k up to k_max=6"),
+        ({"codes": [5, 2]}, "codes: found [5, 2]; class read_3MB allows k up to k_max=6 and n up to r_max=2"),
+        ({"codes": "all", "strategy": "tofec"}, "codes: found all without strategy=static"),
+        ({"delays": "slow"}, "delays"),
+        ({"delays": []}, "delays: found []; allowed: one or more names or paths"),
+        ({"rate": [0.0]}, "rate: found [0.0]"),
+        ({"load": "high"}, "load: found high"),
+        ({"rate_scale": -1}, "rate_scale: found -1"),
+        ({"threads": 0}, "threads: found 0; allowed: a whole number from 1"),
+        ({"k_max": 1.5}, "k_max: found 1.5"),
+        ({"requests": 0}, "requests: found 0"),
+        ({"r_max": 0.5}, "r_max: found 0.5; allowed: a number from 1"),
+        ({"memory": 1.0}, "memory: found 1.0; allowed: a number from 0 to below 1"),
+        ({"bytes": 0}, "bytes: found 0; allowed: a number above 0"),
+        ({"timeline_s": 0}, "timeline_s: found 0; allowed: a number above 0"),
+        ({"storage_dollars_per_byte": -1}, "storage_dollars_per_byte: found -1"),
+        ({"writes": "drop"}, "writes: found 'drop'; allowed: cancel, background"),
+        ({"figures": ["pie"]}, "figures: found 'pie'; allowed: tradeoff, delay"),
+        ({"write": "code"}, "write: found 'code'; allowed: "),
+    ],
+)
+def test_mistakes_name_the_option(tmp_path, given, words):
+    with pytest.raises(UserError) as error:
+        adapt_study(options(tmp_path / "out", **given), QUIET)
+    assert words in str(error.value) and "\n" not in str(error.value)
+    assert not (tmp_path / "out").exists()
+
+
+def composed(*words):
+    return hydra_run.options_from(hydra_run._compose(JOBS["adapt"], list(words)), AdaptOptions)
+
+
+def test_defaults_are_the_paper_s():
+    given = checked(composed())
+    assert set(given.strategy) == set(STRATEGIES) and given.delays == ["shifted_exp"]
+    assert (given.threads, given.k_max, given.r_max, given.bytes, given.codes) == (16, 6, 2.0, 3e6, [(1, 1)])
+
+
+def small(name):
+    long = ("tofec_fig7", "tofec_mixed")  # many replays, many figures
+    return pytest.param(name, marks=[pytest.mark.slow] if name in long else [])
+
+
+@pytest.mark.parametrize("name", [small(name) for name in sorted(experiments("adapt"))])
+def test_every_experiment_runs_small(tmp_path, name):
+    given = composed(f"experiment={name}")
+    given.out, given.seeds, given.requests, given.capacity = str(tmp_path), 1, 2000, False
+    given.load = given.load[2:4]
+    if given.k_max == 6 and given.codes == "all":
+        given.k_max = 2
+    assert adapt_study(given, QUIET) == 0
+    assert {path.stem for path in (tmp_path / "figures").iterdir()} == set(given.figures)
