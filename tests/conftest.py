@@ -1,15 +1,12 @@
 """Strict numerics for every test: 64-bit floats, no silent promotion; few, repeatable examples."""
 
-import os
-
-# Tests compile many small programs once and run them briefly: compile quickly, also in the commands they start.
-os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
-
 import jax
 from hypothesis import settings
 
 import ecjax.precision  # noqa: F401  (turns on 64-bit floats before any array exists)
 
+# tests compile many small programs and run each a few times (commands that they start are compiled as ever)
+jax.config.update("jax_disable_most_optimizations", True)
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
