@@ -16,7 +16,7 @@ from ecjax.report.schedule_tables import grid
 
 _RATE = "requests/s"
 _TITLES = {"mean_s": "mean", "p50_s": "median", "p90_s": "90 % quantile", "p99_s": "99 % quantile"}
-_STYLES = (":", "--", "-.", "-")  # of a code with 0, 1, 2, 3 or more extra chunks
+_STYLES: tuple[Any, ...] = (":", "--", "-.", "-")  # of a code with 0, 1, 2, 3 or more extra chunks
 _MOST_ROWS = 3
 _MOST_CODES = 5  # more static codes are shown as a cloud
 _ENVELOPE: dict[str, Any] = {"color": "black", "linewidth": 1.6, "marker": "o", "markersize": 3}

@@ -77,10 +77,10 @@ def _codes(value: Any) -> Any:
         listed = [listed]
     found = []
     for code in listed:
-        pair = code if isinstance(code, list | tuple) and len(code) == 2 else (None, None)
-        if not all(is_number(v) and isinstance(v, Integral) for v in pair) or not 1 <= pair[1] <= pair[0]:
+        n, k = code if isinstance(code, list | tuple) and len(code) == 2 else (0, 0)
+        if not all(is_number(v) and isinstance(v, Integral) for v in (n, k)) or not 1 <= k <= n:
             raise UserError(f"codes: found {value}; allowed: [n, k] with n >= k >= 1, a list of them, or all")
-        found.append((int(pair[0]), int(pair[1])))
+        found.append((int(n), int(k)))
     if not found:
         raise UserError(
             "codes: found an empty list; allowed: [n, k] with n >= k >= 1, a list of them, or all"

@@ -43,7 +43,7 @@ def choices(names: list[str], codes: list[Code] | str, classes: list[RequestClas
 
 def _static(codes: list[Code] | str, classes: list[RequestClass]) -> list[Code]:
     allowed = [all_codes(given.k_max, given.r_max) for given in classes]
-    if codes == "all":
+    if isinstance(codes, str):
         return [code for code in allowed[0] if all(code in own for own in allowed)]
     for n, k in codes:
         for given, own in zip(classes, allowed, strict=True):

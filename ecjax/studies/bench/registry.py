@@ -55,6 +55,8 @@ CASES = {
         Case("class_plans_large", "plan 10^4 and 10^5 files of two classes", f"{_HERE}.class_plans:large"),
         Case("coflows", "replay Table I 100 times under every scheduler", f"{_HERE}.coflows:rows"),
         Case("coflows_trace", "replay shuffles, or trace=, on 150 ports", f"{_HERE}.coflows:trace"),
+        Case("adapt", "replay 10^6 requests at a proxy; SimPy beside it", f"{_HERE}.adapt:rows"),
+        Case("adapt_fig7", "the sweep of TOFEC's Fig. 7", f"{_HERE}.adapt:sweep"),
         Case("startup", "whole commands: --help, optimize", f"{_HERE}.startup:rows"),
     )
 }

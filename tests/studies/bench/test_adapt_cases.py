@@ -1,0 +1,51 @@
+"""Cases of the proxy, small: targets are of the work done, the rival agrees."""
+
+import numpy as np
+import pytest
+
+from ecjax.adapt.arrivals import constant, poisson
+from ecjax.adapt.delays import BUILT_IN, tasks_of
+from ecjax.adapt.replay import replay
+from ecjax.studies.bench import adapt, adapt_simulator
+from ecjax.studies.bench.row import Settings
+
+QUICK = Settings(repeats=1, quick=True, seed=3)
+LAW = BUILT_IN["shifted_exp"]
+
+
+@pytest.mark.parametrize("name", ["(12,6)", "tofec"])
+def test_simpy_follows_the_same_paths(name):
+    pytest.importorskip("simpy")
+    strategy = adapt._strategies(LAW)[name]
+    requests, tasks = poisson(constant(30.0, np.ones(1)), 400, 5), tasks_of([adapt.READS], [LAW])
+    drawn = adapt_simulator.draws(400, int(strategy.n.max()), 5)
+    found = adapt_simulator.latencies(
+        requests.arrival_s, drawn, tasks.shift[0], tasks.scale[0], strategy, adapt.THREADS
+    )
+    np.testing.assert_allclose(
+        found, replay(*requests, tasks, strategy, adapt.THREADS, 5).latency_s, rtol=1e-9
+    )
+
+
+def test_rows_say_what_was_replayed(monkeypatch):
+    monkeypatch.setattr(adapt, "QUICK_REQUESTS", 500)
+    rows = adapt.rows(QUICK)
+    own = [row for row in rows if ", " in row.variant]
+    assert len(own) == len(BUILT_IN) * len(adapt._strategies(LAW)) and all(row.rows == 500 for row in own)
+    assert all(row.target_s is None and row.note.endswith("requests/s on one core") for row in own)
+    simpy = [row for row in rows if row not in own]
+    assert [row.variant for row in simpy if row.variant.startswith("ecjax")] == ["ecjax (3,2)", "ecjax tofec"]
+
+
+def test_without_simpy_that_is_said(monkeypatch):
+    monkeypatch.setattr(adapt_simulator, "find_spec", lambda name: None)
+    requests = poisson(constant(30.0, np.ones(1)), 100, 5)
+    strategy = adapt._strategies(LAW)["tofec"]
+    (row,) = adapt_simulator.beside_simpy("tofec", strategy, adapt.READS, LAW, requests, 16, QUICK)
+    assert row.note == "SimPy is not installed: nothing to compare with"
+
+
+@pytest.mark.slow  # 64 replays and 32 capacities
+def test_the_sweep_replays_every_code():
+    (row,) = adapt.sweep(QUICK)
+    assert row.rows == row.lanes * adapt.QUICK_REQUESTS and row.lanes >= 2 * (27 + 5)
