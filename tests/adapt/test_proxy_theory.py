@@ -49,15 +49,11 @@ def delay(law, score):
     return given["shift"][0] + given["scale"][0] * unit
 
 
-def moment_of_order_statistic(law, n, k, rho=0.0, power=1):
-    """E of a power of the k-th least of n delays whose scores are sqrt(rho) Z_0 + sqrt(1 - rho) Z_j."""
+def moment_of_least(law, count, power):
+    """E of a power of the least of independent delays."""
     z, step = np.linspace(-9, 9, 1801, retstep=True)
-    common = z[::10] if rho > 0 else np.zeros(1)
-    mass = stats.norm.pdf(common) * 10 * step if rho > 0 else np.ones(1)
-    below = special.ndtr(z)
-    density = k * special.comb(n, k) * below ** (k - 1) * special.ndtr(-z) ** (n - k) * stats.norm.pdf(z)
-    found = delay(law, math.sqrt(rho) * common[:, None] + math.sqrt(1 - rho) * z)
-    return mass @ found**power @ density * step
+    density = count * special.ndtr(-z) ** (count - 1) * stats.norm.pdf(z)
+    return delay(law, z) ** power @ density * step
 
 
 def distribution(law, delay):
@@ -88,8 +84,8 @@ def poisson(rate, requests, seed):
     return np.cumsum(np.random.default_rng([seed, 1]).exponential(1 / rate, requests))
 
 
-def replicate(tasks, strategy, threads, rate, shares=(1.0,), requests=40_000, replications=10):
-    """Mean latency, mean wait and share of requests that wait: mean and 3.3 standard errors."""
+def replicate(tasks, strategy, threads, rate, shares=(1.0,), requests=16_000, replications=20):
+    """Mean latency, mean wait and share of requests that wait: mean and 99.9 % margin."""
     found = []
     for seed in range(replications):
         arrival = poisson(rate, requests, seed)
@@ -98,7 +94,8 @@ def replicate(tasks, strategy, threads, rate, shares=(1.0,), requests=40_000, re
         wait = (got.admitted_s - arrival)[WARM:]
         found.append([got.latency_s[WARM:].mean(), wait.mean(), (wait > 0).mean()])
     found = np.array(found)
-    return found.mean(axis=0), 3.3 * found.std(axis=0, ddof=1) / math.sqrt(replications)
+    error = found.std(axis=0, ddof=1) / math.sqrt(replications)
+    return found.mean(axis=0), stats.t.ppf(0.9995, replications - 1) * error
 
 
 def assert_within(found, expected, percent):
@@ -126,7 +123,7 @@ def test_replicas_of_exponential_tasks_are_an_mmc_queue(threads, copies, utilisa
     waits = erlang_c(servers, rate / speed)
     mean_wait = waits / (threads - rate)
     tasks = make_tasks([[0.0]], [[1.0]])
-    found = replicate(tasks, static((copies, 1)), threads, rate, requests=60_000)
+    found = replicate(tasks, static((copies, 1)), threads, rate, requests=30_000)
     assert_within(found, [1 / speed + mean_wait, mean_wait, waits], 15)
 
 
@@ -148,7 +145,7 @@ def test_one_thread_is_an_mg1_queue(law, code, background):
 @each_law
 def test_replicas_on_all_threads_are_an_mg1_queue(law):
     """(n, 1) with n >= L: the first of L to end frees all."""
-    service, service_2 = (moment_of_order_statistic(law, 3, 1, power=power) for power in (1, 2))
+    service, service_2 = (moment_of_least(law, 3, power) for power in (1, 2))
     rate = 0.7 / service
     wait = rate * service_2 / 2 / (1 - 0.7)
     assert_within(replicate(same(law, 1), static((4, 1)), 3, rate), [service + wait, wait, 0.7], 15)
@@ -191,6 +188,19 @@ def test_exponential_tasks_are_a_markov_chain(strategy, threads, rate, room, bac
     tasks = make_tasks([[0.0] * 3], [mean], background=background)
     (latency, _, waits), margin = replicate(tasks, strategy, threads, rate)
     assert_within(((latency, waits), margin[[0, 2]]), [chain.mean_latency(), chain.waits()], 3)
+
+
+@pytest.mark.parametrize("code", [(1, 1), (2, 1), (6, 6), (4, 4)])
+def test_capacity(code):
+    """All requests wait: min(n, L) tasks of a request start together where k = 1, all tasks are served where n = k."""
+    n, k = code
+    model = BUILT_IN["shifted_exp"]
+    tasks = tasks_of([RequestClass("read", "read", 3e6, 1.0, 6, 2.0, False)], [model])
+    usage = n * tasks.shift[0, k] + k * tasks.scale[0, k]
+    got = replay(np.zeros(100_000), np.zeros(100_000, int), tasks, static(code), 16, 1)
+    assert 100_000 / got.latency_s.max() == pytest.approx(16 / usage, rel=0.01)
+    if code == (1, 1):
+        assert 16 / usage == pytest.approx(78.05, abs=0.005)
 
 
 def served_alone(tasks, n, k, seed, requests=25_000):
@@ -250,9 +260,14 @@ def test_scores_of_a_request_are_equicorrelated_normals(law, rho):
 @pytest.mark.parametrize("rho", [0.3, 0.9])
 @pytest.mark.parametrize("n,k", [(3, 1), (6, 3), (6, 6)])
 def test_order_statistics_of_dependent_tasks(law, rho, n, k):
+    """Given the common score Z_0 they are those of independent tasks."""
+    score = np.linspace(-7, 7, 281)
+    common, step = np.linspace(-8, 8, 161, retstep=True)
+    alone = special.ndtr((score - math.sqrt(rho) * common[:, None]) / math.sqrt(1 - rho))
+    expected = stats.norm.pdf(common) @ special.betainc(k, n - k + 1, alone) * step
     found = served_alone(same(law, k, rho=rho), n, k, 2).latency_s
-    error = found.std() / math.sqrt(len(found))
-    assert abs(found.mean() - moment_of_order_statistic(law, n, k, rho)) < 3.5 * error
+    found = special.ndtri(distribution(law, found))
+    assert stats.kstest(np.interp(found, score, expected), "uniform").pvalue > 1e-3
 
 
 def test_the_correlated_model_has_the_correlation_of_a_shared_key():
