@@ -22,7 +22,7 @@ def compare(case):
     return got
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(
     seed=SEEDS,
     threads=st.integers(1, 20),
@@ -36,14 +36,14 @@ def test_any_proxy(seed, threads, classes, k_max, extra, load):
 
 
 @pytest.mark.parametrize("signal", range(3), ids=SIGNALS)
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(seed=SEEDS, threads=st.integers(1, 8), k_max=st.integers(1, 4), load=st.sampled_from([0.3, 0.8, 1.1]))
 def test_every_signal(signal, seed, threads, k_max, load):
     compare(draw_case(seed, 80, threads, 2, k_max, 2 * k_max, load, signal=signal))
 
 
 @pytest.mark.parametrize("signal", range(3), ids=SIGNALS)
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(seed=SEEDS, threads=st.integers(1, 6), k_max=st.integers(1, 4), load=LOADS)
 def test_ties(signal, seed, threads, k_max, load):
     """Delays and arrivals are multiples of 1/4 s: completions and arrivals fall together."""
