@@ -66,6 +66,7 @@ def _run(grid: Iterable[_Work], options: AdaptOptions, store: ResultStore, advan
     pool = ThreadPoolExecutor(cores)  # the replays let go of the interpreter
     try:
         for work in grid:
+            work.proxy.prepare(work.items.values())
             if options.capacity:
                 work.proxy.search(pool, work.items.values())
             waiting.append(Batch(pool, work.items, _given(work, options), advance))

@@ -5,6 +5,7 @@ from concurrent.futures import Executor, Future
 
 import numpy as np
 
+from ecjax.adapt import strategies
 from ecjax.adapt.capacity import capacity
 from ecjax.adapt.delays import tasks_of
 from ecjax.adapt.proxy import Strategy
@@ -32,10 +33,16 @@ class Proxy:
         self._strategies: dict[Choice, Strategy] = {}
         self._capacities: dict[Choice, Future[float]] = {}
 
+    def prepare(self, wanted: Iterable[Choice]) -> None:
+        """Make the tables of codes of choices, where that is not done; ``calibrated`` takes all cores for it."""
+        for choice in wanted:
+            if choice not in self._strategies and choice.strategy not in (STATIC, BEST_STATIC):
+                self._strategies[choice] = strategy(choice, self.case, self.threads, self._memory)
+
     def strategy(self, choice: Choice) -> Strategy:
-        """The table of codes of a choice other than ``best_static``."""
-        if choice not in self._strategies:
-            self._strategies[choice] = strategy(choice, self.case, self.threads, self._memory)
+        """The table of codes of a choice that was prepared, or of a static one."""
+        if choice.strategy == STATIC:
+            return strategies.static(list(choice.codes))
         return self._strategies[choice]
 
     def search(self, pool: Executor, wanted: Iterable[Choice]) -> None:

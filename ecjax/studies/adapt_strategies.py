@@ -56,16 +56,14 @@ def _static(codes: list[Code] | str, classes: list[RequestClass]) -> list[Code]:
 
 
 def strategy(choice: Choice, case: Case, threads: int, memory: float) -> Strategy:
-    """The table of codes of a choice; ``best_static`` has none of its own.
+    """The table of codes of a choice.
 
     Args:
-        choice: any but ``best_static``.
+        choice: any but static codes.
         case: classes and delays.
         threads: L.
         memory: of ``tofec``.
     """
-    if choice.strategy == STATIC:
-        return strategies.static(list(choice.codes))
     if choice.strategy == "replication":
         return strategies.replication(case.classes)
     if choice.strategy == "greedy":

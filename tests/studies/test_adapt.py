@@ -51,13 +51,19 @@ def study(tmp_path_factory):
     return out
 
 
+@pytest.fixture(scope="module")
+def found(study):
+    """Its tables."""
+    return {name: read_results(study, name) for name in ("runs", "codes", "latencies", "thresholds")}
+
+
 def by_hand(strategy, load, seed=0, count=REQUESTS):
     found = poisson(constant(load * BASIC, np.ones(1)), count, seed)
     return replay(*found, tasks_of([READS], [BUILT_IN["shifted_exp"]]), strategy, 16, seed), found.arrival_s
 
 
-def test_runs_are_replays_by_hand(study):
-    runs = read_results(study, "runs").set_index(["method", "load"])
+def test_runs_are_replays_by_hand(found):
+    runs = found["runs"].set_index(["method", "load"])
     models = [BUILT_IN["shifted_exp"]]
     tables = {
         "replication": strategies.static([(2, 1)]),
@@ -83,8 +89,8 @@ def test_runs_are_replays_by_hand(study):
     assert len(runs) == 2 * (27 + 5) and runs["capacity_per_s"].isna().all()
 
 
-def test_the_best_static_code_is_the_best_of_all(study):
-    runs = read_results(study, "runs")
+def test_the_best_static_code_is_the_best_of_all(found):
+    runs = found["runs"]
     for load, own in runs.groupby("load"):
         static = own[own["method"] == "static"]
         best = own[own["method"] == "best_static"].iloc[0]
@@ -96,24 +102,24 @@ def test_the_best_static_code_is_the_best_of_all(study):
         assert (best["n"], best["k"]) == {0.1: (8, 4), 0.8: (1, 1)}[load]
 
 
-def test_codes_add_up(study):
-    runs = read_results(study, "runs").set_index("run_id")
-    codes = read_results(study, "codes")
+def test_codes_add_up(found):
+    runs = found["runs"].set_index("run_id")
+    codes = found["codes"]
     own = codes.groupby("run_id")
     kept = REQUESTS * 19 // 20
     assert (own["requests"].sum() == kept).all() and set(codes["class"]) == {"read_3MB"}
     assert_allclose(own["share"].sum(), 1.0)
     mean = (codes["mean_s"] * codes["share"]).groupby(codes["run_id"]).sum()
     assert_allclose(mean, runs.loc[mean.index, "mean_s"])
-    latencies = read_results(study, "latencies").set_index("run_id").loc[runs.index]
+    latencies = found["latencies"].set_index("run_id").loc[runs.index]
     assert (latencies["group"] == "all").all() and (latencies["requests"] == kept).all()
     for name in (*NAMES, "ci_s"):
         assert_allclose(latencies[name], runs[name])
 
 
-def test_thresholds_choose_as_the_replay_does(study):
-    runs = read_results(study, "runs").set_index(["method", "load"])
-    table = read_results(study, "thresholds").set_index("run_id").loc[runs.loc[("tofec", 0.1), "run_id"]]
+def test_thresholds_choose_as_the_replay_does(found):
+    runs = found["runs"].set_index(["method", "load"])
+    table = found["thresholds"].set_index("run_id").loc[runs.loc[("tofec", 0.1), "run_id"]]
     assert set(table["signal"]) == {"waiting"} and set(table["memory"]) == {0.99}
     strategy = strategies.tofec([READS], [BUILT_IN["shifted_exp"]], 16)
     for backlog in (0.0, 0.01, 0.3, 2.0, 100.0):
@@ -122,8 +128,8 @@ def test_thresholds_choose_as_the_replay_does(study):
         assert [*row["n"], *row["k"]] == [strategy.n[0, level], strategy.k[0, level]]
 
 
-def test_overload_is_told_and_not_a_failure(study):
-    runs = read_results(study, "runs").set_index(["method", "load"])
+def test_overload_is_told_and_not_a_failure(found):
+    runs = found["runs"].set_index(["method", "load"])
     # (2, 1) needs 2 Delta + Psi = 302 ms of thread time: 53 requests/s
     assert runs.loc[("replication", 0.8), "status"] == "not_stationary"
     assert runs.loc[("fast_cloud", 0.8), "status"] == "not_stationary"
@@ -146,17 +152,17 @@ def test_capacities(tmp_path):
     assert "(1, 1) code, 78.05 requests/s: (1, 1) 1.00, best static code 1.00" in console.file.getvalue()
 
 
-def test_finished_replays_are_not_done_again(study, monkeypatch):
-    before = read_results(study, "runs")
+def test_finished_replays_are_not_done_again(study, found, monkeypatch):
+    before = found["runs"]
     monkeypatch.setattr(adapt_run, "replay", None)
     assert adapt_study(options(study, codes="all"), QUIET) == 0
     pd.testing.assert_frame_equal(read_results(study, "runs"), before)
 
 
-def test_seeds_are_paired_and_the_same_seed_gives_the_same_rows(study, tmp_path):
+def test_seeds_are_paired_and_the_same_seed_gives_the_same_rows(found, tmp_path):
     assert adapt_study(options(tmp_path, strategy=["greedy", "static"], seeds=2), QUIET) == 0
     runs = read_results(tmp_path, "runs").set_index("run_id")
-    theirs = read_results(study, "runs").set_index("run_id")
+    theirs = found["runs"].set_index("run_id")
     shared = runs.index[runs["seed"] == 0]
     apart = ["batch_id", "batch_runs", "solve_s"]
     pd.testing.assert_frame_equal(
