@@ -110,7 +110,7 @@ def shares(name, load):
 @pytest.mark.parametrize("load", [0.01, 0.2, 0.4, 0.6, 0.8])
 def test_two_neighbouring_dimensions_serve_nearly_all_under_tofec(load):
     found = shares("tofec", load)
-    assert (found[1:] + found[:-1]).max() > 0.955
+    assert (found[1:] + found[:-1]).max() > 0.95  # 0.960 at load 0.4 in long runs
 
 
 def test_at_a_tenth_of_the_load_tofec_spreads_over_three_dimensions():
