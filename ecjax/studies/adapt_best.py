@@ -15,12 +15,6 @@ _PASSES = 4  # over the classes: their codes hardly depend on each other
 _FINALISTS = 8
 
 
-def candidates(case: Case) -> list[tuple[Code, ...]]:
-    """Every static code of a case of one class."""
-    (given,) = case.classes
-    return [(code,) for code in static_code.all_codes(given.k_max, given.r_max)]
-
-
 def envelope(found: dict[tuple[Code, ...], dict[str, Any]]) -> str:
     """JSON: the least quantiles that any static code has, each with that code.
 

@@ -20,7 +20,7 @@ from ecjax.console import log
 from ecjax.errors import UserError
 from ecjax.status import Status
 from ecjax.studies import adapt_tables as tables
-from ecjax.studies.adapt_best import candidates, envelope, searched
+from ecjax.studies.adapt_best import envelope, searched
 from ecjax.studies.adapt_points import Point
 from ecjax.studies.adapt_proxy import Proxy
 from ecjax.studies.adapt_statistics import statistics
@@ -105,9 +105,9 @@ class Batch:
 
     def _parts(self, choice: Choice) -> list[Choice]:
         """The replays that a choice needs."""
-        case = self._given.proxy.case
-        if choice.strategy == BEST_STATIC and len(case.classes) == 1:
-            return [Choice(STATIC, codes) for codes in candidates(case)]
+        given = self._given
+        if choice.strategy == BEST_STATIC and len(given.proxy.case.classes) == 1:
+            return given.proxy.candidates(given.point.rate_per_s if given.constant else None)
         return [choice]
 
     def _one(self, name: str, choice: Choice) -> tuple[dict[str, Any], Replayed | None]:
@@ -116,7 +116,7 @@ class Batch:
             parts = {part.codes: self._replays[part].result() for part in self._parts(choice)}
             best = min(parts, key=lambda codes: parts[codes].row["mean_s"])
             found = parts[best]
-            if len(parts) > 1:
+            if choice.strategy == BEST_STATIC and len(self._given.proxy.case.classes) == 1:
                 row |= {"envelope": envelope({codes: part.row for codes, part in parts.items()})}
             capacity = self._given.proxy.capacity_per_s(choice)
         except UserError:
