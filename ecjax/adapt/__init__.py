@@ -21,6 +21,6 @@ A strategy looks at one signal when a request arrives, the arriving request not 
 - ``in_system``: requests that are not done, in the queue or in service, N;
 - ``idle``: idle threads.
 
-It may smooth the signal: s <- a s + (1 - a) signal at every arrival, from s = 0. Then it takes the level that the
-(smoothed) signal has reached, and every class has a code per level.
+It smooths the signal, s <- a s + (1 - a) signal at every arrival, from s = 0, and takes the level that w s + (1 - w)
+signal has reached; every class has a code per level. TOFEC has w = 1, Greedy a = 0.
 """

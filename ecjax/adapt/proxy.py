@@ -49,3 +49,6 @@ class Strategy(NamedTuple):
     edges: np.ndarray  # (C, M) ascending; inf where a class has fewer levels
     n: np.ndarray  # (C, M + 1) int64, n >= k
     k: np.ndarray  # (C, M + 1) int64, from 1 to K
+    weight: float = (
+        1.0  # of the smoothed signal in what is compared with the edges; the signal as it is has the rest
+    )

@@ -46,7 +46,8 @@ def replay(
         np.uint64(streams.key(seed, _PURPOSE)),  # a plain integer would be taken as signed
         threads,
         tasks,
-        (strategy.signal, strategy.memory, strategy.edges, strategy.n, strategy.k),
+        (strategy.signal, strategy.edges, strategy.n, strategy.k),
+        (strategy.memory, strategy.weight),
         done,
         admitted,
         level,
@@ -100,15 +101,16 @@ def _dropped(times, count, now):
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _replay(arrival, class_of, key, threads, tasks, strategy, done_at, admitted, level_of):
+def _replay(arrival, class_of, key, threads, tasks, strategy, smoothing, done_at, admitted, level_of):
     kind, shape, rho, shift, scale, quantiles, background = tasks
-    signal, memory, edges, lengths, dimensions = strategy
+    signal, edges, lengths, dimensions = strategy
+    memory, weight = smoothing
     levels = edges.shape[1]
     free = np.empty(threads)  # free[:busy]: when the busy threads become free, ascending
     serving = np.empty(threads)  # serving[:served]: when the requests in service will be done, ascending
     own = np.empty(lengths.max())  # own[:begun]: completions of a request's tasks, ascending
     busy = served = first_waiting = started = 0
-    smoothed, spent = 0.0, 0.0
+    smoothed = spent = 0.0
     for i in range(arrival.size):
         now, c = arrival[i], int(class_of[i])
         busy = _dropped(free, busy, now)
@@ -121,12 +123,12 @@ def _replay(arrival, class_of, key, threads, tasks, strategy, done_at, admitted,
                     served += 1
                 first_waiting += 1
             seen = i - first_waiting + served
-            if (
-                signal == IDLE
-            ):  # threads that are free from the admission of a request that waits are not idle yet
+            if signal == IDLE:
+                # while a request waits, threads that become free are not idle
                 seen = threads - busy if first_waiting == i else 0
             smoothed = memory * smoothed + (1.0 - memory) * seen
-            while level < levels and smoothed >= edges[c, level]:
+            compared = weight * smoothed + (1.0 - weight) * seen
+            while level < levels and compared >= edges[c, level]:
                 level += 1
         level_of[i] = level
         n, k = lengths[c, level], dimensions[c, level]
