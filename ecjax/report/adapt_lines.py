@@ -139,7 +139,8 @@ def _lines(axes: Axes, told: pd.DataFrame, runs: pd.DataFrame, value: str) -> No
             across, up, half if np.isfinite(half).all() and look.get("marker") else None, capsize=2, **look
         )
     if not served.empty:
-        scale(axes, served.loc[~served["name"].isin(_cloud(told)), value])
+        shown = served[~served["name"].isin(_cloud(told))]
+        scale(axes, shown[value] + shown[LATENCIES[value]].fillna(0.0))
     axes.set_xlim(left=0)
 
 

@@ -48,8 +48,7 @@ def show(runs: pd.DataFrame, console: Console, out: str) -> None:
 
 def _replays(told: pd.DataFrame, delays: str) -> Table:
     table = Table(title=f"delays: {delays}", box=box.SIMPLE_HEAD, title_justify="left")
-    scaled = told["rate_scale"].nunique() > 1
-    for name in (["rate\nscale"] if scaled else []) + ["rate /s", "load"]:
+    for name in ("rate /s", "load"):
         table.add_column(name, no_wrap=True, justify="right")
     table.add_column("strategy", no_wrap=True)
     for name in ("n, k", *_HEADINGS.values(), "threads\nbusy"):
@@ -60,8 +59,7 @@ def _replays(told: pd.DataFrame, delays: str) -> Table:
         if before not in (None, point):
             table.add_section()
         before = point
-        cells = [f"{row['rate_scale']:g}"] if scaled else []
-        cells += [f"{row['rate_per_s']:.4g}", f"{row['load']:.3g}"]
+        cells = [f"{row['rate_per_s']:.4g}", f"{row['load']:.3g}"]
         cells += [row["method"] + ("*" if row["overloaded"] else ""), _code(row)]
         for name in _HEADINGS:
             cell = f"{row[name]:.4g}"

@@ -314,7 +314,10 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         Column(
             "memory", FLOAT, "", "a of s <- a s + (1 - a) signal at every arrival; 0: the signal as it is"
         ),
-        Column("backlog_from", FLOAT, "", "the code is used where s is at least this"),
+        Column(
+            "weight", FLOAT, "", "w of w s + (1 - w) signal, which is compared with the two columns that follow"
+        ),
+        Column("backlog_from", FLOAT, "", "the code is used where that is at least this"),
         Column("backlog_below", FLOAT, "", "and below this"),
         Column("n", INTEGER, "", "tasks of a request"),
         Column("k", INTEGER, "", "of them that it takes"),

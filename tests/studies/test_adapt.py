@@ -3,9 +3,11 @@
 import json
 import math
 from io import StringIO
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 from numpy.testing import assert_allclose
 from rich.console import Console
@@ -247,6 +249,21 @@ def test_steps_have_a_timeline(tmp_path):
     )
     assert late.loc["static", "mean_s"] > 5 * late.loc["greedy", "mean_s"]
     assert (tmp_path / "figures" / "timeline.png").exists()
+
+
+def test_arrivals_of_a_trace(tmp_path):
+    trace = str(Path(__file__).parents[2] / "traces" / "requests_objects.parquet")
+    given = {"trace": trace, "rate_scale": [1.0, 20.0], "threads": 4, "timeline_s": 300.0}
+    classes = [{"bytes": 1e6}, {"op": "write", "bytes": 1e6}]
+    assert adapt_study(options(tmp_path, **given, classes=classes, strategy="tofec"), QUIET) == 0
+    runs = read_results(tmp_path, "runs").set_index("rate_scale")
+    count = len(pq.read_table(trace))
+    assert (runs["requests"] == count).all() and set(runs["arrivals"]) == {"trace"}
+    assert (runs["warm_up_share"] == 0).all() and runs["chunks_stored"].eq(1).all()  # cancelled
+    assert_allclose(runs.loc[20.0, "load"], 20 * runs.loc[1.0, "load"])
+    assert runs.loc[20.0, "mean_k"] < runs.loc[1.0, "mean_k"]
+    table = read_results(tmp_path, "timeline")
+    assert (table.groupby("run_id")["requests"].sum() == count).all()
 
 
 def test_timeline_by_hand():
