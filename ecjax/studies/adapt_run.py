@@ -96,7 +96,10 @@ class Batch:
                 own.codes,
                 own.latencies,
                 own.timeline,
-                threshold_table(own.strategy, proxy.case.classes),
+                [
+                    row | {"weight": own.strategy.weight}
+                    for row in threshold_table(own.strategy, proxy.case.classes)
+                ],
                 tables.delays(proxy.case.classes, proxy.case.models),
             )
             for dataset, rows in zip(_DATASETS, parts, strict=True):

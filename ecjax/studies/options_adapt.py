@@ -47,7 +47,7 @@ class AdaptOptions:
     seeds: int = option(1, "replays with different draws: seed, seed + 1, ...")
     seed: int = option(0, "first seed")
     strategy: Any = option(
-        ["static", "best_static", "replication", "greedy", "fast_cloud", "tofec"],
+        ["static", "best_static", "replication", "greedy", "fast_cloud", "tofec", "calibrated"],
         "which code a request is served with; one or a list",
     )
     codes: Any = option(

@@ -23,7 +23,7 @@ from ecjax.adapt.static_code import all_codes
 from ecjax.errors import UserError
 from ecjax.jobs_index import JOBS, experiments
 from ecjax.report.adapt_tables import over_seeds
-from ecjax.studies import adapt_run
+from ecjax.studies import adapt_run, adapt_strategies
 from ecjax.studies.adapt import adapt_study
 from ecjax.studies.adapt_best import searched
 from ecjax.studies.adapt_options import checked
@@ -38,6 +38,15 @@ QUIET = Console(quiet=True)
 BASIC = 16 / 0.205  # capacity of (1, 1): 11.3 + 28.56 B + 85.7 + 7.44 B ms at 3 MB is 205 ms
 READS = RequestClass("read_3MB", "read", 3e6, 1.0, 6, 2.0, False)
 REQUESTS = 6000
+
+
+@pytest.fixture(scope="module", autouse=True)
+def not_calibrated():
+    """Thresholds of ``tofec`` for ``calibrated``: finding its own takes longer than all of these tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        quick = lambda classes, models, threads, seed: strategies.tofec(classes, models, threads)  # noqa: E731
+        patch.setattr(adapt_strategies, "calibrated", quick)
+        yield
 
 
 def options(out, **values):
@@ -73,6 +82,7 @@ def test_runs_are_replays_by_hand(found):
         "fast_cloud": strategies.fast_cloud([READS], models, 16),
         "tofec": strategies.tofec([READS], models, 16),
     }
+    tables["calibrated"] = tables["tofec"]
     for (name, load), row in runs.iterrows():
         if name == "best_static" or (name == "static" and row["n"] + row["k"] not in (2, 5, 18)):
             continue
@@ -88,7 +98,7 @@ def test_runs_are_replays_by_hand(found):
     assert_allclose(row["rate_per_s"], 0.8 * BASIC)
     assert (row["delays"], row["arrivals"], row["seed"]) == ("shifted_exp", "poisson", 0)
     assert row["requests"] == REQUESTS and row["warm_up_share"] == 0.05
-    assert len(runs) == 2 * (27 + 5) and runs["capacity_per_s"].isna().all()
+    assert len(runs) == 2 * (27 + 6) and runs["capacity_per_s"].isna().all()
 
 
 def test_the_best_static_code_is_the_best_of_all(found):
@@ -123,6 +133,7 @@ def test_thresholds_choose_as_the_replay_does(found):
     runs = found["runs"].set_index(["method", "load"])
     table = found["thresholds"].set_index("run_id").loc[runs.loc[("tofec", 0.1), "run_id"]]
     assert set(table["signal"]) == {"waiting"} and set(table["memory"]) == {0.99}
+    assert set(table["weight"]) == {1.0}
     strategy = strategies.tofec([READS], [BUILT_IN["shifted_exp"]], 16)
     for backlog in (0.0, 0.01, 0.3, 2.0, 100.0):
         row = table[(table["backlog_from"] <= backlog) & (backlog < table["backlog_below"])]

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from ecjax.adapt import strategies
 from ecjax.adapt.arrivals import constant, poisson
+from ecjax.adapt.calibrated import calibrated
 from ecjax.adapt.delays import BUILT_IN, DelayModel, mean_delay, tasks_of
 from ecjax.adapt.proxy import RequestClass, Strategy
 from ecjax.adapt.replay import replay
@@ -33,7 +34,10 @@ def rows(settings: Settings) -> list[Row]:
     count = QUICK_REQUESTS if settings.quick else REQUESTS
     found = []
     for law, model in BUILT_IN.items():
-        given = _strategies(model)
+        began = time.perf_counter()
+        own = calibrated([READS], [model], THREADS)
+        calibrating_s = time.perf_counter() - began
+        given = _strategies(model) | {"calibrated": own}
         runs = {
             name: _timed(model, strategy, _LOADS.get(name, 0.5), count, settings.seed)
             for name, strategy in given.items()
@@ -52,6 +56,17 @@ def rows(settings: Settings) -> list[Row]:
                     **timing._asdict(),
                 )
             )
+        found.append(
+            Row(
+                variant=f"thresholds of calibrated, {law}",
+                size=f"{THREADS} threads, k_max {READS.k_max}, r_max {READS.r_max:g}",
+                median_s=calibrating_s,
+                min_s=calibrating_s,
+                repeats=1,
+                dtype="float64",
+                note="replays on all cores, compilation of the first law included",
+            )
+        )
     model = BUILT_IN["shifted_exp"]
     few = min(count, SIMPY_REQUESTS)
     for name in ("(3,2)", "tofec"):

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
+from ecjax.adapt import strategies
 from ecjax.adapt.arrivals import constant, poisson
 from ecjax.adapt.delays import BUILT_IN, tasks_of
 from ecjax.adapt.replay import replay
+from ecjax.studies import adapt_strategies
 from ecjax.studies.bench import adapt, adapt_simulator
 from ecjax.studies.bench.row import Settings
 
@@ -28,12 +30,15 @@ def test_simpy_follows_the_same_paths(name):
 
 
 def test_rows_say_what_was_replayed(monkeypatch):
+    monkeypatch.setattr(adapt, "calibrated", strategies.tofec)  # its own thresholds take long
     monkeypatch.setattr(adapt, "QUICK_REQUESTS", 500)
     rows = adapt.rows(QUICK)
-    own = [row for row in rows if ", " in row.variant]
-    assert len(own) == len(BUILT_IN) * len(adapt._strategies(LAW)) and all(row.rows == 500 for row in own)
+    own = [row for row in rows if ", " in row.variant and "thresholds" not in row.variant]
+    assert len(own) == len(BUILT_IN) * (len(adapt._strategies(LAW)) + 1)
+    assert all(row.rows == 500 for row in own)
     assert all(row.target_s is None and row.note.endswith("requests/s on one core") for row in own)
-    simpy = [row for row in rows if row not in own]
+    simpy = [row for row in rows if "thresholds" not in row.variant and row not in own]
+    assert len(rows) == len(own) + len(simpy) + len(BUILT_IN)
     assert [row.variant for row in simpy if row.variant.startswith("ecjax")] == ["ecjax (3,2)", "ecjax tofec"]
 
 
@@ -46,6 +51,7 @@ def test_without_simpy_that_is_said(monkeypatch):
 
 
 @pytest.mark.slow  # 64 replays and 32 capacities
-def test_the_sweep_replays_every_code():
+def test_the_sweep_replays_every_code(monkeypatch):
+    monkeypatch.setattr(adapt_strategies, "calibrated", lambda *given: strategies.tofec(*given[:3]))
     (row,) = adapt.sweep(QUICK)
-    assert row.rows == row.lanes * adapt.QUICK_REQUESTS and row.lanes >= 2 * (27 + 5)
+    assert row.rows == row.lanes * adapt.QUICK_REQUESTS and row.lanes >= 2 * (27 + 6)
