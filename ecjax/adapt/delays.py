@@ -34,7 +34,7 @@ class DelayModel(NamedTuple):
 
 
 class LinearDelays(NamedTuple):
-    """TOFEC's model: D = Delta + Exp(mean Psi), both linear in the bytes of the chunk: Delta = delta_s + delta_s_per_byte B."""
+    """TOFEC's model: D = Delta + Exp(mean Psi), both linear in the bytes of the chunk."""
 
     delta_s: float
     delta_s_per_byte: float

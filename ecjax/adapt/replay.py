@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
+from ecjax.adapt import draws
 from ecjax.adapt.proxy import EMPIRICAL, EXPONENTIAL, IDLE, IN_SYSTEM, LOGNORMAL, Strategy, Tasks
 from ecjax.replay import streams
 
@@ -65,26 +66,33 @@ def _insert(values, first, count, value):
     values[place] = value
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def _delay(kind, shape, rho, shift, scale, quantiles, common, state):
-    """Delay of a task; ``common`` is what the tasks of its request share, ``state`` is its own."""
+@numba.njit(cache=True, nogil=True, inline="always", error_model="numpy")
+def _unit(kind, shape, rho, common, state):
+    """U of a task, or of EMPIRICAL the probability; ``common`` is what its request's tasks share."""
     if kind == EXPONENTIAL and rho == 0.0:
-        return shift + scale * streams.exponential(state)
-    if kind == EMPIRICAL and rho == 0.0:
-        return _interpolated(quantiles, streams.uniform(state))
-    score = math.sqrt(rho) * common + math.sqrt(1.0 - rho) * streams.normal(state)
-    if kind == EXPONENTIAL:
-        return shift - scale * math.log(0.5 * math.erfc(score * math.sqrt(0.5)))
-    if kind == EMPIRICAL:
-        return _interpolated(quantiles, 0.5 * math.erfc(-score * math.sqrt(0.5)))
-    return shift + scale * math.exp(shape * score)
+        value = draws.exponential(state)
+    elif kind == EMPIRICAL and rho == 0.0:
+        value = streams.uniform(state)
+    else:
+        score = draws.normal(state)
+        if rho > 0.0:
+            score = math.sqrt(rho) * common + math.sqrt(1.0 - rho) * score
+        if kind == LOGNORMAL:
+            value = math.exp(shape * score)
+        else:
+            value = 0.5 * math.erfc(-score * math.sqrt(0.5))
+            if kind == EXPONENTIAL:
+                value = -math.log(0.5 * math.erfc(score * math.sqrt(0.5)))
+    return value
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _interpolated(quantiles, probability):
-    place = probability * (quantiles.size - 1)
-    cell = min(int(place), quantiles.size - 2)
-    return quantiles[cell] + (place - cell) * (quantiles[cell + 1] - quantiles[cell])
+def _interpolated(quantiles, c, k, probability):
+    steps = quantiles.shape[2] - 1
+    place = probability * steps
+    cell = min(int(place), steps - 1)
+    low = quantiles[c, k, cell]
+    return low + (place - cell) * (quantiles[c, k, cell + 1] - low)
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
@@ -98,6 +106,21 @@ def _dropped(times, count, now):
         for j in range(count):
             times[j] = times[j + gone]
     return count
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def _merged(free, busy, own, k, n):
+    """Merge own[:k], ascending, and n - k times its last into the ascending free[:busy]; returns how many there are."""
+    left, place = busy, n
+    while place > 0:
+        value = own[min(place, k) - 1]
+        if left > 0 and free[left - 1] > value:
+            free[left + place - 1] = free[left - 1]
+            left -= 1
+        else:
+            free[left + place - 1] = value
+            place -= 1
+    return busy + n
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -139,13 +162,30 @@ def _replay(arrival, class_of, key, threads, tasks, strategy, smoothing, done_at
             busy = _dropped(free, busy, start)
         admitted[i] = start
         state = streams.stream(key, i)
-        common = 0.0
-        if rho[c] > 0.0:
-            common = streams.normal(state)
-            state = streams.advance(streams.advance(state))
+        law, law_shape, law_rho, least, most = kind[c], shape[c], rho[c], shift[c, k], scale[c, k]
+        common = draws.normal(draws.task_state(state, 0)) if law_rho > 0.0 else 0.0
+        idle = threads - busy
+        if n <= idle and not background[c]:
+            # all begin at once, and only the k shortest delays matter
+            for j in range(n):
+                end = _unit(law, law_shape, law_rho, common, draws.task_state(state, j + 1))
+                end = _interpolated(quantiles, c, k, end) if law == EMPIRICAL else least + most * end
+                for place in range(min(j, k)):
+                    low = min(own[place], end)
+                    end = max(own[place], end)
+                    own[place] = low
+                if j < k:
+                    own[j] = end
+            for j in range(k):
+                spent += own[j]
+                own[j] += start
+            done_at[i] = own[k - 1]
+            started += n
+            spent += (n - k) * (own[k - 1] - start)
+            busy = _merged(free, busy, own, k, n)
+            continue
         # the first tasks find idle threads, later ones take those that become free: own or others' (free[:taken])
         begun = reused = taken = 0
-        idle = threads - busy
         while begun < n:
             if begun >= idle:
                 own_first = taken == busy or (reused < begun and own[reused] <= free[taken])
@@ -157,12 +197,8 @@ def _replay(arrival, class_of, key, threads, tasks, strategy, smoothing, done_at
                     reused += 1
                 else:
                     taken += 1
-            end = start + _delay(
-                kind[c], shape[c], rho[c], shift[c, k], scale[c, k], quantiles[c, k], common, state
-            )
-            state = streams.advance(state)
-            if kind[c] == LOGNORMAL or rho[c] > 0.0:  # a normal score took two numbers
-                state = streams.advance(state)
+            end = _unit(law, law_shape, law_rho, common, draws.task_state(state, begun + 1))
+            end = start + (_interpolated(quantiles, c, k, end) if law == EMPIRICAL else least + most * end)
             _insert(own, reused, begun, end)
             spent -= start
             begun += 1

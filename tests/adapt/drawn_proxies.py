@@ -3,17 +3,17 @@
 import math
 from typing import NamedTuple
 
+import numba
 import numpy as np
 from plain_proxy import simulate
 from scipy import special
 
+from ecjax.adapt import draws
 from ecjax.adapt.proxy import EMPIRICAL, EXPONENTIAL, IDLE, LOGNORMAL, Strategy, Tasks
 from ecjax.adapt.replay import replay
 from ecjax.replay import streams
 
 PURPOSE = 11  # of the numbers that a replay draws
-WORD = 2**64
-STEP, FIRST, SECOND = int(streams.STEP), int(streams.FIRST), int(streams.SECOND)
 
 
 class Case(NamedTuple):
@@ -34,52 +34,27 @@ class Case(NamedTuple):
         )
 
 
-def mixed(state):
-    """SplitMix64."""
-    z = (state ^ (state >> 30)) * FIRST % WORD
-    z = (z ^ (z >> 27)) * SECOND % WORD
-    return z ^ (z >> 31)
-
-
-class Stream:
-    """The numbers of one request."""
-
-    def __init__(self, start, request):
-        self.state, self.numbers = (start + request * STEP) % WORD, []
-
-    def __getitem__(self, place):
-        while len(self.numbers) <= place:
-            self.numbers.append(((mixed(self.state) >> 12) + 0.5) / 2**52)
-            self.state = mixed(self.state) ^ STEP
-        return self.numbers[place]
-
-
-def normal(first, second):
-    return math.sqrt(-2 * math.log(first)) * math.cos(2 * math.pi * second)
+@numba.njit
+def numbers(start, request, place):
+    """The uniform, exponential and normal number of a task (from 1) of a request; 0 is what its tasks share."""
+    state = draws.task_state(streams.stream(start, request), place)
+    return streams.uniform(state), draws.exponential(state), draws.normal(state)
 
 
 def delays(tasks, class_of, seed):
-    """``delay(i, j, k)``: a task's score takes two numbers of its request's stream, or one where it needs no normal.
-
-    The score that the tasks of a request share comes first.
-    """
-    start = int(streams.key(seed, PURPOSE))
-    numbers = [Stream(start, i) for i in range(len(class_of))]
+    """``delay(i, j, k)``: every task has numbers of its own, and the tasks of a request share a normal score."""
+    start = np.uint64(streams.key(seed, PURPOSE))
 
     def delay(i, j, k):
         c = class_of[i]
         kind, rho = tasks.kind[c], tasks.rho[c]
-        if kind != LOGNORMAL and rho == 0:
-            probability = survival = numbers[i][j]
-        else:
-            own = 2 * j + (2 if rho > 0 else 0)
-            common = normal(numbers[i][0], numbers[i][1]) if rho > 0 else 0.0
-            score = math.sqrt(rho) * common + math.sqrt(1 - rho) * normal(
-                numbers[i][own], numbers[i][own + 1]
-            )
-            probability, survival = special.ndtr(score), special.ndtr(-score)
+        uniform, exponential, score = numbers(start, i, j + 1)
+        score = math.sqrt(rho) * numbers(start, i, 0)[2] + math.sqrt(1 - rho) * score
+        probability = special.ndtr(score) if rho > 0 else uniform
         if kind == EXPONENTIAL:
-            return tasks.shift[c, k] - tasks.scale[c, k] * math.log(survival)
+            return tasks.shift[c, k] + tasks.scale[c, k] * (
+                exponential if rho == 0 else -math.log(special.ndtr(-score))
+            )
         if kind == LOGNORMAL:
             return tasks.shift[c, k] + tasks.scale[c, k] * math.exp(tasks.shape[c] * score)
         known = tasks.quantiles[c, k]
