@@ -18,12 +18,12 @@ LATENCIES = {"mean_s": "ci_s"} | {
 STATIC, BEST_STATIC = "static", "best_static"
 _OTHERS = ("utilisation", "tasks_per_request", "mean_n", "mean_k", "capacity_per_s", "capacity_share")
 _NAMES = {
-    BEST_STATIC: "best static code",
+    "calibrated": "calibrated",
     "replication": "replication",
     "greedy": "Greedy",
     "fast_cloud": "FAST CLOUD",
     "tofec": "TOFEC",
-    "calibrated": "calibrated",
+    BEST_STATIC: "best static code",
 }
 _OVERLOADED = str(Status.NOT_STATIONARY)
 

@@ -12,6 +12,7 @@ from rich.table import Table
 from ecjax.report.adapt_tables import BEST_STATIC, POINT, STATIC, basic, over_seeds
 
 _HEADINGS = {"mean_s": "mean s", "p50_s": "p50 s", "p90_s": "p90 s", "p99_s": "p99 s", "std_s": "std s"}
+_OURS, _PEERS = "calibrated", (BEST_STATIC, "tofec")
 _MOST_CODES = 5  # of static codes that are more, only (1, 1) is printed
 
 
@@ -31,6 +32,7 @@ def show(runs: pd.DataFrame, console: Console, out: str) -> None:
     told = every[~every["name"].isin(hidden)] if hidden else every
     for delays, own in told.groupby("delays", sort=False) if not told.empty else []:
         console.print(_replays(own, Path(str(delays)).name))
+        _compared(own, console)
         _capacities(own, console)
     if hidden:
         console.print(f"{len(hidden)} more static codes: dataset runs, figure tradeoff.", highlight=False)
@@ -75,6 +77,22 @@ def _code(row: dict) -> str:
     if row["method"] in (STATIC, BEST_STATIC) and pd.notna(row["n"]):
         return f"{row['n']:.0f}, {row['k']:.0f}"
     return f"{row['mean_n']:.3g}, {row['mean_k']:.3g}"
+
+
+def _compared(told: pd.DataFrame, console: Console) -> None:
+    """Our own strategy beside its peers, over all points where neither is overloaded."""
+    served = told[~told["overloaded"]]
+    own = served[served["method"] == _OURS]
+    for peer in _PEERS:
+        both = own.merge(served[served["method"] == peer], on=list(POINT), suffixes=("", "_peer"))
+        if both.empty:
+            continue
+        words = []
+        for name, word in (("mean_s", "mean"), ("p99_s", "p99")):
+            change = both[name] / both[f"{name}_peer"] - 1
+            most = "" if len(change) == 1 else f" to {change.max():+z.1%}"
+            words.append(f"{word} {change.min():+z.1%}{most}")
+        console.print(f"{_OURS} against {peer}: {', '.join(words)}.", highlight=False)
 
 
 def _capacities(told: pd.DataFrame, console: Console) -> None:

@@ -30,6 +30,7 @@ from ecjax.studies.adapt_options import checked
 from ecjax.studies.adapt_statistics import NAMES, statistics
 from ecjax.studies.adapt_storage import chunks_stored, storage
 from ecjax.studies.adapt_strategies import STRATEGIES
+from ecjax.studies.adapt_summary import show
 from ecjax.studies.adapt_tables import delays, timeline
 from ecjax.studies.options_adapt import AdaptOptions
 from ecjax.tables.results import read_results
@@ -351,6 +352,19 @@ def test_the_printed_table(study):
     named = [line.split()[2] for line in words.splitlines() if line.strip()[:5] in ("7.805", "62.44")]
     assert named == ["static", "replication", "tofec", "static", "replication*", "tofec"]
     assert "26 more static codes" in words and "not stationary (*)" in words
+
+
+def test_what_is_gained_is_told(found):
+    runs = found["runs"][found["runs"]["method"] != "static"].copy()
+    for load, told in ((0.1, [0.9, 1.92]), (0.8, [1.1, 1.8])):
+        runs.loc[(runs["method"] == "calibrated") & (runs["load"] == load), ["mean_s", "p99_s"]] = told
+    runs.loc[runs["method"] == "tofec", ["mean_s", "p99_s"]] = [1.0, 2.0]
+    console = Console(file=StringIO(), width=200)
+    show(runs, console, "here")
+    assert "calibrated against tofec: mean -10.0% to +10.0%, p99 -10.0% to -4.0%." in console.file.getvalue()
+    console = Console(file=StringIO(), width=200)
+    show(runs[runs["load"] == 0.8], console, "here")
+    assert "calibrated against tofec: mean +10.0%, p99 -10.0%." in console.file.getvalue()
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from importlib.util import find_spec
 import numba
 import numpy as np
 
+from ecjax.adapt import draws
 from ecjax.adapt.arrivals import Requests
 from ecjax.adapt.delays import DelayModel, tasks_of
 from ecjax.adapt.proxy import RequestClass, Strategy
@@ -54,12 +55,12 @@ def beside_simpy(
 
     variants = {"ecjax": by_ecjax}
     if find_spec("simpy"):
-        drawn = draws(count, int(strategy.n.max()), settings.seed)
+        units = drawn(count, int(strategy.n.max()), settings.seed)
 
         def by_simpy() -> float:
             began = time.perf_counter()
             paths["SimPy"] = latencies(
-                requests.arrival_s, drawn, tasks.shift[0], tasks.scale[0], strategy, threads
+                requests.arrival_s, units, tasks.shift[0], tasks.scale[0], strategy, threads
             )
             return time.perf_counter() - began
 
@@ -88,21 +89,20 @@ def beside_simpy(
 
 
 @numba.njit(cache=True)
-def draws(count: int, most: int, seed: int) -> np.ndarray:
+def drawn(count: int, most: int, seed: int) -> np.ndarray:
     """Exponential numbers of the tasks of the requests of a replay, (count, most)."""
     found = np.empty((count, most))
     key = np.uint64(streams.key(seed, _PURPOSE))
     for request in range(count):
         state = streams.stream(key, request)
         for task in range(most):
-            found[request, task] = streams.exponential(state)
-            state = streams.advance(state)
+            found[request, task] = draws.exponential(draws.task_state(state, task + 1))
     return found
 
 
 def latencies(
     arrival: np.ndarray,
-    drawn: np.ndarray,
+    units: np.ndarray,
     shift: np.ndarray,
     scale: np.ndarray,
     strategy: Strategy,
@@ -112,7 +112,7 @@ def latencies(
 
     Args:
         arrival: (N,) s.
-        drawn: exponential numbers of the tasks, (N, largest n).
+        units: exponential numbers of the tasks, (N, largest n).
         shift: s, by k.
         scale: s, by k.
         strategy: of one class; its signal is the number that waits.
@@ -150,7 +150,7 @@ def latencies(
             request, number = tasks.popleft()
             request.running[number] = world.active_process
             try:
-                yield world.timeout(shift[request.k] + scale[request.k] * drawn[request.number, number])
+                yield world.timeout(shift[request.k] + scale[request.k] * units[request.number, number])
             except simpy.Interrupt:
                 continue
             del request.running[number]

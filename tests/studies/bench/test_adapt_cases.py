@@ -20,9 +20,9 @@ def test_simpy_follows_the_same_paths(name):
     pytest.importorskip("simpy")
     strategy = adapt._strategies(LAW)[name]
     requests, tasks = poisson(constant(30.0, np.ones(1)), 400, 5), tasks_of([adapt.READS], [LAW])
-    drawn = adapt_simulator.draws(400, int(strategy.n.max()), 5)
+    units = adapt_simulator.drawn(400, int(strategy.n.max()), 5)
     found = adapt_simulator.latencies(
-        requests.arrival_s, drawn, tasks.shift[0], tasks.scale[0], strategy, adapt.THREADS
+        requests.arrival_s, units, tasks.shift[0], tasks.scale[0], strategy, adapt.THREADS
     )
     np.testing.assert_allclose(
         found, replay(*requests, tasks, strategy, adapt.THREADS, 5).latency_s, rtol=1e-9
