@@ -6,48 +6,43 @@ wait, of which there are hardly any at light load. Here
 - the signal is the number of requests that are not done, N. By Little's law a static code of mean latency D shows N =
   rate D, at every load, and where the curves of two codes over the rate cross, so do their N: a threshold on N at
   the crossing is right from both sides, and needs to know neither the rate nor how busy the threads are;
-- a price of thread time orders the codes. At price p a class takes the code with the least mean service delay + p x
-  usage; all classes share the threads and so the price. With a growing price the codes run along the lower hull of
-  (usage, delay) from the longest to the cheapest;
-- these codes are replayed as static ones at loads from 0.005 to 0.95 of the capacity. Where mean and 99 % quantile,
-  relative to the best of both at that load, are level for neighbours is the first guess of the threshold;
-- then thresholds and memory are tuned on replays at those loads (Nelder-Mead over factors that vary with the
-  threshold, and the memory), so that latencies become short, and not longer than under the best static code or TOFEC.
+- half of the signal (a weight that is tuned) is N as it is, which reacts to what arrived by chance, half is smoothed,
+  which knows how busy the proxy is in general: with either alone the best code at a load of 0.5 is left too often,
+  or that at 0.8 is missed;
+- candidates are the codes that a growing price of thread time leads through (``thread_price``), replayed as static
+  ones at loads from 0.01 to 0.95 of the capacity. Where mean and 99 % quantile, relative to the best of both at
+  that load, are level for neighbours is the first guess of a threshold;
+- then thresholds and weight are tuned on replays at every second of these loads (Nelder-Mead over factors that vary
+  with the threshold), so that latencies become short, and not longer than under the best static code or TOFEC.
 
 All replays share their random numbers, so that differences between codes and thresholds stand out of the noise.
 """
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 
 import numpy as np
 from scipy import optimize
 
 from ecjax.adapt import arrivals, strategies, thresholds
 from ecjax.adapt.delays import DelayModel, tasks_of
-from ecjax.adapt.proxy import IN_SYSTEM, RequestClass, Strategy
+from ecjax.adapt.proxy import IN_SYSTEM, RequestClass, Strategy, Tasks
 from ecjax.adapt.replay import replay
-from ecjax.adapt.static_code import all_codes
+from ecjax.adapt.thread_price import Plan, plans_by_price, profile
 from ecjax.adapt.thresholds import Ladder
 
-Code = tuple[int, int]
-Plan = tuple[Code, ...]  # a code per class
-
 _REQUESTS = 60_000  # of a replay
-_ALONE = 20_000  # requests by which a code is known without a queue
 _WARM_UP = 0.05
 # load, as a share of the largest capacity; tuned at every second one
 _LOADS = np.array(
     [0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45]
     + [0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95]
 )
-_TUNED = np.arange(0, len(_LOADS), 2)
 _STABLE = 0.97  # of the capacity; beyond it a static code is not replayed
-_MOST_PLANS = 12
-_NEAR_HULL = 1.05  # codes whose delay is so near to the hull may be the best for the 99 % quantile
 _KNOTS = 3
 _MEMORY = 0.995
+_WEIGHT = 0.5  # of the smoothed signal, before it is tuned
 _EVALUATIONS = 40
 
 
@@ -65,115 +60,60 @@ def calibrated(
         threads: L.
         seed: of the replays.
     """
-    tasks = tasks_of(classes, models)
+    profiles = [profile(c, model, seed) for c, model in zip(classes, models, strict=True)]
+    plans = plans_by_price(profiles)
     shares = np.array([c.share for c in classes])
-    profiles = [_profile(c, model, seed) for c, model in zip(classes, models, strict=True)]
-    plans = _plans(profiles)
     usage = np.array(
-        [
-            sum(share * own[code][1] for share, own, code in zip(shares, profiles, plan, strict=True))
-            for plan in plans
-        ]
+        [shares @ [own[code][1] for own, code in zip(profiles, plan, strict=True)] for plan in plans]
     )
     rates = _LOADS * threads / usage.min()
-    drawn = [arrivals.poisson(arrivals.constant(rate, shares), _REQUESTS, seed) for rate in rates]
-
-    def latencies(strategy: Strategy, place: int) -> np.ndarray:
-        """Mean and 99 % quantile, s."""
-        found = replay(
-            drawn[place].arrival_s, drawn[place].class_of, tasks, strategy, threads, seed
-        ).latency_s
-        kept = found[int(_WARM_UP * len(found)) :]
-        return np.array([kept.mean(), np.quantile(kept, 0.99)])
-
     with ThreadPoolExecutor(os.cpu_count()) as pool:  # replays let go of the interpreter
-
-        def replayed(pairs: list[tuple[Strategy, int]]) -> np.ndarray:
-            return np.array(list(pool.map(lambda pair: latencies(*pair), pairs)))
-
-        static = np.full((len(plans), len(rates), 2), np.inf)
-        stable = [
-            (j, i)
-            for j in range(len(plans))
-            for i in range(len(rates))
-            if rates[i] * usage[j] < _STABLE * threads
-        ]
-        fixed = [strategies.static(list(plan)) for plan in plans]
-        static[tuple(np.transpose(stable))] = replayed([(fixed[j], i) for j, i in stable])
-        longest = int(np.argmin(static[:, 0, 0]))
+        latencies = _Latencies(pool, shares, tasks_of(classes, models), threads, rates, seed)
+        stable = rates * usage[:, None] < _STABLE * threads
+        static = latencies([strategies.static(list(plan)) for plan in plans], stable)
         used, edges = _crossings(static, rates)
-        if (
-            used[0] > longest
-        ):  # where its quantile is too long, it is still the best for the mean when all is quiet
+        longest = int(np.argmin(static[:, 0, 0]))
+        if used[0] > longest:  # for its quantile; for the mean it is the best when all is quiet
             used, edges = [longest, *used], np.append(rates[0] * static[longest, 0, 0], edges)
         ladder = [plans[j] for j in used]
         if not len(edges):
-            return _strategy(ladder, edges, 0.5)
-        peer = strategies.tofec(classes, models, threads)
-        allowed = np.minimum(1.01 * static[:, _TUNED].min(axis=0), replayed([(peer, i) for i in _TUNED]))
-        return _tuned(ladder, edges, lambda strategy: replayed([(strategy, i) for i in _TUNED]), allowed)
+            return _strategy(ladder, edges, _WEIGHT)
+        at = np.arange(len(rates)) % 2 == 0
+        (peer,) = latencies([strategies.tofec(classes, models, threads)], at[None])
+        allowed = np.minimum(1.01 * static.min(axis=0), peer)[at]
+        return _tuned(ladder, edges, lambda strategy: latencies([strategy], at[None])[0, at], allowed)
 
 
-def _profile(given: RequestClass, model: DelayModel, seed: int) -> dict[Code, tuple[float, float]]:
-    """Mean service delay and usage (thread-seconds) of every code of a class, each request alone, s."""
-    tasks = tasks_of([given], [model])
-    found = {}
-    # far enough apart that no request meets the one before
-    arrival = (
-        np.arange(_ALONE) * 1e4 * (tasks.shift.max() + tasks.scale.max() + tasks.quantiles.max(initial=0.0))
-    )
-    for n, k in all_codes(given.k_max, given.r_max):
-        alone = replay(arrival, np.zeros(_ALONE, np.uint8), tasks, strategies.static([(n, k)]), n, seed)
-        found[n, k] = float(alone.latency_s.mean()), alone.busy_s / _ALONE
-    return found
+class _Latencies:
+    """Mean and 99 % quantile of replays with Poisson arrivals, the same ones for all strategies.
 
-
-def _plans(profiles: list[dict[Code, tuple[float, float]]]) -> list[Plan]:
-    """Codes per class, from the most to the least usage: those of a growing price of thread time.
-
-    For one class, codes near the hull are among them too.
+    Args:
+        pool: where they run.
+        shares: (C,) of the classes.
+        tasks: their delays.
+        threads: L.
+        rates: (R,) 1/s.
+        seed: of arrivals and delays.
     """
-    hulls = [_hull(own) for own in profiles]
-    prices = np.unique(np.concatenate([price for _, price in hulls]))
-    if len(prices) >= _MOST_PLANS:
-        prices = np.geomspace(prices[0], prices[-1], _MOST_PLANS - 1)
-    found = {
-        tuple(codes[int(np.searchsorted(price, level, side="right"))] for codes, price in hulls)
-        for level in [0.0, *(prices * (1 + 1e-9))]
-    }
-    if len(profiles) == 1:
-        own, codes = profiles[0], hulls[0][0]
-        delay, used = np.array([own[code] for code in codes[::-1]]).T
-        found |= {
-            (code,)
-            for code, (mean, usage) in own.items()
-            if mean <= _NEAR_HULL * np.interp(usage, used, delay)
-        }
-    return sorted(
-        found, key=lambda plan: -sum(own[code][1] for own, code in zip(profiles, plan, strict=True))
-    )
 
+    def __init__(
+        self, pool: Executor, shares: np.ndarray, tasks: Tasks, threads: int, rates: np.ndarray, seed: int
+    ) -> None:
+        self._pool, self._proxy, self._seed = pool, (tasks, threads), seed
+        self._drawn = [arrivals.poisson(arrivals.constant(rate, shares), _REQUESTS, seed) for rate in rates]
 
-def _hull(profile: dict[Code, tuple[float, float]]) -> tuple[list[Code], np.ndarray]:
-    """Codes on the lower hull of (usage, delay), the longest first, and the prices between neighbours, ascending."""
-    codes: list[Code] = []
-    prices: list[float] = []
-    for code in sorted(profile, key=lambda code: profile[code]):  # by delay: the best without a price first
-        delay, usage = profile[code]
-        if codes and usage >= profile[codes[-1]][1]:
-            continue
-        price = 0.0
-        while codes:
-            before = profile[codes[-1]]
-            price = (delay - before[0]) / (before[1] - usage)
-            if not prices or price > prices[-1]:
-                break
-            codes.pop()
-            prices.pop()
-        if codes:
-            prices.append(price)
-        codes.append(code)
-    return codes, np.array(prices)
+    def __call__(self, given: list[Strategy], wanted: np.ndarray) -> np.ndarray:
+        """(S, R, 2) s, of S strategies at the rates that are ``wanted`` (S, R); inf elsewhere."""
+        found = np.full((*wanted.shape, 2), np.inf)
+        places = np.argwhere(wanted)
+        found[wanted] = list(self._pool.map(lambda place: self._one(given[place[0]], place[1]), places))
+        return found
+
+    def _one(self, strategy: Strategy, rate: int) -> np.ndarray:
+        tasks, threads = self._proxy
+        found = replay(*self._drawn[rate], tasks, strategy, threads, self._seed).latency_s
+        kept = found[int(_WARM_UP * len(found)) :]
+        return np.array([kept.mean(), np.quantile(kept, 0.99)])
 
 
 def _crossings(static: np.ndarray, rates: np.ndarray) -> tuple[list[int], np.ndarray]:
@@ -210,7 +150,7 @@ def _crossings(static: np.ndarray, rates: np.ndarray) -> tuple[list[int], np.nda
 def _tuned(
     ladder: list[Plan],
     edges: np.ndarray,
-    replayed: Callable[[Strategy], np.ndarray],
+    latencies: Callable[[Strategy], np.ndarray],
     allowed: np.ndarray,
 ) -> Strategy:
     """The strategy with the shortest latencies that are nowhere longer than allowed, as near as a search finds it.
@@ -218,7 +158,7 @@ def _tuned(
     Args:
         ladder: plans, the longest first.
         edges: thresholds to begin with.
-        replayed: latencies (R, 2) of a strategy at R loads, s.
+        latencies: (R, 2) of a strategy at R loads, s.
         allowed: (R, 2) s.
     """
     place = np.log(edges)
@@ -230,11 +170,11 @@ def _tuned(
         return _strategy(ladder, moved, float(np.clip(x[-1], 0.0, 1.0)))
 
     def score(x: np.ndarray) -> float:
-        ratio = replayed(strategy(x)) / allowed
+        ratio = latencies(strategy(x)) / allowed
         above = np.maximum(ratio - 1.0, 0.0)
         return float(ratio.mean() + 20.0 * above.mean() + 5.0 * above.max())
 
-    start = np.append(np.zeros(len(knots)), 0.5)
+    start = np.append(np.zeros(len(knots)), _WEIGHT)
     steps = np.diag([0.15] * len(knots) + [0.2])
     found = optimize.minimize(
         score,
