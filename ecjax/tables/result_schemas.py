@@ -315,7 +315,10 @@ RESULTS: dict[str, tuple[Column, ...]] = {
             "memory", FLOAT, "", "a of s <- a s + (1 - a) signal at every arrival; 0: the signal as it is"
         ),
         Column(
-            "weight", FLOAT, "", "w of w s + (1 - w) signal, which is compared with the two columns that follow"
+            "weight",
+            FLOAT,
+            "",
+            "w of w s + (1 - w) signal, which is compared with the two columns that follow",
         ),
         Column("backlog_from", FLOAT, "", "the code is used where that is at least this"),
         Column("backlog_below", FLOAT, "", "and below this"),
