@@ -13,3 +13,8 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 
 settings.register_profile("ecjax", max_examples=25, deadline=None, derandomize=True, database=None)
 settings.load_profile("ecjax")
+
+
+def pytest_collection_modifyitems(items):
+    """The README's commands first: they are one file, for one worker, and the longest."""
+    items.sort(key=lambda item: item.path.name != "test_readme.py")
