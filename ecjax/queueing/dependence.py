@@ -106,7 +106,8 @@ def shares(common: CommonWork, background: jax.Array | None) -> tuple[jax.Array,
     """
     load, square = common.load, common.second
     read = load > 0
-    mixed = jnp.cbrt(common.squares**2 / jnp.where(read, load * common.cubes, 1))
+    # the root has no derivative at 0, where nothing is read
+    mixed = jnp.cbrt(jnp.where(read, common.squares**2 / jnp.where(read, load * common.cubes, 1), 1))
     if background is not None:
         load, square = load + background[0], square + background[1]
     apart = 1 - jnp.eye(load.shape[0])
@@ -115,7 +116,7 @@ def shares(common: CommonWork, background: jax.Array | None) -> tuple[jax.Array,
         size = jnp.sqrt(jnp.where(total > 0, total, 1))
         return jnp.clip(pairs / size[:, None] / size[None, :] * apart, 0, 1)
 
-    rho = jnp.clip(load * jnp.where(read, mixed, 1), 0, 1)
+    rho = jnp.clip(load * mixed, 0, 1)
     return part(common.requests, load), part(common.work, square), between(rho)
 
 

@@ -122,7 +122,20 @@ def _file_law(own, drawing, given, weight, idle, alone, joined, most):
     apart = jnp.sum(weight[:, None] * subset_product(drawing, k, given, most), axis=0)
     # Waits that are the same: all at 0 together, where the services still differ; else the slowest node decides.
     late = jnp.sum(weight[None, :, None] * given, axis=1) + idle[:, None] * (1 - alone)
-    slowest = jnp.max(own[:, None] * (1 - late), axis=0)
+    slowest = _largest(own[:, None] * (1 - late))
     empty = jnp.min(jnp.where(own > 0, idle, 1))
     together = 1 - slowest - empty * (1 - subset_product(drawing, k, alone, most))
     return jnp.clip(apart + joined * (together - apart), 0, 1)
+
+
+def _largest(values):
+    """Largest along the first axis; what are equal but for rounding share its derivative.
+
+    That of ``jnp.max`` goes to what equals the result, to none of them (0 / 0) where a compiler takes the values twice
+    and rounds them differently, as one does that contracts a product and a sum only once.
+    """
+    held = lax.stop_gradient(values)
+    top = jnp.max(held, axis=0, keepdims=True)
+    near = jnp.where(held >= top - 1e-12, 1.0, 0.0)
+    share = near / jnp.sum(near, axis=0, keepdims=True)
+    return top[0] + jnp.sum(share * (values - held), axis=0)

@@ -50,7 +50,7 @@ def priority_correlations(
     class_load = common.load + background[:, 0]
     through = jnp.cumsum(class_load, axis=0)
     total = jnp.clip(through[-1], 0, 1)
-    seen = jnp.sqrt(1 - total) ** 3
+    seen = _root(1 - total) ** 3
     rate = jnp.sum(rates[:, None] * probabilities, axis=0)
     reads = common.load.sum(axis=0)
     read = reads > 0
@@ -64,7 +64,7 @@ def priority_correlations(
             axes = later.reshape((-1,) + (1,) * (parts.ndim - 1))
             return jnp.sum(jnp.where(axes, weight[None], 1) * parts, axis=0)
 
-        both = jnp.sqrt(seen[:, None] * seen[None, :])
+        both = _root(seen[:, None] * seen[None, :])
         own = jax.tree.map(lambda parts: counted(parts, both if parts.ndim == 3 else seen), common)
         requests, work, _ = shares(own, counted(background, jnp.broadcast_to(seen, background.shape[1:])))
         own_load = jnp.clip(through[k], 0, 1)
@@ -78,3 +78,9 @@ def priority_correlations(
         return together * (1 - jnp.clip(met, 1e-9, 1) ** power * (1 - together**_COMPLETE))
 
     return lax.map(of_class, jnp.arange(member.shape[0]))
+
+
+def _root(values):
+    """Square root; its derivative is 0, not infinite, at 0: at nodes that have no time left."""
+    left = values > 0
+    return jnp.where(left, jnp.sqrt(jnp.where(left, values, 1)), 0)

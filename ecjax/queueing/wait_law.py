@@ -72,7 +72,7 @@ def wait_law(
         residual = residual + background_residual(other, step, points, upper)
     idle = jnp.maximum(1 - rho, 1 - MOST_LOAD)
     # above that load the lattice law is that of the least stable node that it can hold
-    residual = residual * jnp.where(rho > MOST_LOAD, MOST_LOAD / rho, 1)[:, None]
+    residual = residual * (MOST_LOAD / jnp.maximum(rho, MOST_LOAD))[:, None]
     spectrum = transform(residual)
     mass = idle[:, None] * mass_of(spectrum / (1 - spectrum), points)
     return WaitLaw(step, idle, mass, stable)

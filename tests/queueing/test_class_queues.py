@@ -105,6 +105,21 @@ def test_all_in_one_class_is_first_come_first_served(queue):
     assert_allclose(found.file_quantiles, plain.file_quantiles, rtol=1e-6)
 
 
+@pytest.mark.parametrize("queue", ["priority", "partitioned"])
+def test_derivatives_are_finite_where_a_node_is_not_read_and_where_there_is_overload(queue):
+    pi = np.roll(PI, 1, axis=0)
+    pi[:, 2] = 0.0
+
+    @jax.jit
+    @jax.grad
+    def slope(pi, load):
+        found = by_priority(pi, load) if queue == "priority" else by_parts(pi, load, WEIGHTS)
+        return found.correlation.sum() + found.waits.mass[:, :, :9].sum() + found.waits.idle.sum()
+
+    for more in (1, 12):
+        assert np.isfinite(slope(pi, reads(RATES * more))).all()
+
+
 def test_overload_concerns_the_class_that_has_it():
     load = reads(RATES * np.array([1, 12, 1, 12]))
     found = told(PI, load, by_priority(PI, load))

@@ -41,6 +41,15 @@ UNEQUAL = np.array(
         [0.0, 0.0, 1.0, 1.0, 0.0, 1.0],
     ]
 )
+# nothing comes to the fifth node
+ONE_UNREAD = np.array(
+    [
+        [1.0, 1.0, 1.0, 0.5, 0.0, 0.5],
+        [1.0, 0.5, 0.5, 0.5, 0.0, 0.5],
+        [0.5, 0.5, 0.5, 0.25, 0.0, 0.25],
+        [0.0, 0.0, 1.0, 1.0, 0.0, 1.0],
+    ]
+)
 # half of the nodes for half of the files, as plans often are: waits hardly depend on each other across the halves
 HALVES = np.array(
     [
@@ -209,6 +218,7 @@ def test_derivatives_are_finite_at_0_and_1_and_descend():
     system = plain()
     value, slope = objective(UNEQUAL, system)
     assert np.isfinite(slope).all()
+    assert np.isfinite(objective(ONE_UNREAD, system)[1]).all()
     inside = 0.5 * UNEQUAL + 0.5 * UNEQUAL.sum(axis=1, keepdims=True) / M
     before, slope = objective(inside, system)
     along = np.asarray(slope) - np.asarray(slope).mean(axis=1, keepdims=True)
