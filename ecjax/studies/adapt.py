@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from rich.console import Console
 
 from ecjax.console import log, progress
+from ecjax.errors import UserError
 from ecjax.report import adapt as figures
 from ecjax.status import Status
 from ecjax.studies import adapt_summary
@@ -80,6 +81,12 @@ def _run(grid: Iterable[_Work], options: AdaptOptions, store: ResultStore, advan
 
 def _given(work: _Work, options: AdaptOptions) -> Given:
     case, point = work.proxy.case, work.point
+    requests = point.requests(work.seed)
+    if not len(requests.arrival_s):
+        raise UserError(
+            f"{point.kind}: found no request with seed={work.seed}, at {point.rate_per_s:g} requests/s; allowed: higher "
+            "rates, or for longer"
+        )
     about = {"input": case.description, "threads": options.threads, "writes": options.writes}
     about |= {"memory": options.memory, "classes": [given._asdict() for given in case.classes]}
     return Given(
@@ -87,7 +94,7 @@ def _given(work: _Work, options: AdaptOptions) -> Given:
         point,
         point.kind == "poisson" and options.rates is None,
         work.seed,
-        point.requests(work.seed),
+        requests,
         _interval(point, options),
         options.storage_dollars_per_byte,
         about,

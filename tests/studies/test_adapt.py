@@ -404,6 +404,21 @@ def test_mistakes_name_the_option(tmp_path, given, words):
     assert not (tmp_path / "out").exists()
 
 
+def test_without_requests_there_is_nothing_to_replay(tmp_path):
+    with pytest.raises(
+        UserError, match=r"steps: found no request with seed=0, at 1e-06 requests/s; allowed: "
+    ):
+        adapt_study(options(tmp_path, steps=[[0, 1e-6], [1, 0]], strategy="tofec"), QUIET)
+
+
+def test_a_single_request_is_replayed(tmp_path):
+    assert adapt_study(options(tmp_path, requests=1, load=0.1, strategy=["tofec", "static"]), QUIET) == 0
+    runs = read_results(tmp_path, "runs")
+    assert (
+        runs["ci_s"].isna().all() and (runs["mean_s"] > 0).all() and (runs["mean_s"] == runs["p99_s"]).all()
+    )
+
+
 def composed(*words):
     return hydra_run.options_from(hydra_run._compose(JOBS["adapt"], list(words)), AdaptOptions)
 
