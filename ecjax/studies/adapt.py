@@ -84,8 +84,8 @@ def _given(work: _Work, options: AdaptOptions) -> Given:
     requests = point.requests(work.seed)
     if not len(requests.arrival_s):
         raise UserError(
-            f"{point.kind}: found no request with seed={work.seed}, at {point.rate_per_s:g} requests/s; allowed: higher "
-            "rates, or for longer"
+            f"{point.kind}: found no request with seed={work.seed}, at {point.rate_per_s:g} requests/s; allowed: "
+            "higher rates, or for longer"
         )
     about = {"input": case.description, "threads": options.threads, "writes": options.writes}
     about |= {"memory": options.memory, "classes": [given._asdict() for given in case.classes]}
