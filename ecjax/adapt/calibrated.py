@@ -41,7 +41,7 @@ _LOADS = np.array(
 )
 _STABLE = 0.97  # of the capacity; beyond it a static code is not replayed
 _KNOTS = 3
-_MEMORY = 0.995
+_MEMORY = 0.99
 _WEIGHT = 0.5  # of the smoothed signal, before it is tuned
 _EVALUATIONS = 40
 

@@ -10,7 +10,7 @@ from ecjax.adapt import draws
 from ecjax.adapt.proxy import EMPIRICAL, EXPONENTIAL, IDLE, IN_SYSTEM, LOGNORMAL, Strategy, Tasks
 from ecjax.replay import streams
 
-_PURPOSE = 11  # of the random numbers: delays of tasks
+PURPOSE = 11  # of the random numbers: delays of tasks
 
 
 class Outcome(NamedTuple):
@@ -44,7 +44,7 @@ def replay(
     busy_s, started = _replay(
         arrival,
         np.ascontiguousarray(class_of, dtype=np.uint8),
-        np.uint64(streams.key(seed, _PURPOSE)),  # a plain integer would be taken as signed
+        np.uint64(streams.key(seed, PURPOSE)),  # a plain integer would be taken as signed
         threads,
         tasks,
         (strategy.signal, strategy.edges, strategy.n, strategy.k),

@@ -10,10 +10,8 @@ from scipy import special
 
 from ecjax.adapt import draws
 from ecjax.adapt.proxy import EMPIRICAL, EXPONENTIAL, IDLE, LOGNORMAL, Strategy, Tasks
-from ecjax.adapt.replay import replay
+from ecjax.adapt.replay import PURPOSE, replay
 from ecjax.replay import streams
-
-PURPOSE = 11  # of the numbers that a replay draws
 
 
 class Case(NamedTuple):

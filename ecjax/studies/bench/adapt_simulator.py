@@ -15,13 +15,12 @@ from ecjax.adapt import draws
 from ecjax.adapt.arrivals import Requests
 from ecjax.adapt.delays import DelayModel, tasks_of
 from ecjax.adapt.proxy import RequestClass, Strategy
-from ecjax.adapt.replay import replay
+from ecjax.adapt.replay import PURPOSE, replay
 from ecjax.replay import streams
 from ecjax.studies.bench.measure import side_by_side
 from ecjax.studies.bench.row import Row, Settings
 
 SIMPY_REQUESTS = 10_000
-_PURPOSE = 11  # of the replay's numbers: delays of tasks
 
 
 def beside_simpy(
@@ -92,7 +91,7 @@ def beside_simpy(
 def drawn(count: int, most: int, seed: int) -> np.ndarray:
     """Exponential numbers of the tasks of the requests of a replay, (count, most)."""
     found = np.empty((count, most))
-    key = np.uint64(streams.key(seed, _PURPOSE))
+    key = np.uint64(streams.key(seed, PURPOSE))
     for request in range(count):
         state = streams.stream(key, request)
         for task in range(most):
