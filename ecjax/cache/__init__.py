@@ -32,3 +32,21 @@ What a replay does with a read of item m at an edge, in this order:
 What an edge keeps is a set of chunks, not a number: when estimates change order, the set is no longer the slowest ones,
 and its value is r (l_1 - l of the slowest chunk that is not kept).
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ecjax.cache.knapsack import exact
+    from ecjax.cache.partitions import count_partitions
+    from ecjax.cache.sampling import samplex
+
+__all__ = ["count_partitions", "exact", "samplex"]
+
+_HOME = {"exact": "knapsack", "count_partitions": "partitions", "samplex": "sampling"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(f"ecjax.cache.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'ecjax.cache' has no attribute {name!r}")
