@@ -1,33 +1,31 @@
 """Figures of ``ecjax replay``, drawn from its result tables only."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
-from matplotlib.figure import Figure
 from rich.console import Console
 
 from ecjax.report.replay_bars import classes, latency, utilisation
 from ecjax.report.replay_classes import class_sizes, class_sweep
 from ecjax.report.replay_distribution import cdf
 from ecjax.report.replay_sweep import bounds, sweep
-from ecjax.report.saving import save
+from ecjax.report.saving import Kind, draw_kinds
 
-KINDS: dict[str, Callable[[Path, pd.DataFrame], Figure | None]] = {
-    "cdf": cdf,
-    "latency": latency,
-    "utilisation": utilisation,
-    "sweep": sweep,
-    "classes": classes,
-    "bounds": bounds,
-    "class_sweep": class_sweep,
-    "class_sizes": class_sizes,
-}
-_NEEDS = {"cdf": ("latencies", "latency_bins")}
+_ROWS = ("latencies",)
 _SWEEP = "runs that differ in rate_scale, size_scale or load"
-_WANTS = {
-    "class_sweep": "runs that differ in the importance or the rates of one class, rate_scale or size_scale",
-    "class_sizes": "files of several sizes, 50 at most",
+KINDS = {
+    "cdf": Kind(cdf, _SWEEP, (*_ROWS, "latency_bins")),
+    "latency": Kind(latency, _SWEEP, _ROWS),
+    "utilisation": Kind(utilisation, _SWEEP, _ROWS),
+    "sweep": Kind(sweep, _SWEEP, _ROWS),
+    "classes": Kind(classes, _SWEEP, _ROWS),
+    "bounds": Kind(bounds, _SWEEP, _ROWS),
+    "class_sweep": Kind(
+        class_sweep,
+        "runs that differ in the importance or the rates of one class, rate_scale or size_scale",
+        _ROWS,
+    ),
+    "class_sizes": Kind(class_sizes, "files of several sizes, 50 at most", _ROWS),
 }
 
 
@@ -40,19 +38,4 @@ def draw(out: Path, runs: pd.DataFrame, kinds: list[str], console: Console) -> N
         kinds: of ``KINDS``.
         console: where to say what was drawn.
     """
-    replayed = runs[runs["mean_s"].notna()]
-    if not replayed.empty:
-        save(out, ((kind, _made(out, replayed, kind)) for kind in kinds), console)
-
-
-def _made(out: Path, runs: pd.DataFrame, kind: str) -> Figure | str:
-    """The figure, or what it needs."""
-    needed = _NEEDS.get(kind, ("latencies",))
-    wrote = [all(_wrote(out, dataset, batch) for dataset in needed) for batch in runs["batch_id"]]
-    if not any(wrote):
-        return f"the datasets {' and '.join(needed)}, which were not written"
-    return KINDS[kind](out, runs[wrote]) or _WANTS.get(kind, _SWEEP)
-
-
-def _wrote(out: Path, dataset: str, batch: str) -> bool:
-    return (out / dataset / f"{batch}.parquet").exists()
+    draw_kinds(out, runs[runs["mean_s"].notna()], {kind: KINDS[kind] for kind in kinds}, console)
