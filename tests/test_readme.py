@@ -33,7 +33,16 @@ def place(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("command", [line for line in commands() if line.startswith("ecjax ")])
+# plans of service classes, and what needs them, take minutes
+LONG = "results/classes"
+COMMANDS = [
+    pytest.param(line, marks=[pytest.mark.slow] if LONG in line else [])
+    for line in commands()
+    if line.startswith("ecjax ")
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
 def test_commands_run(place, command):
     words = [sys.executable, "-m", *shlex.split(command)]
     done = subprocess.run(

@@ -40,7 +40,7 @@ def show(runs: pd.DataFrame, console: Console, out: str) -> None:
     if overloaded:
         console.print(
             f"{overloaded} of {len(told)} lines are not stationary (*): requests come faster than the strategy can "
-            "serve them, and latencies depend on how long that lasts.",
+            "serve them, all the time or at the end, and latencies depend on how long that lasts.",
             style="yellow",
             highlight=False,
         )

@@ -214,6 +214,7 @@ def test_derivatives_against_differences():
     assert_allclose(np.sum(slope * along), difference, rtol=2e-2)
 
 
+@pytest.mark.slow
 def test_derivatives_are_finite_at_0_and_1_and_descend():
     system = plain()
     value, slope = objective(UNEQUAL, system)
