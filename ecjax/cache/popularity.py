@@ -1,0 +1,38 @@
+"""Popularity of items as counters that decay together.
+
+The counter c of an item that was last read at ``last`` is worth c 2^{-(now - last) / H} now. That is 2^{-now / H} times
+its weight c 2^{last / H}, and the factor is common to all items: it changes no order and no best plan. So weights are
+kept instead: a read touches one of them, and nothing has to decay. They are relative to a moment that moves on before
+numbers overflow.
+"""
+
+import numba
+
+_HALF_LIVES = 256.0  # after so many the moment moves on
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def count_read(weight, reference_s, half_life_s, e, m, now):
+    """Count a read of item m at edge e.
+
+    Args:
+        weight: (E, M), c 2^{(last - reference) / H}; updated.
+        reference_s: (E,) s; updated.
+        half_life_s: H.
+        e: edge.
+        m: item.
+        now: s, at least that of every earlier read.
+
+    Returns:
+        What all weights of the edge were multiplied by before: 1 nearly always.
+    """
+    passed = (now - reference_s[e]) / half_life_s
+    scale = 1.0
+    if passed > _HALF_LIVES:
+        scale = 2.0**-passed
+        for n in range(weight.shape[1]):
+            weight[e, n] *= scale
+        reference_s[e] = now
+        passed = 0.0
+    weight[e, m] += 2.0**passed
+    return scale
