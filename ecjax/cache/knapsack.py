@@ -1,14 +1,24 @@
 """The best numbers of chunks of all items: a knapsack with one choice per item, solved exactly."""
 
 import operator
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ecjax.cache.core_dp import core_dp
 from ecjax.cache.full_dp import full_dp
 from ecjax.errors import UserError
 
 _MOST_CHUNKS = 255  # per item: a choice is stored in a byte
+
+
+class Plan(NamedTuple):
+    """Chunks to keep, and what that is worth, in the unit of tau."""
+
+    chunks: np.ndarray  # (M,) int64
+    value: float  # the largest that any plan has
+    upper_bound: float  # of the linear relaxation, at least the value
 
 
 def exact(tau: ArrayLike, capacity: int) -> np.ndarray:
@@ -25,7 +35,14 @@ def exact(tau: ArrayLike, capacity: int) -> np.ndarray:
     Raises:
         UserError: tau or the capacity is not as above.
     """
-    return exact_full(tau, capacity)
+    return plan(tau, capacity).chunks
+
+
+def plan(tau: ArrayLike, capacity: int) -> Plan:
+    """As ``exact``, with the value and the bound of the linear relaxation (see ``core_dp`` for how)."""
+    values, room = checked(tau, capacity)
+    chunks = np.zeros(len(values), np.int64)
+    return Plan(chunks, *core_dp(values, room, chunks))
 
 
 def exact_full(tau: ArrayLike, capacity: int) -> np.ndarray:
@@ -42,7 +59,10 @@ def checked(tau: ArrayLike, capacity: int) -> tuple[np.ndarray, int]:
     Raises:
         UserError: what ``exact`` does not take.
     """
-    values = np.asarray(tau)
+    try:
+        values = np.asarray(tau)
+    except ValueError:
+        raise UserError("tau: rows differ in length; allowed: values of 0 to K chunks in each") from None
     if values.ndim != 2 or values.shape[1] < 1 or values.dtype.kind not in "biuf":
         raise UserError(
             f"tau: {values.ndim}-dimensional {values.dtype}; allowed: numbers, one row per item, "
