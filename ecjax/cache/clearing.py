@@ -144,7 +144,7 @@ class _State(NamedTuple):
 
 
 @numba.njit(cache=True, nogil=True)
-def _empty(tau, order):
+def empty_market(tau, order):
     """A market in which nothing is sold yet."""
     n, kinds = tau.shape
     width = order.shape[1]
@@ -282,7 +282,7 @@ def _shift(state, start, end, distance, previous, done):
 
 
 @numba.njit(cache=True, nogil=True)
-def _shift_to(state, target, distance, previous, done):
+def shift_market(state, target, distance, previous, done):
     """Shift items until kind k has ``target[k]`` of them, for every k from 1."""
     size = state.size
     surplus = 1
@@ -297,7 +297,7 @@ def _shift_to(state, target, distance, previous, done):
 
 
 @numba.njit(cache=True, nogil=True)
-def _value(state):
+def market_value(state):
     """Sum of tau."""
     tau, head, after = state.tau, state.head, state.after
     value = 0.0
@@ -312,14 +312,14 @@ def _value(state):
 @numba.njit(cache=True, nogil=True)
 def _clear(tau, order, target, kind, utility):
     """Clear the market of one partition, ``target[1:]``; returns its value."""
-    state = _empty(tau, order)
+    state = empty_market(tau, order)
     largest = np.argmax(target)
     _fill_first(state, largest, target[largest])
     kinds = target.size
-    _shift_to(state, target, np.empty(kinds), np.empty(kinds, np.int64), np.empty(kinds, np.bool_))
+    shift_market(state, target, np.empty(kinds), np.empty(kinds, np.int64), np.empty(kinds, np.bool_))
     kind[:] = state.kind
     utility[:] = state.utility
-    return _value(state)
+    return market_value(state)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -329,8 +329,8 @@ def _clear_all(tau, order, capacity, items, values):
     distance, previous, done = np.empty(kinds), np.empty(kinds, np.int64), np.empty(kinds, np.bool_)
     target = np.zeros(kinds, dtype=np.int64)
     first_partition(target[1:], capacity, items)
-    state = _empty(tau, order)
+    state = empty_market(tau, order)
     for i in range(values.size):
-        _shift_to(state, target, distance, previous, done)
-        values[i] = _value(state)
+        shift_market(state, target, distance, previous, done)
+        values[i] = market_value(state)
         next_partition(target[1:], items)
