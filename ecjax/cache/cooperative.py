@@ -27,7 +27,14 @@ from scipy.sparse.csgraph import connected_components
 from ecjax.cache import knapsack
 from ecjax.cache.cooperative_bound import least_bound
 from ecjax.cache.cooperative_exact import improved_exactly, is_small
-from ecjax.cache.cooperative_items import MOST_STORES, Items, best_at_prices, best_by_count, by_price, described
+from ecjax.cache.cooperative_items import (
+    MOST_STORES,
+    Items,
+    best_at_prices,
+    best_by_count,
+    by_price,
+    described,
+)
 from ecjax.errors import UserError
 
 _ROUNDS = 100  # of planning every edge again
@@ -111,15 +118,23 @@ def checked(rates, latency_s, between_s, capacity):
             f"latency_s: found shape {latency_s.shape}; allowed: (edges, items, chunks), 1 to {_MOST_CHUNKS} chunks"
         )
     edges, items, _ = latency_s.shape
-    shapes = (("rates", rates, (edges, items)), ("between_s", between_s, (edges, edges)), ("capacity", room, (edges,)))
+    shapes = (
+        ("rates", rates, (edges, items)),
+        ("between_s", between_s, (edges, edges)),
+        ("capacity", room, (edges,)),
+    )
     for name, array, shape in shapes:
         if array.shape != shape:
             raise UserError(f"{name}: found shape {array.shape}; allowed: {shape}")
     for name, array in (("rates", rates), ("latency_s", latency_s)):
         if not ((array >= 0) & (array < np.inf)).all():
-            raise UserError(f"{name}: found numbers that are negative or not finite; allowed: finite, at least 0")
+            raise UserError(
+                f"{name}: found numbers that are negative or not finite; allowed: finite, at least 0"
+            )
     if not (between_s >= 0).all():
-        raise UserError("between_s: found numbers that are negative or NaN; allowed: at least 0, inf where none")
+        raise UserError(
+            "between_s: found numbers that are negative or NaN; allowed: at least 0, inf where none"
+        )
     if room.dtype.kind not in "iu" or (room < 0).any():
         raise UserError(f"capacity: found {room.tolist()}; allowed: whole numbers of chunks >= 0")
     most = latency_s.shape[1] * latency_s.shape[2]
