@@ -1,17 +1,19 @@
 """A clock for compiled loops."""
 
 import time
+from typing import Any
 
 import numba
+import numpy as np
 from numba import types
 
 # of the C library, found by name when the loop is loaded; about 30 ns a call, steps of 1 ns
-_clock_gettime = types.ExternalFunction("clock_gettime", types.int32(types.int32, types.uintp))
+_clock_gettime: Any = types.ExternalFunction("clock_gettime", types.int32(types.int32, types.uintp))
 _MONOTONIC = int(time.CLOCK_MONOTONIC)
 
 
 @numba.njit(cache=True, nogil=True)
 def nanoseconds(scratch):
     """Nanoseconds since some moment in the past; ``scratch`` is (2,) int64."""
-    _clock_gettime(numba.int32(_MONOTONIC), scratch.ctypes.data)
+    _clock_gettime(np.int32(_MONOTONIC), scratch.ctypes.data)
     return scratch[0] * 1_000_000_000 + scratch[1]

@@ -1,7 +1,7 @@
 """What an edge keeps after a read: chunks of the requested item in exchange for those of a few kept items.
 
-Candidates leave room for K chunks, free ones included: they are taken in order of a key until there is as much. Then the
-requested item, any of whose chunks may be kept, and the candidates, which may only lose chunks, are planned anew.
+Candidates leave room for K chunks, free ones included: they are taken in order of a key until there is as much. Then
+the requested item, any of whose chunks may be kept, and the candidates, which may only lose chunks, are planned anew.
 
 - ``exact``: candidates by release price, min over j < lambda of (tau_lambda - tau_j) / (lambda - j), which is what a
   chunk is worth that goes first; the best plan of all by dynamic programming. Where the requested item gains less than
@@ -92,7 +92,8 @@ def best_plan(rows, room, size, value, count, best, choice, chosen):
     Args:
         rows: number of items.
         room: chunks.
-        size, value: (>= rows, K + 1) of ``choices``.
+        size: (>= rows, K + 1) of ``choices``.
+        value: (>= rows, K + 1) of ``choices``.
         count: (>= rows,) number of choices.
         best: (> room,) scratch.
         choice: (>= rows, > room) int64 scratch.

@@ -54,20 +54,20 @@ def rank_of(part, counts, rows, total):
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def assign(rows, worth, part, price, offer, slot_of, way, least, done):
+def assign(rows, worth, part, scratch):
     """The best assignment of slots to items: shortest augmenting paths, with prices that clear the market.
 
     Args:
         rows: number of items and of slots.
         worth: (>= rows, K + 1), of a slot of so many chunks to an item.
         part: (>= rows,) int64, chunks of every slot.
-        price, offer, least: (> rows,) scratch; item i and slot i have place i + 1.
-        slot_of, way: (> rows,) int64 scratch; slot_of[s + 1] - 1 is the item of slot s in the end.
-        done: (> rows,) bool scratch.
+        scratch: price, offer and least (> rows,), slot_of and way (> rows,) int64, done (> rows,) bool; items and slots
+            begin at place 1. slot_of[s + 1] - 1 is the item of slot s in the end.
 
     Returns:
         The sum of what the slots are worth to their items.
     """
+    price, offer, least, slot_of, way, done = scratch
     for s in range(rows + 1):
         price[s] = offer[s] = 0.0
         slot_of[s] = 0
@@ -118,7 +118,8 @@ def best_sampled(rows, own, kept, e, k, size, value, count, item, chosen, draw):
         kept: (E, M) uint64.
         e: edge.
         k: K.
-        size, value: (>= rows, K + 1) of ``choices``.
+        size: (>= rows, K + 1) of ``choices``.
+        value: (>= rows, K + 1) of ``choices``.
         count: (>= rows,) number of choices.
         item: (>= rows,) the items.
         chosen: (>= rows,) int64, the choice for every row. Written.
@@ -128,7 +129,8 @@ def best_sampled(rows, own, kept, e, k, size, value, count, item, chosen, draw):
     Returns:
         Its value.
     """
-    state, ranks, counts, worth, part, in_use, (price, offer, slot_of, way, least, done) = draw
+    state, ranks, counts, worth, part, in_use, market = draw
+    slot_of = market[3]
     total = 0
     for row in range(rows):
         chunks = min(own, k) if row == 0 else how_many(kept[e, item[row]])
@@ -166,7 +168,7 @@ def best_sampled(rows, own, kept, e, k, size, value, count, item, chosen, draw):
         ranks[drawn] = rank
         drawn += 1
         partition_of(rank, counts, k, rows, total, part)
-        found = assign(rows, worth, part, price, offer, slot_of, way, least, done)
+        found = assign(rows, worth, part, market)
         if found > most:
             most = found
             for s in range(rows):

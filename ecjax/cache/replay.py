@@ -1,8 +1,8 @@
 """Replay of reads through caches at edges (the rules are those of ``ecjax.cache``).
 
-A read that fails fetches nothing and moves no estimate, and nothing is kept after it; it counts as a read of the item.
-An outage is from <= time < until. The order of the chunks of an item, and so what they are worth, is by the estimates of
-all their nodes, whether up or down. Estimates begin with the means.
+A read that fails fetches nothing and moves no estimate, and nothing is kept after it; it counts as a read of the
+item. An outage is from <= time < until. The order of the chunks of an item, and so what they are worth, is by the
+estimates of all their nodes, whether up or down. Estimates begin with the means.
 """
 
 import math
@@ -210,9 +210,9 @@ def _draw(k: int, policy: Policy) -> tuple:
         (
             np.empty(rows + 1),
             np.empty(rows + 1),
-            np.empty(rows + 1, np.int64),
-            np.empty(rows + 1, np.int64),
             np.empty(rows + 1),
+            np.empty(rows + 1, np.int64),
+            np.empty(rows + 1, np.int64),
             np.empty(rows + 1, np.bool_),
         ),
     )

@@ -1,4 +1,4 @@
-"""Plans of everything that an edge keeps: of ``agar`` once per period, of ``exact`` every so many reads, and fixed ones.
+"""Plans of all that an edge keeps: of ``agar`` once per period, of ``exact`` every so many reads, and fixed ones.
 
 - ``optimal_static``: the best plan for known rates, from the start to the end.
 - ``samplex_static``: that of Algorithm 1.
