@@ -7,7 +7,7 @@ unless a sample is worth more, and its own partition, best assigned, is looked a
 import numba
 import numpy as np
 
-from ecjax.cache.clearing import empty_market, shift_market
+from ecjax.cache.clearing import clear_in_turn
 from ecjax.replay.streams import advance, uniform
 
 
@@ -67,47 +67,39 @@ def candidate_samplex(tau, chunks, capacity, table, samples, random_state):
     items, kinds = tau.shape
     k = kinds - 1
     count = table[k, capacity, items]
-    target = np.zeros(kinds, dtype=np.int64)
-    value, kept = 0.0, 0
-    for i in range(items):
-        value += tau[i, chunks[i]]
-        kept += chunks[i]
-        if chunks[i] > 0:
-            target[chunks[i]] += 1
+    targets = np.zeros((min(samples, count) + 1, kinds), dtype=np.int64)
+    targets[0, k] = capacity // k
+    if capacity % k:
+        targets[0, capacity % k] += 1
+    # Floyd's draw of distinct ranks below that of the last partition
+    drawn = np.empty(targets.shape[0] - 2, dtype=np.int64)
+    for i in range(drawn.size):
+        most = count - 1 - drawn.size + i
+        random_state = advance(random_state)
+        index = min(np.int64(uniform(random_state) * (most + 1)), most)
+        for j in range(i):
+            if drawn[j] == index:
+                index = most
+                break
+        drawn[i] = index
+        unrank_small(table, capacity, items, index, targets[i + 1, 1:])
+    kept, value = 0, 0.0
+    for item in range(items):
+        kept += chunks[item]
+        value += tau[item, chunks[item]]
+        targets[-1, chunks[item]] += 1
+    if kept < capacity:
+        targets = targets[:-1]
 
-    state = empty_market(tau, _sorted_columns(tau))
-    distance, previous, done = np.empty(kinds), np.empty(kinds, np.int64), np.empty(kinds, np.bool_)
-    changed = False
-    drawn = np.empty(min(samples, count), dtype=np.int64)
-    for i in range(-1, drawn.size):
-        if i < 0:
-            if kept < capacity:
-                continue
-        elif i == 0:
-            drawn[0] = count - 1
-            target[:] = 0
-            target[k] = capacity // k
-            if capacity % k:
-                target[capacity % k] += 1
-        else:
-            # Floyd's draw of distinct ranks below the last one's
-            most = count - 1 - drawn.size + i
-            random_state = advance(random_state)
-            index = min(np.int64(uniform(random_state) * (most + 1)), most)
-            for j in range(1, i):
-                if drawn[j] == index:
-                    index = most
-                    break
-            drawn[i] = index
-            unrank_small(table, capacity, items, index, target[1:])
-        shift_market(state, target, distance, previous, done)
-        found = 0.0
-        for item in range(items):  # in the same order, so that rounding moves nothing
-            found += tau[item, state.kind[item]]
-        if found > value:
-            value, changed = found, True
-            chunks[:] = state.kind
-    return changed, random_state
+    found, prices = np.empty(items, dtype=np.int64), np.empty(kinds)
+    clear_in_turn(tau, _sorted_columns(tau), targets, np.empty(targets.shape[0]), found, prices)
+    better = 0.0
+    for item in range(items):  # in the same order as above, so that rounding moves nothing
+        better += tau[item, found[item]]
+    if better > value:
+        chunks[:] = found
+        return True, random_state
+    return False, random_state
 
 
 @numba.njit(cache=True, nogil=True)

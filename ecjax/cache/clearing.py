@@ -16,13 +16,13 @@ A slot of kind a that becomes one of kind b is a path from a to b, so that the n
 Assignments are exact where sums of tau are (whole numbers below 2^53); otherwise within rounding.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numba
 import numpy as np
 
-from ecjax.cache.partitions import first_partition, next_partition
+from ecjax.cache.partitions import Partitions
 from ecjax.cache.valuation import checked_valuation
 from ecjax.errors import UserError
 
@@ -53,63 +53,79 @@ class Market:
     """
 
     def __init__(self, tau, slots: int):
-        tau = checked_valuation(tau)
-        self.items, self.k = tau.shape[0], tau.shape[1] - 1
+        self._all = checked_valuation(tau)
+        self.items, self.k = self._all.shape[0], self._all.shape[1] - 1
         width = min(self.items, slots + 1)  # the best unsold item is known even when all slots are filled
-        self._tau_all = tau
         ranked = np.empty((self.k + 1, width), dtype=np.int64)
-        for k, column in enumerate(np.ascontiguousarray(tau.T)):
+        for k, column in enumerate(np.ascontiguousarray(self._all.T)):
             most = np.arange(self.items)
             if width < self.items:
                 most = np.sort(np.argpartition(column, self.items - width)[self.items - width :])
             ranked[k] = most[np.argsort(-column[most], kind="stable")]
         ranked[0] = ranked[-1]  # nobody buys for no chunk
         self._pool = np.unique(ranked)
-        self._tau = tau[self._pool]
+        self._tau = self._all[self._pool]
         self._order = np.searchsorted(self._pool, ranked)
 
     def clear(self, partition) -> Cleared:
-        """The best assignment to one partition and its prices.
+        """The best assignment to one partition, and prices that clear its market.
 
         Raises:
             UserError: the partition has more slots than there are items, or than was said, or is not (K,).
         """
-        target = self._checked(partition)
-        kind = np.empty(self._pool.size, dtype=np.int64)
-        utility = np.empty(self.k + 1)
-        value = _clear(self._tau, self._order, target, kind, utility)
-        chunks = np.zeros(self.items, dtype=np.int64)
-        chunks[self._pool] = kind
-        utility[target == 0] = np.inf
+        targets = self._targets([partition])
+        values, chunks, utility = self._in_turn(targets)
+        utility[targets[0] == 0] = np.inf
         utility[0] = 0.0
-        price = (self._tau_all - utility).max(axis=1, initial=0.0)
-        return Cleared(chunks, value, price, utility[1:])
+        price = (self._all - utility).max(axis=1)
+        return Cleared(self._of_all(chunks), float(values[0]), price, utility[1:])
 
-    def values(self, partitions: Iterable) -> np.ndarray:
-        """The largest sum of tau of each partition, (S,), s/s."""
-        kind = np.empty(self._pool.size, dtype=np.int64)
-        utility = np.empty(self.k + 1)
-        return np.array(
-            [_clear(self._tau, self._order, self._checked(one), kind, utility) for one in partitions]
-        )
+    def best(self, partitions: Sequence) -> tuple[np.ndarray, np.ndarray]:
+        """The largest sum of tau of each partition, (S,), s/s, and the chunks of each item under the best, (M,).
 
-    def all_values(self, capacity: int, count: int) -> np.ndarray:
-        """The largest sum of tau of every partition of ``capacity``, in order; ``count`` is how many there are."""
-        values = np.empty(count)
-        if count:
-            _clear_all(self._tau, self._order, capacity, self.items, values)
-        return values
+        Raises:
+            UserError: as ``clear``.
+        """
+        values, chunks, _ = self._in_turn(self._targets(partitions))
+        return values, self._of_all(chunks)
 
-    def _checked(self, partition) -> np.ndarray:
-        given = np.asarray(partition)
-        if given.shape != (self.k,) or not np.issubdtype(given.dtype, np.integer) or given.min() < 0:
-            raise UserError(f"partition: found {partition}; allowed: {self.k} whole numbers of at least 0")
+    def best_of_all(self, chi: Partitions) -> tuple[np.ndarray, np.ndarray]:
+        """As ``best``, of all partitions in their order."""
+        values = np.empty(chi.count)
+        chunks, start = np.zeros(self._pool.size, dtype=np.int64), 0
+        for block in chi.blocks():
+            targets = np.concatenate([np.zeros((len(block), 1), dtype=np.int64), block], axis=1)
+            end = start + len(block)
+            values[start:end], those, _ = self._in_turn(targets)
+            if start == 0 or values[start:end].max() > values[:start].max():
+                chunks = those
+            start = end
+        return values, self._of_all(chunks)
+
+    def _in_turn(self, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        values, utility = np.empty(len(targets)), np.empty(self.k + 1)
+        chunks = np.empty(self._pool.size, dtype=np.int64)
+        clear_in_turn(self._tau, self._order, targets, values, chunks, utility)
+        return values, chunks, utility
+
+    def _of_all(self, chunks: np.ndarray) -> np.ndarray:
+        every = np.zeros(self.items, dtype=np.int64)
+        every[self._pool] = chunks
+        return every
+
+    def _targets(self, partitions: Sequence) -> np.ndarray:
+        targets = np.zeros((len(partitions), self.k + 1), dtype=np.int64)
         most = min(self.items, self._order.shape[1])
-        if given.sum() > most:
-            raise UserError(f"partition: found {given.sum()} slots; allowed: {most}, one item for each")
-        target = np.zeros(self.k + 1, dtype=np.int64)
-        target[1:] = given
-        return target
+        for row, partition in zip(targets, partitions, strict=True):
+            given = np.asarray(partition)
+            if given.shape != (self.k,) or not np.issubdtype(given.dtype, np.integer) or given.min() < 0:
+                raise UserError(
+                    f"partition: found {partition}; allowed: {self.k} whole numbers of at least 0"
+                )
+            if given.sum() > most:
+                raise UserError(f"partition: found {given.sum()} slots; allowed: {most}, one item for each")
+            row[1:] = given
+        return targets
 
 
 def clear(tau, partition) -> Cleared:
@@ -126,211 +142,159 @@ def clear(tau, partition) -> Cleared:
     return Market(tau, int(slots.sum()) if np.issubdtype(slots.dtype, np.integer) else 0).clear(partition)
 
 
-class _State(NamedTuple):
-    """Who has which item, and the prices; kind 0 are the unsold."""
-
-    tau: np.ndarray  # (n, K + 1)
-    order: np.ndarray  # (K + 1, w) items by value for each kind, descending
-    place: np.ndarray  # (K + 1, n) place of an item in ``order``; w: not there
-    unsold: np.ndarray  # (K + 1,) place of the first unsold item in ``order``
-    kind: np.ndarray  # (n,) who has the item
-    head: np.ndarray  # (K + 1,) first item of a kind from 1; -1: none
-    after: np.ndarray  # (n,) the kind's next item
-    before: np.ndarray  # (n,)
-    size: np.ndarray  # (K + 1,) slots of a kind from 1
-    best: np.ndarray  # (K + 1, K + 1) the item of kind a that gains most by going to kind b
-    gain: np.ndarray  # (K + 1, K + 1) g_ab, -inf where kind a has none
-    utility: np.ndarray  # (K + 1,) u
+# What the functions below share: who has which item, and the prices. Kind 0 are the unsold. Arrays one by one, as
+# tuples of arrays take Numba long to compile and cost time at every call.
+#   tau      (n, K + 1)
+#   order    (K + 1, w) items by their value for each kind, descending
+#   place    (K + 1, n) place of an item in ``order``, w where it is not there
+#   unsold   (K + 1,) place of the first unsold item in ``order``
+#   kind     (n,) who has the item
+#   members  (K + 1, w) items of each kind from 1, in any order
+#   spot     (n,) place of a sold item in ``members``
+#   size     (K + 1,) items of each kind from 1
+#   best     (K + 1, K + 1) the item of kind a that gains most by going to kind b
+#   gain     (K + 1, K + 1) what it gains, g_ab; -inf where kind a has none
+#   utility  (K + 1,) u
 
 
 @numba.njit(cache=True, nogil=True)
-def empty_market(tau, order):
-    """A market in which nothing is sold yet."""
-    n, kinds = tau.shape
-    width = order.shape[1]
-    place = np.full((kinds, n), width)
-    for k in range(kinds):
-        for i in range(width):
-            place[k, order[k, i]] = i
-    state = _State(
-        tau,
-        order,
-        place,
-        np.zeros(kinds, dtype=np.int64),
-        np.zeros(n, dtype=np.int64),
-        np.full(kinds, -1),
-        np.full(n, -1),
-        np.full(n, -1),
-        np.zeros(kinds, dtype=np.int64),
-        np.zeros((kinds, kinds), dtype=np.int64),
-        np.full((kinds, kinds), -np.inf),
-        np.zeros(kinds),
-    )
-    _look(state, 0)
-    for k in range(1, kinds):
-        state.utility[k] = state.gain[0, k]
-    return state
-
-
-@numba.njit(cache=True, nogil=True)
-def _fill_first(state, k, slots):
-    """In an empty market, sell the items that kind k values most to all its slots."""
-    tau, order, utility, gain = state.tau, state.order, state.utility, state.gain
-    for i in range(slots):
-        _give(state, order[k, i], k)
-    _look(state, 0)
-    _look(state, k)
-    if slots > 0:
-        utility[k] = tau[order[k, slots - 1], k]  # the price of the last one is 0
-        for b in range(1, tau.shape[1]):
-            if b != k:
-                utility[b] = max(gain[0, b], utility[k] + gain[k, b])
-
-
-@numba.njit(cache=True, nogil=True)
-def _give(state, item, k):
+def _give(item, k, place, unsold, kind, members, spot, size):
     """Take an item from its kind and give it to kind k."""
-    kind, head, after, before = state.kind, state.head, state.after, state.before
     old = kind[item]
     if old > 0:
-        state.size[old] -= 1
-        if before[item] >= 0:
-            after[before[item]] = after[item]
-        else:
-            head[old] = after[item]
-        if after[item] >= 0:
-            before[after[item]] = before[item]
+        size[old] -= 1
+        last = members[old, size[old]]
+        members[old, spot[item]] = last
+        spot[last] = spot[item]
     kind[item] = k
     if k > 0:
-        state.size[k] += 1
-        first = head[k]
-        after[item], before[item] = first, -1
-        if first >= 0:
-            before[first] = item
-        head[k] = item
+        members[k, size[k]] = item
+        spot[item] = size[k]
+        size[k] += 1
     else:
-        unsold, place = state.unsold, state.place
         for b in range(1, unsold.size):
             unsold[b] = min(unsold[b], place[b, item])
 
 
 @numba.njit(cache=True, nogil=True)
-def _look(state, a):
+def _look(a, tau, order, unsold, kind, members, size, best, gain):
     """Find anew what the items of kind a gain by going to other kinds."""
-    tau, best, gain = state.tau, state.best, state.gain
     kinds = tau.shape[1]
+    if a == 0:
+        width = order.shape[1]
+        for b in range(1, kinds):
+            i = unsold[b]
+            while i < width and kind[order[b, i]] != 0:
+                i += 1
+            unsold[b] = i
+            if i < width:
+                best[0, b] = order[b, i]
+                gain[0, b] = tau[order[b, i], b]
+            else:
+                gain[0, b] = -np.inf
+        return
     for b in range(kinds):
         gain[a, b] = -np.inf
-    if a > 0:
-        item, after = state.head[a], state.after
-        while item >= 0:
-            for b in range(kinds):
-                more = tau[item, b] - tau[item, a]
-                if more > gain[a, b]:
-                    gain[a, b], best[a, b] = more, item
-            item = after[item]
-        return
-    order, unsold, kind = state.order, state.unsold, state.kind
-    width = order.shape[1]
-    for b in range(1, kinds):
-        i = unsold[b]
-        while i < width and kind[order[b, i]] != 0:
-            i += 1
-        unsold[b] = i
-        if i < width:
-            best[0, b] = order[b, i]
-            gain[0, b] = tau[order[b, i], b]
+    for i in range(size[a]):
+        item = members[a, i]
+        for b in range(kinds):
+            more = tau[item, b] - tau[item, a]
+            if more > gain[a, b]:
+                gain[a, b], best[a, b] = more, item
 
 
 @numba.njit(cache=True, nogil=True)
-def _shift(state, start, end, distance, previous, done):
+def _shift(start, end, tau, order, place, unsold, kind, members, spot, size, best, gain, utility):
     """Give one item more to kind ``end`` and one less to kind ``start``, which has one, along the best path."""
-    gain, utility = state.gain, state.utility
     kinds = utility.size
-    for k in range(kinds):
-        distance[k], previous[k], done[k] = np.inf, -1, False
+    distance = np.full(kinds, np.inf)
+    previous = np.full(kinds, -1)
+    done = np.zeros(kinds, dtype=np.bool_)
     distance[start] = 0.0
-    while True:
-        a = -1
-        for k in range(kinds):
-            if not done[k] and (a < 0 or distance[k] < distance[a]):
-                a = k
+    a = start
+    while a != end:
         done[a] = True
-        if a == end:
-            break
+        nearest = -1
         for b in range(kinds):
             if not done[b]:
                 # below 0 by rounding only
                 longer = distance[a] + max(0.0, utility[b] - utility[a] - gain[a, b])
                 if longer < distance[b]:
                     distance[b], previous[b] = longer, a
-    whole = distance[end]
+                if nearest < 0 or distance[b] < distance[nearest]:
+                    nearest = b
+        a = nearest
+    whole, unsold_distance = distance[end], min(distance[0], distance[end])
     for k in range(kinds):
-        utility[k] -= min(distance[k], whole)
-    unsold = utility[0]
-    for k in range(kinds):
-        utility[k] -= unsold
+        utility[k] += unsold_distance - min(distance[k], whole)
     b = end
     while b != start:  # each kind gives its own item away before it gets another
         a = previous[b]
-        _give(state, state.best[a, b], b)
+        _give(best[a, b], b, place, unsold, kind, members, spot, size)
         b = a
     b = end
     while b >= 0:
-        _look(state, b)
+        _look(b, tau, order, unsold, kind, members, size, best, gain)
         b = previous[b]
 
 
 @numba.njit(cache=True, nogil=True)
-def shift_market(state, target, distance, previous, done):
-    """Shift items until kind k has ``target[k]`` of them, for every k from 1."""
-    size = state.size
-    surplus = 1
-    for b in range(1, target.size):
-        while size[b] < target[b]:
-            while surplus < target.size and size[surplus] <= target[surplus]:
-                surplus += 1
-            _shift(state, surplus if surplus < target.size else 0, b, distance, previous, done)
-    for a in range(1, target.size):
-        while size[a] > target[a]:
-            _shift(state, a, 0, distance, previous, done)
+def clear_in_turn(tau, order, targets, values, chunks, utility):
+    """Clear the markets of partitions, each from the one before; returns which has the largest value.
 
+    Args:
+        tau: (n, K + 1) float64, contiguous; rows begin with 0 and do not descend.
+        order: (K + 1, w) int64, the items by their value for each kind (row 0 is not read), descending: all n, or one
+            more than there are slots.
+        targets: (S, K + 1) int64, slots of each kind; column 0 is not read.
+        values: (S,), set to the largest sum of tau of each partition.
+        chunks: (n,) int64, set to the chunks of each item under the best one (the first of them).
+        utility: (K + 1,), set to the utilities there.
+    """
+    n, kinds = tau.shape
+    width = order.shape[1]
+    place = np.full((kinds, n), width)
+    for k in range(1, kinds):
+        for i in range(width):
+            place[k, order[k, i]] = i
+    unsold, size = np.zeros(kinds, dtype=np.int64), np.zeros(kinds, dtype=np.int64)
+    kind, spot = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+    members = np.empty((kinds, width), dtype=np.int64)
+    best, gain = np.zeros((kinds, kinds), dtype=np.int64), np.full((kinds, kinds), -np.inf)
+    prices = np.zeros(kinds)
 
-@numba.njit(cache=True, nogil=True)
-def market_value(state):
-    """Sum of tau."""
-    tau, head, after = state.tau, state.head, state.after
-    value = 0.0
-    for k in range(1, head.size):
-        item = head[k]
-        while item >= 0:
-            value += tau[item, k]
-            item = after[item]
-    return value
+    # at first the most wanted kind takes what it values most
+    most = 1
+    for k in range(2, kinds):
+        if targets[0, k] > targets[0, most]:
+            most = k
+    for i in range(targets[0, most]):
+        _give(order[most, i], most, place, unsold, kind, members, spot, size)
+        prices[most] = tau[order[most, i], most]  # so that the last one costs nothing
+    _look(0, tau, order, unsold, kind, members, size, best, gain)
+    _look(most, tau, order, unsold, kind, members, size, best, gain)
+    for b in range(1, kinds):
+        if b != most or size[most] == 0:
+            prices[b] = max(gain[0, b], prices[most] + gain[most, b])
 
-
-@numba.njit(cache=True, nogil=True)
-def _clear(tau, order, target, kind, utility):
-    """Clear the market of one partition, ``target[1:]``; returns its value."""
-    state = empty_market(tau, order)
-    largest = np.argmax(target)
-    _fill_first(state, largest, target[largest])
-    kinds = target.size
-    shift_market(state, target, np.empty(kinds), np.empty(kinds, np.int64), np.empty(kinds, np.bool_))
-    kind[:] = state.kind
-    utility[:] = state.utility
-    return market_value(state)
-
-
-@numba.njit(cache=True, nogil=True)
-def _clear_all(tau, order, capacity, items, values):
-    """Values of all partitions, each from the one before it."""
-    kinds = tau.shape[1]
-    distance, previous, done = np.empty(kinds), np.empty(kinds, np.int64), np.empty(kinds, np.bool_)
-    target = np.zeros(kinds, dtype=np.int64)
-    first_partition(target[1:], capacity, items)
-    state = empty_market(tau, order)
-    for i in range(values.size):
-        shift_market(state, target, distance, previous, done)
-        values[i] = market_value(state)
-        next_partition(target[1:], items)
+    found = 0
+    for s in range(values.size):
+        wanting, having = 1, 1  # kinds with too few items, and with too many; 0 where there are none left
+        while True:
+            while wanting < kinds and size[wanting] >= targets[s, wanting]:
+                wanting += 1
+            while having < kinds and size[having] <= targets[s, having]:
+                having += 1
+            start, end = having % kinds, wanting % kinds
+            if start == end:
+                break
+            _shift(start, end, tau, order, place, unsold, kind, members, spot, size, best, gain, prices)
+        values[s] = 0.0
+        for k in range(1, kinds):
+            for i in range(size[k]):
+                values[s] += tau[members[k, i], k]
+        if s == 0 or values[s] > values[found]:
+            found = s
+            chunks[:] = kind
+            utility[:] = prices
+    return found

@@ -58,12 +58,18 @@ class Partitions:
         self.count = self._number(self.k, self.capacity, self.items)
 
     def __iter__(self) -> Iterator[np.ndarray]:
+        for block in self.blocks():
+            yield from block
+
+    def blocks(self, most: int = 4096) -> Iterator[np.ndarray]:
+        """All partitions in order, up to ``most`` at a time, (S, K) int64."""
+        x = np.zeros(self.k, dtype=np.int64)
         if self.count:
-            x = np.empty(self.k, dtype=np.int64)
-            first_partition(x, self.capacity, self.items)
-            yield x.copy()
-            while next_partition(x, self.items):
-                yield x.copy()
+            _first_below(x, self.k, self.capacity, self.items)
+        for start in range(0, self.count, most):
+            block = np.empty((min(most, self.count - start), self.k), dtype=np.int64)
+            _next_partitions(x, self.items, block)
+            yield block
 
     def last(self) -> np.ndarray:
         """The last partition, equation 7: whole items, and one item with the rest.
@@ -207,33 +213,26 @@ def _gaussian_coefficients(most: int) -> list[list[list[int]]]:
 
 
 @numba.njit(cache=True, nogil=True)
-def first_partition(x, capacity, items):
-    """Make ``x``, (K,) int64, the first partition: the fewest of the largest items, then of the next.
-
-    There must be one: 0 <= capacity <= K items.
-    """
-    _first_below(x, x.size, capacity, items)
-
-
-@numba.njit(cache=True, nogil=True)
-def next_partition(x, items):
-    """Move ``x``, (K,) int64, on to the next partition in its place; False, and x as it was, after the last."""
-    chunks = 0  # of the items with less than k chunks
-    for k in range(1, x.size + 1):
-        if chunks >= k:
-            above = 0
-            for j in range(k - 1, x.size):
-                above += x[j]
-            x[k - 1] += 1
-            _first_below(x, k - 1, chunks - k, items - above - 1)
-            return True
-        chunks += k * x[k - 1]
-    return False
+def _next_partitions(x, items, block):
+    """Write ``x`` to the first row of ``block``, the partitions after it to the others; leave the next one in ``x``."""
+    for i in range(block.shape[0]):
+        block[i] = x
+        chunks = 0  # of the items with less than k chunks
+        for k in range(1, x.size + 1):
+            if chunks >= k:
+                # one item more has k chunks, and the others with less come first again
+                left = items
+                for j in range(k - 1, x.size):
+                    left -= x[j]
+                x[k - 1] += 1
+                _first_below(x, k - 1, chunks - k, left - 1)
+                break
+            chunks += k * x[k - 1]
 
 
 @numba.njit(cache=True, nogil=True)
 def _first_below(x, most, chunks, items):
-    """Set x_1, ..., x_most to the first partition of ``chunks`` among ``items``."""
+    """Set x_1, ..., x_most to the first partition of ``chunks`` among ``items``: the fewest of the largest parts."""
     for k in range(most, 0, -1):
         # the others hold (k - 1) chunks each at most
         value = max(0, chunks - (k - 1) * items)

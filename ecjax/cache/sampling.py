@@ -45,9 +45,7 @@ def optimal(tau, capacity: int, limit: int = LIMIT) -> np.ndarray:
             f"capacity: found {capacity} chunks, which {len(tau)} items of {chi.k} share in {chi.count} ways; allowed: "
             f"up to limit={limit} ways (ecjax.cache.exact needs none of them)"
         )
-    market = Market(tau, min(chi.capacity, chi.items))
-    values = market.all_values(chi.capacity, chi.count)
-    return market.clear(chi.unrank(int(np.argmax(values)))).chunks
+    return Market(tau, min(chi.capacity, chi.items)).best_of_all(chi)[1]
 
 
 def samplex(tau, capacity: int, samples: int = 5, seed: int = 0) -> np.ndarray:
@@ -75,8 +73,7 @@ def sampled_plan(tau, capacity: int, scheme: str, samples: int, seed: int = 0) -
     """The best plan of the partitions that a scheme of ``SCHEMES`` draws; arguments and errors as ``samplex``."""
     tau = checked_valuation(tau)
     partitions = drawn_partitions(_partitions(tau, capacity), scheme, samples, seed)
-    market = Market(tau, max(int(one.sum()) for one in partitions))
-    return market.clear(partitions[int(np.argmax(market.values(partitions)))]).chunks
+    return Market(tau, max(int(one.sum()) for one in partitions)).best(partitions)[1]
 
 
 def drawn_partitions(chi: Partitions, scheme: str, samples: int, seed: int) -> list[np.ndarray]:

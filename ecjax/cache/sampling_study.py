@@ -55,7 +55,7 @@ class SamplingStudy:
             raise UserError(
                 f"capacity: found {chi.count} partitions of {chi.capacity}; allowed: up to {limit}"
             )
-        return self._latency(self._market.all_values(chi.capacity, chi.count))
+        return self._latency(self._market.best_of_all(chi)[0])
 
     def sampled_latencies(self, scheme: str, samples: int, seeds: Sequence[int]) -> np.ndarray:
         """Mean latency under a scheme's plan for each seed, (len(seeds),), s (figure 5).
@@ -68,11 +68,8 @@ class SamplingStudy:
         Raises:
             UserError: there is no such scheme, or a number is not whole or too small.
         """
-        values = [
-            self._market.values(drawn_partitions(self.partitions, scheme, samples, seed)).max()
-            for seed in seeds
-        ]
-        return self._latency(np.array(values))
+        draws = (drawn_partitions(self.partitions, scheme, samples, seed) for seed in seeds)
+        return self._latency(np.array([self._market.best(partitions)[0].max() for partitions in draws]))
 
     def _latency(self, values: np.ndarray) -> np.ndarray:
         return (self._uncached - values) / self._total
