@@ -58,6 +58,11 @@ JOBS = {
             "replay a proxy that adapts its codes: latency and capacity of coding strategies, thresholds to load",
             ("ecjax.studies.options_adapt", "AdaptOptions"),
         ),
+        Job(
+            "cache",
+            "plan and replay chunk caches at edges: latencies, hits, time to decide; how policies differ from the best",
+            ("ecjax.studies.options_cache", "CacheOptions"),
+        ),
         Job("bench", "time ecjax beside the alternatives", ("ecjax.studies.options_bench", "BenchOptions")),
     )
 }

@@ -158,7 +158,7 @@ def logged_reads(trace: Trace, kept: Kept, clients: int, sort: bool) -> LoggedRe
         UserError: the log is malformed, has a file that is kept nowhere, or no read; a file that is read is on fewer
             nodes than a read takes.
     """
-    edges = _Edges(trace, sort)
+    edges = Edges(trace, sort)
     try:
         found = requests(edges.trace, kept.file_ids)
     except UserError as error:
@@ -197,7 +197,7 @@ def logged_reads(trace: Trace, kept: Kept, clients: int, sort: bool) -> LoggedRe
     return LoggedReads(workload, pa.array(chosen), client_ids)
 
 
-class _Edges:
+class Edges:
     """A log whose column ``edge`` is noted, row by row, while it is read.
 
     Attributes:

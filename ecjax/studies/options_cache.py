@@ -32,7 +32,9 @@ class CacheOptions:
     rate_scale: float = option(1.0, "divides the times of a trace")
     drift: float = option(0.0, "generated reads: share of the items that exchange ranks after every drift_s")
     drift_s: float = option(600.0, "s, as above")
-    edges: int = option(3, "edges; reads of a trace without a column edge go to them in turn")
+    edges: int | None = option(
+        None, "how many; reads of a trace without a column edge go to them in turn; default: those of nodes"
+    )
     nodes: Any = option(
         None,
         "mean time to fetch a chunk, s: {node: latency} or {node: [latency at each edge]}, or an edges table; "
@@ -67,7 +69,7 @@ class CacheOptions:
     resume: bool = option(True, "skip replays that are finished in out")
     write: Any = option(None, "datasets to write besides runs; default: all")
     figures: Any = option(
-        ["policies", "sweep", "failures", "decisions", "throughput"],
+        ["policies", "sweep", "decisions"],
         "figures to draw: policies, sweep, failures, decisions, throughput, edges; with partitions: sequence, "
         "sampling, distribution",
     )

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from ecjax.tables.schemas import BOOLEAN, FILES, FLOAT, ID, IDS, INTEGER, NODES, STRING, Column, arrow_type
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 
 _RUN = Column("run_id", STRING, "", "first 16 hex digits of the hash of what was computed", required=True)
 
@@ -16,7 +16,12 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         Column("job", STRING, "", "analyze, optimize, ..."),
         Column("status", STRING, "", "ok, not_converged, unstable, infeasible or failed"),
         Column("error", STRING, "", "what went wrong, for a failed run"),
-        Column("method", STRING, "", "algorithm or baseline; schedule: the scheduler; adapt: the strategy"),
+        Column(
+            "method",
+            STRING,
+            "",
+            "algorithm or baseline; schedule: the scheduler; adapt: the strategy; cache: the policy",
+        ),
         Column(
             "queue",
             STRING,
@@ -29,7 +34,8 @@ RESULTS: dict[str, tuple[Column, ...]] = {
             "k",
             INTEGER,
             "",
-            "what k of every file was set to; null where the files keep theirs; adapt: as n",
+            "what k of every file was set to; null where the files keep theirs; adapt: as n; cache: data chunks of "
+            "an item",
         ),
         Column("d", INTEGER, "", "chunks that a read takes, where it was set for every file"),
         Column(
@@ -108,24 +114,34 @@ RESULTS: dict[str, tuple[Column, ...]] = {
             "requests", INTEGER, "", "replay: reads that were replayed, all replications; adapt: requests"
         ),
         Column("coflows", INTEGER, "", "schedule: coflows that were replayed"),
+        Column("capacity", INTEGER, "", "cache: chunks that an edge can keep"),
+        Column("copies", INTEGER, "", "cache: copies of every chunk beyond the first"),
+        Column("items", INTEGER, "", "cache: items that are read"),
+        Column("failed", STRING, "", "cache: node, or bucket as node/3, that is down all the time"),
+        Column(
+            "samples", INTEGER, "", "cache: partitions that the policy looks at; null: it has no such number"
+        ),
         Column("replications", INTEGER, "", "replay: independent replications"),
-        Column("warm_up_share", FLOAT, "", "replay, adapt: share of each replication that was dropped"),
+        Column(
+            "warm_up_share", FLOAT, "", "replay, adapt, cache: share of each replication that was dropped"
+        ),
         Column(
             "mean_s",
             FLOAT,
             "s",
-            "replay, adapt: mean latency of requests; schedule: mean time from arrival to end",
+            "replay, adapt, cache: mean latency of requests; schedule: mean time from arrival to end",
         ),
-        Column("ci_s", FLOAT, "s", "replay, adapt: half width of its 95 % interval"),
-        Column("p50_s", FLOAT, "s", "replay, schedule, adapt: median of the same"),
-        Column("p50_ci_s", FLOAT, "s", "adapt: half width of its 95 % interval"),
-        Column("p90_s", FLOAT, "s", "adapt: 90 % quantile"),
-        Column("p90_ci_s", FLOAT, "s", "adapt: half width of its 95 % interval"),
+        Column("ci_s", FLOAT, "s", "replay, adapt, cache: half width of its 95 % interval"),
+        Column("p50_s", FLOAT, "s", "replay, schedule, adapt, cache: median of the same"),
+        Column("p50_ci_s", FLOAT, "s", "adapt, cache: half width of its 95 % interval"),
+        Column("p90_s", FLOAT, "s", "adapt, cache: 90 % quantile"),
+        Column("p90_ci_s", FLOAT, "s", "adapt, cache: half width of its 95 % interval"),
         Column("p95_s", FLOAT, "s", "schedule: 95 % quantile"),
-        Column("p99_s", FLOAT, "s", "replay, schedule, adapt: 99 % quantile"),
-        Column("p99_ci_s", FLOAT, "s", "adapt: half width of its 95 % interval"),
-        Column("std_s", FLOAT, "s", "adapt: standard deviation"),
-        Column("std_ci_s", FLOAT, "s", "adapt: half width of its 95 % interval"),
+        Column("p99_s", FLOAT, "s", "replay, schedule, adapt, cache: 99 % quantile"),
+        Column("p99_ci_s", FLOAT, "s", "adapt, cache: half width of its 95 % interval"),
+        Column("p999_s", FLOAT, "s", "cache: 99.9 % quantile"),
+        Column("std_s", FLOAT, "s", "adapt, cache: standard deviation"),
+        Column("std_ci_s", FLOAT, "s", "adapt, cache: half width of its 95 % interval"),
         Column(
             "envelope",
             STRING,
@@ -149,6 +165,22 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         Column("storage_shared_dollars", FLOAT, "$/period", "adapt: storage_shared of a mean file"),
         Column("storage_unique_dollars", FLOAT, "$/period", "adapt: storage_unique of a mean file"),
         Column("strips", INTEGER, "", "adapt: parts of a file that every chunk size is made of (Shared Key)"),
+        Column("chunk_hit_ratio", FLOAT, "", "cache: share of the data chunks that the edge had"),
+        Column("full_hit_ratio", FLOAT, "", "cache: share of the reads whose data chunks it had all"),
+        Column(
+            "failed_reads", INTEGER, "", "cache: reads with too few chunks up; latencies are of the others"
+        ),
+        Column("filled_chunks", INTEGER, "", "cache: chunks fetched to be kept, beside reads, all edges"),
+        Column("decision_mean_s", FLOAT, "s", "cache: what the policy takes after a read to decide, mean"),
+        Column("decision_p99_s", FLOAT, "s", "cache: 99 % quantile of the same"),
+        Column("decision_p9999_s", FLOAT, "s", "cache: 99.99 % quantile"),
+        Column("requests_per_s", FLOAT, "1/s", "cache: reads that one core replays per second"),
+        Column(
+            "above_optimum",
+            FLOAT,
+            "",
+            "cache: mean_s / that of the static optimum - 1, same reads; with partitions: of all partitions",
+        ),
         Column("improvement", FLOAT, "", "schedule: mean_s of fair with the same sources and seed / mean_s"),
         Column("slowdown", FLOAT, "", "schedule: mean of completion time / time alone on the fabric"),
         Column("makespan_s", FLOAT, "s", "schedule: from the first arrival to the last end"),
@@ -249,11 +281,15 @@ RESULTS: dict[str, tuple[Column, ...]] = {
     "latencies": (
         _RUN,
         Column(
-            "group", STRING, "", "all, class, file (latencies of reads) or node (sojourns of their chunks)"
+            "group",
+            STRING,
+            "",
+            "all, class, file, edge (latencies of reads) or node (sojourns of their chunks)",
         ),
         Column("class", STRING, "", "service class or class of requests, else k=..., where group is class"),
         Column("file_id", ID, "", "file, where group is file"),
         Column("node_id", ID, "", "node, where group is node"),
+        Column("edge", STRING, "", "edge, where group is edge"),
         Column("source", STRING, "", "observed, replayed, estimated, or bound"),
         Column("requests", INTEGER, "", "reads, or chunk accesses, that were counted"),
         Column("mean_s", FLOAT, "s", "mean; of source bound: no mean can be larger"),
@@ -332,6 +368,18 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         Column("mean_s", FLOAT, "s", "mean of their latencies; null where there are none"),
         Column("p90_s", FLOAT, "s", "90 % quantile"),
         Column("mean_k", FLOAT, "", "mean dimension of their codes"),
+    ),
+    "cached": (
+        _RUN,
+        Column("edge", STRING, "", "edge that keeps chunks at the end"),
+        Column("file_id", ID, "", "item: file in the trace, else its number"),
+        Column("chunks", INTEGER, "", "data chunks of it that it keeps"),
+    ),
+    "partitions": (
+        _RUN,
+        Column("place", FLOAT, "", "place in the sequence of all partitions, from 0 (the first) to 1"),
+        Column("partition", STRING, "", "JSON: how many items have 1, 2, ..., K chunks there"),
+        Column("mean_s", FLOAT, "s", "mean latency of a read with the best plan of this partition"),
     ),
     "scenarios": (
         _RUN,

@@ -1,0 +1,32 @@
+"""``ecjax cache``: chunks of erasure-coded items kept at edges, replayed under caching policies."""
+
+import sys
+from pathlib import Path
+
+from omegaconf import DictConfig
+
+from ecjax.errors import UserError
+from ecjax.hydra_run import options_from
+from ecjax.studies.options_cache import CacheOptions
+
+
+def bare_words(words: list[str]) -> list[str]:
+    """``ecjax cache TRACE``: an access log."""
+    if len(words) > 1 or not Path(words[0]).exists():
+        raise UserError(f"found {' '.join(words)}; allowed: key=value, or one path: an access log")
+    escaped = words[0].replace("'", "\\'")
+    return [f"trace='{escaped}'"]
+
+
+def run(cfg: DictConfig) -> int:
+    """Run on a composed configuration; returns the exit code."""
+    from ecjax.console import OUTPUT
+    from ecjax.studies.cache import cache_study
+
+    return cache_study(options_from(cfg, CacheOptions), OUTPUT)
+
+
+if __name__ == "__main__":
+    from ecjax.cli import main
+
+    sys.exit(main(["cache", *sys.argv[1:]]))
