@@ -97,7 +97,8 @@ def candidate_samplex(tau, chunks, capacity, table, samples, random_state):
     for item in range(items):  # in the same order as above, so that rounding moves nothing
         better += tau[item, found[item]]
     if better > value:
-        chunks[:] = found
+        for item in range(items):
+            chunks[item] = found[item]
         return True, random_state
     return False, random_state
 

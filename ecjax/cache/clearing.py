@@ -142,8 +142,8 @@ def clear(tau, partition) -> Cleared:
     return Market(tau, int(slots.sum()) if np.issubdtype(slots.dtype, np.integer) else 0).clear(partition)
 
 
-# What the functions below share: who has which item, and the prices. Kind 0 are the unsold. Arrays one by one, as
-# tuples of arrays take Numba long to compile and cost time at every call.
+# What the functions below share: who has which item, and the prices. Kind 0 are the unsold. They are handed on one by
+# one and filled by loops: tuples of arrays cost time at every call, assignments to slices take Numba long to compile.
 #   tau      (n, K + 1)
 #   order    (K + 1, w) items by their value for each kind, descending
 #   place    (K + 1, n) place of an item in ``order``, w where it is not there
@@ -180,6 +180,8 @@ def _give(item, k, place, unsold, kind, members, spot, size):
 def _look(a, tau, order, unsold, kind, members, size, best, gain):
     """Find anew what the items of kind a gain by going to other kinds."""
     kinds = tau.shape[1]
+    for b in range(kinds):
+        gain[a, b] = -np.inf
     if a == 0:
         width = order.shape[1]
         for b in range(1, kinds):
@@ -190,11 +192,7 @@ def _look(a, tau, order, unsold, kind, members, size, best, gain):
             if i < width:
                 best[0, b] = order[b, i]
                 gain[0, b] = tau[order[b, i], b]
-            else:
-                gain[0, b] = -np.inf
         return
-    for b in range(kinds):
-        gain[a, b] = -np.inf
     for i in range(size[a]):
         item = members[a, i]
         for b in range(kinds):
@@ -207,8 +205,10 @@ def _look(a, tau, order, unsold, kind, members, size, best, gain):
 def _shift(start, end, tau, order, place, unsold, kind, members, spot, size, best, gain, utility):
     """Give one item more to kind ``end`` and one less to kind ``start``, which has one, along the best path."""
     kinds = utility.size
-    distance = np.full(kinds, np.inf)
-    previous = np.full(kinds, -1)
+    distance = np.empty(kinds)
+    previous = np.empty(kinds, dtype=np.int64)
+    for k in range(kinds):
+        distance[k], previous[k] = np.inf, -1
     done = np.zeros(kinds, dtype=np.bool_)
     distance[start] = 0.0
     a = start
@@ -253,14 +253,16 @@ def clear_in_turn(tau, order, targets, values, chunks, utility):
     """
     n, kinds = tau.shape
     width = order.shape[1]
-    place = np.full((kinds, n), width)
+    place = np.empty((kinds, n), dtype=np.int64)
     for k in range(1, kinds):
+        for item in range(n):
+            place[k, item] = width
         for i in range(width):
             place[k, order[k, i]] = i
     unsold, size = np.zeros(kinds, dtype=np.int64), np.zeros(kinds, dtype=np.int64)
     kind, spot = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
     members = np.empty((kinds, width), dtype=np.int64)
-    best, gain = np.zeros((kinds, kinds), dtype=np.int64), np.full((kinds, kinds), -np.inf)
+    best, gain = np.zeros((kinds, kinds), dtype=np.int64), np.zeros((kinds, kinds))
     prices = np.zeros(kinds)
 
     # at first the most wanted kind takes what it values most
@@ -271,8 +273,8 @@ def clear_in_turn(tau, order, targets, values, chunks, utility):
     for i in range(targets[0, most]):
         _give(order[most, i], most, place, unsold, kind, members, spot, size)
         prices[most] = tau[order[most, i], most]  # so that the last one costs nothing
-    _look(0, tau, order, unsold, kind, members, size, best, gain)
-    _look(most, tau, order, unsold, kind, members, size, best, gain)
+    for a in range(kinds):
+        _look(a, tau, order, unsold, kind, members, size, best, gain)
     for b in range(1, kinds):
         if b != most or size[most] == 0:
             prices[b] = max(gain[0, b], prices[most] + gain[most, b])
@@ -295,6 +297,8 @@ def clear_in_turn(tau, order, targets, values, chunks, utility):
                 values[s] += tau[members[k, i], k]
         if s == 0 or values[s] > values[found]:
             found = s
-            chunks[:] = kind
-            utility[:] = prices
+            for item in range(n):
+                chunks[item] = kind[item]
+            for k in range(kinds):
+                utility[k] = prices[k]
     return found

@@ -216,7 +216,8 @@ def _gaussian_coefficients(most: int) -> list[list[list[int]]]:
 def _next_partitions(x, items, block):
     """Write ``x`` to the first row of ``block``, the partitions after it to the others; leave the next one in ``x``."""
     for i in range(block.shape[0]):
-        block[i] = x
+        for j in range(x.size):
+            block[i, j] = x[j]
         chunks = 0  # of the items with less than k chunks
         for k in range(1, x.size + 1):
             if chunks >= k:
