@@ -205,14 +205,14 @@ def test_what_is_given_is_left_alone():
 @pytest.mark.parametrize(
     ("tau", "capacity", "message"),
     [
-        ([[0, 1], [0, -1]], 1, r"tau: row 1 is \[0.0, -1.0\]; allowed: finite, 0 first, nondecreasing"),
+        ([[0, 1], [0, -1]], 1, r"tau: row 1 is \[0, -1\]; allowed: finite, 0 first, nondecreasing"),
         ([[1, 2]], 1, "tau: row 0 is"),
         ([[0, 1, np.nan]], 1, "tau: row 0 is"),
         ([[0, np.nan, 1]], 1, "tau: row 0 is"),
         ([[0, np.inf]], 1, "tau: row 0 is"),
-        ([0, 1], 1, "tau: 1-dimensional int64; allowed: numbers"),
-        ([["a", "b"]], 1, "tau: 2-dimensional <U1; allowed: numbers"),
-        (np.zeros((2, 0)), 1, "tau: 2-dimensional float64; allowed"),
+        ([0, 1], 1, r"tau: int64 of shape \(2,\); allowed: numbers of shape \(M, K \+ 1\)"),
+        ([["a", "b"]], 1, r"tau: <U1 of shape \(1, 2\); allowed: numbers"),
+        (np.zeros((2, 0)), 1, r"tau: float64 of shape \(2, 0\); allowed"),
         (np.zeros((2, 300)), 1, "tau: 299 chunks per item; allowed: at most 255"),
         ([[0, 1]], -1, "capacity: found -1; allowed: a whole number of chunks >= 0"),
         ([[0, 1]], 1.5, "capacity: found 1.5; allowed: a whole number of chunks >= 0"),

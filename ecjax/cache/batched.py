@@ -1,0 +1,98 @@
+"""Exact plans of many caches, popularities and capacities at once on a device: the whole dynamic programme, in JAX.
+
+The items are one scan, F_m(c) = max_j F_{m-1}(c - j) + tau_{m,j}, the caches its lanes. It ends with the best value of
+every capacity, so that a sweep of capacities of one cache takes one scan. On a CPU the core of the knapsack
+(``exact``, one cache after the other) takes less time; here is no work that depends on the values, as an accelerator
+likes it.
+"""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from numpy.typing import ArrayLike
+
+import ecjax.precision  # noqa: F401  (64-bit floats)
+from ecjax.cache.knapsack import checked_capacity, checked_values
+from ecjax.errors import UserError
+
+_TYPES = ("float64", "float32")
+
+
+def exact_batched(
+    tau: ArrayLike, capacity: ArrayLike, dtype: str = "float64", memory_bytes: float = 2**30
+) -> np.ndarray:
+    """Best chunks per item of each of B caches, as good as ``exact`` of each and as small.
+
+    Args:
+        tau: values as ``exact`` takes them, of each cache, (B, M, K + 1).
+        capacity: chunks of each cache, (B,), or R capacities of each, (B, R).
+        dtype: "float64", or "float32": plans are best, and smallest, within its rounding then.
+        memory_bytes: of the tables of choices (M C bytes per cache) and the values that are on the device together;
+            one cache is, in any case.
+
+    Returns:
+        Chunks, (B, M) or (B, R, M) int64.
+
+    Raises:
+        UserError: what is given is not as above.
+    """
+    if dtype not in _TYPES:
+        raise UserError(f"dtype: found {dtype!r}; allowed: {', '.join(_TYPES)}")
+    values = checked_values(tau, 3)
+    lanes, items, options = values.shape
+    given = np.asarray(capacity)
+    if given.ndim not in (1, 2) or len(given) != lanes:
+        raise UserError(f"capacity: of shape {given.shape}; allowed: one or more for each of {lanes} caches")
+    rooms = np.array(
+        [checked_capacity(room, items * (options - 1)) for room in given.ravel().tolist()], np.int32
+    )
+    rooms = rooms.reshape(given.shape if given.ndim == 2 else (lanes, 1))
+    most = int(rooms.max(initial=0))
+    found = np.zeros((*rooms.shape, items), np.int64)
+    lane_bytes = items * (most + 1 + options * np.dtype(dtype).itemsize + rooms.shape[1])
+    together = int(min(max(1, memory_bytes // max(1, lane_bytes)), max(1, lanes)))
+    for begin in range(0, lanes if found.size else 0, together):
+        part = slice(begin, begin + together)
+        lacking = begin + together - len(values[: begin + together])
+        # the last ones are filled up to the shape of all others: one compilation
+        batch = np.pad(values[part].astype(dtype), ((0, lacking), (0, 0), (0, 0)))
+        room = np.pad(rooms[part], ((0, lacking), (0, 0)))
+        found[part] = np.asarray(_plans(batch, room, most))[: together - lacking]
+    return found.reshape(*given.shape, items)
+
+
+@partial(jax.jit, static_argnames="most")
+def _plans(tau: jax.Array, capacity: jax.Array, most: int) -> jax.Array:
+    """Chunks (B, R, M) uint8 of capacities (B, R) of at most ``most``."""
+    best, choice = jax.vmap(partial(_scan, most=most))(tau)
+    # the fewest chunks of that value
+    left = jax.vmap(jax.vmap(lambda best, room: jnp.argmax(best >= best[room]), (None, 0)))(best, capacity)
+    return jax.vmap(jax.vmap(_chosen, (None, 0)))(choice, left.astype(jnp.int32))
+
+
+def _scan(tau: jax.Array, most: int) -> tuple[jax.Array, jax.Array]:
+    """Best value with c chunks at most, (C + 1,), and the chunks of each item then, (M, C + 1) uint8."""
+    options, size = tau.shape[1], most + 1
+
+    def add(best: jax.Array, values: jax.Array) -> tuple[jax.Array, jax.Array]:
+        choice = jnp.zeros(size, jnp.uint8)
+        before = jnp.concatenate([jnp.full(options - 1, -jnp.inf, best.dtype), best])
+        for j in range(1, options):
+            other = lax.slice(before, (options - 1 - j,), (options - 1 - j + size,)) + values[j]
+            choice = jnp.where(other > best, jnp.uint8(j), choice)
+            best = jnp.maximum(best, other)
+        return best, choice
+
+    return lax.scan(add, jnp.zeros(size, tau.dtype), tau)
+
+
+def _chosen(choice: jax.Array, left: jax.Array) -> jax.Array:
+    """Chunks, (M,) uint8, that fill ``left``."""
+
+    def take(left: jax.Array, choice: jax.Array) -> tuple[jax.Array, jax.Array]:
+        return left - choice[left].astype(jnp.int32), choice[left]
+
+    return lax.scan(take, left, choice, reverse=True)[1]
