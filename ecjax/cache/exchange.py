@@ -16,8 +16,8 @@ the requested item, any of whose chunks may be kept, and the candidates, which m
 import numba
 import numpy as np
 
+from ecjax.cache.candidate_samples import candidate_samplex
 from ecjax.cache.chunk_order import choices, chunks_of, slowest_first
-from ecjax.cache.partition_draws import best_sampled
 from ecjax.cache.ranking import insert, remove, settle
 from ecjax.cache.serving import how_many
 
@@ -120,6 +120,30 @@ def best_plan(rows, room, size, value, count, best, choice, chosen):
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
+def _best_sampled(rows, room, kept, e, k, size, value, count, item, chosen, draw):
+    """As ``best_plan``, but of a few partitions of ``room`` chunks, and of the one that is in use."""
+    state, samples, table = draw
+    tau = np.empty((rows, k + 1))
+    plan = np.empty(rows, np.int64)
+    for row in range(rows):
+        plan[row] = how_many(kept[e, item[row]])
+        o = 0
+        for chunks in range(k + 1):
+            if o + 1 < count[row] and size[row, o + 1] == chunks:
+                o += 1
+            tau[row, chunks] = value[row, o]
+    _, state[0] = candidate_samplex(tau, plan, room, table, samples, state[0])
+    found = 0.0
+    for row in range(rows):
+        o = 0
+        while o + 1 < count[row] and size[row, o + 1] <= plan[row]:
+            o += 1
+        chosen[row] = o
+        found += value[row, o]
+    return found
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def exchange(
     kind, node_of, k, kept, weight, free, estimate, moved, ranking, seen, grown, scratch, work, draw, e, m
 ):
@@ -139,7 +163,7 @@ def exchange(
         grown: the weight of m now over that at its previous read.
         scratch: latency (K + 3, K + 1), order (K + 3, K), size and value (K + 3, K + 1).
         work: best (3K + 1,), choice (K + 3, 3K + 1), chosen, count, item (K + 3,) of the plan.
-        draw: of ``best_sampled``.
+        draw: random state (1,) uint64, updated; S; ``partition_table`` of 3K chunks and K + 2 items.
         e: edge.
         m: item.
     """
@@ -180,9 +204,9 @@ def exchange(
             freed += how_many(kept[e, other])
             rows += 1
             _refresh_first(kind, node_of, k, kept, weight, estimate, moved, ranking, seen, scratch, e, k + 2)
-        room = min(own + freed, own + k) if rows == 1 else own + freed
+        room = min(own + freed, rows * k)
         if kind == SAMPLEX:
-            found = best_sampled(rows, own + free[e], kept, e, k, size, value, count, item, chosen, draw)
+            found = _best_sampled(rows, room, kept, e, k, size, value, count, item, chosen, draw)
         else:
             found = best_plan(rows, room, size, value, count, best, choice, chosen)
         changes = found > kept_value * _BETTER

@@ -13,19 +13,18 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
+from ecjax.cache.candidate_samples import partition_table
 from ecjax.cache.clock import nanoseconds
 from ecjax.cache.exchange import EXACT, NEAR_OPTIMAL, SAMPLEX, exchange, rank_all
 from ecjax.cache.item_caches import DECAYED_LFU, LFU, LRU, keep_item
 from ecjax.cache.knapsack import exact
-from ecjax.cache.partition_draws import PURPOSE as _SAMPLES
-from ecjax.cache.partition_draws import partition_counts
 from ecjax.cache.popularity import count_read
 from ecjax.cache.serving import how_many, serve
 from ecjax.cache.system import Network, Outcome, Policy, Reads, Stored
 from ecjax.cache.whole_plans import plan_edge
 from ecjax.replay import streams
 
-_NETWORK = 20  # purpose of the random numbers: latencies
+_NETWORK, _SAMPLES = 20, 21  # purposes of random numbers
 _FIXED = 0  # keeps what whole plans say, or nothing
 _KIND = {
     "none": _FIXED,
@@ -196,26 +195,10 @@ def _scratch(k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     )
 
 
-def _draw(k: int, policy: Policy) -> tuple:
-    """What ``best_sampled`` works with."""
-    rows = k + 2
-    counts = partition_counts(k, rows, 3 * k) if policy.name == "samplex" else np.empty((1, 1, 1))
-    return (
-        np.array([streams.key(policy.seed, _SAMPLES)], np.uint64),
-        np.empty(max(policy.samples, 1)),
-        counts,
-        np.empty((rows, k + 1)),
-        np.empty(rows, np.int64),
-        np.empty(rows, np.int64),
-        (
-            np.empty(rows + 1),
-            np.empty(rows + 1),
-            np.empty(rows + 1),
-            np.empty(rows + 1, np.int64),
-            np.empty(rows + 1, np.int64),
-            np.empty(rows + 1, np.bool_),
-        ),
-    )
+def _draw(k: int, policy: Policy) -> tuple[np.ndarray, int, np.ndarray]:
+    """What ``samplex`` draws with: random state, S, numbers of partitions."""
+    table = partition_table(3 * k, k, k + 2) if policy.name == "samplex" else np.zeros((1, 1, 1), np.int64)
+    return np.array([streams.key(policy.seed, _SAMPLES)], np.uint64), policy.samples, table
 
 
 def _sampler(policy: Policy) -> Callable[[np.ndarray, int], np.ndarray]:
