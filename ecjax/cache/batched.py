@@ -15,7 +15,8 @@ from jax import lax
 from numpy.typing import ArrayLike
 
 import ecjax.precision  # noqa: F401  (64-bit floats)
-from ecjax.cache.knapsack import checked_capacity, checked_values
+from ecjax.cache.knapsack import checked
+from ecjax.cache.valuation import checked_whole
 from ecjax.errors import UserError
 
 _TYPES = ("float64", "float32")
@@ -41,27 +42,43 @@ def exact_batched(
     """
     if dtype not in _TYPES:
         raise UserError(f"dtype: found {dtype!r}; allowed: {', '.join(_TYPES)}")
-    values = checked_values(tau, 3)
+    values, rooms = _checked(tau, np.asarray(capacity))
     lanes, items, options = values.shape
-    given = np.asarray(capacity)
-    if given.ndim not in (1, 2) or len(given) != lanes:
-        raise UserError(f"capacity: of shape {given.shape}; allowed: one or more for each of {lanes} caches")
-    rooms = np.array(
-        [checked_capacity(room, items * (options - 1)) for room in given.ravel().tolist()], np.int32
-    )
-    rooms = rooms.reshape(given.shape if given.ndim == 2 else (lanes, 1))
     most = int(rooms.max(initial=0))
     found = np.zeros((*rooms.shape, items), np.int64)
     lane_bytes = items * (most + 1 + options * np.dtype(dtype).itemsize + rooms.shape[1])
     together = int(min(max(1, memory_bytes // max(1, lane_bytes)), max(1, lanes)))
     for begin in range(0, lanes if found.size else 0, together):
         part = slice(begin, begin + together)
-        lacking = begin + together - len(values[: begin + together])
+        lacking = max(0, begin + together - lanes)
         # the last ones are filled up to the shape of all others: one compilation
         batch = np.pad(values[part].astype(dtype), ((0, lacking), (0, 0), (0, 0)))
         room = np.pad(rooms[part], ((0, lacking), (0, 0)))
         found[part] = np.asarray(_plans(batch, room, most))[: together - lacking]
-    return found.reshape(*given.shape, items)
+    return found.reshape(*np.shape(capacity), items)
+
+
+def _checked(tau: ArrayLike, capacity: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Values of each cache, (B, M, K + 1), and its capacities, (B, R) of at most M K."""
+    try:
+        values = np.ascontiguousarray(tau, np.float64)
+    except (TypeError, ValueError):
+        raise UserError("tau: found something that is not numbers; allowed: (B, M, K + 1)") from None
+    if values.ndim != 3:
+        raise UserError(f"tau: found shape {values.shape}; allowed: (B, M, K + 1)")
+    if capacity.ndim not in (1, 2) or len(capacity) != len(values):
+        raise UserError(
+            f"capacity: found shape {capacity.shape}; allowed: ({len(values)},) or ({len(values)}, R)"
+        )
+    columns = np.expand_dims(capacity, 1) if capacity.ndim == 1 else capacity
+    rooms = np.zeros(columns.shape, np.int32)
+    for cache, rows in enumerate(values):
+        try:
+            most = checked(rows)[:, 1:].size
+            rooms[cache] = [min(checked_whole("capacity", room), most) for room in columns[cache].tolist()]
+        except UserError as error:
+            raise UserError(f"cache {cache}: {error}") from None
+    return values, rooms
 
 
 @partial(jax.jit, static_argnames="most")
