@@ -17,6 +17,7 @@ from ecjax.studies import cache_summary
 from ecjax.studies.cache_inputs import Case, read_cases
 from ecjax.studies.cache_options import checked
 from ecjax.studies.cache_run import JOB, Batch, Choice, Given, choices, parameters
+from ecjax.studies.cache_sampling import sampling_study
 from ecjax.studies.options_cache import CacheOptions
 from ecjax.tables.results import read_results
 from ecjax.tables.store import ResultStore, run_id
@@ -39,6 +40,8 @@ def cache_study(options: CacheOptions, console: Console) -> int:
         UserError: something the user gave is wrong.
     """
     options = checked(options)
+    if options.partitions is not None:
+        return sampling_study(options, console)
     cases = read_cases(options)
     seeds = range(options.seed, options.seed + options.seeds)
     grid = [_Work(case, seed, _items(case, seed, options)) for seed in seeds for case in cases]

@@ -5,11 +5,13 @@ from typing import Any
 
 from ecjax.cache.replay import POLICIES
 from ecjax.errors import UserError
+from ecjax.report import cache_sampling
 from ecjax.report.cache import KINDS
 from ecjax.studies.checked_options import words_of
 from ecjax.studies.option import is_number
 from ecjax.studies.options_cache import CacheOptions
 
+_FIGURES = ["policies", "sweep", "decisions"]
 _WHOLE = {
     "parity": (0, 100),
     "reads": (1, 10**9),
@@ -38,7 +40,10 @@ def checked(options: CacheOptions) -> CacheOptions:
         UserError: an option has a value that is not allowed.
     """
     values = dict(vars(options))
-    for name, allowed in (("policy", POLICIES), ("figures", KINDS)):
+    kinds = KINDS if values["partitions"] is None else cache_sampling.KINDS
+    if values["figures"] is None:
+        values["figures"] = _FIGURES if values["partitions"] is None else list(kinds)
+    for name, allowed in (("policy", POLICIES), ("figures", kinds)):
         values[name] = words_of(name, values[name], tuple(allowed))
     if not values["policy"]:
         raise UserError(f"policy: found an empty list; allowed: {', '.join(POLICIES)}")

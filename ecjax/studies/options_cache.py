@@ -51,7 +51,7 @@ class CacheOptions:
         None,
         "down all the time: a node, a bucket as oregon/3, each_node or each_bucket in turn; one or a list, null: none",
     )
-    half_life_s: float = option(600.0, "of the counters of popularity")
+    half_life_s: float = option(1800.0, "of the counters of popularity")
     memory: float = option(0.9, "weight of the past in estimates of latencies, from 0 to below 1")
     samples: Any = option([5], "partitions that samplex looks at; one or a list")
     period_s: float = option(60.0, "between two plans of agar")
@@ -69,7 +69,7 @@ class CacheOptions:
     resume: bool = option(True, "skip replays that are finished in out")
     write: Any = option(None, "datasets to write besides runs; default: all")
     figures: Any = option(
-        ["policies", "sweep", "decisions"],
-        "figures to draw: policies, sweep, failures, decisions, throughput, edges; with partitions: sequence, "
-        "sampling, distribution",
+        None,
+        "figures to draw: policies, sweep, failures, decisions, throughput, edges (default: the first, sweep, "
+        "decisions); with partitions: sequence, sampling, distribution (default: all)",
     )

@@ -378,7 +378,6 @@ RESULTS: dict[str, tuple[Column, ...]] = {
     "partitions": (
         _RUN,
         Column("place", FLOAT, "", "place in the sequence of all partitions, from 0 (the first) to 1"),
-        Column("partition", STRING, "", "JSON: how many items have 1, 2, ..., K chunks there"),
         Column("mean_s", FLOAT, "s", "mean latency of a read with the best plan of this partition"),
     ),
     "scenarios": (

@@ -1,0 +1,167 @@
+"""``ecjax cache partitions=[...]``: how near sampled partitions of a cache come to the best of all of them."""
+
+import json
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from rich.console import Console
+
+import ecjax
+from ecjax.cache.knapsack import exact
+from ecjax.cache.sampling import SCHEMES
+from ecjax.cache.sampling_study import SamplingStudy
+from ecjax.cache.valuation import valuation
+from ecjax.console import progress
+from ecjax.report import cache_sampling as figures
+from ecjax.status import Status
+from ecjax.studies.cache_inputs import Case, read_cases
+from ecjax.studies.options_cache import CacheOptions
+from ecjax.tables.results import read_results
+from ecjax.tables.store import ResultStore, run_id
+
+JOB = "cache"
+ALL, BEST = "optimal", "exact"  # every partition gone through; the same plan without partitions
+_MOST_ROWS = 200_000  # of the dataset partitions, per setting; of more, as many at equal distances
+_LEVEL = 1.96
+
+
+class _Choice(NamedTuple):
+    """A way to find a plan."""
+
+    method: str
+    samples: int | None = None
+
+
+class _Cache(NamedTuple):
+    """One cache to plan."""
+
+    rates: np.ndarray  # (M,) reads, in any unit
+    latency_s: np.ndarray  # (M, K)
+
+
+def sampling_study(options: CacheOptions, console: Console) -> int:
+    """Plan the cache of the first edge by all partitions and by sampled ones; returns the exit code 0.
+
+    Args:
+        options: checked, with partitions.
+        console: where to print.
+
+    Raises:
+        UserError: something the user gave is wrong; there are too many partitions to go through.
+    """
+    assert options.partitions is not None
+    cases = read_cases(options)
+    choices = [_Choice(ALL), _Choice(BEST)]
+    choices += [_Choice(scheme, count) for scheme in SCHEMES for count in options.partitions]
+    seeds = range(options.seed, options.seed + options.seeds)
+    works = [(case, seed, _items(case, seed, choices, options)) for seed in seeds for case in cases]
+    names = [name for *_, items in works for name in items]
+    with ResultStore(options.out, {"file_id": cases[0].source.item_ids.type}, options.write) as store:
+        done = store.finished(names) if options.resume else set()
+        left = [work for work in works if not set(work[2]) <= done]
+        with progress("planning by partitions", len(left)) as advance:
+            for case, seed, items in left:
+                store.commit(*_planned(case, seed, items, options))
+                advance(1)
+    runs = read_results(options.out, "runs").set_index("run_id").loc[names].reset_index()
+    figures.show(runs, console, options.out)
+    figures.draw(Path(options.out), runs, options.figures, console)
+    return 0
+
+
+def _items(case: Case, seed: int, choices: list[_Choice], options: CacheOptions) -> dict[str, _Choice]:
+    shared = asdict(case.point) | {"parity": options.parity, "buckets": options.buckets}
+    shared |= {"rounds": options.rounds}
+    return {
+        run_id(JOB, shared | {"partitions": choice._asdict()}, case.source.input_id, seed, "float64"): choice
+        for choice in choices
+    }
+
+
+def _cache(case: Case, seed: int, options: CacheOptions) -> _Cache:
+    """The cache of the first edge: popularity by the law, or as counted in the log."""
+    if case.source.arrivals == "trace":
+        reads = case.source.reads(seed)
+        rates = np.bincount(reads.item, minlength=case.point.items).astype(float)
+    else:
+        rates = np.arange(1, case.point.items + 1, dtype=float) ** -options.zipf
+    node_of = case.stored(seed).node_of[:, : case.point.k]
+    return _Cache(rates, case.network.latency_s[0][node_of].min(axis=2))
+
+
+def _planned(
+    case: Case, seed: int, items: dict[str, _Choice], options: CacheOptions
+) -> tuple[list[dict[str, Any]], dict[str, Iterator[pa.Table]]]:
+    cache = _cache(case, seed, options)
+    study = SamplingStudy(cache.rates, cache.latency_s, case.point.capacity)
+    every, seconds = _timed(study.all_latencies)
+    best = float(every.min())
+    rows, tables = [], []
+    for name, choice in items.items():
+        row = _row(name, choice, case, seed, options)
+        if choice.method == ALL:
+            row |= {"mean_s": best, "solve_s": seconds}
+            tables.append(_sequence(name, every))
+        elif choice.method == BEST:
+            found, took = _timed(lambda: _exact(cache, case.point.capacity))
+            row |= {"mean_s": found, "solve_s": took}
+        else:
+            assert choice.samples is not None
+            row |= _sampled(study, choice.method, choice.samples, seed, options.rounds)
+        rows.append(row | {"status": str(Status.OK), "above_optimum": row["mean_s"] / best - 1})
+    return rows, {"partitions": iter(tables)}
+
+
+def _timed(call: Callable[[], Any]) -> tuple[Any, float]:
+    began = time.perf_counter()
+    found = call()
+    return found, time.perf_counter() - began
+
+
+def _exact(cache: _Cache, capacity: int) -> float:
+    """Mean latency of a read with the exact plan, s."""
+    tau = valuation(cache.rates, cache.latency_s)
+    chunks = exact(tau, capacity)
+    saved = np.take_along_axis(tau, chunks[:, None], axis=1).sum()
+    return float((tau[:, -1].sum() - saved) / cache.rates.sum())
+
+
+def _sampled(study: SamplingStudy, scheme: str, samples: int, seed: int, rounds: int) -> dict[str, Any]:
+    """A scheme with random choices, again and again."""
+    seeds = range(seed * rounds, (seed + 1) * rounds)
+    found, seconds = _timed(lambda: study.sampled_latencies(scheme, samples, seeds))
+    spread = float(found.std(ddof=1)) if rounds > 1 else math.nan
+    row = {"mean_s": float(found.mean()), "replications": rounds, "solve_s": seconds / rounds}
+    if math.isfinite(spread):
+        row |= {"std_s": spread, "ci_s": _LEVEL * spread / math.sqrt(rounds)}
+    return row
+
+
+def _sequence(name: str, every: np.ndarray) -> pa.Table:
+    """Rows of ``partitions``: mean latency by place in the sequence."""
+    count = min(len(every), _MOST_ROWS)
+    chosen = np.linspace(0, len(every) - 1, count).round().astype(np.int64)
+    place = chosen / max(len(every) - 1, 1)
+    return pa.table({"run_id": [name] * count, "place": place, "mean_s": every[chosen]})
+
+
+def _row(name: str, choice: _Choice, case: Case, seed: int, options: CacheOptions) -> dict[str, Any]:
+    about = {"input": case.source.description, "parity": options.parity, "buckets": options.buckets}
+    return {
+        "run_id": name,
+        "job": JOB,
+        "method": choice.method,
+        "samples": choice.samples,
+        **asdict(case.point),
+        "input_id": case.source.input_id,
+        "device": "cpu",
+        "version": ecjax.__version__,
+        "seed": seed,
+        "params": json.dumps(about, sort_keys=True),
+    }
