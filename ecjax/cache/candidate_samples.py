@@ -66,13 +66,18 @@ def candidate_samplex(tau, chunks, capacity, table, samples, random_state):
     """
     items, kinds = tau.shape
     k = kinds - 1
+    kept, value = 0, 0.0
+    for item in range(items):
+        kept += chunks[item]
+        value += tau[item, chunks[item]]
+
     count = table[k, capacity, items]
-    targets = np.zeros((min(samples, count) + 1, kinds), dtype=np.int64)
+    drawn = np.empty(min(samples, count) - 1, dtype=np.int64)
+    targets = np.zeros((drawn.size + (2 if kept == capacity else 1), kinds), dtype=np.int64)
     targets[0, k] = capacity // k
     if capacity % k:
         targets[0, capacity % k] += 1
     # Floyd's draw of distinct ranks below that of the last partition
-    drawn = np.empty(targets.shape[0] - 2, dtype=np.int64)
     for i in range(drawn.size):
         most = count - 1 - drawn.size + i
         random_state = advance(random_state)
@@ -83,13 +88,9 @@ def candidate_samplex(tau, chunks, capacity, table, samples, random_state):
                 break
         drawn[i] = index
         unrank_small(table, capacity, items, index, targets[i + 1, 1:])
-    kept, value = 0, 0.0
-    for item in range(items):
-        kept += chunks[item]
-        value += tau[item, chunks[item]]
-        targets[-1, chunks[item]] += 1
-    if kept < capacity:
-        targets = targets[:-1]
+    if kept == capacity:
+        for item in range(items):
+            targets[-1, chunks[item]] += 1
 
     found, prices = np.empty(items, dtype=np.int64), np.empty(kinds)
     clear_in_turn(tau, _sorted_columns(tau), targets, np.empty(targets.shape[0]), found, prices)

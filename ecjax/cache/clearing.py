@@ -32,7 +32,7 @@ class Cleared(NamedTuple):
 
     chunks: np.ndarray  # (M,) int64, chunks of each item
     value: float  # sum of tau, s/s
-    price: np.ndarray  # (M,) p, s/s; 0 for items without chunks
+    price: np.ndarray  # (M,) p, s/s; 0 (within rounding) for items without chunks
     utility: (
         np.ndarray
     )  # (K,) u, s/s, what a slot of each kind has above its price; inf where there is no slot
@@ -139,7 +139,9 @@ def clear(tau, partition) -> Cleared:
         UserError: ``tau`` or the partition is not as said, or has more slots than there are items.
     """
     slots = np.asarray(partition)
-    return Market(tau, int(slots.sum()) if np.issubdtype(slots.dtype, np.integer) else 0).clear(partition)
+    return Market(tau, max(0, int(slots.sum())) if np.issubdtype(slots.dtype, np.integer) else 0).clear(
+        partition
+    )
 
 
 # What the functions below share: who has which item, and the prices. Kind 0 are the unsold. They are handed on one by
