@@ -8,15 +8,15 @@ read is as slow as its slowest chunk. Kept sets S[e, m] with sum_m |S[e, m]| <= 
 
     sum_{e, m} r[e, m] (max_j l[e, m, j] - max_j min(l[e, m, j], min_{f: j in S[f, m]} h[e, f])).
 
-Links between edges carry any number of chunks. With h = inf between edges each edge is the knapsack of ``exact``; with h
-the same from everywhere all edges are one cache of sum C chunks.
+Links between edges carry any number of chunks. With h = inf between edges each edge is the knapsack of ``exact``; with
+h the same from everywhere all edges are one cache of sum C chunks.
 
 Plan: edges that are equally near to everybody are merged, those that do not help each other are planned apart, and one
-cache alone is solved exactly. Otherwise prices of chunks come from the upper bound (``cooperative_bound``); items, in the
-order of what they save beyond the price, take their best chunks at these prices while there is room. Then one edge after
-the other is planned again exactly while the others stay (a knapsack whose values count what its chunks bring to all
-edges), until no edge gains. Plans that edges make for themselves, so improved, are tried as well: cooperation
-never does worse than they do. Few items of few chunks are solved exactly (``cooperative_exact``).
+cache alone is solved exactly. Otherwise prices of chunks come from the upper bound (``cooperative_bound``); items, in
+the order of what they save beyond the price, take their best chunks at these prices while there is room. Then one edge
+after the other is planned again exactly while the others stay (a knapsack whose values count what its chunks bring to
+all edges), until no edge gains. Several starts are tried, among them the plans that edges make for themselves:
+cooperation never does worse than these. Few items of few chunks are solved exactly (``cooperative_exact``).
 """
 
 from typing import NamedTuple
@@ -25,7 +25,7 @@ import numpy as np
 from scipy.sparse.csgraph import connected_components
 
 from ecjax.cache import knapsack
-from ecjax.cache.cooperative_bound import least_bound
+from ecjax.cache.cooperative_bound import Prices, least_bound
 from ecjax.cache.cooperative_exact import improved_exactly, is_small
 from ecjax.cache.cooperative_items import (
     MOST_STORES,
@@ -39,6 +39,7 @@ from ecjax.errors import UserError
 
 _ROUNDS = 100  # of planning every edge again
 _GAIN = 1e-12  # relative: less is rounding
+_TILT = 0.003  # of prices, relative
 _MOST_CHUNKS = 60
 
 
@@ -169,29 +170,50 @@ def _planned(
 ) -> tuple[np.ndarray, float]:
     """Chunks kept (F, M, K) by F groups of edges for E edges that read, and the bound."""
     stores = len(capacity)
-    nothing = np.zeros((stores, *latency_s.shape[1:]), bool)
     if stores == 1:
-        kept = _improved(nothing, rates, latency_s, between_s, capacity)
+        kept = _alone(rates, latency_s, between_s, capacity)
         return kept, evaluate(kept, rates, latency_s, between_s)
     items = Items(*described(latency_s, between_s))
     top = latency_s.max(axis=2)
     start = np.full(stores, (rates * top).sum() / max(capacity.sum(), latency_s[0].size))
     found = least_bound(rates, items, capacity, start)
-    order = np.argsort(-found.net, kind="stable")
-    _, _, keep = best_at_prices(rates, items, by_price(found.price), order, capacity.copy())
-    subset = np.take_along_axis(keep, items.kind_of, axis=1)  # (M, K)
-    priced = (subset >> np.arange(stores)[:, None, None]) & 1 == 1
-    nearest = between_s.argmin(axis=1)
-    alone = nothing.copy()
-    for f in range(stores):
-        own = np.where((nearest == f)[:, None], rates, 0.0)
-        alone[f] = _replanned(nothing, f, own, latency_s, between_s, capacity)
-    plans = [_improved(kept, rates, latency_s, between_s, capacity) for kept in (priced, alone)]
+    starts = [_alone(rates, latency_s, between_s, capacity)]
+    starts += [
+        _priced(rates, items, found, tilt, capacity) for tilt in np.vstack([np.zeros(stores), np.eye(stores)])
+    ]
+    plans = [_improved(kept, rates, latency_s, between_s, capacity) for kept in starts]
     values = [evaluate(kept, rates, latency_s, between_s) for kept in plans]
     best = int(np.argmax(values))
     if is_small(stores, *latency_s.shape[1:]) and values[best] > 0.0:
         return improved_exactly(plans[best], values[best], found, rates, latency_s, between_s, capacity)
     return plans[best], found.bound_per_s
+
+
+def _priced(
+    rates: np.ndarray, items: Items, found: Prices, tilt: np.ndarray, capacity: np.ndarray
+) -> np.ndarray:
+    """Chunks (F, M, K) that items take at the prices, a little higher where ``tilt`` (F,) says so, while there is room.
+
+    At the prices themselves several plans of an item are equally good; a tilt tells which is taken.
+    """
+    order = np.argsort(-found.net, kind="stable")
+    subsets = by_price(found.price * (1.0 + _TILT * tilt))
+    _, keep = best_at_prices(rates, items, subsets, order, capacity.copy(), found.known.copy())
+    subset = np.take_along_axis(keep, items.kind_of, axis=1)  # (M, K)
+    return (subset >> np.arange(len(capacity))[:, None, None]) & 1 == 1
+
+
+def _alone(
+    rates: np.ndarray, latency_s: np.ndarray, between_s: np.ndarray, capacity: np.ndarray
+) -> np.ndarray:
+    """Chunks (F, M, K) that each edge keeps for itself: for those that read and to whom it is the nearest."""
+    nothing = np.zeros((len(capacity), *latency_s.shape[1:]), bool)
+    alone = nothing.copy()
+    nearest = between_s.argmin(axis=1)
+    for f in range(len(capacity)):
+        own = np.where((nearest == f)[:, None], rates, 0.0)
+        alone[f] = _replanned(nothing, f, own, latency_s, between_s, capacity)
+    return alone
 
 
 def _improved(

@@ -4,13 +4,13 @@ For prices p_f >= 0 of a chunk at edge f, a plan that fits saves no more than
 
     D(p) = sum_f p_f C_f + sum_m max over plans of item m (saved by it - sum_f p_f chunks at f),
 
-whatever p is, because what it pays is at most sum_f p_f C_f. Items are independent, each is solved exactly
-(``cooperative_items``). D is convex and piecewise linear; C_f less the chunks at f is a slope of it. The least D is found
-by cutting planes in F dimensions (Kelley, "The Cutting-Plane Method for Solving Convex Programs", 1960), in a box
-around the best prices so far that grows when it holds a step back and shrinks when a step fails.
+because what it pays is at most sum_f p_f C_f. Items are independent, each is solved exactly (``cooperative_items``).
+D is convex and piecewise linear; C_f less the chunks at f is a slope of it. The least D is found by cutting planes in
+F dimensions (Kelley, "The Cutting-Plane Method for Solving Convex Programs", J. SIAM 8, 1960), in a box around the best
+prices so far that grows after a step that lowers D and shrinks after one that does not.
 
-The least D is the optimum of plans mixed by weights, in which all items but F have weight 1: what is left between D and the
-best plan is what F items are worth at most, little when there are many.
+The least D is what plans save at best that may be mixed with weights, and in some such mixture at most F items are
+mixed: what lies between D and the best plan is at most what F items are worth, little when there are many.
 """
 
 from typing import NamedTuple
@@ -32,6 +32,7 @@ class Prices(NamedTuple):
     price: np.ndarray  # (F,) seconds saved per second, per chunk
     bound_per_s: float
     net: np.ndarray  # (M,) what items save less what they pay, there
+    known: np.ndarray  # (M, E) int64, their levels
 
 
 def least_bound(rate: np.ndarray, items: Items, capacity: np.ndarray, start: np.ndarray) -> Prices:
@@ -46,23 +47,24 @@ def least_bound(rate: np.ndarray, items: Items, capacity: np.ndarray, start: np.
     most = (rate * items.level_s[:, :, 0].T).sum(axis=0)  # that items can save
     scale, highest = float(most.sum()), float(most.max())  # nobody pays more for a chunk
     every = np.arange(rate.shape[1])
+    known = np.zeros_like(items.levels)
     if scale == 0.0:
-        return Prices(np.zeros(len(capacity)), 0.0, np.zeros(len(every)))
+        return Prices(np.zeros(len(capacity)), 0.0, np.zeros(len(every)), known)
     unit = scale / capacity.sum()
     slopes: list[np.ndarray] = []
     heights: list[float] = []
-    best = Prices(start, np.inf, np.zeros(len(every)))
+    best = Prices(start, np.inf, np.zeros(len(every)), known)
     price = np.clip(start, 0.0, highest)
     box = 0.5
     for _ in range(_MOST):
         room = np.full(len(capacity), _UNLIMITED)
-        net, _, _ = best_at_prices(rate, items, by_price(price), every, room)
+        net, _ = best_at_prices(rate, items, by_price(price), every, room, known)
         slope = capacity - (_UNLIMITED - room)
         height = float(price @ capacity + net.sum())
         slopes.append(slope)
         heights.append(height - slope @ price)
         if height < best.bound_per_s:
-            best = Prices(price, height, net)
+            best = Prices(price, height, net, known.copy())
             box *= 2.0
         else:
             box = max(0.5 * box, _SMALLEST)

@@ -1,10 +1,10 @@
 """The best plan of a few edges that serve each other, where items are few and their chunks too.
 
-What an item saves depends on which of its chunks are where; what matters to the others is only how many chunks it takes
-from each edge. So of all its 2^(F K) plans one is kept for each numbers of chunks, if none saves as much with no more
-chunks anywhere. At the prices of the upper bound D, a plan of an item that saves, less what it pays, d less than its best
-one is in no plan that saves more than D - d: where a plan is known that saves D - d already, it is left out. What is left
-is a choice of one per item under F capacities, given to a solver of integer programs.
+What an item saves depends on which of its chunks are where; what matters to the others is only how many there are at
+each edge. So of all its 2^(F K) plans the best one is kept for each numbers of chunks, and only if none saves as much
+with fewer. At the prices of the upper bound D, a plan of an item that saves, less what it pays, d less than the item's
+best one is part of no plan that saves more than D - d: where a plan is known that saves so much, it is left out. There
+remains a choice of one per item under F capacities, given to a solver of integer programs.
 """
 
 import numba

@@ -1,11 +1,11 @@
 """One item at several edges: which of its chunks to keep where, at prices or at one edge.
 
-The latency of the item at edge e takes few values, *levels*: the latencies of its chunks and the times to fetch from the
-edges. Level L at edge e holds if each chunk is either not farther than L (l[e, j] <= L), or kept at an edge that e
-reaches in that time (h[e, f] <= L). Once a level is chosen for each edge, chunks no longer depend on each other: a chunk
-has to be kept at edges that together are within reach of all those that need it, which is the cheapest of 2^F subsets
-of the edges. So the best plan of one item is found among the choices of levels, at most (K + F + 1)^E, branch by branch;
-chunks that are equally far from every edge are one *kind* and are treated once.
+The latency of the item at edge e takes few values, *levels*: the latencies of its chunks and the times to fetch from
+the edges. Level L at edge e holds if each chunk is either not farther than L (l[e, j] <= L), or kept at an edge that e
+reaches in that time (h[e, f] <= L). Once a level is chosen for each edge, chunks no longer depend on each other: each
+has to be kept where every edge that needs it reaches it, and the cheapest way to do so is one of 2^F subsets of the
+edges. So the best plan of one item is found among the choices of levels, (K + F)^E at most, branch by branch; chunks
+that are equally far from every edge are one *kind* and are treated once.
 
 Edges that read (E) and edges that keep (F) are counted apart: those that keep may have been merged.
 """
@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 import numba
 import numpy as np
+
+from ecjax.cache.serving import how_many
 
 MOST_STORES = 6  # subsets of them are the bits of one word
 _ONE = np.uint64(1)
@@ -110,7 +112,38 @@ def by_price(price: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 @numba.njit(cache=True, nogil=True)
-def best_at_prices(rate, kinds, subsets, order, room):
+def _narrowed(kinds, subsets, possible, m, e, a):
+    """Least price of chunks once edge e is at level a; ``possible[e + 1]`` becomes the subsets that still will do."""
+    _, chunks, _, _, needs, reach = kinds
+    _, cost, meets = subsets
+    meet = meets[reach[m, e, a]]
+    spent = 0.0
+    for t in range(chunks.shape[1]):
+        if chunks[m, t]:
+            word = possible[e, t]
+            if needs[m, e, a] >> t & 1:
+                word &= meet
+            possible[e + 1, t] = word
+            spent += chunks[m, t] * cost[_lowest_bit(word)]
+    return spent
+
+
+@numba.njit(cache=True, nogil=True)
+def _fits(kinds, subsets, possible, m, room):
+    """Whether the cheapest of the subsets in ``possible`` leave no edge with more chunks than there is room for."""
+    chunks, members = kinds[1], subsets[0]
+    for f in range(len(room)):
+        used = 0
+        for t in range(chunks.shape[1]):
+            if chunks[m, t]:
+                used += chunks[m, t] * (members[_lowest_bit(possible[-1, t])] >> f & 1)
+        if used > room[f]:
+            return False
+    return True
+
+
+@numba.njit(cache=True, nogil=True)
+def best_at_prices(rate, kinds, subsets, order, room, known):
     """The best plan of each item alone: value less price of its chunks.
 
     Args:
@@ -120,76 +153,54 @@ def best_at_prices(rate, kinds, subsets, order, room):
         order: (n,) items, in which they take chunks from ``room``.
         room: (F,) int64, how many more chunks may be kept at each edge, changed in place; what does not fit is not
             considered.
+        known: (M, E) int64, levels that may be good: those found at prices nearby make it quick. Replaced by the best.
 
     Returns:
-        What is left of the value after prices (n,), value (n,), and the subset that keeps chunks of each kind (M, T).
+        What is left of the value after prices (M,), and the subset that keeps chunks of each kind (M, T).
     """
-    _, chunks, levels, level_s, needs, reach = kinds
-    members, cost, meets = subsets
-    readers = levels.shape[1]
+    _, chunks, levels, level_s, _, _ = kinds
+    members = subsets[0]
+    items, readers = levels.shape
     count = chunks.shape[1]
-    stores = len(room)
-    net = np.zeros(len(order))
-    value = np.zeros(len(order))
+    net = np.zeros(items)
     keep = np.zeros(chunks.shape, np.int64)
     at = np.zeros(readers, np.int64)  # level under consideration
     gained = np.zeros(readers + 1)  # by the levels of edges before this one
     rest = np.zeros(readers + 1)  # gained at most by this edge and those after it
     possible = np.zeros((readers + 1, count), np.uint64)  # subsets that still will do
     possible[0] = ~np.uint64(0)
-    used = np.zeros(stores, np.int64)
-    for i in range(len(order)):
-        m = order[i]
+    for m in order:
         for e in range(readers - 1, -1, -1):
-            gain = rate[e, m] * (level_s[m, e, 0] - level_s[m, e, levels[m, e] - 1])
-            rest[e] = rest[e + 1] + gain
-        e = 0
-        at[0] = -1
-        while e >= 0:
-            at[e] += 1
-            a = at[e]
-            if a == levels[m, e] or (a > 0 and rate[e, m] == 0.0):
-                e -= 1
-                continue
-            spent = 0.0
-            meet = meets[reach[m, e, a]]
-            for t in range(count):
-                if chunks[m, t]:
-                    word = possible[e, t]
-                    if needs[m, e, a] >> t & 1:
-                        word &= meet
-                    possible[e + 1, t] = word
-                    spent += chunks[m, t] * cost[_lowest_bit(word)]
-            if gained[e] + rest[e] - spent <= net[i]:
-                e -= 1  # lower levels need no less
-                continue
-            gained[e + 1] = gained[e] + rate[e, m] * (level_s[m, e, 0] - level_s[m, e, a])
-            if gained[e + 1] + rest[e + 1] - spent <= net[i]:
-                continue
-            if e + 1 < readers:
-                e += 1
-                at[e] = -1
-                continue
-            for f in range(stores):
-                used[f] = 0
-            for t in range(count):
-                if chunks[m, t]:
-                    subset = members[_lowest_bit(possible[readers, t])]
-                    for f in range(stores):
-                        used[f] += chunks[m, t] * (subset >> f & 1)
-            fits = True
-            for f in range(stores):
-                fits = fits and used[f] <= room[f]
-            if not fits:
-                continue
-            net[i] = gained[readers] - spent
-            value[i] = gained[readers]
-            for t in range(count):
-                keep[m, t] = members[_lowest_bit(possible[readers, t])] if chunks[m, t] else 0
+            rest[e] = rest[e + 1] + rate[e, m] * (level_s[m, e, 0] - level_s[m, e, levels[m, e] - 1])
+        for trial in range(2):  # what is known, then all
+            e = 0
+            at[0] = known[m, 0] - 1 if trial == 0 else -1
+            while e >= 0:
+                at[e] += 1
+                a = at[e]
+                if a == levels[m, e] or (a > 0 and rate[e, m] == 0.0) or (trial == 0 and a > known[m, e]):
+                    e -= 1
+                    continue
+                spent = _narrowed(kinds, subsets, possible, m, e, a)
+                if gained[e] + rest[e] - spent <= net[m]:
+                    e -= 1  # lower levels need no less
+                    continue
+                gained[e + 1] = gained[e] + rate[e, m] * (level_s[m, e, 0] - level_s[m, e, a])
+                if gained[e + 1] + rest[e + 1] - spent <= net[m]:
+                    continue
+                if e + 1 < readers:
+                    e += 1
+                    at[e] = known[m, e] - 1 if trial == 0 else -1
+                elif _fits(kinds, subsets, possible, m, room):
+                    net[m] = gained[readers] - spent
+                    for i in range(readers):
+                        known[m, i] = at[i]
+                    for t in range(count):
+                        keep[m, t] = members[_lowest_bit(possible[readers, t])] if chunks[m, t] else 0
         for t in range(count):
-            for f in range(stores):
+            for f in range(len(room)):
                 room[f] -= chunks[m, t] * (keep[m, t] >> f & 1)
-    return net, value, keep
+    return net, keep
 
 
 @numba.njit(cache=True, nogil=True)
@@ -212,6 +223,7 @@ def best_by_count(rate, latency_s, to_store_s):
     levels = np.zeros(readers, np.int64)
     at = np.zeros(readers, np.int64)
     gained = np.zeros(readers + 1)
+    rest = np.zeros(readers + 1)  # gained at most by this edge and those after it
     chosen = np.zeros(readers + 1, np.uint64)
     for m in range(items):
         for e in range(readers):
@@ -234,6 +246,8 @@ def best_by_count(rate, latency_s, to_store_s):
                 level[e, levels[e]] = lower
                 farther[e, levels[e]] = word
                 levels[e] += 1
+        for e in range(readers - 1, -1, -1):
+            rest[e] = rest[e + 1] + rate[e, m] * (level[e, 0] - level[e, levels[e] - 1])
         e = 0
         at[0] = -1
         while e >= 0:
@@ -244,20 +258,15 @@ def best_by_count(rate, latency_s, to_store_s):
                 continue
             gained[e + 1] = gained[e] + rate[e, m] * (level[e, 0] - level[e, a])
             chosen[e + 1] = chosen[e] | farther[e, a]
-            e += 1
-            if e < readers:
+            n = how_many(chosen[e + 1])
+            if gained[e + 1] + rest[e + 1] <= saved[m, n]:
+                continue
+            if e + 1 < readers:
+                e += 1
                 at[e] = -1
                 continue
-            e -= 1
-            word, n = chosen[readers], 0
-            while word:
-                word &= word - _ONE
-                n += 1
-            if gained[readers] > saved[m, n]:
+            while n <= k and saved[m, n] < gained[readers]:  # more chunks are worth no less
                 saved[m, n] = gained[readers]
                 which[m, n] = chosen[readers]
-        for n in range(1, k + 1):
-            if saved[m, n] <= saved[m, n - 1]:
-                saved[m, n] = saved[m, n - 1]
-                which[m, n] = which[m, n - 1]
+                n += 1
     return saved, which

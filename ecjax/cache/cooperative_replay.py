@@ -1,11 +1,11 @@
 """Replay of edges that serve each other, planned together once per period.
 
-Rules are those of ``ecjax.cache``, with two changes. A data chunk that the edge does not keep comes from the nearest edge
-that keeps it, in h[e, f], where that is not farther than the node it would come from (by estimate, of nodes that are
-up); such a fetch has no jitter and tells nothing of nodes. And every ``period_s`` the caches of all edges are planned
-together (``cooperative_plan``) from their rates and estimates of that moment; until the first plan nothing is kept.
-With h = inf between edges this is the exact plan of each edge for itself, once per period: what cooperation gains is
-the difference.
+Rules are those of ``ecjax.cache``, with two changes. A data chunk that the edge does not keep comes from the nearest
+edge that keeps it, in h[e, f], where that is not farther than the node it would come from (by estimate, of nodes that
+are up); such a fetch has no jitter and tells nothing of nodes. And every ``period_s`` after the first read the caches
+of all edges are planned together (``cooperative_plan``) from their rates and estimates of that moment; until the first
+plan nothing is kept. With h = inf between edges this is the policy ``agar``, the exact plan of each edge for itself
+once per period (and with ``edge_s``, which equation 1 leaves out): what cooperation gains is the difference.
 """
 
 import math
@@ -55,7 +55,9 @@ def replay_cooperative(
         raise UserError(f"period_s: found {policy.period_s}; allowed: above 0")
     between = np.array(between_s, float)
     if between.shape != (edges, edges) or not (between >= 0).all():
-        raise UserError(f"between_s: found shape {between.shape}, or less than 0; allowed: {(edges, edges)}, s")
+        raise UserError(
+            f"between_s: found shape {between.shape}, or less than 0; allowed: {(edges, edges)}, s"
+        )
     np.fill_diagonal(between, network.edge_s)
     kept = np.zeros((edges, items), np.uint64)
     weight, reference_s = np.zeros((edges, items)), np.zeros(edges)
@@ -90,7 +92,9 @@ def replay_cooperative(
             rates = weight * np.exp2((reference_s - now) / policy.half_life_s)[:, None]
             capacity = np.full(edges, policy.capacity)
             latency = _estimated(source[0][:, : stored.k], estimate)
-            plan = cooperative_plan(rates * (math.log(2) / policy.half_life_s), latency, between, capacity).kept
+            plan = cooperative_plan(
+                rates * (math.log(2) / policy.half_life_s), latency, between, capacity
+            ).kept
             bits = (plan << np.arange(stored.k, dtype=np.uint64)).sum(axis=2, dtype=np.uint64)
             filled += int(np.bitwise_count(bits & ~kept).sum())
             kept[:] = bits
