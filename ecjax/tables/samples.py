@@ -252,6 +252,18 @@ def classes() -> pa.Table:
     )
 
 
+def edges() -> pa.Table:
+    """The three sites of the nodes, each at another distance from the three edges of ``requests_objects``."""
+    latency = {"quito": (0.14, 0.21, 0.52), "lagos": (0.31, 0.47, 0.58), "paris": (0.18, 0.35, 0.46)}
+    return pa.table(
+        {
+            "node_id": [site for _ in latency for site in SITES],
+            "edge": [edge for edge in latency for _ in SITES],
+            "latency_s": [value for row in latency.values() for value in row],
+        }
+    )
+
+
 TABLES: dict[str, Callable[[], pa.Table]] = {
     "requests_objects.parquet": requests_objects,
     "requests_chunks.parquet": requests_chunks,
@@ -266,6 +278,7 @@ TABLES: dict[str, Callable[[], pa.Table]] = {
     "ports.parquet": ports,
     "delays.parquet": delays,
     "classes.parquet": classes,
+    "edges.parquet": edges,
 }
 
 

@@ -31,6 +31,7 @@ _ABOUT = {
     "delays": "Laws of the delay of a chunk access at a proxy, for `ecjax adapt`: one row per law, or one per law and "
     "operation.",
     "classes": "Requests of a proxy by type and size, for `ecjax adapt`.",
+    "edges": "How far nodes are from edge sites, for `ecjax cache`: one row per pair, or without `edge` one per node.",
 }
 _COMMAND = "python -m ecjax.tables.samples traces"
 

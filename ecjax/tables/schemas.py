@@ -217,6 +217,20 @@ CLASSES = (
     Column("r_max", FLOAT, "", "largest redundancy n / k (default: option r_max)", nullable=True, least=1),
 )
 
+EDGES = (
+    Column("node_id", ID, "", "storage node", required=True),
+    Column("edge", ID, "", "edge site, as in a log (default: all edges)"),
+    Column(
+        "latency_s",
+        FLOAT,
+        "s",
+        "mean time to fetch a chunk from there to here",
+        required=True,
+        least=0,
+        above=True,
+    ),
+)
+
 INPUTS: dict[str, tuple[Column, ...]] = {
     "requests": REQUESTS,
     "nodes": NODES,
@@ -228,6 +242,7 @@ INPUTS: dict[str, tuple[Column, ...]] = {
     "ports": PORTS,
     "delays": DELAYS,
     "classes": CLASSES,
+    "edges": EDGES,
 }
 
 
