@@ -15,7 +15,7 @@ def partition_table(capacity: int, k: int, items: int) -> np.ndarray:
     """Numbers of partitions N(k, c, m) of c chunks into at most m items of at most k chunks.
 
     For ``candidate_samplex`` with up to ``items`` candidates that share up to ``capacity`` chunks. (Exact where they
-    are below 2^63: for all of K <= 60 with 2 K - 1 chunks.)
+    are below 2^63: for K up to 60 with 3 K chunks.)
 
     Returns:
         (k + 1, capacity + 1, items + 1) int64.
@@ -56,7 +56,7 @@ def candidate_samplex(tau, chunks, capacity, table, samples, random_state):
         tau: (n, K + 1) float64, contiguous; rows begin with 0 and do not descend.
         chunks: (n,) int64, current plan, sum at most ``capacity``; the plan is changed in its place, and only for one
             that is worth more.
-        capacity: chunks to share: those that the candidates have, and free ones; at most n K.
+        capacity: chunks to share: those that the candidates have, and free ones; all are kept from n K on.
         table: ``partition_table`` of at least so many chunks and items, and of K.
         samples: S, at least 1.
         random_state: uint64, of ``ecjax.replay.streams``.
@@ -66,6 +66,7 @@ def candidate_samplex(tau, chunks, capacity, table, samples, random_state):
     """
     items, kinds = tau.shape
     k = kinds - 1
+    capacity = min(capacity, items * k)
     kept, value = 0, 0.0
     for item in range(items):
         kept += chunks[item]

@@ -16,6 +16,7 @@ from ecjax.replay.streams import key
 def test_table(k):
     table = partition_table(2 * k - 1, k, k + 1)
     assert table[k, -1, -1] == count_partitions(2 * k - 1, k, k + 1)
+    assert partition_table(3 * k, k, k + 2)[k, -1, -1] == count_partitions(3 * k, k, k + 2)
     assert table[k, k, k // 2] == count_partitions(k, k, k // 2)
 
 
@@ -66,3 +67,9 @@ def test_the_others_are_drawn_alike():
         found[partition] = found.get(partition, 0) + 1
     assert sorted(found) == sorted(tuple(x) for x in partitions[:-1])
     assert chisquare(list(found.values())).pvalue > 0.001
+
+
+def test_room_for_all():
+    tau, chunks = np.array([[0.0, 0, 3], [0, 1, 2]]), np.array([0, 1])
+    changed, _ = candidate_samplex(tau, chunks, 9, partition_table(9, 2, 3), 3, np.uint64(1))
+    assert changed and chunks.tolist() == [2, 2]
