@@ -57,6 +57,9 @@ CASES = {
         Case("coflows_trace", "replay shuffles, or trace=, on 150 ports", f"{_HERE}.coflows:trace"),
         Case("adapt", "replay 10^6 requests at a proxy; SimPy beside it", f"{_HERE}.adapt:rows"),
         Case("adapt_fig7", "the sweep of TOFEC's Fig. 7", f"{_HERE}.adapt:sweep"),
+        Case("caching_offline", "plan a cache of 1000 and 10^6 items", f"{_HERE}.caching:offline"),
+        Case("caching_batched", "plan 1000 caches of 1000 items at once", f"{_HERE}.caching:batched"),
+        Case("caching_online", "replay 10^6 reads under every policy", f"{_HERE}.caching:online"),
         Case("startup", "whole commands: --help, optimize", f"{_HERE}.startup:rows"),
     )
 }
