@@ -37,20 +37,13 @@ def test_tiny(case):
     assert plan_value(tau, samplex(tau, case["C"], samples=10_000)) == case["optimum"]
 
 
-def test_medium():
-    case = VECTORS["medium"][0]
+@pytest.mark.parametrize("case", VECTORS["medium"], ids=lambda case: f"{case['M']}")
+def test_medium(case):
     tau = valuation(*medium(case["M"], case["K"]))
     assert tau[3].tolist() == case["tau_row_3"]
     chunks = optimal(tau, case["C"])
     assert plan_value(tau, chunks) == case["optimum"]
     assert np.bincount(chunks, minlength=7)[1:].tolist() == case["partition"]
-
-
-@pytest.mark.slow
-def test_medium_of_200_items():
-    case = VECTORS["medium"][1]
-    tau = valuation(*medium(case["M"], case["K"]))
-    assert plan_value(tau, optimal(tau, case["C"])) == case["optimum"]
 
 
 @given(valuations())
