@@ -15,6 +15,7 @@ _HEADINGS = {"mean_s": "mean s", "p50_s": "p50 s", "p99_s": "p99 s"}
 _SHORT = {"k": "K", "capacity": "C", "copies": "copies", "items": "M", "failed": "down"}
 _MOST_FAILED = 3  # of more, what is down in turn is told together
 _MOST_LINES = 120
+_NONE = 1e-9  # relative half width of an interval that is one by rounding only
 
 
 def show(runs: pd.DataFrame, console: Console, out: str) -> None:
@@ -32,10 +33,10 @@ def show(runs: pd.DataFrame, console: Console, out: str) -> None:
         console.print(_replays(told.head(_MOST_LINES)))
     if len(told) > _MOST_LINES:
         console.print(f"{len(told) - _MOST_LINES} more lines: dataset runs.", highlight=False)
-    lost = 0 if told.empty else int((told["failed_reads"] > 0).sum())
+    lost = int((runs["failed_reads"] > 0).sum())
     if lost:
         console.print(
-            f"In {lost} of {len(told)} lines reads failed, as too few chunks were up: column failed_reads; latencies "
+            f"In {lost} of {len(runs)} runs reads failed, as too few chunks were up: column failed_reads; latencies "
             "are those of the others.",
             style="yellow",
             highlight=False,
@@ -70,7 +71,7 @@ def _replays(told: pd.DataFrame) -> Table:
         before = point
         cells = [_cell(row[name]) for name in shown] + [row["name"]]
         for name in _HEADINGS:
-            interval = f" ± {row['ci_s']:.2g}" if name == "mean_s" and math.isfinite(row["ci_s"]) else ""
+            interval = f" ± {row['ci_s']:.2g}" if name == "mean_s" and row["ci_s"] > _NONE * row[name] else ""
             cells.append(f"{row[name]:.4g}{interval}")
         above = row["above_optimum"]
         table.add_row(

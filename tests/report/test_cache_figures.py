@@ -1,0 +1,182 @@
+"""Figures of ``ecjax cache``: what is drawn is what the tables say."""
+
+from io import StringIO
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from numpy.testing import assert_allclose
+from rich.console import Console
+
+from ecjax.report import cache, cache_sampling
+from ecjax.report.cache_bars import decisions, edges, failures, policies, throughput
+from ecjax.report.cache_lines import sweep
+from ecjax.report.cache_tables import over_seeds, policy_name, replayed
+from ecjax.studies.cache_summary import show
+from ecjax.tables.results import read_results
+from ecjax.tables.store import ResultStore
+
+POLICIES = [("optimal_static", None), ("exact", None), ("samplex", 1), ("samplex", 5), ("none", None)]
+CAPACITIES = (10, 20)
+FAILED = (None, "a/0", "a/1", "b/0", "b/1")
+SEEDS = 2
+
+
+def value(place, capacity, down, seed):
+    return 1.0 + place + 1 / capacity + 0.5 * down + 0.2 * seed
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory):
+    """Five policies at two capacities, all up and each of four buckets down, two seeds, two edges."""
+    folder = tmp_path_factory.mktemp("figures")
+    with ResultStore(folder, {}) as store:
+        rows, latencies = [], []
+        for capacity in CAPACITIES:
+            for down, failed in enumerate(FAILED):
+                for seed in range(SEEDS):
+                    for place, (method, samples) in enumerate(POLICIES):
+                        name = f"{place}-{capacity}-{down}-{seed}"
+                        mean = value(place, capacity, down, seed)
+                        row = {"run_id": name, "status": "ok", "method": method, "samples": samples}
+                        row |= {"k": 6, "capacity": capacity, "copies": 0, "items": 9, "failed": failed}
+                        row |= dict.fromkeys(("mean_s", "p50_s", "p90_s", "p99_s", "p999_s"), mean)
+                        row |= dict.fromkeys(("ci_s", "p50_ci_s", "p90_ci_s", "p99_ci_s"), 0.1)
+                        row |= {"chunk_hit_ratio": 0.1 * place, "full_hit_ratio": 0.05 * place}
+                        row |= {"decision_mean_s": 1e-6, "decision_p99_s": 2e-6, "decision_p9999_s": 9e-6}
+                        row |= {"requests_per_s": 1000.0 * (place + 1), "above_optimum": 0.01 * place}
+                        row |= {"filled_chunks": 3, "failed_reads": 0, "seed": seed}
+                        rows.append(row)
+                        latencies += [
+                            {"run_id": name, "group": "edge", "edge": e, "mean_s": mean + i}
+                            for i, e in enumerate(("x", "y"))
+                        ]
+        store.commit(rows, {"latencies": pa.Table.from_pylist(latencies)})
+    return folder
+
+
+@pytest.fixture(scope="module")
+def runs(out):
+    found = read_results(out, "runs").set_index("run_id", drop=False)
+    order = [
+        f"{place}-{capacity}-{down}-{seed}"
+        for capacity in CAPACITIES
+        for down in range(len(FAILED))
+        for seed in range(SEEDS)
+        for place in range(len(POLICIES))
+    ]
+    return replayed(found.loc[order].reset_index(drop=True))
+
+
+def up(runs):
+    return runs[runs["failed"].isna()]
+
+
+def test_over_seeds_are_means(runs):
+    told = over_seeds(runs)
+    assert len(told) == len(POLICIES) * len(CAPACITIES) * len(FAILED) and (told["seeds"] == SEEDS).all()
+    assert list(told["name"][:5]) == ["static optimum", "exact", "SampleX (1)", "SampleX (5)", "no cache"]
+    assert_allclose(told["mean_s"].iloc[1], value(1, 10, 0, 0.5))
+    assert_allclose(told["ci_s"], 0.1 / np.sqrt(2))
+
+
+def test_policies_are_bars_of_means_and_hits(out, runs):
+    figure = policies(out, up(runs))
+    assert [axes.get_title() for axes in figure.axes] == ["C = 10", "C = 10", "C = 20", "C = 20"]
+    heights = [bar.get_height() for bar in figure.axes[0].patches]
+    assert_allclose(heights, [value(place, 10, 0, 0.5) for place in range(5)])
+    hits = [bar.get_height() for bar in figure.axes[1].patches]
+    assert_allclose(hits, [0.1 * p for p in range(5)] + [0.05 * p for p in range(5)])
+
+
+def test_sweep_has_a_line_per_policy(out, runs):
+    figure = sweep(out, up(runs))
+    latency, above, _, decide = figure.axes
+    drawn = [line.get_xydata() for line in latency.get_lines() if line.get_marker() == "o"]
+    assert len(drawn) == 5
+    for place, points in enumerate(drawn):
+        assert_allclose(points, [[c, value(place, c, 0, 0.5)] for c in CAPACITIES])
+    own = [line.get_ydata() for line in above.get_lines() if line.get_marker() == "o"]
+    assert_allclose(
+        np.array(own, float), [[1, 1], [2, 2], [3, 3]]
+    )  # per cent; not of what has nothing to decide
+    times = [line.get_ydata() for line in decide.get_lines() if line.get_marker() == "o"]
+    assert_allclose(np.array(times, float), np.ones((3, 2)))
+    assert sweep(out, runs[runs["capacity"] == 10]) is None
+
+
+def test_failures_span_what_is_down_in_turn(out, runs):
+    figure = failures(out, runs[runs["capacity"] == 20])
+    (axes,) = figure.axes
+    points = [line.get_xydata() for line in axes.get_lines() if line.get_marker() == "o"]
+    down = [value(0, 20, d, 0.5) for d in range(1, 5)]
+    assert_allclose(points[0], [[0, np.mean(down)]])
+    assert_allclose(points[1], [[0, value(0, 20, 0, 0.5)]])  # all up
+    (low, high) = axes.collections[0].get_segments()[0][:, 1]
+    assert_allclose([low, high], [min(down), max(down)])
+    assert failures(out, up(runs)) is None
+
+
+def test_decisions_and_throughput(out, runs):
+    own = up(runs[runs["capacity"] == 10])
+    (axes,) = decisions(out, own).axes
+    assert_allclose([bar.get_height() for bar in axes.patches], np.repeat([1.0, 2.0, 9.0], 3))
+    assert decisions(out, own[own["method"].isin(["none", "optimal_static"])]) is None
+    (axes,) = throughput(out, own).axes
+    assert_allclose([bar.get_height() for bar in axes.patches], [1, 2, 3, 4, 5])
+
+
+def test_edges_have_a_bar_each(out, runs):
+    (axes,) = edges(out, up(runs[runs["capacity"] == 10])).axes
+    heights = np.array([bar.get_height() for bar in axes.patches]).reshape(2, 5)
+    assert_allclose(heights[1] - heights[0], 1.0)
+    assert_allclose(heights[0], [value(place, 10, 0, 0.5) for place in range(5)])
+
+
+def test_the_table_tells_what_is_down_in_turn_together(out, runs):
+    console = Console(file=StringIO(), width=140)
+    show(runs, console, "out")
+    text = console.file.getvalue()
+    assert "4 in turn" in text and "a/0" not in text and "2 seeds" in text
+    mean = np.mean([value(1, 20, d, 0.5) for d in range(1, 5)])
+    assert f"{mean:.4g}" in text
+    console = Console(file=StringIO(), width=140)
+    show(runs[runs["failed"].isin(["a/0", "a/1"])], console, "out")
+    assert "a/0" in console.file.getvalue()
+
+
+def test_what_cannot_be_drawn_is_said(out, runs, capsys):
+    cache.draw(out, up(runs[runs["capacity"] == 10]), ["sweep", "failures", "edges"], Console(width=200))
+    words = capsys.readouterr().out
+    assert "figure sweep: needs runs that differ in k, capacity" in words
+    assert "figure failures: needs nodes or buckets" in words and "edges.png" in words
+
+
+def test_names():
+    assert policy_name("samplex", 5.0) == "SampleX (5)" and policy_name("decayed_lfu") == "decayed LFU"
+    assert policy_name("exact", np.nan) == "exact" and policy_name("of_ours") == "of ours"
+
+
+def test_partitions_are_drawn_in_order(tmp_path):
+    latency = np.array([5.0, 4.0, 3.0, 3.5])
+    with ResultStore(tmp_path, {}) as store:
+        point = {"status": "ok", "k": 2, "capacity": 6, "copies": 0, "items": 9, "seed": 0}
+        rows = [{"run_id": "all", "method": "optimal", "mean_s": 3.0, "above_optimum": 0.0} | point]
+        for samples, mean in ((1, 3.5), (4, 3.0)):
+            row = {"run_id": f"s{samples}", "method": "samplex", "samples": samples, "mean_s": mean}
+            rows.append(row | point | {"ci_s": 0.2, "above_optimum": mean / 3 - 1, "solve_s": 1e-3})
+        table = pa.table({"run_id": ["all"] * 4, "place": np.linspace(0, 1, 4), "mean_s": latency})
+        store.commit(rows, {"partitions": table})
+    runs = read_results(tmp_path, "runs")
+    (axes,) = cache_sampling.sequence(tmp_path, runs).axes
+    points, best = axes.get_lines()
+    assert_allclose(points.get_ydata(), latency)
+    assert_allclose(best.get_ydata(), 3.0)
+    (axes,) = cache_sampling.sampling(tmp_path, runs).axes
+    line = next(each for each in axes.get_lines() if each.get_marker() == "o")
+    assert_allclose(line.get_xydata(), [[1, 3.5], [4, 3.0]])
+    (axes,) = cache_sampling.distribution(tmp_path, runs).axes
+    assert_allclose(axes.get_lines()[0].get_xydata(), [[3, 0.25], [3.5, 0.5], [4, 0.75], [5, 1]])
+    console = Console(file=StringIO(), width=120)
+    cache_sampling.show(runs, console, "out")
+    assert "+16.67%" in console.file.getvalue()

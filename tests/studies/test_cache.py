@@ -1,0 +1,358 @@
+"""``ecjax cache`` from options to tables: what it writes, against replays by hand, sums and closed forms."""
+
+import json
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from numpy.testing import assert_allclose
+from rich.console import Console
+
+from ecjax import hydra_run
+from ecjax.cache.replay import POLICIES, replay
+from ecjax.cache.system import Network, Policy
+from ecjax.cache.workload import EDGES, LATENCY_S, NODES, Popularity, placed, zipf_reads
+from ecjax.errors import UserError
+from ecjax.jobs_index import JOBS, experiments
+from ecjax.studies import cache_run
+from ecjax.studies.cache import cache_study
+from ecjax.studies.cache_options import checked
+from ecjax.studies.options_cache import CacheOptions
+from ecjax.tables.results import read_results
+
+QUIET = Console(quiet=True)
+TRACES = Path(__file__).parents[2] / "traces"
+READS, ITEMS = 3000, 60
+
+
+def options(out, **values):
+    given = {
+        "out": str(out),
+        "reads": READS,
+        "items": ITEMS,
+        "capacity": 30,
+        "figures": [],
+        "replan_reads": 500,
+    }
+    return CacheOptions(**(given | values))
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    """Every policy, two capacities, one bucket down in turn with all up."""
+    out = tmp_path_factory.mktemp("cache")
+    given = options(out, policy=list(POLICIES), capacity=[30, 90], fail=[None, "oregon/3"])
+    assert cache_study(given, QUIET) == 0
+    return out
+
+
+@pytest.fixture(scope="module")
+def found(study):
+    """Its tables."""
+    return {name: read_results(study, name) for name in ("runs", "latencies", "cached")}
+
+
+def by_hand(policy, capacity, failed, jitter=0.0, seed=0):
+    """A replay without the study."""
+    reads = zipf_reads(Popularity(ITEMS, 1.0, 0.0, 600.0), READS, 100.0, 3, seed)
+    down = np.array([4 * 15 + 3] if failed else [], np.int64)
+    network = Network(
+        np.repeat(LATENCY_S, 15, axis=1),
+        jitter,
+        0.001,
+        0.03,
+        down,
+        np.zeros(len(down)),
+        np.full(len(down), np.inf),
+    )
+    own = Policy(policy, capacity, 1800.0, 0.9, 5, 60.0, 500, seed)
+    return replay(reads, placed(ITEMS, 6, 3, 1, 6, 15, seed), network, own), reads
+
+
+@pytest.mark.parametrize("policy", ["exact", "samplex", "lru", "optimal_static"])
+def test_runs_are_replays_by_hand(found, policy):
+    runs = found["runs"].set_index(["method", "capacity", "failed"])
+    for capacity, failed in ((30, None), (90, "oregon/3")):
+        key = (policy, capacity, failed if failed else np.nan)
+        row = runs.loc[[key]].iloc[0]
+        outcome, reads = by_hand(policy, capacity, failed)
+        first = READS // 4
+        latency, hits = outcome.latency_s[first:], outcome.hit_chunks[first:]
+        assert_allclose(row["mean_s"], latency.mean())
+        assert_allclose(
+            row[["p50_s", "p90_s", "p99_s", "p999_s"]].astype(float),
+            np.quantile(latency, [0.5, 0.9, 0.99, 0.999]),
+        )
+        assert_allclose(row["chunk_hit_ratio"], hits.mean() / 6)
+        assert_allclose(row["full_hit_ratio"], (hits == 6).mean())
+        assert row["filled_chunks"] == outcome.filled and row["failed_reads"] == 0
+        assert row["requests"] == READS - first and row["warm_up_share"] == 0.25
+        edges = found["latencies"].set_index("run_id").loc[row["run_id"]].set_index("edge")
+        for number, name in enumerate(EDGES):
+            assert_allclose(edges.loc[name, "mean_s"], latency[reads.edge[first:] == number].mean())
+
+
+def test_every_policy_has_its_rows(found):
+    runs, latencies, cached = found["runs"], found["latencies"], found["cached"]
+    assert sorted(runs["method"]) == sorted(list(POLICIES) * 4) and (runs["status"] == "ok").all()
+    assert (runs["samples"].notna() == (runs["method"] == "samplex")).all()
+    assert set(runs["k"]) == {6} and set(runs["items"]) == {ITEMS} and set(runs["copies"]) == {0}
+    for name in ("decision_mean_s", "decision_p99_s", "decision_p9999_s", "requests_per_s"):
+        assert (runs[name] > 0).all()
+    groups = latencies.groupby("run_id")["group"].apply(list)
+    assert (
+        groups.map(sorted) == pd.Series([["all", "edge", "edge", "edge"]] * len(runs), groups.index)
+    ).all()
+    kept = cached.groupby(["run_id", "edge"])["chunks"].sum()
+    capacity = runs.set_index("run_id")["capacity"]
+    assert (kept.to_numpy() <= capacity.loc[kept.index.get_level_values(0)].to_numpy()).all()
+    assert cached["chunks"].between(1, 6).all() and cached["file_id"].between(0, ITEMS - 1).all()
+    assert not set(cached["run_id"]) & set(runs.loc[runs["method"] == "none", "run_id"])
+
+
+def test_the_static_optimum_is_what_others_are_above(found):
+    runs = found["runs"]
+    for _, own in runs.groupby(["capacity", "failed"], dropna=False):
+        means = own.set_index("method")["mean_s"]
+        assert_allclose(
+            own.set_index("method")["above_optimum"], means / means["optimal_static"] - 1, atol=1e-12
+        )
+        assert means["optimal_static"] <= means["lru"] <= means["none"]
+
+
+def test_without_a_cache_a_read_takes_its_slowest_chunk(found):
+    runs = found["runs"].set_index("method")
+    row = runs[(runs["capacity"] == 30) & runs["failed"].isna()].loc["none"]
+    reads = zipf_reads(Popularity(ITEMS, 1.0, 0.0, 600.0), READS, 100.0, 3, 0)
+    node = placed(ITEMS, 6, 3, 1, 6, 15, 0).node_of[:, :6, 0] // 15
+    latency = LATENCY_S[:, node].max(axis=2)[reads.edge, reads.item]
+    assert_allclose(row["mean_s"], latency[READS // 4 :].mean())
+    assert row["chunk_hit_ratio"] == 0 and row["filled_chunks"] == 0
+
+
+def test_finished_replays_are_not_done_again(study, found, monkeypatch):
+    monkeypatch.setattr(cache_run, "replay", None)
+    given = options(study, policy=list(POLICIES), capacity=[30, 90], fail=[None, "oregon/3"])
+    assert cache_study(given, QUIET) == 0
+    pd.testing.assert_frame_equal(read_results(study, "runs"), found["runs"])
+
+
+def test_a_replay_that_fails_is_a_row_and_the_rest_finish(tmp_path, monkeypatch):
+    def fails(reads, stored, network, policy):
+        if policy.name == "lfu" and policy.seed == 1:
+            raise MemoryError("no room")
+        return replay(reads, stored, network, policy)
+
+    monkeypatch.setattr(cache_run, "replay", fails)
+    given = options(tmp_path, policy=["lfu", "lru"], seeds=2)
+    console = Console(file=StringIO(), width=200)
+    assert cache_study(given, console) == 1
+    assert "1 replays: MemoryError: no room" in console.file.getvalue()
+    assert (read_results(tmp_path, "runs")["status"] == "ok").sum() == 3
+    monkeypatch.undo()
+    assert cache_study(given, QUIET) == 0
+    runs = read_results(tmp_path, "runs")
+    assert set(runs["status"]) == {"ok"} and runs["above_optimum"].notna().all()
+
+
+def test_seeds_draw_reads_and_jitter(tmp_path):
+    assert cache_study(options(tmp_path, policy="exact", seeds=2, jitter=0.3), QUIET) == 0
+    runs = read_results(tmp_path, "runs").set_index("seed")
+    for seed in (0, 1):
+        outcome, _ = by_hand("exact", 30, None, 0.3, seed)
+        assert_allclose(runs.loc[seed, "mean_s"], outcome.latency_s[READS // 4 :].mean())
+
+
+def test_numbers_of_partitions_are_runs_of_samplex_only(tmp_path):
+    given = options(tmp_path, policy=["samplex", "lru"], samples=[1, 4], write=["latencies"])
+    assert cache_study(given, QUIET) == 0
+    runs = read_results(tmp_path, "runs")
+    assert sorted(runs["samples"].dropna()) == [1, 4] and len(runs) == 3
+    assert not (tmp_path / "cached").exists()
+
+
+def test_reads_fail_where_too_few_chunks_are_up(tmp_path):
+    given = options(tmp_path, parity=0, policy="none", fail="sao_paulo", buckets=1)
+    console = Console(file=StringIO(), width=200)
+    assert cache_study(given, console) == 0
+    row = read_results(tmp_path, "runs").iloc[0]
+    # six chunks go round six nodes: every item has one in Sao Paulo
+    assert row["failed_reads"] == row["requests"] and np.isnan(row["mean_s"])
+    assert "In 1 of 1 runs reads failed" in console.file.getvalue()
+    assert cache_study(options(tmp_path, parity=2, policy="none", fail="sao_paulo", buckets=1), QUIET) == 0
+    row = read_results(tmp_path, "runs").dropna(subset="mean_s").iloc[0]
+    # of eight no node has more than two, and each of the two with parity
+    assert row["failed_reads"] == 0
+
+
+def test_reads_of_a_log(tmp_path):
+    trace, nodes = TRACES / "requests_objects.parquet", TRACES / "edges.parquet"
+    given = {"trace": str(trace), "nodes": str(nodes), "items": [5, 1000], "k": 3, "policy": "exact"}
+    assert cache_study(options(tmp_path, **given, warm_up=0.0), QUIET) == 0
+    runs = read_results(tmp_path, "runs").set_index("items")
+    log = pq.read_table(trace).to_pandas()
+    log = log[log["op"] == "read"]
+    counts = log["file_id"].value_counts()
+    assert set(runs.index) == {5, len(counts)} and (runs["arrivals"] == "trace").all()
+    assert runs.loc[5, "requests"] == counts.iloc[:5].sum() and runs.loc[len(counts), "requests"] == len(log)
+    latencies = read_results(tmp_path, "latencies")
+    own = latencies[latencies["run_id"] == runs.loc[len(counts), "run_id"]].set_index("edge")
+    assert_allclose(
+        own.loc[["quito", "lagos", "paris"], "requests"],
+        [sum(log["edge"] == e) for e in ("quito", "lagos", "paris")],
+    )
+    cached = read_results(tmp_path, "cached")
+    assert set(cached["file_id"]) <= set(log["file_id"])
+
+
+def test_edges_that_nodes_does_not_tell_apart(tmp_path):
+    given = {"trace": str(TRACES / "requests_objects.parquet"), "policy": "lru", "k": 2, "buckets": 1}
+    assert cache_study(options(tmp_path / "a", **given, nodes={"a": 0.1, "b": 0.5}), QUIET) == 0
+    edges = read_results(tmp_path / "a", "latencies")["edge"].dropna()
+    assert sorted(edges) == ["lagos", "paris", "quito"]
+    # of chunk accesses, which have no edges, reads go round
+    given["trace"] = str(TRACES / "requests_chunks.parquet")
+    table = pa.table({"node_id": ["a", "b"], "latency_s": [0.1, 0.5]})
+    pq.write_table(table, tmp_path / "nodes.parquet")
+    nodes = str(tmp_path / "nodes.parquet")
+    assert cache_study(options(tmp_path / "b", **given, nodes=nodes, edges=2, warm_up=0), QUIET) == 0
+    own = read_results(tmp_path / "b", "latencies").set_index("group")
+    assert abs(np.diff(own.loc["edge", "requests"])) <= 1
+
+
+def test_outages_of_a_table(tmp_path):
+    table = pa.table({"node_id": ["tokyo", "ohio/2"], "start_s": [5.0, 0.0], "end_s": [10.0, 20.0]})
+    pq.write_table(table, tmp_path / "outages.parquet")
+    given = {"outages": str(tmp_path / "outages.parquet"), "policy": "none", "warm_up": 0.0, "buckets": 3}
+    assert cache_study(options(tmp_path / "out", **given), QUIET) == 0
+    assert cache_study(options(tmp_path / "up", **(given | {"outages": None})), QUIET) == 0
+    down, up = (read_results(tmp_path / name, "runs").iloc[0] for name in ("out", "up"))
+    assert down["mean_s"] > up["mean_s"] and down["input_id"] != up["input_id"]
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"policy": "fifo"}, "policy: found 'fifo'; allowed: none, lru"),
+        ({"policy": []}, "policy: found an empty list; allowed: none"),
+        ({"capacity": -1}, "capacity: found -1; allowed: a whole number from 0 to"),
+        ({"k": [6, 61]}, "k: found [6, 61]; allowed: a whole number from 1 to 60"),
+        ({"copies": 0.5}, "copies: found 0.5; allowed: a whole number"),
+        ({"edges": 4}, "edges: found 4; allowed: at most the 3 that nodes has latencies of"),
+        ({"edges": 0}, "edges: found 0; allowed: a whole number from 1"),
+        ({"memory": 1.0}, "memory: found 1.0; allowed: a number from 0 to below 1"),
+        ({"drift": 1.5}, "drift: found 1.5; allowed: a number from 0 to 1"),
+        ({"half_life_s": 0}, "half_life_s: found 0; allowed: a number above 0"),
+        ({"jitter": -0.1}, "jitter: found -0.1; allowed: a number, at least 0"),
+        ({"seeds": True}, "seeds: found True; allowed: a whole number"),
+        ({"fail": "oregon/15"}, "fail: found 'oregon/15'; allowed: tokyo, ohio, "),
+        ({"fail": 3}, "fail: found 3; allowed: null, a name, or a list"),
+        ({"nodes": {"a": 0}}, "nodes: a: found 0; allowed: {node: latency}"),
+        ({"nodes": {"a": [1, 2], "b": [1]}}, "nodes: b: found [1]; allowed: {node: latency}"),
+        ({"nodes": []}, "nodes: found []; allowed: {node: latency}"),
+        ({"figures": "pie"}, "figures: found 'pie'; allowed: policies, sweep"),
+        ({"figures": "sampling"}, "figures: found 'sampling'; allowed: policies"),
+        ({"partitions": [5], "figures": "sweep"}, "figures: found 'sweep'; allowed: sequence"),
+        ({"partitions": 0}, "partitions: found 0; allowed: a whole number from 1"),
+        ({"write": "cache"}, "write: found 'cache'; allowed: "),
+        ({"trace": "nowhere.parquet"}, "nowhere.parquet"),
+        ({"partitions": 1, "k": 10, "capacity": 100}, "6210647 partitions of 100; allowed: up to"),
+    ],
+)
+def test_mistakes_name_the_option(tmp_path, given, words):
+    with pytest.raises(UserError) as error:
+        cache_study(options(tmp_path / "out", **given), QUIET)
+    assert words in str(error.value) and "\n" not in str(error.value)
+    assert not list(tmp_path.glob("out/runs/*"))
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ({"node_id": ["a", "a"], "latency_s": [1.0, 2.0]}, "row 1: found an edge and a node twice"),
+        (
+            {"node_id": ["a", "b", "a"], "edge": [1, 1, 2], "latency_s": [1.0, 2.0, 1.0]},
+            "found no latency of node 'b' at edge '2'",
+        ),
+        ({"node_id": ["a"], "latency_s": [0.0]}, "latency_s, row 0"),
+    ],
+)
+def test_mistakes_in_an_edges_table(tmp_path, table, words):
+    path = tmp_path / "edges.parquet"
+    pq.write_table(pa.table(table), path)
+    with pytest.raises(UserError) as error:
+        cache_study(options(tmp_path / "out", nodes=str(path)), QUIET)
+    assert words in str(error.value) and "edges" in str(error.value)
+
+
+def test_unknown_edges_and_nodes_of_tables(tmp_path):
+    table = pa.table({"node_id": ["mars"], "start_s": [0.0], "end_s": [1.0]})
+    pq.write_table(table, tmp_path / "outages.parquet")
+    with pytest.raises(
+        UserError, match=r"outages table .*, column node_id, row 0: found 'mars'; allowed: tokyo"
+    ):
+        cache_study(options(tmp_path / "out", outages=str(tmp_path / "outages.parquet")), QUIET)
+    table = pa.table({"node_id": ["a"] * 2, "edge": ["paris", "rome"], "latency_s": [1.0, 2.0]})
+    pq.write_table(table, tmp_path / "edges.parquet")
+    given = {"trace": str(TRACES / "requests_objects.parquet"), "nodes": str(tmp_path / "edges.parquet")}
+    with pytest.raises(
+        UserError, match=r"column edge: found '(quito|lagos)' and 2 others; allowed: paris, rome"
+    ):
+        cache_study(options(tmp_path / "out", **given), QUIET)
+
+
+def composed(*words):
+    return hydra_run.options_from(hydra_run._compose(JOBS["cache"], list(words)), CacheOptions)
+
+
+def test_defaults_are_the_paper_s():
+    given = checked(composed())
+    assert set(given.policy) <= set(POLICIES) and given.fail == [None]
+    assert (given.capacity, given.k, given.parity, given.items, given.samples) == ([100], [6], 3, [1000], [5])
+    assert (given.buckets, given.copies, given.edges) == (15, [0], None) and len(NODES) == 6
+    assert given.figures == ["policies", "sweep", "decisions"]
+
+
+def small(name):
+    quick = ("samplex_fig5", "samplex_fig11")  # the others are like them
+    return pytest.param(name, marks=[] if name in quick else [pytest.mark.slow])
+
+
+@pytest.mark.parametrize("name", [small(name) for name in sorted(experiments("cache"))])
+def test_every_experiment_runs_small(tmp_path, name):
+    given = composed(f"experiment={name}")
+    given.out, given.reads, given.rounds = str(tmp_path), 300, 3
+    whole = checked(given)
+    given.capacity = [20 * (place + 1) for place in range(len(whole.capacity))]
+    given.items = [30 + place for place in range(len(whole.items))]
+    given.samples, given.k, given.policy = whole.samples[:2], whole.k[:2], whole.policy[:4]
+    given.fail = [None, "each_node"] if whole.fail != [None] else None
+    if given.partitions is not None:
+        given.partitions, given.k = [1, 3], [3]
+    assert cache_study(given, QUIET) == 0
+    assert {path.stem for path in (tmp_path / "figures").iterdir()} == set(given.figures)
+
+
+def test_partitions_of_a_small_cache(tmp_path):
+    given = options(tmp_path, partitions=[1, 8], capacity=12, k=3, items=20, rounds=4)
+    console = Console(file=StringIO(), width=200)
+    assert cache_study(given, console) == 0
+    assert "all partitions" in console.file.getvalue()
+    runs = read_results(tmp_path, "runs").set_index(["method", "samples"])
+    best = runs.loc["optimal"].iloc[0]
+    assert_allclose(runs.loc["exact"].iloc[0]["mean_s"], best["mean_s"])
+    every = read_results(tmp_path, "partitions")
+    assert len(every) == 19 and every["mean_s"].min() == best["mean_s"]  # 12 into parts of 1 to 3
+    assert_allclose(every["place"], np.linspace(0, 1, 19))
+    assert_allclose(runs["above_optimum"], runs["mean_s"] / best["mean_s"] - 1)
+    # SampleX with one partition takes the last; systematic sampling too
+    last = every["mean_s"].iloc[-1]
+    assert_allclose(runs.loc[[("samplex", 1), ("syss", 1)], "mean_s"], last)
+    assert (runs["mean_s"] >= best["mean_s"] - 1e-12).all()
+    about = json.loads(best["params"])
+    assert about["parity"] == 3
+    assert cache_study(given, QUIET) == 0  # all of it is finished
