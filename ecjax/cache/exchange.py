@@ -11,6 +11,13 @@ the requested item, any of whose chunks may be kept, and the candidates, which m
   paper claims does not hold: what is kept may get stuck at a fraction of the optimum.
 - ``samplex`` (Algorithm 2): candidates by mean value; the best of a few partitions of their chunks. The partition that
   is in use is one of them and nothing changes unless it gets better; as printed it may get worse (erratum 4).
+
+Keys are by the popularity of now, and by the estimates when the item was last ranked: after a read that found some of
+its chunks missing, when it is a candidate, and when its key is the least and estimates have moved since (then it is
+ranked anew and the least key looked for again). So a read costs no more when estimates move, and an item that a fast
+fetch makes cheap for a moment is not let go for that: with latencies that vary by 0.3 of their mean and a = 0.9 the
+mean latency is 0.7 % above that of the static optimum, and 2.1 % with keys that are all up to date (M = C = 1000,
+K = 15, Zipf 1.0). The plan of the candidates is by the estimates of now.
 """
 
 import numba
@@ -23,6 +30,7 @@ from ecjax.cache.serving import how_many
 
 EXACT, NEAR_OPTIMAL, SAMPLEX = 10, 11, 12  # which of them
 _BETTER = 1.0 + 1e-12  # gains below this are of rounding
+_VANISHED = 1e200
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -145,9 +153,25 @@ def _best_sampled(rows, room, kept, e, k, size, value, count, item, chosen, draw
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def exchange(
-    kind, node_of, k, kept, weight, free, estimate, moved, ranking, seen, grown, scratch, work, draw, e, m
+    kind,
+    node_of,
+    k,
+    kept,
+    weight,
+    free,
+    estimate,
+    moved,
+    ranking,
+    seen,
+    grown,
+    complete,
+    scratch,
+    work,
+    draw,
+    e,
+    m,
 ):
-    """Decide after a read of item m at edge e, all of whose data chunks are at hand.
+    """Decide after a read of item m at edge e; where it failed, only the key of m follows its popularity.
 
     Args:
         kind: EXACT, NEAR_OPTIMAL or SAMPLEX.
@@ -160,7 +184,8 @@ def exchange(
         moved: (E,) changes of estimates so far.
         ranking: heap, size, place, key and tie of ``ranking``, updated.
         seen: (E, M) int64, ``moved`` when the key was set, updated.
-        grown: the weight of m now over that at its previous read.
+        grown: the weight of m now over that at its previous read; inf where that is 0.
+        complete: whether all data chunks of m are at hand.
         scratch: latency (K + 3, K + 1), order (K + 3, K), size and value (K + 3, K + 1).
         work: best (3K + 1,), choice (K + 3, 3K + 1), chosen, count, item (K + 3,) of the plan.
         draw: random state (1,) uint64, updated; S; ``partition_table`` of 3K chunks and K + 2 items.
@@ -172,9 +197,13 @@ def exchange(
     best, choice, chosen, count, item = work
     bits = kept[e, m]
     own = how_many(bits)
-    if own == k:
-        key[e, m] *= grown
-        settle(heap, held, place, key, tie, e, m)
+    if own == k or not complete:
+        if own > 0:
+            if grown < _VANISHED:
+                key[e, m] *= grown
+            else:  # after many hundred half-lives the old weight and key have vanished, or lost digits
+                _rank(kind, node_of, k, kept, weight, estimate, moved, ranking, seen, scratch, e, m, 0)
+            settle(heap, held, place, key, tie, e, m)
         return
     if own > 0:
         remove(heap, held, place, key, tie, e, m)
@@ -184,16 +213,17 @@ def exchange(
     while mine + 1 < count[0] and size[0, mine + 1] <= useful:
         mine += 1
     now = value[0, mine]
-    if free[e] < k:
-        _refresh_first(kind, node_of, k, kept, weight, estimate, moved, ranking, seen, scratch, e, k + 2)
     changes = True
     if kind == EXACT:
+        if free[e] < k:
+            _refresh_first(kind, node_of, k, kept, weight, estimate, moved, ranking, seen, scratch, e, k + 2)
         price = key[e, heap[e, 0]] if held[e] > 0 else np.inf
         changes = not _gains_too_little(size, value, count[0], now, own + free[e], price)
     rows, freed, kept_value = 1, free[e], now
     if changes:
         item[0] = m
         while freed < k and held[e] > 0:
+            _refresh_first(kind, node_of, k, kept, weight, estimate, moved, ranking, seen, scratch, e, k + 2)
             other = heap[e, 0]
             remove(heap, held, place, key, tie, e, other)
             item[rows] = other
@@ -203,7 +233,6 @@ def exchange(
             kept_value += value[rows, count[rows] - 1]
             freed += how_many(kept[e, other])
             rows += 1
-            _refresh_first(kind, node_of, k, kept, weight, estimate, moved, ranking, seen, scratch, e, k + 2)
         room = min(own + freed, rows * k)
         if kind == SAMPLEX:
             found = _best_sampled(rows, room, kept, e, k, size, value, count, item, chosen, draw)
