@@ -95,6 +95,8 @@ def replay(
         np.ascontiguousarray(reads.item, dtype=np.int64),
         np.ascontiguousarray(reads.edge, dtype=np.int64),
     )
+    if count:
+        state.reference_s[:] = read[0][0]
     result = np.empty(count), np.empty(count, np.uint8), np.zeros(count)
     filled = 0
 
@@ -298,7 +300,7 @@ def _run(
                     key[e, ranking[0][e, place]] *= scale
             if kind < EXACT:
                 keep_item(kind, k, capacity // k, kept, weight, free, ranking, e, m, i, took < np.inf)
-            elif took < np.inf:
+            else:
                 grown = weight[e, m] / (before * scale)
                 exchange(
                     kind,
@@ -312,6 +314,7 @@ def _run(
                     ranking,
                     seen,
                     grown,
+                    took < np.inf,
                     scratch,
                     work,
                     draw,
