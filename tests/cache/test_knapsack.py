@@ -149,8 +149,18 @@ def test_the_core_is_as_good_as_the_whole(seed, kind, items, most, part):
     assert found.upper_bound >= found.value
 
 
-def test_the_whole_where_many_options_are_left():
-    """Steps of one slope but for little, capacities between them: the changes that the proof allows are needed."""
+@pytest.mark.parametrize("most", [5, 12])
+@pytest.mark.parametrize("order", [1, -1])
+def test_many_items_change_to_fill_one_chunk(most, order):
+    """n items of K chunks fit but for one chunk; K - 2 of them have to make room for K - 1 items of K - 1 chunks."""
+    n, large, small = 30, np.zeros(most + 1, int), np.zeros(most + 1, int)
+    large[most], small[most - 1 :] = 1000 * most + 1, 1000 * (most - 1)
+    tau = np.array([large] * n + [small] * n)[::order]
+    for solve in (exact, exact_full):
+        assert value_of(tau, solve(tau, n * most + 1)) == 1000 * (n * most + 1) + n - (most - 2)
+
+
+def test_many_options_are_left():
     for most in (5, 12):
         tau = drawn(most, "near", 300, most)
         for capacity in range(500, 500 + most):
