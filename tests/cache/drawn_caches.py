@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ecjax.cache.replay import replay
 from ecjax.cache.system import Network, Policy, Reads, Stored
 
 
@@ -21,17 +22,20 @@ def policy(name, capacity, **changes):
 
 
 def drawn_stored(rng, items, k, parity, copies, nodes):
-    """Every copy of an item at another node; some copies are missing, never the first."""
-    node_of = np.full((items, k + parity, copies), -1, dtype=np.int64)
+    """Chunks at nodes in a random order, again and again if there are few; some copies are missing, never the first."""
+    total = (k + parity) * copies
+    rounds = -(-total // nodes)
+    node_of = np.empty((items, k + parity, copies), dtype=np.int64)
     for m in range(items):
-        node_of[m] = rng.permutation(nodes)[: (k + parity) * copies].reshape(k + parity, copies)
+        places = np.concatenate([rng.permutation(nodes) for _ in range(rounds)])[:total]
+        node_of[m] = places.reshape(k + parity, copies)
     missing = rng.random((items, k + parity, copies - 1)) < 0.3
     node_of[:, :, 1:][missing] = -1
     return Stored(k, node_of)
 
 
 def drawn_network(rng, edges, nodes, jitter=0.0, outages=0, until=100.0):
-    """No two latencies are equal, so that no two chunks of an item are worth the same."""
+    """Times to nodes that are all different, and outages."""
     start = rng.uniform(0.0, until, outages)
     return Network(
         latency_s=rng.uniform(0.05, 1.0, (edges, nodes)),
@@ -57,3 +61,22 @@ def drawn_reads(rng, count, items, edges, until=100.0):
 def first(reads, count):
     """The first of the reads."""
     return Reads(*(column[:count] for column in reads))
+
+
+def chunks_of(row):
+    """What one edge keeps, {item: set of chunks}, of its bit sets."""
+    return {m: {j for j in range(64) if int(bits) >> j & 1} for m, bits in enumerate(row) if bits}
+
+
+def counted(reads, edges, items):
+    """How often each edge reads each item, (E, M)."""
+    popularity = np.zeros((edges, items))
+    np.add.at(popularity, (reads.edge, reads.item), 1.0)
+    return popularity
+
+
+def prefixes(reads, stored, network, config):
+    """What the engine finds after the first 0, 1, 2, ... reads; fixed plans know all of them from the start."""
+    known = counted(reads, len(network.latency_s), len(stored.node_of))
+    for count in range(len(reads.time_s) + 1):
+        yield replay(first(reads, count), stored, network, config, known)

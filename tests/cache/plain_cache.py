@@ -117,7 +117,8 @@ class PlainCache:
         for node in fetched:
             measured = self.network.latency_s[at][node] * self.factor(number, node)
             slowest = max(slowest, measured)
-            edge.estimate[node] = a * edge.estimate[node] + (1 - a) * measured
+            # equation 17, written so that an estimate that is right stays as it is to the last bit
+            edge.estimate[node] += (1 - a) * (measured - edge.estimate[node])
         return slowest + (self.network.decode_s if lost else 0.0), len(kept)
 
     def best_copy(self, edge, item, chunk, now):
@@ -149,7 +150,7 @@ def best_plan(options, capacity):
                 if used + j <= capacity and (used + j not in after or value + gain > after[used + j][0]):
                     after[used + j] = (value + gain, plan + (j,))
         best = after
-    return max(best.values(), key=lambda found: found[0])
+    return max(best.values(), key=lambda found: (found[0], -sum(found[1])))
 
 
 # --- policies --------------------------------------------------------------------------------------------------------
@@ -244,20 +245,37 @@ def candidates_by(replay, edge, item, now, price):
     return found
 
 
-def exact_online(replay, edge, now, item, at_hand):
-    """The best plan for the requested item and the candidates by release price."""
-    if not at_hand or len(edge.kept[item]) == replay.k:
-        return
-    others = candidates_by(replay, edge, item, now, release_price)
-    room = replay.policy.capacity - edge.size() + len(edge.kept[item])
-    room += sum(len(edge.kept[other]) for other in others)
-    options = [replay.tau(edge, item, replay.rate(edge, item, now))]
-    options += [dropping(replay, edge, other, now) for other in others]
-    _, plan = best_plan(options, room)
-    edge.kept[item] = set(replay.order(edge, item)[: plan[0]])
-    for other, j in zip(others, plan[1:], strict=True):
-        kept = [chunk for chunk in replay.order(edge, other) if chunk in edge.kept[other]]
-        edge.kept[other] = set(kept[:j])
+def mean_value(values):
+    """What a chunk is worth on average."""
+    return values[-1] / (len(values) - 1)
+
+
+class Exchange:
+    """The best plan for the requested item and candidates by ``price``, if it is better than what is kept."""
+
+    def __init__(self, price):
+        self.price = price
+
+    def __call__(self, replay, edge, now, item, at_hand):
+        if not at_hand or len(edge.kept[item]) == replay.k:
+            return
+        others = candidates_by(replay, edge, item, now, self.price)
+        room = replay.policy.capacity - edge.size() + len(edge.kept[item])
+        room += sum(len(edge.kept[other]) for other in others)
+        rate = replay.rate(edge, item, now)
+        options = [replay.tau(edge, item, rate)] + [dropping(replay, edge, other, now) for other in others]
+        best, plan = best_plan(options, room)
+        before = replay.value(edge, item, edge.kept[item], rate) + sum(row[-1] for row in options[1:])
+        if best <= before * (1 + 1e-12):
+            return
+        edge.kept[item] = set(replay.order(edge, item)[: plan[0]])
+        for other, j in zip(others, plan[1:], strict=True):
+            kept = [chunk for chunk in replay.order(edge, other) if chunk in edge.kept[other]]
+            edge.kept[other] = set(kept[:j])
+
+
+exact_online = Exchange(release_price)
+near_optimal = Exchange(mean_value)
 
 
 def plan_all(replay, edge, rates):
