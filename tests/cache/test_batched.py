@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ecjax.cache.batched import exact_batched
+from ecjax.cache import exact_batched
 from ecjax.cache.knapsack import exact_full, plan
 from ecjax.errors import UserError
 
