@@ -184,7 +184,7 @@ def _planned(
     plans = [_improved(kept, rates, latency_s, between_s, capacity) for kept in starts]
     values = [evaluate(kept, rates, latency_s, between_s) for kept in plans]
     best = int(np.argmax(values))
-    if is_small(stores, *latency_s.shape[1:]) and values[best] > 0.0:
+    if is_small(stores, *latency_s.shape[1:]) and found.bound_per_s > 0.0:
         return improved_exactly(plans[best], values[best], found, rates, latency_s, between_s, capacity)
     return plans[best], found.bound_per_s
 

@@ -10,6 +10,7 @@ once per period (and with ``edge_s``, which equation 1 leaves out): what coopera
 
 import math
 import time
+from itertools import pairwise
 from typing import NamedTuple
 
 import numba
@@ -85,7 +86,7 @@ def replay_cooperative(
     period = np.floor((read[0] - read[0][:1]) / policy.period_s)
     begins = np.flatnonzero(np.diff(period, prepend=-1.0))
     filled = 0
-    for begin, end in zip(begins, np.append(begins[1:], count), strict=True):
+    for begin, end in pairwise(np.append(begins, count)):
         if begin:
             started = time.perf_counter()
             now = read[0][0] + period[begin] * policy.period_s

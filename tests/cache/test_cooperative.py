@@ -182,6 +182,15 @@ def test_cooperation_is_no_worse_than_exact_plans_of_each(seed):
     )
 
 
+def test_an_item_that_gains_only_at_two_edges_at_once():
+    latency = np.array([[[0.5, 0.5, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0]]] * 2)
+    rates = np.array([[0.1, 100.0], [0.0, 0.0]])  # what is wanted most has too many chunks
+    between = np.array([[0.1, 0.2], [0.2, 0.1]])
+    plan = cooperative_plan(rates, latency, between, np.array([1, 1]))
+    assert plan.saved_per_s == pytest.approx(0.1 * (0.5 - 0.2))
+    assert plan.bound_per_s == pytest.approx(plan.saved_per_s)
+
+
 def test_nothing_is_kept_for_nobody():
     _, latency, between = drawn(2, 5, 3, 0)
     plan = cooperative_plan(np.zeros((2, 5)), latency, between, np.array([3, 3]))

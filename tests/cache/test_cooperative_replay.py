@@ -125,6 +125,15 @@ def test_a_far_neighbour_is_not_asked():
     assert not found.neighbour_chunks.any()
 
 
+def test_no_reads():
+    reads, stored, network, rules = one_item()
+    found = replay_cooperative(
+        Reads(*(column[:0] for column in reads)), stored, network, np.zeros((2, 2)), rules
+    )
+    assert len(found.outcome.latency_s) == len(found.neighbour_chunks) == 0
+    assert found.outcome.filled == 0
+
+
 def test_mistakes_of_a_replay():
     reads, stored, network, rules = one_item()
     with pytest.raises(UserError, match=r"between_s: found shape \(3, 3\)"):
