@@ -14,9 +14,9 @@ from ecjax.report.cache_tables import (
     NEVER_DECIDES,
     POINT,
     colours,
+    named,
     over_seeds,
     parts,
-    policy_name,
     varying,
 )
 from ecjax.report.replay_tables import COLOURS, few, legend, number, plain_numbers
@@ -32,6 +32,7 @@ def policies(out: Path, runs: pd.DataFrame) -> Figure:
     as the slowest of its chunks that is not there.
     """
     told = over_seeds(runs)
+    cooperative = told["neighbour_hit_ratio"].notna().any()
     every = parts(told, varying(told))
     shown = every[:_MOST_POINTS]
     width = max(4.6, 0.42 * told["name"].nunique() + 1.8)
@@ -48,10 +49,15 @@ def policies(out: Path, runs: pd.DataFrame) -> Figure:
         left.set(ylabel="latency of a read (s)", title=title)
         right.bar(place - 0.2, own["chunk_hit_ratio"], 0.38, color=COLOURS[0])
         right.bar(place + 0.2, own["full_hit_ratio"], 0.38, color=COLOURS[1])
+        if cooperative:
+            near = own["neighbour_hit_ratio"].fillna(0.0)
+            right.bar(place - 0.2, near, 0.38, bottom=own["chunk_hit_ratio"], color=COLOURS[2])
         right.set(ylabel="hit ratio", title=title, ylim=(0, 1))
         for axes in (left, right):
             _named(axes, list(own["name"]))
     entries = [("chunks", COLOURS[0]), ("whole items", COLOURS[1])]
+    if cooperative:
+        entries.append(("chunks at a neighbour", COLOURS[2]))
     legend(figure, [Patch(color=colour, label=f"hits: {word}") for word, colour in entries])
     figure.suptitle(
         f"Latency (mean in ms, dash: 99 % quantile) and hits{few(len(shown), len(every), 'points')}"
@@ -144,10 +150,12 @@ def edges(out: Path, runs: pd.DataFrame) -> Figure | None:
         None where there is one edge.
     """
     rows = own_rows(out, "latencies", runs, ["group", "edge", "mean_s"])
-    rows = rows[rows["group"] == "edge"].merge(runs[["run_id", "method", "samples", *POINT]], on="run_id")
+    rows = rows[rows["group"] == "edge"].merge(
+        runs[["run_id", "method", "samples", "neighbour_s", *POINT]], on="run_id"
+    )
     if rows.empty:
         return None
-    rows = rows.assign(name=[policy_name(*row) for row in zip(rows["method"], rows["samples"], strict=True)])
+    rows = named(rows)
     every = parts(rows, varying(rows))
     shown = every[:MOST_PANELS]
     names = list(dict.fromkeys(rows["edge"]))

@@ -26,6 +26,7 @@ _OTHERS = (
     "p999_s",
     "chunk_hit_ratio",
     "full_hit_ratio",
+    "neighbour_hit_ratio",
     "filled_chunks",
     "failed_reads",
     *DECISIONS,
@@ -42,14 +43,23 @@ _NAMES = {
     "lru": "LRU",
     "none": "no cache",
     REFERENCE: "static optimum",
+    "cooperative": "neighbours",
     "samplex_static": "static SampleX",
 }
 
 
-def policy_name(method: str, samples: Any = None) -> str:
-    """What figures and tables call a policy; SampleX with its number of partitions."""
+def policy_name(method: str, samples: Any = None, neighbour_s: Any = None) -> str:
+    """What figures and tables call a policy; SampleX with its number of partitions, neighbours with their distance."""
     words = _NAMES.get(method, method.replace("_", " "))
+    if neighbour_s is not None and pd.notna(neighbour_s):
+        return f"{words} ({1e3 * neighbour_s:.3g} ms)"
     return words if samples is None or pd.isna(samples) else f"{words} ({samples:.0f})"
+
+
+def named(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows with the ``name`` of their policy."""
+    columns = (rows[column] for column in ("method", "samples", "neighbour_s"))
+    return rows.assign(name=[policy_name(*row) for row in zip(*columns, strict=True)])
 
 
 def colours(names: list[str]) -> dict[str, Any]:
@@ -61,10 +71,7 @@ def colours(names: list[str]) -> dict[str, Any]:
 
 def replayed(runs: pd.DataFrame) -> pd.DataFrame:
     """Runs that ended and served a read, with their ``name``."""
-    found = runs[runs["mean_s"].notna()]
-    return found.assign(
-        name=[policy_name(*row) for row in zip(found["method"], found["samples"], strict=True)]
-    )
+    return named(runs[runs["mean_s"].notna()])
 
 
 def over_seeds(runs: pd.DataFrame) -> pd.DataFrame:

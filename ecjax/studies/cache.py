@@ -15,6 +15,7 @@ from ecjax.report import cache as figures
 from ecjax.status import Status
 from ecjax.studies import cache_summary
 from ecjax.studies.cache_inputs import Case, read_cases
+from ecjax.studies.cache_network import between
 from ecjax.studies.cache_options import checked
 from ecjax.studies.cache_run import JOB, Batch, Choice, Given, choices, parameters
 from ecjax.studies.cache_sampling import sampling_study
@@ -43,6 +44,8 @@ def cache_study(options: CacheOptions, console: Console) -> int:
     if options.partitions is not None:
         return sampling_study(options, console)
     cases = read_cases(options)
+    for seconds in options.neighbours:
+        between(seconds, len(cases[0].edge_ids))  # a mistake there should end all of it
     seeds = range(options.seed, options.seed + options.seeds)
     grid = [_Work(case, seed, _items(case, seed, options)) for seed in seeds for case in cases]
     names = [name for work in grid for name in work.items]

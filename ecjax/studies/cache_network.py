@@ -144,6 +144,21 @@ def _numbers(name: str, nodes: Nodes, buckets: int) -> list[int]:
     return []
 
 
+def between(seconds: float | tuple[tuple[float, ...], ...], edges: int) -> np.ndarray:
+    """Time for an edge to take a chunk that another keeps, (E, E) s, from one for all pairs or a row per edge.
+
+    Raises:
+        UserError: there is one edge, or another number of rows.
+    """
+    if edges < 2:
+        raise UserError("neighbours: found one edge; allowed: with two or more")
+    if isinstance(seconds, float):
+        return np.full((edges, edges), seconds)
+    if len(seconds) != edges:
+        raise UserError(f"neighbours: found {len(seconds)} rows; allowed: {edges}, as there are edges")
+    return np.array(seconds)
+
+
 def network(options: CacheOptions, nodes: Nodes, outages: pa.Table | None, failed: str | None) -> Network:
     """The network with these outages, and what is down all the time.
 

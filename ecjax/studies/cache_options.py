@@ -66,6 +66,7 @@ def checked(options: CacheOptions) -> CacheOptions:
         raise UserError(f"edges: found {values['edges']}; allowed: a whole number from 1 to 10000")
     if values["partitions"] is not None:
         values["partitions"] = _whole_list("partitions", values["partitions"], 1, 10**6)
+    values["neighbours"] = _neighbours(values["neighbours"])
     values["fail"] = _names("fail", values["fail"])
     if isinstance(values["write"], str):
         values["write"] = [values["write"]]
@@ -84,6 +85,26 @@ def _whole_list(name: str, value: Any, least: int, most: int) -> list[int]:
             f"{name}: found {value}; allowed: a whole number from {least} to {most}, or a list of them"
         )
     return list(dict.fromkeys(int(each) for each in listed))
+
+
+def _neighbours(value: Any) -> list[Any]:
+    """Latencies between edges: numbers, or tuples of rows of all pairs; an empty list for none."""
+    if value is None:
+        return []
+    listed = list(value) if isinstance(value, list | tuple) else [value]
+    rows = [row if isinstance(row, list | tuple) else [row] for row in listed]
+    if not listed or not all(is_number(each) and each >= 0 for row in rows for each in row):
+        raise UserError(
+            f"neighbours: found {value}; allowed: numbers of at least 0, a list of them or of rows"
+        )
+    pairs = [isinstance(row, list | tuple) for row in listed]
+    if any(pairs):
+        if not all(pairs) or any(len(row) != len(rows) for row in rows):
+            raise UserError(
+                f"neighbours: found {value}; allowed: a row per edge, each with a number per edge"
+            )
+        return [tuple(tuple(float(each) for each in row) for row in rows)]
+    return list(dict.fromkeys(float(each) for each in listed))
 
 
 def _names(name: str, value: Any) -> list[str | None]:

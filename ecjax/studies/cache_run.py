@@ -7,29 +7,33 @@ from concurrent.futures import Executor, Future
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 import ecjax
+from ecjax.cache.cooperative_replay import replay_cooperative
 from ecjax.cache.replay import replay
-from ecjax.cache.system import Policy, Reads, Stored
+from ecjax.cache.system import Outcome, Policy, Reads, Stored
 from ecjax.console import log
 from ecjax.errors import UserError
 from ecjax.status import Status
 from ecjax.studies import cache_tables as tables
 from ecjax.studies.cache_inputs import Case
+from ecjax.studies.cache_network import between
 from ecjax.studies.options_cache import CacheOptions
 
 JOB = "cache"
 REFERENCE = "optimal_static"
-SAMPLED, PERIODIC, PLANNED = "samplex", "agar", "exact"
+SAMPLED, PERIODIC, PLANNED, COOPERATIVE = "samplex", "agar", "exact", "cooperative"
 _FEW = 50  # reads of a replay that only makes sure that all is compiled
 
 
 class Choice(NamedTuple):
-    """One policy; of ``samplex`` with its number of partitions."""
+    """One policy; of ``samplex`` with its number of partitions, of edges that serve each other with their distance."""
 
     policy: str
     samples: int | None = None
+    between_s: float | tuple[tuple[float, ...], ...] | None = None
 
 
 class Given(NamedTuple):
@@ -57,18 +61,19 @@ class Replayed(NamedTuple):
 
 
 def choices(options: CacheOptions) -> list[Choice]:
-    """What the options ``policy`` and ``samples`` ask for."""
+    """What the options ``policy``, ``samples`` and ``neighbours`` ask for."""
     found = []
     for name in options.policy:
         found += [Choice(name, count) for count in options.samples] if name == SAMPLED else [Choice(name)]
-    return found
+    return found + [Choice(COOPERATIVE, None, seconds) for seconds in options.neighbours]
 
 
 def parameters(choice: Choice, options: CacheOptions) -> dict[str, Any]:
     """Those options that change what a policy decides."""
     found: dict[str, Any] = {"policy": choice.policy, "samples": choice.samples}
     found |= {"half_life_s": options.half_life_s, "memory": options.memory}
-    found |= {"period_s": options.period_s} if choice.policy == PERIODIC else {}
+    found |= {"neighbours": choice.between_s} if choice.policy == COOPERATIVE else {}
+    found |= {"period_s": options.period_s} if choice.policy in (PERIODIC, COOPERATIVE) else {}
     return found | ({"replan_reads": options.replan_reads} if choice.policy == PLANNED else {})
 
 
@@ -143,15 +148,29 @@ def replayed(name: str, choice: Choice, given: Given, write_cached: bool) -> Rep
         given.seed,
     )
     few = Reads(*(column[:_FEW] for column in given.reads))
-    replay(few, given.stored, case.network, policy)
+    _outcome(choice, few, given, policy)
     began = time.perf_counter()
-    outcome = replay(given.reads, given.stored, case.network, policy)
+    outcome, near = _outcome(choice, given.reads, given, policy)
     seconds = time.perf_counter() - began
+    row = tables.run_values(outcome, case.point.k, given.first, seconds)
+    if near is not None:
+        chunks = near[given.first :]
+        row |= {"neighbour_hit_ratio": float(chunks.sum(dtype=np.int64)) / (case.point.k * len(chunks))}
     return Replayed(
-        tables.run_values(outcome, case.point.k, given.first, seconds),
+        row,
         tables.latencies(outcome, given.reads, case.edge_ids, given.first),
         tables.cached(name, outcome, case.edge_ids, case.source.item_ids) if write_cached else None,
     )
+
+
+def _outcome(choice: Choice, reads: Reads, given: Given, policy: Policy) -> tuple[Outcome, np.ndarray | None]:
+    """What becomes of the reads, and how many chunks of each came from other edges where these serve each other."""
+    case = given.case
+    if choice.between_s is None:
+        return replay(reads, given.stored, case.network, policy), None
+    seconds = between(choice.between_s, len(case.edge_ids))
+    found = replay_cooperative(reads, given.stored, case.network, seconds, policy)
+    return found.outcome, found.neighbour_chunks
 
 
 def run_row(name: str, choice: Choice, given: Given) -> dict[str, Any]:
@@ -162,6 +181,7 @@ def run_row(name: str, choice: Choice, given: Given) -> dict[str, Any]:
         "job": JOB,
         "method": choice.policy,
         "samples": choice.samples,
+        "neighbour_s": choice.between_s if isinstance(choice.between_s, float) else None,
         **asdict(given.case.point),
         "arrivals": source.arrivals,
         "rate_per_s": source.rate_per_s,

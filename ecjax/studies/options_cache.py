@@ -56,6 +56,11 @@ class CacheOptions:
     samples: Any = option([5], "partitions that samplex looks at; one or a list")
     period_s: float = option(60.0, "between two plans of agar")
     replan_reads: int = option(20_000, "reads of an edge between two plans of all items by exact; 0: never")
+    neighbours: Any = option(
+        None,
+        "s, for an edge to take a chunk that another one keeps: also replay edges that serve each other, planned "
+        "together every period_s; one or a list, or [[own, to the second, ...], ...] of all pairs; null: none",
+    )
     warm_up: float = option(0.25, "share of the reads that is not counted, from 0 to below 1")
     partitions: Any = option(
         None,

@@ -119,6 +119,9 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         Column("items", INTEGER, "", "cache: items that are read"),
         Column("failed", STRING, "", "cache: node, or bucket as node/3, that is down all the time"),
         Column(
+            "neighbour_s", FLOAT, "s", "cache: time to take a chunk that another edge keeps; null: not done"
+        ),
+        Column(
             "samples", INTEGER, "", "cache: partitions that the policy looks at; null: it has no such number"
         ),
         Column("replications", INTEGER, "", "replay: independent replications"),
@@ -167,6 +170,9 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         Column("strips", INTEGER, "", "adapt: parts of a file that every chunk size is made of (Shared Key)"),
         Column("chunk_hit_ratio", FLOAT, "", "cache: share of the data chunks that the edge had"),
         Column("full_hit_ratio", FLOAT, "", "cache: share of the reads whose data chunks it had all"),
+        Column(
+            "neighbour_hit_ratio", FLOAT, "", "cache: share of the data chunks that came from other edges"
+        ),
         Column(
             "failed_reads", INTEGER, "", "cache: reads with too few chunks up; latencies are of the others"
         ),

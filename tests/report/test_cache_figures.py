@@ -154,6 +154,7 @@ def test_what_cannot_be_drawn_is_said(out, runs, capsys):
 
 def test_names():
     assert policy_name("samplex", 5.0) == "SampleX (5)" and policy_name("decayed_lfu") == "decayed LFU"
+    assert policy_name("cooperative", np.nan, 0.05) == "neighbours (50 ms)"
     assert policy_name("exact", np.nan) == "exact" and policy_name("of_ours") == "of ours"
 
 

@@ -175,6 +175,20 @@ def test_numbers_of_partitions_are_runs_of_samplex_only(tmp_path):
     assert not (tmp_path / "cached").exists()
 
 
+def test_neighbours_are_replayed_beside_the_policies(tmp_path):
+    given = options(tmp_path, policy="agar", neighbours=[0.0, 0.3, 100.0], period_s=10.0, capacity=20)
+    assert cache_study(given, QUIET) == 0
+    runs = read_results(tmp_path, "runs").set_index("neighbour_s")
+    near, middle, far = (runs.loc[seconds] for seconds in (0.0, 0.3, 100.0))
+    assert near["mean_s"] < middle["mean_s"] < far["mean_s"] and near["neighbour_hit_ratio"] > 0
+    # so far that nobody asks: each edge plans for itself, as agar does
+    alone = runs[runs["method"] == "agar"].iloc[0]
+    assert far["neighbour_hit_ratio"] == 0
+    assert_allclose(far["mean_s"], alone["mean_s"], rtol=0.02)
+    rows = options(tmp_path, policy="lru", neighbours=[[0, 1, 2], [1, 0, 1], [2, 1, 0]], write=[])
+    assert cache_study(rows, QUIET) == 0
+
+
 def test_reads_fail_where_too_few_chunks_are_up(tmp_path):
     given = options(tmp_path, parity=0, policy="none", fail="sao_paulo", buckets=1)
     console = Console(file=StringIO(), width=200)
@@ -254,6 +268,10 @@ def test_outages_of_a_table(tmp_path):
         ({"nodes": {"a": 0}}, "nodes: a: found 0; allowed: {node: latency}"),
         ({"nodes": {"a": [1, 2], "b": [1]}}, "nodes: b: found [1]; allowed: {node: latency}"),
         ({"nodes": []}, "nodes: found []; allowed: {node: latency}"),
+        ({"neighbours": -1}, "neighbours: found -1; allowed: numbers of at least 0"),
+        ({"neighbours": [[0, 1], [1]]}, "neighbours: found [[0, 1], [1]]; allowed: a row per edge"),
+        ({"neighbours": [[0, 1], [1, 0]]}, "neighbours: found 2 rows; allowed: 3"),
+        ({"neighbours": 0.1, "edges": 1}, "neighbours: found one edge; allowed: with two or more"),
         ({"figures": "pie"}, "figures: found 'pie'; allowed: policies, sweep"),
         ({"figures": "sampling"}, "figures: found 'sampling'; allowed: policies"),
         ({"partitions": [5], "figures": "sweep"}, "figures: found 'sweep'; allowed: sequence"),
