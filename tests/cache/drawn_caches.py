@@ -1,9 +1,13 @@
 """Small systems drawn at random, to compare replays on."""
 
+import math
+
 import numpy as np
 
+from ecjax.adapt import draws
 from ecjax.cache.replay import replay
 from ecjax.cache.system import Network, Policy, Reads, Stored
+from ecjax.replay import streams
 
 
 def policy(name, capacity, **changes):
@@ -80,3 +84,21 @@ def prefixes(reads, stored, network, config):
     known = counted(reads, len(network.latency_s), len(stored.node_of))
     for count in range(len(reads.time_s) + 1):
         yield replay(first(reads, count), stored, network, config, known)
+
+
+def kept_by(edge):
+    """The same of an edge of the plain replay."""
+    return {item: chunks for item, chunks in edge.kept.items() if chunks}
+
+
+def lognormal(jitter, seed):
+    """The factor of a node in a read, from the normal number that the engine draws for the two."""
+    sigma = math.sqrt(math.log(1 + jitter**2))
+    key = np.uint64(streams.key(seed, 20))
+
+    def factor(number, node):
+        read = np.uint64(streams.stream(key, number))
+        score = draws.normal(np.uint64(draws.task_state(read, node)))
+        return math.exp(sigma * score - sigma**2 / 2)
+
+    return factor

@@ -1,10 +1,17 @@
 """The engine read by read against the plain replay."""
 
-import math
-
 import numpy as np
 import pytest
-from drawn_caches import chunks_of, counted, drawn_network, drawn_reads, drawn_stored, policy
+from drawn_caches import (
+    chunks_of,
+    counted,
+    drawn_network,
+    drawn_reads,
+    drawn_stored,
+    kept_by,
+    lognormal,
+    policy,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 from plain_cache import (
@@ -18,9 +25,7 @@ from plain_cache import (
     plan_all,
 )
 
-from ecjax.adapt import draws
 from ecjax.cache.replay import replay
-from ecjax.replay import streams
 
 PLAIN = {
     "none": lambda: keep_nothing,
@@ -49,23 +54,6 @@ def drawn(seed, k, parity, copies, outages, nodes, jitter=0.0, reads=80, items=8
     stored = drawn_stored(rng, items, k, parity, copies, nodes)
     network = drawn_network(rng, edges, nodes, jitter=jitter, outages=outages)
     return drawn_reads(rng, reads, items, edges), stored, network
-
-
-def lognormal(jitter, seed):
-    """The factor of a node in a read, from the normal number that the engine draws for the two."""
-    sigma = math.sqrt(math.log(1 + jitter**2))
-    key = np.uint64(streams.key(seed, 20))
-
-    def factor(number, node):
-        read = np.uint64(streams.stream(key, number))
-        score = draws.normal(np.uint64(draws.task_state(read, node)))
-        return math.exp(sigma * score - sigma**2 / 2)
-
-    return factor
-
-
-def kept_by(edge):
-    return {item: chunks for item, chunks in edge.kept.items() if chunks}
 
 
 def same_reads(reads, stored, network, config, decide, factor=lambda number, node: 1.0, at_the_end=True):
@@ -101,8 +89,8 @@ def test_same_path_while_estimates_move(name, seed, k, parity, copies, outages, 
 @pytest.mark.parametrize("name", PLAIN)
 def test_a_read_that_fails_counts_as_a_request(name):
     for seed in range(4):
-        reads, stored, network = drawn(seed, 3, 0, 1, outages=10, nodes=6, reads=200, edges=1)
-        found = same_reads(reads, stored, network, policy(name, 12, samples=ALL), PLAIN[name]())
+        reads, stored, network = drawn(seed, 4, 0, 1, outages=12, nodes=8, reads=300, items=20, edges=1)
+        found = same_reads(reads, stored, network, policy(name, 30, samples=ALL), PLAIN[name]())
         assert np.isinf(found.latency_s).sum() > 10
 
 
