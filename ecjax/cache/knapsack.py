@@ -54,7 +54,7 @@ def exact_full(tau: ArrayLike, capacity: int) -> np.ndarray:
 
 
 def checked(tau: ArrayLike) -> np.ndarray:
-    """Values as ``exact`` takes them, (M, K + 1) float64.
+    """Values as ``exact`` takes them, (M, K + 1) float64 and writable.
 
     Raises:
         UserError: they are not as ``checked_valuation`` wants them, or K > 255.
@@ -62,4 +62,4 @@ def checked(tau: ArrayLike) -> np.ndarray:
     values = checked_valuation(tau)
     if values.shape[1] - 1 > _MOST_CHUNKS:
         raise UserError(f"tau: found {values.shape[1] - 1} chunks per item; allowed: at most {_MOST_CHUNKS}")
-    return values
+    return values if values.flags.writeable else values.copy()  # a read-only array would be compiled for anew

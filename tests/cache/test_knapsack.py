@@ -14,6 +14,7 @@ from scipy.optimize import linear_sum_assignment
 
 import ecjax.cache
 from ecjax.cache import sampling
+from ecjax.cache.core_dp import core_dp
 from ecjax.cache.full_dp import full_dp
 from ecjax.cache.knapsack import exact, exact_full, plan
 from ecjax.errors import UserError
@@ -205,11 +206,14 @@ def test_other_types_of_numbers(dtype):
     assert exact(tau, 2).tolist() == [0, 1] and exact(tau, np.int32(3)).tolist() == [2, 1]
 
 
-def test_what_is_given_is_left_alone():
+def test_what_is_given_is_left_alone_and_compiled_for_once():
     tau = drawn(1, "floats", 20, 4)
-    before = tau.copy()
-    exact(tau, 11)
+    before, chunks, compiled = tau.copy(), exact(tau, 11), len(core_dp.signatures)
+    tau.setflags(write=False)
+    np.testing.assert_array_equal(exact(tau, 11), chunks)
+    np.testing.assert_array_equal(exact(np.asfortranarray(tau)[::-1], np.uint8(11)), chunks[::-1])
     np.testing.assert_array_equal(tau, before)
+    assert len(core_dp.signatures) == compiled
 
 
 @pytest.mark.parametrize(
