@@ -1,6 +1,6 @@
 """ecjax: batch optimizer and trace analyzer for erasure-coded storage.
 
-Importing the package is cheap; the parts are imported by name (``ecjax.queueing``, ``ecjax.optimize``,
+Importing the package is cheap; the parts are imported by name (``ecjax.queueing``, ``ecjax.cache``,
 ``ecjax.tables``), and only those that compute load JAX.
 """
 
@@ -14,7 +14,18 @@ if TYPE_CHECKING:
 
 __all__ = ["__version__", "read_results"]
 
-_PARTS = ("model", "optimize", "queueing", "report", "studies", "tables")
+_PARTS = (
+    "adapt",
+    "cache",
+    "coflow",
+    "model",
+    "optimize",
+    "queueing",
+    "replay",
+    "report",
+    "studies",
+    "tables",
+)
 
 
 def __getattr__(name: str) -> Any:
