@@ -10,8 +10,8 @@ _PLACES, _TIMES, _RANKS, _EDGES, _DRIFT = 0xCAC1, 0xCAC2, 0xCAC3, 0xCAC4, 0xCAC5
 
 NODES = ("tokyo", "ohio", "ireland", "sao_paulo", "oregon", "northern_california")
 EDGES = ("victoria", "san_francisco", "toronto")
-# (E, N) mean time to fetch a chunk of 1 MB. Nodes and edges are those of the SampleX paper, which prints no latencies of
-# single nodes: these are chosen by distance.
+# (E, N) mean time to fetch a chunk of 1 MB. Nodes and edges are those of the SampleX paper, which prints no latencies
+# of single nodes: these are chosen by distance.
 LATENCY_S = np.array(
     [
         [0.520, 0.410, 0.690, 0.980, 0.140, 0.210],
@@ -31,6 +31,12 @@ class Popularity(NamedTuple):
     exponent: float
     drift: float  # from 0 to 1; 0: ranks stay
     period_s: float
+
+    @property
+    def shares(self) -> np.ndarray:
+        """Of the reads, by rank, (M,)."""
+        weight = np.arange(1, self.items + 1, dtype=float) ** -self.exponent
+        return weight / weight.sum()
 
 
 def placed(items: int, k: int, parity: int, copies: int, nodes: int, buckets: int, seed: int) -> Stored:
@@ -74,8 +80,8 @@ def zipf_reads(popularity: Popularity, count: int, rate_per_s: float, edges: int
     """
     time = np.cumsum(np.random.default_rng([seed, _TIMES]).standard_exponential(count)) / rate_per_s
     uniform = np.random.default_rng([seed, _RANKS]).random(count)
-    share = np.cumsum(np.arange(1, popularity.items + 1, dtype=float) ** -popularity.exponent)
-    rank = np.minimum(np.searchsorted(share, uniform * share[-1], side="right"), popularity.items - 1)
+    below = np.cumsum(popularity.shares)
+    rank = np.minimum(np.searchsorted(below, uniform * below[-1], side="right"), popularity.items - 1)
     edge = np.random.default_rng([seed, _EDGES]).integers(edges, size=count)
     return Reads(time, _drifted(popularity, rank, time, seed), edge)
 

@@ -46,6 +46,10 @@ def policies(out: Path, runs: pd.DataFrame) -> Figure:
         left.plot(place, own["p99_s"], "_", color="black", markersize=9)
         for at, mean in enumerate(own["mean_s"]):
             left.text(at, 0.02 * own["p99_s"].max(), number(1e3 * mean), ha="center", va="bottom", fontsize=7)
+        for at, (mean, above) in enumerate(zip(own["mean_s"], own["above_optimum"], strict=True)):
+            if np.isfinite(above):
+                words = f" {above:+.1%}"
+                left.text(at, mean, words, ha="center", va="bottom", fontsize=6, rotation=90)
         left.set(ylabel="latency of a read (s)", title=title)
         right.bar(place - 0.2, own["chunk_hit_ratio"], 0.38, color=COLOURS[0])
         right.bar(place + 0.2, own["full_hit_ratio"], 0.38, color=COLOURS[1])
@@ -60,7 +64,7 @@ def policies(out: Path, runs: pd.DataFrame) -> Figure:
         entries.append(("chunks at a neighbour", COLOURS[2]))
     legend(figure, [Patch(color=colour, label=f"hits: {word}") for word, colour in entries])
     figure.suptitle(
-        f"Latency (mean in ms, dash: 99 % quantile) and hits{few(len(shown), len(every), 'points')}"
+        f"Latency (mean in ms, against the static optimum; dash: 99 % quantile) and hits{few(len(shown), len(every), 'points')}"
     )
     return figure
 

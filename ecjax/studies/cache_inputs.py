@@ -44,7 +44,8 @@ class Source:
     Attributes:
         item_ids: (M,) as in the log, or numbers from 0; in order of popularity.
         reads: by seed.
-        rate_per_s: of them, all edges together.
+        popularity: (M,) shares of the reads, at every edge; None: of the reads themselves is all that is known.
+        rate_per_s: of the reads, all edges together.
         arrivals: "poisson" or "trace".
         input_id: names the reads and the nodes, apart from the seed.
         description: one line for the user.
@@ -52,6 +53,7 @@ class Source:
 
     item_ids: pa.Array
     reads: Callable[[int], Reads]
+    popularity: np.ndarray | None
     rate_per_s: float
     arrivals: str
     input_id: str
@@ -139,6 +141,7 @@ def _sources(
             yield Source(
                 pa.array(np.arange(items)),
                 partial(_generated, law, options.reads, options.rate_per_s, len(nodes.edge_ids)),
+                law.shares if law.drift == 0 else None,
                 options.rate_per_s,
                 "poisson",
                 run_id("inputs", own, "", None, ""),
@@ -153,6 +156,7 @@ def _sources(
         yield Source(
             ids,
             partial(_same, reads),
+            None,
             len(reads.time_s) / float(reads.time_s[-1]),
             "trace",
             run_id("inputs", own, "", None, ""),

@@ -167,7 +167,10 @@ def _outcome(choice: Choice, reads: Reads, given: Given, policy: Policy) -> tupl
     """What becomes of the reads, and how many chunks of each came from other edges where these serve each other."""
     case = given.case
     if choice.between_s is None:
-        return replay(reads, given.stored, case.network, policy), None
+        known = case.source.popularity
+        if known is not None:
+            known = np.tile(known, (len(case.edge_ids), 1))
+        return replay(reads, given.stored, case.network, policy, known), None
     seconds = between(choice.between_s, len(case.edge_ids))
     found = replay_cooperative(reads, given.stored, case.network, seconds, policy)
     return found.outcome, found.neighbour_chunks

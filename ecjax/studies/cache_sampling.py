@@ -85,12 +85,10 @@ def _items(case: Case, seed: int, choices: list[_Choice], options: CacheOptions)
 
 
 def _cache(case: Case, seed: int, options: CacheOptions) -> _Cache:
-    """The cache of the first edge: popularity by the law, or as counted in the log."""
-    if case.source.arrivals == "trace":
-        reads = case.source.reads(seed)
-        rates = np.bincount(reads.item, minlength=case.point.items).astype(float)
-    else:
-        rates = np.arange(1, case.point.items + 1, dtype=float) ** -options.zipf
+    """The cache of the first edge: popularity by the law, or as counted in the reads."""
+    rates = case.source.popularity
+    if rates is None:
+        rates = np.bincount(case.source.reads(seed).item, minlength=case.point.items).astype(float)
     node_of = case.stored(seed).node_of[:, : case.point.k]
     return _Cache(rates, case.network.latency_s[0][node_of].min(axis=2))
 

@@ -70,7 +70,8 @@ def by_hand(policy, capacity, failed, jitter=0.0, seed=0):
         np.full(len(down), np.inf),
     )
     own = Policy(policy, capacity, 1800.0, 0.9, 5, 60.0, 500, seed)
-    return replay(reads, placed(ITEMS, 6, 3, 1, 6, 15, seed), network, own), reads
+    known = np.tile(1 / np.arange(1, ITEMS + 1), (3, 1))
+    return replay(reads, placed(ITEMS, 6, 3, 1, 6, 15, seed), network, own, known), reads
 
 
 @pytest.mark.parametrize("policy", ["exact", "samplex", "lru", "optimal_static"])
@@ -142,10 +143,10 @@ def test_finished_replays_are_not_done_again(study, found, monkeypatch):
 
 
 def test_a_replay_that_fails_is_a_row_and_the_rest_finish(tmp_path, monkeypatch):
-    def fails(reads, stored, network, policy):
+    def fails(reads, stored, network, policy, known):
         if policy.name == "lfu" and policy.seed == 1:
             raise MemoryError("no room")
-        return replay(reads, stored, network, policy)
+        return replay(reads, stored, network, policy, known)
 
     monkeypatch.setattr(cache_run, "replay", fails)
     given = options(tmp_path, policy=["lfu", "lru"], seeds=2)
