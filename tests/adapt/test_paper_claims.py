@@ -14,7 +14,7 @@ from ecjax.adapt.strategies import greedy, static, tofec
 THREADS = 16
 CAPACITY = THREADS / 0.205  # requests/s of (1, 1) under shifted_exp, whose mean delay is 205 ms
 CLASSES = [RequestClass("read", "read", 3e6, 1.0, 6, 2.0, False)]
-REQUESTS, WARM = 80_000, 4000
+REQUESTS, WARM = 400_000, 20_000
 # mean latency in ms by load: a good static code, (1, 1), (2, 1), TOFEC, Greedy, each found with another simulator
 TABLE = {
     0.01: (85, (12, 6), 205, 151, 85, 91),
