@@ -125,6 +125,26 @@ def test_a_decision_never_costs_value(
     )
 
 
+def test_outages_hold_from_their_first_moment_to_before_their_last():
+    for seed in range(5):
+        reads, stored, network = drawn(seed, 2, 1, 1, outages=12, nodes=4, reads=60)
+        whole = [np.floor(column / 4) for column in (reads.time_s, network.down_from_s, network.down_until_s)]
+        reads, network = (
+            reads._replace(time_s=whole[0]),
+            network._replace(down_from_s=whole[1], down_until_s=whole[2]),
+        )
+        followed(reads, stored, network, policy("exact", 5))
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_every_policy_meets_the_same_network(name):
+    reads, stored, network = drawn(3, 1, 0, 1, outages=0, reads=200, jitter=0.8)
+    nothing, found = (replay(reads, stored, network, policy(n, 3)) for n in ("none", name))
+    missed = found.hit_chunks == 0
+    assert missed.any()
+    np.testing.assert_array_equal(found.latency_s[missed], nothing.latency_s[missed])
+
+
 @pytest.mark.parametrize("name", POLICIES)
 def test_an_edge_with_room_for_everything_keeps_everything(name):
     k, items = 3, 5
