@@ -70,7 +70,7 @@ def _refresh_first(kind, node_of, k, kept, weight, estimate, moved, ranking, see
         settle(heap, held, place, key, tie, e, first)
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@numba.njit(cache=True, nogil=True, inline="always", error_model="numpy")
 def rank_all(kind, node_of, k, kept, weight, estimate, moved, ranking, seen, scratch, e):
     """Rank everything that the edge keeps, from nothing."""
     heap, held, place, key, tie = ranking
@@ -78,7 +78,7 @@ def rank_all(kind, node_of, k, kept, weight, estimate, moved, ranking, seen, scr
     for m in range(kept.shape[1]):
         place[e, m] = -1
         if kept[e, m] != 0:
-            _rank(kind, node_of, k, kept, weight, estimate, moved, ranking, seen, scratch, e, m, 0)
+            _rank(kind, node_of, k, kept, weight, estimate, moved, ranking, seen, scratch, e, m, k)
             insert(heap, held, place, key, tie, e, m)
 
 
@@ -127,7 +127,7 @@ def best_plan(rows, room, size, value, count, best, choice, chosen):
     return best[room]
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@numba.njit(cache=True, nogil=True, inline="always", error_model="numpy")
 def _best_sampled(rows, room, kept, e, k, size, value, count, item, chosen, draw):
     """As ``best_plan``, but of a few partitions of ``room`` chunks, and of the one that is in use."""
     state, samples, table = draw
@@ -151,7 +151,7 @@ def _best_sampled(rows, room, kept, e, k, size, value, count, item, chosen, draw
     return found
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@numba.njit(cache=True, nogil=True, inline="always", error_model="numpy")
 def exchange(
     kind,
     node_of,
@@ -202,13 +202,14 @@ def exchange(
             if grown < _VANISHED:
                 key[e, m] *= grown
             else:  # after many hundred half-lives the old weight and key have vanished, or lost digits
-                _rank(kind, node_of, k, kept, weight, estimate, moved, ranking, seen, scratch, e, m, 0)
+                _rank(kind, node_of, k, kept, weight, estimate, moved, ranking, seen, scratch, e, m, k)
             settle(heap, held, place, key, tie, e, m)
         return
     if own > 0:
         remove(heap, held, place, key, tie, e, m)
-    useful = slowest_first(node_of, k, estimate, bits, e, m, 0, latency, order)
-    count[0] = choices(latency, 0, k, weight[e, m], size, value)
+    first = 0 * k  # for a plain 0 functions are compiled once more
+    useful = slowest_first(node_of, k, estimate, bits, e, m, first, latency, order)
+    count[0] = choices(latency, first, k, weight[e, m], size, value)
     mine = 0
     while mine + 1 < count[0] and size[0, mine + 1] <= useful:
         mine += 1
@@ -219,7 +220,7 @@ def exchange(
             _refresh_first(kind, node_of, k, kept, weight, estimate, moved, ranking, seen, scratch, e, k + 2)
         price = key[e, heap[e, 0]] if held[e] > 0 else np.inf
         changes = not _gains_too_little(size, value, count[0], now, own + free[e], price)
-    rows, freed, kept_value = 1, free[e], now
+    rows, freed, kept_value = first + 1, free[e], now
     if changes:
         item[0] = m
         while freed < k and held[e] > 0:
@@ -248,7 +249,7 @@ def exchange(
     elif own > 0:
         # choices of m are no longer needed beyond what is kept
         count[0] = mine + 1
-    for row in range(rows):
+    for row in range(first, rows):
         other = m if row == 0 else item[row]
         left = how_many(kept[e, other])
         if left > 0:

@@ -15,7 +15,7 @@ from ecjax.cache.ranking import insert, remove, settle
 LRU, LFU, DECAYED_LFU = 1, 2, 3  # which of them
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, inline="always")
 def keep_item(kind, k, items, kept, weight, free, ranking, e, m, read, complete):
     """Decide after a read of item m at edge e.
 

@@ -11,7 +11,7 @@ import numba
 _HALF_LIVES = 256.0  # after so many the moment moves on
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@numba.njit(cache=True, nogil=True, inline="always", error_model="numpy")
 def count_read(weight, reference_s, half_life_s, e, m, now):
     """Count a read of item m at edge e.
 

@@ -1,6 +1,6 @@
 """The items that an edge keeps, the first to go on top: a binary heap that knows where every item is.
 
-Arrays of all edges: ``heap`` (E, places) int32, items; ``size`` (E,) int64; ``place`` (E, M) int32, -1 for items that
+Arrays of all edges: ``heap`` (E, places) int64, items; ``size`` (E,) int64; ``place`` (E, M) int32, -1 for items that
 are not in it; ``key`` (E, M) and ``tie`` (E, M) int64: least key first, of equal ones least tie.
 """
 

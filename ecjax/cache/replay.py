@@ -52,7 +52,7 @@ class _State(NamedTuple):
     estimate: np.ndarray  # (E, N) s
     moved: np.ndarray  # (E,) changes of estimates
     seen: np.ndarray  # (E, M) changes of estimates when the item was ranked
-    heap: np.ndarray  # (E, places) int32, of ``ranking``
+    heap: np.ndarray  # (E, places) int64, of ``ranking``
     held: np.ndarray  # (E,)
     place: np.ndarray  # (E, M) int32
     key: np.ndarray  # (E, M)
@@ -175,7 +175,7 @@ def _begin(edges: int, items: int, network: Network, policy: Policy) -> _State:
         estimate=np.array(network.latency_s, dtype=float),
         moved=np.zeros(edges, np.int64),
         seen=np.zeros((edges, items), np.int64),
-        heap=np.zeros((edges, places), np.int32),
+        heap=np.zeros((edges, places), np.int64),
         held=np.zeros(edges, np.int64),
         place=np.full((edges, items), -1, np.int32),
         key=np.zeros((edges, items)),

@@ -52,7 +52,7 @@ def _nearest(node_of, estimate, down, e, m, chunk):
     return found
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@numba.njit(cache=True, nogil=True, inline="always", error_model="numpy")
 def serve(node_of, k, network, kept, estimate, moved, down, memory, scratch, e, m, read):
     """Serve read number ``read``, of item m at edge e.
 

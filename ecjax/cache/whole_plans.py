@@ -24,9 +24,9 @@ def _values(node_of, k, kept, weight, estimate, e, scratch, tau):
     for m in range(tau.shape[0]):
         tau[m, 0] = 0.0
         if weight[e, m] > 0.0:
-            slowest_first(node_of, k, estimate, kept[e, m], e, m, 0, latency, order)
+            slowest_first(node_of, k, estimate, kept[e, m], e, m, k, latency, order)
             for j in range(1, k + 1):
-                tau[m, j] = weight[e, m] * (latency[0, 0] - latency[0, j])
+                tau[m, j] = weight[e, m] * (latency[k, 0] - latency[k, j])
         else:
             tau[m, 1:] = 0.0
 
@@ -39,9 +39,9 @@ def _keep(node_of, k, kept, weight, estimate, e, scratch, plan):
     for m in range(plan.size):
         new = np.uint64(0)
         if plan[m] > 0 and weight[e, m] > 0.0:
-            slowest_first(node_of, k, estimate, kept[e, m], e, m, 0, latency, order)
-            count = choices(latency, 0, plan[m], weight[e, m], size, value)
-            new = chunks_of(order, 0, size[0, count - 1])
+            slowest_first(node_of, k, estimate, kept[e, m], e, m, k, latency, order)
+            count = choices(latency, k, plan[m], weight[e, m], size, value)
+            new = chunks_of(order, k, size[k, count - 1])
         filled += how_many(new & ~kept[e, m])
         used += how_many(new)
         kept[e, m] = new

@@ -19,7 +19,7 @@ from ecjax.replay import streams
 def test_ranking_is_a_sorted_dictionary(steps):
     """Insert, take out and change keys as a dictionary does; the first is always the least."""
     items = 8
-    heap, place = np.zeros((2, items), np.int32), np.full((2, items), -1, np.int32)
+    heap, place = np.zeros((2, items), np.int64), np.full((2, items), -1, np.int32)
     held, key, tie = np.zeros(2, np.int64), np.zeros((2, items)), np.zeros((2, items), np.int64)
     ranking = heap, held, place, key, tie
     expected = {}
