@@ -64,7 +64,8 @@ def policies(out: Path, runs: pd.DataFrame) -> Figure:
         entries.append(("chunks at a neighbour", COLOURS[2]))
     legend(figure, [Patch(color=colour, label=f"hits: {word}") for word, colour in entries])
     figure.suptitle(
-        f"Latency (mean in ms, against the static optimum; dash: 99 % quantile) and hits{few(len(shown), len(every), 'points')}"
+        "Latency (mean in ms, against the static optimum; dash: 99 % quantile) and hits"
+        + few(len(shown), len(every), "points")
     )
     return figure
 
