@@ -46,10 +46,10 @@ def policies(out: Path, runs: pd.DataFrame) -> Figure:
         left.plot(place, own["p99_s"], "_", color="black", markersize=9)
         for at, mean in enumerate(own["mean_s"]):
             left.text(at, 0.02 * own["p99_s"].max(), number(1e3 * mean), ha="center", va="bottom", fontsize=7)
-        for at, (mean, above) in enumerate(zip(own["mean_s"], own["above_optimum"], strict=True)):
+        for at, (top, above) in enumerate(zip(own["mean_s"] + half, own["above_optimum"], strict=True)):
             if np.isfinite(above):
                 words = f" {above:+.1%}"
-                left.text(at, mean, words, ha="center", va="bottom", fontsize=6, rotation=90)
+                left.text(at, top, words, ha="center", va="bottom", fontsize=6, rotation=90)
         left.set(ylabel="latency of a read (s)", title=title)
         right.bar(place - 0.2, own["chunk_hit_ratio"], 0.38, color=COLOURS[0])
         right.bar(place + 0.2, own["full_hit_ratio"], 0.38, color=COLOURS[1])
