@@ -25,7 +25,7 @@ def policy(name, capacity, **changes):
 
 
 def setting(k, items, count, seed=0, exponent=1.0):
-    """Chunks spread over the six nodes Zipf reads one after another, popularity (1, M)."""
+    """Chunks spread over the six nodes, Zipf reads one after another, popularity (1, M)."""
     rng = np.random.default_rng(seed)
     node_of = np.array([rng.permutation(np.arange(k) % 6) for _ in range(items)])
     share = np.arange(1.0, items + 1) ** -exponent
