@@ -8,58 +8,34 @@ estimates of all their nodes, whether up or down. Estimates begin with the means
 import math
 import time
 from collections.abc import Callable
-from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from ecjax.cache.candidate_samples import partition_table
-from ecjax.cache.clock import nanoseconds
-from ecjax.cache.exchange import EXACT, NEAR_OPTIMAL, SAMPLEX, exchange, rank_all
-from ecjax.cache.item_caches import DECAYED_LFU, LFU, LRU, keep_item
+from ecjax.cache.edge_state import begin_empty, order_scratch
+from ecjax.cache.exchange import EXACT, NEAR_OPTIMAL, SAMPLEX
+from ecjax.cache.item_caches import DECAYED_LFU, LFU, LRU
 from ecjax.cache.knapsack import exact
-from ecjax.cache.popularity import count_read
-from ecjax.cache.serving import how_many, serve
+from ecjax.cache.loop import FIXED, rank_edge, run
 from ecjax.cache.system import Network, Outcome, Policy, Reads, Stored
 from ecjax.cache.whole_plans import plan_edge
 from ecjax.replay import streams
 
 _NETWORK, _SAMPLES = 20, 21  # purposes of random numbers
-_FIXED = 0  # keeps what whole plans say, or nothing
 _KIND = {
-    "none": _FIXED,
+    "none": FIXED,
     "lru": LRU,
     "lfu": LFU,
     "decayed_lfu": DECAYED_LFU,
     "exact": EXACT,
     "near_optimal": NEAR_OPTIMAL,
     "samplex": SAMPLEX,
-    "agar": _FIXED,
-    "optimal_static": _FIXED,
-    "samplex_static": _FIXED,
+    "agar": FIXED,
+    "optimal_static": FIXED,
+    "samplex_static": FIXED,
 }
 POLICIES = tuple(_KIND)
 _MOST_CHUNKS = 60
-
-
-class _State(NamedTuple):
-    """What all edges keep and believe between two reads."""
-
-    kept: np.ndarray  # (E, M) uint64
-    free: np.ndarray  # (E,) chunks
-    weight: np.ndarray  # (E, M) of ``popularity``
-    reference_s: np.ndarray  # (E,)
-    estimate: np.ndarray  # (E, N) s
-    moved: np.ndarray  # (E,) changes of estimates
-    seen: np.ndarray  # (E, M) changes of estimates when the item was ranked
-    heap: np.ndarray  # (E, places) int64, of ``ranking``
-    held: np.ndarray  # (E,)
-    place: np.ndarray  # (E, M) int32
-    key: np.ndarray  # (E, M)
-    tie: np.ndarray  # (E, M)
-    down: np.ndarray  # (N,) outages that hold
-    outage: np.ndarray  # (1,) the next one to begin or end
-    unplanned: np.ndarray  # (E,) reads since the last plan
 
 
 def replay(
@@ -84,16 +60,16 @@ def replay(
         raise ValueError(f"policy: {policy.name!r}; allowed: {', '.join(POLICIES)}")
     if not 1 <= k <= _MOST_CHUNKS:
         raise ValueError(f"k: {k}; allowed: 1 to {_MOST_CHUNKS}")
-    node_of = np.ascontiguousarray(stored.node_of, dtype=np.int64)
+    node_of = _writable(stored.node_of, np.int64)
     if (node_of[:, :k] < 0).all(axis=2).any():
         raise ValueError("node_of: a data chunk without a copy")
     kind, count = _KIND[policy.name], len(reads.time_s)
-    state = _begin(edges, items, network, policy)
-    scratch = _scratch(k)
+    state = begin_empty(edges, items, network, policy)
+    scratch = order_scratch(k)
     read = (
-        np.ascontiguousarray(reads.time_s, dtype=float),
-        np.ascontiguousarray(reads.item, dtype=np.int64),
-        np.ascontiguousarray(reads.edge, dtype=np.int64),
+        _writable(reads.time_s, float),
+        _writable(reads.item, np.int64),
+        _writable(reads.edge, np.int64),
     )
     if count:
         state.reference_s[:] = read[0][0]
@@ -111,19 +87,20 @@ def replay(
             weight,
             state.free,
             state.estimate,
+            state.down,
             policy.capacity,
             e,
             scratch,
         )
         if kind == EXACT:
-            _rank_edge(kind, node_of, k, state, scratch, e)
+            rank_edge(kind, node_of, k, state, scratch, e)
         if count:
             result[2][max(at, 0)] += time.perf_counter() - begun
         return new
 
     if policy.name in ("optimal_static", "samplex_static"):
         planner = exact if policy.name == "optimal_static" else _sampler(policy)
-        known = _counted(reads, edges, items) if popularity is None else np.asarray(popularity, dtype=float)
+        known = _counted(reads, edges, items) if popularity is None else _writable(popularity, float)
         filled += sum(plan(planner, known, e, -1) for e in range(edges))
     sigma = math.sqrt(math.log1p(network.jitter**2))
     numbers = np.uint64(streams.key(policy.seed, _NETWORK)), sigma
@@ -136,7 +113,7 @@ def replay(
             period = math.floor((read[0][begin] - read[0][0]) / policy.period_s)
             end = int(np.searchsorted(read[0], read[0][0] + (period + 1) * policy.period_s))
             end = max(end, begin + 1)
-        begin = _run(
+        begin = run(
             begin,
             end,
             kind,
@@ -147,7 +124,7 @@ def replay(
             policy.half_life_s,
             policy.memory,
             policy.replan_reads if kind == EXACT else 0,
-            (np.ascontiguousarray(network.latency_s, dtype=float), float(network.edge_s))
+            (_writable(network.latency_s, float), float(network.edge_s))
             + (float(network.decode_s), *numbers),
             outages,
             state,
@@ -164,37 +141,9 @@ def replay(
     return Outcome(*result, filled, state.kept)
 
 
-def _begin(edges: int, items: int, network: Network, policy: Policy) -> _State:
-    nodes = network.latency_s.shape[1]
-    places = min(items, max(policy.capacity, 1)) + 1
-    return _State(
-        kept=np.zeros((edges, items), np.uint64),
-        free=np.full(edges, policy.capacity, np.int64),
-        weight=np.zeros((edges, items)),
-        reference_s=np.zeros(edges),
-        estimate=np.array(network.latency_s, dtype=float),
-        moved=np.zeros(edges, np.int64),
-        seen=np.zeros((edges, items), np.int64),
-        heap=np.zeros((edges, places), np.int64),
-        held=np.zeros(edges, np.int64),
-        place=np.full((edges, items), -1, np.int32),
-        key=np.zeros((edges, items)),
-        tie=np.zeros((edges, items), np.int64),
-        down=np.zeros(nodes, np.int64),
-        outage=np.zeros(1, np.int64),
-        unplanned=np.zeros(edges, np.int64),
-    )
-
-
-def _scratch(k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Latency, order, size and value of ``chunk_order``."""
-    rows = k + 3
-    return (
-        np.empty((rows, k + 1)),
-        np.empty((rows, k), np.int64),
-        np.empty((rows, k + 1), np.int64),
-        np.empty((rows, k + 1)),
-    )
+def _writable(values: np.ndarray, dtype: type) -> np.ndarray:
+    """The same values as an array for which nothing is compiled once more."""
+    return np.require(values, dtype, ["C", "A", "W"])
 
 
 def _draw(k: int, policy: Policy) -> tuple[np.ndarray, int, np.ndarray]:
@@ -223,107 +172,3 @@ def _outages(network: Network) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     change = np.repeat(np.array([-1, 1]), len(node))
     order = np.argsort(times, kind="stable")
     return times[order].astype(float), np.concatenate((node, node))[order], change[order]
-
-
-@numba.njit(cache=True, nogil=True)
-def _rank_edge(kind, node_of, k, state, scratch, e):
-    ranking = (state.heap, state.held, state.place, state.key, state.tie)
-    rank_all(
-        kind,
-        node_of,
-        k,
-        state.kept,
-        state.weight,
-        state.estimate,
-        state.moved,
-        ranking,
-        state.seen,
-        scratch,
-        e,
-    )
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def _run(
-    begin,
-    end,
-    kind,
-    read,
-    node_of,
-    k,
-    capacity,
-    half_life_s,
-    memory,
-    replan_reads,
-    network,
-    outages,
-    state,
-    scratch,
-    draw,
-    result,
-):
-    """Serve reads from ``begin`` to ``end``, or until an edge is to be planned; returns the first not served."""
-    time_s, item, edge = read
-    latency_s, hit_chunks, decision_s = result
-    change_s, change_node, change = outages
-    kept, free, weight, reference_s = state.kept, state.free, state.weight, state.reference_s
-    estimate, moved, seen, down = state.estimate, state.moved, state.seen, state.down
-    key, held = state.key, state.held
-    ranking = (state.heap, held, state.place, key, state.tie)
-    unplanned, outage = state.unplanned, state.outage
-    source = np.empty(node_of.shape[1], np.int64)
-    fetching = (source, np.full(down.size, -1), np.empty(down.size))
-    width = 3 * k + 1
-    rows = k + 3
-    work = (
-        np.empty(width),
-        np.empty((rows, width), np.int64),
-        np.empty(rows, np.int64),
-        np.empty(rows, np.int64),
-        np.empty(rows, np.int64),
-    )
-    moment = np.empty(2, np.int64)
-    for i in range(begin, end):
-        now, m, e = time_s[i], item[i], edge[i]
-        while outage[0] < change_s.size and change_s[outage[0]] <= now:
-            down[change_node[outage[0]]] += change[outage[0]]
-            outage[0] += 1
-        hit_chunks[i] = how_many(kept[e, m])
-        took = serve(node_of, k, network, kept, estimate, moved, down, memory, fetching, e, m, i)
-        latency_s[i] = took
-        started = nanoseconds(moment)
-        before = weight[e, m]
-        scale = count_read(weight, reference_s, half_life_s, e, m, now)
-        if kind != _FIXED:
-            if scale != 1.0 and kind != LRU and kind != LFU:
-                for place in range(held[e]):
-                    key[e, ranking[0][e, place]] *= scale
-            if kind < EXACT:
-                keep_item(kind, k, capacity // k, kept, weight, free, ranking, e, m, i, took < np.inf)
-            else:
-                grown = weight[e, m] / (before * scale)
-                exchange(
-                    kind,
-                    node_of,
-                    k,
-                    kept,
-                    weight,
-                    free,
-                    estimate,
-                    moved,
-                    ranking,
-                    seen,
-                    grown,
-                    took < np.inf,
-                    scratch,
-                    work,
-                    draw,
-                    e,
-                    m,
-                )
-        decision_s[i] = (nanoseconds(moment) - started) * 1e-9
-        if replan_reads > 0:
-            unplanned[e] += 1
-            if unplanned[e] >= replan_reads:
-                return i + 1
-    return end
