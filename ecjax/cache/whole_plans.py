@@ -8,8 +8,8 @@
   what is missing is fetched at once. Agar smooths the frequencies of periods instead, and its programme updates one
   configuration per weight by heuristics: ours finds at least as good a configuration.
 
-A plan adds a chunk only if it can be had when the plan is made: from a node that is up, or decoded from K others that are
-at the edge or up. (Fixed plans are made before the first outage.)
+A plan adds a chunk only if it can be had when the plan is made: from a node that is up, or decoded from K others that
+are at the edge or up. Fixed plans are made before the first outage.
 """
 
 from collections.abc import Callable

@@ -278,12 +278,26 @@ exact_online = Exchange(release_price)
 near_optimal = Exchange(mean_value)
 
 
-def plan_all(replay, edge, rates):
-    """Keep the best plan for these rates, by item, whatever is kept now."""
+def to_be_had(replay, edge, item, now):
+    """Data chunks that are kept, at a node that is up, or decoded from K others that are."""
+    near = {chunk for chunk in range(replay.k) if replay.best_copy(edge, item, chunk, now) is not None}
+    near |= edge.kept[item]
+    far = range(replay.k, len(replay.node_of[item]))
+    parity = sum(replay.best_copy(edge, item, chunk, now) is not None for chunk in far)
+    return whole(replay) if len(near) + parity >= replay.k else near
+
+
+def plan_all(replay, edge, rates, now):
+    """Keep the best plan for these rates, by item, of what can be had now (None: of all), whatever is kept."""
     items = list(rates)
-    options = [replay.tau(edge, item, rates[item]) for item in items]
+    options, chunks = [], []
+    for item in items:
+        had = whole(replay) if now is None else to_be_had(replay, edge, item, now)
+        chunks.append([chunk for chunk in replay.order(edge, item) if chunk in had])
+        sets = [set(chunks[-1][:j]) for j in range(len(had) + 1)]
+        options.append([replay.value(edge, item, chosen, rates[item]) for chosen in sets])
     _, plan = best_plan(options, replay.policy.capacity)
     edge.kept.clear()
-    for item, j in zip(items, plan, strict=True):
+    for item, mine, j in zip(items, chunks, plan, strict=True):
         if j:
-            edge.kept[item] = set(replay.order(edge, item)[:j])
+            edge.kept[item] = set(mine[:j])

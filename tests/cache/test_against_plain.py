@@ -26,6 +26,7 @@ from plain_cache import (
 )
 
 from ecjax.cache.replay import replay
+from ecjax.cache.system import Network, Reads, Stored
 
 PLAIN = {
     "none": lambda: keep_nothing,
@@ -122,9 +123,9 @@ class Planned:
     def __init__(self, decide=keep_nothing):
         self.decide, self.filled = decide, 0
 
-    def plan(self, plain, edge, rates):
+    def plan(self, plain, edge, rates, now=None):
         before = {m: set(chunks) for m, chunks in edge.kept.items()}
-        plan_all(plain, edge, rates)
+        plan_all(plain, edge, rates, now)
         self.filled += sum(len(chunks - before.get(m, set())) for m, chunks in edge.kept.items())
 
     def rates(self, plain, edge, now):
@@ -133,7 +134,7 @@ class Planned:
     def __call__(self, plain, edge, now, item, at_hand):
         self.decide(plain, edge, now, item, at_hand)
         if self.decide is not keep_nothing and edge.reads % plain.policy.replan_reads == 0:
-            self.plan(plain, edge, self.rates(plain, edge, now))
+            self.plan(plain, edge, self.rates(plain, edge, now), now)
 
 
 def same_plans(reads, stored, network, config, planned, before_read, popularity=None):
@@ -160,7 +161,7 @@ def test_agar_plans_all_items_once_per_period(seed, k, parity, copies, outages, 
         period = np.floor((time_s[: number + 1] - time_s[0]) / config.period_s)
         if number and period[-1] > period[-2]:
             for edge in plain.edges:
-                planned.plan(plain, edge, planned.rates(plain, edge, time_s[number - 1]))
+                planned.plan(plain, edge, planned.rates(plain, edge, time_s[number - 1]), time_s[number - 1])
 
     same_plans(reads, stored, network, config, planned, before_read)
 
@@ -172,6 +173,15 @@ def test_exact_plans_all_items_every_so_many_reads(
     reads, stored, network = drawn(seed, k, parity, copies, outages, nodes)
     config = policy("exact", capacity, replan_reads=replan_reads)
     same_plans(reads, stored, network, config, Planned(exact_online), lambda plain, number: None)
+
+
+@pytest.mark.parametrize("name", ["agar", "exact"])
+def test_a_plan_keeps_nothing_that_was_never_to_be_had(name):
+    # the only node is down for ever
+    network = Network(np.array([[0.5]]), 0.0, 0.01, 0.02, np.array([0]), np.array([-1.0]), np.array([np.inf]))
+    reads = Reads(np.arange(40.0), np.zeros(40, np.int64), np.zeros(40, np.int64))
+    found = replay(reads, Stored(1, np.array([[[0]]])), network, policy(name, 1, replan_reads=10))
+    assert np.isinf(found.latency_s).all() and found.filled == 0
 
 
 @given(**SYSTEM)
