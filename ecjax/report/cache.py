@@ -6,13 +6,14 @@ import pandas as pd
 from rich.console import Console
 
 from ecjax.report.cache_bars import decisions, edges, failures, policies, throughput
-from ecjax.report.cache_lines import sweep
+from ecjax.report.cache_lines import neighbours, sweep
 from ecjax.report.cache_tables import replayed
 from ecjax.report.saving import Kind, draw_kinds
 
 KINDS = {
     "policies": Kind(policies, "a replay"),
     "sweep": Kind(sweep, "runs that differ in k, capacity, copies or items"),
+    "neighbours": Kind(neighbours, "two distances of neighbours: neighbours=[0.05,0.2]"),
     "failures": Kind(failures, "nodes or buckets that are down: fail=each_bucket"),
     "decisions": Kind(decisions, "a policy that decides"),
     "throughput": Kind(throughput, "a replay"),

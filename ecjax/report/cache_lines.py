@@ -10,8 +10,10 @@ from matplotlib.ticker import NullLocator
 
 from ecjax.report.cache_tables import NEVER_DECIDES, POINT_WORDS, colours, over_seeds, parts, varying
 from ecjax.report.replay_tables import few, legend, plain_numbers, scale
+from ecjax.report.schedule_tables import MOST_PANELS, grid
 
 _MOST_ROWS = 3
+_COOPERATIVE = "cooperative"
 _VALUES = {
     "mean_s": "mean latency of a read (s)",
     "above_optimum": "above the static optimum (%)",
@@ -20,6 +22,38 @@ _VALUES = {
 }
 _UNIT = {"decision_mean_s": 1e6, "above_optimum": 100.0}
 _FAR_APART = 4.0  # an axis is logarithmic whose largest value is so many times its least
+
+
+def neighbours(out: Path, runs: pd.DataFrame) -> Figure | None:
+    """Mean latency of edges that serve each other against how far they are, a panel per point.
+
+    Level lines are policies of edges that do not.
+
+    Returns:
+        None where edges are at less than two distances.
+    """
+    told = over_seeds(runs)
+    if told["neighbour_s"].nunique() < 2:
+        return None
+    every = parts(told, varying(told))
+    shown = every[:MOST_PANELS]
+    alone = list(dict.fromkeys(told.loc[told["method"] != _COOPERATIVE, "name"]))
+    figure, panels = grid(len(shown), 5.6, 4.0)
+    look: dict[str, Any] = {"color": "black", "marker": "o", "markersize": 4}
+    for axes, (title, own) in zip(panels, shown, strict=True):
+        line = own[own["neighbour_s"].notna()].sort_values("neighbour_s")
+        half = line["ci_s"] if line["ci_s"].notna().all() else None
+        axes.errorbar(line["neighbour_s"], line["mean_s"], half, capsize=2, **look)
+        for name, colour in colours(alone).items():
+            for mean in own.loc[own["name"] == name, "mean_s"]:
+                axes.axhline(mean, color=colour, linewidth=1.3)
+        axes.set(title=title, xlabel="time to take a chunk from a neighbour (s)", ylim=(0, None))
+        axes.set_xlim(left=0)
+    panels[0].set_ylabel(_VALUES["mean_s"])
+    entries = [Line2D([], [], label="edges that serve each other", **look)]
+    legend(figure, entries + [Line2D([], [], color=c, label=name) for name, c in colours(alone).items()])
+    figure.suptitle(f"Cooperation of edges{few(len(shown), len(every), 'points')}")
+    return figure
 
 
 def sweep(out: Path, runs: pd.DataFrame) -> Figure | None:

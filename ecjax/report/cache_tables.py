@@ -81,12 +81,12 @@ def over_seeds(runs: pd.DataFrame) -> pd.DataFrame:
         runs: rows of the ``runs`` dataset.
 
     Returns:
-        The columns of a point, ``name`` and ``method``, ``seeds``, the means of what is told, and half widths of the
-        latencies (those of the seeds are independent: their squares add up); points and policies in
-        their order.
+        The columns of a point, ``neighbour_s``, ``name`` and ``method``, ``seeds``, the means of what is told, and half
+        widths of the latencies (those of the seeds are independent: their squares add up); points and policies in their
+        order.
     """
     found = []
-    keys = [*POINT, "name"]
+    keys = [*POINT, "neighbour_s", "name"]
     for values, own in replayed(runs).groupby(keys, sort=False, dropna=False):
         row: dict[str, Any] = dict(zip(keys, values, strict=True))
         row |= {"method": own["method"].iloc[0], "seeds": own["seed"].nunique()}

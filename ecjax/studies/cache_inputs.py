@@ -132,35 +132,39 @@ def _sources(
     options: CacheOptions, nodes: Nodes, logged: Log | None, names: dict[str, Any]
 ) -> Iterator[Source]:
     """Reads by the number of items."""
-    traced = None if logged is None else _traced(options, logged, nodes)
     few = f"{len(nodes.edge_ids)} edges, {len(nodes.node_ids)} nodes of {options.buckets} buckets"
+    if logged is not None:
+        yield from _logged(options, _traced(options, logged, nodes), names, few)
+        return
     for items in options.items:
-        if traced is None:
-            law = Popularity(items, options.zipf, options.drift, options.drift_s)
-            own = names | {"zipf": law._asdict(), "reads": options.reads, "rate_per_s": options.rate_per_s}
-            yield Source(
-                pa.array(np.arange(items)),
-                partial(_generated, law, options.reads, options.rate_per_s, len(nodes.edge_ids)),
-                law.shares if law.drift == 0 else None,
-                options.rate_per_s,
-                "poisson",
-                run_id("inputs", own, "", None, ""),
-                f"{options.reads} generated reads of {items} items; {few}",
-            )
-            continue
-        columns = None if options.columns is None else {str(k): v for k, v in options.columns.items()}
-        own = names | {"trace": traced.fingerprint, "columns": columns, "format": options.format}
-        own |= {"extent_bytes": options.extent_bytes, "rate_scale": options.rate_scale, "items": items}
-        reads = _most_popular(traced, items)
-        ids = traced.item_ids[:items]
+        law = Popularity(items, options.zipf, options.drift, options.drift_s)
+        own = names | {"zipf": law._asdict(), "reads": options.reads, "rate_per_s": options.rate_per_s}
         yield Source(
-            ids,
+            pa.array(np.arange(items)),
+            partial(_generated, law, options.reads, options.rate_per_s, len(nodes.edge_ids)),
+            law.shares if law.drift == 0 else None,
+            options.rate_per_s,
+            "poisson",
+            run_id("inputs", own, "", None, ""),
+            f"{options.reads} generated reads of {items} items; {few}",
+        )
+
+
+def _logged(options: CacheOptions, traced: Traced, names: dict[str, Any], few: str) -> Iterator[Source]:
+    """Reads of a log; as many items as there are where more are asked for."""
+    columns = None if options.columns is None else {str(k): v for k, v in options.columns.items()}
+    shared = names | {"trace": traced.fingerprint, "columns": columns, "format": options.format}
+    shared |= {"extent_bytes": options.extent_bytes, "rate_scale": options.rate_scale}
+    for items in dict.fromkeys(min(items, len(traced.item_ids)) for items in options.items):
+        reads = _most_popular(traced, items)
+        yield Source(
+            traced.item_ids[:items],
             partial(_same, reads),
             None,
-            len(reads.time_s) / float(reads.time_s[-1]),
+            len(reads.time_s) / float(reads.time_s[-1] - reads.time_s[0]),
             "trace",
-            run_id("inputs", own, "", None, ""),
-            f"{len(reads.time_s)} reads of {len(ids)} items of {Path(str(options.trace)).name}; {few}",
+            run_id("inputs", shared | {"items": items}, "", None, ""),
+            f"{len(reads.time_s)} reads of {items} items of {Path(str(options.trace)).name}; {few}",
         )
 
 
@@ -180,7 +184,7 @@ def _same(reads: Reads, seed: int) -> Reads:
 
 
 def _most_popular(traced: Traced, items: int) -> Reads:
-    """The reads of the most popular items, times from the first of them.
+    """The reads of the most popular items.
 
     Raises:
         UserError: they come at one time only.
@@ -197,7 +201,7 @@ def _most_popular(traced: Traced, items: int) -> Reads:
         )
     if not time[-1] > time[0]:
         raise UserError(f"trace: found reads of {items} items at one time only; allowed: a log that lasts")
-    return Reads(time - time[0], item, edge)
+    return Reads(time, item, edge)
 
 
 def _read_log(options: CacheOptions) -> Log:

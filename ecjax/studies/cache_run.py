@@ -24,7 +24,8 @@ from ecjax.studies.options_cache import CacheOptions
 
 JOB = "cache"
 REFERENCE = "optimal_static"
-SAMPLED, PERIODIC, PLANNED, COOPERATIVE = "samplex", "agar", "exact", "cooperative"
+SAMPLED = ("samplex", "samplex_static")
+PERIODIC, PLANNED, COOPERATIVE = "agar", "exact", "cooperative"
 _FEW = 50  # reads of a replay that only makes sure that all is compiled
 
 
@@ -64,7 +65,7 @@ def choices(options: CacheOptions) -> list[Choice]:
     """What the options ``policy``, ``samples`` and ``neighbours`` ask for."""
     found = []
     for name in options.policy:
-        found += [Choice(name, count) for count in options.samples] if name == SAMPLED else [Choice(name)]
+        found += [Choice(name, count) for count in options.samples] if name in SAMPLED else [Choice(name)]
     return found + [Choice(COOPERATIVE, None, seconds) for seconds in options.neighbours]
 
 

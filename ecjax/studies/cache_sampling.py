@@ -4,7 +4,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -56,7 +56,7 @@ def sampling_study(options: CacheOptions, console: Console) -> int:
         UserError: something the user gave is wrong; there are too many partitions to go through.
     """
     assert options.partitions is not None
-    cases = read_cases(options)
+    cases = read_cases(replace(options, fail=[None], copies=options.copies[:1]))
     choices = [_Choice(ALL), _Choice(BEST)]
     choices += [_Choice(scheme, count) for scheme in SCHEMES for count in options.partitions]
     seeds = range(options.seed, options.seed + options.seeds)

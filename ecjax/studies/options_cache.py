@@ -75,6 +75,6 @@ class CacheOptions:
     write: Any = option(None, "datasets to write besides runs; default: all")
     figures: Any = option(
         None,
-        "figures to draw: policies, sweep, failures, decisions, throughput, edges (default: the first, sweep, "
-        "decisions); with partitions: sequence, sampling, distribution (default: all)",
+        "figures to draw: policies, sweep, neighbours, failures, decisions, throughput, edges (default: policies, "
+        "sweep, decisions); with partitions: sequence, sampling, distribution (default: all)",
     )

@@ -3,6 +3,7 @@
 from io import StringIO
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose
@@ -10,7 +11,7 @@ from rich.console import Console
 
 from ecjax.report import cache, cache_sampling
 from ecjax.report.cache_bars import decisions, edges, failures, policies, throughput
-from ecjax.report.cache_lines import sweep
+from ecjax.report.cache_lines import neighbours, sweep
 from ecjax.report.cache_tables import over_seeds, policy_name, replayed
 from ecjax.studies.cache_summary import show
 from ecjax.tables.results import read_results
@@ -131,6 +132,18 @@ def test_edges_have_a_bar_each(out, runs):
     heights = np.array([bar.get_height() for bar in axes.patches]).reshape(2, 5)
     assert_allclose(heights[1] - heights[0], 1.0)
     assert_allclose(heights[0], [value(place, 10, 0, 0.5) for place in range(5)])
+
+
+def test_neighbours_are_a_line_beside_level_ones(out, runs):
+    own = up(runs[runs["capacity"] == 10])
+    assert neighbours(out, own) is None
+    near = own[own["method"] == "exact"]
+    parts = [near.assign(method="cooperative", neighbour_s=h, mean_s=h + near["mean_s"]) for h in (0.5, 0.1)]
+    (axes,) = neighbours(out, replayed(pd.concat([own, *parts]))).axes
+    line = next(each for each in axes.get_lines() if each.get_marker() == "o")
+    assert_allclose(line.get_xydata(), [[h, h + value(1, 10, 0, 0.5)] for h in (0.1, 0.5)])
+    level = [each.get_ydata()[0] for each in axes.get_lines() if list(each.get_xdata()) == [0, 1]]
+    assert_allclose(np.array(level, float), [value(place, 10, 0, 0.5) for place in range(5)])
 
 
 def test_the_table_tells_what_is_down_in_turn_together(out, runs):

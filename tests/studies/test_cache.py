@@ -100,7 +100,7 @@ def test_runs_are_replays_by_hand(found, policy):
 def test_every_policy_has_its_rows(found):
     runs, latencies, cached = found["runs"], found["latencies"], found["cached"]
     assert sorted(runs["method"]) == sorted(list(POLICIES) * 4) and (runs["status"] == "ok").all()
-    assert (runs["samples"].notna() == (runs["method"] == "samplex")).all()
+    assert (runs["samples"].notna() == runs["method"].str.startswith("samplex")).all()
     assert set(runs["k"]) == {6} and set(runs["items"]) == {ITEMS} and set(runs["copies"]) == {0}
     for name in ("decision_mean_s", "decision_p99_s", "decision_p9999_s", "requests_per_s"):
         assert (runs[name] > 0).all()
@@ -206,7 +206,7 @@ def test_reads_fail_where_too_few_chunks_are_up(tmp_path):
 
 def test_reads_of_a_log(tmp_path):
     trace, nodes = TRACES / "requests_objects.parquet", TRACES / "edges.parquet"
-    given = {"trace": str(trace), "nodes": str(nodes), "items": [5, 1000], "k": 3, "policy": "exact"}
+    given = {"trace": str(trace), "nodes": str(nodes), "items": [5, 1000, 2000], "k": 3, "policy": "exact"}
     assert cache_study(options(tmp_path, **given, warm_up=0.0), QUIET) == 0
     runs = read_results(tmp_path, "runs").set_index("items")
     log = pq.read_table(trace).to_pandas()
