@@ -10,13 +10,22 @@ from ecjax.report.replay_tables import COLOURS
 
 matplotlib.use("Agg")
 
-POINT = ("k", "capacity", "copies", "items", "failed")
+POINT = ("k", "capacity", "copies", "items", "failed", "half_life_s")
 POINT_WORDS = {
     "k": "data chunks of an item, K",
     "capacity": "chunks that an edge can keep, C",
     "copies": "further copies of every chunk",
     "items": "items, M",
     "failed": "down",
+    "half_life_s": "half-life of popularity, H (s)",
+}
+SHORT = {
+    "k": "K",
+    "capacity": "C",
+    "copies": "copies",
+    "items": "M",
+    "failed": "down",
+    "half_life_s": "H",
 }
 REFERENCE = "optimal_static"
 NEVER_DECIDES = ("none", REFERENCE, "samplex_static")
@@ -117,4 +126,4 @@ def point_words(name: str, value: Any) -> str:
     """One coordinate of a point, in words."""
     if name == "failed":
         return "all up" if pd.isna(value) else f"{value} down"
-    return f"{ {'k': 'K', 'capacity': 'C', 'items': 'M'}.get(name, name) } = {value:.0f}"
+    return f"{SHORT[name]} = {value:g}"

@@ -73,7 +73,7 @@ def _run(grid: Iterable[_Work], options: CacheOptions, store: ResultStore, advan
         for work in grid:
             case = work.case
             about = {"input": case.source.description} | {name: getattr(options, name) for name in _ALIKE}
-            about |= {name: getattr(options, name) for name in ("half_life_s", "memory", "period_s")}
+            about |= {name: getattr(options, name) for name in ("memory", "period_s")}
             about |= {"replan_reads": options.replan_reads}
             given = Given(
                 case, work.seed, case.source.reads(work.seed), case.stored(work.seed), options, about

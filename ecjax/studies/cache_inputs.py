@@ -35,6 +35,7 @@ class Point:
     copies: int  # beyond the first
     items: int
     failed: str | None  # node or bucket that is down all the time
+    half_life_s: float  # of the counters of popularity
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ class Traced(NamedTuple):
 
 
 def read_cases(options: CacheOptions) -> list[Case]:
-    """All points of the sweep: k, capacity, copies, items, fail; the last fastest.
+    """All points of the sweep: k, capacity, copies, items, fail, half_life_s; the last fastest.
 
     Args:
         options: checked; nodes, fail, trace and outages apart.
@@ -122,8 +123,9 @@ def read_cases(options: CacheOptions) -> list[Case]:
         items = len(source.item_ids)
         stored = partial(_placed, items, k, options.parity, copies + 1, len(nodes.node_ids), options.buckets)
         cases += [
-            Case(Point(k, capacity, copies, items, name), source, nodes.edge_ids, built, stored)
+            Case(Point(k, capacity, copies, items, name, half_life), source, nodes.edge_ids, built, stored)
             for name, built in networks
+            for half_life in options.half_life_s
         ]
     return cases
 

@@ -7,7 +7,7 @@ from ecjax.cache.replay import POLICIES
 from ecjax.errors import UserError
 from ecjax.report import cache_sampling
 from ecjax.report.cache import KINDS
-from ecjax.studies.checked_options import words_of
+from ecjax.studies.checked_options import numbers, words_of
 from ecjax.studies.option import is_number
 from ecjax.studies.options_cache import CacheOptions
 
@@ -28,7 +28,7 @@ _LISTS = {
     "items": (1, 10**8),
     "samples": (1, 10**6),
 }
-_ABOVE_ZERO = ("rate_per_s", "rate_scale", "drift_s", "half_life_s", "period_s")
+_ABOVE_ZERO = ("rate_per_s", "rate_scale", "drift_s", "period_s")
 _FROM_ZERO = ("zipf", "jitter", "edge_s", "decode_s")
 _SHARES = {"memory": "from 0 to below 1", "warm_up": "from 0 to below 1", "drift": "from 0 to 1"}
 
@@ -52,6 +52,7 @@ def checked(options: CacheOptions) -> CacheOptions:
             raise UserError(f"{name}: found {values[name]}; allowed: a whole number from {least} to {most}")
     for name, (least, most) in _LISTS.items():
         values[name] = _whole_list(name, values[name], least, most)
+    values["half_life_s"] = numbers("half_life_s", values["half_life_s"], None)
     for name in _ABOVE_ZERO:
         if not (is_number(values[name]) and values[name] > 0):
             raise UserError(f"{name}: found {values[name]}; allowed: a number above 0")

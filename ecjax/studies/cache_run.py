@@ -72,7 +72,7 @@ def choices(options: CacheOptions) -> list[Choice]:
 def parameters(choice: Choice, options: CacheOptions) -> dict[str, Any]:
     """Those options that change what a policy decides."""
     found: dict[str, Any] = {"policy": choice.policy, "samples": choice.samples}
-    found |= {"half_life_s": options.half_life_s, "memory": options.memory}
+    found |= {"memory": options.memory}
     found |= {"neighbours": choice.between_s} if choice.policy == COOPERATIVE else {}
     found |= {"period_s": options.period_s} if choice.policy in (PERIODIC, COOPERATIVE) else {}
     return found | ({"replan_reads": options.replan_reads} if choice.policy == PLANNED else {})
@@ -141,7 +141,7 @@ def replayed(name: str, choice: Choice, given: Given, write_cached: bool) -> Rep
     policy = Policy(
         choice.policy,
         case.point.capacity,
-        float(options.half_life_s),
+        case.point.half_life_s,
         float(options.memory),
         choice.samples or 1,
         float(options.period_s),

@@ -56,7 +56,7 @@ def sampling_study(options: CacheOptions, console: Console) -> int:
         UserError: something the user gave is wrong; there are too many partitions to go through.
     """
     assert options.partitions is not None
-    cases = read_cases(replace(options, fail=[None], copies=options.copies[:1]))
+    cases = read_cases(replace(options, fail=[None], half_life_s=options.half_life_s[:1]))
     choices = [_Choice(ALL), _Choice(BEST)]
     choices += [_Choice(scheme, count) for scheme in SCHEMES for count in options.partitions]
     seeds = range(options.seed, options.seed + options.seeds)

@@ -9,10 +9,9 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from ecjax.report.cache_tables import POINT, over_seeds, varying
+from ecjax.report.cache_tables import POINT, SHORT, over_seeds, varying
 
 _HEADINGS = {"mean_s": "mean s", "p50_s": "p50 s", "p99_s": "p99 s"}
-_SHORT = {"k": "K", "capacity": "C", "copies": "copies", "items": "M", "failed": "down"}
 _MOST_FAILED = 3  # of more, what is down in turn is told together
 _MOST_LINES = 120
 _NONE = 1e-9  # relative half width of an interval that is one by rounding only
@@ -56,10 +55,10 @@ def _together(runs: pd.DataFrame) -> pd.DataFrame:
 def _replays(told: pd.DataFrame) -> Table:
     shown = varying(told)
     same = [name for name in POINT if name not in shown and pd.notna(told[name].iloc[0])]
-    words = ", ".join(f"{_SHORT[name]} = {_cell(told[name].iloc[0])}" for name in same)
+    words = ", ".join(f"{SHORT[name]} = {_cell(told[name].iloc[0])}" for name in same)
     table = Table(title=words, box=box.SIMPLE_HEAD, title_justify="left", padding=(0, 1, 0, 0))
     for name in shown:
-        table.add_column(_SHORT[name], no_wrap=True, justify="right")
+        table.add_column(SHORT[name], no_wrap=True, justify="right")
     table.add_column("policy", no_wrap=True)
     headings = ("chunk\nhits", "full\nhits", "above\noptimum", "decides\nµs", "p99.99\nµs", "1000\nreads/s")
     for name in (*_HEADINGS.values(), *headings):
@@ -90,4 +89,4 @@ def _replays(told: pd.DataFrame) -> Table:
 def _cell(value: Any) -> str:
     if isinstance(value, str):
         return value
-    return "" if pd.isna(value) else f"{value:.0f}"
+    return "" if pd.isna(value) else f"{value:g}"

@@ -51,7 +51,10 @@ class CacheOptions:
         None,
         "down all the time: a node, a bucket as oregon/3, each_node or each_bucket in turn; one or a list, null: none",
     )
-    half_life_s: float = option(1800.0, "of the counters of popularity")
+    half_life_s: Any = option(
+        [1800.0],
+        "of the counters of popularity: longer is steadier, shorter follows what changes; one or a list",
+    )
     memory: float = option(0.9, "weight of the past in estimates of latencies, from 0 to below 1")
     samples: Any = option([5], "partitions that samplex looks at; one or a list")
     period_s: float = option(60.0, "between two plans of agar")

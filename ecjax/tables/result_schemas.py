@@ -118,6 +118,7 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         Column("copies", INTEGER, "", "cache: copies of every chunk beyond the first"),
         Column("items", INTEGER, "", "cache: items that are read"),
         Column("failed", STRING, "", "cache: node, or bucket as node/3, that is down all the time"),
+        Column("half_life_s", FLOAT, "s", "cache: of the counters of popularity"),
         Column(
             "neighbour_s", FLOAT, "s", "cache: time to take a chunk that another edge keeps; null: not done"
         ),

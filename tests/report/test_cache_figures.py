@@ -40,7 +40,14 @@ def out(tmp_path_factory):
                         name = f"{place}-{capacity}-{down}-{seed}"
                         mean = value(place, capacity, down, seed)
                         row = {"run_id": name, "status": "ok", "method": method, "samples": samples}
-                        row |= {"k": 6, "capacity": capacity, "copies": 0, "items": 9, "failed": failed}
+                        row |= {
+                            "k": 6,
+                            "capacity": capacity,
+                            "copies": 0,
+                            "items": 9,
+                            "failed": failed,
+                            "half_life_s": 60.0,
+                        }
                         row |= dict.fromkeys(("mean_s", "p50_s", "p90_s", "p99_s", "p999_s"), mean)
                         row |= dict.fromkeys(("ci_s", "p50_ci_s", "p90_ci_s", "p99_ci_s"), 0.1)
                         row |= {"chunk_hit_ratio": 0.1 * place, "full_hit_ratio": 0.05 * place}
@@ -174,7 +181,15 @@ def test_names():
 def test_partitions_are_drawn_in_order(tmp_path):
     latency = np.array([5.0, 4.0, 3.0, 3.5])
     with ResultStore(tmp_path, {}) as store:
-        point = {"status": "ok", "k": 2, "capacity": 6, "copies": 0, "items": 9, "seed": 0}
+        point = {
+            "status": "ok",
+            "k": 2,
+            "capacity": 6,
+            "copies": 0,
+            "items": 9,
+            "seed": 0,
+            "half_life_s": 60.0,
+        }
         rows = [{"run_id": "all", "method": "optimal", "mean_s": 3.0, "above_optimum": 0.0} | point]
         for samples, mean in ((1, 3.5), (4, 3.0)):
             row = {"run_id": f"s{samples}", "method": "samplex", "samples": samples, "mean_s": mean}

@@ -261,7 +261,7 @@ def test_outages_of_a_table(tmp_path):
         ({"edges": 0}, "edges: found 0; allowed: a whole number from 1"),
         ({"memory": 1.0}, "memory: found 1.0; allowed: a number from 0 to below 1"),
         ({"drift": 1.5}, "drift: found 1.5; allowed: a number from 0 to 1"),
-        ({"half_life_s": 0}, "half_life_s: found 0; allowed: a number above 0"),
+        ({"half_life_s": 0}, "half_life_s: found 0; allowed: one number or a list of numbers, each positive"),
         ({"jitter": -0.1}, "jitter: found -0.1; allowed: a number, at least 0"),
         ({"seeds": True}, "seeds: found True; allowed: a whole number"),
         ({"fail": "oregon/15"}, "fail: found 'oregon/15'; allowed: tokyo, ohio, "),
