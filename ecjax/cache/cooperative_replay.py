@@ -18,7 +18,7 @@ import numpy as np
 
 from ecjax.cache.cooperative import cooperative_plan
 from ecjax.cache.popularity import count_read
-from ecjax.cache.replay import _NETWORK, _outages
+from ecjax.cache.replay import NETWORK, outages_of
 from ecjax.cache.serving import has, how_many, serve
 from ecjax.cache.system import Network, Outcome, Policy, Reads, Stored
 from ecjax.errors import UserError
@@ -61,7 +61,8 @@ def replay_cooperative(
         )
     np.fill_diagonal(between, network.edge_s)
     kept = np.zeros((edges, items), np.uint64)
-    weight, reference_s = np.zeros((edges, items)), np.zeros(edges)
+    weight = np.zeros((edges, items))
+    reference_s = np.full(edges, reads.time_s[0] if count else 0.0)
     estimate = np.array(network.latency_s, float)
     state = (kept, np.zeros_like(kept), estimate, np.zeros(edges, np.int64), weight, reference_s)
     place = (np.zeros(nodes, np.int64), np.zeros(1, np.int64))
@@ -79,7 +80,7 @@ def replay_cooperative(
         np.ascontiguousarray(network.latency_s, float),
         float(network.edge_s),
         float(network.decode_s),
-        np.uint64(streams.key(policy.seed, _NETWORK)),
+        np.uint64(streams.key(policy.seed, NETWORK)),
         math.sqrt(math.log1p(network.jitter**2)),
     )
     memory = (float(policy.half_life_s), float(policy.memory))
@@ -100,7 +101,7 @@ def replay_cooperative(
             filled += int(np.bitwise_count(bits & ~kept).sum())
             kept[:] = bits
             decision[begin - 1] = time.perf_counter() - started
-        _run(begin, end, read, source, between, _outages(network), place, memory, state, scratch, found)
+        _run(begin, end, read, source, between, outages_of(network), place, memory, state, scratch, found)
     latency_s, own, others = found
     return Cooperation(Outcome(latency_s, own, decision, filled, kept), others)
 

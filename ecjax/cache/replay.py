@@ -21,7 +21,7 @@ from ecjax.cache.system import Network, Outcome, Policy, Reads, Stored
 from ecjax.cache.whole_plans import plan_edge
 from ecjax.replay import streams
 
-_NETWORK, _SAMPLES = 20, 21  # purposes of random numbers
+NETWORK, _SAMPLES = 20, 21  # purposes of random numbers
 _KIND = {
     "none": FIXED,
     "lru": LRU,
@@ -103,8 +103,8 @@ def replay(
         known = _counted(reads, edges, items) if popularity is None else _writable(popularity, float)
         filled += sum(plan(planner, known, e, -1) for e in range(edges))
     sigma = math.sqrt(math.log1p(network.jitter**2))
-    numbers = np.uint64(streams.key(policy.seed, _NETWORK)), sigma
-    outages = _outages(network)
+    numbers = np.uint64(streams.key(policy.seed, NETWORK)), sigma
+    outages = outages_of(network)
     draw = _draw(k, policy)
     begin = 0
     while begin < count:
@@ -164,7 +164,7 @@ def _counted(reads: Reads, edges: int, items: int) -> np.ndarray:
     return np.bincount(flat, minlength=edges * items).reshape(edges, items).astype(float)
 
 
-def _outages(network: Network) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def outages_of(network: Network) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Times at which outages begin and end, ascending, with nodes and +1 or -1; ends first."""
     lasting = np.asarray(network.down_until_s) > np.asarray(network.down_from_s)
     node = np.asarray(network.down_node, dtype=np.int64)[lasting]

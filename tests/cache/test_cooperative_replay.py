@@ -7,7 +7,7 @@ from plain_cache import PlainCache, keep_nothing
 
 from ecjax.cache.cooperative import cooperative_plan
 from ecjax.cache.cooperative_replay import replay_cooperative
-from ecjax.cache.replay import _NETWORK, replay
+from ecjax.cache.replay import NETWORK, replay
 from ecjax.cache.serving import factor
 from ecjax.cache.system import Network, Reads, Stored
 from ecjax.errors import UserError
@@ -63,7 +63,7 @@ def test_plain_replay_agrees(seed, jitter, outages):
     between = random.uniform(0.05, 0.5, (3, 3))
     np.fill_diagonal(between, network.edge_s)
     rules = policy("agar", 7, period_s=30.0)
-    key, sigma = np.uint64(streams.key(rules.seed, _NETWORK)), np.sqrt(np.log1p(jitter**2))
+    key, sigma = np.uint64(streams.key(rules.seed, NETWORK)), np.sqrt(np.log1p(jitter**2))
     plain = PlainCooperation(
         stored, network, between, rules, keep_nothing, lambda read, node: factor(key, sigma, read, node)
     )

@@ -132,7 +132,12 @@ STUDIES = {
 
 
 # each compiles programs of its own, for half a minute
-SLOW = ("sizes", "background, sizes do not count, scaled", "groups and writes, three classes")
+SLOW = (
+    "sizes",
+    "affine law, stored bytes, total",
+    "background, sizes do not count, scaled",
+    "groups and writes, three classes",
+)
 EACH = [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in STUDIES]
 
 
