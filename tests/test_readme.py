@@ -33,10 +33,10 @@ def place(tmp_path_factory):
     return folder
 
 
-# plans of service classes, and what needs them, take minutes
-LONG = "results/classes"
+# plans of service classes and replays of large plans take minutes
+LONG = ("results/classes", "results/replayed")
 COMMANDS = [
-    pytest.param(line, marks=[pytest.mark.slow] if LONG in line else [])
+    pytest.param(line, marks=[pytest.mark.slow] if any(name in line for name in LONG) else [])
     for line in commands()
     if line.startswith("ecjax ")
 ]
