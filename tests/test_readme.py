@@ -33,8 +33,8 @@ def place(tmp_path_factory):
     return folder
 
 
-# plans of service classes and replays of large plans take minutes
-LONG = ("results/classes", "results/replayed")
+# what plans service classes or a learned cluster, with all that it needs, takes minutes
+LONG = ("results/classes", "results/learned", "results/planned")
 COMMANDS = [
     pytest.param(line, marks=[pytest.mark.slow] if any(name in line for name in LONG) else [])
     for line in commands()
