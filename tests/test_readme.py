@@ -35,14 +35,13 @@ def place(tmp_path_factory):
 
 # what plans service classes or a learned cluster, with all that it needs, takes minutes
 LONG = ("results/classes", "results/learned", "results/planned")
-COMMANDS = [
-    pytest.param(line, marks=[pytest.mark.slow] if any(name in line for name in LONG) else [])
-    for line in commands()
-    if line.startswith("ecjax ")
-]
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+def marked(text):
+    return pytest.param(text, marks=[pytest.mark.slow] if any(name in text for name in LONG) else [])
+
+
+@pytest.mark.parametrize("command", [marked(line) for line in commands() if line.startswith("ecjax ")])
 def test_commands_run(place, command):
     words = [sys.executable, "-m", *shlex.split(command)]
     done = subprocess.run(
@@ -51,7 +50,7 @@ def test_commands_run(place, command):
     assert done.returncode == 0, done.stderr
 
 
-def test_python_examples_run(place):
-    for body in [body for kind, body in BLOCKS if kind == "python"]:
-        done = subprocess.run([sys.executable, "-c", body], cwd=place, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
+@pytest.mark.parametrize("body", [marked(body) for kind, body in BLOCKS if kind == "python"])
+def test_python_examples_run(place, body):
+    done = subprocess.run([sys.executable, "-c", body], cwd=place, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
