@@ -14,7 +14,7 @@ from rich.table import Table
 
 from ecjax.report.cache_tables import parts, varying
 from ecjax.report.replay_tables import COLOURS, few, legend
-from ecjax.report.saving import Kind, draw_kinds
+from ecjax.report.saving import Kind, drawing
 from ecjax.report.schedule_tables import MOST_PANELS, grid, own_rows
 
 ALL, BEST = "optimal", "exact"
@@ -123,17 +123,7 @@ KINDS = {
     "distribution": Kind(distribution, "a setting", _NEEDS),
 }
 
-
-def draw(out: Path, runs: pd.DataFrame, kinds: list[str], console: Console) -> None:
-    """Draw figures of these runs into out/figures; what cannot be drawn is said.
-
-    Args:
-        out: folder of the result tables.
-        runs: rows of the ``runs`` dataset.
-        kinds: of ``KINDS``.
-        console: where to say what was drawn.
-    """
-    draw_kinds(out, runs, {kind: KINDS[kind] for kind in kinds}, console)
+draw = drawing(KINDS, lambda runs: runs)
 
 
 def show(runs: pd.DataFrame, console: Console, out: str) -> None:

@@ -17,17 +17,35 @@ class Kind(NamedTuple):
     datasets: tuple[str, ...] = ()  # that it reads besides ``runs``
 
 
-def draw_kinds(out: Path, runs: pd.DataFrame, kinds: dict[str, Kind], console: Console) -> None:
-    """Draw figures of these runs into out/figures; what cannot be drawn is said, unless there are no runs.
+def drawing(
+    kinds: dict[str, Kind], drawable: Callable[[pd.DataFrame], pd.DataFrame]
+) -> Callable[[Path, pd.DataFrame, list[str], Console], None]:
+    """A function that draws the figures of a study.
 
     Args:
-        out: folder of the result tables.
-        runs: rows of the ``runs`` dataset to draw.
-        kinds: what to draw, by name.
-        console: where to say what was drawn.
+        kinds: what can be drawn, by name.
+        drawable: the rows of ``runs`` that have something to draw.
     """
-    if not runs.empty:
-        save(out, ((name, _made(out, runs, kind)) for name, kind in kinds.items()), console)
+
+    def draw(out: Path, runs: pd.DataFrame, chosen: list[str], console: Console) -> None:
+        """Draw figures of these runs into out/figures; what cannot be drawn is said, unless there are no runs.
+
+        Args:
+            out: folder of the result tables.
+            runs: rows of the ``runs`` dataset.
+            chosen: kinds to draw.
+            console: where to say what was drawn.
+        """
+        found = drawable(runs)
+        if not found.empty:
+            save(out, ((name, _made(out, found, kinds[name])) for name in chosen), console)
+
+    return draw
+
+
+def replayed(runs: pd.DataFrame) -> pd.DataFrame:
+    """Runs that ended with a latency."""
+    return runs[runs["mean_s"].notna()]
 
 
 def _made(out: Path, runs: pd.DataFrame, kind: Kind) -> Figure | str:

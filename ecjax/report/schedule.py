@@ -1,11 +1,6 @@
 """Figures of ``ecjax schedule``, drawn from its result tables only."""
 
-from pathlib import Path
-
-import pandas as pd
-from rich.console import Console
-
-from ecjax.report.saving import Kind, draw_kinds
+from ecjax.report.saving import Kind, drawing, replayed
 from ecjax.report.schedule_bars import gap, improvement, sources
 from ecjax.report.schedule_lines import cdf, sweep
 
@@ -20,14 +15,4 @@ KINDS = {
     "gap": Kind(gap, "lower_bound=true"),
 }
 
-
-def draw(out: Path, runs: pd.DataFrame, kinds: list[str], console: Console) -> None:
-    """Draw figures of these runs (those that were replayed) into out/figures; what cannot be drawn is said.
-
-    Args:
-        out: folder of the result tables.
-        runs: rows of the ``runs`` dataset.
-        kinds: of ``KINDS``.
-        console: where to say what was drawn.
-    """
-    draw_kinds(out, runs[runs["mean_s"].notna()], {kind: KINDS[kind] for kind in kinds}, console)
+draw = drawing(KINDS, replayed)

@@ -1,18 +1,16 @@
 """``ecjax adapt``: how fast a proxy answers under coding strategies, and how much it can serve."""
 
-import os
-from collections import deque
-from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable
+from concurrent.futures import Executor
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rich.console import Console
 
-from ecjax.console import log, progress
+from ecjax.console import log
 from ecjax.errors import UserError
 from ecjax.report import adapt as figures
-from ecjax.status import Status
 from ecjax.studies import adapt_summary
 from ecjax.studies.adapt_inputs import Case, read_cases
 from ecjax.studies.adapt_options import checked
@@ -20,8 +18,9 @@ from ecjax.studies.adapt_points import Point
 from ecjax.studies.adapt_proxy import Proxy
 from ecjax.studies.adapt_run import JOB, Batch, Given
 from ecjax.studies.adapt_strategies import TOFEC, Choice, choices
+from ecjax.studies.batches import run_batches
 from ecjax.studies.options_adapt import AdaptOptions
-from ecjax.tables.results import read_results
+from ecjax.studies.outcome import exit_code, runs_of
 from ecjax.tables.store import ResultStore, run_id
 
 _INTERVALS = 120  # of the timeline of steps
@@ -47,36 +46,26 @@ def adapt_study(options: AdaptOptions, console: Console) -> int:
     names = [name for work in grid for name in work.items]
     for words in dict.fromkeys(work.proxy.case.description for work in grid):
         log.info("%s", words)
+    begin = partial(_begin, options)
     with ResultStore(options.out, {}, options.write) as store:
-        done = store.finished(names) if options.resume else set()
-        if done:
-            log.info("%d of %d replays are finished in %s", len(done), len(names), options.out)
-        left = [work._replace(items=_without(work.items, done)) for work in grid]
-        with progress("replaying requests", sum(len(work.items) for work in left)) as advance:
-            _run([work for work in left if work.items], options, store, advance)
-    runs = read_results(options.out, "runs").set_index("run_id").loc[names].reset_index()
+        run_batches([(work, work.items) for work in grid], begin, store, options.resume, "replaying requests")
+    runs = runs_of(options.out, names)
     adapt_summary.show(runs, console, options.out)
     figures.draw(Path(options.out), runs, options.figures, console)
-    return 0 if all(Status(status).finished for status in runs["status"]) else 1
+    return exit_code(runs)
 
 
-def _run(grid: Iterable[_Work], options: AdaptOptions, store: ResultStore, advance: Any) -> None:
-    """Replay on all cores and commit in order, each point and seed once all of it is done."""
-    cores = os.cpu_count() or 1
-    waiting: deque[Batch] = deque()
-    pool = ThreadPoolExecutor(cores)  # the replays let go of the interpreter
-    try:
-        for work in grid:
-            work.proxy.prepare(work.items.values())
-            if options.capacity:
-                work.proxy.search(pool, work.items.values())
-            waiting.append(Batch(pool, work.items, _given(work, options), advance))
-            if len(waiting) > cores:  # requests that wait take memory
-                store.commit(*waiting.popleft().rows())
-        while waiting:
-            store.commit(*waiting.popleft().rows())
-    finally:
-        pool.shutdown(cancel_futures=True)
+def _begin(
+    options: AdaptOptions,
+    pool: Executor,
+    work: _Work,
+    items: dict[str, Choice],
+    advance: Callable[[int], None],
+) -> Batch:
+    work.proxy.prepare(items.values())
+    if options.capacity:
+        work.proxy.search(pool, items.values())
+    return Batch(pool, items, _given(work, options), advance)
 
 
 def _given(work: _Work, options: AdaptOptions) -> Given:
@@ -122,7 +111,3 @@ def _works(case: Case, options: AdaptOptions) -> Iterable[_Work]:
                 parameters |= {"memory": options.memory if choice.strategy == TOFEC else None}
                 items[run_id(JOB, parameters, case.input_id, seed, "float64")] = choice
             yield _Work(proxy, point, seed, items)
-
-
-def _without(items: dict[str, Choice], done: set[str]) -> dict[str, Choice]:
-    return {name: item for name, item in items.items() if name not in done}

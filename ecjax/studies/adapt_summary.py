@@ -1,7 +1,6 @@
 """What ``ecjax adapt`` prints at its end: a line per point and strategy, and how much each strategy can serve."""
 
 import math
-from collections import Counter
 from pathlib import Path
 
 import pandas as pd
@@ -10,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ecjax.report.adapt_tables import BEST_STATIC, POINT, STATIC, basic, over_seeds
+from ecjax.studies.outcome import show_errors
 
 _HEADINGS = {"mean_s": "mean s", "p50_s": "p50 s", "p90_s": "p90 s", "p99_s": "p99 s", "std_s": "std s"}
 _OURS, _PEERS = "calibrated", (BEST_STATIC, "tofec")
@@ -44,8 +44,7 @@ def show(runs: pd.DataFrame, console: Console, out: str) -> None:
             style="yellow",
             highlight=False,
         )
-    for message, count in Counter(runs["error"].dropna()).items():
-        console.print(f"{count} replays: {message}", style="red", highlight=False)
+    show_errors(runs, console)
 
 
 def _replays(told: pd.DataFrame, delays: str) -> Table:

@@ -22,7 +22,7 @@ from ecjax.report import cache_sampling as figures
 from ecjax.status import Status
 from ecjax.studies.cache_inputs import Case, read_cases
 from ecjax.studies.options_cache import CacheOptions
-from ecjax.tables.results import read_results
+from ecjax.studies.outcome import runs_of
 from ecjax.tables.store import ResultStore, run_id
 
 JOB = "cache"
@@ -69,7 +69,7 @@ def sampling_study(options: CacheOptions, console: Console) -> int:
             for case, seed, items in left:
                 store.commit(*_planned(case, seed, items, options))
                 advance(1)
-    runs = read_results(options.out, "runs").set_index("run_id").loc[names].reset_index()
+    runs = runs_of(options.out, names)
     figures.show(runs, console, options.out)
     figures.draw(Path(options.out), runs, options.figures, console)
     return 0

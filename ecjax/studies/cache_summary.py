@@ -1,7 +1,6 @@
 """What ``ecjax cache`` prints at its end: a line per point and policy."""
 
 import math
-from collections import Counter
 from typing import Any
 
 import pandas as pd
@@ -10,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ecjax.report.cache_tables import POINT, SHORT, over_seeds, varying
+from ecjax.studies.outcome import show_errors
 
 _HEADINGS = {"mean_s": "mean s", "p50_s": "p50 s", "p99_s": "p99 s"}
 _MOST_FAILED = 3  # of more, what is down in turn is told together
@@ -40,8 +40,7 @@ def show(runs: pd.DataFrame, console: Console, out: str) -> None:
             style="yellow",
             highlight=False,
         )
-    for message, count in Counter(runs["error"].dropna()).items():
-        console.print(f"{count} replays: {message}", style="red", highlight=False)
+    show_errors(runs, console)
 
 
 def _together(runs: pd.DataFrame) -> pd.DataFrame:

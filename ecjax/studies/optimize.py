@@ -18,7 +18,6 @@ from ecjax.console import log, progress
 from ecjax.errors import UserError
 from ecjax.optimize import BatchSettings, Lanes, Plans, scaled
 from ecjax.report import plans as figures
-from ecjax.status import Status
 from ecjax.studies import builtin, inputs, plan_summary, plan_tables, scenario_tables
 from ecjax.studies.checked_options import checked
 from ecjax.studies.class_options import METHODS, deadlines, importances, shares
@@ -30,6 +29,7 @@ from ecjax.studies.feasibility import check_feasible
 from ecjax.studies.file_classes import check_classes
 from ecjax.studies.given_plan import read_plan
 from ecjax.studies.options_optimize import OptimizeOptions
+from ecjax.studies.outcome import exit_code, runs_of
 from ecjax.studies.plan_examination import examined
 from ecjax.studies.plan_objective import for_objective
 from ecjax.studies.plan_runs import Item, Study, run_row, why_unstable
@@ -37,7 +37,6 @@ from ecjax.tables.checks import check
 from ecjax.tables.fingerprint import fingerprint
 from ecjax.tables.ids import id_types
 from ecjax.tables.read import read_input
-from ecjax.tables.results import read_results
 from ecjax.tables.store import ResultStore, run_id
 
 
@@ -51,7 +50,7 @@ def optimize_study(options: OptimizeOptions, console: Console) -> int:
     runs = planned(options)
     plan_summary.show(runs, console, options)
     figures.draw(Path(options.out), runs, options.figures, console)
-    return 0 if all(Status(status).finished for status in runs["status"]) else 1
+    return exit_code(runs)
 
 
 def planned(options: OptimizeOptions) -> pd.DataFrame:
@@ -83,7 +82,7 @@ def planned(options: OptimizeOptions) -> pd.DataFrame:
                     store.write_input("files", study.input_id, study.files)
                     store.commit(rows, tables)
                     advance(len(items))
-    return read_results(options.out, "runs").set_index("run_id").loc[run_ids].reset_index()
+    return runs_of(options.out, run_ids)
 
 
 def _batches_of(study: Study, grid: list[Item], missing: list[Item]):

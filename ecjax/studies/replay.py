@@ -16,13 +16,13 @@ from ecjax.report import replay as figures
 from ecjax.status import Status
 from ecjax.studies import replay_summary
 from ecjax.studies.options_replay import ReplayOptions
+from ecjax.studies.outcome import exit_code, runs_of
 from ecjax.studies.replay_inputs import Inputs, read_inputs
 from ecjax.studies.replay_log import replay_log
 from ecjax.studies.replay_options import check_queues, checked, queues_of, weights_of
 from ecjax.studies.replay_plans import PlanCase, plan_cases
 from ecjax.studies.replay_run import JOB, Item, run, run_row
 from ecjax.tables.ids import id_types
-from ecjax.tables.results import read_results
 from ecjax.tables.store import ResultStore, run_id
 
 
@@ -79,10 +79,10 @@ def replay_study(options: ReplayOptions, console: Console) -> int:
             finally:
                 pool.shutdown(cancel_futures=True)
     chosen = list(dict.fromkeys(run_ids.values()))
-    runs = read_results(options.out, "runs").set_index("run_id").loc[chosen].reset_index()
+    runs = runs_of(options.out, chosen)
     replay_summary.show(runs, console, options)
     figures.draw(Path(options.out), runs, options.figures, console)
-    return 0 if all(Status(status).finished for status in runs["status"]) else 1
+    return exit_code(runs)
 
 
 def _one(

@@ -18,11 +18,12 @@ from ecjax.errors import UserError
 from ecjax.report import replay as figures
 from ecjax.status import Status
 from ecjax.studies.options_replay import ReplayOptions
+from ecjax.studies.outcome import exit_code, runs_of
 from ecjax.studies.trace_requests import requests
 from ecjax.studies.validation import Validation, validate
 from ecjax.tables.ids import id_types
 from ecjax.tables.importers import Trace, open_trace
-from ecjax.tables.results import read_results, read_run
+from ecjax.tables.results import read_run
 from ecjax.tables.store import ResultStore, run_id
 
 
@@ -60,10 +61,10 @@ def replay_log(options: ReplayOptions, console: Console) -> int:
                     "latency_bins": _of(names[family], found.bins),
                 },
             )
-    runs = read_results(options.out, "runs").set_index("run_id").loc[list(names.values())].reset_index()
+    runs = runs_of(options.out, names.values())
     _show(runs, console, options)
     figures.draw(Path(options.out), runs, options.figures, console)
-    return 0 if all(Status(status).finished for status in runs["status"]) else 1
+    return exit_code(runs)
 
 
 def _run_id(trace: Trace, family: str, options: ReplayOptions) -> str:

@@ -1,7 +1,5 @@
 """What ``ecjax replay`` prints at its end: a line per replay, then what to know about them."""
 
-from collections import Counter
-
 import pandas as pd
 from rich import box
 from rich.console import Console
@@ -10,6 +8,7 @@ from rich.table import Table
 from ecjax.report.class_values import CLASS_COLUMNS, in_a_line
 from ecjax.status import Status
 from ecjax.studies.options_replay import ReplayOptions
+from ecjax.studies.outcome import show_errors
 
 _SWEPT = ("method", "theta", "policy", "queue", "service", *CLASS_COLUMNS, "rate_scale", "size_scale")
 
@@ -54,8 +53,7 @@ def show(runs: pd.DataFrame, console: Console, options: ReplayOptions) -> None:
         cells += ["" if pd.isna(run.requests) else f"{run.requests:.3g}"]
         table.add_row(*cells, *([run.status] if failed else []))
     console.print(table)
-    for message, count in Counter(runs["error"].dropna()).items():
-        console.print(f"{count} replays: {message}", style="red", highlight=False)
+    show_errors(runs, console)
     if known:
         left_out = [words for words, given in _left_out(options) if given]
         if left_out:

@@ -1,7 +1,6 @@
 """What ``ecjax schedule`` prints at its end: a line per point, source rule and scheduler, over all seeds."""
 
 import math
-from collections import Counter
 
 import numpy as np
 import pandas as pd
@@ -12,6 +11,7 @@ from scipy import stats
 
 from ecjax.report.schedule_tables import POINT
 from ecjax.status import Status
+from ecjax.studies.outcome import show_errors
 
 _NUMBERS = ("mean_s", "p50_s", "p95_s", "p99_s", "improvement", "slowdown", "gap")
 
@@ -115,8 +115,7 @@ def show(runs: pd.DataFrame, console: Console, out: str) -> None:
             highlight=False,
         )
     _show_best(runs, swept, console)
-    for message, count in Counter(runs["error"].dropna()).items():
-        console.print(f"{count} replays: {message}", style="red", highlight=False)
+    show_errors(runs, console)
 
 
 def _show_best(runs: pd.DataFrame, swept: list[str], console: Console) -> None:
