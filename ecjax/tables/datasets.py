@@ -6,17 +6,17 @@ counts if its run is committed with that batch. ``inputs/nodes``, ``inputs/files
 per input.
 """
 
+import hashlib
 import json
-import os
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from ecjax.tables.folder import publishing
 from ecjax.tables.formats import parquet_file, user_errors
 from ecjax.tables.ids import NODE_LISTS, decoded, is_text
 from ecjax.tables.result_schemas import RESULTS, SCHEMA_VERSION, result_schema
@@ -27,6 +27,11 @@ INPUT_DATASETS = ("inputs/nodes", "inputs/files", "inputs/network")
 
 _VERSION_KEY = b"ecjax_schema_version"
 _RUN_IDS_KEY = b"ecjax_run_ids"
+_TOKEN_KEY = b"ecjax_store"
+
+# Tables of a few rows are written without what makes large ones small: that takes twice as long for them.
+_FEW_ROWS = 100
+_PLAIN: dict[str, Any] = {"use_dictionary": False, "compression": "none", "write_statistics": False}
 
 
 class Committed(NamedTuple):
@@ -35,6 +40,11 @@ class Committed(NamedTuple):
     batch_id: str
     batch_runs: int
     status: str
+
+
+def batch_id(run_ids: Iterable[str]) -> str:
+    """Name of a batch: the first 16 hex digits of the SHA-256 of its sorted run ids."""
+    return hashlib.sha256(json.dumps(sorted(run_ids)).encode()).hexdigest()[:16]
 
 
 def dataset_schema(dataset: str, id_types: dict[str, pa.DataType]) -> pa.Schema:
@@ -62,15 +72,6 @@ def dataset_files(out: Path, dataset: str) -> list[Path]:
     return sorted(f for f in folder.iterdir() if f.suffix == ".parquet" and not f.name.startswith((".", "_")))
 
 
-def remove_temporaries(out: Path, dataset: str) -> None:
-    """Remove what a killed writer left half-written."""
-    folder = out / dataset
-    if folder.is_dir():
-        for file in folder.iterdir():
-            if file.name.startswith(".") and file.name.endswith(".parquet.tmp"):
-                os.unlink(file)
-
-
 def conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
     """The table with exactly the columns and types of ``schema``; absent columns become null.
 
@@ -78,6 +79,9 @@ def conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
         ValueError: the table has a column that the schema lacks, a text where a number belongs or the
             reverse, or no value where one is needed: mistakes of the program, not of its user.
     """
+    if table.schema.equals(schema, check_metadata=True):
+        _check_filled(table, schema)
+        return table
     unknown = [name for name in table.column_names if name not in schema.names]
     if unknown:
         raise ValueError(f"columns that the schema lacks: {unknown}")
@@ -89,10 +93,16 @@ def conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
             if not pa.types.is_null(found.type) and _is_textual(found.type) != _is_textual(field.type):
                 raise ValueError(f"column {field.name} has type {found.type}, the schema says {field.type}")
             column = found.cast(field.type)
-        if not field.nullable and column.null_count:
-            raise ValueError(f"column {field.name} has empty cells")
         columns.append(column)
-    return pa.Table.from_arrays(columns, schema=schema)
+    conformed = pa.Table.from_arrays(columns, schema=schema)
+    _check_filled(conformed, schema)
+    return conformed
+
+
+def _check_filled(table: pa.Table, schema: pa.Schema) -> None:
+    for number, field in enumerate(schema):
+        if not field.nullable and table.column(number).null_count:
+            raise ValueError(f"column {field.name} has empty cells")
 
 
 def _is_textual(kind: pa.DataType) -> bool:
@@ -100,36 +110,32 @@ def _is_textual(kind: pa.DataType) -> bool:
 
 
 def write_parquet(
-    path: Path, tables: Iterable[pa.Table], schema: pa.Schema, run_ids: Iterable[str] = ()
+    path: Path,
+    tables: pa.Table | Iterable[pa.Table],
+    schema: pa.Schema,
+    run_ids: Iterable[str] = (),
+    token: str = "",
+    check: Callable[[], None] = lambda: None,
 ) -> None:
-    """Write a Parquet file that is there whole or not at all: temporary name, fsync, rename.
+    """Write a Parquet file that is there whole or not at all (see ``folder.publishing``).
 
-    Each table is written as it comes, as row groups of its own. The folder is made; call ``sync_folder`` when
-    all files of it are written.
+    Args:
+        path: the file; its folder is made.
+        tables: each table of an iterable is written as it comes, as row groups of its own.
+        schema: of all tables.
+        run_ids: runs that it is written for.
+        token: of the store that it is written for.
+        check: called when all is written; an error that it raises leaves ``path`` as it was.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.tmp")
-    try:
-        with pq.ParquetWriter(temporary, schema, write_page_checksum=True) as writer:
-            for table in tables:
-                writer.write_table(table)
-            writer.add_key_value_metadata({_RUN_IDS_KEY: json.dumps(sorted(run_ids))})
-        with open(temporary, "rb") as file:
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary)
-        raise
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the renames in a folder last through a power cut."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    parts = [tables] if isinstance(tables, pa.Table) else tables
+    few = isinstance(tables, pa.Table) and len(tables) <= _FEW_ROWS
+    with publishing(path) as temporary:
+        with pq.ParquetWriter(temporary, schema, write_page_checksum=True, **_PLAIN if few else {}) as writer:
+            for part in parts:
+                writer.write_table(part)
+            footer = {_RUN_IDS_KEY: json.dumps(sorted(run_ids)), _TOKEN_KEY: token}
+            writer.add_key_value_metadata(footer)
+        check()
 
 
 def file_schema(path: Path) -> pa.Schema:
@@ -140,7 +146,8 @@ def file_schema(path: Path) -> pa.Schema:
     """
     with user_errors(path), parquet_file(path) as file:
         schema = file.schema_arrow
-    metadata = {key: value for key, value in (schema.metadata or {}).items() if key != _RUN_IDS_KEY}
+    own = (_RUN_IDS_KEY, _TOKEN_KEY)
+    metadata = {key: value for key, value in (schema.metadata or {}).items() if key not in own}
     return schema.with_metadata(metadata)
 
 
@@ -154,6 +161,12 @@ def file_run_ids(path: Path) -> list[str]:
     """The run ids that a dataset file was written for, from its footer."""
     with user_errors(path), parquet_file(path) as file:
         return json.loads((file.metadata.metadata or {}).get(_RUN_IDS_KEY, b"[]"))
+
+
+def file_token(path: Path) -> str:
+    """The token of the store that a dataset file was written for, from its footer."""
+    with user_errors(path), parquet_file(path) as file:
+        return (file.metadata.metadata or {}).get(_TOKEN_KEY, b"").decode()
 
 
 def read_file(path: Path, columns: list[str] | None = None) -> pa.Table:

@@ -3,27 +3,29 @@
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from filelock import FileLock, Timeout
 
 from ecjax.errors import UserError
 from ecjax.status import Status
 from ecjax.tables import datasets as layout
-from ecjax.tables.datasets import Committed
+from ecjax.tables.datasets import Committed, batch_id
+from ecjax.tables.folder import remove_temporaries, sync_folder, write_errors
 from ecjax.tables.result_schemas import RESULTS, SCHEMA_VERSION
+from ecjax.tables.writer import DatasetWriter, RunRows, Tables
+
+__all__ = ["ALGORITHM_VERSION", "ResultStore", "batch_id", "run_id"]
 
 # Part of every run id: to be raised when the same inputs and parameters are to give other results.
 ALGORITHM_VERSION = 1
-
-Tables: TypeAlias = pa.Table | Iterable[pa.Table]
 
 
 def run_id(
@@ -58,7 +60,7 @@ def run_id(
         "dtype": dtype,
     }
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False, default=_plain)
-    return _name(text)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _plain(value: Any) -> Any:
@@ -67,17 +69,8 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"a parameter of type {type(value).__name__} has no canonical form")
 
 
-def _name(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def batch_id(run_ids: Iterable[str]) -> str:
-    """Name of a batch: the first 16 hex digits of the SHA-256 of its sorted run ids."""
-    return _name(json.dumps(sorted(run_ids)))
-
-
 class ResultStore:
-    """The result datasets under a folder, open for writing by one process at a time.
+    """The result datasets under a folder, open for committing by one process at a time.
 
     Use it as a context manager. Entering locks the folder and takes away what a killed job left: half-written
     files, and rows of runs that were never committed.
@@ -88,6 +81,9 @@ class ResultStore:
         out: folder of the results; made if absent.
         id_types: Arrow type (int64 or string) by id column, as ``ids.id_types`` finds them in the inputs.
         write: datasets to write apart from ``runs`` and the inputs (default: all).
+
+    Attributes:
+        writer: writes datasets of batches, also in other processes while the store is open.
 
     Raises:
         UserError: ``write`` names an unknown dataset; on entering: ``out`` is a file or cannot be written,
@@ -101,13 +97,15 @@ class ResultStore:
         if unknown:
             raise UserError(f"write: found {', '.join(map(repr, unknown))}; allowed: {', '.join(RESULTS)}")
         self.out = Path(out)
-        self._id_types = dict(id_types)
-        self._write = None if write is None else {layout.RUNS, *write}
+        kept = None if write is None else frozenset((layout.RUNS, *write))
+        self.writer = DatasetWriter(os.path.abspath(self.out), dict(id_types), kept)
+        self._rows = RunRows(self.writer.schema(layout.RUNS))
         self._lock = FileLock(self.out / ".lock", blocking=False, thread_local=False)
         self._committed: dict[str, Committed] = {}
+        self._synced = 0.0
 
     def __enter__(self) -> "ResultStore":
-        with self._user_errors():
+        with write_errors(self.out):
             if self.out.exists() and not self.out.is_dir():
                 raise UserError(f"out={self.out}: is a file; allowed: a folder, which is made if absent")
             self.out.mkdir(parents=True, exist_ok=True)
@@ -119,10 +117,10 @@ class ResultStore:
                 ) from None
             try:
                 self._check_existing()
-                for dataset in layout.existing_datasets(self.out):
-                    layout.remove_temporaries(self.out, dataset)
+                # First of all: from here on, writers of a killed job replace nothing.
+                self.writer.open()
                 self._committed = layout.read_committed(self.out)
-                self._remove_uncommitted()
+                self._clean()
             except BaseException:
                 self._lock.release()
                 raise
@@ -131,11 +129,19 @@ class ResultStore:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._lock.release()
+        try:
+            self.writer.close()
+            # What lost writers left; were this not to work, the next store would do it.
+            with suppress(OSError, UserError):
+                self._clean()
+                if (self.out / layout.RUNS).is_dir():
+                    sync_folder(self.out / layout.RUNS)
+        finally:
+            self._lock.release()
 
     def writes(self, dataset: str) -> bool:
         """Whether rows of this dataset are kept, so that they are worth computing."""
-        return self._write is None or dataset in self._write
+        return self.writer.writes(dataset)
 
     def finished(self, run_ids: Iterable[str]) -> set[str]:
         """Those of ``run_ids`` that are committed and need not be computed again (ok or not converged)."""
@@ -156,23 +162,24 @@ class ResultStore:
             ValueError: an id column has another type than the store was opened with.
         """
         name = f"inputs/{dataset}"
-        schema = layout.dataset_schema(name, self._id_types)
         path = self.out / name / f"{input_id}.parquet"
         if path.exists():
             return
+        schema = self.writer.schema(name)
         table = table.select([column for column in table.column_names if column in schema.names[1:]])
         table = table.append_column("input_id", pa.array([input_id] * len(table), pa.string()))
-        with self._user_errors():
-            layout.write_parquet(path, [layout.conform(table, schema)], schema)
-            layout.sync_folder(path.parent)
+        with write_errors(self.out):
+            layout.write_parquet(path, layout.conform(table, schema), schema)
+            sync_folder(path.parent)
 
-    def commit(self, runs: list[dict[str, Any]], datasets: Mapping[str, Tables]) -> None:
+    def commit(self, runs: list[dict[str, Any]], datasets: Mapping[str, Tables] | None) -> None:
         """Write the rows of a batch of runs: first the datasets, then the runs, whose presence is the commit.
 
         Args:
             runs: one row of the ``runs`` dataset each; ``batch_id`` and ``batch_runs`` are filled in.
             datasets: rows by dataset name, with a ``run_id`` column; an iterable of tables is written piece
-                by piece, and not even started where ``write`` leaves the dataset out.
+                by piece, and not even started where ``write`` leaves the dataset out. None: the store's ``writer``
+                wrote them for the batch of these runs.
 
         Raises:
             UserError: the disk is full or ``out`` cannot be written; nothing half-written is left.
@@ -181,18 +188,18 @@ class ResultStore:
         ids = [run["run_id"] for run in runs]
         if len(set(ids)) < len(ids) or not ids:
             raise ValueError("a batch is one or more runs, each once")
-        batch = batch_id(ids)
-        rows = [self._run_row(run, batch, len(ids)) for run in runs]
-        written = {name: tables for name, tables in datasets.items() if self.writes(name)}
+        batch = layout.batch_id(ids)
+        rows = [self._rows.table(run, batch, len(ids)) for run in runs]
         replaced = {self._committed[run].batch_id for run in ids if run in self._committed}
-        with self._user_errors():
+        with write_errors(self.out):
             try:
-                self._remove_older(batch, written)
-                for name, tables in written.items():
-                    self._write_dataset(name, batch, tables, ids)
+                if datasets is not None:
+                    self.writer.write(ids, datasets)
+                if batch in replaced:
+                    self._remove_older(batch, datasets)
                 for row in rows:
                     self._write_run(row)
-                layout.sync_folder(self.out / layout.RUNS)
+                self._sync_runs()
             except BaseException:
                 with suppress(OSError, UserError):
                     self._remove_uncommitted({batch})
@@ -200,44 +207,36 @@ class ResultStore:
             if replaced - {batch}:
                 self._remove_uncommitted(replaced - {batch})
 
-    def _run_row(self, run: dict[str, Any], batch: str, count: int) -> pa.Table:
-        schema = layout.dataset_schema(layout.RUNS, self._id_types)
-        row = {**run, "batch_id": batch, "batch_runs": count}
-        unknown = sorted(set(row) - set(schema.names))
-        if unknown:
-            raise ValueError(f"columns that the schema lacks: {unknown}")
-        Status(row["status"])
-        return pa.Table.from_pylist([row], schema=schema)
-
     def _write_run(self, row: pa.Table) -> None:
         values = row.select(["run_id", "batch_id", "batch_runs", "status"]).to_pylist()[0]
         run = values.pop("run_id")
-        layout.write_parquet(self.out / layout.RUNS / f"{run}.parquet", [row], row.schema, [run])
+        layout.write_parquet(self.out / layout.RUNS / f"{run}.parquet", row, row.schema, [run])
         self._committed[run] = Committed(**values)
 
-    def _write_dataset(self, name: str, batch: str, tables: Tables, ids: list[str]) -> None:
-        schema = layout.dataset_schema(name, self._id_types)
-        known = pa.array(ids, pa.string())
+    def _sync_runs(self) -> None:
+        """Once a second: a power cut may take the runs committed in the last second, which are then done again."""
+        if time.monotonic() - self._synced > 1:
+            sync_folder(self.out / layout.RUNS)
+            self._synced = time.monotonic()
 
-        def checked() -> Iterator[pa.Table]:
-            for table in [tables] if isinstance(tables, pa.Table) else tables:
-                rows = layout.conform(table, schema)
-                if not pc.all(
-                    pc.is_in(pc.unique(rows.column("run_id")), value_set=known), min_count=0
-                ).as_py():
-                    raise ValueError(f"{name} has rows of runs that are not in the batch")
-                yield rows
-
-        path = self.out / name / f"{batch}.parquet"
-        layout.write_parquet(path, checked(), schema, ids)
-        layout.sync_folder(path.parent)
-
-    def _remove_older(self, batch: str, written: dict[str, Tables]) -> None:
-        """Remove what an earlier commit of the same batch wrote to datasets that are not written now."""
+    def _remove_older(self, batch: str, datasets: Mapping[str, Tables] | None) -> None:
+        """Remove what an earlier commit of the same batch wrote to datasets that were not written now."""
         for name in self._batch_datasets():
             path = self.out / name / f"{batch}.parquet"
-            if name not in written and path.exists():
-                os.unlink(path)
+            if not path.exists():
+                continue
+            if datasets is None:
+                older = layout.file_token(path) != self.writer.token
+            else:
+                older = name not in datasets or not self.writes(name)
+            if older:
+                path.unlink()
+
+    def _clean(self) -> None:
+        """Take away what was written and is not committed."""
+        for dataset in layout.existing_datasets(self.out):
+            remove_temporaries(self.out / dataset)
+        self._remove_uncommitted()
 
     def _batch_datasets(self) -> list[str]:
         skipped = (layout.RUNS, *layout.INPUT_DATASETS)
@@ -253,15 +252,15 @@ class ResultStore:
                 valid = committed.get(path.stem)
                 if valid and not layout.all_rows_count(path, valid, self._committed):
                     layout.write_parquet(path, layout.rows_of(path, valid), layout.file_schema(path), valid)
-                    layout.sync_folder(path.parent)
+                    sync_folder(path.parent)
                 # A file that ecjax did not write is not ours to remove; it is not read either.
                 elif not valid and layout.schema_version(layout.file_schema(path)) is not None:
-                    os.unlink(path)
+                    path.unlink(missing_ok=True)
 
     def _check_existing(self) -> None:
         for name in layout.existing_datasets(self.out):
             for path in layout.dataset_files(self.out, name)[:1]:
-                reason = self._misfit(layout.file_schema(path), layout.dataset_schema(name, self._id_types))
+                reason = self._misfit(layout.file_schema(path), self.writer.schema(name))
                 if reason:
                     raise UserError(
                         f"out={self.out}: {path.relative_to(self.out)} {reason}; choose a new out"
@@ -281,12 +280,3 @@ class ResultStore:
             if have.type != want.type:
                 return f"has {have.name} of type {have.type}, now it is {want.type}"
         return None
-
-    @contextmanager
-    def _user_errors(self) -> Iterator[None]:
-        """Turn what the system says of ``out`` (disk full, permission denied) into a ``UserError``."""
-        try:
-            yield
-        except OSError as error:
-            reason = os.strerror(error.errno) if error.errno else str(error).splitlines()[0]
-            raise UserError(f"out={self.out}: cannot be written: {reason}") from error

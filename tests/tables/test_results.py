@@ -111,7 +111,9 @@ def test_damaged_file_is_named(tmp_path, dataset, damage):
     (path,) = dataset_files(tmp_path, dataset)
     if damage == "flip":
         content = bytearray(path.read_bytes())
-        content[40] ^= 1
+        column = pq.read_metadata(path).row_group(0).column(0)
+        start = column.dictionary_page_offset or column.data_page_offset
+        content[start + column.total_compressed_size - 1] ^= 1
         path.write_bytes(content)
     else:
         os.truncate(path, 0 if damage == "empty" else path.stat().st_size - 9)

@@ -1,0 +1,165 @@
+"""Writing the datasets of a batch where it was computed; the one driver commits it."""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any, TypeAlias
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ecjax.status import Status
+from ecjax.tables import datasets as layout
+from ecjax.tables.folder import sync_folder, write_errors
+
+Tables: TypeAlias = pa.Table | Iterable[pa.Table]
+
+_MARKER = ".open-"
+
+
+@dataclass(frozen=True)
+class DatasetWriter:
+    """Writes the datasets of batches into the folder of an open store, from this or another process; may be pickled.
+
+    What it writes counts once the store commits the batch. A writer that outlives its store (the driver was killed,
+    or took this process for dead) replaces no file any more once another store is open, or none is.
+
+    Attributes:
+        out: absolute path of the folder.
+        id_types: Arrow type by id column.
+        kept: datasets to write; None: all.
+        token: names the store while it is open.
+    """
+
+    out: str
+    id_types: dict[str, pa.DataType]
+    kept: frozenset[str] | None
+    token: str = field(default_factory=lambda: uuid4().hex)
+
+    def writes(self, dataset: str) -> bool:
+        """Whether rows of this dataset are kept, so that they are worth computing."""
+        return self.kept is None or dataset in self.kept
+
+    def reaches(self) -> bool:
+        """Whether this process sees the folder of the store, rather than none or another of that name."""
+        return _reaches(self._marker)
+
+    def write(self, run_ids: Iterable[str], datasets: Mapping[str, Tables]) -> None:
+        """Write the datasets of the batch of these runs; writing them again replaces them.
+
+        Args:
+            run_ids: all runs of the batch.
+            datasets: rows by dataset name, as ``ResultStore.commit`` takes them.
+
+        Raises:
+            UserError: the disk is full or the folder cannot be written; no file is half-written.
+            ValueError: rows that do not fit the schema, or of runs that are not in ``run_ids``.
+            RuntimeError: the store is not open any more.
+        """
+        ids = list(run_ids)
+        batch = layout.batch_id(ids)
+        with write_errors(self.out):
+            for name, tables in datasets.items():
+                if self.writes(name):
+                    schema = self.schema(name)
+                    path = Path(self.out) / name / f"{batch}.parquet"
+                    rows = self._checked(name, tables, ids)
+                    whole = next(rows) if isinstance(tables, pa.Table) else rows
+                    layout.write_parquet(path, whole, schema, ids, self.token, self._check_open)
+                    # A run must not outlast its rows in a power cut.
+                    sync_folder(path.parent)
+
+    def conformed(self, datasets: Mapping[str, Tables]) -> dict[str, list[pa.Table]]:
+        """The datasets that are kept, computed and in their schemas, to be sent to where they are written.
+
+        Raises:
+            ValueError: rows that do not fit the schema.
+        """
+        return {
+            name: [
+                layout.conform(table, self.schema(name))
+                for table in ([tables] if isinstance(tables, pa.Table) else tables)
+            ]
+            for name, tables in datasets.items()
+            if self.writes(name)
+        }
+
+    def schema(self, dataset: str) -> pa.Schema:
+        """Schema of a dataset with the store's id types."""
+        if dataset not in self._schemas:
+            self._schemas[dataset] = layout.dataset_schema(dataset, self.id_types)
+        return self._schemas[dataset]
+
+    def open(self) -> None:
+        """Put the store's marker into the folder, in place of those of killed stores."""
+        for path in Path(self.out).glob(f"{_MARKER}*"):
+            path.unlink(missing_ok=True)
+        self._marker.touch()
+
+    def close(self) -> None:
+        """Take the marker away."""
+        self._marker.unlink(missing_ok=True)
+
+    @cached_property
+    def _schemas(self) -> dict[str, pa.Schema]:
+        return {}
+
+    @cached_property
+    def _marker(self) -> Path:
+        return Path(self.out) / f"{_MARKER}{self.token}"
+
+    def _check_open(self) -> None:
+        if not self._marker.exists():
+            raise RuntimeError(f"out={self.out}: the job that this is written for has ended")
+
+    def _checked(self, name: str, tables: Tables, ids: list[str]) -> Iterator[pa.Table]:
+        known = pa.array(ids, pa.string())
+        for table in [tables] if isinstance(tables, pa.Table) else tables:
+            rows = layout.conform(table, self.schema(name))
+            if not pc.all(pc.is_in(pc.unique(rows.column("run_id")), value_set=known), min_count=0).as_py():
+                raise ValueError(f"{name} has rows of runs that are not in the batch")
+            yield rows
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: self.__dict__[name] for name in self.__dataclass_fields__}
+
+
+@lru_cache
+def _reaches(marker: Path) -> bool:
+    # Listing, unlike asking for the name, makes a network file system look anew.
+    try:
+        return marker.name in os.listdir(marker.parent)
+    except OSError:
+        return False
+
+
+class RunRows:
+    """Makes tables of one row of the ``runs`` dataset, whose columns are many and mostly empty.
+
+    Args:
+        schema: of the dataset.
+    """
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._schema = schema
+        self._empty = {field.name: pa.nulls(1, field.type) for field in schema}
+
+    def table(self, run: dict[str, Any], batch: str, count: int) -> pa.Table:
+        """The row of a run that is committed with a batch of ``count`` runs.
+
+        Raises:
+            ValueError: the schema lacks a column, or there is no such status.
+        """
+        row = {**run, "batch_id": batch, "batch_runs": count}
+        unknown = sorted(set(row) - set(self._empty))
+        if unknown:
+            raise ValueError(f"columns that the schema lacks: {unknown}")
+        Status(row["status"])
+        columns = [
+            empty if row.get(name) is None else pa.array([row[name]], empty.type)
+            for name, empty in self._empty.items()
+        ]
+        return pa.Table.from_arrays(columns, schema=self._schema)
