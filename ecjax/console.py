@@ -2,8 +2,10 @@
 
 import logging
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import Lock
 
 from rich.console import Console
 from rich.logging import RichHandler
@@ -11,10 +13,13 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
+    ProgressColumn,
+    Task,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.text import Text
 
 # A pipe or file has no width of its own; 80 columns would cut the tables.
 OUTPUT = Console(width=None if sys.stdout.isatty() else 120)
@@ -37,8 +42,8 @@ def show_log_lines() -> None:
 
 
 @contextmanager
-def progress(what: str, total: int | None, console: Console = MESSAGES) -> Iterator[Callable[[int], None]]:
-    """Show how far long work is: a bar on a terminal, a log line per tenth elsewhere.
+def progress(what: str, total: int | None, console: Console = MESSAGES) -> Iterator[Callable[[float], None]]:
+    """Show how far long work is, items/s and the time left: a bar on a terminal, a log line per tenth elsewhere.
 
     Args:
         what: a few words, in the present participle.
@@ -46,12 +51,12 @@ def progress(what: str, total: int | None, console: Console = MESSAGES) -> Itera
         console: where the bar goes.
 
     Yields:
-        A function to call with the number of items just done.
+        A function to call with the number of items just done, or parts of them; from any thread.
     """
     if not console.is_terminal:
         yield _lines(what, total)
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), _Speed())
     with Progress(
         *columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console, transient=True
     ) as bar:
@@ -59,16 +64,43 @@ def progress(what: str, total: int | None, console: Console = MESSAGES) -> Itera
         yield lambda done: bar.advance(task, done)
 
 
-def _lines(what: str, total: int | None) -> Callable[[int], None]:
-    count = shown = 0
+class _Speed(ProgressColumn):
+    """Items per second."""
 
-    def advance(done: int) -> None:
+    def render(self, task: Task) -> Text:
+        speed = task.finished_speed or task.speed
+        return Text("" if speed is None else f"{_rounded(speed)}/s", style="progress.data.speed")
+
+
+def _rounded(number: float) -> str:
+    return f"{number:.3g}" if number < 100 else f"{number:.0f}"
+
+
+def _lines(what: str, total: int | None) -> Callable[[float], None]:
+    count = shown = 0.0
+    lock, begun = Lock(), time.monotonic()
+
+    def advance(done: float) -> None:
         nonlocal count, shown
-        count += done
-        # where the end is not known a line comes with every doubling
-        step = shown if total is None else total / 10
-        if count >= shown + step:
+        with lock:
+            count += done
+            # where the end is not known a line comes with every doubling
+            step = shown if total is None else total / 10
+            if count < shown + step or count <= shown:
+                return
             shown = count
-            log.info("%s: %d%s", what, count, "" if total is None else f" of {total}")
+            speed = count / max(time.monotonic() - begun, 1e-9)
+            text = (
+                f"{what}: {count:.0f}" + ("" if total is None else f" of {total}") + f", {_rounded(speed)}/s"
+            )
+            if total is not None and count < total:
+                text += f", {_duration((total - count) / speed)} left"
+            log.info("%s", text)
 
     return advance
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"

@@ -25,6 +25,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from ecjax.console import show_log_lines
+from ecjax.engine.opening import NAMES, EngineOptions
 from ecjax.errors import UserError
 from ecjax.jobs_index import Job, experiments, folder
 
@@ -116,6 +117,8 @@ def _override(job: Job, word: str, sweep: bool) -> str:
         if value not in known and not sweep:
             raise UserError(f"experiment: found {value!r}; allowed: one of {', '.join(known) or 'none'}")
         return word
+    if kind is EngineOptions and not sweep and value not in NAMES:
+        raise UserError(f"engine: found {value!r}; allowed: {', '.join(NAMES)} (or engine.KEY=...)")
     text = kind is str or str in get_args(kind)
     already = value.startswith(("'", '"', "[", "{", "${")) or value in ("null", "")
     if not text or already or (sweep and "," in value):

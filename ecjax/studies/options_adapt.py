@@ -1,8 +1,9 @@
 """Options of ``ecjax adapt``. Light on purpose: the command line reads it before anything heavy loads."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from ecjax.engine import EngineOptions
 from ecjax.studies.option import option
 
 
@@ -61,6 +62,9 @@ class AdaptOptions:
     )
     storage_dollars_per_byte: float = option(2.3e-11, "price of storage, dollars per byte and 30 days")
     out: str = option("results/adapt", "folder of the result tables and figures")
+    engine: EngineOptions = field(
+        default_factory=EngineOptions, metadata={"help": "where it runs: engine=serial, engine=ray"}
+    )
     resume: bool = option(True, "skip replays that are finished in out")
     write: Any = option(None, "datasets to write besides runs; default: all")
     figures: Any = option(

@@ -1,8 +1,9 @@
 """Options of ``ecjax analyze``. Light on purpose: the command line reads it before anything heavy loads."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from ecjax.engine import EngineOptions
 from ecjax.studies.option import option
 
 
@@ -24,5 +25,8 @@ class AnalyzeOptions:
     )
     seed: int = option(0, "seed of the spreading of ties and of the sample of requests")
     figures: bool = option(True, "draw figures in out/figures")
+    engine: EngineOptions = field(
+        default_factory=EngineOptions, metadata={"help": "where it runs: engine=serial, engine=ray"}
+    )
     resume: bool = option(True, "keep a finished analysis of the same trace in out")
     write: Any = option(None, "datasets to write besides runs; default: all")

@@ -1,8 +1,9 @@
 """Options of ``ecjax cache``. Light on purpose: the command line reads it before anything heavy loads."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from ecjax.engine import EngineOptions
 from ecjax.studies.option import option
 
 
@@ -74,6 +75,9 @@ class CacheOptions:
     seeds: int = option(1, "replays with different draws: seed, seed + 1, ...")
     seed: int = option(0, "first seed")
     out: str = option("results/cache", "folder of the result tables and figures")
+    engine: EngineOptions = field(
+        default_factory=EngineOptions, metadata={"help": "where it runs: engine=serial, engine=ray"}
+    )
     resume: bool = option(True, "skip replays that are finished in out")
     write: Any = option(None, "datasets to write besides runs; default: all")
     figures: Any = option(

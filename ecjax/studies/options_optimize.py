@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from ecjax.engine import EngineOptions
 from ecjax.studies.option import option
 
 
@@ -140,6 +141,9 @@ class OptimizeOptions:
     seed: int = option(0, "seed of the perturbed start and of random placement")
     dtype: str = option("float64", "float64, or float32 on an accelerator")
     memory_bytes: float | None = option(None, "memory that a batch may take; default: half of what is free")
+    engine: EngineOptions = field(
+        default_factory=EngineOptions, metadata={"help": "where it runs: engine=serial, engine=ray"}
+    )
     resume: bool = option(True, "skip runs that are finished in out")
     write: Any = option(None, "datasets to write besides runs and inputs; default: all")
     figures: Any = option(

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from ecjax.engine import EngineOptions
 from ecjax.studies.option import option
 from ecjax.studies.options_optimize import OptimizeOptions
 
@@ -81,6 +82,9 @@ class ReplayOptions:
         False, "also the split-merge and forks bounds, for alike nodes and files (Fig. 7 of the JLCM paper)"
     )
     seed: int = option(0, "seed of the first replication")
+    engine: EngineOptions = field(
+        default_factory=EngineOptions, metadata={"help": "where it runs: engine=serial, engine=ray"}
+    )
     resume: bool = option(True, "skip replays that are finished in out")
     write: Any = option(None, "datasets to write besides runs and inputs; default: all")
     figures: Any = option(

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from ecjax.engine import EngineOptions
 from ecjax.studies.option import option
 
 
@@ -87,6 +88,9 @@ class ScheduleOptions:
         [1, 2, 6, 10, 14, 21], "edges of the width classes (flows per coflow); the last is open"
     )
     lower_bound: bool = option(True, "also bound the average completion time of every schedule from below")
+    engine: EngineOptions = field(
+        default_factory=EngineOptions, metadata={"help": "where it runs: engine=serial, engine=ray"}
+    )
     resume: bool = option(True, "skip replays that are finished in out")
     write: Any = option(None, "datasets to write besides runs; default: all")
     figures: Any = option(["improvement", "cdf"], "figures to draw: improvement, sources, cdf, sweep, gap")

@@ -1,25 +1,25 @@
 """``ecjax schedule``: how long transfers take under schedulers and source rules, and how short they could be."""
 
 import itertools
-from collections.abc import Callable
-from concurrent.futures import Executor
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rich.console import Console
 
 from ecjax.console import log
+from ecjax.engine import Worker, open_engine
 from ecjax.errors import UserError
 from ecjax.report import schedule as figures
 from ecjax.studies import schedule_summary
-from ecjax.studies.batches import run_batches
+from ecjax.studies.batches import Solved, run_batches
 from ecjax.studies.options_schedule import ScheduleOptions
 from ecjax.studies.outcome import exit_code, runs_of
 from ecjax.studies.schedule_inputs import Case, read_cases
 from ecjax.studies.schedule_options import checked
-from ecjax.studies.schedule_run import JOB, Batch, Given, Item, Point, Wanted
+from ecjax.studies.schedule_run import JOB, Given, Item, Point, Wanted, replay_batch, run_row
 from ecjax.tables.store import ResultStore, run_id
 
 
@@ -36,27 +36,38 @@ def schedule_study(options: ScheduleOptions, console: Console) -> int:
     names = [name for _, items in grid for name in items]
     for words in dict.fromkeys(case.description for case in cases):
         log.info("%s", words)
-    with ResultStore(options.out, {"coflow_id": cases[0].coflow_ids.type}, options.write) as store:
-        run_batches(grid, partial(_begin, options), store, options.resume, "replaying transfers")
+    with (
+        open_engine(options.engine) as engine,
+        ResultStore(options.out, {"coflow_id": cases[0].coflow_ids.type}, options.write) as store,
+    ):
+        solve, blank = partial(_solve, options), partial(_blank, options)
+        run_batches(grid, solve, blank, store, engine, options.resume, "replaying transfers")
     runs = runs_of(options.out, names)
     schedule_summary.show(runs, console, options.out)
     figures.draw(Path(options.out), runs, options.figures, console)
     return exit_code(runs)
 
 
-def _begin(
-    options: ScheduleOptions,
-    pool: Executor,
-    shared: tuple[Case, int | None],
-    items: dict[str, Item],
-    advance: Callable[[int], None],
-) -> Batch:
+def _solve(
+    options: ScheduleOptions, shared: tuple[Case, int | None], items: dict[str, Item], worker: Worker
+) -> Solved:
     case, seed = shared
     number = options.seed if seed is None else seed
+    given = Given(case.workload(number), case.fabric, case.coflow_ids, case.input_id, _about(options, case))
+    return replay_batch(items, given, Wanted(options.widths, options.lower_bound), number, worker)
+
+
+def _blank(
+    options: ScheduleOptions, shared: tuple[Case, int | None], name: str, item: Item
+) -> dict[str, Any]:
+    case, _ = shared
+    return run_row(name, item, case.input_id, _about(options, case))
+
+
+def _about(options: ScheduleOptions, case: Case) -> dict[str, Any]:
+    """What else was set, for the column params."""
     about = {"input": case.description, "widths": options.widths}
-    about |= {"generate": vars(options.generate)} if case.drawn else {}
-    given = Given(case.workload(number), case.fabric, case.coflow_ids, case.input_id, about)
-    return Batch(pool, items, given, Wanted(options.widths, options.lower_bound), number, advance)
+    return about | ({"generate": vars(options.generate)} if case.drawn else {})
 
 
 def _with_clients(case: Case, capacity: float | None) -> Case:

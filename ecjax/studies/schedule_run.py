@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Iterator
-from concurrent.futures import Executor, Future
+from concurrent.futures import Future
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -15,8 +15,7 @@ from ecjax.coflow.isolation import isolation_s
 from ecjax.coflow.lower_bound import lower_bound
 from ecjax.coflow.replay import replay
 from ecjax.coflow.workload import Fabric, Workload
-from ecjax.console import log
-from ecjax.errors import UserError
+from ecjax.engine import Worker
 from ecjax.status import Status
 from ecjax.studies.schedule_tables import coflow_widths, coflows, statistics
 
@@ -81,56 +80,58 @@ class Reference(NamedTuple):
     bound_kind: str | None
 
 
-class Batch:
-    """The replays of one workload, under way in a pool.
+def replay_batch(
+    items: dict[str, Item], given: Given, wanted: Wanted, seed: int, worker: Worker
+) -> tuple[list[dict[str, Any]], dict[str, Iterator[pa.Table]]]:
+    """Rows of ``runs`` and the other datasets of replays of one workload.
 
     Args:
-        pool: where they run.
         items: what to replay, by run id.
         given: the workload.
         wanted: what else is asked for.
         seed: of random sources.
-        advance: called with the number of replays just done.
+        worker: where they run.
     """
+    compared = worker.pool.submit(reference, given, wanted.bound)
+    asked = [(item.sources, item.scheduler) for item in items.values()]
+    # the baseline is not a run unless it is asked for
+    pairs = dict.fromkeys([(sources, BASELINE) for sources, _ in asked] + asked)
+    replays: dict[tuple[str, str], Future[Replayed]] = {
+        (sources, scheduler): worker.pool.submit(replayed, given, scheduler, sources, seed)
+        for sources, scheduler in pairs
+    }
+    for pair in asked:
+        replays[pair].add_done_callback(lambda _: worker.advance(1))
+    found = {name: replays[item.sources, item.scheduler].result() for name, item in items.items()}
+    fair = {
+        sources: None if baseline.exception() else baseline.result().completion_s
+        for (sources, scheduler), baseline in replays.items()
+        if scheduler == BASELINE
+    }
+    batch = _Batch(items, given, wanted, found, fair, compared.result())
+    # built as they are written: nine schedulers of 10^5 coflows need not be in memory at a time
+    return [batch.row(name) for name in items], {
+        "coflows": (batch.coflows(name) for name in items),
+        "coflow_widths": (batch.widths(name) for name in items),
+    }
 
-    def __init__(
-        self, pool: Executor, items: dict[str, Item], given: Given, wanted: Wanted, seed: int, advance: Any
-    ) -> None:
-        self._items, self._given, self._wanted = items, given, wanted
-        self._reference = pool.submit(reference, given, wanted.bound)
-        asked = [(item.sources, item.scheduler) for item in items.values()]
-        # the baseline is not a run unless it is asked for
-        pairs = dict.fromkeys([(sources, BASELINE) for sources, _ in asked] + asked)
-        self._replays: dict[tuple[str, str], Future[Replayed]] = {
-            (sources, scheduler): pool.submit(replayed, given, scheduler, sources, seed)
-            for sources, scheduler in pairs
-        }
-        for pair in asked:
-            self._replays[pair].add_done_callback(lambda _: advance(1))
 
-    def rows(self) -> tuple[list[dict[str, Any]], dict[str, Iterator[pa.Table]]]:
-        """Rows of ``runs`` and the other datasets, once all is done; a replay that failed is a row that says so."""
-        done = [(name, item, *self._one(name, item)) for name, item in self._items.items()]
-        rows = [row for *_, row, _ in done]
-        # built as they are written: nine schedulers of 10^5 coflows need not be in memory at a time
-        finished = [(name, item, found) for name, item, _, found in done if found is not None]
-        return rows, {
-            "coflows": (self._coflows(name, item, found) for name, item, found in finished),
-            "coflow_widths": (self._widths(name, item, found) for name, item, found in finished),
-        }
+class _Batch(NamedTuple):
+    """Replays of one workload that are done."""
 
-    def _one(self, name: str, item: Item) -> tuple[dict[str, Any], Replayed | None]:
-        row = run_row(name, item, self._given)
-        try:
-            found = self._replays[item.sources, item.scheduler].result()
-            compared = self._reference.result()
-        except UserError:
-            raise
-        except Exception as error:
-            log.exception("replay %s failed", name)
-            return row | {"status": str(Status.FAILED), "error": f"{type(error).__name__}: {error}"}, None
-        own = statistics(found.completion_s, compared.isolation_s, self._fair(item.sources))
-        row |= own | {
+    items: dict[str, Item]
+    given: Given
+    wanted: Wanted
+    found: dict[str, Replayed]
+    fair: dict[str, np.ndarray | None]  # completion times of the baseline, by sources; None where it failed
+    compared: Reference
+
+    def row(self, name: str) -> dict[str, Any]:
+        """Row of ``runs``."""
+        item, found, compared = self.items[name], self.found[name], self.compared
+        own = statistics(found.completion_s, compared.isolation_s, self.fair[item.sources])
+        about = self.given.about
+        row = own | {
             "status": str(Status.OK),
             "coflows": len(found.completion_s),
             "makespan_s": found.makespan_s,
@@ -141,25 +142,25 @@ class Batch:
         }
         if compared.bound_s is not None:
             row |= {"lower_bound": compared.bound_s, "gap": own["mean_s"] / compared.bound_s - 1}
-            row |= {"params": _params(self._given.about | {"lower_bound": compared.bound_kind})}
-        return row, found
+            about = about | {"lower_bound": compared.bound_kind}
+        return run_row(name, item, self.given.input_id, about) | row
 
-    def _fair(self, sources: str) -> np.ndarray | None:
-        baseline = self._replays[sources, BASELINE]
-        return None if baseline.exception() else baseline.result().completion_s
+    def coflows(self, name: str) -> pa.Table:
+        """Rows of ``coflows``."""
+        given, completion = self.given, self.found[name].completion_s
+        about = _named(name, self.items[name])
+        return coflows(about, given.ids, given.workload, completion, self.compared.isolation_s)
 
-    def _coflows(self, name: str, item: Item, found: Replayed) -> pa.Table:
-        given, isolation = self._given, self._reference.result().isolation_s
-        return coflows(_named(name, item), given.ids, given.workload, found.completion_s, isolation)
-
-    def _widths(self, name: str, item: Item, found: Replayed) -> pa.Table:
+    def widths(self, name: str) -> pa.Table:
+        """Rows of ``coflow_widths``."""
+        item = self.items[name]
         return coflow_widths(
             _named(name, item),
-            self._wanted.widths,
-            self._given.workload,
-            found.completion_s,
-            self._reference.result().isolation_s,
-            self._fair(item.sources),
+            self.wanted.widths,
+            self.given.workload,
+            self.found[name].completion_s,
+            self.compared.isolation_s,
+            self.fair[item.sources],
         )
 
 
@@ -188,24 +189,27 @@ def replayed(given: Given, scheduler: str, sources: str, seed: int) -> Replayed:
     )
 
 
-def run_row(name: str, item: Item, given: Given) -> dict[str, Any]:
-    """What is known of a replay before it is done: a row of ``runs`` without status and results."""
+def run_row(name: str, item: Item, input_id: str, about: dict[str, Any]) -> dict[str, Any]:
+    """What is known of a replay before it is done: a row of ``runs`` without status and results.
+
+    Args:
+        name: run id.
+        item: the replay.
+        input_id: names its workload.
+        about: what else was set, for the column params.
+    """
     return {
         "run_id": name,
         "job": JOB,
         "method": item.scheduler,
         "sources": item.sources,
         **asdict(item.point),
-        "input_id": given.input_id,
+        "input_id": input_id,
         "device": "cpu",
         "version": ecjax.__version__,
         "seed": item.seed,
-        "params": _params(given.about),
+        "params": json.dumps(about, sort_keys=True),
     }
-
-
-def _params(values: dict[str, Any]) -> str:
-    return json.dumps(values, sort_keys=True)
 
 
 def _named(name: str, item: Item) -> dict[str, str]:

@@ -1,0 +1,93 @@
+"""Starting Ray on this machine, or joining a cluster: what can go wrong there is the user's to mend, in one line."""
+
+import logging
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+# `uv run` would have Ray pack the working folder and build every worker an environment of its own
+os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
+os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+# what Ray prints of dead workers goes to standard output, among the results; the engine says it in log lines
+os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".")
+
+import ray  # noqa: E402
+
+from ecjax.errors import UserError  # noqa: E402
+
+_REACHED_S = 5.0
+
+
+@contextmanager
+def join(address: str | None) -> Iterator[None]:
+    """Be part of a cluster; one that this process has joined already is taken and left as it is.
+
+    Args:
+        address: host:port, or auto; None starts Ray on this machine, for as long as it is needed.
+
+    Raises:
+        UserError: there is no such cluster, or it does not let us in.
+    """
+    if ray.is_initialized():
+        yield
+        return
+    if address is not None and address != "auto":
+        _reach(address)
+    try:
+        ray.init(
+            address=address or "local",
+            include_dashboard=None if address else False,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+        )
+    except (Exception, SystemExit) as error:
+        found = "null" if address is None else address
+        raise UserError(f"engine.address={found}: {_why(error)}") from error
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+def places(cores: int, gpus: float) -> int:
+    """How many workers of so many cores and GPUs the nodes have room for, were they idle."""
+    found = 0
+    for node in ray.nodes():
+        if node["Alive"]:
+            has = node["Resources"]
+            room = int(has.get("CPU", 0) // cores)
+            found += min(room, int(has.get("GPU", 0) / gpus + 1e-9)) if gpus else room
+    return found
+
+
+def gpus_in_cluster() -> float:
+    """GPUs of all nodes."""
+    return sum(node["Resources"].get("GPU", 0.0) for node in ray.nodes() if node["Alive"])
+
+
+def _reach(address: str) -> None:
+    """Ray itself takes minutes, and many lines, to find that nothing listens at an address."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not host or not port.isdigit():
+        raise UserError(f"engine.address: found {address!r}; allowed: host:port, or auto")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), _REACHED_S).close()
+    except OSError as error:
+        raise UserError(
+            f"engine.address={address}: nothing answers there ({error.strerror or error}); is the cluster up "
+            "(ray start --head), and is this its address?"
+        ) from error
+
+
+def _why(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    name = type(error).__name__
+    if "uthenticat" in name or "uthenticat" in text or "token" in text:
+        return (
+            f"the cluster asks for its token: set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN or ~/.ray/auth_token as on "
+            f"its head node ({text[:200]})"
+        )
+    if isinstance(error, ConnectionError) and "any running Ray" in text:
+        return "no cluster runs on this machine; start one (ray start --head), or name its host:port"
+    return f"cannot be joined: {name}: {text[:400]}"
