@@ -1,38 +1,30 @@
 """``ecjax adapt``: how fast a proxy answers under coding strategies, and how much it can serve."""
 
-from collections.abc import Callable, Iterable
-from concurrent.futures import Executor
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 from rich.console import Console
 
 from ecjax.console import log
+from ecjax.engine import Worker, open_engine
 from ecjax.errors import UserError
 from ecjax.report import adapt as figures
+from ecjax.status import Status
 from ecjax.studies import adapt_summary
-from ecjax.studies.adapt_inputs import Case, read_cases
+from ecjax.studies.adapt_inputs import Case, Point, read_cases
 from ecjax.studies.adapt_options import checked
-from ecjax.studies.adapt_points import Point
+from ecjax.studies.adapt_prepare import prepared
 from ecjax.studies.adapt_proxy import Proxy
-from ecjax.studies.adapt_run import JOB, Batch, Given
-from ecjax.studies.adapt_strategies import TOFEC, Choice, choices
-from ecjax.studies.batches import run_batches
+from ecjax.studies.adapt_run import JOB, Given, Item, replay_batch, run_row
+from ecjax.studies.adapt_strategies import TOFEC, choices
+from ecjax.studies.batches import Solved, run_batches
 from ecjax.studies.options_adapt import AdaptOptions
 from ecjax.studies.outcome import exit_code, runs_of
 from ecjax.tables.store import ResultStore, run_id
 
 _INTERVALS = 120  # of the timeline of steps
-
-
-class _Work(NamedTuple):
-    """Replays that share their requests."""
-
-    proxy: Proxy
-    point: Point
-    seed: int
-    items: dict[str, Choice]  # by run id
 
 
 def adapt_study(options: AdaptOptions, console: Console) -> int:
@@ -42,52 +34,69 @@ def adapt_study(options: AdaptOptions, console: Console) -> int:
         UserError: something the user gave is wrong.
     """
     options = checked(options)
-    grid = [work for case in read_cases(options) for work in _works(case, options)]
-    names = [name for work in grid for name in work.items]
-    for words in dict.fromkeys(work.proxy.case.description for work in grid):
+    proxies = [Proxy(case, options.threads) for case in read_cases(options)]
+    batches = [
+        items for place in range(len(proxies)) for items in _batches(place, proxies[place].case, options)
+    ]
+    names = [name for items in batches for name in items]
+    for words in dict.fromkeys(proxy.case.description for proxy in proxies):
         log.info("%s", words)
-    begin = partial(_begin, options)
-    with ResultStore(options.out, {}, options.write) as store:
-        run_batches([(work, work.items) for work in grid], begin, store, options.resume, "replaying requests")
+    with open_engine(options.engine) as engine, ResultStore(options.out, {}, options.write) as store:
+        done = store.finished(names) if options.resume else set()
+        left = {name: item for items in batches for name, item in items.items() if name not in done}
+        wanted = [(item.proxy, item.choice) for item in left.values()]
+        proxies, failed = prepared(proxies, wanted, options, engine)
+        blank = partial(_blank, options)
+        for name, item in left.items():
+            if (item.proxy, item.choice) in failed:
+                told = {"status": str(Status.FAILED), "error": failed[item.proxy, item.choice]}
+                store.commit([blank(proxies, name, item) | told], {})
+        grid = [(proxies, _possible(items, failed)) for items in batches]
+        solve = partial(_solve, options)
+        run_batches(grid, solve, blank, store, engine, options.resume, "replaying requests")
     runs = runs_of(options.out, names)
     adapt_summary.show(runs, console, options.out)
     figures.draw(Path(options.out), runs, options.figures, console)
     return exit_code(runs)
 
 
-def _begin(
-    options: AdaptOptions,
-    pool: Executor,
-    work: _Work,
-    items: dict[str, Choice],
-    advance: Callable[[int], None],
-) -> Batch:
-    work.proxy.prepare(items.values())
-    if options.capacity:
-        work.proxy.search(pool, items.values())
-    return Batch(pool, items, _given(work, options), advance)
+def _possible(items: dict[str, Item], failed: dict[tuple[int, Any], str]) -> dict[str, Item]:
+    """Those of a batch whose strategies are prepared."""
+    return {name: item for name, item in items.items() if (item.proxy, item.choice) not in failed}
 
 
-def _given(work: _Work, options: AdaptOptions) -> Given:
-    case, point = work.proxy.case, work.point
-    requests = point.requests(work.seed)
+def _solve(options: AdaptOptions, proxies: list[Proxy], items: dict[str, Item], worker: Worker) -> Solved:
+    first = next(iter(items.values()))  # all are of one point and seed
+    proxy, seed = proxies[first.proxy], first.seed
+    point = proxy.case.points[first.point]
+    requests = point.requests(seed)
     if not len(requests.arrival_s):
         raise UserError(
-            f"{point.kind}: found no request with seed={work.seed}, at {point.rate_per_s:g} requests/s; allowed: "
+            f"{point.kind}: found no request with seed={seed}, at {point.rate_per_s:g} requests/s; allowed: "
             "higher rates, or for longer"
         )
-    about = {"input": case.description, "threads": options.threads, "writes": options.writes}
-    about |= {"memory": options.memory, "classes": [given._asdict() for given in case.classes]}
-    return Given(
-        work.proxy,
+    given = Given(
+        proxy,
         point,
         point.kind == "poisson" and options.rates is None,
-        work.seed,
+        seed,
         requests,
         _interval(point, options),
         options.storage_dollars_per_byte,
-        about,
+        _about(options, proxy.case),
     )
+    return replay_batch(items, given, worker)
+
+
+def _blank(options: AdaptOptions, proxies: list[Proxy], name: str, item: Item) -> dict[str, Any]:
+    case = proxies[item.proxy].case
+    return run_row(name, item, case, _about(options, case))
+
+
+def _about(options: AdaptOptions, case: Case) -> dict[str, Any]:
+    """What else was set, for the column params."""
+    about = {"input": case.description, "threads": options.threads, "writes": options.writes}
+    return about | {"memory": options.memory, "classes": [given._asdict() for given in case.classes]}
 
 
 def _interval(point: Point, options: AdaptOptions) -> float | None:
@@ -97,10 +106,10 @@ def _interval(point: Point, options: AdaptOptions) -> float | None:
     return options.timeline_s
 
 
-def _works(case: Case, options: AdaptOptions) -> Iterable[_Work]:
-    proxy = Proxy(case, options.threads, options.memory, options.seed)
+def _batches(place: int, case: Case, options: AdaptOptions) -> Iterator[dict[str, Item]]:
+    """The replays of every point and seed of a case, by run id."""
     wanted = choices(options.strategy, options.codes, case.classes)
-    for point in case.points:
+    for number, point in enumerate(case.points):
         for seed in range(options.seed, options.seed + options.seeds):
             items = {}
             for choice in wanted:
@@ -109,5 +118,6 @@ def _works(case: Case, options: AdaptOptions) -> Iterable[_Work]:
                 parameters |= {"timeline_s": _interval(point, options)}
                 parameters |= {"storage_dollars_per_byte": options.storage_dollars_per_byte}
                 parameters |= {"memory": options.memory if choice.strategy == TOFEC else None}
-                items[run_id(JOB, parameters, case.input_id, seed, "float64")] = choice
-            yield _Work(proxy, point, seed, items)
+                name = run_id(JOB, parameters, case.input_id, seed, "float64")
+                items[name] = Item(place, number, seed, choice)
+            yield items

@@ -3,8 +3,7 @@
 import json
 import math
 import time
-from collections.abc import Callable
-from concurrent.futures import Executor, Future
+from concurrent.futures import Future
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,12 +15,11 @@ from ecjax.adapt.arrivals import Requests
 from ecjax.adapt.proxy import Strategy
 from ecjax.adapt.replay import replay
 from ecjax.adapt.thresholds import threshold_table
-from ecjax.console import log
-from ecjax.errors import UserError
+from ecjax.engine import Worker
 from ecjax.status import Status
 from ecjax.studies import adapt_tables as tables
 from ecjax.studies.adapt_best import envelope, searched
-from ecjax.studies.adapt_points import Point
+from ecjax.studies.adapt_inputs import Case, Point
 from ecjax.studies.adapt_proxy import Proxy
 from ecjax.studies.adapt_statistics import statistics
 from ecjax.studies.adapt_storage import chunks_stored, storage
@@ -33,6 +31,15 @@ _DATASETS = ("codes", "latencies", "timeline", "thresholds", "delays")
 _SHORT = 10  # codes of several classes are searched on so many times fewer requests
 _LEAST = 5000  # requests, but no fewer than this
 _GROWING = 5.0  # sqrt(N) requests still waiting at the last of N arrivals: more are no chance
+
+
+class Item(NamedTuple):
+    """One replay."""
+
+    proxy: int  # place among the proxies of the study
+    point: int  # place among the points of its case
+    seed: int
+    choice: Choice
 
 
 class Given(NamedTuple):
@@ -60,74 +67,58 @@ class Replayed(NamedTuple):
     seconds: float  # that the replay took
 
 
-class Batch:
-    """The replays of one point and seed, under way in a pool.
+def replay_batch(
+    items: dict[str, Item], given: Given, worker: Worker
+) -> tuple[list[dict[str, Any]], dict[str, pa.Table]]:
+    """Rows of ``runs`` and the other datasets of replays of one point and seed.
 
     Args:
-        pool: where they run.
         items: what to replay, by run id.
         given: requests and proxy.
-        advance: called with the number of replays just done.
+        worker: where they run.
     """
+    parts = {item.choice: _parts(item.choice, given) for item in items.values()}
+    replays: dict[Choice, Future[Replayed]] = {}
+    for part in dict.fromkeys(part for own in parts.values() for part in own):
+        call = _best if part.strategy == BEST_STATIC else replayed
+        replays[part] = worker.pool.submit(call, given, part)
+    runs = []
+    found: dict[str, tables.Rows] = {name: [] for name in _DATASETS}
+    for name, item in items.items():
+        row, own = _one(
+            name, item, {part.codes: replays[part].result() for part in parts[item.choice]}, given
+        )
+        worker.advance(1)
+        runs.append(row)
+        for dataset, rows in zip(_DATASETS, _datasets(own, given.proxy.case), strict=True):
+            found[dataset] += [{"run_id": name, **each} for each in rows]
+    return runs, {name: _table(rows) for name, rows in found.items() if rows}
 
-    def __init__(
-        self, pool: Executor, items: dict[str, Choice], given: Given, advance: Callable[[int], None]
-    ) -> None:
-        self._items, self._given, self._advance = items, given, advance
-        self._replays: dict[Choice, Future[Replayed]] = {}
-        for choice in items.values():
-            for part in self._parts(choice):
-                if part not in self._replays:
-                    call = _best if part.strategy == BEST_STATIC else replayed
-                    self._replays[part] = pool.submit(call, given, part)
 
-    def rows(self) -> tuple[list[dict[str, Any]], dict[str, pa.Table]]:
-        """Rows of ``runs`` and the other datasets, once all is done; a replay that failed is a row that says so."""
-        runs = []
-        found: dict[str, tables.Rows] = {name: [] for name in _DATASETS}
-        for name, choice in self._items.items():
-            row, own = self._one(name, choice)
-            self._advance(1)
-            runs.append(row)
-            if own is None:
-                continue
-            proxy = self._given.proxy
-            parts = (
-                own.codes,
-                own.latencies,
-                own.timeline,
-                [
-                    row | {"weight": own.strategy.weight}
-                    for row in threshold_table(own.strategy, proxy.case.classes)
-                ],
-                tables.delays(proxy.case.classes, proxy.case.models),
-            )
-            for dataset, rows in zip(_DATASETS, parts, strict=True):
-                found[dataset] += [{"run_id": name, **each} for each in rows]
-        return runs, {name: _table(rows) for name, rows in found.items() if rows}
+def _parts(choice: Choice, given: Given) -> list[Choice]:
+    """The replays that a choice needs."""
+    if choice.strategy == BEST_STATIC and len(given.proxy.case.classes) == 1:
+        return given.proxy.candidates(given.point.rate_per_s if given.constant else None)
+    return [choice]
 
-    def _parts(self, choice: Choice) -> list[Choice]:
-        """The replays that a choice needs."""
-        given = self._given
-        if choice.strategy == BEST_STATIC and len(given.proxy.case.classes) == 1:
-            return given.proxy.candidates(given.point.rate_per_s if given.constant else None)
-        return [choice]
 
-    def _one(self, name: str, choice: Choice) -> tuple[dict[str, Any], Replayed | None]:
-        row = run_row(name, choice, self._given)
-        try:
-            parts = {part.codes: self._replays[part].result() for part in self._parts(choice)}
-            best = min(parts, key=lambda codes: parts[codes].row["mean_s"])
-            found = parts[best]
-            if choice.strategy == BEST_STATIC and len(self._given.proxy.case.classes) == 1:
-                row |= {"envelope": envelope({codes: part.row for codes, part in parts.items()})}
-            capacity = self._given.proxy.capacity_per_s(choice)
-        except UserError:
-            raise
-        except Exception as error:
-            log.exception("replay %s failed", name)
-            return row | {"status": str(Status.FAILED), "error": f"{type(error).__name__}: {error}"}, None
-        return row | finished(choice, found, capacity, self._given), found
+def _one(
+    name: str, item: Item, parts: dict[tuple[Code, ...], Replayed], given: Given
+) -> tuple[dict[str, Any], Replayed]:
+    """Row of ``runs``, and the best of the replays by codes."""
+    best = min(parts, key=lambda codes: parts[codes].row["mean_s"])
+    row = run_row(name, item, given.proxy.case, given.about)
+    if item.choice.strategy == BEST_STATIC and len(given.proxy.case.classes) == 1:
+        row |= {"envelope": envelope({codes: part.row for codes, part in parts.items()})}
+    return row | finished(item.choice, parts[best], given), parts[best]
+
+
+def _datasets(own: Replayed, case: Case) -> list[tables.Rows]:
+    """Rows of the datasets besides ``runs``, in the order of _DATASETS."""
+    thresholds = [
+        row | {"weight": own.strategy.weight} for row in threshold_table(own.strategy, case.classes)
+    ]
+    return [own.codes, own.latencies, own.timeline, thresholds, tables.delays(case.classes, case.models)]
 
 
 def _table(rows: tables.Rows) -> pa.Table:
@@ -197,14 +188,21 @@ def _replayed(given: Given, strategy: Strategy) -> Replayed:
     )
 
 
-def run_row(name: str, choice: Choice, given: Given) -> dict[str, Any]:
-    """What is known of a replay before it is done: a row of ``runs`` without status and results."""
-    case, point = given.proxy.case, given.point
+def run_row(name: str, item: Item, case: Case, about: dict[str, Any]) -> dict[str, Any]:
+    """What is known of a replay before it is done: a row of ``runs`` without status and results.
+
+    Args:
+        name: run id.
+        item: the replay.
+        case: its law and arrivals.
+        about: what else was set, for the column params.
+    """
+    point = case.points[item.point]
     return {
         "run_id": name,
         "job": JOB,
-        "method": choice.strategy,
-        **_code(choice.codes),
+        "method": item.choice.strategy,
+        **_code(item.choice.codes),
         "delays": case.delays,
         "arrivals": point.kind,
         "rate_per_s": point.rate_per_s,
@@ -213,21 +211,21 @@ def run_row(name: str, choice: Choice, given: Given) -> dict[str, Any]:
         "input_id": case.input_id,
         "device": "cpu",
         "version": ecjax.__version__,
-        "seed": given.seed,
-        "params": json.dumps(given.about, sort_keys=True),
+        "seed": item.seed,
+        "params": json.dumps(about, sort_keys=True),
     }
 
 
-def finished(choice: Choice, found: Replayed, capacity: float | None, given: Given) -> dict[str, Any]:
+def finished(choice: Choice, found: Replayed, given: Given) -> dict[str, Any]:
     """What a replay adds to its row.
 
     Args:
         choice: what was asked for.
         found: the replay.
-        capacity: requests/s that the strategy can serve; None where it was not searched.
         given: requests and proxy.
     """
     case, point = given.proxy.case, given.point
+    capacity = given.proxy.capacity_per_s(choice)
     overloaded = capacity is not None and given.constant and point.rate_per_s > capacity
     row = found.row | storage(case.classes, found.strategy, given.dollars_per_byte)
     row |= {
