@@ -18,7 +18,6 @@ wait, of which there are hardly any at light load. Here
 All replays share their random numbers, so that differences between codes and thresholds stand out of the noise.
 """
 
-import os
 from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
 
@@ -31,6 +30,7 @@ from ecjax.adapt.proxy import IN_SYSTEM, RequestClass, Strategy, Tasks
 from ecjax.adapt.replay import replay
 from ecjax.adapt.thread_price import Plan, plans_by_price, profile
 from ecjax.adapt.thresholds import Ladder
+from ecjax.cores import available_cores
 
 _REQUESTS = 60_000  # of a replay
 _WARM_UP = 0.05
@@ -67,7 +67,7 @@ def calibrated(
         [shares @ [own[code][1] for own, code in zip(profiles, plan, strict=True)] for plan in plans]
     )
     rates = _LOADS * threads / usage.min()
-    with ThreadPoolExecutor(os.cpu_count()) as pool:  # replays let go of the interpreter
+    with ThreadPoolExecutor(available_cores()) as pool:  # replays let go of the interpreter
         latencies = _Latencies(pool, shares, tasks_of(classes, models), threads, rates, seed)
         stable = rates * usage[:, None] < _STABLE * threads
         static = latencies([strategies.static(list(plan)) for plan in plans], stable)

@@ -1,5 +1,6 @@
 """What runs in a worker process of a Ray cluster."""
 
+import os
 import socket
 import threading
 from collections import OrderedDict
@@ -18,20 +19,21 @@ _KEPT = 4  # shared parts and functions that a worker remembers
 
 
 class Answer(NamedTuple):
-    """``Done`` without its task: the names of its items, the value, and what went wrong, by kind and text."""
+    """``Done`` without its task."""
 
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # of its items
     value: Any
-    error: tuple[str, str] | None
+    error: tuple[str, str | None] | None  # text, and where it was raised; None where it is the user's
 
 
 class Description(NamedTuple):
     """A worker process: where it is, what it has, what it runs."""
 
     node: str
+    node_cores: int
     version: str
-    memory_bytes: int  # of its node, or of its device
-    device: str  # "" where the worker has no GPU
+    memory_bytes: int  # free on its node, or what JAX may take of its GPU
+    gpu: str  # what it is; "" where the worker has none
 
 
 class Runner:
@@ -53,15 +55,23 @@ class Runner:
         self._advanced = 0.0
 
     def describe(self) -> Description:
-        """Where this is, once it is ready to work."""
-        if self._gpus == 0:
-            memory, device = psutil.virtual_memory().available, ""
-        else:
+        """Where this is, once it is ready to work.
+
+        Raises:
+            RuntimeError: Ray gave it a GPU that JAX cannot use.
+        """
+        node, memory, gpu = socket.gethostname(), psutil.virtual_memory().available, ""
+        if self._gpus:
             import jax
 
             first = jax.devices()[0]
-            memory, device = (first.memory_stats() or {}).get("bytes_limit", 0), first.device_kind
-        return Description(socket.gethostname(), ecjax.__version__, memory, device)
+            if first.platform == "cpu":
+                raise RuntimeError(
+                    f"node {node}: JAX finds no GPU where Ray has one; install jax[cuda12] there, or give "
+                    "engine.gpus_per_actor=0"
+                )
+            memory, gpu = (first.memory_stats() or {})["bytes_limit"], first.device_kind
+        return Description(node, os.cpu_count() or 1, ecjax.__version__, memory, gpu)
 
     def run(
         self, function: list[ray.ObjectRef], shared: list[ray.ObjectRef], items: dict[str, Any]
@@ -78,8 +88,8 @@ class Runner:
         task = Task(self._fetched(shared[0]), items)
         answers = []
         for done in attempt(self._fetched(function[0]), task, self._worker):
-            kind = "user" if isinstance(done.error, UserError) else "failed"
-            error = None if done.error is None else (kind, str(done.error))
+            trace = None if isinstance(done.error, UserError) else getattr(done.error, "trace", "")
+            error = None if done.error is None else (str(done.error), trace)
             answers.append(Answer(tuple(done.task.items), done.value, error))
         return answers
 

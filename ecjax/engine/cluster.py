@@ -30,7 +30,10 @@ _SHORT_S = 0.2  # tasks below this are queued at a worker that is busy
 _TICK_S = 1.0
 _PATIENCE_S = 600.0  # for the first worker: a cluster that grows has to start a node
 _FAILED_STARTS = 3  # times the workers wanted
-_USABLE = 0.5  # of the memory that is free, for arrays
+_USABLE, _USABLE_OF_GPU = (
+    0.5,
+    0.9,
+)  # for arrays, of the memory that is free on a node (its workers share that), or of a GPU
 
 
 @contextmanager
@@ -103,12 +106,13 @@ class Cluster:
         self._start(1)
         while not (found := [one.about for one in self._actors if one.about is not None]):
             self._look(_TICK_S)
-        nodes = [about.node for about in found]
-        # workers that share a GPU have their part of its memory, others that of their node
         return min(
             about.memory_bytes
-            * (min(self._gpus, 1.0) if about.device else 1 / nodes.count(about.node))
-            * _USABLE
+            * (
+                _USABLE_OF_GPU
+                if about.gpu
+                else _USABLE / max(1, min(about.node_cores // self._cores, self.workers))
+            )
             for about in found
         )
 
@@ -299,8 +303,8 @@ def _done(task: Task, answer: Any) -> Done:
     part = Task(task.shared, {name: task.items[name] for name in answer.names})
     if answer.error is None:
         return Done(part, answer.value)
-    kind, text = answer.error
-    return Done(part, error=UserError(text) if kind == "user" else Failed(text))
+    text, trace = answer.error
+    return Done(part, error=UserError(text) if trace is None else Failed(text, trace))
 
 
 def _text(error: BaseException) -> str:

@@ -4,8 +4,13 @@ import logging
 import os
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
+_TOKENS = ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
+# Ray reads its settings when it is imported. Of a cluster that is named it does not look for a token unless it is told
+if any(map(os.environ.get, _TOKENS)) or Path("~/.ray/auth_token").expanduser().exists():
+    os.environ.setdefault("RAY_AUTH_MODE", "token")
 # `uv run` would have Ray pack the working folder and build every worker an environment of its own
 os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -13,6 +18,7 @@ os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".")
 
 import ray  # noqa: E402
+from ray.exceptions import AuthenticationError  # noqa: E402
 
 from ecjax.errors import UserError  # noqa: E402
 
@@ -67,27 +73,37 @@ def gpus_in_cluster() -> float:
 
 
 def _reach(address: str) -> None:
-    """Ray itself takes minutes, and many lines, to find that nothing listens at an address."""
-    host, _, port = address.removeprefix("ray://").rpartition(":")
-    if not host or not port.isdigit():
+    """Look whether a cluster is there and lets us in: Ray itself takes minutes, and many lines, to find that out.
+
+    Raises:
+        UserError: nothing listens there, or it asks for another token.
+    """
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdigit() or "/" in host:
         raise UserError(f"engine.address: found {address!r}; allowed: host:port, or auto")
     try:
         socket.create_connection((host.strip("[]"), int(port)), _REACHED_S).close()
-    except OSError as error:
+    except (OSError, OverflowError) as error:
         raise UserError(
-            f"engine.address={address}: nothing answers there ({error.strerror or error}); is the cluster up "
-            "(ray start --head), and is this its address?"
+            f"engine.address={address}: nothing answers there ({error}); is the cluster up (ray start --head), and is "
+            "this its address?"
         ) from error
+    with suppress(ImportError):
+        from ray._raylet import GcsClient  # there is no public way to ask
+
+        try:
+            GcsClient(address=address)
+        except AuthenticationError as error:
+            raise UserError(f"engine.address={address}: {_why(error)}") from error
 
 
 def _why(error: BaseException) -> str:
-    text = " ".join(str(error).split())
-    name = type(error).__name__
-    if "uthenticat" in name or "uthenticat" in text or "token" in text:
+    text, name = " ".join(str(error).split()), type(error).__name__
+    if isinstance(error, AuthenticationError):
         return (
-            f"the cluster asks for its token: set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN or ~/.ray/auth_token as on "
-            f"its head node ({text[:200]})"
+            "the cluster asks for its token: set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN or ~/.ray/auth_token as on its "
+            f"head node ({text[:160]})"
         )
     if isinstance(error, ConnectionError) and "any running Ray" in text:
         return "no cluster runs on this machine; start one (ray start --head), or name its host:port"
-    return f"cannot be joined: {name}: {text[:400]}"
+    return f"cannot be joined: {name}: {text[:300]}"

@@ -2,7 +2,10 @@
 
 import os
 
+from ecjax import cores as own
+
 _VARIABLES = (
+    own.VARIABLE,
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
     "MKL_NUM_THREADS",

@@ -1,5 +1,6 @@
 """Engines by name."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -49,6 +50,8 @@ def open_engine(options: EngineOptions, accelerated: bool = False) -> Iterator[E
     if options.name == "serial":
         yield Serial()
         return
+    if options.address is None:
+        os.environ.setdefault("RAY_AUTH_MODE", "token")  # Ray makes a token where there is none
     # Ray is slow to import, and need not be there
     try:
         from ecjax.engine.cluster import joined

@@ -1,12 +1,12 @@
 """The engine that is always there: threads of this process."""
 
-import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Lock
 from typing import Any
 
+from ecjax.cores import available_cores
 from ecjax.engine.tasks import Done, Function, Task, Worker, attempt
 
 
@@ -24,7 +24,7 @@ class Serial:
         at_once: int | None = None,
     ) -> Iterator[Done]:
         """See ``Engine.map``."""
-        cores = os.cpu_count() or 1
+        cores = available_cores()
         # tasks wait for what they submit to the second pool, whose calls wait for nothing
         several, leaves = ThreadPoolExecutor(at_once or cores), ThreadPoolExecutor(cores)
         waiting: deque[Future[list[Done]]] = deque()

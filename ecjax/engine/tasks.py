@@ -1,14 +1,12 @@
 """Tasks, what comes of them, and what they run in."""
 
-import logging
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from traceback import format_exc
 from typing import Any, NamedTuple, Protocol
 
 from ecjax.errors import UserError
-
-log = logging.getLogger("ecjax")
 
 
 class Task(NamedTuple):
@@ -25,7 +23,16 @@ class Task(NamedTuple):
 
 
 class Failed(Exception):
-    """A function raised; the text names the exception."""
+    """A function raised.
+
+    Args:
+        text: names the exception.
+        trace: where it was raised.
+    """
+
+    def __init__(self, text: str, trace: str = "") -> None:
+        super().__init__(text)
+        self.trace = trace
 
 
 class Lost(Exception):
@@ -102,8 +109,7 @@ def attempt(function: Function, task: Task, worker: Worker) -> list[Done]:
         return [Done(task, error=error)]
     except Exception as error:
         if len(task.items) <= 1:
-            log.exception("%s failed", next(iter(task.items), "a task"))
-            return [Done(task, error=Failed(f"{type(error).__name__}: {error}"))]
+            return [Done(task, error=Failed(f"{type(error).__name__}: {error}", format_exc()))]
     # out of the handler, so that what the task held in memory is free
     return [done for half in halves(task) for done in attempt(function, half, worker)]
 

@@ -72,6 +72,7 @@ def run_batches(
             if isinstance(error, UserError):
                 raise error
             if error is not None:
+                log.error("%s failed: %s\n%s", ", ".join(part.items), error, getattr(error, "trace", ""))
                 told = {"status": str(Status.FAILED), "error": str(error)}
                 value = [blank(part.shared, name, item) | told for name, item in part.items.items()], {}
             rows, datasets = value

@@ -7,9 +7,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ecjax.cores import available_cores
 from ecjax.optimize.certified.certify import Certificate, Settings, certify
 from ecjax.optimize.certified.data import Rows, Service, flatten
-from ecjax.optimize.certified.relax import Passes, processors
+from ecjax.optimize.certified.relax import Passes
 from ecjax.optimize.descent import Stopping
 from ecjax.optimize.jlcm import Solution
 from ecjax.optimize.problem import Problem, evaluate, reading_prices, scaled
@@ -40,11 +41,11 @@ def plan_lanes(
         flat[key] = (*flatten(own), own)
     lanes = list(zip(theta.tolist(), rate_scale.tolist(), size_scale.tolist(), strict=True))
     distinct = list(dict.fromkeys(lanes))
-    at_once = min(len(distinct), processors())
+    at_once = min(len(distinct), available_cores())
 
     def one(lane: tuple[float, float, float]) -> Certificate:
         service, rows, _ = flat[lane[1:]]
-        passes = Passes(service, rows, max(1, processors() // at_once))
+        passes = Passes(service, rows, max(1, available_cores() // at_once))
         passes.with_theta(lane[0] / problem.files.count)
         try:
             return certify(passes, settings, start)

@@ -6,7 +6,6 @@ give the mixture freedom, some ten passes are enough whatever the number of file
 sum of the cheapest costs at them, are what the lower bound is made of.
 """
 
-import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -110,11 +109,6 @@ class Passes:
         results = list(self._pool.map(run, self._parts) if self._pool else map(run, self._parts))
         sums = tuple(sum(out[index] for _, out in results) for index in range(3))
         return float(sum(value for value, _ in results)), sums
-
-
-def processors() -> int:
-    """Processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def groups_of(service: Service, rows: Rows) -> np.ndarray:
