@@ -18,7 +18,7 @@ os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".")
 
 import ray  # noqa: E402
-from ray.exceptions import AuthenticationError  # noqa: E402
+from ray.exceptions import AuthenticationError, RayError  # noqa: E402
 
 from ecjax.errors import UserError  # noqa: E402
 
@@ -89,11 +89,12 @@ def _reach(address: str) -> None:
             "this its address?"
         ) from error
     with suppress(ImportError):
-        from ray._raylet import GcsClient  # there is no public way to ask
+        # there is no public way to ask
+        from ray._raylet import GcsClient  # type: ignore[attr-defined]
 
         try:
             GcsClient(address=address)
-        except AuthenticationError as error:
+        except RayError as error:
             raise UserError(f"engine.address={address}: {_why(error)}") from error
 
 
@@ -101,8 +102,8 @@ def _why(error: BaseException) -> str:
     text, name = " ".join(str(error).split()), type(error).__name__
     if isinstance(error, AuthenticationError):
         return (
-            "the cluster asks for its token: set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN or ~/.ray/auth_token as on its "
-            f"head node ({text[:160]})"
+            "the cluster asks for its token: set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN or ~/.ray/auth_token as on "
+            f"its head node ({text[:160]})"
         )
     if isinstance(error, ConnectionError) and "any running Ray" in text:
         return "no cluster runs on this machine; start one (ray start --head), or name its host:port"
