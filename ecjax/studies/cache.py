@@ -1,36 +1,39 @@
 """``ecjax cache``: how fast reads are when edges keep chunks near, under policies that choose which."""
 
-from collections.abc import Callable
-from concurrent.futures import Executor
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 from rich.console import Console
 
 from ecjax.console import log
+from ecjax.engine import Worker, open_engine
 from ecjax.report import cache as figures
 from ecjax.studies import cache_summary
-from ecjax.studies.batches import run_batches
+from ecjax.studies.batches import Solved, run_batches
 from ecjax.studies.cache_inputs import Case, read_cases
 from ecjax.studies.cache_network import between
 from ecjax.studies.cache_options import checked
-from ecjax.studies.cache_run import JOB, Batch, Choice, Given, choices, parameters
+from ecjax.studies.cache_run import ALIKE, JOB, Given, Item, choices, parameters, replay_batch, run_row
 from ecjax.studies.cache_sampling import sampling_study
 from ecjax.studies.options_cache import CacheOptions
 from ecjax.studies.outcome import exit_code, runs_of
 from ecjax.tables.store import ResultStore, run_id
 
-_ALIKE = ("parity", "buckets", "jitter", "edge_s", "decode_s", "warm_up")  # of all policies
 
+@dataclass(frozen=True)
+class _Study:
+    """What all replays share.
 
-class _Work(NamedTuple):
-    """Replays that share their reads and their network."""
+    Attributes:
+        cases: points of the sweep.
+        least_s: mean latency with the reference, by place of the case and seed; a worker keeps what it has found, for
+            the other replays of the point.
+    """
 
-    case: Case
-    seed: int
-    items: dict[str, Choice]  # by run id
+    cases: list[Case]
+    least_s: dict[tuple[int, int], float | None] = field(default_factory=dict)
 
 
 def cache_study(options: CacheOptions, console: Console) -> int:
@@ -45,39 +48,44 @@ def cache_study(options: CacheOptions, console: Console) -> int:
     cases = read_cases(options)
     for seconds in options.neighbours:
         between(seconds, len(cases[0].edge_ids))  # a mistake there should end all of it
+    study = _Study(cases)
     seeds = range(options.seed, options.seed + options.seeds)
-    grid = [_Work(case, seed, _items(case, seed, options)) for seed in seeds for case in cases]
-    names = [name for work in grid for name in work.items]
+    grid = [(study, _items(place, case, seed, options)) for seed in seeds for place, case in enumerate(cases)]
+    names = [name for _, items in grid for name in items]
     for words in dict.fromkeys(case.source.description for case in cases):
         log.info("%s", words)
-    with ResultStore(options.out, {"file_id": cases[0].source.item_ids.type}, options.write) as store:
-        begin = partial(_begin, options, store.writes("cached"))
-        run_batches([(work, work.items) for work in grid], begin, store, options.resume, "replaying reads")
+    with (
+        open_engine(options.engine) as engine,
+        ResultStore(options.out, {"file_id": cases[0].source.item_ids.type}, options.write) as store,
+    ):
+        solve, blank = partial(_solve, options, store.writes("cached")), partial(_blank, options)
+        run_batches(grid, solve, blank, store, engine, options.resume, "replaying reads")
     runs = runs_of(options.out, names)
     cache_summary.show(runs, console, options.out)
     figures.draw(Path(options.out), runs, options.figures, console)
     return exit_code(runs)
 
 
-def _begin(
-    options: CacheOptions,
-    write_cached: bool,
-    pool: Executor,
-    work: _Work,
-    items: dict[str, Choice],
-    advance: Callable[[int], None],
-) -> Batch:
-    case, seed = work.case, work.seed
-    about = {"input": case.source.description} | {name: getattr(options, name) for name in _ALIKE}
-    about |= {name: getattr(options, name) for name in ("memory", "period_s", "replan_reads")}
-    given = Given(case, seed, case.source.reads(seed), case.stored(seed), options, about)
-    return Batch(pool, items, given, write_cached, advance)
+def _solve(
+    options: CacheOptions, write_cached: bool, study: _Study, items: dict[str, Item], worker: Worker
+) -> Solved:
+    first = next(iter(items.values()))  # all are of one case and seed
+    case, key = study.cases[first.case], (first.case, first.seed)
+    given = Given(case, first.seed, case.source.reads(first.seed), case.stored(first.seed), options)
+    rows, datasets, least_s = replay_batch(items, given, study.least_s.get(key), write_cached, worker)
+    study.least_s[key] = least_s
+    return rows, datasets
 
 
-def _items(case: Case, seed: int, options: CacheOptions) -> dict[str, Choice]:
+def _blank(options: CacheOptions, study: _Study, name: str, item: Item) -> dict[str, Any]:
+    return run_row(name, item, study.cases[item.case], options)
+
+
+def _items(place: int, case: Case, seed: int, options: CacheOptions) -> dict[str, Item]:
     """The replays of one point and seed by run id."""
-    shared = asdict(case.point) | {name: getattr(options, name) for name in _ALIKE}
-    return {
-        run_id(JOB, shared | parameters(choice, options), case.source.input_id, seed, "float64"): choice
-        for choice in choices(options)
-    }
+    shared = asdict(case.point) | {name: getattr(options, name) for name in ALIKE}
+    found = {}
+    for choice in choices(options):
+        name = run_id(JOB, shared | parameters(choice, options), case.source.input_id, seed, "float64")
+        found[name] = Item(place, seed, choice)
+    return found

@@ -2,8 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable
-from concurrent.futures import Executor, Future
+from concurrent.futures import Future
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
@@ -14,7 +13,7 @@ import ecjax
 from ecjax.cache.cooperative_replay import replay_cooperative
 from ecjax.cache.replay import replay
 from ecjax.cache.system import Outcome, Policy, Reads, Stored
-from ecjax.console import log
+from ecjax.engine import Worker
 from ecjax.errors import UserError
 from ecjax.status import Status
 from ecjax.studies import cache_tables as tables
@@ -26,6 +25,8 @@ JOB = "cache"
 REFERENCE = "optimal_static"
 SAMPLED = ("samplex", "samplex_static")
 PERIODIC, PLANNED, COOPERATIVE = "agar", "exact", "cooperative"
+ALIKE = ("parity", "buckets", "jitter", "edge_s", "decode_s", "warm_up")  # options that change all policies
+_OF_SOME = ("memory", "period_s", "replan_reads")
 _FEW = 50  # reads of a replay that only makes sure that all is compiled
 
 
@@ -37,6 +38,14 @@ class Choice(NamedTuple):
     between_s: float | tuple[tuple[float, ...], ...] | None = None
 
 
+class Item(NamedTuple):
+    """One replay."""
+
+    case: int  # place among the cases of the study
+    seed: int
+    choice: Choice
+
+
 class Given(NamedTuple):
     """What all replays of a point share."""
 
@@ -45,7 +54,6 @@ class Given(NamedTuple):
     reads: Reads
     stored: Stored
     options: CacheOptions
-    about: dict[str, Any]  # what else was set, for the column params
 
     @property
     def first(self) -> int:
@@ -78,61 +86,50 @@ def parameters(choice: Choice, options: CacheOptions) -> dict[str, Any]:
     return found | ({"replan_reads": options.replan_reads} if choice.policy == PLANNED else {})
 
 
-class Batch:
-    """The replays of one point and seed, under way in a pool.
+def replay_batch(
+    items: dict[str, Item], given: Given, least_s: float | None, write_cached: bool, worker: Worker
+) -> tuple[list[dict[str, Any]], dict[str, pa.Table], float | None]:
+    """Rows of ``runs`` and the other datasets of replays of one point and seed, and ``least_s``.
 
     Args:
-        pool: where they run.
         items: what to replay, by run id.
         given: reads, chunks and network.
+        least_s: mean latency with the reference; None: not known yet.
         write_cached: whether the dataset ``cached`` is wanted.
-        advance: called with the number of replays just done.
+        worker: where they run.
     """
-
-    def __init__(
-        self,
-        pool: Executor,
-        items: dict[str, Choice],
-        given: Given,
-        write_cached: bool,
-        advance: Callable[[int], None],
-    ) -> None:
-        self._items, self._given, self._advance = items, given, advance
+    replays = {item.choice: name for name, item in items.items()}
+    if least_s is None:
         # the reference is not a run unless it is asked for
-        self._replays: dict[Choice, Future[Replayed]] = {
-            choice: pool.submit(replayed, name, choice, given, write_cached)
-            for choice, name in ({Choice(REFERENCE): ""} | {c: name for name, c in items.items()}).items()
-        }
+        replays = {Choice(REFERENCE): ""} | replays
+    done: dict[Choice, Future[Replayed]] = {
+        choice: worker.pool.submit(replayed, name, choice, given, write_cached)
+        for choice, name in replays.items()
+    }
+    found = {}
+    for name, item in items.items():
+        found[name] = done[item.choice].result()
+        worker.advance(1)
+    if least_s is None:
+        least_s = _mean_s(done[Choice(REFERENCE)])
+    rows, latencies, cached = [], [], []
+    for name, own in found.items():
+        row = run_row(name, items[name], given.case, given.options) | own.row | {"status": str(Status.OK)}
+        if least_s and "mean_s" in own.row:
+            row |= {"above_optimum": own.row["mean_s"] / least_s - 1}
+        rows.append(row)
+        latencies += [{"run_id": name, **each} for each in own.latencies]
+        cached += [] if own.cached is None else [own.cached]
+    datasets = {"latencies": pa.Table.from_pylist(latencies)} if latencies else {}
+    return rows, datasets | ({"cached": pa.concat_tables(cached)} if cached else {}), least_s
 
-    def rows(self) -> tuple[list[dict[str, Any]], dict[str, pa.Table]]:
-        """Rows of ``runs`` and the other datasets, once all is done; a replay that failed is a row that says so."""
-        runs, latencies, cached = [], [], []
-        for name, choice in self._items.items():
-            row, own = self._one(name, choice)
-            self._advance(1)
-            runs.append(row)
-            if own is not None:
-                latencies += [{"run_id": name, **each} for each in own.latencies]
-                cached += [] if own.cached is None else [own.cached]
-        datasets = {"latencies": pa.Table.from_pylist(latencies)} if latencies else {}
-        return runs, datasets | ({"cached": pa.concat_tables(cached)} if cached else {})
 
-    def _one(self, name: str, choice: Choice) -> tuple[dict[str, Any], Replayed | None]:
-        row = run_row(name, choice, self._given)
-        try:
-            found = self._replays[choice].result()
-        except UserError:
-            raise
-        except Exception as error:
-            log.exception("replay %s failed", name)
-            return row | {"status": str(Status.FAILED), "error": f"{type(error).__name__}: {error}"}, None
-        row |= found.row | {"status": str(Status.OK)}
-        reference = self._replays[Choice(REFERENCE)]
-        if not reference.exception():
-            least = reference.result().row.get("mean_s")
-            if least and "mean_s" in found.row:
-                row |= {"above_optimum": found.row["mean_s"] / least - 1}
-        return row, found
+def _mean_s(reference: Future[Replayed]) -> float | None:
+    """Mean latency with the reference; None where it failed, or all its reads did."""
+    error = reference.exception()
+    if isinstance(error, UserError):
+        raise error
+    return None if error else reference.result().row.get("mean_s")
 
 
 def replayed(name: str, choice: Choice, given: Given, write_cached: bool) -> Replayed:
@@ -177,22 +174,30 @@ def _outcome(choice: Choice, reads: Reads, given: Given, policy: Policy) -> tupl
     return found.outcome, found.neighbour_chunks
 
 
-def run_row(name: str, choice: Choice, given: Given) -> dict[str, Any]:
-    """What is known of a replay before it is done: a row of ``runs`` without status and results."""
-    source = given.case.source
+def run_row(name: str, item: Item, case: Case, options: CacheOptions) -> dict[str, Any]:
+    """What is known of a replay before it is done: a row of ``runs`` without status and results.
+
+    Args:
+        name: run id.
+        item: the replay.
+        case: its point.
+        options: of the study.
+    """
+    source, choice = case.source, item.choice
+    about = {"input": source.description} | {each: getattr(options, each) for each in (*ALIKE, *_OF_SOME)}
     return {
         "run_id": name,
         "job": JOB,
         "method": choice.policy,
         "samples": choice.samples,
         "neighbour_s": choice.between_s if isinstance(choice.between_s, float) else None,
-        **asdict(given.case.point),
+        **asdict(case.point),
         "arrivals": source.arrivals,
         "rate_per_s": source.rate_per_s,
-        "rate_scale": given.options.rate_scale,
+        "rate_scale": options.rate_scale,
         "input_id": source.input_id,
         "device": "cpu",
         "version": ecjax.__version__,
-        "seed": given.seed,
-        "params": json.dumps(given.about, sort_keys=True),
+        "seed": item.seed,
+        "params": json.dumps(about, sort_keys=True),
     }

@@ -3,8 +3,9 @@
 import json
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,12 +18,13 @@ from ecjax.cache.knapsack import exact
 from ecjax.cache.sampling import SCHEMES
 from ecjax.cache.sampling_study import SamplingStudy
 from ecjax.cache.valuation import valuation
-from ecjax.console import progress
+from ecjax.engine import Worker, open_engine
 from ecjax.report import cache_sampling as figures
 from ecjax.status import Status
+from ecjax.studies.batches import Solved, run_batches
 from ecjax.studies.cache_inputs import Case, read_cases
 from ecjax.studies.options_cache import CacheOptions
-from ecjax.studies.outcome import runs_of
+from ecjax.studies.outcome import exit_code, runs_of, show_errors
 from ecjax.tables.store import ResultStore, run_id
 
 JOB = "cache"
@@ -31,11 +33,13 @@ _MOST_ROWS = 200_000  # of the dataset partitions, per setting; of more, as many
 _LEVEL = 1.96
 
 
-class _Choice(NamedTuple):
-    """A way to find a plan."""
+class _Item(NamedTuple):
+    """A way to find a plan of one cache."""
 
+    case: int  # place among the cases of the study
+    seed: int
     method: str
-    samples: int | None = None
+    samples: int | None
 
 
 class _Cache(NamedTuple):
@@ -46,7 +50,7 @@ class _Cache(NamedTuple):
 
 
 def sampling_study(options: CacheOptions, console: Console) -> int:
-    """Plan the cache of the first edge by all partitions and by sampled ones; returns the exit code 0.
+    """Plan the cache of the first edge by all partitions and by sampled ones; returns the exit code.
 
     Args:
         options: checked, with partitions.
@@ -57,31 +61,47 @@ def sampling_study(options: CacheOptions, console: Console) -> int:
     """
     assert options.partitions is not None
     cases = read_cases(replace(options, fail=[None], half_life_s=options.half_life_s[:1]))
-    choices = [_Choice(ALL), _Choice(BEST)]
-    choices += [_Choice(scheme, count) for scheme in SCHEMES for count in options.partitions]
-    seeds = range(options.seed, options.seed + options.seeds)
-    works = [(case, seed, _items(case, seed, choices, options)) for seed in seeds for case in cases]
-    names = [name for *_, items in works for name in items]
-    with ResultStore(options.out, {"file_id": cases[0].source.item_ids.type}, options.write) as store:
-        done = store.finished(names) if options.resume else set()
-        left = [work for work in works if not set(work[2]) <= done]
-        with progress("planning by partitions", len(left)) as advance:
-            for case, seed, items in left:
-                store.commit(*_planned(case, seed, items, options))
-                advance(1)
+    methods: list[tuple[str, int | None]] = [(ALL, None), (BEST, None)]
+    methods += [(scheme, count) for scheme in SCHEMES for count in options.partitions]
+    grid = [
+        (cases, _items(place, cases[place], seed, methods, options))
+        for seed in range(options.seed, options.seed + options.seeds)
+        for place in range(len(cases))
+    ]
+    names = [name for _, items in grid for name in items]
+    with (
+        open_engine(options.engine) as engine,
+        ResultStore(options.out, {"file_id": cases[0].source.item_ids.type}, options.write) as store,
+    ):
+        run_batches(
+            grid,
+            partial(_solve, options),
+            partial(_blank, options),
+            store,
+            engine,
+            options.resume,
+            "planning by partitions",
+            at_once=1,  # what is timed is alone on its core
+            divisible=False,  # going through all partitions, which every plan is compared with, is most of the work
+        )
     runs = runs_of(options.out, names)
     figures.show(runs, console, options.out)
+    show_errors(runs, console)
     figures.draw(Path(options.out), runs, options.figures, console)
-    return 0
+    return exit_code(runs)
 
 
-def _items(case: Case, seed: int, choices: list[_Choice], options: CacheOptions) -> dict[str, _Choice]:
+def _items(
+    place: int, case: Case, seed: int, methods: list[tuple[str, int | None]], options: CacheOptions
+) -> dict[str, _Item]:
     shared = asdict(case.point) | {"parity": options.parity, "buckets": options.buckets}
     shared |= {"rounds": options.rounds}
-    return {
-        run_id(JOB, shared | {"partitions": choice._asdict()}, case.source.input_id, seed, "float64"): choice
-        for choice in choices
-    }
+    found = {}
+    for method, samples in methods:
+        own = shared | {"partitions": {"method": method, "samples": samples}}
+        name = run_id(JOB, own, case.source.input_id, seed, "float64")
+        found[name] = _Item(place, seed, method, samples)
+    return found
 
 
 def _cache(case: Case, seed: int, options: CacheOptions) -> _Cache:
@@ -93,26 +113,27 @@ def _cache(case: Case, seed: int, options: CacheOptions) -> _Cache:
     return _Cache(rates, case.network.latency_s[0][node_of].min(axis=2))
 
 
-def _planned(
-    case: Case, seed: int, items: dict[str, _Choice], options: CacheOptions
-) -> tuple[list[dict[str, Any]], dict[str, Iterator[pa.Table]]]:
+def _solve(options: CacheOptions, cases: list[Case], items: dict[str, _Item], worker: Worker) -> Solved:
+    first = next(iter(items.values()))  # all are of one case and seed
+    case, seed = cases[first.case], first.seed
     cache = _cache(case, seed, options)
     study = SamplingStudy(cache.rates, cache.latency_s, case.point.capacity)
     every, seconds = _timed(study.all_latencies)
     best = float(every.min())
     rows, tables = [], []
-    for name, choice in items.items():
-        row = _row(name, choice, case, seed, options)
-        if choice.method == ALL:
+    for name, item in items.items():
+        row = _blank(options, cases, name, item)
+        if item.method == ALL:
             row |= {"mean_s": best, "solve_s": seconds}
             tables.append(_sequence(name, every))
-        elif choice.method == BEST:
+        elif item.method == BEST:
             found, took = _timed(lambda: _exact(cache, case.point.capacity))
             row |= {"mean_s": found, "solve_s": took}
         else:
-            assert choice.samples is not None
-            row |= _sampled(study, choice.method, choice.samples, seed, options.rounds)
+            assert item.samples is not None
+            row |= _sampled(study, item.method, item.samples, seed, options.rounds)
         rows.append(row | {"status": str(Status.OK), "above_optimum": row["mean_s"] / best - 1})
+        worker.advance(1)
     return rows, {"partitions": iter(tables)}
 
 
@@ -149,17 +170,19 @@ def _sequence(name: str, every: np.ndarray) -> pa.Table:
     return pa.table({"run_id": [name] * count, "place": place, "mean_s": every[chosen]})
 
 
-def _row(name: str, choice: _Choice, case: Case, seed: int, options: CacheOptions) -> dict[str, Any]:
+def _blank(options: CacheOptions, cases: list[Case], name: str, item: _Item) -> dict[str, Any]:
+    """What is known of a plan before it is found: a row of ``runs`` without status and results."""
+    case = cases[item.case]
     about = {"input": case.source.description, "parity": options.parity, "buckets": options.buckets}
     return {
         "run_id": name,
         "job": JOB,
-        "method": choice.method,
-        "samples": choice.samples,
+        "method": item.method,
+        "samples": item.samples,
         **asdict(case.point),
         "input_id": case.source.input_id,
         "device": "cpu",
         "version": ecjax.__version__,
-        "seed": seed,
+        "seed": item.seed,
         "params": json.dumps(about, sort_keys=True),
     }
