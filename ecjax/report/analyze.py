@@ -10,6 +10,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ecjax.report.saving import save_png
+from ecjax.tables.folder import location
+
 matplotlib.use("Agg")
 
 Tables: TypeAlias = dict[str, pd.DataFrame]
@@ -20,11 +23,11 @@ _INTERVALS = 200
 _COLOURS = matplotlib.colormaps["tab20"].colors  # type: ignore[attr-defined]
 
 
-def draw(out: Path, tables: Tables) -> list[Path]:
+def draw(out: str | Path, tables: Tables) -> list[Path]:
     """Draw the figures that the tables support.
 
     Args:
-        out: folder of the results; figures go to ``out/figures``.
+        out: folder of the results, or its address; figures go to ``out/figures``.
         tables: rows of one run by dataset: traces, files, arrivals, nodes, delays, delay_bins, as far as there are.
 
     Returns:
@@ -34,9 +37,8 @@ def draw(out: Path, tables: Tables) -> list[Path]:
     for name, figure_of in FIGURES.items():
         figure = figure_of(tables)
         if figure is not None:
-            (out / "figures").mkdir(parents=True, exist_ok=True)
-            written.append(out / "figures" / f"{name}.png")
-            figure.savefig(written[-1], dpi=150)
+            written.append(location(out) / "figures" / f"{name}.png")
+            save_png(figure, written[-1])
     return written
 
 

@@ -15,6 +15,8 @@ from ecjax.report.class_plans import class_convergence, class_latency
 from ecjax.report.method_names import BY_CLASS, MARKERS, METHOD_NAMES
 from ecjax.report.saving import save
 from ecjax.report.scenarios import scenarios
+from ecjax.tables.datasets import batches_written
+from ecjax.tables.folder import location
 from ecjax.tables.results import read_results, read_run
 
 matplotlib.use("Agg")
@@ -269,23 +271,19 @@ def _of_kind(kind: str, runs: pd.DataFrame) -> pd.DataFrame:
     return runs[~by_class] if kind in _FCFS_ONLY else runs
 
 
-def _that_wrote(out: Path, dataset: str, runs: pd.DataFrame) -> pd.DataFrame:
-    """The runs whose batch wrote this dataset."""
-    return runs[[(out / dataset / f"{batch}.parquet").exists() for batch in runs["batch_id"]]]
-
-
-def draw(out: Path, runs: pd.DataFrame, kinds: list[str], console: Console) -> None:
+def draw(out: str | Path, runs: pd.DataFrame, kinds: list[str], console: Console) -> None:
     """Draw figures of these runs (finished ones) into out/figures; what lacks its dataset is said and left out.
 
     Args:
-        out: folder of the result tables.
+        out: folder of the result tables, or its address.
         runs: rows of the ``runs`` dataset.
         kinds: of ``KINDS``; those that are about other queues than these runs' are left out.
         console: where to say what was drawn.
     """
     finished = runs[runs["objective"].notna()]
     if not finished.empty:
-        save(out, ((kind, _made(out, finished, kind)) for kind in kinds), console)
+        folder = location(out)
+        save(folder, ((kind, _made(folder, finished, kind)) for kind in kinds), console)
 
 
 def _made(out: Path, runs: pd.DataFrame, kind: str) -> Figure | str | None:
@@ -293,7 +291,7 @@ def _made(out: Path, runs: pd.DataFrame, kind: str) -> Figure | str | None:
     needed, chosen = _NEEDS.get(kind), _of_kind(kind, runs)
     if chosen.empty:
         return None
-    shown = _that_wrote(out, needed, chosen) if needed else chosen
+    shown = chosen[chosen["batch_id"].isin(batches_written(out, needed))] if needed else chosen
     if shown.empty:
         return f"the dataset {needed}, which was not written"
     return KINDS[kind](out, shown)

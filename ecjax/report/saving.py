@@ -8,6 +8,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 from rich.console import Console
 
+from ecjax.tables.datasets import batches_written
+from ecjax.tables.folder import location, publishing, write_errors
+
 
 class Kind(NamedTuple):
     """A kind of figure of a study."""
@@ -19,7 +22,7 @@ class Kind(NamedTuple):
 
 def drawing(
     kinds: dict[str, Kind], drawable: Callable[[pd.DataFrame], pd.DataFrame]
-) -> Callable[[Path, pd.DataFrame, list[str], Console], None]:
+) -> Callable[[str | Path, pd.DataFrame, list[str], Console], None]:
     """A function that draws the figures of a study.
 
     Args:
@@ -27,18 +30,19 @@ def drawing(
         drawable: the rows of ``runs`` that have something to draw.
     """
 
-    def draw(out: Path, runs: pd.DataFrame, chosen: list[str], console: Console) -> None:
+    def draw(out: str | Path, runs: pd.DataFrame, chosen: list[str], console: Console) -> None:
         """Draw figures of these runs into out/figures; what cannot be drawn is said, unless there are no runs.
 
         Args:
-            out: folder of the result tables.
+            out: folder of the result tables, or its address.
             runs: rows of the ``runs`` dataset.
             chosen: kinds to draw.
             console: where to say what was drawn.
         """
         found = drawable(runs)
         if not found.empty:
-            save(out, ((name, _made(out, found, kinds[name])) for name in chosen), console)
+            folder = location(out)
+            save(folder, ((name, _made(folder, found, kinds[name])) for name in chosen), console)
 
     return draw
 
@@ -50,9 +54,8 @@ def replayed(runs: pd.DataFrame) -> pd.DataFrame:
 
 def _made(out: Path, runs: pd.DataFrame, kind: Kind) -> Figure | str:
     """The figure, or what it needs."""
-    wrote = [
-        all((out / d / f"{batch}.parquet").exists() for d in kind.datasets) for batch in runs["batch_id"]
-    ]
+    written = [batches_written(out, dataset) for dataset in kind.datasets]
+    wrote = [all(batch in batches for batches in written) for batch in runs["batch_id"]]
     if not any(wrote):
         several = len(kind.datasets) > 1
         return (
@@ -60,6 +63,16 @@ def _made(out: Path, runs: pd.DataFrame, kind: Kind) -> Figure | str:
             "not written"
         )
     return kind.made(out, runs[wrote]) or kind.wants
+
+
+def save_png(figure: Figure, path: Path) -> None:
+    """Write a figure, whose file is there whole or not at all; its folder is made.
+
+    Raises:
+        UserError: the folder cannot be written.
+    """
+    with write_errors(path.parent.parent), publishing(path) as file:
+        figure.savefig(file, format="png", dpi=150)
 
 
 def save(out: Path, made: Iterable[tuple[str, Figure | str | None]], console: Console) -> None:
@@ -76,8 +89,7 @@ def save(out: Path, made: Iterable[tuple[str, Figure | str | None]], console: Co
         if isinstance(figure, str):
             console.print(f"figure {kind}: needs {figure}")
         elif figure is not None:
-            folder.mkdir(exist_ok=True)
-            figure.savefig(folder / f"{kind}.png", dpi=150)
+            save_png(figure, folder / f"{kind}.png")
             drawn.append(f"{kind}.png")
     if drawn:
         console.print(f"figures in {folder}: {', '.join(drawn)}", highlight=False)

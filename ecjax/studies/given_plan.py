@@ -14,6 +14,7 @@ from ecjax.studies.inputs import index_in
 from ecjax.studies.options_optimize import OptimizeOptions
 from ecjax.studies.plan_tables import Identity
 from ecjax.tables import datasets as layout
+from ecjax.tables.folder import location
 from ecjax.tables.results import find_run, read_run
 
 _SUM = 1e-6  # by which the weights of a node may miss 1
@@ -35,7 +36,7 @@ def read_plan(options: OptimizeOptions, names: Identity) -> GivenPlan:
     Raises:
         UserError: no or several runs fit, or the run shares no placement row or no node with the inputs.
     """
-    folder = Path(str(options.plan))
+    folder = location(str(options.plan))
     if not folder.is_dir():
         raise UserError(f"plan={options.plan}: no such folder")
     run = find_run(folder, options.plan_run, options.plan_where)

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +17,7 @@ from ecjax.studies.inputs import code_k, column, index_in
 from ecjax.studies.plan_tables import identity
 from ecjax.studies.trace_requests import requests
 from ecjax.tables.fingerprint import fingerprint
+from ecjax.tables.folder import location
 from ecjax.tables.importers import Trace
 from ecjax.tables.importers.checking import checked
 from ecjax.tables.importers.table import TABLE
@@ -63,7 +63,7 @@ def kept_by_plan(folder: str, plan_run: str | None, plan_where: str | None) -> K
     Raises:
         UserError: there is no such folder, or no or several runs fit.
     """
-    path = Path(folder)
+    path = location(folder)
     if not path.is_dir():
         raise UserError(f"plan={folder}: no such folder")
     run = find_run(path, plan_run, plan_where)

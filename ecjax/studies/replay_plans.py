@@ -20,6 +20,7 @@ from ecjax.studies.given_plan import plan_arrays, plan_weights
 from ecjax.studies.optimize import fingerprint_of, input_tables, planned
 from ecjax.studies.options_replay import ReplayOptions
 from ecjax.studies.plan_tables import Identity
+from ecjax.tables.folder import location
 from ecjax.tables.read import read_input
 from ecjax.tables.results import find_run, find_runs
 
@@ -77,8 +78,8 @@ def plan_cases(options: ReplayOptions) -> list[PlanCase]:
         for run in runs[runs["error"].notna()].itertuples():
             log.warning("planning: method=%s theta=%g is not replayed: %s", run.method, run.theta, run.error)
         rows = runs[runs["error"].isna()].astype(object)
-        return list(_of_runs(Path(options.out), rows.where(rows.notna(), None).to_dict("records")))
-    folder = Path(options.plan)
+        return list(_of_runs(location(options.out), rows.where(rows.notna(), None).to_dict("records")))
+    folder = location(options.plan)
     if not folder.is_dir():
         raise UserError(f"plan={options.plan}: no such folder")
     if options.plan_run == "all" or (options.plan_run is None and options.plan_where is not None):

@@ -4,13 +4,14 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
 from ecjax.errors import UserError
+from ecjax.tables.folder import is_local
 from ecjax.tables.ids import ID_NAMES
 from ecjax.tables.schemas import FLOAT, INPUTS, INTEGER, TIME
 
@@ -37,9 +38,13 @@ def _csv_convert(
     )
 
 
+def _source(path: Path) -> Any:
+    return path if is_local(path) else path.stream()  # type: ignore[attr-defined]
+
+
 def _csv_batches(path: Path, convert: pa.csv.ConvertOptions) -> Iterator[pa.RecordBatch]:
     def read(options: pa.csv.ReadOptions) -> Iterator[pa.RecordBatch]:
-        with pa.csv.open_csv(path, read_options=options, convert_options=convert) as reader:
+        with pa.csv.open_csv(_source(path), read_options=options, convert_options=convert) as reader:
             yield from reader
 
     try:
@@ -68,7 +73,8 @@ def _id_types(path: Path) -> dict[str, pa.DataType]:
     """Types to read a CSV file's id columns with: strings, so that none is changed in reading."""
 
     def names(options: pa.csv.ReadOptions) -> list[str]:
-        with pa.csv.open_csv(path, read_options=options, convert_options=_csv_convert({})) as reader:
+        source = _source(path)
+        with pa.csv.open_csv(source, read_options=options, convert_options=_csv_convert({})) as reader:
             return reader.schema.names
 
     try:
@@ -99,7 +105,7 @@ def read_csv(path: Path) -> pa.Table:
     convert = _csv_convert(_id_types(path))
 
     def read(options: pa.csv.ReadOptions) -> pa.Table:
-        return pa.csv.read_csv(path, read_options=options, convert_options=convert)
+        return pa.csv.read_csv(_source(path), read_options=options, convert_options=convert)
 
     try:
         table = read(pa.csv.ReadOptions())

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ecjax.tables.folder import publishing
+from ecjax.tables.folder import each, publishing
 from ecjax.tables.formats import parquet_file, user_errors
 from ecjax.tables.ids import NODE_LISTS, decoded, is_text
 from ecjax.tables.result_schemas import RESULTS, SCHEMA_VERSION, result_schema
@@ -61,7 +61,12 @@ def dataset_schema(dataset: str, id_types: dict[str, pa.DataType]) -> pa.Schema:
 
 def existing_datasets(out: Path) -> list[str]:
     """Names of the datasets that ``out`` has folders for."""
-    return [name for name in (*RESULTS, *INPUT_DATASETS) if (out / name).is_dir()]
+    found = _folders(out) | {f"inputs/{name}" for name in _folders(out / "inputs")}
+    return [name for name in (*RESULTS, *INPUT_DATASETS) if name in found]
+
+
+def _folders(place: Path) -> set[str]:
+    return {entry.name for entry in place.iterdir() if entry.is_dir()} if place.is_dir() else set()
 
 
 def dataset_files(out: Path, dataset: str) -> list[Path]:
@@ -70,6 +75,11 @@ def dataset_files(out: Path, dataset: str) -> list[Path]:
     if not folder.is_dir():
         return []
     return sorted(f for f in folder.iterdir() if f.suffix == ".parquet" and not f.name.startswith((".", "_")))
+
+
+def batches_written(out: Path, dataset: str) -> set[str]:
+    """The batches that have rows of a dataset, by the names of its files."""
+    return {path.stem for path in dataset_files(out, dataset)}
 
 
 def conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -182,9 +192,10 @@ def read_file(path: Path, columns: list[str] | None = None) -> pa.Table:
 
 def read_committed(out: Path) -> dict[str, Committed]:
     """The committed runs of ``out`` by run id."""
+    columns = ["run_id", "batch_id", "batch_runs", "status"]
     committed = {}
-    for path in dataset_files(out, RUNS):
-        for row in read_file(path, ["run_id", "batch_id", "batch_runs", "status"]).to_pylist():
+    for table in each(lambda path: read_file(path, columns), dataset_files(out, RUNS), out):
+        for row in table.to_pylist():
             committed[row["run_id"]] = Committed(row["batch_id"], row["batch_runs"], row["status"])
     return committed
 

@@ -9,7 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ecjax.errors import UserError
+from ecjax.tables.folder import location
 from ecjax.tables.formats import user_errors, visible_files
+from ecjax.tables.remote import RemotePath
 from ecjax.tables.schemas import INPUTS
 
 
@@ -78,7 +80,7 @@ def trace_fingerprint(paths: str | Path | Iterable[str | Path]) -> str:
         UserError: a path is missing or cannot be read.
     """
     entries = []
-    for path in [Path(paths)] if isinstance(paths, str | Path) else map(Path, paths):
+    for path in map(location, [paths] if isinstance(paths, str | Path | RemotePath) else paths):
         with user_errors(path):
             if not path.exists():
                 raise UserError(f"{path}: no such file or folder")
@@ -87,6 +89,7 @@ def trace_fingerprint(paths: str | Path | Iterable[str | Path]) -> str:
         for file in files:
             with user_errors(file), file.open("rb") as stream:
                 content = hashlib.file_digest(stream, "sha256").hexdigest()
-                entries.append((file.relative_to(root).as_posix(), file.stat().st_size, content))
+                size = file.stat().st_size
+                entries.append((file.relative_to(root).as_posix(), size, content))
     lines = "".join(f"{name}\0{size}\0{content}\n" for name, size, content in sorted(entries))
     return hashlib.sha256(lines.encode()).hexdigest()

@@ -1,25 +1,80 @@
-"""How files come into a folder of results: whole or not at all, whoever is killed while writing."""
+"""Where results and inputs lie: a folder of this machine or of an object store; how files come into it."""
 
 import os
-from collections.abc import Iterator
+import re
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TypeVar
+from urllib.parse import unquote, urlsplit
 from uuid import uuid4
 
-from ecjax.errors import UserError
+from filelock import FileLock, Timeout
 
-_TEMPORARY = ".parquet.tmp"
+from ecjax.errors import UserError
+from ecjax.tables.remote import RemotePath
+
+_TEMPORARY = ".tmp"
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+_REQUESTS = 16
+
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
+
+
+def location(address: str | Path | RemotePath) -> Path:
+    """The path that an address means.
+
+    Args:
+        address: a path, ``file:///path``, or an address of an object store: ``s3://bucket/path``, ``gs://``, ``abfs://``
+            (``pyarrow.fs``), or of any other kind that fsspec knows.
+
+    Returns:
+        For an object store a ``remote.RemotePath``, which stands for a ``Path`` as far as ecjax uses it.
+
+    Raises:
+        UserError: there is no such kind of store, the package for it is missing, or the address is malformed.
+    """
+    if not isinstance(address, str) or not _SCHEME.match(address):
+        return address if not isinstance(address, str) else Path(address)  # type: ignore[return-value]
+    if address.lower().startswith("file://"):
+        parts = urlsplit(address)
+        if parts.netloc not in ("", "localhost") or not parts.path:
+            raise UserError(f"{address}: malformed; allowed: file:///path")
+        return Path(unquote(parts.path))
+    return RemotePath(address)  # type: ignore[return-value]
+
+
+def is_local(path: Path) -> bool:
+    """Whether a path is one of this machine's file system."""
+    return not isinstance(path, RemotePath)
+
+
+def absolute(path: Path) -> str:
+    """The address of a path from anywhere on this machine."""
+    return os.path.abspath(path) if is_local(path) else str(path)
 
 
 @contextmanager
 def publishing(path: Path) -> Iterator[Path]:
-    """A temporary file to write, which is at ``path`` once the block ends well: fsync, then rename.
+    """A temporary file to write, which is at ``path`` once the block ends well; the folder is made.
 
-    Its name begins with a dot and is used once, so that two processes may write the same file at a time. The folder
-    is made. After a power cut the file is absent or whole; that it is there is sure after ``sync_folder``.
+    In a folder of this machine: fsync, then rename. The temporary name begins with a dot and is used once, so that two
+    processes may write the same file at a time. After a power cut the file is absent or whole; that it is there is
+    sure after ``sync_folder``.
+
+    In an object store: one upload from a temporary file of this machine; the object is there whole or not at all.
     """
+    if not is_local(path):
+        with tempfile.TemporaryDirectory(prefix="ecjax-") as folder:
+            file = Path(folder) / "object"
+            yield file
+            path.upload(file)  # type: ignore[attr-defined]
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.stem}-{uuid4().hex}{_TEMPORARY}")
+    temporary = path.with_name(f".{path.name.removeprefix('.')}-{uuid4().hex}{_TEMPORARY}")
     try:
         yield temporary
         descriptor = os.open(temporary, os.O_RDONLY)
@@ -35,7 +90,9 @@ def publishing(path: Path) -> Iterator[Path]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the renames in a folder last through a power cut."""
+    """Make the renames in a folder last through a power cut; what an object store has taken lasts."""
+    if not is_local(folder):
+        return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -45,10 +102,53 @@ def sync_folder(folder: Path) -> None:
 
 def remove_temporaries(folder: Path) -> None:
     """Remove what killed writers left half-written."""
-    if folder.is_dir():
+    if is_local(folder) and folder.is_dir():
         for file in folder.iterdir():
             if file.name.startswith(".") and file.name.endswith(_TEMPORARY):
                 file.unlink(missing_ok=True)
+
+
+def each(function: Callable[[_Item], _Result], items: Iterable[_Item], folder: Path) -> Iterator[_Result]:
+    """The function's results in the order of the items; many requests to an object store are under way at a time."""
+    if is_local(folder):
+        yield from map(function, items)
+        return
+    with ThreadPoolExecutor(_REQUESTS) as pool:
+        yield from pool.map(function, items)
+
+
+class FolderLock:
+    """Lets one process at a time have a folder of this machine; in an object store it does nothing.
+
+    Args:
+        folder: what is locked.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._lock = (
+            FileLock(folder / ".lock", blocking=False, thread_local=False) if is_local(folder) else None
+        )
+
+    def acquire(self) -> None:
+        """Make the folder, if absent, and lock it.
+
+        Raises:
+            UserError: another process has it.
+        """
+        if self._lock is None:
+            return
+        self._folder.mkdir(parents=True, exist_ok=True)
+        try:
+            self._lock.acquire()
+        except Timeout:
+            message = "another ecjax job writes to it; wait or choose another out"
+            raise UserError(f"out={self._folder}: {message}") from None
+
+    def release(self) -> None:
+        """Give it back."""
+        if self._lock is not None:
+            self._lock.release()
 
 
 @contextmanager

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from ecjax.errors import UserError
 from ecjax.tables import csv_files
+from ecjax.tables.folder import is_local
 
 PARQUET = (".parquet",)
 IPC = (".arrow", ".feather", ".ipc")
@@ -83,14 +84,19 @@ def read_file(path: Path) -> pa.Table:
             return file.read()
     if ending.endswith(CSV):
         return csv_files.read_csv(path)
-    with pa.OSFile(str(path)) as source:
+    with _source(path) as source:
         return _ipc_reader(source).read_all()
 
 
 def parquet_file(path: Path, *, pre_buffer: bool = False) -> pq.ParquetFile:
     """Open a Parquet file so that page checksums, where it has them, are verified."""
     buffer = 0 if pre_buffer else _PARQUET_BUFFER_BYTES
-    return pq.ParquetFile(path, page_checksum_verification=True, pre_buffer=pre_buffer, buffer_size=buffer)
+    source = path if is_local(path) else _source(path)
+    return pq.ParquetFile(source, page_checksum_verification=True, pre_buffer=pre_buffer, buffer_size=buffer)
+
+
+def _source(path: Path) -> pa.NativeFile:
+    return pa.OSFile(str(path)) if is_local(path) else path.source()  # type: ignore[attr-defined]
 
 
 def open_file(path: Path, columns: Sequence[str] | None) -> Opened:
@@ -125,11 +131,11 @@ def _ipc_reader(source: pa.NativeFile) -> pa.ipc.RecordBatchFileReader | pa.ipc.
 
 
 def _open_ipc(path: Path, columns: Sequence[str] | None) -> Opened:
-    with pa.OSFile(str(path)) as source:
+    with _source(path) as source:
         schema = _chosen(_ipc_reader(source).schema, columns)
 
     def batches() -> Iterator[pa.RecordBatch]:
-        with pa.OSFile(str(path)) as source:
+        with _source(path) as source:
             reader = _ipc_reader(source)
             if isinstance(reader, pa.ipc.RecordBatchFileReader):
                 found = (reader.get_batch(i) for i in range(reader.num_record_batches))

@@ -9,6 +9,8 @@ import pyarrow as pa
 from ecjax.errors import UserError
 from ecjax.tables import formats
 from ecjax.tables.checks import check
+from ecjax.tables.folder import location
+from ecjax.tables.remote import RemotePath
 
 _RUNS_SHOWN = 12
 
@@ -34,8 +36,8 @@ def read_input(
     Args:
         source: path of a Parquet file (.parquet), of a folder of such files (nested; names that begin with
             "." or "_" are ignored), of an Arrow IPC file or stream (.arrow, .feather, .ipc) or of a CSV file
-            (.csv, .csv.gz; ids are integers where all of them are written so, else strings); or a pyarrow
-            Table or pandas DataFrame.
+            (.csv, .csv.gz; ids are integers where all of them are written so, else strings), on this machine or
+            in an object store (``folder.location``); or a pyarrow Table or pandas DataFrame.
         table: which input table it is, a key of ``schemas.INPUTS``.
         sort: sort requests by arrival instead of refusing unsorted ones.
         name: what messages call the source (default: its path).
@@ -49,9 +51,9 @@ def read_input(
     """
     if isinstance(source, pa.Table):
         found = source
-    elif isinstance(source, str | Path):
+    elif isinstance(source, str | Path | RemotePath):
         name = name or str(source)
-        found = _read_path(Path(source), name)
+        found = _read_path(location(source), name)
     else:
         with formats.user_errors(name or f"{table} table", "the data frame has no Arrow form"):
             found = pa.Table.from_pandas(source, preserve_index=False)
@@ -105,7 +107,7 @@ def open_batches(path: str | Path, columns: Sequence[str] | None = None) -> Batc
     Raises:
         UserError: the path is missing or its ending unknown, or, also while reading, a file is damaged.
     """
-    files = formats.list_files(Path(path))
+    files = formats.list_files(location(path))
     parts = []
     for file in files:
         with formats.user_errors(file):
@@ -125,10 +127,10 @@ def _chain(files: list[Path], parts: list[formats.Opened], schema: pa.Schema) ->
         with formats.user_errors(file):
             for batch in part.batches():
                 if batch.num_rows:
-                    yield _fit(batch, schema)
+                    yield fit(batch, schema)
 
 
-def _fit(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+def fit(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """The batch with the columns and types that all files together have."""
     if batch.schema.equals(schema):
         return batch

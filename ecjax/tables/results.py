@@ -9,6 +9,7 @@ import pyarrow as pa
 from ecjax.errors import UserError
 from ecjax.status import Status
 from ecjax.tables import datasets as layout
+from ecjax.tables.folder import each, location
 from ecjax.tables.formats import user_errors
 from ecjax.tables.ids import ID_NAMES
 from ecjax.tables.result_schemas import RESULTS
@@ -23,13 +24,13 @@ def read_results(out: str | Path, dataset: str) -> pd.DataFrame:
     nullable ``Int64``, so that ids stay exact; other types are those of ``pandas.read_parquet``.
 
     Args:
-        out: folder of the results.
+        out: folder of the results, on this machine or in an object store (``s3://bucket/path``).
         dataset: "runs", "placements", ..., "inputs/nodes" or "inputs/files".
 
     Raises:
         UserError: the folder or dataset is missing (the message lists what is there), or a file is damaged.
     """
-    table = _read(Path(out), dataset)
+    table = _read(location(out), dataset)
     frame = table.to_pandas()
     for name in table.column_names:
         column = table.column(name)
@@ -47,16 +48,19 @@ def _read(out: Path, dataset: str) -> pa.Table:
             found = [name for name in layout.existing_datasets(out) if layout.dataset_files(out, name)]
             raise UserError(f"out={out}: has no dataset {dataset!r}; it has {', '.join(found) or 'none'}")
     if dataset in (layout.RUNS, *layout.INPUT_DATASETS):
-        return pa.concat_tables([layout.read_file(path) for path in files])
+        return pa.concat_tables(each(layout.read_file, files, out))
     committed = layout.read_committed(out)
     batches = layout.runs_by_batch(committed)
-    tables = []
-    for path in files:
+
+    def rows(path: Path) -> list[pa.Table]:
         valid = batches.get(path.stem)
-        if valid and layout.all_rows_count(path, valid, committed):
-            tables.append(layout.read_file(path))
-        elif valid:
-            tables.extend(layout.rows_of(path, valid))
+        if not valid:
+            return []
+        if layout.all_rows_count(path, valid, committed):
+            return [layout.read_file(path)]
+        return list(layout.rows_of(path, valid))
+
+    tables = [table for found in each(rows, files, out) for table in found]
     return pa.concat_tables(tables) if tables else layout.file_schema(files[0]).empty_table()
 
 
@@ -108,7 +112,7 @@ def _fitting(
     out: str | Path, plan_run: str | None, plan_where: str | None, job: str
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The finished runs that fit, and all runs of the job."""
-    table = _read(Path(out), layout.RUNS)
+    table = _read(location(out), layout.RUNS)
     runs = [row for row in table.to_pylist() if row["job"] == job]
     wanted = _conditions(plan_where, table.schema) if plan_where else {}
     fitting = [
@@ -162,7 +166,7 @@ def read_run(out: str | Path, dataset: str, run_id: str) -> pa.Table:
     Raises:
         UserError: the run did not write that dataset, or a file is damaged.
     """
-    folder = Path(out)
+    folder = location(out)
     run = folder / layout.RUNS / f"{run_id}.parquet"
     batch = layout.read_file(run, ["batch_id"]).column("batch_id")[0].as_py() if run.exists() else None
     path = folder / dataset / f"{batch}.parquet"

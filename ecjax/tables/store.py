@@ -2,8 +2,8 @@
 
 import hashlib
 import json
-import os
 import time
+from collections import deque
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -12,13 +12,20 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from filelock import FileLock, Timeout
 
 from ecjax.errors import UserError
 from ecjax.status import Status
 from ecjax.tables import datasets as layout
 from ecjax.tables.datasets import Committed, batch_id
-from ecjax.tables.folder import remove_temporaries, sync_folder, write_errors
+from ecjax.tables.folder import (
+    FolderLock,
+    absolute,
+    each,
+    location,
+    remove_temporaries,
+    sync_folder,
+    write_errors,
+)
 from ecjax.tables.result_schemas import RESULTS, SCHEMA_VERSION
 from ecjax.tables.writer import DatasetWriter, RunRows, Tables
 
@@ -73,12 +80,13 @@ class ResultStore:
     """The result datasets under a folder, open for committing by one process at a time.
 
     Use it as a context manager. Entering locks the folder and takes away what a killed job left: half-written
-    files, and rows of runs that were never committed.
+    files, and rows of runs that were never committed. An object store has no locks: a job that opens the folder there
+    takes it over, and the next commit of the one before is refused.
 
     The rows of a run are those of its last commit: committing it again replaces them in every dataset.
 
     Args:
-        out: folder of the results; made if absent.
+        out: folder of the results, made if absent, or its address (``folder.location``).
         id_types: Arrow type (int64 or string) by id column, as ``ids.id_types`` finds them in the inputs.
         write: datasets to write apart from ``runs`` and the inputs (default: all).
 
@@ -96,11 +104,11 @@ class ResultStore:
         unknown = [name for name in write or () if name not in RESULTS]
         if unknown:
             raise UserError(f"write: found {', '.join(map(repr, unknown))}; allowed: {', '.join(RESULTS)}")
-        self.out = Path(out)
+        self.out = location(out)
         kept = None if write is None else frozenset((layout.RUNS, *write))
-        self.writer = DatasetWriter(os.path.abspath(self.out), dict(id_types), kept)
+        self.writer = DatasetWriter(absolute(self.out), dict(id_types), kept)
         self._rows = RunRows(self.writer.schema(layout.RUNS))
-        self._lock = FileLock(self.out / ".lock", blocking=False, thread_local=False)
+        self._lock = FolderLock(self.out)
         self._committed: dict[str, Committed] = {}
         self._synced = 0.0
 
@@ -108,13 +116,7 @@ class ResultStore:
         with write_errors(self.out):
             if self.out.exists() and not self.out.is_dir():
                 raise UserError(f"out={self.out}: is a file; allowed: a folder, which is made if absent")
-            self.out.mkdir(parents=True, exist_ok=True)
-            try:
-                self._lock.acquire()
-            except Timeout:
-                raise UserError(
-                    f"out={self.out}: another ecjax job writes to it; wait or choose another out"
-                ) from None
+            self._lock.acquire()
             try:
                 self._check_existing()
                 # First of all: from here on, writers of a killed job replace nothing.
@@ -197,8 +199,7 @@ class ResultStore:
                     self.writer.write(ids, datasets)
                 if batch in replaced:
                     self._remove_older(batch, datasets)
-                for row in rows:
-                    self._write_run(row)
+                deque(each(self._write_run, rows, self.out), maxlen=0)
                 self._sync_runs()
             except BaseException:
                 with suppress(OSError, UserError):
@@ -210,7 +211,8 @@ class ResultStore:
     def _write_run(self, row: pa.Table) -> None:
         values = row.select(["run_id", "batch_id", "batch_runs", "status"]).to_pylist()[0]
         run = values.pop("run_id")
-        layout.write_parquet(self.out / layout.RUNS / f"{run}.parquet", row, row.schema, [run])
+        path = self.out / layout.RUNS / f"{run}.parquet"
+        layout.write_parquet(path, row, row.schema, [run], self.writer.token, self.writer.check_open)
         self._committed[run] = Committed(**values)
 
     def _sync_runs(self) -> None:
@@ -234,8 +236,8 @@ class ResultStore:
 
     def _clean(self) -> None:
         """Take away what was written and is not committed."""
-        for dataset in layout.existing_datasets(self.out):
-            remove_temporaries(self.out / dataset)
+        for folder in (*layout.existing_datasets(self.out), "figures"):
+            remove_temporaries(self.out / folder)
         self._remove_uncommitted()
 
     def _batch_datasets(self) -> list[str]:

@@ -1,6 +1,5 @@
 """Writing the datasets of a batch where it was computed; the one driver commits it."""
 
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -11,9 +10,10 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ecjax.errors import UserError
 from ecjax.status import Status
 from ecjax.tables import datasets as layout
-from ecjax.tables.folder import sync_folder, write_errors
+from ecjax.tables.folder import location, publishing, sync_folder, write_errors
 
 Tables: TypeAlias = pa.Table | Iterable[pa.Table]
 
@@ -28,7 +28,7 @@ class DatasetWriter:
     or took this process for dead) replaces no file any more once another store is open, or none is.
 
     Attributes:
-        out: absolute path of the folder.
+        out: absolute path or address of the folder.
         id_types: Arrow type by id column.
         kept: datasets to write; None: all.
         token: names the store while it is open.
@@ -55,9 +55,9 @@ class DatasetWriter:
             datasets: rows by dataset name, as ``ResultStore.commit`` takes them.
 
         Raises:
-            UserError: the disk is full or the folder cannot be written; no file is half-written.
+            UserError: the disk is full, the folder cannot be written, or the store is not open any more; no file is
+                half-written.
             ValueError: rows that do not fit the schema, or of runs that are not in ``run_ids``.
-            RuntimeError: the store is not open any more.
         """
         ids = list(run_ids)
         batch = layout.batch_id(ids)
@@ -65,10 +65,10 @@ class DatasetWriter:
             for name, tables in datasets.items():
                 if self.writes(name):
                     schema = self.schema(name)
-                    path = Path(self.out) / name / f"{batch}.parquet"
+                    path = self._folder / name / f"{batch}.parquet"
                     rows = self._checked(name, tables, ids)
                     whole = next(rows) if isinstance(tables, pa.Table) else rows
-                    layout.write_parquet(path, whole, schema, ids, self.token, self._check_open)
+                    layout.write_parquet(path, whole, schema, ids, self.token, self.check_open)
                     # A run must not outlast its rows in a power cut.
                     sync_folder(path.parent)
 
@@ -95,9 +95,11 @@ class DatasetWriter:
 
     def open(self) -> None:
         """Put the store's marker into the folder, in place of those of killed stores."""
-        for path in Path(self.out).glob(f"{_MARKER}*"):
-            path.unlink(missing_ok=True)
-        self._marker.touch()
+        for path in self._folder.iterdir():
+            if path.name.startswith(_MARKER):
+                path.unlink(missing_ok=True)
+        with publishing(self._marker) as file:
+            file.touch()
 
     def close(self) -> None:
         """Take the marker away."""
@@ -109,11 +111,22 @@ class DatasetWriter:
 
     @cached_property
     def _marker(self) -> Path:
-        return Path(self.out) / f"{_MARKER}{self.token}"
+        return self._folder / f"{_MARKER}{self.token}"
 
-    def _check_open(self) -> None:
+    @cached_property
+    def _folder(self) -> Path:
+        return location(self.out)
+
+    def check_open(self) -> None:
+        """Check that the store is open still.
+
+        Raises:
+            UserError: it is not.
+        """
         if not self._marker.exists():
-            raise RuntimeError(f"out={self.out}: the job that this is written for has ended")
+            raise UserError(
+                f"out={self.out}: the job that this is written for has ended, or another ecjax job writes to it now"
+            )
 
     def _checked(self, name: str, tables: Tables, ids: list[str]) -> Iterator[pa.Table]:
         known = pa.array(ids, pa.string())
@@ -131,7 +144,7 @@ class DatasetWriter:
 def _reaches(marker: Path) -> bool:
     # Listing, unlike asking for the name, makes a network file system look anew.
     try:
-        return marker.name in os.listdir(marker.parent)
+        return any(path.name == marker.name for path in marker.parent.iterdir())
     except OSError:
         return False
 

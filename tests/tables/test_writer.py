@@ -156,11 +156,11 @@ def test_a_worker_outlives_its_driver(tmp_path):
         assert not (tmp_path / "history" / f"{batch_id('b')}.parquet").exists()
         store.commit([row("b")], {"history": history("b")})
         for runs in ("b", "ab", "c"):
-            with pytest.raises(RuntimeError, match="the job that this is written for has ended"):
+            with pytest.raises(UserError, match="the job that this is written for has ended"):
                 orphan.write(runs, {"history": history(*runs, count=9)})
         assert store.finished(RUNS) == {"a", "b"}
     assert seen(tmp_path) == on_disk(tmp_path) == {"a": 3, "b": 3}
-    with pytest.raises(RuntimeError, match="has ended"):
+    with pytest.raises(UserError, match="has ended"):
         orphan.write("c", {"history": history("c")})
 
 
@@ -176,7 +176,7 @@ def test_a_driver_starts_while_a_worker_of_a_killed_one_writes(tmp_path):
             store.commit([row("a")], {"history": history("a")})
         yield history("a", count=9)
 
-    with pytest.raises((UserError, RuntimeError)):
+    with pytest.raises(UserError):
         orphan.write(["a"], {"history": interrupted()})
     assert seen(tmp_path) == on_disk(tmp_path) == {"a": 3}
     assert [path.name for path in tmp_path.rglob(".*")] == [".lock"]
@@ -233,7 +233,7 @@ def test_any_order_of_writes_commits_and_kills(tmp_path_factory, events):
             start()
             written = set()
         elif what == "write":
-            with contextlib.suppress(RuntimeError):
+            with contextlib.suppress(UserError):
                 writers[who % len(writers)].write(batch, datasets)
                 written.add(batch)
         else:
@@ -270,6 +270,7 @@ WORKER = """
 import itertools, pickle, sys, time
 from pathlib import Path
 import pyarrow as pa
+from ecjax.errors import UserError
 
 writer = pickle.loads(Path(sys.argv[1]).read_bytes())
 assert writer.reaches()
@@ -278,7 +279,7 @@ for number in itertools.count():
     parts = (pa.table({"run_id": [run], "iteration": [i], "objective": [i / 8]}) for i in range(3))
     try:
         writer.write([run], {"history": parts})
-    except RuntimeError as error:
+    except UserError as error:
         Path(sys.argv[1] + ".ended").write_text(str(error))
         sys.exit()
     try:
