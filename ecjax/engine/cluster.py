@@ -29,7 +29,8 @@ log = logging.getLogger("ecjax")
 _SHORT_S = 0.2  # tasks below this are queued at a worker that is busy
 _TICK_S = 1.0
 _PATIENCE_S = 600.0  # for the first worker: a cluster that grows has to start a node
-_FAILED_STARTS = 3  # times the workers wanted
+_FAILED_STARTS = 4  # one after another; what they lack (memory, say) may come back
+_LONGEST_PAUSE_S = 20.0
 _USABLE, _USABLE_OF_GPU = (
     0.5,
     0.9,
@@ -91,20 +92,21 @@ class Cluster:
         self._cores, self._gpus, self._retries = options.cpus_per_actor, gpus, options.retries
         room = places(self._cores, gpus)
         if options.address is None and room == 0:
-            wanted = f"cpus_per_actor={self._cores}" + (f" with gpus_per_actor={gpus:g}" if gpus else "")
             raise UserError(
-                f"engine: found {wanted}; allowed: what this machine has, {ray.cluster_resources()}"
+                f"engine: found cpus_per_actor={self._cores}, gpus_per_actor={gpus:g}; allowed: what this machine has, "
+                f"{_amounts(ray.cluster_resources())}"
             )
         self.workers = options.actors or max(room, 1)
         self._actors: list[_Worker] = []
-        self._failed_starts = 0
+        self._failed_starts = 0  # one after another
+        self._next_start = 0.0  # not before
         self._begun = time.monotonic()
 
     @property
     def memory_bytes(self) -> float | None:
         """Memory of a worker for arrays: the least of those that are ready; waits for the first."""
-        self._start(1)
         while not (found := [one.about for one in self._actors if one.about is not None]):
+            self._start(1)
             self._look(_TICK_S)
         return min(
             about.memory_bytes
@@ -178,7 +180,7 @@ class Cluster:
 
     def _start(self, wanted: int) -> None:
         """Have as many workers as are wanted and allowed, on nodes in turn."""
-        while len(self._actors) < min(wanted, self.workers):
+        while len(self._actors) < min(wanted, self.workers) and time.monotonic() >= self._next_start:
             handle = (
                 ray.remote(concurrency_groups={"watch": 1})(Runner)  # type: ignore[call-overload]
                 .options(
@@ -204,6 +206,7 @@ class Cluster:
         starting = {one.ready: one for one in self._actors if one.about is None}
         references = [*place, *starting]
         if not references:
+            time.sleep(0.1)  # until the next start
             return []
         found, _ = ray.wait(references, num_returns=1, timeout=seconds)
         if found:
@@ -211,7 +214,8 @@ class Cluster:
         elif len(starting) == len(self._actors) and time.monotonic() - self._begun > _PATIENCE_S:
             raise UserError(
                 f"engine: no worker of {self._cores} cores and {self._gpus:g} GPUs could be started in "
-                f"{_PATIENCE_S:g} s; the cluster has {ray.cluster_resources()}, free are {ray.available_resources()}"
+                f"{_PATIENCE_S:g} s; the cluster has {_amounts(ray.cluster_resources())}, of which "
+                f"{_amounts(ray.available_resources())} are free"
             )
         for reference in found:
             if reference in starting:
@@ -229,12 +233,13 @@ class Cluster:
         except Exception as error:
             self._drop(one)
             self._failed_starts += 1
+            self._next_start = time.monotonic() + min(2.0**self._failed_starts, _LONGEST_PAUSE_S)
             cause = error.cause if isinstance(error, RayTaskError) and error.cause else error
             log.warning("a worker could not be started: %s", _text(cause))
-            if self._failed_starts >= _FAILED_STARTS * self.workers:
+            if self._failed_starts >= _FAILED_STARTS and not any(other.about for other in self._actors):
                 raise UserError(f"engine: workers cannot be started: {_text(cause)}") from error
             return
-        one.about = about
+        one.about, self._failed_starts = about, 0
 
     def _lost(self, one: _Worker, job: _Job, error: RayError) -> tuple[list[_Job], Done | None]:
         """What is to be tried again after a worker died over a job; the job itself, if it is given up."""
@@ -305,6 +310,10 @@ def _done(task: Task, answer: Any) -> Done:
         return Done(part, answer.value)
     text, trace = answer.error
     return Done(part, error=UserError(text) if trace is None else Failed(text, trace))
+
+
+def _amounts(resources: dict[str, float]) -> str:
+    return f"{resources.get('CPU', 0):g} cores and {resources.get('GPU', 0):g} GPUs"
 
 
 def _text(error: BaseException) -> str:
