@@ -17,7 +17,7 @@ from ecjax.engine.joining import gpus_in_cluster, join, places
 
 # after ``joining``, which tells Ray what it is to leave alone
 import ray  # isort: skip
-from ray.exceptions import RayError, RayTaskError  # isort: skip
+from ray.exceptions import RayError, RaySystemError, RayTaskError  # isort: skip
 
 from ecjax.engine.actor import Description, Runner
 from ecjax.engine.opening import EngineOptions
@@ -320,6 +320,8 @@ def _text(error: BaseException) -> str:
     """What Ray or a worker says, in one line, without the names that Ray gave things."""
     lines = [line for line in str(error).splitlines() if line.strip() and not line.startswith("\t")]
     if isinstance(error, RayError) and len(lines) > 1:
-        lines = lines[1:] if "creation task" not in lines[0] else lines[-1:]
+        # where a worker raised, its trace comes before what it raised
+        raised = isinstance(error, RaySystemError) or "creation task" in lines[0]
+        lines = lines[-1:] if raised else lines[1:]
     text = " ".join(" ".join(lines).split())
     return f"{type(error).__name__}: {text[:300]}"
