@@ -104,17 +104,19 @@ def solve(
     if "certified" in how.methods:
         found["certified"], lower_bound = timer.host(certified_lanes, problem, lanes, how.certified, given)
         gap = found["certified"].evaluation.objective - lower_bound
-        closed = gap <= how.certified.gap * np.abs(lower_bound)
+        open_ = ~(gap <= how.certified.gap * np.abs(lower_bound))
+        # where nobody asked for it, only for the lanes with a gap: no lane's plan depends on the other lanes
+        compared = open_ | bool(others)
         if others and "published" not in others:
             others = ("published", *others)
-        if not others and not closed.all() and problem.rows * problem.nodes.count <= _MOST_TO_DESCEND_TWICE:
+        if not others and open_.any() and problem.rows * problem.nodes.count <= _MOST_TO_DESCEND_TWICE:
             others = ("published",)
     start_load = None
     if others:
         start = None if given is None else given[0]
         descended, start_load = _descended(problem, lanes, replace(how, methods=others), start, timer)
         if "certified" in found and "published" in descended:
-            found["certified"] = _better(found["certified"], descended["published"], problem)
+            found["certified"] = _better(found["certified"], descended["published"], compared, problem)
         found |= {name: plan for name, plan in descended.items() if name in how.methods}
     else:
         start_load = found["certified"].evaluation.load
@@ -132,9 +134,9 @@ def _descended(problem: Problem, lanes: Lanes, how: BatchSettings, given: jax.Ar
     return timer.run(_PROGRAM, problem, lanes, start, how=how)
 
 
-def _better(certified: Solution, other: Solution, problem: Problem) -> Solution:
-    """The certified plan of each lane, or the other one where it is better and keeps all limits."""
-    take = np.asarray(other.evaluation.objective) < np.asarray(certified.evaluation.objective)
+def _better(certified: Solution, other: Solution, compared: np.ndarray, problem: Problem) -> Solution:
+    """The certified plan of each lane, or the other one where it is compared, better, and keeps all limits."""
+    take = compared & (np.asarray(other.evaluation.objective) < np.asarray(certified.evaluation.objective))
     for lane in np.flatnonzero(take):
         broken = limits.violations(problem, np.asarray(other.stored[lane]))
         take[lane] = not any(violation.times for violation in broken.values())

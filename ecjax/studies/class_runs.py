@@ -23,20 +23,20 @@ from ecjax.studies.class_options import deadlines, order_of, shares
 from ecjax.studies.code_lengths import given_lengths
 from ecjax.studies.compile_time import CompileTime
 from ecjax.studies.inputs import code_k
-from ecjax.studies.plan_runs import Item, Study, overload, run_row
+from ecjax.studies.plan_runs import Item, Study, Unstable, overload, run_row
 
 
 def class_run(
-    item: Item, study: Study, starts: "Starts", advance: Callable[[Step], None] | None = None
+    item: Item, study: Study, advance: Callable[[Step], None] | None = None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Row of ``runs`` and the other datasets of one plan.
 
     Args:
         item: the run.
         study: what it belongs to.
-        starts: where plans start.
         advance: called with every step.
     """
+    starts = starts_of(study)
     classes = study.classes
     assert classes is not None and item.importance is not None
     began, compiling = time.perf_counter(), CompileTime()
@@ -55,10 +55,9 @@ def class_run(
         solution = _solution(item, study, model, plan)
     taken = time.perf_counter() - began
     times = {"solve_s": taken - compiling.seconds, "compile_s": compiling.seconds}
-    error = None if np.isfinite(plan.objective) else why_unstable(item, study, model, plan)
-    row = run_row(item, solution, error, study, times)
-    row["importance"] = json.dumps(dict(zip(classes.names, item.importance, strict=True)))
-    if error is not None:
+    unstable = None if np.isfinite(plan.objective) else why_unstable(item, study, model, plan)
+    row = run_row(item, solution, unstable, study, times)
+    if unstable is not None:
         return row, {}
     weights = np.asarray(plan.weights) if item.queue == "weighted" else None
     told = class_tables.class_rows(model, plan, solution, classes)
@@ -81,6 +80,12 @@ def class_run(
     if weights is not None:
         tables["class_weights"] = iter([class_tables.class_weights(name, weights, classes, study.names)])
     return row, tables
+
+
+@lru_cache(maxsize=1)
+def starts_of(study: Study) -> "Starts":
+    """Starts of a study, kept for its next run."""
+    return Starts(study)
 
 
 class Starts:
@@ -157,7 +162,7 @@ def _solution(item: Item, study: Study, model: ClassModel, plan: ClassPlan) -> S
     return Solution(reads, stored, evaluation, iterations, converged, history)
 
 
-def why_unstable(item: Item, study: Study, model: ClassModel, plan: ClassPlan) -> str:
+def why_unstable(item: Item, study: Study, model: ClassModel, plan: ClassPlan) -> Unstable:
     """Which node or which class's share is overloaded, and what is allowed, in one line."""
     classes = study.classes
     assert classes is not None
@@ -166,13 +171,14 @@ def why_unstable(item: Item, study: Study, model: ClassModel, plan: ClassPlan) -
     total = load.sum(axis=0)
     if total.max() >= 1 or item.queue == "priority":
         background = np.asarray(model.problem.nodes.background[0])
-        return overload(
-            total, background, item.rate_scale, study.names.nodes, "with reads spread as evenly as they go"
-        )
+        spread = "with reads spread as evenly as they go"
+        error = overload(total, background, item.rate_scale, study.names.nodes, spread)
+        return Unstable(error, float(total.max()))
     ratio = load / np.asarray(plan.weights)
     number, node = np.unravel_index(int(np.argmax(ratio)), ratio.shape)
-    return (
+    error = (
         f"weights: class {classes.names[number]} asks for {load[number, node]:.3g} of node "
         f"{study.names.nodes[int(node)].as_py()}, its share is {np.asarray(plan.weights)[number, node]:.3g}; allowed: "
         "shares above what every class asks for (weights=null plans them), or lower rates"
     )
+    return Unstable(error, float(total.max()))

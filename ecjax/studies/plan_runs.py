@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -18,6 +18,8 @@ from ecjax.studies.inputs import code_k
 from ecjax.studies.options_optimize import OptimizeOptions
 from ecjax.studies.plan_tables import Identity, code_lengths
 
+Lane = tuple[float, float, float]  # theta, rate_scale, size_scale
+
 
 @dataclass(frozen=True)
 class Item:
@@ -31,12 +33,12 @@ class Item:
     importance: tuple[float, ...] | None = None  # (K,) of queues by class
 
     @property
-    def lane(self) -> tuple[float, float, float]:
+    def lane(self) -> Lane:
         """What makes the problem; methods of one lane share its descent."""
         return self.theta, self.rate_scale, self.size_scale
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Study:
     """What all runs of a study have in common."""
 
@@ -55,13 +57,21 @@ class Study:
     classes: Classes | None = None  # of queues by class
 
 
-def why_unstable(item: Item, plan: Solution, start_load: jax.Array, study: Study) -> str:
+class Unstable(NamedTuple):
+    """Why a run has no stable plan."""
+
+    error: str
+    max_load: float  # rho of the busiest node
+
+
+def why_unstable(item: Item, plan: Solution, start_load: jax.Array, study: Study) -> Unstable:
     """Which node is overloaded, and what would help; ``start_load`` is that at the start of the descent, (m,)."""
     load, spread = np.asarray(start_load), "with reads spread as evenly as they go"
     if item.method != "published" or load.max() < 1:
         load, spread = np.asarray(plan.evaluation.load), f"in the plan of method={item.method}"
     background = np.asarray(study.problem.nodes.background[0])
-    return overload(load, background, item.rate_scale, study.names.nodes, spread)
+    error = overload(load, background, item.rate_scale, study.names.nodes, spread)
+    return Unstable(error, float(load.max()))
 
 
 def overload(
@@ -89,7 +99,7 @@ def overload(
 def run_row(
     item: Item,
     plan: Solution,
-    error: str | None,
+    unstable: Unstable | None,
     study: Study,
     times: dict[str, float],
     lower_bound: float | None = None,
@@ -99,19 +109,25 @@ def run_row(
     Args:
         item: the run.
         plan: its plan, without a lane axis.
-        error: why it has no stable plan, or None.
+        unstable: why it has no stable plan, or None.
         study: what it belongs to.
         times: solve_s and compile_s.
         lower_bound: s, what no plan of the problem can be below; None where none is known.
     """
+    known: dict[str, Any] = {"iterations": int(plan.iterations), **times}
+    known["device"] = str(jax.devices()[0].device_kind)
+    row = blank_row(item, study) | known
+    if unstable is not None:
+        return row | {"status": str(Status.UNSTABLE), **unstable._asdict()}
     evaluation, problem, names = plan.evaluation, study.problem, study.names
-    status = Status.UNSTABLE if error else Status.OK if plan.converged else Status.NOT_CONVERGED
-    wrong = [] if error else broken(problem, np.asarray(plan.stored), study.nodes, names.rows)
-    if wrong:
-        status = Status.INFEASIBLE
+    stored = np.asarray(plan.stored)
+    wrong = broken(problem, stored, study.nodes, names.rows)
+    status = Status.INFEASIBLE if wrong else Status.OK if plan.converged else Status.NOT_CONVERGED
     n = code_lengths(plan, names)
     objective = float(evaluation.objective)
-    known: dict[str, Any] = {
+    row |= {
+        "status": str(status),
+        "error": "; ".join(wrong) or None,
         "objective": objective,
         "latency_s": float(evaluation.latency),
         "latency_shared_z_s": float(evaluation.latency_shared_z),
@@ -123,14 +139,17 @@ def run_row(
         "files_without_redundancy": int(np.sum(n <= code_k(study.files))),
     }
     if lower_bound is not None and np.isfinite(lower_bound):
-        known |= {"lower_bound": lower_bound, "gap": (objective - lower_bound) / abs(lower_bound)}
+        row |= {"lower_bound": lower_bound, "gap": (objective - lower_bound) / abs(lower_bound)}
     if study.given is not None:
-        known["moved_chunks"] = names.per_node * moved_chunks(problem, study.given, np.asarray(plan.stored))
-    return {
+        row["moved_chunks"] = names.per_node * moved_chunks(problem, study.given, stored)
+    return row
+
+
+def blank_row(item: Item, study: Study) -> dict[str, Any]:
+    """What is known of a run before it is planned: its row without status and results."""
+    row = {
         "run_id": study.run_ids[item],
         "job": "optimize",
-        "status": str(status),
-        "error": error or "; ".join(wrong) or None,
         "k": study.k,
         "d": study.d,
         "class_rate_scale": study.class_rate_scale,
@@ -138,19 +157,18 @@ def run_row(
         "queue": item.queue,
         "theta": item.theta,
         "theta_per": study.options.theta_per,
-        **({} if error else known),
-        "files": problem.files.count,
-        "nodes": problem.nodes.count,
-        "iterations": int(plan.iterations),
+        "files": study.problem.files.count,
+        "nodes": study.problem.nodes.count,
         "input_id": study.input_id,
         "rate_scale": item.rate_scale,
         "size_scale": item.size_scale,
-        **times,
-        "device": str(jax.devices()[0].device_kind),
         "version": ecjax.__version__,
         "seed": study.options.seed,
         "params": json.dumps(study.parameters | {"dtype": study.options.dtype}, sort_keys=True),
     }
+    if item.importance is not None and study.classes is not None:
+        row["importance"] = json.dumps(dict(zip(study.classes.names, item.importance, strict=True)))
+    return row
 
 
 def moved_chunks(problem: Problem, given: GivenPlan, stored: np.ndarray) -> int:

@@ -196,7 +196,10 @@ def test_an_unstable_run_is_a_row_with_a_status_and_exit_code_1(tmp_path):
     good, failed = (runs[runs["rate_scale"] == scale] for scale in (1.0, 50.0))
     assert len(good) == len(failed) == len(METHODS)
     assert np.all(good["status"] == Status.OK) and np.all(failed["status"] == Status.UNSTABLE)
-    assert failed[["objective", "latency_s", "cost", "mean_n", "max_load"]].isna().all(axis=None)
+    assert failed[["objective", "latency_s", "cost", "mean_n"]].isna().all(axis=None)
+    assert np.all(failed["max_load"] >= 1)
+    for run in failed.itertuples():
+        assert f"load rho = {run.max_load:.3g} at" in run.error
     assert (
         failed["error"].str.contains("load rho = ").all()
         and failed["error"].str.contains("rate_scale=50").all()
