@@ -165,7 +165,7 @@ class RemotePath:
             if self._root[0] not in _STORES:
                 self._filesystem.create_dir(self.parent._path, recursive=True)
             # Not fs.copy_files, which keeps quiet about errors that come when the upload is completed.
-            target = self._filesystem.open_output_stream(self._path)
+            target = self._filesystem.open_output_stream(self._path, compression=None)
             try:
                 with source.open("rb") as local:
                     while part := local.read(_WHOLE_BYTES):

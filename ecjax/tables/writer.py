@@ -99,7 +99,7 @@ class DatasetWriter:
             if path.name.startswith(_MARKER):
                 path.unlink(missing_ok=True)
         with publishing(self._marker) as file:
-            file.touch()
+            file.write_text(self.token)
 
     def close(self) -> None:
         """Take the marker away."""
