@@ -1,0 +1,200 @@
+"""The worker processes on Ray: they are started, looked at, replaced when they die.
+
+Ray restarts nothing by itself: a worker that comes back somewhere would be waited for, while others have time.
+"""
+
+import logging
+import math
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import ray
+from ray.exceptions import RayError, RaySystemError, RayTaskError
+
+import ecjax
+from ecjax.engine.actor import Description, Runner
+from ecjax.engine.joining import gpus_in_cluster, places
+from ecjax.engine.opening import EngineOptions
+from ecjax.engine.tasks import Task
+from ecjax.errors import UserError
+
+log = logging.getLogger("ecjax")
+
+_RECOUNT_S = 10.0
+_PATIENCE_S = 600.0  # for the first worker: a cluster that grows has to start a node
+_FAILED_STARTS = 4  # one after another; what they lack (memory, say) may come back
+_LONGEST_PAUSE_S = 20.0
+_USABLE, _USABLE_OF_GPU = (
+    0.5,
+    0.9,
+)  # for arrays, of the memory free on a node (its workers share that), of a GPU
+
+
+@dataclass
+class Job:
+    """A task on its way."""
+
+    task: Task
+    tries: int = 0
+
+
+@dataclass
+class RemoteWorker:
+    """A worker process.
+
+    Attributes:
+        handle: Ray's.
+        ready: reference to its description.
+        about: its description, once it is ready.
+        jobs: what it was given, by reference to the answers, in order; the first runs, the others are queued there.
+        began: when the first one began, s of the monotonic clock.
+        shown: items of the first one that were reported as done.
+    """
+
+    handle: Any
+    ready: Any
+    about: Description | None = None
+    jobs: dict[Any, Job] = field(default_factory=dict)
+    began: float = 0.0
+    shown: float = 0.0
+
+
+class WorkerPool:
+    """All workers of an engine.
+
+    Args:
+        options: their sizes and number.
+        accelerated: whether the work gains from a GPU.
+
+    Raises:
+        UserError: this machine has no room for a worker. A cluster may grow.
+    """
+
+    def __init__(self, options: EngineOptions, accelerated: bool) -> None:
+        gpus = options.gpus_per_actor
+        if gpus is None:
+            gpus = 1.0 if accelerated and gpus_in_cluster() >= 1 else 0.0
+        self._cores, self._gpus = options.cpus_per_actor, gpus
+        self._wanted, self._room, self._counted = options.actors, 0, -math.inf
+        self._failed_starts = 0  # one after another
+        self._next_start = 0.0  # not before
+        self._begun = time.monotonic()
+        self.workers: list[RemoteWorker] = []
+        if options.address is None and self._places() == 0:
+            raise UserError(
+                f"engine: found cpus_per_actor={self._cores}, gpus_per_actor={gpus:g}; allowed: what this machine has, "
+                f"{_amounts(ray.cluster_resources())}"
+            )
+
+    @property
+    def size(self) -> int:
+        """How many workers there are to be: as many as were asked for, else as many as the nodes have room for now."""
+        return self._wanted or max(self._places(), 1)
+
+    def _places(self) -> int:
+        if time.monotonic() - self._counted > _RECOUNT_S:  # clusters grow
+            self._room, self._counted = places(self._cores, self._gpus), time.monotonic()
+        return self._room
+
+    @property
+    def ready(self) -> list[RemoteWorker]:
+        """Those that can work."""
+        return [one for one in self.workers if one.about is not None]
+
+    def memory_bytes(self) -> float:
+        """Memory for the arrays of a worker: the least of those that are ready; waits for the first of them."""
+        while not self.ready:
+            self.start(1)
+            self.look(1.0)
+        return min(self._memory_of(one.about) for one in self.ready if one.about is not None)
+
+    def _memory_of(self, about: Description) -> float:
+        if about.gpu:
+            return _USABLE_OF_GPU * about.memory_bytes
+        return _USABLE * about.memory_bytes / max(1, min(about.node_cores // self._cores, self.size))
+
+    def start(self, number: int) -> None:
+        """Have so many workers, if there are to be so many; on nodes in turn."""
+        while len(self.workers) < min(number, self.size) and time.monotonic() >= self._next_start:
+            handle = (
+                ray.remote(concurrency_groups={"watch": 1})(Runner)  # type: ignore[call-overload]
+                .options(
+                    num_cpus=self._cores,
+                    num_gpus=self._gpus,
+                    max_restarts=0,
+                    max_task_retries=0,
+                    scheduling_strategy="SPREAD",
+                )
+                .remote(self._cores, self._gpus)
+            )
+            self.workers.append(RemoteWorker(handle, handle.describe.remote()))
+
+    def look(self, seconds: float) -> list[tuple[RemoteWorker, Any]]:
+        """Wait for something to happen: workers that became ready are let in; references to answers, and by whom.
+
+        Raises:
+            UserError: no worker can be started.
+        """
+        answers = {reference: one for one in self.workers for reference in one.jobs}
+        starting = {one.ready: one for one in self.workers if one.about is None}
+        references = [*answers, *starting]
+        if not references:
+            time.sleep(0.1)  # until the next start
+            return []
+        found, _ = ray.wait(references, num_returns=1, timeout=seconds)
+        if found:
+            found, _ = ray.wait(references, num_returns=len(references), timeout=0)
+        elif not self.ready and time.monotonic() - self._begun > _PATIENCE_S:
+            raise UserError(
+                f"engine: no worker of {self._cores} cores and {self._gpus:g} GPUs could be started in "
+                f"{_PATIENCE_S:g} s; the cluster has {_amounts(ray.cluster_resources())}, of which "
+                f"{_amounts(ray.available_resources())} are free"
+            )
+        for reference in found:
+            if reference in starting:
+                self._let_in(starting[reference])
+        return [(answers[reference], reference) for reference in found if reference in answers]
+
+    def _let_in(self, one: RemoteWorker) -> None:
+        try:
+            about = ray.get(one.ready)
+            if about.version != ecjax.__version__:
+                raise RuntimeError(
+                    f"node {about.node} has ecjax {about.version}, this machine {ecjax.__version__}; allowed: the same"
+                )
+        except Exception as error:
+            self.drop(one)
+            self._failed_starts += 1
+            self._next_start = time.monotonic() + min(2.0**self._failed_starts, _LONGEST_PAUSE_S)
+            log.warning("a worker could not be started: %s", text(error))
+            if self._failed_starts >= _FAILED_STARTS and not self.ready:
+                raise UserError(f"engine: workers cannot be started: {text(error)}") from error
+            return
+        one.about, self._failed_starts = about, 0
+
+    def drop(self, one: RemoteWorker) -> None:
+        """Let a worker go; what it was given is forgotten."""
+        one.jobs.clear()
+        with suppress(RayError):
+            ray.kill(one.handle)
+        if one in self.workers:
+            self.workers.remove(one)
+
+
+def _amounts(resources: dict[str, float]) -> str:
+    return f"{resources.get('CPU', 0):g} cores and {resources.get('GPU', 0):g} GPUs"
+
+
+def text(error: BaseException) -> str:
+    """What Ray or a worker says, in one line, without the names that Ray gave things."""
+    if isinstance(error, RayTaskError) and error.cause is not None:
+        error = error.cause
+    lines = [line for line in str(error).splitlines() if line.strip() and not line.startswith("\t")]
+    if isinstance(error, RayError) and len(lines) > 1:
+        # where a worker raised, its trace comes before what it raised
+        raised = isinstance(error, RaySystemError) or "creation task" in lines[0]
+        lines = lines[-1:] if raised else lines[1:]
+    words = " ".join(" ".join(lines).partition("Some common causes")[0].split())
+    return f"{type(error).__name__}: {words[:300]}"
