@@ -1,6 +1,6 @@
 """The engine on Ray: long-lived worker processes, on this machine or on the nodes of a cluster.
 
-The driver workers tasks to workers that are ready. A worker is given its next task while it is busy only where tasks are
+The driver hands tasks to workers that are ready. A worker is given its next task while it is busy only where tasks are
 short: a task that is queued at a worker cannot be taken back.
 """
 
@@ -167,7 +167,7 @@ class _Sent:
 
 
 def _give(ready: list[RemoteWorker], waiting: deque[Job], sent: _Sent, queue: bool) -> None:
-    """RemoteWorker out jobs: one to each worker that has none; where they are short, a second one while many are left."""
+    """Give out jobs: one to each worker that has none; a second one while jobs are short and many are left."""
     for depth in (1, 2) if queue and len(waiting) > len(ready) else (1,):
         for one in ready:
             if waiting and len(one.jobs) < depth:
