@@ -1,7 +1,7 @@
 """Check and convert the record batches of a requests table as they stream by."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -22,21 +22,27 @@ _OPTIONAL = ("node_id", "start_s", "finish_s")
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
-@dataclass(frozen=True)
+class RowError(UserError):
+    """A mistake in a row.
+
+    Attributes:
+        row: its place in the batch, 0-based.
+    """
+
+    row: int = 0
+
+
 class BatchPlace(Place):
     """A place in a table that is read in batches: rows are counted from the table's first."""
 
-    before: int = 0
-
     def error(self, message: str, *, column: str | None = None, row: int | None = None) -> UserError:
-        """As ``Place.error``, for a row of the batch."""
-        parts = [self.text] + ([f"column {column}"] if column else [])
-        if row is not None:
-            label = f"row {self.before + row}"
-            if self.id_column not in (None, column):
-                label += f" ({self.id_column} {self.table.column(self.id_column)[row].as_py()!r})"
-            parts.append(label)
-        return UserError(f"{', '.join(parts)}: {message}")
+        """As ``Place.error``; a ``RowError`` where there is a row."""
+        error = super().error(message, column=column, row=row)
+        if row is None:
+            return error
+        found = RowError(str(error))
+        found.row = row
+        return found
 
 
 class Checker:
@@ -78,14 +84,58 @@ class Checker:
             self._origin = arrivals[0].as_py() or 0
 
     def _place(self, batch: pa.RecordBatch, before: int) -> BatchPlace:
-        return BatchPlace(pa.table(batch), "requests", self._source, before)
+        return place_of(batch, self._source, before)
 
-    def check(self, batch: pa.RecordBatch, before: int) -> pa.RecordBatch:
-        """The batch with canonical types; ``before`` rows were read before it.
+    def rows(self, batches: Iterable[pa.RecordBatch], before: int = 0) -> Iterator[pa.RecordBatch]:
+        """Batches with canonical types; ``before`` rows come before them.
 
         Raises:
-            UserError: naming column and row.
+            UserError: naming column and row, after the rows before it; of several mistakes the one in the first row.
         """
+        for batch in batches:
+            try:
+                checked, mistake = self._check(batch, before), None
+            except RowError as error:
+                checked, mistake = self._sound(batch, before, error)
+            if checked is not None:
+                yield checked
+            if mistake is not None:
+                raise mistake
+            before += batch.num_rows
+
+    def in_order(self, batches: Iterable[pa.RecordBatch], before: int = 0) -> Iterator[pa.RecordBatch]:
+        """As ``rows``, in order of arrival.
+
+        Raises:
+            UserError: also where a row is out of order.
+        """
+        last = -np.inf
+        for batch in self.rows(batches, before):
+            arrivals = batch.column("arrival_s").to_numpy()
+            falls = np.flatnonzero(np.diff(arrivals, prepend=last) < 0)
+            if falls.size:
+                row = int(falls[0])
+                if row:
+                    yield batch.slice(0, row)
+                previous = arrivals[row - 1] if row else last
+                raise out_of_order(arrivals[row], previous, self._place(batch, before), row)
+            last, before = arrivals[-1], before + batch.num_rows
+            yield batch
+
+    def _sound(
+        self, batch: pa.RecordBatch, before: int, mistake: RowError
+    ) -> tuple[pa.RecordBatch | None, RowError]:
+        """The rows before the first mistake, if any, and that one; ``mistake`` is one of them."""
+        while mistake.row:
+            try:
+                return self._check(batch.slice(0, mistake.row), before), mistake
+            except RowError as earlier:
+                mistake = earlier
+            except UserError:
+                break  # a column of words: its type is wrong in all rows
+        return None, mistake
+
+    def _check(self, batch: pa.RecordBatch, before: int) -> pa.RecordBatch:
         place = self._place(batch, before)
         for name in self._absent:
             filled = np.asarray(batch.column(name).is_valid())
@@ -195,6 +245,17 @@ def _check_times(arrays: dict[str, pa.Array], place: BatchPlace) -> None:
                 raise place.error(message, column=later, row=row)
 
 
+def place_of(batch: pa.RecordBatch, source: str, before: int) -> BatchPlace:
+    """Place of a batch that ``before`` rows come before."""
+    return BatchPlace(pa.table(batch), "requests", source, before)
+
+
+def out_of_order(found: float, previous: float, place: BatchPlace, row: int) -> UserError:
+    """The error for a row that arrives before the row before it."""
+    message = f"found {found!s} after {previous!s}; allowed: non-decreasing (or give sort=true)"
+    return place.error(message, column="arrival_s", row=row)
+
+
 def checked(batches: Iterable[pa.RecordBatch], source: str, sort: bool) -> Iterator[pa.RecordBatch]:
     """Checked batches in order of arrival.
 
@@ -203,29 +264,12 @@ def checked(batches: Iterable[pa.RecordBatch], source: str, sort: bool) -> Itera
     Raises:
         UserError: a row is impossible, or, without ``sort``, out of order.
     """
-    if sort:
-        yield from _sorted(_typed(batches, source))
+    rest = iter(batches)
+    first = next(rest, None)
+    if first is None:
         return
-    last, before = -np.inf, 0
-    for batch in _typed(batches, source):
-        arrivals = batch.column("arrival_s").to_numpy()
-        falls = np.flatnonzero(np.diff(arrivals, prepend=last) < 0)
-        if falls.size:
-            row = int(falls[0])
-            found, previous = arrivals[row], arrivals[row - 1] if row else last
-            message = f"found {found!s} after {previous!s}; allowed: non-decreasing (or give sort=true)"
-            place = BatchPlace(pa.table(batch), "requests", source, before)
-            raise place.error(message, column="arrival_s", row=row)
-        last, before = arrivals[-1], before + batch.num_rows
-        yield batch
-
-
-def _typed(batches: Iterable[pa.RecordBatch], source: str) -> Iterator[pa.RecordBatch]:
-    checker, before = None, 0
-    for batch in batches:
-        checker = checker or Checker(source, batch)
-        yield checker.check(batch, before)
-        before += batch.num_rows
+    checker, batches = Checker(source, first), chain([first], rest)
+    yield from _sorted(checker.rows(batches)) if sort else checker.in_order(batches)
 
 
 def _sorted(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

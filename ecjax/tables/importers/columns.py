@@ -1,6 +1,7 @@
 """Any CSV, Parquet or Arrow log by a mapping of its columns."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -9,7 +10,8 @@ import pyarrow.compute as pc
 from ecjax.errors import UserError
 from ecjax.tables.formats import IPC, PARQUET
 from ecjax.tables.importers.mapping import SCALED, SOJOURN_COLUMN, TIMES, Mapped, parse_mapping
-from ecjax.tables.importers.table import refuse_extents, trace_of_batches
+from ecjax.tables.importers.row_groups import RowGroups, cut, is_parquet
+from ecjax.tables.importers.table import Reading, refuse_extents, trace_of_batches
 from ecjax.tables.importers.text import csv_batches
 from ecjax.tables.importers.trace import Head, Source, Trace
 from ecjax.tables.read import open_batches
@@ -55,8 +57,20 @@ class ColumnImporter:
             loses.append("Operations are not recorded: all accesses count as reads.")
         if "node_id" in mapped.columns and "request_id" not in mapped.columns:
             loses.append("Requests have no ids: each row counts as a request of its own.")
+        path = str(source.path)
+
+        def pieces(count: int) -> list[tuple[RowGroups, Reading]]:
+            origin = _origin(next(batches()), mapped, path)
+            found = cut(source.path, list(dict.fromkeys(mapped.columns.values())), count)
+            return [(g, partial(_read_renamed, g, mapped, path, origin)) for g in found]
+
         return trace_of_batches(
-            source, self.name, lambda: _renamed(batches(), mapped, str(source.path)), tuple(loses), rows
+            source,
+            self.name,
+            lambda: _renamed(batches(), mapped, path),
+            tuple(loses),
+            rows,
+            pieces if is_parquet(source.path) else None,
         )
 
 
@@ -100,14 +114,28 @@ def _csv_types(source: Source, mapped: Mapped, wanted: list[str]) -> dict[str, p
     return types
 
 
-def _renamed(batches: Iterator[pa.RecordBatch], mapped: Mapped, source: str) -> Iterator[pa.RecordBatch]:
-    origin, before = None, 0
+def _read_renamed(groups: RowGroups, mapped: Mapped, source: str, origin: float) -> Iterator[pa.RecordBatch]:
+    return _renamed(groups.batches(), mapped, source, origin, groups.first_row)
+
+
+def _origin(batch: pa.RecordBatch, mapped: Mapped, source: str) -> float:
+    """The first reading of the arrivals' clock where it is whole, else 0."""
+    arrivals, _ = _clock(batch, "arrival_s", mapped, source)
+    return arrivals[0].as_py() if pa.types.is_integer(arrivals.type) and arrivals[0].is_valid else 0.0
+
+
+def _renamed(
+    batches: Iterator[pa.RecordBatch],
+    mapped: Mapped,
+    source: str,
+    origin: float | None = None,
+    before: int = 0,
+) -> Iterator[pa.RecordBatch]:
+    """Batches with our columns; the origin of their clock is that of the first one where it is not given."""
     for batch in batches:
         clocks = {name: _clock(batch, name, mapped, source) for name in TIMES if name in mapped.columns}
         if origin is None:
-            arrivals = clocks["arrival_s"][0]
-            whole = pa.types.is_integer(arrivals.type) and arrivals[0].is_valid
-            origin = arrivals[0].as_py() if whole else 0.0
+            origin = _origin(batch, mapped, source)
         arrays: dict[str, pa.Array] = {
             name: batch.column(mapped.columns[name])
             for name in ("request_id", "file_id", "node_id")

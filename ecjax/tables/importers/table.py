@@ -1,6 +1,7 @@
 """Traces that are already a ``requests`` table."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import pyarrow as pa
 
@@ -8,10 +9,12 @@ from ecjax.errors import UserError
 from ecjax.tables.fingerprint import trace_fingerprint
 from ecjax.tables.importers.checking import COLUMNS, Checker, checked
 from ecjax.tables.importers.clock import clock_resolution
-from ecjax.tables.importers.trace import RATES, SERVICE, SOJOURN, Head, Source, Trace
+from ecjax.tables.importers.row_groups import RowGroups, cut, is_parquet
+from ecjax.tables.importers.trace import RATES, SERVICE, SOJOURN, Head, Piece, Source, Trace
 from ecjax.tables.read import open_batches
 
 _REQUIRED = [column.name for column in COLUMNS.values() if column.required]
+Reading = Callable[[], Iterator[pa.RecordBatch]]
 _USED = [*_REQUIRED, "node_id", "start_s", "finish_s"]
 
 
@@ -46,7 +49,14 @@ class TableImporter:
             )
         opened = open_batches(source.path, _USED)
         return trace_of_batches(
-            source, self.name, lambda: open_batches(source.path, _USED).batches, (), opened.rows
+            source,
+            self.name,
+            lambda: open_batches(source.path, _USED).batches,
+            (),
+            opened.rows,
+            (lambda count: [(g, g.batches) for g in cut(source.path, _USED, count)])
+            if is_parquet(source.path)
+            else None,
         )
 
 
@@ -65,6 +75,7 @@ def trace_of_batches(
     batches: Callable[[], Iterator[pa.RecordBatch]],
     loses: tuple[str, ...],
     rows: int | None,
+    pieces: Callable[[int], list[tuple[RowGroups, Reading]]] | None = None,
 ) -> Trace:
     """Trace of batches that have the columns of the ``requests`` table, yet to be checked.
 
@@ -74,6 +85,8 @@ def trace_of_batches(
         batches: starts reading.
         loses: what the importer loses.
         rows: number of rows, where known.
+        pieces: cuts the batches into a number of parts or fewer: row groups, and what starts reading them as
+            ``batches`` would, which can be pickled. None where they cannot be cut.
 
     Raises:
         UserError: there are no rows, or the first batch is malformed.
@@ -82,11 +95,31 @@ def trace_of_batches(
     first = next(batches(), None)
     if first is None:
         raise UserError(f"requests table ({path}): found no rows; allowed: at least one")
-    head = Checker(path, first).check(first, 0)
+    checker = Checker(path, first)
+    # the rows before a mistake, which is told where it is read: another part of the reader may find an earlier one
+    head = next(checker.rows([first]))
     names = head.schema.names
     provides = {RATES} | ({SOJOURN} if "finish_s" in names else set())
     if {"start_s", "finish_s"} <= set(names):
         provides.add(SERVICE)
+    resolution = clock_resolution(head.column("arrival_s").to_numpy())
+
+    def cut_checked(count: int) -> list[Piece]:
+        assert pieces is not None
+        first_s = head.column("arrival_s")[0].as_py()
+        return [
+            Piece(
+                path,
+                head.schema,
+                resolution,
+                groups.first_row,
+                groups.rows,
+                first_s,
+                partial(_read_checked, checker, read, groups.first_row),
+            )
+            for groups, read in pieces(count)
+        ]
+
     return Trace(
         name=path,
         format=name,
@@ -94,10 +127,15 @@ def trace_of_batches(
         read=lambda: checked(batches(), path, source.sort),
         provides=frozenset(provides),
         loses=(*loses, *source.sorting),
-        clock_resolution_s=clock_resolution(head.column("arrival_s").to_numpy()),
+        clock_resolution_s=resolution,
         fingerprint=trace_fingerprint(source.path),
         rows=rows,
+        cut=None if pieces is None or source.sort else cut_checked,
     )
+
+
+def _read_checked(checker: Checker, read: Reading, first_row: int) -> Iterator[pa.RecordBatch]:
+    return checker.in_order(read(), first_row)
 
 
 TABLE = TableImporter()

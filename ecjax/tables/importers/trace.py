@@ -14,6 +14,32 @@ BATCH_ROWS = 1 << 17
 
 
 @dataclass(frozen=True)
+class Piece:
+    """Rows of a trace that follow each other, to be read anywhere: can be pickled, and names files by whole paths.
+
+    Attributes:
+        name, schema, clock_resolution_s: as of the trace.
+        first_row: number of its first row in the trace.
+        rows: number of its rows, at least one.
+        first_arrival_s: the trace's first arrival (s).
+        read: starts reading; rows are checked as those of the trace, except that the first is not held against the one
+            before.
+    """
+
+    name: str
+    schema: pa.Schema
+    clock_resolution_s: float
+    first_row: int
+    rows: int
+    first_arrival_s: float
+    read: Callable[[], Iterator[pa.RecordBatch]]
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """As ``Trace.batches``; row numbers in messages are those of the trace."""
+        return self.read()
+
+
+@dataclass(frozen=True)
 class Trace:
     """Requests of a log, read anew from its beginning by each call of ``batches``.
 
@@ -30,6 +56,7 @@ class Trace:
         fingerprint: SHA-256 (hex) of its content.
         rows: number of rows, where that is known beforehand.
         extent_bytes: size of the extents that stand for files, for a block trace.
+        cut: cuts it into a number of pieces or fewer; None where it cannot be cut.
     """
 
     name: str
@@ -42,6 +69,17 @@ class Trace:
     fingerprint: str
     rows: int | None = None
     extent_bytes: int | None = None
+    cut: Callable[[int], list[Piece]] | None = None
+
+    def pieces(self, count: int) -> list[Piece] | None:
+        """The trace in up to ``count`` pieces, about equal in rows, in the order of their rows.
+
+        None where it can only be read from its beginning: what is not Parquet, is to be sorted, or is a block trace.
+
+        Raises:
+            UserError: a file cannot be read.
+        """
+        return None if self.cut is None else self.cut(count)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Record batches in the ``requests`` schema, in order of arrival.

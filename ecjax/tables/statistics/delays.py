@@ -6,6 +6,7 @@ cells and of the bins they use, not the number of rows.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numba
 import numpy as np
@@ -125,6 +126,34 @@ class DelayCells:
         bins = self._bins.number(keys)
         self._sums = grown(self._sums, self._bins.count)
         _add_bins(bins, delays, self._sums)
+
+    def absorb(self, other: "DelayCells", nodes: np.ndarray) -> None:
+        """Add what another one has gathered.
+
+        Args:
+            other: the other one.
+            nodes: the number here of each of its nodes, (nodes of the other,).
+        """
+        keys = other._cells.values
+        cells = self._cells.number(nodes[keys // (4 * BINS)] * (4 * BINS) + keys % (4 * BINS))
+        count, more = self._cells.count, len(keys)
+        self._moments, self._sizes = grown(self._moments, count), grown(self._sizes, count)
+        merge_rows(self._moments, other._moments[:more], cells)
+        fresh = self._sizes[cells, 3] == 0
+        own, new = self._sizes[cells], other._sizes[:more]
+        own[:, 0] = np.where(fresh, new[:, 0], np.minimum(own[:, 0], new[:, 0]))
+        own[:, 1] = np.maximum(own[:, 1], new[:, 1])
+        own[:, 2:] += new[:, 2:]
+        self._sizes[cells] = own
+        keys = other._bins.values
+        bins = self._bins.number(cells[keys // BINS] * BINS + keys % BINS)
+        self._sums = grown(self._sums, self._bins.count)
+        self._sums[bins] += other._sums[: len(keys)]
+
+    def __getstate__(self) -> dict[str, Any]:
+        cells, bins = self._cells.count, self._bins.count
+        used = {"_moments": self._moments[:cells], "_sizes": self._sizes[:cells], "_sums": self._sums[:bins]}
+        return self.__dict__ | used
 
     def cells(self) -> Cells:
         """What was gathered."""

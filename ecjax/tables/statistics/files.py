@@ -1,5 +1,7 @@
 """Totals of each file: one row of eight numbers, one cache line, per distinct file."""
 
+from typing import Any
+
 import numba
 import numpy as np
 
@@ -7,6 +9,17 @@ from ecjax.tables.statistics.index import IntegerIndex, grown
 
 READS, WRITES, READ_BYTES, WRITE_BYTES, LARGEST, FIRST, LAST, GAP_SQUARES = range(8)
 _COUNTS = 64  # a request of 63 chunks or more counts as one of 63
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def _gap_added(row, arrival):
+    """Squares about the mean of the gaps of a file, after one more gap: from its last arrival to this one."""
+    gaps = row[0] + row[1] - 1.0
+    gap = arrival - row[6]
+    if gaps == 0.0:
+        return 0.0
+    distance = gap - (row[6] - row[5]) / gaps
+    return row[7] + distance * distance * (gaps / (gaps + 1.0))
 
 
 @numba.njit(cache=True, nogil=True)
@@ -17,8 +30,7 @@ def _add(files, arrivals, writes, sizes, pieces, totals):
         if row[0] + row[1] == 0.0:
             row[5] = arrival
         else:
-            gap = arrival - row[6]
-            row[7] += gap * gap
+            row[7] = _gap_added(row, arrival)
         row[6] = arrival
         if writes[i]:
             row[1] += 1.0
@@ -27,6 +39,30 @@ def _add(files, arrivals, writes, sizes, pieces, totals):
             row[0] += 1.0
             row[2] += size
         row[4] = max(row[4], size / pieces[i])
+
+
+@numba.njit(cache=True, nogil=True)
+def _absorb(totals, places, later):
+    """Add the totals of accesses that came later; ``places`` are their files' rows in ``totals``."""
+    for i in range(later.shape[0]):
+        new = later[i]
+        if new[0] + new[1] == 0.0:
+            continue
+        row = totals[places[i]]
+        if row[0] + row[1] == 0.0:
+            row[:] = new
+            continue
+        # the gap between the two, then both sets of gaps moved to their common mean
+        squares = _gap_added(row, new[5])
+        before, after = row[0] + row[1], new[0] + new[1] - 1.0
+        if after > 0.0:
+            distance = (new[6] - new[5]) / after - (new[5] - row[5]) / before
+            squares += new[7] + distance * distance * (before * after / (before + after))
+        row[7] = squares
+        row[6] = new[6]
+        for column in range(4):
+            row[column] += new[column]
+        row[4] = max(row[4], new[4])
 
 
 @numba.njit(cache=True, nogil=True)
@@ -46,10 +82,12 @@ class FileTotals:
 
     ``totals`` is (files, 8): reads, writes, bytes read, bytes written, largest chunk (B; an access of a whole file
     is one), first and last arrival (s),
-    and the sum of the squared gaps between consecutive arrivals (s^2).
+    and the sum of squares of the gaps between consecutive arrivals about their mean (s^2). The mean of n gaps is known
+    without adding them up: last arrival less first, over n.
     """
 
     def __init__(self) -> None:
+        self._known = 0
         self._totals = np.zeros((1024, 8))
         self._chunk_counts = IntegerIndex()
         self._met = np.zeros(1024)
@@ -67,6 +105,7 @@ class FileTotals:
 
         ``known`` is the number of distinct files so far.
         """
+        self._known = known
         self._totals = grown(self._totals, known)
         _add(files, arrivals, writes, sizes, pieces, self._totals)
 
@@ -76,6 +115,26 @@ class FileTotals:
         places = self._chunk_counts.number(files[reads] * _COUNTS + np.minimum(chunks[reads], _COUNTS - 1))
         self._met = grown(self._met, self._chunk_counts.count)
         self._met[: self._chunk_counts.count] += np.bincount(places, minlength=self._chunk_counts.count)
+
+    def absorb(self, other: "FileTotals", files: np.ndarray, known: int) -> None:
+        """Add accesses that came later.
+
+        Args:
+            other: their totals.
+            files: the number here of each of its files, (files of the other,).
+            known: number of distinct files here.
+        """
+        self._known = known
+        self._totals = grown(self._totals, known)
+        _absorb(self._totals, files, other._totals[: len(files)])
+        keys = other._chunk_counts.values
+        places = self._chunk_counts.number(files[keys // _COUNTS] * _COUNTS + keys % _COUNTS)
+        self._met = grown(self._met, self._chunk_counts.count)
+        self._met[places] += other._met[: len(places)]
+
+    def __getstate__(self) -> dict[str, Any]:
+        used = {"_totals": self._totals[: self._known], "_met": self._met[: self._chunk_counts.count]}
+        return self.__dict__ | used
 
     def totals(self, known: int) -> np.ndarray:
         """Totals of the first ``known`` files, (known, 8)."""
@@ -95,6 +154,5 @@ def interarrival_cv(totals: np.ndarray) -> np.ndarray:
     gaps = totals[:, READS] + totals[:, WRITES] - 1
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = (totals[:, LAST] - totals[:, FIRST]) / gaps
-        variance = (totals[:, GAP_SQUARES] - gaps * mean**2) / (gaps - 1)
-        cv = np.sqrt(np.maximum(variance, 0)) / mean
+        cv = np.sqrt(totals[:, GAP_SQUARES] / (gaps - 1)) / mean
     return np.where((gaps >= 2) & (mean > 0), cv, np.nan)

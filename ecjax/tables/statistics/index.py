@@ -4,6 +4,8 @@ An entry of the hash table is two 64-bit words side by side, so that a lookup to
 hash of its bytes) and its number plus one, zero meaning empty.
 """
 
+from typing import Any
+
 import numba
 import numpy as np
 import pyarrow as pa
@@ -197,6 +199,14 @@ class IntegerIndex:
         """The distinct values by number."""
         return self._keys[: self.count]
 
+    def absorb(self, other: "IntegerIndex") -> np.ndarray:
+        """Number what ``other`` has numbered, in its order; returns the number here of each number there."""
+        return self.number(other.values)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # the table is made anew where values are next to be numbered
+        return self.__dict__ | {"_table": np.zeros((0, 2), np.int64), "_keys": self.values}
+
     def _make_room(self, more: int) -> None:
         self._keys = grown(self._keys, self.count + more)
         if self._table.shape[0] < 2 * (self.count + more):
@@ -228,6 +238,15 @@ class StringIndex(IntegerIndex):
             offsets, data, hashes, self._table, self._keys, self._starts, self._arena, self.count, numbers
         )
         return numbers
+
+    def absorb(self, other: IntegerIndex) -> np.ndarray:
+        """Number what ``other`` has numbered, in its order; returns the number here of each number there."""
+        assert isinstance(other, StringIndex)
+        return self.number_strings(other._starts[: other.count + 1], other._arena)
+
+    def __getstate__(self) -> dict[str, Any]:
+        starts = self._starts[: self.count + 1]
+        return super().__getstate__() | {"_starts": starts, "_arena": self._arena[: max(int(starts[-1]), 1)]}
 
     @property
     def strings(self) -> pa.Array:
@@ -264,6 +283,10 @@ class IdIndex:
         if isinstance(self._index, StringIndex):
             return self._index.number_strings(*string_buffers(array))
         return self._index.number(array.to_numpy(zero_copy_only=False))
+
+    def absorb(self, other: "IdIndex") -> np.ndarray:
+        """Number the ids of ``other``, in its order; returns the number here of each number there, int64 (n,)."""
+        return self._index.absorb(other._index)
 
     @property
     def ids(self) -> pa.Array:

@@ -7,14 +7,22 @@ from ecjax.tables.statistics.index import grown
 
 
 @numba.njit(cache=True, nogil=True)
-def _infer(nodes, arrivals, finishes, last, state, service):
-    """``state``: first row without a finish, first row out of order (-1: none), rows before this batch."""
+def _infer(nodes, arrivals, finishes, continues, last, state, service, waiting):
+    """``state``: first row without a finish, first row out of order (-1: none), rows before this batch.
+
+    Returns how many rows wait for the finish before them on their node; ``waiting`` holds their places.
+    """
+    found = 0
     for i in range(nodes.shape[0]):
         finish, node = finishes[i], nodes[i]
         service[i] = np.nan
         if np.isnan(finish):
             if state[0] < 0:
                 state[0] = state[2] + i
+        elif continues and last[node] == -np.inf:
+            waiting[found] = i
+            found += 1
+            last[node] = finish
         elif finish < last[node]:
             if state[1] < 0:
                 state[1] = state[2] + i
@@ -22,6 +30,7 @@ def _infer(nodes, arrivals, finishes, last, state, service):
             service[i] = finish - max(arrivals[i], last[node])
             last[node] = finish
     state[2] += nodes.shape[0]
+    return found
 
 
 class ServiceInference:
@@ -29,14 +38,23 @@ class ServiceInference:
 
     It needs every access in the log and finishes in the order of arrivals on each node; ``reason`` says what speaks
     against it. A sojourn time must never stand in for a service time.
+
+    Args:
+        first_row: number of the first row in the log.
+        continues: whether rows come before. The first access with a finish on each node then waits for ``absorb``:
+            only with the finish before it can its service be told, or that it is out of order. Of the accesses after
+            it all is known, unless it was out of order itself: then no later one is the first of its node to be so.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, first_row: int = 0, continues: bool = False) -> None:
         self._last = np.zeros(0)
-        self._state = np.array([-1, -1, 0], np.int64)
+        self._continues = continues
+        self._state = np.array([-1, -1, first_row], np.int64)
+        self._waiting: dict[int, tuple[int, float, float]] = {}  # by node: row, arrival, finish
+        self.waiting = np.zeros(0, np.int64)  # places of the rows, of those last added, that wait
 
     def add(self, nodes: np.ndarray, arrivals: np.ndarray, finishes: np.ndarray, known: int) -> np.ndarray:
-        """Service times (s) of rows in order of arrival, NaN where none can be told.
+        """Service times (s) of rows in order of arrival, NaN where none can be told (yet: see ``waiting``).
 
         Args:
             nodes: node numbers below ``known``, (n,).
@@ -44,12 +62,50 @@ class ServiceInference:
             finishes: s, NaN where missing, (n,).
             known: number of nodes so far.
         """
+        self._make_room(known)
+        service = np.empty(nodes.shape[0])
+        waiting = np.empty(known if self._continues else 0, np.int64)
+        before = int(self._state[2])
+        found = _infer(nodes, arrivals, finishes, self._continues, self._last, self._state, service, waiting)
+        self.waiting = waiting[:found]
+        for i in self.waiting.tolist():
+            self._waiting[int(nodes[i])] = (before + i, float(arrivals[i]), float(finishes[i]))
+        return service
+
+    def absorb(self, other: "ServiceInference", nodes: np.ndarray, known: int) -> np.ndarray:
+        """Add the rows after those of this one.
+
+        Args:
+            other: what was inferred from them.
+            nodes: the number here of each of its nodes, (nodes of the other,).
+            known: number of nodes here.
+
+        Returns:
+            By node of the other, the service time (s) of its access that waited; NaN where it was out of order or none
+            waited.
+        """
+        self._make_room(known)
+        service = np.full(len(nodes), np.nan)
+        unordered = [int(other._state[1])]
+        for node, (row, arrival, finish) in other._waiting.items():
+            last = self._last[nodes[node]]
+            if finish < last:
+                unordered.append(row)
+            else:
+                service[node] = finish - max(arrival, last)
+        if self._state[0] < 0:
+            self._state[0] = other._state[0]
+        if self._state[1] < 0:
+            self._state[1] = min((row for row in unordered if row >= 0), default=-1)
+        told = nodes[: len(other._last)]  # none, where nothing was to be inferred
+        self._last[told] = np.maximum(self._last[told], other._last[: len(told)])
+        self._state[2] = other._state[2]
+        return service
+
+    def _make_room(self, known: int) -> None:
         fresh = self._last.shape[0]
         self._last = grown(self._last, known)
         self._last[fresh:] = -np.inf
-        service = np.empty(nodes.shape[0])
-        _infer(nodes, arrivals, finishes, self._last, self._state, service)
-        return service
 
     @property
     def reason(self) -> str | None:

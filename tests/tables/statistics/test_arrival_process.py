@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ecjax.tables.statistics.arrivals import BLOCK_GAPS, ArrivalProcess, lewis_distance
+from ecjax.tables.statistics.arrivals import ArrivalProcess
 from ecjax.tables.statistics.poisson import poisson_test
+from ecjax.tables.statistics.sections import BLOCK_GAPS, lewis_distance
 
 
 def process(times, resolution=0.0, seed=0, parts=1):
