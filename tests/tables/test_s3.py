@@ -1,0 +1,170 @@
+"""Results in a store that speaks the S3 protocol: what it refuses is one line, what it takes is read back."""
+
+import importlib.util
+import re
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pyarrow as pa
+import pytest
+
+from ecjax.errors import UserError
+from ecjax.tables.datasets import batch_id
+from ecjax.tables.results import find_run, read_results, read_run
+from ecjax.tables.store import ResultStore
+
+WORKER = """
+import pickle, sys
+import pyarrow as pa
+
+writer = pickle.load(sys.stdin.buffer)
+assert writer.reaches()
+writer.write(["w"], {"history": pa.table({"run_id": ["w"], "iteration": [0], "objective": [1.0]})})
+"""
+
+
+def row(run: str, status: str = "ok") -> dict:
+    return {"run_id": run, "job": "optimize", "status": status}
+
+
+def history(run: str) -> pa.Table:
+    return pa.table({"run_id": [run] * 3, "iteration": [0, 1, 2], "objective": [1.0] * 3})
+
+
+@pytest.fixture(autouse=True)
+def credentials(monkeypatch):
+    for name, value in {
+        "ACCESS_KEY_ID": "key",
+        "SECRET_ACCESS_KEY": "secret",
+        "EC2_METADATA_DISABLED": "true",
+    }.items():
+        monkeypatch.setenv(f"AWS_{name}", value)
+
+
+def address(bucket: str, port: int) -> str:
+    return f"s3://{bucket}/deep/out?endpoint_override=127.0.0.1:{port}&scheme=http&region=us-east-1"
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+class Refusing(BaseHTTPRequestHandler):
+    """A store that knows no such key."""
+
+    def refuse(self) -> None:
+        code = "InvalidAccessKeyId"
+        body = (
+            f"<?xml version='1.0'?><Error><Code>{code}</Code><Message>no such key</Message></Error>".encode()
+        )
+        self.send_response(403)
+        self.send_header("Content-Type", "application/xml")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    do_HEAD = do_GET = do_PUT = do_POST = do_DELETE = refuse  # noqa: N815
+
+    def log_message(self, *arguments) -> None:
+        pass
+
+
+@pytest.fixture
+def refusing() -> Iterator[int]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Refusing)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield server.server_port
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def one_line(out: str, act) -> str:
+    with pytest.raises(UserError) as caught:
+        act()
+    message = str(caught.value)
+    assert message.startswith(f"out={out}: ")
+    assert "\n" not in message
+    return message
+
+
+def test_wrong_credentials(refusing):
+    out = address("bucket", refusing)
+    assert "AWS Error ACCESS_DENIED" in one_line(out, lambda: ResultStore(out, {}).__enter__())
+    assert "AWS Error ACCESS_DENIED" in one_line(out, lambda: read_results(out, "runs"))
+
+
+@pytest.mark.slow
+def test_no_server():
+    out = address("bucket", free_port())
+    start = time.monotonic()
+    assert "NETWORK_CONNECTION" in one_line(out, lambda: ResultStore(out, {}).__enter__())
+    assert time.monotonic() - start < 60  # retries end
+
+
+@pytest.fixture
+def moto() -> Iterator[int]:
+    """A server that stands for S3."""
+    if importlib.util.find_spec("moto") is None:
+        pytest.skip("moto is not installed (pip install moto[server]): there is no S3 server to test with")
+    port = free_port()
+    server = subprocess.Popen(
+        [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        create = urllib.request.Request(f"http://127.0.0.1:{port}/bucket", method="PUT")
+        for _ in range(300):
+            try:
+                urllib.request.urlopen(create).close()
+                break
+            except OSError:
+                time.sleep(0.1)
+        yield port
+    finally:
+        server.kill()
+        server.wait()
+
+
+@pytest.mark.slow
+def test_commit_resume_and_read(moto):
+    import pickle
+
+    out = address("bucket", moto)
+    with ResultStore(out, {}) as store:
+        store.commit([row("a"), row("b", "failed")], {"history": map(history, "ab")})
+        for number in range(20):
+            store.commit([row(f"r{number}")], {"history": history(f"r{number}")})
+        subprocess.run([sys.executable, "-c", WORKER], input=pickle.dumps(store.writer), check=True)
+        store.commit([row("w")], None)
+        large = pa.table({"run_id": ["l"] * 2_000_000, "iteration": range(2_000_000)})
+        store.writer.write("l", {"history": (large.slice(part * 500_000, 500_000) for part in range(4))})
+    with ResultStore(out, {}) as store:
+        assert store.finished("abw") == {"a", "w"}
+        store.commit([row("b")], {"history": history("b")})
+    assert len(read_results(out, "runs")) == 23
+    sizes = read_results(out, "history").groupby("run_id").size()
+    assert sizes.loc[["a", "b", "w"]].tolist() == [3, 3, 1]
+    assert sizes.sum() == 22 * 3 + 1
+    assert len(read_run(out, "history", "r7")) == 3
+    assert find_run(out, plan_run="r7")["batch_id"] == batch_id(["r7"])
+
+
+@pytest.mark.slow
+def test_missing_bucket(moto):
+    out = address("none", moto)
+    assert re.search(
+        "cannot be written: .* NO_SUCH_BUCKET", one_line(out, lambda: ResultStore(out, {}).__enter__())
+    )
+    assert one_line(out, lambda: read_results(out, "runs")) == f"out={out}: no such folder"
