@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 # Every module may import what stands after it.
-ORDER = ("cli", "hydra_run", "studies", "report", "tables", "optimize", "queueing", "model")
+ORDER = ("cli", "hydra_run", "studies", "engine", "report", "tables", "optimize", "queueing", "model")
 
 
 def imports_of(path: Path) -> set[str]:
@@ -44,24 +44,44 @@ def test_tables_know_no_jax_and_only_the_engine_knows_ray():
         roots = {name.split(".")[0] for name in imports_of(path)}
         inside = path.relative_to(ROOT / "ecjax").parts
         assert inside[0] != "tables" or "jax" not in roots, path
-        assert "ray" not in roots or inside[0] == "engine.py", path
+        assert "ray" not in roots or inside[0] == "engine", path
         assert "hydra" not in roots or inside[0] == "hydra_run.py", path
 
 
-def test_the_library_plans_without_hydra(tmp_path):
-    program = f"""
+WITHOUT = """
 import sys
 sys.modules["hydra"] = sys.modules["omegaconf"] = sys.modules["ray"] = None
+"""
+
+
+def test_every_study_imports_without_hydra_and_ray_and_one_runs(tmp_path):
+    program = f"""{WITHOUT}
+from importlib import import_module
+from pkgutil import iter_modules
+from rich.console import Console
+import ecjax.studies
+for module in iter_modules(ecjax.studies.__path__, "ecjax.studies."):
+    import_module(module.name)
+from ecjax.studies.adapt import adapt_study
+from ecjax.studies.options_adapt import AdaptOptions
+options = AdaptOptions(out={str(tmp_path / "out")!r}, strategy=["static"], codes=[[3, 2]], requests=500, figures=[])
+sys.exit(adapt_study(options, Console()))
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.slow  # in seconds of compilation; the wheel's plan is one, too
+def test_the_library_plans_without_hydra(tmp_path):
+    program = f"""{WITHOUT}
 from rich.console import Console
 from ecjax.studies.optimize import optimize_study
 from ecjax.studies.options_optimize import ClusterOptions, OptimizeOptions
 options = OptimizeOptions(out={str(tmp_path / "out")!r}, theta=[30], figures=[], cluster=ClusterOptions(files=12))
 sys.exit(optimize_study(options, Console()))
 """
-    assert (
-        subprocess.run([sys.executable, "-c", program], cwd=tmp_path, stdout=subprocess.DEVNULL).returncode
-        == 0
-    )
+    command = [sys.executable, "-c", program]
+    assert subprocess.run(command, cwd=tmp_path, stdout=subprocess.DEVNULL).returncode == 0
 
 
 def test_the_wheel_works_outside_the_checkout(tmp_path):
@@ -73,6 +93,7 @@ def test_the_wheel_works_outside_the_checkout(tmp_path):
         names = archive.namelist()
         archive.extractall(tmp_path / "site")
     needed = {"ecjax/conf/optimize.yaml", "ecjax/jobs/optimize.py", "ecjax/conf/hydra/job_logging/ecjax.yaml"}
+    needed |= {"ecjax/conf/engine/ray.yaml", "ecjax/conf/hydra/launcher/ray_local.yaml"}
     assert needed <= set(names)
     assert not any(name.startswith(("tests/", "conf/", "jobs/")) for name in names)
     words = ["optimize", "experiment=jlcm_fig8", "cluster.files=12", "theta=30", "out=here"]
