@@ -63,7 +63,7 @@ def _print(runs: pd.DataFrame, console: Console, options: OptimizeOptions) -> No
         cells.append(
             "/".join(f"{n:.3g}" for n in lengths_of) if len(classes) <= MOST_CLASSES else f"{run.mean_n:.3g}"
         )
-        cells += [f"{run.iterations}", f"{run.solve_s:.2g}"]
+        cells += ["" if pd.isna(run.iterations) else f"{run.iterations:.0f}", f"{run.solve_s:.2g}"]
         table.add_row(
             *([run.method] if several else []),
             *(_cell(name, getattr(run, name)) for name in swept),

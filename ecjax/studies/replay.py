@@ -1,20 +1,20 @@
 """``ecjax replay``: what plans and dispatch policies deliver, beside their estimate and their bound."""
 
 import itertools
-import os
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
 from ecjax import precision
-from ecjax.console import log, progress
-from ecjax.errors import UserError
+from ecjax.cores import available_cores
+from ecjax.engine import Worker, open_engine
 from ecjax.report import replay as figures
-from ecjax.status import Status
 from ecjax.studies import replay_summary
+from ecjax.studies.batches import Solved, run_batches
 from ecjax.studies.options_replay import ReplayOptions
 from ecjax.studies.outcome import exit_code, runs_of
 from ecjax.studies.replay_inputs import Inputs, read_inputs
@@ -24,6 +24,8 @@ from ecjax.studies.replay_plans import PlanCase, plan_cases
 from ecjax.studies.replay_run import JOB, Item, run, run_row
 from ecjax.tables.ids import id_types
 from ecjax.tables.store import ResultStore, run_id
+
+Given = tuple[PlanCase, Inputs]  # what the replays of a plan share
 
 
 def replay_study(options: ReplayOptions, console: Console) -> int:
@@ -36,67 +38,77 @@ def replay_study(options: ReplayOptions, console: Console) -> int:
     if options.trace is not None and options.plan is None and options.arrivals != "trace":
         return replay_log(options, console)
     precision.use_compilation_cache()
-    cases = plan_cases(options)
-    for case in cases:
-        check_queues(options, case)
-    given = [read_inputs(options, case) for case in cases]
-    grid = [
-        Item(*values)
-        for number, case in enumerate(cases)
-        for values in itertools.product(
-            [number],
-            options.policy,
-            queues_of(options, case),
-            options.service or ["auto"],
-            options.rate_scale,
-            options.size_scale,
+    with ExitStack() as stack:
+        if options.plan is None:
+            # planning joins it, so that Ray starts once; elsewhere, mistakes in tables are found first
+            stack.enter_context(open_engine(options.engine))
+            options.planning.engine = options.engine
+        cases = plan_cases(options)
+        for case in cases:
+            check_queues(options, case)
+        # a task per replay: its replications take the cores first, then replays do
+        grid = [
+            (shared, {_run_id(item, *shared, options): item})
+            for shared in _given(options, cases)
+            for item in _items(shared[0], options)
+        ]
+        names = list(dict.fromkeys(name for _, items in grid for name in items))
+        ids = id_types(*(table for case in cases for table in (case.nodes, case.files)))
+        engine = stack.enter_context(open_engine(options.engine))
+        store = stack.enter_context(ResultStore(options.out, ids, options.write))
+
+        def keep(shared: Given) -> None:
+            case, _ = shared
+            store.write_input("nodes", case.input_id, case.nodes)
+            store.write_input("files", case.input_id, case.files)
+
+        run_batches(
+            grid,
+            partial(_solve, options),
+            partial(_blank, options),
+            store,
+            engine,
+            options.resume,
+            "replaying",
+            at_once=max(1, available_cores() // options.replications),
+            keep=keep,
         )
-    ]
-    run_ids = {item: _run_id(item, cases[item.plan], given[item.plan], options) for item in grid}
-    ids = id_types(*(table for case in cases for table in (case.nodes, case.files)))
-    with ResultStore(options.out, ids, options.write) as store:
-        done = store.finished(run_ids.values()) if options.resume else set()
-        if done:
-            log.info("%d of %d replays are finished in %s", len(done), len(grid), options.out)
-        missing = [item for item in grid if run_ids[item] not in done]
-        reads = sum(given[item.plan].requests or options.requests for item in missing)
-        with progress("replaying requests", options.replications * reads) as advance:
-            # replications take the cores first, then replays do
-            together = max(1, (os.cpu_count() or 1) // options.replications)
-            pool = ThreadPoolExecutor(together)
-            try:
-                results = pool.map(
-                    lambda item: _one(
-                        run_ids[item], item, cases[item.plan], given[item.plan], options, advance
-                    ),
-                    missing,
-                )
-                for item, (row, tables) in zip(missing, results, strict=True):
-                    case = cases[item.plan]
-                    store.write_input("nodes", case.input_id, case.nodes)
-                    store.write_input("files", case.input_id, case.files)
-                    store.commit([row], tables)
-            finally:
-                pool.shutdown(cancel_futures=True)
-    chosen = list(dict.fromkeys(run_ids.values()))
-    runs = runs_of(options.out, chosen)
+    runs = runs_of(options.out, names)
     replay_summary.show(runs, console, options)
     figures.draw(Path(options.out), runs, options.figures, console)
     return exit_code(runs)
 
 
-def _one(
-    name: str, item: Item, case: PlanCase, given: Inputs, options: ReplayOptions, advance: Any
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Row of ``runs`` and the other datasets of one replay; one that fails is a row that says so."""
-    try:
-        return run(name, item, case, given, options, advance)
-    except UserError:
-        raise
-    except Exception as error:
-        log.exception("replay %s failed", name)
-        text = f"{type(error).__name__}: {error}"
-        return run_row(name, item, case, options) | {"status": str(Status.FAILED), "error": text}, {}
+def _given(options: ReplayOptions, cases: list[PlanCase]) -> list[Given]:
+    """Each plan with its other inputs, which plans for the same tables have in common."""
+    read: dict[str, Inputs] = {}
+    for case in cases:
+        if case.input_id not in read:
+            read[case.input_id] = read_inputs(options, case)
+    return [(case, read[case.input_id]) for case in cases]
+
+
+def _items(case: PlanCase, options: ReplayOptions) -> list[Item]:
+    """The replays of a plan."""
+    ways = itertools.product(
+        options.policy,
+        queues_of(options, case),
+        options.service or ["auto"],
+        options.rate_scale,
+        options.size_scale,
+    )
+    return list(dict.fromkeys(Item(*way) for way in ways))
+
+
+def _solve(options: ReplayOptions, shared: Given, items: dict[str, Item], worker: Worker) -> Solved:
+    precision.use_compilation_cache()
+    [(name, item)] = items.items()
+    row, tables = run(name, item, *shared, options, worker)
+    return [row], tables
+
+
+def _blank(options: ReplayOptions, shared: Given, name: str, item: Item) -> dict[str, Any]:
+    return run_row(name, item, shared[0], options)
 
 
 def _run_id(item: Item, case: PlanCase, given: Inputs, options: ReplayOptions) -> str:
@@ -106,7 +118,6 @@ def _run_id(item: Item, case: PlanCase, given: Inputs, options: ReplayOptions) -
         *("requests", "replications", "estimate", "earlier_bounds"),
     )
     parameters = {name: getattr(options, name) for name in names} | asdict(item)
-    del parameters["plan"]
     parameters |= {"plan_run": case.run["run_id"], "inputs": given.fingerprints}
     shares = item.queue in ("partitioned", "shared")
     parameters["weights"] = weights_of(options, case).tolist() if shares else None

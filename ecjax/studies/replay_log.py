@@ -2,6 +2,7 @@
 
 import json
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,14 @@ from rich.table import Table
 import ecjax
 from ecjax import precision
 from ecjax.console import log
+from ecjax.engine import Worker, open_engine
 from ecjax.errors import UserError
 from ecjax.report import replay as figures
 from ecjax.status import Status
+from ecjax.studies.batches import Solved, run_batches
 from ecjax.studies.options_replay import ReplayOptions
 from ecjax.studies.outcome import exit_code, runs_of
-from ecjax.studies.trace_requests import requests
+from ecjax.studies.trace_requests import TraceRequests, requests
 from ecjax.studies.validation import Validation, validate
 from ecjax.tables.ids import id_types
 from ecjax.tables.importers import Trace, open_trace
@@ -37,31 +40,27 @@ def replay_log(options: ReplayOptions, console: Console) -> int:
     trace = open_trace(
         str(options.trace), options.format, options.columns, options.extent_bytes, options.sort
     )
-    families = options.service or ["empirical"]
-    names = {family: _run_id(trace, family, options) for family in families}
-    with ResultStore(options.out, id_types(trace.schema.empty_table()), options.write) as store:
-        done = store.finished(names.values()) if options.resume else set()
+    families = {_run_id(trace, family, options): family for family in options.service or ["empirical"]}
+    with (
+        open_engine(options.engine) as engine,
+        ResultStore(options.out, id_types(trace.schema.empty_table()), options.write) as store,
+    ):
+        done = store.finished(families) if options.resume else set()
         if done:
-            log.info("%d of %d replays are finished in %s", len(done), len(names), options.out)
-        missing = [family for family in families if names[family] not in done]
+            log.info("%d of %d replays are finished in %s", len(done), len(families), options.out)
+        missing = {name: family for name, family in families.items() if name not in done}
         loaded = requests(trace) if missing else None
-        for family in missing:
-            began = time.perf_counter()
-            assert loaded is not None
-            found = validate(loaded, family, options.seed, options.replications)
-            if not len(found.table):
-                raise UserError(
-                    f"trace={options.trace}: {found.text}; plan=FOLDER replays its arrivals on a plan"
-                )
-            row = _row(names[family], trace, family, found, options, time.perf_counter() - began)
-            store.commit(
-                [row],
-                {
-                    "latencies": _of(names[family], found.table),
-                    "latency_bins": _of(names[family], found.bins),
-                },
-            )
-    runs = runs_of(options.out, names.values())
+        run_batches(
+            [(loaded, {name: family}) for name, family in missing.items()],
+            partial(_solve, options, trace.fingerprint),
+            partial(_blank, options, trace.fingerprint),
+            store,
+            engine,
+            resume=False,  # what is finished is not in the grid: without a rest the log is not loaded
+            what="validating",
+            at_once=1,
+        )
+    runs = runs_of(options.out, families)
     _show(runs, console, options)
     figures.draw(Path(options.out), runs, options.figures, console)
     return exit_code(runs)
@@ -73,30 +72,50 @@ def _run_id(trace: Trace, family: str, options: ReplayOptions) -> str:
     return run_id("replay", parameters, trace.fingerprint, options.seed, "float64")
 
 
+def _solve(
+    options: ReplayOptions, input_id: str, loaded: TraceRequests, families: dict[str, str], worker: Worker
+) -> Solved:
+    precision.use_compilation_cache()
+    [(name, family)] = families.items()
+    began = time.perf_counter()
+    found = validate(loaded, family, options.seed, options.replications)
+    if not len(found.table):
+        raise UserError(f"trace={options.trace}: {found.text}; plan=FOLDER replays its arrivals on a plan")
+    row = _blank(options, input_id, loaded, name, family) | _results(found)
+    row["solve_s"] = time.perf_counter() - began
+    return [row], {"latencies": _of(name, found.table), "latency_bins": _of(name, found.bins)}
+
+
 def _of(name: str, table: pa.Table) -> pa.Table:
     return table.append_column("run_id", pa.repeat(pa.scalar(name), len(table)))
 
 
-def _row(
-    name: str, trace: Trace, family: str, found: Validation, options: ReplayOptions, seconds: float
+def _blank(
+    options: ReplayOptions, input_id: str, loaded: TraceRequests, name: str, family: str
 ) -> dict[str, Any]:
-    rows = found.table.filter(pa.compute.equal(found.table["group"], "all")).to_pylist()
-    of = {row["source"]: row for row in rows}
-    row = {
+    """What is known of a run before it is done: a row of ``runs`` without status and results."""
+    return {
         "run_id": name,
         "job": "replay",
-        "status": str(Status.OK if found.predicted else Status.FAILED),
-        "error": None if found.predicted else found.text,
         "policy": "as logged",
         "queue": "fcfs",
         "service": family,
         "arrivals": "trace",
         "replications": options.replications,
-        "input_id": trace.fingerprint,
-        "solve_s": seconds,
+        "input_id": input_id,
         "device": "cpu",
         "version": ecjax.__version__,
         "seed": options.seed,
+    }
+
+
+def _results(found: Validation) -> dict[str, Any]:
+    """Status and results of a row of ``runs``."""
+    rows = found.table.filter(pa.compute.equal(found.table["group"], "all")).to_pylist()
+    of = {row["source"]: row for row in rows}
+    row = {
+        "status": str(Status.OK if found.predicted else Status.FAILED),
+        "error": None if found.predicted else found.text,
         "params": json.dumps({"text": found.text, "notices": found.notices}),
     }
     if "observed" in of:
@@ -113,10 +132,10 @@ def _row(
 def _show(runs: pd.DataFrame, console: Console, options: ReplayOptions) -> None:
     """The prediction first, then what else is known."""
     for run in runs.itertuples():
-        told = json.loads(run.params)
         several = f"service={run.service}: " if len(runs) > 1 else ""
-        console.print(several + told["text"], style=None if run.error is None else "red", highlight=False)
-    for run in runs.itertuples():
+        text = run.error or json.loads(run.params)["text"]
+        console.print(several + text, style=None if run.error is None else "red", highlight=False)
+    for run in runs[runs["params"].notna()].itertuples():
         table = Table(
             title=f"second half of {Path(str(options.trace)).name}, service={run.service}: {options.out}",
             box=box.SIMPLE_HEAD,

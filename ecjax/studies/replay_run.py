@@ -1,9 +1,8 @@
 """One replay: replications of it at a time, and its rows."""
 
 import json
-import os
 import time
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 
 import ecjax
 from ecjax import optimize
+from ecjax.engine import Worker
 from ecjax.replay import arrivals, tally
 from ecjax.replay.run import STATIC, Outcome, Policy, Queue, replay
 from ecjax.replay.summary import summarise
@@ -42,9 +42,8 @@ JOB = "replay"
 
 @dataclass(frozen=True)
 class Item:
-    """One replay: a plan, a policy, queues, a service law, scalings."""
+    """One replay of a plan: a policy, queues, a service law, scalings."""
 
-    plan: int
     policy: str
     queue: str
     service: str
@@ -53,7 +52,7 @@ class Item:
 
 
 def run(
-    name: str, item: Item, case: PlanCase, given: Inputs, options: ReplayOptions, advance: Any
+    name: str, item: Item, case: PlanCase, given: Inputs, options: ReplayOptions, worker: Worker
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Row of ``runs`` and the other datasets of one replay.
 
@@ -63,7 +62,7 @@ def run(
         case: its plan, with nodes and files.
         given: arrivals and outages.
         options: the rest.
-        advance: called with numbers of requests done.
+        worker: where its replications run.
     """
     began = time.perf_counter()
     ranks, nodes = classes(case), len(case.nodes)
@@ -84,27 +83,28 @@ def run(
     if static and load.max() >= 1:
         background = np.asarray(problem.nodes.background[0])
         error = overload(load, background, scale[0], case.names.nodes, f"with policy={item.policy}")
-        advance(options.replications * (given.requests or options.requests))
         return row | {"status": str(Status.UNSTABLE), "error": error}, {}
     weights = weights_of(options, case)
     if static and item.queue == "partitioned":
         full = overfull_class(case, problem, probabilities, ranks, weights)
         if full is not None:
-            advance(options.replications * (given.requests or options.requests))
             return row | {"status": str(Status.UNSTABLE), "error": full}, {}
     system, rates = build(case, laws, probabilities, problem, options)
     predicted = predictions(case, problem, laws, probabilities, ranks, item, weights, options)
     policy = _policy(item, options, case, problem)
     queue = Queue(item.queue, weights)
-    with ThreadPoolExecutor(min(os.cpu_count() or 1, options.replications)) as pool:
-        outcomes = list(
-            pool.map(
-                lambda seed: _replication(
-                    system, rates, seed, policy, queue, ranks, given, item, options, advance
-                ),
-                range(options.seed, options.seed + options.replications),
-            )
+
+    def advance(replications: float) -> None:
+        worker.advance(replications / options.replications)
+
+    seeds = range(options.seed, options.seed + options.replications)
+    replications = [
+        worker.pool.submit(
+            _replication, system, rates, seed, policy, queue, ranks, given, item, options, advance
         )
+        for seed in seeds
+    ]
+    outcomes = [replication.result() for replication in replications]
     found = summarise([o.tally for o in outcomes], [o.span for o in outcomes])
     tables = []
     for group in ("all", "class", "node", "file"):
@@ -159,9 +159,9 @@ def _replication(
     given: Inputs,
     item: Item,
     options: ReplayOptions,
-    advance: Any,
+    advance: Callable[[float], None],
 ) -> Outcome:
-    """One replication."""
+    """One replication; ``advance`` is called with the parts of it that are done."""
     reads = given.count
     if given.times is not None:
         assert given.files is not None
@@ -178,7 +178,9 @@ def _replication(
         number += int(more + 6 * np.sqrt(more) + 1)
         blocks = arrivals.merged(blocks, ((t, f + reads) for t, f in others), 1 << 62)
     counts = tally.empty(number, len(ranks.names), system.nodes, reads, reads <= _MOST_FILE_BINS)
-    return replay(system, blocks, counts, seed, policy, queue, given.outages, advance)
+    return replay(
+        system, blocks, counts, seed, policy, queue, given.outages, lambda done: advance(done / number)
+    )
 
 
 def _policy(item: Item, options: ReplayOptions, case: PlanCase, problem: optimize.Problem) -> Policy:
