@@ -12,18 +12,20 @@ from rich.console import Console
 
 import ecjax
 from ecjax.console import log, progress
+from ecjax.engine import Failed, Lost, open_engine
 from ecjax.errors import UserError
 from ecjax.report import analyze as figures
 from ecjax.status import Status
 from ecjax.studies import trace_summary
 from ecjax.studies.node_tables import delay_tables, node_table
 from ecjax.studies.options_analyze import AnalyzeOptions
+from ecjax.studies.trace_pieces import gather
 from ecjax.studies.trace_tables import arrival_table, file_table, trace_table
 from ecjax.tables.datasets import conform, dataset_schema
 from ecjax.tables.ids import id_types
 from ecjax.tables.importers import Trace, open_trace
 from ecjax.tables.results import read_run
-from ecjax.tables.statistics.scan import TraceStatistics, scan
+from ecjax.tables.statistics.scan import TraceStatistics
 from ecjax.tables.store import ResultStore, run_id
 
 JOB = "analyze"
@@ -31,7 +33,7 @@ DATASETS = ("traces", "files", "nodes", "delays", "delay_bins", "arrivals")
 
 
 def analyze(options: AnalyzeOptions, console: Console) -> int:
-    """Analyse a trace; returns the exit code (0).
+    """Analyse a trace; returns the exit code: 0, or 1 where something failed that is no mistake of the user's.
 
     Raises:
         UserError: something the user gave is wrong; no table was written.
@@ -49,11 +51,21 @@ def analyze(options: AnalyzeOptions, console: Console) -> int:
             tables = _stored(options.out, name)
         else:
             begin = time.perf_counter()
-            with progress("reading rows", trace.rows) as advance:
-                statistics = _scan(trace, options.seed, advance)
+            try:
+                with (
+                    open_engine(options.engine) as engine,
+                    progress("reading rows", trace.rows) as advance,
+                ):
+                    statistics = gather(trace, options.seed, engine, advance)
+            except (Failed, Lost) as error:
+                # the statistics of a part of the trace would be those of another one
+                log.error("the analysis failed: %s\n%s", error, getattr(error, "trace", ""))
+                failed = {"status": str(Status.FAILED), "error": str(error)}
+                store.commit([_run_row(name, parameters, trace, options.seed) | failed], {})
+                return 1
             tables = result_tables(statistics, trace, options, name)
-            row = _run_row(name, parameters, trace, tables, options.seed, time.perf_counter() - begin)
-            store.commit([row], dict(tables))
+            row = _run_row(name, parameters, trace, options.seed) | _results(tables)
+            store.commit([row | {"solve_s": time.perf_counter() - begin}], dict(tables))
     trace_summary.show(tables, console, options.out)
     if options.figures:
         written = figures.draw(Path(options.out), {key: table.to_pandas() for key, table in tables.items()})
@@ -117,17 +129,6 @@ def _in_schema(dataset: str, table: pa.Table, name: str, kinds: dict[str, pa.Dat
     return conform(table.add_column(0, "run_id", runs), dataset_schema(dataset, kinds))
 
 
-def _scan(trace: Trace, seed: int, advance: Any) -> TraceStatistics:
-    done = 0
-
-    def report(rows: int) -> None:
-        nonlocal done
-        advance(rows - done)
-        done = rows
-
-    return scan(trace, seed, report)
-
-
 def _parameters(options: AnalyzeOptions, trace: Trace) -> dict[str, Any]:
     """What changes the result apart from the trace and the seed."""
     return {
@@ -140,31 +141,29 @@ def _parameters(options: AnalyzeOptions, trace: Trace) -> dict[str, Any]:
     }
 
 
-def _run_row(
-    name: str,
-    parameters: dict[str, Any],
-    trace: Trace,
-    tables: dict[str, pa.Table],
-    seed: int,
-    seconds: float,
-) -> dict[str, Any]:
-    nodes = tables.get("nodes")
+def _run_row(name: str, parameters: dict[str, Any], trace: Trace, seed: int) -> dict[str, Any]:
+    """What is known of a run before it is done."""
     return {
         "run_id": name,
         "job": JOB,
-        "status": str(Status.OK),
         "method": trace.format,
-        "max_load": None
-        if nodes is None
-        else max((v for v in nodes["load"].to_pylist() if v is not None), default=None),
-        "files": tables["files"].num_rows,
-        "nodes": None if nodes is None else nodes.num_rows,
         "input_id": trace.fingerprint,
-        "solve_s": seconds,
         "device": "cpu",
         "version": ecjax.__version__,
         "seed": seed,
         "params": json.dumps(parameters, sort_keys=True),
+    }
+
+
+def _results(tables: dict[str, pa.Table]) -> dict[str, Any]:
+    """What the run's row tells of its tables."""
+    nodes = tables.get("nodes")
+    loads = [] if nodes is None else [load for load in nodes["load"].to_pylist() if load is not None]
+    return {
+        "status": str(Status.OK),
+        "max_load": max(loads, default=None),
+        "files": tables["files"].num_rows,
+        "nodes": None if nodes is None else nodes.num_rows,
     }
 
 

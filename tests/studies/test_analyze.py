@@ -122,10 +122,10 @@ def test_trace_row_and_arrivals(chunks):
 
 
 def test_a_finished_analysis_is_not_done_again(chunks, monkeypatch):
-    def scan(*_):
+    def gather(*_):
         raise AssertionError("read again")
 
-    monkeypatch.setattr("ecjax.studies.analyze.scan", scan)
+    monkeypatch.setattr("ecjax.studies.analyze.gather", gather)
     code, text = run(TRACES / "requests_chunks.parquet", chunks[0])
     assert code == 0 and text == chunks[1]
     with pytest.raises(AssertionError, match="read again"):

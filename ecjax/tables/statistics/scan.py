@@ -11,7 +11,7 @@ from ecjax.errors import UserError
 from ecjax.tables.importers.trace import Piece, Trace
 from ecjax.tables.statistics.scanner import Scanner, TraceStatistics
 
-__all__ = ["Merge", "TraceStatistics", "scan", "scan_piece"]
+__all__ = ["Merge", "Scanner", "TraceStatistics", "scan", "scan_piece"]
 
 _AHEAD = 2  # batches decoded while one is counted
 
