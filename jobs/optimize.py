@@ -1,23 +1,23 @@
 """``ecjax optimize``: plan code lengths, placement and scheduling; latency against storage cost."""
 
 import sys
-from pathlib import Path
 
 from omegaconf import DictConfig
 
 from ecjax.errors import UserError
 from ecjax.hydra_run import options_from
 from ecjax.studies.options_optimize import OptimizeOptions
+from ecjax.tables.folder import location
 
 
 def bare_words(words: list[str]) -> list[str]:
     """``ecjax optimize FOLDER``: the tables that ``ecjax analyze out=FOLDER`` wrote."""
-    if len(words) > 1 or not Path(words[0]).is_dir():
+    if len(words) > 1 or not location(words[0]).is_dir():
         raise UserError(f"found {' '.join(words)}; allowed: key=value, or the folder of one ecjax analyze")
-    found = [name for name in ("nodes", "files") if (Path(words[0]) / name).is_dir()]
+    found = [name for name in ("nodes", "files") if (location(words[0]) / name).is_dir()]
     if "files" not in found:
         raise UserError(f"{words[0]}: has no files table; it is not the folder of an ecjax analyze")
-    return [f"{name}={Path(words[0]) / name}" for name in found]
+    return [f"{name}={location(words[0]) / name}" for name in found]
 
 
 def run(cfg: DictConfig) -> int:

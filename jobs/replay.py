@@ -1,22 +1,22 @@
 """``ecjax replay``: what plans and dispatch policies deliver, request by request, beside estimate and bound."""
 
 import sys
-from pathlib import Path
 
 from omegaconf import DictConfig
 
 from ecjax.errors import UserError
 from ecjax.hydra_run import options_from
 from ecjax.studies.options_replay import ReplayOptions
+from ecjax.tables.folder import location
 
 
 def bare_words(words: list[str]) -> list[str]:
     """``ecjax replay FOLDER``: the plans of ``ecjax optimize out=FOLDER``; ``ecjax replay LOG``: a trace."""
-    if len(words) > 1 or not Path(words[0]).exists():
+    if len(words) > 1 or not location(words[0]).exists():
         raise UserError(
             f"found {' '.join(words)}; allowed: key=value, the folder of one ecjax optimize, or an access log"
         )
-    return [f"plan={words[0]}" if (Path(words[0]) / "placements").is_dir() else f"trace={words[0]}"]
+    return [f"plan={words[0]}" if (location(words[0]) / "placements").is_dir() else f"trace={words[0]}"]
 
 
 def run(cfg: DictConfig) -> int:

@@ -62,7 +62,7 @@ def replay_log(options: ReplayOptions, console: Console) -> int:
         )
     runs = runs_of(options.out, families)
     _show(runs, console, options)
-    figures.draw(Path(options.out), runs, options.figures, console)
+    figures.draw(options.out, runs, options.figures, console)
     return exit_code(runs)
 
 

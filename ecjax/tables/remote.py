@@ -36,7 +36,8 @@ class Size(NamedTuple):
 class RemotePath:
     """An object or a folder of objects, with the part of ``pathlib.Path`` that ecjax uses.
 
-    An object appears whole, once its upload has ended; there are no empty folders, no renames and no locks.
+    An object appears whole, once its upload has ended; there are no empty folders, no renames and no locks. What asks
+    or reads raises a ``UserError`` where the store is not reached or refuses.
 
     Args:
         address: ``scheme://bucket/path``, with settings of the store after "?", as ``pyarrow.fs`` and fsspec take them.
@@ -109,10 +110,21 @@ class RemotePath:
         """The path from a folder above."""
         return PurePosixPath(*self._names).relative_to(PurePosixPath(*folder._names))
 
+    @contextmanager
+    def _answers(self) -> Iterator[None]:
+        """Turn what a store says to a question, other than that there is no such object, into a ``UserError``."""
+        try:
+            with _system_errors():
+                yield
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise UserError(f"{self}: {(str(error).splitlines() or [type(error).__name__])[0]}") from error
+
     def _kind(self) -> fs.FileType:
         if self._found is not None:
             return self._found.type
-        with _system_errors():
+        with self._answers():
             return self._filesystem.get_file_info(self._path).type
 
     def exists(self) -> bool:
@@ -125,7 +137,7 @@ class RemotePath:
 
     def iterdir(self) -> Iterator["RemotePath"]:
         """What is in the folder; nothing where there is no such folder."""
-        with _system_errors():
+        with self._answers():
             infos = self._filesystem.get_file_info(fs.FileSelector(self._path, allow_not_found=True))
         for info in infos:
             entry = self / info.base_name
@@ -135,7 +147,7 @@ class RemotePath:
 
     def stat(self) -> Size:
         """Its size."""
-        with _system_errors():
+        with self._answers():
             return Size(self._filesystem.get_file_info(self._path).size)
 
     def open(self, mode: str = "rb") -> Any:
@@ -146,13 +158,13 @@ class RemotePath:
 
     def source(self) -> pa.NativeFile:
         """The object for random access; a small one is fetched at once."""
-        with _system_errors():
+        with self._answers():
             file = self._filesystem.open_input_file(self._path)
             return pa.BufferReader(file.read()) if file.size() <= _WHOLE_BYTES else file
 
     def stream(self) -> pa.NativeFile:
         """The object from its begin to its end, decompressed as its ending says."""
-        with _system_errors():
+        with self._answers():
             return self._filesystem.open_input_stream(self._path)
 
     def upload(self, source: Path) -> None:

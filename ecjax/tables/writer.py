@@ -145,7 +145,7 @@ def _reaches(marker: Path) -> bool:
     # Listing, unlike asking for the name, makes a network file system look anew.
     try:
         return any(path.name == marker.name for path in marker.parent.iterdir())
-    except OSError:
+    except (OSError, UserError):
         return False
 
 
