@@ -81,6 +81,7 @@ class Cluster:
         """See ``Engine.map``. A worker runs one task at a time, whatever ``at_once`` says."""
         pool, waiting, sent = self._pool, deque(Job(task) for task in tasks), _Sent(function, tasks)
         took = _SHORT_S  # mean time of a task
+        pool.forget_dead(_TICK_S)
         try:
             while waiting or any(one.jobs for one in pool.workers):
                 pool.start(len(waiting) + sum(len(one.jobs) for one in pool.workers))

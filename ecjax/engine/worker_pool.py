@@ -80,7 +80,7 @@ class WorkerPool:
         self._wanted, self._room, self._counted = options.actors, 0, -math.inf
         self._failed_starts = 0  # one after another
         self._next_start = 0.0  # not before
-        self._begun = time.monotonic()
+        self._alone_since = time.monotonic()  # without a worker that is ready
         self.workers: list[RemoteWorker] = []
         if options.address is None and self._places() == 0:
             raise UserError(
@@ -131,12 +131,26 @@ class WorkerPool:
             )
             self.workers.append(RemoteWorker(handle, handle.describe.remote()))
 
+    def forget_dead(self, seconds: float) -> None:
+        """Let go of workers that died while they had nothing to do, before a job is lost with them."""
+        idle = [one for one in self.ready if not one.jobs]
+        asked = {one.handle.advanced.options(concurrency_group="watch").remote(): one for one in idle}
+        answered, _ = ray.wait(list(asked), num_returns=len(asked), timeout=seconds) if asked else ([], [])
+        for reference in answered:
+            try:
+                ray.get(reference)
+            except RayError as error:
+                log.warning("a worker is gone (%s); nothing ran there", text(error))
+                self.drop(asked[reference])
+
     def look(self, seconds: float) -> list[tuple[RemoteWorker, Any]]:
         """Wait for something to happen: workers that became ready are let in; references to answers, and by whom.
 
         Raises:
             UserError: no worker can be started.
         """
+        if self.ready:
+            self._alone_since = time.monotonic()
         answers = {reference: one for one in self.workers for reference in one.jobs}
         starting = {one.ready: one for one in self.workers if one.about is None}
         references = [*answers, *starting]
@@ -146,7 +160,7 @@ class WorkerPool:
         found, _ = ray.wait(references, num_returns=1, timeout=seconds)
         if found:
             found, _ = ray.wait(references, num_returns=len(references), timeout=0)
-        elif not self.ready and time.monotonic() - self._begun > _PATIENCE_S:
+        elif not self.ready and time.monotonic() - self._alone_since > _PATIENCE_S:
             raise UserError(
                 f"engine: no worker of {self._cores} cores and {self._gpus:g} GPUs could be started in "
                 f"{_PATIENCE_S:g} s; the cluster has {_amounts(ray.cluster_resources())}, of which "
