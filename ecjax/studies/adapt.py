@@ -18,7 +18,7 @@ from ecjax.studies.adapt_options import checked
 from ecjax.studies.adapt_prepare import prepared
 from ecjax.studies.adapt_proxy import Proxy
 from ecjax.studies.adapt_run import JOB, Given, Item, replay_batch, run_row
-from ecjax.studies.adapt_strategies import TOFEC, choices
+from ecjax.studies.adapt_strategies import TOFEC, Choice, choices
 from ecjax.studies.batches import Solved, run_batches
 from ecjax.studies.options_adapt import AdaptOptions
 from ecjax.studies.outcome import exit_code, runs_of
@@ -60,7 +60,7 @@ def adapt_study(options: AdaptOptions, console: Console) -> int:
     return exit_code(runs)
 
 
-def _possible(items: dict[str, Item], failed: dict[tuple[int, Any], str]) -> dict[str, Item]:
+def _possible(items: dict[str, Item], failed: dict[tuple[int, Choice], str]) -> dict[str, Item]:
     """Those of a batch whose strategies are prepared."""
     return {name: item for name, item in items.items() if (item.proxy, item.choice) not in failed}
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import product
 from pathlib import Path
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +25,8 @@ from ecjax.tables.read import read_input
 from ecjax.tables.store import run_id
 
 _KEPT = 2  # workloads that stay in memory, so that points of one seed share theirs
+_reads, _places = lru_cache(_KEPT)(zipf_reads), lru_cache(_KEPT)(placed)
+_drawing = Lock()  # of threads that want the same workload one draws it
 
 
 @dataclass(frozen=True)
@@ -170,14 +173,14 @@ def _logged(options: CacheOptions, traced: Traced, names: dict[str, Any], few: s
         )
 
 
-@lru_cache(_KEPT)
 def _generated(law: Popularity, count: int, rate_per_s: float, edges: int, seed: int) -> Reads:
-    return zipf_reads(law, count, rate_per_s, edges, seed)
+    with _drawing:
+        return _reads(law, count, rate_per_s, edges, seed)
 
 
-@lru_cache(_KEPT)
 def _placed(items: int, k: int, parity: int, copies: int, nodes: int, buckets: int, seed: int) -> Stored:
-    return placed(items, k, parity, copies, nodes, buckets, seed)
+    with _drawing:
+        return _places(items, k, parity, copies, nodes, buckets, seed)
 
 
 def _same(reads: Reads, seed: int) -> Reads:
