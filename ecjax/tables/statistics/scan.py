@@ -1,6 +1,7 @@
 """One pass over a trace, or over each of its pieces by itself and a merge: everything that the analysis keeps of it."""
 
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from queue import Queue
 from threading import Event, Thread
 from typing import Any
@@ -62,11 +63,13 @@ class Merge:
         self._whole: Scanner | None = None
 
     def add(self, part: Scanner) -> None:
-        """Add what ``scan_piece`` gathered of the next piece, beginning with the first; not to be used after.
+        """Add what ``scan_piece`` gathered of the next piece, beginning with the first.
 
         Raises:
             UserError: a row is malformed; the message names the first such row.
         """
+        # arrays from another process may be in memory that is shared and read-only, and are not to hold it back
+        part = deepcopy(part)
         if self._whole is not None:
             self._whole.absorb(part)
         elif part.mistake is not None:

@@ -60,7 +60,10 @@ def merged(trace, count, seed=0):
     merge = Merge()
     for piece in trace.pieces(count):
         part = scan_piece(pickle.loads(pickle.dumps(piece)), seed)
-        merge.add(pickle.loads(pickle.dumps(part)))
+        # as a cluster does it: arrays come in memory that is shared and read-only
+        buffers = []
+        packed = pickle.dumps(part, protocol=5, buffer_callback=buffers.append)
+        merge.add(pickle.loads(packed, buffers=[bytes(buffer.raw()) for buffer in buffers]))
     return merge.finish()
 
 
