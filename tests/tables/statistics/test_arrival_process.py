@@ -1,10 +1,17 @@
+import itertools
+import math
+import pickle
+import struct
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import stats
 
 from ecjax.tables.statistics.arrivals import ArrivalProcess
 from ecjax.tables.statistics.poisson import poisson_test
-from ecjax.tables.statistics.sections import BLOCK_GAPS, lewis_distance
+from ecjax.tables.statistics.sections import BLOCK_GAPS, SECTION, lewis_distance
 
 
 def process(times, resolution=0.0, seed=0, parts=1):
@@ -107,3 +114,107 @@ def test_one_request_has_neither_span_nor_gaps():
     arrivals = process(np.array([3.0]))
     assert arrivals.span_s == 0 and np.isnan(arrivals.interarrival_cv)
     assert poisson_test(*arrivals.block_distances()).blocks == 0
+
+
+EVERYTHING = 2**64 - 1
+WEYL = 0x9E3779B97F4A7C15
+
+
+def mixed(word):
+    """SplitMix64's finaliser in plain integers."""
+    word = (word ^ (word >> 30)) * 0xBF58476D1CE4E5B9 & EVERYTHING
+    word = (word ^ (word >> 27)) * 0x94D049BB133111EB & EVERYTHING
+    return word ^ (word >> 31)
+
+
+def uniform(word):
+    return ((word >> 11) + 0.5) / 2**53
+
+
+def plain_distance(gaps):
+    ordered = np.sort(gaps)
+    spacings = (len(gaps) - np.arange(len(gaps))) * np.diff(ordered, prepend=0)
+    return stats.kstest(np.cumsum(spacings)[:-1] / sum(gaps), "uniform").statistic
+
+
+def plainly(times, resolution, seed):
+    """Gaps and distances of the blocks, tick by tick as the definitions have it."""
+    spread, borders = [], []
+    for tick, arrivals in itertools.groupby(times.tolist()):
+        count = len(list(arrivals))
+        state = mixed(int.from_bytes(struct.pack("<d", tick), "little") ^ mixed((seed + WEYL) & EVERYTHING))
+        if (mixed(state ^ WEYL) >> 11) / 2**53 * SECTION < count:
+            borders.append(len(spread))
+        reached = 0.0
+        for left in range(count, 0, -1):
+            state = (state + WEYL) & EVERYTHING
+            reached = 1 - (1 - reached) * uniform(mixed(state)) ** (1 / left)
+            spread.append((tick + resolution * (reached if resolution else 0), tick))
+    arrivals, ticks = np.array(spread).T
+    distances = []
+    ends = [*borders, len(arrivals)]
+    for first, last in itertools.pairwise([0, *ends]):
+        for begin in range(first, last - 1, BLOCK_GAPS):
+            end = min(begin + BLOCK_GAPS, last - 1)
+            whole = end - begin == BLOCK_GAPS
+            if (whole or last == len(arrivals) and end - begin >= 16) and (
+                not resolution or arrivals[begin] < ticks[end]
+            ):
+                distances.append(plain_distance(np.diff(arrivals[begin : end + 1])))
+    return np.diff(arrivals), distances, borders
+
+
+@pytest.mark.parametrize("resolution", [0.0, 1.0])
+def test_sections_blocks_and_spreading_are_as_defined(resolution):
+    random = np.random.default_rng(11)
+    counts = np.where(random.random(300) < 0.1, random.integers(1, 4000, 300), random.integers(1, 200, 300))
+    times = np.repeat(np.cumsum(random.integers(1, 3, 300)) * (1.0 if resolution else 0.37), counts)
+    if not resolution:
+        times = np.sort(times + random.integers(0, 30, times.size) / 100)
+    gaps, distances, borders = plainly(times, resolution, 5)
+    found = process(times, resolution, seed=5, parts=7)
+    assert len(borders) >= 1
+    np.testing.assert_allclose(found.block_distances()[0], distances, rtol=1e-9)
+    assert found.interarrival_cv == pytest.approx(gaps.std(ddof=1) / gaps.mean(), rel=1e-12)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_parts_cut_anywhere_give_the_whole(data):
+    # a tick of 70,000 arrivals is always a border
+    counts = data.draw(st.lists(st.sampled_from([1, 1, 2, 40, 300, 70_000]), min_size=1, max_size=12))
+    steps = data.draw(st.lists(st.sampled_from([0.001, 1.0, 900.0]), min_size=12, max_size=12))
+    times = np.repeat(np.cumsum(steps[: len(counts)]), counts)
+    resolution = data.draw(st.sampled_from([0.0, 0.001]))
+    places = st.integers(0, len(times)) | st.sampled_from([0, *np.cumsum(counts).tolist()])
+    cuts = sorted(data.draw(st.lists(places, max_size=5)))
+    writes, sizes = np.arange(len(times)) % 3 == 0, np.ones(len(times))
+    whole, merged = ArrivalProcess(resolution, 1), ArrivalProcess(resolution, 1)
+    whole.add(times, writes, sizes)
+    for first, last in itertools.pairwise([0, *cuts, len(times)]):
+        own = slice(first, last)
+        if first == 0:
+            merged.add(times[own], writes[own], sizes[own])
+        else:
+            part = ArrivalProcess(resolution, 1, float(times[0]), continues=True)
+            for half in (slice(first, (first + last) // 2), slice((first + last) // 2, last)):
+                part.add(times[half], writes[half], sizes[half])
+            merged.absorb(pickle.loads(pickle.dumps(part)))
+    whole.finish()
+    merged.finish()
+    for name in ("count", "ties", "first_s", "last_s"):
+        assert getattr(whole, name) == getattr(merged, name)
+    assert whole.interarrival_cv == merged.interarrival_cv or math.isnan(whole.interarrival_cv)
+    for mine, other in zip(
+        (*whole.block_distances(), *whole.time_bins()),
+        (*merged.block_distances(), *merged.time_bins()),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(mine, other)
+
+
+def test_poisson_arrivals_pass_across_borders():
+    test = poisson_test(
+        *process(np.cumsum(np.random.default_rng(3).exponential(1.0, 400_000))).block_distances()
+    )
+    assert test.blocks > 3000 and test.p_value > 0.01 and abs(test.rejected_share - 0.05) < 0.02

@@ -63,3 +63,23 @@ def test_most_frequent_number_of_chunks_read():
         totals.add_chunk_counts(files[part], writes[part], chunks[part])
     # file 1: a tie goes to the smaller; file 2: writes do not count, and 63 stands for more
     assert totals.chunks_read(4).tolist() == [4, 3, 63, 0]
+
+
+def test_files_accessed_evenly_have_no_variation_however_they_are_cut():
+    times = np.arange(1000) * 0.1 + 1e6
+    files = np.arange(1000) % 3
+    whole, merged = FileTotals(), FileTotals()
+    for totals, cuts in ((whole, [0, 1000]), (merged, [0, 10, 11, 400, 1000])):
+        for first, last in zip(cuts[:-1], cuts[1:], strict=True):
+            part, own = FileTotals(), slice(first, last)
+            part.add(
+                files[own],
+                times[own],
+                np.zeros(last - first, bool),
+                np.ones(last - first),
+                np.ones(last - first),
+                3,
+            )
+            totals.absorb(part, np.arange(3), 3)
+    for totals in (whole, merged):
+        assert interarrival_cv(totals.totals(3)).max() < 1e-8
