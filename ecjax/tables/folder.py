@@ -3,7 +3,7 @@
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,7 +18,7 @@ from ecjax.tables.remote import RemotePath
 
 _TEMPORARY = ".tmp"
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
-_REQUESTS = 16
+_FEW, _WRITES, _REQUESTS = 8, 4, 16
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -108,12 +108,15 @@ def remove_temporaries(folder: Path) -> None:
                 file.unlink(missing_ok=True)
 
 
-def each(function: Callable[[_Item], _Result], items: Iterable[_Item], folder: Path) -> Iterator[_Result]:
-    """The function's results in the order of the items; many requests to an object store are under way at a time."""
-    if is_local(folder):
+def each(function: Callable[[_Item], _Result], items: Collection[_Item], folder: Path) -> Iterator[_Result]:
+    """The function's results in the order of the items, each a file of the folder to read or write.
+
+    Several are under way at a time: a disk waits for writes (fsync), an object store for answers.
+    """
+    if is_local(folder) and len(items) < _FEW:
         yield from map(function, items)
         return
-    with ThreadPoolExecutor(_REQUESTS) as pool:
+    with ThreadPoolExecutor(_WRITES if is_local(folder) else _REQUESTS) as pool:
         yield from pool.map(function, items)
 
 

@@ -329,3 +329,24 @@ def _ended(pickled: Path, worker: int) -> int:
             return 0
         time.sleep(0.05)
     raise AssertionError(f"worker {worker} goes on")
+
+
+def test_a_large_batch_fails_as_a_whole_or_run_by_run(tmp_path, monkeypatch):
+    """Rows of ``runs`` are written several at a time: those that were written stay, with their datasets."""
+    runs = [f"{number:016x}" for number in range(40)]
+    with ResultStore(tmp_path, {}) as store:
+        write = store._write_run
+
+        def some(table):
+            if int(table["run_id"][0].as_py(), 16) % 7 == 3:
+                raise OSError(28, "x")
+            write(table)
+
+        monkeypatch.setattr(store, "_write_run", some)
+        table = pa.table({"run_id": runs, "iteration": [0] * 40})
+        with pytest.raises(UserError, match="No space left"):
+            store.commit([row("a") | {"run_id": run} for run in runs], {"history": table})
+        kept = store.finished(runs)
+        assert 0 < len(kept) < 40
+    assert set(read_results(tmp_path, "runs")["run_id"]) == kept
+    assert seen(tmp_path) == on_disk(tmp_path) == dict.fromkeys(sorted(kept), 1)
