@@ -143,10 +143,11 @@ def test_every_experiment_runs_small(capsys, tmp_path, name):
 
 def test_a_hydra_sweep_shares_one_out_and_reports_the_worst_code(tmp_path):
     # a process of its own: Hydra configures the logging of the whole one
-    sweep = ["-m", "rate_scale=1,40", "cluster.files=12", "theta=30", "figures=[]", "out=both"]
-    command = [sys.executable, "-m", "ecjax", "optimize", *sweep]
+    log = Path(__file__).parents[1] / "traces" / "requests_chunks.parquet"
+    sweep = ["-m", f"trace={log},{tmp_path / 'no.parquet'},{log}", "figures=false", "out=both"]
+    command = [sys.executable, "-m", "ecjax", "analyze", *sweep]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 2 and "rho" in done.stderr, done.stderr
+    assert done.returncode == 2 and "no.parquet" in done.stderr, done.stderr
     assert len(list((tmp_path / "both" / "runs").glob("*.parquet"))) == 1
 
 

@@ -33,8 +33,16 @@ def place(tmp_path_factory):
     return folder
 
 
-# what plans service classes or a learned cluster, with all that it needs, takes minutes
-LONG = ("results/classes", "results/learned", "results/planned")
+# what plans service classes or a learned cluster, with all that it needs, takes minutes; of the others some are
+# done by a faster test, too: strategies of the proxy with a log, sweeps of Hydra, workers of Ray
+LONG = (
+    "results/classes",
+    "results/learned",
+    "results/planned",
+    "results/adapt",
+    "results/values",
+    "results/spread",
+)
 
 
 def marked(text):

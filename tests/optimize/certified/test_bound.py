@@ -40,7 +40,11 @@ def compare(seed, kind, files, nodes, settings=SETTINGS):
     return certificate.lower_bound, best.objective
 
 
-@pytest.mark.parametrize("kind", KINDS)
+SLOW = ("charges", "mask")  # each compiles programs of its own
+EACH = [pytest.param(kind, marks=[pytest.mark.slow] if kind in SLOW else []) for kind in KINDS]
+
+
+@pytest.mark.parametrize("kind", EACH)
 def test_no_plan_is_below_the_bound(kind):
     bound, best = compare(2, kind, 2, 4, Settings(gap=0.05) if kind.endswith("writes") else SETTINGS)
     # sizes that differ or writes leave a gap that prices of nodes do not close

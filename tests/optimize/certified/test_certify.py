@@ -24,7 +24,7 @@ from ecjax.optimize.certified import Certificate, certify
 UNTUNED = [
     (0, 300, 0.3, 0.0, 3),
     (1, 300, 0.5, 1e-4, 3),
-    (2, 300, 0.7, 1e-3, 3),
+    pytest.param(2, 300, 0.7, 1e-3, 3, marks=pytest.mark.slow),  # more rounds of the others' search
     (3, 300, 0.95, 1e-2, 3),
 ]
 MORE = [
@@ -170,6 +170,7 @@ def test_capacity_without_room_to_spare():
     assert certificate.lower_bound <= found <= certificate.lower_bound * 1.05
 
 
+@pytest.mark.slow  # two lanes compile anew
 def test_overload_is_an_infinite_objective():
     """Beside a lane that is well."""
     case, problem, theta = tiny(0, "plain")

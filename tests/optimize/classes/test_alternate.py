@@ -70,7 +70,7 @@ def no_step_undoes_another(plan: ClassPlan, order: str) -> None:
 
 
 @pytest.mark.parametrize(("queue", "order"), WAYS)
-@pytest.mark.parametrize("theta", [0.0, 0.5])
+@pytest.mark.parametrize("theta", [pytest.param(0.0, marks=pytest.mark.slow), 0.5])
 def test_no_step_undoes_another(queue, order, theta):
     case = problems.mixed(load=0.7)
     model, plain = class_problem(case, TWO, queue), plain_classes(case, TWO, queue)
