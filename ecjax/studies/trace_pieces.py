@@ -2,6 +2,7 @@
 
 import logging
 import math
+import socket
 import traceback
 from collections.abc import Callable
 from typing import Any
@@ -86,5 +87,15 @@ def _scanned(seed: int, items: dict[str, Piece], worker: Worker) -> dict[str, Sc
             worker.advance((rows - done) / piece.rows)
             done = rows
 
-        found[name] = scan_piece(piece, seed, report)
+        part = scan_piece(piece, seed, report)
+        if (
+            worker.remote
+            and part.mistake is not None
+            and isinstance(part.mistake.__cause__, FileNotFoundError)
+        ):
+            part.mistake = UserError(
+                f"{part.mistake}, on {socket.gethostname()}; allowed: a path that all nodes of the cluster share, or "
+                "an object store"
+            )
+        found[name] = part
     return found

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from engines import open_pickled, same_tables
+from engines import PickledEngine, open_pickled, same_tables
 from rich.console import Console
 
 from ecjax.engine import Done, Failed
@@ -119,3 +119,20 @@ def test_what_cannot_be_cut_is_read_in_this_process(tmp_path, monkeypatch, caplo
     with caplog.at_level("INFO", "ecjax"):
         assert run(tmp_path / "log.parquet", tmp_path / "out", sort=True) == 0
     assert "can only be read from its beginning" in caplog.text
+
+
+def test_a_file_that_only_the_driver_sees_is_told_with_what_helps(tmp_path, monkeypatch):
+    trace = folder_of("requests_objects.parquet", tmp_path / "log")
+
+    def map_elsewhere(self, *arguments):
+        for file in trace.iterdir():
+            file.rename(tmp_path / file.name)
+        return PickledEngine._map(self, *arguments)
+
+    monkeypatch.setattr(PickledEngine, "_map", PickledEngine.map, raising=False)
+    monkeypatch.setattr(PickledEngine, "map", map_elsewhere)
+    monkeypatch.setattr(study, "open_engine", open_pickled)
+    with pytest.raises(
+        UserError, match=r"0.parquet: No such file or directory, on .*; allowed: a path that all nodes"
+    ):
+        run(trace, tmp_path / "out")

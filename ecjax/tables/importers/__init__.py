@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ecjax.errors import UserError
+from ecjax.tables.folder import location
 from ecjax.tables.importers.cloudphysics import CLOUDPHYSICS
 from ecjax.tables.importers.columns import COLUMN_MAPPING
 from ecjax.tables.importers.detect import describe, read_head
@@ -33,7 +34,7 @@ def open_trace(
     """Open a trace of any known format.
 
     Args:
-        path: file, or folder of Parquet files.
+        path: file, or folder of Parquet files, on this machine or in an object store (``folder.location``).
         format: key of ``FORMATS``, or "auto" to tell it from the content.
         columns: column mapping of the format ``columns``.
         extent_bytes: size of the extents that stand for files in a block trace (B).
@@ -42,7 +43,7 @@ def open_trace(
     Raises:
         UserError: the path, the format or an option is wrong, or an option is missing.
     """
-    source = Source(Path(path), columns, extent_bytes, sort)
+    source = Source(location(path), columns, extent_bytes, sort)
     if format not in ("auto", *FORMATS):
         raise UserError(f"format: found {format!r}; allowed: auto, {', '.join(FORMATS)}")
     head = read_head(source.path)

@@ -77,7 +77,7 @@ class ColumnImporter:
 def _opened(source: Source, mapped: Mapped) -> tuple[Callable[[], Iterator[pa.RecordBatch]], int | None]:
     """How to read the mapped columns of the log, and its number of rows where known."""
     wanted = list(dict.fromkeys(mapped.columns.values()))
-    if source.path.is_file() and not source.path.name.lower().endswith(PARQUET + IPC):
+    if not source.path.is_dir() and not source.path.name.lower().endswith(PARQUET + IPC):
         types = _csv_types(source, mapped, wanted)
         return lambda: csv_batches(source.path, types, columns=wanted, header=mapped.header), None
     if not mapped.header:

@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-import pyarrow as pa
-
 from ecjax.errors import UserError
 from ecjax.tables.formats import CSV, IPC, PARQUET, open_file, user_errors, visible_files
+from ecjax.tables.importers.text import open_stream
 from ecjax.tables.importers.trace import Head
 
 _BYTES = 1 << 14
@@ -22,7 +21,7 @@ def read_head(path: Path) -> Head:
     if path.is_dir():
         files = sorted(file for file in visible_files(path) if file.name.lower().endswith(PARQUET))
         return Head(path, b"", (), _columns(files[0]) if files else ())
-    with user_errors(path), pa.input_stream(str(path), compression="detect") as stream:
+    with user_errors(path), open_stream(path) as stream:
         start = stream.read(_BYTES)
     if path.name.lower().endswith(PARQUET + IPC):
         return Head(path, start, (), _columns(path))

@@ -11,6 +11,7 @@ from ecjax.tables.fingerprint import trace_fingerprint
 from ecjax.tables.formats import user_errors
 from ecjax.tables.importers.checking import OPERATION, WORDS, checked
 from ecjax.tables.importers.table import refuse_extents
+from ecjax.tables.importers.text import open_stream
 from ecjax.tables.importers.trace import BATCH_ROWS, RATES, Head, Source, Trace
 
 # struct, packed: uint32 time (s), uint64 object, uint32 size (B), int64 next access (-1: none); little-endian.
@@ -73,7 +74,7 @@ class OracleGeneralImporter:
 
 def _parse(path: Path) -> Iterator[pa.RecordBatch]:
     read, rest = 0, b""
-    with user_errors(path), pa.input_stream(str(path), compression="detect") as stream:
+    with user_errors(path), open_stream(path) as stream:
         while True:
             data = stream.read(BATCH_ROWS * RECORD.itemsize)
             if not data:

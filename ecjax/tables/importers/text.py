@@ -9,9 +9,17 @@ import pyarrow as pa
 import pyarrow.csv
 
 from ecjax.errors import UserError
+from ecjax.tables.folder import is_local
 from ecjax.tables.formats import user_errors
 
 _BLOCK_BYTES = 1 << 22
+
+
+def open_stream(path: Path) -> pa.NativeFile:
+    """A file from its beginning to its end, decompressed (.gz and the like)."""
+    if is_local(path):
+        return pa.input_stream(str(path), compression="detect")
+    return path.stream()  # type: ignore[attr-defined]
 
 
 def csv_batches(
@@ -51,7 +59,9 @@ def csv_batches(
     with (
         user_errors(path),
         _lines_named(path),
-        pa.csv.open_csv(path, read_options=read, convert_options=convert) as reader,
+        pa.csv.open_csv(
+            path if is_local(path) else open_stream(path), read_options=read, convert_options=convert
+        ) as reader,
     ):
         for batch in reader:
             if batch.num_rows:
