@@ -1,5 +1,7 @@
 """The files for ``ray up`` are what Ray takes, and what they start asks for its token."""
 
+import os
+import subprocess
 from importlib.metadata import version
 from pathlib import Path
 
@@ -50,11 +52,24 @@ def test_every_ray_asks_for_the_token_and_all_nodes_have_it(path):
         if "ray start" in command
     ]
     assert len(starts) == 2 and all("RAY_AUTH_MODE=token ray start" in command for command in starts)
-    assert config["file_mounts"] == {"~/.ray/auth_token": "~/.ray/auth_token"}
+    assert config["file_mounts"]["~/.ray/auth_token"] == "~/.ray/auth_token"
     assert any("RAY_AUTH_MODE=token" in command for command in config["setup_commands"])
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_nodes_get_the_ray_that_was_tested(path):
     (install,) = [command for command in read(path)["setup_commands"] if "pip install" in command]
-    assert f"=={version('ray')}" in install and " ecjax " in install
+    assert f"=={version('ray')}" in install and "~/ecjax_dist/*.whl" in install
+    assert read(path)["file_mounts"]["~/ecjax_dist"] == "dist"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("before", [None, "return\nexport OTHER=1\n"])
+def test_shells_of_the_nodes_know_token_and_path(tmp_path, path, before):
+    (command,) = [command for command in read(path)["setup_commands"] if ".bashrc" in command]
+    if before:
+        (tmp_path / ".bashrc").write_text(before)
+    for _ in range(2):  # a node that is set up again changes no more
+        subprocess.run(["bash", "-c", command], env={"HOME": str(tmp_path), "PATH": os.defpath}, check=False)
+    wanted = "export RAY_AUTH_MODE=token PATH=$HOME/ecjax/bin:$PATH\n"
+    assert (tmp_path / ".bashrc").read_text() == wanted + (before or "")

@@ -10,8 +10,10 @@ import pytest
 
 from ecjax import cli
 
-HAS_LAUNCHER = importlib.util.find_spec("hydra_plugins.hydra_ray_launcher") is not None
-SMALL = ["scheduler=fair", "generate.requests=50", "figures=[]"]
+HAS_LAUNCHER = bool(
+    importlib.util.find_spec("hydra_plugins") and importlib.util.find_spec("hydra_plugins.hydra_ray_launcher")
+)
+SMALL = ["scheduler=fair", "seeds=1", "generate.requests=50", "figures=[]"]
 SOURCES = 3  # each is a run
 
 
