@@ -20,9 +20,9 @@ STUDIES = {
     "optimize": f"{SMALL} theta=[3,10,30] rate_scale=[0.8,1.0] k=[3,4] method=[published,certified]",
     "optimize classes": f"{SMALL} queue=priority theta=[10,30] objective=estimate method=certified",
     "replay": "planning.cluster.files=12 planning.theta=[10] planning.figures=[] requests=3000 replications=2"
-    " policy=[plan,fork_join] rate_scale=[0.7,1.0] figures=[]",
+    " policy=[probabilistic,fork_join] rate_scale=[0.7,1.0] figures=[]",
     "adapt": "requests=3000 load=[0.1,0.8] strategy=[static,best_static,tofec] codes=[[1,1],[4,2]] figures=[]",
-    "adapt steps": "steps=[[20,30],[20,60]] strategy=[greedy,replication] seeds=2 figures=[]",
+    "adapt steps": "steps=[[0,20],[20,60],[40,0]] strategy=[greedy,replication] seeds=2 figures=[]",
     "cache": "reads=3000 items=60 capacity=[30,90] policy=[samplex,agar,lru,exact] jitter=0.2 seeds=2 figures=[]",
     "cache sampling": "partitions=[1,8] capacity=12 k=3 items=20 rounds=4 figures=[]",
     "analyze": f"{TRACES / 'requests_chunks.parquet'} figures=false",

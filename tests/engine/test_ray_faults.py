@@ -1,0 +1,199 @@
+"""Commands on Ray that are killed, cannot join, or find no Ray: what is left on disk, and what is said."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+from engines import same_tables
+
+from ecjax.tables.results import read_results
+
+pytest.importorskip("ray")
+# the start of an interpreter and of Ray, for every command
+pytestmark = pytest.mark.slow
+
+RUNS = 16
+STUDY = [
+    "schedule",
+    "generate.requests=400",
+    "seeds=4",
+    "scheduler=[dtarget,varys,fifo,fair]",
+    "sources=random",
+]
+STUDY += ["figures=[]", "lower_bound=false"]
+
+
+def command(*words, before=""):
+    """An ``ecjax`` command in a process of its own, after some statements."""
+    program = f"import sys; {before}\nfrom ecjax.cli import main\nsys.exit(main(sys.argv[1:]))"
+    return [sys.executable, "-c", program, *map(str, words)]
+
+
+def finished(*words, **options):
+    """Exit code, standard error in one line, and seconds."""
+    began = time.monotonic()
+    done = subprocess.run(command(*words, **options), capture_output=True, text=True, timeout=300)
+    return done.returncode, " ".join(done.stderr.split()), time.monotonic() - began
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    """What the study gives without Ray."""
+    out = tmp_path_factory.mktemp("undisturbed")
+    assert finished(*STUDY, f"out={out}")[0] == 0
+    return out
+
+
+@pytest.mark.parametrize("seen", [0, 1, 3, 7, 12])
+@pytest.mark.parametrize("after_s", [0.0, 0.05])
+def test_the_driver_is_killed(undisturbed, tmp_path, seen, after_s):
+    """At the moment that so many runs are committed, or a little later: while workers write, while it commits."""
+    out = tmp_path / "out"
+    driver = subprocess.Popen(
+        command(*STUDY, f"out={out}", "engine=ray", "engine.actors=2"),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        _until(lambda: driver.poll() is not None or len(_files(out)) >= seen + (seen > 0))
+        time.sleep(after_s)
+        family = psutil.Process(driver.pid).children(recursive=True)
+    finally:
+        driver.send_signal(signal.SIGKILL)
+    assert driver.wait() == -signal.SIGKILL
+    _check_readable(out, undisturbed)
+    # Ray and its workers go with the driver
+    _, alive = psutil.wait_procs(family, timeout=60)
+    assert not alive
+    assert finished(*STUDY, f"out={out}", "engine=ray", "engine.actors=2")[0] == 0
+    same_tables(undisturbed, out, rtol=1e-12)
+    assert [path.name for path in out.rglob(".*")] == [".lock"]
+    # and nothing is done again
+    committed = {path: path.stat().st_mtime_ns for path in out.rglob("*.parquet")}
+    assert finished(*STUDY, f"out={out}")[0] == 0
+    assert {path: path.stat().st_mtime_ns for path in out.rglob("*.parquet")} == committed
+
+
+def _check_readable(out, undisturbed):
+    """What is committed is right, and whole."""
+    if not _files(out):
+        return
+    runs = read_results(out, "runs").set_index("run_id")
+    assert set(runs["status"]) == {"ok"} and len(runs) < RUNS
+    expected = read_results(undisturbed, "runs").set_index("run_id").loc[runs.index]
+    assert (runs["mean_s"] - expected["mean_s"]).abs().max() <= 1e-12 * expected["mean_s"].max()
+    coflows = read_results(out, "coflows").groupby("run_id").size()
+    assert coflows.to_dict() == dict.fromkeys(runs.index, 400)
+
+
+def _files(out: Path) -> list[Path]:
+    return list((out / "runs").glob("*.parquet"))
+
+
+def _until(condition, seconds=120.0):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.005)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["engine.address=127.0.0.1:1"], "engine.address=127.0.0.1:1: nothing answers there"),
+        (["engine.address=head"], "engine.address: found 'head'; allowed: host:port, or auto"),
+        (["engine.address=ray://head:10001"], "engine.address: found 'ray://head:10001'"),
+        (
+            ["engine.address=nowhere.invalid:6379"],
+            "engine.address=nowhere.invalid:6379: nothing answers there",
+        ),
+        (["engine.actors=0"], "engine.actors: found 0; allowed: integers >= 1"),
+        (["engine.cpus_per_actor=100000"], "engine: found cpus_per_actor=100000"),
+        (["engine.gpus_per_actor=100000"], "gpus_per_actor=100000; allowed: what this machine has"),
+    ],
+)
+def test_where_there_is_nothing_to_join(tmp_path, words, said):
+    code, error, seconds = finished(*STUDY, f"out={tmp_path / 'out'}", "engine=ray", *words)
+    assert code == 2 and said in error and "Traceback" not in error
+    assert not (tmp_path / "out").exists()
+    assert len(error) < 600
+
+
+def test_a_cluster_that_has_ended_is_not_waited_for(tmp_path, monkeypatch):
+    """Ray leaves the address of the last one behind."""
+    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
+    words = ["engine=ray", "engine.address=auto"]
+    code, error, _ = finished(*STUDY, f"out={tmp_path / 'out'}", *words)
+    assert code == 2 and "engine.address=auto: nothing answers at 127.0.0.1:1" in error
+
+
+def test_without_ray(tmp_path):
+    """It need not be installed, and says what to do."""
+    gone = "sys.modules['ray'] = None"
+    code, error, _ = finished(*STUDY, f"out={tmp_path / 'out'}", "engine=ray", before=gone)
+    assert code == 2 and "engine=ray: Ray is not installed; pip install ray, or take engine=serial" in error
+    assert not (tmp_path / "out").exists()
+    small = [
+        "schedule",
+        "generate.requests=5",
+        "seeds=1",
+        "scheduler=fifo",
+        "figures=[]",
+        f"out={tmp_path / 'out'}",
+    ]
+    assert finished(*small, before=gone)[0] == 0
+
+
+def test_one_line_of_a_mistake_that_a_worker_finds(three_nodes, tmp_path):
+    """Joined by its address; the error of the user comes through as here."""
+    nodes = tmp_path / "transfers.csv"
+    nodes.write_text("coflow_id,arrival_s,src,dst,bytes\na,0,1,2,-5\n")
+    words = ["schedule", f"trace={nodes}", "scheduler=fair", f"out={tmp_path / 'out'}"]
+    here, there = (
+        finished(*words, *more) for more in ([], ["engine=ray", f"engine.address={three_nodes.address}"])
+    )
+    assert here[0] == there[0] == 2 and here[1] == there[1]
+
+
+def test_joined_by_its_address(three_nodes, undisturbed, tmp_path):
+    code, error, _ = finished(
+        *STUDY, f"out={tmp_path}", "engine=ray", f"engine.address={three_nodes.address}"
+    )
+    assert code == 0, error
+    same_tables(undisturbed, tmp_path, rtol=1e-12)
+
+
+def test_no_room_on_a_cluster_is_told(three_nodes, tmp_path):
+    """Clusters grow: it waits for its patience first."""
+    words = ["engine=ray", f"engine.address={three_nodes.address}", "engine.cpus_per_actor=64"]
+    quick = "import ecjax.engine.joining, ecjax.engine.worker_pool as pool; pool._PATIENCE_S = 3.0"
+    code, error, _ = finished(*STUDY, f"out={tmp_path / 'out'}", *words, before=quick)
+    assert code == 2
+    assert "no worker of 64 cores and 0 GPUs could be started in 3 s; the cluster has 3 cores" in error
+
+
+def test_interrupted(tmp_path):
+    """Ctrl-C: exit code 130, what is committed stays, nothing runs on."""
+    out = tmp_path / "out"
+    driver = subprocess.Popen(
+        command(*STUDY, f"out={out}", "engine=ray", "engine.actors=2"),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    _until(lambda: driver.poll() is not None or len(_files(out)) >= 2)
+    family = psutil.Process(driver.pid).children(recursive=True)
+    os.kill(driver.pid, signal.SIGINT)
+    _, said = driver.communicate(timeout=120)
+    assert driver.returncode == 130 and "Traceback" not in said
+    assert not psutil.wait_procs(family, timeout=60)[1]
+    runs = read_results(out, "runs")
+    assert 2 <= len(runs) < RUNS and set(runs["status"]) == {"ok"}
+    assert [path.name for path in out.rglob(".*")] == [".lock"]
