@@ -38,8 +38,8 @@ def join(address: str | None) -> Iterator[None]:
     if ray.is_initialized():
         yield
         return
-    if address is not None and address != "auto":
-        _reach(address)
+    if address is not None:
+        _reach(address, _latest() if address == "auto" else address)
     try:
         ray.init(
             address=address or "local",
@@ -72,20 +72,39 @@ def gpus_in_cluster() -> float:
     return sum(node["Resources"].get("GPU", 0.0) for node in ray.nodes() if node["Alive"])
 
 
-def _reach(address: str) -> None:
+def _latest() -> str | None:
+    """Where Ray would look for the cluster of this machine: what it notes outlives the cluster."""
+    try:
+        # there is no public way to ask
+        from ray._private.services import get_ray_address_from_environment
+
+        found = get_ray_address_from_environment("auto", None)
+    except (ImportError, TypeError):
+        return None
+    return None if found in (None, "auto", "local") else found
+
+
+def _reach(given: str, address: str | None) -> None:
     """Look whether a cluster is there and lets us in: Ray itself takes minutes, and many lines, to find that out.
+
+    Args:
+        given: what the user said.
+        address: what that means; None where Ray is to find out.
 
     Raises:
         UserError: nothing listens there, or it asks for another token.
     """
+    if address is None:
+        return
     host, _, port = address.rpartition(":")
     if not host or not port.isdigit() or "/" in host:
-        raise UserError(f"engine.address: found {address!r}; allowed: host:port, or auto")
+        raise UserError(f"engine.address: found {given!r}; allowed: host:port, or auto")
     try:
         socket.create_connection((host.strip("[]"), int(port)), _REACHED_S).close()
     except (OSError, OverflowError) as error:
+        where = "there" if given == address else f"at {address}"
         raise UserError(
-            f"engine.address={address}: nothing answers there ({error}); is the cluster up (ray start --head), and is "
+            f"engine.address={given}: nothing answers {where} ({error}); is the cluster up (ray start --head), and is "
             "this its address?"
         ) from error
     with suppress(ImportError):
@@ -95,7 +114,7 @@ def _reach(address: str) -> None:
         try:
             GcsClient(address=address)
         except RayError as error:
-            raise UserError(f"engine.address={address}: {_why(error)}") from error
+            raise UserError(f"engine.address={given}: {_why(error)}") from error
 
 
 def _why(error: BaseException) -> str:
