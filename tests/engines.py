@@ -28,7 +28,8 @@ class PickledEngine:
     workers = 2
     memory_bytes = None
 
-    def __init__(self) -> None:
+    def __init__(self, whole: bool = False) -> None:
+        self.whole = whole  # tasks are done as they are
         self.sent: list[int] = []  # bytes of what tasks share, of each once
 
     def map(self, function, tasks, advance, at_once=None) -> Iterator[Done]:
@@ -39,21 +40,25 @@ class PickledEngine:
                 packed = pickle.dumps(task.shared)
                 self.sent.append(len(packed))
                 shared[id(task.shared)] = pickle.loads(packed)
-        single = [(task, name) for task in tasks for name in task.items]
+        parts = [
+            (task, part)
+            for task in tasks
+            for part in ([task.items] if self.whole else [{name: item} for name, item in task.items.items()])
+        ]
         counted = [0.0]
 
         def count(items: float) -> None:
             counted[0] += items
 
         with ThreadPoolExecutor(2) as pool:
-            for task, name in reversed(single):
+            for task, items in reversed(parts):
                 counted[0] = 0.0
-                items = {name: task.items[name]}
                 sent = Task(shared[id(task.shared)], _copied(items))
-                [done] = attempt(function, sent, Worker(pool, 2, count, remote=True))
-                assert counted[0] <= 1 + 1e-9
-                advance(1)
-                yield Done(Task(task.shared, items), _copied(done.value), done.error)
+                for done in attempt(function, sent, Worker(pool, 2, count, remote=True)):
+                    own = {name: items[name] for name in done.task.items}
+                    yield Done(Task(task.shared, own), _copied(done.value), done.error)
+                assert counted[0] <= len(items) + 1e-9
+                advance(len(items))
 
 
 @contextmanager

@@ -133,8 +133,9 @@ def _show(runs: pd.DataFrame, console: Console, options: ReplayOptions) -> None:
     """The prediction first, then what else is known."""
     for run in runs.itertuples():
         several = f"service={run.service}: " if len(runs) > 1 else ""
-        text = run.error or json.loads(run.params)["text"]
-        console.print(several + text, style=None if run.error is None else "red", highlight=False)
+        failed = pd.notna(run.error)
+        text = run.error if failed else json.loads(run.params)["text"]
+        console.print(several + text, style="red" if failed else None, highlight=False)
     for run in runs[runs["params"].notna()].itertuples():
         table = Table(
             title=f"second half of {Path(str(options.trace)).name}, service={run.service}: {options.out}",
