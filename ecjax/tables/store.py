@@ -132,12 +132,13 @@ class ResultStore:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            self.writer.close()
             # What lost writers left; were this not to work, the next store would do it.
             with suppress(OSError, UserError):
-                self._clean()
-                if (self.out / layout.RUNS).is_dir():
-                    sync_folder(self.out / layout.RUNS)
+                if self.writer.is_open():
+                    self.writer.close()
+                    self._clean()
+                    if (self.out / layout.RUNS).is_dir():
+                        sync_folder(self.out / layout.RUNS)
         finally:
             self._lock.release()
 
@@ -203,7 +204,9 @@ class ResultStore:
                 self._sync_runs()
             except BaseException:
                 with suppress(OSError, UserError):
-                    self._remove_uncommitted({batch})
+                    # Once another job has taken over an object store, the batch may be its own.
+                    if self.writer.is_open():
+                        self._remove_uncommitted({batch})
                 raise
             if replaced - {batch}:
                 self._remove_uncommitted(replaced - {batch})

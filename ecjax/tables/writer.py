@@ -117,13 +117,17 @@ class DatasetWriter:
     def _folder(self) -> Path:
         return location(self.out)
 
+    def is_open(self) -> bool:
+        """Whether the store is open still."""
+        return self._marker.exists()
+
     def check_open(self) -> None:
         """Check that the store is open still.
 
         Raises:
             UserError: it is not.
         """
-        if not self._marker.exists():
+        if not self.is_open():
             raise UserError(
                 f"out={self.out}: the job that this is written for has ended, or another ecjax job writes to it now"
             )

@@ -178,6 +178,23 @@ def test_what_a_killed_job_left_goes(out):
     assert read_results(out, "history").groupby("run_id").size().to_dict() == {"a": 3, "b": 3}
 
 
+def test_a_job_that_was_shut_out_takes_nothing_from_the_one_that_did_so(out):
+    first, second = ResultStore(out, IDS), ResultStore(out, IDS)
+    first.__enter__()
+    first.commit([row("a")], {"history": history("a")})
+    second.__enter__()
+    second.writer.write("b", {"history": history("b")})
+    second.commit([row("c")], {"history": history("c")})
+    for run in "bc":
+        with pytest.raises(UserError, match="another ecjax job writes to it now"):
+            first.commit([row(run)], {"history": history(run)})
+    first.__exit__(None, None, None)
+    second.commit([row("b")], None)
+    second.__exit__(None, None, None)
+    assert read_results(out, "history").groupby("run_id").size().to_dict() == {"a": 3, "b": 3, "c": 3}
+    assert not [name for name in names(out) if name.startswith(".")]
+
+
 def test_out_is_an_object(out):
     with publishing(location(out)) as file:
         file.write_bytes(b"x")
