@@ -4,11 +4,12 @@ import os
 import platform
 import sys
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 
 import psutil
 
-PACKAGES = ("jax", "jaxlib", "optax", "numpy", "scipy", "numba", "pyarrow", "pandas", "hydra-core")
+PACKAGES = ("jax", "jaxlib", "optax", "numpy", "scipy", "numba", "pyarrow", "pandas", "hydra-core", "ray")
 
 
 def cores() -> int:
@@ -45,5 +46,5 @@ def describe() -> dict[str, object]:
         "memory_bytes": psutil.virtual_memory().total,
         "python": platform.python_version(),
         "platform": platform.system(),
-        "versions": {name: version(name) for name in PACKAGES},
+        "versions": {name: version(name) for name in PACKAGES if name != "ray" or find_spec(name)},
     }

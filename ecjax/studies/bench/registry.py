@@ -60,6 +60,12 @@ CASES = {
         Case("caching_offline", "plan a cache of 1000 and 10^6 items", f"{_HERE}.caching:offline"),
         Case("caching_batched", "plan 1000 caches of 1000 items at once", f"{_HERE}.caching:batched"),
         Case("caching_online", "replay 10^6 reads under every policy", f"{_HERE}.caching:online"),
+        Case("engine_overhead", "1000 items that do nothing, and their commits", f"{_HERE}.engine:overhead"),
+        Case("engine_start", "start Ray and its first worker", f"{_HERE}.engine:start"),
+        Case(
+            "engine_speedup", "16 replays of a second: one actor, two actors", f"{_HERE}.engine_speedup:rows"
+        ),
+        Case("engine_scaling", "sleeping items on up to 200 actors", f"{_HERE}.engine_scaling:rows"),
         Case("startup", "whole commands: --help, optimize", f"{_HERE}.startup:rows"),
     )
 }

@@ -1,0 +1,149 @@
+"""How the engine scales: a model on paper, and workers that sleep beside it.
+
+N workers take items of t s; handing an item out and its answer back takes t_trip s, in which its worker waits; the
+driver is busy with it for t_driver s, one item after another. Then
+
+    items/s = min(N / (t + t_trip), 1 / t_driver),
+
+and the driver is the limit from N = (t + t_trip) / t_driver workers on. t_trip is taken from one worker and t_driver
+from all of them, both with items that take no time. t_driver grows with N: the driver looks at all workers for every
+answer.
+
+Workers are simulated: one light process stands for 25 of them, as threads that sleep. Their driver, and what it sends
+and receives, are real; that all of it shares one machine makes t_trip and t_driver longer than on a cluster. Items are
+done one per task, as items of seconds would be; studies put short ones together.
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from ecjax.engine import EngineOptions, Task, Worker, open_engine
+from ecjax.studies.bench.engine import has_ray, ignore, not_measured, nothing
+from ecjax.studies.bench.row import Row, Settings
+
+ACTORS, ITEMS_S = (10, 50, 200), (0.01, 0.1, 1.0)
+BEYOND = (1000,)  # actors, by the model alone
+THREADS = 25  # workers that a process stands for
+MEASURED_S, MOST_ITEMS = 4.0, 4000
+
+
+@dataclass(frozen=True)
+class Model:
+    """See the module.
+
+    Attributes:
+        trip_s: t_trip.
+        driver_s: t_driver.
+    """
+
+    trip_s: float
+    driver_s: float
+
+    def items_per_s(self, actors: int, item_s: float) -> float:
+        """What so many workers do."""
+        return min(actors / (item_s + self.trip_s), 1 / self.driver_s)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A map: items, wall time, and CPU time of the driver's process, of all its threads, s."""
+
+    items: int
+    wall_s: float
+    cpu_s: float
+
+
+def rows(settings: Settings) -> list[Row]:
+    """Measured beside the model, and the model alone for more workers than one machine can stand for."""
+    if not has_ray():
+        return [not_measured("ecjax, Ray")]
+    # no worker of its own: it is the session of Ray for the simulated ones
+    with open_engine(EngineOptions("ray", actors=1)), crowd(1) as alone:
+        trip_s = min(_measure(alone, 0.0, 10 if settings.quick else 300).wall_s for _ in range(2))
+        trip_s /= 10 if settings.quick else 300
+        found = []
+        for actors in (2,) if settings.quick else ACTORS:
+            with crowd(actors) as engine:
+                idle = _measure(engine, 0.0, 20 if settings.quick else 2000)
+                model = Model(trip_s, idle.wall_s / idle.items)
+                for item_s in ITEMS_S[:1] if settings.quick else ITEMS_S:
+                    count = 4 if settings.quick else _items(model.items_per_s(actors, item_s), actors)
+                    found.append(_row(actors, item_s, _measure(engine, item_s, count), model))
+    for actors in () if settings.quick else BEYOND:
+        found += [_extrapolated(actors, item_s, model) for item_s in ITEMS_S]
+    return found
+
+
+@contextmanager
+def crowd(actors: int) -> Iterator[Any]:
+    """The engine, over simulated workers; Ray is joined already."""
+    import ray
+
+    from ecjax.engine.actor import Runner
+    from ecjax.engine.cluster import Cluster
+    from ecjax.engine.worker_pool import RemoteWorker, WorkerPool
+
+    pool = WorkerPool(EngineOptions("ray", actors=actors), accelerated=False)
+    for first in range(0, actors, THREADS):
+        threads = min(THREADS, actors - first)
+        process = ray.remote(concurrency_groups={"watch": 1})(Runner)  # type: ignore[call-overload]
+        handle = process.options(num_cpus=0, max_concurrency=threads).remote(1, 0.0)
+        about = ray.get(handle.describe.remote())
+        pool.workers += [RemoteWorker(handle, None, about) for _ in range(threads)]
+    engine = Cluster(pool, retries=0)
+    try:
+        yield engine
+    finally:
+        engine.close()
+
+
+def sleeping(item_s: float, items: dict[str, Any], worker: Worker) -> None:
+    """An item that takes time and no core."""
+    time.sleep(item_s * len(items))
+
+
+def _items(items_per_s: float, actors: int) -> int:
+    """For a few seconds, in whole rounds of all workers."""
+    rounds = min(items_per_s * MEASURED_S, MOST_ITEMS) / actors
+    return actors * max(round(rounds), 2)
+
+
+def _measure(engine: Any, item_s: float, count: int) -> Measured:
+    tasks = [Task(item_s, {str(item): item}) for item in range(count)]
+    began, busy = time.perf_counter(), time.process_time()
+    done = list(engine.map(sleeping if item_s else nothing, tasks, ignore))
+    found = Measured(count, time.perf_counter() - began, time.process_time() - busy)
+    assert len(done) == count and all(one.error is None for one in done)
+    return found
+
+
+def _row(actors: int, item_s: float, found: Measured, model: Model) -> Row:
+    speed, told = found.items / found.wall_s, model.items_per_s(actors, item_s)
+    return Row(
+        variant=f"ecjax, items of {item_s:g} s",
+        size=f"{actors} actors",
+        median_s=found.wall_s,
+        min_s=found.wall_s,
+        repeats=1,
+        rows=found.items,
+        lanes=actors,
+        note=f"{speed:.4g} items/s, {told:.4g} by the model (trip {1e3 * model.trip_s:.3g} ms, driver "
+        f"{1e3 * model.driver_s:.3g} ms); the driver's CPU {found.cpu_s / found.wall_s:.0%} of a core",
+    )
+
+
+def _extrapolated(actors: int, item_s: float, model: Model) -> Row:
+    told = model.items_per_s(actors, item_s)
+    return Row(
+        variant=f"model alone, items of {item_s:g} s",
+        size=f"{actors} actors",
+        median_s=MOST_ITEMS / told,
+        min_s=MOST_ITEMS / told,
+        repeats=0,
+        rows=MOST_ITEMS,
+        lanes=actors,
+        note=f"not measured: {told:.4g} items/s by the model, with the driver as for {max(ACTORS)} actors",
+    )
