@@ -1,6 +1,7 @@
 """``ecjax optimize``: from tables (or the built-in cluster) to plans, result tables and figures."""
 
 import itertools
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -56,18 +57,18 @@ def planned(options: OptimizeOptions) -> pd.DataFrame:
         UserError: something the user gave is wrong; nothing was written.
     """
     precision.use_compilation_cache()
-    overrides = itertools.product(
-        options.k or [None], options.d or [None], options.class_rate_scale or [None]
-    )
-    studies = [_study(options, *values) for values in overrides]
-    run_ids = [run for study in studies for run in study.run_ids.values()]
-    ids = id_types(*(table for study in studies for table in (study.nodes, study.files)))
     # the certified method, and plans by class, are computed by processors
     accelerated = "fcfs" in options.queue and options.method != ["certified"]
-    with (
-        open_engine(options.engine, accelerated) as engine,
-        ResultStore(options.out, ids, options.write) as store,
-    ):
+    with ExitStack() as stack:
+        # first of all: Ray starts processes, which is not safe once JAX has started threads
+        engine = stack.enter_context(open_engine(options.engine, accelerated))
+        overrides = itertools.product(
+            options.k or [None], options.d or [None], options.class_rate_scale or [None]
+        )
+        studies = [_study(options, *values) for values in overrides]
+        run_ids = [run for study in studies for run in study.run_ids.values()]
+        ids = id_types(*(table for study in studies for table in (study.nodes, study.files)))
+        store = stack.enter_context(ResultStore(options.out, ids, options.write))
         done = store.finished(run_ids) if options.resume else set()
         if done:
             log.info("%d of %d runs are finished in %s", len(done), len(run_ids), options.out)

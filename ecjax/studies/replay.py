@@ -39,10 +39,9 @@ def replay_study(options: ReplayOptions, console: Console) -> int:
         return replay_log(options, console)
     precision.use_compilation_cache()
     with ExitStack() as stack:
-        if options.plan is None:
-            # planning joins it, so that Ray starts once; elsewhere, mistakes in tables are found first
-            stack.enter_context(open_engine(options.engine))
-            options.planning.engine = options.engine
+        # first of all: Ray starts processes, which is not safe once JAX has started threads; planning joins it
+        engine = stack.enter_context(open_engine(options.engine))
+        options.planning.engine = options.engine
         cases = plan_cases(options)
         for case in cases:
             check_queues(options, case)
@@ -54,7 +53,6 @@ def replay_study(options: ReplayOptions, console: Console) -> int:
         ]
         names = list(dict.fromkeys(name for _, items in grid for name in items))
         ids = id_types(*(table for case in cases for table in (case.nodes, case.files)))
-        engine = stack.enter_context(open_engine(options.engine))
         store = stack.enter_context(ResultStore(options.out, ids, options.write))
 
         def keep(shared: Given) -> None:

@@ -22,6 +22,7 @@ def on(engine, monkeypatch) -> None:
     monkeypatch.setattr(optimize, "open_engine", lambda *_: nullcontext(engine))
 
 
+@pytest.mark.slow  # compiles a program of each width
 def test_batches_of_other_widths_give_the_same_tables(tmp_path, monkeypatch):
     given = {"method": ["certified", "published"], "theta": THETA, "memory_bytes": None}
     problems.study(tmp_path / "serial", problems.mixed(), **given)
