@@ -6,9 +6,9 @@ A single run composes its configuration and writes nothing but results. With Hyd
 
 import difflib
 import importlib.util
+import os
 import sys
 import warnings
-from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from types import ModuleType
@@ -18,6 +18,7 @@ from hydra import compose, initialize_config_dir
 from hydra import main as hydra_main
 from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
+from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
@@ -27,7 +28,7 @@ from omegaconf.errors import OmegaConfBaseException
 from ecjax.console import show_log_lines
 from ecjax.engine.opening import NAMES, EngineOptions
 from ecjax.errors import UserError
-from ecjax.jobs_index import Job, experiments, folder
+from ecjax.jobs_index import JOBS, Job, experiments, folder
 
 _FLAGS = ("-m", "--multirun", "--cfg", "-c", "--info", "-i", "--resolve", "--package", "-p", "--hydra-help")
 _Options = TypeVar("_Options")
@@ -41,6 +42,7 @@ def run_job(job: Job, words: list[str]) -> int:
     """
     module = load_job(job)
     flags, plain = _split_flags(words)
+    _check_launcher(plain)
     overrides = [_override(job, word, sweep=_is_sweep(flags)) for word in _named(job, module, plain)]
     if _is_sweep(flags):
         _check_sweep(job, overrides)
@@ -49,7 +51,7 @@ def run_job(job: Job, words: list[str]) -> int:
     if not flags:
         show_log_lines()
         return module.run(cfg)
-    return _through_hydra(job, module, flags + overrides)
+    return _through_hydra(job, flags + overrides)
 
 
 def load_job(job: Job) -> ModuleType:
@@ -195,16 +197,18 @@ def _check_sweep(job: Job, overrides: list[str]) -> None:
             _compose(job, [*first[:position], value, *first[position + 1 :]])
 
 
-def _through_hydra(job: Job, module: ModuleType, words: list[str]) -> int:
+def _through_hydra(job: Job, words: list[str]) -> int:
     """Run by ``hydra.main``; the worst exit code of its runs."""
-    codes: list[int] = [0]
+    name, here = job.name, os.getcwd()
 
-    def task(cfg: DictConfig) -> None:
-        codes.append(_guarded(module.run, cfg))
+    def task(cfg: DictConfig) -> _ExitCode:
+        # holds names only: a launcher may send it to another process, on another machine
+        return _run_of_sweep(name, here, cfg)
 
     arguments = sys.argv
     sys.argv = [f"ecjax {job.name}", *words]
     GlobalHydra.instance().clear()
+    _ExitCode.worst = 0
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
@@ -212,21 +216,56 @@ def _through_hydra(job: Job, module: ModuleType, words: list[str]) -> int:
                 task
             )()
     except SystemExit as stop:
-        codes.append(2 if stop.code else 0)
+        _ExitCode(2 if stop.code else 0)
     except OSError as error:
         raise UserError(f"out: {error.strerror or error}: {error.filename}") from error
     finally:
         sys.argv = arguments
-    return max(codes)
+    return _ExitCode.worst
 
 
-def _guarded(run: Callable[[DictConfig], int], cfg: DictConfig) -> int:
+class _ExitCode(int):
+    """Exit code of a run. Hydra keeps none, so the worst is kept here, also of codes from other processes."""
+
+    worst = 0
+
+    def __new__(cls, code: int) -> "_ExitCode":
+        cls.worst = max(cls.worst, code)
+        return super().__new__(cls, code)
+
+    def __reduce__(self) -> tuple[type, tuple[int]]:
+        return _ExitCode, (int(self),)
+
+
+def _run_of_sweep(name: str, here: str, cfg: DictConfig) -> _ExitCode:
     """One run of a sweep: a mistake in it ends that run with a line, not the sweep."""
+    hydra = HydraConfig.get()
+    if not hydra.launcher._target_.endswith("BasicLauncher"):
+        # runs at the same time may not share a folder, and elsewhere have another working folder
+        if os.path.isdir(here):
+            os.chdir(here)
+        cfg.out = f"{cfg.out}/{hydra.job.num}"
     try:
-        return run(cfg)
+        return _ExitCode(load_job(JOBS[name]).run(cfg))
     except UserError as error:
         print("ecjax: " + " ".join(str(error).split()), file=sys.stderr)
-        return 2
+        return _ExitCode(2)
+
+
+def _check_launcher(words: list[str]) -> None:
+    """Say how to get the launcher on Ray where it is asked for and missing."""
+    for word in words:
+        key, _, value = word.partition("=")
+        if key == "hydra/launcher" and value.startswith("ray") and not _has_ray_launcher():
+            raise UserError(
+                f"hydra/launcher: found {value}, which comes with the extra `launcher` (pip install "
+                "'ecjax[launcher]', or uv run --extra launcher); allowed: basic. engine=ray needs no extra"
+            )
+
+
+def _has_ray_launcher() -> bool:
+    # a module of a package that is missing cannot be looked for
+    return all(map(importlib.util.find_spec, ("hydra_plugins", "hydra_plugins.hydra_ray_launcher")))
 
 
 def is_path(word: str) -> bool:
