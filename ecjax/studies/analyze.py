@@ -29,6 +29,7 @@ from ecjax.tables.statistics.scan import TraceStatistics
 from ecjax.tables.store import ResultStore, run_id
 
 JOB = "analyze"
+_VERSION = 2  # 2: ties are spread, blocks begun and requests sampled by hashes
 DATASETS = ("traces", "files", "nodes", "delays", "delay_bins", "arrivals")
 
 
@@ -43,7 +44,7 @@ def analyze(options: AnalyzeOptions, console: Console) -> int:
         str(options.trace), options.format, options.columns, options.extent_bytes, options.sort
     )
     parameters = _parameters(options, trace)
-    name = run_id(JOB, parameters, trace.fingerprint, options.seed, "float64")
+    name = run_id(JOB, parameters, trace.fingerprint, options.seed, "float64", _VERSION)
     kinds = id_types(trace.schema.empty_table())
     with ResultStore(options.out, kinds, options.write) as store:
         if options.resume and store.finished([name]):
