@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -56,7 +55,7 @@ def adapt_study(options: AdaptOptions, console: Console) -> int:
         run_batches(grid, solve, blank, store, engine, options.resume, "replaying requests")
     runs = runs_of(options.out, names)
     adapt_summary.show(runs, console, options.out)
-    figures.draw(Path(options.out), runs, options.figures, console)
+    figures.draw(options.out, runs, options.figures, console)
     return exit_code(runs)
 
 

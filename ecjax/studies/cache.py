@@ -2,7 +2,6 @@
 
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -62,7 +61,7 @@ def cache_study(options: CacheOptions, console: Console) -> int:
         run_batches(grid, solve, blank, store, engine, options.resume, "replaying reads")
     runs = runs_of(options.out, names)
     cache_summary.show(runs, console, options.out)
-    figures.draw(Path(options.out), runs, options.figures, console)
+    figures.draw(options.out, runs, options.figures, console)
     return exit_code(runs)
 
 

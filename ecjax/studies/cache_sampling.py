@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -87,7 +86,7 @@ def sampling_study(options: CacheOptions, console: Console) -> int:
     runs = runs_of(options.out, names)
     figures.show(runs, console, options.out)
     show_errors(runs, console)
-    figures.draw(Path(options.out), runs, options.figures, console)
+    figures.draw(options.out, runs, options.figures, console)
     return exit_code(runs)
 
 

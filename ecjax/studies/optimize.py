@@ -3,7 +3,6 @@
 import itertools
 from contextlib import ExitStack
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -46,7 +45,7 @@ def optimize_study(options: OptimizeOptions, console: Console) -> int:
     options = checked(options)
     runs = planned(options)
     plan_summary.show(runs, console, options)
-    figures.draw(Path(options.out), runs, options.figures, console)
+    figures.draw(options.out, runs, options.figures, console)
     return exit_code(runs)
 
 

@@ -4,7 +4,6 @@ import itertools
 from contextlib import ExitStack
 from dataclasses import asdict
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -73,7 +72,7 @@ def replay_study(options: ReplayOptions, console: Console) -> int:
         )
     runs = runs_of(options.out, names)
     replay_summary.show(runs, console, options)
-    figures.draw(Path(options.out), runs, options.figures, console)
+    figures.draw(options.out, runs, options.figures, console)
     return exit_code(runs)
 
 

@@ -3,7 +3,6 @@
 import itertools
 from dataclasses import asdict, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -44,7 +43,7 @@ def schedule_study(options: ScheduleOptions, console: Console) -> int:
         run_batches(grid, solve, blank, store, engine, options.resume, "replaying transfers")
     runs = runs_of(options.out, names)
     schedule_summary.show(runs, console, options.out)
-    figures.draw(Path(options.out), runs, options.figures, console)
+    figures.draw(options.out, runs, options.figures, console)
     return exit_code(runs)
 
 
