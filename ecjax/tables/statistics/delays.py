@@ -83,8 +83,27 @@ def _add_bins(places, delays, sums):
     for i in range(places.shape[0]):
         row = sums[places[i]]
         row[0] += 1.0
-        row[1] += delays[i]
-        row[2] += delays[i] * delays[i]
+        _add_exactly(row, 1, delays[i])
+        _add_exactly(row, 2, delays[i] * delays[i])
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def _add_exactly(row, place, value):
+    """Add to a sum whose rounding errors are kept two places further on (Knuth's two-sum)."""
+    total = row[place] + value
+    part = total - row[place]
+    row[place + 2] += (row[place] - (total - part)) + (value - part)
+    row[place] = total
+
+
+@numba.njit(cache=True, nogil=True)
+def _merge_bins(places, other, sums):
+    for i in range(places.shape[0]):
+        row, new = sums[places[i]], other[i]
+        row[0] += new[0]
+        for place in (1, 2):
+            _add_exactly(row, place, new[place])
+            row[place + 2] += new[place + 2]
 
 
 @numba.njit(cache=True, nogil=True)
@@ -105,7 +124,8 @@ class DelayCells:
         self._cells, self._bins = IntegerIndex(), IntegerIndex()
         self._moments = np.zeros((256, WIDTH))
         self._sizes = np.zeros((256, 4))
-        self._sums = np.zeros((4096, 3))
+        # the fit of a law magnifies roundings, which depend on the order of the rows: sums come with their errors
+        self._sums = np.zeros((4096, 5))
 
     def add(
         self, quantity: int, nodes: np.ndarray, writes: np.ndarray, sizes: np.ndarray, delays: np.ndarray
@@ -148,7 +168,7 @@ class DelayCells:
         keys = other._bins.values
         bins = self._bins.number(cells[keys // BINS] * BINS + keys % BINS)
         self._sums = grown(self._sums, self._bins.count)
-        self._sums[bins] += other._sums[: len(keys)]
+        _merge_bins(bins, other._sums, self._sums)
 
     def __getstate__(self) -> dict[str, Any]:
         cells, bins = self._cells.count, self._bins.count
@@ -169,6 +189,8 @@ class DelayCells:
         bins = self._bins.values
         bin_cell = place[bins // BINS]
         bin_order = np.lexsort((bins % BINS, bin_cell))
+        sums = self._sums[: self._bins.count]
+        sums = np.column_stack([sums[:, 0], sums[:, 1:3] + sums[:, 3:]])
         code = code[order]
         return Cells(
             code // (2 * BINS),
@@ -178,5 +200,5 @@ class DelayCells:
             self._moments[order],
             bin_cell[bin_order],
             bins[bin_order] % BINS,
-            self._sums[: self._bins.count][bin_order],
+            sums[bin_order],
         )

@@ -93,7 +93,8 @@ def same(found, expected):
     for name in ("quantity", "node", "write", "bin_cell", "bin"):
         np.testing.assert_array_equal(getattr(found.cells, name), getattr(expected.cells, name))
     close(found.cells.bytes, expected.cells.bytes)
-    close(found.cells.bin_sums, expected.cells.bin_sums)
+    # to the last bit: fits magnify roundings
+    np.testing.assert_array_equal(found.cells.bin_sums, expected.cells.bin_sums)
     # central sums vanish for delays that do not vary: they are held against those of raw powers
     moments, power = expected.cells.moments, np.arange(7)
     close(found.cells.moments[:, :2], moments[:, :2])
