@@ -7,7 +7,7 @@ from ecjax.report.saving import Kind, drawing
 
 KINDS = {
     "policies": Kind(policies, "a replay"),
-    "sweep": Kind(sweep, "runs that differ in k, capacity, copies, items or half_life_s"),
+    "sweep": Kind(sweep, "runs that differ in k, capacity, copies, items, zipf or half_life_s"),
     "neighbours": Kind(neighbours, "two distances of neighbours: neighbours=[0.05,0.2]"),
     "failures": Kind(failures, "nodes or buckets that are down: fail=each_bucket"),
     "decisions": Kind(decisions, "a policy that decides"),

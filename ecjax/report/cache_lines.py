@@ -62,7 +62,7 @@ def sweep(out: Path, runs: pd.DataFrame) -> Figure | None:
     Fig. 11 to 14 of the SampleX paper. A row of panels per value of whatever else is swept.
 
     Returns:
-        None where none of K, C, copies, M and the half-life is swept.
+        None where none of K, C, copies, M, the exponent of popularity and the half-life is swept.
     """
     told = over_seeds(runs)
     numeric = [name for name in varying(told) if name != "failed"]

@@ -10,12 +10,13 @@ from ecjax.report.replay_tables import COLOURS
 
 matplotlib.use("Agg")
 
-POINT = ("k", "capacity", "copies", "items", "failed", "half_life_s")
+POINT = ("k", "capacity", "copies", "items", "zipf", "failed", "half_life_s")
 POINT_WORDS = {
     "k": "data chunks of an item, K",
     "capacity": "chunks that an edge can keep, C",
     "copies": "further copies of every chunk",
     "items": "items, M",
+    "zipf": "exponent of popularity",
     "failed": "down",
     "half_life_s": "half-life of popularity, H (s)",
 }
@@ -24,6 +25,7 @@ SHORT = {
     "capacity": "C",
     "copies": "copies",
     "items": "M",
+    "zipf": "exponent",
     "failed": "down",
     "half_life_s": "H",
 }

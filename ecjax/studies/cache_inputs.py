@@ -37,6 +37,7 @@ class Point:
     capacity: int
     copies: int  # beyond the first
     items: int
+    zipf: float | None  # exponent of the popularity of generated reads
     failed: str | None  # node or bucket that is down all the time
     half_life_s: float  # of the counters of popularity
 
@@ -53,6 +54,7 @@ class Source:
         arrivals: "poisson" or "trace".
         input_id: names the reads and the nodes, apart from the seed.
         description: one line for the user.
+        zipf: exponent of the popularity of generated reads; None of a log.
     """
 
     item_ids: pa.Array
@@ -62,6 +64,7 @@ class Source:
     arrivals: str
     input_id: str
     description: str
+    zipf: float | None = None
 
 
 @dataclass(frozen=True)
@@ -103,7 +106,7 @@ class Traced(NamedTuple):
 
 
 def read_cases(options: CacheOptions) -> list[Case]:
-    """All points of the sweep: k, capacity, copies, items, fail, half_life_s; the last fastest.
+    """All points of the sweep: k, capacity, copies, items, zipf, fail, half_life_s; the last fastest.
 
     Args:
         options: checked; nodes, fail, trace and outages apart.
@@ -126,7 +129,13 @@ def read_cases(options: CacheOptions) -> list[Case]:
         items = len(source.item_ids)
         stored = partial(_placed, items, k, options.parity, copies + 1, len(nodes.node_ids), options.buckets)
         cases += [
-            Case(Point(k, capacity, copies, items, name, half_life), source, nodes.edge_ids, built, stored)
+            Case(
+                Point(k, capacity, copies, items, source.zipf, name, half_life),
+                source,
+                nodes.edge_ids,
+                built,
+                stored,
+            )
             for name, built in networks
             for half_life in options.half_life_s
         ]
@@ -136,13 +145,13 @@ def read_cases(options: CacheOptions) -> list[Case]:
 def _sources(
     options: CacheOptions, nodes: Nodes, logged: Log | None, names: dict[str, Any]
 ) -> Iterator[Source]:
-    """Reads by the number of items."""
+    """Reads by the number of items and how popularity falls."""
     few = f"{len(nodes.edge_ids)} edges, {len(nodes.node_ids)} nodes of {options.buckets} buckets"
     if logged is not None:
         yield from _logged(options, _traced(options, logged, nodes), names, few)
         return
-    for items in options.items:
-        law = Popularity(items, options.zipf, options.drift, options.drift_s)
+    for items, zipf in product(options.items, options.zipf):
+        law = Popularity(items, zipf, options.drift, options.drift_s)
         own = names | {"zipf": law._asdict(), "reads": options.reads, "rate_per_s": options.rate_per_s}
         yield Source(
             pa.array(np.arange(items)),
@@ -152,6 +161,7 @@ def _sources(
             "poisson",
             run_id("inputs", own, "", None, ""),
             f"{options.reads} generated reads of {items} items; {few}",
+            zipf,
         )
 
 

@@ -29,7 +29,7 @@ _LISTS = {
     "samples": (1, 10**6),
 }
 _ABOVE_ZERO = ("rate_per_s", "rate_scale", "drift_s", "period_s")
-_FROM_ZERO = ("zipf", "jitter", "edge_s", "decode_s")
+_FROM_ZERO = ("jitter", "edge_s", "decode_s")
 _SHARES = {"memory": "from 0 to below 1", "warm_up": "from 0 to below 1", "drift": "from 0 to 1"}
 
 
@@ -53,6 +53,7 @@ def checked(options: CacheOptions) -> CacheOptions:
     for name, (least, most) in _LISTS.items():
         values[name] = _whole_list(name, values[name], least, most)
     values["half_life_s"] = numbers("half_life_s", values["half_life_s"], None)
+    values["zipf"] = numbers("zipf", values["zipf"], 0.0)
     for name in _ABOVE_ZERO:
         if not (is_number(values[name]) and values[name] > 0):
             raise UserError(f"{name}: found {values[name]}; allowed: a number above 0")

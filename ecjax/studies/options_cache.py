@@ -27,7 +27,7 @@ class CacheOptions:
     items: Any = option(
         [1000], "how many; of a trace the most popular ones, reads of others are left out; one or a list"
     )
-    zipf: float = option(1.0, "exponent of the popularity of generated reads")
+    zipf: Any = option([1.0], "exponent of the popularity of generated reads; one or a list")
     reads: int = option(200_000, "generated reads, at all edges together")
     rate_per_s: float = option(100.0, "of generated reads, all edges together")
     rate_scale: float = option(1.0, "divides the times of a trace")

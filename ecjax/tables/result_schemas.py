@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from ecjax.tables.schemas import BOOLEAN, FILES, FLOAT, ID, IDS, INTEGER, NODES, STRING, Column, arrow_type
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 
 _RUN = Column("run_id", STRING, "", "first 16 hex digits of the hash of what was computed", required=True)
 
@@ -118,6 +118,7 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         Column("copies", INTEGER, "", "cache: copies of every chunk beyond the first"),
         Column("items", INTEGER, "", "cache: items that are read"),
         Column("failed", STRING, "", "cache: node, or bucket as node/3, that is down all the time"),
+        Column("zipf", FLOAT, "", "cache: exponent of the popularity of generated reads"),
         Column("half_life_s", FLOAT, "s", "cache: of the counters of popularity"),
         Column(
             "neighbour_s", FLOAT, "s", "cache: time to take a chunk that another edge keeps; null: not done"

@@ -47,6 +47,7 @@ def out(tmp_path_factory):
                             "items": 9,
                             "failed": failed,
                             "half_life_s": 60.0,
+                            "zipf": 1.0,
                         }
                         row |= dict.fromkeys(("mean_s", "p50_s", "p90_s", "p99_s", "p999_s"), mean)
                         row |= dict.fromkeys(("ci_s", "p50_ci_s", "p90_ci_s", "p99_ci_s"), 0.1)
@@ -189,6 +190,7 @@ def test_partitions_are_drawn_in_order(tmp_path):
             "items": 9,
             "seed": 0,
             "half_life_s": 60.0,
+            "zipf": 1.0,
         }
         rows = [{"run_id": "all", "method": "optimal", "mean_s": 3.0, "above_optimum": 0.0} | point]
         for samples, mean in ((1, 3.5), (4, 3.0)):
