@@ -3,6 +3,7 @@
 import logging
 import os
 import socket
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,6 +15,8 @@ if any(map(os.environ.get, _TOKENS)) or Path("~/.ray/auth_token").expanduser().e
 # `uv run` would have Ray pack the working folder and build every worker an environment of its own
 os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+# the driver may be on the machine whose GPUs the workers are to have
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 # what Ray prints of dead workers goes to standard output, among the results; the engine says it in log lines
 os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".")
 
@@ -41,12 +44,15 @@ def join(address: str | None) -> Iterator[None]:
     if address is not None:
         _reach(address, _latest() if address == "auto" else address)
     try:
-        ray.init(
-            address=address or "local",
-            include_dashboard=None if address else False,
-            log_to_driver=False,
-            logging_level=logging.ERROR,
-        )
+        with warnings.catch_warnings():
+            # of JAX, in a process that has used it: Ray's processes are programs of their own
+            warnings.filterwarnings("ignore", "os.fork", RuntimeWarning)
+            ray.init(
+                address=address or "local",
+                include_dashboard=None if address else False,
+                log_to_driver=False,
+                logging_level=logging.ERROR,
+            )
     except (Exception, SystemExit) as error:
         found = "null" if address is None else address
         raise UserError(f"engine.address={found}: {_why(error)}") from error
