@@ -4,7 +4,6 @@ import json
 import math
 import time
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -69,7 +68,7 @@ def analyze(options: AnalyzeOptions, console: Console) -> int:
             store.commit([row | {"solve_s": time.perf_counter() - begin}], dict(tables))
     trace_summary.show(tables, console, options.out)
     if options.figures:
-        written = figures.draw(Path(options.out), {key: table.to_pandas() for key, table in tables.items()})
+        written = figures.draw(options.out, {key: table.to_pandas() for key, table in tables.items()})
         log.info("figures: %s", ", ".join(str(path) for path in written))
     return 0
 
