@@ -114,15 +114,21 @@ class Cluster:
 
     def _lost(self, one: RemoteWorker, job: Job, error: RayError) -> tuple[list[Job], list[Done]]:
         """What is to be tried again after a worker died over a job; the job itself, if it is given up."""
-        others = list(one.jobs.values())  # were only queued there
+        jobs = [job, *one.jobs.values()]
         self._pool.drop(one)
+        for each in jobs:
+            each.alone = True
+        log.warning("a worker is gone (%s); %d runs are tried again", text(error), _items(jobs))
+        if len(jobs) > 1:
+            # short ones: the first may have been done, and only its answer lost, when the next one began to kill
+            return jobs, []
         job.tries += 1
-        log.warning("a worker is gone (%s); %d runs are tried again", text(error), len(job.task.items))
         if job.tries <= self._retries:
-            return [job, *others], []
+            return jobs, []
         if len(job.task.items) > 1:
-            return [Job(half, max(self._retries - 1, 0)) for half in halves(job.task)] + others, []
-        return others, [Done(job.task, error=Lost(f"its worker was lost, {job.tries} times: {text(error)}"))]
+            tries = max(self._retries - 1, 0)
+            return [Job(half, tries, alone=True) for half in halves(job.task)], []
+        return [], [Done(job.task, error=Lost(f"its worker was lost, {job.tries} times: {text(error)}"))]
 
     def _show(self, advance: Callable[[float], Any]) -> None:
         """Report the parts of long tasks that are done."""
@@ -171,12 +177,18 @@ def _give(ready: list[RemoteWorker], waiting: deque[Job], sent: _Sent, queue: bo
     """Give out jobs: one to each worker that has none; a second one while jobs are short and many are left."""
     for depth in (1, 2) if queue and len(waiting) > len(ready) else (1,):
         for one in ready:
-            if waiting and len(one.jobs) < depth:
+            if not waiting or len(one.jobs) >= depth:
+                continue
+            if not one.jobs or not any(job.alone for job in (waiting[0], *one.jobs.values())):
                 job = waiting.popleft()
                 if not one.jobs:
                     one.began = time.monotonic()
                 reference = one.handle.run.remote([sent.function], [sent.shared(job.task)], job.task.items)
                 one.jobs[reference] = job
+
+
+def _items(jobs: list[Job]) -> int:
+    return sum(len(job.task.items) for job in jobs)
 
 
 def _done(task: Task, answer: Answer) -> Done:

@@ -34,10 +34,17 @@ _USABLE, _USABLE_OF_GPU = (
 
 @dataclass
 class Job:
-    """A task on its way."""
+    """A task on its way.
+
+    Attributes:
+        task: what to do.
+        tries: workers that died over it.
+        alone: it was on a worker that died: nothing else is to be where it is, so that it is known what kills.
+    """
 
     task: Task
     tries: int = 0
+    alone: bool = False
 
 
 @dataclass

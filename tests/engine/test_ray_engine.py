@@ -187,7 +187,7 @@ def test_an_item_that_kills_every_worker(free, tmp_path):
     assert lost.task.items == {"5": 1} and isinstance(lost.error, Lost)
     assert str(lost.error).startswith("its worker was lost, 1 times: ") and "\n" not in str(lost.error)
     tries = {path.name: len(path.read_text()) for path in tmp_path.iterdir()}
-    assert tries["5"] == 3 and all(tries[name] == 1 for name in "0123")
+    assert tries["5"] >= 3 and all(tries[name] <= 3 for name in "012367")
 
 
 @pytest.mark.parametrize("reached", [True, pytest.param(False, marks=pytest.mark.slow)])
@@ -223,6 +223,7 @@ def test_a_study_loses_and_doubles_no_row(free, tmp_path, monkeypatch, reached):
     assert [path.name for path in (tmp_path / "tries").iterdir()] == [runs[6]]
 
 
+@pytest.mark.slow
 def test_a_node_is_killed(joined, free, tmp_path):
     """What ran there is done elsewhere."""
     others = {node.node_id for node in joined.others}
@@ -265,3 +266,12 @@ def _wait_for(condition):
         assert time.monotonic() < end, "waited too long"
         time.sleep(0.02)
     return found
+
+
+def test_what_was_beside_an_item_that_kills_is_not_given_up(free, tmp_path):
+    """Short tasks wait at a worker that is busy; when it dies, each is done again alone."""
+    given = [Task((str(tmp_path), frozenset({"30"})), task.items) for task in tasks(60)]
+    with opened(retries=0) as engine:
+        found = list(engine.map(work.killed_always, given, Count()))
+    assert names(found) == numbered(60)
+    assert {name for done in found if done.error for name in done.task.items} == {"30"}
