@@ -18,7 +18,6 @@ STUDIES = {
     "schedule": f"{READS} seeds=2 scheduler=[dtarget,varys,fifo] sources=[random,smallest_load]",
     "schedule a trace": f"trace={TRACES / 'transfers.csv'} scheduler=[dtarget,fair] figures=[]",
     "optimize": f"{SMALL} theta=[3,10,30] k=[3,4] method=[published,certified]",
-    "optimize classes": f"{SMALL} queue=priority theta=[10,30]",
     "replay": "planning.cluster.files=12 planning.theta=[10] planning.figures=[] requests=3000 replications=2"
     " policy=[probabilistic,fork_join] rate_scale=[0.7,1.0] figures=[]",
     "adapt": "requests=3000 load=[0.1,0.8] strategy=[static,best_static,tofec] codes=[[1,1],[4,2]] figures=[]",
