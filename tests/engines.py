@@ -26,7 +26,7 @@ class PickledEngine:
     """An engine whose worker shares nothing with the study."""
 
     workers = 2
-    memory_bytes = None
+    memory_bytes = 1e9
 
     def __init__(self, whole: bool = False) -> None:
         self.whole = whole  # tasks are done as they are

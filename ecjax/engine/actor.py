@@ -7,11 +7,11 @@ from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
-import psutil
 import ray
 
 import ecjax
 from ecjax.engine.limits import choose_device, limit_threads
+from ecjax.engine.memory import usable_bytes, usable_on_host
 from ecjax.engine.tasks import Task, Worker, attempt
 from ecjax.errors import UserError
 
@@ -32,7 +32,7 @@ class Description(NamedTuple):
     node: str
     node_cores: int
     version: str
-    memory_bytes: int  # free on its node, or what JAX may take of its GPU
+    memory_bytes: float  # for arrays, of its GPU or of its whole node
     gpu: str  # what it is; "" where the worker has none
 
 
@@ -60,7 +60,7 @@ class Runner:
         Raises:
             RuntimeError: Ray gave it a GPU that JAX cannot use.
         """
-        node, memory, gpu = socket.gethostname(), psutil.virtual_memory().available, ""
+        node, memory, gpu = socket.gethostname(), usable_on_host(), ""
         if self._gpus:
             import jax
 
@@ -70,7 +70,7 @@ class Runner:
                     f"node {node}: JAX finds no GPU where Ray has one; install jax[cuda12] there, or give "
                     "engine.gpus_per_actor=0"
                 )
-            memory, gpu = (first.memory_stats() or {})["bytes_limit"], first.device_kind
+            memory, gpu = usable_bytes(), first.device_kind
         return Description(node, os.cpu_count() or 1, ecjax.__version__, memory, gpu)
 
     def run(

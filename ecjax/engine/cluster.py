@@ -55,6 +55,7 @@ class Cluster:
 
     def __init__(self, pool: WorkerPool, retries: int) -> None:
         self._pool, self._retries = pool, retries
+        self._asked = 0.0  # when workers were last asked how far they are
 
     @property
     def workers(self) -> int:
@@ -62,7 +63,7 @@ class Cluster:
         return self._pool.size
 
     @property
-    def memory_bytes(self) -> float | None:
+    def memory_bytes(self) -> float:
         """Memory for the arrays of a worker; waits for the first one."""
         return self._pool.memory_bytes()
 
@@ -118,34 +119,46 @@ class Cluster:
         self._pool.drop(one)
         for each in jobs:
             each.alone = True
-        log.warning("a worker is gone (%s); %d runs are tried again", text(error), _items(jobs))
+        told = "a worker is gone (%s); its runs, %d, are %s"
         if len(jobs) > 1:
             # short ones: the first may have been done, and only its answer lost, when the next one began to kill
+            log.warning(told, text(error), _items(jobs), "tried again, apart from each other")
             return jobs, []
         job.tries += 1
         if job.tries <= self._retries:
+            log.warning(told, text(error), _items(jobs), "tried again")
             return jobs, []
+        log.warning(
+            told,
+            text(error),
+            _items(jobs),
+            "given up" if len(job.task.items) == 1 else "tried again by halves",
+        )
         if len(job.task.items) > 1:
             tries = max(self._retries - 1, 0)
             return [Job(half, tries, alone=True) for half in halves(job.task)], []
         return [], [Done(job.task, error=Lost(f"its worker was lost, {job.tries} times: {text(error)}"))]
 
     def _show(self, advance: Callable[[float], Any]) -> None:
-        """Report the parts of long tasks that are done."""
-        asked = {
-            one.handle.advanced.options(concurrency_group="watch").remote(): one
-            for one in self._pool.workers
-            if one.jobs and time.monotonic() - one.began > _LONG_S
-        }
-        if not asked:
+        """Report the parts of long tasks that are done: ask now and then, and wait for no answer."""
+        if time.monotonic() - self._asked < _TICK_S:
             return
-        found, _ = ray.wait(list(asked), num_returns=len(asked), timeout=_TICK_S)
+        self._asked = time.monotonic()
+        asked = {one.asked[0]: one for one in self._pool.workers if one.asked is not None}
+        found, _ = ray.wait(list(asked), num_returns=len(asked), timeout=0) if asked else ([], [])
         for reference in found:
             one = asked[reference]
+            assert one.asked is not None
+            (_, began), one.asked = one.asked, None
             with suppress(RayError):
                 done = ray.get(reference)
-                advance(done - one.shown)
-                one.shown = done
+                if began == one.began:  # of the task that runs now
+                    advance(done - one.shown)
+                    one.shown = done
+        for one in self._pool.workers:
+            if one.jobs and one.asked is None and time.monotonic() - one.began > _LONG_S:
+                reference = one.handle.advanced.options(concurrency_group="watch").remote()
+                one.asked = reference, one.began
 
 
 class _Sent:

@@ -69,7 +69,11 @@ def places(cores: int, gpus: float) -> int:
         if node["Alive"]:
             has = node["Resources"]
             room = int(has.get("CPU", 0) // cores)
-            found += min(room, int(has.get("GPU", 0) / gpus + 1e-9)) if gpus else room
+            if gpus:
+                # a worker has parts of one GPU, or several as a whole
+                whole = int(has.get("GPU", 0))
+                room = min(room, whole * int(1 / gpus + 1e-9) if gpus < 1 else int(whole // gpus))
+            found += room
     return found
 
 
@@ -132,4 +136,4 @@ def _why(error: BaseException) -> str:
         )
     if isinstance(error, ConnectionError) and "any running Ray" in text:
         return "no cluster runs on this machine; start one (ray start --head), or name its host:port"
-    return f"cannot be joined: {name}: {text[:300]}"
+    return f"cannot be joined, is it the port of a cluster (6379 unless told otherwise)? {name}: {text[:300]}"

@@ -1,6 +1,8 @@
 """Engines by name."""
 
+import math
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -50,8 +52,10 @@ def open_engine(options: EngineOptions, accelerated: bool = False) -> Iterator[E
     if options.name == "serial":
         yield Serial()
         return
-    if options.address is None:
-        os.environ.setdefault("RAY_AUTH_MODE", "token")  # Ray makes a token where there is none
+    if options.address is None and "ray" not in sys.modules:
+        os.environ.setdefault(
+            "RAY_AUTH_MODE", "token"
+        )  # read at the import; Ray makes a token where there is none
     # Ray is slow to import, and need not be there
     try:
         from ecjax.engine.cluster import joined
@@ -85,9 +89,10 @@ def check(options: EngineOptions) -> None:
     if gpus is not None and (
         isinstance(gpus, bool)
         or not isinstance(gpus, int | float)
-        or not (0 <= gpus < 1 or gpus == int(gpus) >= 1)
+        or not math.isfinite(gpus)
+        or not (gpus == 0 or 0.01 <= gpus < 1 or gpus == int(gpus) >= 1)
     ):
-        raise refuse("gpus_per_actor", "0, a part of 1, or a whole number")
+        raise refuse("gpus_per_actor", "0, a part of 1 (0.01 at least), or a whole number")
     if options.name == "serial":
         given = [
             name for name in ("address", "actors", "gpus_per_actor") if getattr(options, name) is not None

@@ -3,10 +3,11 @@
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from threading import Lock
+from threading import Event, Lock
 from typing import Any
 
 from ecjax.cores import available_cores
+from ecjax.engine.memory import usable_bytes
 from ecjax.engine.tasks import Done, Function, Task, Worker, attempt
 
 
@@ -14,7 +15,11 @@ class Serial:
     """Tasks in threads of this process; results come in the order of the tasks."""
 
     workers = 1
-    memory_bytes = None
+
+    @property
+    def memory_bytes(self) -> float:
+        """Memory for the arrays of a task."""
+        return usable_bytes()
 
     def map(
         self,
@@ -29,9 +34,16 @@ class Serial:
         several, leaves = ThreadPoolExecutor(at_once or cores), ThreadPoolExecutor(cores)
         waiting: deque[Future[list[Done]]] = deque()
 
+        stopped = Event()
+
+        def unless_stopped(shared: Any, items: dict[str, Any], worker: Worker) -> Any:
+            if stopped.is_set():  # what fails now fails for want of threads
+                raise _Stopped
+            return function(shared, items, worker)
+
         def run(task: Task) -> list[Done]:
             counted = _Counted(advance)
-            done = attempt(function, task, Worker(leaves, cores, counted))
+            done = attempt(unless_stopped, task, Worker(leaves, cores, counted))
             advance(len(task.items) - counted.total)
             return done
 
@@ -43,9 +55,14 @@ class Serial:
             while waiting:
                 yield from waiting.popleft().result()
         finally:
+            stopped.set()
             several.shutdown(wait=False, cancel_futures=True)
             leaves.shutdown(cancel_futures=True)
             several.shutdown(cancel_futures=True)
+
+
+class _Stopped(BaseException):
+    """Nobody waits for the result any more."""
 
 
 class _Counted:

@@ -81,8 +81,8 @@ class Engine(Protocol):
         """How many processes there are, or are to be."""
 
     @property
-    def memory_bytes(self) -> float | None:
-        """Memory of a worker or of its device for the arrays of a task; None where nothing limits it further."""
+    def memory_bytes(self) -> float:
+        """Memory of a worker, or of its GPU, for the arrays of a task."""
 
     def map(
         self,

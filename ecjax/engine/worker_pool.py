@@ -26,10 +26,6 @@ _RECOUNT_S = 10.0
 _PATIENCE_S = 600.0  # for the first worker: a cluster that grows has to start a node
 _FAILED_STARTS = 4  # one after another; what they lack (memory, say) may come back
 _LONGEST_PAUSE_S = 20.0
-_USABLE, _USABLE_OF_GPU = (
-    0.5,
-    0.9,
-)  # for arrays, of the memory free on a node (its workers share that), of a GPU
 
 
 @dataclass
@@ -58,6 +54,7 @@ class RemoteWorker:
         jobs: what it was given, by reference to the answers, in order; the first runs, the others are queued there.
         began: when the first one began, s of the monotonic clock.
         shown: items of the first one that were reported as done.
+        asked: reference to how many there are by now, and ``began`` when that was asked.
     """
 
     handle: Any
@@ -66,6 +63,7 @@ class RemoteWorker:
     jobs: dict[Any, Job] = field(default_factory=dict)
     began: float = 0.0
     shown: float = 0.0
+    asked: tuple[Any, float] | None = None
 
 
 class WorkerPool:
@@ -118,12 +116,13 @@ class WorkerPool:
         return min(self._memory_of(one.about) for one in self.ready if one.about is not None)
 
     def _memory_of(self, about: Description) -> float:
-        if about.gpu:
-            return _USABLE_OF_GPU * about.memory_bytes
-        return _USABLE * about.memory_bytes / max(1, min(about.node_cores // self._cores, self.size))
+        workers = 1 if about.gpu else max(1, min(about.node_cores // self._cores, self.size))
+        return about.memory_bytes / workers
 
     def start(self, number: int) -> None:
         """Have so many workers, if there are to be so many; on nodes in turn."""
+        if not self.workers:
+            self._alone_since = time.monotonic()
         while len(self.workers) < min(number, self.size) and time.monotonic() >= self._next_start:
             handle = (
                 ray.remote(concurrency_groups={"watch": 1})(Runner)  # type: ignore[call-overload]
@@ -187,10 +186,12 @@ class WorkerPool:
                 )
         except Exception as error:
             self.drop(one)
-            self._failed_starts += 1
-            self._next_start = time.monotonic() + min(2.0**self._failed_starts, _LONGEST_PAUSE_S)
             log.warning("a worker could not be started: %s", text(error))
-            if self._failed_starts >= _FAILED_STARTS and not self.ready:
+            if time.monotonic() >= self._next_start:  # those that were started together count once
+                self._failed_starts += 1
+                pause = min(2.0 ** min(self._failed_starts, 10), _LONGEST_PAUSE_S)
+                self._next_start = time.monotonic() + pause
+            if self._failed_starts >= _FAILED_STARTS and not self.workers:
                 raise UserError(f"engine: workers cannot be started: {text(error)}") from error
             return
         one.about, self._failed_starts = about, 0

@@ -16,7 +16,7 @@ Item = TypeVar("Item")
 Rows = list[dict[str, Any]]
 Solved = tuple[Rows, Mapping[str, Tables]]  # rows of ``runs``, and the other datasets
 
-_TASKS_PER_WORKER = 2  # at least, so that workers end at about the same time
+TASKS_PER_WORKER = 2  # at least, so that workers end at about the same time
 
 
 def run_batches(
@@ -72,7 +72,8 @@ def run_batches(
             if isinstance(error, UserError):
                 raise error
             if error is not None:
-                log.error("%s failed: %s\n%s", ", ".join(part.items), error, getattr(error, "trace", ""))
+                few = ", ".join(list(part.items)[:3]) + (" ..." if len(part.items) > 3 else "")
+                log.error("%s failed: %s\n%s", few, error, getattr(error, "trace", ""))
                 told = {"status": str(Status.FAILED), "error": str(error)}
                 value = [blank(part.shared, name, item) | told for name, item in part.items.items()], {}
             rows, datasets = value
@@ -95,7 +96,7 @@ def run_batches(
 def _divided(tasks: Iterable[Task], workers: int) -> list[Task]:
     """The tasks, in parts where there are too few of them."""
     tasks = list(tasks)
-    parts = math.ceil(_TASKS_PER_WORKER * workers / max(len(tasks), 1))
+    parts = math.ceil(TASKS_PER_WORKER * workers / max(len(tasks), 1))
     found = []
     for task in tasks:
         items, several = list(task.items.items()), min(parts, len(task.items))
@@ -110,11 +111,15 @@ def _solved(
     items: dict[str, Any],
     worker: Worker,
 ) -> tuple[Rows, Mapping[str, Tables] | None]:
-    """Rows of ``runs``, and the other datasets where they are not written yet: a worker writes them if it can."""
+    """Rows of ``runs``, and the other datasets where they are not written yet: whoever computes them writes them."""
     rows, datasets = solve(shared, items, worker)
-    if not worker.remote:
-        return rows, datasets
-    if not writer.reaches():
-        return rows, writer.conformed(datasets)
-    writer.write(list(items), datasets)
-    return rows, None
+    if writer.reaches():
+        try:
+            writer.write(list(items), datasets)
+            return rows, None
+        except UserError:
+            if not worker.remote:
+                raise
+            # what hinders this worker (a folder of its node that is mounted read-only) need not hinder the driver
+            rows, datasets = solve(shared, items, worker)
+    return rows, writer.conformed(datasets)

@@ -5,19 +5,16 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-import psutil
 
 from ecjax import optimize
 from ecjax.engine import Engine
 from ecjax.optimize import BatchSettings, Lanes, Plans, scaled
 from ecjax.studies import inputs, plan_tables
+from ecjax.studies.batches import TASKS_PER_WORKER
 from ecjax.studies.options_optimize import OptimizeOptions
 from ecjax.studies.plan_examination import examined
 from ecjax.studies.plan_objective import for_objective
 from ecjax.studies.plan_runs import Item, Lane, Study, run_row, why_unstable
-
-_TASKS_PER_WORKER = 2  # at least, so that workers end at about the same time
-_USABLE, _USABLE_OF_GPU = 0.5, 0.9  # of the memory that is free here, and of what JAX may take of a GPU
 
 
 class Piece(NamedTuple):
@@ -60,11 +57,11 @@ def widest(study: Study, lanes: int, engine: Engine) -> int:
         engine: where they run.
     """
     options = study.options
-    memory = options.memory_bytes or engine.memory_bytes or _memory_here()
+    memory = options.memory_bytes or engine.memory_bytes
     fitting = optimize.lanes_per_batch(study.problem, memory, options.dtype)
     if engine.workers == 1:
         return fitting
-    return min(fitting, max(2, math.ceil(lanes / (_TASKS_PER_WORKER * engine.workers))))
+    return min(fitting, max(2, math.ceil(lanes / (TASKS_PER_WORKER * engine.workers))))
 
 
 def lanes_of(items: Any) -> list[Lane]:
@@ -96,13 +93,6 @@ def plan_batch(study: Study, pieces: dict[str, Piece]) -> tuple[list[dict[str, A
 def _even(lanes: int, widest: int) -> int:
     """Width of batches that are all about as wide."""
     return math.ceil(lanes / math.ceil(lanes / widest)) if lanes else 1
-
-
-def _memory_here() -> float:
-    """Memory for the arrays of a batch in this process, B."""
-    if jax.default_backend() == "cpu":
-        return _USABLE * psutil.virtual_memory().available
-    return _USABLE_OF_GPU * (jax.devices()[0].memory_stats() or {})["bytes_limit"]
 
 
 def _settings(options: OptimizeOptions) -> BatchSettings:

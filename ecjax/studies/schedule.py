@@ -31,7 +31,7 @@ def schedule_study(options: ScheduleOptions, console: Console) -> int:
     options = checked(options)
     cases = [_with_clients(case, options.client_bytes_per_s) for case in read_cases(options)]
     batches = [(case, seed) for case in cases for seed in _seeds(case, options)]
-    grid = [((case, seed), _items(case, seed, options)) for case, seed in batches]
+    grid = [(case, _items(case, seed, options)) for case, seed in batches]
     names = [name for _, items in grid for name in items]
     for words in dict.fromkeys(case.description for case in cases):
         log.info("%s", words)
@@ -47,19 +47,14 @@ def schedule_study(options: ScheduleOptions, console: Console) -> int:
     return exit_code(runs)
 
 
-def _solve(
-    options: ScheduleOptions, shared: tuple[Case, int | None], items: dict[str, Item], worker: Worker
-) -> Solved:
-    case, seed = shared
+def _solve(options: ScheduleOptions, case: Case, items: dict[str, Item], worker: Worker) -> Solved:
+    seed = next(iter(items.values())).seed  # the same of all items of a batch
     number = options.seed if seed is None else seed
     given = Given(case.workload(number), case.fabric, case.coflow_ids, case.input_id, _about(options, case))
     return replay_batch(items, given, Wanted(options.widths, options.lower_bound), number, worker)
 
 
-def _blank(
-    options: ScheduleOptions, shared: tuple[Case, int | None], name: str, item: Item
-) -> dict[str, Any]:
-    case, _ = shared
+def _blank(options: ScheduleOptions, case: Case, name: str, item: Item) -> dict[str, Any]:
     return run_row(name, item, case.input_id, _about(options, case))
 
 

@@ -110,6 +110,7 @@ class ResultStore:
         self._rows = RunRows(self.writer.schema(layout.RUNS))
         self._lock = FolderLock(self.out)
         self._committed: dict[str, Committed] = {}
+        self._inputs: set[Path] = set()  # that are there
         self._synced = 0.0
 
     def __enter__(self) -> "ResultStore":
@@ -166,8 +167,9 @@ class ResultStore:
         """
         name = f"inputs/{dataset}"
         path = self.out / name / f"{input_id}.parquet"
-        if path.exists():
+        if path in self._inputs or path.exists():
             return
+        self._inputs.add(path)
         schema = self.writer.schema(name)
         table = table.select([column for column in table.column_names if column in schema.names[1:]])
         table = table.append_column("input_id", pa.array([input_id] * len(table), pa.string()))
@@ -198,7 +200,8 @@ class ResultStore:
             try:
                 if datasets is not None:
                     self.writer.write(ids, datasets)
-                if batch in replaced:
+                # of an earlier commit, or of a worker that did not come to an end
+                if batch in replaced or datasets is not None:
                     self._remove_older(batch, datasets)
                 deque(each(self._write_run, rows, self.out), maxlen=0)
                 self._sync_runs()
@@ -225,7 +228,7 @@ class ResultStore:
             self._synced = time.monotonic()
 
     def _remove_older(self, batch: str, datasets: Mapping[str, Tables] | None) -> None:
-        """Remove what an earlier commit of the same batch wrote to datasets that were not written now."""
+        """Remove what was written for the same batch to datasets that were not written now."""
         for name in self._batch_datasets():
             path = self.out / name / f"{batch}.parquet"
             if not path.exists():

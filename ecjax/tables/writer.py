@@ -45,7 +45,7 @@ class DatasetWriter:
 
     def reaches(self) -> bool:
         """Whether this process sees the folder of the store, rather than none or another of that name."""
-        return _reaches(self._marker)
+        return _reaches(self.out, f"{_MARKER}{self.token}")
 
     def write(self, run_ids: Iterable[str], datasets: Mapping[str, Tables]) -> None:
         """Write the datasets of the batch of these runs; writing them again replaces them.
@@ -134,7 +134,7 @@ class DatasetWriter:
 
     def _checked(self, name: str, tables: Tables, ids: list[str]) -> Iterator[pa.Table]:
         known = pa.array(ids, pa.string())
-        for table in [tables] if isinstance(tables, pa.Table) else tables:
+        for table in [tables] if isinstance(tables, pa.Table) else _computed(tables):
             rows = layout.conform(table, self.schema(name))
             if not pc.all(pc.is_in(pc.unique(rows.column("run_id")), value_set=known), min_count=0).as_py():
                 raise ValueError(f"{name} has rows of runs that are not in the batch")
@@ -144,11 +144,19 @@ class DatasetWriter:
         return {name: self.__dict__[name] for name in self.__dataclass_fields__}
 
 
+def _computed(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """The tables; what the system refuses while they are computed is no fault of the folder that they go to."""
+    try:
+        yield from tables
+    except OSError as error:
+        raise RuntimeError(f"{type(error).__name__}: {error}") from error
+
+
 @lru_cache
-def _reaches(marker: Path) -> bool:
+def _reaches(out: str, marker: str) -> bool:
     # Listing, unlike asking for the name, makes a network file system look anew.
     try:
-        return any(path.name == marker.name for path in marker.parent.iterdir())
+        return any(path.name == marker for path in location(out).iterdir())
     except (OSError, UserError):
         return False
 

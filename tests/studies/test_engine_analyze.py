@@ -83,7 +83,7 @@ def test_the_first_mistake_is_told_whatever_piece_is_done_first(tmp_path, monkey
 
 
 class Broken:
-    workers, memory_bytes = 2, None
+    workers, memory_bytes = 2, 1e9
 
     def map(self, function, tasks, advance, at_once=None):
         yield Done(tasks[0], error=Failed("MemoryError: no room"))
