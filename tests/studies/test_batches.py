@@ -1,0 +1,86 @@
+"""Runs whose rows cannot be computed or written: rows that say so, and none of their other rows."""
+
+import time
+from functools import partial
+from itertools import islice
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+from engines import PickledEngine
+
+from ecjax.engine import Task
+from ecjax.engine.serial import Serial
+from ecjax.errors import UserError
+from ecjax.studies.batches import run_batches
+from ecjax.tables import writer as writing
+from ecjax.tables.store import ResultStore
+
+NAMES = ["a" * 16, "b" * 16, "c" * 16]
+
+
+def blank(shared, name, item):
+    return {"run_id": name, "job": "bench", "seed": item}
+
+
+def history(names):
+    return pa.table({"run_id": names, "iteration": [0] * len(names), "objective": [1.0] * len(names)})
+
+
+def solve(error, shared, items, worker):
+    """Rows in history at once, those of timeline as they are written; the second run's cannot be made."""
+
+    def timeline():
+        for name, item in items.items():
+            if item == 1:
+                raise error
+            yield pa.table({"run_id": [name], "start_s": [0.0]})
+
+    rows = [blank(shared, name, item) | {"status": "ok"} for name, item in items.items()]
+    return rows, {"history": history(list(items)), "timeline": timeline()}
+
+
+@pytest.mark.parametrize("engine", [Serial(), PickledEngine(), PickledEngine(whole=True)], ids=repr)
+@pytest.mark.parametrize("error", [MemoryError("no room"), OSError(12, "no memory")])
+@pytest.mark.parametrize("seen", [True, False], ids=["shared", "sent"])
+def test_rows_that_cannot_be_computed_are_those_of_a_failed_run(tmp_path, monkeypatch, engine, error, seen):
+    if not seen and isinstance(engine, PickledEngine):
+        monkeypatch.setattr(writing.DatasetWriter, "reaches", lambda self: False)
+    grid = [(None, {name: number for number, name in enumerate(NAMES)})]
+    with ResultStore(tmp_path, {}) as store:
+        run_batches(grid, partial(solve, error), blank, store, engine, True, "running")
+    runs = pd.read_parquet(tmp_path / "runs").set_index("run_id").loc[NAMES]
+    assert runs["status"].tolist() == ["ok", "failed", "ok"]
+    assert str(error) in runs["error"].iloc[1]
+    for dataset in ("history", "timeline"):
+        assert sorted(pd.read_parquet(tmp_path / dataset)["run_id"]) == [NAMES[0], NAMES[2]]
+
+
+def test_what_one_worker_cannot_write_the_driver_writes(tmp_path, monkeypatch):
+    def refuse(self, run_ids, datasets, write=writing.DatasetWriter.write):
+        if self is not driver[0]:  # a worker has a copy
+            raise UserError("out: cannot be written: Read-only file system")
+        write(self, run_ids, datasets)
+
+    grid, driver = [(None, {NAMES[0]: 0})], []
+    with ResultStore(tmp_path, {}) as store:
+        driver.append(store.writer)
+        monkeypatch.setattr(writing.DatasetWriter, "write", refuse)
+        run_batches(grid, partial(solve, OSError()), blank, store, PickledEngine(), True, "running")
+    assert pd.read_parquet(tmp_path / "timeline")["run_id"].tolist() == NAMES[:1]
+
+
+def test_a_map_that_is_given_up_does_not_halve_what_runs():
+    calls = []
+
+    def function(shared, items, worker):
+        calls.append(len(items))
+        while len(calls) < 2:  # the first is given up while the second runs
+            time.sleep(0.001)
+        return [worker.pool.submit(pow, 2, 2).result() for _ in range(100)]
+
+    tasks = [Task(None, {str(number): number for number in range(64)}), Task(None, {"last": 0})]
+    found = Serial().map(function, [*tasks, *tasks, *tasks], lambda items: None)
+    next(iter(islice(found, 1)))
+    found.close()
+    assert max(calls) == 64 and len(calls) <= 6
