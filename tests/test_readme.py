@@ -42,6 +42,7 @@ LONG = (
     "results/adapt",
     "results/values",
     "results/spread",
+    "results/checked",
 )
 
 

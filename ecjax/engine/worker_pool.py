@@ -124,17 +124,7 @@ class WorkerPool:
         if not self.workers:
             self._alone_since = time.monotonic()
         while len(self.workers) < min(number, self.size) and time.monotonic() >= self._next_start:
-            handle = (
-                ray.remote(concurrency_groups={"watch": 1})(Runner)  # type: ignore[call-overload]
-                .options(
-                    num_cpus=self._cores,
-                    num_gpus=self._gpus,
-                    max_restarts=0,
-                    max_task_retries=0,
-                    scheduling_strategy="SPREAD",
-                )
-                .remote(self._cores, self._gpus)
-            )
+            handle = process(self._cores, self._gpus)
             self.workers.append(RemoteWorker(handle, handle.describe.remote()))
 
     def forget_dead(self, seconds: float) -> None:
@@ -203,6 +193,20 @@ class WorkerPool:
             ray.kill(one.handle)
         if one in self.workers:
             self.workers.remove(one)
+
+
+def process(cores: int, gpus: float, **more: Any) -> Any:
+    """Start a worker process; Ray's handle of it.
+
+    Args:
+        cores: of it.
+        gpus: of it.
+        more: options of the Ray actor that are to be others.
+    """
+    options = {"num_cpus": cores, "num_gpus": gpus, "max_restarts": 0, "max_task_retries": 0}
+    options |= {"scheduling_strategy": "SPREAD"} | more
+    actor = ray.remote(concurrency_groups={"watch": 1})(Runner)  # type: ignore[call-overload]
+    return actor.options(**options).remote(cores, gpus)
 
 
 def _amounts(resources: dict[str, float]) -> str:

@@ -90,6 +90,7 @@ def test_one_compilation_for_all_values_of_one_shape(mixed, monkeypatch):
         jax.monitoring.unregister_event_duration_listener(listen)
 
 
+@pytest.mark.slow
 def test_float32_is_close_and_its_plan_is_evaluated_in_float64():
     case = problems.tiny()
     narrow = lane(problems.solve(case, 5.0, dtype="float32"), 0)

@@ -218,6 +218,7 @@ def test_frontier_of_the_built_in_cluster():
 @pytest.mark.parametrize(
     "make, theta", [(cluster, 1.0), (cluster, 100.0), (problems.mixed, 5.0), (problems.alike, 5.0)]
 )
+@pytest.mark.slow
 def test_oblivious_schemes_are_worse(make, theta):
     case = make()
     plans = problems.solve(case, theta, methods=METHODS)
@@ -321,6 +322,7 @@ def test_a_given_start_is_kept_where_nothing_is_better():
     assert empty.evaluation.objective == pytest.approx(first.evaluation.objective, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_nested_loop_falls_too_and_may_end_elsewhere():
     case = problems.tiny()
     plan = lane(problems.solve(case, 5.0, settings=settings(10.0, 1e-6, 500, "nested")))

@@ -200,6 +200,7 @@ STUDIES = {
 
 
 @pytest.mark.parametrize("name", STUDIES)
+@pytest.mark.slow
 def test_accepts_plans_of_the_package_and_agrees_with_the_other_recomputation(name, tmp_path):
     make, options = STUDIES[name]
     problems.study(tmp_path / "out", make(), **options)
@@ -248,6 +249,7 @@ def constrained(tmp_path_factory):
     return out, network
 
 
+@pytest.mark.slow
 def test_accepts_a_plan_under_every_constraint(constrained):
     out, network = constrained
     (figures,) = judge_folder(out, network=network).values()
@@ -257,6 +259,7 @@ def test_accepts_a_plan_under_every_constraint(constrained):
 @pytest.mark.parametrize(
     "options", [{"migration": 0.0}, {"network": None}, {"per_site": 1}, {"fixed_groups": True}]
 )
+@pytest.mark.slow
 def test_rejects_it_under_others(constrained, options):
     out, network = constrained
     with pytest.raises(AssertionError, match="runs: cost|at one site|fixed to"):

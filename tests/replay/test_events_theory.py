@@ -66,6 +66,7 @@ def test_priority_has_the_exact_mean_and_variance(rates):
     assert np.all(margin[:, 0] < 0.06 * expected[:, 0])
 
 
+@pytest.mark.slow
 def test_partitioned_classes_are_queues_of_their_own():
     """M/M/1 of service X / w."""
     system = make_system([1, 1], [[0]] * 2, law_table("exponential", 1), queues=[0, 1])

@@ -35,6 +35,7 @@ def test_batches_of_other_widths_give_the_same_tables(tmp_path, monkeypatch):
     same_tables(tmp_path / "serial", tmp_path / "other")
 
 
+@pytest.mark.slow
 def test_queues_by_class_give_the_same_tables_run_by_run(tmp_path, monkeypatch):
     case = problems.mixed()
     case = problems.Case(case.nodes, case.files.assign(service_class=TWO), case.size_scaling)

@@ -30,6 +30,7 @@ def options(out, **values) -> ReplayOptions:
     return ReplayOptions(**(given | {"out": str(out)} | values))
 
 
+@pytest.mark.slow
 def test_plans_and_replays_are_the_same(tmp_path, monkeypatch):
     given = {"policy": ["probabilistic", "least_loaded"], "rate_scale": [1.0, 2.0]}
     assert replay_study(options(tmp_path / "serial", **given), QUIET) == 1

@@ -80,19 +80,14 @@ def rows(settings: Settings) -> list[Row]:
 @contextmanager
 def crowd(actors: int) -> Iterator[Any]:
     """The engine, over simulated workers; Ray is joined already."""
-    import ray
-
-    from ecjax.engine.actor import Runner
     from ecjax.engine.cluster import Cluster
-    from ecjax.engine.worker_pool import RemoteWorker, WorkerPool
+    from ecjax.engine.worker_pool import RemoteWorker, WorkerPool, process
 
     pool = WorkerPool(EngineOptions("ray", actors=actors), accelerated=False)
     for first in range(0, actors, THREADS):
         threads = min(THREADS, actors - first)
-        process = ray.remote(concurrency_groups={"watch": 1})(Runner)  # type: ignore[call-overload]
-        handle = process.options(num_cpus=0, max_concurrency=threads).remote(1, 0.0)
-        about = ray.get(handle.describe.remote())
-        pool.workers += [RemoteWorker(handle, None, about) for _ in range(threads)]
+        handle = process(1, 0.0, num_cpus=0, max_concurrency=threads)
+        pool.workers += [RemoteWorker(handle, handle.describe.remote()) for _ in range(threads)]
     engine = Cluster(pool, retries=0)
     try:
         yield engine

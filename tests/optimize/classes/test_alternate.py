@@ -88,6 +88,7 @@ def test_no_step_undoes_another(queue, order, theta):
 
 
 @pytest.mark.parametrize("queue", ["priority", "weighted"])
+@pytest.mark.slow
 def test_importance_moves_latency_between_the_classes(queue):
     model = class_problem(problems.mixed(load=0.7), TWO, queue)
     found = [
