@@ -40,7 +40,9 @@ def solve(error, shared, items, worker):
     return rows, {"history": history(list(items)), "timeline": timeline()}
 
 
-@pytest.mark.parametrize("engine", [Serial(), PickledEngine(), PickledEngine(whole=True)], ids=repr)
+@pytest.mark.parametrize(
+    "engine", [Serial(), PickledEngine(), PickledEngine(whole=True)], ids=["serial", "items", "tasks"]
+)
 @pytest.mark.parametrize("error", [MemoryError("no room"), OSError(12, "no memory")])
 @pytest.mark.parametrize("seen", [True, False], ids=["shared", "sent"])
 def test_rows_that_cannot_be_computed_are_those_of_a_failed_run(tmp_path, monkeypatch, engine, error, seen):
