@@ -292,7 +292,7 @@ def every_placement(case, theta):
     return best
 
 
-@pytest.mark.parametrize("theta", [3.0, 30.0])
+@pytest.mark.parametrize("theta", [pytest.param(3.0, marks=pytest.mark.slow), 30.0])
 def test_brute_force_over_all_placements_is_never_above_and_not_far_below(theta):
     case = problems.tiny()
     plan = lane(problems.solve(case, theta))

@@ -77,7 +77,7 @@ def test_partitioned_classes_are_queues_of_their_own():
     assert np.all(margin[:, 0] < 0.06 * expected[:, 0])
 
 
-@pytest.mark.parametrize("queue", ["fcfs", "priority", "shared"])
+@pytest.mark.parametrize("queue", ["fcfs", "priority", pytest.param("shared", marks=pytest.mark.slow)])
 def test_exponential_services_of_one_mean_wait_alike_in_every_queue_that_conserves_work(queue):
     """M/M/1: with services without memory the number in the system does not depend on who is served."""
     system = make_system([1] * 3, [[0]] * 3, law_table("exponential", 1), queues=[0, 1, 2])

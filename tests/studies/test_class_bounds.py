@@ -103,6 +103,7 @@ def test_a_class_whose_part_is_too_small_has_no_bound():
     assert np.isfinite(found[:3]).all() and np.isinf(found[3])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("queue", ["priority", "partitioned", "shared"])
 def test_replays_stay_below(tmp_path, queue):
     nodes = {"node_id": list("abcd"), "delta_s": [0.1] * 4, "delta_s_per_byte": [0.2] * 4}

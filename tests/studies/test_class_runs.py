@@ -137,6 +137,7 @@ SLOW = (
     "affine law, stored bytes, total",
     "background, sizes do not count, scaled",
     "groups and writes, three classes",
+    "one chunk, all nodes, files never read",
 )
 EACH = [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in STUDIES]
 

@@ -559,6 +559,7 @@ def assert_as_undisturbed(out: Path, expected: dict[str, pd.DataFrame]) -> None:
     assert [path.name for path in out.rglob(".*")] == [".lock"]
 
 
+@pytest.mark.slow
 def test_killed_once_at_every_point(tmp_path, undisturbed):
     expected, operations = undisturbed
     assert operations > 30

@@ -175,6 +175,7 @@ def test_one_class_is_planned_like_first_come_first_served():
     assert reference * 0.99 < random.objective < 1.1 * reference
 
 
+@pytest.mark.slow
 def test_classes_whose_reads_take_one_chunk():
     case = problems.replicated()
     for queue, order in WAYS:
