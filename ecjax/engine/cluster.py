@@ -119,25 +119,22 @@ class Cluster:
         self._pool.drop(one)
         for each in jobs:
             each.alone = True
-        told = "a worker is gone (%s); its runs, %d, are %s"
+        again, given_up = jobs, list[Done]()
+        what = "tried again"
         if len(jobs) > 1:
             # short ones: the first may have been done, and only its answer lost, when the next one began to kill
-            log.warning(told, text(error), _items(jobs), "tried again, apart from each other")
-            return jobs, []
-        job.tries += 1
-        if job.tries <= self._retries:
-            log.warning(told, text(error), _items(jobs), "tried again")
-            return jobs, []
-        log.warning(
-            told,
-            text(error),
-            _items(jobs),
-            "given up" if len(job.task.items) == 1 else "tried again by halves",
-        )
-        if len(job.task.items) > 1:
-            tries = max(self._retries - 1, 0)
-            return [Job(half, tries, alone=True) for half in halves(job.task)], []
-        return [], [Done(job.task, error=Lost(f"its worker was lost, {job.tries} times: {text(error)}"))]
+            what = "tried again, apart from each other"
+        else:
+            job.tries += 1
+            if job.tries > self._retries and len(job.task.items) > 1:
+                what = "tried again by halves"
+                again = [Job(half, max(self._retries - 1, 0), alone=True) for half in halves(job.task)]
+            elif job.tries > self._retries:
+                what, again = "given up", []
+                lost = Lost(f"its worker was lost, {job.tries} times: {text(error)}")
+                given_up = [Done(job.task, error=lost)]
+        log.warning("a worker is gone (%s); its runs, %d, are %s", text(error), _items(jobs), what)
+        return again, given_up
 
     def _show(self, advance: Callable[[float], Any]) -> None:
         """Report the parts of long tasks that are done: ask now and then, and wait for no answer."""

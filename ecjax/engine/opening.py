@@ -53,9 +53,8 @@ def open_engine(options: EngineOptions, accelerated: bool = False) -> Iterator[E
         yield Serial()
         return
     if options.address is None and "ray" not in sys.modules:
-        os.environ.setdefault(
-            "RAY_AUTH_MODE", "token"
-        )  # read at the import; Ray makes a token where there is none
+        # read when Ray is imported; Ray makes a token where there is none
+        os.environ.setdefault("RAY_AUTH_MODE", "token")
     # Ray is slow to import, and need not be there
     try:
         from ecjax.engine.cluster import joined
