@@ -1,5 +1,6 @@
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.ipc
@@ -28,11 +29,29 @@ def written(tmp_path_factory):
     return folder
 
 
-def test_the_samples_are_what_the_generator_makes(written):
+def same(stored, generated):
+    """Whether two tables are equal; powers and sums of floats differ by processor in their last bits."""
+    assert stored.schema.equals(generated.schema, check_metadata=True)
+    assert stored.num_rows == generated.num_rows
+    for name in stored.column_names:
+        one, other = stored[name].combine_chunks(), generated[name].combine_chunks()
+        if pa.types.is_floating(one.type):
+            assert one.is_null().equals(other.is_null()), name
+            np.testing.assert_allclose(
+                one.drop_null().to_numpy(), other.drop_null().to_numpy(), rtol=1e-12, atol=0, err_msg=name
+            )
+        else:
+            assert one.equals(other), name
+
+
+@pytest.mark.parametrize("name", samples.TABLES)
+def test_the_samples_are_what_the_generator_makes(written, name):
+    same(load(TRACES / name), load(written / name))
+    assert (TRACES / name).stat().st_size < 200_000
+
+
+def test_the_generator_makes_every_sample(written):
     assert {path.name for path in written.iterdir()} == {path.name for path in TRACES.iterdir()}
-    for name in samples.TABLES:
-        assert load(TRACES / name).equals(load(written / name)), name
-        assert (TRACES / name).stat().st_size < 200_000
 
 
 @pytest.mark.parametrize("name", ["README.md", "SOURCES.md"])
