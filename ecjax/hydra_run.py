@@ -26,7 +26,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from ecjax.console import show_log_lines
-from ecjax.engine.opening import NAMES, EngineOptions
+from ecjax.engine.options import NAMES, EngineOptions
 from ecjax.errors import UserError
 from ecjax.jobs_index import JOBS, Job, experiments, folder
 

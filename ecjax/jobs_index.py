@@ -36,34 +36,34 @@ JOBS = {
         Job(
             "analyze",
             "learn rates, sizes and service times from an access trace",
-            ("ecjax.studies.options_analyze", "AnalyzeOptions"),
+            ("ecjax.studies.analyze.options", "AnalyzeOptions"),
         ),
         Job(
             "optimize",
             "plan code lengths, placement and scheduling: latency against storage cost",
-            ("ecjax.studies.options_optimize", "OptimizeOptions"),
+            ("ecjax.studies.optimize.options", "OptimizeOptions"),
         ),
         Job(
             "replay",
             "replay plans and dispatch policies: latencies with confidence intervals, beside estimate and bound",
-            ("ecjax.studies.options_replay", "ReplayOptions"),
+            ("ecjax.studies.replay.options", "ReplayOptions"),
         ),
         Job(
             "schedule",
             "replay transfers on a fabric: coflow schedulers and source selection, beside a lower bound",
-            ("ecjax.studies.options_schedule", "ScheduleOptions"),
+            ("ecjax.studies.schedule.options", "ScheduleOptions"),
         ),
         Job(
             "adapt",
             "replay a proxy that adapts its codes: latency and capacity of coding strategies, thresholds to load",
-            ("ecjax.studies.options_adapt", "AdaptOptions"),
+            ("ecjax.studies.adapt.options", "AdaptOptions"),
         ),
         Job(
             "cache",
             "plan and replay chunk caches at edges: latencies, hits, time to decide; how policies differ from the best",
-            ("ecjax.studies.options_cache", "CacheOptions"),
+            ("ecjax.studies.cache.options", "CacheOptions"),
         ),
-        Job("bench", "time ecjax beside the alternatives", ("ecjax.studies.options_bench", "BenchOptions")),
+        Job("bench", "time ecjax beside the alternatives", ("ecjax.studies.bench.options", "BenchOptions")),
     )
 }
 

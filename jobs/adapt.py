@@ -7,7 +7,7 @@ from omegaconf import DictConfig
 
 from ecjax.errors import UserError
 from ecjax.hydra_run import options_from
-from ecjax.studies.options_adapt import AdaptOptions
+from ecjax.studies.adapt.options import AdaptOptions
 
 
 def bare_words(words: list[str]) -> list[str]:
@@ -21,7 +21,7 @@ def bare_words(words: list[str]) -> list[str]:
 def run(cfg: DictConfig) -> int:
     """Run on a composed configuration; returns the exit code."""
     from ecjax.console import OUTPUT
-    from ecjax.studies.adapt import adapt_study
+    from ecjax.studies.adapt.study import adapt_study
 
     return adapt_study(options_from(cfg, AdaptOptions), OUTPUT)
 

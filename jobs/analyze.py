@@ -6,7 +6,7 @@ from omegaconf import DictConfig
 
 from ecjax.errors import UserError
 from ecjax.hydra_run import options_from
-from ecjax.studies.options_analyze import AnalyzeOptions
+from ecjax.studies.analyze.options import AnalyzeOptions
 
 
 def bare_words(words: list[str]) -> list[str]:
@@ -19,7 +19,7 @@ def bare_words(words: list[str]) -> list[str]:
 def run(cfg: DictConfig) -> int:
     """Run on a composed configuration; returns the exit code."""
     from ecjax.console import OUTPUT
-    from ecjax.studies.analyze import analyze
+    from ecjax.studies.analyze.study import analyze
 
     return analyze(options_from(cfg, AnalyzeOptions), OUTPUT)
 

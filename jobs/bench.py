@@ -5,7 +5,7 @@ import sys
 from omegaconf import DictConfig
 
 from ecjax.hydra_run import options_from
-from ecjax.studies.options_bench import BenchOptions
+from ecjax.studies.bench.options import BenchOptions
 
 
 def bare_words(words: list[str]) -> list[str]:

@@ -7,7 +7,7 @@ from omegaconf import DictConfig
 
 from ecjax.errors import UserError
 from ecjax.hydra_run import options_from
-from ecjax.studies.options_cache import CacheOptions
+from ecjax.studies.cache.options import CacheOptions
 
 
 def bare_words(words: list[str]) -> list[str]:
@@ -21,7 +21,7 @@ def bare_words(words: list[str]) -> list[str]:
 def run(cfg: DictConfig) -> int:
     """Run on a composed configuration; returns the exit code."""
     from ecjax.console import OUTPUT
-    from ecjax.studies.cache import cache_study
+    from ecjax.studies.cache.study import cache_study
 
     return cache_study(options_from(cfg, CacheOptions), OUTPUT)
 

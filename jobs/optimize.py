@@ -6,7 +6,7 @@ from omegaconf import DictConfig
 
 from ecjax.errors import UserError
 from ecjax.hydra_run import options_from
-from ecjax.studies.options_optimize import OptimizeOptions
+from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.tables.folder import location
 
 
@@ -23,7 +23,7 @@ def bare_words(words: list[str]) -> list[str]:
 def run(cfg: DictConfig) -> int:
     """Run on a composed configuration; returns the exit code."""
     from ecjax.console import OUTPUT
-    from ecjax.studies.optimize import optimize_study
+    from ecjax.studies.optimize.study import optimize_study
 
     return optimize_study(options_from(cfg, OptimizeOptions), OUTPUT)
 

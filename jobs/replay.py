@@ -6,7 +6,7 @@ from omegaconf import DictConfig
 
 from ecjax.errors import UserError
 from ecjax.hydra_run import options_from
-from ecjax.studies.options_replay import ReplayOptions
+from ecjax.studies.replay.options import ReplayOptions
 from ecjax.tables.folder import location
 
 
@@ -22,7 +22,7 @@ def bare_words(words: list[str]) -> list[str]:
 def run(cfg: DictConfig) -> int:
     """Run on a composed configuration; returns the exit code."""
     from ecjax.console import OUTPUT
-    from ecjax.studies.replay import replay_study
+    from ecjax.studies.replay.study import replay_study
 
     return replay_study(options_from(cfg, ReplayOptions), OUTPUT)
 

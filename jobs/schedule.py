@@ -7,7 +7,7 @@ from omegaconf import DictConfig
 
 from ecjax.errors import UserError
 from ecjax.hydra_run import options_from
-from ecjax.studies.options_schedule import ScheduleOptions
+from ecjax.studies.schedule.options import ScheduleOptions
 
 
 def bare_words(words: list[str]) -> list[str]:
@@ -20,7 +20,7 @@ def bare_words(words: list[str]) -> list[str]:
 def run(cfg: DictConfig) -> int:
     """Run on a composed configuration; returns the exit code."""
     from ecjax.console import OUTPUT
-    from ecjax.studies.schedule import schedule_study
+    from ecjax.studies.schedule.study import schedule_study
 
     return schedule_study(options_from(cfg, ScheduleOptions), OUTPUT)
 

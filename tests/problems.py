@@ -31,7 +31,7 @@ class Case:
 
     def problem(self):
         from ecjax.optimize import prepare
-        from ecjax.studies.inputs import files_arrays, nodes_arrays, placement_rows
+        from ecjax.problem.arrays import files_arrays, nodes_arrays, placement_rows
 
         nodes, files = self.tables()
         rows = placement_rows(files)
@@ -391,8 +391,8 @@ def study(out, case: Case | None = None, **options):
     from rich.console import Console
 
     from ecjax.optimize import METHODS
-    from ecjax.studies.optimize import optimize_study
-    from ecjax.studies.options_optimize import OptimizeOptions
+    from ecjax.studies.optimize.options import OptimizeOptions
+    from ecjax.studies.optimize.study import optimize_study
 
     if case is not None:
         folder = out.parent / f"{out.name}-inputs"

@@ -8,7 +8,8 @@ import pytest
 
 from ecjax import cli, hydra_run
 from ecjax.jobs_index import JOBS, experiments
-from ecjax.studies import checked_options, replay_options
+from ecjax.studies.optimize import rules as checked_options
+from ecjax.studies.replay import rules as replay_options
 
 
 def run(capsys, *words):

@@ -57,13 +57,14 @@ sys.modules["hydra"] = sys.modules["omegaconf"] = sys.modules["ray"] = None
 def test_every_study_imports_without_hydra_and_ray_and_one_runs(tmp_path):
     program = f"""{WITHOUT}
 from importlib import import_module
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 from rich.console import Console
 import ecjax.studies
-for module in iter_modules(ecjax.studies.__path__, "ecjax.studies."):
-    import_module(module.name)
-from ecjax.studies.adapt import adapt_study
-from ecjax.studies.options_adapt import AdaptOptions
+for module in walk_packages(ecjax.studies.__path__, "ecjax.studies."):
+    if not module.name.endswith("__main__"):
+        import_module(module.name)
+from ecjax.studies.adapt.study import adapt_study
+from ecjax.studies.adapt.options import AdaptOptions
 options = AdaptOptions(out={str(tmp_path / "out")!r}, strategy=["static"], codes=[[3, 2]], requests=500, figures=[])
 sys.exit(adapt_study(options, Console()))
 """
@@ -75,8 +76,8 @@ sys.exit(adapt_study(options, Console()))
 def test_the_library_plans_without_hydra(tmp_path):
     program = f"""{WITHOUT}
 from rich.console import Console
-from ecjax.studies.optimize import optimize_study
-from ecjax.studies.options_optimize import ClusterOptions, OptimizeOptions
+from ecjax.studies.optimize.study import optimize_study
+from ecjax.studies.optimize.options import ClusterOptions, OptimizeOptions
 options = OptimizeOptions(out={str(tmp_path / "out")!r}, theta=[30], figures=[], cluster=ClusterOptions(files=12))
 sys.exit(optimize_study(options, Console()))
 """

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ecjax.replay.arrivals import Alias, Factors
+from ecjax.streams.arrivals import Alias, Factors
 
 _GAPS, _CLASSES = 0xADA1, 0xADA2  # purposes of random numbers
 

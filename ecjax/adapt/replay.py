@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from ecjax.adapt import draws
 from ecjax.adapt.proxy import EMPIRICAL, EXPONENTIAL, IDLE, IN_SYSTEM, LOGNORMAL, Strategy, Tasks
-from ecjax.replay import streams
+from ecjax.streams import streams
+from ecjax.streams import ziggurat as draws
 
 PURPOSE = 11  # of the random numbers: delays of tasks
 

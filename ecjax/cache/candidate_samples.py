@@ -8,7 +8,7 @@ import numba
 import numpy as np
 
 from ecjax.cache.clearing import clear_in_turn
-from ecjax.replay.streams import advance, uniform
+from ecjax.streams.streams import advance, uniform
 
 
 def partition_table(capacity: int, k: int, items: int) -> np.ndarray:
@@ -59,7 +59,7 @@ def candidate_samplex(tau, chunks, capacity, table, samples, random_state):
         capacity: chunks to share: those that the candidates have, and free ones; all are kept from n K on.
         table: ``partition_table`` of at least so many chunks and items, and of K.
         samples: S, at least 1.
-        random_state: uint64, of ``ecjax.replay.streams``.
+        random_state: uint64, of ``ecjax.streams.streams``.
 
     Returns:
         Whether the plan changed, and the random state to go on from.

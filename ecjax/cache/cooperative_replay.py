@@ -22,7 +22,7 @@ from ecjax.cache.replay import NETWORK, outages_of
 from ecjax.cache.serving import has, how_many, serve
 from ecjax.cache.system import Network, Outcome, Policy, Reads, Stored
 from ecjax.errors import UserError
-from ecjax.replay import streams
+from ecjax.streams import streams
 
 _NANOSECOND = 9  # decimals of estimates in plans: nodes that are alike but for rounding stay alike
 

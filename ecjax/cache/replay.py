@@ -19,7 +19,7 @@ from ecjax.cache.knapsack import exact
 from ecjax.cache.loop import FIXED, rank_edge, run
 from ecjax.cache.system import Network, Outcome, Policy, Reads, Stored
 from ecjax.cache.whole_plans import plan_edge
-from ecjax.replay import streams
+from ecjax.streams import streams
 
 NETWORK, _SAMPLES = 20, 21  # purposes of random numbers
 _KIND = {

@@ -5,8 +5,8 @@ import math
 import numba
 import numpy as np
 
-from ecjax.adapt import draws
-from ecjax.replay import streams
+from ecjax.streams import streams
+from ecjax.streams import ziggurat as draws
 
 _ONE = np.uint64(1)
 

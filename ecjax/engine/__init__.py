@@ -8,7 +8,8 @@ with their worker or node are tried again elsewhere. What the user did wrong (``
 Results do not depend on where a task runs, on the number of workers, or on how tasks were halved.
 """
 
-from ecjax.engine.opening import EngineOptions, open_engine
+from ecjax.engine.opening import open_engine
+from ecjax.engine.options import EngineOptions
 from ecjax.engine.tasks import Done, Engine, Failed, Function, Lost, Task, Worker
 
 __all__ = [

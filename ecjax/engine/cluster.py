@@ -18,7 +18,7 @@ import ray  # isort: skip
 from ray.exceptions import RayError, RayTaskError  # isort: skip
 
 from ecjax.engine.actor import Answer
-from ecjax.engine.opening import EngineOptions
+from ecjax.engine.options import EngineOptions
 from ecjax.engine.tasks import Done, Failed, Function, Lost, Task, halves
 from ecjax.engine.worker_pool import Job, RemoteWorker, WorkerPool, text
 from ecjax.errors import UserError

@@ -16,7 +16,7 @@ from ray.exceptions import RayError, RaySystemError, RayTaskError
 import ecjax
 from ecjax.engine.actor import Description, Runner
 from ecjax.engine.joining import gpus_in_cluster, places
-from ecjax.engine.opening import EngineOptions
+from ecjax.engine.options import EngineOptions
 from ecjax.engine.tasks import Task
 from ecjax.errors import UserError
 

@@ -3,7 +3,7 @@
 import numba
 import numpy as np
 
-from ecjax.replay import streams
+from ecjax.streams import streams
 
 
 @numba.njit(cache=True, nogil=True, inline="always")

@@ -10,8 +10,9 @@ Under strict partition every class has a server of its own at each node, slower 
 import numba
 import numpy as np
 
-from ecjax.replay import laws, streams, subset, tally
+from ecjax.replay import laws, subset, tally
 from ecjax.replay.completion import connection, through_link
+from ecjax.streams import streams
 
 SAMPLED, ROUND_ROBIN = 0, 1  # how the nodes of a request are chosen
 

@@ -16,8 +16,9 @@ distributed storage systems", IEEE JSAC 2014.)
 import numba
 import numpy as np
 
-from ecjax.replay import laws, streams, tally
+from ecjax.replay import laws, tally
 from ecjax.replay.completion import connection, smallest, through_link
+from ecjax.streams import streams
 
 
 @numba.njit(cache=True, nogil=True)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from ecjax.replay import streams
+from ecjax.streams import streams
 
 KINDS = (
     "deterministic",  # U = 0

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
-from ecjax.replay import laws, streams, subset, tally
+from ecjax.replay import laws, subset, tally
 from ecjax.replay.completion import connection, through_link
 from ecjax.replay.system import System
+from ecjax.streams import streams
 
 _PLACE_BITS = 20  # of a key (queue length, place in the random order); a row has fewer nodes than 2^20
 _PLACES = (1 << _PLACE_BITS) - 1

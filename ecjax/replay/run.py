@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ecjax.replay import events, fcfs, fork_join, queue_aware
-from ecjax.replay.arrivals import Block
 from ecjax.replay.system import System
 from ecjax.replay.tally import Tally
+from ecjax.streams.arrivals import Block
 
 STATIC = ("probabilistic", "uniform", "proportional", "round_robin")  # nodes do not depend on the state
 POLICIES = (*STATIC, "least_loaded", "power_of_d", "fork_join", "late_binding", "hedged")

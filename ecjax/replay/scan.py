@@ -17,8 +17,9 @@ import jax.numpy as jnp
 import numpy as np
 
 import ecjax.precision  # noqa: F401  (64-bit types)
-from ecjax.replay import laws, scan_draws, streams, tally
+from ecjax.replay import laws, scan_draws, tally
 from ecjax.replay.system import System
+from ecjax.streams import streams
 
 _DENSE = 1 << 21  # most elements of a dense block, lanes x requests x nodes
 

@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from ecjax.replay import laws
-from ecjax.replay.streams import FIRST, SECOND, STEP
 from ecjax.replay.system import UNIT
+from ecjax.streams.streams import FIRST, SECOND, STEP
 
 _UNIT_BITS = UNIT.bit_length() - 1
 

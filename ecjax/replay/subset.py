@@ -2,8 +2,8 @@
 
 import numba
 
-from ecjax.replay import streams
 from ecjax.replay.system import UNIT
+from ecjax.streams import streams
 
 
 @numba.njit(cache=True, nogil=True, inline="always")

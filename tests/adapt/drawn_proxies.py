@@ -8,10 +8,10 @@ import numpy as np
 from plain_proxy import simulate
 from scipy import special
 
-from ecjax.adapt import draws
 from ecjax.adapt.proxy import EMPIRICAL, EXPONENTIAL, IDLE, LOGNORMAL, Strategy, Tasks
 from ecjax.adapt.replay import PURPOSE, replay
-from ecjax.replay import streams
+from ecjax.streams import streams
+from ecjax.streams import ziggurat as draws
 
 
 class Case(NamedTuple):

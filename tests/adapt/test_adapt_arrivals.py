@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from ecjax.adapt.arrivals import Rates, constant, given, mean_count, poisson, varying
-from ecjax.replay.arrivals import Factors
+from ecjax.streams.arrivals import Factors
 
 SHARES = np.array([0.5, 0.0, 0.3, 0.2])
 

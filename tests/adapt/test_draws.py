@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ecjax.adapt import draws
-from ecjax.replay import streams
+from ecjax.streams import streams
+from ecjax.streams import ziggurat as draws
 
 COUNT = 1_000_000
 

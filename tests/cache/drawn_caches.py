@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 
-from ecjax.adapt import draws
 from ecjax.cache.replay import replay
 from ecjax.cache.system import Network, Policy, Reads, Stored
-from ecjax.replay import streams
+from ecjax.streams import streams
+from ecjax.streams import ziggurat as draws
 
 
 def policy(name, capacity, **changes):

@@ -9,7 +9,7 @@ from scipy.stats import chisquare
 
 from ecjax.cache.candidate_samples import candidate_samplex, partition_table, unrank_small
 from ecjax.cache.partitions import count_partitions
-from ecjax.replay.streams import key
+from ecjax.streams.streams import key
 
 
 @pytest.mark.parametrize("k", [2, 6, 15, 18, 60])

@@ -11,7 +11,7 @@ from ecjax.cache.replay import NETWORK, replay
 from ecjax.cache.serving import factor
 from ecjax.cache.system import Network, Reads, Stored
 from ecjax.errors import UserError
-from ecjax.replay import streams
+from ecjax.streams import streams
 
 
 class PlainCooperation(PlainCache):

@@ -11,7 +11,7 @@ from plain_cache import PlainCache, best_plan, dropping, mean_value, release_pri
 
 from ecjax.cache.replay import replay
 from ecjax.cache.serving import factor
-from ecjax.replay import streams
+from ecjax.streams import streams
 
 
 class Ranked:

@@ -12,7 +12,7 @@ from ecjax.cache.exchange import best_plan
 from ecjax.cache.popularity import count_read
 from ecjax.cache.ranking import insert, remove, settle
 from ecjax.cache.serving import factor, how_many
-from ecjax.replay import streams
+from ecjax.streams import streams
 
 
 @given(st.lists(st.tuples(st.integers(0, 7), st.integers(0, 2), st.integers(0, 3)), max_size=60))

@@ -16,7 +16,7 @@ import pytest
 import ecjax
 from ecjax.engine import Done, EngineOptions, Failed, Lost, Task, open_engine
 from ecjax.errors import UserError
-from ecjax.studies.batches import run_batches
+from ecjax.studies.spine.batches import run_batches
 from ecjax.tables.results import read_results
 from ecjax.tables.store import ResultStore
 from ecjax.tables.writer import DatasetWriter

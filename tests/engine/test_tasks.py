@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ecjax.engine import Done, EngineOptions, Failed, Task, Worker, open_engine
-from ecjax.engine.opening import NAMES, check
+from ecjax.engine.options import NAMES, check
 from ecjax.engine.tasks import attempt, halves
 from ecjax.errors import UserError
 

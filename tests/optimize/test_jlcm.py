@@ -11,8 +11,9 @@ import pytest
 from scipy.optimize import minimize
 
 from ecjax.optimize import Solution, settings, starts
-from ecjax.studies import builtin
-from ecjax.studies.options_optimize import ClusterOptions, OptimizeOptions
+from ecjax.problem import builtin
+from ecjax.problem.cluster_options import ClusterOptions
+from ecjax.studies.optimize.options import OptimizeOptions
 
 THETA = [0.0, 5.0, 50.0]
 METHODS = ("published", "oblivious_lb", "random_cp", "max_ec")

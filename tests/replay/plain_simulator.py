@@ -24,7 +24,8 @@ import math
 import numpy as np
 from systems import service_time
 
-from ecjax.replay import completion, streams, subset
+from ecjax.replay import completion, subset
+from ecjax.streams import streams
 
 FINISH, COMPLETE, UP, DOWN, HEDGE, ARRIVAL = range(6)
 

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from ecjax.replay import laws, streams
+from ecjax.replay import laws
 from ecjax.replay.system import System, whole_units
+from ecjax.streams import streams
 
 
 def law_table(

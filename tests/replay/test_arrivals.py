@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from ecjax.replay import arrivals
-from ecjax.replay.arrivals import Alias, Bursts, Factors
+from ecjax.streams import arrivals
+from ecjax.streams.arrivals import Alias, Bursts, Factors
 
 
 def collected(blocks):

@@ -6,7 +6,8 @@ import pytest
 from scipy import stats
 from systems import law_table
 
-from ecjax.replay import laws, streams
+from ecjax.replay import laws
+from ecjax.streams import streams
 
 COUNT = 100_000
 LEAST = 1e-4  # p-value; seeds are fixed

@@ -9,8 +9,9 @@ import pytest
 from scipy import stats
 from systems import make_system
 
-from ecjax.replay import arrivals, laws, summary, tally
+from ecjax.replay import laws, summary, tally
 from ecjax.replay.run import Outages, Policy, Queue, replay
+from ecjax.streams import arrivals
 
 VECTORS = json.loads((Path(__file__).parent / "queue_vectors.json").read_text())
 REQUESTS, REPLICATIONS = 300_000, 4

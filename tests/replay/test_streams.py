@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ecjax.replay import streams
+from ecjax.streams import streams
 
 COUNT = 200_000
 LEAST = 1e-4  # p-value; seeds are fixed

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from ecjax.replay import streams, subset
+from ecjax.replay import subset
 from ecjax.replay.system import UNIT, whole_units
+from ecjax.streams import streams
 
 COUNT = 100_000
 LEAST = 1e-4  # p-value; seeds are fixed

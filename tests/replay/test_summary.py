@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from systems import law_table, make_system
 
-from ecjax.replay import arrivals, summary, tally
+from ecjax.replay import summary, tally
 from ecjax.replay.run import Policy, Queue, replay
+from ecjax.streams import arrivals
 
 
 def mm1(load, requests, seed, paths=False):

@@ -8,12 +8,12 @@ import pytest
 from numpy.testing import assert_allclose
 from rich.console import Console
 
-from ecjax.report import adapt
-from ecjax.report.adapt_bars import composition
-from ecjax.report.adapt_lines import delay, deviation, tradeoff
-from ecjax.report.adapt_tables import over_seeds, replayed, strategy_name
-from ecjax.report.adapt_timeline import timeline
 from ecjax.status import Status
+from ecjax.studies.adapt.figures import kinds as adapt
+from ecjax.studies.adapt.figures.bars import composition
+from ecjax.studies.adapt.figures.lines import delay, deviation, tradeoff
+from ecjax.studies.adapt.figures.timeline import timeline
+from ecjax.studies.adapt.words import over_seeds, replayed, strategy_name
 from ecjax.tables.results import read_results
 from ecjax.tables.store import ResultStore
 

@@ -9,11 +9,12 @@ import pytest
 from numpy.testing import assert_allclose
 from rich.console import Console
 
-from ecjax.report import cache, cache_sampling
-from ecjax.report.cache_bars import decisions, edges, failures, policies, throughput
-from ecjax.report.cache_lines import neighbours, sweep
-from ecjax.report.cache_tables import over_seeds, policy_name, replayed
-from ecjax.studies.cache_summary import show
+from ecjax.studies.cache.figures import kinds as cache
+from ecjax.studies.cache.figures import sampling as cache_sampling
+from ecjax.studies.cache.figures.bars import decisions, edges, failures, policies, throughput
+from ecjax.studies.cache.figures.lines import neighbours, sweep
+from ecjax.studies.cache.summary import show
+from ecjax.studies.cache.words import over_seeds, policy_name, replayed
 from ecjax.tables.results import read_results
 from ecjax.tables.store import ResultStore
 

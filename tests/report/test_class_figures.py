@@ -10,11 +10,12 @@ import pyarrow as pa
 import pytest
 from rich.console import Console
 
-from ecjax.report import plans, replay
-from ecjax.report.class_plans import class_convergence, class_latency
-from ecjax.report.class_values import class_names, in_a_line
-from ecjax.report.replay_classes import class_sizes, class_sweep
-from ecjax.report.replay_tables import names
+from ecjax.plotting.class_values import class_names, in_a_line
+from ecjax.plotting.runs import names
+from ecjax.studies.optimize.figures import plans
+from ecjax.studies.optimize.figures.classes import class_convergence, class_latency
+from ecjax.studies.replay.figures import kinds as replay
+from ecjax.studies.replay.figures.classes import class_sizes, class_sweep
 from ecjax.tables.result_schemas import result_schema
 from ecjax.tables.results import read_results
 from ecjax.tables.store import ResultStore

@@ -9,7 +9,7 @@ import problems
 import pytest
 from rich.console import Console
 
-from ecjax.report import plans
+from ecjax.studies.optimize.figures import plans
 from ecjax.tables.results import read_results
 
 

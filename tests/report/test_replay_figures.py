@@ -9,8 +9,9 @@ import pyarrow as pa
 import pytest
 from rich.console import Console
 
-from ecjax.report import replay
-from ecjax.report.replay_tables import limit, names, number
+from ecjax.plotting.panels import limit, number
+from ecjax.plotting.runs import names
+from ecjax.studies.replay.figures import kinds as replay
 from ecjax.tables.result_schemas import result_schema
 from ecjax.tables.results import read_results
 from ecjax.tables.store import ResultStore

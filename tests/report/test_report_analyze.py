@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from ecjax.report import analyze as figures
+from ecjax.studies.analyze import figures
 
 
 def tables(nodes=3, sizes=(1e5, 1e6), quantity="service", seed=0):

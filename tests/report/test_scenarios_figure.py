@@ -5,7 +5,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from ecjax.report import scenarios as report
+from ecjax.studies.optimize.figures import scenarios as report
 
 RUNS = pd.DataFrame([{"run_id": "r", "latency_s": 2.0, "worst_scenario": "n2"}])
 ROWS = pd.DataFrame(

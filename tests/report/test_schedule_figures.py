@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 from rich.console import Console
 
-from ecjax.report import schedule
-from ecjax.report.schedule_tables import groups, scheduler_name, sources_name
+from ecjax.studies.schedule.figures import kinds as schedule
+from ecjax.studies.schedule.words import groups, scheduler_name, sources_name
 from ecjax.tables.results import read_results
 from ecjax.tables.store import ResultStore
 

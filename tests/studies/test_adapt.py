@@ -20,19 +20,20 @@ from ecjax.adapt.delays import BUILT_IN, tasks_of
 from ecjax.adapt.proxy import RequestClass
 from ecjax.adapt.replay import replay
 from ecjax.adapt.static_code import all_codes
+from ecjax.adapt.storage import chunks_stored, storage
 from ecjax.errors import UserError
+from ecjax.intervals import NAMES, statistics
 from ecjax.jobs_index import JOBS, experiments
-from ecjax.report.adapt_tables import over_seeds
-from ecjax.studies import adapt_run, adapt_strategies
-from ecjax.studies.adapt import adapt_study
-from ecjax.studies.adapt_best import searched
-from ecjax.studies.adapt_options import checked
-from ecjax.studies.adapt_statistics import NAMES, statistics
-from ecjax.studies.adapt_storage import chunks_stored, storage
-from ecjax.studies.adapt_strategies import STRATEGIES
-from ecjax.studies.adapt_summary import show
-from ecjax.studies.adapt_tables import delays, timeline
-from ecjax.studies.options_adapt import AdaptOptions
+from ecjax.studies.adapt import run as adapt_run
+from ecjax.studies.adapt import strategies as adapt_strategies
+from ecjax.studies.adapt.best_static import searched
+from ecjax.studies.adapt.options import AdaptOptions
+from ecjax.studies.adapt.rules import checked
+from ecjax.studies.adapt.strategies import STRATEGIES
+from ecjax.studies.adapt.study import adapt_study
+from ecjax.studies.adapt.summary import show
+from ecjax.studies.adapt.tables import delays, timeline
+from ecjax.studies.adapt.words import over_seeds
 from ecjax.tables.results import read_results
 
 QUIET = Console(quiet=True)

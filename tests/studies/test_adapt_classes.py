@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ecjax.errors import UserError
-from ecjax.studies.adapt_classes import _size_groups, read_classes
-from ecjax.studies.options_adapt import AdaptOptions
+from ecjax.studies.adapt.classes import _size_groups, read_classes
+from ecjax.studies.adapt.options import AdaptOptions
 
 TRACES = Path(__file__).parents[2] / "traces"
 

@@ -5,17 +5,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import samples
 from rich.console import Console
 
 from ecjax.adapt.delays import BUILT_IN, mean_delay, quantile
 from ecjax.adapt.proxy import EMPIRICAL, EXPONENTIAL, LOGNORMAL
 from ecjax.errors import UserError
-from ecjax.studies import adapt_logs
-from ecjax.studies.adapt_delays import named, read_laws
-from ecjax.studies.analyze import analyze
-from ecjax.studies.options_adapt import AdaptOptions
-from ecjax.studies.options_analyze import AnalyzeOptions
-from ecjax.tables import samples
+from ecjax.studies.adapt import logs as adapt_logs
+from ecjax.studies.adapt.delays import named, read_laws
+from ecjax.studies.adapt.options import AdaptOptions
+from ecjax.studies.analyze.options import AnalyzeOptions
+from ecjax.studies.analyze.study import analyze
 
 TRACES = Path(__file__).parents[2] / "traces"
 READ, WRITE = 0, 1

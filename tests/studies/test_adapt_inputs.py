@@ -7,8 +7,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from ecjax.errors import UserError
-from ecjax.studies.adapt_inputs import read_cases
-from ecjax.studies.options_adapt import AdaptOptions
+from ecjax.studies.adapt.inputs import read_cases
+from ecjax.studies.adapt.options import AdaptOptions
 
 TRACES = Path(__file__).parents[2] / "traces"
 STEPS = [[0, 10], [200, 70], [400, 10], [600, 0]]

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import signal, stats
 
-from ecjax.studies.adapt_statistics import HALF_WIDTHS, NAMES, SECTIONS, statistics
+from ecjax.intervals import HALF_WIDTHS, NAMES, SECTIONS, statistics
 
 
 def test_values_are_those_of_the_sample():

@@ -9,9 +9,9 @@ import pytest
 from rich.console import Console
 
 from ecjax.errors import UserError
-from ecjax.studies.analyze import DATASETS, analyze
-from ecjax.studies.options_analyze import AnalyzeOptions
-from ecjax.studies.trace_summary import duration, size
+from ecjax.studies.analyze.options import AnalyzeOptions
+from ecjax.studies.analyze.study import DATASETS, analyze
+from ecjax.studies.analyze.summary import duration, size
 from ecjax.tables.read import read_input
 from ecjax.tables.results import read_results
 
@@ -125,7 +125,7 @@ def test_a_finished_analysis_is_not_done_again(chunks, monkeypatch):
     def gather(*_):
         raise AssertionError("read again")
 
-    monkeypatch.setattr("ecjax.studies.analyze.gather", gather)
+    monkeypatch.setattr("ecjax.studies.analyze.study.gather", gather)
     code, text = run(TRACES / "requests_chunks.parquet", chunks[0])
     assert code == 0 and text == chunks[1]
     with pytest.raises(AssertionError, match="read again"):

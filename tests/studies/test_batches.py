@@ -12,7 +12,7 @@ from engines import PickledEngine
 from ecjax.engine import Task
 from ecjax.engine.serial import Serial
 from ecjax.errors import UserError
-from ecjax.studies.batches import run_batches
+from ecjax.studies.spine.batches import run_batches
 from ecjax.tables import writer as writing
 from ecjax.tables.store import ResultStore
 

@@ -18,9 +18,9 @@ from ecjax.studies.bench import bench, jlcm, projection, study
 from ecjax.studies.bench.fresh import ProcessFailed, run_fresh
 from ecjax.studies.bench.machine import describe
 from ecjax.studies.bench.measure import peak_rss_bytes, side_by_side, timed
+from ecjax.studies.bench.options import BenchOptions
 from ecjax.studies.bench.registry import CASES
 from ecjax.studies.bench.row import Row, Settings
-from ecjax.studies.options_bench import BenchOptions
 from ecjax.tables.read import read_input
 from ecjax.tables.results import read_results
 

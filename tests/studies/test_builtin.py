@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from ecjax.errors import UserError
-from ecjax.studies import builtin
-from ecjax.studies.options_optimize import ClusterOptions
+from ecjax.problem import builtin
+from ecjax.problem.cluster_options import ClusterOptions
 from ecjax.tables.read import read_input
 
 

@@ -18,10 +18,10 @@ from ecjax.cache.system import Network, Policy
 from ecjax.cache.workload import EDGES, LATENCY_S, NODES, Popularity, placed, zipf_reads
 from ecjax.errors import UserError
 from ecjax.jobs_index import JOBS, experiments
-from ecjax.studies import cache_run
-from ecjax.studies.cache import cache_study
-from ecjax.studies.cache_options import checked
-from ecjax.studies.options_cache import CacheOptions
+from ecjax.studies.cache import run as cache_run
+from ecjax.studies.cache.options import CacheOptions
+from ecjax.studies.cache.rules import checked
+from ecjax.studies.cache.study import cache_study
 from ecjax.tables.results import read_results
 
 QUIET = Console(quiet=True)

@@ -10,10 +10,10 @@ from scipy.optimize import minimize_scalar
 
 from ecjax import optimize
 from ecjax.model import Files, Nodes
-from ecjax.studies.class_bounds import class_bounds
-from ecjax.studies.options_optimize import OptimizeOptions
-from ecjax.studies.options_replay import ReplayOptions
-from ecjax.studies.replay import replay_study
+from ecjax.predict.class_bounds import class_bounds
+from ecjax.studies.optimize.options import OptimizeOptions
+from ecjax.studies.replay.options import ReplayOptions
+from ecjax.studies.replay.study import replay_study
 from ecjax.tables.results import read_results
 
 

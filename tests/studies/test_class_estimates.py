@@ -9,15 +9,16 @@ from rich.console import Console
 
 from ecjax import optimize
 from ecjax.model import Files, Nodes
-from ecjax.replay import arrivals, laws, tally
+from ecjax.predict.class_estimates import class_estimates, class_mean_estimates
+from ecjax.problem.classes import Classes
+from ecjax.replay import laws, tally
 from ecjax.replay.run import Policy, Queue, replay
 from ecjax.replay.summary import summarise
 from ecjax.replay.system import System, whole_units
-from ecjax.studies.class_estimates import class_estimates, class_mean_estimates
-from ecjax.studies.file_classes import Classes
-from ecjax.studies.options_optimize import OptimizeOptions
-from ecjax.studies.options_replay import ReplayOptions
-from ecjax.studies.replay import replay_study
+from ecjax.streams import arrivals
+from ecjax.studies.optimize.options import OptimizeOptions
+from ecjax.studies.replay.options import ReplayOptions
+from ecjax.studies.replay.study import replay_study
 from ecjax.tables.results import read_results
 
 # compilation of its programs takes minutes in all

@@ -11,7 +11,7 @@ from problems import FILES, Case, least_bound
 
 from ecjax import cli
 from ecjax.status import Status
-from ecjax.studies.class_options import QUEUES
+from ecjax.studies.optimize.class_rules import QUEUES
 from ecjax.tables.results import read_results
 
 TWO = np.resize([1, 2], FILES)

@@ -9,8 +9,8 @@ import pytest
 
 from ecjax.errors import UserError
 from ecjax.optimize import prepare
-from ecjax.studies.constraints import PERIOD_S, constrained
-from ecjax.studies.inputs import files_arrays, nodes_arrays, placement_rows
+from ecjax.problem.arrays import files_arrays, nodes_arrays, placement_rows
+from ecjax.problem.constraints import PERIOD_S, constrained
 from ecjax.tables.checks import check
 
 IDS = [f"n{j}" for j in range(problems.NODES)]

@@ -11,9 +11,11 @@ from rich.console import Console
 from ecjax.adapt import strategies
 from ecjax.adapt.capacity import Capacity
 from ecjax.errors import UserError
-from ecjax.studies import adapt, adapt_prepare, adapt_strategies
-from ecjax.studies.adapt import adapt_study
-from ecjax.studies.options_adapt import AdaptOptions
+from ecjax.studies.adapt import prepare as adapt_prepare
+from ecjax.studies.adapt import strategies as adapt_strategies
+from ecjax.studies.adapt import study as adapt
+from ecjax.studies.adapt.options import AdaptOptions
+from ecjax.studies.adapt.study import adapt_study
 from ecjax.tables.results import read_results
 
 QUIET = Console(quiet=True)

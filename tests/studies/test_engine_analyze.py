@@ -11,9 +11,9 @@ from rich.console import Console
 
 from ecjax.engine import Done, Failed
 from ecjax.errors import UserError
-from ecjax.studies import analyze as study
-from ecjax.studies import trace_pieces
-from ecjax.studies.options_analyze import AnalyzeOptions
+from ecjax.studies.analyze import run as trace_pieces
+from ecjax.studies.analyze import study
+from ecjax.studies.analyze.options import AnalyzeOptions
 from ecjax.tables.results import read_results
 
 TRACES = Path(__file__).parents[2] / "traces"

@@ -10,9 +10,11 @@ from engines import PickledEngine, open_pickled, same_tables
 from rich.console import Console
 
 from ecjax.cache.replay import replay
-from ecjax.studies import cache, cache_run, cache_sampling
-from ecjax.studies.cache import cache_study
-from ecjax.studies.options_cache import CacheOptions
+from ecjax.studies.cache import run as cache_run
+from ecjax.studies.cache import sampling as cache_sampling
+from ecjax.studies.cache import study as cache
+from ecjax.studies.cache.options import CacheOptions
+from ecjax.studies.cache.study import cache_study
 from ecjax.tables.results import read_results
 
 QUIET = Console(quiet=True)

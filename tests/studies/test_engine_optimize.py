@@ -10,9 +10,10 @@ import pytest
 from engines import PickledEngine, same_tables
 
 from ecjax.errors import UserError
-from ecjax.studies import optimize, plan_batches
-from ecjax.studies.plan_batches import pieces
-from ecjax.studies.plan_runs import Item
+from ecjax.studies.optimize import batches as plan_batches
+from ecjax.studies.optimize import study as optimize
+from ecjax.studies.optimize.batches import pieces
+from ecjax.studies.optimize.run import Item
 
 THETA = [1.0, 5.0, 50.0]
 TWO = np.resize([1, 2], problems.FILES)

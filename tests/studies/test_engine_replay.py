@@ -10,10 +10,13 @@ import pytest
 from engines import PickledEngine, same_tables
 from rich.console import Console
 
-from ecjax.studies import optimize, replay, replay_log
-from ecjax.studies.options_optimize import ClusterOptions, OptimizeOptions
-from ecjax.studies.options_replay import ReplayOptions
-from ecjax.studies.replay import replay_study
+from ecjax.problem.cluster_options import ClusterOptions
+from ecjax.studies.optimize import study as optimize
+from ecjax.studies.optimize.options import OptimizeOptions
+from ecjax.studies.replay import log as replay_log
+from ecjax.studies.replay import study as replay
+from ecjax.studies.replay.options import ReplayOptions
+from ecjax.studies.replay.study import replay_study
 
 QUIET = Console(quiet=True)
 

@@ -6,9 +6,9 @@ import pytest
 
 from ecjax import optimize
 from ecjax.model import Files, Nodes
+from ecjax.predict.workload import node_laws, workload_of
 from ecjax.replay import law_fit
 from ecjax.replay.laws import KINDS, Laws
-from ecjax.studies.estimate_inputs import node_laws, workload_of
 
 
 def row(kind, a=0.0, b=0.0):

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ecjax.errors import UserError
-from ecjax.studies.feasibility import broken, check_feasible
-from ecjax.studies.inputs import placement_rows
+from ecjax.problem.arrays import placement_rows
+from ecjax.problem.feasibility import broken, check_feasible
 
 CASE = problems.tiny()
 PROBLEM = CASE.problem()

@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 
 from ecjax.errors import UserError
-from ecjax.studies.given_plan import read_plan
-from ecjax.studies.options_optimize import OptimizeOptions
-from ecjax.studies.plan_tables import identity
+from ecjax.problem.earlier_plan import read_plan
+from ecjax.problem.identity import identity
+from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.tables.read import read_input
 
 

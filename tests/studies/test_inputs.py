@@ -8,14 +8,7 @@ import pytest
 
 from ecjax.errors import UserError
 from ecjax.optimize import prepare
-from ecjax.studies.inputs import (
-    check_together,
-    code_k,
-    column,
-    files_arrays,
-    nodes_arrays,
-    placement_rows,
-)
+from ecjax.problem.arrays import check_together, code_k, column, files_arrays, nodes_arrays, placement_rows
 
 SIZES = [1e3, 7e5, 1e6, 3e7]
 

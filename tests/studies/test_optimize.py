@@ -11,8 +11,8 @@ import pytest
 
 from ecjax.errors import UserError
 from ecjax.optimize import METHODS
+from ecjax.problem.feasibility import overload
 from ecjax.status import Status
-from ecjax.studies.plan_runs import overload
 from ecjax.tables.results import read_results
 
 TIMES = ["solve_s", "compile_s", "batch_id", "batch_runs"]
@@ -105,7 +105,7 @@ def test_all_figures_of_a_run_follow_from_the_tables_alone(name, tmp_path):
 @pytest.fixture(scope="module")
 def builtin_study(tmp_path_factory):
     """The built-in cluster, small, in its three-lane form."""
-    from ecjax.studies.options_optimize import ClusterOptions
+    from ecjax.problem.cluster_options import ClusterOptions
 
     out = tmp_path_factory.mktemp("builtin") / "out"
     cluster = ClusterOptions(files=problems.FILES, nodes_per_site=2, k=[3, 4, 3, 2])

@@ -6,11 +6,12 @@ from rich.console import Console
 
 from ecjax.errors import UserError
 from ecjax.optimize.estimated import Mix
-from ecjax.studies.checked_options import mix_of
-from ecjax.studies.optimize import optimize_study
-from ecjax.studies.options_optimize import ClusterOptions, OptimizeOptions
-from ecjax.studies.options_replay import ReplayOptions
-from ecjax.studies.replay import replay_study
+from ecjax.problem.cluster_options import ClusterOptions
+from ecjax.studies.optimize.options import OptimizeOptions
+from ecjax.studies.optimize.rules import mix_of
+from ecjax.studies.optimize.study import optimize_study
+from ecjax.studies.replay.options import ReplayOptions
+from ecjax.studies.replay.study import replay_study
 from ecjax.tables.results import read_results
 
 QUIET = Console(quiet=True)

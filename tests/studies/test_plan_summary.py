@@ -6,8 +6,8 @@ from io import StringIO
 import pandas as pd
 from rich.console import Console
 
-from ecjax.studies.options_optimize import OptimizeOptions
-from ecjax.studies.plan_summary import show
+from ecjax.studies.optimize.options import OptimizeOptions
+from ecjax.studies.optimize.summary import show
 from ecjax.tables.result_schemas import RESULTS
 
 

@@ -8,11 +8,12 @@ import pytest
 from rich.console import Console
 
 from ecjax.errors import UserError
+from ecjax.problem.cluster_options import ClusterOptions
 from ecjax.replay.run import POLICIES, QUEUES
-from ecjax.studies import replay_run
-from ecjax.studies.options_optimize import ClusterOptions, OptimizeOptions
-from ecjax.studies.options_replay import ReplayOptions
-from ecjax.studies.replay import replay_study
+from ecjax.studies.optimize.options import OptimizeOptions
+from ecjax.studies.replay import run as replay_run
+from ecjax.studies.replay.options import ReplayOptions
+from ecjax.studies.replay.study import replay_study
 from ecjax.tables.results import read_results
 
 QUIET = Console(quiet=True)

@@ -7,8 +7,8 @@ import pytest
 from rich.console import Console
 
 from ecjax.errors import UserError
-from ecjax.studies.options_replay import ReplayOptions
-from ecjax.studies.replay import replay_study
+from ecjax.studies.replay.options import ReplayOptions
+from ecjax.studies.replay.study import replay_study
 from ecjax.tables.ids import id_types
 from ecjax.tables.read import read_input
 from ecjax.tables.results import read_results

@@ -19,12 +19,12 @@ from ecjax.coflow.replay import SCHEDULERS, replay
 from ecjax.coflow.workload import Fabric
 from ecjax.errors import UserError
 from ecjax.jobs_index import JOBS, experiments
-from ecjax.studies import schedule_run
-from ecjax.studies.options_schedule import GenerateOptions, ScheduleOptions
-from ecjax.studies.schedule import schedule_study
-from ecjax.studies.schedule_options import checked
-from ecjax.studies.schedule_summary import against_dtarget, over_seeds
-from ecjax.studies.schedule_tables import coflow_widths, statistics, width_classes
+from ecjax.studies.schedule import run as schedule_run
+from ecjax.studies.schedule.options import GenerateOptions, ScheduleOptions
+from ecjax.studies.schedule.rules import checked
+from ecjax.studies.schedule.study import schedule_study
+from ecjax.studies.schedule.summary import against_dtarget, over_seeds
+from ecjax.studies.schedule.tables import coflow_widths, statistics, width_classes
 from ecjax.tables.results import read_results
 
 QUIET = Console(quiet=True)

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from ecjax.coflow.generate import ReadSettings, generate
 from ecjax.coflow.workload import CHOSEN_LATER, check, given_sources
 from ecjax.errors import UserError
-from ecjax.studies.options_schedule import GenerateOptions, ScheduleOptions
-from ecjax.studies.schedule_inputs import read_cases
+from ecjax.studies.schedule.inputs import read_cases
+from ecjax.studies.schedule.options import GenerateOptions, ScheduleOptions
 from ecjax.tables.ids import id_types
 from ecjax.tables.read import read_input
 from ecjax.tables.store import ResultStore

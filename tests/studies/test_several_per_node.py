@@ -6,8 +6,8 @@ import problems
 import pytest
 
 from ecjax.errors import UserError
+from ecjax.problem.arrays import check_together, files_arrays, nodes_arrays, several_per_node
 from ecjax.queueing import ServiceMoments, superchunk, waiting
-from ecjax.studies.inputs import check_together, files_arrays, nodes_arrays, several_per_node
 from ecjax.tables.results import read_results
 
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ecjax.errors import UserError
-from ecjax.studies.trace_requests import requests
 from ecjax.tables.importers import Trace, open_trace
+from ecjax.tables.requests import requests
 
 TRACES = Path(__file__).parents[2] / "traces"
 CLOUDPHYSICS = Path(__file__).parents[3] / "shared" / "data" / "cloudphysics-a.csv"

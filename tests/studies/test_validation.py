@@ -11,10 +11,10 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 from ecjax.errors import UserError
-from ecjax.studies import validation_theory
-from ecjax.studies.trace_requests import requests
-from ecjax.studies.validation import validate
 from ecjax.tables.importers import open_trace
+from ecjax.tables.requests import requests
+from ecjax.validation import theory as validation_theory
+from ecjax.validation.validate import validate
 
 EXPONENTIAL = lambda rng, node, size: rng.exponential(0.1)  # noqa: E731
 

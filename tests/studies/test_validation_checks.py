@@ -3,8 +3,8 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ecjax.studies.trace_requests import Accesses
-from ecjax.studies.validation_checks import overlaps, own_finishes
+from ecjax.tables.requests import Accesses
+from ecjax.validation.servers import overlaps, own_finishes
 
 _times = st.integers(0, 12).map(lambda v: v / 4)
 

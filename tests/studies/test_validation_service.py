@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ecjax.replay import laws, streams
-from ecjax.studies.validation_replay import draw_service
-from ecjax.studies.validation_service import RELATIONS, Samples, fit_service
+from ecjax.replay import laws
+from ecjax.streams import streams
+from ecjax.validation.replay import draw_service
+from ecjax.validation.service import RELATIONS, Samples, fit_service
 
 SIZES = np.array([1000.0, 2000.0, 8000.0])
 

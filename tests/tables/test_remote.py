@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from pyarrow import fs
 
 from ecjax.errors import UserError
-from ecjax.report.saving import save_png
+from ecjax.plotting.saving import save_png
 from ecjax.tables import remote
 from ecjax.tables.datasets import dataset_files
 from ecjax.tables.fingerprint import trace_fingerprint

@@ -3,7 +3,7 @@
 import numba
 import numpy as np
 
-from ecjax.replay import laws, streams, subset, tally
+from ecjax.replay import laws, subset, tally
 from ecjax.replay.completion import connection, smallest, through_link
 from ecjax.replay.events.dispatch import least_loaded, to_up_nodes
 from ecjax.replay.events.outages import give_back, lose, move
@@ -20,6 +20,7 @@ from ecjax.replay.events.settings import (
 )
 from ecjax.replay.events.soonest import due_pop, due_set, set_time, soonest_leaf
 from ecjax.replay.events.state import CHANGE, DONE, DOWN, DUE, FREE, HEDGE, NONE, SERVING, STATUS, WAITING
+from ecjax.streams import streams
 
 # of events at the same time the first comes first; an access of a node that went down is moved before anything else
 _FINISH, _COMPLETE, _CHANGE, _HEDGE, _ARRIVAL, _MOVE = range(6)

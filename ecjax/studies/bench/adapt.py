@@ -14,11 +14,11 @@ from ecjax.adapt.calibrated import calibrated
 from ecjax.adapt.delays import BUILT_IN, DelayModel, mean_delay, tasks_of
 from ecjax.adapt.proxy import RequestClass, Strategy
 from ecjax.adapt.replay import replay
-from ecjax.studies.adapt import adapt_study
+from ecjax.studies.adapt.options import AdaptOptions
+from ecjax.studies.adapt.study import adapt_study
 from ecjax.studies.bench.adapt_simulator import SIMPY_REQUESTS, beside_simpy
 from ecjax.studies.bench.measure import side_by_side
 from ecjax.studies.bench.row import Row, Settings
-from ecjax.studies.options_adapt import AdaptOptions
 
 THREADS = 16
 READS = RequestClass("read_3MB", "read", 3e6, 1.0, 6, 2.0, False)

@@ -11,12 +11,12 @@ from importlib.util import find_spec
 import numba
 import numpy as np
 
-from ecjax.adapt import draws
 from ecjax.adapt.arrivals import Requests
 from ecjax.adapt.delays import DelayModel, tasks_of
 from ecjax.adapt.proxy import RequestClass, Strategy
 from ecjax.adapt.replay import PURPOSE, replay
-from ecjax.replay import streams
+from ecjax.streams import streams
+from ecjax.streams import ziggurat as draws
 from ecjax.studies.bench.measure import side_by_side
 from ecjax.studies.bench.row import Row, Settings
 

@@ -106,8 +106,8 @@ def by_ecjax(trace: str, small: str, out: str, repeats: int) -> dict[str, Any]:
     """The whole job, tables included, without figures; compile_s is the job on a small trace of the kind."""
     from rich.console import Console
 
-    from ecjax.studies.analyze import analyze
-    from ecjax.studies.options_analyze import AnalyzeOptions
+    from ecjax.studies.analyze.options import AnalyzeOptions
+    from ecjax.studies.analyze.study import analyze
 
     quiet = Console(quiet=True)
 

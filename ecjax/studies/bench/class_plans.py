@@ -24,11 +24,11 @@ from ecjax.optimize.classes.model import (
 )
 from ecjax.optimize.classes.scheduling import Fixed, Goal, schedule
 from ecjax.optimize.classes.start import start_plan
-from ecjax.studies import builtin, inputs
+from ecjax.problem import arrays, builtin
+from ecjax.problem.cluster_options import ClusterOptions
 from ecjax.studies.bench.measure import peak_rss_bytes, side_by_side
 from ecjax.studies.bench.row import Row
 from ecjax.studies.bench.row import Settings as BenchSettings
-from ecjax.studies.options_optimize import ClusterOptions
 from ecjax.tables.read import read_input
 
 EPS = 0.01  # of the paper
@@ -72,7 +72,7 @@ def _problem(files: int, ratio: list[float], seed: int) -> tuple[Problem, np.nda
     options = ClusterOptions(files=files, k=[4, 4], rates=ratio, bytes=100e6, load=LOAD, seed=seed)
     nodes = read_input(builtin.nodes(options), "nodes")
     table = read_input(builtin.files(options), "files", constants={"min_extra_chunks": 3})
-    problem = optimize.prepare(inputs.nodes_arrays(nodes), inputs.files_arrays(table))
+    problem = optimize.prepare(arrays.nodes_arrays(nodes), arrays.files_arrays(table))
     return problem, table["service_class"].to_numpy() - 1
 
 

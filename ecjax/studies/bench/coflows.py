@@ -11,8 +11,8 @@ from ecjax.coflow.replay import SCHEDULERS, replay
 from ecjax.coflow.workload import Fabric, Workload, given_sources
 from ecjax.studies.bench.measure import peak_rss_bytes, side_by_side
 from ecjax.studies.bench.row import Row, Settings
-from ecjax.studies.options_schedule import ScheduleOptions
-from ecjax.studies.schedule_inputs import read_cases
+from ecjax.studies.schedule.inputs import read_cases
+from ecjax.studies.schedule.options import ScheduleOptions
 
 NINE = ("dtarget", "varys", "sincronia", "aalo", "baraat", "pfabric", "fair", "fifo", "equal_share")
 REPLAYS, REPLAYS_TARGET_S = 100, 30.0

@@ -3,13 +3,13 @@
 import jax.numpy as jnp
 
 from ecjax import precision
+from ecjax.predict.workload import node_laws
 from ecjax.queueing.estimate import LEVELS, estimate_latency
 from ecjax.queueing.workload import Workload
 from ecjax.replay.summary import Summary, summarise
 from ecjax.studies.bench.measure import compiled, side_by_side, timed
 from ecjax.studies.bench.replay_house import CLASSES, NEED, NODES, House, house, replayed
 from ecjax.studies.bench.row import Row, Settings
-from ecjax.studies.estimate_inputs import node_laws
 
 LOAD, PLACED = 0.7, 8
 REQUESTS, QUICK_REQUESTS, QUICK_FILES = 1_000_000, 20_000, 50

@@ -13,10 +13,10 @@ from scipy.sparse import csr_matrix, kron
 from ecjax import optimize, precision
 from ecjax.optimize import BatchSettings, Lanes, Plans, Problem, starts
 from ecjax.optimize.problem import node_work, prices, shared_latency
-from ecjax.studies import builtin, inputs
+from ecjax.problem import arrays, builtin
+from ecjax.problem.cluster_options import ClusterOptions
 from ecjax.studies.bench.measure import peak_rss_bytes, side_by_side
 from ecjax.studies.bench.row import Row, Settings
-from ecjax.studies.options_optimize import ClusterOptions
 from ecjax.tables.read import read_input
 
 BETA = 10.0
@@ -72,7 +72,7 @@ def _cluster(files: int, seed: int) -> Problem:
     options = ClusterOptions(files=files, seed=seed)
     nodes = read_input(builtin.nodes(options), "nodes")
     table = read_input(builtin.files(options), "files")
-    return optimize.prepare(inputs.nodes_arrays(nodes), inputs.files_arrays(table))
+    return optimize.prepare(arrays.nodes_arrays(nodes), arrays.files_arrays(table))
 
 
 def _solve(problem: Problem, thetas: tuple[float, ...], eps: float, max_iterations: int) -> Plans:

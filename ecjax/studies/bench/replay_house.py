@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ecjax.replay import arrivals, laws, tally
+from ecjax.replay import laws, tally
 from ecjax.replay.run import Outcome, Policy, Queue, replay
 from ecjax.replay.system import System, whole_units
+from ecjax.streams import arrivals
 
 FILES, NODES, NEED, CLASSES = 1000, 12, 6, 4
 MEAN_S = 0.01  # service of a chunk at the fastest node

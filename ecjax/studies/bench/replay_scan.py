@@ -5,8 +5,8 @@ import time
 import jax
 import numpy as np
 
-from ecjax.replay import arrivals
 from ecjax.replay.scan import tallies_fcfs
+from ecjax.streams import arrivals
 from ecjax.studies.bench.measure import side_by_side
 from ecjax.studies.bench.replay_house import CLASSES, NEED, NODES, house, replayed
 from ecjax.studies.bench.row import Row, Settings

@@ -12,9 +12,10 @@ from typing import Any
 import numba
 import numpy as np
 
-from ecjax.replay import arrivals, laws, streams, subset
+from ecjax.replay import laws, subset
 from ecjax.replay.completion import connection
 from ecjax.replay.system import System
+from ecjax.streams import arrivals, streams
 from ecjax.studies.bench.measure import side_by_side
 from ecjax.studies.bench.replay_house import NEED, NODES, House, house, replayed
 from ecjax.studies.bench.row import Row, Settings

@@ -18,9 +18,9 @@ from ecjax.errors import UserError
 from ecjax.status import Status
 from ecjax.studies.bench.fresh import ProcessFailed, run_fresh
 from ecjax.studies.bench.machine import cores, describe
+from ecjax.studies.bench.options import BenchOptions
 from ecjax.studies.bench.registry import CASES
 from ecjax.studies.bench.row import Row, Settings
-from ecjax.studies.options_bench import BenchOptions
 from ecjax.tables.result_schemas import result_schema
 from ecjax.tables.store import ResultStore, run_id
 

@@ -7,7 +7,7 @@ from ecjax.adapt import strategies
 from ecjax.adapt.arrivals import constant, poisson
 from ecjax.adapt.delays import BUILT_IN, tasks_of
 from ecjax.adapt.replay import replay
-from ecjax.studies import adapt_strategies
+from ecjax.studies.adapt import strategies as adapt_strategies
 from ecjax.studies.bench import adapt, adapt_simulator
 from ecjax.studies.bench.row import Settings
 

@@ -1,0 +1,1 @@
+"""Drawing from result tables: panels, grids, legends, saving. Never recomputes; knows no JAX."""

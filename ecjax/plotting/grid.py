@@ -1,0 +1,43 @@
+"""Grids of panels, a sweep point each, and the rows that they show."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ecjax.tables.datasets import read_file
+
+MOST_PANELS = 6
+
+
+def own_rows(out: Path, dataset: str, runs: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
+    """Rows of a dataset of these runs, every file read once: ``run_id`` and the columns."""
+    wanted = pa.array(runs["run_id"].tolist(), pa.string())
+    tables = []
+    for batch in dict.fromkeys(runs["batch_id"]):
+        table = read_file(out / dataset / f"{batch}.parquet", ["run_id", *columns])
+        tables.append(table.filter(pc.is_in(table["run_id"], value_set=wanted)))
+    return pa.concat_tables(tables).to_pandas()
+
+
+def spread(values: pd.Series) -> tuple[float, np.ndarray]:
+    """Mean over seeds, and how far down and up from it the least and the largest lie, (2, 1)."""
+    mean = float(values.mean())
+    return mean, np.array([[mean - values.min()], [values.max() - mean]])
+
+
+def grid(count: int, width: float, height: float) -> tuple[Figure, list[Axes]]:
+    """Panels, three in a row."""
+    columns = min(3, count)
+    lines = -(-count // columns)
+    figure = Figure(figsize=(width * columns, height * lines + 0.7), layout="constrained")
+    axes = [figure.add_subplot(lines, columns, place + 1) for place in range(count)]
+    for each in axes:
+        each.grid(alpha=0.3)
+        each.set_axisbelow(True)
+        each.spines[["top", "right"]].set_visible(False)
+    return figure, axes

@@ -1,0 +1,112 @@
+"""What the figures of ``ecjax replay`` share: rows of the result tables, names of runs, colours of sources."""
+
+from pathlib import Path
+
+import matplotlib
+import pandas as pd
+import pyarrow.compute as pc
+
+from ecjax.plotting.class_values import CLASS_COLUMNS, class_axis, in_a_line
+from ecjax.plotting.method_names import METHOD_NAMES
+from ecjax.tables.results import read_results, read_run
+
+matplotlib.use("Agg")
+
+SOURCES = {
+    "observed": ("observed", "C7"),
+    "replayed": ("replayed", "C0"),
+    "estimated": ("estimated", "C2"),
+    "bound": ("bound", "C1"),
+    "split_merge": ("split-merge bound", "black"),
+    "forks": ("forks bound", "dimgrey"),
+}  # of ``latencies``: word and colour, in the order of bars
+STYLES = {"observed": ":", "replayed": "-", "estimated": "--", "bound": "-."}
+EARLIER = {"split_merge", "forks"}  # bounds of other systems: they do not depend on the policy
+LOAD = "load of the busiest node"
+SECONDS = "latency of a read (s)"
+MOST_CURVES = 12
+MOST_BARS = 40
+
+
+def rows(out: Path, dataset: str, runs: pd.DataFrame, group: str | None = None) -> pd.DataFrame:
+    """Rows of a dataset of these runs, in their order; of one kind of group."""
+    parts = []
+    for name in runs["run_id"]:
+        table = read_run(out, dataset, name)
+        parts.append((table if group is None else table.filter(pc.equal(table["group"], group))).to_pandas())
+    return pd.concat(parts, ignore_index=True)
+
+
+def names(runs: pd.DataFrame, axis: str | None = None) -> list[str]:
+    """What tells each run from the others, in words; "replay" where nothing does.
+
+    Args:
+        runs: rows of ``runs``.
+        axis: column that a figure shows as its axis, and no name repeats: one of ``class_axis``, rate_scale,
+            size_scale, or max_load, which depends on theta, on importance and on all scalings.
+    """
+    behind = {"theta", "rate_scale", "size_scale", *CLASS_COLUMNS}
+    hidden = {"max_load": behind}.get(axis or "", {axis})
+    if runs["method"].nunique() > 1 and runs.groupby("method")["queue"].nunique().max() == 1:
+        hidden = hidden | {"queue"}  # follows from the method
+    # runs served first come, first served have no classes to tell them apart
+    varying = [
+        name
+        for name in _WORDS
+        if name not in hidden and runs[name].astype(object).nunique(dropna=name in CLASS_COLUMNS) > 1
+    ]
+    found = [
+        ", ".join(_WORDS[name](getattr(run, name)) for name in varying if pd.notna(getattr(run, name)))
+        for run in runs.itertuples()
+    ]
+    places = found if axis is None else list(zip(found, runs[axis], strict=True))
+    if len(set(places)) < len(places):  # plans that differ in something else: in k, or in their tables
+        plans = [f"plan {plan[:6]}" for plan in runs["plan_run"].fillna(runs["run_id"]).astype(str)]
+        found = [f"{name}, {plan}" if name else plan for name, plan in zip(found, plans, strict=True)]
+    return [name or "replay" for name in found]
+
+
+_WORDS = {
+    "method": lambda value: METHOD_NAMES.get(value, value),
+    "theta": lambda value: rf"$\theta$ = {value:g}",
+    "policy": lambda value: value.replace("_", " "),
+    "queue": lambda value: value,
+    "service": lambda value: value,
+    "importance": lambda value: f"C = {in_a_line(value)}",
+    "class_rate_scale": lambda value: f"class rates x {in_a_line(value)}",
+    "rate_scale": lambda value: f"rates x {value:g}",
+    "size_scale": lambda value: f"sizes x {value:g}",
+}
+
+
+def horizontal(out: Path, runs: pd.DataFrame) -> tuple[str, pd.Series, str] | None:
+    """The column that a sweep varies, its values in units, by run, and their label; None where none varies."""
+    found = swept(out, runs)
+    if found is not None:
+        return found
+    load = loads(runs)
+    return None if load is None else ("max_load", load, LOAD)
+
+
+def swept(out: Path, runs: pd.DataFrame) -> tuple[str, pd.Series, str] | None:
+    """The same of what was asked for: not the load, which differs between methods and queues too."""
+    by_class = class_axis(out, runs)
+    if by_class is not None:
+        return by_class
+    for column, source, label in (
+        ("rate_scale", "rate_per_s", "request rate of all files (1/s)"),
+        ("size_scale", "bytes", "mean file size (MB)"),
+    ):
+        if runs[column].nunique() < 2:
+            continue
+        files = read_results(out, "inputs/files").groupby("input_id")[source]
+        given = files.sum() if column == "rate_scale" else files.mean() / 1e6
+        return column, runs[column] * runs["input_id"].map(given), label
+    return None
+
+
+def loads(runs: pd.DataFrame) -> pd.Series | None:
+    """Load of the busiest node by run (its utilisation where the policy decides the load); None where none varies."""
+    found = runs["max_load"].fillna(runs["max_utilisation"])
+    varies = found.groupby(names(runs, "max_load")).nunique().max() > 1
+    return found if varies else None

@@ -1,0 +1,1 @@
+"""From checked tables to a problem of placement: arrays, constraints, feasibility, lengths, classes."""

@@ -1,0 +1,79 @@
+"""Service laws of the nodes of a table."""
+
+import numpy as np
+import pyarrow as pa
+
+from ecjax.errors import UserError
+from ecjax.model import Files
+from ecjax.problem import arrays
+from ecjax.problem.arrays import column
+from ecjax.replay import law_fit
+from ecjax.replay.laws import KINDS, Laws
+
+
+def service_laws(
+    nodes: pa.Table,
+    files: Files,
+    family: str,
+    size_scaling: str,
+    size_scale: float = 1.0,
+    pareto_ratio: float = law_fit.PARETO_RATIO,
+) -> Laws:
+    """Laws of the nodes' service times in the chosen family, from their moments or their affine law.
+
+    Affine laws stay as they are for ``auto`` and ``shifted_exponential``; the other families keep mean and variance at
+    the mean chunk size read, and grow with the mean at others.
+
+    Args:
+        nodes: checked table.
+        files: as in the nodes' problem, for the mean chunk size; not scaled.
+        family: one of ``law_fit.FAMILIES``.
+        size_scaling: "proportional" or "none".
+        size_scale: multiplies chunk sizes.
+        pareto_ratio: largest / smallest service time of ``pareto``.
+
+    Raises:
+        UserError: the family has no law with a node's moments.
+    """
+    table = np.zeros((len(nodes), 9))
+    affine = "service_mean_s" not in nodes.column_names
+    parts = [column(nodes, name) for name in ("delta_s", "delta_s_per_byte", "psi_s", "psi_s_per_byte")]
+    if affine and family in ("auto", "shifted_exponential"):
+        table[:, :4] = np.stack(parts, axis=1)
+        table[:, 6] = law_fit.fit("exponential", 1.0, 2.0, 6.0)[6]
+        return Laws(table, np.zeros(1))
+    if affine:
+        polynomial = np.asarray(arrays.nodes_arrays(nodes).service)
+        weight = np.asarray(files.rate * files.k * files.chunk_bytes)
+        size = float(weight.sum() / np.asarray(files.rate * files.k).sum()) * size_scale
+        moments = np.einsum("npm,p->nm", polynomial, size ** np.arange(4))
+        growth = (parts[1] + parts[3]) / moments[0]  # mean(B) / mean(size) = constant + growth B
+        constant = (parts[0] + parts[2]) / moments[0]
+    else:
+        moments = np.stack(
+            [column(nodes, name) for name in ("service_mean_s", "service_second_s2", "service_third_s3")]
+        )
+        reference = column(nodes, "reference_bytes")
+        grows = size_scaling == "proportional"
+        growth = 1 / reference if grows else np.zeros(len(nodes))
+        constant = np.zeros(len(nodes)) if grows else np.ones(len(nodes))
+    for node in range(len(nodes)):
+        try:
+            row = law_fit.fit(family, moments[0, node], moments[1, node], moments[2, node], pareto_ratio)
+        except ValueError as error:
+            name = nodes["node_id"][node].as_py()
+            raise UserError(f"service={family}: nodes row {node} (node_id={name}): found {error}") from None
+        table[node] = row
+        table[node, 1], table[node, 0] = row[0] * growth[node], row[0] * constant[node]
+        table[node, 3], table[node, 2] = row[2] * growth[node], row[2] * constant[node]
+    return Laws(table, np.zeros(1))
+
+
+def law_name(laws: Laws) -> str:
+    """Kinds of the laws in words, as in "shifted weibull"."""
+    names = []
+    for kind in np.unique(laws.table[:, 6]).astype(int):
+        own = laws.table[laws.table[:, 6] == kind]
+        shifted = kind and np.any(own[:, :2] > 0) and KINDS[kind] != "two_point"
+        names.append(("shifted " if shifted else "") + KINDS[kind].replace("_", " "))
+    return ", ".join(names)

@@ -1,1 +1,0 @@
-"""Figures and pages from result tables; never recomputes."""

@@ -1,0 +1,1 @@
+"""Random streams that belong to what they drive, and arrivals."""

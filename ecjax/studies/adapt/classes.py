@@ -1,0 +1,250 @@
+"""Classes of requests of ``ecjax adapt``: those of the options, or those of a trace."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ecjax.adapt.proxy import RequestClass
+from ecjax.console import log
+from ecjax.errors import UserError
+from ecjax.studies.adapt.logs import OPERATIONS, opened
+from ecjax.studies.adapt.options import AdaptOptions
+from ecjax.tables.formats import user_errors
+from ecjax.tables.read import read_input
+from ecjax.tables.requests import requests
+from ecjax.tables.schemas import CLASSES
+
+_MOST_PER_OP = 8
+MOST_CLASSES = 256  # a request's class is a byte
+_UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
+
+
+@dataclass(frozen=True)
+class Traced:
+    """Requests of a trace by class, N of them.
+
+    Attributes:
+        arrival_s: (N,) s since the first of the trace, ascending.
+        class_of: (N,) uint8.
+        fingerprint: of the trace.
+        span_s: from the first of them to the last, above 0.
+    """
+
+    arrival_s: np.ndarray
+    class_of: np.ndarray
+    fingerprint: str
+    span_s: float
+
+
+def read_classes(options: AdaptOptions) -> tuple[list[RequestClass], Traced | None]:
+    """The classes that the options name, or that their trace has, and the requests of the trace.
+
+    Without ``classes`` those of a trace are made of its sizes: up to 8 distinct sizes per operation are classes of
+    their own; of more, requests of one power of two form a class, and of more than 8 such classes the neighbours with
+    the fewest requests are joined until 8 are left. A class has the mean size of its requests, which are all replayed
+    with that. The size of a request is what its rows ask for together: in a log of accesses of chunks, the parity
+    chunks that were written too.
+
+    With ``classes`` a request of a trace goes to the class of its operation that is nearest in size (by ratio). Log
+    lines say what was lost.
+
+    Args:
+        options: checked, classes and steps apart.
+
+    Raises:
+        UserError: the classes or the trace are malformed, or no request is left.
+    """
+    given = None if options.classes is None else _given(options)
+    if options.trace is not None:
+        return _of_trace(options, given)
+    if given is None:
+        given = [_class(options, "", "read", float(options.bytes), 1.0)]
+    return given, None
+
+
+def _class(
+    options: AdaptOptions,
+    name: str,
+    op: str,
+    size: float,
+    share: float,
+    k_max: int | None = None,
+    r_max: float | None = None,
+) -> RequestClass:
+    return RequestClass(
+        name or f"{op}_{_words(size)}",
+        op,
+        size,
+        share,
+        int(options.k_max) if k_max is None else k_max,
+        float(options.r_max) if r_max is None else r_max,
+        op == "write" and options.writes == "background",
+    )
+
+
+def _words(size: float) -> str:
+    """A size in words, 3MB."""
+    unit, word = next((found for found in _UNITS if size >= found[0]), _UNITS[-1])
+    return f"{size / unit:.3g}{word}"
+
+
+def _given(options: AdaptOptions) -> list[RequestClass]:
+    """The classes of the option: a list of mappings, or a table."""
+    if isinstance(options.classes, str):
+        table = read_input(options.classes, "classes")
+    else:
+        table = read_input(_listed(options.classes), "classes", name="given as a list")
+    rows = table.to_pylist()
+    if len(rows) > MOST_CLASSES:
+        raise UserError(f"classes: found {len(rows)}; allowed: at most {MOST_CLASSES}")
+    total = sum(row.get("share") or 1.0 for row in rows)
+    found = [
+        _class(
+            options,
+            row.get("name") or "",
+            row.get("op") or "read",
+            row["bytes"],
+            (row.get("share") or 1.0) / total,
+            row.get("k_max"),
+            row.get("r_max"),
+        )
+        for row in rows
+    ]
+    names = [one.name for one in found]
+    for row, name in enumerate(names):
+        if name in names[:row]:
+            raise UserError(
+                f"classes: rows {names.index(name)} and {row}: found the name {name!r} twice; allowed: a name each "
+                "(default: op and size)"
+            )
+    return found
+
+
+def _listed(classes: Any) -> pa.Table:
+    """A list of mappings as a table."""
+    names = [column.name for column in CLASSES]
+    if not isinstance(classes, list | tuple) or not classes:
+        raise UserError(
+            f"classes: found {classes!r}; allowed: a table, or a list of mappings ({', '.join(names)})"
+        )
+    for row, given in enumerate(classes):
+        if not isinstance(given, Mapping):
+            raise UserError(
+                f"classes: row {row}: found {given!r}; allowed: a mapping, as in {{bytes: 3e6, op: read}}"
+            )
+        unknown = [key for key in given if key not in names]
+        if unknown:
+            raise UserError(f"classes: row {row}: found {unknown[0]!r}; allowed: {', '.join(names)}")
+    columns = {}
+    for name in names:
+        if any(name in given for given in classes):
+            with user_errors(f"classes: {name}", "found values of different types"):
+                columns[name] = pa.array([given.get(name) for given in classes])
+    return pa.table(columns)
+
+
+def _of_trace(options: AdaptOptions, given: list[RequestClass] | None) -> tuple[list[RequestClass], Traced]:
+    trace = opened(str(options.trace), options)
+    found = requests(trace)
+    if found.returned:
+        log.info(
+            "trace: %d requests have rows that do not follow each other: their parts count as requests of their own",
+            found.returned,
+        )
+    chosen = found.bytes > 0
+    if not chosen.all():
+        log.info("trace: %d requests of 0 bytes are left out", np.sum(~chosen))
+    if given is not None:
+        ops = np.isin(found.write, [one.op == "write" for one in given])
+        if not ops[chosen].all():
+            log.info("trace: %d requests are left out: no class has their op", np.sum(chosen & ~ops))
+            chosen &= ops
+    if not chosen.any():
+        raise UserError(
+            f"trace={trace.name}: found no requests to replay; allowed: one of a byte or more of a class"
+        )
+    write, size, arrival = found.write[chosen], found.bytes[chosen], found.arrival[chosen]
+    if not arrival[-1] > arrival[0]:
+        raise UserError(f"trace={trace.name}: found requests at one time only; allowed: a log that lasts")
+    if given is None:
+        classes, class_of = _made(options, write, size)
+    else:
+        classes, class_of = _nearest(given, write, size)
+    sizes = np.array([one.bytes for one in classes])[class_of]
+    log.info(
+        "trace: %d requests in %d classes (%s); sizes differ from those of the classes by up to a factor of %.3g",
+        len(arrival),
+        len(classes),
+        ", ".join(one.name for one in classes),
+        np.exp(np.abs(np.log(sizes / size)).max()),
+    )
+    span = float(arrival[-1] - arrival[0])
+    if found.clock_resolution_s * len(arrival) > span:
+        log.info(
+            "trace: its clock ticks every %g s, and requests come more often: those of one tick arrive at once",
+            found.clock_resolution_s,
+        )
+    return classes, Traced(arrival - arrival[0], class_of.astype(np.uint8), trace.fingerprint, span)
+
+
+def _made(
+    options: AdaptOptions, write: np.ndarray, size: np.ndarray
+) -> tuple[list[RequestClass], np.ndarray]:
+    """Classes by operation and size, with the class of each request."""
+    classes: list[RequestClass] = []
+    class_of = np.empty(len(size), np.int64)
+    for op in OPERATIONS:
+        here = write == (op == "write")
+        if not here.any():
+            continue
+        group = _size_groups(size[here])
+        class_of[here] = len(classes) + group
+        counts = np.bincount(group)
+        means = np.bincount(group, size[here]) / counts
+        for mean, count in zip(means.tolist(), counts.tolist(), strict=True):
+            name = f"{op}_{_words(mean)}"
+            same = sum(one.name.split("#")[0] == name for one in classes)
+            name += f"#{same + 1}" if same else ""
+            classes.append(_class(options, name, op, mean, count / len(size)))
+    return classes, class_of
+
+
+def _size_groups(size: np.ndarray) -> np.ndarray:
+    """Group of each size (N,), from 0, ascending with the size, at most 8."""
+    distinct, group = np.unique(size, return_inverse=True)
+    if len(distinct) <= _MOST_PER_OP:
+        return group
+    _, group = np.unique(np.floor(np.log2(size)), return_inverse=True)
+    counts = np.bincount(group)
+    while len(counts) > _MOST_PER_OP:
+        least = int(np.argmin(counts[1:] + counts[:-1]))
+        group = group - (group > least)
+        counts[least] += counts[least + 1]
+        counts = np.delete(counts, least + 1)
+    return group
+
+
+def _nearest(
+    given: list[RequestClass], write: np.ndarray, size: np.ndarray
+) -> tuple[list[RequestClass], np.ndarray]:
+    """The classes that have requests, with their shares in the trace, and the class of each request."""
+    class_of = np.empty(len(size), np.int64)
+    for op in OPERATIONS:
+        own = np.array([place for place, one in enumerate(given) if one.op == op])
+        here = write == (op == "write")
+        if own.size and here.any():
+            own = own[np.argsort([given[place].bytes for place in own], kind="stable")]
+            edges = np.log([given[place].bytes for place in own])
+            middles = (edges[1:] + edges[:-1]) / 2
+            class_of[here] = own[np.searchsorted(middles, np.log(size[here]))]
+    counts = np.bincount(class_of, minlength=len(given))
+    kept = np.flatnonzero(counts)
+    if len(kept) < len(given):
+        empty = ", ".join(one.name for one, count in zip(given, counts, strict=True) if not count)
+        log.info("trace: no request is nearest to class %s", empty)
+    shares = counts / len(size)
+    classes = [given[place]._replace(share=float(shares[place])) for place in kept]
+    return classes, np.searchsorted(kept, class_of)

@@ -1,0 +1,184 @@
+"""Laws of task delays as ``ecjax adapt`` is told them: by name, by a table, by a log, or by an analysed one."""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ecjax.adapt.delays import BUILT_IN, DelayModel
+from ecjax.adapt.measured import LEAST_DELAYS, Measured, exponential_rho, measured
+from ecjax.adapt.proxy import EXPONENTIAL, LOGNORMAL
+from ecjax.console import log
+from ecjax.errors import UserError
+from ecjax.studies.adapt.logs import OPERATIONS, opened, task_delays
+from ecjax.studies.adapt.options import AdaptOptions
+from ecjax.tables import rules
+from ecjax.tables.importers.detect import read_head
+from ecjax.tables.read import read_input
+from ecjax.tables.results import read_results, read_run
+
+_KINDS = {rules.EXPONENTIAL: EXPONENTIAL, rules.LOGNORMAL: LOGNORMAL}
+_LINES = ("delta_s", "delta_s_per_byte", "psi_s", "psi_s_per_byte")
+
+
+@dataclass(frozen=True)
+class Laws:
+    """Laws of the delays of tasks of one storage.
+
+    Attributes:
+        name: for tables and figures.
+        of_op: law of reads and of writes; at least one.
+        description: a few words for the user.
+    """
+
+    name: str
+    of_op: dict[str, DelayModel]
+    description: str
+
+    def of(self, op: str) -> DelayModel:
+        """The law for "read" or "write"; where there is none, that of the other (a log line says so)."""
+        if op in self.of_op:
+            return self.of_op[op]
+        (other,) = self.of_op
+        log.info("delays: %s has none of %ss, which take those of %ss", self.name, op, other)
+        return self.of_op[other]
+
+
+def read_laws(options: AdaptOptions) -> list[Laws]:
+    """The laws that ``delays`` names, one after another; a table may have several.
+
+    Raises:
+        UserError: a name or path is unknown, what it leads to is malformed or has no delays, or two laws have one name.
+    """
+    found = [laws for given in options.delays for laws in _read(given, options)]
+    names = [laws.name for laws in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise UserError(f"delays: found two laws of the name {name!r}; allowed: a name each")
+    return found
+
+
+def named(model: DelayModel) -> dict[str, Any]:
+    """What a law is, for fingerprints; its name apart."""
+    return {
+        name: hashlib.sha256(value.tobytes()).hexdigest() if isinstance(value, np.ndarray) else value
+        for name, value in model._asdict().items()
+        if name != "name"
+    }
+
+
+def _read(given: str, options: AdaptOptions) -> list[Laws]:
+    if given in BUILT_IN:
+        return [Laws(given, dict.fromkeys(OPERATIONS, BUILT_IN[given]), "built in")]
+    path = Path(given)
+    if not path.exists():
+        raise UserError(
+            f"delays: found {given!r}; allowed: {', '.join(BUILT_IN)}, or the path of a log of chunk accesses, of a "
+            "delays table or of the results of ecjax analyze"
+        )
+    if (path / "runs").is_dir():
+        return [_of_analysis(path)]
+    if options.columns is None and {"name", "law"} <= set(read_head(path).columns):
+        return _of_table(given)
+    return [_of_log(given, options)]
+
+
+def _of_table(path: str) -> list[Laws]:
+    laws: dict[str, dict[str, DelayModel]] = {}
+    for row in read_input(path, "delays").to_pylist():
+        model = DelayModel(
+            row["name"],
+            _KINDS[row["law"]],
+            shape=row.get("sigma") or 0.0,
+            rho=row.get("rho") or 0.0,
+            shift_s=row["shift_s"],
+            shift_s_per_byte=row.get("shift_s_per_byte") or 0.0,
+            scale_s=row["scale_s"],
+            scale_s_per_byte=row.get("scale_s_per_byte") or 0.0,
+        )
+        ops = [row["op"]] if row.get("op") else OPERATIONS
+        laws.setdefault(row["name"], {}).update(dict.fromkeys(ops, model))
+    return [Laws(name, of_op, f"delays table {Path(path).name}") for name, of_op in laws.items()]
+
+
+def _of_log(path: str, options: AdaptOptions) -> Laws:
+    name, laws, words = Path(path).name, {}, []
+    for op, delays in task_delays(opened(path, options), options.seed).items():
+        count = len(delays.bytes)
+        if count < LEAST_DELAYS:
+            log.info("delays: %d %ss of %s are too few for a law (%d)", count, op, name, LEAST_DELAYS)
+            continue
+        if not delays.seconds.any():
+            raise UserError(f"delays={path}: found {op}s whose finish_s is start_s; allowed: delays above 0")
+        found = measured(delays, name)
+        _tell(found, op)
+        laws[op] = found.model
+        words.append(f"{count} {op}s")
+    if not laws:
+        raise UserError(
+            f"delays={path}: found too few accesses with start_s and finish_s; allowed: {LEAST_DELAYS} or more"
+        )
+    return Laws(name, laws, f"measured: {' and '.join(words)}")
+
+
+def _tell(found: Measured, op: str) -> None:
+    """What became of the sizes, and the correlation."""
+    sizes = found.model.sizes
+    joined = found.least < found.most
+    log.info(
+        "delays: %s of %ss in %d groups of chunk sizes, %.4g to %.4g bytes%s; correlation of the normal scores of a "
+        "request's tasks %s",
+        found.model.name,
+        op,
+        len(sizes),
+        sizes[0],
+        sizes[-1],
+        f", {joined.sum()} of them of several sizes (up to a ratio of {(found.most / found.least).max():.3g})"
+        if joined.any()
+        else "",
+        f"{found.model.rho:.3f} (standard error {found.rho_error:.3f}, {found.requests} requests)"
+        if found.requests
+        else "unknown, taken as 0: no request has two tasks",
+    )
+    if len(sizes) == 1:
+        log.info("delays: %s of %ss have one chunk size: all sizes take their law", found.model.name, op)
+
+
+def _of_analysis(folder: Path) -> Laws:
+    """The affine laws that ``ecjax analyze`` fitted to the nodes, averaged over their accesses."""
+    runs = read_results(folder, "runs")
+    runs = runs[runs["job"] == "analyze"]
+    if len(runs) != 1:
+        raise UserError(f"delays={folder}: found {len(runs)} runs of ecjax analyze; allowed: a folder of one")
+    name = str(runs["run_id"].iloc[0])
+    service = None
+    if (folder / "delays").is_dir():
+        delays = read_run(folder, "delays", name).to_pandas()
+        service = delays[(delays["quantity"] == "service") & delays["fit_mean_s"].notna()]
+    if service is None or service.empty:
+        raise UserError(
+            f"delays={folder}: found no laws of service times; allowed: results of ecjax analyze (dataset delays) of a "
+            "log with service times, start_s to finish_s"
+        )
+    traces = read_run(folder, "traces", name).to_pylist() if (folder / "traces").is_dir() else []
+    rho = 0.0
+    if traces and traces[0]["delay_quantity"] == "service" and traces[0]["chunk_correlation"] is not None:
+        rho = exponential_rho(traces[0]["chunk_correlation"])
+    laws = {op: _pooled(rows, folder.name, rho) for op, rows in service.groupby("op")}
+    return Laws(folder.name, laws, f"affine laws of {service['node_id'].nunique()} nodes, averaged")
+
+
+def _pooled(rows: pd.DataFrame, name: str, rho: float) -> DelayModel:
+    """The mean of the nodes' laws, weighted by accesses; their spread between nodes is not in it."""
+    sloped = rows.dropna(subset=list(_LINES))
+    if sloped.empty:
+        log.info("delays: %s has one chunk size: all sizes take its law", name)
+        rows = rows.assign(delta_s=rows["fit_mean_s"] - rows["fit_std_s"], psi_s=rows["fit_std_s"])
+        sloped = rows.fillna({"delta_s_per_byte": 0.0, "psi_s_per_byte": 0.0})
+    shift, shift_slope, scale, scale_slope = (
+        float(np.average(sloped[part], weights=sloped["count"])) for part in _LINES
+    )
+    return DelayModel(name, EXPONENTIAL, 0.0, rho, shift, shift_slope, scale, scale_slope)

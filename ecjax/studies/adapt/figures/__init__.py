@@ -1,0 +1,1 @@
+"""Figures of ``ecjax adapt``, from its result tables."""

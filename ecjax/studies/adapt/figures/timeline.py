@@ -1,0 +1,82 @@
+"""How strategies follow a rate that changes."""
+
+from pathlib import Path
+
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from ecjax.plotting.grid import own_rows
+from ecjax.plotting.panels import few, legend, plain_numbers
+from ecjax.studies.adapt.words import POINT, STATIC, colours
+
+_COLUMNS = ["start_s", "requests", "mean_s", "mean_k"]
+_MOST_COLUMNS = 3
+_STYLES = ("--", ":", "-.")  # of static codes
+
+
+def timeline(out: Path, runs: pd.DataFrame) -> Figure:
+    """Mean latency, mean k and arrivals by time, a line per strategy, all seeds together (Fig. 10 of the TOFEC paper).
+
+    A column of panels per law of delays and arrivals.
+    """
+    known = runs[["run_id", "name", "method", "seed", *POINT]]
+    rows = own_rows(out, "timeline", runs, _COLUMNS).merge(known, on="run_id")
+    names = rows[["name", "method"]].drop_duplicates()
+    shades = colours(names["method"].tolist())
+    static = names.loc[names["method"] == STATIC, "name"].tolist()
+    looks = {
+        name: {"color": "black", "linestyle": _STYLES[static.index(name) % len(_STYLES)]}
+        if method == STATIC
+        else {"color": shades[method]}
+        for name, method in names.itertuples(index=False)
+    }
+    parts = list(rows.groupby(["delays", "arrivals", "rate_scale", "rate_per_s"], sort=False))
+    shown = parts[:_MOST_COLUMNS]
+    figure = Figure(figsize=(6.4 * len(shown) + 1.2, 7.0), layout="constrained")
+    axes = figure.subplots(3, len(shown), squeeze=False, sharex="col", height_ratios=[3, 1.2, 1])
+    for column, (values, own) in enumerate(shown):
+        latency, dimension, rate = axes[:, column]
+        for name, look in looks.items():
+            line = _by_time(own[own["name"] == name])
+            latency.plot(line.index, line["mean_s"], linewidth=1.3, **look)
+            dimension.plot(line.index, line["mean_k"], linewidth=1.3, **look)
+        first = own[own["name"] == own["name"].iloc[0]]
+        length = first["start_s"].drop_duplicates().sort_values().diff().min()
+        arrivals = _by_time(first)
+        rate.step(
+            arrivals.index,
+            arrivals["requests"] / first["seed"].nunique() / length,
+            where="post",
+            color="grey",
+        )
+        latency.set(yscale="log", title=Path(values[0]).name if len(shown) > 1 else "")
+        plain_numbers(latency.yaxis)
+        rate.set(xlabel="time (s)", ylim=(0, None))
+        for each in axes[:, column]:
+            each.grid(alpha=0.3)
+            each.spines[["top", "right"]].set_visible(False)
+    for each, label in zip(axes[:, 0], ("mean latency (s)", "mean k", "requests/s"), strict=True):
+        each.set_ylabel(label)
+    legend(figure, [Line2D([], [], linewidth=2, label=name, **look) for name, look in looks.items()])
+    seeds = rows["seed"].nunique()
+    words = f", {seeds} seeds" if seeds > 1 else ""
+    figure.suptitle(f"Latency by time of arrival{words}{few(len(shown), len(parts), 'columns')}")
+    return figure
+
+
+def _by_time(rows: pd.DataFrame) -> pd.DataFrame:
+    """Means over the requests of all seeds, by time."""
+    counted = rows[rows["requests"] > 0]
+    sums = pd.DataFrame(
+        {
+            "start_s": counted["start_s"],
+            "requests": counted["requests"],
+            "mean_s": counted["mean_s"] * counted["requests"],
+            "mean_k": counted["mean_k"] * counted["requests"],
+        }
+    )
+    total = sums.groupby("start_s").sum()
+    return total.assign(
+        mean_s=total["mean_s"] / total["requests"], mean_k=total["mean_k"] / total["requests"]
+    )

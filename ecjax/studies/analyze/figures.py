@@ -1,0 +1,262 @@
+"""Figures of ``ecjax analyze``, drawn from its result tables only."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeAlias
+
+import matplotlib
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ecjax.plotting.saving import save_png
+from ecjax.tables.folder import location
+
+matplotlib.use("Agg")
+
+Tables: TypeAlias = dict[str, pd.DataFrame]
+
+_NODES_DRAWN = 12
+_BARS = 40
+_INTERVALS = 200
+_COLOURS = matplotlib.colormaps["tab20"].colors  # type: ignore[attr-defined]
+
+
+def draw(out: str | Path, tables: Tables) -> list[Path]:
+    """Draw the figures that the tables support.
+
+    Args:
+        out: folder of the results, or its address; figures go to ``out/figures``.
+        tables: rows of one run by dataset: traces, files, arrivals, nodes, delays, delay_bins, as far as there are.
+
+    Returns:
+        The files written.
+    """
+    written = []
+    for name, figure_of in FIGURES.items():
+        figure = figure_of(tables)
+        if figure is not None:
+            written.append(location(out) / "figures" / f"{name}.png")
+            save_png(figure, written[-1])
+    return written
+
+
+def _figure(panels: int = 1, width: float = 7.0, height: float = 4.6) -> tuple[Figure, list[Axes]]:
+    figure = Figure(figsize=(width, height), layout="constrained")
+    axes = [figure.add_subplot(1, panels, panel + 1) for panel in range(panels)]
+    for each in axes:
+        each.grid(alpha=0.3)
+        each.spines[["top", "right"]].set_visible(False)
+    return figure, axes
+
+
+def _read_delays(tables: Tables) -> tuple[str, pd.DataFrame, pd.DataFrame] | None:
+    """The quantity shown (service times where there are any) with its delays and histograms, of reads."""
+    if not {"delays", "delay_bins"} <= set(tables):
+        return None
+    delays, bins = (tables[name][tables[name]["op"] == "read"] for name in ("delays", "delay_bins"))
+    if delays.empty:
+        return None
+    quantity = "service" if (delays["quantity"] == "service").any() else "sojourn"
+    return quantity, delays[delays["quantity"] == quantity], bins[bins["quantity"] == quantity]
+
+
+def _distribution(bins: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """Upper edges of the used bins and the share of delays below them, from the lower edge of the first on."""
+    pooled = bins.groupby(["lower_s", "upper_s"])["count"].sum().reset_index()
+    shares = pooled["count"].cumsum().to_numpy() / pooled["count"].sum()
+    edges = np.concatenate([[pooled["lower_s"].iloc[0]], pooled["upper_s"]])
+    return edges, np.concatenate([[0.0], shares])
+
+
+def service_cdf(tables: Tables) -> Figure | None:
+    """Distribution of the delays of reads, an exponential of the same mean, and the affine laws fitted."""
+    found = _read_delays(tables)
+    if found is None:
+        return None
+    quantity, delays, bins = found
+    edges, shares = _distribution(bins)
+    last = float(edges[np.searchsorted(shares, 0.995)])
+    times = np.linspace(0, last, 600)
+    mean = float((delays["count"] * delays["mean_s"]).sum() / delays["count"].sum())
+    figure, (axes,) = _figure()
+    axes.plot(edges, shares, color="C0", lw=2, label="measured")
+    axes.plot(times, 1 - np.exp(-times / mean), "--", color="C3", label="exponential, same mean")
+    fitted = delays[delays["fit_mean_s"].notna()]
+    if len(fitted):
+        weights = fitted["count"].to_numpy() / fitted["count"].sum()
+        psi = np.maximum(fitted["fit_std_s"].to_numpy(), 1e-12 * mean)
+        delta = fitted["fit_mean_s"].to_numpy() - psi
+        late = np.maximum(times[:, None] - delta, 0) / psi
+        axes.plot(
+            times,
+            -np.expm1(-late) @ weights,
+            "-.",
+            color="C2",
+            label="shifted exponential, fitted by node and size",
+        )
+    axes.set(
+        xlabel=f"{quantity} time of a chunk read (s)",
+        ylabel="share of reads at or below",
+        xlim=(0, last),
+        ylim=(0, 1.02),
+        title=f"Distribution of the {quantity} time, all nodes",
+    )
+    axes.legend(frameon=False, loc="lower right")
+    return figure
+
+
+def node_ccdf(tables: Tables) -> Figure | None:
+    """Share of reads above a delay, a line per node."""
+    found = _read_delays(tables)
+    if found is None or found[2]["node_id"].isna().all():
+        return None
+    quantity, _, bins = found
+    figure, (axes,) = _figure()
+    chosen, note = _chosen_nodes(bins["node_id"].unique())
+    for node, colour in chosen.items():
+        edges, shares = _distribution(bins[bins["node_id"] == node])
+        above = 1 - shares
+        axes.plot(edges[above > 1e-12], above[above > 1e-12], color=colour, lw=1.4, label=str(node))
+    axes.set(
+        yscale="log",
+        xlabel=f"{quantity} time of a chunk read (s)",
+        ylabel="share of reads above",
+        title=f"Tail of the {quantity} time by node{note}",
+    )
+    axes.set_xlim(left=0)
+    _node_legend(axes)
+    return figure
+
+
+def _chosen_nodes(nodes: np.ndarray) -> tuple[dict, str]:
+    """Nodes to draw, with a colour each, and what to add to the title where some are left out."""
+    ordered = sorted(nodes)
+    places = np.unique(np.linspace(0, len(ordered) - 1, min(len(ordered), _NODES_DRAWN)).round().astype(int))
+    chosen = {ordered[place]: _COLOURS[number] for number, place in enumerate(places)}
+    return chosen, "" if len(chosen) == len(ordered) else f" ({len(chosen)} of {len(ordered)} nodes)"
+
+
+def _node_legend(axes: Axes) -> None:
+    axes.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5), title="node")
+
+
+def delay_vs_size(tables: Tables) -> Figure | None:
+    """Mean and standard deviation of the delay against chunk size, with the affine laws."""
+    found = _read_delays(tables)
+    if found is None:
+        return None
+    quantity, delays, _ = found
+    delays = delays[delays["count"] > 1]
+    if delays["chunk_bytes"].nunique() < 2:
+        return None
+    figure, axes = _figure(2, width=10.5)
+    named = delays["node_id"].notna().all()
+    chosen, note = _chosen_nodes(delays["node_id"].unique()) if named else ({None: "C0"}, "")
+    for node, colour in chosen.items():
+        rows = (delays[delays["node_id"] == node] if named else delays).sort_values("chunk_bytes")
+        size = rows["chunk_bytes"] / 1e6
+        for panel, name in zip(axes, ("mean", "std"), strict=True):
+            panel.plot(size, rows[f"{name}_s"], "o", color=colour, ms=4, label=str(node) if named else "all")
+            panel.plot(size, rows[f"fit_{name}_s"], "-", color=colour, lw=1)
+    for panel, text in zip(axes, ("mean", "standard deviation"), strict=True):
+        panel.set(xlabel="chunk size (MB)", ylabel=f"{text} of the {quantity} time (s)")
+        panel.set_xlim(left=0)
+        panel.set_ylim(bottom=0)
+    figure.suptitle(
+        f"{quantity.capitalize()} time of reads by chunk size: measured (dots), affine law (lines){note}"
+    )
+    if named:
+        _node_legend(axes[1])
+    return figure
+
+
+def popularity(tables: Tables) -> Figure | None:
+    """Reads of each file by rank, with Zipf's law."""
+    if not {"files", "traces"} <= set(tables):
+        return None
+    counts = np.sort(tables["files"]["reads"].to_numpy())[::-1]
+    counts = counts[counts > 0]
+    if counts.size < 2:
+        return None
+    ranks = np.arange(1, counts.size + 1)
+    shown = np.unique(np.geomspace(1, counts.size, 2000).round().astype(int)) - 1
+    figure, (axes,) = _figure()
+    axes.loglog(ranks[shown], counts[shown], ".", ms=4, color="C0", label="files")
+    trace = tables["traces"].iloc[0]
+    if pd.notna(trace["zipf_exponent"]):
+        law = ranks ** -float(trace["zipf_exponent"])
+        label = f"Zipf, exponent {trace['zipf_exponent']:.3f} ± {trace['zipf_error']:.2g}"
+        axes.loglog(ranks[shown], (law * counts.sum() / law.sum())[shown], "--", color="C3", label=label)
+    axes.set(xlabel="rank of the file", ylabel="reads", title="Popularity of files")
+    axes.legend(frameon=False)
+    return figure
+
+
+def arrivals(tables: Tables) -> Figure | None:
+    """Rate of reads and writes over time."""
+    if "arrivals" not in tables or len(tables["arrivals"]) < 2:
+        return None
+    rows = tables["arrivals"]
+    together = -(-len(rows) // _INTERVALS)
+    group = np.arange(len(rows)) // together
+    summed = rows.groupby(group)[["reads", "writes", "duration_s"]].sum()
+    start = rows["start_s"].to_numpy()[::together]
+    end = float(rows["start_s"].iloc[-1] + rows["duration_s"].iloc[-1])
+    unit, length = next(
+        ((name, s) for name, s in (("days", 86400.0), ("h", 3600.0), ("min", 60.0)) if end >= 3 * s),
+        ("s", 1.0),
+    )
+    figure, (axes,) = _figure()
+    for name, colour in (("reads", "C0"), ("writes", "C1")):
+        if summed[name].any():
+            rate = summed[name] / summed["duration_s"]
+            axes.stairs(rate, np.append(start, end) / length, color=colour, lw=1.3, label=name)
+    axes.set(
+        xlabel=f"time since the first request ({unit})",
+        ylabel="requests per second",
+        title=f"Arrivals, in intervals of {summed['duration_s'].iloc[0]:.3g} s",
+    )
+    axes.set_xlim(0, end / length)
+    axes.set_ylim(bottom=0)
+    axes.legend(frameon=False)
+    return figure
+
+
+def node_load(tables: Tables) -> Figure | None:
+    """Load and mean concurrency of each node."""
+    if "nodes" not in tables or tables["nodes"]["load"].isna().all():
+        return None
+    nodes = tables["nodes"].sort_values("load", ascending=False)
+    figure, axes = _figure(2, width=10.5)
+    labels = (
+        ("load", "load rho (busy time / span)"),
+        ("concurrency", "mean accesses at the node (waiting and in service)"),
+    )
+    for panel, (name, text) in zip(axes, labels, strict=True):
+        if len(nodes) <= _BARS:
+            panel.barh(nodes["node_id"].astype(str), nodes[name], color="C0", height=0.7)
+            panel.invert_yaxis()
+            panel.tick_params(axis="y", labelsize=8)
+            panel.grid(axis="y", visible=False)
+            panel.set_xlabel(text)
+        else:
+            panel.plot(np.arange(1, len(nodes) + 1), nodes[name], ".", color="C0")
+            panel.set(xlabel="nodes by load", ylabel=text)
+    if len(nodes) <= _BARS:
+        axes[0].axvline(1.0, color="C3", ls="--", lw=1)
+    else:
+        axes[0].axhline(1.0, color="C3", ls="--", lw=1)
+    figure.suptitle("Load and concurrency of the nodes (stable below a load of 1)")
+    return figure
+
+
+FIGURES: dict[str, Callable[[Tables], Figure | None]] = {
+    "service_cdf": service_cdf,
+    "node_ccdf": node_ccdf,
+    "delay_vs_size": delay_vs_size,
+    "popularity": popularity,
+    "arrivals": arrivals,
+    "node_load": node_load,
+}

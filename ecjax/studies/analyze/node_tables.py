@@ -1,0 +1,239 @@
+"""Result tables of the delays in a trace: nodes as ``ecjax optimize`` takes them, delays by size, histograms."""
+
+import numpy as np
+import pyarrow as pa
+
+from ecjax.tables.nulls import empty_to_null
+from ecjax.tables.statistics.affine import LEAST_SAMPLES
+from ecjax.tables.statistics.bins import DELAY_BINS_PER_OCTAVE, bin_edges
+from ecjax.tables.statistics.delays import QUANTITIES, SERVICE, SOJOURN, Cells
+from ecjax.tables.statistics.laws import Fits, exponential_distance, fit_cells, group_numbers, pooled_bins
+from ecjax.tables.statistics.moments import pooled_rows, raw_moments, scaled_rows
+from ecjax.tables.statistics.scan import TraceStatistics
+
+_OPERATIONS = np.array(["read", "write"])
+_LAW_COLUMNS = ("delta_s", "delta_s_per_byte", "psi_s", "psi_s_per_byte")
+_MISFIT = 0.05
+
+
+def node_table(
+    statistics: TraceStatistics, reference_bytes: float | None, notices: list[str]
+) -> pa.Table | None:
+    """The ``nodes`` table, or None where the trace has no nodes or no service times (a notice says why).
+
+    The service law is that of the chunks read. Where all of them have one size, or ``reference_bytes`` is given, it is
+    the empirical moments at that size (each service time scaled by reference size / own size); where sizes vary, the
+    affine law, if every node shows two sizes or more; else the moments at the mean size.
+    """
+    if statistics.node_ids is None:
+        notices.append(
+            "The trace names no nodes: there are no service times by node; plan with a nodes table of your own."
+        )
+        return None
+    if statistics.service_reason is not None:
+        notices.append(
+            f"Service moments are unavailable: {statistics.service_reason}; plan with a nodes table of your own."
+        )
+        return None
+    count = len(statistics.node_ids)
+    service = statistics.cells.choose(statistics.cells.quantity == SERVICE)
+    chosen = service.choose(_planned(service, count, statistics.node_ids, notices))
+    observed = pooled_rows(chosen.moments, chosen.node, count)
+    law = _law(chosen, count, reference_bytes, statistics.node_ids, notices)
+    moments, errors = raw_moments(observed)
+    span = statistics.arrivals.span_s
+    busy, sojourn = (_totals(statistics.cells, quantity, count) for quantity in (SERVICE, SOJOURN))
+    bytes_total = np.bincount(chosen.node, chosen.moments[:, 0] * chosen.bytes, count)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        load = np.where(span > 0, busy[0] / span, np.nan)
+        columns = {
+            "mean_chunk_bytes": bytes_total / observed[:, 0],
+            "load": load,
+            "concurrency": np.where(span > 0, sojourn[0] / span, np.nan),
+            "mean_sojourn_s": sojourn[0] / sojourn[1],
+            "exponential_distance": _distances(chosen, observed),
+        }
+    for place, name in enumerate(("mean", "second", "third")):
+        unit = ("s", "s2", "s3")[place]
+        columns[f"observed_{name}_{unit}"] = moments[:, place]
+        columns[f"observed_{name}_error_{unit}"] = errors[:, place]
+    table = pa.table(
+        {
+            "node_id": statistics.node_ids,
+            **{name: empty_to_null(values) for name, values in {**law, **columns}.items()},
+            "service_source": ["inferred" if statistics.service_inferred else "logged"] * count,
+            "service_samples": observed[:, 0].astype(np.int64),
+            "chunk_reads": statistics.node_accesses[:, 0].copy(),
+            "chunk_writes": statistics.node_accesses[:, 1].copy(),
+        }
+    )
+    _warn_of_overload(load, statistics.node_ids, notices)
+    notices.append(
+        "The trace has no prices: without cost_per_chunk_dollars or cost_per_byte_dollars in the nodes table every "
+        "plan costs nothing."
+    )
+    served = _without_unserved(table, observed[:, 0] > 0, notices)
+    return None if served is None else served.sort_by("node_id")
+
+
+def _planned(service: Cells, count: int, names: pa.Array, notices: list[str]) -> np.ndarray:
+    """Which cells the service law is taken from: reads, or writes on nodes that were only written to."""
+    reads = np.bincount(service.node[~service.write], minlength=count) > 0
+    only = np.flatnonzero(~reads & (np.bincount(service.node[service.write], minlength=count) > 0))
+    if only.size:
+        listed = ", ".join(str(names[int(i)].as_py()) for i in only[:5])
+        notices.append(
+            f"{only.size} nodes were only written to ({listed}): their service law is that of writes."
+        )
+    return ~service.write | ~reads[service.node]
+
+
+def _law(
+    chosen: Cells, count: int, reference_bytes: float | None, names: pa.Array, notices: list[str]
+) -> dict[str, np.ndarray]:
+    """Columns of the service law, (nodes,) each."""
+    sizes, counts = chosen.bytes, chosen.moments[:, 0]
+    if not sizes.size:
+        return {}
+    one_size = sizes.min() == sizes.max()
+    if reference_bytes is None and not one_size:
+        laws = _affine(chosen, count)
+        present = np.bincount(chosen.node, counts, count) > 0
+        if not np.isnan(laws[present]).any():
+            _warn_of_misfit(chosen, laws, names, notices)
+            return dict(zip(_LAW_COLUMNS, laws.T, strict=True))
+        notices.append(
+            "Chunk sizes vary, but not on every node in two sizes of 20 reads or more: service moments are given at "
+            "the mean size and taken to be proportional to it."
+        )
+    mean = float(sizes[0]) if one_size else float(counts @ sizes / counts.sum())
+    reference = mean if reference_bytes is None else float(reference_bytes)
+    with np.errstate(divide="ignore"):
+        factors = np.where(sizes > 0, reference / sizes, 1.0)
+    scaled = pooled_rows(scaled_rows(chosen.moments, factors), chosen.node, count)
+    moments, _ = raw_moments(scaled)
+    names_of = ("service_mean_s", "service_second_s2", "service_third_s3")
+    columns = dict(zip(names_of, moments.T, strict=True))
+    return {**columns, "reference_bytes": np.where(scaled[:, 0] > 0, reference, np.nan)}
+
+
+def _affine(chosen: Cells, count: int) -> np.ndarray:
+    """The affine law of each node, NaN where a part of it is not known, (nodes, 4)."""
+    laws = np.full((count, 4), np.nan)
+    fits = fit_cells(chosen)
+    _, firsts = np.unique(fits.group, return_index=True)
+    for law, first in zip(fits.laws, firsts, strict=True):
+        laws[chosen.node[first]] = law
+    return laws
+
+
+def _warn_of_misfit(chosen: Cells, laws: np.ndarray, names: pa.Array, notices: list[str]) -> None:
+    law = laws[chosen.node]
+    fitted = law[:, 0] + law[:, 2] + (law[:, 1] + law[:, 3]) * chosen.bytes
+    totals = [
+        np.bincount(chosen.node, chosen.moments[:, 0] * v, len(names)) for v in (fitted, chosen.moments[:, 1])
+    ]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        error = np.nan_to_num(totals[0] / totals[1] - 1)
+    wrong = np.flatnonzero(np.abs(error) > _MISFIT)
+    if wrong.size:
+        worst = int(wrong[np.argmax(np.abs(error[wrong]))])
+        notices.append(
+            f"The affine law misses the mean service time of {wrong.size} nodes by more than 5 % (node "
+            f"{names[worst].as_py()}: {100 * error[worst]:+.0f} %), as with delays that are no shifted exponentials; "
+            "reference_bytes= gives moments instead."
+        )
+
+
+def _totals(cells: Cells, quantity: int, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Sum (s) and number of the delays of reads and writes at each node."""
+    chosen = cells.choose(cells.quantity == quantity)
+    number = chosen.moments[:, 0]
+    return np.bincount(chosen.node, number * chosen.moments[:, 1], count), np.bincount(
+        chosen.node, number, count
+    )
+
+
+def _distances(chosen: Cells, observed: np.ndarray) -> np.ndarray:
+    distances = np.full(len(observed), np.nan)
+    node, bins, counts = pooled_bins(chosen, chosen.node)
+    for number in np.unique(node):
+        here = node == number
+        distances[number] = exponential_distance(bins[here], counts[here], float(observed[number, 1]))
+    return distances
+
+
+def _warn_of_overload(load: np.ndarray, names: pa.Array, notices: list[str]) -> None:
+    over = np.flatnonzero(load >= 1)
+    if over.size:
+        worst = int(over[np.argmax(load[over])])
+        notices.append(
+            f"{over.size} nodes have a load of 1 or more (node {names[worst].as_py()}: rho = {load[worst]:.3g}): "
+            "start_s must be the start of service after queueing, not the arrival, and a node must serve one access "
+            "at a time; no plan is stable with these rates on such nodes."
+        )
+
+
+def _without_unserved(table: pa.Table, served: np.ndarray, notices: list[str]) -> pa.Table | None:
+    if served.all():
+        return table
+    notices.append(
+        f"{int(np.count_nonzero(~served))} nodes without service times are left out of the nodes table."
+    )
+    return table.filter(pa.array(served)) if served.any() else None
+
+
+def delay_tables(statistics: TraceStatistics) -> tuple[pa.Table, pa.Table]:
+    """The ``delays`` table (by node, operation and chunk size) and ``delay_bins`` (histograms, all sizes together)."""
+    cells = statistics.cells
+    fits = fit_cells(cells)
+    groups = group_numbers(cells)
+    nodes = statistics.node_ids if statistics.node_ids is not None else pa.nulls(1, pa.string())
+    moments = cells.moments
+    with np.errstate(divide="ignore", invalid="ignore"):
+        deviation = np.sqrt(np.where(moments[:, 0] > 1, moments[:, 2] / (moments[:, 0] - 1), np.nan))
+    delays = pa.table(
+        {
+            **_names(cells.quantity, cells.node, cells.write, nodes),
+            "chunk_bytes": pa.array(cells.bytes),
+            "count": pa.array(moments[:, 0].astype(np.int64)),
+            "mean_s": pa.array(moments[:, 1].copy()),
+            "std_s": empty_to_null(deviation),
+            "kept_mean_s": empty_to_null(fits.kept_mean),
+            "kept_std_s": empty_to_null(fits.kept_std),
+            **_law_columns(cells, fits),
+        }
+    )
+    _, firsts = np.unique(groups, return_index=True)
+    group, bins, counts = pooled_bins(cells, groups)
+    first = firsts[group]
+    lower, upper = bin_edges(bins, DELAY_BINS_PER_OCTAVE)
+    histograms = pa.table(
+        {
+            **_names(cells.quantity[first], cells.node[first], cells.write[first], nodes),
+            "lower_s": pa.array(lower),
+            "upper_s": pa.array(upper),
+            "count": pa.array(counts.astype(np.int64)),
+        }
+    )
+    return delays, histograms
+
+
+def _names(quantity: np.ndarray, node: np.ndarray, write: np.ndarray, nodes: pa.Array) -> dict[str, pa.Array]:
+    return {
+        "quantity": pa.array(np.array(QUANTITIES)[quantity].tolist(), pa.string()),
+        "node_id": nodes.take(pa.array(node)),
+        "op": pa.array(_OPERATIONS[write.astype(np.int64)].tolist(), pa.string()),
+    }
+
+
+def _law_columns(cells: Cells, fits: Fits) -> dict[str, pa.Array]:
+    laws = np.array([*fits.laws, *np.empty((0, 4))]).reshape(-1, 4)[fits.group]
+    # Where the slopes are not known, the law holds at the one size that it was fitted to.
+    known = ~np.isnan(laws[:, 1]) | (cells.moments[:, 0] >= LEAST_SAMPLES)
+    delta = np.where(known, laws[:, 0] + np.nan_to_num(laws[:, 1]) * cells.bytes, np.nan)
+    psi = np.where(known, laws[:, 2] + np.nan_to_num(laws[:, 3]) * cells.bytes, np.nan)
+    columns = dict(zip(_LAW_COLUMNS, laws.T, strict=True))
+    return {
+        name: empty_to_null(v) for name, v in {**columns, "fit_mean_s": delta + psi, "fit_std_s": psi}.items()
+    }

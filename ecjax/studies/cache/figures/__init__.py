@@ -1,0 +1,1 @@
+"""Figures of ``ecjax cache``, from its result tables."""

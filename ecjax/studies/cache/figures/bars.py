@@ -1,0 +1,194 @@
+"""Figures of caches as bars: latency and hits by policy, time to decide, throughput, edges."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from ecjax.plotting.grid import MOST_PANELS, grid, own_rows
+from ecjax.plotting.panels import COLOURS, few, legend, number, plain_numbers
+from ecjax.studies.cache.words import (
+    DECISIONS,
+    NEVER_DECIDES,
+    POINT,
+    colours,
+    named,
+    over_seeds,
+    parts,
+    varying,
+)
+
+_MOST_POINTS = MOST_PANELS // 2  # of two panels each
+
+
+def policies(out: Path, runs: pd.DataFrame) -> Figure:
+    """Mean latency and hit ratios by policy, two panels per point (Fig. 8 and 9a of the SampleX paper).
+
+    Whiskers are 95 % intervals; dashes are 99 % quantiles. A higher hit ratio is not a lower latency: a read is as slow
+    as the slowest of its chunks that is not there.
+    """
+    told = over_seeds(runs)
+    cooperative = told["neighbour_hit_ratio"].notna().any()
+    every = parts(told, varying(told))
+    shown = every[:_MOST_POINTS]
+    width = max(4.6, 0.42 * told["name"].nunique() + 1.8)
+    figure = Figure(figsize=(2 * width, 3.6 * len(shown) + 0.9), layout="constrained")
+    for line, (title, own) in enumerate(shown):
+        left, right = (_panel(figure, len(shown), 2, 2 * line + column) for column in (1, 2))
+        place = np.arange(len(own))
+        shades = list(colours(list(own["name"])).values())
+        half = own["ci_s"].fillna(0.0).to_numpy()
+        left.bar(place, own["mean_s"], 0.8, color=shades, yerr=half, capsize=2)
+        left.plot(place, own["p99_s"], "_", color="black", markersize=9)
+        for at, mean in enumerate(own["mean_s"]):
+            left.text(at, 0.02 * own["p99_s"].max(), number(1e3 * mean), ha="center", va="bottom", fontsize=7)
+        for at, (top, above) in enumerate(zip(own["mean_s"] + half, own["above_optimum"], strict=True)):
+            if np.isfinite(above):
+                words = f" {above:+.1%}"
+                left.text(at, top, words, ha="center", va="bottom", fontsize=6, rotation=90)
+        left.set(ylabel="latency of a read (s)", title=title)
+        right.bar(place - 0.2, own["chunk_hit_ratio"], 0.38, color=COLOURS[0])
+        right.bar(place + 0.2, own["full_hit_ratio"], 0.38, color=COLOURS[1])
+        if cooperative:
+            near = own["neighbour_hit_ratio"].fillna(0.0)
+            right.bar(place - 0.2, near, 0.38, bottom=own["chunk_hit_ratio"], color=COLOURS[2])
+        right.set(ylabel="hit ratio", title=title, ylim=(0, 1))
+        for axes in (left, right):
+            _named(axes, list(own["name"]))
+    entries = [("chunks", COLOURS[0]), ("whole items", COLOURS[1])]
+    if cooperative:
+        entries.append(("chunks at a neighbour", COLOURS[2]))
+    legend(figure, [Patch(color=colour, label=f"hits: {word}") for word, colour in entries])
+    figure.suptitle(
+        "Latency (mean in ms, against the static optimum; dash: 99 % quantile) and hits"
+        + few(len(shown), len(every), "points")
+    )
+    return figure
+
+
+def decisions(out: Path, runs: pd.DataFrame) -> Figure | None:
+    """Time to decide after a read: mean, 99 % and 99.99 % quantile, a panel per point (Fig. 9b and 9c).
+
+    Returns:
+        None where no policy decides anything.
+    """
+    told = over_seeds(runs[~runs["method"].isin(NEVER_DECIDES)])
+    if told.empty:
+        return None
+    every = parts(told, varying(told))
+    shown = every[:MOST_PANELS]
+    figure, panels = grid(len(shown), max(4.6, 0.55 * told["name"].nunique() + 1.4), 3.8)
+    for axes, (title, own) in zip(panels, shown, strict=True):
+        place = np.arange(len(own))
+        for step, (column, colour) in enumerate(zip(DECISIONS, COLOURS, strict=False)):
+            axes.bar(place + 0.27 * (step - 1), 1e6 * own[column], 0.25, color=colour)
+        axes.set_yscale("log")
+        plain_numbers(axes.yaxis)
+        axes.set_title(title)
+        _named(axes, list(own["name"]))
+    panels[0].set_ylabel("time to decide (µs)")
+    words = zip(DECISIONS.values(), COLOURS, strict=False)
+    legend(figure, [Patch(color=colour, label=word) for word, colour in words])
+    figure.suptitle(f"Time to decide after a read{few(len(shown), len(every), 'points')}")
+    return figure
+
+
+def throughput(out: Path, runs: pd.DataFrame) -> Figure:
+    """Reads that one core replays per second, decisions included, a panel per point (Fig. 10)."""
+    told = over_seeds(runs)
+    every = parts(told, varying(told))
+    shown = every[:MOST_PANELS]
+    figure, panels = grid(len(shown), max(4.6, 0.42 * told["name"].nunique() + 1.8), 3.6)
+    for axes, (title, own) in zip(panels, shown, strict=True):
+        shades = list(colours(list(own["name"])).values())
+        axes.bar(np.arange(len(own)), own["requests_per_s"] / 1000, 0.8, color=shades)
+        axes.set(title=title, yscale="log")
+        plain_numbers(axes.yaxis)
+        _named(axes, list(own["name"]))
+    panels[0].set_ylabel("1000 reads/s")
+    figure.suptitle(f"Reads per second of one core{few(len(shown), len(every), 'points')}")
+    return figure
+
+
+def failures(out: Path, runs: pd.DataFrame) -> Figure | None:
+    """Mean latency with nodes or buckets down in turn: least, mean and largest, by policy (Fig. 15).
+
+    The open circle is that with all up.
+
+    Returns:
+        None where nothing was down.
+    """
+    told = over_seeds(runs)
+    down = told["failed"].notna()
+    if not down.any():
+        return None
+    every = parts(told, varying(told, but="failed"))
+    shown = every[:MOST_PANELS]
+    figure, panels = grid(len(shown), max(4.6, 0.42 * told["name"].nunique() + 1.8), 3.8)
+    for axes, (title, own) in zip(panels, shown, strict=True):
+        names = list(dict.fromkeys(own["name"]))
+        for at, name in enumerate(names):
+            of = own[own["name"] == name]
+            values = of.loc[of["failed"].notna(), "mean_s"]
+            mean = values.mean()
+            reach = [[mean - values.min()], [values.max() - mean]]
+            axes.errorbar(at, mean, reach, fmt="o", capsize=4, color=colours(names)[name])
+            whole = of.loc[of["failed"].isna(), "mean_s"]
+            axes.plot([at] * len(whole), whole, "o", color="black", markerfacecolor="none", markersize=8)
+        axes.set_title(title)
+        _named(axes, names)
+    panels[0].set_ylabel("mean latency of a read (s)")
+    count = told.loc[down, "failed"].nunique()
+    words = f"one of {count} down, in turn" if count > 1 else f"{told.loc[down, 'failed'].iloc[0]} down"
+    figure.suptitle(f"Failures: {words}{few(len(shown), len(every), 'panels')}")
+    return figure
+
+
+def edges(out: Path, runs: pd.DataFrame) -> Figure | None:
+    """Mean latency at each edge by policy, a panel per point; seeds together.
+
+    Returns:
+        None where there is one edge.
+    """
+    rows = own_rows(out, "latencies", runs, ["group", "edge", "mean_s"])
+    rows = rows[rows["group"] == "edge"].merge(
+        runs[["run_id", "method", "samples", "neighbour_s", *POINT]], on="run_id"
+    )
+    if rows.empty:
+        return None
+    rows = named(rows)
+    every = parts(rows, varying(rows))
+    shown = every[:MOST_PANELS]
+    names = list(dict.fromkeys(rows["edge"]))
+    figure, panels = grid(len(shown), max(4.6, 0.5 * rows["name"].nunique() + 1.8), 3.8)
+    for axes, (title, own) in zip(panels, shown, strict=True):
+        order = list(dict.fromkeys(own["name"]))
+        thick = 0.84 / len(names)
+        for step, (edge, colour) in enumerate(zip(names, COLOURS * len(names), strict=False)):
+            mean = own[own["edge"] == edge].groupby("name")["mean_s"].mean().reindex(order)
+            axes.bar(np.arange(len(order)) - 0.42 + thick * (step + 0.5), mean, 0.92 * thick, color=colour)
+        axes.set_title(title)
+        _named(axes, order)
+    panels[0].set_ylabel("mean latency of a read (s)")
+    legend(figure, [Patch(color=c, label=e) for e, c in zip(names, COLOURS * len(names), strict=False)])
+    figure.suptitle(f"Latency by edge{few(len(shown), len(every), 'points')}")
+    return figure
+
+
+def _panel(figure: Figure, lines: int, columns: int, place: int) -> Axes:
+    axes = figure.add_subplot(lines, columns, place)
+    axes.grid(alpha=0.3)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    return axes
+
+
+def _named(axes: Axes, names: list[str]) -> None:
+    """Names of policies below the bars."""
+    look: dict[str, Any] = {"rotation": 35, "ha": "right", "rotation_mode": "anchor", "fontsize": 8}
+    axes.set_xticks(range(len(names)), names, **look)
+    axes.grid(visible=False, axis="x")

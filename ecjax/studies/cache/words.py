@@ -1,0 +1,131 @@
+"""What the table and the figures of ``ecjax cache`` share: means over seeds, names and colours of policies, panels."""
+
+import math
+from typing import Any
+
+import matplotlib
+import pandas as pd
+
+from ecjax.plotting.panels import COLOURS
+
+matplotlib.use("Agg")
+
+POINT = ("k", "capacity", "copies", "items", "zipf", "failed", "half_life_s")
+POINT_WORDS = {
+    "k": "data chunks of an item, K",
+    "capacity": "chunks that an edge can keep, C",
+    "copies": "further copies of every chunk",
+    "items": "items, M",
+    "zipf": "exponent of popularity",
+    "failed": "down",
+    "half_life_s": "half-life of popularity, H (s)",
+}
+SHORT = {
+    "k": "K",
+    "capacity": "C",
+    "copies": "copies",
+    "items": "M",
+    "zipf": "exponent",
+    "failed": "down",
+    "half_life_s": "H",
+}
+REFERENCE = "optimal_static"
+NEVER_DECIDES = ("none", REFERENCE, "samplex_static")
+LATENCIES = {"mean_s": "ci_s", "p50_s": "p50_ci_s", "p90_s": "p90_ci_s", "p99_s": "p99_ci_s"}
+DECISIONS = {"decision_mean_s": "mean", "decision_p99_s": "99 %", "decision_p9999_s": "99.99 %"}
+_OTHERS = (
+    "p999_s",
+    "chunk_hit_ratio",
+    "full_hit_ratio",
+    "neighbour_hit_ratio",
+    "filled_chunks",
+    "failed_reads",
+    *DECISIONS,
+    "requests_per_s",
+    "above_optimum",
+)
+_NAMES = {
+    "exact": "exact",
+    "near_optimal": "near-optimal",
+    "samplex": "SampleX",
+    "agar": "Agar",
+    "decayed_lfu": "decayed LFU",
+    "lfu": "LFU",
+    "lru": "LRU",
+    "none": "no cache",
+    REFERENCE: "static optimum",
+    "cooperative": "neighbours",
+    "samplex_static": "static SampleX",
+}
+
+
+def policy_name(method: str, samples: Any = None, neighbour_s: Any = None) -> str:
+    """What figures and tables call a policy; SampleX with its number of partitions, neighbours with their distance."""
+    words = _NAMES.get(method, method.replace("_", " "))
+    if neighbour_s is not None and pd.notna(neighbour_s):
+        return f"{words} ({1e3 * neighbour_s:.3g} ms)"
+    return words if samples is None or pd.isna(samples) else f"{words} ({samples:.0f})"
+
+
+def named(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows with the ``name`` of their policy."""
+    columns = (rows[column] for column in ("method", "samples", "neighbour_s"))
+    return rows.assign(name=[policy_name(*row) for row in zip(*columns, strict=True)])
+
+
+def colours(names: list[str]) -> dict[str, Any]:
+    """A colour per policy name: those without a number of partitions have the same in every figure."""
+    order = dict.fromkeys([*_NAMES.values(), *names])
+    every = {name: COLOURS[place % len(COLOURS)] for place, name in enumerate(order)}
+    return {name: every[name] for name in names}
+
+
+def replayed(runs: pd.DataFrame) -> pd.DataFrame:
+    """Runs that ended and served a read, with their ``name``."""
+    return named(runs[runs["mean_s"].notna()])
+
+
+def over_seeds(runs: pd.DataFrame) -> pd.DataFrame:
+    """A row per point and policy: means over the seeds.
+
+    Args:
+        runs: rows of the ``runs`` dataset.
+
+    Returns:
+        The columns of a point, ``neighbour_s``, ``name`` and ``method``, ``seeds``, the means of what is told, and half
+        widths of the latencies (those of the seeds are independent: their squares add up); points and policies in their
+        order.
+    """
+    found = []
+    keys = [*POINT, "neighbour_s", "name"]
+    for values, own in replayed(runs).groupby(keys, sort=False, dropna=False):
+        row: dict[str, Any] = dict(zip(keys, values, strict=True))
+        row |= {"method": own["method"].iloc[0], "seeds": own["seed"].nunique()}
+        row |= {name: own[name].astype(float).mean() for name in (*LATENCIES, *_OTHERS)}
+        for half in LATENCIES.values():
+            row[half] = math.sqrt((own[half].astype(float) ** 2).sum(skipna=False)) / len(own)
+        found.append(row)
+    return pd.DataFrame(found)
+
+
+def varying(told: pd.DataFrame, but: str | None = None) -> list[str]:
+    """The columns of a point that differ between runs."""
+    return [name for name in POINT if name != but and told[name].nunique(dropna=False) > 1]
+
+
+def parts(told: pd.DataFrame, columns: list[str]) -> list[tuple[str, pd.DataFrame]]:
+    """The rows divided by some columns of a point, with what tells each part from the others."""
+    if not columns:
+        return [("", told)]
+    found = []
+    for values, own in told.groupby(columns, sort=False, dropna=False):
+        words = [point_words(name, value) for name, value in zip(columns, values, strict=True)]
+        found.append((", ".join(words), own))
+    return found
+
+
+def point_words(name: str, value: Any) -> str:
+    """One coordinate of a point, in words."""
+    if name == "failed":
+        return "all up" if pd.isna(value) else f"{value} down"
+    return f"{SHORT[name]} = {value:g}"

@@ -1,0 +1,107 @@
+"""Result tables of plans with queues by class."""
+
+import json
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import pyarrow as pa
+
+from ecjax.optimize import Solution
+from ecjax.optimize.classes.alternate import ClassPlan
+from ecjax.optimize.classes.model import ClassModel, class_work, kind_reads, other_work
+from ecjax.problem.classes import Classes
+from ecjax.problem.identity import Identity
+from ecjax.queueing.minimise import single
+from ecjax.studies.optimize import tables as plan_tables
+
+
+def class_rows(model: ClassModel, plan: ClassPlan, solution: Solution, classes: Classes) -> dict[str, Any]:
+    """Columns (K,) of ``class_plans`` that the plan tells.
+
+    Args:
+        model: the model.
+        plan: the plan.
+        solution: the same with one z per file.
+        classes: of the files.
+    """
+    problem, count = model.problem, len(classes.names)
+    share, own = np.asarray(problem.share), classes.of_file
+    read = share > 0
+    by_file = np.where(read, np.where(read, solution.evaluation.file_latency, 0.0) * share, 0.0)
+    files = np.bincount(own, minlength=count)
+    length = np.asarray(plan.stored).sum(axis=1).astype(float)
+    row = np.arange(len(own)) if problem.row is None else np.asarray(problem.row)
+    work = class_work(model, kind_reads(model, plan.probabilities), other_work(model, plan.stored))
+    load = np.asarray(work[0])
+    parts = np.asarray(plan.weights) if model.queue == "weighted" else np.ones_like(load)
+    z = np.where(np.asarray(single(jnp.asarray(model.mean_k))), np.nan, np.asarray(plan.z))
+    return {
+        "files": files,
+        "rate_per_s": np.bincount(own, np.asarray(problem.files.rate), count),
+        "latency_s": np.bincount(own, by_file, count) / np.asarray(model.share),
+        "latency_shared_z_s": np.asarray(plan.latency),
+        "z_s": z,
+        "scheduling_gap": plan.gaps,
+        "max_load": np.max(load / parts, axis=1),
+        "cost": np.bincount(own, np.asarray(solution.evaluation.file_cost), count),
+        "mean_n": np.bincount(own, length[row], count) / files,
+    }
+
+
+def class_plans(run_id: str, told: dict[str, Any], classes: Classes, more: dict[str, Any]) -> pa.Table:
+    """One row per class.
+
+    Args:
+        run_id: run.
+        told: ``class_rows``.
+        classes: of the files.
+        more: further columns (K,).
+    """
+    columns: dict[str, Any] = {"run_id": [run_id] * len(classes.names), "service_class": classes.names}
+    for name, values in (told | more).items():
+        array = np.asarray(values)
+        unknown = ~np.isfinite(array) if array.dtype.kind == "f" else None
+        columns[name] = pa.array(array, mask=unknown)
+    return pa.table(columns)
+
+
+def file_plans(run_id: str, plan: Solution, k: np.ndarray, names: Identity, classes: Classes) -> pa.Table:
+    """One row per file, with its service class."""
+    plain = plan_tables.file_plans(run_id, plan, k, names)
+    own = pa.DictionaryArray.from_arrays(pa.array(classes.of_file), pa.array(classes.names)).cast(pa.string())
+    return plain.append_column("service_class", own)
+
+
+def class_weights(run_id: str, weights: np.ndarray, classes: Classes, names: Identity) -> pa.Table:
+    """One row per class and node."""
+    number, node = (index.ravel() for index in np.indices(weights.shape))
+    return pa.table(
+        {
+            "run_id": [run_id] * weights.size,
+            "service_class": [classes.names[i] for i in number],
+            "node_id": names.nodes.take(pa.array(node)),
+            "weight": weights.ravel(),
+        }
+    )
+
+
+def history(run_id: str, plan: ClassPlan, classes: Classes) -> pa.Table:
+    """One row per step of the alternation."""
+    steps = plan.steps
+    return pa.table(
+        {
+            "run_id": [run_id] * len(steps),
+            "iteration": [step.iteration for step in steps],
+            "step": [step.name for step in steps],
+            "service_class": pa.array(
+                [None if step.in_force is None else classes.names[step.in_force] for step in steps],
+                pa.string(),
+            ),
+            "objective": [step.objective for step in steps],
+            "class_latency_s": [
+                json.dumps(dict(zip(classes.names, step.latency.tolist(), strict=True))) for step in steps
+            ],
+            "gap": pa.array([step.gap for step in steps], pa.float64()),
+        }
+    )

@@ -1,0 +1,1 @@
+"""Figures of ``ecjax optimize``, from its result tables."""

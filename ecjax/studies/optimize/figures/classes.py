@@ -1,0 +1,166 @@
+"""Figures of ``ecjax optimize`` with queues by class, drawn from its result tables only."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
+
+from ecjax.plotting.class_values import by_class
+from ecjax.plotting.panels import COLOURS, few, legend, number, panels, scale
+from ecjax.plotting.runs import names, rows, swept
+
+BOUND = "mean latency bound (s)"
+_STYLES = ("-", "--", ":", "-.")
+_MARKS = ("o", "s", "^", "D")
+_MOST_CLASSES = 10
+_MOST_BARS = 48
+_MOST_NUMBERED = 16  # bars that bear their values
+_PLATE = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}  # behind words that cross a deadline
+_MOST_DESCENTS = 4
+_MOST_DOTS = 60  # steps that are told apart by dots
+
+
+def class_latency(out: Path, runs: pd.DataFrame) -> Figure:
+    """Latency bound of every class: lines over what is swept, a colour per class and a style per queue; else bars."""
+    table = rows(out, "class_plans", runs)
+    classes = list(dict.fromkeys(table["service_class"]))
+    shown = classes[:_MOST_CLASSES]
+    table = table[table["service_class"].isin(shown)]
+    found = swept(out, runs)
+    figure = _bars(table, runs, shown) if found is None else _lines(table, runs, found, shown)
+    figure.suptitle(f"Latency bound by class{few(len(shown), len(classes), 'classes')}")
+    return figure
+
+
+def _lines(
+    table: pd.DataFrame, runs: pd.DataFrame, found: tuple[str, pd.Series, str], classes: list[str]
+) -> Figure:
+    column, across, label = found
+    labels = pd.Series(names(runs, column), runs["run_id"])
+    at = pd.Series(across.to_numpy(), runs["run_id"])
+    figure, (axes,) = panels(1, 7.5, 5.2)
+    ways = list(dict.fromkeys(labels))
+    for place, way in enumerate(ways):
+        look = _look(place)
+        for name, colour in zip(classes, COLOURS, strict=False):
+            own = table[(table["run_id"].map(labels) == way) & (table["service_class"] == name)]
+            own = own.assign(at=own["run_id"].map(at)).sort_values("at")
+            axes.plot(own["at"], own["latency_s"], color=colour, **look)
+    axes.set(xlabel=label, ylabel=BOUND)
+    scale(axes, table["latency_s"])
+    handles = _class_handles(classes)
+    if len(ways) > 1:
+        handles += [Line2D([], [], color="grey", label=way, **_look(place)) for place, way in enumerate(ways)]
+    legend(figure, handles)
+    return figure
+
+
+def _bars(table: pd.DataFrame, runs: pd.DataFrame, classes: list[str]) -> Figure:
+    ways = dict(zip(runs["run_id"], names(runs), strict=True))
+    shown = list(ways)[: max(1, _MOST_BARS // len(classes))]
+    count = len(shown) * len(classes)
+    figure, (axes,) = panels(1, min(15.0, max(6.0, 2.5 + 0.4 * count)), 4.8)
+    thick = 0.84 / len(shown)
+    drawn = table[table["run_id"].isin(shown)]
+    for place, run in enumerate(shown):
+        own = drawn[drawn["run_id"] == run].set_index("service_class").reindex(classes)
+        where = np.arange(len(classes)) - 0.42 + thick * (place + 0.5)
+        bars = axes.bar(where, own["latency_s"], 0.92 * thick, color=COLOURS[place], label=ways[run])
+        if count <= _MOST_NUMBERED:
+            words = [number(value) for value in own["latency_s"]]
+            axes.bar_label(bars, words, fontsize=8, padding=3, bbox=_PLATE)
+        deadline = own["deadline_s"].to_numpy(float)
+        axes.hlines(deadline, where - 0.5 * thick, where + 0.5 * thick, color="black", linewidth=1.5)
+    axes.grid(visible=False, axis="x")
+    axes.set_xticks(range(len(classes)), classes)
+    axes.set(xlabel="class of files", ylabel=BOUND)
+    scale(axes, drawn["latency_s"])
+    # room for the numbers above the bars
+    low, high = axes.get_ylim()
+    axes.set_ylim(low if axes.get_yscale() == "log" else 0, high * 1.06)
+    handles = list(axes.get_legend_handles_labels()[0]) if len(ways) > 1 else []
+    if drawn["deadline_s"].notna().any():
+        handles.append(Line2D([], [], color="black", linewidth=1.5, label="deadline"))
+    if handles:
+        legend(figure, handles)
+    return figure
+
+
+def class_convergence(out: Path, runs: pd.DataFrame) -> Figure:
+    """Latency of every class and the objective in force, step by step of the alternation, two panels per run.
+
+    Steps stand between the outer iterations that they belong to. The objective is that over its last value; where
+    classes are planned in turn, each has one of its own.
+    """
+    shown = runs.iloc[:_MOST_DESCENTS]
+    figure = Figure(figsize=(10.5, 3.0 * len(shown) + 1.2), layout="constrained")
+    classes: list[str] = []
+    together = False
+    for place, (run, way) in enumerate(zip(shown["run_id"], names(shown), strict=True)):
+        left, right = (figure.add_subplot(len(shown), 2, 2 * place + side) for side in (1, 2))
+        steps = rows(out, "history", shown[shown["run_id"] == run])
+        steps["at"] = _at(steps["iteration"])
+        own = by_class(steps["class_latency_s"])
+        classes += [name for name in own if name not in classes]
+        look: dict[str, Any] = {"linewidth": 1.4, "marker": "o" if len(steps) <= _MOST_DOTS else ""}
+        for name, colour in zip(classes[:_MOST_CLASSES], COLOURS, strict=False):
+            left.plot(steps["at"], own[name], color=colour, markersize=3, **look)
+        together |= _objectives(right, steps, look, classes)
+        left.set(ylabel="mean latency bound,\none z per class (s)")
+        right.set(ylabel="objective in force /\nits last value")
+        scale(left, own.stack())
+        for axes in (left, right):
+            axes.grid(alpha=0.3)
+            axes.spines[["top", "right"]].set_visible(False)
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+            axes.set_title(way if len(shown) > 1 else "", fontsize=9)
+            if place == len(shown) - 1:
+                axes.set_xlabel("outer iteration")
+    handles = _class_handles(classes[:_MOST_CLASSES])
+    if together:
+        handles.append(Line2D([], [], color="black", linewidth=4, label="all classes"))
+    legend(figure, handles)
+    figure.suptitle(f"Convergence by class{few(len(shown), len(runs), 'runs')}")
+    return figure
+
+
+def _objectives(axes: Axes, steps: pd.DataFrame, look: dict[str, Any], classes: list[str]) -> bool:
+    """A line per objective: in the colour of its class, black where all classes have one; whether there was one."""
+    in_turn = steps["service_class"].notna()
+    for name in steps.loc[in_turn, "service_class"].unique():
+        own = steps[steps["service_class"] == name]
+        colour = COLOURS[classes.index(name) % len(COLOURS)]
+        axes.plot(own["at"], own["objective"] / own["objective"].iloc[-1], color=colour, markersize=3, **look)
+    # where classes are planned in turn nothing descends from the objective of all at the start
+    together = steps[~in_turn & ((steps["iteration"] > 0) | ~in_turn.any())]
+    if len(together):
+        values = together["objective"] / together["objective"].iloc[-1]
+        axes.plot(together["at"], values, color="black", markersize=3, **look)
+    return len(together) > 0
+
+
+def _at(iteration: pd.Series) -> np.ndarray:
+    """Where steps stand: those of outer iteration i evenly in (i - 1, i]."""
+    order, count = iteration.groupby(iteration).cumcount() + 1, iteration.groupby(iteration).transform("size")
+    return np.where(iteration > 0, iteration - 1 + order / count, 0.0)
+
+
+def _look(place: int) -> dict[str, Any]:
+    return {
+        "linestyle": _STYLES[place % len(_STYLES)],
+        "marker": _MARKS[place // len(_STYLES) % len(_MARKS) if place >= len(_STYLES) else place],
+        "markersize": 4.5,
+        "linewidth": 1.4,
+    }
+
+
+def _class_handles(classes: list[str]) -> list[Line2D]:
+    return [
+        Line2D([], [], color=colour, linewidth=4, label=f"class {name}")
+        for name, colour in zip(classes, COLOURS, strict=False)
+    ]

@@ -1,0 +1,1 @@
+"""``ecjax replay``."""

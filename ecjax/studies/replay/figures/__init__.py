@@ -1,0 +1,1 @@
+"""Figures of ``ecjax replay``, from its result tables."""

@@ -1,0 +1,180 @@
+"""Figures of replays as bars: runs, classes and nodes, each as replayed, estimated and bounded."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from ecjax.plotting.panels import COLOURS, few, limit, number, panels
+from ecjax.plotting.runs import EARLIER, MOST_BARS, SECONDS, SOURCES, names, rows
+
+_MOST_RUNS = 30
+_MOST_PANELS = 6
+_MOST_NODE_RUNS = 4
+_INTERVAL: dict[str, Any] = {"fmt": "none", "ecolor": "black", "capsize": 2, "linewidth": 1}
+
+
+def latency(out: Path, runs: pd.DataFrame) -> Figure:
+    """Mean and 99 % quantile of every run: as replayed (with the interval of the mean), estimated and promised."""
+    shown = runs.iloc[:_MOST_RUNS]
+    table = rows(out, "latencies", shown, "all")
+    sources = _held(table)
+    table = table[table["source"].isin(sources)]
+    figure, axes = panels(2, 11.0, 1.7 + len(shown) * (0.12 + 0.17 * len(sources)))
+    places = dict(zip(shown["run_id"], range(len(shown)), strict=True))
+    for each, value, title in ((axes[0], "mean_s", "mean"), (axes[1], "p99_s", "99 % quantile")):
+        thick, end = 0.84 / len(sources), limit(table[value])
+        for place, source in enumerate(sources):
+            own = table[(table["source"] == source) & np.isfinite(table[value])]
+            where = own["run_id"].map(places).to_numpy(float) - 0.42 + thick * (place + 0.5)
+            word, colour = SOURCES[source]
+            half = own["ci_s"].fillna(0.0).to_numpy() if value == "mean_s" else np.zeros(len(own))
+            each.barh(where, own[value], thick * 0.92, color=colour, label=word)
+            held = half > 0
+            each.errorbar(own[value][held], where[held], xerr=half[held], **_INTERVAL)
+            for place, length, reach in zip(where, own[value], own[value] + half, strict=True):
+                cut = reach > end
+                at, ha, ink = (
+                    (end, "right", "white") if cut and length > end else (min(reach, end), "left", "black")
+                )
+                style: dict[str, Any] = {
+                    "xytext": (-3 if ha == "right" else 3, 0),
+                    "textcoords": "offset points",
+                    "fontsize": 7,
+                }
+                each.annotate(number(length), (at, place), ha=ha, va="center", color=ink, **style)
+        each.grid(visible=False, axis="y")
+        each.set(xlabel=SECONDS, title=title, ylim=(len(shown) - 0.4, -0.6), xlim=(0, 1.12 * end))
+    axes[0].set_yticks(range(len(shown)), names(runs)[: len(shown)], fontsize=8)
+    axes[1].set_yticks(range(len(shown)), [""] * len(shown))
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
+    figure.suptitle(f"Latency of reads{few(len(shown), len(runs), 'runs')}")
+    return figure
+
+
+def classes(out: Path, runs: pd.DataFrame) -> Figure:
+    """Mean latency of every class as replayed, estimated and bounded, a panel per run (Fig. 11 of the JLCM paper)."""
+    shown = runs.iloc[:_MOST_PANELS]
+    table = rows(out, "latencies", shown, "class")
+    sources, groups = _held(table), list(dict.fromkeys(table["class"]))[:MOST_BARS]
+    columns = min(3, len(shown))
+    lines = -(-len(shown) // columns)
+    width = max(4.2, 0.28 * len(groups) * len(sources) + 1.2)
+    figure = Figure(figsize=(min(columns * width, 16.0), 3.2 * lines + 0.6), layout="constrained")
+    top = limit(table["mean_s"] + table["ci_s"].fillna(0.0))
+    for place, (run, title) in enumerate(zip(shown["run_id"], names(runs), strict=False)):
+        axes = figure.add_subplot(lines, columns, place + 1)
+        own = table[table["run_id"] == run]
+        _bars(axes, own, groups, sources, top)
+        axes.set(ylim=(0, 1.08 * top), xlabel="class of files")
+        if place % columns == 0:
+            axes.set_ylabel("mean " + SECONDS)
+        if len(runs) > 1:
+            axes.set_title(title, fontsize=9)
+    handles = {
+        word: bar for axes in figure.axes for bar, word in zip(*axes.get_legend_handles_labels(), strict=True)
+    }
+    figure.legend(handles.values(), handles, loc="outside lower center", ncols=4, frameon=False)
+    figure.suptitle(f"Latency by class{few(len(shown), len(runs), 'runs')}")
+    return figure
+
+
+def utilisation(out: Path, runs: pd.DataFrame) -> Figure:
+    """Share of time that nodes gave service, beside their load rho, and the mean sojourn of their chunks."""
+    shown = runs.iloc[:_MOST_NODE_RUNS]
+    table = rows(out, "latencies", shown, "node")
+    replayed = table[table["source"].isin(("replayed", "observed"))]
+    nodes = list(dict.fromkeys(replayed["node_id"]))
+    of = len(nodes)
+    if of > MOST_BARS:
+        busiest = replayed.groupby("node_id")["utilisation"].max().nlargest(MOST_BARS).index
+        nodes = [node for node in nodes if node in set(busiest)]
+    figure = Figure(figsize=(max(7.0, 0.3 * len(nodes) + 2.5), 6.4), layout="constrained")
+    upper = figure.add_subplot(2, 1, 1)
+    lower = figure.add_subplot(2, 1, 2, sharex=upper)
+    thick = 0.84 / len(shown)
+    marks: dict[str, Line2D] = {}
+    for order, (run, name) in enumerate(zip(shown["run_id"], names(runs), strict=False)):
+        own = table[table["run_id"] == run]
+        for axes, value in ((upper, "utilisation"), (lower, "mean_s")):
+            where, values, half = _placed(own, "replayed", "node_id", nodes, value)
+            where = where - 0.42 + thick * (order + 0.5)
+            axes.bar(where, values, 0.92 * thick, color=COLOURS[order], label=name)
+            if value == "mean_s":
+                axes.errorbar(where, values, half, **_INTERVAL)
+            mark, word = ("_", "load rho") if value == "utilisation" else ("o", "estimated")
+            where, values, _ = _placed(own, "estimated", "node_id", nodes, value)
+            if len(values):
+                where = where - 0.42 + thick * (order + 0.5)
+                size = min(9.0, 180 * thick / len(nodes)) if mark == "_" else 3.5
+                style: dict[str, Any] = {
+                    "color": "black",
+                    "linestyle": "",
+                    "marker": mark,
+                    "markersize": size,
+                }
+                axes.plot(where, values, **style)
+                marks[word] = Line2D([], [], label=word, **style)
+    for axes in (upper, lower):
+        axes.grid(alpha=0.3, axis="y")
+        axes.set_axisbelow(True)
+        axes.spines[["top", "right"]].set_visible(False)
+    upper.set(ylabel="utilisation", ylim=(0, max(1.0, upper.get_ylim()[1])))
+    lower.set(xlabel="node", ylabel="mean sojourn of a chunk (s)")
+    upper.tick_params(labelbottom=False)
+    slanted = max(len(str(node)) for node in nodes) * len(nodes) > 90
+    angle: dict[str, Any] = {"rotation": 60, "ha": "right", "rotation_mode": "anchor"} if slanted else {}
+    lower.set_xticks(range(len(nodes)), [str(node) for node in nodes], fontsize=8, **angle)
+    lower.set_xlim(-0.7, len(nodes) - 0.3)
+    handles = [*(upper.get_legend_handles_labels()[0] if len(runs) > 1 else []), *marks.values()]
+    if handles:
+        figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False, fontsize=8)
+    figure.suptitle(
+        f"Nodes in the replay{few(len(nodes), of, 'nodes, the busiest')}{few(len(shown), len(runs), 'runs')}"
+    )
+    return figure
+
+
+def _held(table: pd.DataFrame) -> list[str]:
+    """Sources that have anything to show about these runs, in the order of ``SOURCES``."""
+    own = [source for source in SOURCES if source not in EARLIER]
+    return [source for source in own if (table["source"] == source).any()]
+
+
+def _placed(
+    table: pd.DataFrame, source: str, key: str, groups: list, value: str
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Positions of groups, their values and half widths (0 where there is none), from one source."""
+    own = table[(table["source"] == source) & table[key].isin(groups) & np.isfinite(table[value])]
+    positions = own[key].map({group: place for place, group in enumerate(groups)}).to_numpy(float)
+    return positions, own[value].to_numpy(float), own["ci_s"].fillna(0.0).to_numpy(float)
+
+
+def _bars(axes: Axes, table: pd.DataFrame, groups: list, sources: list[str], top: float) -> None:
+    """A bar per class and source, with intervals; one that leaves the panel bears its value."""
+    thick = 0.84 / len(sources)
+    for order, source in enumerate(sources):
+        where, values, half = _placed(table, source, "class", groups, "mean_s")
+        where = where - 0.42 + thick * (order + 0.5)
+        word, colour = SOURCES[source]
+        axes.bar(where, values, 0.92 * thick, color=colour, label=word)
+        held = (half > 0) & (values <= top)
+        axes.errorbar(where[held], values[held], half[held], **_INTERVAL)
+        for at, value in zip(where, values, strict=True):
+            if value > top:
+                style: dict[str, Any] = {
+                    "rotation": 90,
+                    "ha": "center",
+                    "va": "top",
+                    "fontsize": 7,
+                    "color": "white",
+                }
+                axes.text(at, 1.05 * top, number(value), **style)
+    axes.grid(alpha=0.3, axis="y")
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_xticks(range(len(groups)), [str(group) for group in groups], fontsize=8)

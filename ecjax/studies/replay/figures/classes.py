@@ -1,0 +1,119 @@
+"""Figures of replays by service class: against what is swept, and against the size of files."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from ecjax.plotting.class_values import class_names
+from ecjax.plotting.panels import COLOURS, few, legend, panels, scale
+from ecjax.plotting.runs import SECONDS, STYLES, names, rows, swept
+from ecjax.tables.results import read_results
+
+_MOST_PANELS = 4
+_MOST_CLASSES = 8
+_MOST_SIZES = 50
+
+
+def class_sweep(out: Path, runs: pd.DataFrame) -> Figure | None:
+    """Mean latency of every class over what is swept: as replayed, estimated and bounded, a panel per queue.
+
+    Returns:
+        None where nothing is swept.
+    """
+    found = swept(out, runs)
+    if found is None:
+        return None
+    column, across, label = found
+    labels = pd.Series(names(runs, column), runs["run_id"])
+    table = rows(out, "latencies", runs, "class")
+    table["panel"] = table["run_id"].map(labels)
+    table["at"] = table["run_id"].map(pd.Series(across.to_numpy(), runs["run_id"]))
+    return _panels(table, label)
+
+
+def class_sizes(out: Path, runs: pd.DataFrame) -> Figure | None:
+    """Mean latency of every class over the size of files: as replayed, estimated and bounded, a panel per run.
+
+    Intervals add up what single files leave uncertain and, as files share the queues, the relative interval of their
+    class.
+
+    Returns:
+        None where all files have one size, or too many to tell apart.
+    """
+    shown = runs.iloc[:_MOST_PANELS]
+    labels = dict(zip(runs["run_id"], names(runs), strict=True))
+    table = rows(out, "latencies", shown)
+    parts = []
+    for run in shown.to_dict("records"):
+        own = table[table["run_id"] == run["run_id"]]
+        files = read_results(out, "inputs/files")
+        files = files[files["input_id"] == run["input_id"]].set_index("file_id")
+        told = files[["bytes", "rate_per_s"]].assign(**{"class": class_names(files)})
+        found = own[own["group"] == "file"].drop(columns="class").join(told, on="file_id")
+        found["at"] = found["bytes"] * run["size_scale"] / 1e6
+        if not 1 < found["at"].nunique() <= _MOST_SIZES:
+            return None
+        whole = own[(own["group"] == "class") & (own["source"] == "replayed")].set_index("class")
+        parts += list(_by_size(found, whole["ci_s"] / whole["mean_s"], labels[run["run_id"]]))
+    return _panels(pd.DataFrame(parts), "file size (MB)", few(len(shown), len(runs), "runs"))
+
+
+def _by_size(files: pd.DataFrame, common: pd.Series, panel: str) -> Iterator[dict[str, Any]]:
+    """Means over the files of a size, weighted by rates (as replayed: by reads)."""
+    for (source, name, at), own in files.groupby(["source", "class", "at"], sort=False):
+        own = own[np.isfinite(own["mean_s"])]
+        if own.empty:
+            continue
+        weight = own["requests"] if source == "replayed" else own["rate_per_s"]
+        share = (weight / weight.sum()).to_numpy(float)
+        mean = float(share @ own["mean_s"].to_numpy(float))
+        half = np.nan
+        if source == "replayed":
+            half = np.hypot(
+                np.linalg.norm(share * own["ci_s"].fillna(0.0).to_numpy(float)), mean * common[name]
+            )
+        yield {"panel": panel, "class": name, "source": source, "at": at, "mean_s": mean, "ci_s": half}
+
+
+def _panels(table: pd.DataFrame, label: str, title: str = "") -> Figure:
+    """A panel per value of ``panel``, alike in their axes: class by colour, source by style."""
+    ways, classes = list(dict.fromkeys(table["panel"])), list(dict.fromkeys(table["class"]))
+    shown, known = ways[:_MOST_PANELS], classes[:_MOST_CLASSES]
+    table = table[table["panel"].isin(shown) & table["class"].isin(known)]
+    figure, axes = panels(len(shown), max(7.0, 1.0 + 4.2 * len(shown)), 5.0)
+    used: dict[str, Line2D] = {}
+    for each, way in zip(axes, shown, strict=True):
+        for name, colour in zip(known, COLOURS, strict=False):
+            for source, style in STYLES.items():
+                own = table[(table["panel"] == way) & (table["class"] == name) & (table["source"] == source)]
+                own = own[np.isfinite(own["mean_s"])].sort_values("at")
+                if own.empty:
+                    continue
+                look: dict[str, Any] = {"linestyle": style, "linewidth": 1.4, "markersize": 4}
+                look["marker"] = "o" if source in ("replayed", "observed") else ""
+                half = own["ci_s"].to_numpy() if own["ci_s"].notna().any() else None
+                each.errorbar(own["at"], own["mean_s"], half, color=colour, capsize=2, **look)
+                used.setdefault(source, Line2D([], [], color="grey", label=source, **look))
+        each.set_xlabel(label)
+        each.set_title(way if len(shown) > 1 else "", fontsize=9)
+        scale(each, table.loc[np.isfinite(table["mean_s"]), "mean_s"])
+        if each is not axes[0]:
+            each.tick_params(labelleft=False)
+    low, high = (pick(each.get_ylim()[side] for each in axes) for pick, side in ((min, 0), (max, 1)))
+    for each in axes:
+        each.set_ylim(low, high)
+    axes[0].set_ylabel("mean " + SECONDS)
+    colours = [
+        Line2D([], [], color=colour, linewidth=4, label=f"class {name}")
+        for name, colour in zip(known, COLOURS, strict=False)
+    ]
+    handles = [*colours, *used.values()]
+    legend(figure, handles)
+    title += few(len(shown), len(ways), "panels") + few(len(known), len(classes), "classes")
+    figure.suptitle(f"Latency by class{title}")
+    return figure

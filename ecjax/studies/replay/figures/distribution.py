@@ -1,0 +1,102 @@
+"""Figure of the distribution of latencies of a replay."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from ecjax.plotting.panels import COLOURS, few, limit, panels, plain_numbers
+from ecjax.plotting.runs import MOST_CURVES, SECONDS, names, rows
+
+_QUANTILES = {"p50_s": 0.5, "p90_s": 0.9, "p99_s": 0.99, "p999_s": 0.999}
+
+
+def cdf(out: Path, runs: pd.DataFrame) -> Figure:
+    """Distribution of latency and its tail: of every class of one run, or of all reads of several runs.
+
+    Estimated quantiles are dots, promised ones triangles, the bound on the mean is a vertical line (Fig. 10 of the JLCM
+    paper is the first panel).
+    """
+    bins, known = rows(out, "latency_bins", runs), rows(out, "latencies", runs)
+    curves: list[tuple[str, pd.DataFrame, pd.DataFrame]] = []
+    if len(runs) == 1 and bins.loc[bins["group"] == "class", "class"].nunique() > 1:
+        what = "classes"
+        bins, known = bins[bins["group"] == "class"], known[known["group"] == "class"]
+        for name, own in bins.groupby("class", sort=False):
+            label = name if str(name).startswith("k=") else f"class {name}"
+            curves.append((label, own, known[known["class"] == name]))
+    else:
+        what = "runs"
+        bins, known = bins[bins["group"] == "all"], known[known["group"] == "all"]
+        for run, label in zip(runs["run_id"], names(runs), strict=True):
+            curves.append((label, bins[bins["run_id"] == run], known[known["run_id"] == run]))
+    shown = curves[:MOST_CURVES]
+    figure, (left, right) = panels(2, 10.5, 4.4 + 0.22 * np.ceil(len(shown) / 3))
+    ends = []
+    kinds: dict[str, Line2D] = {}
+    for (label, own, latencies), colour in zip(shown, COLOURS, strict=False):
+        for source, group in own.groupby("source", sort=False):
+            style = "--" if source == "observed" else "-"
+            edges, below = _steps(group)
+            text = label if source == "replayed" else f"{label}, {source}"
+            left.plot(edges, below, style, color=colour, label=text)
+            right.plot(edges, 1 - below, style, color=colour)
+            ends.append(float(edges[np.searchsorted(below, 0.995)]))
+        kinds |= _predicted(left, right, latencies, colour)
+    left.set(
+        xlabel=SECONDS,
+        ylabel="share of reads at or below",
+        ylim=(0, 1.02),
+        xlim=(0, 1.05 * limit(np.array(ends))),
+    )
+    right.set(xlabel=SECONDS, ylabel="share of reads above", xscale="log", yscale="log", ylim=(5e-5, 1.2))
+    plain_numbers(right.xaxis)
+    plain_numbers(right.xaxis)
+    lines = [line for line in left.get_lines() if not str(line.get_label()).startswith("_")]
+    figure.legend(
+        handles=[*lines, *kinds.values()], loc="outside lower center", ncols=3, frameon=False, fontsize=8
+    )
+    figure.suptitle(f"Latency of reads{few(len(shown), len(curves), what)}")
+    return figure
+
+
+def _steps(bins: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """Edges of the used bins and the share below each."""
+    ordered = bins.sort_values("lower_s")
+    below = ordered["count"].cumsum().to_numpy() / ordered["count"].sum()
+    before = np.concatenate(([0.0], below[:-1]))
+    edges = ordered[["lower_s", "upper_s"]].to_numpy()
+    return edges.ravel(), np.stack((before, below), axis=1).ravel()
+
+
+def _predicted(left: Axes, right: Axes, latencies: pd.DataFrame, colour: tuple) -> dict[str, Line2D]:
+    """Quantiles and bounds that need no replay, on both panels; handles for a legend by what there was."""
+    handles = {}
+    for source, mark, word in (
+        ("estimated", "o", "estimated quantiles"),
+        ("bound", "v", "promised quantiles"),
+    ):
+        for row in latencies[latencies["source"] == source].to_dict("records"):
+            points = {level: row[name] for name, level in _QUANTILES.items() if np.isfinite(row[name])}
+            if points:
+                times, levels = np.array(list(points.values())), np.array(list(points))
+                style: dict[str, Any] = {
+                    "color": colour,
+                    "markersize": 4.5,
+                    "markeredgecolor": "black",
+                    "markeredgewidth": 0.5,
+                }
+                left.plot(times, levels, mark, **style)
+                right.plot(times, 1 - levels, mark, **style)
+                handles[word] = Line2D([], [], marker=mark, linestyle="", **style | {"color": "grey"})
+            if source == "bound" and np.isfinite(row["mean_s"]):
+                left.axvline(row["mean_s"], color=colour, linestyle=":", linewidth=1.2)
+                handles["bound"] = Line2D([], [], color="grey", linestyle=":", linewidth=1.2)
+    labels = {"bound": "bound on the mean"}
+    for word, handle in handles.items():
+        handle.set_label(labels.get(word, word))
+    return handles

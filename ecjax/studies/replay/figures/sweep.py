@@ -1,0 +1,115 @@
+"""Figures of replays against what a sweep varies."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from ecjax.plotting.panels import COLOURS, few, panels, scale
+from ecjax.plotting.runs import (
+    EARLIER,
+    LOAD,
+    MOST_CURVES,
+    SECONDS,
+    SOURCES,
+    STYLES,
+    horizontal,
+    loads,
+    names,
+    rows,
+)
+
+
+def sweep(out: Path, runs: pd.DataFrame) -> Figure | None:
+    """Mean and 99 % quantile against rate, size or load: as replayed, estimated and promised, a colour per policy.
+
+    Returns:
+        None where neither rate, nor size, nor load varies.
+    """
+    found = horizontal(out, runs)
+    if found is None:
+        return None
+    column, across, label = found
+    labels = pd.Series(names(runs, column), runs["run_id"])
+    at = pd.Series(across.to_numpy(), runs["run_id"])
+    lines = list(dict.fromkeys(labels))[:MOST_CURVES]
+    table = rows(out, "latencies", runs, "all")
+    figure, axes = panels(2, 10.5, 4.4 + 0.22 * np.ceil((len(lines) + 3) / 4))
+    used: dict[str, Line2D] = {}
+    for each, value, title in ((axes[0], "mean_s", "mean"), (axes[1], "p99_s", "99 % quantile")):
+        drawn = []
+        for name, colour in zip(lines, COLOURS, strict=False):
+            own = table[table["run_id"].map(labels) == name]
+            for source, style in STYLES.items():
+                part = own[(own["source"] == source) & np.isfinite(own[value])]
+                if part.empty:
+                    continue
+                part = part.assign(at=part["run_id"].map(at)).sort_values("at")
+                mark = "o" if source in ("replayed", "observed") else ""
+                look: dict[str, Any] = {"linestyle": style, "marker": mark, "markersize": 4, "linewidth": 1.4}
+                half = part["ci_s"].to_numpy() if value == "mean_s" and part["ci_s"].notna().any() else None
+                each.errorbar(part["at"], part[value], half, color=colour, capsize=2, **look)
+                word = {"bound": "promised" if value == "p99_s" else "bound"}.get(source, source)
+                used.setdefault(source, Line2D([], [], color="grey", label=word, **look))
+                drawn.append(part[value])
+        each.set(xlabel=label, ylabel=SECONDS, title=title)
+        if drawn:
+            scale(each, pd.concat(drawn))
+    colours = [
+        Line2D([], [], color=colour, linewidth=4, label=name)
+        for name, colour in zip(lines, COLOURS, strict=False)
+    ]
+    handles = [*(colours if len(lines) > 1 else []), *used.values()]
+    figure.legend(handles=handles, loc="outside lower center", ncols=4, frameon=False, fontsize=8)
+    figure.suptitle(f"Latency of reads{few(len(lines), labels.nunique(), 'lines')}")
+    return figure
+
+
+def bounds(out: Path, runs: pd.DataFrame) -> Figure | None:
+    """Mean latency against load: replays, estimate and bounds, earlier ones too (Fig. 7 of the JLCM paper).
+
+    Returns:
+        None where the load does not vary.
+    """
+    found = loads(runs)
+    if found is None:
+        return None
+    at = pd.Series(found.to_numpy(), runs["run_id"])
+    table = rows(out, "latencies", runs, "all")
+    labels = pd.Series(names(runs, "max_load"), runs["run_id"])
+    figure, (axes,) = panels(1, 7.5, 5.0)
+    drawn: list[pd.Series] = []
+    earlier: set[str] = set()
+    several = labels.nunique() > 1
+    for name, own_colour in zip(dict.fromkeys(labels), COLOURS, strict=False):
+        own = table[table["run_id"].map(labels) == name]
+        for source, (word, colour) in SOURCES.items():
+            part = own[(own["source"] == source) & np.isfinite(own["mean_s"])]
+            if part.empty or source in earlier:
+                continue
+            earlier |= {source} & EARLIER
+            apart = several and source in STYLES
+            part = part.assign(at=part["run_id"].map(at)).sort_values("at")
+            axes.errorbar(
+                part["at"],
+                part["mean_s"],
+                part["ci_s"].to_numpy() if part["ci_s"].notna().any() else None,
+                color=own_colour if apart else colour,
+                linestyle=STYLES.get(source, (0, (1, 1))),
+                marker="o" if source in ("replayed", "observed") else "",
+                markersize=4,
+                capsize=2,
+                label=f"{name}: {word}" if apart else word,
+            )
+            drawn.append(part["mean_s"])
+    axes.set(
+        xlabel=LOAD,
+        ylabel="mean " + SECONDS,
+        title="Mean latency and its bounds against load",
+    )
+    scale(axes, pd.concat(drawn))
+    axes.legend(frameon=False, fontsize=8)
+    return figure

@@ -1,0 +1,1 @@
+"""Figures of ``ecjax schedule``, from its result tables."""

@@ -1,0 +1,139 @@
+"""Figures of replayed transfers as bars: improvement by width, source rules side by side, distance to the bound."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from ecjax.plotting.grid import MOST_PANELS, grid, spread
+from ecjax.plotting.panels import few, legend
+from ecjax.studies.schedule.words import (
+    BASELINE,
+    POINT,
+    SOURCES,
+    colours,
+    groups,
+    rows,
+    scheduler_name,
+    sources_name,
+)
+
+_WHISKERS: dict[str, Any] = {"fmt": "none", "ecolor": "black", "capsize": 2, "linewidth": 1}
+_ALL = "all"
+
+
+def improvement(out: Path, runs: pd.DataFrame) -> Figure | None:
+    """Improvement over fair, all coflows and by width, a panel per source rule (Fig. 3a and 3b of the D-Target paper).
+
+    Bars are means over the seeds, whiskers go from the least to the largest.
+
+    Returns:
+        None where there is nothing beside fair.
+    """
+    runs = runs[(runs["method"] != BASELINE) & runs["improvement"].notna()]
+    if runs.empty:
+        return None
+    by_width = rows(out, "coflow_widths", runs, ["width_class", "improvement"])
+    parts = groups(runs, (*POINT, "sources"))
+    shown = parts[:MOST_PANELS]
+    schedulers, classes = list(dict.fromkeys(runs["method"])), _classes(by_width)
+    figure, panels = grid(len(shown), max(5.0, 0.11 * len(schedulers) * len(classes) + 1.6), 3.6)
+    for axes, (title, own) in zip(panels, shown, strict=True):
+        widths = by_width[by_width["run_id"].isin(own["run_id"])]
+        table = pd.concat([own.assign(width_class=_ALL), widths])[["method", "width_class", "improvement"]]
+        if len(classes) == 1:
+            table = table[table["width_class"] == _ALL]
+        _bars(axes, table, "method", colours(schedulers), "width_class", classes, "improvement")
+        axes.axhline(1.0, color="black", linewidth=0.8)
+        axes.set(title=title, xlabel="coflows by width (flows)" if len(classes) > 1 else "")
+    panels[0].set_ylabel("mean completion time of fair / own")
+    _finish(figure, panels, {scheduler_name(name): colour for name, colour in colours(schedulers).items()})
+    figure.suptitle(f"Improvement over max-min fair sharing{few(len(shown), len(parts), 'panels')}")
+    return figure
+
+
+def sources(out: Path, runs: pd.DataFrame) -> Figure | None:
+    """Mean completion time by scheduler, a bar per source rule (Fig. 3c of the D-Target paper), a panel per point.
+
+    Returns:
+        None where there is one source rule only.
+    """
+    if runs["sources"].nunique() < 2:
+        return None
+    return _by_scheduler(runs, "mean_s", "mean completion time (s)", "Source selection")
+
+
+def gap(out: Path, runs: pd.DataFrame) -> Figure | None:
+    """Distance of the mean completion time to its lower bound, by scheduler and source rule, a panel per point.
+
+    Returns:
+        None where no lower bound is known.
+    """
+    runs = runs[runs["gap"].notna()]
+    if runs.empty:
+        return None
+    label = "mean completion time / lower bound - 1"
+    return _by_scheduler(runs, "gap", label, "Distance to the lower bound of every schedule")
+
+
+def _by_scheduler(runs: pd.DataFrame, value: str, label: str, title: str) -> Figure:
+    parts = groups(runs, POINT)
+    shown = parts[:MOST_PANELS]
+    rules, schedulers = (list(dict.fromkeys(runs[name])) for name in ("sources", "method"))
+    shades = colours(rules, SOURCES)
+    figure, panels = grid(len(shown), max(5.0, 0.55 * len(schedulers) + 1.6), 3.8)
+    for axes, (words, own) in zip(panels, shown, strict=True):
+        _bars(axes, own, "sources", shades, "method", schedulers, value)
+        names = [scheduler_name(name) for name in schedulers]
+        axes.set_xticks(range(len(names)), names, rotation=35, ha="right", rotation_mode="anchor")
+        axes.set_title(words)
+    panels[0].set_ylabel(label)
+    _finish(figure, panels, {sources_name(name): colour for name, colour in shades.items()})
+    figure.suptitle(f"{title}{few(len(shown), len(parts), 'panels')}")
+    return figure
+
+
+def _bars(
+    axes: Axes,
+    table: pd.DataFrame,
+    key: str,
+    shades: dict[str, Any],
+    group: str,
+    order: list[str],
+    value: str,
+) -> None:
+    """A bar per ``key`` in every ``group``: mean over seeds, with whiskers from the least to the largest."""
+    thick = 0.84 / len(shades)
+    for place, (name, colour) in enumerate(shades.items()):
+        for at, wanted in enumerate(order):
+            own = table.loc[(table[key] == name) & (table[group] == wanted), value].astype(float)
+            if own.empty:
+                continue
+            mean, reach = spread(own)
+            where = at - 0.42 + thick * (place + 0.5)
+            axes.bar(where, mean, 0.92 * thick, color=colour)
+            if len(own) > 1:
+                axes.errorbar(where, mean, reach, **_WHISKERS)
+    axes.grid(visible=False, axis="x")
+    axes.set_xticks(range(len(order)), order)
+
+
+def _classes(by_width: pd.DataFrame) -> list[str]:
+    """All coflows together, then the classes of widths in their order; where there is one class it is all."""
+    found = by_width["width_class"].drop_duplicates()
+    least = found.str.extract(r"\[(\d+)")[0].astype(int)
+    ordered = found.iloc[np.argsort(least.to_numpy(), kind="stable")].tolist()
+    return [_ALL] if len(ordered) == 1 else [_ALL, *ordered]
+
+
+def _finish(figure: Figure, panels: list[Axes], entries: dict[str, Any]) -> None:
+    """Panels alike in height, and a legend."""
+    top = max(axes.get_ylim()[1] for axes in panels)
+    for axes in panels:
+        axes.set_ylim(0, top if top > 0 else 1.0)  # a gap of nothing has no scale
+    if len(entries) > 1:
+        legend(figure, [Patch(color=colour, label=word) for word, colour in entries.items()])

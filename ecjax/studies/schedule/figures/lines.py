@@ -1,0 +1,122 @@
+"""Figures of replayed transfers as lines: distributions of completion times, and improvement over a sweep."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from ecjax.plotting.grid import MOST_PANELS, grid, spread
+from ecjax.plotting.panels import few, legend, plain_numbers
+from ecjax.studies.schedule.words import (
+    BASELINE,
+    POINT,
+    POINT_WORDS,
+    colours,
+    groups,
+    rows,
+    scheduler_name,
+    sources_name,
+)
+
+_SHORTEST = 1e-3  # an axis of times starts at this quantile: single tiny coflows would stretch it by decades
+
+
+def cdf(out: Path, runs: pd.DataFrame) -> Figure:
+    """Distribution of completion times, all seeds together, a panel per source rule.
+
+    Fig. 5b and 5d of the D-Target paper. The dashed line is that of every coflow alone on the fabric.
+    """
+    parts = groups(runs, (*POINT, "sources"))
+    shown = parts[:MOST_PANELS]
+    schedulers = list(dict.fromkeys(runs["method"]))
+    figure, panels = grid(len(shown), 5.4, 3.8)
+    for axes, (title, own) in zip(panels, shown, strict=True):
+        times = rows(out, "coflows", own, ["completion_s", "isolation_s"])
+        for name in schedulers:
+            part = times[times["method"] == name]
+            if len(part):
+                axes.plot(*_steps(part["completion_s"]), color=colours(schedulers)[name], linewidth=1.3)
+        first = times[times["method"] == times["method"].iloc[0]]
+        axes.plot(*_steps(first["isolation_s"]), "--", color="black", linewidth=1)
+        axes.set(xscale="log", xlabel="completion time (s)", ylim=(0, 1.01), title=title)
+        axes.set_xlim(left=max(first["isolation_s"].quantile(_SHORTEST), 1e-9))
+        axes.xaxis.set_minor_formatter(lambda value, _: "")
+    panels[0].set_ylabel("share of coflows at or below")
+    handles = [
+        Line2D([], [], color=colour, linewidth=3, label=scheduler_name(name))
+        for name, colour in colours(schedulers).items()
+    ]
+    legend(figure, [*handles, Line2D([], [], color="black", linestyle="--", label="alone on the fabric")])
+    figure.suptitle(f"Completion times{few(len(shown), len(parts), 'panels')}")
+    return figure
+
+
+def sweep(out: Path, runs: pd.DataFrame) -> Figure | None:
+    """Improvement over fair against what is swept, a line per scheduler, a panel per source rule.
+
+    Fig. 4 of the D-Target paper. Points are means over the seeds, whiskers go from the least to the largest. Where fair
+    was replayed with random sources, further panels show what scheduler and source rule gain over that together.
+
+    Returns:
+        None where nothing is swept, or there is nothing beside fair.
+    """
+    together = _over_random(runs)
+    runs = runs[(runs["method"] != BASELINE) & runs["improvement"].notna()]
+    varying = [name for name in POINT if runs[name].nunique() > 1]
+    if not varying:
+        return None
+    column, *others = varying
+    parts = groups(runs, (*others, "sources"))
+    for _, own in together.groupby("sources", sort=False):
+        rule = sources_name(own["sources"].iloc[0])
+        for title, part in groups(own, tuple(others)):
+            words = f"{rule} over fair with random sources"
+            parts.append((f"{title}, {words}" if title else words, part))
+    shown = parts[:MOST_PANELS]
+    schedulers = list(dict.fromkeys(runs["method"]))
+    figure, panels = grid(len(shown), 5.0, 3.8)
+    apart = 0.008 * (runs[column].max() - runs[column].min())  # so that whiskers do not hide each other
+    for axes, (title, own) in zip(panels, shown, strict=True):
+        for place, name in enumerate(schedulers):
+            line = own[own["method"] == name].groupby(column)["improvement"]
+            if not len(line):
+                continue
+            at = np.array(list(line.groups), float) + apart * (place - (len(schedulers) - 1) / 2)
+            told = [spread(values.astype(float)) for _, values in line]
+            look: dict[str, Any] = {"marker": "o", "markersize": 4, "linewidth": 1.4, "capsize": 2}
+            reach = np.hstack([half for _, half in told])
+            axes.errorbar(at, [mean for mean, _ in told], reach, color=colours(schedulers)[name], **look)
+        axes.axhline(1.0, color="black", linewidth=0.8)
+        axes.set(title=title, xlabel=POINT_WORDS[column])
+        if column.endswith("_scale"):
+            axes.set_xscale("log")
+            plain_numbers(axes.xaxis)
+    top = max(axes.get_ylim()[1] for axes in panels)
+    for axes in panels:
+        axes.set_ylim(0, top)
+    panels[0].set_ylabel("mean completion time of fair / own")
+    handles = [
+        Line2D([], [], color=colour, linewidth=3, label=scheduler_name(name))
+        for name, colour in colours(schedulers).items()
+    ]
+    legend(figure, handles)
+    figure.suptitle(f"Improvement over max-min fair sharing{few(len(shown), len(parts), 'panels')}")
+    return figure
+
+
+def _over_random(runs: pd.DataFrame) -> pd.DataFrame:
+    """Runs with other sources than random ones, their improvement that over fair with random sources, same seed."""
+    keys = [*POINT, "seed"]
+    fair = runs[(runs["method"] == BASELINE) & (runs["sources"] == "random")]
+    own = runs[(runs["method"] != BASELINE) & (runs["sources"] != "random")]
+    both = own.drop(columns="improvement").merge(fair[[*keys, "mean_s"]], on=keys, suffixes=("", "_fair"))
+    return both.assign(improvement=both["mean_s_fair"] / both["mean_s"])
+
+
+def _steps(times: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+    """Times in order and the share at or below each."""
+    ordered = np.sort(times.to_numpy(float))
+    return np.repeat(ordered, 2)[1:], np.repeat(np.arange(1, len(ordered) + 1) / len(ordered), 2)[:-1]

@@ -1,0 +1,83 @@
+"""What the figures of ``ecjax schedule`` share: rows of the result tables, names and colours, means over seeds."""
+
+import itertools
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import pandas as pd
+
+from ecjax.plotting.grid import own_rows
+from ecjax.plotting.panels import COLOURS
+
+matplotlib.use("Agg")
+
+BASELINE = "fair"
+POINT = ("n", "k", "share_at_zero", "rate_scale", "size_scale")
+POINT_WORDS = {
+    "n": "chunks kept, n",
+    "k": "chunks needed, k",
+    "share_at_zero": "share of reads at t = 0",
+    "rate_scale": "arrivals faster by",
+    "size_scale": "sizes larger by",
+}
+_NAMES = {
+    "dtarget": "D-Target",
+    "varys": "Varys",
+    "sincronia": "Sincronia",
+    "aalo": "Aalo",
+    "baraat": "Baraat",
+    "pfabric": "pFabric",
+    "fair": "max-min fair",
+    "fifo": "FIFO",
+    "equal_share": "equal share",
+    "dtarget_remaining": "D-Target, remaining",
+    "local_search": "local search",
+}
+SOURCES = {
+    "random": "random sources",
+    "smallest_load": "smallest load first",
+    "least_bottleneck": "least bottleneck",
+    "least_work_ahead": "least work ahead",
+    "given": "given sources",
+}
+
+
+def scheduler_name(name: str) -> str:
+    """What figures call a scheduler."""
+    return _NAMES.get(name, name.replace("_", " "))
+
+
+def sources_name(name: str) -> str:
+    """What figures call a rule of source selection."""
+    return SOURCES.get(name, name.replace("_", " "))
+
+
+def colours(names: list[str], known: Iterable[str] = _NAMES) -> dict[str, Any]:
+    """A colour per name: those that are known have the same in every figure, others the next ones."""
+    order = dict.fromkeys([*known, *names])
+    every = dict(zip(order, itertools.cycle(COLOURS), strict=False))
+    return {name: every[name] for name in names}
+
+
+def rows(out: Path, dataset: str, runs: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
+    """Rows of a dataset of these runs, with the columns of ``runs`` that tell points and seeds apart."""
+    known = runs[["run_id", "method", "sources", "seed", *POINT]]
+    return own_rows(out, dataset, runs, columns).merge(known, on="run_id")
+
+
+def groups(runs: pd.DataFrame, keys: tuple[str, ...]) -> list[tuple[str, pd.DataFrame]]:
+    """The runs divided by some columns, with what tells each part from the others."""
+    varying = [name for name in keys if runs[name].nunique(dropna=False) > 1]
+    if not varying:
+        return [("", runs)]
+    found = []
+    for values, own in runs.groupby(varying, sort=False, dropna=False):
+        words = [
+            sources_name(value) if name == "sources" else f"{POINT_WORDS[name]} = {value:g}"
+            for name, value in zip(varying, values, strict=True)
+            if pd.notna(value)
+        ]
+        found.append((", ".join(words), own))
+    return found

@@ -1,0 +1,1 @@
+"""What every study does the same way."""

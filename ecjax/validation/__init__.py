@@ -1,0 +1,1 @@
+"""A log held against its prediction."""

@@ -1,0 +1,185 @@
+"""Validation on the user's own log: fit on its first half, predict the second, and say how far off that was.
+
+The halves have as many requests each. From the first come service laws by node, rates and dispatch shares. The second
+half is then
+
+- ``observed``: as the log has it, from a request's arrival to the last finish of its chunks;
+- ``replayed``: its own arrivals, files and nodes with service times drawn from the laws, in first-come first-served
+  queues that begin as the first half left them;
+- ``estimated`` and ``bound``: from rates, shares and moments of the first half alone.
+
+Only reads are reported; writes keep nodes busy. Connection delays are in none of these: a log knows when nodes finish.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from ecjax.replay.laws import Laws
+from ecjax.tables.requests import Accesses, TraceRequests
+from ecjax.validation import latencies as validation_latencies
+from ecjax.validation.halves import Halves, service_times
+from ecjax.validation.latencies import Groups, Statistics, listed, seconds
+from ecjax.validation.predictions import theory
+from ecjax.validation.servers import check_nodes
+from ecjax.validation.service import EMPIRICAL, Samples, fit_service
+
+_FEWEST = 4  # replications that tell how far runs differ
+
+
+@dataclass(frozen=True)
+class Validation:
+    """What came of it.
+
+    Attributes:
+        table: rows of the ``latencies`` dataset without run_id: see ``validation_latencies.table``. Sources that could
+            not be had are missing; files have rows where the first half reads them often enough.
+        bins: rows of the ``latency_bins`` dataset without run_id, of observed and replayed.
+        text: prediction against observation in one line, or why there is none.
+        predicted: whether there is one.
+        notices: what else to know, sentences.
+        own_times_difference_s: s, largest difference between the log's finish times and those that its own service
+            times have in first-come first-served queues; None where the log has no begin of service.
+    """
+
+    table: pa.Table
+    bins: pa.Table
+    text: str
+    predicted: bool
+    notices: tuple[str, ...]
+    own_times_difference_s: float | None
+
+
+def validate(
+    log: TraceRequests,
+    family: str = EMPIRICAL,
+    seed: int = 0,
+    replications: int = 8,
+    classes: list[str] | None = None,
+) -> Validation:
+    """Predict the second half of a log from the first.
+
+    Args:
+        log: requests of a trace.
+        family: service laws: "empirical", or one of ``replay.law_fit.FAMILIES`` by moments.
+        seed: of the first replication.
+        replications: of the replay.
+        classes: (r,) class of each file of ``log.file_ids``; by chunks read where not given.
+
+    Raises:
+        UserError: the family has no law with the moments of a node.
+    """
+    without = _without(log)
+    if without is not None:
+        nothing = Groups([], log.file_ids[:0], log.file_ids[:0])
+        return _result(nothing, {}, {}, f"no validation: {without}", [], None)
+    assert log.accesses is not None
+    halves = Halves(log, log.accesses, classes)
+    groups, notices = halves.groups, halves.notices()
+    observed, bins = halves.observed()
+    found, histograms = {"observed": observed}, {"observed": bins}
+    difference = check_nodes(halves, observed.mean[0], notices)
+    service = service_times(log.accesses, halves.cut)
+    if isinstance(service, str):
+        return _result(groups, found, histograms, f"no prediction: {service}", notices, difference)
+    laws = _laws(log.accesses, halves, service, family, notices)
+    found["replayed"], histograms["replayed"] = halves.replayed(laws, seed, replications)
+    found.update(theory(halves, laws, notices))
+    if "bound" in found and observed.mean[0] > found["bound"].mean[0]:
+        notices.append(
+            "The mean observed is above the bound, which is that of the rates, shares and service laws of the first "
+            "half: the second is another, or was by chance."
+        )
+    if replications >= _FEWEST and found["replayed"].mean[0] > 0:
+        notices.append(_chance(found["replayed"], replications))
+    return _result(groups, found, histograms, _text(found), notices, difference)
+
+
+def _result(
+    groups: Groups,
+    found: dict[str, Statistics],
+    histograms: dict[str, np.ndarray],
+    text: str,
+    notices: list[str],
+    difference: float | None,
+) -> Validation:
+    return Validation(
+        validation_latencies.table(groups, found),
+        validation_latencies.histograms(groups, histograms),
+        text,
+        "replayed" in found,
+        tuple(notices),
+        difference,
+    )
+
+
+def _without(log: TraceRequests) -> str | None:
+    """Why a log cannot be validated on, None where it can."""
+    accesses = log.accesses
+    if accesses is None:
+        return "the trace names no nodes (node_id)"
+    if accesses.finish is None:
+        return "the trace has no finish times (finish_s)"
+    if log.count < 2:
+        return f"the trace has {log.count} request; at least one in each half is needed"
+    half = log.count // 2
+    finished = ~np.isnan(accesses.finish[accesses.begin[half] :])
+    complete = np.logical_and.reduceat(finished, accesses.begin[half:-1] - accesses.begin[half])
+    if not np.any(complete & ~log.write[half:]):
+        return "no read of the second half has all its finish times (finish_s)"
+    return None
+
+
+def _laws(accesses: Accesses, halves: Halves, service: np.ndarray, family: str, notices: list[str]) -> Laws:
+    """Laws of reads at each node, then of writes: 2 m."""
+    names = accesses.node_ids.to_pylist()
+    write = halves.log.write[halves.request]
+    known = ~np.isnan(service)
+    found = {}
+    for operation, chosen in (("reads", ~write), ("writes", write)):
+        here = chosen[: halves.cut] & known
+        if here.any():
+            samples = Samples(
+                accesses.node[: halves.cut][here], accesses.bytes[: halves.cut][here], service[here]
+            )
+            found[operation] = fit_service(samples, names, accesses.bytes[chosen], family)
+    fitted = [found.get("reads"), found.get("writes")]
+    if fitted[0] is None and np.any(~write):
+        notices.append("The first half has no service times of reads: those of writes are taken for them.")
+    if fitted[1] is None and np.any(write):
+        notices.append("The first half has no service times of writes: those of reads are taken for them.")
+    reads, writes = (own or next(iter(found.values())) for own in fitted)
+    if reads.relation is not None:
+        notices.append(f"Service times of reads are taken to be {reads.relation}, as in the first half.")
+    seen = np.unique(accesses.node[halves.cut :][~write[halves.cut :]])
+    poor = seen[reads.pooled[seen]]
+    if poor.size:
+        notices.append(
+            f"{poor.size} nodes have too few service times of reads in the first half for a law of their own "
+            f"({listed(names, poor)}): they have that of all nodes together."
+        )
+    further = writes.laws.table.copy()
+    further[:, 7] += len(reads.laws.samples)
+    return Laws(
+        np.concatenate([reads.laws.table, further]), np.concatenate([reads.laws.samples, writes.laws.samples])
+    )
+
+
+def _text(found: dict[str, Statistics]) -> str:
+    seen, told = found["observed"], found["replayed"]
+    parts = []
+    for name, one, other in (
+        ("mean", told.mean[0], seen.mean[0]),
+        ("p99", told.quantiles[0, 2], seen.quantiles[0, 2]),
+    ):
+        off = f" ({100 * (one / other - 1):+.1f} %)" if other > 0 else ""
+        parts.append(f"predicted {name} {seconds(one)}, observed {seconds(other)}{off}")
+    return "; ".join(parts)
+
+
+def _chance(told: Statistics, replications: int) -> str:
+    return (
+        "Of runs with these arrivals and service laws 95 % have a mean within "
+        f"{100 * told.half_width[0] * np.sqrt(replications + 1) / told.mean[0]:.1f} % of the predicted one."
+    )
