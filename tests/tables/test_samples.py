@@ -6,7 +6,7 @@ import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet as pq
 import pytest
-import samples
+import sample_tables
 
 from ecjax.tables.read import read_input
 from ecjax.tables.schemas import INPUTS
@@ -25,7 +25,7 @@ def load(path):
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
     folder = tmp_path_factory.mktemp("samples")
-    samples.write(folder)
+    sample_tables.write(folder)
     return folder
 
 
@@ -44,7 +44,7 @@ def same(stored, generated):
             assert one.equals(other), name
 
 
-@pytest.mark.parametrize("name", samples.TABLES)
+@pytest.mark.parametrize("name", sample_tables.TABLES)
 def test_the_samples_are_what_the_generator_makes(written, name):
     same(load(TRACES / name), load(written / name))
     assert (TRACES / name).stat().st_size < 200_000
@@ -68,14 +68,14 @@ def test_the_guide_names_every_column():
         assert all(f"| `{column.name}` |" in text for column in columns)
 
 
-@pytest.mark.parametrize("name", samples.TABLES)
+@pytest.mark.parametrize("name", sample_tables.TABLES)
 def test_every_sample_passes_the_checks(name):
     table = read_input(TRACES / name, name.split("_")[0].split(".")[0])
     assert table.num_rows > 0
 
 
 def test_every_input_table_has_a_sample():
-    assert {name.split("_")[0].split(".")[0] for name in samples.TABLES} == set(INPUTS)
+    assert {name.split("_")[0].split(".")[0] for name in sample_tables.TABLES} == set(INPUTS)
 
 
 def test_chunk_sample_is_first_come_first_served():
@@ -85,4 +85,4 @@ def test_chunk_sample_is_first_come_first_served():
         expected = node["arrival_s"].where(node["arrival_s"] > before, before)
         assert (node["start_s"] - expected).abs().max() < 2e-6
     reads = rows[rows["op"] == "read"].groupby("request_id").size()
-    assert set(reads) == {samples.K}
+    assert set(reads) == {sample_tables.K}

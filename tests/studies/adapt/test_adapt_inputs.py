@@ -10,7 +10,7 @@ from ecjax.errors import UserError
 from ecjax.studies.adapt.inputs import read_cases
 from ecjax.studies.adapt.options import AdaptOptions
 
-TRACES = Path(__file__).parents[2] / "traces"
+TRACES = Path(__file__).parents[3] / "traces"
 STEPS = [[0, 10], [200, 70], [400, 10], [600, 0]]
 
 

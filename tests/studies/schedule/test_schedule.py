@@ -28,7 +28,7 @@ from ecjax.studies.schedule.tables import coflow_widths, statistics, width_class
 from ecjax.tables.results import read_results
 
 QUIET = Console(quiet=True)
-TRANSFERS = str(Path(__file__).parents[2] / "traces" / "transfers.csv")
+TRANSFERS = str(Path(__file__).parents[3] / "traces" / "transfers.csv")
 POINTS = ("n", "k", "share_at_zero", "rate_scale", "size_scale")
 
 

@@ -11,7 +11,7 @@ from ecjax.errors import UserError
 from ecjax.studies.adapt.classes import _size_groups, read_classes
 from ecjax.studies.adapt.options import AdaptOptions
 
-TRACES = Path(__file__).parents[2] / "traces"
+TRACES = Path(__file__).parents[3] / "traces"
 
 
 def classes(**options):

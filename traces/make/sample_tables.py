@@ -1,4 +1,4 @@
-"""The sample tables in ``traces/``, generated: ``python traces/make/samples.py`` writes them anew."""
+"""The sample tables in ``traces/``, generated: ``python traces/make/sample_tables.py`` writes them anew."""
 
 import sys
 from collections.abc import Callable
@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet as pq
-from guide import guide, sources
+from sample_guide import guide, sources
 
 SEED = 20240917
 K, STORED = 4, 6

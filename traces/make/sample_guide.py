@@ -33,7 +33,7 @@ _ABOUT = {
     "classes": "Requests of a proxy by type and size, for `ecjax adapt`.",
     "edges": "How far nodes are from edge sites, for `ecjax cache`: one row per pair, or without `edge` one per node.",
 }
-_COMMAND = "python traces/make/samples.py"
+_COMMAND = "python traces/make/sample_tables.py"
 
 
 def guide() -> str:

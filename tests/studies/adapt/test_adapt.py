@@ -265,7 +265,7 @@ def test_steps_have_a_timeline(tmp_path):
 
 
 def test_arrivals_of_a_trace(tmp_path):
-    trace = str(Path(__file__).parents[2] / "traces" / "requests_objects.parquet")
+    trace = str(Path(__file__).parents[3] / "traces" / "requests_objects.parquet")
     given = {"trace": trace, "rate_scale": [1.0, 20.0], "threads": 4, "timeline_s": 300.0}
     classes = [{"bytes": 1e6}, {"op": "write", "bytes": 1e6}]
     assert adapt_study(options(tmp_path, **given, classes=classes, strategy="tofec"), QUIET) == 0

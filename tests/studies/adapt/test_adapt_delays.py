@@ -5,7 +5,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import samples
+import sample_tables
 from rich.console import Console
 
 from ecjax.adapt.delays import BUILT_IN, mean_delay, quantile
@@ -17,7 +17,7 @@ from ecjax.studies.adapt.options import AdaptOptions
 from ecjax.studies.analyze.options import AnalyzeOptions
 from ecjax.studies.analyze.study import analyze
 
-TRACES = Path(__file__).parents[2] / "traces"
+TRACES = Path(__file__).parents[3] / "traces"
 READ, WRITE = 0, 1
 
 
@@ -69,7 +69,7 @@ def test_a_table_has_laws_by_name_and_operation():
 
 
 def test_columns_of_a_table_may_be_left_out(tmp_path):
-    table = samples.delays().select(["name", "law", "shift_s", "scale_s"]).slice(0, 1)
+    table = sample_tables.delays().select(["name", "law", "shift_s", "scale_s"]).slice(0, 1)
     pq.write_table(table, tmp_path / "delays.parquet")
     (law,) = laws(tmp_path / "delays.parquet")
     assert mean_delay(law.of("write"), 1e9) == pytest.approx(0.010)
@@ -105,7 +105,7 @@ def test_columns_of_a_table_may_be_left_out(tmp_path):
     ],
 )
 def test_mistakes_in_a_table_are_named(tmp_path, column, values, message):
-    table = samples.delays()
+    table = sample_tables.delays()
     table = table.set_column(table.column_names.index(column), column, pa.array(values))
     pq.write_table(table, tmp_path / "delays.parquet")
     with pytest.raises(UserError) as error:
@@ -249,10 +249,10 @@ def test_an_analysed_log_tells_the_affine_laws_of_its_nodes(analysed):
     (found,) = laws(analysed)
     model = found.of("read")
     assert found.name == analysed.name and model.kind == EXPONENTIAL
-    slow = np.mean(samples.SLOWDOWN)
+    slow = np.mean(sample_tables.SLOWDOWN)
     for size in (262144, 1048576):
-        fixed = slow * (samples.DELTA_S + samples.DELTA_S_PER_BYTE * size)
-        random = slow * (samples.PSI_S + samples.PSI_S_PER_BYTE * size)
+        fixed = slow * (sample_tables.DELTA_S + sample_tables.DELTA_S_PER_BYTE * size)
+        random = slow * (sample_tables.PSI_S + sample_tables.PSI_S_PER_BYTE * size)
         assert mean_delay(model, size) == pytest.approx(fixed + random, rel=0.05)
     # the nodes of the sample are independent
     assert model.rho < 0.05

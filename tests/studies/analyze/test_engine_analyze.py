@@ -16,7 +16,7 @@ from ecjax.studies.analyze import study
 from ecjax.studies.analyze.options import AnalyzeOptions
 from ecjax.tables.results import read_results
 
-TRACES = Path(__file__).parents[2] / "traces"
+TRACES = Path(__file__).parents[3] / "traces"
 
 
 def run(trace, out, **options):

@@ -19,7 +19,7 @@ from ecjax.studies.adapt.study import adapt_study
 from ecjax.tables.results import read_results
 
 QUIET = Console(quiet=True)
-TRACE = Path(__file__).parents[2] / "traces" / "requests_objects.parquet"
+TRACE = Path(__file__).parents[3] / "traces" / "requests_objects.parquet"
 
 
 def options(out, **values):

@@ -18,7 +18,7 @@ from ecjax.studies.cache.study import cache_study
 from ecjax.tables.results import read_results
 
 QUIET = Console(quiet=True)
-TRACES = Path(__file__).parents[2] / "traces"
+TRACES = Path(__file__).parents[3] / "traces"
 
 
 def options(out, **values):

@@ -15,8 +15,8 @@ from ecjax.studies.analyze.summary import duration, size
 from ecjax.tables.read import read_input
 from ecjax.tables.results import read_results
 
-TRACES = Path(__file__).parents[2] / "traces"
-CLOUDPHYSICS = Path(__file__).parents[3] / "shared" / "data" / "cloudphysics-a.csv"
+TRACES = Path(__file__).parents[3] / "traces"
+CLOUDPHYSICS = Path(__file__).parents[4] / "shared" / "data" / "cloudphysics-a.csv"
 
 
 def run(trace, out, **options):
