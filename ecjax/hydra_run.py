@@ -11,7 +11,7 @@ import sys
 import warnings
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, UnionType
 from typing import Any, TypeVar, get_args
 
 from hydra import compose, initialize_config_dir
@@ -29,6 +29,7 @@ from ecjax.console import show_log_lines
 from ecjax.engine.options import NAMES, EngineOptions
 from ecjax.errors import UserError
 from ecjax.jobs_index import JOBS, Job, experiments, folder
+from ecjax.options import checked, defaults
 
 _FLAGS = ("-m", "--multirun", "--cfg", "-c", "--info", "-i", "--resolve", "--package", "-p", "--hydra-help")
 _Options = TypeVar("_Options")
@@ -66,17 +67,25 @@ def load_job(job: Job) -> ModuleType:
 
 
 def options_from(cfg: DictConfig, kind: type[_Options]) -> _Options:
-    """The composed configuration as the options dataclass of the job."""
-    defaults = kind()
-    values = {
-        name: options_from(cfg[name], type(default)) if is_dataclass(default) else _plain(cfg[name])
-        for name, default in vars(defaults).items()
+    """The composed configuration as the options dataclass of the job, checked.
+
+    Raises:
+        UserError: an option has a value that is not allowed.
+    """
+    return checked(_options_of(OmegaConf.to_container(cfg, resolve=True), kind))
+
+
+def _options_of(values: Any, kind: Any, prefix: str = "") -> Any:
+    """An options dataclass with the values of a configuration."""
+    if not isinstance(values, dict):
+        raise UserError(f"{prefix[:-1]}: found {values}; allowed: {prefix}KEY=VALUE")
+    named = {
+        item.name: _options_of(values[item.name], item.type, f"{prefix}{item.name}.")
+        if is_dataclass(item.type)
+        else values[item.name]
+        for item in fields(kind)
     }
-    return kind(**values)
-
-
-def _plain(value: Any) -> Any:
-    return OmegaConf.to_container(value, resolve=True) if OmegaConf.is_config(value) else value
+    return kind(**named)
 
 
 def _split_flags(words: list[str]) -> tuple[list[str], list[str]]:
@@ -121,7 +130,7 @@ def _override(job: Job, word: str, sweep: bool) -> str:
         return word
     if kind is EngineOptions and not sweep and value not in NAMES:
         raise UserError(f"engine: found {value!r}; allowed: {', '.join(NAMES)} (or engine.KEY=...)")
-    text = kind is str or str in get_args(kind)
+    text = kind is str or (isinstance(kind, UnionType) and str in get_args(kind))
     already = value.startswith(("'", '"', "[", "{", "${")) or value in ("null", "")
     if not text or already or (sweep and "," in value):
         return word
@@ -166,7 +175,7 @@ def _user_message(error: Exception) -> str:
 
 
 def _compose(job: Job, overrides: list[str]) -> DictConfig:
-    ConfigStore.instance().store(name=f"{job.name}_options", node=job.options_class)
+    ConfigStore.instance().store(name=f"{job.name}_options", node=defaults(job.options_class()))
     GlobalHydra.instance().clear()
     try:
         with initialize_config_dir(str(folder("conf").resolve()), version_base="1.3"):
@@ -191,10 +200,11 @@ def _check_sweep(job: Job, overrides: list[str]) -> None:
         for text, override in zip(overrides, _parsed(overrides), strict=True)
     ]
     first = [values[0] for values in choices]
-    _compose(job, first)
+    options_from(_compose(job, first), job.options_class)
     for position, values in enumerate(choices):
         for value in values[1:]:
-            _compose(job, [*first[:position], value, *first[position + 1 :]])
+            composed = _compose(job, [*first[:position], value, *first[position + 1 :]])
+            options_from(composed, job.options_class)
 
 
 def _through_hydra(job: Job, words: list[str]) -> int:

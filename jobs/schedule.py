@@ -19,10 +19,11 @@ def bare_words(words: list[str]) -> list[str]:
 
 def run(cfg: DictConfig) -> int:
     """Run on a composed configuration; returns the exit code."""
+    options = options_from(cfg, ScheduleOptions)
     from ecjax.console import OUTPUT
     from ecjax.studies.schedule.study import schedule_study
 
-    return schedule_study(options_from(cfg, ScheduleOptions), OUTPUT)
+    return schedule_study(options, OUTPUT)
 
 
 if __name__ == "__main__":

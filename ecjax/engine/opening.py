@@ -5,10 +5,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ecjax.engine.options import EngineOptions, check
+from ecjax.engine.options import EngineOptions
 from ecjax.engine.serial import Serial
 from ecjax.engine.tasks import Engine
 from ecjax.errors import UserError
+from ecjax.options import checked
 
 
 @contextmanager
@@ -22,7 +23,7 @@ def open_engine(options: EngineOptions, accelerated: bool = False) -> Iterator[E
     Raises:
         UserError: an option has a value that is not allowed, or the cluster cannot be reached.
     """
-    check(options)
+    options = checked(options, "engine.")
     if options.name == "serial":
         yield Serial()
         return

@@ -6,12 +6,10 @@ overload these nodes (rho of 1.6 to 2.3), so the rates keep their ratios and are
 have one size unless file sizes are given.
 """
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 
-from ecjax.errors import UserError
+from ecjax.options import checked
 from ecjax.problem.cluster_options import ClusterOptions
 
 REFERENCE_BYTES = 12.5e6
@@ -21,37 +19,8 @@ CONNECT_VARIATION = 0.2  # standard deviation / mean of the connection delay
 MIN_EXTRA_CHUNKS = 2
 
 
-def _list(value: Any, name: str, length: int | None = None, zero: bool = False) -> list[float]:
-    values = list(value) if isinstance(value, list | tuple) else [value]
-    numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in values)
-    good = numbers and all(0 < v < np.inf or (zero and v == 0) for v in values)
-    if not values or not good or (length is not None and len(values) != length):
-        kind = "numbers of at least 0" if zero else "positive numbers"
-        raise UserError(f"cluster.{name}: found {value}; allowed: {f'{length} ' if length else ''}{kind}")
-    return [float(v) for v in values]
-
-
 def _site_names(count: int) -> list[str]:
     return [SITES[i] if i < len(SITES) else f"site{i + 1}" for i in range(count)]
-
-
-def _check(options: ClusterOptions) -> None:
-    classes = len(_list(options.k, "k"))
-    whole = (("files", classes, "one file per class"), ("nodes_per_site", 1, "one node"), ("seed", 0, "0"))
-    for name, least, words in whole:
-        value = getattr(options, name)
-        if not isinstance(value, int) or isinstance(value, bool) or value < least:
-            raise UserError(f"cluster.{name}: found {value}; allowed: a whole number, at least {words}")
-    if any(k != int(k) for k in _list(options.k, "k")):
-        raise UserError(f"cluster.k: found {options.k}; allowed: whole numbers")
-    if options.bytes is not None and len(_list(options.bytes, "bytes")) > 2:
-        raise UserError(f"cluster.bytes: found {options.bytes}; allowed: one or two numbers")
-    if options.bytes is not None and options.sizes is not None:
-        raise UserError(
-            f"cluster.sizes: found cluster.bytes={options.bytes} too; allowed: one of both, sizes in turn or bytes"
-        )
-    if not isinstance(options.load, float) or not 0 < options.load < 1:
-        raise UserError(f"cluster.load: found {options.load}; allowed: a number between 0 and 1")
 
 
 def nodes(options: ClusterOptions) -> pa.Table:
@@ -60,12 +29,12 @@ def nodes(options: ClusterOptions) -> pa.Table:
     Raises:
         UserError: an option has a value that is not allowed.
     """
-    _check(options)
+    options = checked(options, "cluster.")
     per_site = options.nodes_per_site
-    sites = _site_names(len(_list(options.slowdown, "slowdown")))
-    slowdown = np.repeat(_list(options.slowdown, "slowdown"), per_site)
-    price = np.repeat(_list(options.chunk_price, "chunk_price", len(sites)), per_site)
-    connect = np.repeat(_list(options.connect_mean_s, "connect_mean_s", len(sites), zero=True), per_site)
+    sites = _site_names(len(options.slowdown))
+    slowdown = np.repeat(options.slowdown, per_site)
+    price = np.repeat(options.chunk_price, per_site)
+    connect = np.repeat(options.connect_mean_s, per_site)
     second = SERVICE_MEAN_S**2 + SERVICE_DEVIATION_S**2
     return pa.table(
         {
@@ -91,22 +60,20 @@ def files(options: ClusterOptions) -> pa.Table:
     Raises:
         UserError: an option has a value that is not allowed.
     """
-    _check(options)
-    k_of_class = _list(options.k, "k")
-    ratio = _list(options.rates, "rates", len(k_of_class))
-    of_file = np.arange(options.files) * len(k_of_class) // options.files
-    k = np.array(k_of_class)[of_file]
+    options = checked(options, "cluster.")
+    of_file = np.arange(options.files) * len(options.k) // options.files
+    k = np.array(options.k)[of_file]
     if options.sizes is not None:
-        turns = np.array(_list(options.sizes, "sizes"))
+        turns = np.array(options.sizes)
         within = np.arange(options.files) - np.searchsorted(of_file, of_file)
         size = turns[within % len(turns)]
     elif options.bytes is None:
         size = k * REFERENCE_BYTES
     else:
-        ends = _list(options.bytes, "bytes")
-        size = np.random.default_rng(options.seed).uniform(ends[0], ends[-1], options.files)
-    rate = np.array(ratio)[of_file]
-    slowdown = _list(options.slowdown, "slowdown")
+        least, most = options.bytes[0], options.bytes[-1]
+        size = np.random.default_rng(options.seed).uniform(least, most, options.files)
+    rate = np.array(options.rates)[of_file]
+    slowdown = options.slowdown
     service = SERVICE_MEAN_S * max(slowdown) / REFERENCE_BYTES
     count = len(slowdown) * options.nodes_per_site
     busiest = np.sum(rate * k / count * (size / k) * service)

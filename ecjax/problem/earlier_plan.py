@@ -12,15 +12,15 @@ from ecjax.console import log
 from ecjax.errors import UserError
 from ecjax.problem.arrays import index_in
 from ecjax.problem.identity import Identity
-from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.tables import datasets as layout
 from ecjax.tables.folder import location
+from ecjax.tables.result_schemas import RUNS
 from ecjax.tables.results import find_run, read_run
 
 _SUM = 1e-6  # by which the weights of a node may miss 1
 
 
-class GivenPlan(NamedTuple):
+class EarlierPlan(NamedTuple):
     """An earlier plan on the rows and nodes at hand."""
 
     probabilities: jax.Array  # (R, m), zero for rows that it does not know
@@ -28,21 +28,27 @@ class GivenPlan(NamedTuple):
     run_id: str
 
 
-def read_plan(options: OptimizeOptions, names: Identity) -> GivenPlan:
+def read_plan(out: str, plan_run: str | None, plan_where: str | None, names: Identity) -> EarlierPlan:
     """The chosen run's plan.
 
     Rows that the run does not know are zero, which projects to uniform.
 
+    Args:
+        out: folder of its results.
+        plan_run: which run, by run id.
+        plan_where: which run, as "theta=0.1,method=certified".
+        names: ids of the rows and nodes at hand.
+
     Raises:
         UserError: no or several runs fit, or the run shares no placement row or no node with the inputs.
     """
-    folder = location(str(options.plan))
+    folder = location(out)
     if not folder.is_dir():
-        raise UserError(f"plan={options.plan}: no such folder")
-    run = find_run(folder, options.plan_run, options.plan_where)
+        raise UserError(f"plan={out}: no such folder")
+    run = find_run(folder, plan_run, plan_where)
     probabilities, stored, known = plan_arrays(folder, run["run_id"], names)
     if not known.any():
-        raise UserError(f"plan={options.plan}: run {run['run_id']} shares no file or no node with the inputs")
+        raise UserError(f"plan={out}: run {run['run_id']} shares no file or no node with the inputs")
     if not known.all():
         log.info(
             "plan: %d of %d rows are not in run %s and are placed anew",
@@ -50,7 +56,7 @@ def read_plan(options: OptimizeOptions, names: Identity) -> GivenPlan:
             len(known),
             run["run_id"],
         )
-    return GivenPlan(jnp.asarray(probabilities), jnp.asarray(stored), run["run_id"])
+    return EarlierPlan(jnp.asarray(probabilities), jnp.asarray(stored), run["run_id"])
 
 
 def plan_arrays(folder: Path, run_id: str, names: Identity) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -84,7 +90,7 @@ def plan_weights(folder: Path, run_id: str, names: Identity, class_names: list[s
         UserError: the dataset ``class_weights`` of the run lacks a class at a node, has it twice or has an unknown one,
             or weights are not positive or do not sum to 1 at a node.
     """
-    batch = layout.read_file(folder / layout.RUNS / f"{run_id}.parquet", ["batch_id"])["batch_id"][0].as_py()
+    batch = layout.read_file(folder / RUNS / f"{run_id}.parquet", ["batch_id"])["batch_id"][0].as_py()
     if not (folder / "class_weights" / f"{batch}.parquet").exists():
         return None
     table = read_run(folder, "class_weights", run_id)

@@ -16,16 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from ecjax.tables.arrow_schemas import INPUT_DATASETS, JOB_KEY, VERSION_KEY
 from ecjax.tables.folder import each, publishing
 from ecjax.tables.formats import parquet_file, user_errors
-from ecjax.tables.ids import NODE_LISTS, decoded, is_text
-from ecjax.tables.result_schemas import RESULTS, SCHEMA_VERSION, result_schema
-from ecjax.tables.schemas import INPUTS, arrow_type
+from ecjax.tables.ids import decoded, is_text
+from ecjax.tables.result_schemas import RUNS
 
-RUNS = "runs"
-INPUT_DATASETS = ("inputs/nodes", "inputs/files", "inputs/network")
-
-_VERSION_KEY = b"ecjax_schema_version"
 _RUN_IDS_KEY = b"ecjax_run_ids"
 _TOKEN_KEY = b"ecjax_store"
 
@@ -47,22 +43,21 @@ def batch_id(run_ids: Iterable[str]) -> str:
     return hashlib.sha256(json.dumps(sorted(run_ids)).encode()).hexdigest()[:16]
 
 
-def dataset_schema(dataset: str, id_types: dict[str, pa.DataType]) -> pa.Schema:
-    """Schema of a dataset: a key of ``RESULTS`` or one of ``INPUT_DATASETS``."""
-    if dataset not in INPUT_DATASETS:
-        return result_schema(dataset, id_types)
-    fields = [pa.field("input_id", pa.string(), nullable=False)]
-    for column in INPUTS[dataset.removeprefix("inputs/")]:
-        id_type = id_types.get("node_id" if column.name in NODE_LISTS else column.name, pa.string())
-        metadata = {"unit": column.unit, "meaning": column.meaning}
-        fields.append(pa.field(column.name, arrow_type(column.kind, id_type), metadata=metadata))
-    return pa.schema(fields, metadata={_VERSION_KEY: str(SCHEMA_VERSION)})
+def existing_datasets(out: Path, names: Iterable[str]) -> list[str]:
+    """Those of the datasets ``names``, and of the inputs, that ``out`` has folders for."""
+    folders = _folders(out) | {f"inputs/{name}" for name in _folders(out / "inputs")}
+    return [name for name in (*names, *INPUT_DATASETS) if name in folders]
 
 
-def existing_datasets(out: Path) -> list[str]:
-    """Names of the datasets that ``out`` has folders for."""
-    found = _folders(out) | {f"inputs/{name}" for name in _folders(out / "inputs")}
-    return [name for name in (*RESULTS, *INPUT_DATASETS) if name in found]
+def written_datasets(out: Path) -> list[str]:
+    """Names of the datasets in ``out`` that ecjax wrote, of whichever job.
+
+    Raises:
+        UserError: a file is damaged.
+    """
+    names = sorted(_folders(out), key=lambda name: (name != RUNS, name))
+    files = {name: dataset_files(out, name)[:1] for name in existing_datasets(out, names)}
+    return [name for name, some in files.items() if some and schema_version(file_schema(some[0])) is not None]
 
 
 def _folders(place: Path) -> set[str]:
@@ -163,8 +158,14 @@ def file_schema(path: Path) -> pa.Schema:
 
 def schema_version(schema: pa.Schema) -> str | None:
     """The version of the schemas that a file was written with, or None where ecjax did not write it."""
-    found = (schema.metadata or {}).get(_VERSION_KEY)
+    found = (schema.metadata or {}).get(VERSION_KEY)
     return None if found is None else found.decode()
+
+
+def schema_job(schema: pa.Schema) -> str | None:
+    """The job that wrote a file; None where the file does not say it."""
+    name = (schema.metadata or {}).get(JOB_KEY)
+    return None if name is None else name.decode()
 
 
 def file_run_ids(path: Path) -> list[str]:

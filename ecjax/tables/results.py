@@ -9,10 +9,11 @@ import pyarrow as pa
 from ecjax.errors import UserError
 from ecjax.status import Status
 from ecjax.tables import datasets as layout
+from ecjax.tables.arrow_schemas import INPUT_DATASETS
 from ecjax.tables.folder import each, location
 from ecjax.tables.formats import user_errors
 from ecjax.tables.ids import ID_NAMES
-from ecjax.tables.result_schemas import RESULTS
+from ecjax.tables.result_schemas import RUNS
 
 _RUNS_SHOWN = 12
 
@@ -44,10 +45,10 @@ def _read(out: Path, dataset: str) -> pa.Table:
         if not out.is_dir():
             raise UserError(f"out={out}: no such folder")
         files = layout.dataset_files(out, dataset)
-        if dataset not in (*RESULTS, *layout.INPUT_DATASETS) or not files:
-            found = [name for name in layout.existing_datasets(out) if layout.dataset_files(out, name)]
-            raise UserError(f"out={out}: has no dataset {dataset!r}; it has {', '.join(found) or 'none'}")
-    if dataset in (layout.RUNS, *layout.INPUT_DATASETS):
+        if not files or layout.schema_version(layout.file_schema(files[0])) is None:
+            names = ", ".join(layout.written_datasets(out))
+            raise UserError(f"out={out}: has no dataset {dataset!r}; it has {names or 'none'}")
+    if dataset in (RUNS, *INPUT_DATASETS):
         return pa.concat_tables(each(layout.read_file, files, out))
     committed = layout.read_committed(out)
     batches = layout.runs_by_batch(committed)
@@ -112,7 +113,7 @@ def _fitting(
     out: str | Path, plan_run: str | None, plan_where: str | None, job: str
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The finished runs that fit, and all runs of the job."""
-    table = _read(location(out), layout.RUNS)
+    table = _read(location(out), RUNS)
     runs = [row for row in table.to_pylist() if row["job"] == job]
     wanted = _conditions(plan_where, table.schema) if plan_where else {}
     fitting = [
@@ -167,7 +168,7 @@ def read_run(out: str | Path, dataset: str, run_id: str) -> pa.Table:
         UserError: the run did not write that dataset, or a file is damaged.
     """
     folder = location(out)
-    run = folder / layout.RUNS / f"{run_id}.parquet"
+    run = folder / RUNS / f"{run_id}.parquet"
     batch = layout.read_file(run, ["batch_id"]).column("batch_id")[0].as_py() if run.exists() else None
     path = folder / dataset / f"{batch}.parquet"
     if not path.exists():

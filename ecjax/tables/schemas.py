@@ -1,11 +1,10 @@
-"""Columns of every input table, with units; the single place where they are named.
+"""Columns of every input table, with units; the single place where they are named. Imports nothing heavy.
 
-Input tables are checked against ``INPUTS`` (extra columns are kept). The result datasets are in ``result_schemas``.
+Input tables are checked against ``INPUTS`` (extra columns are kept). Those of the results are in
+``studies/JOB/tables``.
 """
 
 from dataclasses import dataclass
-
-import pyarrow as pa
 
 ID = "id"  # integer or string, and comes back as it came
 FLOAT = "float64"
@@ -244,17 +243,3 @@ INPUTS: dict[str, tuple[Column, ...]] = {
     "classes": CLASSES,
     "edges": EDGES,
 }
-
-
-def arrow_type(kind: str, id_type: pa.DataType) -> pa.DataType:
-    """Arrow type of a column kind; ``id_type`` is the type the ids of this column came with."""
-    types = {
-        FLOAT: pa.float64(),
-        INTEGER: pa.int64(),
-        STRING: pa.string(),
-        BOOLEAN: pa.bool_(),
-        TIME: pa.float64(),
-    }
-    if kind == ID:
-        return id_type
-    return pa.list_(id_type) if kind == IDS else types[kind]

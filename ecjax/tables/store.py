@@ -16,6 +16,7 @@ import pyarrow as pa
 from ecjax.errors import UserError
 from ecjax.status import Status
 from ecjax.tables import datasets as layout
+from ecjax.tables.arrow_schemas import INPUT_DATASETS
 from ecjax.tables.datasets import Committed, batch_id
 from ecjax.tables.folder import (
     FolderLock,
@@ -26,7 +27,7 @@ from ecjax.tables.folder import (
     sync_folder,
     write_errors,
 )
-from ecjax.tables.result_schemas import RESULTS, SCHEMA_VERSION
+from ecjax.tables.result_schemas import RUNS, SCHEMA_VERSION, JobTables
 from ecjax.tables.writer import DatasetWriter, RunRows, Tables
 
 __all__ = ["ALGORITHM_VERSION", "ResultStore", "batch_id", "run_id"]
@@ -37,7 +38,7 @@ ALGORITHM_VERSION = 1
 
 def run_id(
     job: str,
-    parameters: dict[str, Any],
+    parameters: Mapping[str, Any],
     input_id: str,
     seed: int | None,
     dtype: str,
@@ -61,19 +62,47 @@ def run_id(
     content = {
         "job": job,
         "algorithm_version": algorithm_version,
-        "parameters": parameters,
+        "parameters": dict(parameters),
         "input_id": input_id,
         "seed": seed,
         "dtype": dtype,
     }
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False, default=_plain)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return hashlib.sha256(canonical(content).encode()).hexdigest()[:16]
+
+
+def canonical(content: Mapping[str, Any]) -> str:
+    """JSON with sorted keys and without spaces: one text for one content.
+
+    Raises:
+        ValueError: a value is NaN or infinite.
+        TypeError: a value is neither a number, string, None, list nor dict.
+    """
+    return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False, default=_plain)
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"a parameter of type {type(value).__name__} has no canonical form")
+
+
+def check_out(out: str | Path, tables: JobTables) -> None:
+    """Refuse a folder that cannot take the results of a job, before anything is computed.
+
+    Raises:
+        UserError: ``out`` is a file, or holds results of another job or schema version.
+    """
+    place = location(out)
+    with write_errors(place):
+        if place.exists() and not place.is_dir():
+            raise UserError(f"out={place}: is a file; allowed: a folder, which is made if absent")
+    for path in layout.dataset_files(place, RUNS)[:1]:
+        schema = layout.file_schema(path)
+        version, job = layout.schema_version(schema), layout.schema_job(schema)
+        if version == str(SCHEMA_VERSION) and job != tables.job:
+            raise UserError(
+                f"out={place}: holds results of ecjax {job}; choose a new out for ecjax {tables.job}"
+            )
 
 
 class ResultStore:
@@ -87,6 +116,7 @@ class ResultStore:
 
     Args:
         out: folder of the results, made if absent, or its address (``folder.location``).
+        tables: datasets of the job that writes.
         id_types: Arrow type (int64 or string) by id column, as ``ids.id_types`` finds them in the inputs.
         write: datasets to write apart from ``runs`` and the inputs (default: all).
 
@@ -95,19 +125,25 @@ class ResultStore:
 
     Raises:
         UserError: ``write`` names an unknown dataset; on entering: ``out`` is a file or cannot be written,
-            another job writes to it, or it holds tables of other types or of another schema version.
+            another job writes to it, or it holds tables of another job, of other types or of another schema
+            version.
     """
 
     def __init__(
-        self, out: str | Path, id_types: dict[str, pa.DataType], write: list[str] | None = None
+        self,
+        out: str | Path,
+        tables: JobTables,
+        id_types: dict[str, pa.DataType],
+        write: list[str] | None = None,
     ) -> None:
-        unknown = [name for name in write or () if name not in RESULTS]
+        unknown = [name for name in write or () if name not in tables.datasets]
         if unknown:
-            raise UserError(f"write: found {', '.join(map(repr, unknown))}; allowed: {', '.join(RESULTS)}")
-        self.out = location(out)
-        kept = None if write is None else frozenset((layout.RUNS, *write))
-        self.writer = DatasetWriter(absolute(self.out), dict(id_types), kept)
-        self._rows = RunRows(self.writer.schema(layout.RUNS))
+            allowed = ", ".join(tables.datasets)
+            raise UserError(f"write: found {', '.join(map(repr, unknown))}; allowed: {allowed}")
+        self.out, self._tables = location(out), tables
+        kept = None if write is None else frozenset((RUNS, *write))
+        self.writer = DatasetWriter(absolute(self.out), tables, dict(id_types), kept)
+        self._rows = RunRows(self.writer.schema(RUNS))
         self._lock = FolderLock(self.out)
         self._committed: dict[str, Committed] = {}
         self._inputs: set[Path] = set()  # that are there
@@ -138,8 +174,8 @@ class ResultStore:
                 if self.writer.is_open():
                     self.writer.close()
                     self._clean()
-                    if (self.out / layout.RUNS).is_dir():
-                        sync_folder(self.out / layout.RUNS)
+                    if (self.out / RUNS).is_dir():
+                        sync_folder(self.out / RUNS)
         finally:
             self._lock.release()
 
@@ -217,14 +253,14 @@ class ResultStore:
     def _write_run(self, row: pa.Table) -> None:
         values = row.select(["run_id", "batch_id", "batch_runs", "status"]).to_pylist()[0]
         run = values.pop("run_id")
-        path = self.out / layout.RUNS / f"{run}.parquet"
+        path = self.out / RUNS / f"{run}.parquet"
         layout.write_parquet(path, row, row.schema, [run], self.writer.token, self.writer.check_open)
         self._committed[run] = Committed(**values)
 
     def _sync_runs(self) -> None:
         """Once a second: a power cut may take the runs committed in the last second, which are then done again."""
         if time.monotonic() - self._synced > 1:
-            sync_folder(self.out / layout.RUNS)
+            sync_folder(self.out / RUNS)
             self._synced = time.monotonic()
 
     def _remove_older(self, batch: str, datasets: Mapping[str, Tables] | None) -> None:
@@ -242,13 +278,13 @@ class ResultStore:
 
     def _clean(self) -> None:
         """Take away what was written and is not committed."""
-        for folder in (*layout.existing_datasets(self.out), "figures"):
+        for folder in (*self._existing(), "figures"):
             remove_temporaries(self.out / folder)
         self._remove_uncommitted()
 
     def _batch_datasets(self) -> list[str]:
-        skipped = (layout.RUNS, *layout.INPUT_DATASETS)
-        return [name for name in layout.existing_datasets(self.out) if name not in skipped]
+        skipped = (RUNS, *INPUT_DATASETS)
+        return [name for name in self._existing() if name not in skipped]
 
     def _remove_uncommitted(self, batches: set[str] | None = None) -> None:
         """Take rows of runs that are not committed with their batch out of the files of ``batches`` (all)."""
@@ -265,8 +301,11 @@ class ResultStore:
                 elif not valid and layout.schema_version(layout.file_schema(path)) is not None:
                     path.unlink(missing_ok=True)
 
+    def _existing(self) -> list[str]:
+        return layout.existing_datasets(self.out, self._tables.datasets)
+
     def _check_existing(self) -> None:
-        for name in layout.existing_datasets(self.out):
+        for name in self._existing():
             for path in layout.dataset_files(self.out, name)[:1]:
                 reason = self._misfit(layout.file_schema(path), self.writer.schema(name))
                 if reason:
@@ -282,6 +321,8 @@ class ResultStore:
             return "was not written by ecjax"
         if version != str(SCHEMA_VERSION):
             return f"is of schema version {version}, now it is {SCHEMA_VERSION}"
+        if layout.schema_job(found) != layout.schema_job(wanted):
+            return f"is of ecjax {layout.schema_job(found)}, this is ecjax {layout.schema_job(wanted)}"
         if found.names != wanted.names:
             return "has other columns than this version of ecjax writes"
         for have, want in zip(found, wanted, strict=True):

@@ -13,7 +13,9 @@ import pyarrow.compute as pc
 from ecjax.errors import UserError
 from ecjax.status import Status
 from ecjax.tables import datasets as layout
+from ecjax.tables.arrow_schemas import dataset_schema
 from ecjax.tables.folder import location, publishing, sync_folder, write_errors
+from ecjax.tables.result_schemas import JobTables
 
 Tables: TypeAlias = pa.Table | Iterable[pa.Table]
 
@@ -29,12 +31,14 @@ class DatasetWriter:
 
     Attributes:
         out: absolute path or address of the folder.
+        tables: datasets of the job.
         id_types: Arrow type by id column.
         kept: datasets to write; None: all.
         token: names the store while it is open.
     """
 
     out: str
+    tables: JobTables
     id_types: dict[str, pa.DataType]
     kept: frozenset[str] | None
     token: str = field(default_factory=lambda: uuid4().hex)
@@ -90,7 +94,7 @@ class DatasetWriter:
     def schema(self, dataset: str) -> pa.Schema:
         """Schema of a dataset with the store's id types."""
         if dataset not in self._schemas:
-            self._schemas[dataset] = layout.dataset_schema(dataset, self.id_types)
+            self._schemas[dataset] = dataset_schema(self.tables, dataset, self.id_types)
         return self._schemas[dataset]
 
     def open(self) -> None:

@@ -7,12 +7,12 @@ import pyarrow as pa
 import pytest
 
 from ecjax.errors import UserError
+from ecjax.options import checked
 from ecjax.problem.class_rates import with_class_rates
 from ecjax.problem.cluster_options import ClusterOptions
-from ecjax.studies.optimize import tables as plan_tables
+from ecjax.studies.optimize import rows as plan_tables
 from ecjax.studies.optimize.class_rules import class_rate_scales
 from ecjax.studies.optimize.options import OptimizeOptions
-from ecjax.studies.optimize.rules import checked
 from ecjax.studies.optimize.study import planned
 from ecjax.tables.read import read_input
 from ecjax.tables.results import read_results

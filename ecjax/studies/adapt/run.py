@@ -19,7 +19,7 @@ from ecjax.adapt.thresholds import threshold_table
 from ecjax.engine import Worker
 from ecjax.intervals import statistics
 from ecjax.status import Status
-from ecjax.studies.adapt import tables
+from ecjax.studies.adapt import rows as tables
 from ecjax.studies.adapt.best_static import envelope, searched
 from ecjax.studies.adapt.inputs import Case, Point
 from ecjax.studies.adapt.proxy import Proxy

@@ -1,136 +1,128 @@
-"""Rows of the datasets of ``ecjax adapt`` besides ``runs``: codes, latencies, timeline, thresholds, delays."""
+"""Columns of the result datasets of ``ecjax adapt``, with units. Imports nothing heavy."""
 
-import math
-from typing import Any
+from ecjax.tables.result_schemas import INPUT_ID, job_tables
+from ecjax.tables.schemas import FLOAT, INTEGER, STRING, Column
 
-import numpy as np
-
-from ecjax.adapt.delays import DelayModel, linear_delays, mean_delay, quantile
-from ecjax.adapt.proxy import EMPIRICAL, EXPONENTIAL, RequestClass, Strategy
-from ecjax.adapt.replay import Outcome
-from ecjax.intervals import NAMES, statistics
-
-_KEPT = 0.9  # share of the delays, the shortest, that TOFEC fits its linear model on
-_GRID = 4096  # probabilities by which moments are integrated
-
-Rows = list[dict[str, Any]]
-
-
-def codes(
-    classes: list[RequestClass], strategy: Strategy, class_of: np.ndarray, outcome: Outcome, first: int
-) -> Rows:
-    """How many requests were served with each code, and how fast; by class.
-
-    Args:
-        classes: C of them.
-        strategy: its codes by level.
-        class_of: (N,) class of each request.
-        outcome: of the N requests.
-        first: requests before this one are not counted.
-    """
-    levels = strategy.n.shape[1]
-    place = class_of[first:].astype(np.int64) * levels + outcome.level[first:]
-    shape = (len(classes), levels)
-    count = np.bincount(place, minlength=strategy.n.size).reshape(shape)
-    total = np.bincount(place, outcome.latency_s[first:], minlength=strategy.n.size).reshape(shape)
-    rows = []
-    for c, given in enumerate(classes):
-        pairs = list(zip(strategy.n[c].tolist(), strategy.k[c].tolist(), strict=True))
-        for code in sorted(set(pairs), key=lambda pair: (pair[1], pair[0])):
-            own = [level for level, pair in enumerate(pairs) if pair == code]
-            requests = int(count[c, own].sum())
-            if requests:
-                row: dict[str, Any] = {"class": given.name, "n": code[0], "k": code[1], "requests": requests}
-                row |= {
-                    "share": requests / int(count[c].sum()),
-                    "mean_s": float(total[c, own].sum() / requests),
-                }
-                rows.append(row)
-    return rows
-
-
-def latencies(classes: list[RequestClass], class_of: np.ndarray, latency: np.ndarray) -> Rows:
-    """Statistics of all requests and, where there are several classes, of each.
-
-    Args:
-        classes: C of them.
-        class_of: (N,).
-        latency: (N,) s.
-    """
-    rows = [{"group": "all", "requests": len(latency), **_known(latency)}]
-    if len(classes) > 1:
-        for c, given in enumerate(classes):
-            own = latency[class_of == c]
-            if own.size:
-                rows.append({"group": "class", "class": given.name, "requests": len(own), **_known(own)})
-    return [row | {"source": "replayed"} for row in rows]
-
-
-def _known(latency: np.ndarray) -> dict[str, Any]:
-    """What ``latencies`` has columns for."""
-    found = statistics(latency)
-    return {name: found[name] for name in (*NAMES, "ci_s")} | {"p999_s": float(np.quantile(latency, 0.999))}
-
-
-def timeline(arrival: np.ndarray, latency: np.ndarray, dimension: np.ndarray, length: float) -> Rows:
-    """Latencies by time of arrival, from 0 on, in intervals.
-
-    Args:
-        arrival: (N,) s, ascending.
-        latency: (N,) s.
-        dimension: (N,) k of the code of each request.
-        length: s, of an interval.
-    """
-    origin = math.floor(arrival[0] / length)
-    place = np.floor(arrival / length).astype(np.int64) - origin
-    edges = np.searchsorted(place, np.arange(place[-1] + 2))
-    rows: Rows = []
-    for number in range(len(edges) - 1):
-        own = slice(edges[number], edges[number + 1])
-        row: dict[str, Any] = {"start_s": (origin + number) * length, "requests": int(own.stop - own.start)}
-        if row["requests"]:
-            row |= {"mean_s": float(latency[own].mean()), "p90_s": float(np.quantile(latency[own], 0.9))}
-            row |= {"mean_k": float(dimension[own].mean())}
-        rows.append(row)
-    return rows
-
-
-def delays(classes: list[RequestClass], models: list[DelayModel]) -> Rows:
-    """Delays of tasks by chunk size, and TOFEC's linear model of them (Fig. 6).
-
-    Args:
-        classes: C of them.
-        models: law of the tasks' delays of each.
-    """
-    rows: dict[tuple[str, float], dict[str, Any]] = {}
-    probability = (np.arange(_GRID) + 0.5) / _GRID
-    for given, model in zip(classes, models, strict=True):
-        sizes = given.bytes / np.arange(1, given.k_max + 1)
-        fit = linear_delays(model, sizes)
-        for size in sizes[::-1].tolist():
-            kept = quantile(model, size, probability * _KEPT)
-            psi = fit.psi_s + fit.psi_s_per_byte * size
-            rows[given.op, size] = {
-                "quantity": "task",
-                "op": given.op,
-                "chunk_bytes": size,
-                "mean_s": mean_delay(model, size),
-                "std_s": _deviation(model, size, probability),
-                "kept_mean_s": float(kept.mean()),
-                "kept_std_s": float(kept.std()),
-                **fit._asdict(),
-                "fit_mean_s": fit.delta_s + fit.delta_s_per_byte * size + psi,
-                "fit_std_s": psi,
-            }
-    return list(rows.values())
-
-
-def _deviation(model: DelayModel, size: float, probability: np.ndarray) -> float:
-    """Standard deviation of the delay of a task, s."""
-    if model.kind == EMPIRICAL:
-        return float(quantile(model, size, probability).std())
-    scale = model.scale_s + model.scale_s_per_byte * size
-    if model.kind == EXPONENTIAL:
-        return scale
-    variance = model.shape**2
-    return scale * math.sqrt(math.exp(variance) * math.expm1(variance))
+TABLES = job_tables(
+    "adapt",
+    runs=(
+        INPUT_ID,
+        Column("strategy", STRING, "", "which code a request is served with"),
+        Column(
+            "n",
+            INTEGER,
+            "",
+            "of the code of static and best_static, where all classes have the same; else null",
+        ),
+        Column("k", INTEGER, "", "as n"),
+        Column("delays", STRING, "", "law of the delays of tasks"),
+        Column("arrivals", STRING, "", "poisson, steps or trace"),
+        Column("rate_per_s", FLOAT, "1/s", "requests, mean"),
+        Column("load", FLOAT, "", "rate_per_s / capacity of the (1, 1) code"),
+        Column("rate_scale", FLOAT, "", "rates were multiplied by this"),
+        Column("requests", INTEGER, "", "requests that were replayed"),
+        Column("warm_up_share", FLOAT, "", "share of the requests that was dropped"),
+        Column("mean_s", FLOAT, "s", "mean latency of requests"),
+        Column("ci_s", FLOAT, "s", "half width of its 95 % interval"),
+        Column("p50_s", FLOAT, "s", "median of the same"),
+        Column("p50_ci_s", FLOAT, "s", "half width of its 95 % interval"),
+        Column("p90_s", FLOAT, "s", "90 % quantile"),
+        Column("p90_ci_s", FLOAT, "s", "half width of its 95 % interval"),
+        Column("p99_s", FLOAT, "s", "99 % quantile"),
+        Column("p99_ci_s", FLOAT, "s", "half width of its 95 % interval"),
+        Column("std_s", FLOAT, "s", "standard deviation"),
+        Column("std_ci_s", FLOAT, "s", "half width of its 95 % interval"),
+        Column(
+            "envelope",
+            STRING,
+            "",
+            "JSON, best_static: least p50_s, p90_s, p99_s of any code, each with n and k",
+        ),
+        Column("utilisation", FLOAT, "", "share of time that threads were busy"),
+        Column("tasks_per_request", FLOAT, "", "tasks that were started, per request"),
+        Column("mean_n", FLOAT, "", "mean n over requests"),
+        Column("mean_k", FLOAT, "", "mean k over requests"),
+        Column("chunks_stored", FLOAT, "", "chunks that a write stores per chunk needed; null: no writes"),
+        Column("capacity_per_s", FLOAT, "1/s", "largest rate that the strategy can serve"),
+        Column("capacity_share", FLOAT, "", "the same / capacity of the (1, 1) code"),
+        Column(
+            "storage_shared",
+            FLOAT,
+            "",
+            "bytes kept per byte of file, all codes from one coded file (Shared Key)",
+        ),
+        Column("storage_unique", FLOAT, "", "the same with a coded copy per chunk size (Unique Key)"),
+        Column("storage_shared_dollars", FLOAT, "$/period", "storage_shared of a mean file"),
+        Column("storage_unique_dollars", FLOAT, "$/period", "storage_unique of a mean file"),
+        Column("strips", INTEGER, "", "parts of a file that every chunk size is made of (Shared Key)"),
+    ),
+    codes=(
+        Column("class", STRING, "", "class of requests"),
+        Column("n", INTEGER, "", "tasks of a request with this code"),
+        Column("k", INTEGER, "", "of them that it takes"),
+        Column("requests", INTEGER, "", "requests of the class that were served with it"),
+        Column("share", FLOAT, "", "of all requests of the class"),
+        Column("mean_s", FLOAT, "s", "mean of their latencies"),
+    ),
+    latencies=(
+        Column(
+            "group",
+            STRING,
+            "",
+            "all, class, file, edge (latencies of reads) or node (sojourns of their chunks)",
+        ),
+        Column("class", STRING, "", "service class or class of requests, else k=..., where group is class"),
+        Column("source", STRING, "", "observed, replayed, estimated, or bound"),
+        Column("requests", INTEGER, "", "reads, or chunk accesses, that were counted"),
+        Column("mean_s", FLOAT, "s", "mean; of source bound: no mean can be larger"),
+        Column("ci_s", FLOAT, "s", "half width of the 95 % interval of the mean"),
+        Column("std_s", FLOAT, "s", "standard deviation"),
+        Column("p50_s", FLOAT, "s", "median; of source bound: what is promised, as for all quantiles"),
+        Column("p90_s", FLOAT, "s", "90 % quantile"),
+        Column("p99_s", FLOAT, "s", "99 % quantile"),
+        Column("p999_s", FLOAT, "s", "99.9 % quantile"),
+    ),
+    timeline=(
+        Column("start_s", FLOAT, "s", "when the interval begins"),
+        Column("requests", INTEGER, "", "requests that arrive in it"),
+        Column("mean_s", FLOAT, "s", "mean of their latencies; null where there are none"),
+        Column("p90_s", FLOAT, "s", "90 % quantile"),
+        Column("mean_k", FLOAT, "", "mean dimension of their codes"),
+    ),
+    thresholds=(
+        Column("class", STRING, "", "class of requests"),
+        Column("signal", STRING, "", "what is looked at when a request arrives: waiting, in_system, idle"),
+        Column(
+            "memory", FLOAT, "", "a of s <- a s + (1 - a) signal at every arrival; 0: the signal as it is"
+        ),
+        Column(
+            "weight",
+            FLOAT,
+            "",
+            "w of w s + (1 - w) signal, which is compared with the two columns that follow",
+        ),
+        Column("backlog_from", FLOAT, "", "the code is used where that is at least this"),
+        Column("backlog_below", FLOAT, "", "and below this"),
+        Column("n", INTEGER, "", "tasks of a request"),
+        Column("k", INTEGER, "", "of them that it takes"),
+    ),
+    delays=(
+        Column("quantity", STRING, "", "service (start to finish), sojourn (arrival to finish); adapt: task"),
+        Column("op", STRING, "", "read or write"),
+        Column("chunk_bytes", FLOAT, "B", "mean size of the chunks of this size class (4.4 % wide)"),
+        Column("mean_s", FLOAT, "s", "their mean"),
+        Column("std_s", FLOAT, "s", "their standard deviation"),
+        Column("kept_mean_s", FLOAT, "s", "mean without the worst 10 %"),
+        Column("kept_std_s", FLOAT, "s", "standard deviation without the worst 10 %"),
+        Column(
+            "delta_s", FLOAT, "s", "affine law of the node, or of tasks: constant part of the fixed delay"
+        ),
+        Column(
+            "delta_s_per_byte", FLOAT, "s/B", "fixed delay per byte; null: one chunk size does not tell it"
+        ),
+        Column("psi_s", FLOAT, "s", "constant part of the mean of the exponential delay"),
+        Column("psi_s_per_byte", FLOAT, "s/B", "mean of the exponential delay per byte; null as above"),
+        Column("fit_mean_s", FLOAT, "s", "mean of the affine law at this size"),
+        Column("fit_std_s", FLOAT, "s", "standard deviation of the affine law at this size"),
+    ),
+)

@@ -15,10 +15,10 @@ from ecjax.engine import Failed, Lost, open_engine
 from ecjax.errors import UserError
 from ecjax.status import Status
 from ecjax.studies.analyze import figures, summary
-from ecjax.studies.analyze.node_tables import delay_tables, node_table
+from ecjax.studies.analyze.node_rows import delay_tables, node_table
 from ecjax.studies.analyze.options import AnalyzeOptions
+from ecjax.studies.analyze.rows import arrival_table, file_table, trace_table
 from ecjax.studies.analyze.run import gather
-from ecjax.studies.analyze.tables import arrival_table, file_table, trace_table
 from ecjax.tables.datasets import conform, dataset_schema
 from ecjax.tables.ids import id_types
 from ecjax.tables.importers import Trace, open_trace

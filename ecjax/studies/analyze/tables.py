@@ -1,173 +1,121 @@
-"""Result tables of a trace: its files, its arrivals over time, and one row about the whole."""
+"""Columns of the result datasets of ``ecjax analyze``, with units. Imports nothing heavy."""
 
-from pathlib import Path
-from typing import Any
+from dataclasses import replace
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
+from ecjax.tables.result_schemas import INPUT_ID, job_tables
+from ecjax.tables.schemas import FILES, FLOAT, ID, INTEGER, NODES, STRING, Column
 
-from ecjax.tables.importers import Trace
-from ecjax.tables.nulls import empty_to_null
-from ecjax.tables.statistics.delays import QUANTITIES, SERVICE, SOJOURN
-from ecjax.tables.statistics.files import (
-    FIRST,
-    LARGEST,
-    LAST,
-    READ_BYTES,
-    READS,
-    WRITE_BYTES,
-    WRITES,
-    interarrival_cv,
+TABLES = job_tables(
+    "analyze",
+    runs=(
+        INPUT_ID,
+        Column("format", STRING, "", "importer that read the trace"),
+        Column("max_load", FLOAT, "", "largest node load rho"),
+        Column("file_count", INTEGER, "", "distinct files"),
+        Column("node_count", INTEGER, "", "distinct nodes; null where the trace has none"),
+    ),
+    traces=(
+        Column("trace", STRING, "", "name of the file or folder"),
+        Column("path", STRING, "", "where it was"),
+        Column("reading", STRING, "", "JSON: format, columns, extent_bytes and sort, as they were set"),
+        Column("format", STRING, "", "importer that read it"),
+        Column("provides", STRING, "", "which of rates, sojourn, service it tells"),
+        Column("loses", STRING, "", "what it lacks and what was decided in reading, a sentence per line"),
+        Column("notices", STRING, "", "what the analysis found missing or doubtful, a sentence per line"),
+        Column("rows", INTEGER, "", "rows"),
+        Column("requests", INTEGER, "", "requests, of one or more rows each"),
+        Column("reads", INTEGER, "", "requests that read"),
+        Column("writes", INTEGER, "", "requests that write"),
+        Column("bytes", FLOAT, "B", "bytes asked for"),
+        Column("file_count", INTEGER, "", "distinct files"),
+        Column("node_count", INTEGER, "", "distinct nodes; null where the trace has none"),
+        Column("span_s", FLOAT, "s", "from the first arrival to the last"),
+        Column("read_rate_per_s", FLOAT, "1/s", "reads / span"),
+        Column("write_rate_per_s", FLOAT, "1/s", "writes / span"),
+        Column("clock_resolution_s", FLOAT, "s", "step of the clock; 0: as good as continuous"),
+        Column("ties", INTEGER, "", "requests that arrived at the same time as the one before"),
+        Column(
+            "interarrival_cv",
+            FLOAT,
+            "",
+            "coefficient of variation of the gaps, ties spread over the clock's step",
+        ),
+        Column("poisson_blocks", INTEGER, "", "blocks of 128 gaps in the test of Poisson arrivals"),
+        Column("poisson_p", FLOAT, "", "p-value of all blocks together"),
+        Column("poisson_rejected_share", FLOAT, "", "blocks rejected at the 5 % level; 0.05 is Poisson"),
+        Column("zipf_exponent", FLOAT, "", "popularity of the rank-r file read goes with r^-exponent"),
+        Column("zipf_error", FLOAT, "", "its standard error"),
+        Column("delay_quantity", STRING, "", "what the next four are about: service or sojourn"),
+        Column("chunk_correlation", FLOAT, "", "correlation between the chunk delays of one request"),
+        Column("chunk_correlation_error", FLOAT, "", "its standard error"),
+        Column("chunk_correlation_requests", INTEGER, "", "requests that it was taken from"),
+        Column("mean_delay_s", FLOAT, "s", "mean delay of reads, all nodes and sizes"),
+        Column("concurrency", FLOAT, "", "mean number of accesses in the system: sojourn times / span"),
+    ),
+    files=(
+        *(replace(column, required=column.name == "file_id") for column in FILES),  # a trace may lack k
+        Column("reads", INTEGER, "", "reads in the trace"),
+        Column("writes", INTEGER, "", "writes in the trace"),
+        Column("first_arrival_s", FLOAT, "s", "first access, as the trace counts time"),
+        Column("last_arrival_s", FLOAT, "s", "last access"),
+        Column(
+            "interarrival_cv", FLOAT, "", "coefficient of variation of the gaps between accesses, as recorded"
+        ),
+    ),
+    nodes=(
+        *NODES,
+        Column("service_source", STRING, "", "logged, or inferred from first-come first-served finish times"),
+        Column(
+            "service_samples", INTEGER, "", "service times behind the moments: of reads where there are any"
+        ),
+        Column("mean_chunk_bytes", FLOAT, "B", "mean size of those chunks"),
+        Column("observed_mean_s", FLOAT, "s", "mean of those service times, all chunk sizes together"),
+        Column("observed_mean_error_s", FLOAT, "s", "its standard error"),
+        Column("observed_second_s2", FLOAT, "s^2", "their second raw moment"),
+        Column("observed_second_error_s2", FLOAT, "s^2", "its standard error"),
+        Column("observed_third_s3", FLOAT, "s^3", "their third raw moment"),
+        Column("observed_third_error_s3", FLOAT, "s^3", "its standard error"),
+        Column(
+            "exponential_distance", FLOAT, "", "Kolmogorov distance to an exponential law of the same mean"
+        ),
+        Column("chunk_reads", INTEGER, "", "chunks read"),
+        Column("chunk_writes", INTEGER, "", "chunks written"),
+        Column("load", FLOAT, "", "rho: service time of reads and writes / span of the trace"),
+        Column("concurrency", FLOAT, "", "mean number of accesses at the node: their sojourn times / span"),
+        Column("mean_sojourn_s", FLOAT, "s", "mean time from arrival to finish"),
+    ),
+    delays=(
+        Column("quantity", STRING, "", "service (start to finish), sojourn (arrival to finish); adapt: task"),
+        Column("node_id", ID, "", "node; null where the trace has none"),
+        Column("op", STRING, "", "read or write"),
+        Column("chunk_bytes", FLOAT, "B", "mean size of the chunks of this size class (4.4 % wide)"),
+        Column("count", INTEGER, "", "delays"),
+        Column("mean_s", FLOAT, "s", "their mean"),
+        Column("std_s", FLOAT, "s", "their standard deviation"),
+        Column(
+            "delta_s", FLOAT, "s", "affine law of the node, or of tasks: constant part of the fixed delay"
+        ),
+        Column(
+            "delta_s_per_byte", FLOAT, "s/B", "fixed delay per byte; null: one chunk size does not tell it"
+        ),
+        Column("psi_s", FLOAT, "s", "constant part of the mean of the exponential delay"),
+        Column("psi_s_per_byte", FLOAT, "s/B", "mean of the exponential delay per byte; null as above"),
+        Column("fit_mean_s", FLOAT, "s", "mean of the affine law at this size"),
+        Column("fit_std_s", FLOAT, "s", "standard deviation of the affine law at this size"),
+    ),
+    delay_bins=(
+        Column("quantity", STRING, "", "service or sojourn"),
+        Column("node_id", ID, "", "node; null where the trace has none"),
+        Column("op", STRING, "", "read or write"),
+        Column("lower_s", FLOAT, "s", "lower edge of the bin (2.2 % wide)"),
+        Column("upper_s", FLOAT, "s", "upper edge, not itself in the bin; 0 for the bin of zeros"),
+        Column("count", INTEGER, "", "delays in the bin, all chunk sizes"),
+    ),
+    arrivals=(
+        Column("start_s", FLOAT, "s", "start of the interval, since the first arrival"),
+        Column("duration_s", FLOAT, "s", "length of the interval"),
+        Column("reads", INTEGER, "", "requests that read"),
+        Column("writes", INTEGER, "", "requests that write"),
+        Column("bytes", FLOAT, "B", "bytes asked for"),
+    ),
 )
-from ecjax.tables.statistics.moments import pooled_rows
-from ecjax.tables.statistics.poisson import poisson_test
-from ecjax.tables.statistics.scan import TraceStatistics
-from ecjax.tables.statistics.zipf import fit_zipf
-
-
-def file_table(statistics: TraceStatistics, trace: Trace, k: int | None, notices: list[str]) -> pa.Table:
-    """The ``files`` table: what ``ecjax optimize`` plans, with counts and times.
-
-    ``bytes`` is the mean asked for by a read (by a write, where a file was never read); rates are counts over the span.
-    For chunk accesses both are per request, and ``k`` is the number of chunks that most reads of the file took; where
-    ``k`` is given instead, ``bytes`` are those of ``k`` chunks.
-    """
-    totals = statistics.files
-    reads, writes = totals[:, READS], totals[:, WRITES]
-    chunks = _chunks(statistics, k, notices)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        size = np.where(reads > 0, totals[:, READ_BYTES] / reads, totals[:, WRITE_BYTES] / writes)
-        rates = [counts / statistics.arrivals.span_s for counts in (reads, writes)]
-    stored = totals[:, LARGEST]
-    if statistics.chunks_read is not None:
-        # The largest piece is that of a chunk; a write has n of them, a file needs k.
-        stored = np.where(chunks > 0, stored * chunks, np.nan)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            size = np.where(reads > 0, size * chunks / statistics.chunks_read, stored)
-    if trace.extent_bytes is not None:
-        stored = np.full(len(size), float(trace.extent_bytes))
-    if statistics.arrivals.span_s <= 0:
-        rates = [np.full(len(size), np.nan)] * 2
-    table = pa.table(
-        {
-            "file_id": statistics.file_ids,
-            "bytes": empty_to_null(size),
-            "k": pa.array(chunks, mask=chunks == 0),
-            "rate_per_s": empty_to_null(rates[0]),
-            "write_rate_per_s": empty_to_null(rates[1]),
-            "stored_bytes": empty_to_null(stored),
-            "reads": pa.array(reads.astype(np.int64)),
-            "writes": pa.array(writes.astype(np.int64)),
-            "first_arrival_s": pa.array(totals[:, FIRST].copy()),
-            "last_arrival_s": pa.array(totals[:, LAST].copy()),
-            "interarrival_cv": empty_to_null(interarrival_cv(totals)),
-        }
-    )
-    without = int(np.count_nonzero(size == 0))
-    if without:
-        notices.append(f"{without} files of which no byte was asked for are left out of the files table.")
-        table = table.filter(pc.not_equal(table["bytes"], 0.0))
-    return table
-
-
-def _chunks(statistics: TraceStatistics, k: int | None, notices: list[str]) -> np.ndarray:
-    """Chunks k that rebuild each file, 0 where it is not known."""
-    count = len(statistics.file_ids)
-    if k is not None:
-        return np.full(count, k)
-    if statistics.chunks_read is None:
-        notices.append("k is not in the trace: give k= (chunks that rebuild a file).")
-        return np.zeros(count, np.int64)
-    chunks = statistics.chunks_read
-    unknown = int(np.count_nonzero(chunks == 0))
-    if unknown:
-        known = np.unique(chunks[chunks > 0])
-        if known.size == 1:
-            notices.append(
-                f"{unknown} files were never read; they are given k = {known[0]}, which all files read have."
-            )
-            return np.full(count, known[0])
-        notices.append(f"{unknown} files were never read, so that their k is not in the trace: give k=.")
-    return chunks
-
-
-def arrival_table(statistics: TraceStatistics) -> pa.Table:
-    """The ``arrivals`` table: requests and bytes over time, in up to 1024 intervals."""
-    width, bins = statistics.arrivals.time_bins()
-    return pa.table(
-        {
-            "start_s": np.arange(len(bins)) * width,
-            "duration_s": np.full(len(bins), width),
-            "reads": bins[:, 0].astype(np.int64),
-            "writes": bins[:, 1].astype(np.int64),
-            "bytes": bins[:, 2].copy(),
-        }
-    )
-
-
-def trace_table(statistics: TraceStatistics, trace: Trace, notices: list[str]) -> pa.Table:
-    """The ``traces`` table: one row about the whole trace."""
-    arrivals, span = statistics.arrivals, statistics.arrivals.span_s
-    poisson = poisson_test(*arrivals.block_distances())
-    zipf = fit_zipf(statistics.files[:, READS])
-    if span <= 0:
-        notices.append(
-            f"All {statistics.requests} requests arrive at the same time: without a span there are no rates, loads or "
-            "gaps; at least two different arrival times are needed."
-        )
-    if statistics.returned:
-        notices.append(
-            f"{statistics.returned} requests have rows that do not follow each other; their parts count as requests of "
-            "their own (sort=true brings rows with one arrival time together)."
-        )
-    provides = set(trace.provides) | (set() if statistics.service_reason else {"service"})
-    row: dict[str, Any] = {
-        "trace": Path(trace.name).name,
-        "format": trace.format,
-        "provides": ", ".join(name for name in ("rates", "sojourn", "service") if name in provides),
-        "loses": "\n".join(trace.loses),
-        "notices": "\n".join(notices),
-        "rows": statistics.rows,
-        "requests": statistics.requests,
-        "reads": statistics.reads,
-        "writes": statistics.writes,
-        "bytes": statistics.bytes,
-        "files": len(statistics.file_ids),
-        "nodes": None if statistics.node_ids is None else len(statistics.node_ids),
-        "span_s": span,
-        "read_rate_per_s": statistics.reads / span if span > 0 else None,
-        "write_rate_per_s": statistics.writes / span if span > 0 else None,
-        "clock_resolution_s": trace.clock_resolution_s,
-        "ties": arrivals.ties,
-        "interarrival_cv": arrivals.interarrival_cv,
-        "poisson_blocks": poisson.blocks,
-        "poisson_p": poisson.p_value,
-        "poisson_rejected_share": poisson.rejected_share,
-        "zipf_exponent": zipf.exponent,
-        "zipf_error": zipf.error,
-        **_delay_columns(statistics),
-    }
-    known = {
-        name: None if isinstance(value, float) and np.isnan(value) else value for name, value in row.items()
-    }
-    return pa.Table.from_pylist([known])
-
-
-def _delay_columns(statistics: TraceStatistics) -> dict[str, Any]:
-    cells = statistics.cells
-    if not cells.quantity.size:
-        return {}
-    quantity = SERVICE if np.any(cells.quantity == SERVICE) else SOJOURN
-    chosen = cells.choose((cells.quantity == quantity) & ~cells.write)
-    pooled = pooled_rows(chosen.moments, np.zeros(len(chosen.bytes), np.int64), 1)[0]
-    sojourn = cells.choose(cells.quantity == SOJOURN).moments
-    span, correlation = statistics.arrivals.span_s, statistics.correlation
-    return {
-        "delay_quantity": QUANTITIES[quantity],
-        "chunk_correlation": correlation.value,
-        "chunk_correlation_error": correlation.error,
-        "chunk_correlation_requests": correlation.requests,
-        "mean_delay_s": float(pooled[1]) if pooled[0] else None,
-        "concurrency": float(np.sum(sojourn[:, 0] * sojourn[:, 1]) / span) if span > 0 else None,
-    }

@@ -16,7 +16,7 @@ from ecjax.cache.system import Outcome, Policy, Reads, Stored
 from ecjax.engine import Worker
 from ecjax.errors import UserError
 from ecjax.status import Status
-from ecjax.studies.cache import tables
+from ecjax.studies.cache import rows as tables
 from ecjax.studies.cache.inputs import Case
 from ecjax.studies.cache.network import between
 from ecjax.studies.cache.options import CacheOptions

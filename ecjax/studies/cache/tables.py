@@ -1,96 +1,86 @@
-"""Rows of the result tables of ``ecjax cache``, from what became of the reads."""
+"""Columns of the result datasets of ``ecjax cache``, with units. Imports nothing heavy."""
 
-from typing import Any
+from ecjax.tables.result_schemas import INPUT_ID, job_tables
+from ecjax.tables.schemas import FLOAT, ID, INTEGER, STRING, Column
 
-import numpy as np
-import pyarrow as pa
-
-from ecjax.cache.system import Outcome, Reads
-from ecjax.intervals import NAMES, statistics
-
-Rows = list[dict[str, Any]]
-_FAR = 0.999
-
-
-def known(latency: np.ndarray) -> dict[str, Any]:
-    """Statistics of the reads that did not fail, with half widths; nothing where all did.
-
-    Args:
-        latency: (Q,) s, inf where the read failed.
-    """
-    served = latency[np.isfinite(latency)]
-    if not served.size:
-        return {}
-    return statistics(served) | {"p999_s": float(np.quantile(served, _FAR))}
-
-
-def run_values(outcome: Outcome, k: int, first: int, seconds: float) -> dict[str, Any]:
-    """What a replay adds to its row of ``runs``.
-
-    Args:
-        outcome: of Q reads.
-        k: data chunks of an item.
-        first: reads before this one are not counted.
-        seconds: that the replay took.
-    """
-    latency, hits, decision = (
-        outcome.latency_s[first:],
-        outcome.hit_chunks[first:],
-        outcome.decision_s[first:],
-    )
-    slow, slowest = np.quantile(decision, [0.99, 0.9999])
-    return known(latency) | {
-        "requests": len(latency),
-        "failed_reads": int(np.sum(~np.isfinite(latency))),
-        "warm_up_share": first / len(outcome.latency_s),
-        "chunk_hit_ratio": float(hits.sum(dtype=np.int64)) / (k * len(hits)),
-        "full_hit_ratio": float(np.mean(hits == k)),
-        "filled_chunks": int(outcome.filled),
-        "decision_mean_s": float(decision.mean()),
-        "decision_p99_s": float(slow),
-        "decision_p9999_s": float(slowest),
-        "requests_per_s": len(outcome.latency_s) / seconds,
-        "solve_s": seconds,
-    }
-
-
-def latencies(outcome: Outcome, reads: Reads, edge_ids: list[str], first: int) -> Rows:
-    """Statistics of all reads and, where there are several edges, of each.
-
-    Args:
-        outcome: of Q reads.
-        reads: Q.
-        edge_ids: (E,).
-        first: reads before this one are not counted.
-    """
-    latency, edge = outcome.latency_s[first:], reads.edge[first:]
-    parts: list[tuple[str, str | None, np.ndarray]] = [("all", None, latency)]
-    if len(edge_ids) > 1:
-        parts += [("edge", name, latency[edge == number]) for number, name in enumerate(edge_ids)]
-    rows = []
-    for group, name, own in parts:
-        found = known(own)
-        if found:
-            row = {"group": group, "edge": name, "requests": len(own), "source": "replayed"}
-            rows.append(row | {column: found[column] for column in (*NAMES, "ci_s", "p999_s")})
-    return rows
-
-
-def cached(name: str, outcome: Outcome, edge_ids: list[str], item_ids: pa.Array) -> pa.Table:
-    """What edges keep at the end: a row per edge and item with chunks there.
-
-    Args:
-        name: run id.
-        outcome: of a replay.
-        edge_ids: (E,).
-        item_ids: (M,).
-    """
-    edge, item = np.nonzero(outcome.kept)
-    return pa.table(
-        {
-            "run_id": pa.repeat(pa.scalar(name), len(edge)),
-            "edge": pa.array(edge_ids).take(pa.array(edge)),
-            "file_id": item_ids.take(pa.array(item)),
-            "chunks": np.bitwise_count(outcome.kept[edge, item]).astype(np.int64),
-        }
-    )
+TABLES = job_tables(
+    "cache",
+    runs=(
+        INPUT_ID,
+        Column("policy", STRING, "", "who decides what an edge keeps"),
+        Column(
+            "scheme",
+            STRING,
+            "",
+            "study of sampling: how the plan was found; optimal: all partitions, exact: without",
+        ),
+        Column("samples", INTEGER, "", "partitions that the policy looks at; null: it has no such number"),
+        Column("capacity", INTEGER, "", "chunks that an edge can keep"),
+        Column("k", INTEGER, "", "data chunks of an item"),
+        Column("copies", INTEGER, "", "copies of every chunk beyond the first"),
+        Column("items", INTEGER, "", "items that are read"),
+        Column("zipf", FLOAT, "", "exponent of the popularity of generated reads"),
+        Column("half_life_s", FLOAT, "s", "of the counters of popularity"),
+        Column("failed", STRING, "", "node, or bucket as node/3, that is down all the time"),
+        Column("neighbour_s", FLOAT, "s", "time to take a chunk that another edge keeps; null: not done"),
+        Column("arrivals", STRING, "", "poisson or trace"),
+        Column("rate_per_s", FLOAT, "1/s", "reads, mean"),
+        Column("rate_scale", FLOAT, "", "times of the trace were divided by this"),
+        Column("requests", INTEGER, "", "reads that were counted"),
+        Column("replications", INTEGER, "", "study of sampling: repetitions of every random choice"),
+        Column("warm_up_share", FLOAT, "", "share of the reads that was dropped"),
+        Column("mean_s", FLOAT, "s", "mean latency of reads"),
+        Column("ci_s", FLOAT, "s", "half width of its 95 % interval"),
+        Column("p50_s", FLOAT, "s", "median of the same"),
+        Column("p50_ci_s", FLOAT, "s", "half width of its 95 % interval"),
+        Column("p90_s", FLOAT, "s", "90 % quantile"),
+        Column("p90_ci_s", FLOAT, "s", "half width of its 95 % interval"),
+        Column("p99_s", FLOAT, "s", "99 % quantile"),
+        Column("p99_ci_s", FLOAT, "s", "half width of its 95 % interval"),
+        Column("p999_s", FLOAT, "s", "99.9 % quantile"),
+        Column("std_s", FLOAT, "s", "standard deviation"),
+        Column("std_ci_s", FLOAT, "s", "half width of its 95 % interval"),
+        Column(
+            "above_optimum",
+            FLOAT,
+            "",
+            "mean_s / that of the static optimum (sampling: of all partitions) - 1",
+        ),
+        Column("chunk_hit_ratio", FLOAT, "", "share of the data chunks that the edge had"),
+        Column("full_hit_ratio", FLOAT, "", "share of the reads whose data chunks it had all"),
+        Column("neighbour_hit_ratio", FLOAT, "", "share of the data chunks that came from other edges"),
+        Column("failed_reads", INTEGER, "", "reads with too few chunks up; latencies are of the others"),
+        Column("filled_chunks", INTEGER, "", "chunks fetched to be kept, beside reads, all edges"),
+        Column("decision_mean_s", FLOAT, "s", "what the policy takes after a read to decide, mean"),
+        Column("decision_p99_s", FLOAT, "s", "99 % quantile of the same"),
+        Column("decision_p9999_s", FLOAT, "s", "99.99 % quantile"),
+        Column("requests_per_s", FLOAT, "1/s", "reads that one core replays per second"),
+    ),
+    latencies=(
+        Column(
+            "group",
+            STRING,
+            "",
+            "all, class, file, edge (latencies of reads) or node (sojourns of their chunks)",
+        ),
+        Column("edge", STRING, "", "edge, where group is edge"),
+        Column("source", STRING, "", "observed, replayed, estimated, or bound"),
+        Column("requests", INTEGER, "", "reads, or chunk accesses, that were counted"),
+        Column("mean_s", FLOAT, "s", "mean; of source bound: no mean can be larger"),
+        Column("ci_s", FLOAT, "s", "half width of the 95 % interval of the mean"),
+        Column("std_s", FLOAT, "s", "standard deviation"),
+        Column("p50_s", FLOAT, "s", "median; of source bound: what is promised, as for all quantiles"),
+        Column("p90_s", FLOAT, "s", "90 % quantile"),
+        Column("p99_s", FLOAT, "s", "99 % quantile"),
+        Column("p999_s", FLOAT, "s", "99.9 % quantile"),
+    ),
+    cached=(
+        Column("edge", STRING, "", "edge that keeps chunks at the end"),
+        Column("file_id", ID, "", "item: file in the trace, else its number"),
+        Column("chunks", INTEGER, "", "data chunks of it that it keeps"),
+    ),
+    partitions=(
+        Column("place", FLOAT, "", "place in the sequence of all partitions, from 0 (the first) to 1"),
+        Column("mean_s", FLOAT, "s", "mean latency of a read with the best plan of this partition"),
+    ),
+)

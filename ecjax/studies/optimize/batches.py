@@ -10,7 +10,7 @@ from ecjax import optimize
 from ecjax.engine import Engine
 from ecjax.optimize import BatchSettings, Lanes, Plans, scaled
 from ecjax.problem import arrays
-from ecjax.studies.optimize import tables as plan_tables
+from ecjax.studies.optimize import rows as plan_tables
 from ecjax.studies.optimize.examination import examined
 from ecjax.studies.optimize.objective import for_objective
 from ecjax.studies.optimize.options import OptimizeOptions

@@ -1,18 +1,29 @@
-"""Options of ``ecjax optimize`` for queues by class, checked: first alone, then against the classes of the files."""
+"""Options of ``ecjax optimize`` for queues by class: checked alone, then against the classes of the files.
+
+Imports nothing heavy.
+"""
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ecjax.errors import UserError
-from ecjax.studies.spine.option import is_number
+from ecjax.options import Wrong, is_number
+
+if TYPE_CHECKING:
+    from ecjax.studies.optimize.options import OptimizeOptions
 
 QUEUES = ("fcfs", "priority", "weighted")
-METHODS = {"priority": "jlop", "weighted": "jlwo"}
+CLASS_METHODS = {"priority": "jlop", "weighted": "jlwo"}
 ORDERS = ("lexicographic", "joint")
-STARTS = ("certified", "search", "uniform", "proportional", "plan")
+_FCFS_STARTS = ("uniform", "proportional", "plan")
+STARTS = (*_FCFS_STARTS, "certified", "search")
+_CLASS_STARTS = ("certified", "search", *_FCFS_STARTS)
+IMPORTANCES = "a number of at least 0 per service class, not all 0, or a list of such lists"
+WEIGHTS = "a positive number per service class, that sum to 1"
+CLASS_RATES = "one positive number per service class, or a list of such lists"
 
 # options that only plans for first come, first served know
-_FCFS_ONLY = {
+_FCFS_ONLY: dict[str, Any] = {
     "polish": False,
     "scenarios": [],
     "robust": "none",
@@ -23,75 +34,77 @@ _FCFS_ONLY = {
 _BY_CLASS = ("importance", "weights", "deadline_s")
 
 
-def check_class_options(values: dict[str, Any]) -> None:
-    """Check what needs no table, and fill in what depends on the queue.
+def check_classes(options: "OptimizeOptions", thetas: list[float]) -> dict[str, Any]:
+    """Check queues by class against the other options; returns what follows from the queue: method, theta, start.
 
     Args:
-        values: all options; queue, method, theta and start are completed in place.
+        options: each checked alone.
+        thetas: prices of latency for queue=fcfs.
 
     Raises:
-        UserError: an option has a value that is not allowed.
+        UserError: options do not go together.
     """
-    values["queue"] = _words("queue", values["queue"], QUEUES)
-    by_class = [queue for queue in values["queue"] if queue != "fcfs"]
-    if values["method"] is None:
-        values["method"] = ["certified"] if "fcfs" in values["queue"] else []
-    if by_class and "fcfs" not in values["queue"]:
-        named = values["method"] if isinstance(values["method"], list | tuple) else [values["method"]]
-        wrong = [name for name in named if name not in [METHODS[queue] for queue in by_class]]
-        if wrong:
-            words = ", ".join(f"{METHODS[queue]} (queue={queue})" for queue in by_class)
-            raise UserError(f"method: found {wrong[0]}; allowed: {words}")
-        values["method"] = []
-    if values["theta"] is None:
-        values["theta"] = [0.0] if by_class else [3.0, 10.0, 20.0, 30.0, 50.0, 100.0, 200.0, 500.0, 1000.0]
+    classes = [queue for queue in options.queue if queue != "fcfs"]
     for name in _BY_CLASS:
-        if values[name] is not None and not by_class:
+        if getattr(options, name) is not None and not classes:
             raise UserError(
-                f"{name}: found {values[name]} with queue=fcfs; allowed: queue=priority or weighted"
+                f"{name}: found {getattr(options, name)} with queue=fcfs; allowed: queue=priority or weighted"
             )
-    if values["weights"] is not None and "weighted" not in by_class:
-        raise UserError(f"weights: found {values['weights']} with queue=priority; allowed: queue=weighted")
-    if values["objective"] in ORDERS and not by_class:
+    if options.weights is not None and "weighted" not in classes:
+        raise UserError(f"weights: found {options.weights} with queue=priority; allowed: queue=weighted")
+    if options.objective in ORDERS and not classes:
         raise UserError(
-            f"objective: found {values['objective']} with queue=fcfs; allowed: queue=priority or weighted"
+            f"objective: found {options.objective} with queue=fcfs; allowed: queue=priority or weighted"
         )
-    if by_class:
-        _check_objective(values, by_class)
+    if classes:
+        _check_objective(options, classes)
         for name, only in _FCFS_ONLY.items():
-            if (values[name] or only) != only:
-                raise UserError(
-                    f"{name}: found {values[name]} with queue={by_class[0]}; allowed with it: {str(only).lower()}"
-                )
-    if values["start"] is None:
-        values["start"] = "search" if by_class else "uniform"
-    elif by_class and values["start"] not in STARTS:
-        raise UserError(f"start: found {values['start']!r}; allowed by class: {', '.join(STARTS)}")
-    elif values["start"] in ("certified", "search") and not by_class:
-        raise UserError(
-            f"start: found {values['start']} with queue=fcfs; allowed with it: uniform, proportional, plan"
-        )
-    if values["deadline_by"] not in ("bound", "estimate"):
-        raise UserError(f"deadline_by: found {values['deadline_by']!r}; allowed: bound, estimate")
-    if values["weights"] is not None:
-        values["weights"] = _shares(values["weights"])
-    if values["importance"] is not None:
-        values["importance"] = _importance(values["importance"])
+            if getattr(options, name) != only:
+                value, allowed = getattr(options, name), str(only).lower()
+                raise UserError(f"{name}: found {value} with queue={classes[0]}; allowed with it: {allowed}")
+    return {
+        "method": _methods(options, classes),
+        "theta": options.theta or ([0.0] if classes else list(thetas)),
+        "start": _start(options, classes),
+    }
 
 
-def _check_objective(values: dict[str, Any], by_class: list[str]) -> None:
-    if values["objective"] not in ("bound", *ORDERS):
+def _methods(options: "OptimizeOptions", classes: list[str]) -> list[str]:
+    """Methods of queue=fcfs; those of queues by class follow from the queue."""
+    if "fcfs" in options.queue:
+        return ["certified"] if options.method is None else options.method
+    for name in options.method or []:
+        if name not in [CLASS_METHODS[queue] for queue in classes]:
+            words = ", ".join(f"{CLASS_METHODS[queue]} (queue={queue})" for queue in classes)
+            raise UserError(f"method: found {name}; allowed: {words}")
+    return []
+
+
+def _start(options: "OptimizeOptions", classes: list[str]) -> str:
+    if options.start is None:
+        return "search" if classes else "uniform"
+    if classes and options.start not in _CLASS_STARTS:
+        raise UserError(f"start: found {options.start!r}; allowed by class: {', '.join(_CLASS_STARTS)}")
+    if not classes and options.start not in _FCFS_STARTS:
         raise UserError(
-            f"objective: found {values['objective']} with queue={by_class[0]}; allowed with it: {', '.join(ORDERS)}"
+            f"start: found {options.start} with queue=fcfs; allowed with it: {', '.join(_FCFS_STARTS)}"
         )
-    if values["objective"] == "lexicographic" and "weighted" in by_class:
+    return options.start
+
+
+def _check_objective(options: "OptimizeOptions", classes: list[str]) -> None:
+    if options.objective not in ("bound", *ORDERS):
+        raise UserError(
+            f"objective: found {options.objective} with queue={classes[0]}; allowed with it: {', '.join(ORDERS)}"
+        )
+    if options.objective == "lexicographic" and "weighted" in classes:
         raise UserError(
             "objective: found lexicographic with queue=weighted; allowed with it: joint (shares of a node weigh "
             "classes against each other)"
         )
-    if "fcfs" in values["queue"] and values["objective"] != "bound":
+    if "fcfs" in options.queue and options.objective != "bound":
         raise UserError(
-            f"objective: found {values['objective']} with queue=fcfs too; allowed: bound, one queue"
+            f"objective: found {options.objective} with queue=fcfs too; allowed: bound, one queue"
         )
 
 
@@ -155,57 +168,48 @@ def deadlines(given: Any, names: list[str]) -> list[float] | None:
     return [math.inf if value is None else float(value) for value in listed]
 
 
-def _words(name: str, value: Any, allowed: tuple[str, ...]) -> list[str]:
-    listed = list(value) if isinstance(value, list | tuple) else [value]
-    for word in listed:
-        if word not in allowed:
-            raise UserError(f"{name}: found {word!r}; allowed: {', '.join(allowed)}")
-    if not listed:
-        raise UserError(f"{name}: found an empty list; allowed: {', '.join(allowed)}")
-    return list(dict.fromkeys(listed))
+def weights(value: Any) -> list[float]:
+    """Shares of the classes.
+
+    Raises:
+        Wrong: not positive numbers that sum to 1.
+    """
+    values = list(value) if isinstance(value, list | tuple) else [value]
+    good = all(is_number(weight) and weight > 0 for weight in values)
+    if not good or not math.isclose(sum(values), 1.0, rel_tol=1e-9):
+        raise Wrong(str(value))
+    return [float(weight) for weight in values]
 
 
-def _shares(value: Any) -> list[float]:
-    listed = list(value) if isinstance(value, list | tuple) else [value]
-    good = all(is_number(w) and w > 0 for w in listed)
-    if not good or not math.isclose(sum(listed), 1.0, rel_tol=1e-9):
-        raise UserError(
-            f"weights: found {value}; allowed: a positive number per service class, that sum to 1"
-        )
-    return [float(w) for w in listed]
+def importance(value: Any) -> list[list[float]]:
+    """What a second of each class counts: a list per run.
 
-
-def _importance(value: Any) -> list[list[float]]:
-    listed = list(value) if isinstance(value, list | tuple) else [value]
-    several = [list(one) if isinstance(one, list | tuple) else None for one in listed]
-    rows = [listed] if all(one is None for one in several) else several
-    good = bool(listed) and all(
+    Raises:
+        Wrong: not such numbers, or lists of them.
+    """
+    values = list(value) if isinstance(value, list | tuple) else [value]
+    several = [list(one) if isinstance(one, list | tuple) else None for one in values]
+    rows = [values] if all(one is None for one in several) else several
+    good = bool(values) and all(
         row is not None and row and all(is_number(c) and c >= 0 for c in row) and any(c > 0 for c in row)
         for row in rows
     )
     if not good:
-        raise UserError(
-            f"importance: found {value}; allowed: a number of at least 0 per service class, not all 0, or a list of "
-            "such lists"
-        )
+        raise Wrong(str(value))
     return [[float(c) for c in row] for row in rows if row is not None]
 
 
-def class_rate_scales(given: Any) -> list[tuple[float, ...]] | None:
-    """The option as a list of lists, without repeats; None where it is not given.
+def class_rate_scales(value: Any) -> list[tuple[float, ...]]:
+    """What the rates of the classes are multiplied by: a tuple per sweep point, without repeats.
 
     Raises:
-        UserError: not positive numbers, or lists of them.
+        Wrong: not positive numbers, or lists of them.
     """
-    if given is None:
-        return None
-    listed = list(given) if isinstance(given, list | tuple) else [given]
-    nested = listed if any(isinstance(one, list | tuple) for one in listed) else [listed]
+    values = list(value) if isinstance(value, list | tuple) else [value]
+    nested = values if any(isinstance(one, list | tuple) for one in values) else [values]
     if not all(isinstance(one, list | tuple) and one and all(map(_positive, one)) for one in nested):
-        raise UserError(
-            f"class_rate_scale: found {given}; allowed: one positive number per service class, or a list of such lists"
-        )
-    return list(dict.fromkeys(tuple(float(value) for value in one) for one in nested))
+        raise Wrong(str(value))
+    return list(dict.fromkeys(tuple(float(each) for each in one) for one in nested))
 
 
 def _positive(value: Any) -> bool:

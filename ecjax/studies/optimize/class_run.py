@@ -20,8 +20,8 @@ from ecjax.problem.arrays import code_k
 from ecjax.problem.feasibility import overload
 from ecjax.problem.lengths import given_lengths
 from ecjax.status import Status
-from ecjax.studies.optimize import class_tables
-from ecjax.studies.optimize import tables as plan_tables
+from ecjax.studies.optimize import class_rows as class_tables
+from ecjax.studies.optimize import rows as plan_tables
 from ecjax.studies.optimize.class_rules import deadlines, order_of, shares
 from ecjax.studies.optimize.deadlines import deadline_columns, plan_for_deadlines, why_late
 from ecjax.studies.optimize.run import Item, Study, Unstable, run_row

@@ -13,7 +13,7 @@ from ecjax.optimize.descent import Stopping
 from ecjax.optimize.robust import robust_improve
 from ecjax.optimize.scenarios import evaluate_scenarios
 from ecjax.problem.arrays import code_k
-from ecjax.studies.optimize import scenario_tables
+from ecjax.studies.optimize import scenario_rows as scenario_tables
 from ecjax.studies.optimize.run import Item, Study
 
 _MEMORY_BYTES = 1e9

@@ -14,7 +14,8 @@ from ecjax.optimize.estimated import Mix
 from ecjax.predict.workload import ESTIMATE, workload_of
 from ecjax.problem.service_laws import service_laws
 from ecjax.queueing.workload import Workload
-from ecjax.studies.optimize.rules import mix_of
+from ecjax.studies.optimize.class_rules import ORDERS
+from ecjax.studies.optimize.options import objective_weights
 from ecjax.studies.optimize.run import Item, Study
 
 # A quantile weighs queueing more than the bound on the mean does: placements planned for cheaper storage are tried too.
@@ -95,3 +96,11 @@ def _told(
 
 _DESCENT = jax.jit(partial(estimated.reschedule_for, stopping=estimated.STOPPING), static_argnames="mix")
 _EVALUATE = jax.jit(evaluate)
+
+
+def mix_of(objective: str | dict[str, float]) -> Mix | None:
+    """The mix of estimates that ``objective`` asks for; None for the bound."""
+    if objective in ("bound", *ORDERS):
+        return None
+    mean, levels = objective_weights(objective)
+    return Mix(mean, tuple(levels))

@@ -1,14 +1,87 @@
-"""Options of ``ecjax optimize``. Light on purpose: the command line reads it before anything heavy loads."""
+"""Options of ``ecjax optimize``. Imports nothing heavy: the command line reads it before anything else."""
 
-from dataclasses import dataclass, field
+import re
+from dataclasses import dataclass, replace
 from typing import Any
 
-from ecjax.engine import EngineOptions
+from ecjax.engine.options import EngineOptions
+from ecjax.errors import UserError
+from ecjax.options import Listed, Number, Special, Whole, Words, Wrong, is_number, option, section
 from ecjax.problem.cluster_options import ClusterOptions
-from ecjax.studies.spine.option import option
+from ecjax.studies.optimize.class_rules import (
+    CLASS_METHODS,
+    CLASS_RATES,
+    IMPORTANCES,
+    ORDERS,
+    QUEUES,
+    STARTS,
+    WEIGHTS,
+    check_classes,
+    class_rate_scales,
+    importance,
+    weights,
+)
+from ecjax.studies.optimize.tables import TABLES
+
+METHODS = ("certified", "published", "oblivious_lb", "random_cp", "max_ec")
+LAWS = (*("auto", "deterministic", "exponential", "shifted_exponential", "gamma", "lognormal", "pareto"),)
+FIGURES = (
+    *("tradeoff", "convergence", "methods", "classes", "sizes", "rates", "code_lengths", "gap", "scenarios"),
+    *("class_latency", "class_convergence"),
+)
+OBJECTIVES = "bound, mean, p50, p90, p99, p999, or weights as in {mean: 0.5, p99: 0.1}"
+THETAS = [3.0, 10.0, 20.0, 30.0, 50.0, 100.0, 200.0, 500.0, 1000.0]
 
 
-@dataclass
+def objective(value: Any) -> Any:
+    """``objective`` as it is, if it is one.
+
+    Raises:
+        Wrong: it is none.
+    """
+    if value not in ("bound", *ORDERS):
+        objective_weights(value)
+    return value
+
+
+def objective_weights(value: Any) -> tuple[float, list[tuple[float, float]]]:
+    """Weight of the mean, and level and weight of each quantile of an estimated objective.
+
+    Args:
+        value: "mean", "p50", "p99", "p999", ... or weights, as in {mean: 0.5, p99: 0.1}.
+
+    Raises:
+        Wrong: anything else.
+    """
+    by_name = {value: 1.0} if isinstance(value, str) else value
+    if not isinstance(by_name, dict) or not by_name:
+        raise Wrong(str(value))
+    mean, levels = 0.0, []
+    for name, weight in by_name.items():
+        if not (is_number(weight) and weight >= 0):
+            raise Wrong(str(value))
+        if name == "mean":
+            mean = float(weight)
+        elif re.fullmatch(r"p\d\d+", str(name)):
+            levels.append((float(f"0.{str(name)[1:]}"), float(weight)))
+        else:
+            raise Wrong(str(value))
+    if mean + sum(weight for _, weight in levels) <= 0:
+        raise Wrong(str(value))
+    return mean, levels
+
+
+def estimated(options: "OptimizeOptions") -> bool:
+    """Whether another objective than the bound was set."""
+    return options.objective != "bound"
+
+
+def by_class(options: "OptimizeOptions") -> bool:
+    """Whether any queue is by class."""
+    return options.queue != ["fcfs"]
+
+
+@dataclass(frozen=True)
 class OptimizeOptions:
     """Everything that ``ecjax optimize`` can be told."""
 
@@ -17,114 +90,232 @@ class OptimizeOptions:
     )
     files: str | None = option(None, "files table; built-in if absent")
     out: str = option("results/optimize", "folder of the result tables and figures")
-    queue: Any = option(
+    queue: list[str] = option(
         ["fcfs"],
         "how nodes serve: fcfs; by service_class: priority (lowest first), weighted (a share each); one or a list",
+        Listed(Words(*QUEUES)),
     )
-    method: Any = option(
+    method: list[str] | None = option(
         None,
         "queue=fcfs: certified (the default, with a proven lower bound), published, oblivious_lb, random_cp, max_ec; "
         "one or a list. priority: jlop, weighted: jlwo",
+        Listed(Words(*METHODS, *CLASS_METHODS.values()), empty=True),
     )
-    theta: Any = option(
+    theta: list[float] | None = option(
         None,
         "seconds of mean latency that a dollar of storage cost is worth; one or a list; default: "
         "[3, 10, 20, 30, 50, 100, 200, 500, 1000] with queue=fcfs, otherwise 0",
+        Listed(Number(least=0)),
     )
-    objective: Any = option(
+    objective: str | dict[str, float] = option(
         "bound",
         "latency that is planned for: bound (on the mean), or estimated: mean, p50, p90, p99, p999, or weights as in "
         "{mean: 0.5, p99: 0.1}; thousands of files. By class: lexicographic (the default with queue=priority) or joint",
+        Special(OBJECTIVES, objective),
+        identifies=estimated,
     )
-    importance: Any = option(
+    importance: list[list[float]] | None = option(
         None,
         "what a second of each class counts (C_k), in class order, 1 if absent; a list, or a list of them",
+        Special(IMPORTANCES, importance),
     )
-    weights: Any = option(
-        None, "queue=weighted: shares of every node, a number per class, to keep; default: planned per node"
+    weights: list[float] | None = option(
+        None,
+        "queue=weighted: shares of every node, a number per class, to keep; default: planned per node",
+        Special(WEIGHTS, weights),
+        identifies=by_class,
     )
     deadline_s: Any = option(
         None,
         "mean latency promised to each class, null where none is: the cheapest plan that keeps them; a list in class "
         "order or {class: seconds}",
+        Special("seconds per service class, null where none is promised", lambda value: value),
+        identifies=by_class,
     )
-    deadline_by: str = option("bound", "deadlines are kept by the bound, or by the estimate")
-    service: str = option("auto", "objective other than bound: service law, as in ecjax replay")
-    theta_per: str = option("file", "file: theta multiplies the mean cost per file; total: the whole cost")
-    rate_scale: Any = option([1.0], "multiplies all rates; one or a list")
-    class_rate_scale: Any = option(
-        None, "multiplies the rates of each service class, numbers in class order; a list, or a list of them"
+    deadline_by: str = option(
+        "bound",
+        "deadlines are kept by the bound, or by the estimate",
+        Words("bound", "estimate"),
+        identifies=by_class,
     )
-    size_scale: Any = option([1.0], "multiplies all file sizes; one or a list")
-    k: Any = option(None, "overrides k of every file (a block trace has none); one or a list")
+    service: str = option(
+        "auto",
+        "objective other than bound: service law, as in ecjax replay",
+        Words(*LAWS),
+        identifies=estimated,
+    )
+    theta_per: str = option(
+        "file",
+        "file: theta multiplies the mean cost per file; total: the whole cost",
+        Words("file", "total"),
+        identifies=True,
+    )
+    rate_scale: list[float] = option([1.0], "multiplies all rates; one or a list", Listed(Number(above=0)))
+    class_rate_scale: list[tuple[float, ...]] | None = option(
+        None,
+        "multiplies the rates of each service class, numbers in class order; a list, or a list of them",
+        Special(CLASS_RATES, class_rate_scales),
+    )
+    size_scale: list[float] = option(
+        [1.0], "multiplies all file sizes; one or a list", Listed(Number(above=0))
+    )
+    k: list[int] | None = option(
+        None, "overrides k of every file (a block trace has none); one or a list", Listed(Whole(1))
+    )
     min_extra_chunks: int | None = option(
-        None, "durability floor n >= k + this; default: the files' column, else 2 built-in and 0 otherwise"
+        None,
+        "durability floor n >= k + this; default: the files' column, else 2 built-in and 0 otherwise",
+        Whole(0, 10**6),
     )
-    d: Any = option(None, "a read takes d >= k chunks of bytes / d each; overrides files.d; one or a list")
+    d: list[int] | None = option(
+        None,
+        "a read takes d >= k chunks of bytes / d each; overrides files.d; one or a list",
+        Listed(Whole(1)),
+    )
     max_chunks_per_node: int = option(
-        1, "chunks of a file that each of its nodes keeps and serves together; k (or d) must be a multiple"
+        1,
+        "chunks of a file that each of its nodes keeps and serves together; k (or d) must be a multiple",
+        Whole(1, 10**6),
+        identifies=True,
     )
-    max_chunks_per_site: int | None = option(None, "most chunks of a file at one site (nodes.site)")
+    max_chunks_per_site: int | None = option(
+        None, "most chunks of a file at one site (nodes.site)", Whole(1, 10**6), identifies=True
+    )
     migration_dollars_per_byte: float = option(
-        0.0, "once per stored byte put outside the current placement (files.nodes, or that of plan=)"
+        0.0,
+        "once per stored byte put outside the current placement (files.nodes, or that of plan=)",
+        Number(least=0),
+        identifies=True,
     )
     network: str | None = option(
         None, "network table: dollars per byte read, by client site and node or site"
     )
-    fixed_groups: bool = option(False, "files that have files.nodes are placed on exactly these nodes")
-    size_scaling: str = option(
-        "proportional", "moments grow with the chunk size (proportional) or not at all (none)"
+    fixed_groups: bool = option(
+        False, "files that have files.nodes are placed on exactly these nodes", identifies=True
     )
-    scenarios: Any = option(
-        [], "failures to evaluate each plan in: node, site (every one of them down in turn)"
+    size_scaling: str = option(
+        "proportional",
+        "moments grow with the chunk size (proportional) or not at all (none)",
+        Words("proportional", "none"),
+        identifies=True,
+    )
+    scenarios: list[str] = option(
+        [],
+        "failures to evaluate each plan in: node, site (every one of them down in turn)",
+        Listed(Words("node", "site"), empty=True),
+        identifies=True,
     )
     scheduling: str = option(
         "nearest",
         "reads under failures: nearest (least change) or optimal (rescheduled; minutes from 10^4 files)",
+        Words("nearest", "optimal"),
+        identifies=True,
     )
     robust: str = option(
-        "none", "change placements for the mean or worst latency of the scenarios: none, mean, worst"
+        "none",
+        "change placements for the mean or worst latency of the scenarios: none, mean, worst",
+        Words("none", "mean", "worst"),
+        identifies=True,
     )
-    robust_trials: int = option(30, "robust: batches of moved chunks that are tried")
+    robust_trials: int = option(
+        30, "robust: batches of moved chunks that are tried", Whole(1, 10**6), identifies=True
+    )
     polish: bool = option(
-        False, "also reschedule for one z per file: latency_polished_s, the bound's own slack"
+        False,
+        "also reschedule for one z per file: latency_polished_s, the bound's own slack",
+        identifies=True,
     )
     start: str | None = option(
         None,
         "where descents start: uniform (the default of published), proportional, plan; by class: search (the default: "
         "for weighted queues the division of the nodes among classes is searched for, else as certified), certified, "
         "uniform, proportional (random nodes), plan",
+        Words(*STARTS),
+        identifies=True,
     )
     plan: str | None = option(
         None, "folder of an earlier optimize: the plan to start from and to change little"
     )
     plan_run: str | None = option(None, "which of its runs, by run_id")
     plan_where: str | None = option(None, "which of its runs, as theta=0.1,method=published")
-    compare_cold_start: bool = option(False, "with plan=: also plan from nothing, for cold_start_objective")
-    gap: float = option(1e-4, "certified: (objective - lower bound) / lower bound that is good enough")
-    loop: str = option(
-        "merged", "merged: tangent, z and probabilities in one loop; nested: inner convergence first"
+    compare_cold_start: bool = option(
+        False, "with plan=: also plan from nothing, for cold_start_objective", identifies=True
     )
-    beta: float = option(10.0, "sharpness of the log surrogate of the storage cost, > 1")
+    gap: float = option(
+        1e-4,
+        "certified: (objective - lower bound) / lower bound that is good enough",
+        Number(above=0),
+        identifies=True,
+    )
+    loop: str = option(
+        "merged",
+        "merged: tangent, z and probabilities in one loop; nested: inner convergence first",
+        Words("merged", "nested"),
+        identifies=True,
+    )
+    beta: float = option(
+        10.0, "sharpness of the log surrogate of the storage cost, > 1", Number(above=1), identifies=True
+    )
     eps: float = option(
         1e-4,
         "relative change of the objective that ends a descent: published, and outer iterations by class; also how much "
         "a class may raise the latency of a higher one",
+        Number(above=0),
+        identifies=True,
     )
-    max_iterations: int = option(1000, "limit of iterations: published, and outer ones by class")
-    seed: int = option(0, "seed of the perturbed start and of random placement")
-    dtype: str = option("float64", "float64, or float32 on an accelerator")
-    memory_bytes: float | None = option(None, "memory that a batch may take; default: half of what is free")
-    engine: EngineOptions = field(
-        default_factory=EngineOptions, metadata={"help": "where it runs: engine=serial, engine=ray"}
+    max_iterations: int = option(
+        1000, "limit of iterations: published, and outer ones by class", Whole(1, 10**6), identifies=True
     )
+    seed: int = option(0, "seed of the perturbed start and of random placement", Whole(0, 2**63 - 1))
+    dtype: str = option("float64", "float64, or float32 on an accelerator", Words("float64", "float32"))
+    memory_bytes: float | None = option(
+        None, "memory that a batch may take; default: half of what is free", Number(above=0)
+    )
+    engine: EngineOptions = section(EngineOptions, "where it runs: engine=serial, engine=ray")
     resume: bool = option(True, "skip runs that are finished in out")
-    write: Any = option(None, "datasets to write besides runs and inputs; default: all")
-    figures: Any = option(
+    write: list[str] | None = option(
+        None, "datasets to write besides runs and inputs; default: all", Listed(Words("runs", *TABLES.names))
+    )
+    figures: list[str] = option(
         ["tradeoff", "gap", "convergence", "scenarios", "class_latency", "class_convergence"],
         "figures to draw: tradeoff, gap, convergence, methods, classes, sizes, rates, code_lengths, scenarios; by "
         "class also class_latency, class_convergence",
+        Listed(Words(*FIGURES), empty=True),
     )
-    cluster: ClusterOptions = field(
-        default_factory=ClusterOptions, metadata={"help": "the built-in cluster, where no table is given"}
-    )
+    cluster: ClusterOptions = section(ClusterOptions, "the built-in cluster, where no table is given")
+
+    def completed(self) -> "OptimizeOptions":
+        """These options, if they go together, with defaults that depend on others.
+
+        Raises:
+            UserError: they do not.
+        """
+        options = replace(self, **check_classes(self, THETAS))
+        if "fcfs" in options.queue:
+            for name in options.method or []:
+                if name not in METHODS:
+                    raise UserError(f"method: found {name!r}; allowed: {', '.join(METHODS)}")
+            if not options.method:
+                raise UserError(f"method: found an empty list; allowed: {', '.join(METHODS)}")
+        if options.plan is None:
+            if options.start == "plan":
+                raise UserError("start=plan: plan=FOLDER is missing, the folder of an earlier optimize")
+            if options.plan_run or options.plan_where:
+                raise UserError("plan_run and plan_where choose a run of plan=FOLDER: give plan too")
+        else:
+            options = replace(options, start="plan")
+        per_node, per_site = options.max_chunks_per_node, options.max_chunks_per_site
+        if options.objective not in ("bound", *ORDERS) and per_node != 1:
+            raise UserError(
+                f"objective={options.objective}: found max_chunks_per_node={per_node}; allowed: 1, as chunks served "
+                "together have no estimate"
+            )
+        if per_site is not None and per_site < per_node:
+            raise UserError(
+                f"max_chunks_per_site: found {per_site}; allowed: at least max_chunks_per_node={per_node}"
+            )
+        if options.robust != "none" and not options.scenarios:
+            raise UserError(
+                f"robust={options.robust}: scenarios is empty; allowed: scenarios=node, site or both"
+            )
+        return options

@@ -12,12 +12,12 @@ import ecjax
 from ecjax.optimize import Problem, Solution
 from ecjax.problem.arrays import code_k
 from ecjax.problem.classes import Classes
-from ecjax.problem.earlier_plan import GivenPlan
+from ecjax.problem.earlier_plan import EarlierPlan
 from ecjax.problem.feasibility import broken, overload
 from ecjax.problem.identity import Identity
 from ecjax.status import Status
 from ecjax.studies.optimize.options import OptimizeOptions
-from ecjax.studies.optimize.tables import code_lengths
+from ecjax.studies.optimize.rows import code_lengths
 
 Lane = tuple[float, float, float]  # theta, rate_scale, size_scale
 
@@ -49,7 +49,7 @@ class Study:
     names: Identity
     nodes: pa.Table
     files: pa.Table
-    given: GivenPlan | None  # an earlier plan to start from
+    given: EarlierPlan | None  # an earlier plan to start from
     k: int | None  # overrides that of the files
     d: int | None
     class_rate_scale: str | None  # JSON: what rates of the files were multiplied by, by class
@@ -150,7 +150,7 @@ def blank_row(item: Item, study: Study) -> dict[str, Any]:
     return row
 
 
-def moved_chunks(problem: Problem, given: GivenPlan, stored: np.ndarray) -> int:
+def moved_chunks(problem: Problem, given: EarlierPlan, stored: np.ndarray) -> int:
     """Chunks on nodes where the given plan had none, of files that it knew."""
     before = np.asarray(given.stored)
     moved = stored & ~before & before.any(axis=1, keepdims=True)

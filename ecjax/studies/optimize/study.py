@@ -13,6 +13,7 @@ from rich.console import Console
 from ecjax import optimize, precision
 from ecjax.console import log
 from ecjax.engine import Worker, open_engine
+from ecjax.options import checked
 from ecjax.problem import arrays as inputs
 from ecjax.problem import builtin
 from ecjax.problem.class_rates import with_class_rates
@@ -22,13 +23,13 @@ from ecjax.problem.earlier_plan import read_plan
 from ecjax.problem.feasibility import check_feasible
 from ecjax.problem.identity import identity
 from ecjax.problem.lengths import given_lengths
-from ecjax.studies.optimize import scenario_tables, summary
+from ecjax.studies.optimize import scenario_rows as scenario_tables
+from ecjax.studies.optimize import summary
 from ecjax.studies.optimize.batches import Piece, lanes_of, pieces, plan_batch, widest
-from ecjax.studies.optimize.class_rules import METHODS, deadlines, importances, shares
+from ecjax.studies.optimize.class_rules import CLASS_METHODS, deadlines, importances, shares
 from ecjax.studies.optimize.class_run import class_run
 from ecjax.studies.optimize.figures import plans as figures
 from ecjax.studies.optimize.options import OptimizeOptions
-from ecjax.studies.optimize.rules import checked
 from ecjax.studies.optimize.run import Item, Study, blank_row
 from ecjax.studies.spine.batches import Solved, run_batches
 from ecjax.studies.spine.outcome import exit_code, runs_of
@@ -133,7 +134,7 @@ def _study(
     problem = optimize.prepare(*arrays, names.rows.of_file, names.rows.count)
     given, parameters = None, _parameters(options)
     if options.plan is not None:
-        given = read_plan(options, names)
+        given = read_plan(options.plan, options.plan_run, options.plan_where, names)
         parameters["plan_run"] = given.run_id
     network = None if options.network is None else read_input(options.network, "network")
     if network is not None:
@@ -178,7 +179,7 @@ def _grid(options: OptimizeOptions, classes: list[str] | None) -> list[Item]:
             ways += [(method, queue, None) for method in options.method]
         else:
             assert classes is not None
-            ways += [(METHODS[queue], queue, one) for one in importances(options.importance, classes)]
+            ways += [(CLASS_METHODS[queue], queue, one) for one in importances(options.importance, classes)]
     return [
         Item(method, theta, rate, size, queue, importance)
         for rate, size, theta, (method, queue, importance) in itertools.product(

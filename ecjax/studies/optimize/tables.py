@@ -1,130 +1,152 @@
-"""Result tables of plans: placements, file plans, history."""
+"""Columns of the result datasets of ``ecjax optimize``, with units. Imports nothing heavy."""
 
-import json
-from collections.abc import Iterator
+from ecjax.tables.result_schemas import INPUT_ID, job_tables
+from ecjax.tables.schemas import BOOLEAN, FLOAT, ID, IDS, INTEGER, STRING, Column
 
-import numpy as np
-import pyarrow as pa
-
-from ecjax.optimize import Solution
-from ecjax.problem.identity import Identity
-
-
-def _repeat(text: str, count: int) -> pa.Array:
-    return pa.repeat(pa.scalar(text, pa.string()), count)
-
-
-def placements(run_id: str, plan: Solution, names: Identity) -> pa.Table:
-    """One row per placement row and node with a chunk."""
-    row, node = np.nonzero(np.asarray(plan.stored))
-    columns = {
-        "run_id": _repeat(run_id, len(row)),
-        "file_id": names.rows.file.take(pa.array(row)),
-        "node_id": names.nodes.take(pa.array(node)),
-        "probability": np.asarray(plan.probabilities)[row, node],
-        "chunks": np.full(len(row), names.per_node),
-    }
-    if names.rows.group is not None:
-        columns["group"] = names.rows.group.take(pa.array(row))
-    return pa.table(columns)
-
-
-def code_lengths(plan: Solution, names: Identity) -> np.ndarray:
-    """N of every file, (r,)."""
-    n = names.per_node * np.asarray(plan.stored).sum(axis=1)
-    return n if names.rows.of_file is None else n[names.rows.of_file]
-
-
-def file_plans(run_id: str, plan: Solution, k: np.ndarray, names: Identity) -> pa.Table:
-    """One row per file."""
-    return pa.table(
-        {
-            "run_id": _repeat(run_id, len(k)),
-            "file_id": names.files,
-            "n": code_lengths(plan, names).astype(np.int64),
-            "k": k.astype(np.int64),
-            "latency_s": np.asarray(plan.evaluation.file_latency),
-            "cost": np.asarray(plan.evaluation.file_cost),
-        }
-    )
-
-
-def group_plans(
-    run_id: str, plan: Solution, k: np.ndarray, share: np.ndarray, names: Identity
-) -> pa.Table | None:
-    """One row per group, for whoever places its chunks; None where no file is in a group.
-
-    Args:
-        run_id: run.
-        plan: its plan.
-        k: (r,) of the files.
-        share: (r,) of the read rate.
-        names: ids.
-    """
-    group, row = names.rows.group, names.rows.of_file
-    if group is None or row is None:
-        return None
-    count = len(group) - group.null_count  # groups come first
-    probabilities = np.asarray(plan.probabilities)[:count]
-    stored = np.asarray(plan.stored)[:count]
-    nodes, shares = [], []
-    for used, kept in zip(probabilities, stored, strict=True):
-        chosen = np.flatnonzero(kept)
-        chosen = chosen[np.argsort(-used[chosen], kind="stable")]
-        ids = names.nodes.take(pa.array(chosen))
-        nodes.append(ids.to_pylist())
-        shares.append(json.dumps(dict(zip(map(str, nodes[-1]), used[chosen].tolist(), strict=True))))
-
-    def total(values: np.ndarray) -> np.ndarray:
-        return np.bincount(row, values, names.rows.count)[:count]
-
-    first = np.full(names.rows.count, -1)
-    first[row[::-1]] = np.arange(len(row))[::-1]
-    read, latency = total(share), np.asarray(plan.evaluation.file_latency)
-    weighted = total(np.where(share > 0, share * np.where(share > 0, latency, 0.0), 0.0))
-    return pa.table(
-        {
-            "run_id": _repeat(run_id, count),
-            "group": group.slice(0, count),
-            "files": total(np.ones(len(row))).astype(np.int64),
-            "k": k[first[:count]].astype(np.int64),
-            "n": names.per_node * stored.sum(axis=1).astype(np.int64),
-            "nodes": pa.array(nodes, pa.list_(names.nodes.type)),
-            "read_shares": shares,
-            "latency_s": pa.array(weighted / np.where(read > 0, read, 1.0), mask=read <= 0),
-            "cost": total(np.asarray(plan.evaluation.file_cost)),
-        }
-    )
-
-
-def history(run_id: str, plan: Solution) -> pa.Table:
-    """One row per iteration of the descent."""
-    values = np.asarray(plan.history)
-    values = values[~np.isnan(values)]
-    return pa.table(
-        {
-            "run_id": _repeat(run_id, len(values)),
-            "iteration": np.arange(len(values)),
-            "objective": values,
-        }
-    )
-
-
-def datasets(
-    plans: list[tuple[str, Solution]], k: np.ndarray, share: np.ndarray, names: Identity
-) -> dict[str, Iterator[pa.Table]]:
-    """The datasets of a batch, built run by run as they are written: a million files times thetas are gigabytes.
-
-    Args:
-        plans: run id and plan (without a lane axis) of every run.
-        k: (r,) of the files.
-        share: (r,) of the read rate.
-        names: ids.
-    """
-    groups = (group_plans(run, plan, k, share, names) for run, plan in plans)
-    return {
-        "group_plans": (table for table in groups if table is not None),
-        "placements": (placements(run, plan, names) for run, plan in plans),
-        "file_plans": (file_plans(run, plan, k, names) for run, plan in plans),
-        "history": (history(run, plan) for run, plan in plans if plan.history.size > 1),
-    }
+TABLES = job_tables(
+    "optimize",
+    runs=(
+        INPUT_ID,
+        Column("method", STRING, "", "algorithm or baseline"),
+        Column("queue", STRING, "", "how nodes serve: fcfs, priority, weighted"),
+        Column("importance", STRING, "", "JSON: what a second of each class counts (C_k), by service class"),
+        Column("class_rate_scale", STRING, "", "JSON: what the rates of each class were multiplied by"),
+        Column("k", INTEGER, "", "what k of every file was set to; null where the files keep theirs"),
+        Column("d", INTEGER, "", "chunks that a read takes, where it was set for every file"),
+        Column("theta", FLOAT, "s/$", "price of latency: objective = latency_shared_z_s + theta cost"),
+        Column("theta_per", STRING, "", "file: theta multiplies cost / files; total: the whole cost"),
+        Column("rate_scale", FLOAT, "", "rates were multiplied by this"),
+        Column("size_scale", FLOAT, "", "bytes were multiplied by this"),
+        Column("file_count", INTEGER, "", "files planned"),
+        Column("node_count", INTEGER, "", "nodes"),
+        Column("objective", FLOAT, "s", "latency_shared_z_s, or what objective= says, + theta * cost"),
+        Column("latency_s", FLOAT, "s", "mean latency bound, one z per file, weighted by read rates"),
+        Column(
+            "latency_shared_z_s", FLOAT, "s", "mean latency bound with one z for all files, or one per class"
+        ),
+        Column("class_latency_s", STRING, "", "JSON: latency_s of each service class, queues by class"),
+        Column("z_s", FLOAT, "s", "the shared z; null where classes have their own"),
+        Column("latency_polished_s", FLOAT, "s", "latency_s with reads rescheduled for one z per file"),
+        Column("estimated_mean_s", FLOAT, "s", "mean latency without simulation, with objective="),
+        Column("estimated_p99_s", FLOAT, "s", "99 % quantile without simulation, with objective="),
+        Column("cost_dollars_per_period", FLOAT, "$/period", "storage cost of the plan, all files"),
+        Column("lower_bound", FLOAT, "s", "no plan has a smaller objective; null where it is not known"),
+        Column("gap", FLOAT, "", "(objective - lower_bound) / lower_bound"),
+        Column(
+            "scheduling_gap",
+            FLOAT,
+            "",
+            "by class: a better spread of reads gains at most this, relatively; null: no proof",
+        ),
+        Column("deadlines_met", BOOLEAN, "", "whether every class keeps its deadline; null without one"),
+        Column("max_load", FLOAT, "", "largest node load rho"),
+        Column("mean_n", FLOAT, "", "mean code length"),
+        Column("mean_n_by_class", STRING, "", "JSON: mean code length by service class, else by k"),
+        Column("files_without_redundancy", INTEGER, "", "files with n = k: the loss of any node loses them"),
+        Column("iterations", INTEGER, "", "iterations done; of the certified method, passes over the files"),
+        Column("scenarios_mean_latency_s", FLOAT, "s", "mean of latency_s over the failure scenarios"),
+        Column("worst_scenario", STRING, "", "node or site whose failure is worst"),
+        Column(
+            "worst_scenario_latency_s",
+            FLOAT,
+            "s",
+            "latency_s in that scenario; inf where a node is overloaded",
+        ),
+        Column(
+            "worst_unavailable_share", FLOAT, "", "largest share of reads without enough surviving chunks"
+        ),
+        Column("cold_start_objective", FLOAT, "s", "objective of the same run without plan="),
+        Column("moved_chunks", INTEGER, "", "chunks put where plan= had none, of files that it knew"),
+        Column("compile_s", FLOAT, "s", "compilation of its batch / runs"),
+    ),
+    placements=(
+        Column("file_id", ID, "", "file; null where the row is a group's"),
+        Column("group", ID, "", "group of files that share the placement; null otherwise"),
+        Column("node_id", ID, "", "node that keeps a chunk"),
+        Column("probability", FLOAT, "", "share of reads that use the node; 0 for a cold chunk"),
+        Column("chunks", INTEGER, "", "chunks kept there"),
+    ),
+    node_loads=(
+        Column("node_id", ID, "", "node"),
+        Column("load", FLOAT, "", "rho: share of time that it serves, reads and background"),
+        Column("read_share", FLOAT, "", "its share of all chunk reads"),
+        Column("chunks", INTEGER, "", "chunks that it keeps"),
+        Column("bytes_stored", FLOAT, "B", "bytes of those chunks"),
+        Column("cost_dollars_per_period", FLOAT, "$/period", "what they cost"),
+    ),
+    class_weights=(
+        Column("service_class", STRING, "", "service class"),
+        Column("node_id", ID, "", "node"),
+        Column("weight", FLOAT, "", "share of the node that serves the class; a node's sum to 1"),
+    ),
+    class_plans=(
+        Column("service_class", STRING, "", "service class"),
+        Column("file_count", INTEGER, "", "its files"),
+        Column("rate_per_s", FLOAT, "1/s", "their reads"),
+        Column("importance", FLOAT, "", "what a second of its latency counts (C_k)"),
+        Column("latency_s", FLOAT, "s", "mean latency bound of its reads, one z per file"),
+        Column("latency_shared_z_s", FLOAT, "s", "the same with one z for the class: what is planned for"),
+        Column("z_s", FLOAT, "s", "that z; null where its reads take one chunk"),
+        Column(
+            "estimated_mean_s", FLOAT, "s", "mean latency without simulation, where deadlines are kept by it"
+        ),
+        Column("deadline_s", FLOAT, "s", "mean latency that was promised"),
+        Column("late_s", FLOAT, "s", "by how much the deadline is missed; 0 where it is kept"),
+        Column("scheduling_gap", FLOAT, "", "as in runs, the reads of this class alone"),
+        Column("max_load", FLOAT, "", "largest load that it puts on its share of a node"),
+        Column("cost_dollars_per_period", FLOAT, "$/period", "storage cost of its files"),
+        Column("mean_n", FLOAT, "", "mean code length of its files"),
+    ),
+    group_plans=(
+        Column("group", ID, "", "group of files that share the placement"),
+        Column("file_count", INTEGER, "", "its files"),
+        Column("k", INTEGER, "", "chunks that rebuild a file"),
+        Column("n", INTEGER, "", "code length"),
+        Column("nodes", IDS, "", "nodes that keep a chunk of every file, the most read first"),
+        Column("read_shares", STRING, "", "JSON: share of reads that use each node; together k, or d"),
+        Column("latency_s", FLOAT, "s", "latency bound with one z per file, weighted by read rates"),
+        Column("cost_dollars_per_period", FLOAT, "$/period", "storage cost of all its files"),
+    ),
+    file_plans=(
+        Column("file_id", ID, "", "file"),
+        Column("service_class", STRING, "", "its service class, queues by class"),
+        Column("n", INTEGER, "", "code length"),
+        Column("k", INTEGER, "", "chunks that rebuild the file"),
+        Column("latency_s", FLOAT, "s", "latency bound with the file's own z"),
+        Column("cost_dollars_per_period", FLOAT, "$/period", "storage cost"),
+    ),
+    history=(
+        Column("iteration", INTEGER, "", "iteration"),
+        Column("step", STRING, "", "by class: start, weights, scheduling or placement"),
+        Column("service_class", STRING, "", "class whose objective is in force; null where all are"),
+        Column(
+            "objective",
+            FLOAT,
+            "s",
+            "what descends: latency + theta * log surrogate of the cost; by class the objective in force",
+        ),
+        Column("class_latency_s", STRING, "", "JSON: by class: latency_shared_z_s of each class"),
+        Column("gap", FLOAT, "", "by class: scheduling_gap after the step; null: no proof"),
+    ),
+    scenarios=(
+        Column("scenario", STRING, "", "node or site that is down"),
+        Column("kind", STRING, "", "node or site"),
+        Column(
+            "status",
+            STRING,
+            "",
+            "ok, not_converged, unstable (a node stays overloaded) or infeasible (no read is served)",
+        ),
+        Column(
+            "latency_s",
+            FLOAT,
+            "s",
+            "mean latency bound of the reads that are served, one z per file; inf: unstable, null: none served",
+        ),
+        Column("latency_shared_z_s", FLOAT, "s", "the same with one z for all files"),
+        Column("max_load", FLOAT, "", "largest load of a node that is up"),
+        Column("busiest_node", ID, "", "that node"),
+        Column("unavailable_files", INTEGER, "", "files with fewer surviving chunks than rebuild them"),
+        Column("unavailable_share", FLOAT, "", "their share of the read rate"),
+    ),
+)

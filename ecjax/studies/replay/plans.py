@@ -13,11 +13,11 @@ import pyarrow as pa
 from ecjax import optimize
 from ecjax.console import log
 from ecjax.errors import UserError
+from ecjax.options import checked
 from ecjax.problem import arrays as inputs
 from ecjax.problem.classes import file_classes
 from ecjax.problem.earlier_plan import plan_arrays, plan_weights
 from ecjax.problem.identity import Identity, identity
-from ecjax.studies.optimize.rules import checked
 from ecjax.studies.optimize.study import fingerprint_of, input_tables, planned
 from ecjax.studies.replay.options import ReplayOptions
 from ecjax.tables.folder import location

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from ecjax.errors import UserError
+from ecjax.options import is_number
 from ecjax.replay.law_fit import FAMILIES
 from ecjax.replay.run import POLICIES, QUEUES
-from ecjax.studies.optimize.rules import is_number
 from ecjax.studies.replay.figures.kinds import KINDS
 from ecjax.studies.replay.options import ReplayOptions
 from ecjax.studies.replay.plans import PLAN_QUEUES, PlanCase

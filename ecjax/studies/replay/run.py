@@ -21,15 +21,15 @@ from ecjax.replay.summary import summarise
 from ecjax.replay.system import System
 from ecjax.status import Status
 from ecjax.streams import arrivals
-from ecjax.studies.replay import tables as replay_tables
+from ecjax.studies.replay import rows as replay_tables
 from ecjax.studies.replay.inputs import Inputs
 from ecjax.studies.replay.options import ReplayOptions
 from ecjax.studies.replay.plans import PlanCase
 from ecjax.studies.replay.points import Item
 from ecjax.studies.replay.predictions import mean_bound, predictions
+from ecjax.studies.replay.rows import histograms, replayed
 from ecjax.studies.replay.rules import weights_of
 from ecjax.studies.replay.system import Classes, build, classes, loads, overfull_class, problem_of, spread
-from ecjax.studies.replay.tables import histograms, replayed
 
 _MOST_FILE_BINS = 5_000  # files whose quantiles are kept: 20 kB each and replication
 JOB = "replay"

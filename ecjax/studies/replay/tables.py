@@ -1,87 +1,77 @@
-"""Rows of the ``latencies`` and ``latency_bins`` datasets of a replay."""
+"""Columns of the result datasets of ``ecjax replay``, with units. Imports nothing heavy."""
 
-from collections.abc import Iterator
-from typing import Any
+from ecjax.tables.result_schemas import INPUT_ID, job_tables
+from ecjax.tables.schemas import FLOAT, ID, INTEGER, STRING, Column
 
-import numpy as np
-import pyarrow as pa
-
-from ecjax.predict.latencies import Latencies
-from ecjax.problem.classes import Classes
-from ecjax.replay import tally
-from ecjax.replay.summary import Summary
-from ecjax.studies.replay.plans import PlanCase
-
-QUANTILES = ("p50_s", "p90_s", "p99_s", "p999_s")
-
-
-def replayed(found: Summary, group: str, names: Classes, nodes: int) -> Latencies:
-    """Latencies of a replay for one kind of group: all, class, node or file."""
-    classes = len(names.names)
-    if group == "all":
-        own, cut = found.all, slice(None)
-    else:
-        places = {"class": (0, classes), "node": (classes, classes + nodes), "file": (classes + nodes, None)}
-        own, cut = found, slice(*places[group])
-    assert own is not None
-    return Latencies(
-        "replayed",
-        own.count[cut],
-        own.mean[cut],
-        own.half_width[cut],
-        own.deviation[cut],
-        own.quantiles[cut],
-        found.utilisation if group == "node" else None,
-    )
-
-
-def rows(run_id: str, group: str, found: Latencies, case: PlanCase, names: Classes) -> pa.Table:
-    """Rows of ``latencies`` for one source and kind of group; groups without a mean are left out."""
-    number = len(found.mean)
-    columns: dict[str, Any] = {
-        "run_id": pa.repeat(pa.scalar(run_id), number),
-        "group": pa.repeat(pa.scalar(group), number),
-        "source": pa.repeat(pa.scalar(found.source), number),
-        "mean_s": _floats(found.mean),
-    }
-    if group == "class":
-        columns["class"] = pa.array(names.names)
-    if group == "file":
-        columns["file_id"] = case.names.files
-    if group == "node":
-        columns["node_id"] = case.names.nodes
-    if found.requests is not None:
-        columns["requests"] = pa.array(np.rint(found.requests).astype(np.int64))
-    for name, values in (
-        ("ci_s", found.half_width),
-        ("std_s", found.deviation),
-        ("utilisation", found.utilisation),
-    ):
-        if values is not None:
-            columns[name] = _floats(values)
-    if found.quantiles is not None:
-        columns |= {name: _floats(found.quantiles[:, i]) for i, name in enumerate(QUANTILES)}
-    table = pa.table(columns)
-    return table.filter(pa.array(~np.isnan(found.mean)))
-
-
-def _floats(values: np.ndarray) -> pa.Array:
-    return pa.array(values, pa.float64(), from_pandas=True)
-
-
-def histograms(run_id: str, found: Summary, names: Classes) -> Iterator[pa.Table]:
-    """Rows of ``latency_bins``: reads by latency, all together and by class."""
-    edges = tally.bin_edges()
-    for name, counts in (None, found.bins.sum(axis=0)), *zip(names.names, found.bins, strict=True):
-        held = np.flatnonzero(counts)
-        yield pa.table(
-            {
-                "run_id": pa.repeat(pa.scalar(run_id), len(held)),
-                "group": pa.repeat(pa.scalar("all" if name is None else "class"), len(held)),
-                "class": pa.repeat(pa.scalar(name, pa.string()), len(held)),
-                "source": pa.repeat(pa.scalar("replayed"), len(held)),
-                "lower_s": edges[held],
-                "upper_s": edges[held + 1],
-                "count": counts[held].astype(np.int64),
-            }
-        )
+TABLES = job_tables(
+    "replay",
+    runs=(
+        INPUT_ID,
+        Column("plan_run", STRING, "", "the optimize run that was replayed"),
+        Column("method", STRING, "", "how it was planned"),
+        Column("theta", FLOAT, "s/$", "price of latency: objective = latency_shared_z_s + theta cost"),
+        Column("cost_dollars_per_period", FLOAT, "$/period", "storage cost of the plan, all files"),
+        Column("importance", STRING, "", "JSON: what a second of each class counts (C_k), by service class"),
+        Column("class_rate_scale", STRING, "", "JSON: what the rates of each class were multiplied by"),
+        Column("policy", STRING, "", "how the nodes of a read are chosen"),
+        Column("queue", STRING, "", "how nodes serve: fcfs, priority, partitioned, shared"),
+        Column("service", STRING, "", "service law"),
+        Column("arrivals", STRING, "", "poisson, bursts or trace"),
+        Column("rate_scale", FLOAT, "", "rates were multiplied by this"),
+        Column("size_scale", FLOAT, "", "bytes were multiplied by this"),
+        Column("file_count", INTEGER, "", "files replayed"),
+        Column("node_count", INTEGER, "", "nodes"),
+        Column("replications", INTEGER, "", "independent replications"),
+        Column("requests", INTEGER, "", "reads that were replayed, all replications"),
+        Column("warm_up_share", FLOAT, "", "share of each replication that was dropped"),
+        Column("mean_s", FLOAT, "s", "mean latency of reads"),
+        Column("ci_s", FLOAT, "s", "half width of its 95 % interval"),
+        Column("p50_s", FLOAT, "s", "median of the same"),
+        Column("p99_s", FLOAT, "s", "99 % quantile"),
+        Column("max_load", FLOAT, "", "largest node load rho"),
+        Column("max_utilisation", FLOAT, "", "largest share of time that a node gave service"),
+        Column("latency_s", FLOAT, "s", "bound on the mean"),
+        Column("promised_p99_s", FLOAT, "s", "bound on the 99 % quantile"),
+        Column("estimated_mean_s", FLOAT, "s", "mean latency without simulation"),
+        Column("estimated_p99_s", FLOAT, "s", "99 % quantile without simulation"),
+        Column("observed_mean_s", FLOAT, "s", "mean latency in the trace"),
+        Column("observed_p99_s", FLOAT, "s", "99 % quantile in the trace"),
+    ),
+    latencies=(
+        Column(
+            "group",
+            STRING,
+            "",
+            "all, class, file, edge (latencies of reads) or node (sojourns of their chunks)",
+        ),
+        Column("class", STRING, "", "service class or class of requests, else k=..., where group is class"),
+        Column("file_id", ID, "", "file, where group is file"),
+        Column("node_id", ID, "", "node, where group is node"),
+        Column("source", STRING, "", "observed, replayed, estimated, or bound"),
+        Column("requests", INTEGER, "", "reads, or chunk accesses, that were counted"),
+        Column("mean_s", FLOAT, "s", "mean; of source bound: no mean can be larger"),
+        Column("ci_s", FLOAT, "s", "half width of the 95 % interval of the mean"),
+        Column("std_s", FLOAT, "s", "standard deviation"),
+        Column("p50_s", FLOAT, "s", "median; of source bound: what is promised, as for all quantiles"),
+        Column("p90_s", FLOAT, "s", "90 % quantile"),
+        Column("p99_s", FLOAT, "s", "99 % quantile"),
+        Column("p999_s", FLOAT, "s", "99.9 % quantile"),
+        Column("utilisation", FLOAT, "", "share of time that the node gave service; estimated: its load rho"),
+    ),
+    latency_bins=(
+        Column("group", STRING, "", "all or class"),
+        Column("class", STRING, "", "service class, else k=..., where group is class"),
+        Column("source", STRING, "", "observed or replayed"),
+        Column("lower_s", FLOAT, "s", "lower edge of the bin (1.1 % wide)"),
+        Column("upper_s", FLOAT, "s", "upper edge, not itself in the bin"),
+        Column("count", INTEGER, "", "reads in the bin"),
+    ),
+    node_loads=(
+        Column("node_id", ID, "", "node"),
+        Column("load", FLOAT, "", "rho: share of time that it serves, reads and background"),
+        Column("read_share", FLOAT, "", "its share of all chunk reads"),
+        Column("chunks", INTEGER, "", "chunks that it keeps"),
+        Column("bytes_stored", FLOAT, "B", "bytes of those chunks"),
+        Column("cost_dollars_per_period", FLOAT, "$/period", "what they cost"),
+    ),
+)

@@ -3,23 +3,25 @@
 import itertools
 from dataclasses import asdict, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
+import pandas as pd
 from rich.console import Console
 
 from ecjax.console import log
-from ecjax.engine import Worker, open_engine
+from ecjax.engine import Engine
 from ecjax.errors import UserError
-from ecjax.studies.schedule import summary
-from ecjax.studies.schedule.figures import kinds as figures
+from ecjax.options import checked, identifying
+from ecjax.studies.schedule.figures.kinds import draw
 from ecjax.studies.schedule.inputs import Case, read_cases
 from ecjax.studies.schedule.options import ScheduleOptions
-from ecjax.studies.schedule.rules import checked
-from ecjax.studies.schedule.run import JOB, Given, Item, Point, Wanted, replay_batch, run_row
-from ecjax.studies.spine.batches import Solved, run_batches
-from ecjax.studies.spine.outcome import exit_code, runs_of
-from ecjax.tables.store import ResultStore, run_id
+from ecjax.studies.schedule.run import Item, Point, Settings, solve
+from ecjax.studies.schedule.summary import show
+from ecjax.studies.schedule.tables import TABLES
+from ecjax.studies.spine.batches import Batch
+from ecjax.studies.spine.run import Run
+from ecjax.studies.spine.study import Work, run_study, unfinished
+from ecjax.tables.store import run_id
 
 
 def schedule_study(options: ScheduleOptions, console: Console) -> int:
@@ -29,39 +31,26 @@ def schedule_study(options: ScheduleOptions, console: Console) -> int:
         UserError: something the user gave is wrong.
     """
     options = checked(options)
+
+    def present(runs: pd.DataFrame) -> None:
+        show(runs, console, options.out)
+        draw(options.out, runs, options.figures, console)
+
+    return run_study(TABLES, options, partial(_work, options), present)
+
+
+def _work(options: ScheduleOptions, engine: Engine) -> Work:
     cases = [_with_clients(case, options.client_bytes_per_s) for case in read_cases(options)]
-    batches = [(case, seed) for case in cases for seed in _seeds(case, options)]
-    grid = [(case, _items(case, seed, options)) for case, seed in batches]
-    names = [name for _, items in grid for name in items]
-    for words in dict.fromkeys(case.description for case in cases):
-        log.info("%s", words)
-    with (
-        open_engine(options.engine) as engine,
-        ResultStore(options.out, {"coflow_id": cases[0].coflow_ids.type}, options.write) as store,
-    ):
-        solve, blank = partial(_solve, options), partial(_blank, options)
-        run_batches(grid, solve, blank, store, engine, options.resume, "replaying transfers")
-    runs = runs_of(options.out, names)
-    summary.show(runs, console, options.out)
-    figures.draw(options.out, runs, options.figures, console)
-    return exit_code(runs)
-
-
-def _solve(options: ScheduleOptions, case: Case, items: dict[str, Item], worker: Worker) -> Solved:
-    seed = next(iter(items.values())).seed  # the same of all items of a batch
-    number = options.seed if seed is None else seed
-    given = Given(case.workload(number), case.fabric, case.coflow_ids, case.input_id, _about(options, case))
-    return replay_batch(items, given, Wanted(options.widths, options.lower_bound), number, worker)
-
-
-def _blank(options: ScheduleOptions, case: Case, name: str, item: Item) -> dict[str, Any]:
-    return run_row(name, item, case.input_id, _about(options, case))
-
-
-def _about(options: ScheduleOptions, case: Case) -> dict[str, Any]:
-    """What else was set, for the column params."""
-    about = {"input": case.description, "widths": options.widths}
-    return about | ({"generate": vars(options.generate)} if case.drawn else {})
+    for description in dict.fromkeys(case.description for case in cases):
+        log.info("%s", description)
+    batches = [Batch(case, _items(case, seed, options)) for case in cases for seed in _seeds(case, options)]
+    return Work(
+        [name for batch in batches for name in batch.items],
+        unfinished(batches),
+        partial(solve, Settings(options.widths, options.lower_bound, options.seed)),
+        {"coflow_id": cases[0].coflow_ids.type},
+        "replaying transfers",
+    )
 
 
 def _with_clients(case: Case, capacity: float | None) -> Case:
@@ -88,11 +77,13 @@ def _seeds(case: Case, options: ScheduleOptions) -> list[int | None]:
 
 def _items(case: Case, seed: int | None, options: ScheduleOptions) -> dict[str, Item]:
     """The replays of one workload by run id."""
-    point = Point(case.n, case.k, case.share_at_zero, case.rate_scale, case.size_scale)
-    sources = options.sources if case.chosen else ["given"]
-    found = {}
-    for item in (Item(point, seed, *pair) for pair in itertools.product(sources, options.scheduler)):
-        parameters = asdict(point) | {"sources": item.sources, "scheduler": item.scheduler}
-        parameters |= {"widths": options.widths, "lower_bound": options.lower_bound}
-        found[run_id(JOB, parameters, case.input_id, seed, "float64")] = item
-    return found
+    point = asdict(Point(case.n, case.k, case.share_at_zero, case.rate_scale, case.size_scale))
+    remarks = {"input": case.description} | ({"generate": asdict(options.generate)} if case.drawn else {})
+    items = {}
+    for sources, scheduler in itertools.product(
+        options.sources if case.chosen else ["given"], options.scheduler
+    ):
+        columns = point | {"sources": sources, "scheduler": scheduler}
+        run = Run(TABLES.job, columns | identifying(options), case.input_id, seed, columns, remarks)
+        items[run.run_id] = Item(run, sources, scheduler)
+    return items

@@ -1,17 +1,16 @@
 """What ``ecjax schedule`` prints at its end: a line per point, source rule and scheduler, over all seeds."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from rich import box
 from rich.console import Console
-from rich.table import Table
 from scipy import stats
 
 from ecjax.status import Status
 from ecjax.studies.schedule.words import POINT
-from ecjax.studies.spine.outcome import show_errors
+from ecjax.studies.spine.printed import number, print_errors, print_table
 
 _NUMBERS = ("mean_s", "p50_s", "p95_s", "p99_s", "improvement", "slowdown", "gap")
 
@@ -23,12 +22,12 @@ def over_seeds(runs: pd.DataFrame) -> pd.DataFrame:
         runs: rows of the ``runs`` dataset.
 
     Returns:
-        The columns of a point, ``sources``, ``method``, ``group`` (number of point and source rule), ``seeds`` (that
+        The columns of a point, ``sources``, ``scheduler``, ``group`` (number of point and source rule), ``seeds`` (that
         did not fail), the means of the numbers, ``ci_s`` (half width of the 95 % interval of ``mean_s`` over seeds, by
         Student's t; nan of one seed), ``improvement_least`` and ``improvement_most``; points and source rules in
         their order, schedulers by ``mean_s``.
     """
-    keys = [*POINT, "sources", "method"]
+    keys = [*POINT, "sources", "scheduler"]
     found = []
     for values, own in runs.groupby(keys, sort=False, dropna=False):
         row = dict(zip(keys, values, strict=True))
@@ -58,56 +57,44 @@ def against_dtarget(runs: pd.DataFrame) -> pd.DataFrame:
         runs: rows of the ``runs`` dataset.
 
     Returns:
-        The columns of a point, ``sources``, ``method``, ``change`` (mean over the seeds of mean_s / that of D-Target
+        The columns of a point, ``sources``, ``scheduler``, ``change`` (mean over the seeds of mean_s / that of D-Target
         - 1) and ``ci`` (half width of its 95 % interval, paired by seed; nan of one seed), least ``change`` first;
         given sources are compared with D-Target's replay of the same.
     """
     done = runs[runs["status"] == str(Status.OK)]
-    peer = done[(done["method"] == "dtarget") & done["sources"].isin(["smallest_load", "given"])]
+    peer = done[(done["scheduler"] == "dtarget") & done["sources"].isin(["smallest_load", "given"])]
     keys = [*POINT, "seed"]
     # sources may be given for one part of a sweep only if they are for all of it
     both = done.merge(peer[[*keys, "mean_s"]], on=keys, suffixes=("", "_peer"))
     both["change"] = both["mean_s"] / both["mean_s_peer"] - 1
     found = [
-        dict(zip([*POINT, "sources", "method"], values, strict=True))
+        dict(zip([*POINT, "sources", "scheduler"], values, strict=True))
         | {"change": own["change"].mean(), "ci": _half_width(own["change"].to_numpy(float))}
-        for values, own in both.groupby([*POINT, "sources", "method"], sort=False, dropna=False)
+        for values, own in both.groupby([*POINT, "sources", "scheduler"], sort=False, dropna=False)
     ]
     return pd.DataFrame(found).sort_values("change", kind="stable") if found else pd.DataFrame()
 
 
 def show(runs: pd.DataFrame, console: Console, out: str) -> None:
     """Print the replays of a study and what went wrong."""
-    told = over_seeds(runs)
-    swept = [name for name in POINT if told[name].nunique(dropna=False) > 1]
-    several = told["seeds"].max() > 1
-    words = f"{len(runs)} runs" + (f", {told['seeds'].max()} seeds" if several else "")
-    table = Table(title=f"schedule: {words} in {out}", box=box.SIMPLE_HEAD, title_justify="left")
-    for name in swept:
-        table.add_column(name.replace("_", "\n"), no_wrap=True, justify="right")
-    table.add_column("sources", no_wrap=True)
-    table.add_column("scheduler", no_wrap=True)
+    table = over_seeds(runs)
+    swept = [name for name in POINT if table[name].nunique(dropna=False) > 1]
+    several = table["seeds"].max() > 1
     # what the lower bound leaves open is not known where it was not asked for
-    last = ["slowdown"] + (["gap"] if told["gap"].notna().any() else [])
-    for name in ("mean s", "p50 s", "p95 s", "p99 s", "improvement", *last):
-        table.add_column(name, no_wrap=True, justify="right")
-    before = None
-    for row in told.to_dict("records"):
-        if before not in (None, row["group"]):
-            table.add_section()
-        before = row["group"]
-        improvement = _number(row["improvement"], ".3g")
-        if row["improvement_most"] > row["improvement_least"]:
-            improvement += f" ({row['improvement_least']:.3g}-{row['improvement_most']:.3g})"
-        mean = _number(row["mean_s"], ".4g")
-        if math.isfinite(row["ci_s"]):
-            mean += f" ± {row['ci_s']:.2g}"
-        cells = [*(_number(row[name], "g") for name in swept), row["sources"], row["method"], mean]
-        cells += [_short(row[name]) for name in ("p50_s", "p95_s", "p99_s")]
-        cells += [improvement, _short(row["slowdown"])]
-        cells += [_number(row["gap"], "z.1%" if row["gap"] < 1 else ".0%")] if "gap" in last else []
-        table.add_row(*cells)
-    console.print(table)
+    bounded = table["gap"].notna().any()
+    rows = [_cells(row, swept, bounded) for row in table.to_dict("records")]
+    print_table(
+        console,
+        f"schedule: {len(runs)} runs{f', {table.seeds.max()} seeds' if several else ''} in {out}",
+        [
+            *(name.replace("_", "\n") for name in swept),
+            *("sources", "scheduler", "mean s", "p50 s", "p95 s", "p99 s", "improvement", "slowdown"),
+            *(["gap"] if bounded else []),
+        ],
+        rows,
+        words=("sources", "scheduler"),
+        groups=table["group"].tolist(),
+    )
     if several:
         console.print(
             "Means over the seeds, ± the 95 % interval of the mean, improvement (least-most); improvement is over fair "
@@ -115,7 +102,20 @@ def show(runs: pd.DataFrame, console: Console, out: str) -> None:
             highlight=False,
         )
     _show_best(runs, swept, console)
-    show_errors(runs, console)
+    print_errors(runs, console)
+
+
+def _cells(row: dict[Any, Any], swept: list[str], bounded: bool) -> list[str]:
+    improvement = number(row["improvement"], ".3g")
+    if row["improvement_most"] > row["improvement_least"]:
+        improvement += f" ({row['improvement_least']:.3g}-{row['improvement_most']:.3g})"
+    mean = number(row["mean_s"], ".4g")
+    if math.isfinite(row["ci_s"]):
+        mean += f" ± {row['ci_s']:.2g}"
+    cells = [*(number(row[name], "g") for name in swept), row["sources"], row["scheduler"], mean]
+    cells += [_short(row[name]) for name in ("p50_s", "p95_s", "p99_s")]
+    cells += [improvement, _short(row["slowdown"])]
+    return cells + ([number(row["gap"], "z.1%" if row["gap"] < 1 else ".0%")] if bounded else [])
 
 
 def _show_best(runs: pd.DataFrame, swept: list[str], console: Console) -> None:
@@ -124,23 +124,19 @@ def _show_best(runs: pd.DataFrame, swept: list[str], console: Console) -> None:
     if changes.empty:
         return
     for _, own in changes.groupby(list(POINT), sort=False, dropna=False):
-        ours = own[(own["method"] == "local_search") & own["sources"].isin(["least_work_ahead", "given"])]
+        ours = own[(own["scheduler"] == "local_search") & own["sources"].isin(["least_work_ahead", "given"])]
         for row in pd.concat([own.iloc[:1], ours]).drop_duplicates().to_dict("records"):
             given = row["sources"] == "given"
             where = ", ".join(f"{name}={row[name]:g}" for name in swept)
             margin = f" ± {row['ci']:.2%}" if math.isfinite(row["ci"]) else ""
             console.print(
-                f"{where + ': ' if where else ''}{row['method']}{'' if given else ' with ' + row['sources']}: mean "
+                f"{where + ': ' if where else ''}{row['scheduler']}{'' if given else ' with ' + row['sources']}: mean "
                 f"completion time {row['change']:+.2%}{margin} against dtarget"
                 + ("" if given else " with smallest_load, seed by seed"),
                 highlight=False,
             )
 
 
-def _number(value: float, form: str) -> str:
-    return "" if pd.isna(value) else format(value, form)
-
-
 def _short(value: float) -> str:
     """Three digits, and no powers of ten for large numbers."""
-    return _number(value, ".3g" if value < 1000 else ",.0f")
+    return number(value, ".3g" if value < 1000 else ",.0f")

@@ -1,92 +1,55 @@
-"""Rows of the ``coflows`` and ``coflow_widths`` datasets of a replay of transfers."""
+"""Columns of the result datasets of ``ecjax schedule``, with units. Imports nothing heavy."""
 
-from typing import Any
+from ecjax.tables.result_schemas import INPUT_ID, job_tables
+from ecjax.tables.schemas import FLOAT, ID, INTEGER, STRING, Column
 
-import numpy as np
-import pyarrow as pa
-
-from ecjax.coflow.workload import Workload
-
-LEVELS = {"p50_s": 0.5, "p95_s": 0.95, "p99_s": 0.99}
-
-
-def statistics(completion: np.ndarray, isolation: np.ndarray, fair: np.ndarray | None) -> dict[str, Any]:
-    """Mean, quantiles, improvement and slowdown, named as in the result tables.
-
-    Args:
-        completion: s, from arrival to end, (C,).
-        isolation: s, the same alone on the fabric, (C,).
-        fair: s, the same under ``fair``, (C,); None where that is not known.
-    """
-    mean = float(completion.mean())
-    found: dict[str, Any] = {"mean_s": mean}
-    values = np.quantile(completion, list(LEVELS.values()))
-    found |= dict(zip(LEVELS, values.tolist(), strict=True))
-    found["improvement"] = None if fair is None else float(fair.mean()) / mean
-    found["slowdown"] = float((completion / isolation).mean())
-    return found
-
-
-def coflows(
-    named: dict[str, str],
-    ids: pa.Array,
-    workload: Workload,
-    completion: np.ndarray,
-    isolation: np.ndarray,
-) -> pa.Table:
-    """One row per coflow.
-
-    Args:
-        named: run_id, scheduler and sources.
-        ids: (C,) coflow ids.
-        workload: what was transferred.
-        completion: s, (C,).
-        isolation: s, (C,).
-    """
-    columns = _repeated(named, len(ids))
-    columns |= {
-        "coflow_id": ids,
-        "arrival_s": workload.arrival_s,
-        "completion_s": completion,
-        "isolation_s": isolation,
-        "bytes": workload.coflow_bytes,
-        "width": workload.width,
-    }
-    return pa.table(columns)
-
-
-def coflow_widths(
-    named: dict[str, str],
-    edges: list[int],
-    workload: Workload,
-    completion: np.ndarray,
-    isolation: np.ndarray,
-    fair: np.ndarray | None,
-) -> pa.Table:
-    """One row per class of widths that has coflows; arguments as above.
-
-    Args:
-        named: run_id, scheduler and sources.
-        edges: least width of each class, ascending; what is narrower than the first is in none.
-        workload: what was transferred.
-        completion: s, (C,).
-        isolation: s, (C,).
-        fair: s, under ``fair``, (C,), or None.
-    """
-    place = np.searchsorted(edges, workload.width, side="right") - 1
-    rows = []
-    for number, name in enumerate(width_classes(edges)):
-        own = place == number
-        if own.any():
-            found = statistics(completion[own], isolation[own], None if fair is None else fair[own])
-            rows.append(named | {"width_class": name, "coflows": int(own.sum())} | found)
-    return pa.Table.from_pylist(rows)
-
-
-def width_classes(edges: list[int]) -> list[str]:
-    """Names of the classes of widths: "[1,2)", ..., "[21,inf)"."""
-    return [f"[{low},{high})" for low, high in zip(edges, [*edges[1:], "inf"], strict=True)]
-
-
-def _repeated(named: dict[str, str], count: int) -> dict[str, Any]:
-    return {name: pa.repeat(pa.scalar(value), count) for name, value in named.items()}
+TABLES = job_tables(
+    "schedule",
+    runs=(
+        INPUT_ID,
+        Column("scheduler", STRING, "", "who sends when, and how fast"),
+        Column("sources", STRING, "", "how the sources of reads are chosen; given: they are not"),
+        Column("n", INTEGER, "", "generated reads: chunks kept of each file"),
+        Column("k", INTEGER, "", "chunks that a read takes, of generated reads and of files without k"),
+        Column("share_at_zero", FLOAT, "", "share of the generated reads that arrives at t = 0"),
+        Column("rate_scale", FLOAT, "", "arrival times were divided by this"),
+        Column("size_scale", FLOAT, "", "bytes were multiplied by this"),
+        Column("coflow_count", INTEGER, "", "coflows that were replayed"),
+        Column("mean_s", FLOAT, "s", "mean completion time, from arrival to end"),
+        Column("p50_s", FLOAT, "s", "median of the same"),
+        Column("p95_s", FLOAT, "s", "95 % quantile"),
+        Column("p99_s", FLOAT, "s", "99 % quantile"),
+        Column("improvement", FLOAT, "", "mean_s of fair with the same sources and seed / mean_s"),
+        Column("slowdown", FLOAT, "", "mean of completion time / time alone on the fabric"),
+        Column(
+            "lower_bound", FLOAT, "s", "no schedule has a smaller mean_s; null where it was not asked for"
+        ),
+        Column("gap", FLOAT, "", "(mean_s - lower_bound) / lower_bound"),
+        Column("makespan_s", FLOAT, "s", "from the first arrival to the last end"),
+        Column("max_utilisation", FLOAT, "", "bytes of the busiest port / (its capacity * makespan_s)"),
+        Column("events", INTEGER, "", "moments at which rates were computed"),
+        Column("moved_chunks", INTEGER, "", "flows that changed their source"),
+    ),
+    coflows=(
+        Column("scheduler", STRING, "", "who sent when, and how fast"),
+        Column("sources", STRING, "", "how sources were chosen"),
+        Column("coflow_id", ID, "", "coflow: id in the trace, else its number"),
+        Column("arrival_s", FLOAT, "s", "when it arrived"),
+        Column("completion_s", FLOAT, "s", "from then to the end of its last flow"),
+        Column("isolation_s", FLOAT, "s", "the same alone on the fabric, with its best sources"),
+        Column("bytes", FLOAT, "B", "of all its flows"),
+        Column("width", INTEGER, "", "its flows"),
+    ),
+    coflow_widths=(
+        Column("scheduler", STRING, "", "who sent when, and how fast"),
+        Column("sources", STRING, "", "how sources were chosen"),
+        Column("width_class", STRING, "", "flows per coflow, as [2,6): 2 to 5"),
+        Column("coflow_count", INTEGER, "", "coflows of such a width"),
+        Column("mean_s", FLOAT, "s", "mean of their completion times"),
+        Column("p50_s", FLOAT, "s", "median"),
+        Column("p95_s", FLOAT, "s", "95 % quantile"),
+        Column("p99_s", FLOAT, "s", "99 % quantile"),
+        Column("improvement", FLOAT, "", "mean_s of the class under fair, same sources and seed / mean_s"),
+        Column("slowdown", FLOAT, "", "mean of completion time / time alone on the fabric"),
+    ),
+)

@@ -63,7 +63,7 @@ def colours(names: list[str], known: Iterable[str] = _NAMES) -> dict[str, Any]:
 
 def rows(out: Path, dataset: str, runs: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
     """Rows of a dataset of these runs, with the columns of ``runs`` that tell points and seeds apart."""
-    known = runs[["run_id", "method", "sources", "seed", *POINT]]
+    known = runs[["run_id", "scheduler", "sources", "seed", *POINT]]
     return own_rows(out, dataset, runs, columns).merge(known, on="run_id")
 
 

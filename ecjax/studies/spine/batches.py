@@ -3,80 +3,85 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, Protocol
 
 from ecjax.console import log, progress
 from ecjax.engine import Engine, Function, Task, Worker
 from ecjax.errors import UserError
 from ecjax.status import Status
+from ecjax.studies.spine.run import Run
 from ecjax.tables.store import DatasetWriter, ResultStore, Tables
 
-Shared = TypeVar("Shared")
-Item = TypeVar("Item")
 Rows = list[dict[str, Any]]
 Solved = tuple[Rows, Mapping[str, Tables]]  # rows of ``runs``, and the other datasets
 
 TASKS_PER_WORKER = 2  # at least, so that workers end at about the same time
 
 
+class HasRun(Protocol):
+    """An item of a batch: one run."""
+
+    @property
+    def run(self) -> Run:
+        """Its identity."""
+
+
+class Batch(NamedTuple):
+    """Runs that are done together.
+
+    Attributes:
+        shared: what they have in common; the very same object in all batches that share it.
+        items: what to do, by run id.
+    """
+
+    shared: Any
+    items: Mapping[str, Any]
+
+
+Solve = Callable[[Any, dict[str, Any], Worker], Solved]
+
+
 def run_batches(
-    grid: Sequence[tuple[Shared, dict[str, Item]]],
-    solve: Callable[[Shared, dict[str, Item], Worker], Solved],
-    blank: Callable[[Shared, str, Item], dict[str, Any]],
+    batches: Sequence[Batch],
+    solve: Solve,
     store: ResultStore,
     engine: Engine,
-    resume: bool,
-    what: str,
+    verb: str,
     *,
     at_once: int | None = None,
     divisible: bool = True,
-    keep: Callable[[Shared], None] = lambda shared: None,
+    keep: Callable[[Any], None] = lambda shared: None,
     all_unstable_is_wrong: bool = False,
 ) -> None:
-    """Run what a study asks for, and commit what is done as it is done. A run that fails is a row that says so.
+    """Run batches, and commit what is done as it is done. A run that fails is a row that says so.
 
     Args:
-        grid: of every batch what its runs share, and the runs by run id.
+        batches: of items that have a ``run``.
         solve: runs some runs of a batch; of a module, or a ``partial`` of such (see ``Engine.map``). Rows do not depend
             on which runs of the batch are done together.
-        blank: what is known of a run before it is done: its row without status and results.
         store: where the rows go.
         engine: where the work runs.
-        resume: leave out runs that are finished in the store.
-        what: a few words for the progress, in the present participle.
+        verb: a few words for the progress, in the present participle.
         at_once: batches at a time within a process; default: as many as it has cores.
         divisible: whether the runs of a batch may be spread over workers; not where one program runs them all.
         keep: called with what a batch shares before its runs are committed.
-        all_unstable_is_wrong: whether a study without a single stable run is the user's mistake; nothing is committed
+        all_unstable_is_wrong: whether batches without a single stable run are the user's mistake; nothing is committed
             then.
 
     Raises:
         UserError: something the user gave is wrong.
     """
-    names = [name for _, items in grid for name in items]
-    done = store.finished(names) if resume else set()
-    if done:
-        log.info("%d of %d runs are finished in %s", len(done), len(names), store.out)
-    left = [
-        Task(shared, {name: item for name, item in items.items() if name not in done})
-        for shared, items in grid
-    ]
-    tasks = [task for task in left if task.items]
+    tasks = [Task(shared, dict(items)) for shared, items in batches]
     if divisible and engine.workers > 1:
         tasks = _divided(tasks, engine.workers)
-    held: list[tuple[Shared, Rows]] = []  # unstable ones, while there are no others
-    hold = all_unstable_is_wrong and not done
+    held: list[tuple[Any, Rows]] = []  # unstable ones, while there are no others
+    hold = all_unstable_is_wrong
     function: Function = partial(_solved, solve, store.writer)
-    with progress(what, sum(len(task.items) for task in tasks)) as advance:
+    with progress(verb, sum(len(task.items) for task in tasks)) as advance:
         for part, value, error in engine.map(function, tasks, advance, at_once):
             if isinstance(error, UserError):
                 raise error
-            if error is not None:
-                few = ", ".join(list(part.items)[:3]) + (" ..." if len(part.items) > 3 else "")
-                log.error("%s failed: %s\n%s", few, error, getattr(error, "trace", ""))
-                told = {"status": str(Status.FAILED), "error": str(error)}
-                value = [blank(part.shared, name, item) | told for name, item in part.items.items()], {}
-            rows, datasets = value
+            rows, datasets = value if error is None else (_failed(part.items, error), {})
             if hold and all(row["status"] == str(Status.UNSTABLE) for row in rows):
                 held.append((part.shared, rows))
                 continue
@@ -93,15 +98,23 @@ def run_batches(
         )
 
 
+def _failed(items: Mapping[str, HasRun], error: Exception) -> Rows:
+    """Rows of runs that failed together."""
+    few = ", ".join(list(items)[:3]) + (" ..." if len(items) > 3 else "")
+    log.error("%s failed: %s\n%s", few, error, getattr(error, "trace", ""))
+    status = {"status": str(Status.FAILED), "error": str(error)}
+    return [item.run.row() | status for item in items.values()]
+
+
 def _divided(tasks: Iterable[Task], workers: int) -> list[Task]:
     """The tasks, in parts where there are too few of them."""
     tasks = list(tasks)
     parts = math.ceil(TASKS_PER_WORKER * workers / max(len(tasks), 1))
-    found = []
+    divided = []
     for task in tasks:
         items, several = list(task.items.items()), min(parts, len(task.items))
-        found += [Task(task.shared, dict(items[first::several])) for first in range(several)]
-    return found
+        divided += [Task(task.shared, dict(items[first::several])) for first in range(several)]
+    return divided
 
 
 def _solved(

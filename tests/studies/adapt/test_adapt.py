@@ -28,11 +28,11 @@ from ecjax.studies.adapt import run as adapt_run
 from ecjax.studies.adapt import strategies as adapt_strategies
 from ecjax.studies.adapt.best_static import searched
 from ecjax.studies.adapt.options import AdaptOptions
+from ecjax.studies.adapt.rows import delays, timeline
 from ecjax.studies.adapt.rules import checked
 from ecjax.studies.adapt.strategies import STRATEGIES
 from ecjax.studies.adapt.study import adapt_study
 from ecjax.studies.adapt.summary import show
-from ecjax.studies.adapt.tables import delays, timeline
 from ecjax.studies.adapt.words import over_seeds
 from ecjax.tables.results import read_results
 

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from ecjax.studies.optimize.rules import mix_of
 from rich.console import Console
 
 from ecjax.errors import UserError
 from ecjax.optimize.estimated import Mix
 from ecjax.problem.cluster_options import ClusterOptions
 from ecjax.studies.optimize.options import OptimizeOptions
-from ecjax.studies.optimize.rules import mix_of
 from ecjax.studies.optimize.study import optimize_study
 from ecjax.studies.replay.options import ReplayOptions
 from ecjax.studies.replay.study import replay_study

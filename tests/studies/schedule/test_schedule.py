@@ -19,12 +19,12 @@ from ecjax.coflow.replay import SCHEDULERS, replay
 from ecjax.coflow.workload import Fabric
 from ecjax.errors import UserError
 from ecjax.jobs_index import JOBS, experiments
+from ecjax.options import checked
 from ecjax.studies.schedule import run as schedule_run
 from ecjax.studies.schedule.options import GenerateOptions, ScheduleOptions
-from ecjax.studies.schedule.rules import checked
+from ecjax.studies.schedule.rows import coflow_widths, statistics, width_classes
 from ecjax.studies.schedule.study import schedule_study
 from ecjax.studies.schedule.summary import against_dtarget, over_seeds
-from ecjax.studies.schedule.tables import coflow_widths, statistics, width_classes
 from ecjax.tables.results import read_results
 
 QUIET = Console(quiet=True)
@@ -48,7 +48,7 @@ def study(tmp_path_factory):
 
 
 def test_runs_are_replays_by_hand(study):
-    runs = read_results(study, "runs").set_index(["method", "sources", "seed"])
+    runs = read_results(study, "runs").set_index(["scheduler", "sources", "seed"])
     assert len(runs) == len(ScheduleOptions().scheduler) * 2 * 2 and set(runs["status"]) == {"ok"}
     settings = ReadSettings(30, 10, 5, None, 1e8, 1e9, 10.0, 5, 3)
     fabric = Fabric(np.full(10, 1e9), np.full(5, 1e9))
@@ -67,7 +67,11 @@ def test_runs_are_replays_by_hand(study):
             )
             assert_allclose(row["improvement"], fair.mean() / times.mean())
             assert_allclose(row["makespan_s"], outcome.finish_s.max() - workload.arrival_s[0])
-            assert (row["coflows"], row["events"], row["moved_chunks"]) == (30, outcome.events, outcome.moved)
+            assert (row["coflow_count"], row["events"], row["moved_chunks"]) == (
+                30,
+                outcome.events,
+                outcome.moved,
+            )
             # no port is busier than the one that receives most, or sends most
             sent = pd.Series(workload.bytes).groupby(outcome.source).sum().max()
             received = pd.Series(workload.bytes).groupby(workload.destination).sum().max()
@@ -96,12 +100,12 @@ def test_coflows_add_up_to_their_runs(study):
     # with ports alike and n >= k the client's port is the bottleneck of a read alone
     assert_allclose(coflows["isolation_s"], coflows["bytes"] / 1e9)
     assert (coflows["width"] == 3).all()
-    assert (coflows["scheduler"].to_numpy() == runs.loc[coflows["run_id"], "method"].to_numpy()).all()
+    assert (coflows["scheduler"].to_numpy() == runs.loc[coflows["run_id"], "scheduler"].to_numpy()).all()
     assert (runs["lower_bound"] <= runs["mean_s"] * (1 + 1e-9)).all()
     assert (runs["lower_bound"] >= own["isolation_s"].mean().loc[runs.index] * (1 - 1e-9)).all()
     assert_allclose(runs["gap"], runs["mean_s"] / runs["lower_bound"] - 1)
     widths = read_results(study, "coflow_widths").set_index("run_id").loc[runs.index]
-    assert list(widths["width_class"].unique()) == ["[2,6)"] and (widths["coflows"] == 30).all()
+    assert list(widths["width_class"].unique()) == ["[2,6)"] and (widths["coflow_count"] == 30).all()
     for name in ("mean_s", "p50_s", "p95_s", "p99_s", "improvement", "slowdown"):
         assert_allclose(widths[name], runs[name])
 
@@ -116,7 +120,7 @@ def test_finished_replays_are_not_done_again(study, monkeypatch):
     assert schedule_study(options(study, seeds=3, scheduler="fifo"), QUIET) == 0
     after = read_results(study, "runs").set_index("run_id")
     new = after.drop(before["run_id"])
-    assert list(zip(new["method"], new["seed"], strict=True)) == [("fifo", 2)] * 2
+    assert list(zip(new["scheduler"], new["seed"], strict=True)) == [("fifo", 2)] * 2
     pd.testing.assert_frame_equal(after.loc[before["run_id"]], before.set_index("run_id"))
     # fair was replayed, though it is no run
     assert new["improvement"].notna().all()
@@ -176,7 +180,7 @@ def test_a_trace_with_given_sources_needs_one_seed(tmp_path):
     }
     out = tmp_path / "out"
     assert schedule_study(ScheduleOptions(out=str(out), figures=["improvement", "cdf"], **given), QUIET) == 0
-    runs = read_results(out, "runs").set_index("method")
+    runs = read_results(out, "runs").set_index("scheduler")
     assert len(runs) == 3 and set(runs["sources"]) == {"given"} and runs["seed"].isna().all()
     assert runs[["n", "k", "share_at_zero"]].isna().all(axis=None)
     # smallest first: 2 and 6; in order: 4 and 6; shared: 4 and 6
@@ -201,7 +205,7 @@ def test_a_replay_that_fails_is_a_row_and_the_rest_finish(tmp_path, monkeypatch)
     console = Console(file=StringIO(), width=200)
     assert schedule_study(given, console) == 1
     assert "1 replays: MemoryError: no room" in console.file.getvalue()
-    runs = read_results(tmp_path, "runs").set_index(["method", "seed"])
+    runs = read_results(tmp_path, "runs").set_index(["scheduler", "seed"])
     assert runs.loc[("fifo", 1), "status"] == "failed" and (runs["status"] == "ok").sum() == 3
     assert len(read_results(tmp_path, "coflows")) == 3 * 30
     # what failed is done again
@@ -246,14 +250,14 @@ def test_statistics_without_a_baseline():
 
 def test_intervals_over_seeds():
     rows = [
-        {"method": method, "sources": "random", "seed": seed, "status": "ok", "mean_s": mean * value}
+        {"scheduler": method, "sources": "random", "seed": seed, "status": "ok", "mean_s": mean * value}
         | dict.fromkeys(POINTS)
         | {"improvement": value, "p50_s": 1.0, "p95_s": 1.0, "p99_s": 1.0, "slowdown": 1.0, "gap": None}
         for method, mean in (("slow", 2.0), ("fast", 1.0))
         for seed, value in enumerate((1.0, 2.0, 3.0))
     ]
     failed = rows[0] | {"seed": 3, "status": "failed", "mean_s": None}
-    told = over_seeds(pd.DataFrame([*rows, failed])).set_index("method")
+    told = over_seeds(pd.DataFrame([*rows, failed])).set_index("scheduler")
     assert list(told.index) == ["fast", "slow"]
     # t of 95 % with two degrees of freedom: 4.30265; the standard error of 1, 2, 3 is 1 / sqrt(3)
     assert_allclose(told["ci_s"], np.array([1, 2]) * 4.302652729911275 / np.sqrt(3))
@@ -319,11 +323,11 @@ def test_change_against_dtarget_is_paired_by_seed():
         ("varys", "random"): (0.9, 1.9, 3.6),
     }
     rows = [
-        point | {"method": method, "sources": sources, "seed": seed, "mean_s": mean}
+        point | {"scheduler": method, "sources": sources, "seed": seed, "mean_s": mean}
         for (method, sources), own in means.items()
         for seed, mean in enumerate(own)
     ]
-    found = against_dtarget(pd.DataFrame(rows)).set_index(["method", "sources"])
+    found = against_dtarget(pd.DataFrame(rows)).set_index(["scheduler", "sources"])
     assert list(found.index) == [("varys", "random"), ("dtarget", "smallest_load"), ("dtarget", "random")]
     assert_allclose(found["change"], [-0.25 / 3, 0.0, (1 + 0 - 0.5) / 3], atol=1e-15)
     # Student's 97.5 % quantile with two degrees of freedom is 4.3027
@@ -344,11 +348,10 @@ def test_default_is_table_one():
 
 @pytest.mark.parametrize("name", sorted(experiments("schedule")))
 def test_every_experiment_runs_small(tmp_path, name):
-    given = composed(f"experiment={name}")
-    given.out, given.seeds = str(tmp_path), 1
-    given.generate.requests = 12
+    words = [f"out={tmp_path}", "seeds=1", "generate.requests=12"]
     if name == "coflow_facebook":
         (tmp_path / "t.txt").write_text("4 2\n0 0 1 1 2 2:3.0 3:1.0\n1 5 2 1 2 1 3:4.0\n")
-        given.trace = str(tmp_path / "t.txt")
-    assert schedule_study(given, QUIET) == 0
-    assert {path.stem for path in (tmp_path / "figures").iterdir()} == set(given.figures)
+        words.append(f"trace={tmp_path / 't.txt'}")
+    composition = composed(f"experiment={name}", *words)
+    assert schedule_study(composition, QUIET) == 0
+    assert {path.stem for path in (tmp_path / "figures").iterdir()} == set(composition.figures)

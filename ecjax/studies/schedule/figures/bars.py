@@ -34,20 +34,20 @@ def improvement(out: Path, runs: pd.DataFrame) -> Figure | None:
     Returns:
         None where there is nothing beside fair.
     """
-    runs = runs[(runs["method"] != BASELINE) & runs["improvement"].notna()]
+    runs = runs[(runs["scheduler"] != BASELINE) & runs["improvement"].notna()]
     if runs.empty:
         return None
     by_width = rows(out, "coflow_widths", runs, ["width_class", "improvement"])
     parts = groups(runs, (*POINT, "sources"))
     shown = parts[:MOST_PANELS]
-    schedulers, classes = list(dict.fromkeys(runs["method"])), _classes(by_width)
+    schedulers, classes = list(dict.fromkeys(runs["scheduler"])), _classes(by_width)
     figure, panels = grid(len(shown), max(5.0, 0.11 * len(schedulers) * len(classes) + 1.6), 3.6)
     for axes, (title, own) in zip(panels, shown, strict=True):
         widths = by_width[by_width["run_id"].isin(own["run_id"])]
-        table = pd.concat([own.assign(width_class=_ALL), widths])[["method", "width_class", "improvement"]]
+        table = pd.concat([own.assign(width_class=_ALL), widths])[["scheduler", "width_class", "improvement"]]
         if len(classes) == 1:
             table = table[table["width_class"] == _ALL]
-        _bars(axes, table, "method", colours(schedulers), "width_class", classes, "improvement")
+        _bars(axes, table, "scheduler", colours(schedulers), "width_class", classes, "improvement")
         axes.axhline(1.0, color="black", linewidth=0.8)
         axes.set(title=title, xlabel="coflows by width (flows)" if len(classes) > 1 else "")
     panels[0].set_ylabel("mean completion time of fair / own")
@@ -83,11 +83,11 @@ def gap(out: Path, runs: pd.DataFrame) -> Figure | None:
 def _by_scheduler(runs: pd.DataFrame, value: str, label: str, title: str) -> Figure:
     parts = groups(runs, POINT)
     shown = parts[:MOST_PANELS]
-    rules, schedulers = (list(dict.fromkeys(runs[name])) for name in ("sources", "method"))
+    rules, schedulers = (list(dict.fromkeys(runs[name])) for name in ("sources", "scheduler"))
     shades = colours(rules, SOURCES)
     figure, panels = grid(len(shown), max(5.0, 0.55 * len(schedulers) + 1.6), 3.8)
     for axes, (words, own) in zip(panels, shown, strict=True):
-        _bars(axes, own, "sources", shades, "method", schedulers, value)
+        _bars(axes, own, "sources", shades, "scheduler", schedulers, value)
         names = [scheduler_name(name) for name in schedulers]
         axes.set_xticks(range(len(names)), names, rotation=35, ha="right", rotation_mode="anchor")
         axes.set_title(words)

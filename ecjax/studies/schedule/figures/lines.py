@@ -31,15 +31,15 @@ def cdf(out: Path, runs: pd.DataFrame) -> Figure:
     """
     parts = groups(runs, (*POINT, "sources"))
     shown = parts[:MOST_PANELS]
-    schedulers = list(dict.fromkeys(runs["method"]))
+    schedulers = list(dict.fromkeys(runs["scheduler"]))
     figure, panels = grid(len(shown), 5.4, 3.8)
     for axes, (title, own) in zip(panels, shown, strict=True):
         times = rows(out, "coflows", own, ["completion_s", "isolation_s"])
         for name in schedulers:
-            part = times[times["method"] == name]
+            part = times[times["scheduler"] == name]
             if len(part):
                 axes.plot(*_steps(part["completion_s"]), color=colours(schedulers)[name], linewidth=1.3)
-        first = times[times["method"] == times["method"].iloc[0]]
+        first = times[times["scheduler"] == times["scheduler"].iloc[0]]
         axes.plot(*_steps(first["isolation_s"]), "--", color="black", linewidth=1)
         axes.set(xscale="log", xlabel="completion time (s)", ylim=(0, 1.01), title=title)
         axes.set_xlim(left=max(first["isolation_s"].quantile(_SHORTEST), 1e-9))
@@ -64,7 +64,7 @@ def sweep(out: Path, runs: pd.DataFrame) -> Figure | None:
         None where nothing is swept, or there is nothing beside fair.
     """
     together = _over_random(runs)
-    runs = runs[(runs["method"] != BASELINE) & runs["improvement"].notna()]
+    runs = runs[(runs["scheduler"] != BASELINE) & runs["improvement"].notna()]
     varying = [name for name in POINT if runs[name].nunique() > 1]
     if not varying:
         return None
@@ -76,12 +76,12 @@ def sweep(out: Path, runs: pd.DataFrame) -> Figure | None:
             words = f"{rule} over fair with random sources"
             parts.append((f"{title}, {words}" if title else words, part))
     shown = parts[:MOST_PANELS]
-    schedulers = list(dict.fromkeys(runs["method"]))
+    schedulers = list(dict.fromkeys(runs["scheduler"]))
     figure, panels = grid(len(shown), 5.0, 3.8)
     apart = 0.008 * (runs[column].max() - runs[column].min())  # so that whiskers do not hide each other
     for axes, (title, own) in zip(panels, shown, strict=True):
         for place, name in enumerate(schedulers):
-            line = own[own["method"] == name].groupby(column)["improvement"]
+            line = own[own["scheduler"] == name].groupby(column)["improvement"]
             if not len(line):
                 continue
             at = np.array(list(line.groups), float) + apart * (place - (len(schedulers) - 1) / 2)
@@ -110,8 +110,8 @@ def sweep(out: Path, runs: pd.DataFrame) -> Figure | None:
 def _over_random(runs: pd.DataFrame) -> pd.DataFrame:
     """Runs with other sources than random ones, their improvement that over fair with random sources, same seed."""
     keys = [*POINT, "seed"]
-    fair = runs[(runs["method"] == BASELINE) & (runs["sources"] == "random")]
-    own = runs[(runs["method"] != BASELINE) & (runs["sources"] != "random")]
+    fair = runs[(runs["scheduler"] == BASELINE) & (runs["sources"] == "random")]
+    own = runs[(runs["scheduler"] != BASELINE) & (runs["sources"] != "random")]
     both = own.drop(columns="improvement").merge(fair[[*keys, "mean_s"]], on=keys, suffixes=("", "_fair"))
     return both.assign(improvement=both["mean_s_fair"] / both["mean_s"])
 

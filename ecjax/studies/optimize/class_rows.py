@@ -13,7 +13,7 @@ from ecjax.optimize.classes.model import ClassModel, class_work, kind_reads, oth
 from ecjax.problem.classes import Classes
 from ecjax.problem.identity import Identity
 from ecjax.queueing.minimise import single
-from ecjax.studies.optimize import tables as plan_tables
+from ecjax.studies.optimize import rows as plan_tables
 
 
 def class_rows(model: ClassModel, plan: ClassPlan, solution: Solution, classes: Classes) -> dict[str, Any]:

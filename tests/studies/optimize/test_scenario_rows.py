@@ -6,7 +6,7 @@ import pytest
 
 from ecjax.errors import UserError
 from ecjax.optimize.scenarios import Outcomes
-from ecjax.studies.optimize.scenario_tables import failures, scenarios, summary
+from ecjax.studies.optimize.scenario_rows import failures, scenarios, summary
 
 NODES = pa.table({"node_id": [7, 8, 9], "site": ["b", "a", "b"]})
 

@@ -1,0 +1,111 @@
+"""Compilation said as such: what Numba and JAX compile is announced, counted and timed."""
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Lock, Timer
+from typing import Any
+
+from ecjax.console import log
+
+_PATIENCE_S = 0.5  # a program that is loaded from the cache is there before
+_EVERY_S = 5.0  # between two lines
+
+
+class Compilation:
+    """What has been compiled since the context was entered.
+
+    Attributes:
+        seconds: time in which at least one thread compiled (Numba) or traced and compiled (JAX).
+        programs: how many functions and programs.
+    """
+
+    def __init__(self) -> None:
+        self.seconds, self.programs = 0.0, 0
+        self._lock = Lock()
+        self._compiling, self._since, self._said = 0, 0.0, 0.0
+
+    def begun(self) -> None:
+        """A compiler begins."""
+        with self._lock:
+            if not self._compiling:
+                self._since = time.perf_counter()
+            self._compiling += 1
+            say = self._said == 0.0 and self._compiling == 1
+        if say:
+            timer = Timer(_PATIENCE_S, self._say)
+            timer.daemon = True
+            timer.start()
+
+    def ended(self) -> None:
+        """A compiler ends."""
+        with self._lock:
+            self._compiling = max(0, self._compiling - 1)
+            self.programs += 1
+            if not self._compiling:
+                self.seconds += time.perf_counter() - self._since
+        if self._said and time.perf_counter() - self._said > _EVERY_S:
+            self._say()
+
+    def _say(self) -> None:
+        with self._lock:
+            if not self._compiling and not self._said:
+                return
+            first, self._said = self._said == 0.0, time.perf_counter()
+            seconds = self.seconds + (time.perf_counter() - self._since if self._compiling else 0.0)
+        if first:
+            log.info("compiling, once per installation")
+        else:
+            log.info("compiling: %d programs, %.0f s so far", self.programs, seconds)
+
+
+@contextmanager
+def announced() -> Iterator[Compilation]:
+    """Watch the compilers that are imported already, until the context is left."""
+    compilation = Compilation()
+    undo = [watch(compilation) for name, watch in _WATCHED.items() if name in sys.modules]
+    try:
+        yield compilation
+    finally:
+        for stop in undo:
+            stop()
+
+
+def _watch_numba(compilation: Compilation) -> Any:
+    from numba.core import event
+
+    class Listener(event.Listener):
+        def on_start(self, event: Any) -> None:
+            compilation.begun()
+
+        def on_end(self, event: Any) -> None:
+            compilation.ended()
+
+    listener = Listener()
+    event.register("numba:compile", listener)
+    return lambda: event.unregister("numba:compile", listener)
+
+
+def _watch_jax(compilation: Compilation) -> Any:
+    import jax
+
+    def requested(name: str, **_: Any) -> None:
+        if name.endswith("compile_requests_use_cache"):
+            compilation.begun()
+
+    def done(name: str, seconds: float, **_: Any) -> None:
+        if name.endswith("backend_compile_duration"):
+            compilation.ended()
+
+    jax.monitoring.register_event_listener(requested)
+    jax.monitoring.register_event_duration_secs_listener(done)
+
+    def stop() -> None:
+        jax.monitoring.unregister_event_listener(requested)
+        jax.monitoring.unregister_event_duration_listener(done)
+
+    return stop
+
+
+_WATCHED = {"numba": _watch_numba, "jax": _watch_jax}

@@ -1,0 +1,136 @@
+"""Rows of the datasets of ``ecjax adapt`` besides ``runs``: codes, latencies, timeline, thresholds, delays."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ecjax.adapt.delays import DelayModel, linear_delays, mean_delay, quantile
+from ecjax.adapt.proxy import EMPIRICAL, EXPONENTIAL, RequestClass, Strategy
+from ecjax.adapt.replay import Outcome
+from ecjax.intervals import NAMES, statistics
+
+_KEPT = 0.9  # share of the delays, the shortest, that TOFEC fits its linear model on
+_GRID = 4096  # probabilities by which moments are integrated
+
+Rows = list[dict[str, Any]]
+
+
+def codes(
+    classes: list[RequestClass], strategy: Strategy, class_of: np.ndarray, outcome: Outcome, first: int
+) -> Rows:
+    """How many requests were served with each code, and how fast; by class.
+
+    Args:
+        classes: C of them.
+        strategy: its codes by level.
+        class_of: (N,) class of each request.
+        outcome: of the N requests.
+        first: requests before this one are not counted.
+    """
+    levels = strategy.n.shape[1]
+    place = class_of[first:].astype(np.int64) * levels + outcome.level[first:]
+    shape = (len(classes), levels)
+    count = np.bincount(place, minlength=strategy.n.size).reshape(shape)
+    total = np.bincount(place, outcome.latency_s[first:], minlength=strategy.n.size).reshape(shape)
+    rows = []
+    for c, given in enumerate(classes):
+        pairs = list(zip(strategy.n[c].tolist(), strategy.k[c].tolist(), strict=True))
+        for code in sorted(set(pairs), key=lambda pair: (pair[1], pair[0])):
+            own = [level for level, pair in enumerate(pairs) if pair == code]
+            requests = int(count[c, own].sum())
+            if requests:
+                row: dict[str, Any] = {"class": given.name, "n": code[0], "k": code[1], "requests": requests}
+                row |= {
+                    "share": requests / int(count[c].sum()),
+                    "mean_s": float(total[c, own].sum() / requests),
+                }
+                rows.append(row)
+    return rows
+
+
+def latencies(classes: list[RequestClass], class_of: np.ndarray, latency: np.ndarray) -> Rows:
+    """Statistics of all requests and, where there are several classes, of each.
+
+    Args:
+        classes: C of them.
+        class_of: (N,).
+        latency: (N,) s.
+    """
+    rows = [{"group": "all", "requests": len(latency), **_known(latency)}]
+    if len(classes) > 1:
+        for c, given in enumerate(classes):
+            own = latency[class_of == c]
+            if own.size:
+                rows.append({"group": "class", "class": given.name, "requests": len(own), **_known(own)})
+    return [row | {"source": "replayed"} for row in rows]
+
+
+def _known(latency: np.ndarray) -> dict[str, Any]:
+    """What ``latencies`` has columns for."""
+    found = statistics(latency)
+    return {name: found[name] for name in (*NAMES, "ci_s")} | {"p999_s": float(np.quantile(latency, 0.999))}
+
+
+def timeline(arrival: np.ndarray, latency: np.ndarray, dimension: np.ndarray, length: float) -> Rows:
+    """Latencies by time of arrival, from 0 on, in intervals.
+
+    Args:
+        arrival: (N,) s, ascending.
+        latency: (N,) s.
+        dimension: (N,) k of the code of each request.
+        length: s, of an interval.
+    """
+    origin = math.floor(arrival[0] / length)
+    place = np.floor(arrival / length).astype(np.int64) - origin
+    edges = np.searchsorted(place, np.arange(place[-1] + 2))
+    rows: Rows = []
+    for number in range(len(edges) - 1):
+        own = slice(edges[number], edges[number + 1])
+        row: dict[str, Any] = {"start_s": (origin + number) * length, "requests": int(own.stop - own.start)}
+        if row["requests"]:
+            row |= {"mean_s": float(latency[own].mean()), "p90_s": float(np.quantile(latency[own], 0.9))}
+            row |= {"mean_k": float(dimension[own].mean())}
+        rows.append(row)
+    return rows
+
+
+def delays(classes: list[RequestClass], models: list[DelayModel]) -> Rows:
+    """Delays of tasks by chunk size, and TOFEC's linear model of them (Fig. 6).
+
+    Args:
+        classes: C of them.
+        models: law of the tasks' delays of each.
+    """
+    rows: dict[tuple[str, float], dict[str, Any]] = {}
+    probability = (np.arange(_GRID) + 0.5) / _GRID
+    for given, model in zip(classes, models, strict=True):
+        sizes = given.bytes / np.arange(1, given.k_max + 1)
+        fit = linear_delays(model, sizes)
+        for size in sizes[::-1].tolist():
+            kept = quantile(model, size, probability * _KEPT)
+            psi = fit.psi_s + fit.psi_s_per_byte * size
+            rows[given.op, size] = {
+                "quantity": "task",
+                "op": given.op,
+                "chunk_bytes": size,
+                "mean_s": mean_delay(model, size),
+                "std_s": _deviation(model, size, probability),
+                "kept_mean_s": float(kept.mean()),
+                "kept_std_s": float(kept.std()),
+                **fit._asdict(),
+                "fit_mean_s": fit.delta_s + fit.delta_s_per_byte * size + psi,
+                "fit_std_s": psi,
+            }
+    return list(rows.values())
+
+
+def _deviation(model: DelayModel, size: float, probability: np.ndarray) -> float:
+    """Standard deviation of the delay of a task, s."""
+    if model.kind == EMPIRICAL:
+        return float(quantile(model, size, probability).std())
+    scale = model.scale_s + model.scale_s_per_byte * size
+    if model.kind == EXPONENTIAL:
+        return scale
+    variance = model.shape**2
+    return scale * math.sqrt(math.exp(variance) * math.expm1(variance))

@@ -1,0 +1,173 @@
+"""Result tables of a trace: its files, its arrivals over time, and one row about the whole."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ecjax.tables.importers import Trace
+from ecjax.tables.nulls import empty_to_null
+from ecjax.tables.statistics.delays import QUANTITIES, SERVICE, SOJOURN
+from ecjax.tables.statistics.files import (
+    FIRST,
+    LARGEST,
+    LAST,
+    READ_BYTES,
+    READS,
+    WRITE_BYTES,
+    WRITES,
+    interarrival_cv,
+)
+from ecjax.tables.statistics.moments import pooled_rows
+from ecjax.tables.statistics.poisson import poisson_test
+from ecjax.tables.statistics.scan import TraceStatistics
+from ecjax.tables.statistics.zipf import fit_zipf
+
+
+def file_table(statistics: TraceStatistics, trace: Trace, k: int | None, notices: list[str]) -> pa.Table:
+    """The ``files`` table: what ``ecjax optimize`` plans, with counts and times.
+
+    ``bytes`` is the mean asked for by a read (by a write, where a file was never read); rates are counts over the span.
+    For chunk accesses both are per request, and ``k`` is the number of chunks that most reads of the file took; where
+    ``k`` is given instead, ``bytes`` are those of ``k`` chunks.
+    """
+    totals = statistics.files
+    reads, writes = totals[:, READS], totals[:, WRITES]
+    chunks = _chunks(statistics, k, notices)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        size = np.where(reads > 0, totals[:, READ_BYTES] / reads, totals[:, WRITE_BYTES] / writes)
+        rates = [counts / statistics.arrivals.span_s for counts in (reads, writes)]
+    stored = totals[:, LARGEST]
+    if statistics.chunks_read is not None:
+        # The largest piece is that of a chunk; a write has n of them, a file needs k.
+        stored = np.where(chunks > 0, stored * chunks, np.nan)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            size = np.where(reads > 0, size * chunks / statistics.chunks_read, stored)
+    if trace.extent_bytes is not None:
+        stored = np.full(len(size), float(trace.extent_bytes))
+    if statistics.arrivals.span_s <= 0:
+        rates = [np.full(len(size), np.nan)] * 2
+    table = pa.table(
+        {
+            "file_id": statistics.file_ids,
+            "bytes": empty_to_null(size),
+            "k": pa.array(chunks, mask=chunks == 0),
+            "rate_per_s": empty_to_null(rates[0]),
+            "write_rate_per_s": empty_to_null(rates[1]),
+            "stored_bytes": empty_to_null(stored),
+            "reads": pa.array(reads.astype(np.int64)),
+            "writes": pa.array(writes.astype(np.int64)),
+            "first_arrival_s": pa.array(totals[:, FIRST].copy()),
+            "last_arrival_s": pa.array(totals[:, LAST].copy()),
+            "interarrival_cv": empty_to_null(interarrival_cv(totals)),
+        }
+    )
+    without = int(np.count_nonzero(size == 0))
+    if without:
+        notices.append(f"{without} files of which no byte was asked for are left out of the files table.")
+        table = table.filter(pc.not_equal(table["bytes"], 0.0))
+    return table
+
+
+def _chunks(statistics: TraceStatistics, k: int | None, notices: list[str]) -> np.ndarray:
+    """Chunks k that rebuild each file, 0 where it is not known."""
+    count = len(statistics.file_ids)
+    if k is not None:
+        return np.full(count, k)
+    if statistics.chunks_read is None:
+        notices.append("k is not in the trace: give k= (chunks that rebuild a file).")
+        return np.zeros(count, np.int64)
+    chunks = statistics.chunks_read
+    unknown = int(np.count_nonzero(chunks == 0))
+    if unknown:
+        known = np.unique(chunks[chunks > 0])
+        if known.size == 1:
+            notices.append(
+                f"{unknown} files were never read; they are given k = {known[0]}, which all files read have."
+            )
+            return np.full(count, known[0])
+        notices.append(f"{unknown} files were never read, so that their k is not in the trace: give k=.")
+    return chunks
+
+
+def arrival_table(statistics: TraceStatistics) -> pa.Table:
+    """The ``arrivals`` table: requests and bytes over time, in up to 1024 intervals."""
+    width, bins = statistics.arrivals.time_bins()
+    return pa.table(
+        {
+            "start_s": np.arange(len(bins)) * width,
+            "duration_s": np.full(len(bins), width),
+            "reads": bins[:, 0].astype(np.int64),
+            "writes": bins[:, 1].astype(np.int64),
+            "bytes": bins[:, 2].copy(),
+        }
+    )
+
+
+def trace_table(statistics: TraceStatistics, trace: Trace, notices: list[str]) -> pa.Table:
+    """The ``traces`` table: one row about the whole trace."""
+    arrivals, span = statistics.arrivals, statistics.arrivals.span_s
+    poisson = poisson_test(*arrivals.block_distances())
+    zipf = fit_zipf(statistics.files[:, READS])
+    if span <= 0:
+        notices.append(
+            f"All {statistics.requests} requests arrive at the same time: without a span there are no rates, loads or "
+            "gaps; at least two different arrival times are needed."
+        )
+    if statistics.returned:
+        notices.append(
+            f"{statistics.returned} requests have rows that do not follow each other; their parts count as requests of "
+            "their own (sort=true brings rows with one arrival time together)."
+        )
+    provides = set(trace.provides) | (set() if statistics.service_reason else {"service"})
+    row: dict[str, Any] = {
+        "trace": Path(trace.name).name,
+        "format": trace.format,
+        "provides": ", ".join(name for name in ("rates", "sojourn", "service") if name in provides),
+        "loses": "\n".join(trace.loses),
+        "notices": "\n".join(notices),
+        "rows": statistics.rows,
+        "requests": statistics.requests,
+        "reads": statistics.reads,
+        "writes": statistics.writes,
+        "bytes": statistics.bytes,
+        "files": len(statistics.file_ids),
+        "nodes": None if statistics.node_ids is None else len(statistics.node_ids),
+        "span_s": span,
+        "read_rate_per_s": statistics.reads / span if span > 0 else None,
+        "write_rate_per_s": statistics.writes / span if span > 0 else None,
+        "clock_resolution_s": trace.clock_resolution_s,
+        "ties": arrivals.ties,
+        "interarrival_cv": arrivals.interarrival_cv,
+        "poisson_blocks": poisson.blocks,
+        "poisson_p": poisson.p_value,
+        "poisson_rejected_share": poisson.rejected_share,
+        "zipf_exponent": zipf.exponent,
+        "zipf_error": zipf.error,
+        **_delay_columns(statistics),
+    }
+    known = {
+        name: None if isinstance(value, float) and np.isnan(value) else value for name, value in row.items()
+    }
+    return pa.Table.from_pylist([known])
+
+
+def _delay_columns(statistics: TraceStatistics) -> dict[str, Any]:
+    cells = statistics.cells
+    if not cells.quantity.size:
+        return {}
+    quantity = SERVICE if np.any(cells.quantity == SERVICE) else SOJOURN
+    chosen = cells.choose((cells.quantity == quantity) & ~cells.write)
+    pooled = pooled_rows(chosen.moments, np.zeros(len(chosen.bytes), np.int64), 1)[0]
+    sojourn = cells.choose(cells.quantity == SOJOURN).moments
+    span, correlation = statistics.arrivals.span_s, statistics.correlation
+    return {
+        "delay_quantity": QUANTITIES[quantity],
+        "chunk_correlation": correlation.value,
+        "chunk_correlation_error": correlation.error,
+        "chunk_correlation_requests": correlation.requests,
+        "mean_delay_s": float(pooled[1]) if pooled[0] else None,
+        "concurrency": float(np.sum(sojourn[:, 0] * sojourn[:, 1]) / span) if span > 0 else None,
+    }

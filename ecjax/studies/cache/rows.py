@@ -1,0 +1,96 @@
+"""Rows of the result tables of ``ecjax cache``, from what became of the reads."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ecjax.cache.system import Outcome, Reads
+from ecjax.intervals import NAMES, statistics
+
+Rows = list[dict[str, Any]]
+_FAR = 0.999
+
+
+def known(latency: np.ndarray) -> dict[str, Any]:
+    """Statistics of the reads that did not fail, with half widths; nothing where all did.
+
+    Args:
+        latency: (Q,) s, inf where the read failed.
+    """
+    served = latency[np.isfinite(latency)]
+    if not served.size:
+        return {}
+    return statistics(served) | {"p999_s": float(np.quantile(served, _FAR))}
+
+
+def run_values(outcome: Outcome, k: int, first: int, seconds: float) -> dict[str, Any]:
+    """What a replay adds to its row of ``runs``.
+
+    Args:
+        outcome: of Q reads.
+        k: data chunks of an item.
+        first: reads before this one are not counted.
+        seconds: that the replay took.
+    """
+    latency, hits, decision = (
+        outcome.latency_s[first:],
+        outcome.hit_chunks[first:],
+        outcome.decision_s[first:],
+    )
+    slow, slowest = np.quantile(decision, [0.99, 0.9999])
+    return known(latency) | {
+        "requests": len(latency),
+        "failed_reads": int(np.sum(~np.isfinite(latency))),
+        "warm_up_share": first / len(outcome.latency_s),
+        "chunk_hit_ratio": float(hits.sum(dtype=np.int64)) / (k * len(hits)),
+        "full_hit_ratio": float(np.mean(hits == k)),
+        "filled_chunks": int(outcome.filled),
+        "decision_mean_s": float(decision.mean()),
+        "decision_p99_s": float(slow),
+        "decision_p9999_s": float(slowest),
+        "requests_per_s": len(outcome.latency_s) / seconds,
+        "solve_s": seconds,
+    }
+
+
+def latencies(outcome: Outcome, reads: Reads, edge_ids: list[str], first: int) -> Rows:
+    """Statistics of all reads and, where there are several edges, of each.
+
+    Args:
+        outcome: of Q reads.
+        reads: Q.
+        edge_ids: (E,).
+        first: reads before this one are not counted.
+    """
+    latency, edge = outcome.latency_s[first:], reads.edge[first:]
+    parts: list[tuple[str, str | None, np.ndarray]] = [("all", None, latency)]
+    if len(edge_ids) > 1:
+        parts += [("edge", name, latency[edge == number]) for number, name in enumerate(edge_ids)]
+    rows = []
+    for group, name, own in parts:
+        found = known(own)
+        if found:
+            row = {"group": group, "edge": name, "requests": len(own), "source": "replayed"}
+            rows.append(row | {column: found[column] for column in (*NAMES, "ci_s", "p999_s")})
+    return rows
+
+
+def cached(name: str, outcome: Outcome, edge_ids: list[str], item_ids: pa.Array) -> pa.Table:
+    """What edges keep at the end: a row per edge and item with chunks there.
+
+    Args:
+        name: run id.
+        outcome: of a replay.
+        edge_ids: (E,).
+        item_ids: (M,).
+    """
+    edge, item = np.nonzero(outcome.kept)
+    return pa.table(
+        {
+            "run_id": pa.repeat(pa.scalar(name), len(edge)),
+            "edge": pa.array(edge_ids).take(pa.array(edge)),
+            "file_id": item_ids.take(pa.array(item)),
+            "chunks": np.bitwise_count(outcome.kept[edge, item]).astype(np.int64),
+        }
+    )

@@ -1,0 +1,130 @@
+"""Result tables of plans: placements, file plans, history."""
+
+import json
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from ecjax.optimize import Solution
+from ecjax.problem.identity import Identity
+
+
+def _repeat(text: str, count: int) -> pa.Array:
+    return pa.repeat(pa.scalar(text, pa.string()), count)
+
+
+def placements(run_id: str, plan: Solution, names: Identity) -> pa.Table:
+    """One row per placement row and node with a chunk."""
+    row, node = np.nonzero(np.asarray(plan.stored))
+    columns = {
+        "run_id": _repeat(run_id, len(row)),
+        "file_id": names.rows.file.take(pa.array(row)),
+        "node_id": names.nodes.take(pa.array(node)),
+        "probability": np.asarray(plan.probabilities)[row, node],
+        "chunks": np.full(len(row), names.per_node),
+    }
+    if names.rows.group is not None:
+        columns["group"] = names.rows.group.take(pa.array(row))
+    return pa.table(columns)
+
+
+def code_lengths(plan: Solution, names: Identity) -> np.ndarray:
+    """N of every file, (r,)."""
+    n = names.per_node * np.asarray(plan.stored).sum(axis=1)
+    return n if names.rows.of_file is None else n[names.rows.of_file]
+
+
+def file_plans(run_id: str, plan: Solution, k: np.ndarray, names: Identity) -> pa.Table:
+    """One row per file."""
+    return pa.table(
+        {
+            "run_id": _repeat(run_id, len(k)),
+            "file_id": names.files,
+            "n": code_lengths(plan, names).astype(np.int64),
+            "k": k.astype(np.int64),
+            "latency_s": np.asarray(plan.evaluation.file_latency),
+            "cost": np.asarray(plan.evaluation.file_cost),
+        }
+    )
+
+
+def group_plans(
+    run_id: str, plan: Solution, k: np.ndarray, share: np.ndarray, names: Identity
+) -> pa.Table | None:
+    """One row per group, for whoever places its chunks; None where no file is in a group.
+
+    Args:
+        run_id: run.
+        plan: its plan.
+        k: (r,) of the files.
+        share: (r,) of the read rate.
+        names: ids.
+    """
+    group, row = names.rows.group, names.rows.of_file
+    if group is None or row is None:
+        return None
+    count = len(group) - group.null_count  # groups come first
+    probabilities = np.asarray(plan.probabilities)[:count]
+    stored = np.asarray(plan.stored)[:count]
+    nodes, shares = [], []
+    for used, kept in zip(probabilities, stored, strict=True):
+        chosen = np.flatnonzero(kept)
+        chosen = chosen[np.argsort(-used[chosen], kind="stable")]
+        ids = names.nodes.take(pa.array(chosen))
+        nodes.append(ids.to_pylist())
+        shares.append(json.dumps(dict(zip(map(str, nodes[-1]), used[chosen].tolist(), strict=True))))
+
+    def total(values: np.ndarray) -> np.ndarray:
+        return np.bincount(row, values, names.rows.count)[:count]
+
+    first = np.full(names.rows.count, -1)
+    first[row[::-1]] = np.arange(len(row))[::-1]
+    read, latency = total(share), np.asarray(plan.evaluation.file_latency)
+    weighted = total(np.where(share > 0, share * np.where(share > 0, latency, 0.0), 0.0))
+    return pa.table(
+        {
+            "run_id": _repeat(run_id, count),
+            "group": group.slice(0, count),
+            "files": total(np.ones(len(row))).astype(np.int64),
+            "k": k[first[:count]].astype(np.int64),
+            "n": names.per_node * stored.sum(axis=1).astype(np.int64),
+            "nodes": pa.array(nodes, pa.list_(names.nodes.type)),
+            "read_shares": shares,
+            "latency_s": pa.array(weighted / np.where(read > 0, read, 1.0), mask=read <= 0),
+            "cost": total(np.asarray(plan.evaluation.file_cost)),
+        }
+    )
+
+
+def history(run_id: str, plan: Solution) -> pa.Table:
+    """One row per iteration of the descent."""
+    values = np.asarray(plan.history)
+    values = values[~np.isnan(values)]
+    return pa.table(
+        {
+            "run_id": _repeat(run_id, len(values)),
+            "iteration": np.arange(len(values)),
+            "objective": values,
+        }
+    )
+
+
+def datasets(
+    plans: list[tuple[str, Solution]], k: np.ndarray, share: np.ndarray, names: Identity
+) -> dict[str, Iterator[pa.Table]]:
+    """The datasets of a batch, built run by run as they are written: a million files times thetas are gigabytes.
+
+    Args:
+        plans: run id and plan (without a lane axis) of every run.
+        k: (r,) of the files.
+        share: (r,) of the read rate.
+        names: ids.
+    """
+    groups = (group_plans(run, plan, k, share, names) for run, plan in plans)
+    return {
+        "group_plans": (table for table in groups if table is not None),
+        "placements": (placements(run, plan, names) for run, plan in plans),
+        "file_plans": (file_plans(run, plan, k, names) for run, plan in plans),
+        "history": (history(run, plan) for run, plan in plans if plan.history.size > 1),
+    }

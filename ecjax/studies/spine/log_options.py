@@ -1,0 +1,27 @@
+"""Options of every job that reads an access log. Imports nothing heavy."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from ecjax.options import Mapping, Whole, option
+
+COLUMNS = Mapping("a mapping like {arrival_s: ts, file_id: key}")
+
+
+@dataclass(frozen=True)
+class LogOptions:
+    """How an access log is read."""
+
+    trace: str | None = option(None, "access log, or the folder of an ecjax analyze: the log that it read")
+    format: str = option(
+        "auto", "of the log: auto, table, columns, cloudphysics, msr or oracle_general", identifies=False
+    )
+    columns: dict[str, Any] | None = option(
+        None,
+        "of the log: mapping for any CSV or Parquet, {arrival_s: ts_ms, arrival_s_scale: 0.001, ...}",
+        COLUMNS,
+    )
+    extent_bytes: int | None = option(
+        None, "of the log: size of the extents that stand for files in a block trace", Whole(1)
+    )
+    sort: bool = option(False, "sort the log by arrival, in memory, instead of refusing an unsorted one")

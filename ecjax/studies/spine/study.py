@@ -1,0 +1,168 @@
+"""The steps of every study: inputs, runs, engine and store, batches, rows, printed table, figures, exit code."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import pandas as pd
+import psutil
+import pyarrow as pa
+
+from ecjax.compiling import Compilation, announced
+from ecjax.console import log
+from ecjax.engine import Engine, EngineOptions, open_engine
+from ecjax.status import Status
+from ecjax.studies.spine.batches import Batch, Solve, run_batches
+from ecjax.tables.result_schemas import JobTables
+from ecjax.tables.results import read_results
+from ecjax.tables.store import ResultStore, check_out
+
+
+class StudyOptions(Protocol):
+    """What the options of every study have."""
+
+    @property
+    def out(self) -> str:
+        """Folder of the results."""
+
+    @property
+    def engine(self) -> EngineOptions:
+        """Where it runs."""
+
+    @property
+    def resume(self) -> bool:
+        """Whether finished runs are left as they are."""
+
+    @property
+    def write(self) -> list[str] | None:
+        """Datasets to write besides runs and inputs; None: all."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a study computes, once its inputs are read.
+
+    Attributes:
+        run_ids: of all runs, in the order of the sweep.
+        batches: the batches of those runs that are not among the finished ones.
+        solve: runs some runs of a batch (see ``batches.run_batches``).
+        id_types: Arrow types of the ids in the results, by column.
+        verb: a few words for the progress, in the present participle.
+        inputs: the input tables to keep beside the runs of a batch: input id, and tables by name.
+        at_once: batches at a time within a process; default: as many as it has cores.
+        divisible: whether the runs of a batch may be spread over workers.
+        all_unstable_is_wrong: whether a study without a single stable run is the user's mistake.
+    """
+
+    run_ids: Sequence[str]
+    batches: Callable[[set[str]], list[Batch]]
+    solve: Solve
+    id_types: Mapping[str, pa.DataType]
+    verb: str
+    inputs: Callable[[Any], tuple[str, dict[str, pa.Table]]] | None = None
+    at_once: int | None = None
+    divisible: bool = True
+    all_unstable_is_wrong: bool = False
+
+
+def unfinished(batches: Iterable[Batch]) -> Callable[[set[str]], list[Batch]]:
+    """``Work.batches`` of batches that are the same whatever is finished: those runs are left out."""
+    listed = list(batches)
+
+    def left(finished: set[str]) -> list[Batch]:
+        kept = [
+            Batch(shared, {name: item for name, item in items.items() if name not in finished})
+            for shared, items in listed
+        ]
+        return [batch for batch in kept if batch.items]
+
+    return left
+
+
+def computed(
+    tables: JobTables, options: StudyOptions, prepare: Callable[[Engine], Work], accelerated: bool = False
+) -> pd.DataFrame:
+    """Compute what is not yet finished in ``out``; returns the rows of ``runs`` in the order of the sweep.
+
+    Args:
+        tables: datasets of the job.
+        options: checked.
+        prepare: reads the inputs.
+        accelerated: whether the work gains from a GPU.
+
+    Raises:
+        UserError: something the user gave is wrong; no run was written.
+    """
+    check_out(options.out, tables)
+    with ExitStack() as stack:
+        # first of all: Ray starts processes, which is not safe once JAX has started threads
+        engine = stack.enter_context(open_engine(options.engine, accelerated))
+        work = prepare(engine)
+        store = stack.enter_context(ResultStore(options.out, tables, dict(work.id_types), options.write))
+        finished = store.finished(work.run_ids) if options.resume else set()
+        if finished:
+            log.info("%d of %d runs are finished in %s", len(finished), len(work.run_ids), store.out)
+
+        def keep(shared: Any) -> None:
+            if work.inputs is not None:
+                input_id, inputs = work.inputs(shared)
+                for name, table in inputs.items():
+                    store.write_input(name, input_id, table)
+
+        run_batches(
+            work.batches(finished),
+            work.solve,
+            store,
+            engine,
+            work.verb,
+            at_once=work.at_once,
+            divisible=work.divisible,
+            keep=keep,
+            all_unstable_is_wrong=work.all_unstable_is_wrong and not finished,
+        )
+    return runs_of(options.out, work.run_ids)
+
+
+def run_study(
+    tables: JobTables,
+    options: StudyOptions,
+    prepare: Callable[[Engine], Work],
+    present: Callable[[pd.DataFrame], None],
+    accelerated: bool = False,
+) -> int:
+    """All steps of a study; returns its exit code: 0, or 1 where some of its runs did not finish.
+
+    Args:
+        tables: datasets of the job.
+        options: checked.
+        prepare: reads the inputs.
+        present: prints and draws rows of ``runs``.
+        accelerated: whether the work gains from a GPU.
+
+    Raises:
+        UserError: something the user gave is wrong; no run was written.
+    """
+    with announced() as compilation:
+        runs = computed(tables, options, prepare, accelerated)
+        present(runs)
+        say_seconds(compilation)
+    return exit_code(runs)
+
+
+def say_seconds(compilation: Compilation) -> None:
+    """Say how long the user has waited since the command began, and for which part a compiler is to blame."""
+    seconds = time.time() - psutil.Process().create_time()
+    of_it = f", {compilation.seconds:.1f} s of it compiling" if compilation.seconds >= 0.1 else ""
+    log.info("took %.1f s%s", seconds, of_it)
+
+
+def runs_of(out: str, run_ids: Iterable[str]) -> pd.DataFrame:
+    """Rows of the dataset ``runs`` of these runs, in their order."""
+    return read_results(out, "runs").set_index("run_id").loc[list(run_ids)].reset_index()
+
+
+def exit_code(runs: pd.DataFrame) -> int:
+    """0, or 1 where some of the runs did not finish."""
+    return 0 if all(Status(status).finished for status in runs["status"]) else 1
