@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 
 from ecjax import __version__
+from ecjax.command_words import check_words
 from ecjax.errors import UserError
 from ecjax.jobs_index import JOBS, Job, experiments
 from ecjax.options import rule_of, shown
@@ -50,6 +51,7 @@ def _dispatch(words: list[str]) -> int:
     if any(word in ("-h", "--help") for word in rest):
         print(_help(JOBS[name]))
         return 0
+    check_words(JOBS[name], rest)
     from ecjax.hydra_run import run_job  # Hydra is slow to import
 
     return run_job(JOBS[name], rest)
