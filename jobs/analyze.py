@@ -18,10 +18,11 @@ def bare_words(words: list[str]) -> list[str]:
 
 def run(cfg: DictConfig) -> int:
     """Run on a composed configuration; returns the exit code."""
+    options = options_from(cfg, AnalyzeOptions)
     from ecjax.console import OUTPUT
     from ecjax.studies.analyze.study import analyze
 
-    return analyze(options_from(cfg, AnalyzeOptions), OUTPUT)
+    return analyze(options, OUTPUT)
 
 
 if __name__ == "__main__":
