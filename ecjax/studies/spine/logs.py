@@ -67,14 +67,14 @@ def log_reading(options: LogOptions, path: str | None = None, inputs: Iterable[s
     job = written_by(place) if place.is_dir() else None
     if job is not None:
         reading = _analysed(name, place, job)
-        log.info("trace=%s: %s, %s", name, reading.path, _words(reading.options))
+        log.info("trace=%s: %s", name, " ".join((reading.path, *_words(reading.options))))
         return Reading(reading.path, _merged(options, reading.options), reading.fingerprints)
     for other in filter(None, inputs):
         readings = [each for each in _readings_behind(other) if each.path == absolute(place)]
         if len(readings) > 1:
             log.info("trace=%s: was read in several ways for %s; none of them is taken over", name, other)
         if len(readings) == 1:
-            log.info("trace=%s: read as for %s, %s", name, other, _words(readings[0].options))
+            log.info("trace=%s: as for %s: %s", name, other, " ".join(_words(readings[0].options)))
             return Reading(name, _merged(options, readings[0].options))
     return Reading(name, {each: getattr(options, each) for each in _names()})
 
@@ -101,12 +101,14 @@ def _names() -> list[str]:
 
 
 def _merged(options: LogOptions, analysed: dict[str, Any]) -> dict[str, Any]:
-    """Options of the job where they were set, else those of the analysis; a format and a mapping exclude each other."""
+    """Options of the job where they were set, else those of the analysis that may stand beside them."""
     defaults = LogOptions()
     values = {name: getattr(options, name) for name in _names()}
     unset = {name for name, value in values.items() if value == getattr(defaults, name)}
-    if not {"format", "columns"} <= unset:
-        unset -= {"format", "columns"}
+    if "columns" not in unset:
+        unset -= {"format", "extent_bytes"}
+    if "format" not in unset:
+        unset -= {"columns"}
     return values | {name: analysed[name] for name in unset}
 
 
@@ -128,8 +130,8 @@ def _analysed(name: str, place: Path, job: str) -> Reading:
     paths = sorted({reading.path for reading in readings})
     if len(paths) > 1:
         raise UserError(f"trace={name}: is the analysis of several logs; allowed: one of {', '.join(paths)}")
-    ways = "; or ".join(_words(reading.options) for reading in readings)
-    raise UserError(f"trace={name}: the log was read in several ways; allowed: trace={paths[0]} with {ways}")
+    ways = "; or ".join(" ".join(_words(reading.options)) for reading in readings)
+    raise UserError(f"trace={name}: the log was read in several ways; allowed: trace={paths[0]} {ways}")
 
 
 def _readings_behind(table: str) -> list[Reading]:
@@ -156,5 +158,9 @@ def _readings(folder: Path, batch: str | None = None) -> list[Reading]:
     ]
 
 
-def _words(options: dict[str, Any]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in options.items() if value not in (None, False))
+def _words(options: dict[str, Any]) -> list[str]:
+    """Options as they would be set."""
+    values = {name: value for name, value in options.items() if value not in (None, False, "auto")}
+    return [f"{name}={json.dumps(value).replace(chr(34), '')}" for name, value in values.items()] or [
+        "as it is"
+    ]

@@ -10,8 +10,9 @@ from rich.console import Console
 
 from ecjax.errors import UserError
 from ecjax.studies.analyze.options import AnalyzeOptions
-from ecjax.studies.analyze.study import DATASETS, analyze
+from ecjax.studies.analyze.study import analyze
 from ecjax.studies.analyze.summary import duration, size
+from ecjax.studies.analyze.tables import TABLES
 from ecjax.tables.read import read_input
 from ecjax.tables.results import read_results
 
@@ -40,12 +41,12 @@ def frame_of(name):
 
 def test_datasets_and_figures_of_a_chunk_trace(chunks):
     out, text = chunks
-    for dataset in (*DATASETS, "runs"):
+    for dataset in TABLES.datasets:
         assert len(read_results(out, dataset)), dataset
     figures = {path.stem for path in (out / "figures").glob("*.png")}
     assert figures == {"service_cdf", "node_ccdf", "delay_vs_size", "popularity", "arrivals", "node_load"}
     run_row = read_results(out, "runs").iloc[0]
-    assert run_row["job"] == "analyze" and run_row["status"] == "ok" and run_row["nodes"] == 12
+    assert run_row["job"] == "analyze" and run_row["status"] == "ok" and run_row["node_count"] == 12
     for words in ("provides rates, sojourn, service", "Zipf exponent", "agrees with Poisson", "tokyo-3"):
         assert words in text
 
@@ -125,8 +126,8 @@ def test_a_finished_analysis_is_not_done_again(chunks, monkeypatch):
     def gather(*_):
         raise AssertionError("read again")
 
-    monkeypatch.setattr("ecjax.studies.analyze.study.gather", gather)
-    code, text = run(TRACES / "requests_chunks.parquet", chunks[0])
+    monkeypatch.setattr("ecjax.studies.analyze.run.gather", gather)
+    code, text = run(TRACES / "requests_chunks.parquet", chunks[0], figures=True)
     assert code == 0 and text == chunks[1]
     with pytest.raises(AssertionError, match="read again"):
         run(TRACES / "requests_chunks.parquet", chunks[0], resume=False)
@@ -319,7 +320,7 @@ def test_only_what_is_asked_for_is_written(tmp_path):
 
 WRONG = {
     "trace": ({"trace": None}, "trace: missing"),
-    "k": ({"k": 0}, "k: found 0; allowed: integers >= 1"),
+    "k": ({"k": 0}, "k: found 0; allowed: a whole number of at least 1"),
     "extent": ({"extent_bytes": -1}, "extent_bytes: found -1"),
     "reference": ({"reference_bytes": float("nan")}, "reference_bytes: found nan"),
     "seed": ({"seed": -1}, "seed: found -1"),

@@ -12,8 +12,9 @@ from rich.console import Console
 from ecjax.engine import Done, Failed
 from ecjax.errors import UserError
 from ecjax.studies.analyze import run as trace_pieces
-from ecjax.studies.analyze import study
 from ecjax.studies.analyze.options import AnalyzeOptions
+from ecjax.studies.analyze.study import analyze
+from ecjax.studies.spine import batches, study
 from ecjax.tables.results import read_results
 
 TRACES = Path(__file__).parents[3] / "traces"
@@ -21,7 +22,7 @@ TRACES = Path(__file__).parents[3] / "traces"
 
 def run(trace, out, **options):
     options = AnalyzeOptions(trace=str(trace), out=str(out), **({"figures": False} | options))
-    return study.analyze(options, Console(file=io.StringIO(), width=160))
+    return analyze(options, Console(file=io.StringIO(), width=160))
 
 
 def folder_of(name, where, groups=7):
@@ -51,7 +52,7 @@ def test_progress_counts_all_rows(tmp_path, monkeypatch):
     def progress(what, total):
         yield counted.append
 
-    monkeypatch.setattr(study, "progress", progress)
+    monkeypatch.setattr(batches, "progress", progress)
     trace = folder_of("requests_objects.parquet", tmp_path / "log")
     run(trace, tmp_path / "one")
     rows = pq.read_table(trace).num_rows
@@ -92,7 +93,7 @@ class Broken:
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_piece_that_fails_ends_the_run_as_a_row_and_is_done_again(tmp_path, monkeypatch, workers):
     @contextmanager
-    def broken(options):
+    def broken(options, accelerated):
         engine = Broken()
         engine.workers = workers
         yield engine

@@ -204,7 +204,7 @@ def test_a_replay_that_fails_is_a_row_and_the_rest_finish(tmp_path, monkeypatch)
     monkeypatch.setattr(schedule_run, "replay", fails)
     console = Console(file=StringIO(), width=200)
     assert schedule_study(given, console) == 1
-    assert "1 replays: MemoryError: no room" in console.file.getvalue()
+    assert "1 run: MemoryError: no room" in console.file.getvalue()
     runs = read_results(tmp_path, "runs").set_index(["scheduler", "seed"])
     assert runs.loc[("fifo", 1), "status"] == "failed" and (runs["status"] == "ok").sum() == 3
     assert len(read_results(tmp_path, "coflows")) == 3 * 30
@@ -235,7 +235,7 @@ def test_classes_of_widths():
     assert list(found["width_class"]) == ["[2,6)", "[6,14)", "[14,inf)"]
     own = (workload.width >= 6) & (workload.width < 14)
     middle = found.iloc[1]
-    assert middle["coflows"] == own.sum() and found["coflows"].sum() == 40
+    assert middle["coflow_count"] == own.sum() and found["coflow_count"].sum() == 40
     assert_allclose(middle["mean_s"], completion[own].mean())
     assert_allclose(found["improvement"], 1.5)
     assert_allclose(found["slowdown"], 2.0)
@@ -271,9 +271,9 @@ def test_the_printed_table(study):
     assert schedule_study(options(study, scheduler=["fifo", "dtarget"]), console) == 0
     lines = console.file.getvalue().splitlines()
     assert lines[0].startswith("schedule: 8 runs, 2 seeds in ")
-    told = over_seeds(read_results(study, "runs").query("method in ['fifo', 'dtarget'] and seed < 2"))
+    told = over_seeds(read_results(study, "runs").query("scheduler in ['fifo', 'dtarget'] and seed < 2"))
     named = [line.split()[:3] for line in lines if line.strip().startswith(("random", "smallest_load"))]
-    best = [[row.sources, row.method, f"{row.mean_s:.4g}"] for row in told.itertuples()]
+    best = [[row.sources, row.scheduler, f"{row.mean_s:.4g}"] for row in told.itertuples()]
     assert named == best
 
 
@@ -289,7 +289,7 @@ def test_the_printed_table(study):
         ({"clients": 0.5}, "clients: found 0.5"),
         ({"rate_scale": [1.0, 0.0]}, "rate_scale: found [1.0, 0.0]"),
         ({"size_scale": "big"}, "size_scale: found big"),
-        ({"share_at_zero": 1.5}, "share_at_zero: found 1.5; allowed: numbers from 0 to 1"),
+        ({"share_at_zero": 1.5}, "share_at_zero: found 1.5; allowed: a number from 0 to 1"),
         ({"share_at_zero": -0.5}, "share_at_zero: found -0.5"),
         ({"n": 2.5}, "n: found 2.5; allowed: a whole number of at least 1"),
         ({"k": 0}, "k: found 0; allowed: a whole number of at least 1"),
@@ -300,7 +300,7 @@ def test_the_printed_table(study):
         ({"client_bytes_per_s": 2e9, "ports": "p.csv"}, "client_bytes_per_s: found 2e+09 beside ports=p.csv"),
         ({"client_bytes_per_s": 1.0, "trace": TRANSFERS}, "client_bytes_per_s: found 1 with transfers"),
         ({"widths": [6, 2]}, "widths: found [6, 2]; allowed: ascending whole numbers"),
-        ({"widths": []}, "widths: found []"),
+        ({"widths": []}, "widths: found an empty list"),
         ({"figures": ["pie"]}, "figures: found 'pie'; allowed: improvement, sources, cdf"),
         ({"plan_run": "abc"}, "plan_run and plan_where choose a run of plan=FOLDER"),
         ({"format": "coflow_benchmark"}, "format=coflow_benchmark: trace=PATH is missing"),
