@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from ecjax.cache.system import Network, Reads, Stored
 from ecjax.cache.workload import Popularity, placed, zipf_reads
-from ecjax.studies.cache.logged_reads import Log, read_log, reads_of
+from ecjax.studies.cache.logged_reads import Log, most_popular, read_log, reads_of
 from ecjax.studies.cache.network import Nodes, failures, network, read_nodes
 from ecjax.studies.cache.options import CacheOptions
 from ecjax.tables.fingerprint import fingerprint
@@ -139,7 +139,7 @@ def _logged(options: CacheOptions, logged: Log, nodes: Nodes, names: dict[str, A
     """Reads of a log; of all items where there are fewer than the options name."""
     every = reads_of(logged, nodes.edge_ids)
     for items in dict.fromkeys(min(items, len(every.item_ids)) for items in options.items):
-        reads = every.most_popular(items)
+        reads = most_popular(every, items)
         rate = len(reads.time_s) / float(reads.time_s[-1] - reads.time_s[0])
         yield Source(
             every.item_ids[:items],

@@ -1,7 +1,6 @@
 """The reads of an access log as ``ecjax cache`` replays them: items by popularity, edges by name or in turn."""
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -14,62 +13,23 @@ from ecjax.studies.spine.logs import open_log_as
 from ecjax.tables.requests import Edges, requests
 
 
-@dataclass(frozen=True)
-class Log:
-    """Reads of a log as it has them, Q.
-
-    Attributes:
-        path: of the log.
-        time_s: (Q,) from the first arrival, divided by ``rate_scale``.
-        file: (Q,) place in ``file_ids``.
-        file_ids: files of the log.
-        edge_names: edges of the log; None: it has no column edge.
-        edge: (Q,) place among them; None likewise.
-        identity: what names the log, and how it is read.
-    """
+class Log(NamedTuple):
+    """Reads of a log as it has them, Q."""
 
     path: str
-    time_s: np.ndarray
-    file: np.ndarray
+    time_s: np.ndarray  # (Q,) from the first arrival, divided by rate_scale
+    file: np.ndarray  # (Q,) place in file_ids
     file_ids: pa.Array
-    edge_names: list[str] | None
-    edge: np.ndarray | None
-    identity: dict[str, Any]
+    edge_names: list[str] | None  # None: it has no column edge
+    edge: np.ndarray | None  # (Q,) place among them
+    identity: dict[str, Any]  # names the log, and how it is read
 
 
-@dataclass(frozen=True)
-class LoggedReads:
-    """Reads of a log at edges that nodes have latencies of.
+class LoggedReads(NamedTuple):
+    """Reads of a log at edges that nodes have latencies of."""
 
-    Attributes:
-        reads: Q; items numbered by popularity (as often read: by first appearance).
-        item_ids: (M,) files.
-    """
-
-    reads: Reads
-    item_ids: pa.Array
-
-    def most_popular(self, count: int) -> Reads:
-        """The reads of the most popular items.
-
-        Raises:
-            UserError: they come at one time only.
-        """
-        chosen = self.reads.item < count
-        time, item, edge = (column[chosen] for column in self.reads)
-        if chosen.size > time.size:
-            log.info(
-                "trace: %d of %d reads are left out, of %d items less popular than %d",
-                chosen.size - time.size,
-                chosen.size,
-                len(self.item_ids) - count,
-                count,
-            )
-        if not time[-1] > time[0]:
-            raise UserError(
-                f"trace: found reads of {count} items at one time only; allowed: a log that lasts"
-            )
-        return Reads(time, item, edge)
+    reads: Reads  # items numbered by popularity (as often read: by first appearance)
+    item_ids: pa.Array  # (M,)
 
 
 def read_log(options: CacheOptions) -> Log:
@@ -117,6 +77,27 @@ def reads_of(logged: Log, edge_ids: list[str]) -> LoggedReads:
     rank[order] = np.arange(len(order))
     reads = Reads(logged.time_s, rank[logged.file], edge.astype(np.int64))
     return LoggedReads(reads, logged.file_ids.take(pa.array(order)))
+
+
+def most_popular(logged: LoggedReads, count: int) -> Reads:
+    """The reads of the most popular items.
+
+    Raises:
+        UserError: they come at one time only.
+    """
+    chosen = logged.reads.item < count
+    time, item, edge = (column[chosen] for column in logged.reads)
+    if chosen.size > time.size:
+        log.info(
+            "trace: %d of %d reads are left out, of %d items less popular than %d",
+            chosen.size - time.size,
+            chosen.size,
+            len(logged.item_ids) - count,
+            count,
+        )
+    if not time[-1] > time[0]:
+        raise UserError(f"trace: found reads of {count} items at one time only; allowed: a log that lasts")
+    return Reads(time, item, edge)
 
 
 def _places(names: list[str], edge_ids: list[str], path: str) -> np.ndarray:

@@ -13,10 +13,6 @@ POLICIES = (
     *("none", "lru", "lfu", "decayed_lfu", "exact", "near_optimal", "samplex", "agar"),
     *("optimal_static", "samplex_static"),
 )
-REFERENCE = "optimal_static"  # the policy that others are compared with
-COOPERATIVE = "cooperative"  # of edges that serve each other
-# schemes of the study of sampling that sample nothing: every partition gone through; the same plan without any
-ALL, BEST = "optimal", "exact"
 FIGURES = ("policies", "sweep", "neighbours", "failures", "decisions", "throughput", "edges")
 SAMPLING_FIGURES = ("sequence", "sampling", "distribution")  # of the study of sampling
 _USUAL_FIGURES = ["policies", "sweep", "decisions"]
@@ -152,7 +148,7 @@ class CacheOptions(LogOptions):
         None, "outages table: node_id (a node, or a bucket as oregon/3), start_s, end_s"
     )
     fail: list[str | None] = option(
-        [None],
+        None,
         "down all the time: a node, a bucket as oregon/3, each_node or each_bucket in turn; one or a list, null: none",
         Listed(Special("a name", _name), null=True),
     )

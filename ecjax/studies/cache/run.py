@@ -17,8 +17,8 @@ from ecjax.errors import UserError
 from ecjax.status import Status
 from ecjax.studies.cache.inputs import Case
 from ecjax.studies.cache.network import between
-from ecjax.studies.cache.options import REFERENCE
 from ecjax.studies.cache.rows import Rows, cached, latencies, run_values
+from ecjax.studies.cache.tables import REFERENCE
 from ecjax.studies.spine.batches import Solved
 from ecjax.studies.spine.run import Run
 

@@ -18,8 +18,8 @@ from ecjax.engine import Engine, Worker
 from ecjax.options import identifying
 from ecjax.status import Status
 from ecjax.studies.cache.inputs import Case, read_cases
-from ecjax.studies.cache.options import ALL, BEST, CacheOptions
-from ecjax.studies.cache.tables import TABLES
+from ecjax.studies.cache.options import CacheOptions
+from ecjax.studies.cache.tables import ALL, BEST, TABLES
 from ecjax.studies.spine.batches import Batch, Solved
 from ecjax.studies.spine.run import Run
 from ecjax.studies.spine.study import Work, unfinished

@@ -15,11 +15,11 @@ from ecjax.options import checked, identifying
 from ecjax.studies.cache.figures import kinds, sampling
 from ecjax.studies.cache.inputs import Case, read_cases
 from ecjax.studies.cache.network import between
-from ecjax.studies.cache.options import COOPERATIVE, REFERENCE, CacheOptions
+from ecjax.studies.cache.options import CacheOptions
 from ecjax.studies.cache.run import Distances, Item, Settings, solve
 from ecjax.studies.cache.sampling import sampling_work
 from ecjax.studies.cache.summary import show, show_plans
-from ecjax.studies.cache.tables import TABLES
+from ecjax.studies.cache.tables import COOPERATIVE, REFERENCE, TABLES
 from ecjax.studies.spine.batches import Batch
 from ecjax.studies.spine.run import Run
 from ecjax.studies.spine.study import Work, run_study, unfinished

@@ -3,6 +3,11 @@
 from ecjax.tables.result_schemas import INPUT_ID, job_tables
 from ecjax.tables.schemas import FLOAT, ID, INTEGER, STRING, Column
 
+# of column policy: what others are compared with, and edges that serve each other
+REFERENCE, COOPERATIVE = "optimal_static", "cooperative"
+# of column scheme, those that sample nothing: every partition gone through, and the same plan without any
+ALL, BEST = "optimal", "exact"
+
 TABLES = job_tables(
     "cache",
     runs=(

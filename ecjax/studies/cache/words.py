@@ -7,7 +7,7 @@ import matplotlib
 import pandas as pd
 
 from ecjax.plotting.panels import COLOURS
-from ecjax.studies.cache.options import ALL, BEST, COOPERATIVE, REFERENCE
+from ecjax.studies.cache.tables import ALL, BEST, COOPERATIVE, REFERENCE
 
 matplotlib.use("Agg")
 

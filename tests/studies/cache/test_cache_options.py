@@ -20,7 +20,7 @@ from ecjax.studies.cache.figures import kinds, sampling
 from ecjax.studies.cache.options import CacheOptions
 from ecjax.studies.cache.sampling import sampling_work
 from ecjax.studies.cache.study import _work, cache_study
-from ecjax.studies.cache.tables import TABLES
+from ecjax.studies.cache.tables import REFERENCE, TABLES
 from ecjax.tables.importers import open_trace
 from ecjax.tables.results import read_results
 from ecjax.tables.store import ResultStore
@@ -30,7 +30,7 @@ TRACES = Path(__file__).parents[3] / "traces"
 
 
 def test_words_are_those_of_the_library():
-    assert words.POLICIES == POLICIES and words.REFERENCE in POLICIES
+    assert words.POLICIES == POLICIES and REFERENCE in POLICIES
     assert words.FIGURES == tuple(kinds.KINDS) and words.SAMPLING_FIGURES == tuple(sampling.KINDS)
 
 

@@ -11,7 +11,7 @@ from matplotlib.ticker import NullLocator
 from ecjax.plotting.grid import panel
 from ecjax.plotting.panels import few, legend, plain_numbers, scale
 from ecjax.studies.cache.figures.panels import by_point
-from ecjax.studies.cache.options import COOPERATIVE
+from ecjax.studies.cache.tables import COOPERATIVE
 from ecjax.studies.cache.words import NEVER_DECIDES, POINT_WORDS, colours, over_seeds, parts, varying
 
 _MOST_ROWS = 3

@@ -13,7 +13,7 @@ from ecjax.plotting.grid import own_rows
 from ecjax.plotting.panels import COLOURS, legend
 from ecjax.plotting.saving import Kind, drawing
 from ecjax.studies.cache.figures.panels import by_point
-from ecjax.studies.cache.options import ALL, BEST
+from ecjax.studies.cache.tables import ALL, BEST
 from ecjax.studies.cache.words import SCHEMES
 
 _MOST_POINTS = 20_000  # of a figure
