@@ -148,7 +148,7 @@ class CacheOptions(LogOptions):
         None, "outages table: node_id (a node, or a bucket as oregon/3), start_s, end_s"
     )
     fail: list[str | None] = option(
-        None,
+        [None],
         "down all the time: a node, a bucket as oregon/3, each_node or each_bucket in turn; one or a list, null: none",
         Listed(Special("a name", _name), null=True),
     )
