@@ -20,9 +20,9 @@ def run(cfg: DictConfig) -> int:
     """Run on a composed configuration; returns the exit code."""
     options = options_from(cfg, AnalyzeOptions)
     from ecjax.console import OUTPUT
-    from ecjax.studies.analyze.study import analyze
+    from ecjax.studies.analyze.study import analyze_study
 
-    return analyze(options, OUTPUT)
+    return analyze_study(options, OUTPUT)
 
 
 if __name__ == "__main__":

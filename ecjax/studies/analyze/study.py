@@ -27,7 +27,7 @@ from ecjax.tables.results import read_run
 _VERSION = 2  # 2: ties are spread, blocks begun and requests sampled by hashes
 
 
-def analyze(options: AnalyzeOptions, console: Console) -> int:
+def analyze_study(options: AnalyzeOptions, console: Console) -> int:
     """Analyse a trace; returns the exit code: 0, or 1 where something failed that is no mistake of the user's.
 
     Raises:

@@ -112,7 +112,8 @@ def _p(value: float) -> str:
 def _show_nodes(nodes: pa.Table, console: Console) -> None:
     rows = nodes.slice(0, _NODES_SHOWN).to_pylist()
     title = f"nodes: service times ({rows[0]['service_source']})"
-    print_table(console, title, _HEADINGS, [_node_cells(row) for row in rows], words=("node",))
+    cells = [_node_cells(row) for row in rows]
+    print_table(console, title, _HEADINGS, cells, words=("node",), padding=(0, 1, 0, 0))
     if nodes.num_rows > _NODES_SHOWN:
         console.print(f"... and {nodes.num_rows - _NODES_SHOWN} more nodes", highlight=False)
 

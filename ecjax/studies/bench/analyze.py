@@ -107,13 +107,13 @@ def by_ecjax(trace: str, small: str, out: str, repeats: int) -> dict[str, Any]:
     from rich.console import Console
 
     from ecjax.studies.analyze.options import AnalyzeOptions
-    from ecjax.studies.analyze.study import analyze
+    from ecjax.studies.analyze.study import analyze_study
 
     quiet = Console(quiet=True)
 
     def job(path: str) -> float:
         began = time.perf_counter()
-        analyze(AnalyzeOptions(trace=path, out=f"{out}/analyze", figures=False, resume=False), quiet)
+        analyze_study(AnalyzeOptions(trace=path, out=f"{out}/analyze", figures=False, resume=False), quiet)
         return time.perf_counter() - began
 
     compile_s = job(small)

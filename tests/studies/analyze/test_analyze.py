@@ -10,7 +10,7 @@ from rich.console import Console
 
 from ecjax.errors import UserError
 from ecjax.studies.analyze.options import AnalyzeOptions
-from ecjax.studies.analyze.study import analyze
+from ecjax.studies.analyze.study import analyze_study
 from ecjax.studies.analyze.summary import duration, size
 from ecjax.studies.analyze.tables import TABLES
 from ecjax.tables.read import read_input
@@ -23,7 +23,9 @@ CLOUDPHYSICS = Path(__file__).parents[4] / "shared" / "data" / "cloudphysics-a.c
 def run(trace, out, **options):
     """Exit code and what was printed."""
     console = Console(file=io.StringIO(), width=160)
-    code = analyze(AnalyzeOptions(trace=str(trace), out=str(out), **({"figures": False} | options)), console)
+    code = analyze_study(
+        AnalyzeOptions(trace=str(trace), out=str(out), **({"figures": False} | options)), console
+    )
     return code, console.file.getvalue()
 
 
@@ -335,7 +337,7 @@ def test_wrong_options_are_named_and_nothing_is_written(tmp_path, case):
     options, message = WRONG[case]
     given = {"trace": str(TRACES / "requests_objects.parquet"), "out": str(tmp_path / "out")} | options
     with pytest.raises(UserError, match=message) as error:
-        analyze(AnalyzeOptions(**given), Console(file=io.StringIO()))
+        analyze_study(AnalyzeOptions(**given), Console(file=io.StringIO()))
     assert "\n" not in str(error.value) and not (tmp_path / "out").exists()
 
 

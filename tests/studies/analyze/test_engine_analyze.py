@@ -13,7 +13,7 @@ from ecjax.engine import Done, Failed
 from ecjax.errors import UserError
 from ecjax.studies.analyze import run as trace_pieces
 from ecjax.studies.analyze.options import AnalyzeOptions
-from ecjax.studies.analyze.study import analyze
+from ecjax.studies.analyze.study import analyze_study
 from ecjax.studies.spine import batches, study
 from ecjax.tables.results import read_results
 
@@ -22,7 +22,7 @@ TRACES = Path(__file__).parents[3] / "traces"
 
 def run(trace, out, **options):
     options = AnalyzeOptions(trace=str(trace), out=str(out), **({"figures": False} | options))
-    return analyze(options, Console(file=io.StringIO(), width=160))
+    return analyze_study(options, Console(file=io.StringIO(), width=160))
 
 
 def folder_of(name, where, groups=7):

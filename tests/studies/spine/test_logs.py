@@ -14,7 +14,7 @@ from rich.console import Console
 from ecjax.errors import UserError
 from ecjax.options import checked, option
 from ecjax.studies.analyze.options import AnalyzeOptions
-from ecjax.studies.analyze.study import analyze
+from ecjax.studies.analyze.study import analyze_study
 from ecjax.studies.optimize.tables import TABLES as PLANS
 from ecjax.studies.schedule.inputs import read_cases
 from ecjax.studies.schedule.options import ScheduleOptions
@@ -47,7 +47,7 @@ class Options(LogOptions):
 
 def analysed(trace, out, **options):
     options = AnalyzeOptions(trace=str(trace), out=str(out), k=1, figures=False, **options)
-    assert analyze(options, Console(file=io.StringIO())) == 0
+    assert analyze_study(options, Console(file=io.StringIO())) == 0
 
 
 def rows(trace):
