@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 
-from ecjax.tables.result_schemas import INPUT_ID, job_tables
+from ecjax.tables.result_schemas import job_tables
 from ecjax.tables.schemas import FILES, FLOAT, ID, INTEGER, NODES, STRING, Column
 
 TABLES = job_tables(
     "analyze",
     runs=(
-        INPUT_ID,
+        Column("input_id", STRING, "", "fingerprint of the trace"),
         Column("format", STRING, "", "importer that read the trace"),
         Column("max_load", FLOAT, "", "largest node load rho"),
         Column("file_count", INTEGER, "", "distinct files"),
