@@ -1,4 +1,5 @@
 import io
+import json
 from pathlib import Path
 
 import numpy as np
@@ -9,12 +10,15 @@ import pytest
 from rich.console import Console
 
 from ecjax.errors import UserError
+from ecjax.options import checked
 from ecjax.studies.analyze.options import AnalyzeOptions
 from ecjax.studies.analyze.study import analyze_study
 from ecjax.studies.analyze.summary import duration, size
 from ecjax.studies.analyze.tables import TABLES
+from ecjax.studies.optimize.tables import TABLES as PLANS
 from ecjax.tables.read import read_input
 from ecjax.tables.results import read_results
+from ecjax.tables.store import ResultStore
 
 TRACES = Path(__file__).parents[3] / "traces"
 CLOUDPHYSICS = Path(__file__).parents[4] / "shared" / "data" / "cloudphysics-a.csv"
@@ -318,6 +322,65 @@ def test_only_what_is_asked_for_is_written(tmp_path):
     analysed(tmp_path, chunk_log(), write=["files"])
     assert {path.name for path in (tmp_path / "out").iterdir() if path.is_dir()} == {"files", "runs"}
     assert run(tmp_path / "log.parquet", tmp_path / "out", write=["files"])[0] == 0
+
+
+def test_what_is_not_written_is_printed_nevertheless(tmp_path):
+    _, text = analysed(tmp_path, chunk_log(), write="files")
+    assert "provides rates, sojourn, service" in text and "note: The trace has no prices" in text
+    assert not (tmp_path / "out" / "traces").exists()
+
+
+def test_out_is_checked_before_the_log_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr("ecjax.studies.analyze.study.open_reading", None)
+    with ResultStore(tmp_path / "plans", PLANS, {}) as store:
+        store.commit([{"run_id": "a", "job": "optimize", "status": "ok"}], {})
+    (tmp_path / "file").write_text("")
+    for name, words in (
+        ("plans", "holds results of ecjax optimize; choose a new out"),
+        ("file", "is a file"),
+    ):
+        with pytest.raises(UserError, match=f"^out={tmp_path}/{name}: {words}"):
+            run(TRACES / "requests_chunks.parquet", tmp_path / name)
+
+
+def test_every_column_of_runs_is_filled_and_datasets_have_their_columns(chunks):
+    runs = read_results(chunks[0], "runs")
+    assert set(runs.columns[runs.isna().all()]) == {"error"}
+    trace = read_results(chunks[0], "traces").iloc[0]
+    assert trace["path"] == str(TRACES / "requests_chunks.parquet")
+    assert json.loads(trace["reading"]) == {
+        "format": "auto",
+        "columns": None,
+        "extent_bytes": None,
+        "sort": False,
+    }
+    assert trace[trace.isna()].empty
+
+
+def test_runs_that_differ_have_rows_that_differ(tmp_path):
+    (tmp_path / "log.csv").write_text(
+        "request_id,arrival_s,file_id,op,bytes\n0,1.0,a,read,8\n1,2.0,b,read,4\n"
+    )
+    columns = {"arrival_s": "arrival_s", "file_id": "file_id", "bytes": "bytes", "op": "op"}
+    changes = [{}, {"k": 2}, {"seed": 1}, {"reference_bytes": 8}, {"sort": True}, {"columns": columns}]
+    for change in changes + [{"format": "table"}, {"write": ["files"]}]:
+        assert run(tmp_path / "log.csv", tmp_path / "out", **change)[0] == 0
+    runs = read_results(tmp_path / "out", "runs")
+    assert len(runs) == len(changes)
+    assert not runs.duplicated(["format", "input_id", "seed", "params"]).any()
+    assert json.loads(runs["params"][0])["algorithm_version"] == 2
+
+
+def test_text_of_a_log_is_no_markup(tmp_path):
+    log = chunk_log(node_id=["[red]x", "[/]y"] * 3)
+    pq.write_table(pa.table(log), tmp_path / "[bold]log.parquet")
+    _, text = run(tmp_path / "[bold]log.parquet", tmp_path / "out")
+    assert "analyze: [bold]log.parquet" in text and "[red]x" in text and "[/]y" in text
+
+
+def test_options_are_checked_once_for_all():
+    options = checked(AnalyzeOptions(trace="log", write="files", k=3, reference_bytes=5))
+    assert (options.write, options.reference_bytes) == (["files"], 5.0) and checked(options) == options
 
 
 WRONG = {

@@ -20,9 +20,9 @@ from ecjax.tables.results import read_results
 TRACES = Path(__file__).parents[3] / "traces"
 
 
-def run(trace, out, **options):
+def run(trace, out, console=None, **options):
     options = AnalyzeOptions(trace=str(trace), out=str(out), **({"figures": False} | options))
-    return analyze_study(options, Console(file=io.StringIO(), width=160))
+    return analyze_study(options, console or Console(file=io.StringIO(), width=160))
 
 
 def folder_of(name, where, groups=7):
@@ -105,7 +105,9 @@ def test_a_piece_that_fails_ends_the_run_as_a_row_and_is_done_again(tmp_path, mo
     with monkeypatch.context() as patch:
         patch.setattr(study, "open_engine", broken)
         patch.setattr(trace_pieces, "scan", scan)
-        assert run(trace, tmp_path / "out") == 1
+        console = Console(file=io.StringIO(), width=160)
+        assert run(trace, tmp_path / "out", console) == 1
+    assert console.file.getvalue() == "1 run: MemoryError: no room\n"
     [row] = read_results(tmp_path / "out", "runs").to_dict("records")
     assert row["status"] == "failed" and row["error"] == "MemoryError: no room"
     assert not (tmp_path / "out" / "files").exists()

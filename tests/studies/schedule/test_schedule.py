@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
@@ -15,16 +16,19 @@ from rich.console import Console
 
 from ecjax import hydra_run
 from ecjax.coflow.generate import ReadSettings, generate
-from ecjax.coflow.replay import SCHEDULERS, replay
+from ecjax.coflow.replay import SCHEDULERS, SOURCES, replay
 from ecjax.coflow.workload import Fabric
 from ecjax.errors import UserError
 from ecjax.jobs_index import JOBS, experiments
 from ecjax.options import checked
+from ecjax.studies.schedule import options as words
 from ecjax.studies.schedule import run as schedule_run
+from ecjax.studies.schedule.figures.kinds import KINDS
 from ecjax.studies.schedule.options import GenerateOptions, ScheduleOptions
 from ecjax.studies.schedule.rows import coflow_widths, statistics, width_classes
 from ecjax.studies.schedule.study import schedule_study
 from ecjax.studies.schedule.summary import against_dtarget, over_seeds
+from ecjax.studies.schedule.tables import TABLES
 from ecjax.tables.results import read_results
 
 QUIET = Console(quiet=True)
@@ -108,6 +112,34 @@ def test_coflows_add_up_to_their_runs(study):
     assert list(widths["width_class"].unique()) == ["[2,6)"] and (widths["coflow_count"] == 30).all()
     for name in ("mean_s", "p50_s", "p95_s", "p99_s", "improvement", "slowdown"):
         assert_allclose(widths[name], runs[name])
+
+
+def test_every_column_is_filled(study):
+    for dataset, columns in TABLES.datasets.items():
+        rows = read_results(study, dataset)
+        assert list(rows.columns) == [column.name for column in columns]
+        assert set(rows.columns[rows.isna().all()]) <= {"error"}
+
+
+def test_words_are_those_of_the_libraries():
+    assert set(words.SCHEDULERS) == set(SCHEDULERS) and set(words.SOURCES) == set(SOURCES)
+    assert words.FIGURES == tuple(KINDS)
+
+
+def test_runs_that_differ_have_rows_that_differ(tmp_path):
+    small = {"seeds": 1, "scheduler": "fifo", "sources": "random", "lower_bound": False, "write": "runs"}
+    reads = options(tmp_path).generate
+    sweeps = {"n": [4], "k": [2], "share_at_zero": [0.5], "rate_scale": [2.0], "size_scale": [2.0], "seed": 7}
+    sweeps |= {"scheduler": "varys", "sources": "smallest_load", "widths": [1, 3], "lower_bound": True}
+    sweeps |= {"port_bytes_per_s": 1e8, "client_bytes_per_s": 1e8, "generate": replace(reads, requests=20)}
+    same = {"write": None, "figures": ["cdf"]}
+    for name, value in ({"n": [5]} | sweeps | same).items():
+        assert schedule_study(options(tmp_path, **(small | {name: value})), QUIET) == 0
+    runs = read_results(tmp_path, "runs")
+    assert len(runs) == 1 + len(sweeps)
+    assert not runs.duplicated(["input_id", "seed", "params"]).any()
+    given = checked(options(tmp_path, **small))
+    assert checked(given) == given
 
 
 def test_finished_replays_are_not_done_again(study, monkeypatch):
