@@ -33,14 +33,14 @@ def workload_of(problem: optimize.Problem, laws: Laws, stored: ArrayLike) -> Wor
         stored: (R, m) bool, chunks that writes load.
     """
     files, nodes = problem.files, problem.nodes
-    kept = jnp.asarray(stored, float)
+    holds = jnp.asarray(stored, float)
     return Workload.of(
         files.rate,
         files.chunk_bytes,
         files.k,
         node_laws(laws, nodes.count),
         (nodes.connect_mean, nodes.connect_variance),
-        optimize.node_work(problem, jnp.zeros_like(kept), kept),
+        optimize.node_work(problem, jnp.zeros_like(holds), holds),
     )
 
 
@@ -49,13 +49,13 @@ def node_laws(laws: Laws, nodes: int) -> ServiceLaw:
     table = laws.table[:nodes].copy()
     # a constant U is 0 in a replay and 1 in a distribution
     table[table[:, 6] == KINDS.index("deterministic"), 2:4] = 0.0
-    known: dict[tuple, UnitLaw] = {}
+    of_key: dict[tuple, UnitLaw] = {}
     units = []
     for row in table:
         key = tuple(row[4:])
-        if key not in known:
-            known[key] = _unit(row, laws.samples)
-        units.append(known[key])
+        if key not in of_key:
+            of_key[key] = _unit(row, laws.samples)
+        units.append(of_key[key])
     return ServiceLaw.of_nodes(units, *np.ascontiguousarray(table[:, :4].T))
 
 

@@ -7,6 +7,7 @@ import pytest
 from rich.console import Console
 
 from ecjax.errors import UserError
+from ecjax.studies.optimize.tables import TABLES as PLANS
 from ecjax.studies.replay.options import ReplayOptions
 from ecjax.studies.replay.study import replay_study
 from ecjax.tables.ids import id_types
@@ -53,7 +54,7 @@ def plan_by_hand(folder, queue, weights=None):
             "weight": shares,
         }
         tables["class_weights"] = pa.table(columns)
-    with ResultStore(folder / "plan", id_types(nodes, files)) as store:
+    with ResultStore(folder / "plan", PLANS, id_types(nodes, files)) as store:
         store.write_input("nodes", "tables", nodes)
         store.write_input("files", "tables", files)
         store.commit([run], tables)
