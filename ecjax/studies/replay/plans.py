@@ -18,7 +18,8 @@ from ecjax.problem import arrays as inputs
 from ecjax.problem.classes import file_classes
 from ecjax.problem.earlier_plan import plan_arrays, plan_weights
 from ecjax.problem.identity import Identity, identity
-from ecjax.studies.optimize.study import fingerprint_of, input_tables, planned
+from ecjax.studies.optimize.inputs import fingerprint_of, input_tables
+from ecjax.studies.optimize.study import planned
 from ecjax.studies.replay.options import ReplayOptions
 from ecjax.tables.folder import location
 from ecjax.tables.read import read_input
