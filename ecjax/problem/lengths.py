@@ -14,7 +14,7 @@ from ecjax.problem.constraints import of_file
 from ecjax.problem.identity import Identity
 
 
-def given_lengths(problem: Problem, names: Identity, files: pa.Table) -> Problem:
+def with_lengths(problem: Problem, names: Identity, files: pa.Table) -> Problem:
     """The problem with the code lengths of column ``n`` as floor; where that is empty, or absent, the floor stays.
 
     Files of a group share a length: those that give none follow those that do.

@@ -108,10 +108,10 @@ def _check_objective(options: "OptimizeOptions", classes: list[str]) -> None:
         )
 
 
-def order_of(queue: str, objective: str) -> str:
+def order_of(queue: str, objective: str | dict[str, float]) -> str:
     """Lexicographic or joint: what ``objective`` means for a queue."""
     if objective in ORDERS:
-        return objective
+        return str(objective)
     return "lexicographic" if queue == "priority" else "joint"
 
 

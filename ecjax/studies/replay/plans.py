@@ -17,7 +17,8 @@ from ecjax.problem import arrays
 from ecjax.problem.classes import Classes, file_classes
 from ecjax.problem.earlier_plan import plan_arrays, plan_weights
 from ecjax.problem.identity import Identity, identity
-from ecjax.studies.optimize.study import fingerprint_of, input_tables, planned
+from ecjax.studies.optimize.inputs import fingerprint_of, input_tables
+from ecjax.studies.optimize.study import planned
 from ecjax.studies.replay.options import NO_PLAN, ReplayOptions
 from ecjax.tables.folder import location
 from ecjax.tables.read import read_input

@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator
 
-import jax.numpy as jnp
 import numpy as np
 import pyarrow as pa
 
-from ecjax import optimize
+from ecjax.predict import node_loads as predict
 from ecjax.predict.latencies import Latencies, histogram_rows, latency_rows
 from ecjax.replay.summary import Summary
 from ecjax.studies.replay.operating_point import OperatingPoint
@@ -66,18 +65,13 @@ def node_loads(run_id: str, at: OperatingPoint, summary: Summary | None = None) 
         at: what was replayed.
         summary: of its replay, which tells loads and reads where the policy decides by the state of the queues.
     """
-    problem, plan = at.problem, at.plan
+    plan = at.plan
+    table = predict.node_loads(run_id, at.problem, at.probabilities, plan.stored, plan.names)
     if at.static or summary is None:
-        load, reads = at.loads, np.asarray(problem.reads[0] @ jnp.asarray(at.probabilities))
-    else:
-        classes = len(plan.classes.names)
-        load, reads = summary.utilisation, summary.count[classes : classes + len(plan.nodes)]
-    columns = {
-        "node_id": plan.names.nodes,
-        "load": load,
-        "read_share": reads / reads.sum(),
-        "chunks": plan.per_node * np.rint(np.asarray(problem.price_chunks) @ plan.stored).astype(np.int64),
-        "bytes_stored": np.asarray(problem.price_bytes) @ plan.stored,
-        "cost_dollars_per_period": np.sum(np.asarray(optimize.prices(problem)) * plan.stored, axis=0),
-    }
-    return with_run_id(run_id, pa.table(columns))
+        return table
+    first = len(plan.classes.names)
+    reads = summary.count[first : first + len(plan.nodes)]
+    measured = {"load": summary.utilisation, "read_share": reads / reads.sum()}
+    for name, values in measured.items():
+        table = table.set_column(table.column_names.index(name), name, pa.array(values))
+    return table

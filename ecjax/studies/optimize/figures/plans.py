@@ -1,6 +1,5 @@
 """Figures of ``ecjax optimize``, drawn from its result tables only."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import matplotlib
@@ -9,14 +8,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
-from rich.console import Console
 
 from ecjax.plotting.method_names import BY_CLASS, MARKERS, METHOD_NAMES
-from ecjax.plotting.saving import save
-from ecjax.studies.optimize.figures.classes import class_convergence, class_latency
-from ecjax.studies.optimize.figures.scenarios import scenarios
-from ecjax.tables.datasets import batches_written
-from ecjax.tables.folder import location
 from ecjax.tables.results import read_results, read_run
 
 matplotlib.use("Agg")
@@ -34,7 +27,7 @@ def _figure(width: float = 7.0, height: float = 4.6) -> tuple[Figure, Axes]:
 
 
 def _per_file(runs: pd.DataFrame) -> pd.Series:
-    return runs["cost"] / runs["files"]
+    return runs["cost_dollars_per_period"] / runs["file_count"]
 
 
 def tradeoff(out: Path, runs: pd.DataFrame) -> Figure | None:
@@ -57,7 +50,7 @@ def tradeoff(out: Path, runs: pd.DataFrame) -> Figure | None:
             continue
         last = None
         for run in ordered.itertuples():
-            point = (run.cost / run.files, run.latency_s)
+            point = (run.cost_dollars_per_period / run.file_count, run.latency_s)
             extent = np.array([np.ptp(_per_file(ordered)), np.ptp(ordered["latency_s"])]) + 1e-12
             # labels that would lie on each other are left out
             if last is None or np.abs(np.subtract(point, last) / extent).max() > 0.08:
@@ -235,63 +228,3 @@ def code_lengths(out: Path, runs: pd.DataFrame) -> Figure:
     )
     axes.legend(frameon=False)
     return figure
-
-
-KINDS: dict[str, Callable[[Path, pd.DataFrame], Figure | None]] = {
-    "tradeoff": tradeoff,
-    "convergence": convergence,
-    "methods": methods,
-    "classes": classes,
-    "sizes": sizes,
-    "rates": rates,
-    "code_lengths": code_lengths,
-    "gap": gap,
-    "scenarios": scenarios,
-    "class_latency": class_latency,
-    "class_convergence": class_convergence,
-}
-# the dataset that a kind needs besides runs
-_NEEDS = {
-    "convergence": "history",
-    "classes": "file_plans",
-    "code_lengths": "file_plans",
-    "scenarios": "scenarios",
-    "class_latency": "class_plans",
-    "class_convergence": "history",
-}
-_FCFS_ONLY = ("gap", "convergence", "scenarios")
-_BY_CLASS_ONLY = ("class_latency", "class_convergence")
-
-
-def _of_kind(kind: str, runs: pd.DataFrame) -> pd.DataFrame:
-    """The runs that a kind of figure is about."""
-    by_class = runs["method"].isin(BY_CLASS)
-    if kind in _BY_CLASS_ONLY:
-        return runs[by_class]
-    return runs[~by_class] if kind in _FCFS_ONLY else runs
-
-
-def draw(out: str | Path, runs: pd.DataFrame, kinds: list[str], console: Console) -> None:
-    """Draw figures of these runs (finished ones) into out/figures; what lacks its dataset is said and left out.
-
-    Args:
-        out: folder of the result tables, or its address.
-        runs: rows of the ``runs`` dataset.
-        kinds: of ``KINDS``; those that are about other queues than these runs' are left out.
-        console: where to say what was drawn.
-    """
-    finished = runs[runs["objective"].notna()]
-    if not finished.empty:
-        folder = location(out)
-        save(folder, ((kind, _made(folder, finished, kind)) for kind in kinds), console)
-
-
-def _made(out: Path, runs: pd.DataFrame, kind: str) -> Figure | str | None:
-    """The figure, or what it needs; None where it is about other runs."""
-    needed, chosen = _NEEDS.get(kind), _of_kind(kind, runs)
-    if chosen.empty:
-        return None
-    shown = chosen[chosen["batch_id"].isin(batches_written(out, needed))] if needed else chosen
-    if shown.empty:
-        return f"the dataset {needed}, which was not written"
-    return KINDS[kind](out, shown)
