@@ -21,10 +21,11 @@ def bare_words(words: list[str]) -> list[str]:
 
 def run(cfg: DictConfig) -> int:
     """Run on a composed configuration; returns the exit code."""
+    options = options_from(cfg, ReplayOptions)
     from ecjax.console import OUTPUT
     from ecjax.studies.replay.study import replay_study
 
-    return replay_study(options_from(cfg, ReplayOptions), OUTPUT)
+    return replay_study(options, OUTPUT)
 
 
 if __name__ == "__main__":

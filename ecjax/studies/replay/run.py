@@ -1,22 +1,25 @@
 """One replay: replications of it at a time, and its rows."""
 
+import itertools
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from ecjax import precision
 from ecjax.engine import Worker
+from ecjax.options import identifying
 from ecjax.predict.latencies import Latencies
 from ecjax.problem.service_laws import law_name
 from ecjax.replay.run import Outcome
 from ecjax.replay.summary import Summary, summarise
 from ecjax.status import Status
 from ecjax.studies.replay import rows
-from ecjax.studies.replay.inputs import Case
-from ecjax.studies.replay.operating_point import Point, operating_point, why_unstable
+from ecjax.studies.replay.inputs import Case, queues_of
+from ecjax.studies.replay.operating_point import Point, operating_point, weights_of, why_unstable
 from ecjax.studies.replay.options import ReplayOptions
 from ecjax.studies.replay.predictions import predictions
 from ecjax.studies.replay.simulation import Simulation, simulation
+from ecjax.studies.replay.tables import TABLES
 from ecjax.studies.spine.batches import Solved
 from ecjax.studies.spine.run import Run
 
@@ -29,6 +32,44 @@ class Item:
 
     run: Run
     point: Point
+
+
+def items_of(case: Case, options: ReplayOptions) -> list[Item]:
+    """The replays of a case: policies, queues, service laws, rates, sizes; the last fastest."""
+    points = itertools.product(
+        options.policy,
+        queues_of(options, case.plan),
+        options.service or [],
+        options.rate_scale,
+        options.size_scale,
+    )
+    return [_item(case, Point(*point), options) for point in points]
+
+
+def _item(case: Case, point: Point, options: ReplayOptions) -> Item:
+    plan, shares = case.plan, point.queue in ("partitioned", "shared")
+    parameters = identifying(options) | asdict(point)
+    parameters |= {"plan_run": plan.run.run_id, "inputs": case.fingerprints}
+    parameters["weights"] = weights_of(options, plan).tolist() if shares else None
+    columns: dict[str, Any] = {
+        "plan_run": plan.run.run_id,
+        "method": plan.run.method,
+        "theta": plan.run.theta,
+        "cost_dollars_per_period": plan.run.cost_dollars_per_period,
+        "importance": plan.run.importance,
+        "class_rate_scale": plan.run.class_rate_scale,
+        "policy": point.policy,
+        "queue": point.queue,
+        "service": point.service,
+        "arrivals": options.arrivals,
+        "rate_scale": point.rate_scale * plan.run.rate_scale,
+        "size_scale": point.size_scale * plan.run.size_scale,
+        "file_count": len(plan.files),
+        "node_count": len(plan.nodes),
+        "replications": options.replications,
+    }
+    remarks = {} if case.log is None else {"log": case.log}
+    return Item(Run(TABLES.job, parameters, plan.run.input_id, options.seed, columns, remarks), point)
 
 
 def solve(options: ReplayOptions, case: Case, items: dict[str, Item], worker: Worker) -> Solved:
