@@ -13,7 +13,7 @@ import ecjax
 from ecjax import optimize
 from ecjax.engine import Worker
 from ecjax.predict.latencies import Latencies
-from ecjax.problem.feasibility import overload
+from ecjax.problem.overload import overload
 from ecjax.problem.service_laws import law_name, service_laws
 from ecjax.replay import tally
 from ecjax.replay.run import STATIC, Outcome, Policy, Queue, replay

@@ -32,7 +32,7 @@ def importance(second: float) -> str:
 def planned(name: str, queue: str = "priority", **own) -> dict:
     row = {"run_id": name, "job": "optimize", "status": "ok", "method": METHODS[queue], "queue": queue}
     row |= {"theta": 0.0, "rate_scale": 1.0, "size_scale": 1.0, "input_id": "i", "objective": 1.0}
-    return row | {"cost": 1.0, "files": 2, "latency_s": 10.0, "importance": importance(1.0)} | own
+    return row | {"cost_dollars_per_period": 1.0, "file_count": 2, "latency_s": 10.0, "importance": importance(1.0)} | own
 
 
 def replayed(name: str, queue: str = "priority", **own) -> dict:

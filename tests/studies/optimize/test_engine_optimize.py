@@ -72,7 +72,7 @@ def test_a_batch_that_memory_cannot_hold_is_planned_in_parts_and_what_fails_is_a
     assert widths == [3, 1, 2, 1, 1]
     runs = pd.read_parquet(out / "runs").set_index("theta").loc[THETA]
     assert runs["status"].tolist() == ["ok", "ok", "failed"]
-    same = ["files", "nodes", "input_id", "params", "version", "seed"]
+    same = ["file_count", "node_count", "input_id", "params", "version", "seed"]
     assert runs[same].drop_duplicates().shape[0] == 1
     monkeypatch.setattr(plan_batches.optimize, "solve", solve)
     assert problems.study(out, problems.mixed(), **given | {"memory_bytes": 1.0})[0] == 0

@@ -45,7 +45,7 @@ def test_figures_show_the_numbers_of_the_tables(out):
     assert set(lines) == {plans.METHOD_NAMES[method] for method in one["method"]}
     jlcm = one[one["method"] == "published"].sort_values("theta")
     np.testing.assert_array_equal(lines["JLCM"].get_ydata(), jlcm["latency_s"])
-    np.testing.assert_array_equal(lines["JLCM"].get_xdata(), jlcm["cost"] / jlcm["files"])
+    np.testing.assert_array_equal(lines["JLCM"].get_xdata(), jlcm["cost_dollars_per_period"] / jlcm["file_count"])
 
     history = read_results(out, "history").set_index("run_id")
     curves = plans.convergence(out, one).axes[0].get_lines()

@@ -54,6 +54,6 @@ def test_tables_count_chunks_and_k_must_be_a_multiple(tmp_path):
     each = per_chunk[placed["node_id"]].fillna(0).to_numpy() + (
         by_byte[placed["node_id"]].fillna(0).to_numpy() * stored[placed["file_id"]].to_numpy() / 2
     )
-    assert run.cost == pytest.approx(np.sum(2 * each), rel=1e-9)
+    assert run.cost_dollars_per_period == pytest.approx(np.sum(2 * each), rel=1e-9)
     with pytest.raises(UserError, match="a read takes 3 chunks; allowed: a multiple of 2"):
         check_together(*problems.Case(case.nodes, case.files.assign(k=3)).tables(), 2)
