@@ -53,17 +53,20 @@ def names(runs: pd.DataFrame, axis: str | None = None) -> list[str]:
     varying = [
         name
         for name in _WORDS
-        if name not in hidden and runs[name].astype(object).nunique(dropna=name in CLASS_COLUMNS) > 1
+        if name in runs
+        and name not in hidden
+        and runs[name].astype(object).nunique(dropna=name in CLASS_COLUMNS) > 1
     ]
-    found = [
+    words = [
         ", ".join(_WORDS[name](getattr(run, name)) for name in varying if pd.notna(getattr(run, name)))
         for run in runs.itertuples()
     ]
-    places = found if axis is None else list(zip(found, runs[axis], strict=True))
+    places = words if axis is None else list(zip(words, runs[axis], strict=True))
     if len(set(places)) < len(places):  # plans that differ in something else: in k, or in their tables
-        plans = [f"plan {plan[:6]}" for plan in runs["plan_run"].fillna(runs["run_id"]).astype(str)]
-        found = [f"{name}, {plan}" if name else plan for name, plan in zip(found, plans, strict=True)]
-    return [name or "replay" for name in found]
+        plan_runs = runs["plan_run"].fillna(runs["run_id"]) if "plan_run" in runs else runs["run_id"]
+        plans = [f"plan {plan[:6]}" for plan in plan_runs.astype(str)]
+        words = [f"{name}, {plan}" if name else plan for name, plan in zip(words, plans, strict=True)]
+    return [name or "replay" for name in words]
 
 
 _WORDS = {

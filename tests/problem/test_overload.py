@@ -62,7 +62,9 @@ CASES = {
     "k = 1": lambda: problems.replicated().problem(),
     "groups and writes": lambda: problems.grouped().problem(),
     "forbidden nodes": lambda: forbidden(
-        problems.Case(problems.mixed().nodes, problems.mixed().files.assign(k=2, min_extra_chunks=1)).problem()
+        problems.Case(
+            problems.mixed().nodes, problems.mixed().files.assign(k=2, min_extra_chunks=1)
+        ).problem()
     ),
 }
 

@@ -91,7 +91,9 @@ def follows_from_the_tables(out, run) -> None:
     np.testing.assert_allclose(plans["importance"], list(importance.values()))
     np.testing.assert_allclose(plans["rate_per_s"], parts * plain.rate.sum(), rtol=1e-12)
     np.testing.assert_array_equal(plans["file_count"], np.bincount(plain.of_class))
-    np.testing.assert_allclose(plans["cost_dollars_per_period"], np.bincount(plain.of_class, cost.sum(axis=1)), rtol=1e-9)
+    np.testing.assert_allclose(
+        plans["cost_dollars_per_period"], np.bincount(plain.of_class, cost.sum(axis=1)), rtol=1e-9
+    )
     length = stored.sum(axis=1)
     np.testing.assert_allclose(
         plans["mean_n"], np.bincount(plain.of_class, length) / np.bincount(plain.of_class)
