@@ -25,7 +25,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from ecjax.command_words import check_experiment, is_hydras, is_text, is_written, option_of, split_flags
-from ecjax.console import show_log_lines
+from ecjax.console import log, show_log_lines
 from ecjax.engine.options import NAMES, EngineOptions
 from ecjax.errors import UserError
 from ecjax.jobs_index import JOBS, Job, folder
@@ -49,7 +49,9 @@ def run_job(job: Job, words: list[str]) -> int:
     else:
         cfg = _compose(job, overrides)
     if not flags:
+        options = options_from(cfg, job.options_class)
         show_log_lines()
+        log.info("%s: %s; results in %s", job.name, job.doing, options.out)
         return module.run(cfg)
     return _through_hydra(job, flags + overrides)
 

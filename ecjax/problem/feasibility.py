@@ -186,25 +186,3 @@ def broken(problem: Problem, stored: np.ndarray, nodes: pa.Table, rows: Rows) ->
             where = f"group={rows.group[first].as_py()}"
         lines.append(_WORDS[name].format(times=times, rows=problem.rows, first=where))
     return lines
-
-
-def overload(
-    load: np.ndarray, background: np.ndarray, rate_scale: float, nodes: pa.Array, spread: str
-) -> str:
-    """One line that names the busiest node, its load, and what would help.
-
-    Args:
-        load: (m,) rho.
-        background: (m,) what of it does not go with the rates.
-        rate_scale: what the rates were multiplied by.
-        nodes: (m,) ids.
-        spread: how reads are spread, in words.
-    """
-    worst = int(np.argmax(load))
-    goal = max(0.9, (1 + background[worst]) / 2)
-    scale = rate_scale * (goal - background[worst]) / (load[worst] - background[worst])
-    return (
-        f"nodes: row {worst} (node_id={nodes[worst]}): load rho = {load[worst]:.3g} at rate_scale={rate_scale:g} "
-        f"{spread}; below 1 is needed: lower the rates (rate_scale={scale:.2g} gives about {goal:.2g}), add nodes, or "
-        "check that service times are service, not sojourn times"
-    )

@@ -18,7 +18,7 @@ from ecjax.optimize.classes.search import search_start
 from ecjax.optimize.classes.start import Start, start_plan
 from ecjax.predict.class_bounds import class_bounds
 from ecjax.problem.arrays import code_k
-from ecjax.problem.feasibility import overload
+from ecjax.problem.overload import EVENLY, overload
 from ecjax.status import Status
 from ecjax.studies.optimize import class_rows
 from ecjax.studies.optimize import rows as plan_rows
@@ -42,7 +42,7 @@ def class_run(
         advance: called with every step.
     """
     classes, lane, queue = case.classes, case.lane(item.lane), item.way.queue
-    assert classes is not None and item.way.importance is not None and case.fixed_lengths is not None
+    assert classes is not None and item.way.importance is not None
     began, compiling = time.perf_counter(), CompileTime()
     with compiling:
         problem = scaled(case.fixed_lengths, lane.rate_scale, lane.size_scale)
@@ -79,8 +79,8 @@ def class_run(
         if not kept.met:
             row["status"] = str(Status.INFEASIBLE)
             row["error"] = why_late(kept, deadlines, options.deadline_by, classes)
-    name, k, share = item.run.run_id, code_k(case.files), np.asarray(problem.share)
-    datasets: dict[str, Any] = plan_rows.datasets([(name, solution)], k, share, case.names)
+    name, k = item.run.run_id, code_k(case.files)
+    datasets: dict[str, Any] = plan_rows.datasets(case, [(item, solution)])
     datasets |= {
         "file_plans": iter([class_rows.file_plans(name, solution, k, case.names, classes)]),
         "history": iter([class_rows.history(name, plan, classes)]),
@@ -106,7 +106,6 @@ def start_of(options: OptimizeOptions, case: Case, item: Item, model: ClassModel
 @lru_cache(maxsize=4)
 def _start(case: Case, lane: Lane, how: str, seed: int) -> Start:
     """What does not depend on queue and importance, made once for the next runs."""
-    assert case.fixed_lengths is not None
     problem = scaled(case.fixed_lengths, lane.rate_scale, lane.size_scale)
     earlier = None if case.earlier is None else (case.earlier.probabilities, case.earlier.stored)
     return start_plan(problem, lane.theta, how, seed, earlier)
@@ -163,7 +162,7 @@ def _unstable(case: Case, item: Item, model: ClassModel, plan: ClassPlan) -> dic
     total = load.sum(axis=0)
     if total.max() >= 1 or item.way.queue == "priority":
         background = np.asarray(model.problem.nodes.background[0])
-        spread = "with reads spread as evenly as they go"
+        spread = EVENLY
         error = overload(total, background, case.lane(item.lane).rate_scale, nodes, spread)
     else:
         weights = np.asarray(plan.weights)

@@ -50,7 +50,7 @@ class Case:
 
     Attributes:
         problem: before the scaling of a lane.
-        fixed_lengths: the same with code lengths fixed, for queues by class; None where all queues are fcfs.
+        fixed_lengths: the same with the code lengths of the files as floor, which queues by class keep.
         lanes: of all its runs; theta is in s per dollar of mean cost per file.
         names: ids.
         nodes: checked table.
@@ -66,7 +66,7 @@ class Case:
     """
 
     problem: Problem
-    fixed_lengths: Problem | None
+    fixed_lengths: Problem
     lanes: Lanes
     names: Identity
     nodes: pa.Table
@@ -140,7 +140,7 @@ def _case(
     check_feasible(problem, nodes, files)
     if options.scenarios:
         failures(nodes, options.scenarios)
-    classes, fixed_lengths = None, None
+    classes, fixed_lengths = None, problem
     by_class = [queue for queue in options.queue if queue != "fcfs"]
     if by_class:
         classes = check_classes(names, files, by_class[0])

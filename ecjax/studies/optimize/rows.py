@@ -1,18 +1,20 @@
 """Rows of plans: of ``runs``, and the tables of placements, files, groups and history."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from ecjax.optimize import Problem, Solution
+from ecjax.predict.node_loads import node_loads
 from ecjax.problem.arrays import code_k
 from ecjax.problem.earlier_plan import EarlierPlan
 from ecjax.problem.feasibility import broken
 from ecjax.problem.identity import Identity
 from ecjax.status import Status
+from ecjax.studies.optimize.batches import Item
 from ecjax.studies.optimize.inputs import Case
 
 
@@ -165,21 +167,29 @@ def history(run_id: str, plan: Solution) -> pa.Table:
     )
 
 
-def datasets(
-    plans: list[tuple[str, Solution]], k: np.ndarray, share: np.ndarray, names: Identity
-) -> dict[str, Iterator[pa.Table]]:
+def datasets(case: Case, plans: Sequence[tuple[Item, Solution]]) -> dict[str, Iterator[pa.Table]]:
     """The datasets of a batch, built run by run as they are written: a million files times thetas are gigabytes.
 
     Args:
-        plans: run id and plan (without a lane axis) of every run.
-        k: (r,) of the files.
-        share: (r,) of the read rate.
-        names: ids.
+        case: what the runs plan for.
+        plans: every run with its plan, without a lane axis.
     """
-    groups = (group_plans(run, plan, k, share, names) for run, plan in plans)
+    k, share, names = code_k(case.files), np.asarray(case.problem.share), case.names
+    named = [(item.run.run_id, plan) for item, plan in plans]
+    groups = (group_plans(run, plan, k, share, names) for run, plan in named)
     return {
         "group_plans": (table for table in groups if table is not None),
-        "placements": (placements(run, plan, names) for run, plan in plans),
-        "file_plans": (file_plans(run, plan, k, names) for run, plan in plans),
-        "history": (history(run, plan) for run, plan in plans if plan.history.size > 1),
+        "placements": (placements(run, plan, names) for run, plan in named),
+        "file_plans": (file_plans(run, plan, k, names) for run, plan in named),
+        "history": (history(run, plan) for run, plan in named if plan.history.size > 1),
+        "node_loads": (
+            node_loads(
+                item.run.run_id,
+                case.problem_of(case.lane(item.lane)),
+                np.asarray(plan.probabilities),
+                np.asarray(plan.stored),
+                names,
+            )
+            for item, plan in plans
+        ),
     }

@@ -10,8 +10,7 @@ import pyarrow as pa
 from ecjax import optimize, precision
 from ecjax.engine import Worker
 from ecjax.optimize import BatchSettings, Plans, Solution
-from ecjax.problem.arrays import code_k
-from ecjax.problem.feasibility import overload
+from ecjax.problem.overload import EVENLY, overload
 from ecjax.status import Status
 from ecjax.studies.optimize import rows as plan_rows
 from ecjax.studies.optimize.batches import Item, lanes_of
@@ -93,19 +92,17 @@ def _outcomes(
             plan, examination, table = examined(options, case, item, plan)
             bound = None if plans.lower_bound is None else float(plans.lower_bound[at])
             row |= plan_rows.plan_columns(plan, case, bound) | columns | examination
-            stable.append((item.run.run_id, plan))
+            stable.append((item, plan))
             scenarios += [table] if table is not None else []
         else:
             row |= {"iterations": int(plan.iterations), **_unstable(case, item, plan, plans.start_load[at])}
         rows.append(row)
-    share = np.asarray(case.problem.share)
-    datasets = plan_rows.datasets(stable, code_k(case.files), share, case.names)
-    return rows, datasets | {"scenarios": iter(scenarios)}
+    return rows, plan_rows.datasets(case, stable) | {"scenarios": iter(scenarios)}
 
 
 def _unstable(case: Case, item: Item, plan: Solution, start_load: jax.Array) -> dict[str, Any]:
     """Columns that say which node is overloaded; ``start_load`` is that at the start of the descent, (m,)."""
-    load, spread = np.asarray(start_load), "with reads spread as evenly as they go"
+    load, spread = np.asarray(start_load), EVENLY
     if item.way.method != "published" or load.max() < 1:
         load, spread = np.asarray(plan.evaluation.load), f"in the plan of method={item.way.method}"
     background = np.asarray(case.problem.nodes.background[0])

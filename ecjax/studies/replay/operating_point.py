@@ -8,7 +8,7 @@ import numpy as np
 from ecjax import optimize
 from ecjax.optimize import placement
 from ecjax.problem import arrays
-from ecjax.problem.feasibility import overload
+from ecjax.problem.overload import overload
 from ecjax.problem.service_laws import service_laws
 from ecjax.replay import law_fit
 from ecjax.replay.laws import Laws

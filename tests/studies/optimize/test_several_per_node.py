@@ -2,6 +2,7 @@
 
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 import problems
 import pytest
 
@@ -54,6 +55,14 @@ def test_tables_count_chunks_and_k_must_be_a_multiple(tmp_path):
     each = per_chunk[placed["node_id"]].fillna(0).to_numpy() + (
         by_byte[placed["node_id"]].fillna(0).to_numpy() * stored[placed["file_id"]].to_numpy() / 2
     )
-    assert run.cost == pytest.approx(np.sum(2 * each), rel=1e-9)
+    assert run.cost_dollars_per_period == pytest.approx(np.sum(2 * each), rel=1e-9)
+    loads = read_results(out, "node_loads").set_index("node_id")
+    chunks = placed.groupby("node_id")["chunks"].sum().reindex(loads.index, fill_value=0)
+    np.testing.assert_array_equal(loads["chunks"], chunks)
+    stored_bytes = pd.Series(placed["chunks"].to_numpy() * stored[placed["file_id"]].to_numpy() / 2)
+    stored_bytes = stored_bytes.groupby(placed["node_id"]).sum().reindex(loads.index, fill_value=0.0)
+    np.testing.assert_allclose(loads["bytes_stored"], stored_bytes, rtol=1e-9)
+    assert loads["cost_dollars_per_period"].sum() == pytest.approx(run.cost_dollars_per_period, rel=1e-9)
+    assert loads["load"].max() == pytest.approx(run.max_load, rel=1e-9)
     with pytest.raises(UserError, match="a read takes 3 chunks; allowed: a multiple of 2"):
         check_together(*problems.Case(case.nodes, case.files.assign(k=3)).tables(), 2)
