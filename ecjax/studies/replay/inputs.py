@@ -125,7 +125,8 @@ def _case(options: ReplayOptions, plan: Plan, trace: Trace | None) -> Case:
             log_laws = _logged_laws(logged, plan, str(options.trace))
         if options.arrivals == "trace":
             reads = _logged_reads(logged, str(options.trace))
-    return Case(plan, factors, bursts, outages, reads, log_laws, prints, trace and trace.name)
+    log_name = None if trace is None else trace.name
+    return Case(plan, factors, bursts, outages, reads, log_laws, prints, log_name)
 
 
 def _logged_reads(logged: TraceRequests, name: str) -> LoggedReads:

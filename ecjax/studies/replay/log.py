@@ -49,7 +49,7 @@ def log_work(options: ReplayOptions, engine: Engine) -> Work:
     parameters: dict[str, Any] = {"replications": options.replications, "sort": reading.options["sort"]}
     parameters |= {"columns": dict(reading.options["columns"] or {})}
     parameters |= {"extent_bytes": reading.options["extent_bytes"]}
-    columns = {"policy": "as logged", "queue": "fcfs", "arrivals": "trace"}
+    columns: dict[str, Any] = {"policy": "as logged", "queue": "fcfs", "arrivals": "trace"}
     columns |= {"replications": options.replications}
     items = {}
     for family in options.service or []:
