@@ -11,7 +11,9 @@ from ecjax.replay.system import UNIT, System, whole_units
 from ecjax.studies.replay.operating_point import OperatingPoint
 from ecjax.studies.replay.options import ReplayOptions
 
-_FILE_COLUMNS = ("need", "chunk_bytes", "extra_s", "link_s", "group", "queue", "row")  # of a ``System``
+_Part = dict[
+    str, np.ndarray
+]  # columns of a ``System`` by name, rates (1/s) of its files, lengths of its rows
 
 
 class Arriving(NamedTuple):
@@ -28,33 +30,6 @@ class Arriving(NamedTuple):
     reads: int
 
 
-class _Parts:
-    """Files with their placement rows and nodes, put together part by part."""
-
-    def __init__(self) -> None:
-        self.files: dict[str, list[np.ndarray]] = {name: [] for name in _FILE_COLUMNS}
-        self.entries: dict[str, list[np.ndarray]] = {name: [] for name in ("node", "law", "units", "chunks")}
-        self.rates: list[np.ndarray] = []
-        self.starts = [np.zeros(1, np.int64)]
-
-    @property
-    def rows(self) -> int:
-        """Placement rows so far."""
-        return sum(map(len, self.starts)) - 1
-
-    def add_files(self, rates: np.ndarray, **columns: np.ndarray) -> None:
-        """Files with their rates and columns of a ``System``; absent ones are 0."""
-        self.rates.append(rates)
-        for name, parts in self.files.items():
-            parts.append(columns.get(name, np.zeros(len(rates))))
-
-    def add_rows(self, lengths: np.ndarray, **columns: np.ndarray) -> None:
-        """Placement rows with so many nodes each, and columns by node."""
-        self.starts.append(self.starts[-1][-1] + np.cumsum(lengths))
-        for name, parts in self.entries.items():
-            parts.append(columns[name])
-
-
 def arriving(at: OperatingPoint, options: ReplayOptions) -> Arriving:
     """System and arrival rates.
 
@@ -64,56 +39,64 @@ def arriving(at: OperatingPoint, options: ReplayOptions) -> Arriving:
         at: rates and chunk sizes are those of its problem.
         options: decoding and client links.
     """
+    reads = _reads(at, options)
+    parts = [reads] + ([_writes(at, reads)] if at.problem.writes is not None else [])
+    tables = [at.laws.table]
+    background = np.asarray(at.problem.nodes.background)
+    for node in np.flatnonzero(background[0] > 0).tolist():
+        rate, law = law_fit.background(*background[:, node])
+        parts.append(_background(node, rate, len(tables[0]) + len(tables) - 1, reads["queue"].max()))
+        tables.append(law[None])
+    columns = {name: np.concatenate([part[name] for part in parts]) for name in reads}
+    first_row = np.cumsum([0, *(len(part["lengths"]) for part in parts[:-1])])
+    columns["row"] = np.concatenate([part["row"] + row for part, row in zip(parts, first_row, strict=True)])
+    rates, start = columns.pop("rates"), np.concatenate([[0], np.cumsum(columns.pop("lengths"))])
+    laws = Laws(np.concatenate(tables), at.laws.samples)
+    return Arriving(System(laws, _connection(at), start=start, **columns), rates, at.problem.files.count)
+
+
+def _reads(at: OperatingPoint, options: ReplayOptions) -> _Part:
     plan, files = at.plan, at.problem.files
-    count, per_node, classes = files.count, plan.per_node, plan.classes.of_file
-    row = np.arange(count) if at.problem.row is None else np.asarray(at.problem.row)
     placed, node = np.nonzero(plan.stored)
     lengths = plan.stored.sum(axis=1)
-    begin = np.concatenate([[0], np.cumsum(lengths)])
-    units = whole_units(
-        at.probabilities[placed, node], begin, np.rint(np.asarray(at.problem.k)).astype(np.int64)
-    )
-    chunk, together = np.asarray(files.chunk_bytes), np.full(len(node), per_node)
-    bandwidth = options.client_bandwidth_bytes_per_s
-    parts = _Parts()
-    parts.add_files(
-        np.asarray(files.rate),
-        need=np.rint(np.asarray(files.k)).astype(np.int64),
-        chunk_bytes=chunk / per_node,
-        extra_s=options.decode_s_per_byte * (chunk * np.asarray(files.k)),
-        link_s=chunk / bandwidth if bandwidth else np.zeros(count),
-        group=classes,
-        queue=classes,
-        row=row,
-    )
-    parts.add_rows(lengths, node=node, law=node, units=units, chunks=together)
-    if at.problem.writes is not None:
-        parts.add_files(
-            np.asarray(files.write_rate),
-            need=lengths[row],
-            chunk_bytes=chunk / per_node,
-            group=np.full(count, -1),
-            queue=classes,
-            row=parts.rows + row,
-        )
-        parts.add_rows(lengths, node=node, law=node, units=np.full(len(node), UNIT), chunks=together)
-    laws, last = [at.laws.table], classes.max(keepdims=True)
-    background = np.asarray(at.problem.nodes.background)
-    for busy in np.flatnonzero(background[0] > 0):
-        rate, law = law_fit.background(*background[:, busy])
-        one = np.ones(1, np.int64)
-        parts.add_files(
-            np.array([rate]), need=one, group=-one, queue=last, row=np.array([parts.rows], np.int64)
-        )
-        number = np.array([sum(map(len, laws))])
-        parts.add_rows(one, node=np.array([busy]), law=number, units=one * UNIT, chunks=one)
-        laws.append(law[None])
-    columns = {
-        name: np.concatenate(values)
-        for name, values in (parts.files | parts.entries | {"start": parts.starts}).items()
+    start, need = np.concatenate([[0], np.cumsum(lengths)]), np.rint(np.asarray(at.problem.k))
+    chunk, bandwidth = np.asarray(files.chunk_bytes), options.client_bandwidth_bytes_per_s
+    return {
+        "rates": np.asarray(files.rate),
+        "need": np.rint(np.asarray(files.k)).astype(np.int64),
+        "chunk_bytes": chunk / plan.per_node,
+        "extra_s": options.decode_s_per_byte * (chunk * np.asarray(files.k)),
+        "link_s": chunk / bandwidth if bandwidth else np.zeros(len(chunk)),
+        "group": plan.classes.of_file,
+        "queue": plan.classes.of_file,
+        "row": np.arange(len(chunk)) if at.problem.row is None else np.asarray(at.problem.row),
+        "lengths": lengths,
+        "node": node,
+        "law": node,
+        "units": whole_units(at.probabilities[placed, node], start, need.astype(np.int64)),
+        "chunks": np.full(len(node), plan.per_node),
     }
-    system = System(Laws(np.concatenate(laws), at.laws.samples), connect=_connection(at), **columns)
-    return Arriving(system, np.concatenate(parts.rates), count)
+
+
+def _writes(at: OperatingPoint, reads: _Part) -> _Part:
+    """A file that reads all chunks for each file that is written."""
+    none = np.zeros(len(reads["rates"]))
+    return reads | {
+        "rates": np.asarray(at.problem.files.write_rate),
+        "need": reads["lengths"][reads["row"]],
+        "extra_s": none,
+        "link_s": none,
+        "group": np.full(len(none), -1),
+        "units": np.full(len(reads["node"]), UNIT),
+    }
+
+
+def _background(node: int, rate: float, law: int, queue: int) -> _Part:
+    """A file that is on one node only."""
+    whole = {"need": 1, "group": -1, "queue": queue, "row": 0, "lengths": 1, "chunks": 1}
+    whole |= {"node": node, "law": law, "units": UNIT}
+    real = {"rates": rate, "chunk_bytes": 0.0, "extra_s": 0.0, "link_s": 0.0}
+    return {name: np.array([value]) for name, value in (whole | real).items()}
 
 
 def _connection(at: OperatingPoint) -> np.ndarray:
