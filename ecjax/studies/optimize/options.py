@@ -16,6 +16,7 @@ from ecjax.studies.optimize.class_rules import (
     QUEUES,
     STARTS,
     WEIGHTS,
+    Deadlines,
     check_classes,
     class_rate_scales,
     importance,
@@ -24,7 +25,7 @@ from ecjax.studies.optimize.class_rules import (
 from ecjax.studies.optimize.tables import TABLES
 
 METHODS = ("certified", "published", "oblivious_lb", "random_cp", "max_ec")
-LAWS = (*("auto", "deterministic", "exponential", "shifted_exponential", "gamma", "lognormal", "pareto"),)
+LAWS = ("auto", "deterministic", "exponential", "shifted_exponential", "gamma", "lognormal", "pareto")
 FIGURES = (
     *("tradeoff", "convergence", "methods", "classes", "sizes", "rates", "code_lengths", "gap", "scenarios"),
     *("class_latency", "class_convergence"),
@@ -33,7 +34,7 @@ OBJECTIVES = "bound, mean, p50, p90, p99, p999, or weights as in {mean: 0.5, p99
 THETAS = [3.0, 10.0, 20.0, 30.0, 50.0, 100.0, 200.0, 500.0, 1000.0]
 
 
-def objective(value: Any) -> Any:
+def objective(value: Any) -> str | dict[str, float]:
     """``objective`` as it is, if it is one.
 
     Raises:
@@ -83,7 +84,7 @@ def by_class(options: "OptimizeOptions") -> bool:
 
 @dataclass(frozen=True)
 class OptimizeOptions:
-    """Everything that ``ecjax optimize`` can be told."""
+    """What ``ecjax optimize`` plans, for what, and where to."""
 
     nodes: str | None = option(
         None, "nodes table (Parquet file or folder, Arrow IPC, CSV); built-in if absent"
@@ -97,8 +98,7 @@ class OptimizeOptions:
     )
     method: list[str] | None = option(
         None,
-        "queue=fcfs: certified (the default, with a proven lower bound), published, oblivious_lb, random_cp, max_ec; "
-        "one or a list. priority: jlop, weighted: jlwo",
+        "one or a list; default: certified, which proves a lower bound; priority: jlop, weighted: jlwo",
         Listed(Words(*METHODS, *CLASS_METHODS.values()), empty=True),
     )
     theta: list[float] | None = option(
@@ -125,7 +125,7 @@ class OptimizeOptions:
         Special(WEIGHTS, weights),
         identifies=by_class,
     )
-    deadline_s: float | list[float | None] | dict[str, float | None] | None = option(
+    deadline_s: Deadlines = option(
         None,
         "mean latency promised to each class, null where none is: the cheapest plan that keeps them; a list in class "
         "order or {class: seconds}",
@@ -278,8 +278,7 @@ class OptimizeOptions:
     )
     figures: list[str] = option(
         ["tradeoff", "gap", "convergence", "scenarios", "class_latency", "class_convergence"],
-        "figures to draw: tradeoff, gap, convergence, methods, classes, sizes, rates, code_lengths, scenarios; by "
-        "class also class_latency, class_convergence",
+        "figures to draw; those of queues by class begin with class_ and need queue=",
         Listed(Words(*FIGURES), empty=True),
     )
     cluster: ClusterOptions = section(ClusterOptions, "the built-in cluster, where no table is given")
