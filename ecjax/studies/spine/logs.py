@@ -45,19 +45,26 @@ def open_log(options: LogOptions, path: str | None = None, inputs: Iterable[str 
     Raises:
         UserError: the path, the format or an option is wrong, or the log has changed since its analysis.
     """
+    return open_log_as(options, path, inputs)[0]
+
+
+def open_log_as(
+    options: LogOptions, path: str | None = None, inputs: Iterable[str | None] = ()
+) -> tuple[Trace, LogOptions]:
+    """The log that ``open_log`` opens, and the options by which it is read: its path, and those of an analysis."""
     name = str(options.trace if path is None else path)
     readings = _readings(name)
     if readings:
         if len(readings) > 1:
             paths = ", ".join(sorted(reading.path for reading in readings))
             raise UserError(f"trace={name}: is the analysis of several logs; allowed: one of {paths}")
-        trace = _opened(readings[0].path, _merged(options, readings[0]))
+        trace, read_as = _opened(readings[0].path, _merged(options, readings[0]))
         if trace.fingerprint != readings[0].fingerprint:
             raise UserError(
                 f"trace={name}: {readings[0].path} has changed since its analysis; allowed: trace={readings[0].path}, "
                 "or a new ecjax analyze"
             )
-        return trace
+        return trace, read_as
     for folder in inputs:
         for reading in _readings(folder) if folder else []:
             if reading.path == _absolute(name):
@@ -76,8 +83,9 @@ def _names() -> list[str]:
     return [item.name for item in fields(LogOptions) if item.name != "trace"]
 
 
-def _opened(path: str, values: dict[str, Any]) -> Trace:
-    return open_trace(path, values["format"], values["columns"], values["extent_bytes"], values["sort"])
+def _opened(path: str, values: dict[str, Any]) -> tuple[Trace, LogOptions]:
+    trace = open_trace(path, values["format"], values["columns"], values["extent_bytes"], values["sort"])
+    return trace, LogOptions(path, **values)
 
 
 def _merged(options: LogOptions, reading: Reading) -> dict[str, Any]:
