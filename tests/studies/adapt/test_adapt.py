@@ -384,7 +384,7 @@ def test_what_is_gained_is_told(found):
         ({"delays": "slow"}, "delays"),
         (
             {"delays": []},
-            "delays: found an empty list; allowed: shifted_exp, shifted_lognormal, correlated, or the path of a log",
+            "delays: found an empty list; allowed: shifted_exp, shifted_lognormal, correlated",
         ),
         ({"rate": [0.0]}, "rate: found [0.0]"),
         ({"load": "high"}, "load: found high"),
