@@ -5,12 +5,15 @@ Exit codes: 0 all well, 1 some items failed, 2 the user's mistake, 130 interrupt
 
 import os
 import sys
+import textwrap
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 
 from ecjax import __version__
+from ecjax.command_words import check_words
 from ecjax.errors import UserError
 from ecjax.jobs_index import JOBS, Job, experiments
+from ecjax.options import rule_of, shown
 
 EXIT_USER, EXIT_INTERRUPTED = 2, 130
 
@@ -48,6 +51,7 @@ def _dispatch(words: list[str]) -> int:
     if any(word in ("-h", "--help") for word in rest):
         print(_help(JOBS[name]))
         return 0
+    check_words(JOBS[name], rest)
     from ecjax.hydra_run import run_job  # Hydra is slow to import
 
     return run_job(JOBS[name], rest)
@@ -88,8 +92,12 @@ def _keys(options: object, prefix: str) -> list[str]:
         if is_dataclass(value):
             lines += [f"  {prefix}{item.name}.*: {text}", *_keys(value, f"{prefix}{item.name}.")]
             continue
-        shown = "null" if value is None else str(value).lower() if isinstance(value, bool) else f"{value}"
-        lines += [f"  {prefix}{item.name}={shown.replace(' ', '')}", f"      {text}"]
+        lines += [f"  {prefix}{item.name}={shown(value).replace(' ', '')}", f"      {text}"]
+        allowed = rule_of(item).allowed
+        if allowed not in ("a text", "true, false"):
+            lines += textwrap.wrap(
+                f"allowed: {allowed}", 96, initial_indent=" " * 6, subsequent_indent=" " * 6
+            )
     return lines
 
 

@@ -90,12 +90,12 @@ def _watch_numba(compilation: Compilation) -> Any:
 def _watch_jax(compilation: Compilation) -> Any:
     import jax
 
-    def requested(name: str, **_: Any) -> None:
-        if name.endswith("compile_requests_use_cache"):
+    def requested(event: str, **_: str | int) -> None:
+        if event.endswith("compile_requests_use_cache"):
             compilation.begun()
 
-    def done(name: str, seconds: float, **_: Any) -> None:
-        if name.endswith("backend_compile_duration"):
+    def done(event: str, duration_secs: float, **_: str | int) -> None:
+        if event.endswith("backend_compile_duration"):
             compilation.ended()
 
     jax.monitoring.register_event_listener(requested)

@@ -4,15 +4,14 @@ A single run composes its configuration and writes nothing but results. With Hyd
 --cfg, --info) the job goes through ``hydra.main``, whose files go under ``out``.
 """
 
-import difflib
 import importlib.util
 import os
 import sys
 import warnings
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from types import ModuleType, UnionType
-from typing import Any, TypeVar, get_args
+from types import ModuleType
+from typing import Any, TypeVar
 
 from hydra import compose, initialize_config_dir
 from hydra import main as hydra_main
@@ -25,13 +24,13 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from ecjax.console import show_log_lines
+from ecjax.command_words import check_experiment, is_hydras, is_text, is_written, option_of, split_flags
+from ecjax.console import log, show_log_lines
 from ecjax.engine.options import NAMES, EngineOptions
 from ecjax.errors import UserError
-from ecjax.jobs_index import JOBS, Job, experiments, folder
+from ecjax.jobs_index import JOBS, Job, folder
 from ecjax.options import checked, defaults
 
-_FLAGS = ("-m", "--multirun", "--cfg", "-c", "--info", "-i", "--resolve", "--package", "-p", "--hydra-help")
 _Options = TypeVar("_Options")
 
 
@@ -42,7 +41,7 @@ def run_job(job: Job, words: list[str]) -> int:
         UserError: an override does not parse, names no option, or has a value of the wrong type.
     """
     module = load_job(job)
-    flags, plain = _split_flags(words)
+    flags, plain = split_flags(words)
     _check_launcher(plain)
     overrides = [_override(job, word, sweep=_is_sweep(flags)) for word in _named(job, module, plain)]
     if _is_sweep(flags):
@@ -50,7 +49,9 @@ def run_job(job: Job, words: list[str]) -> int:
     else:
         cfg = _compose(job, overrides)
     if not flags:
+        options = options_from(cfg, job.options_class)
         show_log_lines()
+        log.info("%s: %s; results in %s", job.name, job.doing, options.out)
         return module.run(cfg)
     return _through_hydra(job, flags + overrides)
 
@@ -88,23 +89,6 @@ def _options_of(values: Any, kind: Any, prefix: str = "") -> Any:
     return kind(**named)
 
 
-def _split_flags(words: list[str]) -> tuple[list[str], list[str]]:
-    flags: list[str] = []
-    plain: list[str] = []
-    for position, word in enumerate(words):
-        if flags and words[position - 1] in ("--cfg", "-c", "--package", "-p"):
-            flags.append(word)
-        elif word.startswith("-"):
-            if word.split("=")[0] not in _FLAGS:
-                raise UserError(
-                    f"found {word}; allowed: key=value, --help, or one of Hydra's {', '.join(_FLAGS)}"
-                )
-            flags.append(word)
-        else:
-            plain.append(word)
-    return flags, plain
-
-
 def _is_sweep(flags: list[str]) -> bool:
     return "-m" in flags or "--multirun" in flags
 
@@ -120,41 +104,19 @@ def _override(job: Job, word: str, sweep: bool) -> str:
     """One override, its value quoted where it is text: paths may hold '=' and ','."""
     key, _, value = word.partition("=")
     name = key.lstrip("+~")
-    if name.split("@")[0].split(".")[0] == "hydra" or name.startswith("hydra/"):
+    if is_hydras(name):
         return word
-    kind = _type_of(job, name)
     if name == "experiment":
-        known = experiments(job.name)
-        if value not in known and not sweep:
-            raise UserError(f"experiment: found {value!r}; allowed: one of {', '.join(known) or 'none'}")
+        if not sweep:
+            check_experiment(job, value)
         return word
-    if kind is EngineOptions and not sweep and value not in NAMES:
+    item = option_of(job, name)
+    if item is not None and item.type is EngineOptions and not sweep and value not in NAMES:
         raise UserError(f"engine: found {value!r}; allowed: {', '.join(NAMES)} (or engine.KEY=...)")
-    text = kind is str or (isinstance(kind, UnionType) and str in get_args(kind))
-    already = value.startswith(("'", '"', "[", "{", "${")) or value in ("null", "")
-    if not text or already or (sweep and "," in value):
+    if item is None or not is_text(item.type) or is_written(value) or (sweep and "," in value):
         return word
     escaped = value.replace("'", "\\'")
     return f"{key}='{escaped}'"
-
-
-def _type_of(job: Job, name: str) -> Any:
-    """Declared type of an option, by its dotted name."""
-    if name == "experiment":
-        return Any
-    options: Any = job.options_class()
-    kind: Any = Any
-    for depth, part in enumerate(name.split(".")):
-        if isinstance(options, dict):
-            return Any
-        known = {item.name: item.type for item in fields(options)} if is_dataclass(options) else {}
-        if part not in known:
-            prefix = "".join(piece + "." for piece in name.split(".")[:depth])
-            close = difflib.get_close_matches(part, known, n=1)
-            hint = f"; did you mean {prefix}{close[0]}?" if close else ""
-            raise UserError(f"found option {name!r}{hint} Allowed: {', '.join(prefix + k for k in known)}")
-        options, kind = getattr(options, part), known[part]
-    return kind
 
 
 def _user_message(error: Exception) -> str:

@@ -15,57 +15,48 @@ class Job:
     """One verb of the command line.
 
     Attributes:
-        name: the verb.
+        name: the verb; its rooms are in ``ecjax.studies.NAME``.
+        doing: a few words for what it does, in the present participle.
         summary: one line.
-        options: module and dataclass of its options.
     """
 
     name: str
+    doing: str
     summary: str
-    options: tuple[str, str]
 
     @property
     def options_class(self) -> Any:
-        """Dataclass of the options; its module imports nothing heavy."""
-        return getattr(import_module(self.options[0]), self.options[1])
+        """Dataclass of the options, ``NameOptions``; its module imports nothing heavy."""
+        module = import_module(f"ecjax.studies.{self.name}.options")
+        return getattr(module, f"{self.name.capitalize()}Options")
 
 
-JOBS = {
-    job.name: job
-    for job in (
-        Job(
-            "analyze",
-            "learn rates, sizes and service times from an access trace",
-            ("ecjax.studies.analyze.options", "AnalyzeOptions"),
-        ),
-        Job(
-            "optimize",
-            "plan code lengths, placement and scheduling: latency against storage cost",
-            ("ecjax.studies.optimize.options", "OptimizeOptions"),
-        ),
-        Job(
-            "replay",
-            "replay plans and dispatch policies: latencies with confidence intervals, beside estimate and bound",
-            ("ecjax.studies.replay.options", "ReplayOptions"),
-        ),
-        Job(
-            "schedule",
-            "replay transfers on a fabric: coflow schedulers and source selection, beside a lower bound",
-            ("ecjax.studies.schedule.options", "ScheduleOptions"),
-        ),
-        Job(
-            "adapt",
-            "replay a proxy that adapts its codes: latency and capacity of coding strategies, thresholds to load",
-            ("ecjax.studies.adapt.options", "AdaptOptions"),
-        ),
-        Job(
-            "cache",
-            "plan and replay chunk caches at edges: latencies, hits, time to decide; how policies differ from the best",
-            ("ecjax.studies.cache.options", "CacheOptions"),
-        ),
-        Job("bench", "time ecjax beside the alternatives", ("ecjax.studies.bench.options", "BenchOptions")),
-    )
-}
+_JOBS = (
+    Job("analyze", "reading a log", "learn rates, sizes and service times from an access trace"),
+    Job("optimize", "planning", "plan code lengths, placement and scheduling: latency against storage cost"),
+    Job(
+        "replay",
+        "replaying plans",
+        "replay plans and dispatch policies: latencies with confidence intervals, beside estimate and bound",
+    ),
+    Job(
+        "schedule",
+        "replaying transfers",
+        "replay transfers on a fabric: coflow schedulers and source selection, beside a lower bound",
+    ),
+    Job(
+        "adapt",
+        "replaying a proxy",
+        "replay a proxy that adapts its codes: latency and capacity of coding strategies, thresholds to load",
+    ),
+    Job(
+        "cache",
+        "replaying caches",
+        "plan and replay chunk caches at edges: latencies, hits, time to decide; how policies differ from the best",
+    ),
+    Job("bench", "timing", "time ecjax beside the alternatives"),
+)
+JOBS = {job.name: job for job in _JOBS}
 
 
 def folder(name: str) -> Path:
@@ -78,12 +69,12 @@ def folder(name: str) -> Path:
 
 def experiments(job: str) -> dict[str, str]:
     """Named studies of a job and the first line of what they say of themselves."""
-    found = {}
+    studies = {}
     for path in sorted((folder("conf") / "experiment").glob("*.yaml")):
         lines = path.read_text().splitlines()
         about = [line.removeprefix("#").strip() for line in lines if line.startswith("# ")]
         if f"job: {job}" in about:
-            found[path.stem] = next(
+            studies[path.stem] = next(
                 (line for line in about if line and ":" not in line[:8] and "@" not in line), ""
             )
-    return found
+    return studies

@@ -20,6 +20,7 @@ from ecjax.options.rules import (
     Wrong,
     is_number,
     is_whole,
+    shown,
 )
 
 __all__ = [
@@ -42,4 +43,5 @@ __all__ = [
     "option",
     "rule_of",
     "section",
+    "shown",
 ]

@@ -51,7 +51,7 @@ class ClusterOptions:
         """
         if self.files < len(self.k):
             raise UserError(
-                f"cluster.files: found {self.files}; allowed: a whole number, at least {len(self.k)}, one file per class"
+                f"cluster.files: found {self.files}; allowed: at least {len(self.k)}, one file per class"
             )
         if self.bytes is not None and self.sizes is not None:
             raise UserError(

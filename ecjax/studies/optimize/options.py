@@ -125,7 +125,7 @@ class OptimizeOptions:
         Special(WEIGHTS, weights),
         identifies=by_class,
     )
-    deadline_s: Any = option(
+    deadline_s: float | list[float | None] | dict[str, float | None] | None = option(
         None,
         "mean latency promised to each class, null where none is: the cheapest plan that keeps them; a list in class "
         "order or {class: seconds}",

@@ -1,5 +1,6 @@
 """Options of ``ecjax schedule``. Imports nothing heavy: the command line reads it before anything else."""
 
+import itertools
 from dataclasses import dataclass
 
 from ecjax.engine.options import EngineOptions
@@ -157,4 +158,10 @@ class ScheduleOptions(LogOptions):
             raise UserError("plan_run and plan_where choose a run of plan=FOLDER: give plan too")
         if self.trace is None and self.format != "auto":
             raise UserError(f"format={self.format}: trace=PATH is missing, what is of that format")
+        if self.trace is None and self.generate.k_range is None:
+            for n, k in itertools.product(self.n, self.k):
+                if not k <= n <= self.generate.servers:
+                    raise UserError(
+                        f"k={k}: found n={n}; allowed: from k={k} to servers={self.generate.servers}"
+                    )
         return self

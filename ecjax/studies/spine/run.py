@@ -50,7 +50,7 @@ class Run:
         Args:
             remarks: to add to those of the run.
         """
-        unusual = {} if self.dtype in (FLOAT64, "") else {"dtype": self.dtype}
+        unusual: dict[str, Any] = {} if self.dtype in (FLOAT64, "") else {"dtype": self.dtype}
         if self.algorithm_version != ALGORITHM_VERSION:
             unusual["algorithm_version"] = self.algorithm_version
         return canonical({**self.remarks, **remarks, **unusual, **self.parameters})

@@ -3,6 +3,7 @@
 import time
 from functools import partial
 from itertools import islice
+from typing import NamedTuple
 
 import pandas as pd
 import pyarrow as pa
@@ -12,15 +13,39 @@ from engines import PickledEngine
 from ecjax.engine import Task
 from ecjax.engine.serial import Serial
 from ecjax.errors import UserError
-from ecjax.studies.spine.batches import run_batches
+from ecjax.studies.spine.batches import Batch, run_batches
 from ecjax.tables import writer as writing
+from ecjax.tables.result_schemas import job_tables
+from ecjax.tables.schemas import FLOAT, INTEGER, Column
 from ecjax.tables.store import ResultStore
 
 NAMES = ["a" * 16, "b" * 16, "c" * 16]
 
 
-def blank(shared, name, item):
-    return {"run_id": name, "job": "bench", "seed": item}
+TABLES = job_tables(
+    "bench",
+    (),
+    history=(Column("iteration", INTEGER, "", ""), Column("objective", FLOAT, "", "")),
+    timeline=(Column("start_s", FLOAT, "s", ""),),
+)
+
+
+class Named(NamedTuple):
+    """What an item needs of a run."""
+
+    run_id: str
+    seed: int
+
+    def row(self):
+        return {"run_id": self.run_id, "job": "bench", "seed": self.seed}
+
+
+class Item(NamedTuple):
+    run: Named
+
+
+def batch(*names):
+    return Batch(None, {name: Item(Named(name, number)) for number, name in enumerate(names)})
 
 
 def history(names):
@@ -32,11 +57,11 @@ def solve(error, shared, items, worker):
 
     def timeline():
         for name, item in items.items():
-            if item == 1:
+            if item.run.seed == 1:
                 raise error
             yield pa.table({"run_id": [name], "start_s": [0.0]})
 
-    rows = [blank(shared, name, item) | {"status": "ok"} for name, item in items.items()]
+    rows = [item.run.row() | {"status": "ok"} for item in items.values()]
     return rows, {"history": history(list(items)), "timeline": timeline()}
 
 
@@ -48,9 +73,8 @@ def solve(error, shared, items, worker):
 def test_rows_that_cannot_be_computed_are_those_of_a_failed_run(tmp_path, monkeypatch, engine, error, seen):
     if not seen and isinstance(engine, PickledEngine):
         monkeypatch.setattr(writing.DatasetWriter, "reaches", lambda self: False)
-    grid = [(None, {name: number for number, name in enumerate(NAMES)})]
-    with ResultStore(tmp_path, {}) as store:
-        run_batches(grid, partial(solve, error), blank, store, engine, True, "running")
+    with ResultStore(tmp_path, TABLES, {}) as store:
+        run_batches([batch(*NAMES)], partial(solve, error), store, engine, "running")
     runs = pd.read_parquet(tmp_path / "runs").set_index("run_id").loc[NAMES]
     assert runs["status"].tolist() == ["ok", "failed", "ok"]
     assert str(error) in runs["error"].iloc[1]
@@ -64,11 +88,11 @@ def test_what_one_worker_cannot_write_the_driver_writes(tmp_path, monkeypatch):
             raise UserError("out: cannot be written: Read-only file system")
         write(self, run_ids, datasets)
 
-    grid, driver = [(None, {NAMES[0]: 0})], []
-    with ResultStore(tmp_path, {}) as store:
+    driver = []
+    with ResultStore(tmp_path, TABLES, {}) as store:
         driver.append(store.writer)
         monkeypatch.setattr(writing.DatasetWriter, "write", refuse)
-        run_batches(grid, partial(solve, OSError()), blank, store, PickledEngine(), True, "running")
+        run_batches([batch(NAMES[0])], partial(solve, OSError()), store, PickledEngine(), "running")
     assert pd.read_parquet(tmp_path / "timeline")["run_id"].tolist() == NAMES[:1]
 
 

@@ -1,0 +1,178 @@
+"""The words of a command, checked before anything is imported that takes time. Imports nothing heavy.
+
+What Hydra's grammar says of a word is left to Hydra; names of options, and values that are plainly a number, a word,
+true, false, null or a list of these, are held against the option's rule at once.
+"""
+
+import difflib
+import re
+from collections.abc import Iterable
+from dataclasses import Field, fields, is_dataclass, replace
+from types import UnionType
+from typing import Any, get_args
+
+from ecjax.errors import UserError
+from ecjax.jobs_index import Job, experiments
+from ecjax.options import Wrong, checked, rule_of
+
+FLAGS = ("-m", "--multirun", "--cfg", "-c", "--info", "-i", "--resolve", "--package", "-p", "--hydra-help")
+_WITH_VALUE = ("--cfg", "-c", "--package", "-p")
+_WORD = re.compile(r"[A-Za-z_][\w./-]*")
+_WHOLE = re.compile(r"[+-]?(0|[1-9]\d*)")
+_NUMBER = re.compile(r"[+-]?(\d+\.\d*|\.\d+|\d+)([eE][+-]?\d+)?")
+
+
+class _NotPlain(Exception):
+    """A value that only Hydra's grammar can tell."""
+
+
+def split_flags(words: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Hydra's flags, with their values, and all other words.
+
+    Raises:
+        UserError: a flag is not one of Hydra's.
+    """
+    flags: list[str] = []
+    plain: list[str] = []
+    before = ""
+    for word in words:
+        if before in _WITH_VALUE:
+            flags.append(word)
+        elif word.startswith("-"):
+            if word.split("=")[0] not in FLAGS:
+                raise UserError(
+                    f"found {word}; allowed: key=value, --help, or one of Hydra's {', '.join(FLAGS)}"
+                )
+            flags.append(word)
+        else:
+            plain.append(word)
+        before = word
+    return flags, plain
+
+
+def check_words(job: Job, words: Iterable[str]) -> None:
+    """Check the words of a command as far as they are plain; where all are, also what options say of each other.
+
+    Raises:
+        UserError: an option is unknown, or what is plain is not allowed.
+    """
+    flags, plain = split_flags(words)
+    options = job.options_class()
+    complete = not flags
+    for word in plain:
+        key, equals, text = word.partition("=")
+        name = key.lstrip("+~")
+        if not equals or name == "experiment" or is_hydras(name):
+            complete = False
+            continue
+        item = option_of(job, name)
+        if item is None or is_dataclass(item.type) or flags:
+            complete = False
+            continue
+        try:
+            value = text if is_text(item.type) and not is_written(text) else _plain(text)
+        except _NotPlain:
+            complete = False
+            continue
+        options = _with_option(options, name.split("."), _checked(name, item, value))
+    if complete:
+        checked(options)
+
+
+def _checked(name: str, item: Field[Any], value: Any) -> Any:
+    """The value under the rule of its option."""
+    if value is None and type(None) in get_args(item.type):
+        return None
+    rule = rule_of(item)
+    try:
+        return rule(value)
+    except Wrong as wrong:
+        raise UserError(f"{name}: found {wrong.found}; allowed: {wrong.allowed or rule.allowed}") from None
+
+
+def _with_option(options: Any, path: list[str], value: Any) -> Any:
+    """Options with another value at a path of names."""
+    if len(path) > 1:
+        value = _with_option(getattr(options, path[0]), path[1:], value)
+    return replace(options, **{path[0]: value})
+
+
+def is_hydras(name: str) -> bool:
+    """Whether a key belongs to Hydra itself."""
+    return name.split("@")[0].split(".")[0] == "hydra" or name.startswith("hydra/")
+
+
+def is_text(kind: Any) -> bool:
+    """Whether an option of this type may be a text, so that its value on the command line is one as it stands."""
+    return kind is str or (isinstance(kind, UnionType) and str in get_args(kind))
+
+
+def is_written(text: str) -> bool:
+    """Whether the value of a text option is written in Hydra's grammar: quoted, a list, a mapping, null."""
+    return text.startswith(("'", '"', "[", "{", "${")) or text in ("null", "")
+
+
+def check_experiment(job: Job, name: str) -> None:
+    """Check the name of a study.
+
+    Raises:
+        UserError: the job has none of this name.
+    """
+    names = experiments(job.name)
+    if name not in names:
+        raise UserError(f"experiment: found {name!r}; allowed: one of {', '.join(names) or 'none'}")
+
+
+def option_of(job: Job, name: str) -> Field[Any] | None:
+    """The field of an option by its dotted name; None of a key within a mapping.
+
+    Raises:
+        UserError: there is no such option.
+    """
+    options: Any = job.options_class()
+    item: Field[Any] | None = None
+    parts = name.split(".")
+    for depth, part in enumerate(parts):
+        if not is_dataclass(options):
+            if item is not None and depth and _takes_mapping(item):
+                return None
+            names: dict[str, Field[Any]] = {}
+        else:
+            names = {each.name: each for each in fields(options)}
+        if part not in names:
+            prefix = "".join(piece + "." for piece in parts[:depth])
+            close = difflib.get_close_matches(part, names, n=1)
+            hint = f"; did you mean {prefix}{close[0]}?" if close else ""
+            raise UserError(
+                f"found option {name!r}{hint} Allowed: {', '.join(prefix + each for each in names)}"
+            )
+        item = names[part]
+        options = getattr(options, part)
+    return item
+
+
+def _takes_mapping(item: Field[Any]) -> bool:
+    return "dict" in str(item.type)
+
+
+def _plain(text: str) -> Any:
+    """The value that a plain text stands for.
+
+    Raises:
+        _NotPlain: it is not plain.
+    """
+    if text.startswith("[") and text.endswith("]") and "[" not in text[1:]:
+        inner = text[1:-1]
+        return [_plain(part.strip()) for part in inner.split(",")] if inner.strip() else []
+    lower = text.lower()
+    if lower == "null":
+        return None
+    if lower in ("true", "false"):
+        return lower == "true"
+    if _WHOLE.fullmatch(text):
+        return int(text)
+    if _NUMBER.fullmatch(text):
+        return float(text)
+    if lower not in ("inf", "nan") and _WORD.fullmatch(text):
+        return text
+    raise _NotPlain

@@ -1,0 +1,62 @@
+"""What the command line alone shows is said before anything slow is imported."""
+
+import subprocess
+import sys
+
+import pytest
+
+from ecjax.command_words import check_words
+from ecjax.errors import UserError
+from ecjax.jobs_index import JOBS
+
+MISTAKES = [
+    ("schedule", ["foo=1"], "found option 'foo'"),
+    ("schedule", ["schedulers=fair"], "did you mean scheduler?"),
+    ("schedule", ["generate.request=3"], "did you mean generate.requests?"),
+    ("schedule", ["scheduler=[fair,foo]"], "scheduler: found 'foo'; allowed: dtarget"),
+    ("schedule", ["n=abc"], "n: found abc; allowed: a whole number of at least 1, or a list of them"),
+    ("schedule", ["n=3", "k=5"], "k=5: found n=3; allowed: from k=5 to servers=60"),
+    ("schedule", ["share_at_zero=2"], "share_at_zero: found 2; allowed: a number from 0 to 1"),
+    ("schedule", ["rate_scale=-1e3"], "rate_scale: found -1000.0; allowed: a number above 0"),
+    ("schedule", ["lower_bound=maybe"], "lower_bound: found maybe; allowed: true, false"),
+    ("schedule", ["plan_run=x"], "give plan too"),
+    ("optimize", ["theta=-1"], "theta: found -1; allowed: a number, at least 0"),
+    ("optimize", ["objective=p999x"], "objective: found p999x; allowed: bound, mean"),
+    ("optimize", ["cluster.load=1"], "cluster.load: found 1; allowed: a number between 0 and 1"),
+    ("optimize", ["--fast"], "found --fast; allowed: key=value"),
+]
+FINE = [
+    ("schedule", ["n=[5,6]", "k=3", "trace=null", "out=a=b,c", "generate.requests=10"]),
+    ("schedule", ["columns={arrival_s: ts}", "engine=ray", "hydra.run.dir=x"]),
+    ("schedule", ["-m", "n=5,6", "scheduler=fair,fifo"]),
+    ("schedule", ["some/path", "widths=[1,2]"]),
+    (
+        "optimize",
+        ["theta=1e3", "objective={mean: 0.5}", "deadline_s=[80,null]", "class_rate_scale=[[1,2],[2,1]]"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("job", "words", "message"), MISTAKES)
+def test_mistakes_are_named(job, words, message):
+    with pytest.raises(UserError) as error:
+        check_words(JOBS[job], words)
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(("job", "words"), FINE)
+def test_what_only_hydra_can_tell_is_left_to_it(job, words):
+    check_words(JOBS[job], words)
+
+
+@pytest.mark.parametrize(
+    "words", [["schedule", "n=abc"], ["optimize", "thetta=3"], ["schedule", "n=3", "k=5"]]
+)
+def test_nothing_slow_is_imported_for_a_mistake(words):
+    program = f"""
+import sys
+from ecjax.cli import main
+code = main({words!r})
+sys.exit(code if not {{"hydra", "numpy", "pyarrow", "jax"}} & set(sys.modules) else 7)
+"""
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True).returncode == 2
