@@ -18,11 +18,11 @@ from ecjax.options import (
     option,
     section,
 )
-from ecjax.studies.adapt.tables import TABLES
+from ecjax.studies.adapt.tables import BEST_STATIC, STATIC, TABLES
 from ecjax.studies.spine.log_options import LogOptions
 from ecjax.tables.schemas import CLASSES
 
-STATIC, BEST_STATIC, TOFEC = "static", "best_static", "tofec"
+TOFEC = "tofec"
 STRATEGIES = (STATIC, BEST_STATIC, "replication", "greedy", "fast_cloud", TOFEC, "calibrated")
 DELAYS = ("shifted_exp", "shifted_lognormal", "correlated")
 PATHS = "the path of a log of chunk accesses, of a delays table or of the results of ecjax analyze"

@@ -14,9 +14,10 @@ from ecjax.console import log, progress
 from ecjax.engine import Engine, Task, Worker
 from ecjax.errors import UserError
 from ecjax.studies.adapt.inputs import Proxy
-from ecjax.studies.adapt.options import ALL, BEST_STATIC, STATIC
+from ecjax.studies.adapt.options import ALL
 from ecjax.studies.adapt.run import Settings
 from ecjax.studies.adapt.strategies import Choice, Prepared, choices, fastest, static, strategy
+from ecjax.studies.adapt.tables import BEST_STATIC, STATIC
 from ecjax.studies.spine.batches import Batch
 
 _ROUGH = 10_000  # requests by which a capacity is roughly measured

@@ -21,8 +21,9 @@ from ecjax.status import Status
 from ecjax.studies.adapt import rows
 from ecjax.studies.adapt.best_static import envelope, searched
 from ecjax.studies.adapt.inputs import Case, Proxy
-from ecjax.studies.adapt.options import BEST_STATIC, STATIC, Code
+from ecjax.studies.adapt.options import Code
 from ecjax.studies.adapt.strategies import Choice, Prepared, candidates, static
+from ecjax.studies.adapt.tables import BEST_STATIC, STATIC
 from ecjax.studies.spine.batches import Rows
 from ecjax.studies.spine.run import Run
 

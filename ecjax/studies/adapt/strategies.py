@@ -9,7 +9,8 @@ from ecjax.adapt.proxy import RequestClass, Strategy
 from ecjax.adapt.static_code import all_codes
 from ecjax.errors import UserError
 from ecjax.studies.adapt.inputs import Proxy
-from ecjax.studies.adapt.options import STATIC, TOFEC, Code
+from ecjax.studies.adapt.options import TOFEC, Code
+from ecjax.studies.adapt.tables import STATIC
 
 _SEED = 0x7EA5  # of the replays that calibrate; none that are reported should be among them
 _CLEARLY = 1.1  # times what a code can serve, a rate is too much for it

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 from rich.console import Console
 
-from ecjax.studies.adapt.options import BEST_STATIC, STATIC
+from ecjax.studies.adapt.tables import BEST_STATIC, STATIC
 from ecjax.studies.adapt.words import POINT, basic, over_seeds
 from ecjax.studies.spine.printed import number, print_errors, print_table
 

@@ -3,6 +3,9 @@
 from ecjax.tables.result_schemas import INPUT_ID, job_tables
 from ecjax.tables.schemas import FLOAT, INTEGER, STRING, Column
 
+# values of the column strategy: codes that do not change
+STATIC, BEST_STATIC = "static", "best_static"
+
 TABLES = job_tables(
     "adapt",
     runs=(

@@ -8,7 +8,7 @@ import pandas as pd
 from ecjax.intervals import HALF_WIDTHS
 from ecjax.plotting.panels import COLOURS
 from ecjax.status import Status
-from ecjax.studies.adapt.options import BEST_STATIC, STATIC
+from ecjax.studies.adapt.tables import BEST_STATIC, STATIC
 
 POINT = ("delays", "arrivals", "rate_per_s", "load", "rate_scale")
 _OTHERS = ("utilisation", "tasks_per_request", "mean_n", "mean_k", "capacity_per_s", "capacity_share")

@@ -16,9 +16,9 @@ from ecjax.studies.adapt import prepare as adapt_prepare
 from ecjax.studies.adapt import study as adapt
 from ecjax.studies.adapt.figures.kinds import KINDS
 from ecjax.studies.adapt.inputs import read_cases
-from ecjax.studies.adapt.options import BEST_STATIC, DELAYS, FIGURES, STATIC, STRATEGIES, AdaptOptions
+from ecjax.studies.adapt.options import DELAYS, FIGURES, STRATEGIES, AdaptOptions
 from ecjax.studies.adapt.strategies import TABLES_OF_CODES
-from ecjax.studies.adapt.tables import TABLES
+from ecjax.studies.adapt.tables import BEST_STATIC, STATIC, TABLES
 from ecjax.tables.results import read_results
 
 QUIET = Console(quiet=True)

@@ -9,7 +9,7 @@ from matplotlib.patches import Patch
 
 from ecjax.plotting.grid import MOST_PANELS, grid, own_rows
 from ecjax.plotting.panels import COLOURS, few, legend
-from ecjax.studies.adapt.options import BEST_STATIC, STATIC
+from ecjax.studies.adapt.tables import BEST_STATIC, STATIC
 from ecjax.studies.adapt.words import strategy_name
 
 _FIXED = (STATIC, BEST_STATIC, "replication")

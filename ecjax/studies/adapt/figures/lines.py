@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 from ecjax.intervals import HALF_WIDTHS
 from ecjax.plotting.grid import grid
 from ecjax.plotting.panels import COLOURS, few, legend, plain_numbers, scale
-from ecjax.studies.adapt.options import BEST_STATIC, STATIC
+from ecjax.studies.adapt.tables import BEST_STATIC, STATIC
 from ecjax.studies.adapt.words import basic, colours, over_seeds
 
 _RATE = "requests/s"

@@ -8,7 +8,7 @@ from matplotlib.lines import Line2D
 
 from ecjax.plotting.grid import own_rows
 from ecjax.plotting.panels import few, legend, plain_numbers
-from ecjax.studies.adapt.options import STATIC
+from ecjax.studies.adapt.tables import STATIC
 from ecjax.studies.adapt.words import POINT, colours
 
 _COLUMNS = ["start_s", "requests", "mean_s", "mean_k"]
