@@ -1,7 +1,7 @@
 """Laws of task delays of ``ecjax adapt``: by name, of a table, of a log, or of one that was analysed."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -105,7 +105,9 @@ def _of_table(path: str) -> list[Laws]:
 
 def _of_log(path: str, options: AdaptOptions) -> Laws:
     name, laws, words = Path(path).name, {}, []
-    for op, delays in task_delays(open_reading(reading_of(path, options)), options.seed).items():
+    # extents are those of the trace: logs with service times have none
+    trace = open_reading(reading_of(path, replace(options, extent_bytes=None)))
+    for op, delays in task_delays(trace, options.seed).items():
         count = len(delays.bytes)
         if count < LEAST_DELAYS:
             log.info("delays: %d %ss of %s are too few for a law (%d)", count, op, name, LEAST_DELAYS)

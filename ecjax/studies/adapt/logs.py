@@ -20,9 +20,7 @@ from ecjax.tables.importers.trace import SERVICE
 
 OPERATIONS = ("read", "write")
 _BLOCKS = ("cloudphysics", "msr")  # formats that need extents to have files
-WHOLE = (
-    1 << 62
-)  # bytes of an extent that no access crosses: which file is accessed does not matter to a proxy
+WHOLE = 1 << 62  # bytes of an extent that no access crosses: to a proxy it does not matter which file it is
 _MOST_DELAYS = 4_000_000  # held in memory
 
 
@@ -35,8 +33,8 @@ def reading_of(path: str, options: AdaptOptions) -> Reading:
     Raises:
         UserError: the path or the format is wrong.
     """
-    inputs = [options.trace, *(name for name in options.delays if name not in DELAYS)]
-    reading = log_reading(options, path, inputs)
+    others = [name for name in (options.trace, *options.delays) if name not in (path, *DELAYS)]
+    reading = log_reading(options, path, others)
     values = reading.options
     if values["extent_bytes"] is None and values["columns"] is None:
         format_ = values["format"]

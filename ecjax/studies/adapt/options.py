@@ -96,7 +96,6 @@ class AdaptOptions(LogOptions):
         "access log whose arrivals are replayed, or the folder of an ecjax analyze: the log that it read; default: "
         "generated arrivals",
     )
-    format: str = option("auto", "of logs, in trace or delays, as in ecjax analyze; auto tells it")
     extent_bytes: int | None = option(
         None,
         "of a block trace: an access is cut into requests at the borders of extents of this size; default: it is not",
@@ -193,6 +192,10 @@ class AdaptOptions(LogOptions):
         if len(arrivals) > 1:
             raise UserError(
                 f"{arrivals[1]}: found beside {arrivals[0]}; allowed: one of trace, steps and rate"
+            )
+        if self.extent_bytes is not None and self.trace is None:
+            raise UserError(
+                f"extent_bytes: found {self.extent_bytes} without a trace; allowed: with trace=LOG, a block trace"
             )
         if self.rates is not None and arrivals not in ([], ["rate"]):
             raise UserError(f"rates={self.rates}: found beside {arrivals[0]}; allowed: with rate or load")

@@ -61,6 +61,14 @@ def test_accesses_of_a_block_trace_are_cut_where_extents_are_set(disk):
     assert whole.proxy.input_id != cut.proxy.input_id
 
 
+def test_extents_are_those_of_the_trace(disk, mapped, tmp_path):
+    table = pq.read_table(mapped).rename_columns(["arrival_s", "file_id", "bytes", "start_s", "finish_s"])
+    table = table.append_column("request_id", table["file_id"]).append_column("op", pa.array(["read"] * 300))
+    pq.write_table(table, tmp_path / "table.parquet")
+    (case,) = cases(trace=disk, extent_bytes=65536, delays=str(tmp_path / "table.parquet"))
+    assert len(case.point.requests(0).arrival_s) == 6 and case.proxy.delays == "table.parquet"
+
+
 def test_a_log_is_read_as_its_analysis_was(disk, mapped, tmp_path):
     folder = analysis(tmp_path / "blocks", disk, extent_bytes=65536)
     (given, found), (whole,) = cases(trace=disk, extent_bytes=65536) + cases(trace=folder), cases(trace=disk)
