@@ -9,7 +9,7 @@ from ecjax.cache.system import Reads
 from ecjax.console import log
 from ecjax.errors import UserError
 from ecjax.studies.cache.options import CacheOptions
-from ecjax.studies.spine.logs import open_log_as
+from ecjax.studies.spine.logs import log_reading, open_reading
 from ecjax.tables.requests import Edges, requests
 
 
@@ -39,8 +39,9 @@ def read_log(options: CacheOptions) -> Log:
         UserError: it is malformed, or has no read.
     """
     nodes = options.nodes if isinstance(options.nodes, str) else None
-    trace, read_as = open_log_as(options, inputs=[nodes, options.outages])
-    edges = Edges(trace, read_as.sort)
+    reading = log_reading(options, inputs=[nodes, options.outages])
+    trace = open_reading(reading)
+    edges = Edges(trace, reading.options["sort"])
     logged = requests(edges.trace)
     chosen = np.flatnonzero(~logged.write)
     if not chosen.size:
@@ -52,12 +53,8 @@ def read_log(options: CacheOptions) -> Log:
         rows = chosen if logged.accesses is None else logged.accesses.begin[chosen]
         names = [str(name) for name in edges.index.ids.to_pylist()]
         edge = np.concatenate(edges.numbers)[rows]
-    identity: dict[str, Any] = {
-        "trace": trace.fingerprint,
-        "columns": read_as.columns,
-        "format": read_as.format,
-    }
-    identity |= {"extent_bytes": read_as.extent_bytes, "rate_scale": options.rate_scale}
+    identity: dict[str, Any] = {"trace": trace.fingerprint, "rate_scale": options.rate_scale}
+    identity |= {name: reading.options[name] for name in ("columns", "format", "extent_bytes")}
     time = logged.arrival[chosen] / options.rate_scale
     return Log(trace.name, time, logged.file[chosen], logged.file_ids, names, edge, identity)
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,24 +18,33 @@ TRACES = "traces"  # dataset of an analysis that says how its log was read
 
 @dataclass(frozen=True)
 class Reading:
-    """How a log was read by an analysis.
+    """How a log is read, or was by an analysis.
 
     Attributes:
-        path: absolute, of the log.
+        path: of the log; of one that was analysed, absolute.
         options: ``format``, ``columns``, ``extent_bytes`` and ``sort``, as they were set.
-        fingerprint: of the log.
+        fingerprint: of the log; None: it may be any.
     """
 
     path: str
     options: dict[str, Any]
-    fingerprint: str
+    fingerprint: str | None = None
 
 
 def open_log(options: LogOptions, path: str | None = None, inputs: Iterable[str | None] = ()) -> Trace:
-    """Open an access log.
+    """Open an access log as ``log_reading`` says; see there.
 
-    Where the path is the folder of an analysis, the log that it read is opened, as it was read there. Where one of the
-    other inputs of the job comes from an analysis of this log, options that are not set are those of the analysis.
+    Raises:
+        UserError: the path, the format or an option is wrong, or the log has changed since its analysis.
+    """
+    return open_reading(log_reading(options, path, inputs))
+
+
+def log_reading(options: LogOptions, path: str | None = None, inputs: Iterable[str | None] = ()) -> Reading:
+    """How an access log is to be read.
+
+    Where the path is the folder of an analysis, it is the log that was read there, as it was read there. Where one of
+    the other inputs of the job comes from an analysis of this log, options that are not set are those of the analysis.
 
     Args:
         options: of the job.
@@ -43,34 +52,38 @@ def open_log(options: LogOptions, path: str | None = None, inputs: Iterable[str 
         inputs: other inputs of the job: tables or folders of results.
 
     Raises:
-        UserError: the path, the format or an option is wrong, or the log has changed since its analysis.
+        UserError: the path is the analysis of several logs.
     """
-    return open_log_as(options, path, inputs)[0]
-
-
-def open_log_as(
-    options: LogOptions, path: str | None = None, inputs: Iterable[str | None] = ()
-) -> tuple[Trace, LogOptions]:
-    """The log that ``open_log`` opens, and the options by which it is read: its path, and those of an analysis."""
     name = str(options.trace if path is None else path)
     readings = _readings(name)
     if readings:
         if len(readings) > 1:
             paths = ", ".join(sorted(reading.path for reading in readings))
             raise UserError(f"trace={name}: is the analysis of several logs; allowed: one of {paths}")
-        trace, read_as = _opened(readings[0].path, _merged(options, readings[0]))
-        if trace.fingerprint != readings[0].fingerprint:
-            raise UserError(
-                f"trace={name}: {readings[0].path} has changed since its analysis; allowed: trace={readings[0].path}, "
-                "or a new ecjax analyze"
-            )
-        return trace, read_as
+        return replace(readings[0], options=_merged(options, readings[0]))
     for folder in inputs:
         for reading in _readings(folder) if folder else []:
             if reading.path == _absolute(name):
                 log.info("trace: read as its analysis in %s was: %s", folder, _words(reading.options))
-                return _opened(name, _merged(options, reading))
-    return _opened(name, {each: getattr(options, each) for each in _names()})
+                return Reading(name, _merged(options, reading))
+    return Reading(name, {each: getattr(options, each) for each in _names()})
+
+
+def open_reading(reading: Reading) -> Trace:
+    """Open a log.
+
+    Raises:
+        UserError: the path, the format or an option is wrong, or the log has changed since its analysis.
+    """
+    values = reading.options
+    trace = open_trace(
+        reading.path, values["format"], values["columns"], values["extent_bytes"], values["sort"]
+    )
+    if reading.fingerprint not in (None, trace.fingerprint):
+        raise UserError(
+            f"{reading.path}: has changed since its analysis; allowed: trace={reading.path}, or a new ecjax analyze"
+        )
+    return trace
 
 
 def reading_of(options: LogOptions) -> dict[str, Any]:
@@ -81,11 +94,6 @@ def reading_of(options: LogOptions) -> dict[str, Any]:
 
 def _names() -> list[str]:
     return [item.name for item in fields(LogOptions) if item.name != "trace"]
-
-
-def _opened(path: str, values: dict[str, Any]) -> tuple[Trace, LogOptions]:
-    trace = open_trace(path, values["format"], values["columns"], values["extent_bytes"], values["sort"])
-    return trace, LogOptions(path, **values)
 
 
 def _merged(options: LogOptions, reading: Reading) -> dict[str, Any]:
