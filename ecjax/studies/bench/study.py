@@ -16,11 +16,11 @@ import ecjax
 from ecjax.console import log
 from ecjax.errors import UserError
 from ecjax.status import Status
+from ecjax.studies.bench.cases import CASES
 from ecjax.studies.bench.fresh import ProcessFailed, run_fresh
 from ecjax.studies.bench.machine import cores, describe
 from ecjax.studies.bench.options import BenchOptions
-from ecjax.studies.bench.registry import CASES
-from ecjax.studies.bench.row import Row, Settings
+from ecjax.studies.bench.rows import Row, Settings
 from ecjax.tables.result_schemas import result_schema
 from ecjax.tables.store import ResultStore, run_id
 
@@ -80,7 +80,7 @@ def _measure(name: str, settings: Settings) -> tuple[list[Row], str | None, str 
     """Rows, device and error of one case."""
     arguments = {"name": name, "settings": asdict(settings)}
     try:
-        found = run_fresh("ecjax.studies.bench.registry:run_case", arguments)
+        found = run_fresh("ecjax.studies.bench.cases:run_case", arguments)
     except ProcessFailed as error:
         return [], None, str(error)
     return [Row(**row) for row in found["rows"]], found["device"], None

@@ -8,8 +8,8 @@ from ecjax.adapt.arrivals import constant, poisson
 from ecjax.adapt.delays import BUILT_IN, tasks_of
 from ecjax.adapt.replay import replay
 from ecjax.studies.adapt import strategies as adapt_strategies
-from ecjax.studies.bench import adapt, adapt_simulator
-from ecjax.studies.bench.row import Settings
+from ecjax.studies.bench.rows import Settings
+from ecjax.studies.bench.setups import adapt, adapt_simpy
 
 QUICK = Settings(repeats=1, quick=True, seed=3)
 LAW = BUILT_IN["shifted_exp"]
@@ -20,8 +20,8 @@ def test_simpy_follows_the_same_paths(name):
     pytest.importorskip("simpy")
     strategy = adapt._strategies(LAW)[name]
     requests, tasks = poisson(constant(30.0, np.ones(1)), 400, 5), tasks_of([adapt.READS], [LAW])
-    units = adapt_simulator.drawn(400, int(strategy.n.max()), 5)
-    found = adapt_simulator.latencies(
+    units = adapt_simpy.drawn(400, int(strategy.n.max()), 5)
+    found = adapt_simpy.latencies(
         requests.arrival_s, units, tasks.shift[0], tasks.scale[0], strategy, adapt.THREADS
     )
     np.testing.assert_allclose(
@@ -43,10 +43,10 @@ def test_rows_say_what_was_replayed(monkeypatch):
 
 
 def test_without_simpy_that_is_said(monkeypatch):
-    monkeypatch.setattr(adapt_simulator, "find_spec", lambda name: None)
+    monkeypatch.setattr(adapt_simpy, "find_spec", lambda name: None)
     requests = poisson(constant(30.0, np.ones(1)), 100, 5)
     strategy = adapt._strategies(LAW)["tofec"]
-    (row,) = adapt_simulator.beside_simpy("tofec", strategy, adapt.READS, LAW, requests, 16, QUICK)
+    (row,) = adapt_simpy.beside_simpy("tofec", strategy, adapt.READS, LAW, requests, 16, QUICK)
     assert row.note == "SimPy is not installed: nothing to compare with"
 
 

@@ -13,14 +13,15 @@ from rich.console import Console
 from ecjax.errors import UserError
 from ecjax.optimize import project_hypersimplex
 from ecjax.studies.bench import __main__ as command
-from ecjax.studies.bench import analyze as analyze_case
-from ecjax.studies.bench import bench, jlcm, projection, study
+from ecjax.studies.bench import bench, study
+from ecjax.studies.bench.cases import CASES
 from ecjax.studies.bench.fresh import ProcessFailed, run_fresh
 from ecjax.studies.bench.machine import describe
-from ecjax.studies.bench.measure import peak_rss_bytes, side_by_side, timed
 from ecjax.studies.bench.options import BenchOptions
-from ecjax.studies.bench.registry import CASES
-from ecjax.studies.bench.row import Row, Settings
+from ecjax.studies.bench.rows import Row, Settings
+from ecjax.studies.bench.run import peak_rss_bytes, side_by_side, timed
+from ecjax.studies.bench.setups import analyze as analyze_case
+from ecjax.studies.bench.setups import jlcm, projection
 from ecjax.tables.read import read_input
 from ecjax.tables.results import read_results
 
@@ -156,7 +157,7 @@ def test_variants_take_turns_after_a_first_run_that_does_not_count():
 def test_a_fresh_process_has_its_own_memory():
     held = np.ones(60_000_000)  # 480 MB
     here = peak_rss_bytes()
-    there = run_fresh("ecjax.studies.bench.measure:peak_rss_bytes", {})
+    there = run_fresh("ecjax.studies.bench.run:peak_rss_bytes", {})
     assert here >= held.nbytes
     assert 5_000_000 < there < held.nbytes
 
@@ -164,7 +165,7 @@ def test_a_fresh_process_has_its_own_memory():
 def test_a_fresh_process_reports_its_result_and_its_error():
     assert run_fresh("ecjax.studies.bench.machine:describe", {}) == describe()
     with pytest.raises(ProcessFailed, match="KeyError: 'speed'"):
-        run_fresh("ecjax.studies.bench.registry:run_case", {"name": "speed", "settings": {}})
+        run_fresh("ecjax.studies.bench.cases:run_case", {"name": "speed", "settings": {}})
 
 
 def test_rivals_of_the_projection_agree():
@@ -204,7 +205,7 @@ def test_the_generated_trace(text, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", list(CASES))
 def test_every_case_runs(name):
-    from ecjax.studies.bench.registry import run_case
+    from ecjax.studies.bench.cases import run_case
 
     rows = run_case(name, {"repeats": 1, "quick": True, "seed": 0})["rows"]
     assert all(row.min_s > 0 and row.met is None for row in rows)

@@ -5,8 +5,8 @@ import pytest
 
 from ecjax.cache.knapsack import plan
 from ecjax.cache.replay import POLICIES
-from ecjax.studies.bench import caching
-from ecjax.studies.bench.row import Settings
+from ecjax.studies.bench.rows import Settings
+from ecjax.studies.bench.setups import caching
 
 QUICK = Settings(repeats=1, quick=True, seed=3)
 

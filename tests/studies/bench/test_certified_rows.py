@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from ecjax.optimize import evaluate
-from ecjax.studies.bench import certified
-from ecjax.studies.bench.random_problem import changed, random_problem
-from ecjax.studies.bench.row import Row, Settings
+from ecjax.studies.bench.rows import Row, Settings
+from ecjax.studies.bench.setups import certified
+from ecjax.studies.bench.setups.random_problem import changed, random_problem
 
 QUICK = Settings(repeats=1, quick=True, seed=0)
 

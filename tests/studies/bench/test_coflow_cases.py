@@ -4,9 +4,9 @@ import pytest
 
 from ecjax.coflow.replay import SCHEDULERS
 from ecjax.errors import UserError
-from ecjax.studies.bench import coflows
 from ecjax.studies.bench.options import BenchOptions
-from ecjax.studies.bench.row import Settings
+from ecjax.studies.bench.rows import Settings
+from ecjax.studies.bench.setups import coflows
 from ecjax.studies.bench.study import checked
 
 QUICK = Settings(repeats=1, quick=True, seed=3)

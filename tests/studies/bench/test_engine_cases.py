@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from ecjax.studies.bench import engine, engine_scaling, engine_speedup
-from ecjax.studies.bench.row import Settings
+from ecjax.studies.bench.rows import Settings
+from ecjax.studies.bench.setups import engine, engine_scaling, engine_speedup
 
 QUICK = Settings(repeats=1, quick=True, seed=3)
 

@@ -5,9 +5,9 @@ import pytest
 
 from ecjax.queueing.workload import node_arrivals
 from ecjax.replay.run import Policy
-from ecjax.studies.bench import estimate, replay, replay_simulator
-from ecjax.studies.bench.replay_house import CLASSES, MEAN_S, NEED, NODES, SLOWEST, house, replayed
-from ecjax.studies.bench.row import Settings
+from ecjax.studies.bench.rows import Settings
+from ecjax.studies.bench.setups import estimate, replay, replay_simpy
+from ecjax.studies.bench.setups.reference_system import CLASSES, MEAN_S, NEED, NODES, SLOWEST, house, replayed
 
 QUICK = Settings(repeats=1, quick=True, seed=3)
 MEANS = MEAN_S * np.linspace(1, SLOWEST, NODES)
@@ -33,16 +33,16 @@ def test_simpy_follows_the_same_paths():
     pytest.importorskip("simpy")
     own = house("lognormal", 8, 0.7, seed=1)
     outcome, _ = replayed(own, 300, seed=5, paths=True)
-    given = replay_simulator.drawn(own, 300, seed=5)
-    np.testing.assert_allclose(replay_simulator.latencies(NODES, *given), outcome.tally.paths, rtol=1e-9)
-    ours, theirs = replay_simulator.rows(QUICK)
+    given = replay_simpy.drawn(own, 300, seed=5)
+    np.testing.assert_allclose(replay_simpy.latencies(NODES, *given), outcome.tally.paths, rtol=1e-9)
+    ours, theirs = replay_simpy.rows(QUICK)
     assert (ours.variant, theirs.variant) == ("ecjax replay", "SimPy")
     assert "times as fast as SimPy; no latency differs by more than" in ours.note
 
 
 def test_without_simpy_that_is_said(monkeypatch):
-    monkeypatch.setattr(replay_simulator, "find_spec", lambda name: None)
-    (row,) = replay_simulator.rows(QUICK)
+    monkeypatch.setattr(replay_simpy, "find_spec", lambda name: None)
+    (row,) = replay_simpy.rows(QUICK)
     assert row.note == "SimPy is not installed: nothing to compare with"
 
 
@@ -74,7 +74,7 @@ def test_memory_of_the_long_replay_is_that_of_the_short_one(monkeypatch):
 
     monkeypatch.setattr(replay, "run_fresh", run)
     short, long = replay.memory(Settings(repeats=1, quick=False, seed=0))
-    assert asked == [("ecjax.studies.bench.replay:streamed", n) for n in (10**7 // 6, 10**8 // 6)]
+    assert asked == [("ecjax.studies.bench.setups.replay:streamed", n) for n in (10**7 // 6, 10**8 // 6)]
     assert short.target_bytes is None and short.met is None
     assert long.target_bytes == int(1.1 * 200_000_001) and long.met is True
     found = replay.streamed(500, 1)

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ecjax.engine import EngineOptions, Task, Worker, open_engine
-from ecjax.studies.bench.engine import has_ray, ignore, not_measured, nothing
-from ecjax.studies.bench.row import Row, Settings
+from ecjax.studies.bench.rows import Row, Settings
+from ecjax.studies.bench.setups.engine import has_ray, ignore, not_measured, nothing
 
 ACTORS, ITEMS_S = (10, 50, 200), (0.01, 0.1, 1.0)
 BEYOND = (1000,)  # actors, by the model alone

@@ -16,9 +16,9 @@ from ecjax.replay import laws, subset
 from ecjax.replay.completion import connection
 from ecjax.replay.system import System
 from ecjax.streams import arrivals, streams
-from ecjax.studies.bench.measure import side_by_side
-from ecjax.studies.bench.replay_house import NEED, NODES, House, house, replayed
-from ecjax.studies.bench.row import Row, Settings
+from ecjax.studies.bench.rows import Row, Settings
+from ecjax.studies.bench.run import side_by_side
+from ecjax.studies.bench.setups.reference_system import NEED, NODES, House, house, replayed
 
 LOAD = 0.7
 REQUESTS, QUICK_REQUESTS = 20_000, 500

@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from ecjax.studies.bench.measure import Timing, side_by_side
-from ecjax.studies.bench.row import Row, Settings
+from ecjax.studies.bench.rows import Row, Settings
+from ecjax.studies.bench.run import Timing, side_by_side
 
 TARGET_HELP_S = 1.0
 TARGET_COLD_S, TARGET_WARM_S = 15.0, 10.0

@@ -26,9 +26,9 @@ from ecjax.optimize.classes.scheduling import Fixed, Goal, schedule
 from ecjax.optimize.classes.start import start_plan
 from ecjax.problem import arrays, builtin
 from ecjax.problem.cluster_options import ClusterOptions
-from ecjax.studies.bench.measure import peak_rss_bytes, side_by_side
-from ecjax.studies.bench.row import Row
-from ecjax.studies.bench.row import Settings as BenchSettings
+from ecjax.studies.bench.rows import Row
+from ecjax.studies.bench.rows import Settings as BenchSettings
+from ecjax.studies.bench.run import peak_rss_bytes, side_by_side
 from ecjax.tables.read import read_input
 
 EPS = 0.01  # of the paper

@@ -9,8 +9,8 @@ from ecjax.coflow.generate import ReadSettings, generate
 from ecjax.coflow.lower_bound import lower_bound
 from ecjax.coflow.replay import SCHEDULERS, replay
 from ecjax.coflow.workload import Fabric, Workload, given_sources
-from ecjax.studies.bench.measure import peak_rss_bytes, side_by_side
-from ecjax.studies.bench.row import Row, Settings
+from ecjax.studies.bench.rows import Row, Settings
+from ecjax.studies.bench.run import peak_rss_bytes, side_by_side
 from ecjax.studies.schedule.inputs import read_cases
 from ecjax.studies.schedule.options import ScheduleOptions
 

@@ -13,9 +13,9 @@ import numpy as np
 
 from ecjax import optimize, precision
 from ecjax.optimize import BatchSettings, Certified, Lanes, Plans, Problem
-from ecjax.studies.bench.measure import Timing, peak_rss_bytes, side_by_side
-from ecjax.studies.bench.random_problem import changed, random_problem
-from ecjax.studies.bench.row import Row, Settings
+from ecjax.studies.bench.rows import Row, Settings
+from ecjax.studies.bench.run import Timing, peak_rss_bytes, side_by_side
+from ecjax.studies.bench.setups.random_problem import changed, random_problem
 
 THETA = 0.02  # s per dollar: latency and cost weigh alike
 LOADS = (0.6, 0.9)

@@ -13,8 +13,8 @@ from ecjax.cache.replay import POLICIES, replay
 from ecjax.cache.system import Network, Policy, Reads, Stored
 from ecjax.cache.valuation import valuation
 from ecjax.cache.workload import LATENCY_S, Popularity, placed, zipf_reads
-from ecjax.studies.bench.measure import Timing, peak_rss_bytes, side_by_side
-from ecjax.studies.bench.row import Row, Settings
+from ecjax.studies.bench.rows import Row, Settings
+from ecjax.studies.bench.run import Timing, peak_rss_bytes, side_by_side
 
 # items, chunks that are kept, chunks per item: seconds that a plan may take
 OFFLINE = {(1000, 100, 6): 1e-3, (1000, 1000, 15): 2e-3, (10**6, 10**5, 10): 5.0}

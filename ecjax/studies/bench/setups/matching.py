@@ -21,9 +21,9 @@ from ecjax.optimize.classes.model import (
 )
 from ecjax.optimize.classes.scheduling import Fixed, Goal
 from ecjax.optimize.placement import proportional, random_nodes
-from ecjax.studies.bench.measure import compiled, side_by_side, timed
-from ecjax.studies.bench.random_problem import random_problem
-from ecjax.studies.bench.row import Row, Settings
+from ecjax.studies.bench.rows import Row, Settings
+from ecjax.studies.bench.run import compiled, side_by_side, timed
+from ecjax.studies.bench.setups.random_problem import random_problem
 
 NODES, CLASSES = 12, 2
 EXTRA_CHUNKS = 3

@@ -7,9 +7,9 @@ from ecjax.predict.workload import node_laws
 from ecjax.queueing.estimate import LEVELS, estimate_latency
 from ecjax.queueing.workload import Workload
 from ecjax.replay.summary import Summary, summarise
-from ecjax.studies.bench.measure import compiled, side_by_side, timed
-from ecjax.studies.bench.replay_house import CLASSES, NEED, NODES, House, house, replayed
-from ecjax.studies.bench.row import Row, Settings
+from ecjax.studies.bench.rows import Row, Settings
+from ecjax.studies.bench.run import compiled, side_by_side, timed
+from ecjax.studies.bench.setups.reference_system import CLASSES, NEED, NODES, House, house, replayed
 
 LOAD, PLACED = 0.7, 8
 REQUESTS, QUICK_REQUESTS, QUICK_FILES = 1_000_000, 20_000, 50

@@ -10,8 +10,8 @@ import numpy as np
 
 import ecjax.precision  # noqa: F401  (64-bit floats)
 from ecjax.optimize import project_hypersimplex
-from ecjax.studies.bench.measure import compiled, side_by_side, timed
-from ecjax.studies.bench.row import Row, Settings
+from ecjax.studies.bench.rows import Row, Settings
+from ecjax.studies.bench.run import compiled, side_by_side, timed
 
 NODES = 12
 LANES = 10

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-_HERE = __package__
+_HERE = f"{__package__}.setups"
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ CASES = {
         Case("replay_policies", "replay policies that look at the nodes", f"{_HERE}.replay:policies"),
         Case("replay_memory", "replay 10^8 chunk accesses: flat memory", f"{_HERE}.replay:memory"),
         Case("replay_scan", "replay 8 replications as one scan", f"{_HERE}.replay_scan:rows"),
-        Case("replay_simulator", "the same replay in SimPy", f"{_HERE}.replay_simulator:rows"),
+        Case("replay_simulator", "the same replay in SimPy", f"{_HERE}.replay_simpy:rows"),
         Case("estimate", "latency of 1000 files without simulation", f"{_HERE}.estimate:rows"),
         Case("class_estimate", "latency by class without simulation", f"{_HERE}.class_estimate:rows"),
         Case("class_plans", "plan 1000 files of two service classes", f"{_HERE}.class_plans:rows"),
@@ -76,7 +76,7 @@ def run_case(name: str, settings: dict) -> dict:
     from importlib import import_module
 
     from ecjax.studies.bench.machine import device
-    from ecjax.studies.bench.row import Settings
+    from ecjax.studies.bench.rows import Settings
 
     module, _, function = CASES[name].function.partition(":")
     rows = getattr(import_module(module), function)(Settings(**settings))

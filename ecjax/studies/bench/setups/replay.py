@@ -4,9 +4,9 @@ from typing import Any
 
 from ecjax.replay.run import Policy, Queue
 from ecjax.studies.bench.fresh import run_fresh
-from ecjax.studies.bench.measure import peak_rss_bytes, side_by_side
-from ecjax.studies.bench.replay_house import CLASSES, MEAN_S, NEED, NODES, House, house, replayed
-from ecjax.studies.bench.row import Row, Settings
+from ecjax.studies.bench.rows import Row, Settings
+from ecjax.studies.bench.run import peak_rss_bytes, side_by_side
+from ecjax.studies.bench.setups.reference_system import CLASSES, MEAN_S, NEED, NODES, House, house, replayed
 
 LOAD = 0.7
 # accesses that come on top of the plan's load stay stable below this

@@ -8,9 +8,9 @@ from ecjax.coflow.generate import ReadSettings, generate
 from ecjax.coflow.replay import replay
 from ecjax.coflow.workload import Fabric
 from ecjax.engine import EngineOptions, Task, Worker, open_engine
-from ecjax.studies.bench.engine import has_ray, ignore, not_measured, seconds
-from ecjax.studies.bench.measure import Timing, side_by_side
-from ecjax.studies.bench.row import Row, Settings
+from ecjax.studies.bench.rows import Row, Settings
+from ecjax.studies.bench.run import Timing, side_by_side
+from ecjax.studies.bench.setups.engine import has_ray, ignore, not_measured, seconds
 
 ITEMS = 16
 REPLAYS = 100  # of Table I, within an item: about a second

@@ -15,8 +15,8 @@ from ecjax.optimize import BatchSettings, Lanes, Plans, Problem, starts
 from ecjax.optimize.problem import node_work, prices, shared_latency
 from ecjax.problem import arrays, builtin
 from ecjax.problem.cluster_options import ClusterOptions
-from ecjax.studies.bench.measure import peak_rss_bytes, side_by_side
-from ecjax.studies.bench.row import Row, Settings
+from ecjax.studies.bench.rows import Row, Settings
+from ecjax.studies.bench.run import peak_rss_bytes, side_by_side
 from ecjax.tables.read import read_input
 
 BETA = 10.0

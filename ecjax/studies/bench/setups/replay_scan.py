@@ -7,9 +7,9 @@ import numpy as np
 
 from ecjax.replay.scan import tallies_fcfs
 from ecjax.streams import arrivals
-from ecjax.studies.bench.measure import side_by_side
-from ecjax.studies.bench.replay_house import CLASSES, NEED, NODES, house, replayed
-from ecjax.studies.bench.row import Row, Settings
+from ecjax.studies.bench.rows import Row, Settings
+from ecjax.studies.bench.run import side_by_side
+from ecjax.studies.bench.setups.reference_system import CLASSES, NEED, NODES, house, replayed
 
 LOAD, PLACED = 0.7, 8
 LANES = 8

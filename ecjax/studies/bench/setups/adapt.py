@@ -16,9 +16,9 @@ from ecjax.adapt.proxy import RequestClass, Strategy
 from ecjax.adapt.replay import replay
 from ecjax.studies.adapt.options import AdaptOptions
 from ecjax.studies.adapt.study import adapt_study
-from ecjax.studies.bench.adapt_simulator import SIMPY_REQUESTS, beside_simpy
-from ecjax.studies.bench.measure import side_by_side
-from ecjax.studies.bench.row import Row, Settings
+from ecjax.studies.bench.rows import Row, Settings
+from ecjax.studies.bench.run import side_by_side
+from ecjax.studies.bench.setups.adapt_simpy import SIMPY_REQUESTS, beside_simpy
 
 THREADS = 16
 READS = RequestClass("read_3MB", "read", 3e6, 1.0, 6, 2.0, False)

@@ -10,10 +10,10 @@ from ecjax.queueing.class_queues import partitioned_queues, priority_queues
 from ecjax.queueing.estimate import LEVELS, estimate_latency
 from ecjax.replay.run import Queue
 from ecjax.replay.summary import summarise
-from ecjax.studies.bench.estimate import reads
-from ecjax.studies.bench.measure import Timing, compiled, side_by_side, timed
-from ecjax.studies.bench.replay_house import CLASSES, NEED, NODES, house, replayed
-from ecjax.studies.bench.row import Row, Settings
+from ecjax.studies.bench.rows import Row, Settings
+from ecjax.studies.bench.run import Timing, compiled, side_by_side, timed
+from ecjax.studies.bench.setups.estimate import reads
+from ecjax.studies.bench.setups.reference_system import CLASSES, NEED, NODES, house, replayed
 
 PLACED = 8
 CASES = (

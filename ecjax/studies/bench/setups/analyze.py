@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ecjax.studies.bench.fresh import run_fresh
-from ecjax.studies.bench.measure import peak_rss_bytes
-from ecjax.studies.bench.row import Row, Settings
+from ecjax.studies.bench.rows import Row, Settings
+from ecjax.studies.bench.run import peak_rss_bytes
 
 ROWS, LONG_ROWS = 10_000_000, 50_000_000
 DISTINCT = 1_000_000

@@ -14,8 +14,8 @@ from typing import Any
 import pyarrow as pa
 
 from ecjax.engine import Engine, EngineOptions, Task, Worker, open_engine
-from ecjax.studies.bench.measure import Timing, side_by_side
-from ecjax.studies.bench.row import Row, Settings
+from ecjax.studies.bench.rows import Row, Settings
+from ecjax.studies.bench.run import Timing, side_by_side
 from ecjax.studies.spine.batches import Solved, run_batches
 from ecjax.tables.store import ResultStore
 

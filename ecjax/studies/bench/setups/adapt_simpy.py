@@ -17,8 +17,8 @@ from ecjax.adapt.proxy import RequestClass, Strategy
 from ecjax.adapt.replay import PURPOSE, replay
 from ecjax.streams import streams
 from ecjax.streams import ziggurat as draws
-from ecjax.studies.bench.measure import side_by_side
-from ecjax.studies.bench.row import Row, Settings
+from ecjax.studies.bench.rows import Row, Settings
+from ecjax.studies.bench.run import side_by_side
 
 SIMPY_REQUESTS = 10_000
 
