@@ -16,7 +16,7 @@ def bare_words(words: list[str]) -> list[str]:
 def run(cfg: DictConfig) -> int:
     """Run on a composed configuration; returns the exit code."""
     from ecjax.console import OUTPUT
-    from ecjax.studies.bench import bench
+    from ecjax.studies.bench.study import bench
 
     return bench(options_from(cfg, BenchOptions), OUTPUT)
 

@@ -7,8 +7,8 @@ from dataclasses import fields
 
 from ecjax.console import OUTPUT
 from ecjax.errors import UserError
-from ecjax.studies.bench import bench
 from ecjax.studies.bench.options import BenchOptions
+from ecjax.studies.bench.study import bench
 
 
 def main() -> int:

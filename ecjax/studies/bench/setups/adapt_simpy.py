@@ -1,102 +1,64 @@
-"""The replay of a proxy beside SimPy, a general simulator, on the same requests and delays.
+"""The replay of a proxy beside SimPy, on the same requests and delays.
 
-SimPy gets all that is random ready-made, and counts nothing but latencies. Threads are processes that take a task, wait
-until it is done or cancelled (an interrupt), and take the next.
+Threads are processes of SimPy that take a task, wait until it is done or cancelled (an interrupt), and take the next.
 """
 
-import time
 from collections import deque
-from importlib.util import find_spec
+from collections.abc import Iterator
+from functools import partial
 
 import numba
 import numpy as np
 
-from ecjax.adapt.arrivals import Requests
-from ecjax.adapt.delays import DelayModel, tasks_of
-from ecjax.adapt.proxy import RequestClass, Strategy
+from ecjax.adapt.delays import BUILT_IN, tasks_of
+from ecjax.adapt.proxy import Strategy
 from ecjax.adapt.replay import PURPOSE, replay
 from ecjax.streams import streams
 from ecjax.streams import ziggurat as draws
-from ecjax.studies.bench.rows import Row, Settings
-from ecjax.studies.bench.run import side_by_side
+from ecjax.studies.bench.rows import Row
+from ecjax.studies.bench.run import Runner
+from ecjax.studies.bench.setups import simpy_rivals
+from ecjax.studies.bench.setups.adapt import READS, THREADS, named_strategies, poisson_requests
 
-SIMPY_REQUESTS = 10_000
+LAW = "shifted_exp"  # tasks are exponential and do not depend on each other
+LOAD = 0.4
 
 
-def beside_simpy(
-    name: str,
-    strategy: Strategy,
-    given: RequestClass,
-    model: DelayModel,
-    requests: Requests,
-    threads: int,
-    settings: Settings,
-) -> list[Row]:
-    """A replay by both, with the ratio of their speeds; ours alone where SimPy is not installed.
+def beside_simpy(runner: Runner, name: str, requests: int) -> Iterator[Row]:
+    """A strategy whose signal is the number that waits, by both; ours alone where SimPy is not installed."""
+    model = BUILT_IN[LAW]
+    strategy = named_strategies(model)[name]
+    arrived = poisson_requests(model, LOAD, requests, runner.seed)
+    tasks = tasks_of([READS], [model])
 
-    Args:
-        name: of the strategy.
-        strategy: its signal is the number that waits.
-        given: the one class of the requests.
-        model: exponential, and tasks do not depend on each other.
-        requests: to replay.
-        threads: L.
-        settings: of the benchmark.
-    """
-    count = len(requests.arrival_s)
-    tasks = tasks_of([given], [model])
-    paths: dict[str, np.ndarray] = {}
+    def by_ecjax() -> np.ndarray:
+        return replay(*arrived, tasks, strategy, THREADS, runner.seed).latency_s
 
-    def by_ecjax() -> float:
-        began = time.perf_counter()
-        paths["ecjax"] = replay(*requests, tasks, strategy, threads, settings.seed).latency_s
-        return time.perf_counter() - began
+    def prepare() -> simpy_rivals.Latencies:
+        units = drawn(requests, int(strategy.n.max()), runner.seed)
+        return partial(latencies, arrived.arrival_s, units, tasks.shift[0], tasks.scale[0], strategy, THREADS)
 
-    variants = {"ecjax": by_ecjax}
-    if find_spec("simpy"):
-        units = drawn(count, int(strategy.n.max()), settings.seed)
-
-        def by_simpy() -> float:
-            began = time.perf_counter()
-            paths["SimPy"] = latencies(
-                requests.arrival_s, units, tasks.shift[0], tasks.scale[0], strategy, threads
-            )
-            return time.perf_counter() - began
-
-        variants["SimPy"] = by_simpy
-    times = side_by_side(variants, settings.repeats)
-    notes = {"ecjax": "SimPy is not installed: nothing to compare with"}
-    if "SimPy" in times:
-        ratio = times["SimPy"].min_s / times["ecjax"].min_s
-        apart = np.abs(paths["SimPy"] - paths["ecjax"]).max()
-        notes = {
-            "ecjax": f"{ratio:,.0f} times as fast as SimPy; no latency differs by more than {apart:.1g} s",
-            "SimPy": f"{count / times['SimPy'].min_s:,.0f} requests/s; nothing is drawn, latencies only",
-        }
-    size = f"{name}: {count:,} requests, {threads} threads"
-    return [
-        Row(
-            variant=f"{who} {name}",
-            size=size,
-            rows=count,
+    for who, outcome, note in simpy_rivals.beside_simpy(runner, by_ecjax, prepare, "requests"):
+        yield Row(
+            f"{who} {name}",
+            f"{name}: {requests:,} requests, {THREADS} threads",
+            *outcome.timing,
+            rows=requests,
             dtype="float64",
-            note=notes[who],
-            **timing._asdict(),
+            note=note,
         )
-        for who, timing in times.items()
-    ]
 
 
 @numba.njit(cache=True)
 def drawn(count: int, most: int, seed: int) -> np.ndarray:
     """Exponential numbers of the tasks of the requests of a replay, (count, most)."""
-    found = np.empty((count, most))
+    numbers = np.empty((count, most))
     key = np.uint64(streams.key(seed, PURPOSE))
     for request in range(count):
         state = streams.stream(key, request)
         for task in range(most):
-            found[request, task] = draws.exponential(draws.task_state(state, task + 1))
-    return found
+            numbers[request, task] = draws.exponential(draws.task_state(state, task + 1))
+    return numbers
 
 
 def latencies(
@@ -123,7 +85,7 @@ def latencies(
     waiting: deque = deque()  # requests
     tasks: deque = deque()  # (request, its number)
     idle: deque = deque()  # events of the threads that have nothing to do
-    found = np.empty(len(arrival))
+    latency = np.empty(len(arrival))
     edges = strategy.edges[0]
 
     class Request:
@@ -155,7 +117,7 @@ def latencies(
             del request.running[number]
             request.done += 1
             if request.done == request.k:
-                found[request.number] = world.now - arrival[request.number]
+                latency[request.number] = world.now - arrival[request.number]
                 for process in request.running.values():
                     process.interrupt()
                 while tasks and tasks[0][0] is request:
@@ -174,4 +136,4 @@ def latencies(
         world.process(thread())
     world.process(source())
     world.run()
-    return found
+    return latency

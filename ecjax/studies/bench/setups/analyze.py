@@ -1,71 +1,50 @@
 """``analyze`` on generated Parquet traces, beside Arrow's group_by on the same file for the counts alone."""
 
 import tempfile
-import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ecjax.studies.bench.fresh import run_fresh
-from ecjax.studies.bench.rows import Row, Settings
-from ecjax.studies.bench.run import peak_rss_bytes
+from ecjax.studies.bench.rows import Row
+from ecjax.studies.bench.run import Clocked, Runner, clocked
 
-ROWS, LONG_ROWS = 10_000_000, 50_000_000
-DISTINCT = 1_000_000
 ZIPF = 0.9
-TARGET_INTEGERS_S, TARGET_STRINGS_S = 5.0, 8.0
-TARGET_BYTES = 1_000_000_000
+_SMALL = {"count": 10_000, "distinct": 100}  # for what is compiled
 _BATCHES = 50
 
 
-def integers(settings: Settings) -> list[Row]:
-    """10^7 rows, 10^6 distinct integer ids."""
-    return _rows(ROWS, False, TARGET_INTEGERS_S, settings)
-
-
-def strings(settings: Settings) -> list[Row]:
-    """10^7 rows, 10^6 distinct string ids."""
-    return _rows(ROWS, True, TARGET_STRINGS_S, settings)
-
-
-def long(settings: Settings) -> list[Row]:
-    """5 10^7 rows, 10^6 distinct integer ids: the memory must not grow with the rows."""
-    once = Settings(1, settings.quick, settings.seed)
-    return _rows(LONG_ROWS, False, None, once)
-
-
-def _rows(count: int, text: bool, target_s: float | None, settings: Settings) -> list[Row]:
-    shrink = 100 if settings.quick else 1
-    count, distinct = count // shrink, DISTINCT // shrink
-    found = []
+def generated(runner: Runner, rows: int, distinct: int, text: bool) -> Iterator[Row]:
+    """A trace with so many distinct ids, integers or strings, by jobs in processes of their own."""
     with tempfile.TemporaryDirectory(prefix="ecjax-bench-") as folder:
         trace, small = (str(Path(folder) / name) for name in ("trace.parquet", "small.parquet"))
-        make = f"{__name__}:write_trace"
-        seed = {"text": text, "seed": settings.seed}
-        run_fresh(make, {"path": trace, "count": count, "distinct": distinct, **seed})
-        run_fresh(make, {"path": small, "count": 10_000, "distinct": 100, **seed})
-        for variant in ("ecjax", "arrow_group_by"):
-            arguments = {"trace": trace, "small": small, "out": folder, "repeats": settings.repeats}
-            measured = run_fresh(f"{__name__}:by_{variant}", arguments)
-            ours = variant == "ecjax" and not settings.quick
-            found.append(
-                Row(
-                    variant=variant,
-                    size=f"{count:,} rows, {distinct:,} {'string' if text else 'integer'} ids",
-                    rows=count,
-                    **measured,
-                    target_s=target_s if ours else None,
-                    target_bytes=TARGET_BYTES if ours else None,
-                    note="all statistics, tables written"
-                    if variant == "ecjax"
-                    else "count, bytes, first and last only",
-                )
-            )
-    return found
+        for path, counts in ((trace, {"count": rows, "distinct": distinct}), (small, _SMALL)):
+            run_fresh(f"{__name__}:write_trace", {"path": path, "text": text, "seed": runner.seed, **counts})
+        size = f"{rows:,} rows, {distinct:,} {'string' if text else 'integer'} ids"
+        out = f"{folder}/analyze"
+        ours = runner.alone("analyze:by_ecjax", {"trace": small, "out": out}, {"trace": trace, "out": out})
+        yield Row(
+            "ecjax",
+            size,
+            *ours.timing,
+            rows=rows,
+            compile_s=ours.first.seconds,
+            peak_rss_bytes=ours.peak_rss_bytes,
+            note="all statistics, tables written",
+        )
+        arrow = runner.alone("analyze:by_arrow_group_by", {"trace": small}, {"trace": trace})
+        yield Row(
+            "arrow_group_by",
+            size,
+            *arrow.timing,
+            rows=rows,
+            peak_rss_bytes=arrow.peak_rss_bytes,
+            note="count, bytes, first and last only",
+        )
 
 
 def write_trace(path: str, count: int, distinct: int, text: bool, seed: int) -> None:
@@ -73,15 +52,17 @@ def write_trace(path: str, count: int, distinct: int, text: bool, seed: int) -> 
     rng = np.random.default_rng(seed)
     weights = np.arange(1, distinct + 1) ** -ZIPF
     cumulative = np.cumsum(weights) / weights.sum()
-    everyone = rng.permutation(distinct)
+    all_ids = rng.permutation(distinct)
     names = pa.array([f"bucket-{i % 97}/object-{i:09d}" for i in range(distinct)]) if text else None
 
     def pieces() -> Iterator[pa.Table]:
         clock, first = 0.0, 0
-        for own in np.array_split(everyone, _BATCHES):
-            last = first + max(count // _BATCHES, len(own))
-            drawn = np.minimum(np.searchsorted(cumulative, rng.random(last - first - len(own))), distinct - 1)
-            ids = rng.permutation(np.concatenate([own, drawn]))
+        for once in np.array_split(all_ids, _BATCHES):
+            last = first + max(count // _BATCHES, len(once))
+            drawn = np.minimum(
+                np.searchsorted(cumulative, rng.random(last - first - len(once))), distinct - 1
+            )
+            ids = rng.permutation(np.concatenate([once, drawn]))
             arrivals = clock + np.cumsum(rng.exponential(1e-3, last - first))
             yield pa.table(
                 {
@@ -102,44 +83,19 @@ def write_trace(path: str, count: int, distinct: int, text: bool, seed: int) -> 
         writer.close()
 
 
-def by_ecjax(trace: str, small: str, out: str, repeats: int) -> dict[str, Any]:
-    """The whole job, tables included, without figures; compile_s is the job on a small trace of the kind."""
+def by_ecjax(trace: str, out: str) -> Clocked:
+    """The whole job, tables included, without figures; its imports are not timed."""
     from rich.console import Console
 
     from ecjax.studies.analyze.options import AnalyzeOptions
     from ecjax.studies.analyze.study import analyze
 
-    quiet = Console(quiet=True)
-
-    def job(path: str) -> float:
-        began = time.perf_counter()
-        analyze(AnalyzeOptions(trace=path, out=f"{out}/analyze", figures=False, resume=False), quiet)
-        return time.perf_counter() - began
-
-    compile_s = job(small)
-    times = [job(trace) for _ in range(repeats)]
-    return _measured(times) | {"compile_s": compile_s}
+    options = AnalyzeOptions(trace=trace, out=out, figures=False, resume=False)
+    return clocked(partial(analyze, options, Console(quiet=True)))
 
 
-def by_arrow_group_by(trace: str, small: str, out: str, repeats: int) -> dict[str, Any]:
+def by_arrow_group_by(trace: str) -> None:
     """Counts, bytes, first and last arrival per file by Arrow, the trace in memory."""
     aggregates = [("bytes", "sum"), ("bytes", "count"), ("arrival_s", "min"), ("arrival_s", "max")]
-
-    def job(path: str) -> float:
-        began = time.perf_counter()
-        pq.read_table(path, columns=["file_id", "op", "bytes", "arrival_s"]).group_by(
-            ["file_id", "op"]
-        ).aggregate(aggregates)
-        return time.perf_counter() - began
-
-    job(small)
-    return _measured([job(trace) for _ in range(repeats)])
-
-
-def _measured(times: list[float]) -> dict[str, Any]:
-    return {
-        "median_s": sorted(times)[len(times) // 2],
-        "min_s": min(times),
-        "repeats": len(times),
-        "peak_rss_bytes": peak_rss_bytes(),
-    }
+    table = pq.read_table(trace, columns=["file_id", "op", "bytes", "arrival_s"])
+    table.group_by(["file_id", "op"]).aggregate(aggregates)

@@ -1,7 +1,7 @@
 """Replays of coflows: Table I of the D-Target paper under every scheduler, and an hour of shuffles on 150 ports."""
 
-import time
-from collections.abc import Callable
+from collections.abc import Iterator, Mapping
+from functools import partial
 
 import numpy as np
 
@@ -9,97 +9,79 @@ from ecjax.coflow.generate import ReadSettings, generate
 from ecjax.coflow.lower_bound import lower_bound
 from ecjax.coflow.replay import SCHEDULERS, replay
 from ecjax.coflow.workload import Fabric, Workload, given_sources
-from ecjax.studies.bench.rows import Row, Settings
-from ecjax.studies.bench.run import peak_rss_bytes, side_by_side
+from ecjax.studies.bench.rows import Row
+from ecjax.studies.bench.run import Runner, clocked
 from ecjax.studies.schedule.inputs import read_cases
 from ecjax.studies.schedule.options import ScheduleOptions
 
 NINE = ("dtarget", "varys", "sincronia", "aalo", "baraat", "pfabric", "fair", "fifo", "equal_share")
-REPLAYS, REPLAYS_TARGET_S = 100, 30.0
-TRACE_TARGETS_S = {"fair": 6.0, "varys": 20.0}
 TRACE_SCHEDULERS = ("fair", "varys", "local_search", "pfabric", "equal_share")
-TRACE_TARGET_BYTES = 10**9
 PORT_BYTES_PER_S = 125e6
 
 
-def rows(settings: Settings) -> list[Row]:
-    """Table I under every scheduler with smallest-load-first; the nine of the target together."""
-    count = 2 if settings.quick else REPLAYS
+def table_one(runner: Runner, workloads: int) -> list[Row]:
+    """Table I under every scheduler with smallest-load-first; nine of them together."""
     fabric = Fabric(np.full(60, 1e9), np.full(60, 1e9))
-    workloads = [generate(ReadSettings(), settings.seed + i) for i in range(count)]
+    generated = [generate(ReadSettings(), runner.seed + i) for i in range(workloads)]
 
-    def all_under(scheduler: str) -> Callable[[], float]:
-        def run() -> float:
-            began = time.perf_counter()
-            for seed, workload in enumerate(workloads):
-                replay(workload, fabric, scheduler, "smallest_load", seed)
-            return time.perf_counter() - began
+    def replay_all(scheduler: str) -> None:
+        for seed, workload in enumerate(generated):
+            replay(workload, fabric, scheduler, "smallest_load", seed)
 
-        return run
+    def compile_all() -> None:
+        for scheduler in SCHEDULERS:
+            replay(generated[0], fabric, scheduler, "smallest_load")
 
-    first = time.perf_counter()
-    for scheduler in SCHEDULERS:
-        replay(workloads[0], fabric, scheduler, "smallest_load")
-    compile_s = time.perf_counter() - first
-    times = side_by_side({name: all_under(name) for name in SCHEDULERS}, settings.repeats)
-    size = f"{count} workloads of 512 reads, (8, 4), 60 servers"
-    found = [
-        Row(variant=name, size=size, rows=512 * count, lanes=count, dtype="float64", **timing._asdict())
-        for name, timing in times.items()
-    ]
-    together = Row(
-        variant="nine schedulers together",
-        size=size,
-        median_s=sum(times[name].median_s for name in NINE),
-        min_s=sum(times[name].min_s for name in NINE),
-        repeats=settings.repeats,
-        rows=512 * count * len(NINE),
-        lanes=count * len(NINE),
-        dtype="float64",
+    compile_s = clocked(compile_all).seconds
+    outcomes = runner.race({name: partial(replay_all, name) for name in SCHEDULERS})
+    row = partial(Row, size=f"{workloads} workloads of 512 reads, (8, 4), 60 servers", dtype="float64")
+    together = row(
+        "nine schedulers together",
+        median_s=sum(outcomes[name].timing.median_s for name in NINE),
+        min_s=sum(outcomes[name].timing.min_s for name in NINE),
+        repeats=runner.repeats,
+        rows=512 * workloads * len(NINE),
+        lanes=workloads * len(NINE),
         compile_s=compile_s,
-        target_s=None if settings.quick else REPLAYS_TARGET_S,
     )
-    return [together, *found]
+    each = [
+        row(name, **outcome.timing._asdict(), rows=512 * workloads, lanes=workloads)
+        for name, outcome in outcomes.items()
+    ]
+    return [together, *each]
 
 
-def trace(settings: Settings) -> list[Row]:
-    """Shuffles as in the Facebook trace, or ``trace=`` itself, with the bound that tells what could be gained."""
-    workload, fabric, name = _shuffles(settings)
-    judged = settings.trace is not None and not settings.quick
-    began = time.perf_counter()
-    bound = lower_bound(workload, fabric).mean_s
-    note = f"bound in {time.perf_counter() - began:.1f} s with compilation"
-    found = []
+def shuffles(
+    runner: Runner, ports: int, coflows: int, target_s: Mapping[str, float], target_bytes: int
+) -> Iterator[Row]:
+    """Shuffles as in the Facebook trace, or ``trace=`` itself, with the bound that tells what could be gained.
+
+    Args:
+        runner: times the schedulers, and has the trace.
+        ports: of the generated shuffles.
+        coflows: of them.
+        target_s: by scheduler, for a trace.
+        target_bytes: of peak memory, for a trace.
+    """
+    workload, fabric, name = _trace(runner.trace) if runner.trace else _generated(ports, coflows, runner.seed)
+    bound_s, seconds = clocked(lambda: lower_bound(workload, fabric).mean_s)
     for scheduler in TRACE_SCHEDULERS:
-        began = time.perf_counter()
-        _compile(scheduler)
-        compile_s = time.perf_counter() - began
-        taken, mean = [], 0.0
-        for _ in range(settings.repeats):
-            began = time.perf_counter()
-            mean = float(replay(workload, fabric, scheduler).completion_s.mean())
-            taken.append(time.perf_counter() - began)
-        found.append(
-            Row(
-                variant=scheduler,
-                size=f"{name}: {len(workload.arrival_s)} coflows, {len(workload.bytes):,} flows",
-                median_s=float(np.median(taken)),
-                min_s=min(taken),
-                repeats=settings.repeats,
-                rows=len(workload.bytes),
-                nodes=len(fabric.send),
-                dtype="float64",
-                compile_s=compile_s,
-                objective=mean,
-                lower_bound=bound,
-                gap=mean / bound - 1,
-                peak_rss_bytes=peak_rss_bytes(),
-                target_s=TRACE_TARGETS_S.get(scheduler) if judged else None,
-                target_bytes=TRACE_TARGET_BYTES if judged else None,
-                note=note,
-            )
+        compile_s = clocked(partial(_compile, scheduler)).seconds
+        outcome = runner.time(partial(replay, workload, fabric, scheduler))
+        yield Row(
+            scheduler,
+            f"{name}: {len(workload.arrival_s)} coflows, {len(workload.bytes):,} flows",
+            *outcome.timing,
+            rows=len(workload.bytes),
+            nodes=len(fabric.send),
+            dtype="float64",
+            compile_s=compile_s,
+            objective=float(outcome.value.completion_s.mean()),
+            lower_bound=bound_s,
+            target_s=target_s.get(scheduler) if runner.trace else None,
+            target_bytes=target_bytes if runner.trace else None,
+            note=f"bound in {seconds:.1f} s with compilation",
         )
-    return found
 
 
 def _compile(scheduler: str) -> None:
@@ -107,12 +89,13 @@ def _compile(scheduler: str) -> None:
     replay(small, Fabric(np.ones(60), np.ones(60)), scheduler, "random")
 
 
-def _shuffles(settings: Settings) -> tuple[Workload, Fabric, str]:
-    if settings.trace is not None:
-        (case,) = read_cases(ScheduleOptions(trace=settings.trace, seeds=1))
-        return case.workload(0), case.fabric, settings.trace
-    ports, coflows = (20, 30) if settings.quick else (150, 526)
-    random = np.random.default_rng(settings.seed)
+def _trace(path: str) -> tuple[Workload, Fabric, str]:
+    (case,) = read_cases(ScheduleOptions(trace=path, seeds=1))
+    return case.workload(0), case.fabric, path
+
+
+def _generated(ports: int, coflows: int, seed: int) -> tuple[Workload, Fabric, str]:
+    random = np.random.default_rng(seed)
     arrival = np.sort(random.uniform(0, 3600 * coflows / 526, coflows))
     sides = np.minimum(np.exp(random.normal(1.5, 1.7, (coflows, 2))).astype(int) + 1, ports)
     parts = [

@@ -1,125 +1,129 @@
-"""Replays of 12 nodes on one core: plans and policies, queues, and memory that does not grow."""
+"""Replays of 12 nodes on one core: plans and policies, queues, memory that does not grow, and one parallel scan."""
 
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from ecjax.replay.run import Policy, Queue
-from ecjax.studies.bench.fresh import run_fresh
-from ecjax.studies.bench.rows import Row, Settings
-from ecjax.studies.bench.run import peak_rss_bytes, side_by_side
-from ecjax.studies.bench.setups.reference_system import CLASSES, MEAN_S, NEED, NODES, House, house, replayed
+import numpy as np
+
+from ecjax.replay.run import Outcome, Policy, Queue
+from ecjax.streams import arrivals
+from ecjax.studies.bench.rows import Row
+from ecjax.studies.bench.run import Clocked, Runner, clocked
+from ecjax.studies.bench.setups.reference_system import CLASSES, NEED, NODES, reference_system, replay
 
 LOAD = 0.7
-# accesses that come on top of the plan's load stay stable below this
-REDUNDANT_LOAD = 0.35
-HEDGE_S = 3 * MEAN_S  # a quarter of the reads takes longer
-REQUESTS, QUICK_REQUESTS = 1_000_000, 5_000
-TARGET_SHIFTED, TARGET_LOGNORMAL, TARGET_QUEUES = 15e6, 10e6, 3e6  # chunk accesses per s
-TARGET_AWARE, TARGET_REDUNDANT = 2e6, 1e6  # requests per s
-LONG_ACCESSES, SHORT_ACCESSES = 100_000_000, 10_000_000
-TARGET_GROWTH = 1.1  # peak memory of the long replay / of the short one
+PLACED = 8  # nodes of a file, where it is not on all
+LANES = 8
+SCAN, LOOP = "ecjax scan (JAX)", "ecjax replay, one core"
 
 
-def fcfs(settings: Settings) -> list[Row]:
-    """Plans under first come, first served: files on all nodes and on 8 of them, two service laws."""
-    return [
-        _row(house(law, n, LOAD, settings.seed), f"{law}, n = {n}", settings, target)
-        for law, target in (("shifted exponential", TARGET_SHIFTED), ("lognormal", TARGET_LOGNORMAL))
-        for n in (NODES, 8)
-    ]
-
-
-def queues(settings: Settings) -> list[Row]:
-    """Plans with four classes at the nodes."""
-    own = house("shifted exponential", NODES, LOAD, settings.seed)
-    weights = (1 / CLASSES,) * CLASSES
-    return [
-        _row(own, name, settings, TARGET_QUEUES, queue=Queue(name, weights))
-        for name in ("priority", "partitioned", "shared")
-    ]
-
-
-def policies(settings: Settings) -> list[Row]:
-    """Policies that look at the nodes or send more than they need; requests per s."""
-    cases = (
-        (Policy("least_loaded"), LOAD, TARGET_AWARE),
-        (Policy("power_of_d"), LOAD, TARGET_AWARE),
-        (Policy("fork_join"), REDUNDANT_LOAD, TARGET_REDUNDANT),
-        (Policy("late_binding"), LOAD, TARGET_REDUNDANT),
-        (Policy("hedged", hedge_delay_s=HEDGE_S), REDUNDANT_LOAD, TARGET_REDUNDANT),
-    )
-    return [
-        _row(
-            house("shifted exponential", NODES, load, settings.seed),
-            policy.name.replace("_", " "),
-            settings,
-            per_s * NEED,
-            policy=policy,
-        )
-        for policy, load, per_s in cases
-    ]
-
-
-def _row(own: House, what: str, settings: Settings, accesses_per_s: float, **how: Any) -> Row:
-    """A row of one way to replay.
+def replayed(
+    runner: Runner,
+    name: str,
+    requests: int,
+    law: str = "shifted exponential",
+    n: int = NODES,
+    load: float = LOAD,
+    queue: str = "fcfs",
+    policy: Mapping[str, Any] | None = None,
+) -> list[Row]:
+    """One way to replay.
 
     Args:
-        own: system and rates.
-        what: goes to ``size``.
-        settings: repeats, seed, quick.
-        accesses_per_s: what is asked for.
-        how: policy and queue.
+        runner: times it.
+        name: goes to ``size``.
+        requests: how many.
+        law: of the service times.
+        n: nodes of a file.
+        load: of the plan at the busiest node.
+        queue: at the nodes; classes share them alike.
+        policy: fields of ``Policy``.
     """
-    count = QUICK_REQUESTS if settings.quick else REQUESTS
-    accesses = count * NEED
-    load: list[float] = []
-
-    def run() -> float:
-        outcome, seconds = replayed(own, count, settings.seed, **how)
-        load.append(float((outcome.tally.busy.sum(axis=0) / outcome.span).max()))
-        return seconds
-
-    times = side_by_side({"ecjax": run}, settings.repeats)["ecjax"]
-    return Row(
-        variant="ecjax replay",
-        size=f"{what}, {count:,} reads, k = {NEED}, {NODES} nodes",
-        **times._asdict(),
-        rows=count,
-        nodes=NODES,
-        dtype="float64",
-        target_s=None if settings.quick else accesses / accesses_per_s,
-        note=f"{accesses / times.min_s / 1e6:.1f} million chunk accesses/s, "
-        f"{count / times.min_s / 1e6:.2f} million reads/s on one core; busiest node: utilisation {load[-1]:.2f}",
-    )
+    reference = reference_system(law, n, load, runner.seed)
+    chosen = Policy(**(policy or {}))
+    queues = Queue(queue) if queue == "fcfs" else Queue(queue, (1 / CLASSES,) * CLASSES)
+    outcome = runner.time(partial(replay, reference, requests, runner.seed, chosen, queues))
+    result: Outcome = outcome.value
+    utilisation = (result.tally.busy.sum(axis=0) / result.span).max()
+    per_s = requests / outcome.timing.min_s
+    return [
+        Row(
+            "ecjax replay",
+            f"{name}, {requests:,} reads, k = {NEED}, {NODES} nodes",
+            *outcome.timing,
+            rows=requests,
+            nodes=NODES,
+            dtype="float64",
+            note=f"{NEED * per_s / 1e6:.1f} million chunk accesses/s, {per_s / 1e6:.2f} million reads/s on one core; "
+            f"busiest node: utilisation {utilisation:.2f}",
+        )
+    ]
 
 
-def memory(settings: Settings) -> list[Row]:
-    """A long replay and one of a tenth, each in a fresh process, once: memory must not grow."""
-    sizes = (30_000, 300_000) if settings.quick else (SHORT_ACCESSES, LONG_ACCESSES)
-    rows: list[Row] = []
-    for accesses in sizes:
-        found = run_fresh(f"{__name__}:streamed", {"requests": accesses // NEED, "seed": settings.seed})
-        short = rows[0].peak_rss_bytes if rows else None
+def memory(runner: Runner, short: int, long: int, growth: float) -> list[Row]:
+    """A short replay and a long one, of so many chunk accesses, each in a fresh process: memory must not grow.
+
+    The long one should take at most ``growth`` times the peak memory of the short one.
+    """
+    rows = []
+    for accesses in (short, long):
+        requests = accesses // NEED
+        small, large = ({"requests": count, "seed": runner.seed} for count in (100, requests))
+        outcome = runner.alone("replay:stream", small, large)
         rows.append(
             Row(
-                variant="ecjax replay",
-                size=f"{accesses:,} chunk accesses, lognormal, n = 8",
-                median_s=found["seconds"],
-                min_s=found["seconds"],
-                repeats=1,
-                rows=accesses // NEED,
+                "ecjax replay",
+                f"{accesses:,} chunk accesses, lognormal, n = {PLACED}",
+                *outcome.timing,
+                rows=requests,
                 nodes=NODES,
                 dtype="float64",
-                peak_rss_bytes=found["peak_rss_bytes"],
-                target_bytes=None if short is None or settings.quick else int(TARGET_GROWTH * short),
-                note=f"{accesses / found['seconds'] / 1e6:.1f} million chunk accesses/s",
+                peak_rss_bytes=outcome.peak_rss_bytes,
+                note=f"{accesses / outcome.timing.min_s / 1e6:.1f} million chunk accesses/s",
             )
         )
-    return rows
+    limit = int(growth * (rows[0].peak_rss_bytes or 0))
+    return [rows[0], replace(rows[1], target_bytes=limit)]
 
 
-def streamed(requests: int, seed: int) -> dict[str, float]:
-    """Seconds of one replay, compilation apart, and the peak memory of this process."""
-    own = house("lognormal", 8, LOAD, seed)
-    replayed(own, 100, seed)
-    seconds = replayed(own, requests, seed)[1]
-    return {"seconds": seconds, "peak_rss_bytes": peak_rss_bytes()}
+def stream(requests: int, seed: int) -> Clocked:
+    """One replay of ``memory``."""
+    reference = reference_system("lognormal", PLACED, LOAD, seed)
+    return clocked(partial(replay, reference, requests, seed))
+
+
+def scanned(runner: Runner, requests: int, requests_on_cpu: int) -> Iterator[Row]:
+    """Replications as one scan, meant for accelerators, and by the compiled loop; a CPU gets few requests."""
+    import jax  # the other cases do not load it
+
+    from ecjax.replay.scan import tallies_fcfs
+
+    count = requests_on_cpu if jax.devices()[0].platform == "cpu" else requests
+    reference = reference_system("shifted exponential", PLACED, LOAD, runner.seed)
+    seeds = runner.seed + np.arange(LANES)
+
+    def by_scan() -> None:
+        blocks = list(arrivals.poisson(reference.rates, count, runner.seed))
+        times, files = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
+        tallies_fcfs(reference.system, times, files, seeds, CLASSES)
+
+    def by_loop() -> None:
+        for seed in seeds:
+            replay(reference, count, int(seed))
+
+    accesses = LANES * count * NEED
+    also = {SCAN: "; one stream of arrivals for all, files not counted one by one", LOOP: ""}
+    for name, outcome in runner.race({SCAN: by_scan, LOOP: by_loop}).items():
+        yield Row(
+            name,
+            f"{LANES} x {count:,} reads, k = {NEED}, {NODES} nodes",
+            *outcome.timing,
+            rows=count,
+            nodes=NODES,
+            lanes=LANES,
+            dtype="float64",
+            compile_s=outcome.first.seconds - outcome.timing.min_s if name == SCAN else None,
+            note=f"{accesses / outcome.timing.min_s / 1e6:.1f} million chunk accesses/s{also[name]}",
+        )

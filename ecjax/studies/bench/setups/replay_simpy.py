@@ -1,13 +1,9 @@
-"""The replay of a plan beside SimPy, a general simulator, on the same requests, nodes and service times.
-
-SimPy gets all that is random ready-made, and counts nothing but latencies; a resource per node is its own way of a
-queue, and a request waits for all of its accesses.
+"""The replay of a plan beside SimPy: a resource per node is SimPy's own way of a queue, and a request waits for all
+of its accesses.
 """
 
-import time
-from collections.abc import Callable
-from importlib.util import find_spec
-from typing import Any
+from collections.abc import Iterator
+from functools import partial
 
 import numba
 import numpy as np
@@ -16,61 +12,47 @@ from ecjax.replay import laws, subset
 from ecjax.replay.completion import connection
 from ecjax.replay.system import System
 from ecjax.streams import arrivals, streams
-from ecjax.studies.bench.rows import Row, Settings
-from ecjax.studies.bench.run import side_by_side
-from ecjax.studies.bench.setups.reference_system import NEED, NODES, House, house, replayed
+from ecjax.studies.bench.rows import Row
+from ecjax.studies.bench.run import Runner
+from ecjax.studies.bench.setups import simpy_rivals
+from ecjax.studies.bench.setups.reference_system import (
+    NEED,
+    NODES,
+    ReferenceSystem,
+    reference_system,
+    replay,
+)
 
 LOAD = 0.7
-REQUESTS, QUICK_REQUESTS = 20_000, 500
 
 
-def rows(settings: Settings) -> list[Row]:
-    """Replays by both, with the ratio of their speeds; ours alone where SimPy is not installed."""
-    count = QUICK_REQUESTS if settings.quick else REQUESTS
-    own = house("shifted exponential", NODES, LOAD, settings.seed)
-    paths: dict[str, np.ndarray] = {}
+def beside_simpy(runner: Runner, requests: int) -> Iterator[Row]:
+    """Replays by both; ours alone where SimPy is not installed."""
+    reference = reference_system("shifted exponential", NODES, LOAD, runner.seed)
 
-    def by_ecjax() -> float:
-        outcome, seconds = replayed(own, count, settings.seed, paths=True)
-        paths["ecjax"] = outcome.tally.paths
-        return seconds
+    def by_ecjax() -> np.ndarray:
+        return replay(reference, requests, runner.seed, paths=True).tally.paths
 
-    variants: dict[str, Callable[[], float]] = {"ecjax replay": by_ecjax}
-    if find_spec("simpy"):
-        given = drawn(own, count, settings.seed)
+    def prepare() -> simpy_rivals.Latencies:
+        return partial(latencies, NODES, *drawn(reference, requests, runner.seed))
 
-        def by_simpy() -> float:
-            began = time.perf_counter()
-            paths["SimPy"] = latencies(NODES, *given)
-            return time.perf_counter() - began
-
-        variants["SimPy"] = by_simpy
-    times = side_by_side(variants, settings.repeats)
-    ours = times["ecjax replay"]
-    notes = {"ecjax replay": "SimPy is not installed: nothing to compare with"}
-    if "SimPy" in times:
-        ratio = times["SimPy"].min_s / ours.min_s
-        apart = np.abs(paths["SimPy"] - paths["ecjax"]).max()
-        notes = {
-            "ecjax replay": f"{ratio:.0f} times as fast as SimPy; no latency differs by more than {apart:.1g} s",
-            "SimPy": f"{count / times['SimPy'].min_s:,.0f} reads/s; nothing is drawn, latencies only",
-        }
-    common: dict[str, Any] = {
-        "size": f"{count:,} reads, k = {NEED}, {NODES} nodes, first come first served",
-        "rows": count,
-        "nodes": NODES,
-        "dtype": "float64",
-    }
-    return [
-        Row(variant=name, **timing._asdict(), note=notes[name], **common) for name, timing in times.items()
-    ]
+    for name, outcome, note in simpy_rivals.beside_simpy(runner, by_ecjax, prepare, "reads"):
+        yield Row(
+            "ecjax replay" if name == "ecjax" else name,
+            f"{requests:,} reads, k = {NEED}, {NODES} nodes, first come first served",
+            *outcome.timing,
+            rows=requests,
+            nodes=NODES,
+            dtype="float64",
+            note=note,
+        )
 
 
-def drawn(own: House, count: int, seed: int) -> tuple[np.ndarray, ...]:
+def drawn(reference: ReferenceSystem, count: int, seed: int) -> tuple[np.ndarray, ...]:
     """Times (b,), nodes (b, k), service times (b, k) and connection delays (b, k) of the requests of a replay, s."""
-    blocks = list(arrivals.poisson(own.rates, count, seed))
+    blocks = list(arrivals.poisson(reference.rates, count, seed))
     times, files = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
-    return times, *_draws(own.system, files, seed, NEED)
+    return times, *_draws(reference.system, files, seed, NEED)
 
 
 @numba.njit(cache=True)
@@ -113,7 +95,7 @@ def latencies(
 
     world = simpy.Environment()
     servers = [simpy.Resource(world) for _ in range(nodes)]
-    found = np.empty(len(times))
+    latency = np.empty(len(times))
 
     def access(node, seconds, after):
         with servers[node].request() as turn:
@@ -122,12 +104,12 @@ def latencies(
         if after > 0:
             yield world.timeout(after)
 
-    def request(number, own_nodes, seconds, after):
+    def request(number, nodes_of, seconds, after):
         arrived = world.now
         yield world.all_of(
-            [world.process(access(*one)) for one in zip(own_nodes, seconds, after, strict=True)]
+            [world.process(access(*one)) for one in zip(nodes_of, seconds, after, strict=True)]
         )
-        found[number] = world.now - arrived
+        latency[number] = world.now - arrived
 
     def source():
         each = zip(times.tolist(), where.tolist(), work.tolist(), delay.tolist(), strict=True)
@@ -137,4 +119,4 @@ def latencies(
 
     world.process(source())
     world.run()
-    return found
+    return latency
