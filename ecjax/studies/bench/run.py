@@ -7,15 +7,15 @@ warm-up are those of the table of cases: a set-up does not know whether it runs 
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import partial
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from ecjax.studies.bench.cases import CASES
-from ecjax.studies.bench.cases.case import Case, Part, Target
+from ecjax.studies.bench.cases import PARTS
+from ecjax.studies.bench.cases.case import Part, Target
 from ecjax.studies.bench.fresh import run_fresh
 from ecjax.studies.bench.machine import device, peak_rss_bytes
 from ecjax.studies.bench.rows import Row
@@ -159,13 +159,15 @@ def in_this_process(job: str, small: dict[str, Any], large: dict[str, Any], repe
 
 def run_case(name: str, settings: dict[str, Any]) -> dict[str, Any]:
     """Run a case in this process: its rows, and what it ran on."""
-    return {"rows": case_rows(CASES[name], Settings(**settings)), "device": device()}
+    parts = [part for part in PARTS if part.case == name]
+    if not parts:
+        raise KeyError(name)
+    return {"rows": rows_of(parts, Settings(**settings)), "device": device()}
 
 
-def case_rows(case: Case, settings: Settings) -> list[Row]:
-    """Rows of the parts of a case, one part after the other."""
-    parts = [part for part in case.parts if part.quick or not settings.quick]
-    return [row for part in parts for row in _part_rows(part, settings)]
+def rows_of(parts: Iterable[Part], settings: Settings) -> list[Row]:
+    """Rows of some parts, one part after the other."""
+    return [row for part in parts if part.quick or not settings.quick for row in _part_rows(part, settings)]
 
 
 def _part_rows(part: Part, settings: Settings) -> Iterator[Row]:

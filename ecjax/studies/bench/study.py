@@ -33,12 +33,12 @@ def bench(options: BenchOptions, console: Console) -> int:
     failed = 0
     with ResultStore(options.out, {}) as store:
         for name in names:
-            log.info("%s: %s", name, CASES[name].summary)
+            log.info("%s: %s", name, CASES[name])
             measured = _measure(name, settings)
             run = run_row(measured, settings, machine)
             store.commit([run], {"bench": bench_table(run["run_id"], measured, cores())})
             if measured.error is None:
-                title = f"{name}: {'small sizes' if settings.quick else CASES[name].summary}"
+                title = f"{name}: {'small sizes' if settings.quick else CASES[name]}"
                 show(title, measured.rows, console)
             else:
                 failed += 1

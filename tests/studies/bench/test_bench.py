@@ -17,8 +17,8 @@ from ecjax.errors import UserError
 from ecjax.optimize import project_hypersimplex
 from ecjax.studies.bench import __main__ as command
 from ecjax.studies.bench import run, study
-from ecjax.studies.bench.cases import CASES
-from ecjax.studies.bench.cases.case import Case, Part, Sizes, Target
+from ecjax.studies.bench.cases import CASES, PARTS
+from ecjax.studies.bench.cases.case import Part, Sizes, Target
 from ecjax.studies.bench.fresh import ProcessFailed, run_fresh
 from ecjax.studies.bench.machine import describe, peak_rss_bytes
 from ecjax.studies.bench.options import BenchOptions
@@ -129,13 +129,13 @@ def test_without_hydra(measured, tmp_path, monkeypatch, capsys):
 
 
 def test_every_case_exists():
-    for case in CASES.values():
-        for part in case.parts:
-            module, _, function = part.setup.partition(":")
-            setup = getattr(import_module(f"ecjax.studies.bench.setups.{module}"), function)
-            for quick in (False, True):
-                signature(setup).bind(Runner(), **part.sized(quick))
-        assert any(part.quick for part in case.parts)
+    assert {part.case for part in PARTS} == set(CASES)
+    assert {part.case for part in PARTS if part.quick} == set(CASES)
+    for part in PARTS:
+        module, _, function = part.setup.partition(":")
+        setup = getattr(import_module(f"ecjax.studies.bench.setups.{module}"), function)
+        for quick in (False, True):
+            signature(setup).bind(Runner(), **part.sized(quick))
 
 
 def test_the_names_of_cases_are_known_before_anything_heavy_loads():
@@ -177,8 +177,7 @@ def test_what_is_run_once_counts_at_once():
     assert outcome.timing == (0.0, 0.0, 1) and outcome.first.seconds == 0.0
 
 
-def test_small_sizes_have_no_targets(monkeypatch):
-    """Patterns of names, targets by rows, gaps, repeats: as the table has them."""
+def test_rows_are_judged_as_the_table_says_and_small_sizes_have_no_targets(monkeypatch):
     runners = []
 
     def setup(runner, files):
@@ -189,16 +188,16 @@ def test_small_sizes_have_no_targets(monkeypatch):
     monkeypatch.setattr(run, "_setup", lambda name: setup)
     targets = {"ecjax *": Target(rows_per_s=100.0, gap=0.2)}
     parts = (
-        Part("x:y", dict(files=Sizes(500, 5)), targets),
-        Part("x:y", dict(files=7), runs="once", memory=True, quick=False),
+        Part("x", "x:y", dict(files=Sizes(500, 5)), targets),
+        Part("x", "x:y", dict(files=7), runs="once", memory=True, quick=False),
     )
-    fast, loop, *large = run.case_rows(Case("", "", parts), Settings(repeats=4))
+    fast, loop, *large = run.rows_of(parts, Settings(repeats=4))
     assert (fast.target_s, fast.target_gap, fast.gap) == (5.0, 0.2, pytest.approx(0.1))
     assert fast.met is True and fast.peak_rss_bytes is None
     assert loop.target_s is None and loop.target_bytes == 7
     assert [row.rows for row in large] == [7, 7] and all(row.peak_rss_bytes > 0 for row in large)
     assert [(runner.repeats, runner.warm_up) for runner in runners] == [(4, True), (1, False)]
-    quick = run.case_rows(Case("", "", parts), Settings(repeats=4, quick=True))
+    quick = run.rows_of(parts, Settings(repeats=4, quick=True))
     assert [row.rows for row in quick] == [5, 5] and all(row.met is None for row in quick)
 
 

@@ -8,7 +8,7 @@ from bench_cases import rows_of
 
 from ecjax.optimize import evaluate
 from ecjax.studies.bench.rows import Row
-from ecjax.studies.bench.run import Settings, Timing
+from ecjax.studies.bench.run import Runner, Settings
 from ecjax.studies.bench.setups import certified
 from ecjax.studies.bench.setups.random_problem import changed, random_problem
 
@@ -35,8 +35,8 @@ def test_a_gap_is_judged():
 
 def test_gaps_and_lanes():
     problem = random_problem(1000, 12, 0.6, False, seed=1)
-    plans, seconds = certified._solve(problem, (0.005, 0.05), 1e-3)
-    row = certified._row("ecjax", "two", problem, plans, Timing.of([seconds]))
+    outcome = Runner().once().time(lambda: certified._solve(problem, (0.005, 0.05), 1e-3))
+    plans, row = outcome.value, certified._row("ecjax", "two", problem, outcome)
     plan = plans.by_method["certified"]
     gaps = np.asarray(plan.evaluation.objective) / plans.lower_bound - 1
     assert row.lanes == 2 and row.objective is None and row.lower_bound is None
@@ -47,9 +47,9 @@ def test_gaps_and_lanes():
 
 def test_what_the_published_method_adds_is_said():
     problem = random_problem(1000, 12, 0.6, False, seed=1)
-    plans, seconds = certified._solve(problem, (certified.THETA,), 1e-4)
-    row = certified._row("ecjax", "one", problem, replace(plans, compile_s=1.0), Timing.of([seconds]))
-    assert "published" in row.note
+    outcome = Runner().once().time(lambda: certified._solve(problem, (certified.THETA,), 1e-4))
+    outcome = replace(outcome, value=replace(outcome.value, compile_s=1.0))
+    assert "published" in certified._row("ecjax", "one", problem, outcome).note
 
 
 def test_warm_rows():

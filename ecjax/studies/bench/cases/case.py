@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
+Runs = Literal["repeated", "warm once", "once"]
+
 
 class Sizes(NamedTuple):
     """A parameter that is another one where sizes are small."""
@@ -31,9 +33,10 @@ class Target:
 
 @dataclass(frozen=True)
 class Part:
-    """A set-up with its parameters.
+    """A set-up with its parameters: a part of a case.
 
     Attributes:
+        case: that it is part of; parts of a case run in the order of the table, in one process.
         setup: "module:function" under ``setups``: takes a ``Runner`` and the parameters, gives rows.
         parameters: plain values, or ``Sizes``.
         targets: by pattern of the names of variants; the first that fits counts. There are none for small sizes.
@@ -43,10 +46,11 @@ class Part:
         quick: whether it is one of the small sizes too.
     """
 
+    case: str
     setup: str
     parameters: Mapping[str, object] = field(default_factory=dict)
     targets: Mapping[str, Target] = field(default_factory=dict)
-    runs: Literal["repeated", "warm once", "once"] = "repeated"
+    runs: Runs = "repeated"
     memory: bool = False
     quick: bool = True
 
@@ -56,17 +60,3 @@ class Part:
             name: (value.quick if quick else value.full) if isinstance(value, Sizes) else value
             for name, value in self.parameters.items()
         }
-
-
-@dataclass(frozen=True)
-class Case:
-    """What a user lists in ``cases``; it runs in a process of its own."""
-
-    name: str
-    summary: str
-    parts: tuple[Part, ...]
-
-
-def case(name: str, summary: str, *parts: Part) -> Case:
-    """A case of these parts, which run in this order."""
-    return Case(name, summary, parts)

@@ -1,39 +1,34 @@
-"""Cases of the engine, and of whole commands."""
+"""Parts of the cases of the engine, and of whole commands."""
 
-from ecjax.studies.bench.cases.case import Part, Sizes, Target, case
+from ecjax.studies.bench.cases.case import Part, Sizes, Target
 
-CASES = (
-    case(
-        "engine_overhead",
-        "1000 items that do nothing, and their commits",
-        Part("engine:overhead", dict(items=Sizes(1000, 20)), {"*": Target(rows_per_s=500)}),
-    ),
-    case("engine_start", "start Ray and its first worker", Part("engine:start")),
-    case(
+PARTS = (
+    Part("engine_overhead", "engine:overhead", dict(items=Sizes(1000, 20)), {"*": Target(rows_per_s=500)}),
+    Part("engine_start", "engine:start"),
+    Part(
         "engine_speedup",
-        "16 replays of a second: one actor, two actors",
-        Part("engine_speedup:two_actors", dict(items=Sizes(16, 2), replays=Sizes(100, 1), target_ratio=1.6)),
+        "engine_speedup:two_actors",
+        dict(items=Sizes(16, 2), replays=Sizes(100, 1), target_ratio=1.6),
     ),
-    case(
+    Part(
         "engine_scaling",
-        "sleeping items on up to 200 actors",
-        Part(
-            "engine_scaling:beside_model",
-            dict(
-                actors=Sizes((10, 50, 200), (2,)),
-                beyond=Sizes((1000,), ()),
-                items_s=Sizes((0.01, 0.1, 1.0), (0.01,)),
-                most_items=Sizes(4000, 4),
-                trips=Sizes(300, 10),
-                idle_items=Sizes(1000, 20),
-            ),
+        "engine_scaling:beside_model",
+        dict(
+            actors=Sizes((10, 50, 200), (2,)),
+            beyond=Sizes((1000,), ()),
+            items_s=Sizes((0.01, 0.1, 1.0), (0.01,)),
+            most_items=Sizes(4000, 4),
+            trips=Sizes(300, 10),
+            idle_items=Sizes(1000, 20),
         ),
     ),
-    case(
+    Part("startup", "startup:help_text", targets={"ecjax --help": Target(1.0)}),
+    Part(
         "startup",
-        "whole commands: --help, optimize",
-        Part("startup:help_text", targets={"ecjax --help": Target(1.0)}),
-        Part("startup:optimize", dict(cache="empty", small=Sizes(False, True)), {"*": Target(15.0)}, "once"),
-        Part("startup:optimize", dict(cache="full", small=Sizes(False, True)), {"*": Target(10.0)}),
+        "startup:optimize",
+        dict(cache="empty", small=Sizes(False, True)),
+        {"*": Target(15.0)},
+        "once",
     ),
+    Part("startup", "startup:optimize", dict(cache="full", small=Sizes(False, True)), {"*": Target(10.0)}),
 )

@@ -34,24 +34,15 @@ def strategies_under(runner: Runner, law: str, requests: int) -> Iterator[Row]:
         arrived = poisson_requests(model, LOADS.get(name, LOAD), requests, runner.seed)
         runs[name] = partial(replay, *arrived, tasks, strategy, THREADS, runner.seed)
     for name, outcome in runner.race(runs).items():
-        yield Row(
-            f"{name}, {law}",
-            f"{requests:,} requests, {THREADS} threads, load {LOADS.get(name, LOAD):g}",
-            *outcome.timing,
-            rows=requests,
-            dtype="float64",
-            note=f"{requests / outcome.timing.min_s:,.0f} requests/s on one core",
-        )
-    yield Row(
-        f"thresholds of calibrated, {law}",
-        f"{THREADS} threads, k_max {READS.k_max}, r_max {READS.r_max:g}",
-        *calibrating.timing,
-        dtype="float64",
-        note="replays on all cores, compilation of the first law included",
-    )
+        size = f"{requests:,} requests, {THREADS} threads, load {LOADS.get(name, LOAD):g}"
+        note = f"{requests / outcome.timing.min_s:,.0f} requests/s on one core"
+        yield Row(f"{name}, {law}", size, *outcome.timing, rows=requests, dtype="float64", note=note)
+    size = f"{THREADS} threads, k_max {READS.k_max}, r_max {READS.r_max:g}"
+    note = "replays on all cores, compilation of the first law included"
+    yield Row(f"thresholds of calibrated, {law}", size, *calibrating.timing, dtype="float64", note=note)
 
 
-def sweep(runner: Runner, loads: tuple[float, ...], requests: int) -> list[Row]:
+def sweep(runner: Runner, loads: tuple[float, ...], requests: int) -> Iterator[Row]:
     """Some loads, all 27 static codes, the strategies that adapt, on all cores, with tables."""
     with TemporaryDirectory() as out:
         options = AdaptOptions(
@@ -59,17 +50,9 @@ def sweep(runner: Runner, loads: tuple[float, ...], requests: int) -> list[Row]:
         )
         outcome = runner.time(partial(adapt_study, options, Console(quiet=True)))
         replays = len(list((Path(out) / "runs").glob("*.parquet")))
-    return [
-        Row(
-            "sweep of Fig. 7",
-            f"{len(loads)} loads, {requests:,} requests per replay, {replays} replays",
-            *outcome.timing,
-            rows=replays * requests,
-            lanes=replays,
-            dtype="float64",
-            note="compilation, capacities and tables are part of it",
-        )
-    ]
+    size = f"{len(loads)} loads, {requests:,} requests per replay, {replays} replays"
+    rows, note = replays * requests, "compilation, capacities and tables are part of it"
+    yield Row("sweep of Fig. 7", size, *outcome.timing, rows=rows, lanes=replays, dtype="float64", note=note)
 
 
 def named_strategies(model: DelayModel) -> dict[str, Strategy]:

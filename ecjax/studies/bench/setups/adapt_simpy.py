@@ -39,14 +39,8 @@ def beside_simpy(runner: Runner, name: str, requests: int) -> Iterator[Row]:
         return partial(latencies, arrived.arrival_s, units, tasks.shift[0], tasks.scale[0], strategy, THREADS)
 
     for who, outcome, note in simpy_rivals.beside_simpy(runner, by_ecjax, prepare, "requests"):
-        yield Row(
-            f"{who} {name}",
-            f"{name}: {requests:,} requests, {THREADS} threads",
-            *outcome.timing,
-            rows=requests,
-            dtype="float64",
-            note=note,
-        )
+        size = f"{name}: {requests:,} requests, {THREADS} threads"
+        yield Row(f"{who} {name}", size, *outcome.timing, rows=requests, dtype="float64", note=note)
 
 
 @numba.njit(cache=True)

@@ -74,16 +74,9 @@ def batched(runner: Runner, size: Size, caches: int) -> Iterator[Row]:
         "exact, all capacities of a cache": (len(sweep), capacity_by_capacity),
     }
     for name, outcome in runner.race({name: run for name, (_, run) in variants.items()}).items():
-        lanes = variants[name][0]
-        yield _row(
-            name,
-            size,
-            outcome.timing,
-            rows=items * lanes,
-            lanes=lanes,
-            dtype="float32" if name == single else "float64",
-            compile_s=outcome.first.seconds,
-        )
+        lanes, dtype = variants[name][0], "float32" if name == single else "float64"
+        columns = dict(rows=items * lanes, lanes=lanes, compile_s=outcome.first.seconds)
+        yield _row(name, size, outcome.timing, dtype, **columns)
 
 
 def online(runner: Runner, count: int, size: Size) -> Iterator[Row]:
@@ -104,15 +97,9 @@ def online(runner: Runner, count: int, size: Size) -> Iterator[Row]:
         latency_s = float(outcome.value.latency_s[count // 2 :].mean())
         bound_s = latency_s if bound_s is None else bound_s
         common: dict[str, Any] = {"rows": count, "objective": latency_s, "lower_bound": bound_s}
-        yield _row(
-            f"ecjax {name}",
-            size,
-            outcome.timing,
-            compile_s=compile_s,
-            note=f"{count / outcome.timing.min_s:,.0f} reads/s; "
-            f"{outcome.value.hit_chunks.mean() / stored.k:.3f} of the chunks hit",
-            **common,
-        )
+        hits = outcome.value.hit_chunks.mean() / stored.k
+        note = f"{count / outcome.timing.min_s:,.0f} reads/s; {hits:.3f} of the chunks hit"
+        yield _row(f"ecjax {name}", size, outcome.timing, compile_s=compile_s, note=note, **common)
         decisions = Timing.of(slowest_s[-outcome.timing.repeats :])
         yield _row(f"ecjax {name}, p99.99 of a decision", size, decisions, **common)
 

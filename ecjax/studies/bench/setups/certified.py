@@ -14,7 +14,7 @@ import numpy as np
 from ecjax import optimize, precision
 from ecjax.optimize import BatchSettings, Certified, Lanes, Plans, Problem
 from ecjax.studies.bench.rows import Row
-from ecjax.studies.bench.run import Clocked, Runner, Timing
+from ecjax.studies.bench.run import Clocked, Outcome, Runner
 from ecjax.studies.bench.setups.random_problem import changed, random_problem
 
 THETA = 0.02  # s per dollar: latency and cost weigh alike
@@ -26,7 +26,7 @@ _COMPILING_FILES, _COMPILING_GAP = 1000, 1e-3
 _CERTIFIED, _PUBLISHED = "ecjax certified", "ecjax published"
 
 
-def beside_published(runner: Runner, files: int, load: float, mixed_sizes: bool, gap: float) -> list[Row]:
+def beside_published(runner: Runner, files: int, load: float, mixed_sizes: bool, gap: float) -> Iterator[Row]:
     """One theta by both methods; the bound of the certified one holds for both."""
     compile_s = compiling_s(mixed_sizes, runner.seed)
     problem = random_problem(files, NODES, load, mixed_sizes, runner.seed)
@@ -38,15 +38,12 @@ def beside_published(runner: Runner, files: int, load: float, mixed_sizes: bool,
     )
     ours, published = (outcomes[name] for name in (_CERTIFIED, _PUBLISHED))
     words = f"load {load:g}" + (", mixed sizes" if mixed_sizes else "")
-    bound = ours.value.lower_bound
-    compile_published_s = published.first.value.compile_s
-    return [
-        _row(_CERTIFIED, words, problem, ours.value, ours.timing, compile_s),
-        _row(_PUBLISHED, words, problem, published.value, published.timing, compile_published_s, bound=bound),
-    ]
+    yield _row(_CERTIFIED, words, problem, ours, compile_s)
+    compile_s, bound = published.first.value.compile_s, ours.value.lower_bound
+    yield _row(_PUBLISHED, words, problem, published, compile_s, bound=bound)
 
 
-def planned(runner: Runner, files: int, gap: float, nodes: int = NODES, thetas: int = 1) -> list[Row]:
+def planned(runner: Runner, files: int, gap: float, nodes: int = NODES, thetas: int = 1) -> Iterator[Row]:
     """One theta, or many around it as one batch."""
     compile_s = compiling_s(False, runner.seed)
     problem = random_problem(files, nodes, LOAD, False, runner.seed)
@@ -57,7 +54,7 @@ def planned(runner: Runner, files: int, gap: float, nodes: int = NODES, thetas: 
     if thetas > 1:
         within = int(np.sum(_gaps(outcome.value, outcome.value.lower_bound) <= gap))
         words, note = f"{thetas} thetas, {words}", f"{within} gaps of {thetas} within {gap:g}"
-    return [_row(_CERTIFIED, words, problem, outcome.value, outcome.timing, compile_s, note)]
+    yield _row(_CERTIFIED, words, problem, outcome, compile_s, note)
 
 
 def after_change(runner: Runner, files: int, gap: float) -> Iterator[Row]:
@@ -81,7 +78,7 @@ def after_change(runner: Runner, files: int, gap: float) -> Iterator[Row]:
             f"{outcome.timing.min_s / full_s:.3g} of the time of the full solve"
         )
         words = f"{CHANGED:.0%} of the files changed"
-        yield _row(f"{_CERTIFIED}, {name}", words, problem, outcome.value, outcome.timing, compile_s, note)
+        yield _row(f"{_CERTIFIED}, {name}", words, problem, outcome, compile_s, note)
 
 
 @cache
@@ -112,14 +109,14 @@ def _row(
     variant: str,
     words: str,
     problem: Problem,
-    plans: Plans,
-    timing: Timing,
+    outcome: Outcome,
     compile_s: float | None = None,
     note: str | None = None,
     bound: np.ndarray | None = None,
 ) -> Row:
     """A row of plans by one method, with the lower bound given where they have none of their own."""
-    ((_, plan),) = plans.by_method.items()
+    plans: Plans = outcome.value
+    (plan,) = plans.by_method.values()
     lower = np.asarray(plans.lower_bound if bound is None else bound, float)
     gaps = _gaps(plans, lower)
     # what the certified method itself compiles counts as solving
@@ -128,7 +125,7 @@ def _row(
     return Row(
         variant,
         f"{problem.rows:,} files x {problem.nodes.count}, {words}",
-        *timing,
+        *outcome.timing,
         rows=problem.rows,
         nodes=problem.nodes.count,
         lanes=len(gaps),
@@ -144,6 +141,6 @@ def _row(
 
 def _gaps(plans: Plans, bound: np.ndarray | None) -> np.ndarray:
     """(L,) relative gaps of the plans of the one method to lower bounds."""
-    ((_, plan),) = plans.by_method.items()
+    (plan,) = plans.by_method.values()
     lower = np.asarray(bound, float)
     return (np.asarray(plan.evaluation.objective) - lower) / np.abs(lower)

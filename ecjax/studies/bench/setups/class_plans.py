@@ -40,7 +40,7 @@ QUEUES = {
 SLSQP = {"ftol": 1e-10, "maxiter": 500}
 
 
-def planned(runner: Runner, files: int, queue: str, start: str) -> list[Row]:
+def planned(runner: Runner, files: int, queue: str, start: str) -> Iterator[Row]:
     """Files of two classes, from a start under a queue."""
     precision.use_compilation_cache()
     ratio, order, importance = QUEUES[queue]
@@ -56,22 +56,20 @@ def planned(runner: Runner, files: int, queue: str, start: str) -> list[Row]:
     outcome = runner.time(plan_once)
     plan: ClassPlan = outcome.value
     gaps = ", ".join(f"{gap:.1e}" for gap in plan.gaps)
-    return [
-        Row(
-            f"ecjax {queue}",
-            f"{files:,} files x {problem.nodes.count}, 2 classes, start {start}",
-            *outcome.timing,
-            rows=files,
-            nodes=problem.nodes.count,
-            lanes=1,
-            dtype="float64",
-            compile_s=max(outcome.first.seconds - outcome.timing.median_s, 0.0),
-            objective=plan.objective,
-            iterations=plan.iterations,
-            note=f"{order}, eps {EPS:g}, with the start; {plan.iterations} outer iterations of {TARGET_ITERATIONS} "
-            f"asked for; scheduling gaps by class {gaps}",
-        )
-    ]
+    yield Row(
+        f"ecjax {queue}",
+        f"{files:,} files x {problem.nodes.count}, 2 classes, start {start}",
+        *outcome.timing,
+        rows=files,
+        nodes=problem.nodes.count,
+        lanes=1,
+        dtype="float64",
+        compile_s=max(outcome.first.seconds - outcome.timing.median_s, 0.0),
+        objective=plan.objective,
+        iterations=plan.iterations,
+        note=f"{order}, eps {EPS:g}, with the start; {plan.iterations} outer iterations of {TARGET_ITERATIONS} "
+        f"asked for; scheduling gaps by class {gaps}",
+    )
 
 
 def beside_scipy(runner: Runner, files: int) -> Iterator[Row]:

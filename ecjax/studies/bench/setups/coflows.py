@@ -19,7 +19,7 @@ TRACE_SCHEDULERS = ("fair", "varys", "local_search", "pfabric", "equal_share")
 PORT_BYTES_PER_S = 125e6
 
 
-def table_one(runner: Runner, workloads: int) -> list[Row]:
+def table_one(runner: Runner, workloads: int) -> Iterator[Row]:
     """Table I under every scheduler with smallest-load-first; nine of them together."""
     fabric = Fabric(np.full(60, 1e9), np.full(60, 1e9))
     generated = [generate(ReadSettings(), runner.seed + i) for i in range(workloads)]
@@ -34,21 +34,20 @@ def table_one(runner: Runner, workloads: int) -> list[Row]:
 
     compile_s = clocked(compile_all).seconds
     outcomes = runner.race({name: partial(replay_all, name) for name in SCHEDULERS})
-    row = partial(Row, size=f"{workloads} workloads of 512 reads, (8, 4), 60 servers", dtype="float64")
-    together = row(
+    size = f"{workloads} workloads of 512 reads, (8, 4), 60 servers"
+    yield Row(
         "nine schedulers together",
+        size,
         median_s=sum(outcomes[name].timing.median_s for name in NINE),
         min_s=sum(outcomes[name].timing.min_s for name in NINE),
         repeats=runner.repeats,
         rows=512 * workloads * len(NINE),
         lanes=workloads * len(NINE),
+        dtype="float64",
         compile_s=compile_s,
     )
-    each = [
-        row(name, **outcome.timing._asdict(), rows=512 * workloads, lanes=workloads)
-        for name, outcome in outcomes.items()
-    ]
-    return [together, *each]
+    for name, outcome in outcomes.items():
+        yield Row(name, size, *outcome.timing, rows=512 * workloads, lanes=workloads, dtype="float64")
 
 
 def shuffles(

@@ -35,15 +35,10 @@ def overhead(runner: Runner, items: int) -> Iterator[Row]:
                 "hand out and commit": partial(_commit, engine, folder, items),
             }
             outcomes = runner.race(variants)
+        size, lanes = f"{items} items, one per task", None if name == SERIAL else ACTORS
         for what, outcome in outcomes.items():
-            yield Row(
-                f"ecjax, {name}: {what}",
-                f"{items} items, one per task",
-                *outcome.timing,
-                rows=items,
-                lanes=None if name == SERIAL else ACTORS,
-                note=f"{1000 * outcome.timing.min_s / items:.3g} ms per item",
-            )
+            note = f"{1000 * outcome.timing.min_s / items:.3g} ms per item"
+            yield Row(f"ecjax, {name}: {what}", size, *outcome.timing, rows=items, lanes=lanes, note=note)
     if not has_ray():
         yield not_measured()
 

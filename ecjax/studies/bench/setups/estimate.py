@@ -1,6 +1,6 @@
 """Latencies without simulation beside the replay that they stand for."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -30,7 +30,7 @@ LOAD, PLACED = 0.7, 8
 P99 = LEVELS.index(0.99)
 
 
-def all_files(runner: Runner, files: int, requests: int) -> list[Row]:
+def all_files(runner: Runner, files: int, requests: int) -> Iterator[Row]:
     """Mean and quantiles of all reads, by estimate and by a replay."""
     precision.use_compilation_cache()
     reference = reference_system("shifted exponential", PLACED, LOAD, runner.seed, files)
@@ -43,30 +43,14 @@ def all_files(runner: Runner, files: int, requests: int) -> list[Row]:
     p99 = float(estimate.value.quantiles[P99] / reads_of_all.quantiles[0, 2] - 1)
     half_width = reads_of_all.half_width[0] / reads_of_all.mean[0]
     size = f"{files} files, k = {NEED}, {NODES} nodes, load {LOAD}"
-    return [
-        Row(
-            "ecjax estimate",
-            size,
-            *estimate.timing,
-            rows=files,
-            nodes=NODES,
-            dtype="float64",
-            compile_s=compile_s,
-            note=f"beside the replay: mean {100 * mean:+.2f} %, 99 % quantile {100 * p99:+.2f} %",
-        ),
-        Row(
-            f"ecjax replay, {requests:,} reads",
-            size,
-            *replayed.timing,
-            rows=requests,
-            nodes=NODES,
-            dtype="float64",
-            note=f"mean {reads_of_all.mean[0]:.4g} s +- {100 * half_width:.2f} %, one core",
-        ),
-    ]
+    row = partial(Row, size=size, nodes=NODES, dtype="float64")
+    note = f"beside the replay: mean {100 * mean:+.2f} %, 99 % quantile {100 * p99:+.2f} %"
+    yield row("ecjax estimate", **estimate.timing._asdict(), rows=files, compile_s=compile_s, note=note)
+    note = f"mean {reads_of_all.mean[0]:.4g} s +- {100 * half_width:.2f} %, one core"
+    yield row(f"ecjax replay, {requests:,} reads", **replayed.timing._asdict(), rows=requests, note=note)
 
 
-def by_class(runner: Runner, queue: str, law: str, load: float, files: int, requests: int) -> list[Row]:
+def by_class(runner: Runner, queue: str, law: str, load: float, files: int, requests: int) -> Iterator[Row]:
     """Classes with queues of their own: the time of an estimate, and its errors by class beside one replay."""
     precision.use_compilation_cache()
     reference = reference_system(law, PLACED, load, runner.seed, files)
@@ -85,19 +69,17 @@ def by_class(runner: Runner, queue: str, law: str, load: float, files: int, requ
     mean = np.asarray(estimate.value.group_mean) / summary.mean[:CLASSES] - 1
     p99 = np.asarray(estimate.value.group_quantiles)[:, P99] / summary.quantiles[:CLASSES, P99] - 1
     half_width = summary.half_width[:CLASSES] / summary.mean[:CLASSES]
-    return [
-        Row(
-            f"{queue}, {law}",
-            f"{files} files of {CLASSES} classes, k = {NEED}, {NODES} nodes, load {load}",
-            *estimate.timing,
-            rows=files,
-            nodes=NODES,
-            dtype="float64",
-            compile_s=compile_s,
-            note=f"beside the replay ({seconds:.1f} s), by class: mean {_percent(mean)}, 99 % quantile "
-            f"{_percent(p99)}; mean of the replay +- {', '.join(f'{100 * part:.1f}' for part in half_width)} %",
-        )
-    ]
+    yield Row(
+        f"{queue}, {law}",
+        f"{files} files of {CLASSES} classes, k = {NEED}, {NODES} nodes, load {load}",
+        *estimate.timing,
+        rows=files,
+        nodes=NODES,
+        dtype="float64",
+        compile_s=compile_s,
+        note=f"beside the replay ({seconds:.1f} s), by class: mean {_percent(mean)}, 99 % quantile "
+        f"{_percent(p99)}; mean of the replay +- {', '.join(f'{100 * part:.1f}' for part in half_width)} %",
+    )
 
 
 def reads(reference: ReferenceSystem) -> Workload:

@@ -26,51 +26,41 @@ THETA = 100.0
 SCIPY = {"SLSQP": {"ftol": 1e-7, "maxiter": 500}, "trust-constr": {"gtol": 1e-5, "maxiter": 500}}
 
 
-def planned(runner: Runner, files: int, thetas: tuple[float, ...], name: str) -> list[Row]:
-    """Plans for some thetas as one batch, at the paper's tolerance."""
+def planned(
+    runner: Runner,
+    files: int,
+    thetas: tuple[float, ...],
+    name: str,
+    eps: float = PAPER_EPS,
+    most_iterations: int = 1000,
+) -> Iterator[Row]:
+    """Plans for some thetas as one batch, at the paper's tolerance, or by a number of iterations of each descent."""
     precision.use_compilation_cache()  # so that repeats do not compile again
     problem = _cluster(files, runner.seed)
-    outcome = runner.time(partial(_solve, problem, thetas, PAPER_EPS, 1000))
+    outcome = runner.time(partial(_solve, problem, thetas, eps, most_iterations))
     plan = outcome.value.by_method["published"]
     iterations = int(np.max(plan.iterations))
-    return [
-        Row(
-            "ecjax",
-            f"{files:,} files x {problem.nodes.count}, {name}",
-            *outcome.timing,
-            rows=files,
-            nodes=problem.nodes.count,
-            lanes=len(thetas),
-            dtype="float64",
-            compile_s=outcome.first.value.compile_s,
-            objective=float(plan.evaluation.objective[0]) if len(thetas) == 1 else None,
-            iterations=iterations,
-            note=f"eps {PAPER_EPS:g} as in the paper, which took 202 s on 8 cores; "
-            f"{iterations} iterations of {TARGET_ITERATIONS} asked for",
+    if eps:
+        note = (
+            f"eps {eps:g} as in the paper, which took 202 s on 8 cores; "
+            f"{iterations} iterations of {TARGET_ITERATIONS} asked for"
         )
-    ]
-
-
-def few_iterations(runner: Runner, files: int) -> list[Row]:
-    """So many files that 50 iterations, divided over the two descents, have to do."""
-    problem = _cluster(files, runner.seed)
-    outcome = runner.time(partial(_solve, problem, (THETA,), 0.0, 25))
-    plan = outcome.value.by_method["published"]
-    return [
-        Row(
-            "ecjax",
-            f"{files:,} files x {problem.nodes.count}, one theta",
-            *outcome.timing,
-            rows=files,
-            nodes=problem.nodes.count,
-            lanes=1,
-            dtype="float64",
-            compile_s=outcome.value.compile_s,
-            objective=float(plan.evaluation.objective[0]),
-            iterations=int(plan.iterations[0]),
-            note="at most 25 iterations for the placement and 25 for the probabilities after it",
-        )
-    ]
+    else:
+        many = most_iterations
+        note = f"at most {many} iterations for the placement and {many} for the probabilities after it"
+    yield Row(
+        "ecjax",
+        f"{files:,} files x {problem.nodes.count}, {name}",
+        *outcome.timing,
+        rows=files,
+        nodes=problem.nodes.count,
+        lanes=len(thetas),
+        dtype="float64",
+        compile_s=outcome.first.value.compile_s,
+        objective=float(plan.evaluation.objective[0]) if len(thetas) == 1 else None,
+        iterations=iterations,
+        note=note,
+    )
 
 
 def beside_scipy(runner: Runner, files: int) -> Iterator[Row]:

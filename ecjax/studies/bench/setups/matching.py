@@ -1,5 +1,7 @@
 """Matchings of 12 chunks to 12 nodes beside SciPy's, and whole passes of placement for service classes."""
 
+from collections.abc import Iterator
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -30,7 +32,7 @@ EXTRA_CHUNKS = 3
 LOAD = 0.4
 
 
-def matchings(runner: Runner, count: int) -> list[Row]:
+def matchings(runner: Runner, count: int) -> Iterator[Row]:
     """Matchings as one batch, and in a loop over SciPy's."""
     costs = np.random.default_rng(runner.seed).normal(size=(count, NODES, NODES))
     program, compile_s = compiled(jax.vmap(hungarian_algorithm), jnp.asarray(costs))
@@ -44,21 +46,13 @@ def matchings(runner: Runner, count: int) -> list[Row]:
     totals = costs[np.arange(count)[:, None], rows, columns].sum(axis=1)
     scipy_totals = np.array([cost[pair].sum() for cost, pair in zip(costs, theirs.value, strict=True)])
     size = f"{count:,} of {NODES} x {NODES}"
-    return [
-        Row(
-            "ecjax_matchings",
-            size,
-            *ours.timing,
-            nodes=NODES,
-            lanes=count,
-            compile_s=compile_s,
-            note=f"costs differ by at most {np.abs(totals - scipy_totals).max():.1e}",
-        ),
-        Row("scipy", size, *theirs.timing, nodes=NODES, lanes=1),
-    ]
+    note = f"costs differ by at most {np.abs(totals - scipy_totals).max():.1e}"
+    name = "ecjax_matchings"
+    yield Row(name, size, *ours.timing, nodes=NODES, lanes=count, compile_s=compile_s, note=note)
+    yield Row("scipy", size, *theirs.timing, nodes=NODES, lanes=1)
 
 
-def one_pass(runner: Runner, files: int, mixed_sizes: bool = False) -> list[Row]:
+def one_pass(runner: Runner, files: int, mixed_sizes: bool = False) -> Iterator[Row]:
     """One pass over all rows, from random nodes with reads by speed; classes of equal importance under priority."""
     problem = random_problem(files, NODES, LOAD, mixed_sizes, runner.seed)
     model = class_model(problem, np.arange(files) % CLASSES, CLASSES, "priority")
@@ -69,18 +63,16 @@ def one_pass(runner: Runner, files: int, mixed_sizes: bool = False) -> list[Row]
     program, compile_s = compiled(place, model, goal, fixed, probabilities, start.z, key)
     outcome = runner.time(program)
     before = float(goal.value(start.latency, probabilities, stored))
-    return [
-        Row(
-            "ecjax_pass_sizes" if mixed_sizes else "ecjax_pass",
-            f"{files:,} x {NODES}",
-            *outcome.timing,
-            rows=files,
-            nodes=NODES,
-            compile_s=compile_s,
-            objective=float(outcome.value.value),
-            note=f"from {before:.4g} s; {int(outcome.value.moved):,} rows moved",
-        )
-    ]
+    yield Row(
+        "ecjax_pass_sizes" if mixed_sizes else "ecjax_pass",
+        f"{files:,} x {NODES}",
+        *outcome.timing,
+        rows=files,
+        nodes=NODES,
+        compile_s=compile_s,
+        objective=float(outcome.value.value),
+        note=f"from {before:.4g} s; {int(outcome.value.moved):,} rows moved",
+    )
 
 
 def _start(model: ClassModel, probabilities: jax.Array, stored: jax.Array) -> tuple[Goal, Fixed, State]:

@@ -28,7 +28,7 @@ def replayed(
     load: float = LOAD,
     queue: str = "fcfs",
     policy: Mapping[str, Any] | None = None,
-) -> list[Row]:
+) -> Iterator[Row]:
     """One way to replay.
 
     Args:
@@ -48,18 +48,12 @@ def replayed(
     result: Outcome = outcome.value
     utilisation = (result.tally.busy.sum(axis=0) / result.span).max()
     per_s = requests / outcome.timing.min_s
-    return [
-        Row(
-            "ecjax replay",
-            f"{name}, {requests:,} reads, k = {NEED}, {NODES} nodes",
-            *outcome.timing,
-            rows=requests,
-            nodes=NODES,
-            dtype="float64",
-            note=f"{NEED * per_s / 1e6:.1f} million chunk accesses/s, {per_s / 1e6:.2f} million reads/s on one core; "
-            f"busiest node: utilisation {utilisation:.2f}",
-        )
-    ]
+    size = f"{name}, {requests:,} reads, k = {NEED}, {NODES} nodes"
+    note = (
+        f"{NEED * per_s / 1e6:.1f} million chunk accesses/s, {per_s / 1e6:.2f} million reads/s on one core; "
+        f"busiest node: utilisation {utilisation:.2f}"
+    )
+    yield Row("ecjax replay", size, *outcome.timing, rows=requests, nodes=NODES, dtype="float64", note=note)
 
 
 def memory(runner: Runner, short: int, long: int, growth: float) -> list[Row]:

@@ -37,15 +37,9 @@ def beside_simpy(runner: Runner, requests: int) -> Iterator[Row]:
         return partial(latencies, NODES, *drawn(reference, requests, runner.seed))
 
     for name, outcome, note in simpy_rivals.beside_simpy(runner, by_ecjax, prepare, "reads"):
-        yield Row(
-            "ecjax replay" if name == "ecjax" else name,
-            f"{requests:,} reads, k = {NEED}, {NODES} nodes, first come first served",
-            *outcome.timing,
-            rows=requests,
-            nodes=NODES,
-            dtype="float64",
-            note=note,
-        )
+        variant = "ecjax replay" if name == "ecjax" else name
+        size = f"{requests:,} reads, k = {NEED}, {NODES} nodes, first come first served"
+        yield Row(variant, size, *outcome.timing, rows=requests, nodes=NODES, dtype="float64", note=note)
 
 
 def drawn(reference: ReferenceSystem, count: int, seed: int) -> tuple[np.ndarray, ...]:
