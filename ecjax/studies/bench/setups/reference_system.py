@@ -1,12 +1,11 @@
 """The system that the replays are timed on: 1000 files of four classes, k = 6, on 12 unlike nodes."""
 
-import time
 from dataclasses import dataclass
 
 import numpy as np
 
-from ecjax.replay import laws, tally
-from ecjax.replay.run import Outcome, Policy, Queue, replay
+from ecjax.replay import laws, run, tally
+from ecjax.replay.run import Outcome, Policy, Queue
 from ecjax.replay.system import System, whole_units
 from ecjax.streams import arrivals
 
@@ -18,7 +17,7 @@ _SIGMA = 0.5
 
 
 @dataclass(frozen=True)
-class House:
+class ReferenceSystem:
     """A system and the reads of its files."""
 
     system: System
@@ -26,7 +25,7 @@ class House:
     probabilities: np.ndarray  # (r, m)
 
 
-def house(law: str, n: int, load: float, seed: int, files: int = FILES) -> House:
+def reference_system(law: str, n: int, load: float, seed: int, files: int = FILES) -> ReferenceSystem:
     """Files on ``n`` of the nodes each, read with unlike probabilities and lognormal rates.
 
     Args:
@@ -63,7 +62,7 @@ def house(law: str, n: int, load: float, seed: int, files: int = FILES) -> House
         units=whole_units(share.ravel(), start, need),
         chunks=np.ones(placed.size, np.int64),
     )
-    return House(system, rates, probabilities)
+    return ReferenceSystem(system, rates, probabilities)
 
 
 def _laws(law: str, mean: np.ndarray) -> np.ndarray:
@@ -77,27 +76,25 @@ def _laws(law: str, mean: np.ndarray) -> np.ndarray:
     return table
 
 
-def replayed(
-    own: House,
+def replay(
+    reference: ReferenceSystem,
     requests: int,
     seed: int,
     policy: Policy | None = None,
     queue: Queue | None = None,
     paths: bool = False,
-) -> tuple[Outcome, float]:
-    """One replay, and the s it took: arrivals, dispatch, service times, and counting by class, node and file.
+) -> Outcome:
+    """One replay: arrivals, dispatch, service times, and counting by class, node and file.
 
     Args:
-        own: system and rates.
+        reference: system and rates.
         requests: how many.
         seed: of the replay.
         policy: the plan's probabilities by default.
         queue: first come, first served by default.
         paths: keep the latency of every request.
     """
-    began = time.perf_counter()
-    files = len(own.rates)
+    files = len(reference.rates)
     counts = tally.empty(requests, CLASSES, NODES, files, file_bins=True, paths=paths)
-    blocks = arrivals.poisson(own.rates, requests, seed)
-    outcome = replay(own.system, blocks, counts, seed, policy or Policy(), queue or Queue())
-    return outcome, time.perf_counter() - began
+    blocks = arrivals.poisson(reference.rates, requests, seed)
+    return run.replay(reference.system, blocks, counts, seed, policy or Policy(), queue or Queue())

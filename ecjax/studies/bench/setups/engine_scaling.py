@@ -20,12 +20,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from ecjax.engine import EngineOptions, Task, Worker, open_engine
-from ecjax.studies.bench.engine import has_ray, ignore, not_measured, nothing
-from ecjax.studies.bench.row import Row, Settings
+from ecjax.engine import Engine, EngineOptions, Task, Worker, open_engine
+from ecjax.studies.bench.rows import Row
+from ecjax.studies.bench.run import Runner
+from ecjax.studies.bench.setups.engine import has_ray, ignore, not_measured, nothing
 
-ACTORS, ITEMS_S = (10, 50, 200), (0.01, 0.1, 1.0)
-BEYOND = (1000,)  # actors, by the model alone
 THREADS = 25  # workers that a process stands for
 MEASURED_S, MOST_ITEMS = 4.0, 4000
 
@@ -56,29 +55,46 @@ class Measured:
     cpu_s: float
 
 
-def rows(settings: Settings) -> list[Row]:
-    """Measured beside the model, and the model alone for more workers than one machine can stand for."""
+def beside_model(
+    runner: Runner,
+    actors: tuple[int, ...],
+    beyond: tuple[int, ...],
+    items_s: tuple[float, ...],
+    most_items: int,
+    trips: int,
+    idle_items: int,
+) -> Iterator[Row]:
+    """Measured beside the model, and the model alone for more workers than one machine can stand for.
+
+    Args:
+        runner: without use: every map is long, and measured once, with the CPU time of the driver.
+        actors: simulated workers.
+        beyond: more of them, by the model alone.
+        items_s: what items take.
+        most_items: of a map.
+        trips: items that t_trip is the mean of.
+        idle_items: items that t_driver is the mean of.
+    """
     if not has_ray():
-        return [not_measured("ecjax, Ray")]
+        yield not_measured()
+        return
     # no worker of its own: it is the session of Ray for the simulated ones
     with open_engine(EngineOptions("ray", actors=1)), crowd(1) as alone:
-        trip_s = min(_measure(alone, 0.0, 10 if settings.quick else 300).wall_s for _ in range(2))
-        trip_s /= 10 if settings.quick else 300
-        found = []
-        for actors in (2,) if settings.quick else ACTORS:
-            with crowd(actors) as engine:
-                idle = [_measure(engine, 0.0, 20 if settings.quick else 1000) for _ in range(2)]
+        trip_s = min(_measure(alone, 0.0, trips).wall_s for _ in range(2)) / trips
+        for count in actors:
+            with crowd(count) as engine:
+                idle = [_measure(engine, 0.0, idle_items) for _ in range(2)]
                 model = Model(trip_s, min(one.wall_s / one.items for one in idle))
-                for item_s in ITEMS_S[:1] if settings.quick else ITEMS_S:
-                    count = 4 if settings.quick else _items(model.items_per_s(actors, item_s), actors)
-                    found.append(_row(actors, item_s, _measure(engine, item_s, count), model))
-    for actors in () if settings.quick else BEYOND:
-        found += [_extrapolated(actors, item_s, model) for item_s in ITEMS_S]
-    return found
+                for item_s in items_s:
+                    items = _items(model.items_per_s(count, item_s), count, most_items)
+                    yield _row(count, item_s, _measure(engine, item_s, items), model)
+    for count in beyond:
+        for item_s in items_s:
+            yield _extrapolated(count, item_s, model, max(actors))
 
 
 @contextmanager
-def crowd(actors: int) -> Iterator[Any]:
+def crowd(actors: int) -> Iterator[Engine]:
     """The engine, over simulated workers; Ray is joined already."""
     from ecjax.engine.cluster import Cluster
     from ecjax.engine.worker_pool import RemoteWorker, WorkerPool, process
@@ -100,45 +116,45 @@ def sleeping(item_s: float, items: dict[str, Any], worker: Worker) -> None:
     time.sleep(item_s * len(items))
 
 
-def _items(items_per_s: float, actors: int) -> int:
+def _items(items_per_s: float, actors: int, most: int = MOST_ITEMS) -> int:
     """For a few seconds, in whole rounds of all workers."""
-    rounds = min(items_per_s * MEASURED_S, MOST_ITEMS) / actors
+    rounds = min(items_per_s * MEASURED_S, most) / actors
     return actors * max(round(rounds), 2)
 
 
-def _measure(engine: Any, item_s: float, count: int) -> Measured:
+def _measure(engine: Engine, item_s: float, count: int) -> Measured:
     tasks = [Task(item_s, {str(item): item}) for item in range(count)]
     began, busy = time.perf_counter(), time.process_time()
     done = list(engine.map(sleeping if item_s else nothing, tasks, ignore))
-    found = Measured(count, time.perf_counter() - began, time.process_time() - busy)
+    measured = Measured(count, time.perf_counter() - began, time.process_time() - busy)
     assert len(done) == count and all(one.error is None for one in done)
-    return found
+    return measured
 
 
-def _row(actors: int, item_s: float, found: Measured, model: Model) -> Row:
-    speed, told = found.items / found.wall_s, model.items_per_s(actors, item_s)
+def _row(actors: int, item_s: float, measured: Measured, model: Model) -> Row:
     return Row(
-        variant=f"ecjax, items of {item_s:g} s",
-        size=f"{actors} actors",
-        median_s=found.wall_s,
-        min_s=found.wall_s,
+        f"ecjax, items of {item_s:g} s",
+        f"{actors} actors",
+        median_s=measured.wall_s,
+        min_s=measured.wall_s,
         repeats=1,
-        rows=found.items,
+        rows=measured.items,
         lanes=actors,
-        note=f"{speed:.4g} items/s, {told:.4g} by the model (trip {1e3 * model.trip_s:.3g} ms, driver "
-        f"{1e3 * model.driver_s:.3g} ms); the driver's CPU {found.cpu_s / found.wall_s:.0%} of a core",
+        note=f"{measured.items / measured.wall_s:.4g} items/s, {model.items_per_s(actors, item_s):.4g} by the model "
+        f"(trip {1e3 * model.trip_s:.3g} ms, driver {1e3 * model.driver_s:.3g} ms); "
+        f"the driver's CPU {measured.cpu_s / measured.wall_s:.0%} of a core",
     )
 
 
-def _extrapolated(actors: int, item_s: float, model: Model) -> Row:
-    told = model.items_per_s(actors, item_s)
+def _extrapolated(actors: int, item_s: float, model: Model, most_measured: int) -> Row:
+    items_per_s = model.items_per_s(actors, item_s)
     return Row(
-        variant=f"model alone, items of {item_s:g} s",
-        size=f"{actors} actors",
-        median_s=MOST_ITEMS / told,
-        min_s=MOST_ITEMS / told,
+        f"model alone, items of {item_s:g} s",
+        f"{actors} actors",
+        median_s=MOST_ITEMS / items_per_s,
+        min_s=MOST_ITEMS / items_per_s,
         repeats=0,
         rows=MOST_ITEMS,
         lanes=actors,
-        note=f"not measured: {told:.4g} items/s by the model, with the driver as for {max(ACTORS)} actors",
+        note=f"not measured: {items_per_s:.4g} items/s by the model, with the driver as for {most_measured} actors",
     )

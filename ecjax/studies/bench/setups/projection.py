@@ -1,6 +1,7 @@
 """The projection on the capped simplex beside a Numba loop and 50 bisections in XLA."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import jax
@@ -10,55 +11,44 @@ import numpy as np
 
 import ecjax.precision  # noqa: F401  (64-bit floats)
 from ecjax.optimize import project_hypersimplex
-from ecjax.studies.bench.measure import compiled, side_by_side, timed
-from ecjax.studies.bench.row import Row, Settings
+from ecjax.studies.bench.rows import Row
+from ecjax.studies.bench.run import Runner, compiled
 
 NODES = 12
 LANES = 10
-TARGET_S = 0.25
 BISECTIONS = 50
 
 
-def rows(settings: Settings) -> list[Row]:
-    """Projection of r rows in float64 and float32, as one batch and as lanes of a vmap, and its rivals."""
-    r = 20_000 if settings.quick else 1_000_000
-    rng = np.random.default_rng(settings.seed)
-    points = rng.normal(0.3, 0.7, (r, NODES))
-    sums = rng.integers(4, 8, r).astype(float)
+def rivals(runner: Runner, rows: int) -> Iterator[Row]:
+    """Projection of rows in float64 and float32, as one batch and as lanes of a vmap, and its rivals."""
+    rng = np.random.default_rng(runner.seed)
+    points = rng.normal(0.3, 0.7, (rows, NODES))
+    sums = rng.integers(4, 8, rows).astype(float)
     y, k = jnp.asarray(points), jnp.asarray(sums)
-    by_lane = (y.reshape(LANES, -1, NODES), k.reshape(LANES, -1))
-    single = (y.astype(jnp.float32), k.astype(jnp.float32))
     programs = {
-        "ecjax": (project_hypersimplex, (y, k), 1),
-        "ecjax_lanes": (jax.vmap(project_hypersimplex), by_lane, LANES),
-        "ecjax_float32": (project_hypersimplex, single, 1),
-        "bisection_xla": (bisection, (y, k), 1),
+        "ecjax": compiled(project_hypersimplex, y, k),
+        "ecjax_lanes": compiled(
+            jax.vmap(project_hypersimplex), y.reshape(LANES, -1, NODES), k.reshape(LANES, -1)
+        ),
+        "ecjax_float32": compiled(project_hypersimplex, y.astype(jnp.float32), k.astype(jnp.float32)),
+        "bisection_xla": compiled(bisection, y, k),
     }
-    calls: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {}
-    compile_s = {}
-    for name, (function, arguments, _) in programs.items():
-        program, compile_s[name] = compiled(function, *arguments)
-        calls[name] = (program, arguments)
-    calls["numba_loop"] = (newton_loop, (points, sums))
-    times = side_by_side({name: timed(f, *a) for name, (f, a) in calls.items()}, settings.repeats)
-    found = []
-    for name, (function, arguments) in calls.items():
-        p = np.asarray(function(*arguments)).reshape(r, NODES)
-        found.append(
-            Row(
-                variant=name,
-                size=f"{r:,} x {NODES}",
-                rows=r,
-                nodes=NODES,
-                lanes=programs[name][2] if name in programs else 1,
-                dtype=str(p.dtype),
-                **times[name]._asdict(),
-                compile_s=compile_s.get(name),
-                target_s=TARGET_S if name in ("ecjax", "ecjax_lanes") and not settings.quick else None,
-                note=f"sums off by at most {np.abs(p.sum(axis=1) - sums).max():.1e}",
-            )
+    compile_s = {name: seconds for name, (_, seconds) in programs.items()}
+    calls: dict[str, Callable[[], Any]] = {name: program for name, (program, _) in programs.items()}
+    calls["numba_loop"] = partial(newton_loop, points, sums)
+    for name, outcome in runner.race(calls).items():
+        p = np.asarray(outcome.value).reshape(rows, NODES)
+        yield Row(
+            name,
+            f"{rows:,} x {NODES}",
+            *outcome.timing,
+            rows=rows,
+            node_count=NODES,
+            lanes=LANES if name == "ecjax_lanes" else 1,
+            dtype=str(p.dtype),
+            compile_s=compile_s.get(name),
+            note=f"sums off by at most {np.abs(p.sum(axis=1) - sums).max():.1e}",
         )
-    return found
 
 
 def bisection(y: jax.Array, k: jax.Array) -> jax.Array:

@@ -1,31 +1,13 @@
-"""What a case is told and what it reports."""
+"""What a case reports."""
 
 from dataclasses import dataclass
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How cases run.
-
-    Attributes:
-        repeats: timed runs of each variant.
-        quick: small sizes without targets.
-        seed: of generated data.
-        trace: path of a Coflow-Benchmark text, for the case that replays one.
-    """
-
-    repeats: int = 5
-    quick: bool = False
-    seed: int = 0
-    trace: str | None = None
 
 
 @dataclass(frozen=True)
 class Row:
     """One variant of a case at one size: a row of the ``bench`` dataset, whose schema says what a field means.
 
-    ``target_s``, ``target_bytes`` and ``target_gap`` are what the variant should stay within; None where nothing is
-    asked.
+    ``target_s``, ``target_bytes`` and ``target_gap`` are what the variant should stay within; None without a target.
     """
 
     variant: str
@@ -34,7 +16,7 @@ class Row:
     min_s: float
     repeats: int
     rows: int | None = None
-    nodes: int | None = None
+    node_count: int | None = None
     lanes: int | None = None
     dtype: str | None = None
     compile_s: float | None = None
