@@ -92,7 +92,8 @@ def _keys(options: object, prefix: str) -> list[str]:
         if is_dataclass(value):
             lines += [f"  {prefix}{item.name}.*: {text}", *_keys(value, f"{prefix}{item.name}.")]
             continue
-        lines += [f"  {prefix}{item.name}={shown(value).replace(' ', '')}", f"      {text}"]
+        listed = f"[{','.join(map(shown, value))}]" if isinstance(value, list) else shown(value)
+        lines += [f"  {prefix}{item.name}={listed}", f"      {text}"]
         allowed = rule_of(item).allowed
         if allowed not in ("a text", "true, false"):
             lines += textwrap.wrap(

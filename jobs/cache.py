@@ -20,10 +20,11 @@ def bare_words(words: list[str]) -> list[str]:
 
 def run(cfg: DictConfig) -> int:
     """Run on a composed configuration; returns the exit code."""
+    options = options_from(cfg, CacheOptions)
     from ecjax.console import OUTPUT
     from ecjax.studies.cache.study import cache_study
 
-    return cache_study(options_from(cfg, CacheOptions), OUTPUT)
+    return cache_study(options, OUTPUT)
 
 
 if __name__ == "__main__":

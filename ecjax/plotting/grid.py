@@ -30,14 +30,18 @@ def spread(values: pd.Series) -> tuple[float, np.ndarray]:
     return mean, np.array([[mean - values.min()], [values.max() - mean]])
 
 
-def grid(count: int, width: float, height: float) -> tuple[Figure, list[Axes]]:
-    """Panels, three in a row."""
-    columns = min(3, count)
+def grid(count: int, width: float, height: float, columns: int = 3) -> tuple[Figure, list[Axes]]:
+    """Panels, so many in a row."""
+    columns = min(columns, count)
     lines = -(-count // columns)
     figure = Figure(figsize=(width * columns, height * lines + 0.7), layout="constrained")
-    axes = [figure.add_subplot(lines, columns, place + 1) for place in range(count)]
-    for each in axes:
-        each.grid(alpha=0.3)
-        each.set_axisbelow(True)
-        each.spines[["top", "right"]].set_visible(False)
-    return figure, axes
+    return figure, [panel(figure, lines, columns, place) for place in range(count)]
+
+
+def panel(figure: Figure, lines: int, columns: int, place: int) -> Axes:
+    """A panel of a figure, at a place that is counted from 0, line by line."""
+    axes = figure.add_subplot(lines, columns, place + 1)
+    axes.grid(alpha=0.3)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    return axes

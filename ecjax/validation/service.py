@@ -13,7 +13,7 @@ from scipy.optimize import nnls
 
 from ecjax.errors import UserError
 from ecjax.replay import law_fit
-from ecjax.replay.laws import Laws
+from ecjax.replay.laws import LINES, OFFSET, SCALE, Laws
 
 EMPIRICAL = "empirical"
 LEAST_SAMPLES = 20  # of a node, for a law of its own; of a size, to take part in a relation
@@ -76,23 +76,25 @@ def fit_service(samples: Samples, names: list, sizes: np.ndarray, family: str) -
     by_size = _Sizes(samples, pooled)
     chosen, lines = _relation(samples, by_size, span)
     units = _units(samples, lines)
-    single = np.flatnonzero(~pooled)
-    groups = [units[by_size.places[node]] for node in single]
-    labels = [f"node {names[node]}" for node in single]
+    alone = np.flatnonzero(~pooled)
+    groups = [units[by_size.places[node]] for node in alone]
+    labels = [f"node {names[node]}" for node in alone]
     if pooled.any():
         groups.append(units)
         labels.append("all nodes together")
-    group = np.where(pooled, len(single), np.cumsum(~pooled) - 1)
+    group = np.where(pooled, len(alone), np.cumsum(~pooled) - 1)
     if family == EMPIRICAL:
         none = np.zeros((2, len(groups)))
         drawn = law_fit.empirical(groups, none, none)
         inside = np.stack([np.zeros(len(groups)), np.ones(len(groups))])
     else:
         drawn = _by_moments(groups, labels, family)
-        inside = drawn.table[:, [0, 2]].T  # U itself is offset + scale V
+        inside = drawn.table[:, [OFFSET, SCALE]].T  # U itself is offset + scale V
     table = drawn.table[group]
-    table[:, :2] = lines[:, :2] + lines[:, 2:] * inside[0, group][:, None]
-    table[:, 2:4] = lines[:, 2:] * inside[1, group][:, None]
+    offset, scale = lines[:, :2], lines[:, 2:]
+    table[:, LINES] = np.concatenate(
+        [offset + scale * inside[0, group][:, None], scale * inside[1, group][:, None]], axis=1
+    )
     return ServiceLaws(Laws(table, drawn.samples), None if span[0] == span[1] else RELATIONS[chosen], pooled)
 
 

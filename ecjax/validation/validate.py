@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from ecjax.replay.laws import Laws
+from ecjax.replay.laws import FIRST_SAMPLE, Laws
 from ecjax.replay.tally import BINS
 from ecjax.tables.requests import Accesses, TraceRequests
 from ecjax.validation.halves import Halves, service_times
@@ -158,7 +158,7 @@ def _laws(accesses: Accesses, halves: Halves, service: np.ndarray, family: str, 
             f"({listed(names, poor)}): they have that of all nodes together."
         )
     further = writes.laws.table.copy()
-    further[:, 7] += len(reads.laws.samples)
+    further[:, FIRST_SAMPLE] += len(reads.laws.samples)
     return Laws(
         np.concatenate([reads.laws.table, further]), np.concatenate([reads.laws.samples, writes.laws.samples])
     )

@@ -1,7 +1,6 @@
 """The network of ``ecjax cache``: nodes of several buckets, how far they are from each edge, and which are down."""
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -9,8 +8,7 @@ import pyarrow as pa
 from ecjax.cache import workload
 from ecjax.cache.system import Network
 from ecjax.errors import UserError
-from ecjax.studies.cache.options import CacheOptions
-from ecjax.studies.spine.option import is_number
+from ecjax.studies.cache.options import CacheOptions, Latencies
 from ecjax.tables.place import Place
 from ecjax.tables.read import read_input
 
@@ -29,25 +27,25 @@ def read_nodes(options: CacheOptions, logged: list[str] | None) -> Nodes:
     """The nodes and edges that the options name.
 
     Args:
-        options: checked, nodes apart.
+        options: checked.
         logged: names of the edges of a log; edges that are all alike take them.
 
     Raises:
-        UserError: latencies are malformed or lack some edge, or there are fewer edges than asked for.
+        UserError: latencies are malformed or lack some edge, or there are fewer edges than the options say.
     """
     if options.nodes is None:
-        found = Nodes(list(workload.NODES), list(workload.EDGES), workload.LATENCY_S)
+        nodes = Nodes(list(workload.NODES), list(workload.EDGES), workload.LATENCY_S)
     elif isinstance(options.nodes, str):
-        found = _of_table(options.nodes, _alike(options, logged))
+        nodes = _of_table(options.nodes, _alike(options, logged))
     else:
-        found = _of_mapping(options.nodes, _alike(options, logged))
-    count = len(found.edge_ids) if options.edges is None else int(options.edges)
-    if count > len(found.edge_ids):
+        nodes = _of_mapping(options.nodes, _alike(options, logged))
+    count = options.edges or len(nodes.edge_ids)
+    if count > len(nodes.edge_ids):
         raise UserError(
-            f"edges: found {count}; allowed: at most the {len(found.edge_ids)} that nodes has latencies of "
-            f"({', '.join(found.edge_ids)}); nodes={{NAME: LATENCY, ...}} is of any number of edges"
+            f"edges: found {count}; allowed: at most the {len(nodes.edge_ids)} that nodes has latencies of "
+            f"({', '.join(nodes.edge_ids)}); nodes={{NAME: LATENCY, ...}} is of any number of edges"
         )
-    return Nodes(found.node_ids, found.edge_ids[:count], np.ascontiguousarray(found.latency_s[:count]))
+    return Nodes(nodes.node_ids, nodes.edge_ids[:count], np.ascontiguousarray(nodes.latency_s[:count]))
 
 
 def _alike(options: CacheOptions, logged: list[str] | None) -> list[str]:
@@ -57,23 +55,13 @@ def _alike(options: CacheOptions, logged: list[str] | None) -> list[str]:
     return [str(number) for number in range(options.edges or 1)]
 
 
-def _of_mapping(given: Any, alike: list[str]) -> Nodes:
-    allowed = "allowed: {node: latency} or {node: [latency at each edge]}, seconds above 0, or a table"
-    if not isinstance(given, Mapping) or not given:
-        raise UserError(f"nodes: found {given!r}; {allowed}")
-    listed = {str(name): value if isinstance(value, list | tuple) else None for name, value in given.items()}
-    several = [name for name, value in listed.items() if value is not None]
-    count = len(listed[several[0]] or ()) if several else len(alike)
-    rows = []
-    for name, value in given.items():
-        row = list(value) if listed[str(name)] is not None else [value] * count
-        if len(row) != count or not all(is_number(each) and each > 0 for each in row):
-            raise UserError(f"nodes: {name}: found {value}; {allowed}, as many for every node")
-        rows.append(row)
-    if not count:
-        raise UserError(f"nodes: found no edges; {allowed}")
-    edge_ids = [str(edge) for edge in range(count)] if several else alike
-    return Nodes(list(listed), edge_ids, np.array(rows, float).T)
+def _of_mapping(latencies: Latencies, alike: list[str]) -> Nodes:
+    """Nodes by name; edges are numbered where some node has a latency at each of them."""
+    listed = [latency for latency in latencies.values() if isinstance(latency, list)]
+    count = len(listed[0]) if listed else len(alike)
+    rows = [latency if isinstance(latency, list) else [latency] * count for latency in latencies.values()]
+    edge_ids = [str(edge) for edge in range(count)] if listed else alike
+    return Nodes(list(latencies), edge_ids, np.array(rows).T)
 
 
 def _of_table(path: str, alike: list[str]) -> Nodes:
@@ -94,8 +82,8 @@ def _of_table(path: str, alike: list[str]) -> Nodes:
         if pair in seen:
             raise place.error("found an edge and a node twice; allowed: once", column="node_id", row=row)
         seen.add(pair)
-        own = slice(None) if "edge" not in table.column_names else edge_ids.index(pair[0])
-        latency[own, node_ids.index(pair[1])] = values[row]
+        edges = slice(None) if "edge" not in table.column_names else edge_ids.index(pair[0])
+        latency[edges, node_ids.index(pair[1])] = values[row]
     if np.isnan(latency).any():
         missing = np.argwhere(np.isnan(latency))[0]
         raise place.error(
@@ -115,17 +103,17 @@ def failures(options: CacheOptions, nodes: Nodes) -> list[str | None]:
     Raises:
         UserError: a name is of no node or bucket.
     """
-    found: list[str | None] = []
+    failed: list[str | None] = []
     for name in options.fail:
         if name == EACH_NODE:
-            found += nodes.node_ids
+            failed += nodes.node_ids
         elif name == EACH_BUCKET:
-            found += [f"{node}/{bucket}" for node in nodes.node_ids for bucket in range(options.buckets)]
+            failed += [f"{node}/{bucket}" for node in nodes.node_ids for bucket in range(options.buckets)]
         else:
             if name is not None and not _numbers(name, nodes, options.buckets):
                 raise UserError(f"fail: found {name!r}; allowed: {_allowed(nodes, options.buckets)}")
-            found.append(name)
-    return list(dict.fromkeys(found))
+            failed.append(name)
+    return list(dict.fromkeys(failed))
 
 
 def _allowed(nodes: Nodes, buckets: int) -> str:
@@ -144,7 +132,7 @@ def _numbers(name: str, nodes: Nodes, buckets: int) -> list[int]:
     return []
 
 
-def between(seconds: float | tuple[tuple[float, ...], ...], edges: int) -> np.ndarray:
+def between(seconds: float | list[list[float]], edges: int) -> np.ndarray:
     """Time for an edge to take a chunk that another keeps, (E, E) s, from one for all pairs or a row per edge.
 
     Raises:
@@ -172,20 +160,20 @@ def network(options: CacheOptions, nodes: Nodes, outages: pa.Table | None, faile
         place = Place(outages, "outages", str(options.outages))
         times = zip(outages["start_s"].to_pylist(), outages["end_s"].to_pylist(), strict=True)
         for row, (name, (start, end)) in enumerate(zip(_words(outages, "node_id"), times, strict=True)):
-            own = _numbers(name, nodes, options.buckets)
-            if not own:
+            numbers = _numbers(name, nodes, options.buckets)
+            if not numbers:
                 raise place.error(
                     f"found {name!r}; allowed: {_allowed(nodes, options.buckets)}", column="node_id", row=row
                 )
-            down += [(number, start, end) for number in own]
+            down += [(number, start, end) for number in numbers]
     number, start, end = (
         (np.array(column) for column in zip(*down, strict=True)) if down else [np.empty(0)] * 3
     )
     return Network(
         workload.of_buckets(nodes.latency_s, options.buckets),
-        float(options.jitter),
-        float(options.edge_s),
-        float(options.decode_s),
+        options.jitter,
+        options.edge_s,
+        options.decode_s,
         number.astype(np.int64),
         start.astype(float),
         end.astype(float),

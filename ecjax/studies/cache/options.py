@@ -1,87 +1,218 @@
-"""Options of ``ecjax cache``. Light on purpose: the command line reads it before anything heavy loads."""
+"""Options of ``ecjax cache``. Imports nothing heavy: the command line reads it before anything else."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any
 
-from ecjax.engine import EngineOptions
-from ecjax.studies.spine.option import option
+from ecjax.engine.options import EngineOptions
+from ecjax.errors import UserError
+from ecjax.options import Listed, Number, Series, Special, Whole, Words, Wrong, is_number, option, section
+from ecjax.studies.cache.tables import TABLES
+from ecjax.studies.spine.log_options import LogOptions
+
+POLICIES = (
+    *("none", "lru", "lfu", "decayed_lfu", "exact", "near_optimal", "samplex", "agar"),
+    *("optimal_static", "samplex_static"),
+)
+FIGURES = ("policies", "sweep", "neighbours", "failures", "decisions", "throughput", "edges")
+SAMPLING_FIGURES = ("sequence", "sampling", "distribution")  # of the study of sampling
+_USUAL_FIGURES = ["policies", "sweep", "decisions"]
+
+_NOT_NEGATIVE, _POSITIVE = Number(least=0), Number(above=0)
+
+Latencies = dict[str, float | list[float]]  # by node, s: one for all edges, or one per edge
 
 
-@dataclass
-class CacheOptions:
+def _latencies(value: Any) -> str | Latencies:
+    if isinstance(value, str) and value:
+        return value
+    if not isinstance(value, dict) or not value:
+        raise Wrong(str(value))
+    latencies: Latencies = {}
+    edges = None  # as many as the first list has
+    for name, each in value.items():
+        if not isinstance(each, list | tuple):
+            latencies[str(name)] = _above_zero(each, name)
+            continue
+        edges = len(each) if edges is None else edges
+        if not 0 < len(each) == edges:
+            raise Wrong(f"{each} of {name}")
+        latencies[str(name)] = [_above_zero(number, name) for number in each]
+    return latencies
+
+
+def _above_zero(value: Any, name: str) -> float:
+    if not (is_number(value) and value > 0):
+        raise Wrong(f"{value} of {name}")
+    return float(value)
+
+
+def _distances(value: Any) -> list[float] | list[list[float]]:
+    rows = value if isinstance(value, list | tuple) else [value]
+    if not any(isinstance(row, list | tuple) for row in rows):
+        distances: list[float] = Listed(_NOT_NEGATIVE)(value)
+        return distances
+    matrix = [Series(_NOT_NEGATIVE)(row) for row in rows]
+    if any(len(row) != len(matrix) for row in matrix):
+        raise Wrong(str(value), "a row per edge, each with a number per edge")
+    return matrix
+
+
+def _name(value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise Wrong(str(value))
+    return value
+
+
+def _replays(options: "CacheOptions") -> bool:
+    return options.partitions is None
+
+
+def _sampling(options: "CacheOptions") -> bool:
+    return options.partitions is not None
+
+
+@dataclass(frozen=True)
+class CacheOptions(LogOptions):
     """Everything that ``ecjax cache`` can be told."""
 
-    trace: str | None = option(None, "access log whose reads are replayed; default: generated reads")
-    format: str = option("auto", "of the trace, as in ecjax analyze; auto tells it")
-    columns: Any = option(None, "of the trace, as in ecjax analyze")
-    extent_bytes: int | None = option(None, "size of the extents that stand for items in a block trace")
-    sort: bool = option(False, "sort the trace by arrival, in memory, instead of refusing an unsorted one")
-    policy: Any = option(
+    trace: str | None = option(
+        None,
+        "access log, or the folder of an ecjax analyze: its reads are replayed; default: generated reads",
+    )
+    policy: list[str] = option(
         ["optimal_static", "exact", "near_optimal", "samplex", "agar", "decayed_lfu", "lfu", "lru", "none"],
         "who decides what an edge keeps; one or a list",
+        Listed(Words(*POLICIES)),
     )
-    capacity: Any = option([100], "chunks that an edge can keep; one or a list")
-    k: Any = option([6], "data chunks of an item; one or a list")
-    parity: int = option(3, "parity chunks of an item")
-    copies: Any = option([0], "further copies of every chunk (replicas); one or a list")
-    items: Any = option(
-        [1000], "how many; of a trace the most popular ones, reads of others are left out; one or a list"
+    capacity: list[int] = option(
+        [100], "chunks that an edge can keep; one or a list", Listed(Whole(0, 10**9))
     )
-    zipf: Any = option([1.0], "exponent of the popularity of generated reads; one or a list")
-    reads: int = option(200_000, "generated reads, at all edges together")
-    rate_per_s: float = option(100.0, "of generated reads, all edges together")
-    rate_scale: float = option(1.0, "divides the times of a trace")
-    drift: float = option(0.0, "generated reads: share of the items that exchange ranks after every drift_s")
-    drift_s: float = option(600.0, "s, as above")
+    k: list[int] = option([6], "data chunks of an item; one or a list", Listed(Whole(1, 60)))
+    parity: int = option(3, "parity chunks of an item", Whole(0, 100), identifies=True)
+    copies: list[int] = option(
+        [0], "further copies of every chunk (replicas); one or a list", Listed(Whole(0, 100))
+    )
+    items: list[int] = option(
+        [1000],
+        "how many; of a trace the most popular ones, reads of others are left out; one or a list",
+        Listed(Whole(1, 10**8)),
+    )
+    zipf: list[float] = option(
+        [1.0], "exponent of the popularity of generated reads; one or a list", Listed(_NOT_NEGATIVE)
+    )
+    reads: int = option(200_000, "generated reads, at all edges together", Whole(1, 10**9))
+    rate_per_s: float = option(100.0, "of generated reads, all edges together", _POSITIVE)
+    rate_scale: float = option(1.0, "divides the times of a trace", _POSITIVE)
+    drift: float = option(
+        0.0,
+        "generated reads: share of the items that exchange ranks after every drift_s",
+        Number(least=0, most=1),
+    )
+    drift_s: float = option(600.0, "s, as above", _POSITIVE)
     edges: int | None = option(
-        None, "how many; reads of a trace without a column edge go to them in turn; default: those of nodes"
+        None,
+        "how many; reads of a trace without a column edge go to them in turn; default: those of nodes",
+        Whole(1, 10**4),
     )
-    nodes: Any = option(
+    nodes: str | Latencies | None = option(
         None,
         "mean time to fetch a chunk, s: {node: latency} or {node: [latency at each edge]}, or an edges table; "
         "default: six regions and three edges",
+        Special(
+            "{node: latency} or {node: [latency at each edge]}, seconds above 0, as many for every node, or a table",
+            _latencies,
+        ),
     )
-    buckets: int = option(15, "servers of a node; a chunk is at one of them, and they fail one by one")
-    jitter: float = option(0.0, "standard deviation of the time of a fetch / its mean (lognormal); 0: none")
-    edge_s: float = option(0.001, "time to serve a chunk that the edge keeps")
-    decode_s: float = option(0.03, "time to decode, once per read that needs parity chunks")
+    buckets: int = option(
+        15,
+        "servers of a node; a chunk is at one of them, and they fail one by one",
+        Whole(1, 10**4),
+        identifies=True,
+    )
+    jitter: float = option(
+        0.0,
+        "standard deviation of the time of a fetch / its mean (lognormal); 0: none",
+        _NOT_NEGATIVE,
+        _replays,
+    )
+    edge_s: float = option(
+        0.001, "time to serve a chunk that the edge keeps", _NOT_NEGATIVE, identifies=_replays
+    )
+    decode_s: float = option(
+        0.03,
+        "time to decode, once per read that needs parity chunks",
+        _NOT_NEGATIVE,
+        _replays,
+    )
     outages: str | None = option(
         None, "outages table: node_id (a node, or a bucket as oregon/3), start_s, end_s"
     )
-    fail: Any = option(
-        None,
+    fail: list[str | None] = option(
+        [None],
         "down all the time: a node, a bucket as oregon/3, each_node or each_bucket in turn; one or a list, null: none",
+        Listed(Special("a name", _name), null=True),
     )
-    half_life_s: Any = option(
+    half_life_s: list[float] = option(
         [1800.0],
         "of the counters of popularity: longer is steadier, shorter follows what changes; one or a list",
+        Listed(_POSITIVE),
     )
-    memory: float = option(0.9, "weight of the past in estimates of latencies, from 0 to below 1")
-    samples: Any = option([5], "partitions that samplex looks at; one or a list")
-    period_s: float = option(60.0, "between two plans of agar")
-    replan_reads: int = option(20_000, "reads of an edge between two plans of all items by exact; 0: never")
-    neighbours: Any = option(
+    memory: float = option(
+        0.9,
+        "weight of the past in estimates of latencies",
+        Number(least=0, below=1),
+        identifies=_replays,
+    )
+    samples: list[int] = option(
+        [5], "partitions that samplex looks at; one or a list", Listed(Whole(1, 10**6))
+    )
+    period_s: float = option(60.0, "between two plans of agar", _POSITIVE)
+    replan_reads: int = option(
+        20_000, "reads of an edge between two plans of all items by exact; 0: never", Whole(0, 10**12)
+    )
+    neighbours: list[float] | list[list[float]] | None = option(
         None,
         "s, for an edge to take a chunk that another one keeps: also replay edges that serve each other, planned "
         "together every period_s; one or a list, or [[own, to the second, ...], ...] of all pairs; null: none",
+        Special("numbers of at least 0, a list of them or of rows", _distances),
     )
-    warm_up: float = option(0.25, "share of the reads that is not counted, from 0 to below 1")
-    partitions: Any = option(
+    warm_up: float = option(
+        0.25, "share of the reads that is not counted", Number(least=0, below=1), identifies=_replays
+    )
+    partitions: list[int] | None = option(
         None,
         "instead of replays the study of sampling: numbers of sampled partitions, as [1,2,5,10,20]; only capacity, k, "
         "items, zipf, nodes count, of the first edge",
+        Listed(Whole(1, 10**6)),
     )
-    rounds: int = option(100, "partitions: repetitions of every random choice")
-    seeds: int = option(1, "replays with different draws: seed, seed + 1, ...")
-    seed: int = option(0, "first seed")
+    rounds: int = option(
+        100, "partitions: repetitions of every random choice", Whole(1, 10**5), identifies=_sampling
+    )
+    seeds: int = option(1, "replays with different draws: seed, seed + 1, ...", Whole(1, 10**6))
+    seed: int = option(0, "first seed", Whole(0, 2**62))
     out: str = option("results/cache", "folder of the result tables and figures")
-    engine: EngineOptions = field(
-        default_factory=EngineOptions, metadata={"help": "where it runs: engine=serial, engine=ray"}
-    )
+    engine: EngineOptions = section(EngineOptions, "where it runs: engine=serial, engine=ray")
     resume: bool = option(True, "skip replays that are finished in out")
-    write: Any = option(None, "datasets to write besides runs; default: all")
-    figures: Any = option(
-        None,
-        "figures to draw: policies, sweep, neighbours, failures, decisions, throughput, edges (default: policies, "
-        "sweep, decisions); with partitions: sequence, sampling, distribution (default: all)",
+    write: list[str] | None = option(
+        None, "datasets to write besides runs; default: all", Listed(Words("runs", *TABLES.names), empty=True)
     )
+    figures: list[str] | None = option(
+        None,
+        "figures to draw, the last three with partitions; default: policies, sweep, decisions, with partitions all "
+        "three",
+        Listed(Words(*FIGURES, *SAMPLING_FIGURES), empty=True),
+    )
+
+    def completed(self) -> "CacheOptions":
+        """These options with the figures that are drawn by default, if they go together.
+
+        Raises:
+            UserError: they do not.
+        """
+        allowed = SAMPLING_FIGURES if _sampling(self) else FIGURES
+        if self.figures is None:
+            return replace(self, figures=list(SAMPLING_FIGURES) if _sampling(self) else [*_USUAL_FIGURES])
+        for name in self.figures:
+            if name not in allowed:
+                raise UserError(f"figures: found {name!r}; allowed: {', '.join(allowed)}")
+        return self

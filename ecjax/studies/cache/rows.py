@@ -12,16 +12,16 @@ Rows = list[dict[str, Any]]
 _FAR = 0.999
 
 
-def known(latency: np.ndarray) -> dict[str, Any]:
+def served(latency: np.ndarray) -> dict[str, Any]:
     """Statistics of the reads that did not fail, with half widths; nothing where all did.
 
     Args:
         latency: (Q,) s, inf where the read failed.
     """
-    served = latency[np.isfinite(latency)]
-    if not served.size:
+    finite = latency[np.isfinite(latency)]
+    if not finite.size:
         return {}
-    return statistics(served) | {"p999_s": float(np.quantile(served, _FAR))}
+    return statistics(finite) | {"p999_s": float(np.quantile(finite, _FAR))}
 
 
 def run_values(outcome: Outcome, k: int, first: int, seconds: float) -> dict[str, Any]:
@@ -33,13 +33,10 @@ def run_values(outcome: Outcome, k: int, first: int, seconds: float) -> dict[str
         first: reads before this one are not counted.
         seconds: that the replay took.
     """
-    latency, hits, decision = (
-        outcome.latency_s[first:],
-        outcome.hit_chunks[first:],
-        outcome.decision_s[first:],
-    )
+    latency, hits = outcome.latency_s[first:], outcome.hit_chunks[first:]
+    decision = outcome.decision_s[first:]
     slow, slowest = np.quantile(decision, [0.99, 0.9999])
-    return known(latency) | {
+    return served(latency) | {
         "requests": len(latency),
         "failed_reads": int(np.sum(~np.isfinite(latency))),
         "warm_up_share": first / len(outcome.latency_s),
@@ -54,10 +51,11 @@ def run_values(outcome: Outcome, k: int, first: int, seconds: float) -> dict[str
     }
 
 
-def latencies(outcome: Outcome, reads: Reads, edge_ids: list[str], first: int) -> Rows:
+def latencies(name: str, outcome: Outcome, reads: Reads, edge_ids: list[str], first: int) -> Rows:
     """Statistics of all reads and, where there are several edges, of each.
 
     Args:
+        name: run id.
         outcome: of Q reads.
         reads: Q.
         edge_ids: (E,).
@@ -66,13 +64,13 @@ def latencies(outcome: Outcome, reads: Reads, edge_ids: list[str], first: int) -
     latency, edge = outcome.latency_s[first:], reads.edge[first:]
     parts: list[tuple[str, str | None, np.ndarray]] = [("all", None, latency)]
     if len(edge_ids) > 1:
-        parts += [("edge", name, latency[edge == number]) for number, name in enumerate(edge_ids)]
+        parts += [("edge", each, latency[edge == number]) for number, each in enumerate(edge_ids)]
     rows = []
-    for group, name, own in parts:
-        found = known(own)
-        if found:
-            row = {"group": group, "edge": name, "requests": len(own), "source": "replayed"}
-            rows.append(row | {column: found[column] for column in (*NAMES, "ci_s", "p999_s")})
+    for group, each, part in parts:
+        values = served(part)
+        if values:
+            row = {"run_id": name, "group": group, "edge": each, "requests": len(part), "source": "replayed"}
+            rows.append(row | {column: values[column] for column in (*NAMES, "ci_s", "p999_s")})
     return rows
 
 

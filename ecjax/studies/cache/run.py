@@ -1,127 +1,120 @@
 """Replays of one point of a sweep of caches under several policies, and their rows."""
 
-import json
 import time
 from concurrent.futures import Future
-from dataclasses import asdict
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-import ecjax
 from ecjax.cache.cooperative_replay import replay_cooperative
 from ecjax.cache.replay import replay
 from ecjax.cache.system import Outcome, Policy, Reads, Stored
 from ecjax.engine import Worker
 from ecjax.errors import UserError
 from ecjax.status import Status
-from ecjax.studies.cache import rows as tables
 from ecjax.studies.cache.inputs import Case
 from ecjax.studies.cache.network import between
-from ecjax.studies.cache.options import CacheOptions
+from ecjax.studies.cache.rows import Rows, cached, latencies, run_values
+from ecjax.studies.cache.tables import REFERENCE
+from ecjax.studies.spine.batches import Solved
+from ecjax.studies.spine.run import Run
 
-JOB = "cache"
-REFERENCE = "optimal_static"
-SAMPLED = ("samplex", "samplex_static")
-PERIODIC, PLANNED, COOPERATIVE = "agar", "exact", "cooperative"
-ALIKE = ("parity", "buckets", "jitter", "edge_s", "decode_s", "warm_up")  # options that change all policies
-_OF_SOME = ("memory", "period_s", "replan_reads")
 _FEW = 50  # reads of a replay that only makes sure that all is compiled
 
-
-class Choice(NamedTuple):
-    """One policy; of ``samplex`` with its number of partitions, of edges that serve each other with their distance."""
-
-    policy: str
-    samples: int | None = None
-    between_s: float | tuple[tuple[float, ...], ...] | None = None
+Distances = float | list[list[float]]  # s, between all pairs of edges, or a row per edge
 
 
-class Item(NamedTuple):
-    """One replay."""
+@dataclass(frozen=True)
+class Item:
+    """One replay.
 
-    case: int  # place among the cases of the study
-    seed: int
-    choice: Choice
+    Attributes:
+        run: its identity.
+        case: place among the cases of the study.
+        policy: who decides what an edge keeps.
+        between_s: how far edges are from each other that serve each other; None: they do not.
+        reference: run id of what it is compared with, the policy ``REFERENCE`` at the same point and seed.
+    """
+
+    run: Run
+    case: int
+    policy: Policy
+    between_s: Distances | None
+    reference: str
 
 
-class Given(NamedTuple):
-    """What all replays of a point share."""
+class Settings(NamedTuple):
+    """What all replays of a study have in common."""
+
+    study: str  # a name that no other study has
+    warm_up: float  # share of the reads that is not counted
+
+
+class Workload(NamedTuple):
+    """What is replayed at one point with one seed."""
 
     case: Case
-    seed: int
     reads: Reads
     stored: Stored
-    options: CacheOptions
-
-    @property
-    def first(self) -> int:
-        """The first read that is counted."""
-        return int(self.options.warm_up * len(self.reads.time_s))
+    first: int  # the first read that is counted
 
 
 class Replayed(NamedTuple):
-    """What is kept of a replay."""
+    """What is left of a replay."""
 
-    row: dict[str, Any]  # of ``runs``
-    latencies: tables.Rows
-    cached: pa.Table | None  # None: not wanted
-
-
-def choices(options: CacheOptions) -> list[Choice]:
-    """What the options ``policy``, ``samples`` and ``neighbours`` ask for."""
-    found = []
-    for name in options.policy:
-        found += [Choice(name, count) for count in options.samples] if name in SAMPLED else [Choice(name)]
-    return found + [Choice(COOPERATIVE, None, seconds) for seconds in options.neighbours]
+    values: dict[str, Any]  # of ``runs``
+    latencies: Rows
+    cached: pa.Table
 
 
-def parameters(choice: Choice, options: CacheOptions) -> dict[str, Any]:
-    """Those options that change what a policy decides."""
-    found: dict[str, Any] = {"policy": choice.policy, "samples": choice.samples}
-    found |= {"memory": options.memory}
-    found |= {"neighbours": choice.between_s} if choice.policy == COOPERATIVE else {}
-    found |= {"period_s": options.period_s} if choice.policy in (PERIODIC, COOPERATIVE) else {}
-    return found | ({"replan_reads": options.replan_reads} if choice.policy == PLANNED else {})
+@lru_cache(2)
+def _reference_means_s(study: str) -> dict[str, float]:
+    """Mean latencies with references by run id, as far as this process has replayed them for the study."""
+    return {}
 
 
-def replay_batch(
-    items: dict[str, Item], given: Given, least_s: float | None, write_cached: bool, worker: Worker
-) -> tuple[list[dict[str, Any]], dict[str, pa.Table], float | None]:
-    """Rows of ``runs`` and the other datasets of replays of one point and seed, and ``least_s``.
+def solve(settings: Settings, cases: list[Case], items: dict[str, Item], worker: Worker) -> Solved:
+    """Rows of ``runs`` and the other datasets of replays of one point and seed.
 
     Args:
-        items: what to replay, by run id.
-        given: reads, chunks and network.
-        least_s: mean latency with the reference; None: not known yet.
-        write_cached: whether the dataset ``cached`` is wanted.
+        settings: of the study.
+        cases: all points of the study.
+        items: what to replay, by run id; all of one case and seed.
         worker: where they run.
     """
-    replays = {item.choice: name for name, item in items.items()}
-    if least_s is None:
-        # the reference is not a run unless it is asked for
-        replays = {Choice(REFERENCE): ""} | replays
-    done: dict[Choice, Future[Replayed]] = {
-        choice: worker.pool.submit(replayed, name, choice, given, write_cached)
-        for choice, name in replays.items()
+    first = next(iter(items.values()))
+    case, seed = cases[first.case], first.policy.seed
+    reads = case.source.reads(seed)
+    workload = Workload(case, reads, case.stored(seed), int(settings.warm_up * len(reads.time_s)))
+    replays = {
+        name: worker.pool.submit(replayed, name, workload, item.policy, item.between_s)
+        for name, item in items.items()
     }
-    found = {}
-    for name, item in items.items():
-        found[name] = done[item.choice].result()
+    # the reference is not a run unless it is one of the items
+    reference, means_s = replays.get(first.reference), _reference_means_s(settings.study)
+    if reference is None and first.reference not in means_s:
+        policy = first.policy._replace(name=REFERENCE, samples=1)
+        reference = worker.pool.submit(replayed, first.reference, workload, policy, None)
+    outcomes = {}
+    for name, each in replays.items():
+        outcomes[name] = each.result()
         worker.advance(1)
-    if least_s is None:
-        least_s = _mean_s(done[Choice(REFERENCE)])
-    rows, latencies, cached = [], [], []
-    for name, own in found.items():
-        row = run_row(name, items[name], given.case, given.options) | own.row | {"status": str(Status.OK)}
-        if least_s and "mean_s" in own.row:
-            row |= {"above_optimum": own.row["mean_s"] / least_s - 1}
+    mean_s = None if reference is None else _mean_s(reference)
+    if mean_s is not None:
+        means_s[first.reference] = mean_s
+    least_s = means_s.get(first.reference)
+    rows = []
+    for name, outcome in outcomes.items():
+        row = items[name].run.row() | outcome.values | {"status": str(Status.OK)}
+        if least_s and "mean_s" in outcome.values:
+            row["above_optimum"] = outcome.values["mean_s"] / least_s - 1
         rows.append(row)
-        latencies += [{"run_id": name, **each} for each in own.latencies]
-        cached += [] if own.cached is None else [own.cached]
-    datasets = {"latencies": pa.Table.from_pylist(latencies)} if latencies else {}
-    return rows, datasets | ({"cached": pa.concat_tables(cached)} if cached else {}), least_s
+    by_edge = [row for outcome in outcomes.values() for row in outcome.latencies]
+    datasets = {"latencies": pa.Table.from_pylist(by_edge)} if by_edge else {}
+    return rows, datasets | {"cached": pa.concat_tables(outcome.cached for outcome in outcomes.values())}
 
 
 def _mean_s(reference: Future[Replayed]) -> float | None:
@@ -129,75 +122,45 @@ def _mean_s(reference: Future[Replayed]) -> float | None:
     error = reference.exception()
     if isinstance(error, UserError):
         raise error
-    return None if error else reference.result().row.get("mean_s")
+    return None if error else reference.result().values.get("mean_s")
 
 
-def replayed(name: str, choice: Choice, given: Given, write_cached: bool) -> Replayed:
-    """One replay."""
-    case, options = given.case, given.options
-    policy = Policy(
-        choice.policy,
-        case.point.capacity,
-        case.point.half_life_s,
-        float(options.memory),
-        choice.samples or 1,
-        float(options.period_s),
-        options.replan_reads,
-        given.seed,
-    )
-    few = Reads(*(column[:_FEW] for column in given.reads))
-    _outcome(choice, few, given, policy)
-    began = time.perf_counter()
-    outcome, near = _outcome(choice, given.reads, given, policy)
-    seconds = time.perf_counter() - began
-    row = tables.run_values(outcome, case.point.k, given.first, seconds)
-    if near is not None:
-        chunks = near[given.first :]
-        row |= {"neighbour_hit_ratio": float(chunks.sum(dtype=np.int64)) / (case.point.k * len(chunks))}
-    return Replayed(
-        row,
-        tables.latencies(outcome, given.reads, case.edge_ids, given.first),
-        tables.cached(name, outcome, case.edge_ids, case.source.item_ids) if write_cached else None,
-    )
-
-
-def _outcome(choice: Choice, reads: Reads, given: Given, policy: Policy) -> tuple[Outcome, np.ndarray | None]:
-    """What becomes of the reads, and how many chunks of each came from other edges where these serve each other."""
-    case = given.case
-    if choice.between_s is None:
-        known = case.source.popularity
-        if known is not None:
-            known = np.tile(known, (len(case.edge_ids), 1))
-        return replay(reads, given.stored, case.network, policy, known), None
-    seconds = between(choice.between_s, len(case.edge_ids))
-    found = replay_cooperative(reads, given.stored, case.network, seconds, policy)
-    return found.outcome, found.neighbour_chunks
-
-
-def run_row(name: str, item: Item, case: Case, options: CacheOptions) -> dict[str, Any]:
-    """What is known of a replay before it is done: a row of ``runs`` without status and results.
+def replayed(name: str, workload: Workload, policy: Policy, between_s: Distances | None) -> Replayed:
+    """One replay.
 
     Args:
         name: run id.
-        item: the replay.
-        case: its point.
-        options: of the study.
+        workload: what is replayed.
+        policy: who decides what an edge keeps.
+        between_s: how far edges are from each other that serve each other; None: they do not.
     """
-    source, choice = case.source, item.choice
-    about = {"input": source.description} | {each: getattr(options, each) for each in (*ALIKE, *_OF_SOME)}
-    return {
-        "run_id": name,
-        "job": JOB,
-        "method": choice.policy,
-        "samples": choice.samples,
-        "neighbour_s": choice.between_s if isinstance(choice.between_s, float) else None,
-        **asdict(case.point),
-        "arrivals": source.arrivals,
-        "rate_per_s": source.rate_per_s,
-        "rate_scale": options.rate_scale,
-        "input_id": source.input_id,
-        "device": "cpu",
-        "version": ecjax.__version__,
-        "seed": item.seed,
-        "params": json.dumps(about, sort_keys=True),
-    }
+    case, first = workload.case, workload.first
+    few = Reads(*(column[:_FEW] for column in workload.reads))
+    _outcome(workload._replace(reads=few), policy, between_s)
+    began = time.perf_counter()
+    outcome, neighbour_chunks = _outcome(workload, policy, between_s)
+    seconds = time.perf_counter() - began
+    values = run_values(outcome, case.point.k, first, seconds)
+    if neighbour_chunks is not None:
+        chunks = neighbour_chunks[first:]
+        values["neighbour_hit_ratio"] = float(chunks.sum(dtype=np.int64)) / (case.point.k * len(chunks))
+    return Replayed(
+        values,
+        latencies(name, outcome, workload.reads, case.edge_ids, first),
+        cached(name, outcome, case.edge_ids, case.source.item_ids),
+    )
+
+
+def _outcome(
+    workload: Workload, policy: Policy, between_s: Distances | None
+) -> tuple[Outcome, np.ndarray | None]:
+    """What becomes of the reads, and how many chunks of each came from other edges where these serve each other."""
+    case, edges = workload.case, len(workload.case.edge_ids)
+    if between_s is None:
+        shares = case.source.popularity
+        popularity = None if shares is None else np.tile(shares, (edges, 1))
+        return replay(workload.reads, workload.stored, case.network, policy, popularity), None
+    cooperation = replay_cooperative(
+        workload.reads, workload.stored, case.network, between(between_s, edges), policy
+    )
+    return cooperation.outcome, cooperation.neighbour_chunks

@@ -1,90 +1,120 @@
 """``ecjax cache``: how fast reads are when edges keep chunks near, under policies that choose which."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
+from uuid import uuid4
 
+import pandas as pd
 from rich.console import Console
 
+from ecjax.cache.system import Policy
 from ecjax.console import log
-from ecjax.engine import Worker, open_engine
-from ecjax.studies.cache import summary
-from ecjax.studies.cache.figures import kinds as figures
+from ecjax.engine import Engine
+from ecjax.options import checked, identifying
+from ecjax.studies.cache.figures import kinds, sampling
 from ecjax.studies.cache.inputs import Case, read_cases
 from ecjax.studies.cache.network import between
 from ecjax.studies.cache.options import CacheOptions
-from ecjax.studies.cache.rules import checked
-from ecjax.studies.cache.run import ALIKE, JOB, Given, Item, choices, parameters, replay_batch, run_row
-from ecjax.studies.cache.sampling import sampling_study
-from ecjax.studies.spine.batches import Solved, run_batches
-from ecjax.studies.spine.outcome import exit_code, runs_of
-from ecjax.tables.store import ResultStore, run_id
+from ecjax.studies.cache.run import Distances, Item, Settings, solve
+from ecjax.studies.cache.sampling import sampling_work
+from ecjax.studies.cache.summary import show, show_plans
+from ecjax.studies.cache.tables import COOPERATIVE, REFERENCE, TABLES
+from ecjax.studies.spine.batches import Batch
+from ecjax.studies.spine.run import Run
+from ecjax.studies.spine.study import Work, run_study, unfinished
+
+_SAMPLED = ("samplex", "samplex_static")
+# options that matter to some policies only
+_OF_POLICY = {"agar": ("period_s",), COOPERATIVE: ("period_s",), "exact": ("replan_reads",)}
 
 
-@dataclass(frozen=True)
-class _Study:
-    """What all replays share.
+class Choice(NamedTuple):
+    """A policy; of ``samplex`` with its number of partitions, of edges that serve each other with their distance."""
 
-    Attributes:
-        cases: points of the sweep.
-        least_s: mean latency with the reference, by place of the case and seed; a worker keeps what it has found, for
-            the other replays of the point.
-    """
-
-    cases: list[Case]
-    least_s: dict[tuple[int, int], float | None] = field(default_factory=dict)
+    policy: str
+    samples: int | None = None
+    between_s: Distances | None = None
 
 
 def cache_study(options: CacheOptions, console: Console) -> int:
-    """Run the replays; returns the exit code (0, or 1 where some failed).
+    """Run the replays, or the study of sampling; returns the exit code (0, or 1 where some failed).
 
     Raises:
         UserError: something the user gave is wrong.
     """
     options = checked(options)
-    if options.partitions is not None:
-        return sampling_study(options, console)
+    replays = options.partitions is None
+
+    def present(runs: pd.DataFrame) -> None:
+        (show if replays else show_plans)(runs, console, options.out)
+        (kinds if replays else sampling).draw(options.out, runs, options.figures or [], console)
+
+    return run_study(TABLES, options, partial(_work if replays else sampling_work, options), present)
+
+
+def _work(options: CacheOptions, engine: Engine) -> Work:
     cases = read_cases(options)
-    for seconds in options.neighbours:
-        between(seconds, len(cases[0].edge_ids))  # a mistake there should end all of it
-    study = _Study(cases)
+    for between_s in _distances(options):
+        between(between_s, len(cases[0].edge_ids))  # a mistake there should end all of it
+    for description in dict.fromkeys(case.source.description for case in cases):
+        log.info("%s", description)
     seeds = range(options.seed, options.seed + options.seeds)
-    grid = [(study, _items(place, case, seed, options)) for seed in seeds for place, case in enumerate(cases)]
-    names = [name for _, items in grid for name in items]
-    for words in dict.fromkeys(case.source.description for case in cases):
-        log.info("%s", words)
-    with (
-        open_engine(options.engine) as engine,
-        ResultStore(options.out, {"file_id": cases[0].source.item_ids.type}, options.write) as store,
-    ):
-        solve, blank = partial(_solve, options, store.writes("cached")), partial(_blank, options)
-        run_batches(grid, solve, blank, store, engine, options.resume, "replaying reads")
-    runs = runs_of(options.out, names)
-    summary.show(runs, console, options.out)
-    figures.draw(options.out, runs, options.figures, console)
-    return exit_code(runs)
+    batches = [
+        Batch(cases, _items(place, case, seed, options)) for seed in seeds for place, case in enumerate(cases)
+    ]
+    return Work(
+        [name for batch in batches for name in batch.items],
+        unfinished(batches),
+        partial(solve, Settings(uuid4().hex, options.warm_up)),
+        {"file_id": cases[0].source.item_ids.type},
+        "replaying reads",
+    )
 
 
-def _solve(
-    options: CacheOptions, write_cached: bool, study: _Study, items: dict[str, Item], worker: Worker
-) -> Solved:
-    first = next(iter(items.values()))  # all are of one case and seed
-    case, key = study.cases[first.case], (first.case, first.seed)
-    given = Given(case, first.seed, case.source.reads(first.seed), case.stored(first.seed), options)
-    rows, datasets, least_s = replay_batch(items, given, study.least_s.get(key), write_cached, worker)
-    study.least_s[key] = least_s
-    return rows, datasets
+def _choices(options: CacheOptions) -> list[Choice]:
+    """What the options ``policy``, ``samples`` and ``neighbours`` name."""
+    choices = []
+    for name in options.policy:
+        choices += [Choice(name, count) for count in options.samples] if name in _SAMPLED else [Choice(name)]
+    return choices + [Choice(COOPERATIVE, None, between_s) for between_s in _distances(options)]
 
 
-def _blank(options: CacheOptions, study: _Study, name: str, item: Item) -> dict[str, Any]:
-    return run_row(name, item, study.cases[item.case], options)
+def _distances(options: CacheOptions) -> list[Distances]:
+    """How far edges are from each other that serve each other, one after another; a matrix is one."""
+    matrix = [row for row in options.neighbours or [] if isinstance(row, list)]
+    return [matrix] if matrix else [each for each in options.neighbours or [] if isinstance(each, float)]
 
 
 def _items(place: int, case: Case, seed: int, options: CacheOptions) -> dict[str, Item]:
     """The replays of one point and seed by run id."""
-    shared = asdict(case.point) | {name: getattr(options, name) for name in ALIKE}
-    found = {}
-    for choice in choices(options):
-        name = run_id(JOB, shared | parameters(choice, options), case.source.input_id, seed, "float64")
-        found[name] = Item(place, seed, choice)
-    return found
+    reference = _run(case, seed, options, Choice(REFERENCE)).run_id
+    items = {}
+    for choice in _choices(options):
+        run = _run(case, seed, options, choice)
+        policy = Policy(
+            choice.policy,
+            case.point.capacity,
+            case.point.half_life_s,
+            options.memory,
+            choice.samples or 1,
+            options.period_s,
+            options.replan_reads,
+            seed,
+        )
+        items[run.run_id] = Item(run, place, policy, choice.between_s, reference)
+    return items
+
+
+def _run(case: Case, seed: int, options: CacheOptions, choice: Choice) -> Run:
+    """The identity of a replay."""
+    point = asdict(case.point)
+    columns: dict[str, Any] = {"policy": choice.policy, "samples": choice.samples}
+    parameters = point | identifying(options) | columns
+    parameters |= {name: getattr(options, name) for name in _OF_POLICY.get(choice.policy, ())}
+    columns |= point | case.source.columns
+    if choice.between_s is not None:
+        parameters["neighbours"] = choice.between_s
+        columns["neighbour_s"] = choice.between_s if isinstance(choice.between_s, float) else None
+    remarks = {"input": case.source.description}
+    return Run(TABLES.job, parameters, case.source.input_id, seed, columns, remarks)

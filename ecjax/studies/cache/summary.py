@@ -1,20 +1,20 @@
-"""What ``ecjax cache`` prints at its end: a line per point and policy."""
+"""What ``ecjax cache`` prints at its end: a line per point and policy, or per plan of the study of sampling."""
 
-import math
 from typing import Any
 
 import pandas as pd
-from rich import box
 from rich.console import Console
-from rich.table import Table
 
-from ecjax.studies.cache.words import POINT, SHORT, over_seeds, varying
-from ecjax.studies.spine.outcome import show_errors
+from ecjax.studies.cache.words import POINT, SCHEMES, SHORT, over_seeds, varying
+from ecjax.studies.spine.printed import number, print_errors, print_table
 
-_HEADINGS = {"mean_s": "mean s", "p50_s": "p50 s", "p99_s": "p99 s"}
-_MOST_FAILED = 3  # of more, what is down in turn is told together
+_MOST_FAILED = 3  # of more, what is down in turn is one line
 _MOST_LINES = 120
 _NONE = 1e-9  # relative half width of an interval that is one by rounding only
+_HEADINGS = (
+    *("policy", "mean s", "p50 s", "p99 s", "chunk\nhits", "full\nhits", "above\noptimum"),
+    *("decides\nµs", "p99.99\nµs", "1000\nreads/s"),
+)
 
 
 def show(runs: pd.DataFrame, console: Console, out: str) -> None:
@@ -25,13 +25,15 @@ def show(runs: pd.DataFrame, console: Console, out: str) -> None:
         console: where to.
         out: folder of the results.
     """
-    told = over_seeds(_together(runs))
-    seeds = f", {int(told['seeds'].max())} seeds" if not told.empty and told["seeds"].max() > 1 else ""
-    console.print(f"cache: {len(runs)} runs{seeds} in {out}", style="italic", highlight=False)
-    if not told.empty:
-        console.print(_replays(told.head(_MOST_LINES)))
-    if len(told) > _MOST_LINES:
-        console.print(f"{len(told) - _MOST_LINES} more lines: dataset runs.", highlight=False)
+    means = over_seeds(_together(runs))
+    seeds = f", {means['seeds'].max()} seeds" if not means.empty and means["seeds"].max() > 1 else ""
+    title = f"cache: {len(runs)} runs{seeds} in {out}"
+    if means.empty:
+        console.print(title, style="table.title", highlight=False, markup=False)
+    else:
+        _print_means(means.head(_MOST_LINES), console, title)
+    if len(means) > _MOST_LINES:
+        console.print(f"{len(means) - _MOST_LINES} more lines: dataset runs.", highlight=False)
     lost = int((runs["failed_reads"] > 0).sum())
     if lost:
         console.print(
@@ -40,7 +42,7 @@ def show(runs: pd.DataFrame, console: Console, out: str) -> None:
             style="yellow",
             highlight=False,
         )
-    show_errors(runs, console)
+    print_errors(runs, console)
 
 
 def _together(runs: pd.DataFrame) -> pd.DataFrame:
@@ -51,41 +53,70 @@ def _together(runs: pd.DataFrame) -> pd.DataFrame:
     return runs.assign(failed=runs["failed"].mask(down, f"{count} in turn"), ci_s=runs["ci_s"].mask(down))
 
 
-def _replays(told: pd.DataFrame) -> Table:
-    shown = varying(told)
-    same = [name for name in POINT if name not in shown and pd.notna(told[name].iloc[0])]
-    words = ", ".join(f"{SHORT[name]} = {_cell(told[name].iloc[0])}" for name in same)
-    table = Table(title=words, box=box.SIMPLE_HEAD, title_justify="left", padding=(0, 1, 0, 0))
-    for name in shown:
-        table.add_column(SHORT[name], no_wrap=True, justify="right")
-    table.add_column("policy", no_wrap=True)
-    headings = ("chunk\nhits", "full\nhits", "above\noptimum", "decides\nµs", "p99.99\nµs", "1000\nreads/s")
-    for name in (*_HEADINGS.values(), *headings):
-        table.add_column(name, no_wrap=True, justify="right")
-    before = None
-    for row in told.to_dict("records"):
-        point = tuple(str(row[name]) for name in shown)
-        if before not in (None, point):
-            table.add_section()
-        before = point
-        cells = [_cell(row[name]) for name in shown] + [row["name"]]
-        for name in _HEADINGS:
-            interval = f" ± {row['ci_s']:.2g}" if name == "mean_s" and row["ci_s"] > _NONE * row[name] else ""
-            cells.append(f"{row[name]:.4g}{interval}")
-        above = row["above_optimum"]
-        table.add_row(
-            *cells,
-            f"{row['chunk_hit_ratio']:.3f}",
-            f"{row['full_hit_ratio']:.3f}",
-            f"{above:+.2%}" if math.isfinite(above) else "",
-            f"{1e6 * row['decision_mean_s']:.3g}",
-            f"{1e6 * row['decision_p9999_s']:.3g}",
-            f"{row['requests_per_s'] / 1000:,.4g}",
-        )
-    return table
+def _print_means(means: pd.DataFrame, console: Console, title: str) -> None:
+    swept = varying(means)
+    same = [name for name in POINT if name not in swept and pd.notna(means[name].iloc[0])]
+    words = ", ".join(f"{SHORT[name]} = {_coordinate(means[name].iloc[0])}" for name in same)
+    print_table(
+        console,
+        f"{title}\n{words}",
+        [*(SHORT[name] for name in swept), *_HEADINGS],
+        [_cells(row, swept) for row in means.to_dict("records")],
+        words=("policy",),
+        groups=[tuple(map(str, point)) for point in means[swept].to_numpy()],
+        padding=(0, 1, 0, 0),
+    )
 
 
-def _cell(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    return "" if pd.isna(value) else f"{value:g}"
+def _cells(row: dict[Any, Any], swept: list[str]) -> list[str]:
+    interval = f" ± {row['ci_s']:.2g}" if row["ci_s"] > _NONE * row["mean_s"] else ""
+    return [
+        *(_coordinate(row[name]) for name in swept),
+        row["name"],
+        number(row["mean_s"]) + interval,
+        number(row["p50_s"]),
+        number(row["p99_s"]),
+        number(row["chunk_hit_ratio"], ".3f"),
+        number(row["full_hit_ratio"], ".3f"),
+        number(row["above_optimum"], "+.2%"),
+        number(1e6 * row["decision_mean_s"], ".3g"),
+        number(1e6 * row["decision_p9999_s"], ".3g"),
+        number(row["requests_per_s"] / 1000, ",.4g"),
+    ]
+
+
+def show_plans(runs: pd.DataFrame, console: Console, out: str) -> None:
+    """Print the mean latency of every way to plan, how far it is above the best, and how long it takes (Table III).
+
+    Args:
+        runs: rows of the ``runs`` dataset, of the study of sampling.
+        console: where to.
+        out: folder of the results.
+    """
+    swept = varying(runs)
+    means = runs.groupby([*swept, "scheme", "samples"], sort=False, dropna=False)
+    rows = means[["mean_s", "above_optimum", "solve_s"]].mean().reset_index()
+    print_table(
+        console,
+        f"cache: {len(runs)} runs in {out}",
+        [*(SHORT[name] for name in swept), "plan", "S", "mean s", "above best", "ms"],
+        [
+            [
+                *(_coordinate(row[name]) for name in swept),
+                SCHEMES[row["scheme"]],
+                number(row["samples"], ".0f"),
+                number(row["mean_s"]),
+                number(row["above_optimum"], "+.2%"),
+                number(1e3 * row["solve_s"], ",.3g"),
+            ]
+            for row in rows.to_dict("records")
+        ],
+        words=("plan",),
+        groups=[tuple(map(str, point)) for point in rows[swept].to_numpy()],
+    )
+    print_errors(runs, console)
+
+
+def _coordinate(value: Any) -> str:
+    """A coordinate of a point as a cell."""
+    return value if isinstance(value, str) else number(value, "g")

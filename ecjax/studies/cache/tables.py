@@ -3,18 +3,18 @@
 from ecjax.tables.result_schemas import INPUT_ID, job_tables
 from ecjax.tables.schemas import FLOAT, ID, INTEGER, STRING, Column
 
+# of column policy: what others are compared with, and edges that serve each other
+REFERENCE, COOPERATIVE = "optimal_static", "cooperative"
+# of column scheme, those that sample nothing: every partition gone through, and the same plan without any
+ALL, BEST = "optimal", "exact"
+
 TABLES = job_tables(
     "cache",
     runs=(
         INPUT_ID,
-        Column("policy", STRING, "", "who decides what an edge keeps"),
-        Column(
-            "scheme",
-            STRING,
-            "",
-            "study of sampling: how the plan was found; optimal: all partitions, exact: without",
-        ),
-        Column("samples", INTEGER, "", "partitions that the policy looks at; null: it has no such number"),
+        Column("policy", STRING, "", "who decides what an edge keeps; null in the study of sampling"),
+        Column("scheme", STRING, "", "study of sampling: who plans; optimal: all partitions, exact: none"),
+        Column("samples", INTEGER, "", "partitions that policy or scheme look at; null: they look at none"),
         Column("capacity", INTEGER, "", "chunks that an edge can keep"),
         Column("k", INTEGER, "", "data chunks of an item"),
         Column("copies", INTEGER, "", "copies of every chunk beyond the first"),
@@ -22,10 +22,12 @@ TABLES = job_tables(
         Column("zipf", FLOAT, "", "exponent of the popularity of generated reads"),
         Column("half_life_s", FLOAT, "s", "of the counters of popularity"),
         Column("failed", STRING, "", "node, or bucket as node/3, that is down all the time"),
-        Column("neighbour_s", FLOAT, "s", "time to take a chunk that another edge keeps; null: not done"),
+        Column(
+            "neighbour_s", FLOAT, "s", "time to take a chunk of another edge; null: none, or not one time"
+        ),
         Column("arrivals", STRING, "", "poisson or trace"),
         Column("rate_per_s", FLOAT, "1/s", "reads, mean"),
-        Column("rate_scale", FLOAT, "", "times of the trace were divided by this"),
+        Column("rate_scale", FLOAT, "", "times of the trace were divided by this; null of generated reads"),
         Column("requests", INTEGER, "", "reads that were counted"),
         Column("replications", INTEGER, "", "study of sampling: repetitions of every random choice"),
         Column("warm_up_share", FLOAT, "", "share of the reads that was dropped"),
@@ -41,10 +43,7 @@ TABLES = job_tables(
         Column("std_s", FLOAT, "s", "standard deviation"),
         Column("std_ci_s", FLOAT, "s", "half width of its 95 % interval"),
         Column(
-            "above_optimum",
-            FLOAT,
-            "",
-            "mean_s / that of the static optimum (sampling: of all partitions) - 1",
+            "above_optimum", FLOAT, "", "mean_s / that of the static optimum (sampling: all partitions) - 1"
         ),
         Column("chunk_hit_ratio", FLOAT, "", "share of the data chunks that the edge had"),
         Column("full_hit_ratio", FLOAT, "", "share of the reads whose data chunks it had all"),
@@ -57,19 +56,14 @@ TABLES = job_tables(
         Column("requests_per_s", FLOAT, "1/s", "reads that one core replays per second"),
     ),
     latencies=(
-        Column(
-            "group",
-            STRING,
-            "",
-            "all, class, file, edge (latencies of reads) or node (sojourns of their chunks)",
-        ),
-        Column("edge", STRING, "", "edge, where group is edge"),
-        Column("source", STRING, "", "observed, replayed, estimated, or bound"),
-        Column("requests", INTEGER, "", "reads, or chunk accesses, that were counted"),
-        Column("mean_s", FLOAT, "s", "mean; of source bound: no mean can be larger"),
-        Column("ci_s", FLOAT, "s", "half width of the 95 % interval of the mean"),
+        Column("group", STRING, "", "all, or edge: reads of one edge"),
+        Column("edge", STRING, "", "which, where group is edge"),
+        Column("source", STRING, "", "replayed"),
+        Column("requests", INTEGER, "", "reads that were counted"),
+        Column("mean_s", FLOAT, "s", "mean latency of reads"),
+        Column("ci_s", FLOAT, "s", "half width of its 95 % interval"),
         Column("std_s", FLOAT, "s", "standard deviation"),
-        Column("p50_s", FLOAT, "s", "median; of source bound: what is promised, as for all quantiles"),
+        Column("p50_s", FLOAT, "s", "median"),
         Column("p90_s", FLOAT, "s", "90 % quantile"),
         Column("p99_s", FLOAT, "s", "99 % quantile"),
         Column("p999_s", FLOAT, "s", "99.9 % quantile"),

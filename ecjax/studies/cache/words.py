@@ -7,6 +7,7 @@ import matplotlib
 import pandas as pd
 
 from ecjax.plotting.panels import COLOURS
+from ecjax.studies.cache.tables import ALL, BEST, COOPERATIVE, REFERENCE
 
 matplotlib.use("Agg")
 
@@ -29,7 +30,6 @@ SHORT = {
     "failed": "down",
     "half_life_s": "H",
 }
-REFERENCE = "optimal_static"
 NEVER_DECIDES = ("none", REFERENCE, "samplex_static")
 LATENCIES = {"mean_s": "ci_s", "p50_s": "p50_ci_s", "p90_s": "p90_ci_s", "p99_s": "p99_ci_s"}
 DECISIONS = {"decision_mean_s": "mean", "decision_p99_s": "99 %", "decision_p9999_s": "99.99 %"}
@@ -54,14 +54,23 @@ _NAMES = {
     "lru": "LRU",
     "none": "no cache",
     REFERENCE: "static optimum",
-    "cooperative": "neighbours",
+    COOPERATIVE: "neighbours",
     "samplex_static": "static SampleX",
+}
+SCHEMES = {
+    ALL: "all partitions",
+    BEST: "exact",
+    "samplex": "SampleX",
+    "rands": "RandS",
+    "clus": "CluS",
+    "probs": "ProbS",
+    "syss": "SysS",
 }
 
 
-def policy_name(method: str, samples: Any = None, neighbour_s: Any = None) -> str:
+def policy_name(policy: str, samples: Any = None, neighbour_s: Any = None) -> str:
     """What figures and tables call a policy; SampleX with its number of partitions, neighbours with their distance."""
-    words = _NAMES.get(method, method.replace("_", " "))
+    words = _NAMES.get(policy, policy.replace("_", " "))
     if neighbour_s is not None and pd.notna(neighbour_s):
         return f"{words} ({1e3 * neighbour_s:.3g} ms)"
     return words if samples is None or pd.isna(samples) else f"{words} ({samples:.0f})"
@@ -69,7 +78,7 @@ def policy_name(method: str, samples: Any = None, neighbour_s: Any = None) -> st
 
 def named(rows: pd.DataFrame) -> pd.DataFrame:
     """Rows with the ``name`` of their policy."""
-    columns = (rows[column] for column in ("method", "samples", "neighbour_s"))
+    columns = (rows[column] for column in ("policy", "samples", "neighbour_s"))
     return rows.assign(name=[policy_name(*row) for row in zip(*columns, strict=True)])
 
 
@@ -92,36 +101,36 @@ def over_seeds(runs: pd.DataFrame) -> pd.DataFrame:
         runs: rows of the ``runs`` dataset.
 
     Returns:
-        The columns of a point, ``neighbour_s``, ``name`` and ``method``, ``seeds``, the means of what is told, and half
+        The columns of a point, ``neighbour_s``, ``name`` and ``policy``, ``seeds``, the means of the results, and half
         widths of the latencies (those of the seeds are independent: their squares add up); points and policies in their
         order.
     """
-    found = []
+    rows = []
     keys = [*POINT, "neighbour_s", "name"]
-    for values, own in replayed(runs).groupby(keys, sort=False, dropna=False):
+    for values, group in replayed(runs).groupby(keys, sort=False, dropna=False):
         row: dict[str, Any] = dict(zip(keys, values, strict=True))
-        row |= {"method": own["method"].iloc[0], "seeds": own["seed"].nunique()}
-        row |= {name: own[name].astype(float).mean() for name in (*LATENCIES, *_OTHERS)}
+        row |= {"policy": group["policy"].iloc[0], "seeds": group["seed"].nunique()}
+        row |= {name: group[name].astype(float).mean() for name in (*LATENCIES, *_OTHERS)}
         for half in LATENCIES.values():
-            row[half] = math.sqrt((own[half].astype(float) ** 2).sum(skipna=False)) / len(own)
-        found.append(row)
-    return pd.DataFrame(found)
+            row[half] = math.sqrt((group[half].astype(float) ** 2).sum(skipna=False)) / len(group)
+        rows.append(row)
+    return pd.DataFrame(rows)
 
 
-def varying(told: pd.DataFrame, but: str | None = None) -> list[str]:
+def varying(runs: pd.DataFrame, but: str | None = None) -> list[str]:
     """The columns of a point that differ between runs."""
-    return [name for name in POINT if name != but and told[name].nunique(dropna=False) > 1]
+    return [name for name in POINT if name != but and runs[name].nunique(dropna=False) > 1]
 
 
-def parts(told: pd.DataFrame, columns: list[str]) -> list[tuple[str, pd.DataFrame]]:
+def parts(runs: pd.DataFrame, columns: list[str]) -> list[tuple[str, pd.DataFrame]]:
     """The rows divided by some columns of a point, with what tells each part from the others."""
     if not columns:
-        return [("", told)]
-    found = []
-    for values, own in told.groupby(columns, sort=False, dropna=False):
+        return [("", runs)]
+    divided = []
+    for values, part in runs.groupby(columns, sort=False, dropna=False):
         words = [point_words(name, value) for name, value in zip(columns, values, strict=True)]
-        found.append((", ".join(words), own))
-    return found
+        divided.append((", ".join(words), part))
+    return divided
 
 
 def point_words(name: str, value: Any) -> str:

@@ -1,7 +1,6 @@
 """Result tables of plans with queues by class."""
 
 import json
-from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -16,7 +15,9 @@ from ecjax.queueing.minimise import single
 from ecjax.studies.optimize import rows as plan_rows
 
 
-def class_columns(model: ClassModel, plan: ClassPlan, solution: Solution, classes: Classes) -> dict[str, Any]:
+def class_columns(
+    model: ClassModel, plan: ClassPlan, solution: Solution, classes: Classes
+) -> dict[str, np.ndarray]:
     """Columns (K,) of ``class_plans`` that the plan tells.
 
     Args:
@@ -49,7 +50,7 @@ def class_columns(model: ClassModel, plan: ClassPlan, solution: Solution, classe
     }
 
 
-def class_plans(run_id: str, columns: dict[str, Any], classes: Classes) -> pa.Table:
+def class_plans(run_id: str, columns: dict[str, np.ndarray], classes: Classes) -> pa.Table:
     """One row per class.
 
     Args:
@@ -57,9 +58,11 @@ def class_plans(run_id: str, columns: dict[str, Any], classes: Classes) -> pa.Ta
         columns: (K,) each, infinite or nan where there is nothing to say.
         classes: of the files.
     """
-    table: dict[str, Any] = {"run_id": [run_id] * len(classes.names), "service_class": classes.names}
-    for name, values in columns.items():
-        array = np.asarray(values)
+    table: dict[str, list[str] | pa.Array] = {
+        "run_id": [run_id] * len(classes.names),
+        "service_class": classes.names,
+    }
+    for name, array in columns.items():
         table[name] = pa.array(array, mask=~np.isfinite(array) if array.dtype.kind == "f" else None)
     return pa.table(table)
 

@@ -2,13 +2,14 @@
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pyarrow as pa
 
 from ecjax.model import Evaluation
 from ecjax.optimize import Solution, evaluate, scaled
@@ -32,7 +33,7 @@ from ecjax.studies.spine.compile_time import CompileTime
 
 def class_run(
     options: OptimizeOptions, case: Case, item: Item, advance: Callable[[Step], None] | None = None
-) -> tuple[dict[str, Any], dict[str, Any]]:
+) -> tuple[dict[str, Any], dict[str, Iterator[pa.Table]]]:
     """Row of ``runs`` and the other datasets of one plan.
 
     Args:
@@ -49,12 +50,12 @@ def class_run(
         model = class_model(problem, classes.of_file, len(classes.names), queue)
         start = start_of(options, case, item, model)
         settings = settings_of(options, case, item)
-        deadlines, kept = promised(options, case), None
+        deadlines, outcome = promised(options, case), None
         if deadlines is None:
             plan = plan_classes(model, start, settings, advance)
         else:
-            kept = plan_for_deadlines(options, case, item, model, start, settings, advance)
-            plan = kept.plan
+            outcome = plan_for_deadlines(options, case, item, model, start, settings, advance)
+            plan = outcome.plan
         solution = _solution(queue, case, model, plan)
     taken = time.perf_counter() - began
     row = item.run.row() | {
@@ -73,14 +74,14 @@ def class_run(
     if np.isfinite(plan.joint_gap):
         row["scheduling_gap"] = plan.joint_gap
     columns["importance"] = np.array(item.way.importance)
-    if kept is not None and deadlines is not None:
-        columns |= deadline_columns(kept, deadlines, options.deadline_by)
-        row["deadlines_met"] = kept.met
-        if not kept.met:
+    if outcome is not None and deadlines is not None:
+        columns |= deadline_columns(outcome, deadlines, options.deadline_by)
+        row["deadlines_met"] = outcome.met
+        if not outcome.met:
             row["status"] = str(Status.INFEASIBLE)
-            row["error"] = why_late(kept, deadlines, options.deadline_by, classes)
+            row["error"] = why_late(outcome, deadlines, options.deadline_by, classes)
     name, k = item.run.run_id, code_k(case.files)
-    datasets: dict[str, Any] = plan_rows.datasets(case, [(item, solution)])
+    datasets = plan_rows.datasets(case, [(item, solution)])
     datasets |= {
         "file_plans": iter([class_rows.file_plans(name, solution, k, case.names, classes)]),
         "history": iter([class_rows.history(name, plan, classes)]),

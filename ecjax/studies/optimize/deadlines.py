@@ -1,4 +1,4 @@
-"""Plans by class that keep deadlines: what is held against them, and what is said of those that cannot be kept."""
+"""Plans by class that keep deadlines: what is held against them, and what is said where that cannot be."""
 
 from collections.abc import Callable
 
@@ -28,7 +28,7 @@ def plan_for_deadlines(
     settings: Settings,
     advance: Callable[[Step], None] | None = None,
 ) -> Kept:
-    """The cheapest plan that keeps the deadlines of the classes, as far as it is found.
+    """The cheapest plan that keeps the deadlines of the classes, as far as the search goes.
 
     Args:
         options: checked; deadline_by says what is held against deadlines.

@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -77,7 +77,7 @@ class Case:
     d: int | None
     class_rate_scale: str | None
     input_id: str
-    parameters: dict[str, Any]
+    parameters: dict[str, str]
     places: dict[str, str]
 
     def lane(self, number: int) -> Lane:
@@ -118,7 +118,7 @@ def _case(
     if per_node > 1:
         arrays = several_per_node(*arrays, per_node)
     problem = optimize.prepare(*arrays, names.rows.of_file, names.rows.count)
-    earlier, parameters = None, dict[str, Any]()
+    earlier, parameters = None, dict[str, str]()
     if options.plan is not None:
         earlier = read_plan(options.plan, options.plan_run, options.plan_where, names)
         parameters["plan_run"] = earlier.run_id

@@ -17,7 +17,8 @@ from ecjax.queueing.workload import Workload
 from ecjax.studies.optimize.batches import Item
 from ecjax.studies.optimize.class_rules import ORDERS
 from ecjax.studies.optimize.inputs import Case
-from ecjax.studies.optimize.options import OptimizeOptions, objective_weights
+from ecjax.studies.optimize.objective_rules import objective_weights
+from ecjax.studies.optimize.options import OptimizeOptions
 
 # A quantile weighs queueing more than the bound on the mean does: placements planned for cheaper storage are tried too.
 _THETAS = (1.0, 0.5, 0.25)

@@ -24,7 +24,7 @@ def plan_columns(plan: Solution, case: Case, lower_bound: float | None = None) -
     Args:
         plan: without a lane axis.
         case: what it plans for.
-        lower_bound: s, what no plan of the problem can be below; None where none is known.
+        lower_bound: s, what no plan of the problem can be below; None where there is none.
     """
     evaluation, names, stored = plan.evaluation, case.names, np.asarray(plan.stored)
     errors = broken(case.problem, stored, case.nodes, names.rows)
@@ -125,12 +125,12 @@ def group_plans(
     probabilities = np.asarray(plan.probabilities)[:count]
     stored = np.asarray(plan.stored)[:count]
     nodes, shares = [], []
-    for used, kept in zip(probabilities, stored, strict=True):
-        chosen = np.flatnonzero(kept)
-        chosen = chosen[np.argsort(-used[chosen], kind="stable")]
-        ids = names.nodes.take(pa.array(chosen))
+    for share_of_node, chunk_at_node in zip(probabilities, stored, strict=True):
+        used = np.flatnonzero(chunk_at_node)
+        used = used[np.argsort(-share_of_node[used], kind="stable")]
+        ids = names.nodes.take(pa.array(used))
         nodes.append(ids.to_pylist())
-        shares.append(json.dumps(dict(zip(map(str, nodes[-1]), used[chosen].tolist(), strict=True))))
+        shares.append(json.dumps(dict(zip(map(str, nodes[-1]), share_of_node[used].tolist(), strict=True))))
 
     def total(values: np.ndarray) -> np.ndarray:
         return np.bincount(row, values, names.rows.count)[:count]

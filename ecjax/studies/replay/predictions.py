@@ -13,7 +13,7 @@ from ecjax.predict.workload import ESTIMATE, TAIL_BOUND, node_laws, workload_of
 from ecjax.problem.classes import Classes
 from ecjax.queueing import waiting
 from ecjax.queueing.earlier_bounds import forks_bound, split_merge_bound
-from ecjax.replay.laws import KINDS
+from ecjax.replay.laws import EXPONENTIAL, KIND
 from ecjax.studies.replay.operating_point import OperatingPoint
 
 PREDICTABLE = ("probabilistic", "uniform", "proportional")
@@ -141,7 +141,7 @@ def _earlier_bounds(at: OperatingPoint) -> list[Latencies]:
     offset, scale = (float(part[0, 0]) for part in law.parts(size[:, None]))
     times = offset + scale * np.asarray(law.unit.value[0])
     bounds = {"forks": forks_bound(rate, times, np.asarray(law.unit.level[0]), k_)}
-    if KINDS[int(table[0, 6])] == "exponential" and offset == 0:
+    if table[0, KIND] == EXPONENTIAL and offset == 0:
         bounds["split_merge"] = split_merge_bound(rate, scale, n, k_)
     return [Latencies(name, np.array([float(value)])) for name, value in bounds.items() if np.isfinite(value)]
 

@@ -17,6 +17,7 @@ def print_table(
     rows: Sequence[Sequence[str]],
     words: Collection[str] = (),
     groups: Sequence[object] | None = None,
+    padding: tuple[int, int, int, int] = (0, 1, 0, 1),
 ) -> None:
     """Print a table; text in it is text, not markup.
 
@@ -27,8 +28,15 @@ def print_table(
         rows: cells of each row.
         words: headings of columns that are words, which stand to the left; numbers stand to the right.
         groups: of each row; a line parts rows of different ones.
+        padding: of cells: lines or spaces above, to the right, below, to the left.
     """
-    table = Table(title=Text(title), box=box.SIMPLE_HEAD, title_justify="left", title_style="table.title")
+    table = Table(
+        title=Text(title),
+        box=box.SIMPLE_HEAD,
+        padding=padding,
+        title_justify="left",
+        title_style="table.title",
+    )
     for heading in headings:
         table.add_column(Text(heading), no_wrap=True, justify="left" if heading in words else "right")
     for place, row in enumerate(rows):

@@ -13,7 +13,8 @@ from ecjax.studies.cache.figures import kinds as cache
 from ecjax.studies.cache.figures import sampling as cache_sampling
 from ecjax.studies.cache.figures.bars import decisions, edges, failures, policies, throughput
 from ecjax.studies.cache.figures.lines import neighbours, sweep
-from ecjax.studies.cache.summary import show
+from ecjax.studies.cache.summary import show, show_plans
+from ecjax.studies.cache.tables import TABLES
 from ecjax.studies.cache.words import over_seeds, policy_name, replayed
 from ecjax.tables.results import read_results
 from ecjax.tables.store import ResultStore
@@ -32,15 +33,15 @@ def value(place, capacity, down, seed):
 def out(tmp_path_factory):
     """Five policies at two capacities, all up and each of four buckets down, two seeds, two edges."""
     folder = tmp_path_factory.mktemp("figures")
-    with ResultStore(folder, {}) as store:
+    with ResultStore(folder, TABLES, {}) as store:
         rows, latencies = [], []
         for capacity in CAPACITIES:
             for down, failed in enumerate(FAILED):
                 for seed in range(SEEDS):
-                    for place, (method, samples) in enumerate(POLICIES):
+                    for place, (policy, samples) in enumerate(POLICIES):
                         name = f"{place}-{capacity}-{down}-{seed}"
                         mean = value(place, capacity, down, seed)
-                        row = {"run_id": name, "status": "ok", "method": method, "samples": samples}
+                        row = {"run_id": name, "status": "ok", "policy": policy, "samples": samples}
                         row |= {
                             "k": 6,
                             "capacity": capacity,
@@ -131,7 +132,7 @@ def test_decisions_and_throughput(out, runs):
     own = up(runs[runs["capacity"] == 10])
     (axes,) = decisions(out, own).axes
     assert_allclose([bar.get_height() for bar in axes.patches], np.repeat([1.0, 2.0, 9.0], 3))
-    assert decisions(out, own[own["method"].isin(["none", "optimal_static"])]) is None
+    assert decisions(out, own[own["policy"].isin(["none", "optimal_static"])]) is None
     (axes,) = throughput(out, own).axes
     assert_allclose([bar.get_height() for bar in axes.patches], [1, 2, 3, 4, 5])
 
@@ -146,8 +147,8 @@ def test_edges_have_a_bar_each(out, runs):
 def test_neighbours_are_a_line_beside_level_ones(out, runs):
     own = up(runs[runs["capacity"] == 10])
     assert neighbours(out, own) is None
-    near = own[own["method"] == "exact"]
-    parts = [near.assign(method="cooperative", neighbour_s=h, mean_s=h + near["mean_s"]) for h in (0.5, 0.1)]
+    near = own[own["policy"] == "exact"]
+    parts = [near.assign(policy="cooperative", neighbour_s=h, mean_s=h + near["mean_s"]) for h in (0.5, 0.1)]
     (axes,) = neighbours(out, replayed(pd.concat([own, *parts]))).axes
     line = next(each for each in axes.get_lines() if each.get_marker() == "o")
     assert_allclose(line.get_xydata(), [[h, h + value(1, 10, 0, 0.5)] for h in (0.1, 0.5)])
@@ -182,7 +183,7 @@ def test_names():
 
 def test_partitions_are_drawn_in_order(tmp_path):
     latency = np.array([5.0, 4.0, 3.0, 3.5])
-    with ResultStore(tmp_path, {}) as store:
+    with ResultStore(tmp_path, TABLES, {}) as store:
         point = {
             "status": "ok",
             "k": 2,
@@ -193,9 +194,9 @@ def test_partitions_are_drawn_in_order(tmp_path):
             "half_life_s": 60.0,
             "zipf": 1.0,
         }
-        rows = [{"run_id": "all", "method": "optimal", "mean_s": 3.0, "above_optimum": 0.0} | point]
+        rows = [{"run_id": "all", "scheme": "optimal", "mean_s": 3.0, "above_optimum": 0.0} | point]
         for samples, mean in ((1, 3.5), (4, 3.0)):
-            row = {"run_id": f"s{samples}", "method": "samplex", "samples": samples, "mean_s": mean}
+            row = {"run_id": f"s{samples}", "scheme": "samplex", "samples": samples, "mean_s": mean}
             rows.append(row | point | {"ci_s": 0.2, "above_optimum": mean / 3 - 1, "solve_s": 1e-3})
         table = pa.table({"run_id": ["all"] * 4, "place": np.linspace(0, 1, 4), "mean_s": latency})
         store.commit(rows, {"partitions": table})
@@ -210,5 +211,5 @@ def test_partitions_are_drawn_in_order(tmp_path):
     (axes,) = cache_sampling.distribution(tmp_path, runs).axes
     assert_allclose(axes.get_lines()[0].get_xydata(), [[3, 0.25], [3.5, 0.5], [4, 0.75], [5, 1]])
     console = Console(file=StringIO(), width=120)
-    cache_sampling.show(runs, console, "out")
+    show_plans(runs, console, "out")
     assert "+16.67%" in console.file.getvalue()

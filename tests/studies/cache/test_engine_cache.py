@@ -12,9 +12,9 @@ from rich.console import Console
 from ecjax.cache.replay import replay
 from ecjax.studies.cache import run as cache_run
 from ecjax.studies.cache import sampling as cache_sampling
-from ecjax.studies.cache import study as cache
 from ecjax.studies.cache.options import CacheOptions
 from ecjax.studies.cache.study import cache_study
+from ecjax.studies.spine import study as spine
 from ecjax.tables.results import read_results
 
 QUIET = Console(quiet=True)
@@ -45,13 +45,12 @@ def both(tmp_path, monkeypatch, **given):
     engines = []
 
     @contextmanager
-    def opened(options):
+    def opened(options, accelerated):
         engines.append(PickledEngine())
         yield engines[-1]
 
     assert cache_study(options(tmp_path / "serial", **given), QUIET) == 0
-    monkeypatch.setattr(cache, "open_engine", opened)
-    monkeypatch.setattr(cache_sampling, "open_engine", opened)
+    monkeypatch.setattr(spine, "open_engine", opened)
     assert cache_study(options(tmp_path / "pickled", **given), QUIET) == 0
     same_tables(tmp_path / "serial", tmp_path / "pickled")
     return read_results(tmp_path / "pickled", "runs"), engines[0]
@@ -82,7 +81,7 @@ def test_the_sampling_study_of_a_worker_finds_the_same(tmp_path, monkeypatch):
 
 
 def test_a_worker_finds_what_a_point_is_compared_with_once(tmp_path, monkeypatch, counted):
-    monkeypatch.setattr(cache, "open_engine", open_pickled)
+    monkeypatch.setattr(spine, "open_engine", open_pickled)
     assert cache_study(options(tmp_path, policy=["lru", "lfu", "none"], seeds=2), QUIET) == 0
     # one by one, and of one worker
     assert sorted(counted) == sorted(
@@ -104,7 +103,7 @@ def test_runs_finish_where_what_they_are_compared_with_fails(tmp_path, monkeypat
     monkeypatch.setattr(cache_run, "replay", fails)
     assert cache_study(options(tmp_path, policy=["lru", "none"]), QUIET) == 0
     assert cache_study(options(tmp_path, policy=["lfu", "optimal_static"]), QUIET) == 1
-    runs = read_results(tmp_path, "runs").set_index("method")
+    runs = read_results(tmp_path, "runs").set_index("policy")
     assert dict(runs["status"]) == {"lru": "ok", "none": "ok", "lfu": "ok", "optimal_static": "failed"}
     assert runs["above_optimum"].isna().all()
     monkeypatch.undo()
@@ -124,12 +123,12 @@ def test_a_plan_that_fails_is_a_row_and_the_rest_finish(tmp_path, monkeypatch):
     given = options(tmp_path, partitions=[1, 4], capacity=12, k=3, rounds=4, figures=["sampling"])
     console = Console(file=StringIO(), width=200)
     assert cache_study(given, console) == 1
-    assert "1 replays: MemoryError: no room" in console.file.getvalue()
+    assert "1 run: MemoryError: no room" in console.file.getvalue()
     runs = read_results(tmp_path, "runs")
     assert len(runs) == 2 + 5 * 2 and (runs["status"] == "ok").sum() == 11
     monkeypatch.undo()
     assert cache_study(given, QUIET) == 0
-    runs = read_results(tmp_path, "runs").set_index(["method", "samples"])
+    runs = read_results(tmp_path, "runs").set_index(["scheme", "samples"])
     assert set(runs["status"]) == {"ok"}
     assert np.isclose(
         runs.loc[("clus", 4), "above_optimum"],

@@ -1,16 +1,15 @@
 """Figures of caches as bars: latency and hits by policy, time to decide, throughput, edges."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from ecjax.plotting.grid import MOST_PANELS, grid, own_rows
+from ecjax.plotting.grid import MOST_PANELS, own_rows, panel
 from ecjax.plotting.panels import COLOURS, few, legend, number, plain_numbers
+from ecjax.studies.cache.figures.panels import by_point, name_bars, wide_enough
 from ecjax.studies.cache.words import (
     DECISIONS,
     NEVER_DECIDES,
@@ -31,34 +30,35 @@ def policies(out: Path, runs: pd.DataFrame) -> Figure:
     Whiskers are 95 % intervals; dashes are 99 % quantiles. A higher hit ratio is not a lower latency: a read is as slow
     as the slowest of its chunks that is not there.
     """
-    told = over_seeds(runs)
-    cooperative = told["neighbour_hit_ratio"].notna().any()
-    every = parts(told, varying(told))
+    means = over_seeds(runs)
+    cooperative = means["neighbour_hit_ratio"].notna().any()
+    every = parts(means, varying(means))
     shown = every[:_MOST_POINTS]
-    width = max(4.6, 0.42 * told["name"].nunique() + 1.8)
-    figure = Figure(figsize=(2 * width, 3.6 * len(shown) + 0.9), layout="constrained")
-    for line, (title, own) in enumerate(shown):
-        left, right = (_panel(figure, len(shown), 2, 2 * line + column) for column in (1, 2))
-        place = np.arange(len(own))
-        shades = list(colours(list(own["name"])).values())
-        half = own["ci_s"].fillna(0.0).to_numpy()
-        left.bar(place, own["mean_s"], 0.8, color=shades, yerr=half, capsize=2)
-        left.plot(place, own["p99_s"], "_", color="black", markersize=9)
-        for at, mean in enumerate(own["mean_s"]):
-            left.text(at, 0.02 * own["p99_s"].max(), number(1e3 * mean), ha="center", va="bottom", fontsize=7)
-        for at, (top, above) in enumerate(zip(own["mean_s"] + half, own["above_optimum"], strict=True)):
+    figure = Figure(figsize=(2 * wide_enough(means), 3.6 * len(shown) + 0.9), layout="constrained")
+    for line, (title, part) in enumerate(shown):
+        left, right = (panel(figure, len(shown), 2, 2 * line + column) for column in (0, 1))
+        place = np.arange(len(part))
+        shades = list(colours(list(part["name"])).values())
+        half = part["ci_s"].fillna(0.0).to_numpy()
+        left.bar(place, part["mean_s"], 0.8, color=shades, yerr=half, capsize=2)
+        left.plot(place, part["p99_s"], "_", color="black", markersize=9)
+        for at, mean in enumerate(part["mean_s"]):
+            left.text(
+                at, 0.02 * part["p99_s"].max(), number(1e3 * mean), ha="center", va="bottom", fontsize=7
+            )
+        for at, (top, above) in enumerate(zip(part["mean_s"] + half, part["above_optimum"], strict=True)):
             if np.isfinite(above):
                 words = f" {above:+.1%}"
                 left.text(at, top, words, ha="center", va="bottom", fontsize=6, rotation=90)
         left.set(ylabel="latency of a read (s)", title=title)
-        right.bar(place - 0.2, own["chunk_hit_ratio"], 0.38, color=COLOURS[0])
-        right.bar(place + 0.2, own["full_hit_ratio"], 0.38, color=COLOURS[1])
+        right.bar(place - 0.2, part["chunk_hit_ratio"], 0.38, color=COLOURS[0])
+        right.bar(place + 0.2, part["full_hit_ratio"], 0.38, color=COLOURS[1])
         if cooperative:
-            near = own["neighbour_hit_ratio"].fillna(0.0)
-            right.bar(place - 0.2, near, 0.38, bottom=own["chunk_hit_ratio"], color=COLOURS[2])
+            near = part["neighbour_hit_ratio"].fillna(0.0)
+            right.bar(place - 0.2, near, 0.38, bottom=part["chunk_hit_ratio"], color=COLOURS[2])
         right.set(ylabel="hit ratio", title=title, ylim=(0, 1))
         for axes in (left, right):
-            _named(axes, list(own["name"]))
+            name_bars(axes, list(part["name"]))
     entries = [("chunks", COLOURS[0]), ("whole items", COLOURS[1])]
     if cooperative:
         entries.append(("chunks at a neighbour", COLOURS[2]))
@@ -76,41 +76,36 @@ def decisions(out: Path, runs: pd.DataFrame) -> Figure | None:
     Returns:
         None where no policy decides anything.
     """
-    told = over_seeds(runs[~runs["method"].isin(NEVER_DECIDES)])
-    if told.empty:
+    means = over_seeds(runs[~runs["policy"].isin(NEVER_DECIDES)])
+    if means.empty:
         return None
-    every = parts(told, varying(told))
-    shown = every[:MOST_PANELS]
-    figure, panels = grid(len(shown), max(4.6, 0.55 * told["name"].nunique() + 1.4), 3.8)
-    for axes, (title, own) in zip(panels, shown, strict=True):
-        place = np.arange(len(own))
+    figure, panels, cut = by_point(means, wide_enough(means, 0.55, 1.4))
+    for axes, part in panels:
+        place = np.arange(len(part))
         for step, (column, colour) in enumerate(zip(DECISIONS, COLOURS, strict=False)):
-            axes.bar(place + 0.27 * (step - 1), 1e6 * own[column], 0.25, color=colour)
+            axes.bar(place + 0.27 * (step - 1), 1e6 * part[column], 0.25, color=colour)
         axes.set_yscale("log")
         plain_numbers(axes.yaxis)
-        axes.set_title(title)
-        _named(axes, list(own["name"]))
-    panels[0].set_ylabel("time to decide (µs)")
+        name_bars(axes, list(part["name"]))
+    panels[0][0].set_ylabel("time to decide (µs)")
     words = zip(DECISIONS.values(), COLOURS, strict=False)
     legend(figure, [Patch(color=colour, label=word) for word, colour in words])
-    figure.suptitle(f"Time to decide after a read{few(len(shown), len(every), 'points')}")
+    figure.suptitle(f"Time to decide after a read{cut}")
     return figure
 
 
 def throughput(out: Path, runs: pd.DataFrame) -> Figure:
     """Reads that one core replays per second, decisions included, a panel per point (Fig. 10)."""
-    told = over_seeds(runs)
-    every = parts(told, varying(told))
-    shown = every[:MOST_PANELS]
-    figure, panels = grid(len(shown), max(4.6, 0.42 * told["name"].nunique() + 1.8), 3.6)
-    for axes, (title, own) in zip(panels, shown, strict=True):
-        shades = list(colours(list(own["name"])).values())
-        axes.bar(np.arange(len(own)), own["requests_per_s"] / 1000, 0.8, color=shades)
-        axes.set(title=title, yscale="log")
+    means = over_seeds(runs)
+    figure, panels, cut = by_point(means, wide_enough(means), 3.6)
+    for axes, part in panels:
+        shades = list(colours(list(part["name"])).values())
+        axes.bar(np.arange(len(part)), part["requests_per_s"] / 1000, 0.8, color=shades)
+        axes.set_yscale("log")
         plain_numbers(axes.yaxis)
-        _named(axes, list(own["name"]))
-    panels[0].set_ylabel("1000 reads/s")
-    figure.suptitle(f"Reads per second of one core{few(len(shown), len(every), 'points')}")
+        name_bars(axes, list(part["name"]))
+    panels[0][0].set_ylabel("1000 reads/s")
+    figure.suptitle(f"Reads per second of one core{cut}")
     return figure
 
 
@@ -122,29 +117,26 @@ def failures(out: Path, runs: pd.DataFrame) -> Figure | None:
     Returns:
         None where nothing was down.
     """
-    told = over_seeds(runs)
-    down = told["failed"].notna()
+    means = over_seeds(runs)
+    down = means["failed"].notna()
     if not down.any():
         return None
-    every = parts(told, varying(told, but="failed"))
-    shown = every[:MOST_PANELS]
-    figure, panels = grid(len(shown), max(4.6, 0.42 * told["name"].nunique() + 1.8), 3.8)
-    for axes, (title, own) in zip(panels, shown, strict=True):
-        names = list(dict.fromkeys(own["name"]))
+    figure, panels, cut = by_point(means, wide_enough(means), but="failed", noun="panels")
+    for axes, part in panels:
+        names = list(dict.fromkeys(part["name"]))
         for at, name in enumerate(names):
-            of = own[own["name"] == name]
+            of = part[part["name"] == name]
             values = of.loc[of["failed"].notna(), "mean_s"]
             mean = values.mean()
             reach = [[mean - values.min()], [values.max() - mean]]
             axes.errorbar(at, mean, reach, fmt="o", capsize=4, color=colours(names)[name])
             whole = of.loc[of["failed"].isna(), "mean_s"]
             axes.plot([at] * len(whole), whole, "o", color="black", markerfacecolor="none", markersize=8)
-        axes.set_title(title)
-        _named(axes, names)
-    panels[0].set_ylabel("mean latency of a read (s)")
-    count = told.loc[down, "failed"].nunique()
-    words = f"one of {count} down, in turn" if count > 1 else f"{told.loc[down, 'failed'].iloc[0]} down"
-    figure.suptitle(f"Failures: {words}{few(len(shown), len(every), 'panels')}")
+        name_bars(axes, names)
+    panels[0][0].set_ylabel("mean latency of a read (s)")
+    count = means.loc[down, "failed"].nunique()
+    words = f"one of {count} down, in turn" if count > 1 else f"{means.loc[down, 'failed'].iloc[0]} down"
+    figure.suptitle(f"Failures: {words}{cut}")
     return figure
 
 
@@ -156,39 +148,21 @@ def edges(out: Path, runs: pd.DataFrame) -> Figure | None:
     """
     rows = own_rows(out, "latencies", runs, ["group", "edge", "mean_s"])
     rows = rows[rows["group"] == "edge"].merge(
-        runs[["run_id", "method", "samples", "neighbour_s", *POINT]], on="run_id"
+        runs[["run_id", "policy", "samples", "neighbour_s", *POINT]], on="run_id"
     )
     if rows.empty:
         return None
     rows = named(rows)
-    every = parts(rows, varying(rows))
-    shown = every[:MOST_PANELS]
     names = list(dict.fromkeys(rows["edge"]))
-    figure, panels = grid(len(shown), max(4.6, 0.5 * rows["name"].nunique() + 1.8), 3.8)
-    for axes, (title, own) in zip(panels, shown, strict=True):
-        order = list(dict.fromkeys(own["name"]))
+    figure, panels, cut = by_point(rows, wide_enough(rows, 0.5))
+    for axes, part in panels:
+        order = list(dict.fromkeys(part["name"]))
         thick = 0.84 / len(names)
         for step, (edge, colour) in enumerate(zip(names, COLOURS * len(names), strict=False)):
-            mean = own[own["edge"] == edge].groupby("name")["mean_s"].mean().reindex(order)
+            mean = part[part["edge"] == edge].groupby("name")["mean_s"].mean().reindex(order)
             axes.bar(np.arange(len(order)) - 0.42 + thick * (step + 0.5), mean, 0.92 * thick, color=colour)
-        axes.set_title(title)
-        _named(axes, order)
-    panels[0].set_ylabel("mean latency of a read (s)")
+        name_bars(axes, order)
+    panels[0][0].set_ylabel("mean latency of a read (s)")
     legend(figure, [Patch(color=c, label=e) for e, c in zip(names, COLOURS * len(names), strict=False)])
-    figure.suptitle(f"Latency by edge{few(len(shown), len(every), 'points')}")
+    figure.suptitle(f"Latency by edge{cut}")
     return figure
-
-
-def _panel(figure: Figure, lines: int, columns: int, place: int) -> Axes:
-    axes = figure.add_subplot(lines, columns, place)
-    axes.grid(alpha=0.3)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
-    return axes
-
-
-def _named(axes: Axes, names: list[str]) -> None:
-    """Names of policies below the bars."""
-    look: dict[str, Any] = {"rotation": 35, "ha": "right", "rotation_mode": "anchor", "fontsize": 8}
-    axes.set_xticks(range(len(names)), names, **look)
-    axes.grid(visible=False, axis="x")

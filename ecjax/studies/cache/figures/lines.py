@@ -8,12 +8,13 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
-from ecjax.plotting.grid import MOST_PANELS, grid
+from ecjax.plotting.grid import panel
 from ecjax.plotting.panels import few, legend, plain_numbers, scale
+from ecjax.studies.cache.figures.panels import by_point
+from ecjax.studies.cache.tables import COOPERATIVE
 from ecjax.studies.cache.words import NEVER_DECIDES, POINT_WORDS, colours, over_seeds, parts, varying
 
 _MOST_ROWS = 3
-_COOPERATIVE = "cooperative"
 _VALUES = {
     "mean_s": "mean latency of a read (s)",
     "above_optimum": "above the static optimum (%)",
@@ -32,27 +33,25 @@ def neighbours(out: Path, runs: pd.DataFrame) -> Figure | None:
     Returns:
         None where edges are at less than two distances.
     """
-    told = over_seeds(runs)
-    if told["neighbour_s"].nunique() < 2:
+    means = over_seeds(runs)
+    if means["neighbour_s"].nunique() < 2:
         return None
-    every = parts(told, varying(told))
-    shown = every[:MOST_PANELS]
-    alone = list(dict.fromkeys(told.loc[told["method"] != _COOPERATIVE, "name"]))
-    figure, panels = grid(len(shown), 5.6, 4.0)
+    alone = list(dict.fromkeys(means.loc[means["policy"] != COOPERATIVE, "name"]))
+    figure, panels, cut = by_point(means, 5.6, 4.0)
     look: dict[str, Any] = {"color": "black", "marker": "o", "markersize": 4}
-    for axes, (title, own) in zip(panels, shown, strict=True):
-        line = own[own["neighbour_s"].notna()].sort_values("neighbour_s")
+    for axes, part in panels:
+        line = part[part["neighbour_s"].notna()].sort_values("neighbour_s")
         half = line["ci_s"] if line["ci_s"].notna().all() else None
         axes.errorbar(line["neighbour_s"], line["mean_s"], half, capsize=2, **look)
         for name, colour in colours(alone).items():
-            for mean in own.loc[own["name"] == name, "mean_s"]:
+            for mean in part.loc[part["name"] == name, "mean_s"]:
                 axes.axhline(mean, color=colour, linewidth=1.3)
-        axes.set(title=title, xlabel="time to take a chunk from a neighbour (s)", ylim=(0, None))
+        axes.set(xlabel="time to take a chunk from a neighbour (s)", ylim=(0, None))
         axes.set_xlim(left=0)
-    panels[0].set_ylabel(_VALUES["mean_s"])
+    panels[0][0].set_ylabel(_VALUES["mean_s"])
     entries = [Line2D([], [], label="edges that serve each other", **look)]
     legend(figure, entries + [Line2D([], [], color=c, label=name) for name, c in colours(alone).items()])
-    figure.suptitle(f"Cooperation of edges{few(len(shown), len(every), 'points')}")
+    figure.suptitle(f"Cooperation of edges{cut}")
     return figure
 
 
@@ -64,24 +63,22 @@ def sweep(out: Path, runs: pd.DataFrame) -> Figure | None:
     Returns:
         None where none of K, C, copies, M, the exponent of popularity and the half-life is swept.
     """
-    told = over_seeds(runs)
-    numeric = [name for name in varying(told) if name != "failed"]
+    means = over_seeds(runs)
+    numeric = [name for name in varying(means) if name != "failed"]
     if not numeric:
         return None
-    column = max(numeric, key=lambda name: told[name].nunique())
-    every = parts(told, varying(told, but=column))
+    column = max(numeric, key=lambda name: means[name].nunique())
+    every = parts(means, varying(means, but=column))
     shown = every[:_MOST_ROWS]
-    names = list(dict.fromkeys(told["name"]))
+    names = list(dict.fromkeys(means["name"]))
     look: dict[str, Any] = {"marker": "o", "markersize": 3.5, "linewidth": 1.4}
     figure = Figure(figsize=(16.5, 3.9 * len(shown) + 0.9), layout="constrained")
-    for line, (title, own) in enumerate(shown):
+    for line, (title, part) in enumerate(shown):
         for place, (value, label) in enumerate(_VALUES.items()):
-            axes = figure.add_subplot(len(shown), len(_VALUES), line * len(_VALUES) + place + 1)
-            axes.grid(alpha=0.3)
-            axes.spines[["top", "right"]].set_visible(False)
+            axes = panel(figure, len(shown), len(_VALUES), line * len(_VALUES) + place)
             for name in names:
-                of = own[own["name"] == name].sort_values(column)
-                if value in _UNIT and of["method"].isin(NEVER_DECIDES).all():
+                of = part[part["name"] == name].sort_values(column)
+                if value in _UNIT and of["policy"].isin(NEVER_DECIDES).all():
                     continue
                 half = of["ci_s"] if value == "mean_s" and of["ci_s"].notna().all() else None
                 axes.errorbar(
@@ -97,15 +94,15 @@ def sweep(out: Path, runs: pd.DataFrame) -> Figure | None:
                 axes.set_yscale("log")
                 plain_numbers(axes.yaxis)
             elif value == "above_optimum":
-                shares = 100 * own.loc[~own["method"].isin(NEVER_DECIDES), value].dropna()
+                shares = 100 * part.loc[~part["policy"].isin(NEVER_DECIDES), value].dropna()
                 if len(shares) and shares.min() > 0:
                     scale(axes, shares)
             else:
                 axes.set_ylim(bottom=0)
-            if own[column].min() > 0 and own[column].max() > _FAR_APART * own[column].min():
+            if part[column].min() > 0 and part[column].max() > _FAR_APART * part[column].min():
                 axes.set_xscale("log")
                 plain_numbers(axes.xaxis)
-            axes.set_xticks(sorted(own[column].unique()), [f"{v:g}" for v in sorted(own[column].unique())])
+            axes.set_xticks(sorted(part[column].unique()), [f"{v:g}" for v in sorted(part[column].unique())])
             axes.xaxis.set_minor_locator(NullLocator())
     legend(figure, [Line2D([], [], color=c, label=name, **look) for name, c in colours(names).items()])
     figure.suptitle(f"Against {POINT_WORDS[column]}{few(len(shown), len(every), 'rows')}")
