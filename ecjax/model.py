@@ -52,16 +52,6 @@ class Files:
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Plan:
-    """Where chunks are and how reads are spread; one row per placement row (file or group)."""
-
-    probabilities: jax.Array  # (R, m) share of a file's reads that use the node; rows sum to k
-    stored: jax.Array  # (R, m) bool, node keeps a chunk
-    z: jax.Array  # () s, the z shared by all files
-
-
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
 class Evaluation:
     """What a plan costs and how fast it is."""
 

@@ -1,7 +1,6 @@
 """``ecjax adapt``: requests through a proxy that chooses its codes, replayed under coding strategies."""
 
 import sys
-from pathlib import Path
 
 from omegaconf import DictConfig
 
@@ -12,7 +11,9 @@ from ecjax.studies.adapt.options import AdaptOptions
 
 def bare_words(words: list[str]) -> list[str]:
     """``ecjax adapt DELAYS``: a log of chunk accesses, a delays table or the folder of an ecjax analyze."""
-    if len(words) > 1 or not Path(words[0]).exists():
+    from ecjax.tables.folder import location  # not for every command
+
+    if len(words) > 1 or not location(words[0]).exists():
         raise UserError(f"found {' '.join(words)}; allowed: key=value, or one path: delays of chunk accesses")
     escaped = words[0].replace("'", "\\'")
     return [f"delays='{escaped}'"]
@@ -20,10 +21,11 @@ def bare_words(words: list[str]) -> list[str]:
 
 def run(cfg: DictConfig) -> int:
     """Run on a composed configuration; returns the exit code."""
+    options = options_from(cfg, AdaptOptions)
     from ecjax.console import OUTPUT
     from ecjax.studies.adapt.study import adapt_study
 
-    return adapt_study(options_from(cfg, AdaptOptions), OUTPUT)
+    return adapt_study(options, OUTPUT)
 
 
 if __name__ == "__main__":

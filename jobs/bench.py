@@ -15,10 +15,11 @@ def bare_words(words: list[str]) -> list[str]:
 
 def run(cfg: DictConfig) -> int:
     """Run on a composed configuration; returns the exit code."""
+    options = options_from(cfg, BenchOptions)
     from ecjax.console import OUTPUT
-    from ecjax.studies.bench import bench
+    from ecjax.studies.bench.study import bench_study
 
-    return bench(options_from(cfg, BenchOptions), OUTPUT)
+    return bench_study(options, OUTPUT)
 
 
 if __name__ == "__main__":

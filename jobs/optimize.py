@@ -14,18 +14,19 @@ def bare_words(words: list[str]) -> list[str]:
     """``ecjax optimize FOLDER``: the tables that ``ecjax analyze out=FOLDER`` wrote."""
     if len(words) > 1 or not location(words[0]).is_dir():
         raise UserError(f"found {' '.join(words)}; allowed: key=value, or the folder of one ecjax analyze")
-    found = [name for name in ("nodes", "files") if (location(words[0]) / name).is_dir()]
-    if "files" not in found:
+    folder = location(words[0])
+    if not (folder / "files").is_dir():
         raise UserError(f"{words[0]}: has no files table; it is not the folder of an ecjax analyze")
-    return [f"{name}={location(words[0]) / name}" for name in found]
+    return [f"{name}={folder / name}" for name in ("nodes", "files") if (folder / name).is_dir()]
 
 
 def run(cfg: DictConfig) -> int:
     """Run on a composed configuration; returns the exit code."""
+    options = options_from(cfg, OptimizeOptions)
     from ecjax.console import OUTPUT
     from ecjax.studies.optimize.study import optimize_study
 
-    return optimize_study(options_from(cfg, OptimizeOptions), OUTPUT)
+    return optimize_study(options, OUTPUT)
 
 
 if __name__ == "__main__":

@@ -7,11 +7,12 @@ from omegaconf import DictConfig
 from ecjax.errors import UserError
 from ecjax.hydra_run import options_from
 from ecjax.studies.replay.options import ReplayOptions
-from ecjax.tables.folder import location
 
 
 def bare_words(words: list[str]) -> list[str]:
     """``ecjax replay FOLDER``: the plans of ``ecjax optimize out=FOLDER``; ``ecjax replay LOG``: a trace."""
+    from ecjax.tables.folder import location  # not for every command
+
     if len(words) > 1 or not location(words[0]).exists():
         raise UserError(
             f"found {' '.join(words)}; allowed: key=value, the folder of one ecjax optimize, or an access log"
@@ -21,10 +22,11 @@ def bare_words(words: list[str]) -> list[str]:
 
 def run(cfg: DictConfig) -> int:
     """Run on a composed configuration; returns the exit code."""
+    options = options_from(cfg, ReplayOptions)
     from ecjax.console import OUTPUT
     from ecjax.studies.replay.study import replay_study
 
-    return replay_study(options_from(cfg, ReplayOptions), OUTPUT)
+    return replay_study(options, OUTPUT)
 
 
 if __name__ == "__main__":

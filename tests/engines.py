@@ -4,6 +4,7 @@
 are pickled, items are done one by one, their results come back pickled, the last item first.
 """
 
+import json
 import pickle
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -100,6 +101,8 @@ def _datasets(folder: Path) -> list[str]:
 
 def _rows(folder: Path, name: str, but: tuple[str, ...]) -> pd.DataFrame:
     table = read_results(folder, name)
+    if "params" in table:  # where inputs are read from is not what is compared
+        table["params"] = [{**json.loads(text), "inputs": None} for text in table["params"]]
     table = table.drop(columns=[column for column in but if column in table])
     order = np.argsort(table["run_id"].to_numpy(str), kind="stable")
     return table.iloc[order].reset_index(drop=True)

@@ -8,8 +8,7 @@ import pytest
 
 from ecjax import cli, hydra_run
 from ecjax.jobs_index import JOBS, experiments
-from ecjax.studies.optimize import rules as checked_options
-from ecjax.studies.replay import rules as replay_options
+from ecjax.options import checked
 
 
 def run(capsys, *words):
@@ -90,7 +89,7 @@ def test_interrupt_exits_with_130(capsys, monkeypatch):
 @pytest.mark.parametrize("job", sorted(JOBS))
 def test_defaults_compose_to_the_options_of_the_library(job):
     kind = JOBS[job].options_class
-    assert hydra_run.options_from(hydra_run._compose(JOBS[job], []), kind) == kind()
+    assert hydra_run.options_from(hydra_run._compose(JOBS[job], []), kind) == checked(kind())
 
 
 def some(job):
@@ -107,8 +106,7 @@ def test_every_experiment_is_made_of_allowed_options(job):
     for name in experiments(job):
         config = hydra_run._compose(JOBS[job], [f"experiment={name}"])
         options = hydra_run.options_from(config, JOBS[job].options_class)
-        checked_options.checked(options if job == "optimize" else options.planning)
-        assert job == "optimize" or replay_options.checked(options)
+        assert checked(options) == options
 
 
 @pytest.mark.parametrize("name", some("replay"))

@@ -22,10 +22,9 @@ Source: Liang and Kozat, TOFEC, INFOCOM 2014, Section IV; the formulas are lost 
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
-from scipy import optimize, special
+from scipy import special
 
 from ecjax.adapt.delays import LinearDelays
 from ecjax.adapt.proxy import RequestClass
@@ -33,19 +32,9 @@ from ecjax.errors import UserError
 
 _LEAST = 1e-6  # of a task's mean delay: no part of the model is smaller
 _LOG_RANGE = 40.0  # |ln(r - 1)| of a code
-_LOG_PRICE = 60.0  # |ln| of a price of thread time
 _HALVINGS = 64
 _PRICES = (1e-6, 1e6, 61)  # tried for codes in whole numbers
 _ROUNDING = 1e-9
-
-
-class StaticCodes(NamedTuple):
-    """The best codes of C classes at one rate, as real numbers."""
-
-    n: np.ndarray  # (C,)
-    k: np.ndarray  # (C,)
-    utilisation: float  # x, share of the thread time
-    backlog: float  # Q, requests waiting
 
 
 def longest(r_max: float, k: np.ndarray | int) -> np.ndarray:
@@ -97,15 +86,6 @@ def service_delay(
     return delta + psi * (special.digamma(n + 1) - special.digamma(n - k + 1))
 
 
-def approximate_service_delay(
-    delays: LinearDelays, size: float, n: np.ndarray | float, k: np.ndarray | float
-) -> np.ndarray:
-    """The same with a logarithm for the sum, s: Delta(B) + Psi(B) ln(n / (n - k)), n > k > 0."""
-    n, k = np.asarray(n, float), np.asarray(k, float)
-    delta, psi = _parts(delays, size / k)
-    return delta - psi * np.log1p(-k / n)
-
-
 def usage(delays: LinearDelays, size: float, n: np.ndarray | float, k: np.ndarray | float) -> np.ndarray:
     """Mean thread time of a request whose tasks start together, thread-seconds: n Delta(B) + k Psi(B)."""
     n, k = np.asarray(n, float), np.asarray(k, float)
@@ -137,28 +117,6 @@ def backlog_of(price: np.ndarray | float, threads: int) -> np.ndarray:
     return np.expm1(-0.5 * np.log1p(load)) ** 2 * np.sqrt(1 + load)
 
 
-def price_of(backlog: np.ndarray | float, threads: int) -> np.ndarray:
-    """Price of thread time at a backlog Q > 0: (2x - x^2) / (L (1 - x)^2); inverse of ``backlog_of``."""
-    backlog = np.asarray(backlog, float)
-    busy = 2 * backlog / (backlog + np.sqrt(backlog**2 + 4 * backlog))
-    idle = busy**2 / backlog
-    return (2 * busy - busy**2) / (threads * idle**2)
-
-
-def code_at(delays: LinearDelays, size: float, price: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
-    """The best code of a class by the price of thread time, real (n, k); both fall as it rises.
-
-    Args:
-        delays: model of the delays, every part positive (``usable``).
-        size: J, bytes of an object.
-        price: any shape, seconds of delay per thread-second.
-    """
-    log_price = np.log(price)
-    ratio = _solve(lambda t: np.log(price_of_code(delays, size, t, dimension(delays, size, t))), log_price)
-    k = dimension(delays, size, ratio)
-    return k * (1 + np.exp(ratio)), k
-
-
 def dimension(delays: LinearDelays, size: float, log_extra: np.ndarray) -> np.ndarray:
     """Dimension of the best codes with redundancy ratio r = 1 + exp(log_extra): the positive root of Eq. 6, rising.
 
@@ -181,57 +139,17 @@ def price_of_code(delays: LinearDelays, size: float, log_extra: np.ndarray, k: n
 
 
 def price_of_length(delays: LinearDelays, size: float, n: np.ndarray) -> np.ndarray:
-    """Price of thread time at which the best code has length n; inverse of ``code_at``'s n."""
+    """Price of thread time at which the best code has length n; n falls as it rises."""
     log = np.log(np.asarray(n, float))
     ratio = _solve(lambda t: -np.log(dimension(delays, size, t)) - np.log1p(np.exp(t)), -log)
     return price_of_code(delays, size, ratio, np.exp(log) / (1 + np.exp(ratio)))
 
 
 def price_of_dimension(delays: LinearDelays, size: float, k: np.ndarray) -> np.ndarray:
-    """Price of thread time at which the best code has dimension k; inverse of ``code_at``'s k."""
+    """Price of thread time at which the best code has dimension k; k falls as it rises."""
     k = np.asarray(k, float)
     ratio = _solve(lambda t: -np.log(dimension(delays, size, t)), -np.log(k))
     return price_of_code(delays, size, ratio, k)
-
-
-def optimal(
-    classes: list[RequestClass], delays: list[LinearDelays], threads: int, rate: float
-) -> StaticCodes:
-    """The best codes, real numbers, at a rate of all C classes together (Theorem 1); k_max and r_max do not bind.
-
-    Args:
-        classes: (C,) with their shares.
-        delays: (C,) models of their delays, every part positive (``usable``).
-        threads: L.
-        rate: lambda, requests/s.
-
-    Raises:
-        UserError: more than any code can serve, were k and r - 1 as small as one likes.
-    """
-    share = np.array([c.share for c in classes])
-    most = threads / sum(
-        c.share * c.bytes * (d.delta_s_per_byte + d.psi_s_per_byte)
-        for c, d in zip(classes, delays, strict=True)
-    )
-    if not 0 < rate < most * (1 - _ROUNDING):
-        raise UserError(f"option rate: {rate:g} requests/s, allowed are rates above 0 and below {most:g}")
-
-    def codes(log_price: float) -> np.ndarray:
-        return np.array(
-            [code_at(d, c.bytes, np.exp(log_price)) for c, d in zip(classes, delays, strict=True)]
-        )
-
-    def utilisation(found: np.ndarray) -> float:
-        used = [usage(d, c.bytes, n, k) for c, d, (n, k) in zip(classes, delays, found, strict=True)]
-        return rate * float(share @ np.array(used)) / threads
-
-    def excess(log_price: float) -> float:
-        return utilisation(codes(log_price)) + np.expm1(-0.5 * np.log1p(threads * np.exp(log_price)))
-
-    best = codes(log_price := optimize.brentq(excess, -_LOG_PRICE, _LOG_PRICE, xtol=1e-13))
-    return StaticCodes(
-        best[:, 0], best[:, 1], utilisation(best), float(backlog_of(np.exp(log_price), threads))
-    )
 
 
 def best_codes(

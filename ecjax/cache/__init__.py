@@ -39,13 +39,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ecjax.cache.batched import exact_batched
     from ecjax.cache.knapsack import exact
-    from ecjax.cache.partitions import count_partitions
     from ecjax.cache.sampling import samplex
 
-__all__ = ["count_partitions", "exact", "exact_batched", "samplex"]
+__all__ = ["exact", "exact_batched", "samplex"]
 
 _HOME = {
-    "count_partitions": "partitions",
     "exact": "knapsack",
     "exact_batched": "batched",
     "samplex": "sampling",

@@ -17,7 +17,6 @@ Assignments are exact where sums of tau are (whole numbers below 2^53); otherwis
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -25,17 +24,6 @@ import numpy as np
 from ecjax.cache.partitions import Partitions
 from ecjax.cache.valuation import checked_valuation
 from ecjax.errors import UserError
-
-
-class Cleared(NamedTuple):
-    """The best assignment of the items to a partition, and prices that clear its market."""
-
-    chunks: np.ndarray  # (M,) int64, chunks of each item
-    value: float  # sum of tau, s/s
-    price: np.ndarray  # (M,) p, s/s; 0 (within rounding) for items without chunks
-    utility: (
-        np.ndarray
-    )  # (K,) u, s/s, what a slot of each kind has above its price; inf where there is no slot
 
 
 class Market:
@@ -67,26 +55,13 @@ class Market:
         self._tau = self._all[self._pool]
         self._order = np.searchsorted(self._pool, ranked)
 
-    def clear(self, partition) -> Cleared:
-        """The best assignment to one partition, and prices that clear its market.
-
-        Raises:
-            UserError: the partition has more slots than there are items, or than was said, or is not (K,).
-        """
-        targets = self._targets([partition])
-        values, chunks, utility = self._in_turn(targets)
-        utility[targets[0] == 0] = np.inf
-        utility[0] = 0.0
-        price = (self._all - utility).max(axis=1)
-        return Cleared(self._of_all(chunks), float(values[0]), price, utility[1:])
-
     def best(self, partitions: Sequence) -> tuple[np.ndarray, np.ndarray]:
         """The largest sum of tau of each partition, (S,), s/s, and the chunks of each item under the best, (M,).
 
         Raises:
-            UserError: as ``clear``.
+            UserError: a partition has more slots than there are items, or than was said, or is not (K,).
         """
-        values, chunks, _ = self._in_turn(self._targets(partitions))
+        values, chunks = self._in_turn(self._targets(partitions))
         return values, self._of_all(chunks)
 
     def best_of_all(self, chi: Partitions) -> tuple[np.ndarray, np.ndarray]:
@@ -96,17 +71,17 @@ class Market:
         for block in chi.blocks():
             targets = np.concatenate([np.zeros((len(block), 1), dtype=np.int64), block], axis=1)
             end = start + len(block)
-            values[start:end], those, _ = self._in_turn(targets)
+            values[start:end], those = self._in_turn(targets)
             if start == 0 or values[start:end].max() > values[:start].max():
                 chunks = those
             start = end
         return values, self._of_all(chunks)
 
-    def _in_turn(self, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _in_turn(self, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         values, utility = np.empty(len(targets)), np.empty(self.k + 1)
         chunks = np.empty(self._pool.size, dtype=np.int64)
         clear_in_turn(self._tau, self._order, targets, values, chunks, utility)
-        return values, chunks, utility
+        return values, chunks
 
     def _of_all(self, chunks: np.ndarray) -> np.ndarray:
         every = np.zeros(self.items, dtype=np.int64)
@@ -117,31 +92,15 @@ class Market:
         targets = np.zeros((len(partitions), self.k + 1), dtype=np.int64)
         most = min(self.items, self._order.shape[1])
         for row, partition in zip(targets, partitions, strict=True):
-            given = np.asarray(partition)
-            if given.shape != (self.k,) or not np.issubdtype(given.dtype, np.integer) or given.min() < 0:
+            slots = np.asarray(partition)
+            if slots.shape != (self.k,) or not np.issubdtype(slots.dtype, np.integer) or slots.min() < 0:
                 raise UserError(
                     f"partition: found {partition}; allowed: {self.k} whole numbers of at least 0"
                 )
-            if given.sum() > most:
-                raise UserError(f"partition: found {given.sum()} slots; allowed: {most}, one item for each")
-            row[1:] = given
+            if slots.sum() > most:
+                raise UserError(f"partition: found {slots.sum()} slots; allowed: {most}, one item for each")
+            row[1:] = slots
         return targets
-
-
-def clear(tau, partition) -> Cleared:
-    """The best assignment of items to the slots of a partition, and market clearing prices.
-
-    Args:
-        tau: (M, K + 1), s/s, rows begin with 0 and do not descend.
-        partition: x, (K,), items with 1, ..., K chunks.
-
-    Raises:
-        UserError: ``tau`` or the partition is not as said, or has more slots than there are items.
-    """
-    slots = np.asarray(partition)
-    return Market(tau, max(0, int(slots.sum())) if np.issubdtype(slots.dtype, np.integer) else 0).clear(
-        partition
-    )
 
 
 # What the functions below share: who has which item, and the prices. Kind 0 are the unsold. They are handed on one by

@@ -17,12 +17,12 @@ import numba
 import numpy as np
 
 from ecjax.cache.cooperative import cooperative_plan
+from ecjax.cache.edge_state import begin_empty
 from ecjax.cache.popularity import count_read
-from ecjax.cache.replay import NETWORK, outages_of
-from ecjax.cache.serving import has, how_many, serve
-from ecjax.cache.system import Network, Outcome, Policy, Reads, Stored
+from ecjax.cache.replay import fetching_of, node_changes
+from ecjax.cache.serving import Fetching, has, how_many, serve, sources_for
+from ecjax.cache.system import Network, NodeChanges, Outcome, Policy, Reads, Stored
 from ecjax.errors import UserError
-from ecjax.streams import streams
 
 _NANOSECOND = 9  # decimals of estimates in plans: nodes that are alike but for rounding stay alike
 
@@ -32,6 +32,17 @@ class Cooperation(NamedTuple):
 
     outcome: Outcome  # decision times: of a plan, at the last read before it
     neighbour_chunks: np.ndarray  # (Q,) uint8, data chunks that came from other edges
+
+
+class _Inputs(NamedTuple):
+    """What a replay goes by."""
+
+    reads: Reads
+    stored: Stored
+    fetching: Fetching
+    changes: NodeChanges
+    between_s: np.ndarray  # (E, E), the diagonal is ``edge_s``
+    half_life_s: float
 
 
 def replay_cooperative(
@@ -60,50 +71,46 @@ def replay_cooperative(
             f"between_s: found shape {between.shape}, or less than 0; allowed: {(edges, edges)}, s"
         )
     np.fill_diagonal(between, network.edge_s)
-    kept = np.zeros((edges, items), np.uint64)
-    weight = np.zeros((edges, items))
-    reference_s = np.full(edges, reads.time_s[0] if count else 0.0)
-    estimate = np.array(network.latency_s, float)
-    state = (kept, np.zeros_like(kept), estimate, np.zeros(edges, np.int64), weight, reference_s)
-    place = (np.zeros(nodes, np.int64), np.zeros(1, np.int64))
-    scratch = (np.zeros(total, np.int64), np.full(nodes, -1), np.zeros(nodes))
-    found = (np.zeros(count), np.zeros(count, np.uint8), np.zeros(count, np.uint8))
+    state = begin_empty(items, network, policy.capacity)
+    if count:
+        state.edges["reference_s"] = reads.time_s[0]
+    inputs = _Inputs(
+        Reads(
+            np.ascontiguousarray(reads.time_s, float),
+            np.ascontiguousarray(reads.item, np.int64),
+            np.ascontiguousarray(reads.edge, np.int64),
+        ),
+        Stored(stored.k, np.ascontiguousarray(stored.node_of, np.int64)),
+        fetching_of(network, policy),
+        node_changes(network),
+        between,
+        float(policy.half_life_s),
+    )
+    sources = sources_for(total, nodes)
+    measured = (np.zeros(count), np.zeros(count, np.uint8), np.zeros(count, np.uint8))
     decision = np.zeros(count)
-    read = (
-        np.ascontiguousarray(reads.time_s, float),
-        np.ascontiguousarray(reads.item, np.int64),
-        np.ascontiguousarray(reads.edge, np.int64),
-    )
-    source = (
-        np.ascontiguousarray(stored.node_of, np.int64),
-        stored.k,
-        np.ascontiguousarray(network.latency_s, float),
-        float(network.edge_s),
-        float(network.decode_s),
-        np.uint64(streams.key(policy.seed, NETWORK)),
-        math.sqrt(math.log1p(network.jitter**2)),
-    )
-    memory = (float(policy.half_life_s), float(policy.memory))
-    period = np.floor((read[0] - read[0][:1]) / policy.period_s)
+    start_s = inputs.reads.time_s[:1]
+    period = np.floor((inputs.reads.time_s - start_s) / policy.period_s)
     begins = np.flatnonzero(np.diff(period, prepend=-1.0))
     filled = 0
     for begin, end in pairwise(np.append(begins, count)):
         if begin:
             started = time.perf_counter()
-            now = read[0][0] + period[begin] * policy.period_s
-            rates = weight * np.exp2((reference_s - now) / policy.half_life_s)[:, None]
-            capacity = np.full(edges, policy.capacity)
-            latency = _estimated(source[0][:, : stored.k], estimate)
+            now = start_s[0] + period[begin] * policy.period_s
+            weight, kept = state.items["weight"], state.items["kept"]
+            rates = weight * np.exp2((state.edges["reference_s"] - now) / policy.half_life_s)[:, None]
+            latency = _estimated(inputs.stored.node_of[:, : stored.k], state.estimate)
             plan = cooperative_plan(
-                rates * (math.log(2) / policy.half_life_s), latency, between, capacity
+                rates * (math.log(2) / policy.half_life_s), latency, between, np.full(edges, policy.capacity)
             ).kept
             bits = (plan << np.arange(stored.k, dtype=np.uint64)).sum(axis=2, dtype=np.uint64)
             filled += int(np.bitwise_count(bits & ~kept).sum())
             kept[:] = bits
             decision[begin - 1] = time.perf_counter() - started
-        _run(begin, end, read, source, between, outages_of(network), place, memory, state, scratch, found)
-    latency_s, own, others = found
-    return Cooperation(Outcome(latency_s, own, decision, filled, kept), others)
+        _run(begin, end, inputs, state, sources, measured)
+    latency_s, hit_chunks, neighbour_chunks = measured
+    outcome = Outcome(latency_s, hit_chunks, decision, filled, state.items["kept"].copy())
+    return Cooperation(outcome, neighbour_chunks)
 
 
 def _estimated(node_of: np.ndarray, estimate: np.ndarray) -> np.ndarray:
@@ -116,28 +123,27 @@ def _estimated(node_of: np.ndarray, estimate: np.ndarray) -> np.ndarray:
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _run(begin, end, read, source, between_s, outages, place, memory, state, scratch, found):
+def _run(begin, end, inputs, state, sources, measured):
     """Serve reads from ``begin`` to ``end`` while what is kept stays."""
-    time_s, item, edge = read
-    node_of, k, far_s, edge_s, decode_s, key, sigma = source
-    change_s, change_node, change = outages
-    down, outage = place
-    half_life_s, past = memory
-    kept, at_hand, estimate, moved, weight, reference_s = state
-    latency_s, own_chunks, neighbour_chunks = found
+    time_s, item, edge = inputs.reads
+    change_s, change_node, change = inputs.changes
+    stored, fetching, between_s = inputs.stored, inputs.fetching, inputs.between_s
+    k, node_of = stored.k, stored.node_of
+    items, edges, estimate, down, outage = state.items, state.edges, state.estimate, state.down, state.outage
+    latency_s, hit_chunks, neighbour_chunks = measured
     for i in range(begin, end):
         now, m, e = time_s[i], item[i], edge[i]
         while outage[0] < change_s.size and change_s[outage[0]] <= now:
             down[change_node[outage[0]]] += change[outage[0]]
             outage[0] += 1
-        bits, least = kept[e, m], edge_s
-        own_chunks[i] = how_many(bits)
+        bits, least = items[e, m].kept, fetching.edge_s
+        hit_chunks[i] = how_many(bits)
         for chunk in range(k):
-            if has(kept[e, m], chunk):
+            if has(items[e, m].kept, chunk):
                 continue
             near = far = np.inf
-            for f in range(kept.shape[0]):
-                if has(kept[f, m], chunk):
+            for f in range(items.shape[0]):
+                if has(items[f, m].kept, chunk):
                     near = min(near, between_s[e, f])
             if near == np.inf:
                 continue
@@ -150,7 +156,8 @@ def _run(begin, end, read, source, between_s, outages, place, memory, state, scr
                 least = max(least, near)
                 neighbour_chunks[i] += 1
         # to what serves the rest, chunks of neighbours are at hand, and a read takes as long as they do at least
-        at_hand[e, m] = bits
-        network = (far_s, least, decode_s, key, sigma)
-        latency_s[i] = serve(node_of, k, network, at_hand, estimate, moved, down, past, scratch, e, m, i)
-        count_read(weight, reference_s, half_life_s, e, m, now)
+        nearby = Fetching(
+            fetching.latency_s, least, fetching.decode_s, fetching.key, fetching.sigma, fetching.memory
+        )
+        latency_s[i] = serve(stored, nearby, state, sources, bits, e, m, i)
+        count_read(items, edges, inputs.half_life_s, e, m, now)

@@ -1,61 +1,112 @@
-"""What edges keep and believe between two reads of a replay, as plain arrays."""
+"""What edges keep and believe between two reads of a replay, what they decide by, and room for what they compute.
+
+What belongs to an item at an edge is one record, and so is what belongs to an edge: compiled loops count references to
+every array that they take from a tuple, at 10 ns each, and a read touches most of these fields.
+"""
 
 from typing import NamedTuple
 
 import numpy as np
 
-from ecjax.cache.system import Network, Policy
+from ecjax.cache.system import Network
+
+ITEM = np.dtype(
+    [
+        ("kept", np.uint64),  # data chunks that the edge keeps, as bits
+        ("weight", np.float64),  # of ``popularity``
+        ("key", np.float64),  # of ``ranking``: the least goes first,
+        ("tie", np.int64),  # of equal keys the least tie
+        ("place", np.int64),  # in the heap; -1: the item is not there
+        ("seen", np.int64),  # ``moved`` of the edge when the key was set
+    ]
+)
+EDGE = np.dtype(
+    [
+        ("free", np.int64),  # chunks
+        ("reference_s", np.float64),  # of ``popularity``
+        ("moved", np.int64),  # changes of estimates so far
+        ("ranked", np.int64),  # items in the heap
+        ("unplanned", np.int64),  # reads since the last plan
+    ]
+)
 
 
 class State(NamedTuple):
     """What all edges keep and believe between two reads."""
 
-    kept: np.ndarray  # (E, M) uint64
-    free: np.ndarray  # (E,) chunks
-    weight: np.ndarray  # (E, M) of ``popularity``
-    reference_s: np.ndarray  # (E,)
-    estimate: np.ndarray  # (E, N) s
-    moved: np.ndarray  # (E,) changes of estimates
-    seen: np.ndarray  # (E, M) changes of estimates when the item was ranked
-    heap: np.ndarray  # (E, places) int64, of ``ranking``
-    held: np.ndarray  # (E,)
-    place: np.ndarray  # (E, M) int32
-    key: np.ndarray  # (E, M)
-    tie: np.ndarray  # (E, M)
-    down: np.ndarray  # (N,) outages that hold
-    outage: np.ndarray  # (1,) the next one to begin or end
-    unplanned: np.ndarray  # (E,) reads since the last plan
+    items: np.ndarray  # (E, M) ITEM
+    edges: np.ndarray  # (E,) EDGE
+    heap: np.ndarray  # (E, places) int64, items, of ``ranking``
+    estimate: np.ndarray  # (E, N) s, to fetch a chunk from a node
+    down: np.ndarray  # (N,) int64, outages that hold
+    outage: np.ndarray  # (1,) int64, the next one to begin or end
 
 
-def begin_empty(edges: int, items: int, network: Network, policy: Policy) -> State:
-    """Nothing is kept, and estimates are the means."""
-    nodes = network.latency_s.shape[1]
-    places = min(items, max(policy.capacity, 1)) + 1
-    return State(
-        kept=np.zeros((edges, items), np.uint64),
-        free=np.full(edges, policy.capacity, np.int64),
-        weight=np.zeros((edges, items)),
-        reference_s=np.zeros(edges),
+class Rules(NamedTuple):
+    """What edges decide by, checked; for compiled loops."""
+
+    kind: int  # FIXED, or one of ``item_caches`` and ``exchange``
+    capacity: int  # C, chunks per edge
+    half_life_s: float  # H of the popularity
+    replan_reads: int  # reads of an edge until it is to be planned; 0: never
+    samples: int  # S of ``samplex``
+    partitions: np.ndarray  # ``partition_table`` of 3K chunks and K + 2 items
+    random_state: np.ndarray  # (1,) uint64, of ``samplex``; updated
+
+
+class Scratch(NamedTuple):
+    """Room for the chunks of up to K + 3 items that are compared with each other; row by row."""
+
+    latency: np.ndarray  # (rows, K + 1) s, of the chunks, the slowest first; 0 after the last
+    order: np.ndarray  # (rows, K) int64, the chunks in this order
+    size: np.ndarray  # (rows, K + 1) int64, chunks of each choice of ``choices``
+    value: np.ndarray  # (rows, K + 1) of each choice
+
+
+class Candidates(NamedTuple):
+    """Room for the plan of these items."""
+
+    options: np.ndarray  # (rows,) int64, number of choices
+    item: np.ndarray  # (rows,) int64
+    chosen: np.ndarray  # (rows,) int64, a choice
+    best: np.ndarray  # (3K + 1,) of ``best_plan``
+    choice: np.ndarray  # (rows, 3K + 1) int64, of ``best_plan``
+
+
+def begin_empty(items: int, network: Network, capacity: int) -> State:
+    """Nothing is kept, all nodes are up, and estimates are the means."""
+    edges, nodes = network.latency_s.shape
+    state = State(
+        items=np.zeros((edges, items), ITEM),
+        edges=np.zeros(edges, EDGE),
+        heap=np.zeros((edges, min(items, max(capacity, 1)) + 1), np.int64),
         estimate=np.array(network.latency_s, dtype=float),
-        moved=np.zeros(edges, np.int64),
-        seen=np.zeros((edges, items), np.int64),
-        heap=np.zeros((edges, places), np.int64),
-        held=np.zeros(edges, np.int64),
-        place=np.full((edges, items), -1, np.int32),
-        key=np.zeros((edges, items)),
-        tie=np.zeros((edges, items), np.int64),
         down=np.zeros(nodes, np.int64),
         outage=np.zeros(1, np.int64),
-        unplanned=np.zeros(edges, np.int64),
+    )
+    state.items["place"] = -1
+    state.edges["free"] = capacity
+    return state
+
+
+def scratch_for(k: int) -> Scratch:
+    """Room for items of K chunks."""
+    rows = k + 3
+    return Scratch(
+        latency=np.empty((rows, k + 1)),
+        order=np.empty((rows, k), np.int64),
+        size=np.empty((rows, k + 1), np.int64),
+        value=np.empty((rows, k + 1)),
     )
 
 
-def order_scratch(k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Latency, order, size and value of ``chunk_order``."""
-    rows = k + 3
-    return (
-        np.empty((rows, k + 1)),
-        np.empty((rows, k), np.int64),
-        np.empty((rows, k + 1), np.int64),
-        np.empty((rows, k + 1)),
+def candidates_for(k: int) -> Candidates:
+    """Room for items of K chunks."""
+    rows, width = k + 3, 3 * k + 1
+    return Candidates(
+        options=np.empty(rows, np.int64),
+        item=np.empty(rows, np.int64),
+        chosen=np.empty(rows, np.int64),
+        best=np.empty(width),
+        choice=np.empty((rows, width), np.int64),
     )

@@ -47,39 +47,39 @@ def _key(kind, size, value, row, count, held):
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _rank(kind, node_of, k, kept, weight, estimate, moved, ranking, seen, scratch, e, m, row):
+def _rank(kind, stored, state, scratch, e, m, row):
     """Order the chunks of a kept item in ``row`` of the scratch and set its key; returns the number of choices."""
     latency, order, size, value = scratch
-    bits = kept[e, m]
-    useful = slowest_first(node_of, k, estimate, bits, e, m, row, latency, order)
-    count = choices(latency, row, useful, weight[e, m], size, value)
-    ranking[3][e, m] = _key(kind, size, value, row, count, how_many(bits))
-    seen[e, m] = moved[e]
+    item = state.items[e, m]
+    useful = slowest_first(stored.node_of, stored.k, state.estimate, item.kept, e, m, row, latency, order)
+    count = choices(latency, row, useful, item.weight, size, value)
+    item.key = _key(kind, size, value, row, count, how_many(item.kept))
+    item.seen = state.edges[e].moved
     return count
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _refresh_first(kind, node_of, k, kept, weight, estimate, moved, ranking, seen, scratch, e, row):
+def _refresh_first(kind, stored, state, scratch, e, row):
     """Until the first of the ranking has a key by the present estimates; only then is it known to be the first."""
-    heap, held, place, key, tie = ranking
-    while held[e] > 0:
+    heap, items, edges = state.heap, state.items, state.edges
+    while edges[e].ranked > 0:
         first = heap[e, 0]
-        if seen[e, first] == moved[e]:
+        if items[e, first].seen == edges[e].moved:
             break
-        _rank(kind, node_of, k, kept, weight, estimate, moved, ranking, seen, scratch, e, first, row)
-        settle(heap, held, place, key, tie, e, first)
+        _rank(kind, stored, state, scratch, e, first, row)
+        settle(heap, items, edges, e, first)
 
 
-@numba.njit(cache=True, nogil=True, inline="always", error_model="numpy")
-def rank_all(kind, node_of, k, kept, weight, estimate, moved, ranking, seen, scratch, e):
-    """Rank everything that the edge keeps, from nothing."""
-    heap, held, place, key, tie = ranking
-    held[e] = 0
-    for m in range(kept.shape[1]):
-        place[e, m] = -1
-        if kept[e, m] != 0:
-            _rank(kind, node_of, k, kept, weight, estimate, moved, ranking, seen, scratch, e, m, k)
-            insert(heap, held, place, key, tie, e, m)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def rank_all(kind, stored, state, scratch, e):
+    """Rank everything that edge e keeps by the present estimates and popularity, from nothing."""
+    heap, items, edges = state.heap, state.items, state.edges
+    edges[e].ranked = 0
+    for m in range(items.shape[1]):
+        items[e, m].place = -1
+        if items[e, m].kept != 0:
+            _rank(kind, stored, state, scratch, e, m, stored.k)
+            insert(heap, items, edges, e, m)
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -94,23 +94,21 @@ def _gains_too_little(size, value, count, now, room, price):
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def best_plan(rows, room, size, value, count, best, choice, chosen):
-    """The best choice for every row within ``room`` chunks in total; returns its value.
+def best_plan(rows, capacity, size, value, candidates):
+    """The best choice for every row within a capacity in total; returns its value.
 
     Args:
         rows: number of items.
-        room: chunks.
+        capacity: chunks, up to 3K.
         size: (>= rows, K + 1) of ``choices``.
         value: (>= rows, K + 1) of ``choices``.
-        count: (>= rows,) number of choices.
-        best: (> room,) scratch.
-        choice: (>= rows, > room) int64 scratch.
-        chosen: (>= rows,) int64, the choice for every row. Written.
+        candidates: Candidates with the number of choices of every row; ``chosen`` is written.
     """
-    for b in range(room + 1):
+    count, chosen, best, choice = candidates.options, candidates.chosen, candidates.best, candidates.choice
+    for b in range(capacity + 1):
         best[b] = 0.0
     for row in range(rows):
-        for b in range(room, -1, -1):
+        for b in range(capacity, -1, -1):
             most, which = best[b], 0
             for o in range(1, count[row]):
                 if size[row, o] > b:
@@ -120,140 +118,117 @@ def best_plan(rows, room, size, value, count, best, choice, chosen):
                     most, which = worth, o
             best[b] = most
             choice[row, b] = which
-    b = room
+    b = capacity
     for row in range(rows - 1, -1, -1):
         chosen[row] = choice[row, b]
         b -= size[row, chosen[row]]
-    return best[room]
+    return best[capacity]
 
 
-@numba.njit(cache=True, nogil=True, inline="always", error_model="numpy")
-def _best_sampled(rows, room, kept, e, k, size, value, count, item, chosen, draw):
-    """As ``best_plan``, but of a few partitions of ``room`` chunks, and of the one that is in use."""
-    state, samples, table = draw
-    tau = np.empty((rows, k + 1))
-    plan = np.empty(rows, np.int64)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _best_sampled(rows, capacity, size, value, candidates, kept, rules):
+    """As ``best_plan``, but of a few partitions of the capacity, and of the one in use, ``kept`` chunks of each row."""
+    count, chosen, random_state = candidates.options, candidates.chosen, rules.random_state
+    kinds = size.shape[1]
+    tau = np.empty((rows, kinds))
     for row in range(rows):
-        plan[row] = how_many(kept[e, item[row]])
         o = 0
-        for chunks in range(k + 1):
+        for chunks in range(kinds):
             if o + 1 < count[row] and size[row, o + 1] == chunks:
                 o += 1
             tau[row, chunks] = value[row, o]
-    _, state[0] = candidate_samplex(tau, plan, room, table, samples, state[0])
-    found = 0.0
+    _, random_state[0] = candidate_samplex(
+        tau, kept, capacity, rules.partitions, rules.samples, random_state[0]
+    )
+    total = 0.0
     for row in range(rows):
         o = 0
-        while o + 1 < count[row] and size[row, o + 1] <= plan[row]:
+        while o + 1 < count[row] and size[row, o + 1] <= kept[row]:
             o += 1
         chosen[row] = o
-        found += value[row, o]
-    return found
+        total += value[row, o]
+    return total
 
 
 @numba.njit(cache=True, nogil=True, inline="always", error_model="numpy")
-def exchange(
-    kind,
-    node_of,
-    k,
-    kept,
-    weight,
-    free,
-    estimate,
-    moved,
-    ranking,
-    seen,
-    grown,
-    complete,
-    scratch,
-    work,
-    draw,
-    e,
-    m,
-):
+def exchange(rules, stored, state, scratch, candidates, e, m, grown, complete):
     """Decide after a read of item m at edge e; where it failed, only the key of m follows its popularity.
 
     Args:
-        kind: EXACT, NEAR_OPTIMAL or SAMPLEX.
-        node_of: (M, K + R, copies).
-        k: K.
-        kept: (E, M) uint64, updated.
-        weight: (E, M) popularity.
-        free: (E,) chunks that are free, updated.
-        estimate: (E, N) s.
-        moved: (E,) changes of estimates so far.
-        ranking: heap, size, place, key and tie of ``ranking``, updated.
-        seen: (E, M) int64, ``moved`` when the key was set, updated.
-        grown: the weight of m now over that at its previous read; inf where that is 0.
-        complete: whether all data chunks of m are at hand.
-        scratch: latency (K + 3, K + 1), order (K + 3, K), size and value (K + 3, K + 1).
-        work: best (3K + 1,), choice (K + 3, 3K + 1), chosen, count, item (K + 3,) of the plan.
-        draw: random state (1,) uint64, updated; S; ``partition_table`` of 3K chunks and K + 2 items.
+        rules: Rules; the kind is EXACT, NEAR_OPTIMAL or SAMPLEX.
+        stored: Stored.
+        state: State, updated.
+        scratch: Scratch.
+        candidates: Candidates.
         e: edge.
         m: item.
+        grown: the weight of m now over that at its previous read; inf where that is 0.
+        complete: whether all data chunks of m are at hand.
     """
-    heap, held, place, key, tie = ranking
-    latency, order, size, value = scratch
-    best, choice, chosen, count, item = work
-    bits = kept[e, m]
-    own = how_many(bits)
-    if own == k or not complete:
-        if own > 0:
+    kind, k = rules.kind, stored.k
+    heap, items, edges = state.heap, state.items, state.edges
+    own, edge = items[e, m], edges[e]
+    before = how_many(own.kept)
+    if before == k or not complete:
+        if before > 0:
             if grown < _VANISHED:
-                key[e, m] *= grown
+                own.key *= grown
             else:  # after many hundred half-lives the old weight and key have vanished, or lost digits
-                _rank(kind, node_of, k, kept, weight, estimate, moved, ranking, seen, scratch, e, m, k)
-            settle(heap, held, place, key, tie, e, m)
+                _rank(kind, stored, state, scratch, e, m, k)
+            settle(heap, items, edges, e, m)
         return
-    if own > 0:
-        remove(heap, held, place, key, tie, e, m)
+    latency, order, size, value = scratch
+    count, item, chosen = candidates.options, candidates.item, candidates.chosen
+    if before > 0:
+        remove(heap, items, edges, e, m)
     first = 0 * k  # for a plain 0 functions are compiled once more
-    useful = slowest_first(node_of, k, estimate, bits, e, m, first, latency, order)
-    count[0] = choices(latency, first, k, weight[e, m], size, value)
+    useful = slowest_first(stored.node_of, k, state.estimate, own.kept, e, m, first, latency, order)
+    count[0] = choices(latency, first, k, own.weight, size, value)
     mine = 0
     while mine + 1 < count[0] and size[0, mine + 1] <= useful:
         mine += 1
     now = value[0, mine]
     changes = True
     if kind == EXACT:
-        if free[e] < k:
-            _refresh_first(kind, node_of, k, kept, weight, estimate, moved, ranking, seen, scratch, e, k + 2)
-        price = key[e, heap[e, 0]] if held[e] > 0 else np.inf
-        changes = not _gains_too_little(size, value, count[0], now, own + free[e], price)
-    rows, freed, kept_value = first + 1, free[e], now
+        if edge.free < k:
+            _refresh_first(kind, stored, state, scratch, e, k + 2)
+        price = items[e, heap[e, 0]].key if edge.ranked > 0 else np.inf
+        changes = not _gains_too_little(size, value, count[0], now, before + edge.free, price)
+    rows, freed, kept_value = first + 1, edge.free, now
     if changes:
         item[0] = m
-        while freed < k and held[e] > 0:
-            _refresh_first(kind, node_of, k, kept, weight, estimate, moved, ranking, seen, scratch, e, k + 2)
+        while freed < k and edge.ranked > 0:
+            _refresh_first(kind, stored, state, scratch, e, k + 2)
             other = heap[e, 0]
-            remove(heap, held, place, key, tie, e, other)
+            remove(heap, items, edges, e, other)
             item[rows] = other
-            count[rows] = _rank(
-                kind, node_of, k, kept, weight, estimate, moved, ranking, seen, scratch, e, other, rows
-            )
+            count[rows] = _rank(kind, stored, state, scratch, e, other, rows)
             kept_value += value[rows, count[rows] - 1]
-            freed += how_many(kept[e, other])
+            freed += how_many(items[e, other].kept)
             rows += 1
-        room = min(own + freed, rows * k)
+        capacity = min(before + freed, rows * k)
         if kind == SAMPLEX:
-            found = _best_sampled(rows, room, kept, e, k, size, value, count, item, chosen, draw)
+            kept = np.empty(rows, np.int64)
+            for row in range(rows):
+                kept[row] = how_many(items[e, item[row]].kept)
+            planned_value = _best_sampled(rows, capacity, size, value, candidates, kept, rules)
         else:
-            found = best_plan(rows, room, size, value, count, best, choice, chosen)
-        changes = found > kept_value * _BETTER
+            planned_value = best_plan(rows, capacity, size, value, candidates)
+        changes = planned_value > kept_value * _BETTER
     if changes:
         for row in range(rows):
             chunks = size[row, chosen[row]]
-            free[e] += how_many(kept[e, item[row]]) - chunks
-            kept[e, item[row]] = chunks_of(order, row, chunks)
+            edge.free += how_many(items[e, item[row]].kept) - chunks
+            items[e, item[row]].kept = chunks_of(order, row, chunks)
             count[row] = min(count[row], chosen[row] + 1)
-    elif own > 0:
+    elif before > 0:
         # choices of m are no longer needed beyond what is kept
         count[0] = mine + 1
     for row in range(first, rows):
         other = m if row == 0 else item[row]
-        left = how_many(kept[e, other])
+        left = how_many(items[e, other].kept)
         if left > 0:
             if changes or row == 0:
-                key[e, other] = _key(kind, size, value, row, count[row], left)
-                seen[e, other] = moved[e]
-            insert(heap, held, place, key, tie, e, other)
+                items[e, other].key = _key(kind, size, value, row, count[row], left)
+                items[e, other].seen = edge.moved
+            insert(heap, items, edges, e, other)

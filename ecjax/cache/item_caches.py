@@ -16,43 +16,41 @@ LRU, LFU, DECAYED_LFU = 1, 2, 3  # which of them
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
-def keep_item(kind, k, items, kept, weight, free, ranking, e, m, read, complete):
+def keep_item(rules, k, state, e, m, read, complete):
     """Decide after a read of item m at edge e.
 
     Args:
-        kind: LRU, LFU or DECAYED_LFU.
+        rules: Rules; the kind is LRU, LFU or DECAYED_LFU.
         k: K.
-        items: how many are kept at most.
-        kept: (E, M) uint64, updated.
-        weight: (E, M) popularity.
-        free: (E,) chunks that are free, updated.
-        ranking: heap, size, place, key and tie of ``ranking``, updated.
+        state: State, updated.
         e: edge.
         m: item.
         read: number of the read.
         complete: whether all data chunks were at hand.
     """
-    heap, held, place, key, tie = ranking
-    new = place[e, m] < 0
-    if new and (items == 0 or not complete):
+    kind, most = rules.kind, rules.capacity // k
+    heap, items, edges = state.heap, state.items, state.edges
+    item = items[e, m]
+    new = item.place < 0
+    if new and (most == 0 or not complete):
         return
-    if new and held[e] >= items:
+    if new and edges[e].ranked >= most:
         first = heap[e, 0]
-        if kind == DECAYED_LFU and weight[e, m] <= key[e, first]:
+        if kind == DECAYED_LFU and item.weight <= items[e, first].key:
             return
-        remove(heap, held, place, key, tie, e, first)
-        kept[e, first] = np.uint64(0)
-        free[e] += k
+        remove(heap, items, edges, e, first)
+        items[e, first].kept = np.uint64(0)
+        edges[e].free += k
     if kind == LRU:
-        key[e, m] = read
+        item.key = read
     elif kind == LFU:
-        key[e, m] = 1.0 if new else key[e, m] + 1.0
-        tie[e, m] = read
+        item.key = 1.0 if new else item.key + 1.0
+        item.tie = read
     else:
-        key[e, m] = weight[e, m]
+        item.key = item.weight
     if new:
-        kept[e, m] = (np.uint64(1) << np.uint64(k)) - np.uint64(1)
-        free[e] -= k
-        insert(heap, held, place, key, tie, e, m)
+        item.kept = (np.uint64(1) << np.uint64(k)) - np.uint64(1)
+        edges[e].free -= k
+        insert(heap, items, edges, e, m)
     else:
-        settle(heap, held, place, key, tie, e, m)
+        settle(heap, items, edges, e, m)

@@ -24,10 +24,11 @@ from ecjax.cache.valuation import checked_whole
 from ecjax.errors import UserError
 
 
-def count_partitions(capacity: int, k: int, items: int | None = None) -> int:
-    """Partitions of ``capacity`` chunks into items of 1 to ``k`` chunks, at most ``items`` of them; exact.
+class Partitions:
+    """chi of a capacity, a code and a number of items: a sequence that is never written down.
 
-    Table II of the paper for its capacities; Table IV is ``count_partitions(2 * k - 1, k, k + 1)``.
+    ``chi[i]`` would be ``unrank(i)``; iterating gives all in order. A partition is an int64 array (K,), x_1 first.
+    ``count`` is exact: Table II of the paper for its capacities, Table IV as ``Partitions(2 * k - 1, k, k + 1).count``.
 
     Args:
         capacity: C, chunks.
@@ -36,17 +37,6 @@ def count_partitions(capacity: int, k: int, items: int | None = None) -> int:
 
     Raises:
         UserError: a number is not whole, or negative (K: below 1).
-    """
-    return Partitions(capacity, k, items).count
-
-
-class Partitions:
-    """chi of a capacity, a code and a number of items: a sequence that is never written down.
-
-    ``chi[i]`` would be ``unrank(i)``; iterating gives all in order. A partition is an int64 array (K,), x_1 first.
-
-    Raises:
-        UserError: as ``count_partitions``.
     """
 
     def __init__(self, capacity: int, k: int, items: int | None = None):

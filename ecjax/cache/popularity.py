@@ -12,12 +12,12 @@ _HALF_LIVES = 256.0  # after so many the moment moves on
 
 
 @numba.njit(cache=True, nogil=True, inline="always", error_model="numpy")
-def count_read(weight, reference_s, half_life_s, e, m, now):
+def count_read(items, edges, half_life_s, e, m, now):
     """Count a read of item m at edge e.
 
     Args:
-        weight: (E, M), c 2^{(last - reference) / H}; updated.
-        reference_s: (E,) s; updated.
+        items: of ``State``; weights are c 2^{(last - reference) / H}; updated.
+        edges: of ``State``; updated.
         half_life_s: H.
         e: edge.
         m: item.
@@ -26,13 +26,13 @@ def count_read(weight, reference_s, half_life_s, e, m, now):
     Returns:
         What all weights of the edge were multiplied by before: 1 nearly always.
     """
-    passed = (now - reference_s[e]) / half_life_s
+    passed = (now - edges[e].reference_s) / half_life_s
     scale = 1.0
     if passed > _HALF_LIVES:
         scale = 2.0**-passed
-        for n in range(weight.shape[1]):
-            weight[e, n] *= scale
-        reference_s[e] = now
+        for n in range(items.shape[1]):
+            items[e, n].weight *= scale
+        edges[e].reference_s = now
         passed = 0.0
-    weight[e, m] += 2.0**passed
+    items[e, m].weight += 2.0**passed
     return scale

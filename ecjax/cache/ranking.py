@@ -1,61 +1,63 @@
 """The items that an edge keeps, the first to go on top: a binary heap that knows where every item is.
 
-Arrays of all edges: ``heap`` (E, places) int64, items; ``size`` (E,) int64; ``place`` (E, M) int32, -1 for items that
-are not in it; ``key`` (E, M) and ``tie`` (E, M) int64: least key first, of equal ones least tie.
+The least key goes first, of equal ones the least tie. Keys of items in the middle change at every read, which a heap
+without places (``heapq``) could only follow by entries that pile up. ``heap``, ``items`` and ``edges`` are those of
+``State``.
 """
 
 import numba
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
-def _before(key, tie, e, one, other):
-    return key[e, one] < key[e, other] or (key[e, one] == key[e, other] and tie[e, one] < tie[e, other])
+def _before(items, e, one, other):
+    a, b = items[e, one], items[e, other]
+    return a.key < b.key or (a.key == b.key and a.tie < b.tie)
 
 
 @numba.njit(cache=True, nogil=True)
-def settle(heap, size, place, key, tie, e, m):
+def settle(heap, items, edges, e, m):
     """Move item m, whose key may have changed, to where it belongs."""
-    at = place[e, m]
+    at = items[e, m].place
     while at > 0:
         above = (at - 1) >> 1
         other = heap[e, above]
-        if not _before(key, tie, e, m, other):
+        if not _before(items, e, m, other):
             break
         heap[e, at] = other
-        place[e, other] = at
+        items[e, other].place = at
         at = above
-    count = size[e]
+    count = edges[e].ranked
     while True:
         below = 2 * at + 1
         if below >= count:
             break
-        if below + 1 < count and _before(key, tie, e, heap[e, below + 1], heap[e, below]):
+        if below + 1 < count and _before(items, e, heap[e, below + 1], heap[e, below]):
             below += 1
         other = heap[e, below]
-        if not _before(key, tie, e, other, m):
+        if not _before(items, e, other, m):
             break
         heap[e, at] = other
-        place[e, other] = at
+        items[e, other].place = at
         at = below
     heap[e, at] = m
-    place[e, m] = at
+    items[e, m].place = at
 
 
 @numba.njit(cache=True, nogil=True)
-def insert(heap, size, place, key, tie, e, m):
+def insert(heap, items, edges, e, m):
     """Add item m, which is not in the heap."""
-    place[e, m] = size[e]
-    size[e] += 1
-    settle(heap, size, place, key, tie, e, m)
+    items[e, m].place = edges[e].ranked
+    edges[e].ranked += 1
+    settle(heap, items, edges, e, m)
 
 
 @numba.njit(cache=True, nogil=True)
-def remove(heap, size, place, key, tie, e, m):
+def remove(heap, items, edges, e, m):
     """Take item m out, which is in the heap."""
-    at = place[e, m]
-    place[e, m] = -1
-    size[e] -= 1
-    last = heap[e, size[e]]
+    at = items[e, m].place
+    items[e, m].place = -1
+    edges[e].ranked -= 1
+    last = heap[e, edges[e].ranked]
     if last != m:
-        place[e, last] = at
-        settle(heap, size, place, key, tie, e, last)
+        items[e, last].place = at
+        settle(heap, items, edges, e, last)

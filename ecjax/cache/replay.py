@@ -12,12 +12,13 @@ from collections.abc import Callable
 import numpy as np
 
 from ecjax.cache.candidate_samples import partition_table
-from ecjax.cache.edge_state import begin_empty, order_scratch
-from ecjax.cache.exchange import EXACT, NEAR_OPTIMAL, SAMPLEX
+from ecjax.cache.edge_state import Rules, begin_empty, candidates_for, scratch_for
+from ecjax.cache.exchange import EXACT, NEAR_OPTIMAL, SAMPLEX, rank_all
 from ecjax.cache.item_caches import DECAYED_LFU, LFU, LRU
 from ecjax.cache.knapsack import exact
-from ecjax.cache.loop import FIXED, rank_edge, run
-from ecjax.cache.system import Network, Outcome, Policy, Reads, Stored
+from ecjax.cache.loop import FIXED, Inputs, run
+from ecjax.cache.serving import Fetching
+from ecjax.cache.system import Network, NodeChanges, Outcome, Policy, Reads, Stored
 from ecjax.cache.whole_plans import plan_edge
 from ecjax.streams import streams
 
@@ -50,7 +51,7 @@ def replay(
         stored: M items.
         network: E edges, N nodes.
         policy: which, and its parameters.
-        popularity: (E, M), in any unit, known to ``optimal_static`` and ``samplex_static``; None: the reads counted.
+        popularity: (E, M), in any unit, for ``optimal_static`` and ``samplex_static``; None: the reads counted.
 
     Raises:
         ValueError: an unknown policy, a data chunk without a copy, K above 60.
@@ -63,93 +64,86 @@ def replay(
     node_of = _writable(stored.node_of, np.int64)
     if (node_of[:, :k] < 0).all(axis=2).any():
         raise ValueError("node_of: a data chunk without a copy")
-    kind, count = _KIND[policy.name], len(reads.time_s)
-    state = begin_empty(edges, items, network, policy)
-    scratch = order_scratch(k)
-    read = (
-        _writable(reads.time_s, float),
-        _writable(reads.item, np.int64),
-        _writable(reads.edge, np.int64),
+    count, stored = len(reads.time_s), Stored(k, node_of)
+    reads = Reads(
+        _writable(reads.time_s, float), _writable(reads.item, np.int64), _writable(reads.edge, np.int64)
+    )
+    rules = _rules(k, policy)
+    inputs = Inputs(reads, stored, fetching_of(network, policy), node_changes(network), rules)
+    state, scratch, candidates = (
+        begin_empty(items, network, policy.capacity),
+        scratch_for(k),
+        candidates_for(k),
     )
     if count:
-        state.reference_s[:] = read[0][0]
-    result = np.empty(count), np.empty(count, np.uint8), np.zeros(count)
+        state.edges["reference_s"] = reads.time_s[0]
+    measured = np.empty(count), np.empty(count, np.uint8), np.zeros(count)
     filled = 0
 
     def plan(planner: Callable, weight: np.ndarray, e: int, at: int) -> int:
         """Plan edge e after read ``at``, whose decision it prolongs."""
         begun = time.perf_counter()
-        new = plan_edge(
-            planner,
-            node_of,
-            k,
-            state.kept,
-            weight,
-            state.free,
-            state.estimate,
-            state.down,
-            policy.capacity,
-            e,
-            scratch,
-        )
-        if kind == EXACT:
-            rank_edge(kind, node_of, k, state, scratch, e)
+        new = plan_edge(planner, stored, state, weight, policy.capacity, e, scratch)
+        if rules.kind == EXACT:
+            rank_all(rules.kind, stored, state, scratch, e)
         if count:
-            result[2][max(at, 0)] += time.perf_counter() - begun
+            measured[2][max(at, 0)] += time.perf_counter() - begun
         return new
 
     if policy.name in ("optimal_static", "samplex_static"):
         planner = exact if policy.name == "optimal_static" else _sampler(policy)
-        known = _counted(reads, edges, items) if popularity is None else _writable(popularity, float)
-        filled += sum(plan(planner, known, e, -1) for e in range(edges))
-    sigma = math.sqrt(math.log1p(network.jitter**2))
-    numbers = np.uint64(streams.key(policy.seed, NETWORK)), sigma
-    outages = outages_of(network)
-    draw = _draw(k, policy)
+        rates = _counted(reads, edges, items) if popularity is None else _writable(popularity, float)
+        filled += sum(plan(planner, rates, e, -1) for e in range(edges))
     begin = 0
     while begin < count:
         end = count
         if policy.name == "agar":
-            period = math.floor((read[0][begin] - read[0][0]) / policy.period_s)
-            end = int(np.searchsorted(read[0], read[0][0] + (period + 1) * policy.period_s))
+            start_s = reads.time_s[0]
+            period = math.floor((reads.time_s[begin] - start_s) / policy.period_s)
+            end = int(np.searchsorted(reads.time_s, start_s + (period + 1) * policy.period_s))
             end = max(end, begin + 1)
-        begin = run(
-            begin,
-            end,
-            kind,
-            read,
-            node_of,
-            k,
-            policy.capacity,
-            policy.half_life_s,
-            policy.memory,
-            policy.replan_reads if kind == EXACT else 0,
-            (_writable(network.latency_s, float), float(network.edge_s))
-            + (float(network.decode_s), *numbers),
-            outages,
-            state,
-            scratch,
-            draw,
-            result,
-        )
+        begin = run(begin, end, inputs, state, scratch, candidates, measured)
         if policy.name == "agar" and begin < count:
-            filled += sum(plan(exact, state.weight, e, begin - 1) for e in range(edges))
-        elif kind == EXACT and policy.replan_reads > 0:
-            for e in np.flatnonzero(state.unplanned >= policy.replan_reads):
-                filled += plan(exact, state.weight, int(e), begin - 1)
-                state.unplanned[e] = 0
-    return Outcome(*result, filled, state.kept)
+            weight = state.items["weight"].copy()
+            filled += sum(plan(exact, weight, e, begin - 1) for e in range(edges))
+        elif rules.replan_reads > 0:
+            weight = state.items["weight"].copy()
+            for e in np.flatnonzero(state.edges["unplanned"] >= rules.replan_reads):
+                filled += plan(exact, weight, int(e), begin - 1)
+                state.edges["unplanned"][e] = 0
+    return Outcome(*measured, filled, state.items["kept"].copy())
+
+
+def fetching_of(network: Network, policy: Policy) -> Fetching:
+    """Latencies drawn by the policy's seed, the same for every policy."""
+    return Fetching(
+        latency_s=_writable(network.latency_s, float),
+        edge_s=float(network.edge_s),
+        decode_s=float(network.decode_s),
+        key=np.uint64(streams.key(policy.seed, NETWORK)),
+        sigma=math.sqrt(math.log1p(network.jitter**2)),
+        memory=float(policy.memory),
+    )
+
+
+def _rules(k: int, policy: Policy) -> Rules:
+    """What compiled loops decide by."""
+    kind = _KIND[policy.name]
+    table = partition_table(3 * k, k, k + 2) if kind == SAMPLEX else np.zeros((1, 1, 1), np.int64)
+    return Rules(
+        kind=kind,
+        capacity=policy.capacity,
+        half_life_s=float(policy.half_life_s),
+        replan_reads=policy.replan_reads if kind == EXACT else 0,
+        samples=policy.samples,
+        partitions=table,
+        random_state=np.array([streams.key(policy.seed, _SAMPLES)], np.uint64),
+    )
 
 
 def _writable(values: np.ndarray, dtype: type) -> np.ndarray:
     """The same values as an array for which nothing is compiled once more."""
     return np.require(values, dtype, ["C", "A", "W"])
-
-
-def _draw(k: int, policy: Policy) -> tuple[np.ndarray, int, np.ndarray]:
-    """What ``samplex`` draws with: random state, S, numbers of partitions."""
-    table = partition_table(3 * k, k, k + 2) if policy.name == "samplex" else np.zeros((1, 1, 1), np.int64)
-    return np.array([streams.key(policy.seed, _SAMPLES)], np.uint64), policy.samples, table
 
 
 def _sampler(policy: Policy) -> Callable[[np.ndarray, int], np.ndarray]:
@@ -164,11 +158,11 @@ def _counted(reads: Reads, edges: int, items: int) -> np.ndarray:
     return np.bincount(flat, minlength=edges * items).reshape(edges, items).astype(float)
 
 
-def outages_of(network: Network) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Times at which outages begin and end, ascending, with nodes and +1 or -1; ends first."""
+def node_changes(network: Network) -> NodeChanges:
+    """When outages begin and end; those that last no time are left out."""
     lasting = np.asarray(network.down_until_s) > np.asarray(network.down_from_s)
     node = np.asarray(network.down_node, dtype=np.int64)[lasting]
     times = np.concatenate((np.asarray(network.down_until_s)[lasting], network.down_from_s[lasting]))
     change = np.repeat(np.array([-1, 1]), len(node))
     order = np.argsort(times, kind="stable")
-    return times[order].astype(float), np.concatenate((node, node))[order], change[order]
+    return NodeChanges(times[order].astype(float), np.concatenate((node, node))[order], change[order])

@@ -19,33 +19,7 @@ from ecjax.cache.partitions import Partitions
 from ecjax.cache.valuation import checked_valuation, checked_whole
 from ecjax.errors import UserError
 
-LIMIT = 2_000_000  # partitions that ``optimal`` goes through before it is asked to: some 10 us each
-
-
-def optimal(tau, capacity: int, limit: int = LIMIT) -> np.ndarray:
-    """The best plan, by the best assignment to every partition (the paper's optimal scheme).
-
-    ``ecjax.cache.exact`` finds a plan as good without partitions; this is what it can be compared with.
-
-    Args:
-        tau: (M, K + 1), s/s, rows begin with 0 and do not descend.
-        capacity: C, chunks.
-        limit: most partitions to go through.
-
-    Returns:
-        lambda, (M,) int64, chunks to keep of each item.
-
-    Raises:
-        UserError: there are more partitions, ``tau`` is not as said, or ``capacity`` no whole number of at least 0.
-    """
-    tau = checked_valuation(tau)
-    chi = _partitions(tau, capacity)
-    if chi.count > limit:
-        raise UserError(
-            f"capacity: found {capacity} chunks, which {len(tau)} items of {chi.k} share in {chi.count} ways; allowed: "
-            f"up to limit={limit} ways (ecjax.cache.exact needs none of them)"
-        )
-    return Market(tau, min(chi.capacity, chi.items)).best_of_all(chi)[1]
+LIMIT = 2_000_000  # partitions that a study goes through: some 10 us each
 
 
 def samplex(tau, capacity: int, samples: int = 5, seed: int = 0) -> np.ndarray:

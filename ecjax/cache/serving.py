@@ -1,6 +1,7 @@
 """A read: which chunks come from where, how long they take, and what that tells of the nodes."""
 
 import math
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -9,6 +10,30 @@ from ecjax.streams import streams
 from ecjax.streams import ziggurat as draws
 
 _ONE = np.uint64(1)
+
+
+class Fetching(NamedTuple):
+    """How long reads take, and what they tell."""
+
+    latency_s: np.ndarray  # (E, N) mean time to fetch a chunk
+    edge_s: float  # to serve a chunk that is kept
+    decode_s: float  # once per read that needs parity
+    key: np.uint64  # ``streams.key`` of ``factor``
+    sigma: float  # of ``factor``
+    memory: float  # a, weight of the past in estimates
+
+
+class Sources(NamedTuple):
+    """Room for one read; ``stamp`` begins with -1."""
+
+    source: np.ndarray  # (K + R,) int64, nodes that chunks come from
+    stamp: np.ndarray  # (N,) int64, the last read for which ``drawn`` holds
+    drawn: np.ndarray  # (N,)
+
+
+def sources_for(chunks: int, nodes: int) -> Sources:
+    """Room for reads of items of so many chunks."""
+    return Sources(np.zeros(chunks, np.int64), np.full(nodes, -1), np.zeros(nodes))
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
@@ -44,28 +69,24 @@ def factor(key, sigma, read, node):
 @numba.njit(cache=True, nogil=True, inline="always")
 def _nearest(node_of, estimate, down, e, m, chunk):
     """The node that is up, has a copy and the least estimate, the first of equals; -1: none."""
-    found, least = -1, np.inf
+    nearest, least = -1, np.inf
     for copy in range(node_of.shape[2]):
         node = node_of[m, chunk, copy]
-        if node >= 0 and down[node] == 0 and (found < 0 or estimate[e, node] < least):
-            found, least = node, estimate[e, node]
-    return found
+        if node >= 0 and down[node] == 0 and (nearest < 0 or estimate[e, node] < least):
+            nearest, least = node, estimate[e, node]
+    return nearest
 
 
 @numba.njit(cache=True, nogil=True, inline="always", error_model="numpy")
-def serve(node_of, k, network, kept, estimate, moved, down, memory, scratch, e, m, read):
+def serve(stored, fetching, state, sources, bits, e, m, read):
     """Serve read number ``read``, of item m at edge e.
 
     Args:
-        node_of: (M, K + R, copies), -1 where there is no copy.
-        k: K.
-        network: latency_s (E, N), edge_s, decode_s, key and sigma of ``factor``.
-        kept: (E, M) uint64.
-        estimate: (E, N) s, updated.
-        moved: (E,) int64, counts the changes of estimates, updated.
-        down: (N,) above 0 where the node is down.
-        memory: a, weight of the past in estimates.
-        scratch: source (K + R,) int64, stamp (N,) int64 and drawn (N,), of this function only; stamp begins with -1.
+        stored: Stored; -1 in ``node_of`` where there is no copy.
+        fetching: Fetching.
+        state: State; estimates and how often they moved are updated.
+        sources: Sources, of this function only.
+        bits: the chunks that are kept, uint64.
         e: edge.
         m: item.
         read: number of the read.
@@ -73,9 +94,10 @@ def serve(node_of, k, network, kept, estimate, moved, down, memory, scratch, e, 
     Returns:
         s; inf where chunks are missing: then nothing is fetched.
     """
-    latency_s, edge_s, decode_s, key, sigma = network
-    source, stamp, drawn = scratch
-    bits = kept[e, m]
+    k, node_of = stored.k, stored.node_of
+    estimate, edges, down = state.estimate, state.edges, state.down
+    source, stamp, drawn = sources.source, sources.stamp, sources.drawn
+    latency_s, sigma = fetching.latency_s, fetching.sigma
     fetched = lost = 0
     for chunk in range(k):
         if not has(bits, chunk):
@@ -99,18 +121,18 @@ def serve(node_of, k, network, kept, estimate, moved, down, memory, scratch, e, 
         if end - fetched < lost:
             return np.inf
         fetched += lost
-    slowest = edge_s
+    slowest = fetching.edge_s
     for f in range(fetched):
         node = source[f]
         took = latency_s[e, node]
         if sigma > 0.0:
             if stamp[node] != read:
                 stamp[node] = read
-                drawn[node] = factor(key, sigma, read, node)
+                drawn[node] = factor(fetching.key, sigma, read, node)
             took *= drawn[node]
         slowest = max(slowest, took)
-        step = (1.0 - memory) * (took - estimate[e, node])
+        step = (1.0 - fetching.memory) * (took - estimate[e, node])
         if step != 0.0:
             estimate[e, node] += step
-            moved[e] += 1
-    return slowest + decode_s if lost > 0 else slowest
+            edges[e].moved += 1
+    return slowest + fetching.decode_s if lost > 0 else slowest

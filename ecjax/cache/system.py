@@ -34,6 +34,14 @@ class Reads(NamedTuple):
     edge: np.ndarray  # (Q,) int64, 0 to E - 1
 
 
+class NodeChanges(NamedTuple):
+    """When outages begin and end, in order of time; those that end come first."""
+
+    time_s: np.ndarray  # (2 O,)
+    node: np.ndarray  # (2 O,) int64
+    change: np.ndarray  # (2 O,) +1: an outage more, -1: one less
+
+
 class Policy(NamedTuple):
     """Who decides what an edge keeps; not every policy uses all of it."""
 

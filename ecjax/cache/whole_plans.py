@@ -18,44 +18,47 @@ import numba
 import numpy as np
 
 from ecjax.cache.chunk_order import choices, chunks_of, slowest_first
+from ecjax.cache.edge_state import Scratch, State
 from ecjax.cache.serving import has, how_many
+from ecjax.cache.system import Stored
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _at_hand(node_of, k, kept, down, e, m, chunk):
+def _at_hand(stored, state, e, m, chunk):
     """Whether the edge keeps the chunk, or a node that is up has it."""
-    if chunk < k and has(kept[e, m], chunk):
+    if chunk < stored.k and has(state.items[e, m].kept, chunk):
         return True
-    for copy in range(node_of.shape[2]):
-        node = node_of[m, chunk, copy]
-        if node >= 0 and down[node] == 0:
+    for copy in range(stored.node_of.shape[2]):
+        node = stored.node_of[m, chunk, copy]
+        if node >= 0 and state.down[node] == 0:
             return True
     return False
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _to_be_had(node_of, k, kept, down, e, m, order):
+def _to_be_had(stored, state, e, m, order):
     """How many chunks, slowest first (row k of ``order``), come before the first that is lost for now."""
-    count = 0
-    for chunk in range(node_of.shape[1]):
-        if _at_hand(node_of, k, kept, down, e, m, chunk):
+    k, count = stored.k, 0
+    for chunk in range(stored.node_of.shape[1]):
+        if _at_hand(stored, state, e, m, chunk):
             count += 1
             if count >= k:
                 return k
     for j in range(k):
-        if not _at_hand(node_of, k, kept, down, e, m, order[k, j]):
+        if not _at_hand(stored, state, e, m, order[k, j]):
             return j
     return k
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _values(node_of, k, kept, weight, estimate, down, e, scratch, tau):
-    latency, order = scratch[0], scratch[1]
+def _values(stored, state, weight, e, scratch, tau):
+    k, latency, order = stored.k, scratch.latency, scratch.order
     for m in range(tau.shape[0]):
         tau[m, 0] = 0.0
         if weight[e, m] > 0.0:
-            slowest_first(node_of, k, estimate, kept[e, m], e, m, k, latency, order)
-            limit = _to_be_had(node_of, k, kept, down, e, m, order)
+            kept = state.items[e, m].kept
+            slowest_first(stored.node_of, k, state.estimate, kept, e, m, k, latency, order)
+            limit = _to_be_had(stored, state, e, m, order)
             for j in range(1, k + 1):
                 tau[m, j] = weight[e, m] * (latency[k, 0] - latency[k, min(j, limit)])
         else:
@@ -63,55 +66,48 @@ def _values(node_of, k, kept, weight, estimate, down, e, scratch, tau):
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _keep(node_of, k, kept, weight, estimate, down, e, scratch, plan):
+def _keep(stored, state, weight, e, scratch, plan):
     """Keep the slowest chunks of every item, as many as the plan says, can be had and are worth anything."""
     latency, order, size, value = scratch
+    k = stored.k
     filled = used = 0
     for m in range(plan.size):
-        new = np.uint64(0)
+        kept, new = state.items[e, m].kept, np.uint64(0)
         if plan[m] > 0 and weight[e, m] > 0.0:
-            slowest_first(node_of, k, estimate, kept[e, m], e, m, k, latency, order)
-            limit = min(plan[m], _to_be_had(node_of, k, kept, down, e, m, order))
+            slowest_first(stored.node_of, k, state.estimate, kept, e, m, k, latency, order)
+            limit = min(plan[m], _to_be_had(stored, state, e, m, order))
             count = choices(latency, k, limit, weight[e, m], size, value)
             new = chunks_of(order, k, size[k, count - 1])
-        filled += how_many(new & ~kept[e, m])
+        filled += how_many(new & ~kept)
         used += how_many(new)
-        kept[e, m] = new
+        state.items[e, m].kept = new
     return filled, used
 
 
 def plan_edge(
     planner: Callable[[np.ndarray, int], np.ndarray],
-    node_of: np.ndarray,
-    k: int,
-    kept: np.ndarray,
+    stored: Stored,
+    state: State,
     weight: np.ndarray,
-    free: np.ndarray,
-    estimate: np.ndarray,
-    down: np.ndarray,
     capacity: int,
     e: int,
-    scratch: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
+    scratch: Scratch,
 ) -> int:
     """Plan what edge e keeps; returns how many chunks are new.
 
     Args:
         planner: (values (M, K + 1), capacity) -> chunks per item (M,).
-        node_of: (M, K + R, copies).
-        k: K.
-        kept: (E, M) uint64, updated.
+        stored: where chunks are.
+        state: of all edges; what e keeps and what is free there is updated.
         weight: (E, M) popularity, in any unit.
-        free: (E,) chunks that are free, updated.
-        estimate: (E, N) s.
-        down: (N,) above 0 where the node is down.
         capacity: C.
         e: edge.
-        scratch: latency, order, size and value of ``chunk_order``.
+        scratch: of this replay.
     """
-    tau = np.empty((len(node_of), k + 1))
-    _values(node_of, k, kept, weight, estimate, down, e, scratch, tau)
+    tau = np.empty((len(stored.node_of), stored.k + 1))
+    _values(stored, state, weight, e, scratch, tau)
     tau /= max(tau.max(initial=0.0), 1e-300)  # weights may be far from 1
     plan = np.asarray(planner(tau, capacity), dtype=np.int64)
-    filled, used = _keep(node_of, k, kept, weight, estimate, down, e, scratch, plan)
-    free[e] = capacity - used
+    filled, used = _keep(stored, state, weight, e, scratch, plan)
+    state.edges[e]["free"] = capacity - used
     return filled

@@ -51,7 +51,7 @@ def lower_bound(workload: Workload, fabric: Fabric) -> Bound:
     - ``isolation``: the mean time of coflows alone.
     - ``bottlenecks``: every coflow counts at its bottleneck only, where no schedule has a smaller sum of flow times
       than shortest remaining processing time first; of each busy period there, the isolation times if they are more.
-    - ``algorithm_1``: the dual value of Algorithm 1 (``order.bssi``), if all arrive together (up to 5,000 coflows).
+    - ``algorithm_1``: the dual value of ``order.bssi_order``, if all arrive together (up to 5,000 coflows).
     - ``weights``: ``port_weights``; fewer rounds above 200,000 pairs of a coflow and a port.
     - ``prices``: ``port_prices``, on the ports where weights gained most; only if weights prove more than bottlenecks
       (prices cannot add much else), and skipped where one round would take long (25,000 pairs at those ports; above

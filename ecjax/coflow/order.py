@@ -1,19 +1,11 @@
 """Algorithm 1 of the D-Target paper: an order of coflows, and a lower bound that certifies it."""
 
-from typing import NamedTuple
-
 import numba
 import numpy as np
 
 
-class Order(NamedTuple):
-    """Result of Algorithm 1."""
-
-    order: np.ndarray  # (C,) coflows, first to last
-    dual_s: float  # no schedule has a smaller sum of completion times
-
-
-def bssi(load: np.ndarray) -> Order:
+@numba.njit(cache=True, nogil=True)
+def bssi_order(active, first, port, load, ports, order):
     """Order coflows that are all present at time 0, with a lower bound on the sum of their completion times.
 
     Bottleneck - select - scale - iterate: of the coflows S that have no place yet, the last place goes to the one with
@@ -26,28 +18,6 @@ def bssi(load: np.ndarray) -> Order:
     that the theta L_p(c) of the rounds with c in S add up to at most 1 for every c. Hence sum C >= sum_c C_c sum theta
     L_p(c) = sum theta sum_S L_p C >= sum theta f_p(S).
 
-    Args:
-        load: seconds of work of each coflow at each port, (C, P), not negative.
-
-    Returns:
-        The order, within a factor 2 of the best for concurrent open shop, and the bound in seconds.
-
-    References:
-        Mastrolilli, Queyranne, Schulz, Svensson, Uhan, "Minimizing the sum of weighted completion times in a
-        concurrent open shop", Operations Research Letters 38 (2010); D-Target paper, Algorithm 1.
-    """
-    coflows, ports = load.shape
-    coflow, port = np.nonzero(load)
-    first = np.searchsorted(coflow, np.arange(coflows + 1))
-    order = np.empty(coflows, dtype=np.int64)
-    dual = bssi_order(np.arange(coflows), first, port, load[coflow, port].astype(float), ports, order)
-    return Order(order, dual)
-
-
-@numba.njit(cache=True, nogil=True)
-def bssi_order(active, first, port, load, ports, order):
-    """``bssi`` on sparse loads, for callers that are compiled themselves.
-
     O((active + ports) active + entries).
 
     Args:
@@ -56,10 +26,14 @@ def bssi_order(active, first, port, load, ports, order):
         port: port of each entry, (N,); a port may occur more than once for a coflow.
         load: seconds of each entry, (N,), not negative.
         ports: number of ports.
-        order: filled with the order, first to last, (A,).
+        order: filled with the order, first to last, (A,): within a factor 2 of the best for concurrent open shop.
 
     Returns:
-        The lower bound on the sum of completion times.
+        The lower bound on the sum of completion times, s.
+
+    References:
+        Mastrolilli, Queyranne, Schulz, Svensson, Uhan, "Minimizing the sum of weighted completion times in a
+        concurrent open shop", Operations Research Letters 38 (2010); D-Target paper, Algorithm 1.
     """
     count = len(active)
     total = np.zeros(ports)

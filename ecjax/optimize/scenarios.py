@@ -145,7 +145,6 @@ def evaluate_scenarios(
     down: ArrayLike,
     scheduling: str = "optimal",
     rebuild: ArrayLike | None = None,
-    stopping: Stopping = STOPPING,
     memory_bytes: float = 1e9,
 ) -> Outcomes:
     """Latency, loads and unavailable files of a plan in every scenario.
@@ -158,7 +157,6 @@ def evaluate_scenarios(
         scheduling: "nearest" (see ``nearest``), or "optimal": from there to the least latency with one z for all
             files, after bringing down the loads where a node is overloaded. ``converged`` is true for "nearest".
         rebuild: (R,) chunks that rebuild a file; ``problem.k`` where absent.
-        stopping: of the rescheduling.
         memory_bytes: so many scenarios are computed at once as fit in here; on a CPU always one after the other,
             which is five times faster there.
 
@@ -169,17 +167,16 @@ def evaluate_scenarios(
         raise ValueError(f"scheduling: found {scheduling!r}; allowed: {', '.join(SCHEDULING)}")
     scenarios = np.asarray(down, bool)
     width = scenarios_at_once(problem, len(scenarios), memory_bytes)
-    found = _PROGRAM(
+    outcomes = _outcomes(
         unconstrained(problem),
         jnp.asarray(probabilities),
         jnp.asarray(stored, bool),
         jnp.asarray(scenarios),
         None if rebuild is None else jnp.asarray(rebuild, problem.k.dtype),
         scheduling,
-        stopping,
         width,
     )
-    return Outcomes(*map(np.asarray, found))
+    return Outcomes(*map(np.asarray, outcomes))
 
 
 def unconstrained(problem: Problem) -> Problem:
@@ -218,14 +215,13 @@ def _lane(
     stored: jax.Array,
     rebuild: jax.Array | None,
     scheduling: str,
-    stopping: Stopping,
     down: jax.Array,
 ) -> _Lane:
     own, left = disturbed(problem, stored, down, rebuild)
     point = nearest(own, probabilities, left)
     converged = jnp.ones((), bool)
     if scheduling == "optimal":
-        final = reschedule(own, point, left, stopping)
+        final = reschedule(own, point, left, STOPPING)
         point, converged = final.point, final.converged
     found = evaluate(own, point, left, jnp.zeros((), point.dtype))
     load = jnp.where(down, -jnp.inf, found.load)
@@ -244,9 +240,9 @@ def _lane(
     )
 
 
-@partial(jax.jit, static_argnums=(5, 6, 7))
-def _PROGRAM(problem, probabilities, stored, down, rebuild, scheduling, stopping, width) -> _Lane:  # noqa: N802
+@partial(jax.jit, static_argnums=(5, 6))
+def _outcomes(problem, probabilities, stored, down, rebuild, scheduling, width) -> _Lane:
     def one(scenario: jax.Array) -> _Lane:
-        return _lane(problem, probabilities, stored, rebuild, scheduling, stopping, scenario)
+        return _lane(problem, probabilities, stored, rebuild, scheduling, scenario)
 
     return in_batches(one, down, width)

@@ -30,9 +30,9 @@ def spread(values: pd.Series) -> tuple[float, np.ndarray]:
     return mean, np.array([[mean - values.min()], [values.max() - mean]])
 
 
-def grid(count: int, width: float, height: float) -> tuple[Figure, list[Axes]]:
-    """Panels, three in a row."""
-    columns = min(3, count)
+def grid(count: int, width: float, height: float, columns: int = 3) -> tuple[Figure, list[Axes]]:
+    """Panels, so many in a row."""
+    columns = min(columns, count)
     lines = -(-count // columns)
     figure = Figure(figsize=(width * columns, height * lines + 0.7), layout="constrained")
     return figure, [panel(figure, lines, columns, place) for place in range(count)]

@@ -1,31 +1,13 @@
-"""What the figures of ``ecjax replay`` share: rows of the result tables, names of runs, colours of sources."""
+"""What figures of plans and of their replays share: rows of the result tables, names of runs, what a sweep varies."""
 
 from pathlib import Path
 
-import matplotlib
 import pandas as pd
 import pyarrow.compute as pc
 
 from ecjax.plotting.class_values import CLASS_COLUMNS, class_axis, in_a_line
 from ecjax.plotting.method_names import METHOD_NAMES
 from ecjax.tables.results import read_results, read_run
-
-matplotlib.use("Agg")
-
-SOURCES = {
-    "observed": ("observed", "C7"),
-    "replayed": ("replayed", "C0"),
-    "estimated": ("estimated", "C2"),
-    "bound": ("bound", "C1"),
-    "split_merge": ("split-merge bound", "black"),
-    "forks": ("forks bound", "dimgrey"),
-}  # of ``latencies``: word and colour, in the order of bars
-STYLES = {"observed": ":", "replayed": "-", "estimated": "--", "bound": "-."}
-EARLIER = {"split_merge", "forks"}  # bounds of other systems: they do not depend on the policy
-LOAD = "load of the busiest node"
-SECONDS = "latency of a read (s)"
-MOST_CURVES = 12
-MOST_BARS = 40
 
 
 def rows(out: Path, dataset: str, runs: pd.DataFrame, group: str | None = None) -> pd.DataFrame:
@@ -53,17 +35,20 @@ def names(runs: pd.DataFrame, axis: str | None = None) -> list[str]:
     varying = [
         name
         for name in _WORDS
-        if name not in hidden and runs[name].astype(object).nunique(dropna=name in CLASS_COLUMNS) > 1
+        if name in runs
+        and name not in hidden
+        and runs[name].astype(object).nunique(dropna=name in CLASS_COLUMNS) > 1
     ]
-    found = [
+    words = [
         ", ".join(_WORDS[name](getattr(run, name)) for name in varying if pd.notna(getattr(run, name)))
         for run in runs.itertuples()
     ]
-    places = found if axis is None else list(zip(found, runs[axis], strict=True))
+    places = words if axis is None else list(zip(words, runs[axis], strict=True))
     if len(set(places)) < len(places):  # plans that differ in something else: in k, or in their tables
-        plans = [f"plan {plan[:6]}" for plan in runs["plan_run"].fillna(runs["run_id"]).astype(str)]
-        found = [f"{name}, {plan}" if name else plan for name, plan in zip(found, plans, strict=True)]
-    return [name or "replay" for name in found]
+        plan_runs = runs["plan_run"].fillna(runs["run_id"]) if "plan_run" in runs else runs["run_id"]
+        plans = [f"plan {plan[:6]}" for plan in plan_runs.astype(str)]
+        words = [f"{name}, {plan}" if name else plan for name, plan in zip(words, plans, strict=True)]
+    return [name or "replay" for name in words]
 
 
 _WORDS = {
@@ -79,17 +64,11 @@ _WORDS = {
 }
 
 
-def horizontal(out: Path, runs: pd.DataFrame) -> tuple[str, pd.Series, str] | None:
-    """The column that a sweep varies, its values in units, by run, and their label; None where none varies."""
-    found = swept(out, runs)
-    if found is not None:
-        return found
-    load = loads(runs)
-    return None if load is None else ("max_load", load, LOAD)
-
-
 def swept(out: Path, runs: pd.DataFrame) -> tuple[str, pd.Series, str] | None:
-    """The same of what was asked for: not the load, which differs between methods and queues too."""
+    """The column that a sweep varies, its values in units, by run, and their label; None where none varies.
+
+    The load, which differs between methods and queues too, is none of them.
+    """
     by_class = class_axis(out, runs)
     if by_class is not None:
         return by_class
@@ -100,13 +79,6 @@ def swept(out: Path, runs: pd.DataFrame) -> tuple[str, pd.Series, str] | None:
         if runs[column].nunique() < 2:
             continue
         files = read_results(out, "inputs/files").groupby("input_id")[source]
-        given = files.sum() if column == "rate_scale" else files.mean() / 1e6
-        return column, runs[column] * runs["input_id"].map(given), label
+        unscaled = files.sum() if column == "rate_scale" else files.mean() / 1e6
+        return column, runs[column] * runs["input_id"].map(unscaled), label
     return None
-
-
-def loads(runs: pd.DataFrame) -> pd.Series | None:
-    """Load of the busiest node by run (its utilisation where the policy decides the load); None where none varies."""
-    found = runs["max_load"].fillna(runs["max_utilisation"])
-    varies = found.groupby(names(runs, "max_load")).nunique().max() > 1
-    return found if varies else None

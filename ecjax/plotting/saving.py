@@ -16,8 +16,9 @@ class Kind(NamedTuple):
     """A kind of figure of a study."""
 
     made: Callable[[Path, pd.DataFrame], Figure | None]  # from the folder of the tables and rows of ``runs``
-    wants: str  # what the runs lack where no figure is made
+    wants: str | None = None  # what the runs lack where no figure is made; None: nothing is to be said then
     datasets: tuple[str, ...] = ()  # that it reads besides ``runs``
+    about: Callable[[pd.DataFrame], pd.DataFrame] = lambda runs: runs  # the runs that it shows, of all
 
 
 def drawing(
@@ -52,8 +53,11 @@ def replayed(runs: pd.DataFrame) -> pd.DataFrame:
     return runs[runs["mean_s"].notna()]
 
 
-def _made(out: Path, runs: pd.DataFrame, kind: Kind) -> Figure | str:
-    """The figure, or what it needs."""
+def _made(out: Path, runs: pd.DataFrame, kind: Kind) -> Figure | str | None:
+    """The figure, or what it needs; None where it is about other runs."""
+    runs = kind.about(runs)
+    if runs.empty:
+        return None
     written = [batches_written(out, dataset) for dataset in kind.datasets]
     wrote = [all(batch in batches for batches in written) for batch in runs["batch_id"]]
     if not any(wrote):

@@ -30,19 +30,19 @@ def class_bounds(
             number counts.
     """
     files, nodes = problem.files, problem.nodes
-    given = np.asarray(weights, float)
-    count = len(given)
-    own, kept = (optimize.of_files(problem, jnp.asarray(rows, float)) for rows in (probabilities, stored))
+    shares = np.asarray(weights, float)
+    count = len(shares)
+    reads, writes = (optimize.of_files(problem, jnp.asarray(rows, float)) for rows in (probabilities, stored))
     member = jnp.asarray(of_file[None, :] == np.arange(count)[:, None], float)
     powers = files.chunk_bytes[None, :] ** jnp.arange(4.0)[:, None]
-    work = jnp.einsum("ki,pi,ij->pkj", member, powers * files.rate[None, :], own)
+    work = jnp.einsum("ki,pi,ij->pkj", member, powers * files.rate[None, :], reads)
     if problem.writes is not None:
-        work = work + jnp.einsum("ki,pi,ij->pkj", member, powers * files.write_rate[None, :], kept)
+        work = work + jnp.einsum("ki,pi,ij->pkj", member, powers * files.write_rate[None, :], writes)
     sums = jnp.einsum("npj,pkj->nkj", nodes.service, work).at[:, -1].add(nodes.background)
     # classes that read nothing at a node have no moments; a rate of 1 lets the sums stand for them
     rates = jnp.where(work[0] > 0, work[0], 1)
     service = ServiceMoments(*(part / rates for part in sums))
-    share = jnp.asarray(np.broadcast_to(given if given.ndim == 2 else given[:, None], rates.shape))
+    share = jnp.asarray(np.broadcast_to(shares if shares.ndim == 2 else shares[:, None], rates.shape))
     if queue == "priority":
         share = jnp.ones_like(share)
     delay = priority(rates, service) if queue == "priority" else weighted(rates, service, share)
@@ -53,4 +53,4 @@ def class_bounds(
     slow = 1 / share[of_file]
     mean = first * slow + wait_mean[of_file] + nodes.connect_mean[None]
     variance = (second - first**2) * slow**2 + wait_variance[of_file] + nodes.connect_variance[None]
-    return np.asarray(latency_bound(own, Delay(mean, jnp.maximum(variance, 0))))
+    return np.asarray(latency_bound(reads, Delay(mean, jnp.maximum(variance, 0))))

@@ -24,7 +24,7 @@ def class_estimates(
     laws: Laws,
     probabilities: np.ndarray,
     stored: np.ndarray,
-    ranks: Classes,
+    classes: Classes,
     queue: str,
     weights: ArrayLike,
 ) -> dict[str, Latencies]:
@@ -39,7 +39,7 @@ def class_estimates(
         laws: of the nodes.
         probabilities: (R, m).
         stored: (R, m) bool, chunks that writes load.
-        ranks: classes of the files; the first goes first under priority. Writes go with the class of their file, other
+        classes: of the files; the first goes first under priority. Writes go with the class of their file, other
             work with the last class.
         queue: "priority", "partitioned" or "shared".
         weights: (K, m) shares of the classes at every node, or (K,) for all nodes alike; under priority they do not
@@ -47,13 +47,12 @@ def class_estimates(
     """
     if queue not in ESTIMATED:
         return {}
-    found = _estimate(
-        problem, laws, probabilities, stored, ranks.of_file, len(ranks.names), queue, weights, LEVELS
-    )
+    reads = probabilities, stored, classes.of_file
+    estimate = _estimate(problem, laws, *reads, len(classes.names), queue, weights)
     return {
-        "all": _latencies(found.mean[None], found.quantiles[None]),
-        "class": _latencies(found.group_mean, found.group_quantiles),
-        "file": _latencies(found.file_mean, found.file_quantiles),
+        "all": _latencies(estimate.mean[None], estimate.quantiles[None]),
+        "class": _latencies(estimate.group_mean, estimate.group_quantiles),
+        "file": _latencies(estimate.file_mean, estimate.file_quantiles),
     }
 
 
@@ -81,8 +80,8 @@ def class_mean_estimates(
         ValueError: the queue has no estimate.
     """
     count = len(np.asarray(weights))
-    found = _estimate(problem, laws, probabilities, stored, of_file, count, queue, weights, LEVELS)
-    return np.nan_to_num(np.asarray(found.group_mean), nan=0.0, posinf=np.inf)
+    estimate = _estimate(problem, laws, probabilities, stored, of_file, count, queue, weights)
+    return np.nan_to_num(np.asarray(estimate.group_mean), nan=0.0, posinf=np.inf)
 
 
 def _estimate(
@@ -94,29 +93,27 @@ def _estimate(
     count: int,
     queue: str,
     weights: ArrayLike,
-    levels: tuple[float, ...],
 ) -> Estimate:
     if queue not in ESTIMATED:
         raise ValueError(f"queue is {queue!r}, it must be one of {', '.join(ESTIMATED)}")
-    own = optimize.of_files(problem, jnp.asarray(probabilities, float))
-    # writes are told by class: of the work beside the reads only that of the nodes is left
-    reads = workload_of(problem, laws, np.zeros_like(stored))
+    reads = optimize.of_files(problem, jnp.asarray(probabilities, float))
+    # writes go by class: of the work beside the reads only that of the nodes is left
+    load = workload_of(problem, laws, np.zeros_like(stored))
     writes = None
     if problem.writes is not None:
-        kept = optimize.of_files(problem, jnp.asarray(stored, float))
-        writes = problem.files.write_rate[:, None] * kept
+        writes = problem.files.write_rate[:, None] * optimize.of_files(problem, jnp.asarray(stored, float))
     groups = jnp.asarray(of_file, int)
     queues: ClassQueues
     if queue == "priority":
-        queues = _PRIORITY(own, reads, groups, count=count, writes=writes)
+        queues = _PRIORITY(reads, load, groups, count=count, writes=writes)
     else:
-        given = np.asarray(weights, float)
+        shares = np.asarray(weights, float)
         share = np.broadcast_to(
-            given if given.ndim == 2 else given[:, None], (count, problem.nodes.count)
+            shares if shares.ndim == 2 else shares[:, None], (count, problem.nodes.count)
         ).copy()
-        queues = _PARTITIONED(own, reads, groups, jnp.asarray(share), writes)
-    return ESTIMATE(own, reads, levels=levels, groups=groups, group_count=count, queues=queues)
+        queues = _PARTITIONED(reads, load, groups, jnp.asarray(share), writes)
+    return ESTIMATE(reads, load, levels=LEVELS, groups=groups, group_count=count, queues=queues)
 
 
 def _latencies(mean: jax.Array, quantiles: jax.Array) -> Latencies:
-    return Latencies("estimated", None, np.asarray(mean), None, None, np.asarray(quantiles))
+    return Latencies("estimated", np.asarray(mean), np.asarray(quantiles))

@@ -9,7 +9,19 @@ from ecjax import optimize
 from ecjax.queueing import estimate_latency, tail_bound
 from ecjax.queueing.service_law import ServiceLaw, UnitLaw
 from ecjax.queueing.workload import Workload
-from ecjax.replay.laws import KINDS, Laws
+from ecjax.replay.laws import (
+    DETERMINISTIC,
+    FIRST_SAMPLE,
+    KIND,
+    KINDS,
+    LINES,
+    SAMPLES,
+    SCALE,
+    SCALE_PER_BYTE,
+    A,
+    B,
+    Laws,
+)
 
 _PARAMETERS = {
     "gamma": ("shape",),
@@ -33,14 +45,14 @@ def workload_of(problem: optimize.Problem, laws: Laws, stored: ArrayLike) -> Wor
         stored: (R, m) bool, chunks that writes load.
     """
     files, nodes = problem.files, problem.nodes
-    kept = jnp.asarray(stored, float)
+    holds = jnp.asarray(stored, float)
     return Workload.of(
         files.rate,
         files.chunk_bytes,
         files.k,
         node_laws(laws, nodes.count),
         (nodes.connect_mean, nodes.connect_variance),
-        optimize.node_work(problem, jnp.zeros_like(kept), kept),
+        optimize.node_work(problem, jnp.zeros_like(holds), holds),
     )
 
 
@@ -48,21 +60,22 @@ def node_laws(laws: Laws, nodes: int) -> ServiceLaw:
     """The laws of the first ``nodes`` entries, as distributions."""
     table = laws.table[:nodes].copy()
     # a constant U is 0 in a replay and 1 in a distribution
-    table[table[:, 6] == KINDS.index("deterministic"), 2:4] = 0.0
-    known: dict[tuple, UnitLaw] = {}
+    table[np.ix_(table[:, KIND] == DETERMINISTIC, [SCALE, SCALE_PER_BYTE])] = 0.0
+    laws_of_u: dict[tuple, UnitLaw] = {}
     units = []
     for row in table:
-        key = tuple(row[4:])
-        if key not in known:
-            known[key] = _unit(row, laws.samples)
-        units.append(known[key])
-    return ServiceLaw.of_nodes(units, *np.ascontiguousarray(table[:, :4].T))
+        key = tuple(row[A:])
+        if key not in laws_of_u:
+            laws_of_u[key] = _unit(row, laws.samples)
+        units.append(laws_of_u[key])
+    return ServiceLaw.of_nodes(units, *np.ascontiguousarray(table[:, LINES].T))
 
 
 def _unit(row: np.ndarray, samples: np.ndarray) -> UnitLaw:
-    kind, a, b = KINDS[int(row[6])], float(row[4]), float(row[5])
+    kind, a, b = KINDS[int(row[KIND])], float(row[A]), float(row[B])
     if kind == "empirical":
-        return UnitLaw.empirical(samples[int(row[7]) : int(row[7] + row[8])])
+        first = int(row[FIRST_SAMPLE])
+        return UnitLaw.empirical(samples[first : first + int(row[SAMPLES])])
     if kind == "two_point":
         high = round(_POINTS * a)
         return UnitLaw.empirical(np.repeat([0.0, 1.0], [_POINTS - high, high]))

@@ -123,7 +123,9 @@ def several_per_node(nodes: Nodes, files: Files, count: int) -> tuple[Nodes, Fil
     """The same problem where every node of a file keeps ``count`` of its chunks and serves them together.
 
     To the model these are one super-chunk (Lemma 4 of the JLCM paper, corrected): its service is the sum of ``count``
-    independent chunk services, whose moments are polynomials in the chunk size again. Connecting happens once.
+    independent chunk services, whose moments are polynomials in the chunk size again. Connecting happens once. (The
+    paper prints chunk moments with the chunk rate in the wait, as if chunks came one by one; that is no bound: two
+    constant chunks at load 0.5 wait 1, not 0.5.)
     """
     x = count
     first, second, third = np.asarray(nodes.service)

@@ -1,4 +1,4 @@
-"""Classes of files: latencies are told by them, and they have queues of their own where nodes serve by class."""
+"""Classes of files: results are summed by them, and they have queues of their own where nodes serve by class."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ class Classes:
     """Classes of files, in order: the first goes first under priority.
 
     Attributes:
-        names: (K,) as they are told.
+        names: (K,) as results name them.
         of_file: (r,) int64.
     """
 
@@ -41,10 +41,10 @@ def check_classes(names: Identity, files: pa.Table, queue: str) -> Classes:
     """
     if "service_class" not in files.column_names:
         raise UserError(f"queue={queue}: files have no column service_class; allowed without it: fcfs")
-    found = file_classes(names, files)
-    rate = np.bincount(found.of_file, files["rate_per_s"].to_numpy(), len(found.names))
+    classes = file_classes(names, files)
+    rate = np.bincount(classes.of_file, files["rate_per_s"].to_numpy(), len(classes.names))
     if np.any(rate <= 0):
-        name = found.names[int(np.argmin(rate))]
+        name = classes.names[int(np.argmin(rate))]
         raise UserError(
             f"files: column rate_per_s: no file of service_class {name} is read; allowed with queue={queue}: classes "
             "with a read rate above 0"
@@ -53,11 +53,12 @@ def check_classes(names: Identity, files: pa.Table, queue: str) -> Classes:
     if row is not None:
         first = np.full(names.rows.count, -1)
         first[row[::-1]] = np.arange(len(row))[::-1]
-        wrong = np.flatnonzero(found.of_file != found.of_file[first[row]])
+        wrong = np.flatnonzero(classes.of_file != classes.of_file[first[row]])
         if wrong.size:
             file = int(wrong[0])
+            name, other = (classes.names[classes.of_file[each]] for each in (file, first[row[file]]))
             raise UserError(
-                f"files: column service_class, row {file}: found {found.names[found.of_file[file]]}, another file of "
-                f"its group has {found.names[found.of_file[first[row[file]]]]}; allowed: one class per group"
+                f"files: column service_class, row {file}: found {name}, another file of its group has {other}; "
+                "allowed: one class per group"
             )
-    return found
+    return classes

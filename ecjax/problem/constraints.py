@@ -216,11 +216,11 @@ def _byte_prices(nodes: pa.Table, files: pa.Table, network: pa.Table) -> tuple[n
     if "client_site" in files.column_names:
         client, clients = _codes(files["client_site"])
     count, price = len(clients), column(network, "dollars_per_byte")
-    named, asked = np.zeros(len(network), bool), np.zeros(len(network), np.int64)
+    named, client_of_row = np.zeros(len(network), bool), np.zeros(len(network), np.int64)
     if "client_site" in network.column_names:
         named = np.asarray(network["client_site"].is_valid())
-        asked = index_in(network["client_site"], clients)
-        unknown = (client >= 0) & ~np.isin(client, asked)
+        client_of_row = index_in(network["client_site"], clients)
+        unknown = (client >= 0) & ~np.isin(client, client_of_row)
         if named.all() and unknown.any():
             row = int(np.argmax(unknown))
             raise UserError(
@@ -238,13 +238,13 @@ def _byte_prices(nodes: pa.Table, files: pa.Table, network: pa.Table) -> tuple[n
         by_site[client[place >= 0], place[place >= 0]] = dollars[place >= 0]
         neither = (target < 0) & (place < 0)
         plain[client[neither], 0] = dollars[neither]
-        found = by_site[:, site_of_node]
-        found = np.where(np.isnan(found), plain, found)
-        return np.where(np.isnan(by_node), found, by_node)
+        general = by_site[:, site_of_node]
+        general = np.where(np.isnan(general), plain, general)
+        return np.where(np.isnan(by_node), general, by_node)
 
     elsewhere = np.nan_to_num(resolved(~named, np.zeros(len(network), np.int64), 1))
-    own = resolved(named & (asked >= 0), asked, count)
-    return np.concatenate([np.where(np.isnan(own), elsewhere, own), elsewhere]), client
+    of_client = resolved(named & (client_of_row >= 0), client_of_row, count)
+    return np.concatenate([np.where(np.isnan(of_client), elsewhere, of_client), elsewhere]), client
 
 
 def _targets(nodes: pa.Table, network: pa.Table) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -46,14 +46,14 @@ def read_plan(out: str, plan_run: str | None, plan_where: str | None, names: Ide
     if not folder.is_dir():
         raise UserError(f"plan={out}: no such folder")
     run = find_run(folder, plan_run, plan_where)
-    probabilities, stored, known = plan_arrays(folder, run["run_id"], names)
-    if not known.any():
+    probabilities, stored, planned = plan_arrays(folder, run["run_id"], names)
+    if not planned.any():
         raise UserError(f"plan={out}: run {run['run_id']} shares no file or no node with the inputs")
-    if not known.all():
+    if not planned.all():
         log.info(
             "plan: %d of %d rows are not in run %s and are placed anew",
-            (~known).sum(),
-            len(known),
+            (~planned).sum(),
+            len(planned),
             run["run_id"],
         )
     return EarlierPlan(jnp.asarray(probabilities), jnp.asarray(stored), run["run_id"])
@@ -64,7 +64,7 @@ def plan_arrays(folder: Path, run_id: str, names: Identity) -> tuple[np.ndarray,
     table = read_run(folder, "placements", run_id)
     probabilities = np.zeros((names.rows.count, len(names.nodes)))
     stored = np.zeros(probabilities.shape, bool)
-    known = np.zeros(names.rows.count, bool)
+    planned = np.zeros(names.rows.count, bool)
     node = index_in(table["node_id"], names.nodes)
     for column, ids in (("file_id", names.rows.file), ("group", names.rows.group)):
         if ids is None:
@@ -73,8 +73,8 @@ def plan_arrays(folder: Path, run_id: str, names: Identity) -> tuple[np.ndarray,
         there = (row >= 0) & (node >= 0)
         probabilities[row[there], node[there]] = table["probability"].to_numpy()[there]
         stored[row[there], node[there]] = True
-        known[row[there]] = True
-    return probabilities, stored, known
+        planned[row[there]] = True
+    return probabilities, stored, planned
 
 
 def plan_weights(folder: Path, run_id: str, names: Identity, class_names: list[str]) -> np.ndarray | None:
@@ -83,8 +83,8 @@ def plan_weights(folder: Path, run_id: str, names: Identity, class_names: list[s
     Args:
         folder: of the results.
         run_id: a committed run.
-        names: ids of the nodes, in the order that is wanted.
-        class_names: (K,) service classes, in the order that is wanted.
+        names: ids of the nodes, in the order of the result.
+        class_names: (K,) service classes, in the order of the result.
 
     Raises:
         UserError: the dataset ``class_weights`` of the run lacks a class at a node, has it twice or has an unknown one,
@@ -100,15 +100,15 @@ def plan_weights(folder: Path, run_id: str, names: Identity, class_names: list[s
     number = index_in(table["service_class"], pa.array(class_names))
     node = index_in(table["node_id"], names.nodes)
     weight = table["weight"].to_numpy()
-    known = {"service_class": number >= 0, "node_id": node >= 0, "weight": (weight > 0) & (weight < np.inf)}
+    right = {"service_class": number >= 0, "node_id": node >= 0, "weight": (weight > 0) & (weight < np.inf)}
     allowed = {
         "service_class": f"the classes of its files: {', '.join(class_names)}",
         "node_id": "the nodes of its inputs",
         "weight": "a positive number",
     }
-    for column, right in known.items():
-        if not right.all():
-            row = int(np.argmin(right))
+    for column, each in right.items():
+        if not each.all():
+            row = int(np.argmin(each))
             raise UserError(
                 f"{where}: column {column}, row {row}: found {table[column][row].as_py()!r}; allowed: {allowed[column]}"
             )

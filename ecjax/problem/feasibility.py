@@ -1,4 +1,4 @@
-"""Whether any placement keeps all constraints, and which of them a given one breaks: one line that names the first."""
+"""Whether any placement keeps all constraints, and which of them a placement breaks: one line that names the first."""
 
 import numpy as np
 import pyarrow as pa
@@ -47,9 +47,9 @@ def check_feasible(problem: Problem, nodes: pa.Table, files: pa.Table) -> None:
         count = mask.sum(axis=1)
         if np.any(count < floor):
             file = first_file(count < floor)
-            found = count[file if row is None else row[file]]
+            left = count[file if row is None else row[file]]
             raise UserError(
-                f"{of_file(files, file, 'forbidden_nodes')}: leaves {found} of {m} nodes; at least {least(file)} are "
+                f"{of_file(files, file, 'forbidden_nodes')}: leaves {left} of {m} nodes; at least {least(file)} are "
                 "needed, max(k + min_extra_chunks, d)"
             )
     if problem.per_site is not None:
@@ -57,9 +57,9 @@ def check_feasible(problem: Problem, nodes: pa.Table, files: pa.Table) -> None:
         short = np.broadcast_to(room, floor.shape) < floor
         if short.any():
             file = first_file(short)
-            found = room[0 if mask is None else file if row is None else row[file]]
+            left = room[0 if mask is None else file if row is None else row[file]]
             raise UserError(
-                f"{of_file(files, file)}: max_chunks_per_site={problem.per_site} leaves room for {found} chunks at the "
+                f"{of_file(files, file)}: max_chunks_per_site={problem.per_site} leaves room for {left} chunks at the "
                 f"sites of its nodes; at least {least(file)} are needed, max(k + min_extra_chunks, d)"
             )
     if problem.capacity is not None:
@@ -147,9 +147,9 @@ def _bottleneck(
     start, end, room = (np.concatenate(part) for part in zip(*edges, strict=True))
     room = np.minimum(room, _MOST_FLOW).astype(np.int32)
     graph = sparse.csr_array((room, (start, end)), shape=(sink + 1, sink + 1), dtype=np.int32)
-    found = csgraph.maximum_flow(graph, 0, sink)
-    short = int((weights * lengths).sum() - found.flow_value)
-    left = sparse.csr_array(graph - found.flow)
+    flow = csgraph.maximum_flow(graph, 0, sink)
+    short = int((weights * lengths).sum() - flow.flow_value)
+    left = sparse.csr_array(graph - flow.flow)
     left.eliminate_zeros()
     reached = np.zeros(sink + 1, bool)
     reached[csgraph.breadth_first_order(left, 0, return_predecessors=False)] = True
@@ -186,25 +186,3 @@ def broken(problem: Problem, stored: np.ndarray, nodes: pa.Table, rows: Rows) ->
             where = f"group={rows.group[first].as_py()}"
         lines.append(_WORDS[name].format(times=times, rows=problem.rows, first=where))
     return lines
-
-
-def overload(
-    load: np.ndarray, background: np.ndarray, rate_scale: float, nodes: pa.Array, spread: str
-) -> str:
-    """One line that names the busiest node, its load, and what would help.
-
-    Args:
-        load: (m,) rho.
-        background: (m,) what of it does not go with the rates.
-        rate_scale: what the rates were multiplied by.
-        nodes: (m,) ids.
-        spread: how reads are spread, in words.
-    """
-    worst = int(np.argmax(load))
-    goal = max(0.9, (1 + background[worst]) / 2)
-    scale = rate_scale * (goal - background[worst]) / (load[worst] - background[worst])
-    return (
-        f"nodes: row {worst} (node_id={nodes[worst]}): load rho = {load[worst]:.3g} at rate_scale={rate_scale:g} "
-        f"{spread}; below 1 is needed: lower the rates (rate_scale={scale:.2g} gives about {goal:.2g}), add nodes, or "
-        "check that service times are service, not sojourn times"
-    )

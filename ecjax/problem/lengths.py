@@ -14,7 +14,7 @@ from ecjax.problem.constraints import of_file
 from ecjax.problem.identity import Identity
 
 
-def given_lengths(problem: Problem, names: Identity, files: pa.Table) -> Problem:
+def with_lengths(problem: Problem, names: Identity, files: pa.Table) -> Problem:
     """The problem with the code lengths of column ``n`` as floor; where that is empty, or absent, the floor stays.
 
     Files of a group share a length: those that give none follow those that do.
@@ -30,36 +30,36 @@ def given_lengths(problem: Problem, names: Identity, files: pa.Table) -> Problem
     """
     if "n" not in files.column_names:
         return problem
-    given = column(files, "n", np.nan)
-    known = np.isfinite(given)
-    row = np.arange(len(given)) if names.rows.of_file is None else names.rows.of_file
+    n = column(files, "n", np.nan)
+    fixed = np.isfinite(n)
+    row = np.arange(len(n)) if names.rows.of_file is None else names.rows.of_file
     floor = np.asarray(problem.floor)
     room = np.asarray(usable(problem)).sum(axis=1)
     first = np.full(problem.rows, -1)
-    first[row[known][::-1]] = np.flatnonzero(known)[::-1]
+    first[row[fixed][::-1]] = np.flatnonzero(fixed)[::-1]
     leader = first[row]
     chunks = names.per_node
     checks = (
         (
-            known & (given != given[leader]),
-            lambda i: f"one n per group, {given[leader[i]]:.0f} as in row {leader[i]}",
+            fixed & (n != n[leader]),
+            lambda i: f"one n per group, {n[leader[i]]:.0f} as in row {leader[i]}",
         ),
-        (known & (given % chunks != 0), lambda i: f"a multiple of max_chunks_per_node={chunks}"),
+        (fixed & (n % chunks != 0), lambda i: f"a multiple of max_chunks_per_node={chunks}"),
         (
-            known & (given < floor[row] * chunks),
+            fixed & (n < floor[row] * chunks),
             lambda i: (
                 f"at least {floor[row[i]] * chunks:.0f}, what k, d, min_extra_chunks and fixed nodes ask for"
             ),
         ),
         (
-            known & (given > room[row] * chunks),
+            fixed & (n > room[row] * chunks),
             lambda i: f"at most {room[row[i]] * chunks}, what the nodes that may hold its chunks can keep",
         ),
     )
     for wrong, allowed in checks:
         if wrong.any():
             i = int(np.argmax(wrong))
-            raise UserError(f"{of_file(files, i, 'n')}: found {given[i]:.0f}; allowed: {allowed(i)}")
+            raise UserError(f"{of_file(files, i, 'n')}: found {n[i]:.0f}; allowed: {allowed(i)}")
     lengths = floor.copy()
-    lengths[row[known]] = given[known] / chunks
+    lengths[row[fixed]] = n[fixed] / chunks
     return replace(problem, floor=jnp.asarray(lengths))

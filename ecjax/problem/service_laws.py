@@ -8,7 +8,7 @@ from ecjax.model import Files
 from ecjax.problem import arrays
 from ecjax.problem.arrays import column
 from ecjax.replay import law_fit
-from ecjax.replay.laws import KINDS, Laws
+from ecjax.replay.laws import COLUMNS, EXPONENTIAL, KIND, KINDS, LINES, OFFSET, OFFSET_PER_BYTE, SCALE, Laws
 
 
 def service_laws(
@@ -35,12 +35,12 @@ def service_laws(
     Raises:
         UserError: the family has no law with a node's moments.
     """
-    table = np.zeros((len(nodes), 9))
+    table = np.zeros((len(nodes), COLUMNS))
     affine = "service_mean_s" not in nodes.column_names
     parts = [column(nodes, name) for name in ("delta_s", "delta_s_per_byte", "psi_s", "psi_s_per_byte")]
     if affine and family in ("auto", "shifted_exponential"):
-        table[:, :4] = np.stack(parts, axis=1)
-        table[:, 6] = law_fit.fit("exponential", 1.0, 2.0, 6.0)[6]
+        table[:, LINES] = np.stack(parts, axis=1)
+        table[:, KIND] = EXPONENTIAL
         return Laws(table, np.zeros(1))
     if affine:
         polynomial = np.asarray(arrays.nodes_arrays(nodes).service)
@@ -64,16 +64,19 @@ def service_laws(
             name = nodes["node_id"][node].as_py()
             raise UserError(f"service={family}: nodes row {node} (node_id={name}): found {error}") from None
         table[node] = row
-        table[node, 1], table[node, 0] = row[0] * growth[node], row[0] * constant[node]
-        table[node, 3], table[node, 2] = row[2] * growth[node], row[2] * constant[node]
+        by_size = constant[node], growth[node]
+        table[node, LINES] = (
+            *(row[OFFSET] * part for part in by_size),
+            *(row[SCALE] * part for part in by_size),
+        )
     return Laws(table, np.zeros(1))
 
 
 def law_name(laws: Laws) -> str:
     """Kinds of the laws in words, as in "shifted weibull"."""
     names = []
-    for kind in np.unique(laws.table[:, 6]).astype(int):
-        own = laws.table[laws.table[:, 6] == kind]
-        shifted = kind and np.any(own[:, :2] > 0) and KINDS[kind] != "two_point"
+    for kind in np.unique(laws.table[:, KIND]).astype(int):
+        alike = laws.table[laws.table[:, KIND] == kind]
+        shifted = kind and np.any(alike[:, [OFFSET, OFFSET_PER_BYTE]] > 0) and KINDS[kind] != "two_point"
         names.append(("shifted " if shifted else "") + KINDS[kind].replace("_", " "))
     return ", ".join(names)

@@ -3,15 +3,13 @@
 Seconds and 1/s throughout; every function works under ``jit``, ``vmap`` and differentiation.
 """
 
-from ecjax.queueing.bounds import latency_bound, latency_bound_at, optimal_z, shared_z, shared_z_bound
+from ecjax.queueing.bounds import latency_bound, latency_bound_at, shared_z
 from ecjax.queueing.class_queues import ClassQueues, partitioned_queues, priority_queues
 from ecjax.queueing.estimate import Estimate, estimate_latency, latency_objective
 from ecjax.queueing.mg1 import Delay, fcfs, load, waiting
 from ecjax.queueing.moments import ServiceMoments
-from ecjax.queueing.sampling import sample_subset
 from ecjax.queueing.service_classes import priority, priority_waiting, weighted
 from ecjax.queueing.service_law import ServiceLaw, UnitLaw
-from ecjax.queueing.superchunks import superchunk
 from ecjax.queueing.tail import TailBound, tail_bound
 from ecjax.queueing.wait_law import WaitLaw
 from ecjax.queueing.workload import Workload
@@ -32,15 +30,11 @@ __all__ = [
     "latency_bound_at",
     "latency_objective",
     "load",
-    "optimal_z",
     "partitioned_queues",
     "priority",
     "priority_queues",
     "priority_waiting",
-    "sample_subset",
     "shared_z",
-    "shared_z_bound",
-    "superchunk",
     "tail_bound",
     "waiting",
     "weighted",

@@ -38,15 +38,6 @@ def latency_bound(probabilities: ArrayLike, delay: Delay) -> jax.Array:
     return _over_rows(_minimum, (1, 1, 1), _checked(probabilities, delay))[0]
 
 
-def optimal_z(probabilities: ArrayLike, delay: Delay) -> jax.Array:
-    """The z at which ``latency_bound`` is taken, s: -inf for k = 1, inf where the bound is infinite.
-
-    Arguments as in ``latency_bound``. Where a whole interval of z is optimal (nodes that do not vary),
-    one of them.
-    """
-    return _over_rows(_minimum, (1, 1, 1), _checked(probabilities, delay))[1]
-
-
 def latency_bound_at(z: ArrayLike, probabilities: ArrayLike, delay: Delay) -> jax.Array:
     """The bound at a given z, s: z + sum_j pi_j/2 [(E_j - z) + sqrt((E_j - z)^2 + V_j)].
 
@@ -56,33 +47,6 @@ def latency_bound_at(z: ArrayLike, probabilities: ArrayLike, delay: Delay) -> ja
         delay: (m,) or (r, m).
     """
     return _over_rows(_at, (0, 1, 1, 1), (z, *_checked(probabilities, delay)))
-
-
-def shared_z_bound(
-    probabilities: ArrayLike, rates: ArrayLike, delay: Delay, z: ArrayLike | None = None
-) -> tuple[jax.Array, jax.Array]:
-    """Bound on the mean latency over files, each weighted by its rate, with one z for all (Problem JLCM).
-
-    Args:
-        probabilities: pi, (r, m).
-        rates: request rates of the files, 1/s, (r,); only their ratios matter.
-        delay: (m,), or (r, m) where the sojourn differs by file.
-        z: s; minimised over when not given.
-
-    Returns:
-        The bound and z, s, scalars; z = -inf when the mean k is 1.
-    """
-    rate = as_float(rates)
-    share = rate / rate.sum()
-    mean, variance = as_float(delay.mean), as_float(delay.variance)
-    if mean.ndim == 1:
-        weights = jnp.matmul(share, as_float(probabilities), precision="highest")
-    else:
-        weights = share[:, None] * as_float(probabilities)
-    if z is None:
-        return _minimum(weights, mean, variance)
-    shared = as_float(z)
-    return _at(shared, weights, mean, variance), shared
 
 
 def shared_z(

@@ -93,7 +93,6 @@ def latency_objective(
     workload: Workload,
     mean_weight: float = 1.0,
     level_weights: Sequence[tuple[float, float]] = (),
-    queues: ClassQueues | None = None,
 ) -> jax.Array:
     """A weighted mix of mean and quantiles of the latency over all requests, s: an objective to descend.
 
@@ -102,9 +101,8 @@ def latency_objective(
         workload: files and nodes.
         mean_weight: of the mean.
         level_weights: pairs (level, weight): ((0.99, 1.0),) adds the 99 % point.
-        queues: as in ``estimate_latency``.
     """
-    curves, _ = _curves(probabilities, workload, queues)
+    curves, _ = _curves(probabilities, workload, None)
     file_mean = _file_means(curves)
     levels = tuple(level for level, _ in level_weights)
     mean, quantiles = _mixture(curves, file_mean, workload.rate[None], levels)

@@ -58,48 +58,7 @@ class ServiceMoments:
         return cls(d + p, d**2 + 2 * d * p + 2 * p**2, d**3 + 3 * d**2 * p + 6 * d * p**2 + 6 * p**3)
 
     @classmethod
-    def affine(
-        cls,
-        delta: ArrayLike,
-        delta_per_byte: ArrayLike,
-        psi: ArrayLike,
-        psi_per_byte: ArrayLike,
-        chunk_bytes: ArrayLike,
-    ) -> "ServiceMoments":
-        """Shifted exponential service whose two parts are affine in the chunk size B.
-
-        X = (delta + delta_per_byte B) + Exp with mean (psi + psi_per_byte B).
-
-        Args:
-            delta: (m,), s.
-            delta_per_byte: (m,), s/B.
-            psi: (m,), s.
-            psi_per_byte: (m,), s/B.
-            chunk_bytes: (C,), B, one chunk size per class.
-
-        Returns:
-            Moments (C, m).
-        """
-        constant_shift, shift, constant_mean, mean = (
-            as_float(value)[None, :] for value in (delta, delta_per_byte, psi, psi_per_byte)
-        )
-        size = as_float(chunk_bytes)[:, None]
-        return cls.shifted_exponential(constant_shift + shift * size, constant_mean + mean * size)
-
-    @classmethod
     def exponential(cls, mean: ArrayLike) -> "ServiceMoments":
         """Moments of an exponential law with this mean (s): m, 2 m^2, 6 m^3."""
         first = as_float(mean)
         return cls(first, 2 * first**2, 6 * first**3)
-
-    @classmethod
-    def deterministic(cls, value: ArrayLike) -> "ServiceMoments":
-        """Moments of a constant (s): v, v^2, v^3."""
-        first = as_float(value)
-        return cls(first, first**2, first**3)
-
-    @classmethod
-    def from_samples(cls, samples: ArrayLike) -> "ServiceMoments":
-        """Empirical moments over the last axis: samples (..., N) in s give moments (...)."""
-        x = as_float(samples)
-        return cls(jnp.mean(x, axis=-1), jnp.mean(x**2, axis=-1), jnp.mean(x**3, axis=-1))

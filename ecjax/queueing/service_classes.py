@@ -23,17 +23,12 @@ from ecjax.queueing.mg1 import Delay, waiting
 from ecjax.queueing.moments import ServiceMoments, as_float
 
 
-def priority(
-    rates: ArrayLike,
-    moments: ServiceMoments,
-    background: tuple[ArrayLike, ArrayLike, ArrayLike] | None = None,
-) -> Delay:
+def priority(rates: ArrayLike, moments: ServiceMoments) -> Delay:
     """Sojourn time of every class at every node under non-preemptive priority; exact mean and variance.
 
     Args:
         rates: Lambda, chunk rates, 1/s, (K, m), or (K,) for one node; the first class goes first.
         moments: of the same shape, or one that broadcasts to it.
-        background: (rho, A_2, A_3) of other work, each (m,) or (): it is served with the last class.
 
     Returns:
         Delay of the shape of ``rates``; infinite for a class whose load and those of the classes before it sum to 1
@@ -43,13 +38,7 @@ def priority(
         ValueError: the shapes do not fit.
     """
     rate, first, second, third = _broadcast(rates, moments)
-    load, square, cube = rate * first, rate * second, rate * third
-    if background is not None:
-        rho, a_2, a_3 = (as_float(other) for other in background)
-        load, square, cube = (
-            own.at[-1].add(other) for own, other in ((load, rho), (square, a_2), (cube, a_3))
-        )
-    wait = priority_waiting(load, square, cube)
+    wait = priority_waiting(rate * first, rate * second, rate * third)
     return Delay(first, ServiceMoments(first, second, third).variance).plus(wait.mean, wait.variance)
 
 

@@ -10,6 +10,7 @@ import math
 import numpy as np
 from scipy import optimize, special
 
+from ecjax.replay import laws as columns
 from ecjax.replay.laws import KINDS, Laws
 
 FAMILIES = (
@@ -26,7 +27,7 @@ _SHAPES = (0.25, 60.0)  # of Weibull laws: beyond, skewness hardly changes
 
 
 def fit(family: str, mean: float, second: float, third: float, ratio: float = PARETO_RATIO) -> np.ndarray:
-    """Law with these raw moments, as many as the family keeps: (9,), a row of ``Laws.table`` without powers of B.
+    """Law with these raw moments, as many as the family keeps: (COLUMNS,), a row of ``Laws.table`` without powers of B.
 
     Args:
         family: one of FAMILIES.
@@ -69,33 +70,35 @@ def empirical(samples: list[np.ndarray], offset: np.ndarray, scale: np.ndarray) 
         offset: (2, l) s, s/B.
         scale: (2, l) s, s/B.
     """
-    table = np.zeros((len(samples), 9))
-    table[:, 0:2], table[:, 2:4] = offset.T, scale.T
-    table[:, 6] = KINDS.index("empirical")
-    table[:, 8] = [len(own) for own in samples]
-    table[:, 7] = np.concatenate(([0], np.cumsum(table[:, 8])[:-1]))
-    return Laws(table, np.concatenate([np.sort(np.asarray(own, float)) for own in samples]))
+    table = np.zeros((len(samples), columns.COLUMNS))
+    table[:, columns.LINES] = np.concatenate([offset, scale]).T
+    table[:, columns.KIND] = columns.EMPIRICAL
+    count = np.array([len(of_law) for of_law in samples])
+    table[:, columns.FIRST_SAMPLE], table[:, columns.SAMPLES] = np.cumsum(count) - count, count
+    return Laws(table, np.concatenate([np.sort(np.asarray(of_law, float)) for of_law in samples]))
 
 
 def unit_moments(laws: Laws) -> np.ndarray:
     """E[U], E[U^2], E[U^3] of every law: (3, l)."""
-    found = np.empty((3, len(laws.table)))
+    moments = np.empty((3, len(laws.table)))
     for law, row in enumerate(laws.table):
-        a, b, kind = row[4], row[5], KINDS[int(row[6])]
+        kind = KINDS[int(row[columns.KIND])]
         if kind == "empirical":
-            own = laws.samples[int(row[7]) : int(row[7] + row[8])]
-            found[:, law] = [np.mean(own**n) for n in (1, 2, 3)]
+            first, count = int(row[columns.FIRST_SAMPLE]), int(row[columns.SAMPLES])
+            of_law = laws.samples[first : first + count]
+            moments[:, law] = [np.mean(of_law**n) for n in (1, 2, 3)]
         else:
-            found[:, law] = [_unit_moment(kind, a, b, n) for n in (1, 2, 3)]
-    return found
+            a, b = row[columns.A], row[columns.B]
+            moments[:, law] = [_unit_moment(kind, a, b, n) for n in (1, 2, 3)]
+    return moments
 
 
 def polynomials(laws: Laws, nodes: int) -> np.ndarray:
     """Service moments of the first ``nodes`` laws as polynomials in the chunk size: (3, 4, m), as ``Nodes.service``."""
     one, two, three = unit_moments(laws)[:, :nodes]
-    d0, d1, s0, s1 = laws.table[:nodes, :4].T
+    d0, d1, s0, s1 = laws.table[:nodes, columns.LINES].T
     fixed, random = np.stack([d0, d1]), np.stack([s0, s1])
-    found = np.zeros((3, 4, nodes))
+    moments = np.zeros((3, 4, nodes))
     terms: dict[int, tuple] = {1: ((1, 0, None), (1, 1, one)), 2: ((1, 0, None), (2, 1, one), (1, 2, two))}
     terms[3] = ((1, 0, None), (3, 1, one), (3, 2, two), (1, 3, three))
     for n, parts in terms.items():
@@ -106,8 +109,8 @@ def polynomials(laws: Laws, nodes: int) -> np.ndarray:
                 longer[:-1] += product * factor[0]
                 longer[1:] += product * factor[1]
                 product = longer
-            found[n - 1, : n + 1] += binomial * product * (1.0 if moment is None else moment)
-    return found
+            moments[n - 1, : n + 1] += binomial * product * (1.0 if moment is None else moment)
+    return moments
 
 
 def background(load: float, second: float, third: float) -> tuple[float, np.ndarray]:

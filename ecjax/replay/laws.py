@@ -21,12 +21,16 @@ KINDS = (
 DETERMINISTIC, EXPONENTIAL, GAMMA, LOGNORMAL, PARETO, WEIBULL, TWO_POINT, EMPIRICAL = range(len(KINDS))
 
 
+# columns of ``Laws.table``: s, s/B, s, s/B, parameters of U, one of the kinds, and which samples are its own
+COLUMNS = 9
+OFFSET, OFFSET_PER_BYTE, SCALE, SCALE_PER_BYTE, A, B, KIND, FIRST_SAMPLE, SAMPLES = range(COLUMNS)
+LINES = slice(OFFSET, SCALE_PER_BYTE + 1)  # offset_0, offset_1, scale_0, scale_1
+
+
 class Laws(NamedTuple):
     """Service laws, one per entry; entry j < m is node j's, further ones are of background work."""
 
-    table: (
-        np.ndarray
-    )  # (l, 9) offset_0 (s), offset_1 (s/B), scale_0 (s), scale_1 (s/B), a, b, kind, first sample, samples
+    table: np.ndarray  # (l, COLUMNS)
     samples: np.ndarray  # (all samples,) values of U of the empirical laws
 
 
@@ -51,12 +55,12 @@ def _unit(kind, a, b, state):
 @numba.njit(cache=True, nogil=True, inline="always")
 def unit(table, samples, law, state):
     """A draw of U."""
-    kind = int(table[law, 6])
+    kind = int(table[law, KIND])
     if kind == EMPIRICAL:
-        place = int(streams.uniform(state) * table[law, 8])
-        value = samples[int(table[law, 7]) + min(place, int(table[law, 8]) - 1)]
+        place = int(streams.uniform(state) * table[law, SAMPLES])
+        value = samples[int(table[law, FIRST_SAMPLE]) + min(place, int(table[law, SAMPLES]) - 1)]
     else:
-        value = _unit(kind, table[law, 4], table[law, 5], state)
+        value = _unit(kind, table[law, A], table[law, B], state)
     return value
 
 
@@ -73,8 +77,8 @@ def _further_units(table, samples, law, chunks, state):
 @numba.njit(cache=True, nogil=True, inline="always")
 def service(table, samples, law, chunk_bytes, chunks, state):
     """Time to serve ``chunks`` chunks of one request together, s."""
-    offset = table[law, 0] + table[law, 1] * chunk_bytes
-    scale = table[law, 2] + table[law, 3] * chunk_bytes
+    offset = table[law, OFFSET] + table[law, OFFSET_PER_BYTE] * chunk_bytes
+    scale = table[law, SCALE] + table[law, SCALE_PER_BYTE] * chunk_bytes
     total = unit(table, samples, law, state)
     if chunks > 1:  # apart: a loop in line costs all draws 70 ns
         total += _further_units(table, samples, law, chunks, state)

@@ -92,7 +92,7 @@ def _batch_of(number, requests):
 
 def _prepared(system, times, files, seeds, units, classes):
     """Static facts; arrays by lane."""
-    kinds = tuple(sorted({int(kind) for kind in system.laws.table[np.unique(system.law), 6]}))
+    kinds = tuple(sorted({int(kind) for kind in system.laws.table[np.unique(system.law), laws.KIND]}))
     if laws.GAMMA in kinds:
         raise ValueError("gamma laws are drawn on the host only; all other laws are supported here")
     if np.any(system.connect[0] > 0):

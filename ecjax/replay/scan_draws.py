@@ -62,10 +62,10 @@ def entries(widest, units, begin, count, state):
 
 
 def _unit(kinds, table, samples, state):
-    """Draws of U for laws ``table`` (..., 9)."""
-    a, b, kind = table[..., 4], table[..., 5], table[..., 6]
+    """Draws of U for laws ``table`` (..., COLUMNS)."""
+    a, b, kind = table[..., laws.A], table[..., laws.B], table[..., laws.KIND]
     u = _uniform(state)
-    found = jnp.zeros_like(u)
+    drawn = jnp.zeros_like(u)
     for which in kinds:
         if which == laws.EXPONENTIAL:
             value = -jnp.log(u)
@@ -79,13 +79,13 @@ def _unit(kinds, table, samples, state):
         elif which == laws.TWO_POINT:
             value = jnp.where(u < a, 1.0, 0.0)
         elif which == laws.EMPIRICAL:
-            last = table[..., 8].astype(int) - 1
-            place = jnp.minimum((u * table[..., 8]).astype(int), last)
-            value = samples[table[..., 7].astype(int) + place]
+            count = table[..., laws.SAMPLES]
+            place = jnp.minimum((u * count).astype(int), count.astype(int) - 1)
+            value = samples[table[..., laws.FIRST_SAMPLE].astype(int) + place]
         else:
             continue
-        found = jnp.where(kind == which, value, found)
-    return found
+        drawn = jnp.where(kind == which, value, drawn)
+    return drawn
 
 
 def service(kinds, most, table, samples, chunk_bytes, chunks, state):
@@ -94,7 +94,7 @@ def service(kinds, most, table, samples, chunk_bytes, chunks, state):
     Args:
         kinds: of the laws that occur; gamma is not among them.
         most: chunks that are served together at most.
-        table: (..., 9) laws.
+        table: (..., COLUMNS) of ``Laws``.
         samples: of the empirical laws.
         chunk_bytes: (...) B.
         chunks: (...) served together.
@@ -104,5 +104,6 @@ def service(kinds, most, table, samples, chunk_bytes, chunks, state):
     for number in range(1, most):
         further = _unit(kinds, table, samples, stream(_mixed(state), jnp.full(state.shape, number)))
         total = total + jnp.where(number < chunks, further, 0.0)
-    offset, scale = (table[..., i] + table[..., i + 1] * chunk_bytes for i in (0, 2))
+    offset = table[..., laws.OFFSET] + table[..., laws.OFFSET_PER_BYTE] * chunk_bytes
+    scale = table[..., laws.SCALE] + table[..., laws.SCALE_PER_BYTE] * chunk_bytes
     return chunks.astype(float) * offset + scale * total

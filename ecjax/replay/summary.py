@@ -76,22 +76,22 @@ def summarise(tallies: list[Tally], spans: list[float]) -> Summary:
     )
 
 
-def quantiles(bins: np.ndarray, levels: tuple[float, ...] = LEVELS) -> np.ndarray:
-    """Quantiles of histograms (G, bins), linear within a bin: (G, len(levels)) s, nan where a histogram is empty."""
+def quantiles(bins: np.ndarray) -> np.ndarray:
+    """Quantiles of histograms (G, bins) at LEVELS, linear within a bin: (G, Q) s, nan where a histogram is empty."""
     edges = tally.bin_edges(bins.shape[1])
-    found = np.full((len(bins), len(levels)), np.nan)
-    for group, own in enumerate(bins):
-        total = own.sum()
+    values = np.full((len(bins), len(LEVELS)), np.nan)
+    for group, counts in enumerate(bins):
+        total = counts.sum()
         if total == 0:
             continue
-        below = np.concatenate(([0], np.cumsum(own)))
-        for column, level in enumerate(levels):
-            wanted = level * total
-            place = min(int(np.searchsorted(below, wanted, side="left")), len(own)) - 1
-            place = max(place, int(np.argmax(own > 0)))
-            share = (wanted - below[place]) / own[place] if own[place] else 0.0
-            found[group, column] = edges[place] + share * (edges[place + 1] - edges[place])
-    return found
+        below = np.concatenate(([0], np.cumsum(counts)))
+        for column, level in enumerate(LEVELS):
+            rank = level * total
+            place = min(int(np.searchsorted(below, rank, side="left")), len(counts)) - 1
+            place = max(place, int(np.argmax(counts > 0)))
+            share = (rank - below[place]) / counts[place] if counts[place] else 0.0
+            values[group, column] = edges[place] + share * (edges[place + 1] - edges[place])
+    return values
 
 
 def _statistics(

@@ -56,6 +56,13 @@ def task_state(state, place):
     return state + np.uint64(place) * _TASK
 
 
+@numba.njit(cache=True, nogil=True, inline="always", error_model="numpy")
+def _in_a_layer(bits, edges):
+    """A layer, and a place below its right edge."""
+    layer = np.int64(bits & _LAYER)
+    return layer, (np.float64(bits >> _12) + 0.5) * _UNIT * edges[layer]
+
+
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _exponential_otherwise(state, layer, x):
     """What is not below the layer above: the wedge or the tail, or anew."""
@@ -67,9 +74,7 @@ def _exponential_otherwise(state, layer, x):
         if low + streams.uniform(state) * (_EXPONENTIAL_F[layer + 1] - low) < math.exp(-x):
             return x
         state = streams.advance(state)
-        bits = streams.mixed(state)
-        layer = np.int64(bits & _LAYER)
-        x = (np.float64(bits >> _12) + 0.5) * _UNIT * _EXPONENTIAL_X[layer]
+        layer, x = _in_a_layer(streams.mixed(state), _EXPONENTIAL_X)
         if x < _EXPONENTIAL_X[layer + 1]:
             return x
 
@@ -77,9 +82,7 @@ def _exponential_otherwise(state, layer, x):
 @numba.njit(cache=True, nogil=True, inline="always", error_model="numpy")
 def exponential(state):
     """A draw of the exponential law with mean 1."""
-    bits = streams.mixed(state)
-    layer = np.int64(bits & _LAYER)
-    x = (np.float64(bits >> _12) + 0.5) * _UNIT * _EXPONENTIAL_X[layer]
+    layer, x = _in_a_layer(streams.mixed(state), _EXPONENTIAL_X)
     if x >= _EXPONENTIAL_X[layer + 1]:
         x = _exponential_otherwise(state, layer, x)
     return x
@@ -101,9 +104,7 @@ def _normal_otherwise(state, layer, x):
         if low + streams.uniform(state) * (_NORMAL_F[layer + 1] - low) < math.exp(-0.5 * x * x):
             return x
         state = streams.advance(state)
-        bits = streams.mixed(state)
-        layer = np.int64(bits & _LAYER)
-        x = (np.float64(bits >> _12) + 0.5) * _UNIT * _NORMAL_X[layer]
+        layer, x = _in_a_layer(streams.mixed(state), _NORMAL_X)
         if x < _NORMAL_X[layer + 1]:
             return x
 
@@ -112,8 +113,7 @@ def _normal_otherwise(state, layer, x):
 def normal(state):
     """A draw of the standard normal law."""
     bits = streams.mixed(state)
-    layer = np.int64(bits & _LAYER)
-    x = (np.float64(bits >> _12) + 0.5) * _UNIT * _NORMAL_X[layer]
+    layer, x = _in_a_layer(bits, _NORMAL_X)
     if x >= _NORMAL_X[layer + 1]:
         x = _normal_otherwise(state, layer, x)
     return -x if (bits >> _8) & _SIGN else x

@@ -6,13 +6,12 @@ import pyarrow as pa
 from ecjax.replay.laws import Laws
 from ecjax.tables.requests import Accesses, TraceRequests
 from ecjax.tables.statistics.service import ServiceInference
-from ecjax.validation import latencies as validation_latencies
 from ecjax.validation import theory
-from ecjax.validation.latencies import Groups, Statistics
+from ecjax.validation.latencies import Groups, Statistics, observed, replayed
 from ecjax.validation.replay import Counter, drawn_finishes
 from ecjax.validation.theory import Reads
 
-_CHANGED = 0.1  # relative change of the rate between the halves that is told
+_CHANGED = 0.1  # relative change of the rate between the halves that is worth a sentence
 
 
 class Halves:
@@ -50,7 +49,7 @@ class Halves:
             names, of_request = labels.tolist(), of_request[log.file]
         self.of_request = of_request.astype(np.int64)
         early = log.file[: self.half][~log.write[: self.half]]
-        self.reported = np.sort(theory.own_files(early, self.files))
+        self.reported = np.sort(theory.files_with_shares(early, self.files))
         self.groups = Groups(names, log.file_ids.take(pa.array(self.reported)), accesses.node_ids)
         # the second half
         self.begin = accesses.begin[self.half :] - self.cut
@@ -91,9 +90,9 @@ class Halves:
         batched = np.ones(count, bool)
         batched[file:node] = False
         counter = Counter(count, 1)
-        for own, places in zip(values, group, strict=True):
-            counter.add(0, own, places)
-        return validation_latencies.observed(values, group, count, batched), counter.counted.bins
+        for times, places in zip(values, group, strict=True):
+            counter.add(0, times, places)
+        return observed(values, group, count, batched), counter.counted.bins
 
     def replayed(self, laws: Laws, seed: int, replications: int) -> tuple[Statistics, np.ndarray]:
         """Statistics of replays of the second half, and histograms (G, BINS) of all of them."""
@@ -112,15 +111,15 @@ class Halves:
             )
             for values, group in zip(*self.by_group(finish), strict=True):
                 counter.add(replication, values, group)
-        return validation_latencies.replayed(counter.counted), counter.counted.bins
+        return replayed(counter.counted), counter.counted.bins
 
     def free(self) -> np.ndarray:
         """When each node has served what arrived in the first half, (m,) s; -inf where nothing did."""
         assert self.accesses.finish is not None
         free = np.full(self.nodes, -np.inf)
         finish = self.accesses.finish[: self.cut]
-        known = ~np.isnan(finish)
-        np.maximum.at(free, self.accesses.node[: self.cut][known], finish[known])
+        finished = ~np.isnan(finish)
+        np.maximum.at(free, self.accesses.node[: self.cut][finished], finish[finished])
         return free
 
     def reads(self) -> Reads:
@@ -139,25 +138,25 @@ class Halves:
 
     def notices(self) -> list[str]:
         """What the halves themselves show."""
-        found = []
+        sentences = []
         if self.log.returned:
-            found.append(
+            sentences.append(
                 f"{self.log.returned} requests have rows that do not follow each other; their parts count as requests "
                 "of their own."
             )
         if self.unfinished:
-            found.append(
+            sentences.append(
                 f"{self.unfinished} reads of the second half have chunks without a finish time: they are not counted."
             )
         before, after = self.span_s
         if before > 0 and after > 0:
             change = before * (self.log.count - self.half) / (after * self.half) - 1
             if abs(change) > _CHANGED:
-                found.append(
+                sentences.append(
                     f"Requests come {100 * change:+.0f} % as often in the second half: estimate and bound are of the "
                     "first half's rates, the replay is not."
                 )
-        return found
+        return sentences
 
 
 def service_times(accesses: Accesses, cut: int) -> np.ndarray | str:

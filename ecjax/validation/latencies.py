@@ -1,4 +1,4 @@
-"""Latencies of reads by group (all, class, file, node), as rows of the ``latencies`` dataset."""
+"""Latencies of reads by group: all, class, file, node."""
 
 import math
 from dataclasses import dataclass
@@ -7,14 +7,13 @@ import numpy as np
 import pyarrow as pa
 from scipy import stats
 
+from ecjax.predict.latencies import Latencies, histogram_rows, latency_rows
 from ecjax.replay import summary
 from ecjax.replay.summary import LEVELS
-from ecjax.replay.tally import BATCHES, bin_edges
-from ecjax.tables.nulls import empty_to_null
+from ecjax.replay.tally import BATCHES
 from ecjax.validation.replay import Counted
 
 _NAMED = 5
-_QUANTILES = ("p50_s", "p90_s", "p99_s", "p999_s")
 
 
 @dataclass(frozen=True)
@@ -38,6 +37,17 @@ class Groups:
         node = file + len(self.files)
         return 1, file, node, node + len(self.nodes)
 
+    @property
+    def kinds(self) -> list[tuple[str, pa.Array | list[str] | None, slice]]:
+        """Kinds of groups, their ids and their places."""
+        of_class, file, node, count = self.first
+        return [
+            ("all", None, slice(0, 1)),
+            ("class", self.classes, slice(of_class, file)),
+            ("file", self.files, slice(file, node)),
+            ("node", self.nodes, slice(node, count)),
+        ]
+
 
 @dataclass(frozen=True)
 class Statistics:
@@ -57,35 +67,38 @@ def unknown(groups: int) -> Statistics:
 
 
 def observed(
-    values: list[np.ndarray], group: list[np.ndarray], groups: int, batched: np.ndarray
+    times: list[np.ndarray], group: list[np.ndarray], groups: int, batched: np.ndarray
 ) -> Statistics:
     """Statistics of what was seen, once.
 
     Args:
-        values: s, in order of time; one array per way of grouping.
-        group: group of each value, -1: none.
+        times: s, in order of arrival; one array per way of grouping.
+        group: group of each time, -1: none.
         groups: number of groups G.
-        batched: (G,) bool, groups whose interval comes from batch means; that of the others takes their values for
+        batched: (G,) bool, groups whose interval comes from batch means; that of the others takes their times for
             independent.
     """
-    found = unknown(groups)
-    for x, own in zip(values, group, strict=True):
-        x, own, batch = x[own >= 0], own[own >= 0], (np.arange(len(x)) * BATCHES // len(x))[own >= 0]
-        order = np.lexsort((x, own))
-        counts = np.bincount(own, minlength=groups)
-        for number, sorted_values in enumerate(np.split(x[order], np.cumsum(counts)[:-1])):
-            if not sorted_values.size:
+    statistics = unknown(groups)
+    for all_times, all_places in zip(times, group, strict=True):
+        grouped = all_places >= 0
+        batch = (np.arange(len(all_times)) * BATCHES // len(all_times))[grouped]
+        x, place = all_times[grouped], all_places[grouped]
+        order = np.lexsort((x, place))
+        counts = np.bincount(place, minlength=groups)
+        for number, ordered in enumerate(np.split(x[order], np.cumsum(counts)[:-1])):
+            if not ordered.size:
                 continue
-            found.requests[number] = len(sorted_values)
-            found.mean[number] = sorted_values.mean()
-            found.deviation[number] = sorted_values.std()
-            found.quantiles[number] = np.quantile(sorted_values, LEVELS)
-            found.half_width[number] = _independent(sorted_values)
-        place = own * BATCHES + batch
-        cells = [np.bincount(place, w, groups * BATCHES).reshape(groups, BATCHES) for w in (None, x)]
+            statistics.requests[number] = len(ordered)
+            statistics.mean[number] = ordered.mean()
+            statistics.deviation[number] = ordered.std()
+            statistics.quantiles[number] = np.quantile(ordered, LEVELS)
+            statistics.half_width[number] = _independent(ordered)
+        cell = place * BATCHES + batch
+        sums = [np.bincount(cell, w, groups * BATCHES).reshape(groups, BATCHES) for w in (None, x)]
         for number in np.flatnonzero(batched & (counts > 0)).tolist():
-            found.half_width[number] = summary.interval([np.stack([c[number] for c in cells], axis=1)])
-    return found
+            batches = np.stack([values[number] for values in sums], axis=1)
+            statistics.half_width[number] = summary.interval([batches])
+    return statistics
 
 
 def _independent(values: np.ndarray) -> float:
@@ -115,73 +128,33 @@ def replayed(counted: Counted) -> Statistics:
     )
 
 
-def table(groups: Groups, found: dict[str, Statistics]) -> pa.Table:
-    """Rows of every source, of the groups whose mean is known.
-
-    Columns: ``group`` (all, class, file, node), ``class``, ``file_id`` and ``node_id`` (the one that the group has),
-    ``source``, ``requests``, ``mean_s``, ``ci_s``, ``std_s``, ``p50_s``, ``p90_s``, ``p99_s``, ``p999_s``.
-    """
-    first_class, first_file, first_node, count = groups.first
-    kinds = np.repeat(
-        ["all", "class", "file", "node"], np.diff([0, first_class, first_file, first_node, count])
-    )
-    ids = {
-        "class": _placed(pa.array(groups.classes, pa.string()), first_class, count),
-        "file_id": _placed(groups.files, first_file, count),
-        "node_id": _placed(groups.nodes, first_node, count),
-    }
-    means = np.concatenate([own.mean for own in found.values()] or [np.zeros(0)])
-    rows = np.flatnonzero(~np.isnan(means))
-    source, group = np.divmod(rows, count)
-
-    def column(name: str) -> np.ndarray:
-        values = [getattr(own, name) for own in (*found.values(), unknown(count))]
-        return np.concatenate(values)[rows]
-
-    requests = column("requests")
-    quantiles = column("quantiles")
-    return pa.table(
-        {
-            "group": pa.array(kinds[group].tolist(), pa.string()),
-            **{name: values.take(pa.array(group)) for name, values in ids.items()},
-            "source": pa.array(list(found), pa.string()).take(pa.array(source)),
-            "requests": pa.array(np.nan_to_num(requests).astype(np.int64), mask=np.isnan(requests)),
-            "mean_s": empty_to_null(means[rows]),
-            "ci_s": empty_to_null(column("half_width")),
-            "std_s": empty_to_null(column("deviation")),
-            **{name: empty_to_null(quantiles[:, place]) for place, name in enumerate(_QUANTILES)},
-        }
-    )
+def table(groups: Groups, sources: dict[str, Statistics]) -> pa.Table:
+    """Rows of ``latencies`` without ``run_id``, of every source, of the groups whose mean is known."""
+    parts = []
+    for source, statistics in sources.items():
+        for kind, ids, place in groups.kinds:
+            latencies = Latencies(
+                source,
+                statistics.mean[place],
+                statistics.quantiles[place],
+                statistics.deviation[place],
+                statistics.half_width[place],
+                statistics.requests[place],
+            )
+            parts.append(latency_rows(kind, ids, latencies))
+    return pa.concat_tables(parts, promote_options="default")
 
 
-def histograms(groups: Groups, found: dict[str, np.ndarray]) -> pa.Table:
-    """Rows of the ``latency_bins`` dataset without run_id: reads by latency, all together and by class.
+def histograms(groups: Groups, sources: dict[str, np.ndarray]) -> pa.Table:
+    """Rows of ``latency_bins`` without ``run_id``: reads by latency, all together and by class.
 
     Args:
         groups: what latencies are reported of.
-        found: (G, BINS) counts by source.
+        sources: (G, bins) counts by source.
     """
-    edges = bin_edges()
-    first_class, first_file, _, _ = groups.first
-    names = pa.array([None, *groups.classes], pa.string())
-    counts = np.concatenate([bins[:first_file] for bins in found.values()] or [np.zeros((0, 1), np.int64)])
-    row, place = np.nonzero(counts)
-    source, group = np.divmod(row, first_file)
-    return pa.table(
-        {
-            "group": pa.array(np.where(group < first_class, "all", "class").tolist(), pa.string()),
-            "class": names.take(pa.array(group)),
-            "source": pa.array(list(found), pa.string()).take(pa.array(source)),
-            "lower_s": edges[place],
-            "upper_s": edges[place + 1],
-            "count": counts[row, place],
-        }
-    )
-
-
-def _placed(ids: pa.Array, first: int, count: int) -> pa.Array:
-    """The ids at their groups, null elsewhere."""
-    return pa.concat_arrays([pa.nulls(first, ids.type), ids, pa.nulls(count - first - len(ids), ids.type)])
+    files = groups.first[1]
+    parts = [histogram_rows(source, groups.classes, counts[:files]) for source, counts in sources.items()]
+    return pa.concat_tables(parts)
 
 
 def seconds(value: float) -> str:
@@ -191,5 +164,5 @@ def seconds(value: float) -> str:
 
 def listed(names: list, chosen: np.ndarray) -> str:
     """The first few of the chosen names."""
-    listed = ", ".join(str(names[int(i)]) for i in chosen[:_NAMED])
-    return listed + (", ..." if len(chosen) > _NAMED else "")
+    first = ", ".join(str(names[int(i)]) for i in chosen[:_NAMED])
+    return first + (", ..." if len(chosen) > _NAMED else "")

@@ -4,13 +4,12 @@ import numpy as np
 
 from ecjax.errors import UserError
 from ecjax.replay.laws import Laws
-from ecjax.validation import latencies as validation_latencies
-from ecjax.validation import theory as validation_theory
+from ecjax.validation import theory
 from ecjax.validation.halves import Halves
-from ecjax.validation.latencies import Statistics, listed
+from ecjax.validation.latencies import Statistics, listed, unknown
 
 
-def theory(halves: Halves, laws: Laws, notices: list[str]) -> dict[str, Statistics]:
+def predictions(halves: Halves, laws: Laws, notices: list[str]) -> dict[str, Statistics]:
     """Statistics of "estimated" and "bound", as far as they can be had.
 
     Args:
@@ -26,15 +25,12 @@ def theory(halves: Halves, laws: Laws, notices: list[str]) -> dict[str, Statisti
         return {}
     law, sizes = halves.law[: halves.cut], halves.accesses.bytes[: halves.cut]
     write = law >= nodes
-    sums = [
-        validation_theory.work_sums(laws, law[chosen], sizes[chosen], span, nodes)
-        for chosen in (~write, write)
-    ]
+    sums = [theory.work_sums(laws, law[chosen], sizes[chosen], span, nodes) for chosen in (~write, write)]
     of_class, of_file, of_node, count = halves.groups.first
-    estimated = validation_latencies.unknown(count)
+    estimated = unknown(count)
     with np.errstate(invalid="ignore", divide="ignore"):
         powers = np.stack([np.bincount(reads.node, reads.bytes**p, nodes) for p in range(4)], axis=1)
-        delay = validation_theory.node_delays(laws, powers / powers[:, :1], sums[0] + sums[1])
+        delay = theory.node_delays(laws, powers / powers[:, :1], sums[0] + sums[1])
     estimated.mean[of_node:] = np.diagonal(delay.mean)
     estimated.deviation[of_node:] = np.sqrt(np.diagonal(delay.variance))
     full = np.flatnonzero((sums[0] + sums[1])[0] >= 1)
@@ -44,7 +40,7 @@ def theory(halves: Halves, laws: Laws, notices: list[str]) -> dict[str, Statisti
             f"{full.size} nodes are loaded to 1 or more in the first half ({listed(names, full)}): their delays, and "
             "bounds of files on them, are infinite."
         )
-    rows = validation_theory.dispatch(reads, span, nodes, halves.files)
+    rows = theory.dispatch(reads, span, nodes, halves.files)
     if rows is None:
         notices.append(
             "Some reads take several chunks from one node: there is no bound, and estimates of nodes only."
@@ -53,20 +49,20 @@ def theory(halves: Halves, laws: Laws, notices: list[str]) -> dict[str, Statisti
     place = np.full(halves.files + 1, -1)  # the last: of rows that are no file's
     place[halves.reported] = of_file + np.arange(len(halves.reported))
     row_place = place[rows.file]
-    bound = validation_latencies.unknown(count)
-    of_row = validation_theory.bounds(rows, laws, sums[0] + sums[1])
+    bound = unknown(count)
+    of_row = theory.bounds(rows, laws, sums[0] + sums[1])
     for group in (np.zeros(len(of_row), int), of_class + rows.group, row_place):
         _weighted(bound.mean, group, rows.rates, of_row)
     try:
-        found, promised = validation_theory.estimates(rows, laws, sums[1], of_file - of_class)
+        estimate, promised = theory.estimates(rows, laws, sums[1], of_file - of_class)
     except UserError as error:
         notices.append(f"There is no estimate but of nodes: {error}.")
         return {"estimated": estimated, "bound": bound}
-    _weighted(estimated.mean, row_place, rows.rates, np.asarray(found.file_mean))
-    estimated.mean[of_class:of_file], estimated.mean[0] = found.group_mean, found.mean
+    _weighted(estimated.mean, row_place, rows.rates, np.asarray(estimate.file_mean))
+    estimated.mean[of_class:of_file], estimated.mean[0] = estimate.group_mean, estimate.mean
     # quantiles of a file whose reads differ in number or size of chunks are not known
     single = np.flatnonzero((row_place >= 0) & (np.bincount(row_place + 1)[row_place + 1] == 1))
-    for target, source in ((estimated, found), (bound, promised)):
+    for target, source in ((estimated, estimate), (bound, promised)):
         target.quantiles[row_place[single]] = np.asarray(source.file_quantiles)[single]
         target.quantiles[of_class:of_file] = source.group_quantiles
         target.quantiles[0] = source.quantiles
@@ -78,5 +74,5 @@ def _weighted(target: np.ndarray, group: np.ndarray, weights: np.ndarray, values
     used = group >= 0
     total = np.bincount(group[used], weights[used], len(target))
     sums = np.bincount(group[used], (weights * values)[used], len(target))
-    here = total > 0
-    target[here] = sums[here] / total[here]
+    read = total > 0
+    target[read] = sums[read] / total[read]

@@ -39,12 +39,12 @@ def queue(arrivals, nodes, work, free, finish):
 @numba.njit(cache=True, nogil=True)
 def _count(values, group, sums, bins):
     for i in range(values.size):
-        own = group[i]
-        if own >= 0:
-            sums[own, 0] += 1.0
-            sums[own, 1] += values[i]
-            sums[own, 2] += values[i] * values[i]
-            bins[own, tally.bin_of(values[i])] += 1
+        place = group[i]
+        if place >= 0:
+            sums[place, 0] += 1.0
+            sums[place, 1] += values[i]
+            sums[place, 2] += values[i] * values[i]
+            bins[place, tally.bin_of(values[i])] += 1
 
 
 @dataclass(frozen=True)

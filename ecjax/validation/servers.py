@@ -35,8 +35,8 @@ def overlaps(accesses: Accesses, tolerance_s: float) -> Overlaps:
     assert accesses.start is not None and accesses.finish is not None
     nodes = len(accesses.node_ids)
     share, most = np.zeros(nodes), np.zeros(nodes, np.int64)
-    known = np.flatnonzero(~np.isnan(accesses.start) & ~np.isnan(accesses.finish))
-    order = known[np.lexsort((accesses.start[known], accesses.node[known]))]
+    timed = np.flatnonzero(~np.isnan(accesses.start) & ~np.isnan(accesses.finish))
+    order = timed[np.lexsort((accesses.start[timed], accesses.node[timed]))]
     counts = np.bincount(accesses.node[order], minlength=nodes)
     for node, places in enumerate(np.split(order, np.cumsum(counts)[:-1])):
         if not places.size:
@@ -50,7 +50,7 @@ def overlaps(accesses: Accesses, tolerance_s: float) -> Overlaps:
     return Overlaps(share, most)
 
 
-def own_finishes(accesses: Accesses) -> np.ndarray:
+def fcfs_finishes(accesses: Accesses) -> np.ndarray:
     """Finish times (a,) s that the log's own service times have in first-come first-served queues.
 
     Where the nodes are such, they are the log's own. Accesses without times count as no work.
@@ -71,7 +71,7 @@ def check_nodes(halves: Halves, observed_mean: float, notices: list[str]) -> flo
         notices: sentences are added.
 
     Returns:
-        Largest difference, s, of the log's finish times from ``own_finishes``; None without begin of service.
+        Largest difference, s, of the log's finish times from ``fcfs_finishes``; None without begin of service.
     """
     log, accesses = halves.log, halves.accesses
     if accesses.start is None or accesses.finish is None or np.isnan(accesses.start).all():
@@ -88,11 +88,11 @@ def check_nodes(halves: Halves, observed_mean: float, notices: list[str]) -> flo
             f"{100 * overlapping.share[worst]:.0f} % of services begin before another has ended, up to "
             f"{overlapping.most[worst]} at a time): the prediction, one server per node, does not hold for them."
         )
-    finish = own_finishes(accesses)
+    finish = fcfs_finishes(accesses)
     values, group = halves.by_group(finish[halves.late])
     mean = float(values[0][group[0] >= 0].mean())
-    known = ~np.isnan(accesses.finish)
-    difference = float(np.abs(finish - accesses.finish)[known].max())
+    finished = ~np.isnan(accesses.finish)
+    difference = float(np.abs(finish - accesses.finish)[finished].max())
     if observed_mean > 0 and abs(mean / observed_mean - 1) > _NOTABLE:
         notices.append(
             "The log's own service times in first-come first-served queues with one server give a mean latency "

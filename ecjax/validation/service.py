@@ -13,7 +13,7 @@ from scipy.optimize import nnls
 
 from ecjax.errors import UserError
 from ecjax.replay import law_fit
-from ecjax.replay.laws import Laws
+from ecjax.replay.laws import LINES, OFFSET, SCALE, Laws
 
 EMPIRICAL = "empirical"
 LEAST_SAMPLES = 20  # of a node, for a law of its own; of a size, to take part in a relation
@@ -76,23 +76,25 @@ def fit_service(samples: Samples, names: list, sizes: np.ndarray, family: str) -
     by_size = _Sizes(samples, pooled)
     chosen, lines = _relation(samples, by_size, span)
     units = _units(samples, lines)
-    own = np.flatnonzero(~pooled)
-    groups = [units[by_size.places[node]] for node in own]
-    labels = [f"node {names[node]}" for node in own]
+    alone = np.flatnonzero(~pooled)
+    groups = [units[by_size.places[node]] for node in alone]
+    labels = [f"node {names[node]}" for node in alone]
     if pooled.any():
         groups.append(units)
         labels.append("all nodes together")
-    group = np.where(pooled, len(own), np.cumsum(~pooled) - 1)
+    group = np.where(pooled, len(alone), np.cumsum(~pooled) - 1)
     if family == EMPIRICAL:
         none = np.zeros((2, len(groups)))
         drawn = law_fit.empirical(groups, none, none)
         inside = np.stack([np.zeros(len(groups)), np.ones(len(groups))])
     else:
         drawn = _by_moments(groups, labels, family)
-        inside = drawn.table[:, [0, 2]].T  # U itself is offset + scale V
+        inside = drawn.table[:, [OFFSET, SCALE]].T  # U itself is offset + scale V
     table = drawn.table[group]
-    table[:, :2] = lines[:, :2] + lines[:, 2:] * inside[0, group][:, None]
-    table[:, 2:4] = lines[:, 2:] * inside[1, group][:, None]
+    offset, scale = lines[:, :2], lines[:, 2:]
+    table[:, LINES] = np.concatenate(
+        [offset + scale * inside[0, group][:, None], scale * inside[1, group][:, None]], axis=1
+    )
     return ServiceLaws(Laws(table, drawn.samples), None if span[0] == span[1] else RELATIONS[chosen], pooled)
 
 
@@ -131,12 +133,12 @@ class _Sizes:
             taken = np.bincount(samples.node, samples.service, nodes)
             slowness = np.ones(nodes)
             np.divide(taken, expected, out=slowness, where=~self.pooled & (taken > 0) & (expected > 0))
-        found = np.empty((2, nodes, 2))
+        lines = np.empty((2, nodes, 2))
         for node in range(nodes):
-            here = self.places[node]
-            own = None if self.pooled[node] else self._lines_of(here, samples.service[here])
-            found[:, node] = together * slowness[node] if own is None else own
-        return found[0], found[1]
+            place = self.places[node]
+            fitted = None if self.pooled[node] else self._lines_of(place, samples.service[place])
+            lines[:, node] = together * slowness[node] if fitted is None else fitted
+        return lines[0], lines[1]
 
     def _lines_of(self, chosen: np.ndarray, service: np.ndarray) -> np.ndarray | None:
         """Least squares over classes: rows mean and deviation, columns constant and slope."""
@@ -200,9 +202,10 @@ def _at(lines: np.ndarray, span: np.ndarray) -> np.ndarray:
 
 def _units(samples: Samples, lines: np.ndarray) -> np.ndarray:
     """U of every sample."""
-    own = lines[samples.node]
-    size = samples.bytes
-    return np.maximum(samples.service - own[:, 0] - own[:, 1] * size, 0.0) / (own[:, 2] + own[:, 3] * size)
+    line, size = lines[samples.node], samples.bytes
+    return np.maximum(samples.service - line[:, 0] - line[:, 1] * size, 0.0) / (
+        line[:, 2] + line[:, 3] * size
+    )
 
 
 def _misfit(samples: Samples, sizes: _Sizes, lines: np.ndarray) -> float:
@@ -212,33 +215,33 @@ def _misfit(samples: Samples, sizes: _Sizes, lines: np.ndarray) -> float:
     and those with other laws do not mix.
     """
     units = _units(samples, lines)
-    ranks, place = [], []
-    for here in sizes.places:
-        here = here[:: 1 + len(here) // _SCORED]
-        if len(here) > 1 and (mean := units[here].mean()) > 0:
+    ranks, classes = [], []
+    for place in sizes.places:
+        place = place[:: 1 + len(place) // _SCORED]
+        if len(place) > 1 and (mean := units[place].mean()) > 0:
             # equal but for rounding is equal
-            ranks.append((stats.rankdata(np.round(units[here] / mean, 9)) - 0.5) / len(here))
-            place.append(sizes.of_sample[here])
+            ranks.append((stats.rankdata(np.round(units[place] / mean, 9)) - 0.5) / len(place))
+            classes.append(sizes.of_sample[place])
     if not ranks:
         return 0.0
-    rank, size = np.concatenate(ranks), np.concatenate(place)
+    rank, size = np.concatenate(ranks), np.concatenate(classes)
     order = np.argsort(rank, kind="stable")
     rank, size = rank[order], size[order]
     everyone = np.arange(1, len(rank) + 1) / len(rank)
     last = np.append(np.diff(rank) > 0, True)  # of equal values
     scores = []
     for number in np.unique(size):
-        own = np.cumsum(size == number)
-        scores.append(own[-1] * np.abs(own / own[-1] - everyone)[last].max() ** 2)
+        below = np.cumsum(size == number)
+        scores.append(below[-1] * np.abs(below / below[-1] - everyone)[last].max() ** 2)
     return float(np.mean(scores))
 
 
 def _by_moments(groups: list[np.ndarray], labels: list[str], family: str) -> Laws:
     """Laws with moments of the samples."""
     rows = []
-    for own, label in zip(groups, labels, strict=True):
+    for values, label in zip(groups, labels, strict=True):
         try:
-            rows.append(law_fit.fit(family, *(float(np.mean(own**power)) for power in (1, 2, 3))))
+            rows.append(law_fit.fit(family, *(float(np.mean(values**power)) for power in (1, 2, 3))))
         except ValueError as error:
             raise UserError(
                 f"service: found {family}, which no service times of {label} follow: {error}; allowed: {EMPIRICAL}, "

@@ -58,7 +58,7 @@ class Dispatch:
     group: np.ndarray
 
 
-def own_files(file: np.ndarray, count: int) -> np.ndarray:
+def files_with_shares(file: np.ndarray, count: int) -> np.ndarray:
     """Files that are read often enough for shares of their own, most read first; at most 1000."""
     reads = np.bincount(file, minlength=count)
     order = np.argsort(-reads, kind="stable")[:_MOST_FILES]
@@ -66,7 +66,7 @@ def own_files(file: np.ndarray, count: int) -> np.ndarray:
 
 
 def dispatch(reads: Reads, span_s: float, nodes: int, files: int) -> Dispatch | None:
-    """Rates and shares as counted; None where a request reads a node twice, which shares do not tell.
+    """Rates and shares as counted; None where a request reads a node twice, which shares cannot say.
 
     Args:
         reads: requests of the first part.
@@ -78,10 +78,10 @@ def dispatch(reads: Reads, span_s: float, nodes: int, files: int) -> Dispatch | 
     if np.any(keys[1:] == keys[:-1]):
         return None
     need = np.bincount(reads.request, minlength=len(reads.file))
-    own = np.full(files, -1)
-    chosen = own_files(reads.file, files)
-    own[chosen] = chosen
-    base = np.where(own[reads.file] >= 0, reads.file, files + reads.group)
+    row_of = np.full(files, -1)  # the file itself where it has shares of its own
+    chosen = files_with_shares(reads.file, files)
+    row_of[chosen] = chosen
+    base = np.where(row_of[reads.file] >= 0, reads.file, files + reads.group)
     # shares are of a file, or a class, and a number of chunks; rows of a chunk size, too
     _, drawn = np.unique(base * (need.max() + 1) + need, return_inverse=True)
     size = _rounded(np.bincount(reads.request, reads.bytes) / need)
@@ -97,7 +97,7 @@ def dispatch(reads: Reads, span_s: float, nodes: int, files: int) -> Dispatch | 
         rates=np.bincount(row) / span_s,
         need=need[first],
         powers=powers,
-        file=own[reads.file[first]],
+        file=row_of[reads.file[first]],
         group=reads.group[first],
     )
 

@@ -16,14 +16,14 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from ecjax.replay.laws import Laws
+from ecjax.replay.laws import FIRST_SAMPLE, Laws
+from ecjax.replay.tally import BINS
 from ecjax.tables.requests import Accesses, TraceRequests
-from ecjax.validation import latencies as validation_latencies
 from ecjax.validation.halves import Halves, service_times
-from ecjax.validation.latencies import Groups, Statistics, listed, seconds
-from ecjax.validation.predictions import theory
+from ecjax.validation.latencies import Groups, Statistics, histograms, listed, seconds, table, unknown
+from ecjax.validation.predictions import predictions
 from ecjax.validation.servers import check_nodes
-from ecjax.validation.service import EMPIRICAL, Samples, fit_service
+from ecjax.validation.service import EMPIRICAL, Samples, ServiceLaws, fit_service
 
 _FEWEST = 4  # replications that tell how far runs differ
 
@@ -33,7 +33,7 @@ class Validation:
     """What came of it.
 
     Attributes:
-        table: rows of the ``latencies`` dataset without run_id: see ``validation_latencies.table``. Sources that could
+        table: rows of the ``latencies`` dataset without run_id: see ``latencies.table``. Sources that could
             not be had are missing; files have rows where the first half reads them often enough.
         bins: rows of the ``latency_bins`` dataset without run_id, of observed and replayed.
         text: prediction against observation in one line, or why there is none.
@@ -65,56 +65,54 @@ def validate(
         family: service laws: "empirical", or one of ``replay.law_fit.FAMILIES`` by moments.
         seed: of the first replication.
         replications: of the replay.
-        classes: (r,) class of each file of ``log.file_ids``; by chunks read where not given.
+        classes: (r,) class of each file of ``log.file_ids``; default: by chunks read.
 
     Raises:
         UserError: the family has no law with the moments of a node.
     """
-    without = _without(log)
-    if without is not None:
+    reason = _why_not(log)
+    if reason is not None:
         nothing = Groups([], log.file_ids[:0], log.file_ids[:0])
-        return _result(nothing, {}, {}, f"no validation: {without}", [], None)
+        sources, bins = {"observed": unknown(1)}, {"observed": np.zeros((1, BINS), np.int64)}
+        return _result(nothing, sources, bins, f"no validation: {reason}", [], None)
     assert log.accesses is not None
     halves = Halves(log, log.accesses, classes)
     groups, notices = halves.groups, halves.notices()
-    observed, bins = halves.observed()
-    found, histograms = {"observed": observed}, {"observed": bins}
+    observed, counts = halves.observed()
+    sources, bins = {"observed": observed}, {"observed": counts}
     difference = check_nodes(halves, observed.mean[0], notices)
     service = service_times(log.accesses, halves.cut)
     if isinstance(service, str):
-        return _result(groups, found, histograms, f"no prediction: {service}", notices, difference)
+        return _result(groups, sources, bins, f"no prediction: {service}", notices, difference)
     laws = _laws(log.accesses, halves, service, family, notices)
-    found["replayed"], histograms["replayed"] = halves.replayed(laws, seed, replications)
-    found.update(theory(halves, laws, notices))
-    if "bound" in found and observed.mean[0] > found["bound"].mean[0]:
+    replayed, bins["replayed"] = halves.replayed(laws, seed, replications)
+    sources["replayed"] = replayed
+    sources.update(predictions(halves, laws, notices))
+    if "bound" in sources and observed.mean[0] > sources["bound"].mean[0]:
         notices.append(
             "The mean observed is above the bound, which is that of the rates, shares and service laws of the first "
             "half: the second is another, or was by chance."
         )
-    if replications >= _FEWEST and found["replayed"].mean[0] > 0:
-        notices.append(_chance(found["replayed"], replications))
-    return _result(groups, found, histograms, _text(found), notices, difference)
+    if replications >= _FEWEST and replayed.mean[0] > 0:
+        notices.append(_chance(replayed, replications))
+    return _result(groups, sources, bins, _text(observed, replayed), notices, difference)
 
 
 def _result(
     groups: Groups,
-    found: dict[str, Statistics],
-    histograms: dict[str, np.ndarray],
+    sources: dict[str, Statistics],
+    bins: dict[str, np.ndarray],
     text: str,
     notices: list[str],
     difference: float | None,
 ) -> Validation:
+    latencies = table(groups, sources)
     return Validation(
-        validation_latencies.table(groups, found),
-        validation_latencies.histograms(groups, histograms),
-        text,
-        "replayed" in found,
-        tuple(notices),
-        difference,
+        latencies, histograms(groups, bins), text, "replayed" in sources, tuple(notices), difference
     )
 
 
-def _without(log: TraceRequests) -> str | None:
+def _why_not(log: TraceRequests) -> str | None:
     """Why a log cannot be validated on, None where it can."""
     accesses = log.accesses
     if accesses is None:
@@ -135,21 +133,21 @@ def _laws(accesses: Accesses, halves: Halves, service: np.ndarray, family: str, 
     """Laws of reads at each node, then of writes: 2 m."""
     names = accesses.node_ids.to_pylist()
     write = halves.log.write[halves.request]
-    known = ~np.isnan(service)
-    found = {}
+    timed = ~np.isnan(service)
+    fitted: dict[str, ServiceLaws] = {}
     for operation, chosen in (("reads", ~write), ("writes", write)):
-        here = chosen[: halves.cut] & known
-        if here.any():
-            samples = Samples(
-                accesses.node[: halves.cut][here], accesses.bytes[: halves.cut][here], service[here]
+        early = chosen[: halves.cut] & timed
+        if early.any():
+            node, size = (values[: halves.cut][early] for values in (accesses.node, accesses.bytes))
+            fitted[operation] = fit_service(
+                Samples(node, size, service[early]), names, accesses.bytes[chosen], family
             )
-            found[operation] = fit_service(samples, names, accesses.bytes[chosen], family)
-    fitted = [found.get("reads"), found.get("writes")]
-    if fitted[0] is None and np.any(~write):
+    if "reads" not in fitted and np.any(~write):
         notices.append("The first half has no service times of reads: those of writes are taken for them.")
-    if fitted[1] is None and np.any(write):
+    if "writes" not in fitted and np.any(write):
         notices.append("The first half has no service times of writes: those of reads are taken for them.")
-    reads, writes = (own or next(iter(found.values())) for own in fitted)
+    other = next(iter(fitted.values()))
+    reads, writes = fitted.get("reads", other), fitted.get("writes", other)
     if reads.relation is not None:
         notices.append(f"Service times of reads are taken to be {reads.relation}, as in the first half.")
     seen = np.unique(accesses.node[halves.cut :][~write[halves.cut :]])
@@ -160,26 +158,26 @@ def _laws(accesses: Accesses, halves: Halves, service: np.ndarray, family: str, 
             f"({listed(names, poor)}): they have that of all nodes together."
         )
     further = writes.laws.table.copy()
-    further[:, 7] += len(reads.laws.samples)
+    further[:, FIRST_SAMPLE] += len(reads.laws.samples)
     return Laws(
         np.concatenate([reads.laws.table, further]), np.concatenate([reads.laws.samples, writes.laws.samples])
     )
 
 
-def _text(found: dict[str, Statistics]) -> str:
-    seen, told = found["observed"], found["replayed"]
+def _text(observed: Statistics, replayed: Statistics) -> str:
     parts = []
-    for name, one, other in (
-        ("mean", told.mean[0], seen.mean[0]),
-        ("p99", told.quantiles[0, 2], seen.quantiles[0, 2]),
+    for name, predicted, seen in (
+        ("mean", replayed.mean[0], observed.mean[0]),
+        ("p99", replayed.quantiles[0, 2], observed.quantiles[0, 2]),
     ):
-        off = f" ({100 * (one / other - 1):+.1f} %)" if other > 0 else ""
-        parts.append(f"predicted {name} {seconds(one)}, observed {seconds(other)}{off}")
+        off = f" ({100 * (predicted / seen - 1):+.1f} %)" if seen > 0 else ""
+        parts.append(f"predicted {name} {seconds(predicted)}, observed {seconds(seen)}{off}")
     return "; ".join(parts)
 
 
-def _chance(told: Statistics, replications: int) -> str:
+def _chance(replayed: Statistics, replications: int) -> str:
+    margin = replayed.half_width[0] * np.sqrt(replications + 1) / replayed.mean[0]
     return (
         "Of runs with these arrivals and service laws 95 % have a mean within "
-        f"{100 * told.half_width[0] * np.sqrt(replications + 1) / told.mean[0]:.1f} % of the predicted one."
+        f"{100 * margin:.1f} % of the predicted one."
     )

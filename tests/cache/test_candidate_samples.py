@@ -8,16 +8,16 @@ from plain_assignment import all_partitions, best_value, plan_value, valuations
 from scipy.stats import chisquare
 
 from ecjax.cache.candidate_samples import candidate_samplex, partition_table, unrank_small
-from ecjax.cache.partitions import count_partitions
+from ecjax.cache.partitions import Partitions
 from ecjax.streams.streams import key
 
 
 @pytest.mark.parametrize("k", [2, 6, 15, 18, 60])
 def test_table(k):
     table = partition_table(2 * k - 1, k, k + 1)
-    assert table[k, -1, -1] == count_partitions(2 * k - 1, k, k + 1)
-    assert partition_table(3 * k, k, k + 2)[k, -1, -1] == count_partitions(3 * k, k, k + 2)
-    assert table[k, k, k // 2] == count_partitions(k, k, k // 2)
+    assert table[k, -1, -1] == Partitions(2 * k - 1, k, k + 1).count
+    assert partition_table(3 * k, k, k + 2)[k, -1, -1] == Partitions(3 * k, k, k + 2).count
+    assert table[k, k, k // 2] == Partitions(k, k, k // 2).count
 
 
 def test_unrank():

@@ -1,14 +1,34 @@
 """Market clearing: SciPy's assignments, and prices at which every slot has what it wants most."""
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from plain_assignment import all_partitions, assignment_value, plan_value, valuations
 
-from ecjax.cache.clearing import Market, clear
+from ecjax.cache.clearing import Market, clear_in_turn
 from ecjax.cache.partitions import Partitions
 from ecjax.errors import UserError
+
+
+class Cleared(NamedTuple):
+    chunks: np.ndarray  # (M,)
+    value: float
+    price: np.ndarray  # (M,), of an item
+    utility: np.ndarray  # (K,), what a slot has above its price; inf where there is none
+
+
+def clear(tau, partition):
+    """The best assignment to one partition, and the prices that the algorithm leaves."""
+    targets = np.concatenate([[0], partition])[None]
+    order = np.argsort(-tau.T, axis=1, kind="stable")
+    values, chunks, utility = np.empty(1), np.empty(len(tau), np.int64), np.empty(tau.shape[1])
+    clear_in_turn(tau, order, targets, values, chunks, utility)
+    utility[targets[0] == 0] = np.inf
+    utility[0] = 0.0
+    return Cleared(chunks, values[0], (tau - utility).max(axis=1), utility[1:])
 
 
 def assert_clears(tau, partition, cleared):
@@ -57,7 +77,7 @@ def test_larger(items, k, capacity):
     np.testing.assert_allclose(values, [assignment_value(tau, x) for x in partitions], rtol=1e-12)
     assert plan_value(tau, chunks) == pytest.approx(values.max(), rel=1e-12)
     for partition in partitions[::3]:
-        assert_clears(tau, partition, market.clear(partition))
+        assert_clears(tau, partition, clear(tau, partition))
 
 
 def test_more_blocks_than_one():
@@ -83,5 +103,5 @@ def test_more_blocks_than_one():
 )
 def test_refused(partition, names):
     with pytest.raises(UserError) as error:
-        clear(np.arange(4.0) * np.ones((2, 1)), partition)
+        Market(np.arange(4.0) * np.ones((2, 1)), 3).best([partition])
     assert all(name in str(error.value) for name in ["partition", *names, "allowed"])

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from ecjax.cache.chunk_order import choices, chunks_of, slowest_first
 from ecjax.cache.clock import nanoseconds
+from ecjax.cache.edge_state import EDGE, ITEM, Candidates
 from ecjax.cache.exchange import best_plan
 from ecjax.cache.popularity import count_read
 from ecjax.cache.ranking import insert, remove, settle
@@ -19,26 +20,26 @@ from ecjax.streams import streams
 def test_ranking_is_a_sorted_dictionary(steps):
     """Insert, take out and change keys as a dictionary does; the first is always the least."""
     items = 8
-    heap, place = np.zeros((2, items), np.int64), np.full((2, items), -1, np.int32)
-    held, key, tie = np.zeros(2, np.int64), np.zeros((2, items)), np.zeros((2, items), np.int64)
-    ranking = heap, held, place, key, tie
+    heap, of_item, of_edge = np.zeros((2, items), np.int64), np.zeros((2, items), ITEM), np.zeros(2, EDGE)
+    of_item["place"] = -1
+    ranking = heap, of_item, of_edge
     expected = {}
     for number, (m, action, value) in enumerate(steps):
-        key[1, m], tie[1, m] = (value, number) if action < 2 else (key[1, m], tie[1, m])
         if action == 2:
             if m in expected:
                 remove(*ranking, 1, m)
                 del expected[m]
         else:
+            of_item["key"][1, m], of_item["tie"][1, m] = value, number
             (settle if m in expected else insert)(*ranking, 1, m)
             expected[m] = (value, number)
-        assert held[1] == len(expected)
+        assert of_edge["ranked"][1] == len(expected)
         if expected:
             assert heap[1, 0] == min(expected, key=expected.get)
-        assert {m: i for i, m in enumerate(heap[1, : held[1]])} == {
-            m: i for m, i in enumerate(place[1]) if i >= 0
+        assert {m: i for i, m in enumerate(heap[1, : len(expected)])} == {
+            m: i for m, i in enumerate(of_item["place"][1]) if i >= 0
         }
-    assert held[0] == 0
+    assert of_edge["ranked"][0] == 0
 
 
 @given(seed=st.integers(0, 10**6), k=st.integers(1, 6), copies=st.integers(1, 3), weight=st.floats(0.1, 10.0))
@@ -84,9 +85,8 @@ def test_best_plan_is_the_best_of_all(seed, rows, k, room):
     value -= value[:, :1]
     count = rng.integers(1, k + 2, rows)
     chosen = np.empty(rows, np.int64)
-    found = best_plan(
-        rows, room, size, value, count, np.empty(room + 1), np.empty((rows, room + 1), np.int64), chosen
-    )
+    work = np.empty(room + 1), np.empty((rows, room + 1), np.int64)
+    found = best_plan(rows, room, size, value, Candidates(count, np.arange(rows), chosen, *work))
     plans = itertools.product(*(range(c) for c in count))
     assert found == max(sum(value[r, o] for r, o in enumerate(p)) for p in plans if sum(p) <= room)
     assert found == value[np.arange(rows), chosen].sum() and chosen.sum() <= room and (chosen < count).all()
@@ -95,7 +95,8 @@ def test_best_plan_is_the_best_of_all(seed, rows, k, room):
 def test_popularity_over_thousands_of_half_lives():
     """Weights keep the ratios of counters that decay read by read, however far apart in time."""
     rng = np.random.default_rng(1)
-    weight, reference = np.zeros((2, 4)), np.zeros(2)
+    items, edges = np.zeros((2, 4), ITEM), np.zeros(2, EDGE)
+    weight, reference = items["weight"], edges["reference_s"]
     counter, last = np.zeros(4), np.zeros(4)
     now, half_life = 0.0, 3.0
     for _ in range(400):
@@ -103,7 +104,7 @@ def test_popularity_over_thousands_of_half_lives():
         m = rng.integers(4)
         counter[m] = counter[m] * 2.0 ** (-(now - last[m]) / half_life) + 1.0
         last[m] = now
-        count_read(weight, reference, half_life, 1, m, now)
+        count_read(items, edges, half_life, 1, m, now)
         expected = counter * 2.0 ** (-(now - last) / half_life)
         np.testing.assert_allclose(weight[1] / weight[1, m], expected / expected[m], rtol=1e-9, atol=1e-300)
     assert now > 256 * half_life and reference[1] > 0.0
@@ -111,9 +112,10 @@ def test_popularity_over_thousands_of_half_lives():
 
 
 def test_a_rare_read_forgets_all_others():
-    weight, reference = np.ones((1, 3)), np.zeros(1)
-    assert count_read(weight, reference, 1e-3, 0, 1, 100.0) == 0.0
-    assert weight.tolist() == [[0.0, 1.0, 0.0]]
+    items, edges = np.zeros((1, 3), ITEM), np.zeros(1, EDGE)
+    items["weight"] = 1.0
+    assert count_read(items, edges, 1e-3, 0, 1, 100.0) == 0.0
+    assert items["weight"].tolist() == [[0.0, 1.0, 0.0]]
 
 
 def test_factors_have_mean_1_and_the_variation_asked_for():

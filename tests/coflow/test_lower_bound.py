@@ -5,13 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from dense_order import ordered
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ecjax.coflow import lower_bound as module
 from ecjax.coflow.isolation import isolation_s, port_loads
 from ecjax.coflow.lower_bound import lower_bound
-from ecjax.coflow.order import bssi
 from ecjax.coflow.port_weights import by_port, weigh
 from ecjax.coflow.single_port import shortest_remaining
 from ecjax.coflow.workload import CHOSEN_LATER, Fabric, given_sources, reads
@@ -113,7 +113,7 @@ def every_proof(workload, fabric):
     if arrival[-1] == 0:
         dense = np.zeros((len(arrival), loads.ports))
         dense[loads.coflow, loads.port] = loads.load
-        found["algorithm_1"] = bssi(dense).dual_s
+        found["algorithm_1"] = ordered(dense)[1]
     return found
 
 

@@ -38,12 +38,18 @@ def tables(tmp_path):
     return OptimizeOptions(nodes=str(tmp_path / "nodes.parquet"), files=str(tmp_path / "files.parquet"))
 
 
+def replay_tables(planning, folder, **values):
+    options = ReplayOptions(plan="none", planning=planning, out=str(folder / "out"), figures=[], **values)
+    return replay_study(options, Console(quiet=True))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("queue", ["priority", "partitioned"])
 def test_replays_agree(tables, tmp_path, queue):
-    given = ReplayOptions(plan="none", planning=tables, queue=queue, out=str(tmp_path / "out"), figures=[])
-    given.requests, given.replications, given.weights = 150_000, 2, [0.4, 0.6]
-    assert replay_study(given, Console(quiet=True)) == 0
+    assert (
+        replay_tables(tables, tmp_path, queue=queue, requests=150_000, replications=2, weights=[0.4, 0.6])
+        == 0
+    )
     found = read_results(tmp_path / "out", "latencies").set_index(["group", "source"]).sort_index()
     for group in ("all", "class", "file"):
         told, known = found.loc[[(group, "replayed")]], found.loc[[(group, "estimated")]]
@@ -56,9 +62,7 @@ def test_replays_agree(tables, tmp_path, queue):
 
 
 def test_shared_queues_have_no_estimate(tables, tmp_path):
-    given = ReplayOptions(plan="none", planning=tables, queue="shared", out=str(tmp_path / "out"), figures=[])
-    given.requests, given.replications = 2000, 1
-    assert replay_study(given, Console(quiet=True)) == 0
+    assert replay_tables(tables, tmp_path, queue="shared", requests=2000, replications=1) == 0
     assert "estimated" not in set(read_results(tmp_path / "out", "latencies")["source"])
 
 

@@ -10,8 +10,7 @@ from ecjax.errors import UserError
 from ecjax.options import checked
 from ecjax.problem.class_rates import with_class_rates
 from ecjax.problem.cluster_options import ClusterOptions
-from ecjax.studies.optimize import rows as plan_tables
-from ecjax.studies.optimize.class_rules import class_rate_scales
+from ecjax.problem.identity import identity
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.optimize.study import planned
 from ecjax.tables.read import read_input
@@ -33,7 +32,7 @@ def files(**columns) -> pa.Table:
 def scaled(table: pa.Table, *scale: float) -> tuple[pa.Table, str]:
     nodes = {"node_id": ["n"], "service_mean_s": [1.0], "service_second_s2": [2.0], "service_third_s3": [6.0]}
     nodes |= {"reference_bytes": [1e6], "cost_per_chunk_dollars": [1.0]}
-    names = plan_tables.identity(read_input(pa.table(nodes), "nodes"), table)
+    names = identity(read_input(pa.table(nodes), "nodes"), table)
     return with_class_rates(table, names, scale)
 
 
@@ -57,7 +56,7 @@ def test_read_and_write_rates_grow_class_by_class():
     ],
 )
 def test_one_list_or_several(given, expected):
-    assert class_rate_scales(given) == expected
+    assert checked(OptimizeOptions(class_rate_scale=given)).class_rate_scale == expected
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """A study that starts from the plan of an earlier one."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import problems
@@ -7,9 +9,8 @@ import pyarrow as pa
 import pytest
 
 from ecjax.errors import UserError
-from ecjax.problem.earlier_plan import read_plan
+from ecjax.problem.earlier_plan import EarlierPlan, read_plan
 from ecjax.problem.identity import identity
-from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.tables.read import read_input
 
 
@@ -22,8 +23,8 @@ def runs_of(out) -> pd.DataFrame:
     return pd.read_parquet(out / "runs").set_index(["method", "theta"])
 
 
-def options(out, **chosen) -> OptimizeOptions:
-    return OptimizeOptions(start="plan", plan=str(out), **chosen)
+def read(out, case, plan_run=None, plan_where=None) -> EarlierPlan:
+    return read_plan(str(out), plan_run, plan_where, names_of(case))
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +47,7 @@ def of_groups(tmp_path_factory):
 def test_probabilities_are_those_of_the_run_chosen(earlier, where):
     run = runs_of(earlier).loc[("published", 50.0)]
     chosen = {"plan_where": where} if where else {"plan_run": run.run_id}
-    probabilities, stored, found = read_plan(options(earlier, **chosen), names_of(problems.mixed()))
+    probabilities, stored, found = read(earlier, problems.mixed(), **chosen)
     assert found == run.run_id
     _, expected, _ = problems.written_plan(earlier, run)
     np.testing.assert_array_equal(probabilities, expected)
@@ -59,9 +60,7 @@ def test_nodes_and_files_may_come_in_another_order_and_number(earlier, caplog):
     files = pd.concat([case.files.iloc[[7, 3]], case.files.iloc[[0]].assign(file_id=999)])
     run = runs_of(earlier).loc[("max_ec", 0.0)]
     with caplog.at_level("INFO", logger="ecjax"):
-        probabilities, *_ = read_plan(
-            options(earlier, plan_run=run.run_id), names_of(problems.Case(nodes, files))
-        )
+        probabilities, *_ = read(earlier, problems.Case(nodes, files), plan_run=run.run_id)
     np.testing.assert_allclose(probabilities[:2], case.even[[7, 3]][:, :4], rtol=1e-12)
     assert not np.any(probabilities[2])
     assert "1 of 3 rows are not in run" in caplog.text
@@ -70,7 +69,7 @@ def test_nodes_and_files_may_come_in_another_order_and_number(earlier, caplog):
 def test_groups_are_found_by_their_id(of_groups):
     case = problems.grouped()
     problem = case.problem()
-    probabilities, *_ = read_plan(options(of_groups, plan_where="method=max_ec"), names_of(case))
+    probabilities, *_ = read(of_groups, case, plan_where="method=max_ec")
     assert probabilities.shape == (problem.rows, problems.NODES)
     np.testing.assert_allclose(np.asarray(probabilities).sum(axis=1), np.asarray(problem.k), atol=1e-9)
 
@@ -79,7 +78,7 @@ def test_a_group_and_its_files_are_not_the_same_row(of_groups):
     """Files that were in a group then and are alone now start anew; the others keep their plan."""
     case = problems.grouped()
     alone = problems.Case(case.nodes, case.files.drop(columns="group"))
-    probabilities, *_ = read_plan(options(of_groups, plan_where="method=max_ec"), names_of(alone))
+    probabilities, *_ = read(of_groups, alone, plan_where="method=max_ec")
     known = np.asarray(probabilities).sum(axis=1) > 0
     np.testing.assert_array_equal(known, case.files["group"].isna())
 
@@ -104,7 +103,7 @@ def test_a_group_and_its_files_are_not_the_same_row(of_groups):
 )
 def test_no_run_or_several_is_a_mistake_that_lists_them(earlier, chosen, words):
     with pytest.raises(UserError) as error:
-        read_plan(options(earlier, **chosen), names_of(problems.mixed()))
+        read(earlier, problems.mixed(), **chosen)
     for word in words:
         assert word in str(error.value)
     assert "\n" not in str(error.value)
@@ -120,16 +119,15 @@ def test_nothing_in_common_is_a_mistake(earlier):
     )
     for other in others:
         with pytest.raises(UserError, match=f"run {run} shares no file or no node with the inputs"):
-            read_plan(options(earlier, plan_run=run), names_of(other))
+            read(earlier, other, plan_run=run)
 
 
 def test_a_folder_that_is_none_or_kept_no_placements(tmp_path):
-    names = names_of(problems.mixed())
     with pytest.raises(UserError, match="nowhere: no such folder"):
-        read_plan(options(tmp_path / "nowhere"), names)
+        read(tmp_path / "nowhere", problems.mixed())
     problems.study(tmp_path / "bare", problems.mixed(), write=["runs"])
     with pytest.raises(UserError, match="has no placements of run"):
-        read_plan(options(tmp_path / "bare", plan_where="method=max_ec"), names)
+        read(tmp_path / "bare", problems.mixed(), plan_where="method=max_ec")
 
 
 def test_a_study_goes_on_from_its_plan_and_remembers_which(earlier, tmp_path):
@@ -141,7 +139,8 @@ def test_a_study_goes_on_from_its_plan_and_remembers_which(earlier, tmp_path):
     again = runs_of(out).loc[("published", 0.0)]
     assert again.objective == pytest.approx(first.objective, rel=1e-6)
     assert again.iterations < first.iterations
-    assert f'"plan_run": "{first.run_id}"' in again.params
+    params = json.loads(again.params)
+    assert params["plan_run"] == first.run_id and params["inputs"]["plan"] == str(earlier)
     # the same plan named in another way is the same run; another plan is another run
     problems.study(out, problems.mixed(), theta=0.0, **where, plan_run=first.run_id)
     assert len(runs_of(out)) == 5

@@ -11,9 +11,7 @@ from ecjax.queueing import (
     fcfs,
     latency_bound,
     latency_bound_at,
-    optimal_z,
     shared_z,
-    shared_z_bound,
 )
 
 STEP = 1e-5
@@ -59,7 +57,7 @@ def with_delay(function):
 
 
 BOUND = derivatives(with_delay(latency_bound), parts("two of four"))
-MINIMISER = derivatives(with_delay(optimal_z), parts("two of four"))
+MINIMISER = derivatives(lambda *point: shared_z(*point)[1], parts("two of four"))
 
 
 @pytest.mark.parametrize("name", POINTS)
@@ -101,7 +99,7 @@ def test_derivatives_stay_finite(point):
 def test_minimiser_of_alike_nodes_follows_the_closed_form():
     # z = E + (k - 2)/(2 sqrt(k - 1)) sqrt(V), k = 3 of 4 nodes, moved together
     def z(k, mean, variance):
-        return optimal_z(jnp.full(4, k / 4), Delay(jnp.full(4, mean), jnp.full(4, variance)))
+        return shared_z(jnp.full(4, k / 4), jnp.full(4, mean), jnp.full(4, variance))[1]
 
     slopes = jax.jit(jax.grad(z, argnums=(0, 1, 2)))(3.0, 2.0, 5.0)
     k, deviation = 3.0, np.sqrt(5.0)
@@ -130,7 +128,8 @@ def test_shared_z_through_the_queues():
     probabilities, rates, moments = plan()
 
     def latency(pi, rates):
-        return shared_z_bound(pi, rates, fcfs(rates @ pi, moments))[0]
+        delay = fcfs(rates @ pi, moments)
+        return shared_z(rates @ pi / rates.sum(), delay.mean, delay.variance)[0]
 
     argument = [probabilities, rates]
     check(derivatives(latency, argument), argument)
@@ -142,7 +141,8 @@ def test_forward_equals_reverse():
 
     def latency(pi):
         delay = fcfs(rates @ pi, moments)
-        return latency_bound(pi, delay), optimal_z(pi, delay)
+        z = jax.vmap(lambda row: shared_z(row, delay.mean, delay.variance)[1])(pi)
+        return latency_bound(pi, delay), z
 
     direction = jnp.array(rng.normal(size=probabilities.shape))
     primal, tangent = jax.jit(lambda pi, dpi: jax.jvp(latency, (pi,), (dpi,)))(probabilities, direction)

@@ -16,22 +16,44 @@ from ecjax.queueing import (
     fcfs,
     latency_bound,
     latency_bound_at,
-    optimal_z,
     shared_z,
-    shared_z_bound,
 )
 
 VECTORS = json.loads(Path(__file__).with_name("vectors.json").read_text())
 
 bound = jax.jit(latency_bound)
-best_z = jax.jit(optimal_z)
 at = jax.jit(latency_bound_at)
-shared = jax.jit(shared_z_bound)
 whole = jax.jit(shared_z)
 slopes = jax.jit(jax.grad(latency_bound, argnums=(0, 1)))
 
 NODES = 6
 seeds = st.integers(0, 2**32 - 1)
+
+
+@jax.jit
+def best_z(probabilities, delay):
+    """The z of every row by itself."""
+    parts = jnp.broadcast_arrays(probabilities, delay.mean, delay.variance)
+    z = jax.vmap(lambda *row: shared_z(*row)[1])(*(part.reshape(-1, part.shape[-1]) for part in parts))
+    return z.reshape(parts[0].shape[:-1])
+
+
+def of_requests(probabilities, rates, delay):
+    """Weights, means and variances of all reads together, flat, for one z: delays (m,) or (r, m)."""
+    share = jnp.asarray(rates) / jnp.sum(jnp.asarray(rates))
+    weights = share @ probabilities if delay.mean.ndim == 1 else share[:, None] * probabilities
+    return jnp.ravel(weights), delay.mean.ravel(), delay.variance.ravel()
+
+
+@jax.jit
+def shared(probabilities, rates, delay):
+    return shared_z(*of_requests(probabilities, rates, delay))
+
+
+@jax.jit
+def shared_at(z, probabilities, rates, delay):
+    weights, mean, variance = of_requests(probabilities, rates, delay)
+    return latency_bound_at(z, weights, Delay(mean, variance))
 
 
 def delays(mean, variance):
@@ -290,7 +312,7 @@ def test_shared_z_is_the_minimum_over_one_z(seed):
     expected_z, expected = bisected(weights.ravel(), mean.ravel(), variance.ravel())
     assert_allclose(value, expected, rtol=1e-14)
     assert_allclose(z, expected_z, rtol=1e-10)
-    assert_allclose(shared(probabilities, rates, delay, z)[0], value, rtol=1e-14)
+    assert_allclose(shared_at(z, probabilities, rates, delay), value, rtol=1e-14)
     # one z for all is no better than one for each file
     assert value >= rates / rates.sum() @ bound(probabilities, delay) * (1 - 1e-14)
     again = whole(weights, mean, variance, start=rng.normal(0, 10))
@@ -312,8 +334,9 @@ def test_shared_z_of_single_chunks_and_unstable_nodes():
     assert_allclose(whole(np.array([0.25, 0.75, 0, 0, 0, 0]), mean, variance), (2.5, -np.inf))
     assert_allclose(whole(np.array([1.0, 0, 1.0, 0, 0, 0]), mean, variance), np.inf)
     probabilities = np.tile([0.0, 1.0, 0, 0, 0, 0], (2, 1))
-    for z in (-np.inf, None):
-        assert_allclose(shared_z_bound(probabilities, [1.0, 2.0], delays(mean, variance), z)[0], 3.0)
+    rates, delay = np.array([1.0, 2.0]), delays(mean, variance)
+    assert_allclose(shared(probabilities, rates, delay)[0], 3.0)
+    assert_allclose(shared_at(-np.inf, probabilities, rates, delay), 3.0)
 
 
 @given(seeds, st.floats(-5, 20))
@@ -324,7 +347,7 @@ def test_latency_with_shared_z_is_convex_in_the_probabilities(seed, z):
     plans = [np.array([random_probabilities(rng, 2), random_probabilities(rng, 3)]) for _ in range(2)]
 
     def latency(probabilities):
-        return float(shared(probabilities, rates, fcfs(rates @ probabilities, moments), z)[0])
+        return float(shared_at(z, probabilities, rates, fcfs(rates @ probabilities, moments)))
 
     middle = latency((plans[0] + plans[1]) / 2)
     assert middle <= (latency(plans[0]) + latency(plans[1])) / 2 + 1e-12 * middle

@@ -45,7 +45,7 @@ def test_mixture_against_the_transform():
     # class 0: 0.4 + Exp(0.3) at rate 0.5; class 1: constant 1.1 at rate 0.2; one node
     rates = np.array([[0.5], [0.2]])
     shifted = ServiceMoments.shifted_exponential([0.4], [0.3])
-    constant = ServiceMoments.deterministic([1.1])
+    constant = ServiceMoments.shifted_exponential([1.1], [0.0])
     moments = jax.tree.map(lambda *rows: jnp.stack(rows), shifted, constant)
 
     def service(s):

@@ -31,25 +31,13 @@ def test_exponential_and_constant(mean):
     assert_allclose(
         arrays(ServiceMoments.exponential(mean)), law_moments(stats.expon(scale=mean)), rtol=1e-12
     )
-    constant = ServiceMoments.deterministic(mean)
+    constant = ServiceMoments.shifted_exponential(mean, 0.0)
     assert_allclose(arrays(constant), [mean, mean**2, mean**3], rtol=1e-15)
     assert constant.variance == 0
 
 
 def test_variance_is_not_negative_when_moments_are_rounded():
     assert ServiceMoments(jnp.array(0.1), jnp.array(0.1**2 - 1e-18), jnp.array(1e-3)).variance == 0
-
-
-def test_affine_is_the_shifted_exponential_of_every_size():
-    delta, delta_per_byte = np.array([0.01, 0.02, 0.0]), np.array([1e-9, 0.0, 2e-9])
-    psi, psi_per_byte = np.array([0.005, 0.001, 0.002]), np.array([1e-10, 3e-9, 0.0])
-    sizes = np.array([1e6, 1e9])
-    moments = ServiceMoments.affine(delta, delta_per_byte, psi, psi_per_byte, sizes)
-    assert moments.first.shape == (2, 3)
-    for c, size in enumerate(sizes):
-        for j in range(3):
-            law = stats.expon(loc=delta[j] + delta_per_byte[j] * size, scale=psi[j] + psi_per_byte[j] * size)
-            assert_allclose([moment[c, j] for moment in arrays(moments)], law_moments(law), rtol=1e-12)
 
 
 def test_scaled_by_a_number_and_to_several_sizes():
@@ -62,8 +50,3 @@ def test_scaled_by_a_number_and_to_several_sizes():
     assert sizes.third.shape == (2, 3)
     assert_allclose(sizes.third, np.array([[1.0], [27.0]]) * np.asarray(moments.third))
     assert_allclose(sizes.variance[1], 9 * moments.variance, rtol=1e-12)
-
-
-def test_from_samples_over_the_last_axis():
-    moments = ServiceMoments.from_samples([[1, 2, 3], [4, 4, 4]])
-    assert_allclose(arrays(moments), [[2, 4], [14 / 3, 16], [12, 64]], rtol=1e-15)

@@ -57,9 +57,6 @@ def test_one_class_is_first_come_first_served():
     for found in (priority(rates, service), weighted(rates, service, [1.0])):
         assert_allclose(found.mean, plain.mean, rtol=1e-12)
         assert_allclose(found.variance, plain.variance, rtol=1e-12)
-    # other work is served with the only class
-    beside = (jnp.array([0.1, 0.0]), jnp.array([0.2, 0.0]), jnp.array([0.9, 0.0]))
-    assert_allclose(priority(rates, service, beside).mean, fcfs(rates, service, beside).mean, rtol=1e-12)
 
 
 def test_the_mean_over_classes_of_one_law_does_not_depend_on_the_order():

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ecjax.tables.requests import Accesses
-from ecjax.validation.servers import overlaps, own_finishes
+from ecjax.validation.servers import fcfs_finishes, overlaps
 
 _times = st.integers(0, 12).map(lambda v: v / 4)
 
@@ -26,7 +26,7 @@ def test_overlaps_as_counted_pair_by_pair(rows):
         assert found.most[name] == max(at_once, 1 if own else 0)
 
 
-def test_own_finishes_by_hand():
+def test_fcfs_finishes_by_hand():
     accesses = Accesses(
         begin=np.arange(5),
         arrival=np.array([0.0, 0.0, 1.0, 1.5]),
@@ -36,4 +36,4 @@ def test_own_finishes_by_hand():
         finish=np.array([3.0, 1.0, 6.0, np.nan]),
         node_ids=pa.array(["a", "b"]),
     )
-    np.testing.assert_array_equal(own_finishes(accesses), [3.0, 1.0, 4.0, 4.0])
+    np.testing.assert_array_equal(fcfs_finishes(accesses), [3.0, 1.0, 4.0, 4.0])

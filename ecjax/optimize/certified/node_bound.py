@@ -9,6 +9,8 @@ It is not convex. ``node_minima`` branches over the levels (w, q); ``node_bound_
 falls in z, so N does: N(z_2) is a lower bound on all of [z_1, z_2]. Bounds are rigorous up to the rounding of float64.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
@@ -17,6 +19,17 @@ from ecjax.optimize.certified.node_bound_cell import Columns
 from ecjax.optimize.certified.node_bound_search import search
 
 _OUTWARDS = 1e-12  # relative; keeps rounding from shutting out levels at the rim
+
+
+class _Classes(NamedTuple):
+    """Classes of chunks by kind (reads, and writes if there are any), over E ends of their sizes."""
+
+    extremes: np.ndarray  # (2, 3, m, C) moments at the least and the largest size
+    step: np.ndarray  # (E, 3, m, C) moments at the ends less those in the middle
+    mean_step: np.ndarray  # (E, m, C) s
+    variance_step: np.ndarray  # (E, m, C) s^2
+    most: np.ndarray  # (kinds, m, C) 1/s
+    price: np.ndarray  # (E, kinds, m, C) s per 1/s
 
 
 def node_minima(
@@ -48,18 +61,15 @@ def node_minima(
     """
     moments = service.moments[None]
     nothing = np.zeros((1, *most_read.shape))
-    return _minima(
-        service,
+    classes = _Classes(
         np.concatenate([moments, moments]),
         np.zeros_like(moments),
-        (nothing, nothing),
+        nothing,
+        nothing,
         _kinds(most_read, most_written),
         _kinds(price, write_price)[None],
-        z,
-        tol,
-        work,
-        rates,
     )
+    return _minima(service, classes, z, tol, work, rates)
 
 
 def cell_minima(
@@ -107,17 +117,15 @@ def cell_minima(
     step = slopes * distance
     variance_slope = slopes[1] - 2 * service.moments[0] * slopes[0]
     prices = [_kinds(price[e], None if write_price is None else write_price[e]) for e in range(2)]
-    return _minima(
-        service,
+    classes = _Classes(
         extremes,
         step,
-        (step[:, 0], variance_slope * distance[:, 0]),
+        np.ascontiguousarray(step[:, 0]),
+        variance_slope * distance[:, 0],
         _kinds(most_read, most_written),
         np.stack(prices),
-        z,
-        tol,
-        work,
     )
+    return _minima(service, classes, z, tol, work)
 
 
 def _kinds(reads: np.ndarray, writes: np.ndarray | None) -> np.ndarray:
@@ -125,71 +133,23 @@ def _kinds(reads: np.ndarray, writes: np.ndarray | None) -> np.ndarray:
     return np.stack([reads] if writes is None else [reads, writes])
 
 
-def _minima(service, extremes, step, delay_step, most, price, z, tol, work, rates=None):
+def _minima(service, classes, z, tol, work, rates=None):
     z = np.ascontiguousarray(z, float)
-    low, upper = np.empty((2, len(z), most.shape[1]))
+    low, upper = np.empty((2, len(z), classes.most.shape[1]))
     if rates is None:
-        rates = np.empty((0, *most.shape))
-    _each(
-        service.moments,
-        extremes,
-        step,
-        service.mean,
-        service.variance,
-        delay_step,
-        service.background,
-        most,
-        price,
-        z,
-        service.rate,
-        service.alone,
-        tol,
-        work,
-        low,
-        upper,
-        rates,
-    )
+        rates = np.empty((0, *classes.most.shape))
+    _each(service, classes, z, tol, work, (low, upper, rates))
     return low, upper
 
 
 @njit(cache=True, nogil=True)
-def _each(
-    moments,
-    extremes,
-    step,
-    mean,
-    variance,
-    delay_step,
-    background,
-    most,
-    price,
-    z,
-    rate,
-    alone,
-    tol,
-    work,
-    low,
-    upper,
-    rates,
-):
+def _each(service, classes, z, tol, work, results):
     """Fill in the bounds, and the rates unless they are empty; arrays as in ``Columns``, nodes, then classes last."""
+    low, upper, rates = results
+    nodes, sizes = service.mean.shape
     for i in range(len(z)):
-        for j in range(len(mean)):
-            node, lightest, heaviest, chosen = _columns(
-                moments,
-                extremes,
-                step,
-                mean,
-                variance,
-                delay_step,
-                background[j],
-                most,
-                price,
-                j,
-                z[i],
-                rate,
-                alone,
-            )
+        for j in range(nodes):
+            node, lightest, heaviest, chosen = _columns(service, classes, j, z[i])
             if len(rates):
                 rates[i, :, j] = 0.0
             if len(node.most) == 0:
@@ -197,19 +157,23 @@ def _each(
                 continue
             region, beyond = _region(node, lightest, heaviest, tol)
             best = np.empty(len(chosen))
-            low[i, j], upper[i, j] = search(node, region, beyond, z[i], rate, alone, tol, work, best)[:2]
+            low[i, j], upper[i, j] = search(
+                node, region, beyond, z[i], service.rate, service.alone, tol, work, best
+            )[:2]
             if len(rates):
                 for t in range(len(chosen)):
-                    kind, c = divmod(chosen[t], mean.shape[1])
+                    kind, c = divmod(chosen[t], sizes)
                     rates[i, kind, j, c] = best[t]
 
 
 @njit(cache=True, nogil=True)
-def _columns(moments, extremes, step, mean, variance, delay_step, background, most, price, j, z, rate, alone):
+def _columns(service, classes, j, z):
     """The columns of node j that are worth their while on an empty node, and the moments at the ends of their sizes.
 
     Also their indices, kind x C + size. The others stay at 0 in the minimum: they cost, and make all else wait.
     """
+    _, moments, mean, variance, background, rate, alone, _ = service
+    extremes, step, mean_step, variance_step, most, price = classes
     kinds, ends, sizes = len(most), len(price), mean.shape[1]
     chosen = np.empty(kinds * sizes, np.int64)
     n = reads = 0
@@ -219,21 +183,21 @@ def _columns(moments, extremes, step, mean, variance, delay_step, background, mo
             for e in range(ends):
                 delay = 0.0
                 if kind == 0:
-                    d, more = mean[j, c] - z, delay_step[0][e, j, c]
+                    d, more = mean[j, c] - z, mean_step[e, j, c]
                     if alone:
                         delay = mean[j, c] + more
                     else:
                         root = np.sqrt(d * d + variance[j, c])
                         delay = 0.5 * (d + root + more)
                         if root > 0:
-                            delay += 0.5 * (d * more + 0.5 * delay_step[1][e, j, c]) / root
+                            delay += 0.5 * (d * more + 0.5 * variance_step[e, j, c]) / root
                 worth = max(worth, price[e, kind, j, c] - delay / rate)
             if worth > 0 and most[kind, j, c] > 0:
                 chosen[n] = kind * sizes + c
                 n += 1
         if kind == 0:
             reads = n
-    other = background.copy()
+    other = background[j].copy()
     if other[1] <= 0 or other[2] <= 0:
         # no work has one without the other; less of it only lowers the minimum
         other[1:] = 0.0
@@ -262,8 +226,8 @@ def _columns(moments, extremes, step, mean, variance, delay_step, background, mo
             node.price[e, t] = price[e, kind, j, c]
             node.middle_price[t] += price[e, kind, j, c] / ends
             if kind == 0:
-                node.mean_step[e, t] = delay_step[0][e, j, c]
-                node.variance_step[e, t] = delay_step[1][e, j, c]
+                node.mean_step[e, t] = mean_step[e, j, c]
+                node.variance_step[e, t] = variance_step[e, j, c]
         if kind == 0:
             node.mean[t] = mean[j, c]
             node.variance[t] = variance[j, c]

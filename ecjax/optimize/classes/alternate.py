@@ -34,8 +34,6 @@ from ecjax.optimize.classes.scheduling import STOPPING, Fixed, Goal, schedule
 from ecjax.optimize.classes.weights import weigh
 from ecjax.optimize.descent import Stopping
 
-ORDERS = ("lexicographic", "joint")
-
 # after the last placement reads are spread until no more than this can be gained class by class, or so often
 _SMALL_GAP = 1e-5
 _LITTLE = 0.01  # or until a round gains no more than this part of eps
@@ -47,7 +45,7 @@ class Settings:
     """How classes are planned.
 
     Attributes:
-        order: one of ORDERS; weighted queues are planned jointly.
+        order: "lexicographic" or "joint"; weighted queues are planned jointly.
         importance: (K,) C_k, what a second of class k counts.
         theta: s per dollar of mean cost per file.
         eps: an outer iteration that changes no objective in force relatively by more than this is the last; also how

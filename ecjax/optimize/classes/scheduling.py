@@ -52,10 +52,6 @@ class Goal:
         charge = self.kept * stored.astype(float) + self.reading * probabilities
         return jnp.sum(counted) + jnp.sum(charge)
 
-    def within(self, latency: jax.Array) -> jax.Array:
-        """Whether all limits hold."""
-        return jnp.all(latency <= self.limit)
-
 
 class Fixed(NamedTuple):
     """What does not change during a step."""

@@ -11,8 +11,6 @@ from ecjax.optimize.classes.relief import Start, relieved
 from ecjax.optimize.problem import Problem, usable
 from ecjax.optimize.projection import project_hypersimplex
 
-STARTS = ("certified", "uniform", "proportional")
-
 
 def start_plan(
     problem: Problem, theta: float, how: str, seed: int, given: tuple[jax.Array, jax.Array] | None = None

@@ -365,14 +365,14 @@ def run(system, counts, times, files, first, seed, settings, state, until):
                     entry = row_start[row] + access - base - (taker << shift)
                     law, chunks, size = entry_law[entry], entry_chunks[entry], chunk_bytes[file]
                     drawn = streams.stream(service_key, number[taker] * nodes + node)
-                    kind = int(table[law, 6])
+                    kind = int(table[law, laws.KIND])
                     if kind == laws.EMPIRICAL or chunks > 1:
                         work = _service(table, samples, law, size, chunks, drawn)
                     else:  # in line without arrays as arguments, which would be counted as referred to: 25 ns
-                        work = table[law, 0] + table[law, 1] * size
-                        work += (table[law, 2] + table[law, 3] * size) * laws._unit(
-                            kind, table[law, 4], table[law, 5], drawn
-                        )
+                        work = table[law, laws.OFFSET] + table[law, laws.OFFSET_PER_BYTE] * size
+                        work += (
+                            table[law, laws.SCALE] + table[law, laws.SCALE_PER_BYTE] * size
+                        ) * laws._unit(kind, table[law, laws.A], table[law, laws.B], drawn)
                     serving[server] = access
                     works[server] = work
                     status[access] += SERVING - WAITING

@@ -1,6 +1,5 @@
 """Classes of requests of ``ecjax adapt``: those of the options, or those of a trace."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +9,12 @@ import pyarrow as pa
 from ecjax.adapt.proxy import RequestClass
 from ecjax.console import log
 from ecjax.errors import UserError
-from ecjax.studies.adapt.logs import OPERATIONS, opened
-from ecjax.studies.adapt.options import AdaptOptions
+from ecjax.studies.adapt.logs import OPERATIONS, WHOLE, reading_of
+from ecjax.studies.adapt.options import AdaptOptions, ClassValues
+from ecjax.studies.spine.logs import Reading, open_reading
 from ecjax.tables.formats import user_errors
 from ecjax.tables.read import read_input
 from ecjax.tables.requests import requests
-from ecjax.tables.schemas import CLASSES
 
 _MOST_PER_OP = 8
 MOST_CLASSES = 256  # a request's class is a byte
@@ -29,14 +28,14 @@ class Traced:
     Attributes:
         arrival_s: (N,) s since the first of the trace, ascending.
         class_of: (N,) uint8.
-        fingerprint: of the trace.
         span_s: from the first of them to the last, above 0.
+        names: what names the trace and how it was read, for run ids.
     """
 
     arrival_s: np.ndarray
     class_of: np.ndarray
-    fingerprint: str
     span_s: float
+    names: dict[str, Any]
 
 
 def read_classes(options: AdaptOptions) -> tuple[list[RequestClass], Traced | None]:
@@ -52,17 +51,17 @@ def read_classes(options: AdaptOptions) -> tuple[list[RequestClass], Traced | No
     lines say what was lost.
 
     Args:
-        options: checked, classes and steps apart.
+        options: checked.
 
     Raises:
         UserError: the classes or the trace are malformed, or no request is left.
     """
-    given = None if options.classes is None else _given(options)
+    classes = None if options.classes is None else _of_options(options, options.classes)
     if options.trace is not None:
-        return _of_trace(options, given)
-    if given is None:
-        given = [_class(options, "", "read", float(options.bytes), 1.0)]
-    return given, None
+        return _of_trace(options, classes)
+    if classes is None:
+        classes = [_class(options, "", "read", options.bytes, 1.0)]
+    return classes, None
 
 
 def _class(
@@ -79,29 +78,29 @@ def _class(
         op,
         size,
         share,
-        int(options.k_max) if k_max is None else k_max,
-        float(options.r_max) if r_max is None else r_max,
+        options.k_max if k_max is None else k_max,
+        options.r_max if r_max is None else r_max,
         op == "write" and options.writes == "background",
     )
 
 
 def _words(size: float) -> str:
     """A size in words, 3MB."""
-    unit, word = next((found for found in _UNITS if size >= found[0]), _UNITS[-1])
+    unit, word = next((pair for pair in _UNITS if size >= pair[0]), _UNITS[-1])
     return f"{size / unit:.3g}{word}"
 
 
-def _given(options: AdaptOptions) -> list[RequestClass]:
+def _of_options(options: AdaptOptions, values: str | list[ClassValues]) -> list[RequestClass]:
     """The classes of the option: a list of mappings, or a table."""
-    if isinstance(options.classes, str):
-        table = read_input(options.classes, "classes")
+    if isinstance(values, str):
+        table = read_input(values, "classes")
     else:
-        table = read_input(_listed(options.classes), "classes", name="given as a list")
+        table = read_input(_table(values), "classes", name="given as a list")
     rows = table.to_pylist()
     if len(rows) > MOST_CLASSES:
         raise UserError(f"classes: found {len(rows)}; allowed: at most {MOST_CLASSES}")
     total = sum(row.get("share") or 1.0 for row in rows)
-    found = [
+    classes = [
         _class(
             options,
             row.get("name") or "",
@@ -113,52 +112,39 @@ def _given(options: AdaptOptions) -> list[RequestClass]:
         )
         for row in rows
     ]
-    names = [one.name for one in found]
+    names = [each.name for each in classes]
     for row, name in enumerate(names):
         if name in names[:row]:
             raise UserError(
                 f"classes: rows {names.index(name)} and {row}: found the name {name!r} twice; allowed: a name each "
                 "(default: op and size)"
             )
-    return found
+    return classes
 
 
-def _listed(classes: Any) -> pa.Table:
+def _table(values: list[ClassValues]) -> pa.Table:
     """A list of mappings as a table."""
-    names = [column.name for column in CLASSES]
-    if not isinstance(classes, list | tuple) or not classes:
-        raise UserError(
-            f"classes: found {classes!r}; allowed: a table, or a list of mappings ({', '.join(names)})"
-        )
-    for row, given in enumerate(classes):
-        if not isinstance(given, Mapping):
-            raise UserError(
-                f"classes: row {row}: found {given!r}; allowed: a mapping, as in {{bytes: 3e6, op: read}}"
-            )
-        unknown = [key for key in given if key not in names]
-        if unknown:
-            raise UserError(f"classes: row {row}: found {unknown[0]!r}; allowed: {', '.join(names)}")
     columns = {}
-    for name in names:
-        if any(name in given for given in classes):
-            with user_errors(f"classes: {name}", "found values of different types"):
-                columns[name] = pa.array([given.get(name) for given in classes])
+    for name in dict.fromkeys(name for mapping in values for name in mapping):
+        with user_errors(f"classes: {name}", "found values of different types"):
+            columns[name] = pa.array([mapping.get(name) for mapping in values])
     return pa.table(columns)
 
 
-def _of_trace(options: AdaptOptions, given: list[RequestClass] | None) -> tuple[list[RequestClass], Traced]:
-    trace = opened(str(options.trace), options)
-    found = requests(trace)
-    if found.returned:
+def _of_trace(options: AdaptOptions, classes: list[RequestClass] | None) -> tuple[list[RequestClass], Traced]:
+    reading = reading_of(str(options.trace), options)
+    trace = open_reading(reading)
+    logged = requests(trace)
+    if logged.returned:
         log.info(
             "trace: %d requests have rows that do not follow each other: their parts count as requests of their own",
-            found.returned,
+            logged.returned,
         )
-    chosen = found.bytes > 0
+    chosen = logged.bytes > 0
     if not chosen.all():
         log.info("trace: %d requests of 0 bytes are left out", np.sum(~chosen))
-    if given is not None:
-        ops = np.isin(found.write, [one.op == "write" for one in given])
+    if classes is not None:
+        ops = np.isin(logged.write, [each.op == "write" for each in classes])
         if not ops[chosen].all():
             log.info("trace: %d requests are left out: no class has their op", np.sum(chosen & ~ops))
             chosen &= ops
@@ -166,28 +152,36 @@ def _of_trace(options: AdaptOptions, given: list[RequestClass] | None) -> tuple[
         raise UserError(
             f"trace={trace.name}: found no requests to replay; allowed: one of a byte or more of a class"
         )
-    write, size, arrival = found.write[chosen], found.bytes[chosen], found.arrival[chosen]
+    write, size, arrival = logged.write[chosen], logged.bytes[chosen], logged.arrival[chosen]
     if not arrival[-1] > arrival[0]:
         raise UserError(f"trace={trace.name}: found requests at one time only; allowed: a log that lasts")
-    if given is None:
+    if classes is None:
         classes, class_of = _made(options, write, size)
     else:
-        classes, class_of = _nearest(given, write, size)
-    sizes = np.array([one.bytes for one in classes])[class_of]
+        classes, class_of = _nearest(classes, write, size)
+    sizes = np.array([each.bytes for each in classes])[class_of]
     log.info(
         "trace: %d requests in %d classes (%s); sizes differ from those of the classes by up to a factor of %.3g",
         len(arrival),
         len(classes),
-        ", ".join(one.name for one in classes),
+        ", ".join(each.name for each in classes),
         np.exp(np.abs(np.log(sizes / size)).max()),
     )
     span = float(arrival[-1] - arrival[0])
-    if found.clock_resolution_s * len(arrival) > span:
+    if logged.clock_resolution_s * len(arrival) > span:
         log.info(
             "trace: its clock ticks every %g s, and requests come more often: those of one tick arrive at once",
-            found.clock_resolution_s,
+            logged.clock_resolution_s,
         )
-    return classes, Traced(arrival - arrival[0], class_of.astype(np.uint8), trace.fingerprint, span)
+    names = _names(reading, trace.fingerprint)
+    return classes, Traced(arrival - arrival[0], class_of.astype(np.uint8), span, names)
+
+
+def _names(reading: Reading, fingerprint: str) -> dict[str, Any]:
+    columns, extent_bytes = reading.options["columns"], reading.options["extent_bytes"]
+    names = {"trace": fingerprint, "columns": columns, "format": reading.options["format"]}
+    # a run is named as ever where accesses are whole
+    return names if extent_bytes in (None, WHOLE) else names | {"extent_bytes": extent_bytes}
 
 
 def _made(
@@ -197,16 +191,16 @@ def _made(
     classes: list[RequestClass] = []
     class_of = np.empty(len(size), np.int64)
     for op in OPERATIONS:
-        here = write == (op == "write")
-        if not here.any():
+        rows = write == (op == "write")
+        if not rows.any():
             continue
-        group = _size_groups(size[here])
-        class_of[here] = len(classes) + group
+        group = _size_groups(size[rows])
+        class_of[rows] = len(classes) + group
         counts = np.bincount(group)
-        means = np.bincount(group, size[here]) / counts
+        means = np.bincount(group, size[rows]) / counts
         for mean, count in zip(means.tolist(), counts.tolist(), strict=True):
             name = f"{op}_{_words(mean)}"
-            same = sum(one.name.split("#")[0] == name for one in classes)
+            same = sum(each.name.split("#")[0] == name for each in classes)
             name += f"#{same + 1}" if same else ""
             classes.append(_class(options, name, op, mean, count / len(size)))
     return classes, class_of
@@ -228,23 +222,23 @@ def _size_groups(size: np.ndarray) -> np.ndarray:
 
 
 def _nearest(
-    given: list[RequestClass], write: np.ndarray, size: np.ndarray
+    classes: list[RequestClass], write: np.ndarray, size: np.ndarray
 ) -> tuple[list[RequestClass], np.ndarray]:
     """The classes that have requests, with their shares in the trace, and the class of each request."""
     class_of = np.empty(len(size), np.int64)
     for op in OPERATIONS:
-        own = np.array([place for place, one in enumerate(given) if one.op == op])
-        here = write == (op == "write")
-        if own.size and here.any():
-            own = own[np.argsort([given[place].bytes for place in own], kind="stable")]
-            edges = np.log([given[place].bytes for place in own])
+        places = np.array([place for place, each in enumerate(classes) if each.op == op])
+        rows = write == (op == "write")
+        if places.size and rows.any():
+            places = places[np.argsort([classes[place].bytes for place in places], kind="stable")]
+            edges = np.log([classes[place].bytes for place in places])
             middles = (edges[1:] + edges[:-1]) / 2
-            class_of[here] = own[np.searchsorted(middles, np.log(size[here]))]
-    counts = np.bincount(class_of, minlength=len(given))
-    kept = np.flatnonzero(counts)
-    if len(kept) < len(given):
-        empty = ", ".join(one.name for one, count in zip(given, counts, strict=True) if not count)
+            class_of[rows] = places[np.searchsorted(middles, np.log(size[rows]))]
+    counts = np.bincount(class_of, minlength=len(classes))
+    used = np.flatnonzero(counts)
+    if len(used) < len(classes):
+        empty = ", ".join(each.name for each, count in zip(classes, counts, strict=True) if not count)
         log.info("trace: no request is nearest to class %s", empty)
     shares = counts / len(size)
-    classes = [given[place]._replace(share=float(shares[place])) for place in kept]
-    return classes, np.searchsorted(kept, class_of)
+    present = [classes[place]._replace(share=float(shares[place])) for place in used]
+    return present, np.searchsorted(used, class_of)

@@ -1,7 +1,7 @@
-"""Laws of task delays as ``ecjax adapt`` is told them: by name, by a table, by a log, or by an analysed one."""
+"""Laws of task delays of ``ecjax adapt``: by name, of a table, of a log, or of one that was analysed."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,11 @@ from ecjax.adapt.measured import LEAST_DELAYS, Measured, exponential_rho, measur
 from ecjax.adapt.proxy import EXPONENTIAL, LOGNORMAL
 from ecjax.console import log
 from ecjax.errors import UserError
-from ecjax.studies.adapt.logs import OPERATIONS, opened, task_delays
-from ecjax.studies.adapt.options import AdaptOptions
+from ecjax.studies.adapt.logs import OPERATIONS, reading_of, task_delays
+from ecjax.studies.adapt.options import DELAYS, PATHS, AdaptOptions
+from ecjax.studies.spine.logs import open_reading
 from ecjax.tables import rules
+from ecjax.tables.folder import location
 from ecjax.tables.importers.detect import read_head
 from ecjax.tables.read import read_input
 from ecjax.tables.results import read_results, read_run
@@ -53,16 +55,16 @@ def read_laws(options: AdaptOptions) -> list[Laws]:
     Raises:
         UserError: a name or path is unknown, what it leads to is malformed or has no delays, or two laws have one name.
     """
-    found = [laws for given in options.delays for laws in _read(given, options)]
-    names = [laws.name for laws in found]
+    every = [laws for word in options.delays for laws in _read(word, options)]
+    names = [laws.name for laws in every]
     for name in names:
         if names.count(name) > 1:
             raise UserError(f"delays: found two laws of the name {name!r}; allowed: a name each")
-    return found
+    return every
 
 
-def named(model: DelayModel) -> dict[str, Any]:
-    """What a law is, for fingerprints; its name apart."""
+def fingerprint_of(model: DelayModel) -> dict[str, Any]:
+    """What a law is, its name apart; of arrays, hashes."""
     return {
         name: hashlib.sha256(value.tobytes()).hexdigest() if isinstance(value, np.ndarray) else value
         for name, value in model._asdict().items()
@@ -70,20 +72,17 @@ def named(model: DelayModel) -> dict[str, Any]:
     }
 
 
-def _read(given: str, options: AdaptOptions) -> list[Laws]:
-    if given in BUILT_IN:
-        return [Laws(given, dict.fromkeys(OPERATIONS, BUILT_IN[given]), "built in")]
-    path = Path(given)
+def _read(word: str, options: AdaptOptions) -> list[Laws]:
+    if word in BUILT_IN:
+        return [Laws(word, dict.fromkeys(OPERATIONS, BUILT_IN[word]), "built in")]
+    path = location(word)
     if not path.exists():
-        raise UserError(
-            f"delays: found {given!r}; allowed: {', '.join(BUILT_IN)}, or the path of a log of chunk accesses, of a "
-            "delays table or of the results of ecjax analyze"
-        )
+        raise UserError(f"delays: found {word!r}; allowed: {', '.join(DELAYS)}, or {PATHS}")
     if (path / "runs").is_dir():
         return [_of_analysis(path)]
     if options.columns is None and {"name", "law"} <= set(read_head(path).columns):
-        return _of_table(given)
-    return [_of_log(given, options)]
+        return _of_table(word)
+    return [_of_log(word, options)]
 
 
 def _of_table(path: str) -> list[Laws]:
@@ -106,16 +105,18 @@ def _of_table(path: str) -> list[Laws]:
 
 def _of_log(path: str, options: AdaptOptions) -> Laws:
     name, laws, words = Path(path).name, {}, []
-    for op, delays in task_delays(opened(path, options), options.seed).items():
+    # extents are those of the trace: logs with service times have none
+    trace = open_reading(reading_of(path, replace(options, extent_bytes=None)))
+    for op, delays in task_delays(trace, options.seed).items():
         count = len(delays.bytes)
         if count < LEAST_DELAYS:
             log.info("delays: %d %ss of %s are too few for a law (%d)", count, op, name, LEAST_DELAYS)
             continue
         if not delays.seconds.any():
             raise UserError(f"delays={path}: found {op}s whose finish_s is start_s; allowed: delays above 0")
-        found = measured(delays, name)
-        _tell(found, op)
-        laws[op] = found.model
+        result = measured(delays, name)
+        _log_result(result, op)
+        laws[op] = result.model
         words.append(f"{count} {op}s")
     if not laws:
         raise UserError(
@@ -124,27 +125,27 @@ def _of_log(path: str, options: AdaptOptions) -> Laws:
     return Laws(name, laws, f"measured: {' and '.join(words)}")
 
 
-def _tell(found: Measured, op: str) -> None:
+def _log_result(result: Measured, op: str) -> None:
     """What became of the sizes, and the correlation."""
-    sizes = found.model.sizes
-    joined = found.least < found.most
+    sizes = result.model.sizes
+    joined = result.least < result.most
     log.info(
         "delays: %s of %ss in %d groups of chunk sizes, %.4g to %.4g bytes%s; correlation of the normal scores of a "
         "request's tasks %s",
-        found.model.name,
+        result.model.name,
         op,
         len(sizes),
         sizes[0],
         sizes[-1],
-        f", {joined.sum()} of them of several sizes (up to a ratio of {(found.most / found.least).max():.3g})"
+        f", {joined.sum()} of them of several sizes (up to a ratio of {(result.most / result.least).max():.3g})"
         if joined.any()
         else "",
-        f"{found.model.rho:.3f} (standard error {found.rho_error:.3f}, {found.requests} requests)"
-        if found.requests
+        f"{result.model.rho:.3f} (standard error {result.rho_error:.3f}, {result.requests} requests)"
+        if result.requests
         else "unknown, taken as 0: no request has two tasks",
     )
     if len(sizes) == 1:
-        log.info("delays: %s of %ss have one chunk size: all sizes take their law", found.model.name, op)
+        log.info("delays: %s of %ss have one chunk size: all sizes take their law", result.model.name, op)
 
 
 def _of_analysis(folder: Path) -> Laws:

@@ -1,36 +1,36 @@
-"""What ``ecjax adapt`` replays: laws of task delays, classes of requests, and their arrivals."""
+"""What ``ecjax adapt`` replays: proxies in front of a storage, classes of requests, and their arrivals."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ecjax.adapt.delays import DelayModel, mean_delay
-from ecjax.adapt.proxy import RequestClass
+from ecjax.adapt.delays import DelayModel, mean_delay, tasks_of
+from ecjax.adapt.proxy import RequestClass, Tasks
 from ecjax.console import log
 from ecjax.errors import UserError
 from ecjax.studies.adapt.classes import Traced, read_classes
-from ecjax.studies.adapt.delays import Laws, named, read_laws
+from ecjax.studies.adapt.delays import Laws, fingerprint_of, read_laws
 from ecjax.studies.adapt.options import AdaptOptions
-from ecjax.studies.adapt.points import Point, check_arrivals, read_points
+from ecjax.studies.adapt.points import Point, read_points
 from ecjax.tables.store import run_id
 
-__all__ = ["Case", "Point", "read_cases"]
-
 _MOST_NAMED = 4  # classes in a line
+_INTERVALS = 120  # of the timeline of steps
 
 
-@dataclass(frozen=True)
-class Case:
-    """One law of delays (per class) with the arrivals to replay under it.
+@dataclass(frozen=True, eq=False)
+class Proxy:
+    """A proxy with its classes of requests, in front of a storage of one law of delays.
 
     Attributes:
-        delays: its name: of ``BUILT_IN``, of a row of a delays table, or of a log or folder.
-        classes: of requests.
+        delays: name of the law: of ``BUILT_IN``, of a row of a delays table, or of a log or folder.
+        classes: C of them.
         models: law of the tasks' delays, one per class.
-        basic_capacity_per_s: capacity of the (1, 1) code with the given threads, requests/s.
-        points: of the sweep.
+        threads: L.
+        basic_capacity_per_s: capacity of the (1, 1) code, requests/s.
         input_id: names delays, classes and what arrivals are taken from, apart from points and seed.
         description: one line for the user.
     """
@@ -38,74 +38,100 @@ class Case:
     delays: str
     classes: list[RequestClass]
     models: list[DelayModel]
+    threads: int
     basic_capacity_per_s: float
-    points: list[Point]
     input_id: str
     description: str
 
+    @cached_property
+    def tasks(self) -> Tasks:
+        """Delays of the tasks of every class."""
+        return tasks_of(self.classes, self.models)
+
+    @property
+    def shares(self) -> np.ndarray:
+        """(C,) shares of the classes in the requests."""
+        return np.array([each.share for each in self.classes])
+
+
+class Case(NamedTuple):
+    """A proxy with the arrivals of one point of the sweep.
+
+    Attributes:
+        proxy: the same object in all cases of a law.
+        point: when requests arrive.
+        timeline_s: length of the intervals of the timeline, s; None: there is none.
+    """
+
+    proxy: Proxy
+    point: Point
+    timeline_s: float | None
+
 
 def read_cases(options: AdaptOptions) -> list[Case]:
-    """Every law of delays that the options name, with the points of the sweep.
+    """Every law of delays that the options name, with every point of the sweep.
 
     Points are those of a trace, of steps, of the rates, or of the loads; times ``rate_scale``, the last fastest.
 
     Args:
-        options: checked; classes, steps and what paths lead to apart.
+        options: checked.
 
     Raises:
-        UserError: something in the options, or in what they name, is wrong.
+        UserError: something in what the options name is wrong.
     """
-    check_arrivals(options)
     laws = read_laws(options)
     classes, traced = read_classes(options)
     points = read_points(options, classes, traced)
-    return [_case(options, own, classes, traced, points) for own in laws]
+    return [case for law in laws for case in _cases(options, _proxy(options, law, classes, traced), points)]
 
 
-def _case(
-    options: AdaptOptions,
-    laws: Laws,
-    classes: list[RequestClass],
-    traced: Traced | None,
-    points: Callable[[float], list[Point]],
-) -> Case:
-    of_op = {op: laws.of(op) for op in dict.fromkeys(one.op for one in classes)}
-    models = [of_op[one.op] for one in classes]
+def _cases(options: AdaptOptions, proxy: Proxy, points: Callable[[float], list[Point]]) -> list[Case]:
+    cases = []
+    for point in points(proxy.basic_capacity_per_s):
+        length = options.timeline_s
+        if length is None and point.end_s is not None:
+            length = point.end_s / _INTERVALS
+        cases.append(Case(proxy, point, length))
+    return cases
+
+
+def _proxy(options: AdaptOptions, laws: Laws, classes: list[RequestClass], traced: Traced | None) -> Proxy:
+    of_op = {op: laws.of(op) for op in dict.fromkeys(each.op for each in classes)}
+    models = [of_op[each.op] for each in classes]
     for op in of_op:
-        _tell_of_sizes(laws, op, [one for one in classes if one.op == op])
-    means = [mean_delay(model, one.bytes) for one, model in zip(classes, models, strict=True)]
-    for one, mean in zip(classes, means, strict=True):
+        _log_sizes(laws, op, [each for each in classes if each.op == op])
+    means = [mean_delay(model, each.bytes) for each, model in zip(classes, models, strict=True)]
+    for each, mean in zip(classes, means, strict=True):
         if not 0 < mean < np.inf:
             raise UserError(
-                f"delays: {laws.name}: found a mean delay of {mean:g} s for {one.bytes:g} bytes (class {one.name}); "
+                f"delays: {laws.name}: found a mean delay of {mean:g} s for {each.bytes:g} bytes (class {each.name}); "
                 "allowed: finite numbers above 0"
             )
-    capacity = options.threads / float(np.dot([one.share for one in classes], means))
+    capacity = options.threads / float(np.dot([each.share for each in classes], means))
     names: dict[str, Any] = {
-        "classes": [list(one) for one in classes],
-        "models": [named(model) for model in models],
+        "classes": [list(each) for each in classes],
+        "models": [fingerprint_of(model) for model in models],
     }
     if traced is not None:
-        columns = None if options.columns is None else {str(k): v for k, v in options.columns.items()}
-        names |= {"trace": traced.fingerprint, "columns": columns, "format": options.format}
+        names |= traced.names
     few = len(classes) <= _MOST_NAMED
-    words = ", ".join(one.name for one in classes) if few else f"{len(classes)} classes"
-    return Case(
+    words = ", ".join(each.name for each in classes) if few else f"{len(classes)} classes"
+    return Proxy(
         laws.name,
         classes,
         models,
+        options.threads,
         capacity,
-        points(capacity),
         run_id("inputs", names, "", None, ""),
         f"delays {laws.name} ({laws.description}), {words}: the (1,1) code serves {capacity:.4g} requests/s with "
         f"{options.threads} threads",
     )
 
 
-def _tell_of_sizes(laws: Laws, op: str, classes: list[RequestClass]) -> None:
+def _log_sizes(laws: Laws, op: str, classes: list[RequestClass]) -> None:
     """A log line where classes of an operation need chunks beyond the sizes that were measured."""
     sizes = laws.of_op[op].sizes if op in laws.of_op else np.empty(0)
-    least, most = min(one.bytes / one.k_max for one in classes), max(one.bytes for one in classes)
+    least, most = min(each.bytes / each.k_max for each in classes), max(each.bytes for each in classes)
     if len(sizes) > 1 and (most > sizes[-1] or least < sizes[0]):
         log.info(
             "delays: %s has %ss of chunks of %.4g to %.4g bytes; those of the classes have %.4g to %.4g: beyond what "

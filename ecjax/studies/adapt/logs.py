@@ -1,6 +1,7 @@
 """What ``ecjax adapt`` takes from access logs: delays of tasks."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,29 +11,39 @@ import pyarrow.compute as pc
 from ecjax.adapt.measured import Delays
 from ecjax.console import log
 from ecjax.errors import UserError
-from ecjax.studies.adapt.options import AdaptOptions
-from ecjax.tables.importers import FORMATS, Trace, open_trace
+from ecjax.studies.adapt.options import DELAYS, AdaptOptions
+from ecjax.studies.spine.logs import Reading, log_reading
+from ecjax.tables.folder import location
+from ecjax.tables.importers import FORMATS, Trace
 from ecjax.tables.importers.detect import read_head
 from ecjax.tables.importers.trace import SERVICE
 
 OPERATIONS = ("read", "write")
 _BLOCKS = ("cloudphysics", "msr")  # formats that need extents to have files
-_WHOLE = 1 << 62  # bytes of an extent that no access crosses: which file is accessed does not matter here
-_MOST_DELAYS = 4_000_000  # kept in memory
+WHOLE = 1 << 62  # bytes of an extent that no access crosses: to a proxy it does not matter which file it is
+_MOST_DELAYS = 4_000_000  # held in memory
 
 
-def opened(path: str, options: AdaptOptions) -> Trace:
-    """A log of any format that ``ecjax analyze`` reads.
+def reading_of(path: str, options: AdaptOptions) -> Reading:
+    """How a log of any format that ``ecjax analyze`` reads is read here.
+
+    Accesses of a block trace are whole, unless extents were set, here or in the analysis of the log that is another
+    input of the job.
 
     Raises:
-        UserError: the path, the format or the columns are wrong.
+        UserError: the path or the format is wrong.
     """
-    format_ = options.format
-    if format_ == "auto" and options.columns is None:
-        head = read_head(Path(path))
-        format_ = next((name for name, known in FORMATS.items() if known.recognises(head)), format_)
-    extent_bytes = _WHOLE if format_ in _BLOCKS else None
-    return open_trace(path, format_, options.columns, extent_bytes, options.sort)
+    others = [name for name in (options.trace, *options.delays) if name not in (path, *DELAYS)]
+    reading = log_reading(options, path, others)
+    values = reading.options
+    if values["extent_bytes"] is None and values["columns"] is None:
+        format_ = values["format"]
+        if format_ == "auto":
+            head = read_head(location(reading.path))
+            format_ = next((name for name, importer in FORMATS.items() if importer.recognises(head)), "auto")
+        if format_ in _BLOCKS:
+            return replace(reading, options=values | {"extent_bytes": WHOLE})
+    return reading
 
 
 def task_delays(trace: Trace, seed: int) -> dict[str, Delays]:
@@ -69,7 +80,7 @@ class _Sample:
     def __init__(self, seed: int) -> None:
         self._random = np.random.default_rng([seed, 0xADA0])
         self._share = 1.0
-        self._kept: list[np.ndarray] = []  # (4, rows): request, bytes, seconds, random number of the request
+        self._taken: list[np.ndarray] = []  # (4, rows): request, bytes, seconds, random number of the request
         self._writes: list[np.ndarray] = []
         self._rows = self._seen = self._without = 0
         self._last: pa.Scalar | None = None
@@ -85,20 +96,20 @@ class _Sample:
             batch.column(name).to_numpy(zero_copy_only=False) for name in ("bytes", "start_s", "finish_s")
         )
         rows = np.stack([request, size, finish - start, number])
-        known = np.isfinite(rows[2]) & (size > 0)
-        self._seen += len(known)
-        self._without += int(np.count_nonzero(~known))
-        self._keep(rows[:, known], write[known])
+        timed = np.isfinite(rows[2]) & (size > 0)
+        self._seen += len(timed)
+        self._without += int(np.count_nonzero(~timed))
+        self._take(rows[:, timed], write[timed])
         while self._rows > _MOST_DELAYS:
             self._share /= 2
-            kept, writes, self._rows = self._kept, self._writes, 0
-            self._kept, self._writes = [], []
-            for old, old_writes in zip(kept, writes, strict=True):
-                self._keep(old, old_writes)
+            taken, writes, self._rows = self._taken, self._writes, 0
+            self._taken, self._writes = [], []
+            for old, old_writes in zip(taken, writes, strict=True):
+                self._take(old, old_writes)
 
-    def _keep(self, rows: np.ndarray, write: np.ndarray) -> None:
+    def _take(self, rows: np.ndarray, write: np.ndarray) -> None:
         chosen = rows[3] < self._share
-        self._kept.append(rows[:, chosen])
+        self._taken.append(rows[:, chosen])
         self._writes.append(write[chosen])
         self._rows += int(np.count_nonzero(chosen))
 
@@ -119,7 +130,7 @@ class _Sample:
 
     def delays(self, name: str) -> dict[str, Delays]:
         """Of each operation; ``name`` is the log's."""
-        request, size, seconds, _ = np.concatenate([*self._kept, np.empty((4, 0))], axis=1)
+        request, size, seconds, _ = np.concatenate([*self._taken, np.empty((4, 0))], axis=1)
         write = np.concatenate([*self._writes, np.empty(0, bool)])
         if self._without:
             log.info(

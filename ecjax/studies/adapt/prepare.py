@@ -1,13 +1,11 @@
-"""What is found once per law and strategy of ``ecjax adapt``, before the replays: tables of codes, and capacities."""
+"""What replays of ``ecjax adapt`` share by law and strategy, computed before them: tables of codes, capacities."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
-from ecjax.adapt import strategies
 from ecjax.adapt.arrivals import constant, poisson
 from ecjax.adapt.capacity import capacity
 from ecjax.adapt.proxy import Strategy
@@ -15,99 +13,95 @@ from ecjax.adapt.replay import replay
 from ecjax.console import log, progress
 from ecjax.engine import Engine, Task, Worker
 from ecjax.errors import UserError
-from ecjax.studies.adapt.options import AdaptOptions
-from ecjax.studies.adapt.proxy import Prepared, Proxy, fastest
-from ecjax.studies.adapt.strategies import BEST_STATIC, STATIC, Choice, choices, strategy
+from ecjax.studies.adapt.inputs import Proxy
+from ecjax.studies.adapt.options import ALL
+from ecjax.studies.adapt.run import Settings
+from ecjax.studies.adapt.strategies import Choice, Prepared, choices, fastest, static, strategy
+from ecjax.studies.adapt.tables import BEST_STATIC, STATIC
+from ecjax.studies.spine.batches import Batch
 
-_ROUGH = 10_000  # requests by which a capacity is roughly known
+_ROUGH = 10_000  # requests by which a capacity is roughly measured
 _LONG = ("calibrated", BEST_STATIC)  # to be begun first
 
 
-class _Wanted(NamedTuple):
-    """One choice under the law of one proxy."""
-
-    proxy: int  # place
-    choice: Choice
-
-
-def prepared(
-    proxies: list[Proxy], wanted: Iterable[tuple[int, Choice]], options: AdaptOptions, engine: Engine
-) -> tuple[list[Proxy], dict[tuple[int, Choice], str]]:
-    """The proxies, ready for the replays of choices, and why some choices cannot be replayed.
+def prepared(batches: Sequence[Batch], settings: Settings, engine: Engine) -> list[Batch]:
+    """The batches, ready for their replays; what could not be prepared says so.
 
     Args:
-        proxies: one per law of delays.
-        wanted: choices with the places of their proxies.
-        options: checked.
+        batches: of cases and items.
+        settings: of the study.
         engine: where the work runs.
 
     Raises:
         UserError: something the user gave is wrong.
     """
-    pairs = [_Wanted(*pair) for pair in dict.fromkeys(wanted)]
-    pairs = [pair for pair in pairs if options.capacity or pair.choice.strategy != STATIC]
+    needs = [
+        (cases[item.case].proxy, item.choice)
+        for cases, items in batches
+        for item in items.values()
+        if settings.capacity or item.choice.strategy != STATIC
+    ]
+    pairs = sorted(dict.fromkeys(needs), key=lambda pair: pair[1].strategy not in _LONG)
     if not pairs:
-        return proxies, {}
-    pairs.sort(key=lambda pair: pair.choice.strategy not in _LONG)
-    # requests of a trace are large, and not needed for this
-    bare = [replace(proxy, case=replace(proxy.case, points=[])) for proxy in proxies]
-    tasks = [Task(bare, {_name(bare, pair): pair}) for pair in pairs]
-    found: list[dict[Choice, Prepared]] = [{} for _ in proxies]
-    failed = {}
+        return list(batches)
+    results: dict[tuple[Proxy, Choice], Prepared] = {}
+    tasks = [Task(proxy, {_name(proxy, choice): choice}) for proxy, choice in pairs]
     with progress("preparing strategies", len(tasks)) as advance:
-        for task, value, error in engine.map(partial(_prepare, options), tasks, advance):
+        for task, value, error in engine.map(partial(_prepare, settings), tasks, advance):
             if isinstance(error, UserError):
                 raise error
-            for name, (proxy, choice) in task.items.items():
-                if error is None:
-                    found[proxy][choice] = value[name]
-                else:
+            for name, choice in task.items.items():
+                if error is not None:
                     log.error("%s is not prepared: %s\n%s", name, error, getattr(error, "trace", ""))
-                    failed[proxy, choice] = str(error)
-    return [replace(proxy, prepared=own) for proxy, own in zip(proxies, found, strict=True)], failed
+                results[task.shared, choice] = value[name] if error is None else Prepared(error=str(error))
+    return [
+        Batch(
+            cases,
+            {
+                name: replace(item, prepared=results.get((cases[item.case].proxy, item.choice), Prepared()))
+                for name, item in items.items()
+            },
+        )
+        for cases, items in batches
+    ]
 
 
-def _name(proxies: list[Proxy], pair: _Wanted) -> str:
+def _name(proxy: Proxy, choice: Choice) -> str:
     """Names it, for messages."""
-    codes = " ".join(f"({n}, {k})" for n, k in pair.choice.codes[:1])
-    return " ".join([proxies[pair.proxy].case.delays, pair.choice.strategy, codes]).strip()
+    codes = " ".join(f"({n}, {k})" for n, k in choice.codes[:1])
+    return " ".join([proxy.delays, choice.strategy, codes]).strip()
 
 
 def _prepare(
-    options: AdaptOptions, proxies: list[Proxy], items: dict[str, _Wanted], worker: Worker
+    settings: Settings, proxy: Proxy, items: dict[str, Choice], worker: Worker
 ) -> dict[str, Prepared]:
-    return {name: _one(proxies[place], choice, options, worker) for name, (place, choice) in items.items()}
+    return {name: _one(proxy, choice, settings, worker) for name, choice in items.items()}
 
 
-def _one(proxy: Proxy, choice: Choice, options: AdaptOptions, worker: Worker) -> Prepared:
-    own, throughput, served = None, {}, choice
+def _one(proxy: Proxy, choice: Choice, settings: Settings, worker: Worker) -> Prepared:
+    table, throughput = None, None
     if choice.strategy == BEST_STATIC:
-        shared = choices([STATIC], "all", proxy.case.classes)
-        rates = worker.pool.map(partial(_saturated, proxy, seed=options.seed), shared)
+        shared = choices([STATIC], ALL, proxy.classes)
+        rates = worker.pool.map(partial(_saturated, proxy, seed=settings.seed), shared)
         throughput = dict(zip(shared, rates, strict=True))
-        served = fastest(throughput)
-    elif choice.strategy != STATIC:
-        own = strategy(choice, proxy.case, proxy.threads, options.memory)
-    if not options.capacity:
-        return Prepared(own, throughput, None)
-    codes = strategies.static(list(served.codes)) if own is None else own
-    most = worker.pool.submit(_capacity, proxy, codes, options.seed).result()
-    return Prepared(own, throughput, most)
+        served = static(fastest(throughput))
+    elif choice.strategy == STATIC:
+        served = static(choice)
+    else:
+        served = table = strategy(choice, proxy, settings.memory)
+    if not settings.capacity:
+        return Prepared(table, throughput)
+    return Prepared(table, throughput, worker.pool.submit(_capacity, proxy, served, settings.seed).result())
 
 
 def _capacity(proxy: Proxy, codes: Strategy, seed: int) -> float:
     """Largest rate that can be served with a table of codes, requests/s."""
-    return capacity(codes, _shares(proxy), proxy.tasks, proxy.threads, seed).per_s
+    return capacity(codes, proxy.shares, proxy.tasks, proxy.threads, seed).per_s
 
 
 def _saturated(proxy: Proxy, choice: Choice, seed: int) -> float:
     """Requests/s while none but the first find an idle thread: about the capacity of static codes."""
-    unit = poisson(constant(1.0, _shares(proxy)), _ROUGH, seed)
-    together = np.zeros(_ROUGH)
-    found = replay(together, unit.class_of, proxy.tasks, proxy.strategy(choice), proxy.threads, seed)
-    settled = found.admitted_s[_ROUGH // 4 :]
+    unit = poisson(constant(1.0, proxy.shares), _ROUGH, seed)
+    outcome = replay(np.zeros(_ROUGH), unit.class_of, proxy.tasks, static(choice), proxy.threads, seed)
+    settled = outcome.admitted_s[_ROUGH // 4 :]
     return (len(settled) - 1) / float(settled[-1] - settled[0])
-
-
-def _shares(proxy: Proxy) -> np.ndarray:
-    return np.array([given.share for given in proxy.case.classes])

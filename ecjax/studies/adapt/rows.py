@@ -1,7 +1,6 @@
 """Rows of the datasets of ``ecjax adapt`` besides ``runs``: codes, latencies, timeline, thresholds, delays."""
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -9,11 +8,10 @@ from ecjax.adapt.delays import DelayModel, linear_delays, mean_delay, quantile
 from ecjax.adapt.proxy import EMPIRICAL, EXPONENTIAL, RequestClass, Strategy
 from ecjax.adapt.replay import Outcome
 from ecjax.intervals import NAMES, statistics
+from ecjax.studies.spine.batches import Rows
 
-_KEPT = 0.9  # share of the delays, the shortest, that TOFEC fits its linear model on
+_SHORTEST = 0.9  # share of the delays, the shortest, that TOFEC fits its linear model on
 _GRID = 4096  # probabilities by which moments are integrated
-
-Rows = list[dict[str, Any]]
 
 
 def codes(
@@ -33,19 +31,16 @@ def codes(
     shape = (len(classes), levels)
     count = np.bincount(place, minlength=strategy.n.size).reshape(shape)
     total = np.bincount(place, outcome.latency_s[first:], minlength=strategy.n.size).reshape(shape)
-    rows = []
-    for c, given in enumerate(classes):
+    rows: Rows = []
+    for c, each in enumerate(classes):
         pairs = list(zip(strategy.n[c].tolist(), strategy.k[c].tolist(), strict=True))
         for code in sorted(set(pairs), key=lambda pair: (pair[1], pair[0])):
-            own = [level for level, pair in enumerate(pairs) if pair == code]
-            requests = int(count[c, own].sum())
+            columns = [level for level, pair in enumerate(pairs) if pair == code]
+            requests = int(count[c, columns].sum())
             if requests:
-                row: dict[str, Any] = {"class": given.name, "n": code[0], "k": code[1], "requests": requests}
-                row |= {
-                    "share": requests / int(count[c].sum()),
-                    "mean_s": float(total[c, own].sum() / requests),
-                }
-                rows.append(row)
+                row = {"class": each.name, "n": code[0], "k": code[1], "requests": requests}
+                shares = {"share": requests / int(count[c].sum())}
+                rows.append(row | shares | {"mean_s": float(total[c, columns].sum() / requests)})
     return rows
 
 
@@ -57,19 +52,20 @@ def latencies(classes: list[RequestClass], class_of: np.ndarray, latency: np.nda
         class_of: (N,).
         latency: (N,) s.
     """
-    rows = [{"group": "all", "requests": len(latency), **_known(latency)}]
+    rows: Rows = [{"group": "all", "requests": len(latency), **_statistics(latency)}]
     if len(classes) > 1:
-        for c, given in enumerate(classes):
-            own = latency[class_of == c]
-            if own.size:
-                rows.append({"group": "class", "class": given.name, "requests": len(own), **_known(own)})
+        for c, each in enumerate(classes):
+            of_class = latency[class_of == c]
+            if of_class.size:
+                row = {"group": "class", "class": each.name, "requests": len(of_class)}
+                rows.append(row | _statistics(of_class))
     return [row | {"source": "replayed"} for row in rows]
 
 
-def _known(latency: np.ndarray) -> dict[str, Any]:
+def _statistics(latency: np.ndarray) -> dict[str, float | None]:
     """What ``latencies`` has columns for."""
-    found = statistics(latency)
-    return {name: found[name] for name in (*NAMES, "ci_s")} | {"p999_s": float(np.quantile(latency, 0.999))}
+    values = statistics(latency)
+    return {name: values[name] for name in (*NAMES, "ci_s")} | {"p999_s": float(np.quantile(latency, 0.999))}
 
 
 def timeline(arrival: np.ndarray, latency: np.ndarray, dimension: np.ndarray, length: float) -> Rows:
@@ -86,11 +82,14 @@ def timeline(arrival: np.ndarray, latency: np.ndarray, dimension: np.ndarray, le
     edges = np.searchsorted(place, np.arange(place[-1] + 2))
     rows: Rows = []
     for number in range(len(edges) - 1):
-        own = slice(edges[number], edges[number + 1])
-        row: dict[str, Any] = {"start_s": (origin + number) * length, "requests": int(own.stop - own.start)}
+        inside = slice(edges[number], edges[number + 1])
+        row = {"start_s": (origin + number) * length, "requests": int(inside.stop - inside.start)}
         if row["requests"]:
-            row |= {"mean_s": float(latency[own].mean()), "p90_s": float(np.quantile(latency[own], 0.9))}
-            row |= {"mean_k": float(dimension[own].mean())}
+            row |= {
+                "mean_s": float(latency[inside].mean()),
+                "p90_s": float(np.quantile(latency[inside], 0.9)),
+            }
+            row |= {"mean_k": float(dimension[inside].mean())}
         rows.append(row)
     return rows
 
@@ -102,22 +101,22 @@ def delays(classes: list[RequestClass], models: list[DelayModel]) -> Rows:
         classes: C of them.
         models: law of the tasks' delays of each.
     """
-    rows: dict[tuple[str, float], dict[str, Any]] = {}
+    rows: dict[tuple[str, float], dict[str, float | str]] = {}
     probability = (np.arange(_GRID) + 0.5) / _GRID
-    for given, model in zip(classes, models, strict=True):
-        sizes = given.bytes / np.arange(1, given.k_max + 1)
+    for each, model in zip(classes, models, strict=True):
+        sizes = each.bytes / np.arange(1, each.k_max + 1)
         fit = linear_delays(model, sizes)
         for size in sizes[::-1].tolist():
-            kept = quantile(model, size, probability * _KEPT)
+            shortest = quantile(model, size, probability * _SHORTEST)
             psi = fit.psi_s + fit.psi_s_per_byte * size
-            rows[given.op, size] = {
+            rows[each.op, size] = {
                 "quantity": "task",
-                "op": given.op,
+                "op": each.op,
                 "chunk_bytes": size,
                 "mean_s": mean_delay(model, size),
                 "std_s": _deviation(model, size, probability),
-                "kept_mean_s": float(kept.mean()),
-                "kept_std_s": float(kept.std()),
+                "kept_mean_s": float(shortest.mean()),
+                "kept_std_s": float(shortest.std()),
                 **fit._asdict(),
                 "fit_mean_s": fit.delta_s + fit.delta_s_per_byte * size + psi,
                 "fit_std_s": psi,

@@ -1,165 +1,177 @@
-"""Replays of one point of a sweep under several strategies, and their rows."""
+"""Replays of one case and seed under several strategies, and their rows."""
 
-import json
 import math
 import time
 from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-import ecjax
-from ecjax.adapt import strategies
 from ecjax.adapt.arrivals import Requests
 from ecjax.adapt.proxy import Strategy
 from ecjax.adapt.replay import replay
 from ecjax.adapt.storage import chunks_stored, storage
 from ecjax.adapt.thresholds import threshold_table
 from ecjax.engine import Worker
+from ecjax.errors import UserError
 from ecjax.intervals import statistics
 from ecjax.status import Status
-from ecjax.studies.adapt import rows as tables
+from ecjax.studies.adapt import rows
 from ecjax.studies.adapt.best_static import envelope, searched
-from ecjax.studies.adapt.inputs import Case, Point
-from ecjax.studies.adapt.proxy import Proxy
-from ecjax.studies.adapt.strategies import BEST_STATIC, STATIC, Choice, Code
+from ecjax.studies.adapt.inputs import Case, Proxy
+from ecjax.studies.adapt.options import Code
+from ecjax.studies.adapt.strategies import Choice, Prepared, candidates, static
+from ecjax.studies.adapt.tables import BEST_STATIC, STATIC
+from ecjax.studies.spine.batches import Rows
+from ecjax.studies.spine.run import Run
 
-JOB = "adapt"
 WARM_UP = 0.05  # share of the requests: the proxy starts empty
-_DATASETS = ("codes", "latencies", "timeline", "thresholds", "delays")
 _SHORT = 10  # codes of several classes are searched on so many times fewer requests
 _LEAST = 5000  # requests, but no fewer than this
 _GROWING = 5.0  # sqrt(N) requests still waiting at the last of N arrivals: more are no chance
 
 
-class Item(NamedTuple):
-    """One replay."""
+@dataclass(frozen=True)
+class Item:
+    """One replay.
 
-    proxy: int  # place among the proxies of the study
-    point: int  # place among the points of its case
-    seed: int
+    Attributes:
+        run: its identity.
+        case: place of its case among those of the study.
+        choice: the strategy.
+        prepared: what was prepared for that.
+    """
+
+    run: Run
+    case: int
     choice: Choice
+    prepared: Prepared = Prepared()
 
 
-class Given(NamedTuple):
-    """What all replays of a point share."""
+class Settings(NamedTuple):
+    """What all replays of a study have in common."""
 
-    proxy: Proxy
-    point: Point
-    constant: bool  # whether the rate is constant, so that latencies become stationary
-    seed: int
+    memory: float  # of ``tofec``
+    capacity: bool  # whether capacities are searched
+    seed: int  # of what is prepared
+    dollars_per_byte: float  # of storage, per period
+
+
+class Workload(NamedTuple):
+    """The requests of one case and seed."""
+
+    case: Case
     requests: Requests
-    timeline_s: float | None
-    dollars_per_byte: float
-    about: dict[str, Any]  # what else was set, for the column params
+    seed: int
+
+    def first(self, count: int) -> int:
+        """The first of so many requests that is counted."""
+        return int(WARM_UP * count) if self.case.point.constant else 0
 
 
 class Replayed(NamedTuple):
-    """What is kept of a replay."""
+    """The outcome of a replay, in rows of the datasets."""
 
     strategy: Strategy
     row: dict[str, Any]  # of ``runs``
-    codes: tables.Rows
-    latencies: tables.Rows
-    timeline: tables.Rows
+    codes: Rows
+    latencies: Rows
+    timeline: Rows
     growing: bool  # whether requests came faster than they were served
     seconds: float  # that the replay took
 
 
-def replay_batch(
-    items: dict[str, Item], given: Given, worker: Worker
-) -> tuple[list[dict[str, Any]], dict[str, pa.Table]]:
-    """Rows of ``runs`` and the other datasets of replays of one point and seed.
+def solve(
+    settings: Settings, cases: list[Case], items: dict[str, Item], worker: Worker
+) -> tuple[Rows, dict[str, pa.Table]]:
+    """Rows of ``runs`` and the other datasets of replays of one case and seed.
 
     Args:
-        items: what to replay, by run id.
-        given: requests and proxy.
+        settings: of the study.
+        cases: of the study.
+        items: what to replay, by run id; all of one case and seed.
         worker: where they run.
+
+    Raises:
+        UserError: no request arrives.
     """
-    parts = {item.choice: _parts(item.choice, given) for item in items.values()}
-    replays: dict[Choice, Future[Replayed]] = {}
-    for part in dict.fromkeys(part for own in parts.values() for part in own):
-        call = _best if part.strategy == BEST_STATIC else replayed
-        replays[part] = worker.pool.submit(call, given, part)
-    runs = []
-    found: dict[str, tables.Rows] = {name: [] for name in _DATASETS}
+    first = next(iter(items.values()))
+    workload = _workload(cases[first.case], first.run.seed or 0)
+    parts = {name: _parts(item, workload.case) for name, item in items.items()}
+    # the code of one item may be a candidate of another
+    tables = {choice: table for of_item in parts.values() for choice, table in of_item.items()}
+    replays: dict[Choice, Future[Replayed]] = {
+        choice: worker.pool.submit(_best, workload)
+        if table is None
+        else worker.pool.submit(_replayed, workload, table)
+        for choice, table in tables.items()
+    }
+    runs: Rows = []
+    datasets: dict[str, Rows] = {}
     for name, item in items.items():
-        row, own = _one(
-            name, item, {part.codes: replays[part].result() for part in parts[item.choice]}, given
-        )
+        if item.prepared.error is None:
+            by_codes = {choice.codes: replays[choice].result() for choice in parts[name]}
+            best = min(by_codes.values(), key=lambda each: each.row["mean_s"])
+            results = _results(item, best, workload.case, settings)
+            if item.choice.strategy == BEST_STATIC and len(workload.case.proxy.classes) == 1:
+                results["envelope"] = envelope({codes: each.row for codes, each in by_codes.items()})
+            for dataset, values in _datasets(best, workload.case.proxy).items():
+                datasets.setdefault(dataset, []).extend({"run_id": name, **value} for value in values)
+        else:
+            results = {"status": str(Status.FAILED), "error": item.prepared.error}
         worker.advance(1)
-        runs.append(row)
-        for dataset, rows in zip(_DATASETS, _datasets(own, given.proxy.case), strict=True):
-            found[dataset] += [{"run_id": name, **each} for each in rows]
-    return runs, {name: _table(rows) for name, rows in found.items() if rows}
+        runs.append(item.run.row() | results)
+    return runs, {name: _table(values) for name, values in datasets.items() if values}
 
 
-def _parts(choice: Choice, given: Given) -> list[Choice]:
-    """The replays that a choice needs."""
-    if choice.strategy == BEST_STATIC and len(given.proxy.case.classes) == 1:
-        return given.proxy.candidates(given.point.rate_per_s if given.constant else None)
-    return [choice]
+def _workload(case: Case, seed: int) -> Workload:
+    requests = case.point.requests(seed)
+    if not len(requests.arrival_s):
+        raise UserError(
+            f"{case.point.kind}: found no request with seed={seed}, at {case.point.rate_per_s:g} requests/s; allowed: "
+            "higher rates, or for longer"
+        )
+    return Workload(case, requests, seed)
 
 
-def _one(
-    name: str, item: Item, parts: dict[tuple[Code, ...], Replayed], given: Given
-) -> tuple[dict[str, Any], Replayed]:
-    """Row of ``runs``, and the best of the replays by codes."""
-    best = min(parts, key=lambda codes: parts[codes].row["mean_s"])
-    row = run_row(name, item, given.proxy.case, given.about)
-    if item.choice.strategy == BEST_STATIC and len(given.proxy.case.classes) == 1:
-        row |= {"envelope": envelope({codes: part.row for codes, part in parts.items()})}
-    return row | finished(item.choice, parts[best], given), parts[best]
+def _parts(item: Item, case: Case) -> dict[Choice, Strategy | None]:
+    """The replays that an item needs, and their tables of codes; None: the best static codes are to be searched."""
+    choice, prepared = item.choice, item.prepared
+    if prepared.error is not None:
+        return {}
+    if choice.strategy == STATIC:
+        return {choice: static(choice)}
+    if prepared.throughput is None or len(case.proxy.classes) > 1:
+        return {choice: prepared.strategy}
+    rate = case.point.rate_per_s if case.point.constant else None
+    return {part: static(part) for part in candidates(prepared.throughput, rate)}
 
 
-def _datasets(own: Replayed, case: Case) -> list[tables.Rows]:
-    """Rows of the datasets besides ``runs``, in the order of _DATASETS."""
-    thresholds = [
-        row | {"weight": own.strategy.weight} for row in threshold_table(own.strategy, case.classes)
-    ]
-    return [own.codes, own.latencies, own.timeline, thresholds, tables.delays(case.classes, case.models)]
-
-
-def _table(rows: tables.Rows) -> pa.Table:
-    """Rows as a table; a row may lack what others have."""
-    names = dict.fromkeys(name for row in rows for name in row)
-    return pa.table({name: [row.get(name) for row in rows] for name in names})
-
-
-def replayed(given: Given, choice: Choice) -> Replayed:
-    """One replay of a strategy that has a table of codes."""
-    return _replayed(given, given.proxy.strategy(choice))
-
-
-def _best(given: Given, choice: Choice) -> Replayed:
+def _best(workload: Workload) -> Replayed:
     """``best_static`` of several classes: searched on part of the requests, replayed on all."""
-    proxy = given.proxy
-    count = min(max(_LEAST, len(given.requests.arrival_s) // _SHORT), len(given.requests.arrival_s))
-    short = Requests(given.requests.arrival_s[:count], given.requests.class_of[:count])
+    proxy, (arrival, class_of) = workload.case.proxy, workload.requests
+    count = min(max(_LEAST, len(arrival) // _SHORT), len(arrival))
 
     def mean(codes: tuple[Code, ...]) -> float:
-        outcome = replay(*short, proxy.tasks, strategies.static(list(codes)), proxy.threads, given.seed)
-        return float(outcome.latency_s[_first(given, count) :].mean())
+        table = static(Choice(STATIC, codes))
+        outcome = replay(arrival[:count], class_of[:count], proxy.tasks, table, proxy.threads, workload.seed)
+        return float(outcome.latency_s[workload.first(count) :].mean())
 
-    few = searched(proxy.case, given.point.rate_per_s, proxy.threads, mean)
-    found = (_replayed(given, strategies.static(list(codes))) for codes in few)
-    return min(found, key=lambda one: one.row["mean_s"])
-
-
-def _first(given: Given, count: int) -> int:
-    """The first of so many requests that is counted."""
-    return int(WARM_UP * count) if given.constant else 0
+    few = searched(proxy, workload.case.point.rate_per_s, mean)
+    replays = (_replayed(workload, static(Choice(STATIC, codes))) for codes in few)
+    return min(replays, key=lambda each: each.row["mean_s"])
 
 
-def _replayed(given: Given, strategy: Strategy) -> Replayed:
-    proxy, (arrival, class_of) = given.proxy, given.requests
+def _replayed(workload: Workload, table: Strategy) -> Replayed:
+    """One replay of a table of codes."""
+    (proxy, _, timeline_s), (arrival, class_of) = workload.case, workload.requests
     began = time.perf_counter()
-    outcome = replay(arrival, class_of, proxy.tasks, strategy, proxy.threads, given.seed)
+    outcome = replay(arrival, class_of, proxy.tasks, table, proxy.threads, workload.seed)
     seconds = time.perf_counter() - began
-    first = _first(given, len(arrival))
-    classes = proxy.case.classes
-    codes = tables.codes(classes, strategy, class_of, outcome, first)
+    first = workload.first(len(arrival))
+    codes = rows.codes(proxy.classes, table, class_of, outcome, first)
     counted = np.array([row["requests"] for row in codes])
     span = float((arrival + outcome.latency_s).max() - arrival[0])
     row = statistics(outcome.latency_s[first:]) | {
@@ -170,78 +182,61 @@ def _replayed(given: Given, strategy: Strategy) -> Replayed:
         "tasks_per_request": outcome.tasks / len(arrival),
         "mean_n": float(np.average([row["n"] for row in codes], weights=counted)),
         "mean_k": float(np.average([row["k"] for row in codes], weights=counted)),
-        "chunks_stored": chunks_stored(classes, codes),
+        "chunks_stored": chunks_stored(proxy.classes, codes),
     }
-    timeline = []
-    if given.timeline_s is not None:
-        dimension = strategy.k[class_of, outcome.level]
-        timeline = tables.timeline(arrival, outcome.latency_s, dimension, given.timeline_s)
+    timeline: Rows = []
+    if timeline_s is not None:
+        timeline = rows.timeline(arrival, outcome.latency_s, table.k[class_of, outcome.level], timeline_s)
     waiting = len(arrival) - int(np.searchsorted(outcome.admitted_s, arrival[-1], side="right"))
     return Replayed(
-        strategy,
+        table,
         row,
         codes,
-        tables.latencies(classes, class_of[first:], outcome.latency_s[first:]),
+        rows.latencies(proxy.classes, class_of[first:], outcome.latency_s[first:]),
         timeline,
         waiting > _GROWING * math.sqrt(len(arrival)),
         seconds,
     )
 
 
-def run_row(name: str, item: Item, case: Case, about: dict[str, Any]) -> dict[str, Any]:
-    """What is known of a replay before it is done: a row of ``runs`` without status and results.
-
-    Args:
-        name: run id.
-        item: the replay.
-        case: its law and arrivals.
-        about: what else was set, for the column params.
-    """
-    point = case.points[item.point]
-    return {
-        "run_id": name,
-        "job": JOB,
-        "method": item.choice.strategy,
-        **_code(item.choice.codes),
-        "delays": case.delays,
-        "arrivals": point.kind,
-        "rate_per_s": point.rate_per_s,
-        "load": point.load,
-        "rate_scale": point.rate_scale,
-        "input_id": case.input_id,
-        "device": "cpu",
-        "version": ecjax.__version__,
-        "seed": item.seed,
-        "params": json.dumps(about, sort_keys=True),
-    }
-
-
-def finished(choice: Choice, found: Replayed, given: Given) -> dict[str, Any]:
-    """What a replay adds to its row.
-
-    Args:
-        choice: what was asked for.
-        found: the replay.
-        given: requests and proxy.
-    """
-    case, point = given.proxy.case, given.point
-    capacity = given.proxy.capacity_per_s(choice)
-    overloaded = capacity is not None and given.constant and point.rate_per_s > capacity
-    row = found.row | storage(case.classes, found.strategy, given.dollars_per_byte)
-    row |= {
-        "status": str(Status.NOT_STATIONARY if found.growing or overloaded else Status.OK),
-        "solve_s": found.seconds,
+def _results(item: Item, best: Replayed, case: Case, settings: Settings) -> dict[str, Any]:
+    """What the best of its replays adds to the row of an item."""
+    proxy, point, _ = case
+    capacity = item.prepared.capacity_per_s
+    overloaded = capacity is not None and point.constant and point.rate_per_s > capacity
+    results = best.row | storage(proxy.classes, best.strategy, settings.dollars_per_byte)
+    results |= {
+        "status": str(Status.NOT_STATIONARY if best.growing or overloaded else Status.OK),
+        "solve_s": best.seconds,
     }
     if capacity is not None:
-        row |= {"capacity_per_s": capacity, "capacity_share": capacity / case.basic_capacity_per_s}
-    if choice.strategy in (STATIC, BEST_STATIC):
-        codes = tuple(zip(found.strategy.n[:, 0].tolist(), found.strategy.k[:, 0].tolist(), strict=True))
-        row |= _code(codes)
-        named = {one.name: list(code) for one, code in zip(case.classes, codes, strict=True)}
-        row |= {"params": json.dumps(given.about | {"codes": named}, sort_keys=True)}
-    return row
+        results |= {"capacity_per_s": capacity, "capacity_share": capacity / proxy.basic_capacity_per_s}
+    if item.choice.strategy in (STATIC, BEST_STATIC):
+        table = best.strategy
+        codes = tuple(zip(table.n[:, 0].tolist(), table.k[:, 0].tolist(), strict=True))
+        by_class = {each.name: list(code) for each, code in zip(proxy.classes, codes, strict=True)}
+        results |= common_code(codes) | {"params": item.run.params(codes_by_class=by_class)}
+    return results
 
 
-def _code(codes: tuple[Code, ...]) -> dict[str, int]:
+def common_code(codes: tuple[Code, ...]) -> dict[str, int]:
     """The common n and k where all classes have the same."""
     return {"n": codes[0][0], "k": codes[0][1]} if len(set(codes)) == 1 else {}
+
+
+def _datasets(best: Replayed, proxy: Proxy) -> dict[str, Rows]:
+    """Rows of the datasets besides ``runs``."""
+    table = best.strategy
+    return {
+        "codes": best.codes,
+        "latencies": best.latencies,
+        "timeline": best.timeline,
+        "thresholds": [row | {"weight": table.weight} for row in threshold_table(table, proxy.classes)],
+        "delays": rows.delays(proxy.classes, proxy.models),
+    }
+
+
+def _table(values: Rows) -> pa.Table:
+    """Rows as a table; a row may lack what others have."""
+    names = dict.fromkeys(name for row in values for name in row)
+    return pa.table({name: [row.get(name) for row in values] for name in names})

@@ -1,5 +1,6 @@
-"""The strategies of ``ecjax adapt`` by name, for the classes and delays of one case."""
+"""The strategies of ``ecjax adapt`` by name, for the classes and delays of a proxy, and what is prepared for them."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from ecjax.adapt import strategies
@@ -7,13 +8,21 @@ from ecjax.adapt.calibrated import calibrated
 from ecjax.adapt.proxy import RequestClass, Strategy
 from ecjax.adapt.static_code import all_codes
 from ecjax.errors import UserError
-from ecjax.studies.adapt.inputs import Case
+from ecjax.studies.adapt.inputs import Proxy
+from ecjax.studies.adapt.options import TOFEC, Code
+from ecjax.studies.adapt.tables import STATIC
 
-STATIC, BEST_STATIC, TOFEC = "static", "best_static", "tofec"
-STRATEGIES = (STATIC, BEST_STATIC, "replication", "greedy", "fast_cloud", TOFEC, "calibrated")
 _SEED = 0x7EA5  # of the replays that calibrate; none that are reported should be among them
+_CLEARLY = 1.1  # times what a code can serve, a rate is too much for it
 
-Code = tuple[int, int]  # n, k
+# tables of codes of all but static ones, of a proxy and the memory of TOFEC
+TABLES_OF_CODES: dict[str, Callable[[Proxy, float], Strategy]] = {
+    "replication": lambda proxy, _: strategies.replication(proxy.classes),
+    "greedy": lambda proxy, _: strategies.greedy(proxy.classes),
+    "fast_cloud": lambda proxy, _: strategies.fast_cloud(proxy.classes, proxy.models, proxy.threads),
+    TOFEC: lambda proxy, memory: strategies.tofec(proxy.classes, proxy.models, proxy.threads, memory),
+    "calibrated": lambda proxy, _: calibrated(proxy.classes, proxy.models, proxy.threads, _SEED),
+}
 
 
 class Choice(NamedTuple):
@@ -23,55 +32,79 @@ class Choice(NamedTuple):
     codes: tuple[Code, ...] = ()  # one per class
 
 
+class Prepared(NamedTuple):
+    """What all replays of a choice at a proxy take from one preparation.
+
+    Attributes:
+        strategy: its table of codes; None of static codes, which need none, and of ``best_static``, whose code depends
+            on the requests.
+        throughput: of ``best_static``: about the capacity of every static code that all classes share, requests/s.
+        capacity_per_s: largest rate that it can serve, requests/s; None where it was not searched. Of ``best_static``
+            it is that of the best code that all classes may share.
+        error: why there is none of the above.
+    """
+
+    strategy: Strategy | None = None
+    throughput: dict[Choice, float] | None = None
+    capacity_per_s: float | None = None
+    error: str | None = None
+
+
 def choices(names: list[str], codes: list[Code] | str, classes: list[RequestClass]) -> list[Choice]:
     """What the options ``strategy`` and ``codes`` ask for.
 
     Args:
-        names: of STRATEGIES.
+        names: of the strategies.
         codes: of ``static``: (n, k), or "all".
         classes: C of them; all have the same code under ``static``.
 
     Raises:
         UserError: a class does not allow a code.
     """
-    found = []
-    for name in names:
-        if name == STATIC:
-            found += [Choice(name, (code,) * len(classes)) for code in _static(codes, classes)]
-        else:
-            found.append(Choice(name))
-    return found
+    shared = [Choice(STATIC, (code,) * len(classes)) for code in _allowed(codes, classes)]
+    return [choice for name in names for choice in (shared if name == STATIC else [Choice(name)])]
 
 
-def _static(codes: list[Code] | str, classes: list[RequestClass]) -> list[Code]:
-    allowed = [all_codes(given.k_max, given.r_max) for given in classes]
+def _allowed(codes: list[Code] | str, classes: list[RequestClass]) -> list[Code]:
+    allowed = [all_codes(each.k_max, each.r_max) for each in classes]
     if isinstance(codes, str):
-        return [code for code in allowed[0] if all(code in own for own in allowed)]
+        return [code for code in allowed[0] if all(code in of_class for of_class in allowed)]
     for n, k in codes:
-        for given, own in zip(classes, allowed, strict=True):
-            if (n, k) not in own:
+        for each, of_class in zip(classes, allowed, strict=True):
+            if (n, k) not in of_class:
                 raise UserError(
-                    f"codes: found [{n}, {k}]; class {given.name} allows k up to k_max={given.k_max} and n up to "
-                    f"r_max={given.r_max:g} times k"
+                    f"codes: found [{n}, {k}]; class {each.name} allows k up to k_max={each.k_max} and n up to "
+                    f"r_max={each.r_max:g} times k"
                 )
     return list(codes)
 
 
-def strategy(choice: Choice, case: Case, threads: int, memory: float) -> Strategy:
-    """The table of codes of a choice.
+def strategy(choice: Choice, proxy: Proxy, memory: float) -> Strategy:
+    """The table of codes of a choice other than static codes.
 
     Args:
-        choice: any but static codes.
-        case: classes and delays.
-        threads: L.
+        choice: in TABLES_OF_CODES.
+        proxy: its classes, delays and threads.
         memory: of ``tofec``.
     """
-    if choice.strategy == "replication":
-        return strategies.replication(case.classes)
-    if choice.strategy == "greedy":
-        return strategies.greedy(case.classes)
-    if choice.strategy == "fast_cloud":
-        return strategies.fast_cloud(case.classes, case.models, threads)
-    if choice.strategy == "calibrated":
-        return calibrated(case.classes, case.models, threads, _SEED)
-    return strategies.tofec(case.classes, case.models, threads, memory)
+    return TABLES_OF_CODES[choice.strategy](proxy, memory)
+
+
+def static(choice: Choice) -> Strategy:
+    """The table of static codes."""
+    return strategies.static(list(choice.codes))
+
+
+def fastest(throughput: dict[Choice, float]) -> Choice:
+    """The static code that serves the most requests/s."""
+    return max(throughput, key=lambda choice: throughput[choice])
+
+
+def candidates(throughput: dict[Choice, float], rate: float | None) -> list[Choice]:
+    """Static codes that may be the best at a rate (requests/s): not those that are clearly overloaded; None: all."""
+    fast = fastest(throughput)
+    return [
+        choice
+        for choice, most in throughput.items()
+        if rate is None or choice == fast or rate < _CLEARLY * most
+    ]

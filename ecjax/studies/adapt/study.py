@@ -1,29 +1,24 @@
 """``ecjax adapt``: how fast a proxy answers under coding strategies, and how much it can serve."""
 
-from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
+import pandas as pd
 from rich.console import Console
 
 from ecjax.console import log
-from ecjax.engine import Worker, open_engine
-from ecjax.errors import UserError
-from ecjax.status import Status
-from ecjax.studies.adapt import summary
-from ecjax.studies.adapt.figures import kinds as figures
-from ecjax.studies.adapt.inputs import Case, Point, read_cases
-from ecjax.studies.adapt.options import AdaptOptions
+from ecjax.engine import Engine
+from ecjax.options import checked, identifying
+from ecjax.studies.adapt.figures.kinds import draw
+from ecjax.studies.adapt.inputs import Case, read_cases
+from ecjax.studies.adapt.options import TOFEC, AdaptOptions
 from ecjax.studies.adapt.prepare import prepared
-from ecjax.studies.adapt.proxy import Proxy
-from ecjax.studies.adapt.rules import checked
-from ecjax.studies.adapt.run import JOB, Given, Item, replay_batch, run_row
-from ecjax.studies.adapt.strategies import TOFEC, Choice, choices
-from ecjax.studies.spine.batches import Solved, run_batches
-from ecjax.studies.spine.outcome import exit_code, runs_of
-from ecjax.tables.store import ResultStore, run_id
-
-_INTERVALS = 120  # of the timeline of steps
+from ecjax.studies.adapt.run import Item, Settings, common_code, solve
+from ecjax.studies.adapt.strategies import choices
+from ecjax.studies.adapt.summary import show
+from ecjax.studies.adapt.tables import TABLES
+from ecjax.studies.spine.batches import Batch
+from ecjax.studies.spine.run import Run
+from ecjax.studies.spine.study import Work, run_study, unfinished
 
 
 def adapt_study(options: AdaptOptions, console: Console) -> int:
@@ -33,90 +28,58 @@ def adapt_study(options: AdaptOptions, console: Console) -> int:
         UserError: something the user gave is wrong.
     """
     options = checked(options)
-    proxies = [Proxy(case, options.threads) for case in read_cases(options)]
+
+    def present(runs: pd.DataFrame) -> None:
+        show(runs, console, options.out)
+        draw(options.out, runs, options.figures, console)
+
+    return run_study(TABLES, options, partial(_work, options), present)
+
+
+def _work(options: AdaptOptions, engine: Engine) -> Work:
+    cases = read_cases(options)
+    seeds = range(options.seed, options.seed + options.seeds)
     batches = [
-        items for place in range(len(proxies)) for items in _batches(place, proxies[place].case, options)
+        Batch(cases, _items(place, cases, seed, options)) for place in range(len(cases)) for seed in seeds
     ]
-    names = [name for items in batches for name in items]
-    for words in dict.fromkeys(proxy.case.description for proxy in proxies):
-        log.info("%s", words)
-    with open_engine(options.engine) as engine, ResultStore(options.out, {}, options.write) as store:
-        done = store.finished(names) if options.resume else set()
-        left = {name: item for items in batches for name, item in items.items() if name not in done}
-        wanted = [(item.proxy, item.choice) for item in left.values()]
-        proxies, failed = prepared(proxies, wanted, options, engine)
-        blank = partial(_blank, options)
-        for name, item in left.items():
-            if (item.proxy, item.choice) in failed:
-                told = {"status": str(Status.FAILED), "error": failed[item.proxy, item.choice]}
-                store.commit([blank(proxies, name, item) | told], {})
-        grid = [(proxies, _possible(items, failed)) for items in batches]
-        solve = partial(_solve, options)
-        run_batches(grid, solve, blank, store, engine, options.resume, "replaying requests")
-    runs = runs_of(options.out, names)
-    summary.show(runs, console, options.out)
-    figures.draw(options.out, runs, options.figures, console)
-    return exit_code(runs)
+    for description in dict.fromkeys(case.proxy.description for case in cases):
+        log.info("%s", description)
+    settings = Settings(options.memory, options.capacity, options.seed, options.storage_dollars_per_byte)
 
+    def ready(finished: set[str]) -> list[Batch]:
+        # of what is finished nothing is prepared
+        return prepared(unfinished(batches)(finished), settings, engine)
 
-def _possible(items: dict[str, Item], failed: dict[tuple[int, Choice], str]) -> dict[str, Item]:
-    """Those of a batch whose strategies are prepared."""
-    return {name: item for name, item in items.items() if (item.proxy, item.choice) not in failed}
-
-
-def _solve(options: AdaptOptions, proxies: list[Proxy], items: dict[str, Item], worker: Worker) -> Solved:
-    first = next(iter(items.values()))  # all are of one point and seed
-    proxy, seed = proxies[first.proxy], first.seed
-    point = proxy.case.points[first.point]
-    requests = point.requests(seed)
-    if not len(requests.arrival_s):
-        raise UserError(
-            f"{point.kind}: found no request with seed={seed}, at {point.rate_per_s:g} requests/s; allowed: "
-            "higher rates, or for longer"
-        )
-    given = Given(
-        proxy,
-        point,
-        point.kind == "poisson" and options.rates is None,
-        seed,
-        requests,
-        _interval(point, options),
-        options.storage_dollars_per_byte,
-        _about(options, proxy.case),
+    return Work(
+        [name for batch in batches for name in batch.items],
+        ready,
+        partial(solve, settings),
+        {},
+        "replaying requests",
     )
-    return replay_batch(items, given, worker)
 
 
-def _blank(options: AdaptOptions, proxies: list[Proxy], name: str, item: Item) -> dict[str, Any]:
-    case = proxies[item.proxy].case
-    return run_row(name, item, case, _about(options, case))
-
-
-def _about(options: AdaptOptions, case: Case) -> dict[str, Any]:
-    """What else was set, for the column params."""
-    about = {"input": case.description, "threads": options.threads, "writes": options.writes}
-    return about | {"memory": options.memory, "classes": [given._asdict() for given in case.classes]}
-
-
-def _interval(point: Point, options: AdaptOptions) -> float | None:
-    """Length of the intervals of the timeline, s; None: there is none."""
-    if options.timeline_s is None and point.end_s is not None:
-        return point.end_s / _INTERVALS
-    return options.timeline_s
-
-
-def _batches(place: int, case: Case, options: AdaptOptions) -> Iterator[dict[str, Item]]:
-    """The replays of every point and seed of a case, by run id."""
-    wanted = choices(options.strategy, options.codes, case.classes)
-    for number, point in enumerate(case.points):
-        for seed in range(options.seed, options.seed + options.seeds):
-            items = {}
-            for choice in wanted:
-                parameters = point.names | {"strategy": choice.strategy, "codes": choice.codes}
-                parameters |= {"threads": options.threads, "capacity": options.capacity}
-                parameters |= {"timeline_s": _interval(point, options)}
-                parameters |= {"storage_dollars_per_byte": options.storage_dollars_per_byte}
-                parameters |= {"memory": options.memory if choice.strategy == TOFEC else None}
-                name = run_id(JOB, parameters, case.input_id, seed, "float64")
-                items[name] = Item(place, number, seed, choice)
-            yield items
+def _items(place: int, cases: list[Case], seed: int, options: AdaptOptions) -> dict[str, Item]:
+    """The replays of one case and seed by run id."""
+    proxy, point, timeline_s = cases[place]
+    remarks = {
+        "input": proxy.description,
+        "writes": options.writes,
+        "classes": [each._asdict() for each in proxy.classes],
+    }
+    items = {}
+    for choice in choices(options.strategy, options.codes, proxy.classes):
+        parameters = point.names | identifying(options) | {"timeline_s": timeline_s} | choice._asdict()
+        parameters |= {"memory": options.memory if choice.strategy == TOFEC else None}
+        columns = {
+            "strategy": choice.strategy,
+            **common_code(choice.codes),
+            "delays": proxy.delays,
+            "arrivals": point.kind,
+            "rate_per_s": point.rate_per_s,
+            "load": point.load,
+            "rate_scale": point.rate_scale,
+        }
+        run = Run(TABLES.job, parameters, proxy.input_id, seed, columns, remarks)
+        items[run.run_id] = Item(run, place, choice)
+    return items

@@ -3,18 +3,16 @@
 from ecjax.tables.result_schemas import INPUT_ID, job_tables
 from ecjax.tables.schemas import FLOAT, INTEGER, STRING, Column
 
+# values of the column strategy: codes that do not change
+STATIC, BEST_STATIC = "static", "best_static"
+
 TABLES = job_tables(
     "adapt",
     runs=(
         INPUT_ID,
         Column("strategy", STRING, "", "which code a request is served with"),
-        Column(
-            "n",
-            INTEGER,
-            "",
-            "of the code of static and best_static, where all classes have the same; else null",
-        ),
-        Column("k", INTEGER, "", "as n"),
+        Column("n", INTEGER, "", "static and best_static: tasks of a request; null: classes differ in it"),
+        Column("k", INTEGER, "", "as n, of them that it takes"),
         Column("delays", STRING, "", "law of the delays of tasks"),
         Column("arrivals", STRING, "", "poisson, steps or trace"),
         Column("rate_per_s", FLOAT, "1/s", "requests, mean"),
@@ -22,9 +20,9 @@ TABLES = job_tables(
         Column("rate_scale", FLOAT, "", "rates were multiplied by this"),
         Column("requests", INTEGER, "", "requests that were replayed"),
         Column("warm_up_share", FLOAT, "", "share of the requests that was dropped"),
-        Column("mean_s", FLOAT, "s", "mean latency of requests"),
+        Column("mean_s", FLOAT, "s", "mean latency of requests, without the dropped ones"),
         Column("ci_s", FLOAT, "s", "half width of its 95 % interval"),
-        Column("p50_s", FLOAT, "s", "median of the same"),
+        Column("p50_s", FLOAT, "s", "median"),
         Column("p50_ci_s", FLOAT, "s", "half width of its 95 % interval"),
         Column("p90_s", FLOAT, "s", "90 % quantile"),
         Column("p90_ci_s", FLOAT, "s", "half width of its 95 % interval"),
@@ -32,12 +30,7 @@ TABLES = job_tables(
         Column("p99_ci_s", FLOAT, "s", "half width of its 95 % interval"),
         Column("std_s", FLOAT, "s", "standard deviation"),
         Column("std_ci_s", FLOAT, "s", "half width of its 95 % interval"),
-        Column(
-            "envelope",
-            STRING,
-            "",
-            "JSON, best_static: least p50_s, p90_s, p99_s of any code, each with n and k",
-        ),
+        Column("envelope", STRING, "", "JSON, best_static: least p50_s, p90_s, p99_s of a code, with n, k"),
         Column("utilisation", FLOAT, "", "share of time that threads were busy"),
         Column("tasks_per_request", FLOAT, "", "tasks that were started, per request"),
         Column("mean_n", FLOAT, "", "mean n over requests"),
@@ -46,10 +39,7 @@ TABLES = job_tables(
         Column("capacity_per_s", FLOAT, "1/s", "largest rate that the strategy can serve"),
         Column("capacity_share", FLOAT, "", "the same / capacity of the (1, 1) code"),
         Column(
-            "storage_shared",
-            FLOAT,
-            "",
-            "bytes kept per byte of file, all codes from one coded file (Shared Key)",
+            "storage_shared", FLOAT, "", "bytes stored per byte of file, one copy for all codes (Shared Key)"
         ),
         Column("storage_unique", FLOAT, "", "the same with a coded copy per chunk size (Unique Key)"),
         Column("storage_shared_dollars", FLOAT, "$/period", "storage_shared of a mean file"),
@@ -65,19 +55,14 @@ TABLES = job_tables(
         Column("mean_s", FLOAT, "s", "mean of their latencies"),
     ),
     latencies=(
-        Column(
-            "group",
-            STRING,
-            "",
-            "all, class, file, edge (latencies of reads) or node (sojourns of their chunks)",
-        ),
-        Column("class", STRING, "", "service class or class of requests, else k=..., where group is class"),
-        Column("source", STRING, "", "observed, replayed, estimated, or bound"),
-        Column("requests", INTEGER, "", "reads, or chunk accesses, that were counted"),
-        Column("mean_s", FLOAT, "s", "mean; of source bound: no mean can be larger"),
+        Column("group", STRING, "", "all requests, or class, where there are several"),
+        Column("class", STRING, "", "class of requests, where group is class"),
+        Column("source", STRING, "", "replayed"),
+        Column("requests", INTEGER, "", "requests that were counted"),
+        Column("mean_s", FLOAT, "s", "mean of their latencies"),
         Column("ci_s", FLOAT, "s", "half width of the 95 % interval of the mean"),
         Column("std_s", FLOAT, "s", "standard deviation"),
-        Column("p50_s", FLOAT, "s", "median; of source bound: what is promised, as for all quantiles"),
+        Column("p50_s", FLOAT, "s", "median"),
         Column("p90_s", FLOAT, "s", "90 % quantile"),
         Column("p99_s", FLOAT, "s", "99 % quantile"),
         Column("p999_s", FLOAT, "s", "99.9 % quantile"),
@@ -92,37 +77,26 @@ TABLES = job_tables(
     thresholds=(
         Column("class", STRING, "", "class of requests"),
         Column("signal", STRING, "", "what is looked at when a request arrives: waiting, in_system, idle"),
-        Column(
-            "memory", FLOAT, "", "a of s <- a s + (1 - a) signal at every arrival; 0: the signal as it is"
-        ),
-        Column(
-            "weight",
-            FLOAT,
-            "",
-            "w of w s + (1 - w) signal, which is compared with the two columns that follow",
-        ),
+        Column("memory", FLOAT, "", "a of s <- a s + (1 - a) signal at every arrival; 0: the signal itself"),
+        Column("weight", FLOAT, "", "w of w s + (1 - w) signal, what the two next columns are held against"),
         Column("backlog_from", FLOAT, "", "the code is used where that is at least this"),
         Column("backlog_below", FLOAT, "", "and below this"),
         Column("n", INTEGER, "", "tasks of a request"),
         Column("k", INTEGER, "", "of them that it takes"),
     ),
     delays=(
-        Column("quantity", STRING, "", "service (start to finish), sojourn (arrival to finish); adapt: task"),
+        Column("quantity", STRING, "", "task: from when a connection begins with it to its last byte"),
         Column("op", STRING, "", "read or write"),
-        Column("chunk_bytes", FLOAT, "B", "mean size of the chunks of this size class (4.4 % wide)"),
-        Column("mean_s", FLOAT, "s", "their mean"),
-        Column("std_s", FLOAT, "s", "their standard deviation"),
+        Column("chunk_bytes", FLOAT, "B", "size of the task's chunk"),
+        Column("mean_s", FLOAT, "s", "mean of the law"),
+        Column("std_s", FLOAT, "s", "its standard deviation"),
         Column("kept_mean_s", FLOAT, "s", "mean without the worst 10 %"),
         Column("kept_std_s", FLOAT, "s", "standard deviation without the worst 10 %"),
-        Column(
-            "delta_s", FLOAT, "s", "affine law of the node, or of tasks: constant part of the fixed delay"
-        ),
-        Column(
-            "delta_s_per_byte", FLOAT, "s/B", "fixed delay per byte; null: one chunk size does not tell it"
-        ),
+        Column("delta_s", FLOAT, "s", "TOFEC's linear model: constant part of the fixed delay"),
+        Column("delta_s_per_byte", FLOAT, "s/B", "fixed delay per byte"),
         Column("psi_s", FLOAT, "s", "constant part of the mean of the exponential delay"),
-        Column("psi_s_per_byte", FLOAT, "s/B", "mean of the exponential delay per byte; null as above"),
-        Column("fit_mean_s", FLOAT, "s", "mean of the affine law at this size"),
-        Column("fit_std_s", FLOAT, "s", "standard deviation of the affine law at this size"),
+        Column("psi_s_per_byte", FLOAT, "s/B", "mean of the exponential delay per byte"),
+        Column("fit_mean_s", FLOAT, "s", "mean of the linear model at this size"),
+        Column("fit_std_s", FLOAT, "s", "standard deviation of the linear model at this size"),
     ),
 )

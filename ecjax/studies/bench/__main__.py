@@ -7,8 +7,8 @@ from dataclasses import fields
 
 from ecjax.console import OUTPUT
 from ecjax.errors import UserError
-from ecjax.studies.bench import bench
 from ecjax.studies.bench.options import BenchOptions
+from ecjax.studies.bench.study import bench_study
 
 
 def main() -> int:
@@ -26,7 +26,7 @@ def main() -> int:
             kind = str if option.default is None else type(option.default)
             parser.add_argument(f"--{option.name}", type=kind, default=option.default, help=text)
     try:
-        return bench(BenchOptions(**vars(parser.parse_args())), OUTPUT)
+        return bench_study(BenchOptions(**vars(parser.parse_args())), OUTPUT)
     except UserError as error:
         print(f"ecjax: {error}", file=sys.stderr)
         return 2

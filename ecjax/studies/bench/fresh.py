@@ -43,7 +43,7 @@ def run_fresh(function: str, arguments: dict[str, Any]) -> Any:
         ]
         # programs compiled by earlier runs of the user's would hide what compiling takes
         caches = {"ECJAX_CACHE": "cache", "NUMBA_CACHE_DIR": "numba"}
-        environment = os.environ | {name: str(Path(folder) / own) for name, own in caches.items()}
+        environment = os.environ | {variable: str(Path(folder) / name) for variable, name in caches.items()}
         environment.pop("JAX_COMPILATION_CACHE_DIR", None)
         done = subprocess.run(
             command,

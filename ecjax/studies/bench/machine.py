@@ -1,4 +1,4 @@
-"""What the benchmarks ran on."""
+"""What the benchmarks ran on, and the memory that they took."""
 
 import os
 import platform
@@ -10,6 +10,7 @@ from pathlib import Path
 import psutil
 
 PACKAGES = ("jax", "jaxlib", "optax", "numpy", "scipy", "numba", "pyarrow", "pandas", "hydra-core", "ray")
+_PROCESS_STATUS = Path("/proc/self/status")
 
 
 def cores() -> int:
@@ -48,3 +49,18 @@ def describe() -> dict[str, object]:
         "platform": platform.system(),
         "versions": {name: version(name) for name in PACKAGES if name != "ray" or find_spec(name)},
     }
+
+
+def peak_rss_bytes() -> int:
+    """Largest resident set of this process so far, B.
+
+    Linux counts it per program image; getrusage would count the parent's memory at the fork too.
+    """
+    if _PROCESS_STATUS.exists():
+        for line in _PROCESS_STATUS.read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    import resource  # not on every platform
+
+    unit = 1 if psutil.MACOS else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit

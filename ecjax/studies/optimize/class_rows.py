@@ -1,7 +1,6 @@
 """Result tables of plans with queues by class."""
 
 import json
-from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -13,10 +12,12 @@ from ecjax.optimize.classes.model import ClassModel, class_work, kind_reads, oth
 from ecjax.problem.classes import Classes
 from ecjax.problem.identity import Identity
 from ecjax.queueing.minimise import single
-from ecjax.studies.optimize import rows as plan_tables
+from ecjax.studies.optimize import rows as plan_rows
 
 
-def class_rows(model: ClassModel, plan: ClassPlan, solution: Solution, classes: Classes) -> dict[str, Any]:
+def class_columns(
+    model: ClassModel, plan: ClassPlan, solution: Solution, classes: Classes
+) -> dict[str, np.ndarray]:
     """Columns (K,) of ``class_plans`` that the plan tells.
 
     Args:
@@ -26,51 +27,51 @@ def class_rows(model: ClassModel, plan: ClassPlan, solution: Solution, classes: 
         classes: of the files.
     """
     problem, count = model.problem, len(classes.names)
-    share, own = np.asarray(problem.share), classes.of_file
+    share, number = np.asarray(problem.share), classes.of_file
     read = share > 0
     by_file = np.where(read, np.where(read, solution.evaluation.file_latency, 0.0) * share, 0.0)
-    files = np.bincount(own, minlength=count)
+    files = np.bincount(number, minlength=count)
     length = np.asarray(plan.stored).sum(axis=1).astype(float)
-    row = np.arange(len(own)) if problem.row is None else np.asarray(problem.row)
+    row = np.arange(len(number)) if problem.row is None else np.asarray(problem.row)
     work = class_work(model, kind_reads(model, plan.probabilities), other_work(model, plan.stored))
     load = np.asarray(work[0])
     parts = np.asarray(plan.weights) if model.queue == "weighted" else np.ones_like(load)
     z = np.where(np.asarray(single(jnp.asarray(model.mean_k))), np.nan, np.asarray(plan.z))
     return {
-        "files": files,
-        "rate_per_s": np.bincount(own, np.asarray(problem.files.rate), count),
-        "latency_s": np.bincount(own, by_file, count) / np.asarray(model.share),
+        "file_count": files,
+        "rate_per_s": np.bincount(number, np.asarray(problem.files.rate), count),
+        "latency_s": np.bincount(number, by_file, count) / np.asarray(model.share),
         "latency_shared_z_s": np.asarray(plan.latency),
         "z_s": z,
         "scheduling_gap": plan.gaps,
         "max_load": np.max(load / parts, axis=1),
-        "cost": np.bincount(own, np.asarray(solution.evaluation.file_cost), count),
-        "mean_n": np.bincount(own, length[row], count) / files,
+        "cost_dollars_per_period": np.bincount(number, np.asarray(solution.evaluation.file_cost), count),
+        "mean_n": np.bincount(number, length[row], count) / files,
     }
 
 
-def class_plans(run_id: str, told: dict[str, Any], classes: Classes, more: dict[str, Any]) -> pa.Table:
+def class_plans(run_id: str, columns: dict[str, np.ndarray], classes: Classes) -> pa.Table:
     """One row per class.
 
     Args:
         run_id: run.
-        told: ``class_rows``.
+        columns: (K,) each, infinite or nan where there is nothing to say.
         classes: of the files.
-        more: further columns (K,).
     """
-    columns: dict[str, Any] = {"run_id": [run_id] * len(classes.names), "service_class": classes.names}
-    for name, values in (told | more).items():
-        array = np.asarray(values)
-        unknown = ~np.isfinite(array) if array.dtype.kind == "f" else None
-        columns[name] = pa.array(array, mask=unknown)
-    return pa.table(columns)
+    table: dict[str, list[str] | pa.Array] = {
+        "run_id": [run_id] * len(classes.names),
+        "service_class": classes.names,
+    }
+    for name, array in columns.items():
+        table[name] = pa.array(array, mask=~np.isfinite(array) if array.dtype.kind == "f" else None)
+    return pa.table(table)
 
 
-def file_plans(run_id: str, plan: Solution, k: np.ndarray, names: Identity, classes: Classes) -> pa.Table:
+def file_plans(run_id: str, plan: Solution, k: np.ndarray, ids: Identity, classes: Classes) -> pa.Table:
     """One row per file, with its service class."""
-    plain = plan_tables.file_plans(run_id, plan, k, names)
-    own = pa.DictionaryArray.from_arrays(pa.array(classes.of_file), pa.array(classes.names)).cast(pa.string())
-    return plain.append_column("service_class", own)
+    plain = plan_rows.file_plans(run_id, plan, k, ids)
+    names = pa.DictionaryArray.from_arrays(pa.array(classes.of_file), pa.array(classes.names))
+    return plain.append_column("service_class", names.cast(pa.string()))
 
 
 def class_weights(run_id: str, weights: np.ndarray, classes: Classes, names: Identity) -> pa.Table:

@@ -20,6 +20,7 @@ STARTS = (*_FCFS_STARTS, "certified", "search")
 _CLASS_STARTS = ("certified", "search", *_FCFS_STARTS)
 IMPORTANCES = "a number of at least 0 per service class, not all 0, or a list of such lists"
 WEIGHTS = "a positive number per service class, that sum to 1"
+Deadlines = float | list[float | None] | dict[str, float | None] | None
 CLASS_RATES = "one positive number per service class, or a list of such lists"
 
 # options that only plans for first come, first served know
@@ -108,61 +109,60 @@ def _check_objective(options: "OptimizeOptions", classes: list[str]) -> None:
         )
 
 
-def order_of(queue: str, objective: str) -> str:
+def order_of(queue: str, objective: str | dict[str, float]) -> str:
     """Lexicographic or joint: what ``objective`` means for a queue."""
     if objective in ORDERS:
-        return objective
+        return str(objective)
     return "lexicographic" if queue == "priority" else "joint"
 
 
-def importances(given: Any, names: list[str]) -> list[tuple[float, ...]]:
-    """C_k of each run, (K,) each: those that are given, else ones.
+def importances(rows: list[list[float]] | None, names: list[str]) -> list[tuple[float, ...]]:
+    """C_k of each run, (K,) each; ones where option ``importance`` is not set.
 
     Raises:
         UserError: not one number per class.
     """
-    found = [(1.0,) * len(names)] if given is None else [tuple(one) for one in given]
-    for one in found:
-        if len(one) != len(names):
+    for row in rows or []:
+        if len(row) != len(names):
             raise UserError(
-                f"importance: found {list(one)}; allowed: one number per service class: {', '.join(names)}"
+                f"importance: found {row}; allowed: one number per service class: {', '.join(names)}"
             )
-    return found
+    return [(1.0,) * len(names)] if rows is None else [tuple(row) for row in rows]
 
 
-def shares(given: list[float] | None, names: list[str]) -> list[float] | None:
+def shares(fixed: list[float] | None, names: list[str]) -> list[float] | None:
     """Fixed shares of the classes.
 
     Raises:
         UserError: not one per class.
     """
-    if given is not None and len(given) != len(names):
+    if fixed is not None and len(fixed) != len(names):
         raise UserError(
-            f"weights: found {len(given)} numbers; allowed: one per service class: {', '.join(names)}"
+            f"weights: found {len(fixed)} numbers; allowed: one per service class: {', '.join(names)}"
         )
-    return given
+    return fixed
 
 
-def deadlines(given: Any, names: list[str]) -> list[float] | None:
+def deadlines(promised: Deadlines, names: list[str]) -> list[float] | None:
     """Deadlines of the classes, (K,) s, infinite where none is promised; None where no class has one.
 
     Raises:
         UserError: not one positive number, or null, per class.
     """
-    if given is None:
+    if promised is None:
         return None
     allowed = f"a positive number of seconds, or null, per service class: {', '.join(names)}"
-    if isinstance(given, dict):
-        told = {str(name): value for name, value in given.items()}
-        for name in told:
+    if isinstance(promised, dict):
+        by_name = {str(name): value for name, value in promised.items()}
+        for name in by_name:
             if name not in names:
                 raise UserError(f"deadline_s: found class {name}; allowed: {allowed}")
-        listed = [told.get(name) for name in names]
+        listed = [by_name.get(name) for name in names]
     else:
-        listed = list(given) if isinstance(given, list | tuple) else [given]
+        listed = list(promised) if isinstance(promised, list | tuple) else [promised]
     good = all(value is None or (is_number(value) and value > 0) for value in listed)
     if len(listed) != len(names) or not good:
-        raise UserError(f"deadline_s: found {given}; allowed: {allowed}")
+        raise UserError(f"deadline_s: found {promised}; allowed: {allowed}")
     if all(value is None for value in listed):
         return None
     return [math.inf if value is None else float(value) for value in listed]

@@ -14,81 +14,84 @@ from ecjax.optimize.estimated import Mix
 from ecjax.predict.workload import ESTIMATE, workload_of
 from ecjax.problem.service_laws import service_laws
 from ecjax.queueing.workload import Workload
+from ecjax.studies.optimize.batches import Item
 from ecjax.studies.optimize.class_rules import ORDERS
-from ecjax.studies.optimize.options import objective_weights
-from ecjax.studies.optimize.run import Item, Study
+from ecjax.studies.optimize.inputs import Case
+from ecjax.studies.optimize.objective_rules import objective_weights
+from ecjax.studies.optimize.options import OptimizeOptions
 
 # A quantile weighs queueing more than the bound on the mean does: placements planned for cheaper storage are tried too.
 _THETAS = (1.0, 0.5, 0.25)
 
 
 def for_objective(
-    item: Item, plan: Solution, study: Study, problem: Problem, how: optimize.BatchSettings
+    options: OptimizeOptions, case: Case, item: Item, plan: Solution, settings: optimize.BatchSettings
 ) -> tuple[Solution, dict[str, Any]]:
     """The plan of least mix + theta cost that was found, and columns for its run.
 
     Placements are those of the method at theta and at fractions of it; reads of the best are rescheduled.
 
     Args:
+        options: checked.
+        case: what the run plans for.
         item: the run.
         plan: the method's plan for the bound, without a lane axis.
-        study: what it belongs to.
-        problem: scaled.
-        how: to plan further placements.
+        settings: to plan further placements.
     """
-    options, mix = study.options, mix_of(study.options.objective)
+    mix, lane = mix_of(options.objective), case.lane(item.lane)
     assert mix is not None
-    laws = service_laws(study.nodes, problem.files, options.service, options.size_scaling, item.size_scale)
-    theta = item.theta * (problem.files.count if options.theta_per == "total" else 1)
-    files = problem.files.count
+    problem = case.problem_of(lane)
+    laws = service_laws(case.nodes, problem.files, options.service, options.size_scaling, lane.size_scale)
 
-    def load(stored: ArrayLike):
+    def load(stored: ArrayLike) -> Workload:
         return workload_of(problem, laws, stored)
 
     def total(value: float, cost: float) -> float:
-        return value + theta * cost / files
+        return value + lane.theta * cost / problem.files.count
 
     candidates = [plan]
-    if theta > 0:
-        thetas = theta * jnp.asarray(_THETAS[1:])
+    if lane.theta > 0:
+        thetas = lane.theta * jnp.asarray(_THETAS[1:])
         alike = jnp.ones_like(thetas)
-        lanes = optimize.Lanes(thetas, alike * item.rate_scale, alike * item.size_scale)
-        more = optimize.solve(study.problem, lanes, how).by_method[item.method]
+        lanes = optimize.Lanes(thetas, alike * lane.rate_scale, alike * lane.size_scale)
+        more = optimize.solve(case.problem, lanes, settings).by_method[item.way.method]
         candidates += [
-            jax.tree.map(lambda leaf, lane=lane: np.asarray(leaf[lane]), more) for lane in range(len(thetas))
+            jax.tree.map(lambda leaf, at=at: np.asarray(leaf[at]), more) for at in range(len(thetas))
         ]
-    told = [_told(problem, load(one.stored), jnp.asarray(one.probabilities), mix) for one in candidates]
+    values = [
+        _estimates(problem, load(each.stored), jnp.asarray(each.probabilities), mix)[0] for each in candidates
+    ]
     scores = [
-        total(value, float(one.evaluation.cost)) for (value, _), one in zip(told, candidates, strict=True)
+        total(value, float(each.evaluation.cost)) for value, each in zip(values, candidates, strict=True)
     ]
     best = candidates[int(np.nanargmin(scores))]
-    found = _DESCENT(
+    spread = _DESCENT(
         problem, load(best.stored), jnp.asarray(best.probabilities), jnp.asarray(best.stored), mix=mix
     )
-    evaluation = _EVALUATE(problem, found.probabilities, jnp.asarray(best.stored), jnp.asarray(theta))
+    evaluation = _EVALUATE(problem, spread.probabilities, jnp.asarray(best.stored), jnp.asarray(lane.theta))
     changed = jax.tree.map(
-        np.asarray, best._replace(probabilities=found.probabilities, evaluation=evaluation)
+        np.asarray, best._replace(probabilities=spread.probabilities, evaluation=evaluation)
     )
-    _, estimates = _told(problem, load(best.stored), found.probabilities, mix)
-    known = {
-        "objective": total(float(found.value), float(evaluation.cost)),
+    _, estimates = _estimates(problem, load(best.stored), spread.probabilities, mix)
+    columns = {
+        "objective": total(float(spread.value), float(evaluation.cost)),
         "lower_bound": None,
         "gap": None,
         **estimates,
     }
-    return changed, known
+    return changed, columns
 
 
-def _told(
+def _estimates(
     problem: Problem, reads: Workload, probabilities: jax.Array, mix: Mix
 ) -> tuple[float, dict[str, float]]:
-    """The mix, s, and the columns of the run that tell estimates.
+    """The mix, s, and the columns of the run that hold estimates.
 
     By the same program as the columns, not by ``estimated.mixed_latency``: compiling takes longer than running.
     """
     levels = (*(level for level, _ in mix.levels), 0.99)
-    found = ESTIMATE(optimize.of_files(problem, probabilities), reads, levels=levels)
-    mean, quantiles = float(found.mean), np.asarray(found.quantiles)
+    estimate = ESTIMATE(optimize.of_files(problem, probabilities), reads, levels=levels)
+    mean, quantiles = float(estimate.mean), np.asarray(estimate.quantiles)
     value = sum(weight * quantiles[place] for place, (_, weight) in enumerate(mix.levels))
     value += mix.mean * mean if mix.mean else 0.0
     return float(value), {"estimated_mean_s": mean, "estimated_p99_s": float(quantiles[-1])}

@@ -1,12 +1,10 @@
 """Options of ``ecjax optimize``. Imports nothing heavy: the command line reads it before anything else."""
 
-import re
 from dataclasses import dataclass, replace
-from typing import Any
 
 from ecjax.engine.options import EngineOptions
 from ecjax.errors import UserError
-from ecjax.options import Listed, Number, Special, Whole, Words, Wrong, is_number, option, section
+from ecjax.options import Listed, Number, Special, Whole, Words, option, section
 from ecjax.problem.cluster_options import ClusterOptions
 from ecjax.studies.optimize.class_rules import (
     CLASS_METHODS,
@@ -16,59 +14,22 @@ from ecjax.studies.optimize.class_rules import (
     QUEUES,
     STARTS,
     WEIGHTS,
+    Deadlines,
     check_classes,
     class_rate_scales,
     importance,
     weights,
 )
+from ecjax.studies.optimize.objective_rules import OBJECTIVES, objective
 from ecjax.studies.optimize.tables import TABLES
 
 METHODS = ("certified", "published", "oblivious_lb", "random_cp", "max_ec")
-LAWS = (*("auto", "deterministic", "exponential", "shifted_exponential", "gamma", "lognormal", "pareto"),)
+LAWS = ("auto", "deterministic", "exponential", "shifted_exponential", "gamma", "lognormal", "pareto")
 FIGURES = (
     *("tradeoff", "convergence", "methods", "classes", "sizes", "rates", "code_lengths", "gap", "scenarios"),
     *("class_latency", "class_convergence"),
 )
-OBJECTIVES = "bound, mean, p50, p90, p99, p999, or weights as in {mean: 0.5, p99: 0.1}"
 THETAS = [3.0, 10.0, 20.0, 30.0, 50.0, 100.0, 200.0, 500.0, 1000.0]
-
-
-def objective(value: Any) -> Any:
-    """``objective`` as it is, if it is one.
-
-    Raises:
-        Wrong: it is none.
-    """
-    if value not in ("bound", *ORDERS):
-        objective_weights(value)
-    return value
-
-
-def objective_weights(value: Any) -> tuple[float, list[tuple[float, float]]]:
-    """Weight of the mean, and level and weight of each quantile of an estimated objective.
-
-    Args:
-        value: "mean", "p50", "p99", "p999", ... or weights, as in {mean: 0.5, p99: 0.1}.
-
-    Raises:
-        Wrong: anything else.
-    """
-    by_name = {value: 1.0} if isinstance(value, str) else value
-    if not isinstance(by_name, dict) or not by_name:
-        raise Wrong(str(value))
-    mean, levels = 0.0, []
-    for name, weight in by_name.items():
-        if not (is_number(weight) and weight >= 0):
-            raise Wrong(str(value))
-        if name == "mean":
-            mean = float(weight)
-        elif re.fullmatch(r"p\d\d+", str(name)):
-            levels.append((float(f"0.{str(name)[1:]}"), float(weight)))
-        else:
-            raise Wrong(str(value))
-    if mean + sum(weight for _, weight in levels) <= 0:
-        raise Wrong(str(value))
-    return mean, levels
 
 
 def estimated(options: "OptimizeOptions") -> bool:
@@ -83,7 +44,7 @@ def by_class(options: "OptimizeOptions") -> bool:
 
 @dataclass(frozen=True)
 class OptimizeOptions:
-    """Everything that ``ecjax optimize`` can be told."""
+    """What ``ecjax optimize`` plans, for what, and where to."""
 
     nodes: str | None = option(
         None, "nodes table (Parquet file or folder, Arrow IPC, CSV); built-in if absent"
@@ -97,8 +58,7 @@ class OptimizeOptions:
     )
     method: list[str] | None = option(
         None,
-        "queue=fcfs: certified (the default, with a proven lower bound), published, oblivious_lb, random_cp, max_ec; "
-        "one or a list. priority: jlop, weighted: jlwo",
+        "one or a list; default: certified, which proves a lower bound; priority: jlop, weighted: jlwo",
         Listed(Words(*METHODS, *CLASS_METHODS.values()), empty=True),
     )
     theta: list[float] | None = option(
@@ -125,7 +85,7 @@ class OptimizeOptions:
         Special(WEIGHTS, weights),
         identifies=by_class,
     )
-    deadline_s: float | list[float | None] | dict[str, float | None] | None = option(
+    deadline_s: Deadlines = option(
         None,
         "mean latency promised to each class, null where none is: the cheapest plan that keeps them; a list in class "
         "order or {class: seconds}",
@@ -278,8 +238,7 @@ class OptimizeOptions:
     )
     figures: list[str] = option(
         ["tradeoff", "gap", "convergence", "scenarios", "class_latency", "class_convergence"],
-        "figures to draw: tradeoff, gap, convergence, methods, classes, sizes, rates, code_lengths, scenarios; by "
-        "class also class_latency, class_convergence",
+        "figures to draw; those of queues by class begin with class_ and need queue=",
         Listed(Words(*FIGURES), empty=True),
     )
     cluster: ClusterOptions = section(ClusterOptions, "the built-in cluster, where no table is given")

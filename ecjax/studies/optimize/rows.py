@@ -1,13 +1,70 @@
-"""Result tables of plans: placements, file plans, history."""
+"""Rows of plans: of ``runs``, and the tables of placements, files, groups and history."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from ecjax.optimize import Solution
+from ecjax.optimize import Problem, Solution
+from ecjax.predict.node_loads import node_loads
+from ecjax.problem.arrays import code_k
+from ecjax.problem.earlier_plan import EarlierPlan
+from ecjax.problem.feasibility import broken
 from ecjax.problem.identity import Identity
+from ecjax.status import Status
+from ecjax.studies.optimize.batches import Item
+from ecjax.studies.optimize.inputs import Case
+
+
+def plan_columns(plan: Solution, case: Case, lower_bound: float | None = None) -> dict[str, Any]:
+    """Columns of ``runs`` that a stable plan tells.
+
+    Args:
+        plan: without a lane axis.
+        case: what it plans for.
+        lower_bound: s, what no plan of the problem can be below; None where there is none.
+    """
+    evaluation, names, stored = plan.evaluation, case.names, np.asarray(plan.stored)
+    errors = broken(case.problem, stored, case.nodes, names.rows)
+    status = Status.INFEASIBLE if errors else Status.OK if plan.converged else Status.NOT_CONVERGED
+    n = code_lengths(plan, names)
+    objective = float(evaluation.objective)
+    row = {
+        "status": str(status),
+        "error": "; ".join(errors) or None,
+        "iterations": int(plan.iterations),
+        "objective": objective,
+        "latency_s": float(evaluation.latency),
+        "latency_shared_z_s": float(evaluation.latency_shared_z),
+        "z_s": float(evaluation.z),
+        "cost_dollars_per_period": float(evaluation.cost),
+        "max_load": float(evaluation.load.max()),
+        "mean_n": float(n.mean()),
+        "mean_n_by_class": json.dumps(mean_by_class(n, names.classes)),
+        "files_without_redundancy": int(np.sum(n <= code_k(case.files))),
+    }
+    if lower_bound is not None and np.isfinite(lower_bound):
+        row |= {"lower_bound": lower_bound, "gap": (objective - lower_bound) / abs(lower_bound)}
+    if case.earlier is not None:
+        row["moved_chunks"] = names.per_node * moved_chunks(case.problem, case.earlier, stored)
+    return row
+
+
+def moved_chunks(problem: Problem, earlier: EarlierPlan, stored: np.ndarray) -> int:
+    """Chunks on nodes where the earlier plan had none, of files that it knew."""
+    before = np.asarray(earlier.stored)
+    moved = stored & ~before & before.any(axis=1, keepdims=True)
+    return int(np.asarray(problem.price_chunks) @ moved.sum(axis=1))
+
+
+def mean_by_class(n: np.ndarray, classes: pa.DictionaryArray) -> dict[str, float]:
+    """Mean code length of the files of each class."""
+    index = classes.indices.to_numpy()
+    total = np.bincount(index, weights=n, minlength=len(classes.dictionary))
+    mean = total / np.bincount(index, minlength=len(classes.dictionary))
+    return dict(zip(map(str, classes.dictionary.to_pylist()), mean.tolist(), strict=True))
 
 
 def _repeat(text: str, count: int) -> pa.Array:
@@ -44,7 +101,7 @@ def file_plans(run_id: str, plan: Solution, k: np.ndarray, names: Identity) -> p
             "n": code_lengths(plan, names).astype(np.int64),
             "k": k.astype(np.int64),
             "latency_s": np.asarray(plan.evaluation.file_latency),
-            "cost": np.asarray(plan.evaluation.file_cost),
+            "cost_dollars_per_period": np.asarray(plan.evaluation.file_cost),
         }
     )
 
@@ -68,12 +125,12 @@ def group_plans(
     probabilities = np.asarray(plan.probabilities)[:count]
     stored = np.asarray(plan.stored)[:count]
     nodes, shares = [], []
-    for used, kept in zip(probabilities, stored, strict=True):
-        chosen = np.flatnonzero(kept)
-        chosen = chosen[np.argsort(-used[chosen], kind="stable")]
-        ids = names.nodes.take(pa.array(chosen))
+    for share_of_node, chunk_at_node in zip(probabilities, stored, strict=True):
+        used = np.flatnonzero(chunk_at_node)
+        used = used[np.argsort(-share_of_node[used], kind="stable")]
+        ids = names.nodes.take(pa.array(used))
         nodes.append(ids.to_pylist())
-        shares.append(json.dumps(dict(zip(map(str, nodes[-1]), used[chosen].tolist(), strict=True))))
+        shares.append(json.dumps(dict(zip(map(str, nodes[-1]), share_of_node[used].tolist(), strict=True))))
 
     def total(values: np.ndarray) -> np.ndarray:
         return np.bincount(row, values, names.rows.count)[:count]
@@ -86,13 +143,13 @@ def group_plans(
         {
             "run_id": _repeat(run_id, count),
             "group": group.slice(0, count),
-            "files": total(np.ones(len(row))).astype(np.int64),
+            "file_count": total(np.ones(len(row))).astype(np.int64),
             "k": k[first[:count]].astype(np.int64),
             "n": names.per_node * stored.sum(axis=1).astype(np.int64),
             "nodes": pa.array(nodes, pa.list_(names.nodes.type)),
             "read_shares": shares,
             "latency_s": pa.array(weighted / np.where(read > 0, read, 1.0), mask=read <= 0),
-            "cost": total(np.asarray(plan.evaluation.file_cost)),
+            "cost_dollars_per_period": total(np.asarray(plan.evaluation.file_cost)),
         }
     )
 
@@ -110,21 +167,29 @@ def history(run_id: str, plan: Solution) -> pa.Table:
     )
 
 
-def datasets(
-    plans: list[tuple[str, Solution]], k: np.ndarray, share: np.ndarray, names: Identity
-) -> dict[str, Iterator[pa.Table]]:
+def datasets(case: Case, plans: Sequence[tuple[Item, Solution]]) -> dict[str, Iterator[pa.Table]]:
     """The datasets of a batch, built run by run as they are written: a million files times thetas are gigabytes.
 
     Args:
-        plans: run id and plan (without a lane axis) of every run.
-        k: (r,) of the files.
-        share: (r,) of the read rate.
-        names: ids.
+        case: what the runs plan for.
+        plans: every run with its plan, without a lane axis.
     """
-    groups = (group_plans(run, plan, k, share, names) for run, plan in plans)
+    k, share, names = code_k(case.files), np.asarray(case.problem.share), case.names
+    named = [(item.run.run_id, plan) for item, plan in plans]
+    groups = (group_plans(run, plan, k, share, names) for run, plan in named)
     return {
         "group_plans": (table for table in groups if table is not None),
-        "placements": (placements(run, plan, names) for run, plan in plans),
-        "file_plans": (file_plans(run, plan, k, names) for run, plan in plans),
-        "history": (history(run, plan) for run, plan in plans if plan.history.size > 1),
+        "placements": (placements(run, plan, names) for run, plan in named),
+        "file_plans": (file_plans(run, plan, k, names) for run, plan in named),
+        "history": (history(run, plan) for run, plan in named if plan.history.size > 1),
+        "node_loads": (
+            node_loads(
+                item.run.run_id,
+                case.problem_of(case.lane(item.lane)),
+                np.asarray(plan.probabilities),
+                np.asarray(plan.stored),
+                names,
+            )
+            for item, plan in plans
+        ),
     }

@@ -50,41 +50,41 @@ def failures(nodes: pa.Table, kinds: list[str]) -> Failures:
     return Failures(names, of_kind, np.concatenate(down))
 
 
-def scenarios(run_id: str, found: Outcomes, which: Failures, nodes: pa.Array) -> pa.Table:
+def scenarios(run_id: str, outcomes: Outcomes, which: Failures, nodes: pa.Array) -> pa.Table:
     """Rows of the ``scenarios`` dataset.
 
     Args:
         run_id: run whose plan it is.
-        found: what happens in every scenario.
+        outcomes: what happens in every scenario.
         which: the scenarios.
         nodes: (m,) node ids.
     """
     nothing_up = which.down.all(axis=1)
     return pa.table(
         {
-            "run_id": pa.repeat(pa.scalar(run_id, pa.string()), found.count),
+            "run_id": pa.repeat(pa.scalar(run_id, pa.string()), outcomes.count),
             "scenario": pa.array(which.names, pa.string()),
             "kind": pa.array(which.kinds, pa.string()),
-            "status": pa.array([str(status) for status in found.status], pa.string()),
-            "latency_s": _unless_nan(found.latency),
-            "latency_shared_z_s": _unless_nan(found.latency_shared_z),
-            "max_load": pa.array(found.max_load, pa.float64(), mask=nothing_up),
-            "busiest_node": nodes.take(pa.array(found.busiest.astype(np.int64), mask=nothing_up)),
-            "unavailable_files": found.unavailable_files.astype(np.int64),
-            "unavailable_share": found.unavailable_share,
+            "status": pa.array([str(status) for status in outcomes.status], pa.string()),
+            "latency_s": _unless_nan(outcomes.latency),
+            "latency_shared_z_s": _unless_nan(outcomes.latency_shared_z),
+            "max_load": pa.array(outcomes.max_load, pa.float64(), mask=nothing_up),
+            "busiest_node": nodes.take(pa.array(outcomes.busiest.astype(np.int64), mask=nothing_up)),
+            "unavailable_files": outcomes.unavailable_files.astype(np.int64),
+            "unavailable_share": outcomes.unavailable_share,
         }
     )
 
 
-def summary(found: Outcomes, which: Failures) -> dict[str, Any]:
+def summary(outcomes: Outcomes, which: Failures) -> dict[str, Any]:
     """Columns of the ``runs`` dataset that sum up all scenarios of a plan."""
-    worst, mean = found.worst(), found.mean()
-    latency = float(found.latency[worst])
+    worst, mean = outcomes.worst(), outcomes.mean()
+    latency = float(outcomes.latency[worst])
     return {
         "scenarios_mean_latency_s": None if math.isnan(mean) else mean,
         "worst_scenario": which.names[worst],
         "worst_scenario_latency_s": None if math.isnan(latency) else latency,
-        "worst_unavailable_share": float(found.unavailable_share.max()),
+        "worst_unavailable_share": float(outcomes.unavailable_share.max()),
     }
 
 

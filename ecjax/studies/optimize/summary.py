@@ -5,14 +5,14 @@ from collections import Counter
 from typing import Any
 
 import pandas as pd
-from rich import box
 from rich.console import Console
-from rich.table import Table
+from rich.text import Text
 
 from ecjax.plotting.class_values import CLASS_COLUMNS, in_a_line
-from ecjax.plotting.panels import number
+from ecjax.plotting.panels import number as short
 from ecjax.status import Status
 from ecjax.studies.optimize.options import OptimizeOptions
+from ecjax.studies.spine.printed import number, print_table
 
 _SWEPT = ("k", "d", *CLASS_COLUMNS, "rate_scale", "size_scale")
 MOST_CLASSES = 6  # more would not fit in a line of the printed table
@@ -20,77 +20,70 @@ MOST_CLASSES = 6  # more would not fit in a line of the printed table
 
 def show(runs: pd.DataFrame, console: Console, options: OptimizeOptions) -> None:
     """Print the runs of a study and what there is to warn of."""
-    _print(runs, console, options)
+    columns = _columns(runs.fillna({"mean_n_by_class": "{}"}))
+    print_table(
+        console,
+        f"optimize: {len(runs)} runs in {options.out}",
+        list(columns),
+        list(zip(*columns.values(), strict=True)),
+        words=("method",),
+    )
     _warn(runs, console, options)
 
 
-def _print(runs: pd.DataFrame, console: Console, options: OptimizeOptions) -> None:
-    runs = runs.fillna({"mean_n_by_class": "{}"})
-    several, failed = runs["method"].nunique() > 1, (runs["status"] != str(Status.OK)).any()
-    swept = [name for name in _SWEPT if runs[name].nunique() > 1]
-    certified = runs["gap"].notna().any()
+def _columns(runs: pd.DataFrame) -> dict[str, list[str]]:
+    """Cells by heading."""
     classes = list(json.loads(max(runs["mean_n_by_class"], key=len)))
-    table = Table(
-        title=f"optimize: {len(runs)} runs in {options.out}", box=box.SIMPLE_HEAD, title_justify="left"
-    )
-    lengths = f"mean n of\n{'/'.join(classes)}" if len(classes) <= MOST_CLASSES else "mean n"
-    by_class = classes if runs["class_latency_s"].notna().any() and len(classes) <= MOST_CLASSES else []
-    theta = not by_class or (runs["theta"] > 0).any()
-    headings = [
-        *(["theta\ns/$"] if theta else []),
-        "latency\nbound s",
-        *([f"by class\n{'/'.join(by_class)}"] if by_class else []),
-        "cost\n$/file",
-        "objective\ns",
-        *(["gap"] if certified else []),
-        lengths,
-        "iterations",
-        "seconds",
-    ]
-    words = [name.replace("_", "\n") for name in swept]
-    for heading in [*(["method"] if several else []), *words, *headings, *(["status"] if failed else [])]:
-        table.add_column(heading, justify="left" if heading == "method" else "right", no_wrap=True)
-    for run in runs.itertuples():
-        lengths_of = json.loads(run.mean_n_by_class).values()
-        cells = [
-            *([f"{run.theta:g}"] if theta else []),
-            f"{run.latency_s:.4g}",
-            *([_latencies(run.class_latency_s)] if by_class else []),
-            f"{run.cost / run.files:.4g}",
-            f"{run.objective:.5g}",
-            *([_gap(run.gap)] if certified else []),
-        ]
-        cells.append(
-            "/".join(f"{n:.3g}" for n in lengths_of) if len(classes) <= MOST_CLASSES else f"{run.mean_n:.3g}"
-        )
-        cells += ["" if pd.isna(run.iterations) else f"{run.iterations:.0f}", f"{run.solve_s:.2g}"]
-        table.add_row(
-            *([run.method] if several else []),
-            *(_cell(name, getattr(run, name)) for name in swept),
-            *cells,
-            *([run.status] if failed else []),
-        )
-    console.print(table)
+    few, by_class = len(classes) <= MOST_CLASSES, runs["class_latency_s"].notna().any()
+    columns: dict[str, list[str]] = {}
+    if runs["method"].nunique() > 1:
+        columns["method"] = runs["method"].tolist()
+    for name in _SWEPT:
+        if runs[name].nunique() > 1:
+            columns[name.replace("_", "\n")] = [_swept(name, value) for value in runs[name]]
+    if not (few and by_class) or (runs["theta"] > 0).any():
+        columns["theta\ns/$"] = [f"{theta:g}" for theta in runs["theta"]]
+    columns["latency\nbound s"] = _numbers(runs["latency_s"], ".4g")
+    if few and by_class:
+        columns[f"by class\n{'/'.join(classes)}"] = list(map(_latencies, runs["class_latency_s"]))
+    columns["cost\n$/file"] = _numbers(runs["cost_dollars_per_period"] / runs["file_count"], ".4g")
+    columns["objective\ns"] = _numbers(runs["objective"], ".5g")
+    if runs["gap"].notna().any():
+        columns["gap"] = list(map(_gap, runs["gap"]))
+    if few:
+        lengths = [json.loads(text).values() for text in runs["mean_n_by_class"]]
+        columns[f"mean n of\n{'/'.join(classes)}"] = ["/".join(f"{n:.3g}" for n in each) for each in lengths]
+    else:
+        columns["mean n"] = _numbers(runs["mean_n"], ".3g")
+    columns["iterations"] = _numbers(runs["iterations"], ".0f")
+    columns["seconds"] = _numbers(runs["solve_s"], ".2g")
+    if (runs["status"] != str(Status.OK)).any():
+        columns["status"] = runs["status"].tolist()
+    return columns
+
+
+def _numbers(values: pd.Series, form: str) -> list[str]:
+    return [number(value, form) for value in values]
 
 
 def _latencies(values: str | None) -> str:
     """Seconds of each class; empty for a queue that knows none."""
-    return "" if pd.isna(values) else "/".join(number(value) for value in json.loads(str(values)).values())
+    return "" if pd.isna(values) else "/".join(short(value) for value in json.loads(str(values)).values())
 
 
 def _gap(gap: float) -> str:
-    return "" if pd.isna(gap) else f"{gap:.1e}" if gap < 0.01 else f"{gap:.1%}"
+    return number(gap, ".1e" if gap < 0.01 else ".1%")
 
 
-def _cell(name: str, value: Any) -> str:
-    return in_a_line(value) if name in CLASS_COLUMNS else f"{value:g}"
+def _swept(name: str, value: Any) -> str:
+    return in_a_line(value) if name in CLASS_COLUMNS else number(value, "g")
 
 
 def _warn(runs: pd.DataFrame, console: Console, options: OptimizeOptions) -> None:
     words = {str(Status.UNSTABLE): "without a stable plan", str(Status.INFEASIBLE): "that break a constraint"}
     failed = runs[runs["error"].notna()]
     for (status, message), count in Counter(zip(failed["status"], failed["error"], strict=True)).items():
-        console.print(f"{count} runs {words.get(status, status)}: {message}", style="red", highlight=False)
+        console.print(Text(f"{count} runs {words.get(status, status)}: {message}", style="red"))
     certified = (runs["method"] == "certified") & runs["error"].isna()
     open_ = runs[certified & (runs["gap"] > options.gap)]
     if len(open_):

@@ -1,21 +1,23 @@
-"""What a replay reads besides the plan: factors of the rates, bursts, outages, and the arrivals of a trace."""
+"""What a replay reads: plans, factors of the rates, bursts, outages, and the arrivals and service times of a log."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ecjax.console import log
 from ecjax.errors import UserError
-from ecjax.problem import arrays
+from ecjax.problem.arrays import index_in
 from ecjax.replay.laws import Laws
 from ecjax.replay.run import Outages
 from ecjax.streams.arrivals import Bursts, Factors
 from ecjax.studies.replay.options import ReplayOptions
-from ecjax.studies.replay.plans import PlanCase
-from ecjax.studies.replay.system import positions
+from ecjax.studies.replay.plans import Plan, read_plans
+from ecjax.studies.spine.logs import open_log
 from ecjax.tables.fingerprint import fingerprint
-from ecjax.tables.importers import open_trace
+from ecjax.tables.importers import Trace
 from ecjax.tables.read import read_input
 from ecjax.tables.requests import TraceRequests, requests
 from ecjax.validation.halves import service_times
@@ -23,67 +25,125 @@ from ecjax.validation.service import EMPIRICAL, Samples, fit_service
 
 
 @dataclass(frozen=True)
-class Inputs:
-    """Arrivals and outages, with what names them."""
+class LoggedReads:
+    """Reads of a log, in order of arrival, n of them."""
 
-    factors: Factors | None
-    bursts: Bursts | None
-    outages: Outages | None
-    times: np.ndarray | None  # (n,) s, arrivals of a trace
-    files: np.ndarray | None  # (n,) int64
-    count: int  # files, r
-    log_laws: Laws | None  # service laws of the nodes from a log
-    fingerprints: dict[str, str]
+    times: np.ndarray  # (n,) s since the log's first arrival
+    files: np.ndarray  # (n,) int64
 
     @property
-    def requests(self) -> int | None:
-        """Reads of the trace that is replayed; None without one."""
-        return None if self.times is None else len(self.times)
+    def span_s(self) -> float:
+        """From the first to the last."""
+        return float(self.times[-1] - self.times[0])
 
 
-def read_inputs(options: ReplayOptions, case: PlanCase) -> Inputs:
-    """Read the tables that the options name.
+@dataclass(frozen=True)
+class Case:
+    """A plan with the arrivals and outages that its replays share.
+
+    Attributes:
+        plan: what is replayed.
+        factors: of the rates by time.
+        bursts: that come and go.
+        outages: of nodes.
+        reads: of a log, whose arrivals are replayed; None: arrivals are drawn.
+        log_laws: service laws of the nodes from a log.
+        fingerprints: of the tables, by name.
+        log: path of the log, where one is read.
+    """
+
+    plan: Plan
+    factors: Factors | None = None
+    bursts: Bursts | None = None
+    outages: Outages | None = None
+    reads: LoggedReads | None = None
+    log_laws: Laws | None = None
+    fingerprints: dict[str, str] = field(default_factory=dict)
+    log: str | None = None
+
+
+def read_cases(options: ReplayOptions) -> list[Case]:
+    """Each plan with its other inputs, which plans for the same tables have in common.
 
     Raises:
-        UserError: a table is malformed or names an unknown node, file or class.
+        UserError: no plan fits, a table is malformed or names an unknown node, file or class.
     """
+    plans = read_plans(options)
+    trace = None
+    if options.arrivals == "trace" or EMPIRICAL in (options.service or []):
+        trace = open_log(options, inputs=_other_inputs(options, plans))
+    first: dict[str, Case] = {}
+    for plan in plans:
+        _check_queues(options, plan)
+        if plan.run.input_id not in first:
+            first[plan.run.input_id] = _case(options, plan, trace)
+    return [replace(first[plan.run.input_id], plan=plan) for plan in plans]
+
+
+def _other_inputs(options: ReplayOptions, plans: list[Plan]) -> Iterator[str | None]:
+    """Tables and folders that may come from an analysis of the log."""
+    yield from (options.plan, options.planning.nodes, options.planning.files)
+    for plan in plans:
+        yield from plan.run.parameters.get("inputs", {}).values()
+
+
+def queues_of(options: ReplayOptions, plan: Plan) -> list[str]:
+    """The queues that a plan is replayed under: those of the options, else the one that it was made for."""
+    return options.queue or [plan.queue]
+
+
+def _check_queues(options: ReplayOptions, plan: Plan) -> None:
+    """Queues by class need classes, and weights one each."""
+    by_class = [name for name in queues_of(options, plan) if name != "fcfs"]
+    if by_class and "service_class" not in plan.files.column_names:
+        raise UserError(f"queue={by_class[0]}: files have no column service_class; allowed without it: fcfs")
+    names = plan.classes.names
+    if options.weights and len(options.weights) != len(names):
+        raise UserError(
+            f"weights: found {len(options.weights)} numbers; allowed: one per service class: {', '.join(names)}"
+        )
+
+
+def _case(options: ReplayOptions, plan: Plan, trace: Trace | None) -> Case:
     prints = {}
-    factors = outages = None
+    factors = outages = reads = log_laws = None
     if options.rates is not None:
         table = read_input(options.rates, "rates")
         prints["rates"] = fingerprint(table, "rates")
-        factors = _factors(table, case)
+        factors = _factors(table, plan)
     if options.outages is not None:
         table = read_input(options.outages, "outages")
         prints["outages"] = fingerprint(table, "outages")
-        outages = _outages(table, case)
+        outages = _outages(table, plan)
     bursts = None
     if options.arrivals == "bursts":
         bursts = Bursts(options.burst_factor, options.burst_share, options.burst_mean_s)
-    times = files = log_laws = None
-    if options.arrivals == "trace" or "empirical" in (options.service or []):
-        trace = open_trace(
-            str(options.trace), options.format, options.columns, options.extent_bytes, options.sort
-        )
+    if trace is not None:
         prints["trace"] = trace.fingerprint
-        found = requests(trace, case.names.files)
-    if "empirical" in (options.service or []):
-        log_laws = _logged_laws(found, case, str(options.trace))
-    if options.arrivals == "trace":
-        reads = ~found.write
-        if not reads.any():
-            raise UserError(f"trace={options.trace}: found no reads; allowed: a log with reads to replay")
-        if not reads.all():
-            log.info("trace: %d writes are left aside; writes come at the files' write rates", np.sum(~reads))
-        times, files = found.arrival[reads], found.file[reads]
-        if times[-1] <= times[0]:
-            raise UserError(f"trace={options.trace}: found reads at one time only; allowed: a log that lasts")
-    return Inputs(factors, bursts, outages, times, files, len(case.files), log_laws, prints)
+        logged = requests(trace, plan.names.files)
+        if EMPIRICAL in (options.service or []):
+            log_laws = _logged_laws(logged, plan, str(options.trace))
+        if options.arrivals == "trace":
+            reads = _logged_reads(logged, str(options.trace))
+    log_name = None if trace is None else trace.name
+    return Case(plan, factors, bursts, outages, reads, log_laws, prints, log_name)
 
 
-def _logged_laws(found: TraceRequests, case: PlanCase, name: str) -> Laws:
-    """Empirical laws of the case's nodes from the service times of a log's reads."""
-    accesses = found.accesses
+def _logged_reads(logged: TraceRequests, name: str) -> LoggedReads:
+    read = ~logged.write
+    if not read.any():
+        raise UserError(f"trace={name}: found no reads; allowed: a log with reads to replay")
+    if not read.all():
+        log.info("trace: %d writes are left aside; writes come at the files' write rates", np.sum(~read))
+    reads = LoggedReads(logged.arrival[read], logged.file[read])
+    if reads.span_s <= 0:
+        raise UserError(f"trace={name}: found reads at one time only; allowed: a log that lasts")
+    return reads
+
+
+def _logged_laws(logged: TraceRequests, plan: Plan, name: str) -> Laws:
+    """Empirical laws of the plan's nodes from the service times of a log's reads."""
+    accesses = logged.accesses
     if accesses is None:
         raise UserError(
             f"service=empirical: trace={name} names no nodes (node_id), so that it has no service times"
@@ -91,35 +151,35 @@ def _logged_laws(found: TraceRequests, case: PlanCase, name: str) -> Laws:
     service = service_times(accesses, len(accesses.node))
     if isinstance(service, str):
         raise UserError(f"service=empirical: trace={name}: {service}")
-    here = ~np.isnan(service) & ~found.write[accesses.request]
-    place = arrays.index_in(pa.chunked_array([case.names.nodes]), accesses.node_ids)
-    seen = np.isin(place, np.unique(accesses.node[here]))
+    measured = ~np.isnan(service) & ~logged.write[accesses.request]
+    place = index_in(pa.chunked_array([plan.names.nodes]), accesses.node_ids)
+    seen = np.isin(place, np.unique(accesses.node[measured]))
     if not seen.all():
-        lacking = case.names.nodes[int(np.argmin(seen))].as_py()
+        lacking = plan.names.nodes[int(np.argmin(seen))].as_py()
         raise UserError(f"service=empirical: trace={name} has no service times of reads at node {lacking}")
-    samples = Samples(accesses.node[here], accesses.bytes[here], service[here])
-    laws = fit_service(samples, accesses.node_ids.to_pylist(), accesses.bytes[here], EMPIRICAL).laws
+    samples = Samples(accesses.node[measured], accesses.bytes[measured], service[measured])
+    laws = fit_service(samples, accesses.node_ids.to_pylist(), samples.bytes, EMPIRICAL).laws
     return Laws(laws.table[place], laws.samples)
 
 
-def _factors(table: pa.Table, case: PlanCase) -> Factors:
+def _factors(table: pa.Table, plan: Plan) -> Factors:
     table = table.sort_by("start_s")
     chosen: list[np.ndarray | None] = [None] * len(table)
     if "file_id" in table.column_names:
-        for row, file in enumerate(positions(table, "file_id", case.names.files, "rates")):
+        for row, file in enumerate(_positions(table, "file_id", plan.names.files, "rates")):
             if file >= 0:
                 chosen[row] = np.array([file])
     if "service_class" in table.column_names:
-        values = case.names.classes
-        for row, number in enumerate(positions(table, "service_class", values.dictionary, "rates")):
+        values = plan.names.classes
+        for row, number in enumerate(_positions(table, "service_class", values.dictionary, "rates")):
             if number >= 0:
                 chosen[row] = np.flatnonzero(values.indices.to_numpy() == number)
     return Factors(table["start_s"].to_numpy(), table["factor"].to_numpy(), chosen)
 
 
-def _outages(table: pa.Table, case: PlanCase) -> Outages:
+def _outages(table: pa.Table, plan: Plan) -> Outages:
     """Intervals of each node, those that overlap joined."""
-    node = positions(table, "node_id", case.names.nodes, "outages")
+    node = _positions(table, "node_id", plan.names.nodes, "outages")
     start, end = table["start_s"].to_numpy(), table["end_s"].to_numpy()
     joined: list[list[float]] = []
     for row in np.lexsort((start, node)):
@@ -129,3 +189,18 @@ def _outages(table: pa.Table, case: PlanCase) -> Outages:
             joined.append([node[row], start[row], end[row]])
     columns = np.array(joined)
     return Outages(columns[:, 0].astype(np.int64), columns[:, 1], columns[:, 2])
+
+
+def _positions(table: pa.Table, name: str, ids: pa.Array, what: str) -> np.ndarray:
+    """Positions of a table's ids, which must all be there; -1 where a cell is empty.
+
+    Raises:
+        UserError: an id that ``ids`` lacks.
+    """
+    place = index_in(table[name], ids)
+    wrong = np.flatnonzero((place < 0) & pc.is_valid(table[name]).to_numpy())
+    if wrong.size:
+        raise UserError(
+            f"{what}: column {name}, row {wrong[0]}: found {table[name][int(wrong[0])].as_py()!r}, an unknown one"
+        )
+    return place

@@ -4,119 +4,103 @@ import json
 import time
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
-import pyarrow as pa
-from rich import box
+import pyarrow.compute as pc
 from rich.console import Console
-from rich.table import Table
+from rich.text import Text
 
-import ecjax
 from ecjax import precision
-from ecjax.console import log
-from ecjax.engine import Worker, open_engine
+from ecjax.engine import Engine, Worker
 from ecjax.errors import UserError
 from ecjax.status import Status
-from ecjax.studies.replay.figures import kinds as figures
 from ecjax.studies.replay.options import ReplayOptions
-from ecjax.studies.spine.batches import Solved, run_batches
-from ecjax.studies.spine.outcome import exit_code, runs_of
+from ecjax.studies.replay.rows import with_run_id
+from ecjax.studies.replay.tables import TABLES
+from ecjax.studies.spine.batches import Batch, Solved
+from ecjax.studies.spine.logs import log_reading, open_reading
+from ecjax.studies.spine.printed import number, print_table
+from ecjax.studies.spine.run import Run
+from ecjax.studies.spine.study import Work
 from ecjax.tables.ids import id_types
-from ecjax.tables.importers import Trace, open_trace
 from ecjax.tables.requests import TraceRequests, requests
 from ecjax.tables.results import read_run
-from ecjax.tables.store import ResultStore, run_id
 from ecjax.validation.validate import Validation, validate
 
+_QUANTILES = ("p50_s", "p90_s", "p99_s", "p999_s")
 
-def replay_log(options: ReplayOptions, console: Console) -> int:
-    """Validate on a log, one run per service law; returns the exit code (0, or 1 where nothing could be predicted).
+
+class Item(NamedTuple):
+    """One prediction."""
+
+    run: Run
+    family: str  # of the service laws
+
+
+def log_work(options: ReplayOptions, engine: Engine) -> Work:
+    """Predictions from a log, one per family of service laws.
 
     Raises:
-        UserError: something the user gave is wrong; nothing was written.
+        UserError: the log cannot be read.
     """
-    precision.use_compilation_cache()
-    trace = open_trace(
-        str(options.trace), options.format, options.columns, options.extent_bytes, options.sort
-    )
-    families = {_run_id(trace, family, options): family for family in options.service or ["empirical"]}
-    with (
-        open_engine(options.engine) as engine,
-        ResultStore(options.out, id_types(trace.schema.empty_table()), options.write) as store,
-    ):
-        done = store.finished(families) if options.resume else set()
-        if done:
-            log.info("%d of %d replays are finished in %s", len(done), len(families), options.out)
-        missing = {name: family for name, family in families.items() if name not in done}
-        loaded = requests(trace) if missing else None
-        run_batches(
-            [(loaded, {name: family}) for name, family in missing.items()],
-            partial(_solve, options, trace.fingerprint),
-            partial(_blank, options, trace.fingerprint),
-            store,
-            engine,
-            resume=False,  # what is finished is not in the grid: without a rest the log is not loaded
-            what="validating",
-            at_once=1,
+    reading = log_reading(options)
+    trace = open_reading(reading)
+    parameters: dict[str, Any] = {"replications": options.replications, "sort": reading.options["sort"]}
+    parameters |= {"columns": dict(reading.options["columns"] or {})}
+    parameters |= {"extent_bytes": reading.options["extent_bytes"]}
+    columns: dict[str, Any] = {"policy": "as logged", "queue": "fcfs", "arrivals": "trace"}
+    columns |= {"replications": options.replications}
+    items = {}
+    for family in options.service or []:
+        run = Run(
+            TABLES.job,
+            parameters | {"family": family},
+            trace.fingerprint,
+            options.seed,
+            columns | {"service": family},
+            {"log": reading.path},
         )
-    runs = runs_of(options.out, families)
-    _show(runs, console, options)
-    figures.draw(options.out, runs, options.figures, console)
-    return exit_code(runs)
+        items[run.run_id] = Item(run, family)
+
+    def batches(finished: set[str]) -> list[Batch]:
+        missing = {name: item for name, item in items.items() if name not in finished}
+        log = requests(trace) if missing else None
+        return [Batch(log, {name: item}) for name, item in missing.items()]
+
+    return Work(
+        list(items),
+        batches,
+        partial(_solve, options),
+        id_types(trace.schema.empty_table()),
+        "validating",
+        at_once=1,
+    )
 
 
-def _run_id(trace: Trace, family: str, options: ReplayOptions) -> str:
-    parameters = {"family": family, "replications": options.replications, "sort": options.sort}
-    parameters |= {"columns": dict(options.columns or {}), "extent_bytes": options.extent_bytes}
-    return run_id("replay", parameters, trace.fingerprint, options.seed, "float64")
-
-
-def _solve(
-    options: ReplayOptions, input_id: str, loaded: TraceRequests, families: dict[str, str], worker: Worker
-) -> Solved:
+def _solve(options: ReplayOptions, log: TraceRequests, items: dict[str, Item], worker: Worker) -> Solved:
     precision.use_compilation_cache()
-    [(name, family)] = families.items()
+    [(name, item)] = items.items()
     began = time.perf_counter()
-    found = validate(loaded, family, options.seed, options.replications)
-    if not len(found.table):
-        raise UserError(f"trace={options.trace}: {found.text}; plan=FOLDER replays its arrivals on a plan")
-    row = _blank(options, input_id, loaded, name, family) | _results(found)
-    row["solve_s"] = time.perf_counter() - began
-    return [row], {"latencies": _of(name, found.table), "latency_bins": _of(name, found.bins)}
+    validation = validate(log, item.family, options.seed, options.replications)
+    if not len(validation.table):
+        raise UserError(
+            f"trace={options.trace}: {validation.text}; plan=FOLDER replays its arrivals on a plan"
+        )
+    row = item.run.row() | _results(validation) | {"solve_s": time.perf_counter() - began}
+    tables = {"latencies": validation.table, "latency_bins": validation.bins}
+    return [row], {dataset: with_run_id(name, table) for dataset, table in tables.items()}
 
 
-def _of(name: str, table: pa.Table) -> pa.Table:
-    return table.append_column("run_id", pa.repeat(pa.scalar(name), len(table)))
-
-
-def _blank(
-    options: ReplayOptions, input_id: str, loaded: TraceRequests, name: str, family: str
-) -> dict[str, Any]:
-    """What is known of a run before it is done: a row of ``runs`` without status and results."""
-    return {
-        "run_id": name,
-        "job": "replay",
-        "policy": "as logged",
-        "queue": "fcfs",
-        "service": family,
-        "arrivals": "trace",
-        "replications": options.replications,
-        "input_id": input_id,
-        "device": "cpu",
-        "version": ecjax.__version__,
-        "seed": options.seed,
-    }
-
-
-def _results(found: Validation) -> dict[str, Any]:
+def _results(validation: Validation) -> dict[str, Any]:
     """Status and results of a row of ``runs``."""
-    rows = found.table.filter(pa.compute.equal(found.table["group"], "all")).to_pylist()
+    rows = validation.table.filter(pc.equal(validation.table["group"], "all")).to_pylist()
     of = {row["source"]: row for row in rows}
     row = {
-        "status": str(Status.OK if found.predicted else Status.FAILED),
-        "error": None if found.predicted else found.text,
-        "params": json.dumps({"text": found.text, "notices": found.notices}),
+        "status": str(Status.OK if validation.predicted else Status.FAILED),
+        "error": None if validation.predicted else validation.text,
+        "prediction": validation.text if validation.predicted else None,
+        "notices": json.dumps(validation.notices),
     }
     if "observed" in of:
         row |= {"observed_mean_s": of["observed"]["mean_s"], "observed_p99_s": of["observed"]["p99_s"]}
@@ -129,32 +113,31 @@ def _results(found: Validation) -> dict[str, Any]:
     return row
 
 
-def _show(runs: pd.DataFrame, console: Console, options: ReplayOptions) -> None:
-    """The prediction first, then what else is known."""
-    for run in runs.itertuples():
-        several = f"service={run.service}: " if len(runs) > 1 else ""
-        failed = pd.notna(run.error)
-        text = run.error if failed else json.loads(run.params)["text"]
-        console.print(several + text, style="red" if failed else None, highlight=False)
-    for run in runs[runs["params"].notna()].itertuples():
-        table = Table(
-            title=f"second half of {Path(str(options.trace)).name}, service={run.service}: {options.out}",
-            box=box.SIMPLE_HEAD,
-            title_justify="left",
+def show_log(runs: pd.DataFrame, console: Console, options: ReplayOptions) -> None:
+    """Print the predictions first, then what else there is to say."""
+    rows = runs.to_dict("records")
+    for run in rows:
+        several = f"service={run['service']}: " if len(runs) > 1 else ""
+        failed = pd.notna(run["error"])
+        text = several + run["error" if failed else "prediction"]
+        console.print(Text(text, style="red" if failed else ""))
+    for run in rows:
+        if pd.isna(run["notices"]):
+            continue
+        latencies = read_run(options.out, "latencies", run["run_id"]).to_pandas()
+        latencies = latencies[latencies["group"] == "all"]
+        print_table(
+            console,
+            f"second half of {Path(str(options.trace)).name}, service={run['service']}: {options.out}",
+            ("source", "reads", "mean s", "p50 s", "p90 s", "p99 s", "p99.9 s"),
+            [_cells(row) for row in latencies.to_dict("records")],
+            words=("source",),
         )
-        for heading in ("source", "reads", "mean s", "p50 s", "p90 s", "p99 s", "p99.9 s"):
-            table.add_column(heading, justify="left" if heading == "source" else "right")
-        rows = read_run(options.out, "latencies", run.run_id).to_pandas()
-        for row in rows[rows["group"] == "all"].itertuples():
-            interval = f" ± {row.ci_s:.2g}" if row.source != "observed" and pd.notna(row.ci_s) else ""
-            values = (row.p50_s, row.p90_s, row.p99_s, row.p999_s)
-            table.add_row(
-                row.source,
-                "" if pd.isna(row.requests) else f"{row.requests:.0f}",
-                f"{row.mean_s:.4g}{interval}",
-                *("" if pd.isna(value) else f"{value:.4g}" for value in values),
-            )
-        if table.row_count:
-            console.print(table)
-        for notice in dict.fromkeys(json.loads(run.params)["notices"]):
-            console.print(f"- {notice}", highlight=False)
+        for notice in dict.fromkeys(json.loads(run["notices"])):
+            console.print(Text(f"- {notice}"))
+
+
+def _cells(row: dict[Any, Any]) -> list[str]:
+    margin = f" ± {row['ci_s']:.2g}" if row["source"] != "observed" and pd.notna(row["ci_s"]) else ""
+    cells = [row["source"], number(row["requests"], ".0f"), number(row["mean_s"]) + margin]
+    return cells + [number(row[name]) for name in _QUANTILES]

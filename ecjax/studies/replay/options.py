@@ -1,99 +1,158 @@
-"""Options of ``ecjax replay``. Light on purpose: the command line reads it before anything heavy loads."""
+"""Options of ``ecjax replay``. Imports nothing heavy: the command line reads it before anything else."""
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, replace
 
-from ecjax.engine import EngineOptions
-from ecjax.studies.optimize.options import OptimizeOptions
-from ecjax.studies.spine.option import option
+from ecjax.engine.options import EngineOptions
+from ecjax.errors import UserError
+from ecjax.options import Listed, Number, Special, Whole, Words, option, section
+from ecjax.studies.optimize.class_rules import WEIGHTS, weights
+from ecjax.studies.optimize.options import LAWS, OptimizeOptions
+from ecjax.studies.replay.tables import TABLES
+from ecjax.studies.spine.log_options import LogOptions
+
+POLICIES = (
+    *("probabilistic", "uniform", "proportional", "round_robin", "least_loaded", "power_of_d", "fork_join"),
+    *("late_binding", "hedged"),
+)
+QUEUES = ("fcfs", "priority", "partitioned", "shared")
+SERVICES = (*LAWS, "empirical")
+ARRIVALS = ("poisson", "bursts", "trace")
+FIGURES = ("cdf", "latency", "utilisation", "sweep", "classes", "bounds", "class_sweep", "class_sizes")
+NO_PLAN = "none"  # as ``plan``
 
 
 def _planning() -> OptimizeOptions:
     return OptimizeOptions(theta=[10.0], figures=[])
 
 
-@dataclass
-class ReplayOptions:
+@dataclass(frozen=True)
+class ReplayOptions(LogOptions):
     """Everything that ``ecjax replay`` can be told."""
 
+    trace: str | None = option(
+        None,
+        "access log, or the folder of an ecjax analyze: its arrivals, or, with finish times and no plan, what to "
+        "predict",
+    )
     plan: str | None = option(
-        None, "folder of an ecjax optimize; default: plan now, as planning says. none: no plan"
+        None,
+        "folder of an ecjax optimize; default: plan now, as planning says, in out/planning. none: no plan",
     )
     plan_run: str | None = option(None, "which of its runs, by run_id; all: each of them")
     plan_where: str | None = option(None, "which of its runs, as theta=0.1,method=published")
     out: str = option("results/replay", "folder of the result tables and figures")
-    policy: Any = option(
+    policy: list[str] = option(
         ["probabilistic"],
-        "probabilistic (the plan), uniform, proportional (to service rates), round_robin, least_loaded, power_of_d, "
-        "fork_join, late_binding, hedged; one or a list",
+        "how the nodes of a read are chosen; probabilistic: as planned; proportional: to service rates; one or a list",
+        Listed(Words(*POLICIES)),
     )
-    probes: int = option(2, "power_of_d: nodes looked at per chunk wanted")
-    cancel: bool = option(True, "fork_join, hedged: accesses no longer needed are given up")
+    probes: int = option(
+        2, "power_of_d: nodes looked at per chunk of a read", Whole(1, 10**6), identifies=True
+    )
+    cancel: bool = option(True, "fork_join, hedged: accesses no longer needed are given up", identifies=True)
     hedge_delay_s: float | None = option(
         None,
-        "hedged: seconds until further chunks are asked for; default: the mean latency bound of the plan",
+        "hedged: seconds until further chunks are read too; default: the mean latency bound of the plan",
+        Number(above=0),
+        identifies=True,
     )
-    hedges: int = option(1, "hedged: further chunks asked for")
-    queue: Any = option(
+    hedges: int = option(1, "hedged: further chunks", Whole(1, 10**6), identifies=True)
+    queue: list[str] | None = option(
         None,
-        "fcfs, priority (by service_class, lowest first), partitioned, shared; one or a list; default: what the plan "
-        "was made for (weighted: partitioned)",
+        "priority: by service_class, lowest first; one or a list; default: what the plan was made for (weighted: "
+        "partitioned)",
+        Listed(Words(*QUEUES)),
     )
-    weights: Any = option(
+    weights: list[float] | None = option(
         None,
         "partitioned, shared: share of each service class at all nodes, in their order; default: the plan's own by "
         "class and node, else alike",
+        Special(WEIGHTS, weights),
     )
-    service: Any = option(
+    service: list[str] | None = option(
         None,
-        "service law with the nodes' moments: auto (all three; affine laws as they are), deterministic, exponential, "
-        "shifted_exponential, gamma, lognormal, pareto, or empirical (the trace's service times); one or a list; "
-        "default: auto, on a log without a plan empirical",
+        "service law with the nodes' moments: auto (all three; affine laws as they are), or empirical (the log's "
+        "service times); one or a list; default: auto, on a log without a plan empirical",
+        Listed(Words(*SERVICES), empty=True),
     )
-    pareto_ratio: float = option(1000.0, "pareto: largest / smallest service time")
+    pareto_ratio: float = option(
+        1000.0, "pareto: largest / smallest service time", Number(above=1), identifies=True
+    )
     arrivals: str | None = option(
         None,
-        "poisson, bursts, or trace: the times and files of trace=; default: trace where plan= and trace= are given",
+        "trace: the times and files of trace=; default: trace where plan= and trace= are set, else poisson",
+        Words(*ARRIVALS),
+        identifies=True,
     )
     rates: str | None = option(
         None, "rates table: factors of the rates by time, of all files, a file or a class"
     )
-    burst_factor: float = option(5.0, "bursts: rate in a burst / rate between bursts")
-    burst_share: float = option(0.1, "bursts: share of time that is burst")
-    burst_mean_s: float = option(60.0, "bursts: mean length of a burst")
-    trace: str | None = option(
-        None, "access log: its arrivals, or, with finish times and no plan, what to predict"
+    burst_factor: float = option(
+        5.0, "bursts: rate in a burst / rate between bursts", Number(above=1), identifies=True
     )
-    format: str = option("auto", "of the trace, as in ecjax analyze")
-    columns: Any = option(None, "of the trace, as in ecjax analyze")
-    extent_bytes: int | None = option(None, "of the trace, as in ecjax analyze")
-    sort: bool = option(False, "sort the trace by arrival, in memory, instead of refusing an unsorted one")
-    rate_scale: Any = option([1.0], "multiplies all rates; one or a list")
-    size_scale: Any = option([1.0], "multiplies all file sizes; one or a list")
+    burst_share: float = option(
+        0.1, "bursts: share of time that is burst", Number(above=0, below=1), identifies=True
+    )
+    burst_mean_s: float = option(60.0, "bursts: mean length of a burst", Number(above=0), identifies=True)
+    rate_scale: list[float] = option([1.0], "multiplies all rates; one or a list", Listed(Number(above=0)))
+    size_scale: list[float] = option(
+        [1.0], "multiplies all file sizes; one or a list", Listed(Number(above=0))
+    )
     outages: str | None = option(None, "outages table: node_id, start_s, end_s")
-    decode_s_per_byte: float = option(0.0, "time to decode, per byte of the file; not in bound and estimate")
+    decode_s_per_byte: float = option(
+        0.0,
+        "time to decode, per byte of the file; not in bound and estimate",
+        Number(least=0),
+        identifies=True,
+    )
     client_bandwidth_bytes_per_s: float | None = option(
-        None, "of each client, that its chunks pass one by one; not in bound and estimate; default: unlimited"
+        None,
+        "of each client, that its chunks pass one by one; not in bound and estimate; default: unlimited",
+        Number(above=0),
+        identifies=True,
     )
-    requests: int = option(200_000, "reads per replication")
-    replications: int = option(4, "independent replications")
-    estimate: bool = option(True, "also estimate latencies without simulation")
+    requests: int = option(200_000, "reads per replication", Whole(100, 10**11), identifies=True)
+    replications: int = option(4, "independent replications", Whole(1, 10**6), identifies=True)
+    estimate: bool = option(True, "also estimate latencies without simulation", identifies=True)
     earlier_bounds: bool = option(
-        False, "also the split-merge and forks bounds, for alike nodes and files (Fig. 7 of the JLCM paper)"
+        False,
+        "also the split-merge and forks bounds, for alike nodes and files (Fig. 7 of the JLCM paper)",
+        identifies=True,
     )
-    seed: int = option(0, "seed of the first replication")
-    engine: EngineOptions = field(
-        default_factory=EngineOptions, metadata={"help": "where it runs: engine=serial, engine=ray"}
-    )
+    seed: int = option(0, "seed of the first replication", Whole(0, 2**62))
+    engine: EngineOptions = section(EngineOptions, "where it runs: engine=serial, engine=ray")
     resume: bool = option(True, "skip replays that are finished in out")
-    write: Any = option(None, "datasets to write besides runs and inputs; default: all")
-    figures: Any = option(
-        ["cdf", "latency", "utilisation"],
-        "figures to draw: cdf, latency, utilisation, sweep, classes, class_sweep, class_sizes, bounds",
+    write: list[str] | None = option(
+        None, "datasets to write besides runs and inputs; default: all", Listed(Words("runs", *TABLES.names))
     )
-    planning: OptimizeOptions = field(
-        default_factory=_planning,
-        metadata={
-            "help": "options of ecjax optimize, where plan is not given (nodes, files, method, theta, ...)"
-        },
+    figures: list[str] = option(
+        ["cdf", "latency", "utilisation"], "figures to draw", Listed(Words(*FIGURES), empty=True)
     )
+    planning: OptimizeOptions = section(
+        _planning, "options of ecjax optimize, where plan is not set (nodes, files, method, theta, ...)"
+    )
+
+    @property
+    def predicts_log(self) -> bool:
+        """Whether the second half of a log is predicted from its first, and no plan replayed."""
+        return self.trace is not None and self.plan is None and self.arrivals != "trace"
+
+    def completed(self) -> "ReplayOptions":
+        """These options, if they go together, with defaults that depend on others.
+
+        Raises:
+            UserError: they do not.
+        """
+        arrivals = self.arrivals
+        if arrivals is None:
+            arrivals = "trace" if self.trace is not None and self.plan is not None else "poisson"
+        if arrivals == "trace" and self.trace is None:
+            raise UserError(
+                "arrivals=trace: trace=PATH is missing, the access log whose arrivals are replayed"
+            )
+        if "empirical" in (self.service or []) and self.trace is None:
+            raise UserError("service=empirical: trace=PATH is missing, the access log with the service times")
+        if self.plan in (None, NO_PLAN) and (self.plan_run or self.plan_where):
+            raise UserError("plan_run and plan_where choose a run of plan=FOLDER: give plan too")
+        options = replace(self, arrivals=arrivals)
+        return replace(options, service=self.service or ["empirical" if options.predicts_log else "auto"])

@@ -2,8 +2,8 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, fields, replace
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -13,27 +13,65 @@ import pyarrow as pa
 from ecjax import optimize
 from ecjax.console import log
 from ecjax.errors import UserError
-from ecjax.options import checked
-from ecjax.problem import arrays as inputs
-from ecjax.problem.classes import file_classes
+from ecjax.problem import arrays
+from ecjax.problem.classes import Classes, file_classes
 from ecjax.problem.earlier_plan import plan_arrays, plan_weights
 from ecjax.problem.identity import Identity, identity
-from ecjax.studies.optimize.study import fingerprint_of, input_tables, planned
-from ecjax.studies.replay.options import ReplayOptions
+from ecjax.studies.optimize.inputs import fingerprint_of, input_tables
+from ecjax.studies.optimize.study import planned
+from ecjax.studies.replay.options import NO_PLAN, ReplayOptions
 from ecjax.tables.folder import location
 from ecjax.tables.read import read_input
 from ecjax.tables.results import find_run, find_runs
 
-# queues that plans are made for, and what they are replayed under unless something else is asked for
+# queues that plans are made for, and what they are replayed under unless options say otherwise
 PLAN_QUEUES = {"fcfs": "fcfs", "priority": "priority", "weighted": "partitioned"}
+PLANNING = "planning"  # folder under ``out`` of the plans that are made first
 
 
 @dataclass(frozen=True)
-class PlanCase:
-    """A placement with its read probabilities, for nodes and files.
+class PlanRun:
+    """The run that made a plan: columns of its row of ``runs``; what stands for them where there is no plan.
 
     Attributes:
-        run: row of the ``runs`` dataset that it comes from; without a plan, the few values that stand for it.
+        input_id: names the nodes and files tables.
+        run_id: None where there is no plan.
+        queue: that the plan was made for, one of PLAN_QUEUES.
+        method: how it was planned.
+        theta: s/$, price of latency.
+        cost_dollars_per_period: $/period, storage cost of all files.
+        importance: JSON by service class.
+        class_rate_scale: JSON by service class.
+        rate_scale: the files' rates were multiplied by this.
+        size_scale: the files' sizes were multiplied by this.
+        params: JSON of the other parameters.
+    """
+
+    input_id: str
+    run_id: str | None = None
+    queue: str = "fcfs"
+    method: str = "none"
+    theta: float | None = None
+    cost_dollars_per_period: float | None = None
+    importance: str | None = None
+    class_rate_scale: str | None = None
+    rate_scale: float = 1.0
+    size_scale: float = 1.0
+    params: str = "{}"
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The other parameters of the run."""
+        parameters: dict[str, Any] = json.loads(self.params)
+        return parameters
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A placement with its read probabilities, for m nodes and r files in R placement rows.
+
+    Attributes:
+        run: that made it.
         nodes: checked table.
         files: checked table.
         names: ids.
@@ -42,11 +80,10 @@ class PlanCase:
         stored: (R, m) bool.
         per_node: chunks of a file that each of its nodes keeps and serves together.
         size_scaling: how service grows with the chunk size.
-        queue: that the plan was made for, one of PLAN_QUEUES.
         weights: (K, m) shares of the classes at every node, of a plan made for weighted queues; else None.
     """
 
-    run: dict[str, Any]
+    run: PlanRun
     nodes: pa.Table
     files: pa.Table
     names: Identity
@@ -55,30 +92,34 @@ class PlanCase:
     stored: np.ndarray
     per_node: int
     size_scaling: str
-    queue: str = "fcfs"
     weights: np.ndarray | None = None
 
     @property
-    def input_id(self) -> str:
-        """Name of the tables."""
-        return str(self.run["input_id"])
+    def queue(self) -> str:
+        """What it is replayed under unless options say otherwise."""
+        return PLAN_QUEUES[self.run.queue]
+
+    @cached_property
+    def classes(self) -> Classes:
+        """Service classes in ascending order; where files have none, a class per k, named k=..."""
+        return file_classes(self.names, self.files)
 
 
-def plan_cases(options: ReplayOptions) -> list[PlanCase]:
-    """The plans that are asked for; those of ``planning`` are made first where no plan is given.
+def read_plans(options: ReplayOptions) -> list[Plan]:
+    """The plans that options name; those of ``planning`` are made first where they name none.
 
     Raises:
         UserError: no plan fits, or something in the tables is wrong.
     """
-    if options.plan == "none":
+    if options.plan == NO_PLAN:
         return [_without_plan(options)]
     if options.plan is None:
-        options.planning.out = options.out
-        runs = planned(checked(options.planning))
+        folder = location(options.out) / PLANNING
+        runs = planned(replace(options.planning, out=str(folder), engine=options.engine))
         for run in runs[runs["error"].notna()].itertuples():
             log.warning("planning: method=%s theta=%g is not replayed: %s", run.method, run.theta, run.error)
         rows = runs[runs["error"].isna()].astype(object)
-        return list(_of_runs(location(options.out), rows.where(rows.notna(), None).to_dict("records")))
+        return list(_of_runs(folder, rows.where(rows.notna(), None).to_dict("records")))
     folder = location(options.plan)
     if not folder.is_dir():
         raise UserError(f"plan={options.plan}: no such folder")
@@ -89,65 +130,65 @@ def plan_cases(options: ReplayOptions) -> list[PlanCase]:
     return list(_of_runs(folder, rows))
 
 
-def _of_runs(folder: Path, runs: list[dict[str, Any]]) -> Iterator[PlanCase]:
+def _of_runs(folder: Path, rows: list[dict[str, Any]]) -> Iterator[Plan]:
+    """Plans of finished runs in a folder.
+
+    Args:
+        folder: of the results.
+        rows: of ``runs``.
+    """
+
     @lru_cache(maxsize=4)
     def tables(input_id: str) -> tuple[pa.Table, pa.Table]:
         nodes, files = (folder / "inputs" / name / f"{input_id}.parquet" for name in ("nodes", "files"))
         return read_input(nodes, "nodes"), read_input(files, "files")
 
-    for run in runs:
-        made = json.loads(run["params"])
-        per_node, scaling = made.get("max_chunks_per_node", 1), made.get("size_scaling", "proportional")
-        nodes, files = tables(run["input_id"])
-        names = identity(nodes, files, per_node)
-        probabilities, stored, known = plan_arrays(folder, run["run_id"], names)
-        if not known.all():
-            row = int(np.argmin(known))
-            raise UserError(f"plan={folder}: run {run['run_id']} has no placement of row {row} of its files")
-        queue, weights = run["queue"] or "fcfs", None
-        if queue not in PLAN_QUEUES:
-            raise UserError(
-                f"plan={folder}: run {run['run_id']}: column queue: found {queue!r}; allowed: {', '.join(PLAN_QUEUES)}"
-            )
-        if queue == "weighted":
-            weights = plan_weights(folder, run["run_id"], names, file_classes(names, files).names)
-            if weights is None:
-                raise UserError(
-                    f"plan={folder}: run {run['run_id']} was made for queue=weighted and has no class_weights; "
-                    "allowed: a plan written with them"
-                )
-        problem = _problem(nodes, files, names, per_node, scaling)
-        yield PlanCase(
-            run, nodes, files, names, problem, probabilities, stored, per_node, scaling, queue, weights
+    names = [field.name for field in fields(PlanRun)]
+    for row in rows:
+        run = PlanRun(**{name: row[name] for name in names} | {"queue": row["queue"] or "fcfs"})
+        yield _of_run(folder, run, *tables(run.input_id))
+
+
+def _of_run(folder: Path, run: PlanRun, nodes: pa.Table, files: pa.Table) -> Plan:
+    per_node = run.parameters.get("max_chunks_per_node", 1)
+    scaling = run.parameters.get("size_scaling", "proportional")
+    names = identity(nodes, files, per_node)
+    probabilities, stored, placed = plan_arrays(folder, str(run.run_id), names)
+    if not placed.all():
+        row = int(np.argmin(placed))
+        raise UserError(f"plan={folder}: run {run.run_id} has no placement of row {row} of its files")
+    if run.queue not in PLAN_QUEUES:
+        raise UserError(
+            f"plan={folder}: run {run.run_id}: column queue: found {run.queue!r}; allowed: {', '.join(PLAN_QUEUES)}"
         )
+    weights = None
+    if run.queue == "weighted":
+        weights = plan_weights(folder, str(run.run_id), names, file_classes(names, files).names)
+        if weights is None:
+            raise UserError(
+                f"plan={folder}: run {run.run_id} was made for queue=weighted and has no class_weights; "
+                "allowed: a plan written with them"
+            )
+    problem = _problem(nodes, files, names, per_node, scaling)
+    return Plan(run, nodes, files, names, problem, probabilities, stored, per_node, scaling, weights)
 
 
 def _problem(
     nodes: pa.Table, files: pa.Table, names: Identity, per_node: int, scaling: str
 ) -> optimize.Problem:
-    arrays = inputs.nodes_arrays(nodes, scaling), inputs.files_arrays(files)
+    parts = arrays.nodes_arrays(nodes, scaling), arrays.files_arrays(files)
     if per_node > 1:
-        arrays = inputs.several_per_node(*arrays, per_node)
-    return optimize.prepare(*arrays, names.rows.of_file, names.rows.count)
+        parts = arrays.several_per_node(*parts, per_node)
+    return optimize.prepare(*parts, names.rows.of_file, names.rows.count)
 
 
-def _without_plan(options: ReplayOptions) -> PlanCase:
+def _without_plan(options: ReplayOptions) -> Plan:
     """Chunks on the files' current nodes, on all nodes where they have none; every chunk read alike."""
-    nodes, files = input_tables(checked(options.planning))
-    inputs.check_together(nodes, files)
-    names = identity(nodes, files)
-    problem = _problem(nodes, files, names, 1, options.planning.size_scaling)
-    stored = np.ones((names.rows.count, len(names.nodes)), bool)
-    if "nodes" in files.column_names:
-        row_of = np.arange(len(files)) if names.rows.of_file is None else names.rows.of_file
-        for file, placed in enumerate(files["nodes"].combine_chunks()):
-            if not placed.is_valid:
-                continue
-            where = inputs.index_in(pa.chunked_array([placed.values]), names.nodes)
-            if np.any(where < 0):
-                raise UserError(f"files: column nodes, row {file}: found a node that the nodes table lacks")
-            stored[row_of[file]] = False
-            stored[row_of[file], where] = True
+    nodes, files = input_tables(options.planning)
+    arrays.check_together(nodes, files)
+    names, scaling = identity(nodes, files), options.planning.size_scaling
+    problem = _problem(nodes, files, names, 1, scaling)
+    stored = _current_nodes(files, names)
     k = np.asarray(problem.k)
     short = np.flatnonzero(stored.sum(axis=1) < k)
     if short.size:
@@ -157,15 +198,26 @@ def _without_plan(options: ReplayOptions) -> PlanCase:
             f"{k[row]:g} that a read takes"
         )
     probabilities = stored * (k / stored.sum(axis=1))[:, None]
-    run = {
-        "run_id": None,
-        "method": "none",
-        "theta": None,
-        "rate_scale": 1.0,
-        "size_scale": 1.0,
-        "cost": None,
-    }
-    run["input_id"] = fingerprint_of(nodes, files)
-    return PlanCase(
-        run, nodes, files, names, problem, probabilities, stored, 1, options.planning.size_scaling
-    )
+    run = PlanRun(fingerprint_of(nodes, files))
+    return Plan(run, nodes, files, names, problem, probabilities, stored, 1, scaling)
+
+
+def _current_nodes(files: pa.Table, names: Identity) -> np.ndarray:
+    """Where the column ``nodes`` has the rows' chunks, (R, m) bool; on all nodes where it says nothing.
+
+    Raises:
+        UserError: the column names an unknown node.
+    """
+    stored = np.ones((names.rows.count, len(names.nodes)), bool)
+    if "nodes" not in files.column_names:
+        return stored
+    row_of = np.arange(len(files)) if names.rows.of_file is None else names.rows.of_file
+    for file, placed in enumerate(files["nodes"].combine_chunks()):
+        if not placed.is_valid:
+            continue
+        node = arrays.index_in(pa.chunked_array([placed.values]), names.nodes)
+        if np.any(node < 0):
+            raise UserError(f"files: column nodes, row {file}: found a node that the nodes table lacks")
+        stored[row_of[file]] = False
+        stored[row_of[file], node] = True
+    return stored

@@ -1,87 +1,77 @@
-"""Rows of the ``latencies`` and ``latency_bins`` datasets of a replay."""
+"""Rows of the datasets of ``ecjax replay`` besides ``runs``."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from ecjax.predict.latencies import Latencies
-from ecjax.problem.classes import Classes
-from ecjax.replay import tally
+from ecjax.predict import node_loads as predict
+from ecjax.predict.latencies import Latencies, histogram_rows, latency_rows
 from ecjax.replay.summary import Summary
-from ecjax.studies.replay.plans import PlanCase
+from ecjax.studies.replay.operating_point import OperatingPoint
+from ecjax.studies.replay.plans import Plan
 
-QUANTILES = ("p50_s", "p90_s", "p99_s", "p999_s")
+
+def with_run_id(run_id: str, table: pa.Table) -> pa.Table:
+    """The table with the column ``run_id``."""
+    return table.append_column("run_id", pa.repeat(pa.scalar(run_id), len(table)))
 
 
-def replayed(found: Summary, group: str, names: Classes, nodes: int) -> Latencies:
-    """Latencies of a replay for one kind of group: all, class, node or file."""
-    classes = len(names.names)
-    if group == "all":
-        own, cut = found.all, slice(None)
-    else:
-        places = {"class": (0, classes), "node": (classes, classes + nodes), "file": (classes + nodes, None)}
-        own, cut = found, slice(*places[group])
-    assert own is not None
+def latencies(
+    run_id: str, plan: Plan, summary: Summary, predicted: dict[str, list[Latencies]]
+) -> Iterator[pa.Table]:
+    """Rows of ``latencies``: as replayed, then as predicted, of all reads, classes, nodes and files.
+
+    Args:
+        run_id: of the run.
+        plan: that was replayed.
+        summary: of the replay.
+        predicted: by kind of group.
+    """
+    ids = {"all": None, "class": plan.classes.names, "node": plan.names.nodes, "file": plan.names.files}
+    for kind, each in ids.items():
+        for source in (_replayed(summary, kind, plan), *predicted.get(kind, [])):
+            yield with_run_id(run_id, latency_rows(kind, each, source))
+
+
+def _replayed(summary: Summary, kind: str, plan: Plan) -> Latencies:
+    """Latencies of a replay for one kind of group; a summary has classes, then nodes, then files."""
+    classes, nodes = len(plan.classes.names), len(plan.nodes)
+    places = {"class": (0, classes), "node": (classes, classes + nodes), "file": (classes + nodes, None)}
+    part, cut = (summary.all, slice(None)) if kind == "all" else (summary, slice(*places[kind]))
+    assert part is not None
     return Latencies(
         "replayed",
-        own.count[cut],
-        own.mean[cut],
-        own.half_width[cut],
-        own.deviation[cut],
-        own.quantiles[cut],
-        found.utilisation if group == "node" else None,
+        part.mean[cut],
+        part.quantiles[cut],
+        part.deviation[cut],
+        part.half_width[cut],
+        part.count[cut],
+        summary.utilisation if kind == "node" else None,
     )
 
 
-def rows(run_id: str, group: str, found: Latencies, case: PlanCase, names: Classes) -> pa.Table:
-    """Rows of ``latencies`` for one source and kind of group; groups without a mean are left out."""
-    number = len(found.mean)
-    columns: dict[str, Any] = {
-        "run_id": pa.repeat(pa.scalar(run_id), number),
-        "group": pa.repeat(pa.scalar(group), number),
-        "source": pa.repeat(pa.scalar(found.source), number),
-        "mean_s": _floats(found.mean),
-    }
-    if group == "class":
-        columns["class"] = pa.array(names.names)
-    if group == "file":
-        columns["file_id"] = case.names.files
-    if group == "node":
-        columns["node_id"] = case.names.nodes
-    if found.requests is not None:
-        columns["requests"] = pa.array(np.rint(found.requests).astype(np.int64))
-    for name, values in (
-        ("ci_s", found.half_width),
-        ("std_s", found.deviation),
-        ("utilisation", found.utilisation),
-    ):
-        if values is not None:
-            columns[name] = _floats(values)
-    if found.quantiles is not None:
-        columns |= {name: _floats(found.quantiles[:, i]) for i, name in enumerate(QUANTILES)}
-    table = pa.table(columns)
-    return table.filter(pa.array(~np.isnan(found.mean)))
+def latency_bins(run_id: str, plan: Plan, summary: Summary) -> pa.Table:
+    """Rows of ``latency_bins``."""
+    counts = np.concatenate([summary.bins.sum(axis=0, keepdims=True), summary.bins])
+    return with_run_id(run_id, histogram_rows("replayed", plan.classes.names, counts))
 
 
-def _floats(values: np.ndarray) -> pa.Array:
-    return pa.array(values, pa.float64(), from_pandas=True)
+def node_loads(run_id: str, at: OperatingPoint, summary: Summary | None = None) -> pa.Table:
+    """Rows of ``node_loads``.
 
-
-def histograms(run_id: str, found: Summary, names: Classes) -> Iterator[pa.Table]:
-    """Rows of ``latency_bins``: reads by latency, all together and by class."""
-    edges = tally.bin_edges()
-    for name, counts in (None, found.bins.sum(axis=0)), *zip(names.names, found.bins, strict=True):
-        held = np.flatnonzero(counts)
-        yield pa.table(
-            {
-                "run_id": pa.repeat(pa.scalar(run_id), len(held)),
-                "group": pa.repeat(pa.scalar("all" if name is None else "class"), len(held)),
-                "class": pa.repeat(pa.scalar(name, pa.string()), len(held)),
-                "source": pa.repeat(pa.scalar("replayed"), len(held)),
-                "lower_s": edges[held],
-                "upper_s": edges[held + 1],
-                "count": counts[held].astype(np.int64),
-            }
-        )
+    Args:
+        run_id: of the run.
+        at: what was replayed.
+        summary: of its replay, which tells loads and reads where the policy decides by the state of the queues.
+    """
+    plan = at.plan
+    table = predict.node_loads(run_id, at.problem, at.probabilities, plan.stored, plan.names)
+    if at.static or summary is None:
+        return table
+    first = len(plan.classes.names)
+    reads = summary.count[first : first + len(plan.nodes)]
+    measured = {"load": summary.utilisation, "read_share": reads / reads.sum()}
+    for name, values in measured.items():
+        table = table.set_column(table.column_names.index(name), name, pa.array(values))
+    return table

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
@@ -24,13 +25,12 @@ from ecjax.adapt.storage import chunks_stored, storage
 from ecjax.errors import UserError
 from ecjax.intervals import NAMES, statistics
 from ecjax.jobs_index import JOBS, experiments
+from ecjax.options import checked
 from ecjax.studies.adapt import run as adapt_run
 from ecjax.studies.adapt import strategies as adapt_strategies
 from ecjax.studies.adapt.best_static import searched
-from ecjax.studies.adapt.options import AdaptOptions
+from ecjax.studies.adapt.options import STRATEGIES, AdaptOptions
 from ecjax.studies.adapt.rows import delays, timeline
-from ecjax.studies.adapt.rules import checked
-from ecjax.studies.adapt.strategies import STRATEGIES
 from ecjax.studies.adapt.study import adapt_study
 from ecjax.studies.adapt.summary import show
 from ecjax.studies.adapt.words import over_seeds
@@ -76,7 +76,7 @@ def by_hand(strategy, load, seed=0, count=REQUESTS):
 
 
 def test_runs_are_replays_by_hand(found):
-    runs = found["runs"].set_index(["method", "load"])
+    runs = found["runs"].set_index(["strategy", "load"])
     models = [BUILT_IN["shifted_exp"]]
     tables = {
         "replication": strategies.static([(2, 1)]),
@@ -106,8 +106,8 @@ def test_runs_are_replays_by_hand(found):
 def test_the_best_static_code_is_the_best_of_all(found):
     runs = found["runs"]
     for load, own in runs.groupby("load"):
-        static = own[own["method"] == "static"]
-        best = own[own["method"] == "best_static"].iloc[0]
+        static = own[own["strategy"] == "static"]
+        best = own[own["strategy"] == "best_static"].iloc[0]
         first = static.sort_values("mean_s").iloc[0]
         assert (best["n"], best["k"], best["mean_s"]) == (first["n"], first["k"], first["mean_s"])
         for name, least in json.loads(best["envelope"]).items():
@@ -132,7 +132,7 @@ def test_codes_add_up(found):
 
 
 def test_thresholds_choose_as_the_replay_does(found):
-    runs = found["runs"].set_index(["method", "load"])
+    runs = found["runs"].set_index(["strategy", "load"])
     table = found["thresholds"].set_index("run_id").loc[runs.loc[("tofec", 0.1), "run_id"]]
     assert set(table["signal"]) == {"waiting"} and set(table["memory"]) == {0.99}
     assert set(table["weight"]) == {1.0}
@@ -144,7 +144,7 @@ def test_thresholds_choose_as_the_replay_does(found):
 
 
 def test_overload_is_told_and_not_a_failure(found):
-    runs = found["runs"].set_index(["method", "load"])
+    runs = found["runs"].set_index(["strategy", "load"])
     # (2, 1) needs 2 Delta + Psi = 302 ms of thread time: 53 requests/s
     assert runs.loc[("replication", 0.8), "status"] == "not_stationary"
     assert runs.loc[("fast_cloud", 0.8), "status"] == "not_stationary"
@@ -154,7 +154,7 @@ def test_overload_is_told_and_not_a_failure(found):
 def test_capacities(tmp_path):
     given = {"strategy": ["static", "best_static", "replication", "tofec"], "load": 0.69}
     assert adapt_study(options(tmp_path, **given, capacity=True), QUIET) == 0
-    runs = read_results(tmp_path, "runs").set_index("method")
+    runs = read_results(tmp_path, "runs").set_index("strategy")
     assert_allclose(runs["capacity_share"][["static", "best_static"]], 1.0, atol=0.02)
     assert_allclose(runs["capacity_share"]["tofec"], 1.0, atol=0.04)
     used = 2 * (11.3 + 28.56 * 3) + 85.7 + 7.44 * 3
@@ -184,7 +184,7 @@ def test_seeds_are_paired_and_the_same_seed_gives_the_same_rows(found, tmp_path)
         runs.loc[shared].drop(columns=apart), theirs.loc[shared].drop(columns=apart)
     )
     outcome, _ = by_hand(strategies.static([(1, 1)]), 0.8, seed=1)
-    row = runs[(runs["method"] == "static") & (runs["seed"] == 1) & (runs["load"] == 0.8)].iloc[0]
+    row = runs[(runs["strategy"] == "static") & (runs["seed"] == 1) & (runs["load"] == 0.8)].iloc[0]
     assert_allclose(row["mean_s"], outcome.latency_s[REQUESTS // 20 :].mean())
 
 
@@ -198,7 +198,7 @@ def test_a_replay_that_fails_is_a_row_and_the_rest_finish(tmp_path, monkeypatch)
     given = options(tmp_path, strategy=["greedy", "tofec"], load=0.1, seeds=2)
     console = Console(file=StringIO(), width=200)
     assert adapt_study(given, console) == 1
-    assert "1 replays: MemoryError: no room" in console.file.getvalue()
+    assert "1 run: MemoryError: no room" in console.file.getvalue()
     assert (read_results(tmp_path, "runs")["status"] == "ok").sum() == 3
     monkeypatch.undo()
     assert adapt_study(given, QUIET) == 0
@@ -215,22 +215,23 @@ def test_several_classes(tmp_path):
     assert adapt_study(options(tmp_path, **given, load=0.2, codes="all"), QUIET) == 0
     runs = read_results(tmp_path, "runs").set_index("run_id")
     # all classes can have (n, k) with k <= 2
-    static = runs[runs["method"] == "static"]
+    static = runs[runs["strategy"] == "static"]
     assert sorted(zip(static["n"], static["k"], strict=True)) == sorted(all_codes(2, 2.0))
-    (best,) = runs.index[runs["method"] == "best_static"]
+    (best,) = runs.index[runs["strategy"] == "best_static"]
     assert runs.loc[best, "mean_s"] <= static["mean_s"].min()
     latencies = read_results(tmp_path, "latencies").set_index("run_id").loc[best].set_index("group")
     whole, parts = latencies.loc["all"], latencies.loc["class"].set_index("class")
     assert_allclose((parts["mean_s"] * parts["requests"]).sum(), whole["mean_s"] * whole["requests"])
     assert list(parts.index) == ["small", "large", "put"]
-    told = json.loads(runs.loc[best, "params"])["codes"]
+    told = json.loads(runs.loc[best, "params"])["codes_by_class"]
     codes = read_results(tmp_path, "codes").set_index("run_id").loc[best].set_index("class")
     assert {name: [row["n"], row["k"]] for name, row in codes.iterrows()} == told
     assert runs.loc[best, "chunks_stored"] == told["put"][0] / told["put"][1]
 
 
 def test_a_search_over_codes_finds_the_least():
-    class Case:
+    class Proxy:
+        threads = 16
         classes = [READS._replace(share=0.5), READS._replace(share=0.5, k_max=3)]
         models = [BUILT_IN["shifted_exp"]] * 2
 
@@ -239,7 +240,7 @@ def test_a_search_over_codes_finds_the_least():
     def mean(codes):
         return sum(abs(n - a) + abs(k - b) for (n, k), (a, b) in zip(codes, target, strict=True))
 
-    found = searched(Case, 10.0, 16, mean)
+    found = searched(Proxy, 10.0, mean)
     assert found[0] == target and ((1, 1), (1, 1)) in found and len(found) <= 9
 
 
@@ -258,7 +259,7 @@ def test_steps_have_a_timeline(tmp_path):
         assert_allclose(np.average(busy["mean_s"], weights=busy["requests"]), runs.loc[name, "mean_s"])
     # 60 requests/s are too many for (3, 2), which has a backlog when they end; greedy has none
     late = table[table["start_s"] == 92].set_index(
-        table["run_id"][table["start_s"] == 92].map(runs["method"])
+        table["run_id"][table["start_s"] == 92].map(runs["strategy"])
     )
     assert late.loc["static", "mean_s"] > 5 * late.loc["greedy", "mean_s"]
     assert (tmp_path / "figures" / "timeline.png").exists()
@@ -331,7 +332,7 @@ def test_halves_add_up_over_seeds():
     row |= {name: 1.0 for name in ("p50_s", "p90_s", "p99_s", "std_s")}
     row |= {name: 0.3 for name in ("p50_ci_s", "p90_ci_s", "p99_ci_s", "std_ci_s")}
     row |= {"capacity_per_s": None, "capacity_share": None}
-    best = {"method": "best_static", "k": 1}
+    best = {"strategy": "best_static", "k": 1}
     rows = [
         row | best | {"n": 1, "mean_s": 1.0, "ci_s": 0.3, "status": "ok"},
         row | best | {"n": 2, "mean_s": 2.0, "ci_s": 0.4, "status": "ok"},
@@ -356,10 +357,10 @@ def test_the_printed_table(study):
 
 
 def test_what_is_gained_is_told(found):
-    runs = found["runs"][found["runs"]["method"] != "static"].copy()
+    runs = found["runs"][found["runs"]["strategy"] != "static"].copy()
     for load, told in ((0.1, [0.9, 1.92]), (0.8, [1.1, 1.8])):
-        runs.loc[(runs["method"] == "calibrated") & (runs["load"] == load), ["mean_s", "p99_s"]] = told
-    runs.loc[runs["method"] == "tofec", ["mean_s", "p99_s"]] = [1.0, 2.0]
+        runs.loc[(runs["strategy"] == "calibrated") & (runs["load"] == load), ["mean_s", "p99_s"]] = told
+    runs.loc[runs["strategy"] == "tofec", ["mean_s", "p99_s"]] = [1.0, 2.0]
     console = Console(file=StringIO(), width=200)
     show(runs, console, "here")
     assert "calibrated against tofec: mean -10.0% to +10.0%, p99 -10.0% to -4.0%." in console.file.getvalue()
@@ -381,7 +382,10 @@ def test_what_is_gained_is_told(found):
         ({"codes": [5, 2]}, "codes: found [5, 2]; class read_3MB allows k up to k_max=6 and n up to r_max=2"),
         ({"codes": "all", "strategy": "tofec"}, "codes: found all without strategy=static"),
         ({"delays": "slow"}, "delays"),
-        ({"delays": []}, "delays: found []; allowed: one or more names or paths"),
+        (
+            {"delays": []},
+            "delays: found an empty list; allowed: shifted_exp, shifted_lognormal, correlated",
+        ),
         ({"rate": [0.0]}, "rate: found [0.0]"),
         ({"load": "high"}, "load: found high"),
         ({"rate_scale": -1}, "rate_scale: found -1"),
@@ -395,7 +399,7 @@ def test_what_is_gained_is_told(found):
         ({"storage_dollars_per_byte": -1}, "storage_dollars_per_byte: found -1"),
         ({"writes": "drop"}, "writes: found 'drop'; allowed: cancel, background"),
         ({"figures": ["pie"]}, "figures: found 'pie'; allowed: tradeoff, delay"),
-        ({"write": "code"}, "write: found 'code'; allowed: "),
+        ({"write": "code"}, "write: found 'code'; allowed: runs, codes"),
     ],
 )
 def test_mistakes_name_the_option(tmp_path, given, words):
@@ -437,10 +441,9 @@ def small(name):
 
 @pytest.mark.parametrize("name", [small(name) for name in sorted(experiments("adapt"))])
 def test_every_experiment_runs_small(tmp_path, name):
-    given = composed(f"experiment={name}")
-    given.out, given.seeds, given.requests, given.capacity = str(tmp_path), 1, 2000, False
-    given.load = given.load[2:4]
+    given = composed(f"experiment={name}", f"out={tmp_path}", "seeds=1", "requests=2000", "capacity=false")
+    given = replace(given, load=given.load[2:4])
     if given.k_max == 6 and given.codes == "all":
-        given.k_max = 2
+        given = replace(given, k_max=2)
     assert adapt_study(given, QUIET) == 0
     assert {path.stem for path in (tmp_path / "figures").iterdir()} == set(given.figures)

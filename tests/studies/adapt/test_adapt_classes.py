@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ecjax.errors import UserError
+from ecjax.options import checked
 from ecjax.studies.adapt.classes import _size_groups, read_classes
 from ecjax.studies.adapt.options import AdaptOptions
 
@@ -15,7 +16,7 @@ TRACES = Path(__file__).parents[3] / "traces"
 
 
 def classes(**options):
-    return read_classes(AdaptOptions(**options))
+    return read_classes(checked(AdaptOptions(**options)))
 
 
 def object_log(path, sizes, ops=None, times=None):
@@ -65,8 +66,8 @@ def test_classes_are_given_as_a_table():
     [
         (3, "classes: found 3; allowed: a table, or a list of mappings (name, op, bytes"),
         ([], "classes: found []; allowed"),
-        ([3], "classes: row 0: found 3; allowed: a mapping"),
-        ([{"bytes": 1e6, "size": 3}], "classes: row 0: found 'size'; allowed: name, op, bytes"),
+        ([3], "classes: found 3 in row 0; allowed: a mapping"),
+        ([{"bytes": 1e6, "size": 3}], "classes: found 'size' in row 0; allowed: name, op, bytes"),
         ([{"op": "read"}], "missing columns: bytes"),
         ([{"bytes": 1e6}, {"bytes": 0}], "column bytes, row 1: found 0.0; allowed: finite numbers > 0"),
         ([{"bytes": -1}], "column bytes, row 0: found -1.0"),

@@ -11,18 +11,20 @@ from rich.console import Console
 from ecjax.adapt.delays import BUILT_IN, mean_delay, quantile
 from ecjax.adapt.proxy import EMPIRICAL, EXPONENTIAL, LOGNORMAL
 from ecjax.errors import UserError
+from ecjax.options import checked
 from ecjax.studies.adapt import logs as adapt_logs
-from ecjax.studies.adapt.delays import named, read_laws
+from ecjax.studies.adapt.delays import fingerprint_of, read_laws
 from ecjax.studies.adapt.options import AdaptOptions
 from ecjax.studies.analyze.options import AnalyzeOptions
 from ecjax.studies.analyze.study import analyze_study
+from ecjax.tables.importers import open_trace
 
 TRACES = Path(__file__).parents[3] / "traces"
 READ, WRITE = 0, 1
 
 
 def laws(*delays, **options):
-    return read_laws(AdaptOptions(delays=[str(path) for path in delays], **options))
+    return read_laws(checked(AdaptOptions(delays=[str(path) for path in delays], **options)))
 
 
 def chunk_log(path, requests=600, tasks=3, **columns):
@@ -163,7 +165,7 @@ def test_of_a_long_log_whole_requests_are_sampled(tmp_path, monkeypatch, caplog)
     monkeypatch.setattr(adapt_logs, "_MOST_DELAYS", 1000)
     chunk_log(tmp_path / "log.parquet", requests=4000)
     with caplog.at_level("INFO"):
-        found = adapt_logs.task_delays(adapt_logs.opened(str(tmp_path / "log.parquet"), AdaptOptions()), 0)
+        found = adapt_logs.task_delays(open_trace(tmp_path / "log.parquet"), 0)
     rows = sum(len(delays.bytes) for delays in found.values())
     assert 400 < rows <= 1000
     for delays in found.values():
@@ -271,7 +273,7 @@ def test_results_of_another_kind_are_refused(analysed, tmp_path):
 
 def test_a_fingerprint_depends_on_the_law_and_not_on_its_name():
     one = BUILT_IN["shifted_exp"]
-    assert named(one) == named(one._replace(name="x"))
-    assert named(one) != named(one._replace(scale_s=1.0))
+    assert fingerprint_of(one) == fingerprint_of(one._replace(name="x"))
+    assert fingerprint_of(one) != fingerprint_of(one._replace(scale_s=1.0))
     sampled = one._replace(quantiles=np.ones((1, 3)), sizes=np.ones(1))
-    assert named(sampled) != named(sampled._replace(quantiles=np.full((1, 3), 2.0)))
+    assert fingerprint_of(sampled) != fingerprint_of(sampled._replace(quantiles=np.full((1, 3), 2.0)))

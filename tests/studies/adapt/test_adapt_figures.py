@@ -13,6 +13,7 @@ from ecjax.studies.adapt.figures import kinds as adapt
 from ecjax.studies.adapt.figures.bars import composition
 from ecjax.studies.adapt.figures.lines import delay, deviation, tradeoff
 from ecjax.studies.adapt.figures.timeline import timeline
+from ecjax.studies.adapt.tables import TABLES
 from ecjax.studies.adapt.words import over_seeds, replayed, strategy_name
 from ecjax.tables.results import read_results
 from ecjax.tables.store import ResultStore
@@ -38,14 +39,14 @@ def value(place, rate, seed):
 def out(tmp_path_factory):
     """Six strategies at two rates, two seeds, one law; (3, 2) is overloaded at the higher one."""
     folder = tmp_path_factory.mktemp("figures")
-    with ResultStore(folder, {}) as store:
+    with ResultStore(folder, TABLES, {}) as store:
         for rate in (1.0, 2.0):
             for seed in range(SEEDS):
                 rows, codes, times = [], [], []
                 for place, (method, n, k) in enumerate(STRATEGIES):
                     name = f"{method}{n}{rate}{seed}"
                     over = rate == 2 and n == 3
-                    row = {"run_id": name, "method": method, "n": n, "k": k, "seed": seed, "delays": "law"}
+                    row = {"run_id": name, "strategy": method, "n": n, "k": k, "seed": seed, "delays": "law"}
                     row |= {"arrivals": "poisson", "rate_per_s": rate, "load": rate / 4, "rate_scale": 1.0}
                     row |= {"status": str(Status.NOT_STATIONARY if over else Status.OK), "utilisation": 0.5}
                     row |= dict.fromkeys(LATENCIES, value(place, rate, seed)) | dict.fromkeys(HALVES, 0.1)
@@ -102,7 +103,7 @@ def test_tradeoff_has_a_line_per_code_and_the_least(out, runs):
     assert [len(own) for own in drawn] == [2, 2, 1, 2]
     assert_allclose(drawn[-1][:, 1], [value(0, 1.0, 0.5), value(0, 2.0, 0.5)])
     assert axes.get_yscale() == "log"
-    assert tradeoff(out, runs[runs["method"] != "static"]) is None
+    assert tradeoff(out, runs[runs["strategy"] != "static"]) is None
     assert tradeoff(out, runs[runs["rate_per_s"] == 1]) is None
 
 
@@ -112,7 +113,7 @@ def test_composition_shows_strategies_that_change_k(out, runs):
     heights = [bar.get_height() for bar in panels[0].patches]
     assert_allclose(heights, [0.3, 0.3, 0.7, 0.7])
     assert_allclose([bar.get_height() for bar in panels[1].patches], [0.8, 0.8, 0.2, 0.2])
-    assert composition(out, runs[runs["method"].isin(["static", "best_static"])]) is None
+    assert composition(out, runs[runs["strategy"].isin(["static", "best_static"])]) is None
 
 
 def test_timeline_weighs_seeds_by_their_requests(out, runs):

@@ -7,6 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ecjax.errors import UserError
+from ecjax.options import checked
 from ecjax.studies.adapt.inputs import read_cases
 from ecjax.studies.adapt.options import AdaptOptions
 
@@ -15,27 +16,28 @@ STEPS = [[0, 10], [200, 70], [400, 10], [600, 0]]
 
 
 def cases(**options):
-    return read_cases(AdaptOptions(**options))
+    return read_cases(checked(AdaptOptions(**options)))
 
 
 def test_loads_are_shares_of_the_capacity_of_one_task_per_request():
-    (case,) = cases(load=[0.2, 0.9], requests=100)
-    assert case.basic_capacity_per_s == pytest.approx(
+    low, high = cases(load=[0.2, 0.9], requests=100)
+    assert low.proxy is high.proxy and low.proxy.basic_capacity_per_s == pytest.approx(
         16 / 0.205
     )  # 11.3 + 28.56 x 3 + 85.7 + 7.44 x 3 = 205 ms
-    assert [point.load for point in case.points] == pytest.approx([0.2, 0.9])
-    assert case.points[0].rate_per_s == pytest.approx(0.2 * 78.05, rel=1e-4)
-    found = case.points[0].requests(3)
+    assert [low.point.load, high.point.load] == pytest.approx([0.2, 0.9])
+    assert low.point.rate_per_s == pytest.approx(0.2 * 78.05, rel=1e-4)
+    found = low.point.requests(3)
     assert len(found.arrival_s) == 100 and found.class_of.dtype == np.uint8
     # the same requests, nearer to each other
-    other = case.points[1].requests(3)
+    other = high.point.requests(3)
     np.testing.assert_allclose(found.arrival_s * 0.2, other.arrival_s * 0.9, rtol=1e-12)
 
 
 def test_the_capacity_of_several_classes_is_that_of_their_mean_delay():
     near, far = cases(
-        delays=[str(TRACES / "delays.parquet")], classes=str(TRACES / "classes.parquet"), threads=4
+        delays=str(TRACES / "delays.parquet"), classes=str(TRACES / "classes.parquet"), threads=4, load=0.5
     )
+    near, far = near.proxy, far.proxy
     read, write = (lambda b: 0.010 + 10e-9 * b), (lambda b: 0.024 + 15e-9 * b)
     mean = 0.6 * read(2e5) + 0.3 * read(6e6) + 0.1 * write(3e6)
     assert near.basic_capacity_per_s == pytest.approx(4 / mean)
@@ -44,15 +46,16 @@ def test_the_capacity_of_several_classes_is_that_of_their_mean_delay():
 
 
 def test_rates_come_before_loads():
-    (case,) = cases(rate=[20.0, 5.0], rate_scale=[1.0, 2.0], load=[0.5])
-    assert [point.rate_per_s for point in case.points] == [20.0, 40.0, 5.0, 10.0]
-    assert [point.load for point in case.points] == pytest.approx(np.array([20, 40, 5, 10]) * 0.205 / 16)
+    points = [case.point for case in cases(rate=[20.0, 5.0], rate_scale=[1.0, 2.0], load=[0.5])]
+    assert [point.rate_per_s for point in points] == [20.0, 40.0, 5.0, 10.0]
+    assert [point.load for point in points] == pytest.approx(np.array([20, 40, 5, 10]) * 0.205 / 16)
 
 
 def test_steps_last_until_their_end():
-    (case,) = cases(steps=STEPS, rate_scale=[1.0, 3.0])
-    one, three = case.points
-    assert one.kind == "steps" and one.end_s == 600.0 and one.drawn
+    one, three = cases(steps=STEPS, rate_scale=[1.0, 3.0])
+    assert one.timeline_s == 5.0
+    one, three = one.point, three.point
+    assert one.kind == "steps" and one.end_s == 600.0 and not one.constant
     assert one.rate_per_s == 30.0 and three.rate_per_s == 90.0
     counts = np.histogram(three.requests(1).arrival_s, [0, 200, 400, 600])[0]
     expected = 3 * np.array([2000, 14000, 2000])
@@ -60,14 +63,16 @@ def test_steps_last_until_their_end():
 
 
 def test_a_trace_is_replayed_at_multiples_of_its_rate():
-    (case,) = cases(trace=str(TRACES / "requests_chunks.parquet"), rate_scale=[1.0, 4.0])
-    one, four = case.points
-    assert one.kind == "trace" and not one.drawn and one.end_s is None
+    case, other = cases(trace=str(TRACES / "requests_chunks.parquet"), rate_scale=[1.0, 4.0])
+    one, four = case.point, other.point
+    assert one.kind == "trace" and not one.constant and one.end_s is case.timeline_s is None
     times = one.requests(0).arrival_s
     assert one.rate_per_s == pytest.approx(2200 / times[-1])
     assert four.rate_per_s == pytest.approx(4 * one.rate_per_s)
     np.testing.assert_allclose(four.requests(9).arrival_s * 4, times)
-    assert len(case.classes) == 8 and sum(given.share for given in case.classes) == pytest.approx(1)
+    assert len(case.proxy.classes) == 8 and sum(given.share for given in case.proxy.classes) == pytest.approx(
+        1
+    )
 
 
 def test_a_table_of_factors_multiplies_the_rates(tmp_path):
@@ -75,7 +80,7 @@ def test_a_table_of_factors_multiplies_the_rates(tmp_path):
     pq.write_table(pa.table(table), tmp_path / "rates.parquet")
     classes = [{"bytes": 1e6, "name": "a"}, {"bytes": 1e6, "name": "b"}]
     (case,) = cases(rate=[10.0], rates=str(tmp_path / "rates.parquet"), classes=classes, requests=4000)
-    found = case.points[0].requests(2)
+    found = case.point.requests(2)
     early = found.arrival_s < 50
     assert abs(early.sum() - 1500) < 5 * np.sqrt(1500)
     assert abs(np.mean(found.class_of[early]) - 0.5) < 0.1
@@ -86,15 +91,16 @@ def test_a_table_of_factors_multiplies_the_rates(tmp_path):
 
 
 def test_inputs_are_named_by_what_they_are(tmp_path):
-    (case,) = cases()
-    assert cases()[0].input_id == case.input_id
-    assert cases(seed=4, load=[0.3])[0].input_id == case.input_id
+    every = cases()
+    name = every[0].proxy.input_id
+    assert cases()[0].proxy.input_id == name
+    assert cases(seed=4, load=[0.3])[0].proxy.input_id == name
     ids = {
-        cases(**options)[0].input_id
+        cases(**options)[0].proxy.input_id
         for options in ({}, {"bytes": 1e6}, {"k_max": 3}, {"delays": ["correlated"]})
     }
     assert len(ids) == 4
-    names = [json.dumps(point.names) for point in case.points]
+    names = [json.dumps(case.point.names) for case in every]
     assert len(set(names)) == len(names)
 
 
@@ -113,11 +119,11 @@ def test_chunks_beyond_the_measured_sizes_are_told(caplog):
         ({"steps": STEPS, "rates": "x"}, "rates=x: found beside steps; allowed: with rate or load"),
         ({"steps": 3}, "steps: found 3; allowed: [[start_s, rate], ...]"),
         ({"steps": [[0, 3]]}, "steps: found [[0, 3]]; allowed"),
-        ({"steps": [[0, 3], [0, 4], [5, 0]]}, "steps: row 1: found [0, 4]; allowed"),
-        ({"steps": [[0, 3], 4, [5, 0]]}, "steps: row 1: found 4; allowed"),
-        ({"steps": [[-1, 3], [5, 0]]}, "steps: row 0: found [-1, 3]; allowed"),
-        ({"steps": [[0, float("nan")], [5, 0]]}, "steps: row 0: found [0, nan]; allowed"),
-        ({"steps": [[0, 3], [5, 2]]}, "steps: row 1: found [5, 2], no end"),
+        ({"steps": [[0, 3], [0, 4], [5, 0]]}, "steps: found [0, 4] in row 1; allowed"),
+        ({"steps": [[0, 3], 4, [5, 0]]}, "steps: found 4 in row 1; allowed"),
+        ({"steps": [[-1, 3], [5, 0]]}, "steps: found [-1, 3] in row 0; allowed"),
+        ({"steps": [[0, float("nan")], [5, 0]]}, "steps: found [0, nan] in row 0; allowed"),
+        ({"steps": [[0, 3], [5, 2]]}, "steps: found [5, 2] in row 1, no end"),
         ({"steps": [[0, 0], [5, 0]]}, "no rates above 0"),
         ({"steps": [[0, 1e9], [5, 0]]}, "steps: found 5e+09 requests; allowed: at most 1e+08"),
         ({"trace": "missing.parquet"}, "missing.parquet: no such file or folder"),

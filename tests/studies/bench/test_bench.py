@@ -3,7 +3,10 @@
 import io
 import json
 import logging
+import subprocess
+import sys
 from importlib import import_module
+from inspect import signature
 
 import numpy as np
 import pandas as pd
@@ -13,14 +16,17 @@ from rich.console import Console
 from ecjax.errors import UserError
 from ecjax.optimize import project_hypersimplex
 from ecjax.studies.bench import __main__ as command
-from ecjax.studies.bench import analyze as analyze_case
-from ecjax.studies.bench import bench, jlcm, projection, study
+from ecjax.studies.bench import run, study
+from ecjax.studies.bench.cases import CASES, PARTS
+from ecjax.studies.bench.cases.case import Part, Sizes, Target
 from ecjax.studies.bench.fresh import ProcessFailed, run_fresh
-from ecjax.studies.bench.machine import describe
-from ecjax.studies.bench.measure import peak_rss_bytes, side_by_side, timed
+from ecjax.studies.bench.machine import describe, peak_rss_bytes
 from ecjax.studies.bench.options import BenchOptions
-from ecjax.studies.bench.registry import CASES
-from ecjax.studies.bench.row import Row, Settings
+from ecjax.studies.bench.rows import Row
+from ecjax.studies.bench.run import Clocked, Runner, Settings, clocked
+from ecjax.studies.bench.setups import analyze as analyze_case
+from ecjax.studies.bench.setups import jlcm, projection
+from ecjax.studies.bench.study import bench_study
 from ecjax.tables.read import read_input
 from ecjax.tables.results import read_results
 
@@ -57,7 +63,9 @@ def quiet() -> Console:
 
 def test_rows_and_what_they_ran_on_are_kept(measured, tmp_path):
     out, console = str(tmp_path / "out"), quiet()
-    assert bench(BenchOptions(out=out, cases=["projection", "startup"], repeats=3, seed=4), console) == 0
+    assert (
+        bench_study(BenchOptions(out=out, cases=["projection", "startup"], repeats=3, seed=4), console) == 0
+    )
     assert measured[0] == {
         "name": "projection",
         "settings": {"repeats": 3, "quick": False, "seed": 4, "trace": None},
@@ -78,14 +86,14 @@ def test_rows_and_what_they_ran_on_are_kept(measured, tmp_path):
 
 def test_measuring_again_replaces(measured, tmp_path):
     for _ in range(2):
-        bench(BenchOptions(out=str(tmp_path), cases="projection"), quiet())
+        bench_study(BenchOptions(out=str(tmp_path), cases="projection"), quiet())
     assert len(measured) == 2
     assert len(read_results(tmp_path, "bench")) == 2
 
 
 def test_a_case_that_fails_is_a_row_and_an_exit_code(measured, tmp_path):
     console = quiet()
-    assert bench(BenchOptions(out=str(tmp_path), cases=["jlcm", "projection"]), console) == 1
+    assert bench_study(BenchOptions(out=str(tmp_path), cases=["jlcm", "projection"]), console) == 1
     runs = read_results(tmp_path, "runs").set_index("method")
     assert runs.loc["jlcm", "status"] == "failed" and runs.loc["jlcm", "error"] == "ValueError: no luck"
     assert runs.loc["projection", "status"] == "ok"
@@ -93,7 +101,7 @@ def test_a_case_that_fails_is_a_row_and_an_exit_code(measured, tmp_path):
 
 
 def test_all_cases_by_default(measured, tmp_path):
-    bench(BenchOptions(out=str(tmp_path)), quiet())
+    bench_study(BenchOptions(out=str(tmp_path)), quiet())
     assert [asked["name"] for asked in measured] == list(CASES)
 
 
@@ -107,7 +115,7 @@ def test_all_cases_by_default(measured, tmp_path):
 )
 def test_wrong_options(options, message, tmp_path):
     with pytest.raises(UserError, match=message):
-        bench(BenchOptions(out=str(tmp_path / "out"), **options), quiet())
+        bench_study(BenchOptions(out=str(tmp_path / "out"), **options), quiet())
     assert not (tmp_path / "out").exists()
 
 
@@ -123,9 +131,20 @@ def test_without_hydra(measured, tmp_path, monkeypatch, capsys):
 
 
 def test_every_case_exists():
-    for case in CASES.values():
-        module, _, function = case.function.partition(":")
-        assert callable(getattr(import_module(module), function))
+    assert {part.case for part in PARTS} == set(CASES)
+    assert {part.case for part in PARTS if part.quick} == set(CASES)
+    for part in PARTS:
+        module, _, function = part.setup.partition(":")
+        setup = getattr(import_module(f"ecjax.studies.bench.setups.{module}"), function)
+        for quick in (False, True):
+            signature(setup).bind(Runner(), **part.sized(quick))
+
+
+def test_the_names_of_cases_are_known_before_anything_heavy_loads():
+    heavy = ("jax", "numba", "scipy", "numpy", "pyarrow", "ray", "hydra", "matplotlib", "pandas")
+    program = "import sys, ecjax.studies.bench.options; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert not set(heavy) & set(loaded.stdout.split())
 
 
 def test_targets():
@@ -143,20 +162,51 @@ def test_variants_take_turns_after_a_first_run_that_does_not_count():
     def variant(name):
         def run():
             order.append(name)
-            return float(next(clock))
+            return Clocked(name, float(next(clock)))
 
         return run
 
-    times = side_by_side({"a": variant("a"), "b": variant("b")}, 3)
+    outcomes = Runner(repeats=3).race({"a": variant("a"), "b": variant("b")})
     assert order == ["a", "b"] * 4
-    assert times["a"] == (4.0, 2.0, 3) and times["b"] == (5.0, 3.0, 3)
-    assert timed(np.zeros, 3)() >= 0
+    assert outcomes["a"].timing == (4.0, 2.0, 3) and outcomes["b"].timing == (5.0, 3.0, 3)
+    assert outcomes["a"].first.seconds == 0.0 and outcomes["b"].value == "b"
+    assert clocked(lambda: np.zeros(3)).seconds >= 0
+
+
+def test_what_is_run_once_counts_at_once():
+    clock = iter(range(100))
+    outcome = Runner(repeats=3).once().time(lambda: Clocked(None, float(next(clock))))
+    assert outcome.timing == (0.0, 0.0, 1) and outcome.first.seconds == 0.0
+
+
+def test_rows_are_judged_as_the_table_says_and_small_sizes_have_no_targets(monkeypatch):
+    runners = []
+
+    def setup(runner, files):
+        runners.append(runner)
+        yield Row("ecjax fast", "", 2.0, 1.0, 1, rows=files, objective=1.1, lower_bound=1.0)
+        yield Row("loop", "", 2.0, 1.0, 1, rows=files, target_bytes=7)
+
+    monkeypatch.setattr(run, "_setup", lambda name: setup)
+    targets = {"ecjax *": Target(rows_per_s=100.0, gap=0.2)}
+    parts = (
+        Part("x", "x:y", dict(files=Sizes(500, 5)), targets),
+        Part("x", "x:y", dict(files=7), runs="once", memory=True, quick=False),
+    )
+    fast, loop, *large = run.rows_of(parts, Settings(repeats=4))
+    assert (fast.target_s, fast.target_gap, fast.gap) == (5.0, 0.2, pytest.approx(0.1))
+    assert fast.met is True and fast.peak_rss_bytes is None
+    assert loop.target_s is None and loop.target_bytes == 7
+    assert [row.rows for row in large] == [7, 7] and all(row.peak_rss_bytes > 0 for row in large)
+    assert [(runner.repeats, runner.warm_up) for runner in runners] == [(4, True), (1, False)]
+    quick = run.rows_of(parts, Settings(repeats=4, quick=True))
+    assert [row.rows for row in quick] == [5, 5] and all(row.met is None for row in quick)
 
 
 def test_a_fresh_process_has_its_own_memory():
     held = np.ones(60_000_000)  # 480 MB
     here = peak_rss_bytes()
-    there = run_fresh("ecjax.studies.bench.measure:peak_rss_bytes", {})
+    there = run_fresh("ecjax.studies.bench.machine:peak_rss_bytes", {})
     assert here >= held.nbytes
     assert 5_000_000 < there < held.nbytes
 
@@ -164,7 +214,7 @@ def test_a_fresh_process_has_its_own_memory():
 def test_a_fresh_process_reports_its_result_and_its_error():
     assert run_fresh("ecjax.studies.bench.machine:describe", {}) == describe()
     with pytest.raises(ProcessFailed, match="KeyError: 'speed'"):
-        run_fresh("ecjax.studies.bench.registry:run_case", {"name": "speed", "settings": {}})
+        run_fresh("ecjax.studies.bench.run:run_case", {"name": "speed", "settings": {}})
 
 
 def test_rivals_of_the_projection_agree():
@@ -204,9 +254,7 @@ def test_the_generated_trace(text, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", list(CASES))
 def test_every_case_runs(name):
-    from ecjax.studies.bench.registry import run_case
-
-    rows = run_case(name, {"repeats": 1, "quick": True, "seed": 0})["rows"]
+    rows = run.run_case(name, {"repeats": 1, "quick": True, "seed": 0})["rows"]
     assert all(row.min_s > 0 and row.met is None for row in rows)
     assert any(row.variant.startswith("ecjax") for row in rows)
     assert Settings(1).quick is False

@@ -2,24 +2,25 @@
 
 import numpy as np
 import pytest
+from bench_cases import rows_of
 
 from ecjax.cache.knapsack import plan
 from ecjax.cache.replay import POLICIES
-from ecjax.studies.bench import caching
-from ecjax.studies.bench.row import Settings
+from ecjax.studies.bench.run import Settings
+from ecjax.studies.bench.setups import caching
 
 QUICK = Settings(repeats=1, quick=True, seed=3)
 
 
 def test_the_integer_programme_finds_the_same():
     tau = caching._tau((12, 9, 4), 1)
-    chunks = caching._solved(tau, 9)
+    chunks = caching.by_integer_programme(tau, 9)
     assert chunks.sum() <= 9
     np.testing.assert_allclose(tau[np.arange(12), chunks.astype(int)].sum(), plan(tau, 9).value, rtol=1e-9)
 
 
 def test_one_cache_beside_its_rivals():
-    rows = caching.offline(QUICK)
+    rows = rows_of("caching_offline", QUICK)
     assert [row.variant for row in rows] == [
         "ecjax exact",
         "whole dynamic programme",
@@ -30,14 +31,14 @@ def test_one_cache_beside_its_rivals():
 
 
 def test_many_caches():
-    rows = caching.batched(QUICK)
+    rows = rows_of("caching_batched", QUICK)
     assert [row.lanes for row in rows] == [3, 3, 3, 21, 21]
     assert all(row.met is None for row in rows)
 
 
 @pytest.mark.slow  # compiles every policy
 def test_every_policy_has_its_speed_and_its_decision():
-    rows = caching.online(QUICK)
+    rows = rows_of("caching_online", QUICK)
     assert {row.variant.removeprefix("ecjax ") for row in rows if "decision" not in row.variant} == set(
         POLICIES
     )

@@ -4,11 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from bench_cases import rows_of
 
 from ecjax.optimize import evaluate
-from ecjax.studies.bench import certified
-from ecjax.studies.bench.random_problem import changed, random_problem
-from ecjax.studies.bench.row import Row, Settings
+from ecjax.studies.bench.rows import Row
+from ecjax.studies.bench.run import Runner, Settings
+from ecjax.studies.bench.setups import certified
+from ecjax.studies.bench.setups.random_problem import changed, random_problem
 
 QUICK = Settings(repeats=1, quick=True, seed=0)
 
@@ -33,8 +35,8 @@ def test_a_gap_is_judged():
 
 def test_gaps_and_lanes():
     problem = random_problem(1000, 12, 0.6, False, seed=1)
-    plans = certified._solve(problem, (0.005, 0.05), 1e-3)
-    row = certified._row("ecjax", "two", problem, plans)
+    outcome = Runner().once().time(lambda: certified._solve(problem, (0.005, 0.05), 1e-3))
+    plans, row = outcome.value, certified._row("ecjax", "two", problem, outcome)
     plan = plans.by_method["certified"]
     gaps = np.asarray(plan.evaluation.objective) / plans.lower_bound - 1
     assert row.lanes == 2 and row.objective is None and row.lower_bound is None
@@ -45,18 +47,19 @@ def test_gaps_and_lanes():
 
 def test_what_the_published_method_adds_is_said():
     problem = random_problem(1000, 12, 0.6, False, seed=1)
-    plans = certified._solve(problem, (certified.THETA,), certified.GAP)
-    assert "published" in certified._row("ecjax", "one", problem, replace(plans, compile_s=1.0)).note
+    outcome = Runner().once().time(lambda: certified._solve(problem, (certified.THETA,), 1e-4))
+    outcome = replace(outcome, value=replace(outcome.value, compile_s=1.0))
+    assert "published" in certified._row("ecjax", "one", problem, outcome).note
 
 
 def test_warm_rows():
-    full, again = certified.warm(QUICK)
+    full, again = rows_of("certified_warm", QUICK)
     assert (full.variant, again.variant) == (
         "ecjax certified, full solve",
         "ecjax certified, from the old plan",
     )
     problem = changed(random_problem(1000, 12, 0.6, False, 0), 0.01, 2.0, 1)
-    plans = certified._solve(problem, (certified.THETA,), certified.GAP)
+    plans, _ = certified._solve(problem, (certified.THETA,), 1e-4)
     plan = plans.by_method["certified"]
     true = evaluate(problem, plan.probabilities[0], plan.stored[0], np.float64(certified.THETA))
     assert full.objective == pytest.approx(float(true.objective), rel=1e-12)
@@ -67,9 +70,8 @@ def test_warm_rows():
         assert "chunks moved" in row.note and row.compile_s >= 0 and row.met is None
 
 
-def test_targets_of_the_million(monkeypatch):
-    monkeypatch.setattr(certified, "MANY_FILES", (1000, 1000))
-    first, last = certified.million(Settings(1, False, 0))
+def test_targets_of_the_million():
+    first, *_, last = rows_of("certified_million", Settings(1, False, 0), files=1000)
     assert first.met is None and first.target_s is None
     assert (last.target_s, last.target_bytes, last.target_gap) == (60.0, 4_000_000_000, 1e-4)
     assert last.met is not None and last.peak_rss_bytes >= first.peak_rss_bytes

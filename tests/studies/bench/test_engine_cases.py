@@ -3,9 +3,10 @@
 import math
 
 import pytest
+from bench_cases import rows_of
 
-from ecjax.studies.bench import engine, engine_scaling, engine_speedup
-from ecjax.studies.bench.row import Settings
+from ecjax.studies.bench.run import Settings
+from ecjax.studies.bench.setups import engine, engine_scaling, engine_speedup
 
 QUICK = Settings(repeats=1, quick=True, seed=3)
 
@@ -17,20 +18,20 @@ def without_ray(monkeypatch):
 
 
 def test_overhead_without_ray(without_ray):
-    *found, missing = engine.overhead(QUICK)
+    *found, missing = rows_of("engine_overhead", QUICK)
     assert [row.variant for row in found] == ["ecjax, serial: hand out", "ecjax, serial: hand out and commit"]
     assert all(row.rows == 20 and row.min_s > 0 and row.target_s is None for row in found)
     assert missing.note == "Ray is not installed: not measured" and math.isnan(missing.min_s)
 
 
 def test_speedup_without_ray(without_ray):
-    serial, missing = engine_speedup.rows(QUICK)
+    serial, missing = rows_of("engine_speedup", QUICK)
     assert serial.variant == "ecjax, serial" and serial.min_s > 0 and missing.note
 
 
-@pytest.mark.parametrize("case", [engine.start, engine_scaling.rows])
+@pytest.mark.parametrize("case", ["engine_start", "engine_scaling"])
 def test_cases_of_ray_alone(without_ray, case):
-    (row,) = case(QUICK)
+    (row,) = rows_of(case, QUICK)
     assert row.note == "Ray is not installed: not measured" and row.met is None
 
 

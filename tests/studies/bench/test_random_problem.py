@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from ecjax.studies.bench.random_problem import CHUNK_BYTES, changed, least_largest_load, random_problem
+from ecjax.studies.bench.setups.random_problem import CHUNK_BYTES, changed, least_largest_load, random_problem
 
 
 def by_program(mean, k, traffic) -> float:

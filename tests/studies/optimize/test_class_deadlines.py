@@ -55,7 +55,7 @@ def follows_from_the_tables(out, run, deadlines) -> None:
     assert run.deadlines_met == (not np.any(late > 0))
     assert run.status == (Status.OK if run.deadlines_met else Status.INFEASIBLE)
     assert pd.isna(run.error) == run.deadlines_met
-    assert run.cost == pytest.approx(cost, rel=1e-9)
+    assert run.cost_dollars_per_period == pytest.approx(cost, rel=1e-9)
     assert plans["estimated_mean_s"].isna().all()
     history = table(out, "history", run.run_id)
     assert history["iteration"].is_monotonic_increasing and history["iteration"].iloc[-1] == run.iterations
@@ -69,7 +69,7 @@ def test_deadlines_are_kept_and_cost_what_they_are_worth(tmp_path):
         runs = read_results(out, "runs")
         run = next(run for run in runs.itertuples() if json.loads(run.params)["deadline_s"] == deadlines)
         follows_from_the_tables(out, run, deadlines)
-        costs.append(run.cost)
+        costs.append(run.cost_dollars_per_period)
     loose, tight, one = costs
     prices = np.sort(plain_classes(given(), TWO - 1, "priority").price, axis=1)
     lengths = given().k + given().file("min_extra_chunks")
@@ -140,7 +140,7 @@ def test_deadlines_by_the_estimate_hold_in_a_replay(queue, tmp_path):
         assert cli.main(["optimize", *common, f"deadline_by={by}", f"out={tmp_path / by}"]) == 0
     run, other = (read_results(tmp_path / by, "runs").iloc[0] for by in ("estimate", "bound"))
     assert run["deadlines_met"] and other["deadlines_met"]
-    assert run["cost"] <= other["cost"]
+    assert run["cost_dollars_per_period"] <= other["cost_dollars_per_period"]
     plans = read_results(tmp_path / "estimate", "class_plans")
     assert np.all(plans["estimated_mean_s"] <= np.array(deadlines) * (1 + 1e-9))
     replay = ["replay", f"plan={tmp_path / 'estimate'}", "requests=300000", "figures=[]"]

@@ -80,7 +80,7 @@ def follows_from_the_tables(out, run) -> None:
     assert run.objective == pytest.approx(told, rel=1e-8)
     assert run.latency_s == pytest.approx(by_class.sum(), rel=1e-9)
     assert run.latency_shared_z_s == pytest.approx(parts @ shared, rel=1e-8)
-    assert run.cost == pytest.approx(cost.sum(), rel=1e-9)
+    assert run.cost_dollars_per_period == pytest.approx(cost.sum(), rel=1e-9)
     assert run.status == Status.OK and pd.isna(run.error)
 
     plans = rows(out, "class_plans", run.run_id).set_index("service_class").loc[names]
@@ -90,8 +90,10 @@ def follows_from_the_tables(out, run) -> None:
     assert json.loads(run.class_latency_s) == plans["latency_s"].to_dict()
     np.testing.assert_allclose(plans["importance"], list(importance.values()))
     np.testing.assert_allclose(plans["rate_per_s"], parts * plain.rate.sum(), rtol=1e-12)
-    np.testing.assert_array_equal(plans["files"], np.bincount(plain.of_class))
-    np.testing.assert_allclose(plans["cost"], np.bincount(plain.of_class, cost.sum(axis=1)), rtol=1e-9)
+    np.testing.assert_array_equal(plans["file_count"], np.bincount(plain.of_class))
+    np.testing.assert_allclose(
+        plans["cost_dollars_per_period"], np.bincount(plain.of_class, cost.sum(axis=1)), rtol=1e-9
+    )
     length = stored.sum(axis=1)
     np.testing.assert_allclose(
         plans["mean_n"], np.bincount(plain.of_class, length) / np.bincount(plain.of_class)

@@ -10,17 +10,17 @@ import pytest
 from engines import PickledEngine, same_tables
 
 from ecjax.errors import UserError
-from ecjax.studies.optimize import batches as plan_batches
-from ecjax.studies.optimize import study as optimize
-from ecjax.studies.optimize.batches import pieces
-from ecjax.studies.optimize.run import Item
+from ecjax.studies.optimize import run as optimize_run
+from ecjax.studies.optimize.batches import Item, Way, batches
+from ecjax.studies.spine import study
+from ecjax.studies.spine.run import Run
 
 THETA = [1.0, 5.0, 50.0]
 TWO = np.resize([1, 2], problems.FILES)
 
 
 def on(engine, monkeypatch) -> None:
-    monkeypatch.setattr(optimize, "open_engine", lambda *_: nullcontext(engine))
+    monkeypatch.setattr(study, "open_engine", lambda *_: nullcontext(engine))
 
 
 @pytest.mark.slow  # compiles a program of each width
@@ -64,17 +64,17 @@ def test_a_batch_that_memory_cannot_hold_is_planned_in_parts_and_what_fails_is_a
             raise MemoryError("no room")
         return solve(problem, lanes, *more)
 
-    solve = plan_batches.optimize.solve
+    solve = optimize_run.optimize.solve
     out, given = tmp_path / "out", {"method": "published", "theta": THETA, "memory_bytes": None}
-    monkeypatch.setattr(plan_batches.optimize, "solve", small)
+    monkeypatch.setattr(optimize_run.optimize, "solve", small)
     code, text = problems.study(out, problems.mixed(), **given)
     assert code == 1 and "1 runs failed: MemoryError: no room" in text
     assert widths == [3, 1, 2, 1, 1]
     runs = pd.read_parquet(out / "runs").set_index("theta").loc[THETA]
     assert runs["status"].tolist() == ["ok", "ok", "failed"]
-    same = ["files", "nodes", "input_id", "params", "version", "seed"]
+    same = ["file_count", "node_count", "input_id", "params", "version", "seed"]
     assert runs[same].drop_duplicates().shape[0] == 1
-    monkeypatch.setattr(plan_batches.optimize, "solve", solve)
+    monkeypatch.setattr(optimize_run.optimize, "solve", solve)
     assert problems.study(out, problems.mixed(), **given | {"memory_bytes": 1.0})[0] == 0
     problems.study(tmp_path / "undisturbed", problems.mixed(), **given | {"memory_bytes": 1.0})
     same_tables(tmp_path / "undisturbed", out)
@@ -86,8 +86,15 @@ def test_a_batch_that_memory_cannot_hold_is_planned_in_parts_and_what_fails_is_a
     + [(4, 4, [3, 1], 3), (9, 1, [1], 9), (9, 0, [], 9)],
 )
 def test_batches_of_what_is_missing_are_as_wide_as_those_of_the_whole(widest, missing, lanes, width):
-    grid = [Item(method, theta, 1.0, 1.0) for theta in range(9) for method in ("published", "max_ec")]
-    study = SimpleNamespace(run_ids={item: str(number) for number, item in enumerate(grid)})
-    found = pieces(study, grid[: 2 * missing], widest)
-    assert [len(batch) for batch in found] == [2 * count for count in lanes]
-    assert all(piece[1:] == (width, len(batch)) for batch in found for piece in batch.values())
+    grid = [
+        Item(Run("optimize", {"lane": lane, "method": method}, "", 0), Way(method, "fcfs"), lane)
+        for lane in range(9)
+        for method in ("published", "max_ec")
+    ]
+    case, finished = SimpleNamespace(), {item.run.run_id for item in grid[2 * missing :]}
+    made = batches([(case, grid)], lambda _: widest, finished)
+    assert [len(batch.items) for batch in made] == [2 * count for count in lanes]
+    assert all(batch.shared is case for batch in made)
+    items = [(name, item, len(batch.items)) for batch in made for name, item in batch.items.items()]
+    assert all((item.width, item.batch_runs) == (width, runs) for _, item, runs in items)
+    assert [name for name, *_ in items] == [item.run.run_id for item in grid[: 2 * missing]]

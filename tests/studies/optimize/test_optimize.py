@@ -11,7 +11,7 @@ import pytest
 
 from ecjax.errors import UserError
 from ecjax.optimize import METHODS
-from ecjax.problem.feasibility import overload
+from ecjax.problem.overload import overload
 from ecjax.status import Status
 from ecjax.tables.results import read_results
 
@@ -66,7 +66,7 @@ def test_all_figures_of_a_run_follow_from_the_tables_alone(name, tmp_path):
         assert run.max_load == pytest.approx(expected.load.max(), rel=1e-9)
         assert run.latency_s == pytest.approx(expected.latency_s, rel=1e-9)
         assert run.latency_shared_z_s == pytest.approx(expected.latency_shared_z_s, rel=1e-9)
-        assert run.cost == pytest.approx(expected.cost, rel=1e-9)
+        assert run.cost_dollars_per_period == pytest.approx(expected.cost, rel=1e-9)
         assert run.objective == pytest.approx(expected.objective(run.theta, run.theta_per), rel=1e-9)
         if np.isfinite(expected.z_s):
             assert run.z_s == pytest.approx(expected.z_s, rel=1e-3)
@@ -78,13 +78,25 @@ def test_all_figures_of_a_run_follow_from_the_tables_alone(name, tmp_path):
         np.testing.assert_array_equal(plans["n"], stored.sum(axis=1))
         np.testing.assert_array_equal(plans["k"], case.k)
         np.testing.assert_allclose(plans["latency_s"], expected.file_latency, rtol=1e-9)
-        np.testing.assert_allclose(plans["cost"], expected.file_cost, rtol=1e-9)
+        np.testing.assert_allclose(plans["cost_dollars_per_period"], expected.file_cost, rtol=1e-9)
         assert run.mean_n == pytest.approx(stored.sum(axis=1).mean(), rel=1e-12)
         by_k = pd.Series(stored.sum(axis=1)).groupby(case.k.astype(int)).mean()
         assert json.loads(run.mean_n_by_class) == {str(k): n for k, n in by_k.items()}
         assert run.files_without_redundancy == np.sum(stored.sum(axis=1) == case.k)
-        assert (run.files, run.nodes) == stored.shape
+        assert (run.file_count, run.node_count) == stored.shape
         assert run.status in (Status.OK, Status.NOT_CONVERGED) and pd.isna(run.error)
+        loads = rows(out, "node_loads", run.run_id)
+        np.testing.assert_array_equal(loads["node_id"], case.nodes["node_id"])
+        np.testing.assert_allclose(loads["load"], expected.load, rtol=1e-9)
+        reads = case.file("rate_per_s") @ probabilities
+        np.testing.assert_allclose(loads["read_share"], reads / reads.sum(), rtol=1e-9, atol=1e-15)
+        np.testing.assert_array_equal(loads["chunks"], stored.sum(axis=0))
+        chunk_bytes = case.files.get("stored_bytes", case.files["bytes"]).to_numpy() / case.k
+        np.testing.assert_allclose(loads["bytes_stored"], chunk_bytes @ stored, rtol=1e-9)
+        per_chunk, per_byte = case.node("cost_per_chunk_dollars"), case.node("cost_per_byte_dollars")
+        dollars = per_chunk * stored.sum(axis=0) + per_byte * (chunk_bytes @ stored)
+        np.testing.assert_allclose(loads["cost_dollars_per_period"], dollars, rtol=1e-9)
+
         floor = case.k + case.file("min_extra_chunks")
         if "group" not in case.files:
             assert np.all(stored.sum(axis=1) >= floor)
@@ -119,10 +131,12 @@ def test_built_in_cluster_prints_a_table_and_trades_latency_for_cost(builtin_stu
     runs = runs_of(out).sort_values("theta")
     assert code == 0
     assert runs["theta"].tolist() == options["theta"]
-    assert np.all(np.diff(runs["cost"]) < 0) and np.all(np.diff(runs["latency_s"]) > 0)
+    assert np.all(np.diff(runs["cost_dollars_per_period"]) < 0) and np.all(np.diff(runs["latency_s"]) > 0)
     assert runs["batch_runs"].tolist() == [3] * 3 and runs["batch_id"].nunique() == 1
     for run in runs.itertuples():
-        assert f"{run.latency_s:.4g}" in text and f"{run.cost / run.files:.4g}" in text
+        assert (
+            f"{run.latency_s:.4g}" in text and f"{run.cost_dollars_per_period / run.file_count:.4g}" in text
+        )
     assert "optimize: 3 runs" in text and "warning" not in text
     assert list(json.loads(runs["mean_n_by_class"].iloc[0])) == ["1", "2", "3", "4"]
     assert pd.read_parquet(out / "placements")["file_id"].dtype == np.int64
@@ -196,7 +210,7 @@ def test_an_unstable_run_is_a_row_with_a_status_and_exit_code_1(tmp_path):
     good, failed = (runs[runs["rate_scale"] == scale] for scale in (1.0, 50.0))
     assert len(good) == len(failed) == len(METHODS)
     assert np.all(good["status"] == Status.OK) and np.all(failed["status"] == Status.UNSTABLE)
-    assert failed[["objective", "latency_s", "cost", "mean_n"]].isna().all(axis=None)
+    assert failed[["objective", "latency_s", "cost_dollars_per_period", "mean_n"]].isna().all(axis=None)
     assert np.all(failed["max_load"] >= 1)
     for run in failed.itertuples():
         assert f"load rho = {run.max_load:.3g} at" in run.error
@@ -299,7 +313,9 @@ def test_storage_is_paid_by_stored_bytes_and_reads_take_bytes(tmp_path):
     one, three = (runs_of(tmp_path / name).set_index("method").loc["max_ec"] for name in ("one", "more"))
     assert one.latency_s == three.latency_s
     by_chunk = len(case.files) * case.nodes["cost_per_chunk_dollars"].sum()
-    assert three.cost - by_chunk == pytest.approx(3 * (one.cost - by_chunk), rel=1e-9)
+    assert three.cost_dollars_per_period - by_chunk == pytest.approx(
+        3 * (one.cost_dollars_per_period - by_chunk), rel=1e-9
+    )
 
 
 def test_only_what_is_asked_for_is_written(tmp_path):
@@ -323,12 +339,12 @@ def test_a_run_that_the_limit_ends_is_not_converged_and_finished(tmp_path):
 
 
 OPTIONS = [
-    ({"theta": []}, "theta: found []; allowed: one number or a list of numbers, each at least 0"),
+    ({"theta": []}, "theta: found an empty list; allowed: a number, at least 0, or a list of them"),
     ({"theta": [1.0, -1.0]}, "theta: found [1.0, -1.0]"),
     ({"theta": "cheap"}, "theta: found cheap"),
     ({"theta": [float("nan")]}, "theta: found [nan]"),
-    ({"theta": True}, "theta: found True"),
-    ({"rate_scale": 0}, "rate_scale: found 0; allowed: one number or a list of numbers, each positive"),
+    ({"theta": True}, "theta: found true"),
+    ({"rate_scale": 0}, "rate_scale: found 0; allowed: a number above 0, or a list of them"),
     ({"size_scale": [1.0, float("inf")]}, "size_scale: found [1.0, inf]"),
     (
         {"method": "best"},
@@ -350,7 +366,7 @@ OPTIONS = [
     ({"beta": "sharp"}, "beta: found sharp"),
     ({"beta": float("inf")}, "beta: found inf"),
     ({"eps": 0.0}, "eps: found 0.0; allowed: a number above 0"),
-    ({"eps": None}, "eps: found None"),
+    ({"eps": None}, "eps: found null"),
     ({"max_iterations": 0}, "max_iterations: found 0; allowed: a whole number from 1 to 1000000"),
     ({"max_iterations": 2.5}, "max_iterations: found 2.5"),
     ({"max_iterations": 10**9}, "max_iterations: found 1000000000"),
@@ -363,10 +379,10 @@ OPTIONS = [
         "files: row 1 (file_id=7): k=3 + min_extra_chunks=4 needs 7 nodes; nodes has 6",
     ),
     ({"seed": -1}, "seed: found -1; allowed: a whole number from 0"),
-    ({"seed": None}, "seed: found None"),
+    ({"seed": None}, "seed: found null"),
     ({"memory_bytes": 0}, "memory_bytes: found 0; allowed: a number above 0"),
     ({"write": ["plans"]}, "write: found 'plans'; allowed: runs"),
-    ({"write": 5}, "write: found 5; allowed: names of datasets"),
+    ({"write": 5}, "write: found 5; allowed: runs, placements, node_loads"),
     ({"nodes": "/nowhere/nodes.parquet"}, "/nowhere/nodes.parquet: no such file or folder"),
 ]
 

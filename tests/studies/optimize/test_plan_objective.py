@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from ecjax.studies.optimize.rules import mix_of
 from rich.console import Console
 
 from ecjax.errors import UserError
 from ecjax.optimize.estimated import Mix
+from ecjax.options import checked
 from ecjax.problem.cluster_options import ClusterOptions
+from ecjax.studies.optimize.objective import mix_of
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.optimize.study import optimize_study
 from ecjax.studies.replay.options import ReplayOptions
@@ -36,7 +37,7 @@ def test_what_is_asked_for(objective, mix):
 )
 def test_other_objectives_are_mistakes(objective):
     with pytest.raises(UserError, match="objective: found"):
-        mix_of(objective)
+        checked(OptimizeOptions(objective=objective))
 
 
 def test_chunks_served_together_have_no_estimate(tmp_path):
@@ -53,7 +54,7 @@ def test_the_quantile_falls_and_the_plan_stays_a_plan(tmp_path):
     run = read_results(tmp_path, "runs").iloc[0]
     files = read_results(tmp_path, "inputs/files")
     assert run["objective"] == pytest.approx(
-        run["estimated_p99_s"] + 5.0 * run["cost"] / len(files), rel=1e-6
+        run["estimated_p99_s"] + 5.0 * run["cost_dollars_per_period"] / len(files), rel=1e-6
     )
     assert np.isnan(run["gap"]) and np.isnan(run["lower_bound"])
     placed = read_results(tmp_path, "placements")
@@ -67,5 +68,7 @@ def test_the_quantile_falls_and_the_plan_stays_a_plan(tmp_path):
     )
     assert replay_study(replayed, QUIET) == 0
     runs = read_results(tmp_path / "bound", "runs").set_index("job")
-    before = runs.loc["replay", "estimated_p99_s"] + 5.0 * runs.loc["optimize", "cost"] / len(files)
+    before = runs.loc["replay", "estimated_p99_s"] + 5.0 * runs.loc[
+        "optimize", "cost_dollars_per_period"
+    ] / len(files)
     assert run["objective"] <= before * (1 + 1e-9)

@@ -8,12 +8,19 @@ from rich.console import Console
 
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.optimize.summary import show
-from ecjax.tables.result_schemas import RESULTS
+from ecjax.studies.optimize.tables import TABLES
 
 
 def printed(*rows: dict) -> str:
-    empty = dict.fromkeys(column.name for column in RESULTS["runs"])
-    common = {"status": "ok", "theta": 0.0, "latency_s": 50.0, "objective": 50.0, "cost": 20.0, "files": 10}
+    empty = dict.fromkeys(column.name for column in TABLES.datasets["runs"])
+    common = {
+        "status": "ok",
+        "theta": 0.0,
+        "latency_s": 50.0,
+        "objective": 50.0,
+        "cost_dollars_per_period": 20.0,
+        "file_count": 10,
+    }
     common |= {"iterations": 3, "solve_s": 1.0, "rate_scale": 1.0, "size_scale": 1.0, "mean_n": 6.0}
     common |= {"files_without_redundancy": 0, "mean_n_by_class": '{"1": 5.0, "2": 7.0}'}
     runs = pd.DataFrame([empty | common | row for row in rows])

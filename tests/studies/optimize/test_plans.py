@@ -9,7 +9,8 @@ import problems
 import pytest
 from rich.console import Console
 
-from ecjax.studies.optimize.figures import plans
+from ecjax.plotting.method_names import METHOD_NAMES
+from ecjax.studies.optimize.figures import kinds, plans
 from ecjax.tables.results import read_results
 
 
@@ -22,16 +23,16 @@ def out(tmp_path_factory):
     return folder
 
 
-def drawn(out, runs, kinds) -> str:
+def drawn(out, runs, names) -> str:
     console = Console(file=StringIO(), width=200)
-    plans.draw(out, runs, kinds, console)
+    kinds.draw(out, runs, names, console)
     return console.file.getvalue()
 
 
 def test_every_kind_is_drawn(out):
-    kinds = [kind for kind in plans.KINDS if not kind.startswith("class_")]  # those are of queues by class
-    text = drawn(out, read_results(out, "runs"), kinds)
-    for kind in kinds:
+    names = [kind for kind in kinds.KINDS if not kind.startswith("class_")]  # those are of queues by class
+    text = drawn(out, read_results(out, "runs"), names)
+    for kind in names:
         pixels = matplotlib.image.imread(out / "figures" / f"{kind}.png")
         assert pixels.shape[0] > 300 and pixels.shape[1] > 600
         assert np.mean(pixels[..., :3].min(axis=-1) < 0.9) > 0.005, "something other than white is on it"
@@ -42,10 +43,12 @@ def test_figures_show_the_numbers_of_the_tables(out):
     runs = read_results(out, "runs")
     one = runs[(runs["rate_scale"] == 1.0) & (runs["size_scale"] == 1.0)]
     lines = {line.get_label(): line for line in plans.tradeoff(out, one).axes[0].get_lines()}
-    assert set(lines) == {plans.METHOD_NAMES[method] for method in one["method"]}
+    assert set(lines) == {METHOD_NAMES[method] for method in one["method"]}
     jlcm = one[one["method"] == "published"].sort_values("theta")
     np.testing.assert_array_equal(lines["JLCM"].get_ydata(), jlcm["latency_s"])
-    np.testing.assert_array_equal(lines["JLCM"].get_xdata(), jlcm["cost"] / jlcm["files"])
+    np.testing.assert_array_equal(
+        lines["JLCM"].get_xdata(), jlcm["cost_dollars_per_period"] / jlcm["file_count"]
+    )
 
     history = read_results(out, "history").set_index("run_id")
     curves = plans.convergence(out, one).axes[0].get_lines()
@@ -100,7 +103,9 @@ def test_what_was_not_written_is_said_and_left_out(out, tmp_path):
 
 def test_runs_without_a_plan_are_left_out(out):
     runs = read_results(out, "runs")
-    failed = runs.iloc[:3].assign(objective=np.nan, latency_s=np.nan, cost=np.nan, status="unstable")
+    failed = runs.iloc[:3].assign(
+        objective=np.nan, latency_s=np.nan, cost_dollars_per_period=np.nan, status="unstable"
+    )
     assert drawn(out, failed, ["tradeoff"]) == ""
     both = pd.concat([failed.assign(run_id="0" * 16), runs.iloc[3:]])
     assert "tradeoff.png, methods.png" in drawn(out, both, ["tradeoff", "methods"])

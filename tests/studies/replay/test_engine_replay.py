@@ -11,19 +11,17 @@ from engines import PickledEngine, same_tables
 from rich.console import Console
 
 from ecjax.problem.cluster_options import ClusterOptions
-from ecjax.studies.optimize import study as optimize
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.replay import log as replay_log
-from ecjax.studies.replay import study as replay
 from ecjax.studies.replay.options import ReplayOptions
 from ecjax.studies.replay.study import replay_study
+from ecjax.studies.spine import study
 
 QUIET = Console(quiet=True)
 
 
-def on(engine, monkeypatch, *modules) -> None:
-    for module in modules:
-        monkeypatch.setattr(module, "open_engine", lambda *_: nullcontext(engine))
+def on(engine, monkeypatch) -> None:
+    monkeypatch.setattr(study, "open_engine", lambda *_: nullcontext(engine))
 
 
 def options(out, **values) -> ReplayOptions:
@@ -38,7 +36,7 @@ def test_plans_and_replays_are_the_same(tmp_path, monkeypatch):
     given = {"policy": ["probabilistic", "least_loaded"], "rate_scale": [1.0, 2.0]}
     assert replay_study(options(tmp_path / "serial", **given), QUIET) == 1
     engine = PickledEngine()
-    on(engine, monkeypatch, replay, optimize)
+    on(engine, monkeypatch)
     assert replay_study(options(tmp_path / "other", **given), QUIET) == 1
     same_tables(tmp_path / "serial", tmp_path / "other")
     assert len(engine.sent) == 1 + 2, "the study once, and each of two plans"
@@ -58,7 +56,7 @@ def test_validations_on_a_log_are_the_same(tmp_path, monkeypatch):
     given = {"trace": str(tmp_path / "log.parquet"), "service": ["empirical", "exponential"]}
     assert replay_study(options(tmp_path / "serial", **given), QUIET) == 0
     engine = PickledEngine()
-    on(engine, monkeypatch, replay_log)
+    on(engine, monkeypatch)
     assert replay_study(options(tmp_path / "other", **given), QUIET) == 0
     same_tables(tmp_path / "serial", tmp_path / "other")
     assert len(engine.sent) == 1

@@ -21,9 +21,7 @@ QUIET = Console(quiet=True)
 
 def options(out, planning=None, **values):
     cluster = ClusterOptions(files=24, load=0.6, nodes_per_site=3)
-    plan = OptimizeOptions(theta=[10.0], figures=[], cluster=cluster)
-    for name, value in (planning or {}).items():
-        setattr(plan, name, value)
+    plan = OptimizeOptions(**({"theta": [10.0], "figures": [], "cluster": cluster} | (planning or {})))
     given = {"requests": 4000, "replications": 2, "figures": [], "estimate": False}
     given |= {"out": str(out), "planning": plan}
     return ReplayOptions(**(given | values))
@@ -38,8 +36,7 @@ def plan(tmp_path_factory):
 
 
 def replays(out):
-    runs = read_results(out, "runs")
-    return runs[runs["job"] == "replay"].reset_index(drop=True)
+    return read_results(out, "runs")
 
 
 def rows(out, group, source="replayed"):
@@ -70,8 +67,8 @@ def test_groups_add_up(plan):
 
 
 def test_utilisation_is_the_load_and_bounds_hold(plan):
-    runs = read_results(plan, "runs")
-    placed = read_results(plan, "placements")
+    runs, plans = read_results(plan, "runs"), read_results(plan / "planning", "runs")
+    placed = read_results(plan / "planning", "placements")
     files, nodes = read_results(plan, "inputs/files"), read_results(plan, "inputs/nodes")
     planned = placed.merge(files, on="file_id").merge(nodes, on="node_id")
     work = planned["probability"] * planned["rate_per_s"] * planned["service_mean_s"]
@@ -82,7 +79,8 @@ def test_utilisation_is_the_load_and_bounds_hold(plan):
     )
     found = rows(plan, "node").set_index("node_id")["utilisation"]
     assert found[load.index].to_numpy() == pytest.approx(load.to_numpy(), rel=0.04)
-    assert runs["max_load"].dropna().to_numpy() == pytest.approx(load.max(), rel=1e-9)
+    for each in (runs, plans):
+        assert each["max_load"].to_numpy() == pytest.approx(load.max(), rel=1e-9)
     nodes, theory = rows(plan, "node"), rows(plan, "node", "estimated")
     assert theory["utilisation"].to_numpy() == pytest.approx(load[theory["node_id"]].to_numpy(), rel=1e-9)
     assert nodes["mean_s"].to_numpy() == pytest.approx(theory["mean_s"].to_numpy(), rel=0.1)
@@ -95,8 +93,7 @@ def test_utilisation_is_the_load_and_bounds_hold(plan):
         rows(plan, "all")["mean_s"][0], rel=0.04
     )
     # the bound is that of the plan where the law keeps the moments
-    optimized = runs[runs["job"] == "optimize"].iloc[0]
-    assert rows(plan, "all", "bound")["mean_s"][0] == pytest.approx(optimized["latency_s"], rel=1e-9)
+    assert rows(plan, "all", "bound")["mean_s"][0] == pytest.approx(plans["latency_s"][0], rel=1e-9)
 
 
 def test_finished_replays_are_not_done_again(plan):
@@ -107,7 +104,7 @@ def test_finished_replays_are_not_done_again(plan):
 
 def test_every_policy_with_every_queue(plan, tmp_path):
     names = list(POLICIES)
-    given = options(tmp_path, plan=str(plan), policy=names, queue=list(QUEUES), requests=1000)
+    given = options(tmp_path, plan=str(plan / "planning"), policy=names, queue=list(QUEUES), requests=1000)
     assert replay_study(given, QUIET) in (0, 1)
     found = replays(tmp_path)
     assert len(found) == len(names) * len(QUEUES)
@@ -119,7 +116,7 @@ def test_every_policy_with_every_queue(plan, tmp_path):
 
 
 def test_seeds_and_laws(plan, tmp_path):
-    given = options(tmp_path, plan=str(plan), service=["deterministic", "exponential"], seed=7)
+    given = options(tmp_path, plan=str(plan / "planning"), service=["deterministic", "exponential"], seed=7)
     assert replay_study(given, QUIET) == 0
     found = replays(tmp_path).set_index("service")
     assert found.loc["deterministic", "mean_s"] < found.loc["exponential", "mean_s"]
@@ -127,14 +124,16 @@ def test_seeds_and_laws(plan, tmp_path):
 
 
 def test_an_overloaded_plan_is_a_row(plan, tmp_path):
-    assert replay_study(options(tmp_path, plan=str(plan), rate_scale=[1.0, 3.0]), QUIET) == 1
+    assert replay_study(options(tmp_path, plan=str(plan / "planning"), rate_scale=[1.0, 3.0]), QUIET) == 1
     found = replays(tmp_path).set_index("rate_scale")
     assert found.loc[1.0, "status"] == "ok"
     assert found.loc[3.0, "status"] == "unstable" and "load rho" in found.loc[3.0, "error"]
 
 
 def test_a_partition_that_is_too_small_is_a_row(plan, tmp_path):
-    given = options(tmp_path, plan=str(plan), queue="partitioned", weights=[0.97, 0.01, 0.01, 0.01])
+    given = options(
+        tmp_path, plan=str(plan / "planning"), queue="partitioned", weights=[0.97, 0.01, 0.01, 0.01]
+    )
     assert replay_study(given, QUIET) == 1
     assert "asks for" in replays(tmp_path)["error"][0]
 
@@ -264,7 +263,7 @@ def test_a_replay_that_fails_is_a_row_and_the_rest_finish(plan, tmp_path, monkey
 
     summarise = replay_run.summarise
     monkeypatch.setattr(replay_run, "summarise", fail_once)
-    given = options(tmp_path, plan=str(plan), rate_scale=[0.5, 1.0])
+    given = options(tmp_path, plan=str(plan / "planning"), rate_scale=[0.5, 1.0])
     assert replay_study(given, QUIET) == 1
     assert list(replays(tmp_path).set_index("rate_scale").loc[[0.5, 1.0], "status"]) == ["failed", "ok"]
     # what failed is done again
@@ -276,8 +275,8 @@ def test_plans_are_chosen(plan, tmp_path):
     with pytest.raises(UserError, match="no such folder"):
         replay_study(options(tmp_path, plan=str(tmp_path / "nowhere")), QUIET)
     with pytest.raises(UserError, match="no finished optimize run fits"):
-        replay_study(options(tmp_path, plan=str(plan), plan_where="theta=99"), QUIET)
-    assert replay_study(options(tmp_path, plan=str(plan), plan_run="all"), QUIET) == 0
+        replay_study(options(tmp_path, plan=str(plan / "planning"), plan_where="theta=99"), QUIET)
+    assert replay_study(options(tmp_path, plan=str(plan / "planning"), plan_run="all"), QUIET) == 0
     assert replays(tmp_path)["plan_run"][0] == replays(plan)["plan_run"][0]
 
 
@@ -311,7 +310,7 @@ def test_plans_are_chosen(plan, tmp_path):
     ],
 )
 def test_mistakes_name_the_option(tmp_path, plan, given, words):
-    values = given if "plan_run" in given else {"plan": str(plan)} | given
+    values = given if "plan_run" in given else {"plan": str(plan / "planning")} | given
     with pytest.raises(UserError) as error:
         replay_study(options(tmp_path, **values), QUIET)
     assert words in str(error.value) and "\n" not in str(error.value)
@@ -339,5 +338,5 @@ def test_mistakes_in_tables_name_the_row(tmp_path, plan, table, rows_, words):
     path = tmp_path / f"{table}.parquet"
     pq.write_table(pa.table(rows_), path)
     with pytest.raises(UserError) as error:
-        replay_study(options(tmp_path / "out", plan=str(plan), **{table: str(path)}), QUIET)
+        replay_study(options(tmp_path / "out", plan=str(plan / "planning"), **{table: str(path)}), QUIET)
     assert words in str(error.value)

@@ -12,7 +12,8 @@ from rich.console import Console
 from ecjax.plotting.panels import limit, number
 from ecjax.plotting.runs import names
 from ecjax.studies.replay.figures import kinds as replay
-from ecjax.tables.result_schemas import result_schema
+from ecjax.studies.replay.tables import TABLES
+from ecjax.tables.arrow_schemas import dataset_schema
 from ecjax.tables.results import read_results
 from ecjax.tables.store import ResultStore
 
@@ -61,7 +62,7 @@ def latencies(row: dict, sources=("replayed", "estimated", "bound")) -> pa.Table
             if source in ("replayed", "estimated"):
                 values |= {name: times * mean for name, times in QUANTILES.items()}
             found.append({key: None if value != value else value for key, value in values.items()})
-    return pa.Table.from_pylist(found, schema=result_schema("latencies"))
+    return pa.Table.from_pylist(found, schema=dataset_schema(TABLES, "latencies", {}))
 
 
 def bins(row: dict) -> pa.Table:
@@ -73,12 +74,12 @@ def bins(row: dict) -> pa.Table:
         for low, high, count in zip(edges, edges[1:], (1, 2, 1), strict=False)
     ]
     table = [own | {"run_id": row["run_id"], "source": "replayed"} for own in found]
-    return pa.Table.from_pylist(table, schema=result_schema("latency_bins"))
+    return pa.Table.from_pylist(table, schema=dataset_schema(TABLES, "latency_bins", {}))
 
 
 def stored(folder, rows, sources=("replayed", "estimated", "bound"), write=None):
     files = pa.table({"file_id": ["a", "b"], "bytes": [2e6, 4e6], "k": [2, 2], "rate_per_s": [1.0, 2.0]})
-    with ResultStore(folder, {"file_id": pa.string(), "node_id": pa.string()}, write) as store:
+    with ResultStore(folder, TABLES, {"file_id": pa.string(), "node_id": pa.string()}, write) as store:
         store.write_input("files", "i", files)
         for row in rows:
             store.commit([row], {"latencies": latencies(row, sources), "latency_bins": bins(row)})

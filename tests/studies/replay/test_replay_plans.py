@@ -1,63 +1,14 @@
 """Replays follow the plan: its queue, and its shares of the nodes by class."""
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
+from plans_by_hand import FIXED, NEED, OF_FILE, PLACED, RATES, SHARES, SIZES, VARIABLE, WEIGHTS, plan_by_hand
 from rich.console import Console
 
 from ecjax.errors import UserError
 from ecjax.studies.replay.options import ReplayOptions
 from ecjax.studies.replay.study import replay_study
-from ecjax.tables.ids import id_types
-from ecjax.tables.read import read_input
 from ecjax.tables.results import read_results
-from ecjax.tables.store import ResultStore
-
-RUN = "0123456789abcdef"
-FIXED, VARIABLE = np.array([0.2, 0.3]), np.array([0.3, 0.2])  # s, by node; and 0.1 s per byte
-SIZES, NEED, RATES = np.array([1.0, 2.0, 1.0, 4.0]), np.array([1, 1, 1, 2]), np.array([0.3, 0.2, 0.2, 0.05])
-PLACED = np.array([[0.6, 0.4], [0.5, 0.5], [0.3, 0.7], [1.0, 1.0]])
-OF_FILE = np.array([0, 0, 1, 1])  # classes a and b
-SHARES = np.array([[0.6, 0.45], [0.4, 0.55]])  # by class and node
-WEIGHTS = [("b", "y", 0.55), ("a", "x", 0.6), ("a", "y", 0.45), ("b", "x", 0.4)]
-
-
-def plan_by_hand(folder, queue, weights=None):
-    """A result folder with one optimize run, of two nodes and four files."""
-    folder.mkdir(exist_ok=True)
-    nodes = {"node_id": ["x", "y"], "delta_s": FIXED, "delta_s_per_byte": [0.1] * 2}
-    nodes |= {"psi_s": VARIABLE, "psi_s_per_byte": [0.0] * 2}
-    files = {"file_id": range(10, 14), "bytes": SIZES, "k": NEED, "rate_per_s": RATES}
-    files |= {"service_class": [("a", "b")[number] for number in OF_FILE]}
-    for name, columns in (("nodes", nodes), ("files", files)):
-        pq.write_table(pa.table(columns), folder / f"{name}.parquet")
-    nodes, files = (read_input(str(folder / f"{name}.parquet"), name) for name in ("nodes", "files"))
-    run = {
-        "run_id": RUN,
-        "job": "optimize",
-        "status": "ok",
-        "queue": queue,
-        "method": "by hand",
-        "params": "{}",
-    }
-    run |= {"input_id": "tables", "rate_scale": 1.0, "size_scale": 1.0}
-    placed = {"run_id": [RUN] * 8, "file_id": np.repeat(range(10, 14), 2), "node_id": ["x", "y"] * 4}
-    tables = {"placements": pa.table(placed | {"probability": PLACED.ravel(), "chunks": [1] * 8})}
-    if weights is not None:
-        names, nodes_, shares = zip(*weights, strict=True)
-        columns = {
-            "run_id": [RUN] * len(weights),
-            "service_class": names,
-            "node_id": nodes_,
-            "weight": shares,
-        }
-        tables["class_weights"] = pa.table(columns)
-    with ResultStore(folder / "plan", id_types(nodes, files)) as store:
-        store.write_input("nodes", "tables", nodes)
-        store.write_input("files", "tables", files)
-        store.commit([run], tables)
-    return str(folder / "plan")
 
 
 def replay(plan, out, **given):

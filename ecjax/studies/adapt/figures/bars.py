@@ -9,9 +9,10 @@ from matplotlib.patches import Patch
 
 from ecjax.plotting.grid import MOST_PANELS, grid, own_rows
 from ecjax.plotting.panels import COLOURS, few, legend
+from ecjax.studies.adapt.tables import BEST_STATIC, STATIC
 from ecjax.studies.adapt.words import strategy_name
 
-_FIXED = ("static", "best_static", "replication")
+_FIXED = (STATIC, BEST_STATIC, "replication")
 
 
 def composition(out: Path, runs: pd.DataFrame) -> Figure | None:
@@ -22,30 +23,30 @@ def composition(out: Path, runs: pd.DataFrame) -> Figure | None:
     Returns:
         None where no strategy changes k.
     """
-    runs = runs[~runs["method"].isin(_FIXED)]
+    runs = runs[~runs["strategy"].isin(_FIXED)]
     if runs.empty:
         return None
-    known = runs[["run_id", "method", "delays", "load"]]
-    used = own_rows(out, "codes", runs, ["k", "requests"]).merge(known, on="run_id")
-    changes = used.groupby("method")["k"].nunique() > 1
-    used = used[used["method"].map(changes)]
+    columns = runs[["run_id", "strategy", "delays", "load"]]
+    used = own_rows(out, "codes", runs, ["k", "requests"]).merge(columns, on="run_id")
+    changes = used.groupby("strategy")["k"].nunique() > 1
+    used = used[used["strategy"].map(changes)]
     if used.empty:
         return None
     several = used["delays"].nunique() > 1
-    parts = list(used.groupby(["delays", "method"], sort=False))
+    parts = list(used.groupby(["delays", "strategy"], sort=False))
     shown = parts[:MOST_PANELS]
     dimensions = sorted(used["k"].unique())
     shades = dict(zip(dimensions, COLOURS, strict=False))
     figure, panels = grid(len(shown), max(4.2, 0.34 * used["load"].nunique() + 1.6), 3.8)
-    for axes, ((delays, method), own) in zip(panels, shown, strict=True):
-        table = own.pivot_table(index="load", columns="k", values="requests", aggfunc="sum", fill_value=0)
+    for axes, ((delays, strategy), rows) in zip(panels, shown, strict=True):
+        table = rows.pivot_table(index="load", columns="k", values="requests", aggfunc="sum", fill_value=0)
         table = table.div(table.sum(axis=1), axis=0).sort_index()
         below = np.zeros(len(table))
         for k in table.columns:
             axes.bar(range(len(table)), table[k], 0.85, bottom=below, color=shades.get(k, "grey"))
             below += table[k].to_numpy()
         axes.set_xticks(range(len(table)), [f"{load:.3g}" for load in table.index], rotation=45)
-        title = strategy_name(method) + (f", {Path(delays).name}" if several else "")
+        title = strategy_name(strategy) + (f", {Path(delays).name}" if several else "")
         axes.set(title=title, xlabel="load", ylim=(0, 1))
         axes.grid(visible=False, axis="x")
     panels[0].set_ylabel("share of requests")

@@ -8,7 +8,8 @@ from matplotlib.lines import Line2D
 
 from ecjax.plotting.grid import own_rows
 from ecjax.plotting.panels import few, legend, plain_numbers
-from ecjax.studies.adapt.words import POINT, STATIC, colours
+from ecjax.studies.adapt.tables import STATIC
+from ecjax.studies.adapt.words import POINT, colours
 
 _COLUMNS = ["start_s", "requests", "mean_s", "mean_k"]
 _MOST_COLUMNS = 3
@@ -20,28 +21,28 @@ def timeline(out: Path, runs: pd.DataFrame) -> Figure:
 
     A column of panels per law of delays and arrivals.
     """
-    known = runs[["run_id", "name", "method", "seed", *POINT]]
-    rows = own_rows(out, "timeline", runs, _COLUMNS).merge(known, on="run_id")
-    names = rows[["name", "method"]].drop_duplicates()
-    shades = colours(names["method"].tolist())
-    static = names.loc[names["method"] == STATIC, "name"].tolist()
+    columns = runs[["run_id", "name", "strategy", "seed", *POINT]]
+    rows = own_rows(out, "timeline", runs, _COLUMNS).merge(columns, on="run_id")
+    names = rows[["name", "strategy"]].drop_duplicates()
+    shades = colours(names["strategy"].tolist())
+    static = names.loc[names["strategy"] == STATIC, "name"].tolist()
     looks = {
         name: {"color": "black", "linestyle": _STYLES[static.index(name) % len(_STYLES)]}
-        if method == STATIC
-        else {"color": shades[method]}
-        for name, method in names.itertuples(index=False)
+        if strategy == STATIC
+        else {"color": shades[strategy]}
+        for name, strategy in names.itertuples(index=False)
     }
     parts = list(rows.groupby(["delays", "arrivals", "rate_scale", "rate_per_s"], sort=False))
     shown = parts[:_MOST_COLUMNS]
     figure = Figure(figsize=(6.4 * len(shown) + 1.2, 7.0), layout="constrained")
     axes = figure.subplots(3, len(shown), squeeze=False, sharex="col", height_ratios=[3, 1.2, 1])
-    for column, (values, own) in enumerate(shown):
+    for column, (values, part) in enumerate(shown):
         latency, dimension, rate = axes[:, column]
         for name, look in looks.items():
-            line = _by_time(own[own["name"] == name])
+            line = _by_time(part[part["name"] == name])
             latency.plot(line.index, line["mean_s"], linewidth=1.3, **look)
             dimension.plot(line.index, line["mean_k"], linewidth=1.3, **look)
-        first = own[own["name"] == own["name"].iloc[0]]
+        first = part[part["name"] == part["name"].iloc[0]]
         length = first["start_s"].drop_duplicates().sort_values().diff().min()
         arrivals = _by_time(first)
         rate.step(

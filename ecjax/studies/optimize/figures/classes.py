@@ -31,16 +31,16 @@ def class_latency(out: Path, runs: pd.DataFrame) -> Figure:
     classes = list(dict.fromkeys(table["service_class"]))
     shown = classes[:_MOST_CLASSES]
     table = table[table["service_class"].isin(shown)]
-    found = swept(out, runs)
-    figure = _bars(table, runs, shown) if found is None else _lines(table, runs, found, shown)
+    sweep = swept(out, runs)
+    figure = _bars(table, runs, shown) if sweep is None else _lines(table, runs, sweep, shown)
     figure.suptitle(f"Latency bound by class{few(len(shown), len(classes), 'classes')}")
     return figure
 
 
 def _lines(
-    table: pd.DataFrame, runs: pd.DataFrame, found: tuple[str, pd.Series, str], classes: list[str]
+    table: pd.DataFrame, runs: pd.DataFrame, sweep: tuple[str, pd.Series, str], classes: list[str]
 ) -> Figure:
-    column, across, label = found
+    column, across, label = sweep
     labels = pd.Series(names(runs, column), runs["run_id"])
     at = pd.Series(across.to_numpy(), runs["run_id"])
     figure, (axes,) = panels(1, 7.5, 5.2)
@@ -48,9 +48,9 @@ def _lines(
     for place, way in enumerate(ways):
         look = _look(place)
         for name, colour in zip(classes, COLOURS, strict=False):
-            own = table[(table["run_id"].map(labels) == way) & (table["service_class"] == name)]
-            own = own.assign(at=own["run_id"].map(at)).sort_values("at")
-            axes.plot(own["at"], own["latency_s"], color=colour, **look)
+            line = table[(table["run_id"].map(labels) == way) & (table["service_class"] == name)]
+            line = line.assign(at=line["run_id"].map(at)).sort_values("at")
+            axes.plot(line["at"], line["latency_s"], color=colour, **look)
     axes.set(xlabel=label, ylabel=BOUND)
     scale(axes, table["latency_s"])
     handles = _class_handles(classes)
@@ -68,13 +68,13 @@ def _bars(table: pd.DataFrame, runs: pd.DataFrame, classes: list[str]) -> Figure
     thick = 0.84 / len(shown)
     drawn = table[table["run_id"].isin(shown)]
     for place, run in enumerate(shown):
-        own = drawn[drawn["run_id"] == run].set_index("service_class").reindex(classes)
+        by_name = drawn[drawn["run_id"] == run].set_index("service_class").reindex(classes)
         where = np.arange(len(classes)) - 0.42 + thick * (place + 0.5)
-        bars = axes.bar(where, own["latency_s"], 0.92 * thick, color=COLOURS[place], label=ways[run])
+        bars = axes.bar(where, by_name["latency_s"], 0.92 * thick, color=COLOURS[place], label=ways[run])
         if count <= _MOST_NUMBERED:
-            words = [number(value) for value in own["latency_s"]]
+            words = [number(value) for value in by_name["latency_s"]]
             axes.bar_label(bars, words, fontsize=8, padding=3, bbox=_PLATE)
-        deadline = own["deadline_s"].to_numpy(float)
+        deadline = by_name["deadline_s"].to_numpy(float)
         axes.hlines(deadline, where - 0.5 * thick, where + 0.5 * thick, color="black", linewidth=1.5)
     axes.grid(visible=False, axis="x")
     axes.set_xticks(range(len(classes)), classes)
@@ -105,15 +105,15 @@ def class_convergence(out: Path, runs: pd.DataFrame) -> Figure:
         left, right = (figure.add_subplot(len(shown), 2, 2 * place + side) for side in (1, 2))
         steps = rows(out, "history", shown[shown["run_id"] == run])
         steps["at"] = _at(steps["iteration"])
-        own = by_class(steps["class_latency_s"])
-        classes += [name for name in own if name not in classes]
+        latency = by_class(steps["class_latency_s"])
+        classes += [name for name in latency if name not in classes]
         look: dict[str, Any] = {"linewidth": 1.4, "marker": "o" if len(steps) <= _MOST_DOTS else ""}
         for name, colour in zip(classes[:_MOST_CLASSES], COLOURS, strict=False):
-            left.plot(steps["at"], own[name], color=colour, markersize=3, **look)
+            left.plot(steps["at"], latency[name], color=colour, markersize=3, **look)
         together |= _objectives(right, steps, look, classes)
         left.set(ylabel="mean latency bound,\none z per class (s)")
         right.set(ylabel="objective in force /\nits last value")
-        scale(left, own.stack())
+        scale(left, latency.stack())
         for axes in (left, right):
             axes.grid(alpha=0.3)
             axes.spines[["top", "right"]].set_visible(False)
@@ -133,9 +133,11 @@ def _objectives(axes: Axes, steps: pd.DataFrame, look: dict[str, Any], classes: 
     """A line per objective: in the colour of its class, black where all classes have one; whether there was one."""
     in_turn = steps["service_class"].notna()
     for name in steps.loc[in_turn, "service_class"].unique():
-        own = steps[steps["service_class"] == name]
+        turn = steps[steps["service_class"] == name]
         colour = COLOURS[classes.index(name) % len(COLOURS)]
-        axes.plot(own["at"], own["objective"] / own["objective"].iloc[-1], color=colour, markersize=3, **look)
+        axes.plot(
+            turn["at"], turn["objective"] / turn["objective"].iloc[-1], color=colour, markersize=3, **look
+        )
     # where classes are planned in turn nothing descends from the objective of all at the start
     together = steps[~in_turn & ((steps["iteration"] > 0) | ~in_turn.any())]
     if len(together):

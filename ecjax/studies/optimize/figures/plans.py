@@ -1,40 +1,22 @@
-"""Figures of ``ecjax optimize``, drawn from its result tables only."""
+"""Figures of plans, drawn from their result tables only."""
 
-from collections.abc import Callable
 from pathlib import Path
 
-import matplotlib
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
-from rich.console import Console
 
 from ecjax.plotting.method_names import BY_CLASS, MARKERS, METHOD_NAMES
-from ecjax.plotting.saving import save
-from ecjax.studies.optimize.figures.classes import class_convergence, class_latency
-from ecjax.studies.optimize.figures.scenarios import scenarios
-from ecjax.tables.datasets import batches_written
-from ecjax.tables.folder import location
+from ecjax.plotting.panels import panels
 from ecjax.tables.results import read_results, read_run
-
-matplotlib.use("Agg")
 
 LATENCY = "mean latency bound (s)"
 COST = "storage cost per file ($ per period)"
 
 
-def _figure(width: float = 7.0, height: float = 4.6) -> tuple[Figure, Axes]:
-    figure = Figure(figsize=(width, height), layout="constrained")
-    axes = figure.add_subplot()
-    axes.grid(alpha=0.3)
-    axes.spines[["top", "right"]].set_visible(False)
-    return figure, axes
-
-
 def _per_file(runs: pd.DataFrame) -> pd.Series:
-    return runs["cost"] / runs["files"]
+    return runs["cost_dollars_per_period"] / runs["file_count"]
 
 
 def tradeoff(out: Path, runs: pd.DataFrame) -> Figure | None:
@@ -43,7 +25,7 @@ def tradeoff(out: Path, runs: pd.DataFrame) -> Figure | None:
         runs = runs[~runs["method"].isin(BY_CLASS)]
     if runs.empty:
         return None
-    figure, axes = _figure()
+    figure, (axes,) = panels()
     for method, group in runs.groupby("method", sort=False):
         ordered = group.sort_values("theta")
         axes.plot(
@@ -57,7 +39,7 @@ def tradeoff(out: Path, runs: pd.DataFrame) -> Figure | None:
             continue
         last = None
         for run in ordered.itertuples():
-            point = (run.cost / run.files, run.latency_s)
+            point = (run.cost_dollars_per_period / run.file_count, run.latency_s)
             extent = np.array([np.ptp(_per_file(ordered)), np.ptp(ordered["latency_s"])]) + 1e-12
             # labels that would lie on each other are left out
             if last is None or np.abs(np.subtract(point, last) / extent).max() > 0.08:
@@ -77,7 +59,7 @@ def convergence(out: Path, runs: pd.DataFrame) -> Figure | None:
     chosen = runs[runs["method"] == "published"]
     if chosen.empty:
         return None
-    figure, axes = _figure()
+    figure, (axes,) = panels()
     for run in chosen.sort_values("theta").itertuples():
         values = read_run(out, "history", run.run_id).to_pandas()
         label = rf"$\theta$ = {run.theta:g}" + _where(run, chosen)
@@ -96,7 +78,7 @@ def gap(out: Path, runs: pd.DataFrame) -> Figure | None:
     chosen = runs[runs["gap"].notna()]
     if chosen.empty:
         return None
-    figure, axes = _figure()
+    figure, (axes,) = panels()
     for method, group in chosen.groupby("method", sort=False):
         ordered = group.sort_values("theta")
         label = METHOD_NAMES[method]
@@ -153,7 +135,7 @@ def classes(out: Path, runs: pd.DataFrame) -> Figure:
     files = files[files["input_id"] == run["input_id"]].set_index("file_id")
     plans = plans.assign(service_class=files["service_class"].reindex(plans["file_id"]).to_numpy())
     key = "service_class" if plans["service_class"].notna().all() else "k"
-    figure, axes = _figure()
+    figure, (axes,) = panels()
     for name, group in plans.groupby(key):
         values = np.sort(group["latency_s"])
         codes = "/".join(sorted({f"({n}, {k})" for n, k in zip(group["n"], group["k"], strict=True)}))
@@ -174,7 +156,7 @@ def sizes(out: Path, runs: pd.DataFrame) -> Figure:
     """Latency bound against mean file size (Fig. 11 of the JLCM paper)."""
     files = read_results(out, "inputs/files")
     mean = files[files["input_id"] == runs["input_id"].iloc[0]]["bytes"].mean()
-    figure, axes = _figure()
+    figure, (axes,) = panels()
     for (method, theta), group in runs.groupby(["method", "theta"], sort=False):
         ordered = group.sort_values("size_scale")
         label = rf"{METHOD_NAMES[method]}, $\theta$ = {theta:g}"
@@ -192,7 +174,7 @@ def rates(out: Path, runs: pd.DataFrame) -> Figure:
     total = files[files["input_id"] == runs["input_id"].iloc[0]]["rate_per_s"].sum()
     chosen = runs[(runs["method"] == runs["method"].iloc[0]) & (runs["theta"] == runs["theta"].iloc[0])]
     ordered = chosen.sort_values("rate_scale")
-    figure, axes = _figure()
+    figure, (axes,) = panels()
     names = [f"{scale * total:.3g}" for scale in ordered["rate_scale"]]
     axes.bar(names, ordered["latency_s"], width=0.6, color="C0", label=LATENCY)
     axes.set(
@@ -222,7 +204,7 @@ def code_lengths(out: Path, runs: pd.DataFrame) -> Figure:
         .assign(theta=run.theta)
         for run in chosen.itertuples()
     )
-    figure, axes = _figure()
+    figure, (axes,) = panels()
     for k, group in lengths.groupby("k"):
         mean = group.groupby("theta")["n_mean"].mean()
         axes.plot(mean.index, mean, marker="o", label=f"k = {k}")
@@ -235,63 +217,3 @@ def code_lengths(out: Path, runs: pd.DataFrame) -> Figure:
     )
     axes.legend(frameon=False)
     return figure
-
-
-KINDS: dict[str, Callable[[Path, pd.DataFrame], Figure | None]] = {
-    "tradeoff": tradeoff,
-    "convergence": convergence,
-    "methods": methods,
-    "classes": classes,
-    "sizes": sizes,
-    "rates": rates,
-    "code_lengths": code_lengths,
-    "gap": gap,
-    "scenarios": scenarios,
-    "class_latency": class_latency,
-    "class_convergence": class_convergence,
-}
-# the dataset that a kind needs besides runs
-_NEEDS = {
-    "convergence": "history",
-    "classes": "file_plans",
-    "code_lengths": "file_plans",
-    "scenarios": "scenarios",
-    "class_latency": "class_plans",
-    "class_convergence": "history",
-}
-_FCFS_ONLY = ("gap", "convergence", "scenarios")
-_BY_CLASS_ONLY = ("class_latency", "class_convergence")
-
-
-def _of_kind(kind: str, runs: pd.DataFrame) -> pd.DataFrame:
-    """The runs that a kind of figure is about."""
-    by_class = runs["method"].isin(BY_CLASS)
-    if kind in _BY_CLASS_ONLY:
-        return runs[by_class]
-    return runs[~by_class] if kind in _FCFS_ONLY else runs
-
-
-def draw(out: str | Path, runs: pd.DataFrame, kinds: list[str], console: Console) -> None:
-    """Draw figures of these runs (finished ones) into out/figures; what lacks its dataset is said and left out.
-
-    Args:
-        out: folder of the result tables, or its address.
-        runs: rows of the ``runs`` dataset.
-        kinds: of ``KINDS``; those that are about other queues than these runs' are left out.
-        console: where to say what was drawn.
-    """
-    finished = runs[runs["objective"].notna()]
-    if not finished.empty:
-        folder = location(out)
-        save(folder, ((kind, _made(folder, finished, kind)) for kind in kinds), console)
-
-
-def _made(out: Path, runs: pd.DataFrame, kind: str) -> Figure | str | None:
-    """The figure, or what it needs; None where it is about other runs."""
-    needed, chosen = _NEEDS.get(kind), _of_kind(kind, runs)
-    if chosen.empty:
-        return None
-    shown = chosen[chosen["batch_id"].isin(batches_written(out, needed))] if needed else chosen
-    if shown.empty:
-        return f"the dataset {needed}, which was not written"
-    return KINDS[kind](out, shown)

@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from ecjax.plotting.panels import COLOURS, few, limit, number, panels
-from ecjax.plotting.runs import EARLIER, MOST_BARS, SECONDS, SOURCES, names, rows
+from ecjax.plotting.runs import names, rows
+from ecjax.studies.replay.words import EARLIER, MOST_BARS, SECONDS, SOURCES
 
 _MOST_RUNS = 30
 _MOST_PANELS = 6
@@ -22,21 +23,21 @@ def latency(out: Path, runs: pd.DataFrame) -> Figure:
     """Mean and 99 % quantile of every run: as replayed (with the interval of the mean), estimated and promised."""
     shown = runs.iloc[:_MOST_RUNS]
     table = rows(out, "latencies", shown, "all")
-    sources = _held(table)
+    sources = _sources(table)
     table = table[table["source"].isin(sources)]
     figure, axes = panels(2, 11.0, 1.7 + len(shown) * (0.12 + 0.17 * len(sources)))
     places = dict(zip(shown["run_id"], range(len(shown)), strict=True))
     for each, value, title in ((axes[0], "mean_s", "mean"), (axes[1], "p99_s", "99 % quantile")):
         thick, end = 0.84 / len(sources), limit(table[value])
         for place, source in enumerate(sources):
-            own = table[(table["source"] == source) & np.isfinite(table[value])]
-            where = own["run_id"].map(places).to_numpy(float) - 0.42 + thick * (place + 0.5)
+            part = table[(table["source"] == source) & np.isfinite(table[value])]
+            where = part["run_id"].map(places).to_numpy(float) - 0.42 + thick * (place + 0.5)
             word, colour = SOURCES[source]
-            half = own["ci_s"].fillna(0.0).to_numpy() if value == "mean_s" else np.zeros(len(own))
-            each.barh(where, own[value], thick * 0.92, color=colour, label=word)
-            held = half > 0
-            each.errorbar(own[value][held], where[held], xerr=half[held], **_INTERVAL)
-            for place, length, reach in zip(where, own[value], own[value] + half, strict=True):
+            half = part["ci_s"].fillna(0.0).to_numpy() if value == "mean_s" else np.zeros(len(part))
+            each.barh(where, part[value], thick * 0.92, color=colour, label=word)
+            measured = half > 0
+            each.errorbar(part[value][measured], where[measured], xerr=half[measured], **_INTERVAL)
+            for place, length, reach in zip(where, part[value], part[value] + half, strict=True):
                 cut = reach > end
                 at, ha, ink = (
                     (end, "right", "white") if cut and length > end else (min(reach, end), "left", "black")
@@ -60,7 +61,7 @@ def classes(out: Path, runs: pd.DataFrame) -> Figure:
     """Mean latency of every class as replayed, estimated and bounded, a panel per run (Fig. 11 of the JLCM paper)."""
     shown = runs.iloc[:_MOST_PANELS]
     table = rows(out, "latencies", shown, "class")
-    sources, groups = _held(table), list(dict.fromkeys(table["class"]))[:MOST_BARS]
+    sources, groups = _sources(table), list(dict.fromkeys(table["class"]))[:MOST_BARS]
     columns = min(3, len(shown))
     lines = -(-len(shown) // columns)
     width = max(4.2, 0.28 * len(groups) * len(sources) + 1.2)
@@ -68,8 +69,7 @@ def classes(out: Path, runs: pd.DataFrame) -> Figure:
     top = limit(table["mean_s"] + table["ci_s"].fillna(0.0))
     for place, (run, title) in enumerate(zip(shown["run_id"], names(runs), strict=False)):
         axes = figure.add_subplot(lines, columns, place + 1)
-        own = table[table["run_id"] == run]
-        _bars(axes, own, groups, sources, top)
+        _bars(axes, table[table["run_id"] == run], groups, sources, top)
         axes.set(ylim=(0, 1.08 * top), xlabel="class of files")
         if place % columns == 0:
             axes.set_ylabel("mean " + SECONDS)
@@ -99,15 +99,15 @@ def utilisation(out: Path, runs: pd.DataFrame) -> Figure:
     thick = 0.84 / len(shown)
     marks: dict[str, Line2D] = {}
     for order, (run, name) in enumerate(zip(shown["run_id"], names(runs), strict=False)):
-        own = table[table["run_id"] == run]
+        of_run = table[table["run_id"] == run]
         for axes, value in ((upper, "utilisation"), (lower, "mean_s")):
-            where, values, half = _placed(own, "replayed", "node_id", nodes, value)
+            where, values, half = _placed(of_run, "replayed", "node_id", nodes, value)
             where = where - 0.42 + thick * (order + 0.5)
             axes.bar(where, values, 0.92 * thick, color=COLOURS[order], label=name)
             if value == "mean_s":
                 axes.errorbar(where, values, half, **_INTERVAL)
             mark, word = ("_", "load rho") if value == "utilisation" else ("o", "estimated")
-            where, values, _ = _placed(own, "estimated", "node_id", nodes, value)
+            where, values, _ = _placed(of_run, "estimated", "node_id", nodes, value)
             if len(values):
                 where = where - 0.42 + thick * (order + 0.5)
                 size = min(9.0, 180 * thick / len(nodes)) if mark == "_" else 3.5
@@ -139,19 +139,18 @@ def utilisation(out: Path, runs: pd.DataFrame) -> Figure:
     return figure
 
 
-def _held(table: pd.DataFrame) -> list[str]:
+def _sources(table: pd.DataFrame) -> list[str]:
     """Sources that have anything to show about these runs, in the order of ``SOURCES``."""
-    own = [source for source in SOURCES if source not in EARLIER]
-    return [source for source in own if (table["source"] == source).any()]
+    return [each for each in SOURCES if each not in EARLIER and (table["source"] == each).any()]
 
 
 def _placed(
     table: pd.DataFrame, source: str, key: str, groups: list, value: str
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Positions of groups, their values and half widths (0 where there is none), from one source."""
-    own = table[(table["source"] == source) & table[key].isin(groups) & np.isfinite(table[value])]
-    positions = own[key].map({group: place for place, group in enumerate(groups)}).to_numpy(float)
-    return positions, own[value].to_numpy(float), own["ci_s"].fillna(0.0).to_numpy(float)
+    part = table[(table["source"] == source) & table[key].isin(groups) & np.isfinite(table[value])]
+    positions = part[key].map({group: place for place, group in enumerate(groups)}).to_numpy(float)
+    return positions, part[value].to_numpy(float), part["ci_s"].fillna(0.0).to_numpy(float)
 
 
 def _bars(axes: Axes, table: pd.DataFrame, groups: list, sources: list[str], top: float) -> None:
@@ -162,8 +161,8 @@ def _bars(axes: Axes, table: pd.DataFrame, groups: list, sources: list[str], top
         where = where - 0.42 + thick * (order + 0.5)
         word, colour = SOURCES[source]
         axes.bar(where, values, 0.92 * thick, color=colour, label=word)
-        held = (half > 0) & (values <= top)
-        axes.errorbar(where[held], values[held], half[held], **_INTERVAL)
+        inside = (half > 0) & (values <= top)
+        axes.errorbar(where[inside], values[inside], half[inside], **_INTERVAL)
         for at, value in zip(where, values, strict=True):
             if value > top:
                 style: dict[str, Any] = {

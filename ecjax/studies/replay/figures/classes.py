@@ -11,7 +11,8 @@ from matplotlib.lines import Line2D
 
 from ecjax.plotting.class_values import class_names
 from ecjax.plotting.panels import COLOURS, few, legend, panels, scale
-from ecjax.plotting.runs import SECONDS, STYLES, names, rows, swept
+from ecjax.plotting.runs import names, rows, swept
+from ecjax.studies.replay.words import SECONDS, STYLES
 from ecjax.tables.results import read_results
 
 _MOST_PANELS = 4
@@ -25,10 +26,10 @@ def class_sweep(out: Path, runs: pd.DataFrame) -> Figure | None:
     Returns:
         None where nothing is swept.
     """
-    found = swept(out, runs)
-    if found is None:
+    axis = swept(out, runs)
+    if axis is None:
         return None
-    column, across, label = found
+    column, across, label = axis
     labels = pd.Series(names(runs, column), runs["run_id"])
     table = rows(out, "latencies", runs, "class")
     table["panel"] = table["run_id"].map(labels)
@@ -50,32 +51,32 @@ def class_sizes(out: Path, runs: pd.DataFrame) -> Figure | None:
     table = rows(out, "latencies", shown)
     parts = []
     for run in shown.to_dict("records"):
-        own = table[table["run_id"] == run["run_id"]]
+        of_run = table[table["run_id"] == run["run_id"]]
         files = read_results(out, "inputs/files")
         files = files[files["input_id"] == run["input_id"]].set_index("file_id")
-        told = files[["bytes", "rate_per_s"]].assign(**{"class": class_names(files)})
-        found = own[own["group"] == "file"].drop(columns="class").join(told, on="file_id")
-        found["at"] = found["bytes"] * run["size_scale"] / 1e6
-        if not 1 < found["at"].nunique() <= _MOST_SIZES:
+        columns = files[["bytes", "rate_per_s"]].assign(**{"class": class_names(files)})
+        by_file = of_run[of_run["group"] == "file"].drop(columns="class").join(columns, on="file_id")
+        by_file["at"] = by_file["bytes"] * run["size_scale"] / 1e6
+        if not 1 < by_file["at"].nunique() <= _MOST_SIZES:
             return None
-        whole = own[(own["group"] == "class") & (own["source"] == "replayed")].set_index("class")
-        parts += list(_by_size(found, whole["ci_s"] / whole["mean_s"], labels[run["run_id"]]))
+        whole = of_run[(of_run["group"] == "class") & (of_run["source"] == "replayed")].set_index("class")
+        parts += list(_by_size(by_file, whole["ci_s"] / whole["mean_s"], labels[run["run_id"]]))
     return _panels(pd.DataFrame(parts), "file size (MB)", few(len(shown), len(runs), "runs"))
 
 
 def _by_size(files: pd.DataFrame, common: pd.Series, panel: str) -> Iterator[dict[str, Any]]:
     """Means over the files of a size, weighted by rates (as replayed: by reads)."""
-    for (source, name, at), own in files.groupby(["source", "class", "at"], sort=False):
-        own = own[np.isfinite(own["mean_s"])]
-        if own.empty:
+    for (source, name, at), alike in files.groupby(["source", "class", "at"], sort=False):
+        alike = alike[np.isfinite(alike["mean_s"])]
+        if alike.empty:
             continue
-        weight = own["requests"] if source == "replayed" else own["rate_per_s"]
+        weight = alike["requests"] if source == "replayed" else alike["rate_per_s"]
         share = (weight / weight.sum()).to_numpy(float)
-        mean = float(share @ own["mean_s"].to_numpy(float))
+        mean = float(share @ alike["mean_s"].to_numpy(float))
         half = np.nan
         if source == "replayed":
             half = np.hypot(
-                np.linalg.norm(share * own["ci_s"].fillna(0.0).to_numpy(float)), mean * common[name]
+                np.linalg.norm(share * alike["ci_s"].fillna(0.0).to_numpy(float)), mean * common[name]
             )
         yield {"panel": panel, "class": name, "source": source, "at": at, "mean_s": mean, "ci_s": half}
 
@@ -83,21 +84,21 @@ def _by_size(files: pd.DataFrame, common: pd.Series, panel: str) -> Iterator[dic
 def _panels(table: pd.DataFrame, label: str, title: str = "") -> Figure:
     """A panel per value of ``panel``, alike in their axes: class by colour, source by style."""
     ways, classes = list(dict.fromkeys(table["panel"])), list(dict.fromkeys(table["class"]))
-    shown, known = ways[:_MOST_PANELS], classes[:_MOST_CLASSES]
-    table = table[table["panel"].isin(shown) & table["class"].isin(known)]
+    shown, drawn = ways[:_MOST_PANELS], classes[:_MOST_CLASSES]
+    table = table[table["panel"].isin(shown) & table["class"].isin(drawn)]
     figure, axes = panels(len(shown), max(7.0, 1.0 + 4.2 * len(shown)), 5.0)
     used: dict[str, Line2D] = {}
     for each, way in zip(axes, shown, strict=True):
-        for name, colour in zip(known, COLOURS, strict=False):
+        for name, colour in zip(drawn, COLOURS, strict=False):
             for source, style in STYLES.items():
-                own = table[(table["panel"] == way) & (table["class"] == name) & (table["source"] == source)]
-                own = own[np.isfinite(own["mean_s"])].sort_values("at")
-                if own.empty:
+                line = table[(table["panel"] == way) & (table["class"] == name) & (table["source"] == source)]
+                line = line[np.isfinite(line["mean_s"])].sort_values("at")
+                if line.empty:
                     continue
                 look: dict[str, Any] = {"linestyle": style, "linewidth": 1.4, "markersize": 4}
                 look["marker"] = "o" if source in ("replayed", "observed") else ""
-                half = own["ci_s"].to_numpy() if own["ci_s"].notna().any() else None
-                each.errorbar(own["at"], own["mean_s"], half, color=colour, capsize=2, **look)
+                half = line["ci_s"].to_numpy() if line["ci_s"].notna().any() else None
+                each.errorbar(line["at"], line["mean_s"], half, color=colour, capsize=2, **look)
                 used.setdefault(source, Line2D([], [], color="grey", label=source, **look))
         each.set_xlabel(label)
         each.set_title(way if len(shown) > 1 else "", fontsize=9)
@@ -110,10 +111,10 @@ def _panels(table: pd.DataFrame, label: str, title: str = "") -> Figure:
     axes[0].set_ylabel("mean " + SECONDS)
     colours = [
         Line2D([], [], color=colour, linewidth=4, label=f"class {name}")
-        for name, colour in zip(known, COLOURS, strict=False)
+        for name, colour in zip(drawn, COLOURS, strict=False)
     ]
     handles = [*colours, *used.values()]
     legend(figure, handles)
-    title += few(len(shown), len(ways), "panels") + few(len(known), len(classes), "classes")
+    title += few(len(shown), len(ways), "panels") + few(len(drawn), len(classes), "classes")
     figure.suptitle(f"Latency by class{title}")
     return figure

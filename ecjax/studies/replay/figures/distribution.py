@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from ecjax.plotting.panels import COLOURS, few, limit, panels, plain_numbers
-from ecjax.plotting.runs import MOST_CURVES, SECONDS, names, rows
+from ecjax.plotting.runs import names, rows
+from ecjax.studies.replay.words import MOST_CURVES, SECONDS
 
 _QUANTILES = {"p50_s": 0.5, "p90_s": 0.9, "p99_s": 0.99, "p999_s": 0.999}
 
@@ -21,32 +22,32 @@ def cdf(out: Path, runs: pd.DataFrame) -> Figure:
     Estimated quantiles are dots, promised ones triangles, the bound on the mean is a vertical line (Fig. 10 of the JLCM
     paper is the first panel).
     """
-    bins, known = rows(out, "latency_bins", runs), rows(out, "latencies", runs)
+    bins, latencies = rows(out, "latency_bins", runs), rows(out, "latencies", runs)
     curves: list[tuple[str, pd.DataFrame, pd.DataFrame]] = []
     if len(runs) == 1 and bins.loc[bins["group"] == "class", "class"].nunique() > 1:
         what = "classes"
-        bins, known = bins[bins["group"] == "class"], known[known["group"] == "class"]
-        for name, own in bins.groupby("class", sort=False):
+        bins, latencies = (table[table["group"] == "class"] for table in (bins, latencies))
+        for name, counts in bins.groupby("class", sort=False):
             label = name if str(name).startswith("k=") else f"class {name}"
-            curves.append((label, own, known[known["class"] == name]))
+            curves.append((label, counts, latencies[latencies["class"] == name]))
     else:
         what = "runs"
-        bins, known = bins[bins["group"] == "all"], known[known["group"] == "all"]
+        bins, latencies = (table[table["group"] == "all"] for table in (bins, latencies))
         for run, label in zip(runs["run_id"], names(runs), strict=True):
-            curves.append((label, bins[bins["run_id"] == run], known[known["run_id"] == run]))
+            curves.append((label, *(table[table["run_id"] == run] for table in (bins, latencies))))
     shown = curves[:MOST_CURVES]
     figure, (left, right) = panels(2, 10.5, 4.4 + 0.22 * np.ceil(len(shown) / 3))
     ends = []
     kinds: dict[str, Line2D] = {}
-    for (label, own, latencies), colour in zip(shown, COLOURS, strict=False):
-        for source, group in own.groupby("source", sort=False):
+    for (label, counts, summary), colour in zip(shown, COLOURS, strict=False):
+        for source, group in counts.groupby("source", sort=False):
             style = "--" if source == "observed" else "-"
             edges, below = _steps(group)
             text = label if source == "replayed" else f"{label}, {source}"
             left.plot(edges, below, style, color=colour, label=text)
             right.plot(edges, 1 - below, style, color=colour)
             ends.append(float(edges[np.searchsorted(below, 0.995)]))
-        kinds |= _predicted(left, right, latencies, colour)
+        kinds |= _predicted(left, right, summary, colour)
     left.set(
         xlabel=SECONDS,
         ylabel="share of reads at or below",
@@ -54,7 +55,6 @@ def cdf(out: Path, runs: pd.DataFrame) -> Figure:
         xlim=(0, 1.05 * limit(np.array(ends))),
     )
     right.set(xlabel=SECONDS, ylabel="share of reads above", xscale="log", yscale="log", ylim=(5e-5, 1.2))
-    plain_numbers(right.xaxis)
     plain_numbers(right.xaxis)
     lines = [line for line in left.get_lines() if not str(line.get_label()).startswith("_")]
     figure.legend(

@@ -9,7 +9,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from ecjax.plotting.panels import COLOURS, few, panels, scale
-from ecjax.plotting.runs import (
+from ecjax.plotting.runs import names, rows
+from ecjax.studies.replay.words import (
     EARLIER,
     LOAD,
     MOST_CURVES,
@@ -18,8 +19,6 @@ from ecjax.plotting.runs import (
     STYLES,
     horizontal,
     loads,
-    names,
-    rows,
 )
 
 
@@ -29,10 +28,10 @@ def sweep(out: Path, runs: pd.DataFrame) -> Figure | None:
     Returns:
         None where neither rate, nor size, nor load varies.
     """
-    found = horizontal(out, runs)
-    if found is None:
+    axis = horizontal(out, runs)
+    if axis is None:
         return None
-    column, across, label = found
+    column, across, label = axis
     labels = pd.Series(names(runs, column), runs["run_id"])
     at = pd.Series(across.to_numpy(), runs["run_id"])
     lines = list(dict.fromkeys(labels))[:MOST_CURVES]
@@ -42,9 +41,9 @@ def sweep(out: Path, runs: pd.DataFrame) -> Figure | None:
     for each, value, title in ((axes[0], "mean_s", "mean"), (axes[1], "p99_s", "99 % quantile")):
         drawn = []
         for name, colour in zip(lines, COLOURS, strict=False):
-            own = table[table["run_id"].map(labels) == name]
+            line = table[table["run_id"].map(labels) == name]
             for source, style in STYLES.items():
-                part = own[(own["source"] == source) & np.isfinite(own[value])]
+                part = line[(line["source"] == source) & np.isfinite(line[value])]
                 if part.empty:
                     continue
                 part = part.assign(at=part["run_id"].map(at)).sort_values("at")
@@ -74,20 +73,20 @@ def bounds(out: Path, runs: pd.DataFrame) -> Figure | None:
     Returns:
         None where the load does not vary.
     """
-    found = loads(runs)
-    if found is None:
+    load = loads(runs)
+    if load is None:
         return None
-    at = pd.Series(found.to_numpy(), runs["run_id"])
+    at = pd.Series(load.to_numpy(), runs["run_id"])
     table = rows(out, "latencies", runs, "all")
     labels = pd.Series(names(runs, "max_load"), runs["run_id"])
     figure, (axes,) = panels(1, 7.5, 5.0)
     drawn: list[pd.Series] = []
     earlier: set[str] = set()
     several = labels.nunique() > 1
-    for name, own_colour in zip(dict.fromkeys(labels), COLOURS, strict=False):
-        own = table[table["run_id"].map(labels) == name]
+    for name, line_colour in zip(dict.fromkeys(labels), COLOURS, strict=False):
+        line = table[table["run_id"].map(labels) == name]
         for source, (word, colour) in SOURCES.items():
-            part = own[(own["source"] == source) & np.isfinite(own["mean_s"])]
+            part = line[(line["source"] == source) & np.isfinite(line["mean_s"])]
             if part.empty or source in earlier:
                 continue
             earlier |= {source} & EARLIER
@@ -97,7 +96,7 @@ def bounds(out: Path, runs: pd.DataFrame) -> Figure | None:
                 part["at"],
                 part["mean_s"],
                 part["ci_s"].to_numpy() if part["ci_s"].notna().any() else None,
-                color=own_colour if apart else colour,
+                color=line_colour if apart else colour,
                 linestyle=STYLES.get(source, (0, (1, 1))),
                 marker="o" if source in ("replayed", "observed") else "",
                 markersize=4,

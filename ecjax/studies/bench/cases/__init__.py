@@ -1,0 +1,45 @@
+"""The table of cases: what is measured, at which sizes, and within what it should stay.
+
+Light on purpose: the names of the cases are read before anything heavy loads. ``run`` measures what stands here.
+"""
+
+from ecjax.studies.bench.cases import caches, engine, plans, replays
+
+# what a user lists in ``cases``, with a line on each; a case runs in a process of its own
+CASES = {
+    "projection": "project 10^6 rows of 12 nodes",
+    "jlcm": "plan 1000 files on 12 nodes; small ones beside SciPy",
+    "jlcm_million": "plan 10^6 files, 50 iterations",
+    "certified": "plan 1000 files to a proven gap, beside the published method",
+    "certified_thetas": "64 thetas of 1000 files",
+    "certified_wide": "plan 10^5 files on 100 nodes",
+    "certified_million": "plan 10^4, 10^5 and 10^6 files",
+    "certified_warm": "1 % of the files changed, from the old plan",
+    "matching": "1000 matchings of 12 x 12 beside SciPy; passes of placement for classes",
+    "analyze": "analyze 10^7 rows, integer ids",
+    "analyze_strings": "analyze 10^7 rows, 10^6 string ids",
+    "analyze_long": "analyze 5 10^7 rows: flat memory",
+    "replay_fcfs": "replay plans: 10^6 reads of k = 6 on 12 nodes",
+    "replay_priority": "replay plans with classes at the nodes",
+    "replay_policies": "replay policies that look at the nodes",
+    "replay_memory": "replay 10^8 chunk accesses: flat memory",
+    "replay_scan": "replay 8 replications as one scan",
+    "replay_simulator": "the same replay in SimPy",
+    "estimate": "latency of 1000 files without simulation",
+    "class_estimate": "latency by class without simulation",
+    "class_plans": "plan 1000 files of two service classes",
+    "class_plans_large": "plan 10^4 and 10^5 files of two classes",
+    "coflows": "replay Table I 100 times under every scheduler",
+    "coflows_trace": "replay shuffles, or trace=, on 150 ports",
+    "adapt": "replay 10^6 requests at a proxy; SimPy beside it",
+    "adapt_fig7": "the sweep of TOFEC's Fig. 7",
+    "caching_offline": "plan a cache of 1000 and 10^6 items",
+    "caching_batched": "plan 1000 caches of 1000 items at once",
+    "caching_online": "replay 10^6 reads under every policy",
+    "engine_overhead": "1000 items that do nothing, and their commits",
+    "engine_start": "start Ray and its first worker",
+    "engine_speedup": "16 replays of a second: one actor, two actors",
+    "engine_scaling": "sleeping items on up to 200 actors",
+    "startup": "whole commands: --help, optimize",
+}
+PARTS = (*plans.PARTS, *replays.PARTS, *caches.PARTS, *engine.PARTS)

@@ -1,0 +1,131 @@
+"""Plans for service classes on the built-in nodes: the paper's size, growth to 100,000 files, and SciPy on one step."""
+
+from collections.abc import Iterator
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ecjax import optimize, precision
+from ecjax.optimize import Problem
+from ecjax.optimize.classes.alternate import ClassPlan, Settings, plan_classes
+from ecjax.optimize.classes.model import (
+    ClassModel,
+    class_model,
+    class_work,
+    even_weights,
+    kind_reads,
+    other_work,
+    state,
+    tolls,
+)
+from ecjax.optimize.classes.scheduling import Fixed, Goal, schedule
+from ecjax.optimize.classes.start import start_plan
+from ecjax.problem import arrays, builtin
+from ecjax.problem.cluster_options import ClusterOptions
+from ecjax.studies.bench.rows import Row
+from ecjax.studies.bench.run import Runner
+from ecjax.studies.bench.setups import scipy_rivals
+from ecjax.tables.read import read_input
+
+EPS = 0.01  # of the paper
+TARGET_ITERATIONS = 175
+LOAD = 0.6
+# ratio of the rates of the classes, order, and C: those of the paper
+QUEUES = {
+    "priority": ([1.0, 22.0], "lexicographic", (1.0, 1.0)),
+    "weighted": ([1.0, 1.0], "joint", (1.0, 0.4)),
+}
+SLSQP = {"ftol": 1e-10, "maxiter": 500}
+
+
+def planned(runner: Runner, files: int, queue: str, start: str) -> Iterator[Row]:
+    """Files of two classes, from a start under a queue."""
+    precision.use_compilation_cache()
+    ratio, order, importance = QUEUES[queue]
+    problem, of_file = _problem(files, ratio, runner.seed)
+
+    def plan_once() -> ClassPlan:
+        model = class_model(problem, of_file, len(ratio), queue)
+        first = start_plan(problem, 0.0, start, runner.seed)
+        plan = plan_classes(model, first, Settings(order, importance, eps=EPS))
+        jax.block_until_ready(plan.probabilities)
+        return plan
+
+    outcome = runner.time(plan_once)
+    plan: ClassPlan = outcome.value
+    gaps = ", ".join(f"{gap:.1e}" for gap in plan.gaps)
+    yield Row(
+        f"ecjax {queue}",
+        f"{files:,} files x {problem.nodes.count}, 2 classes, start {start}",
+        *outcome.timing,
+        rows=files,
+        node_count=problem.nodes.count,
+        lanes=1,
+        dtype="float64",
+        compile_s=max(outcome.first.seconds - outcome.timing.median_s, 0.0),
+        objective=plan.objective,
+        iterations=plan.iterations,
+        note=f"{order}, eps {EPS:g}, with the start; {plan.iterations} outer iterations of {TARGET_ITERATIONS} "
+        f"asked for; scheduling gaps by class {gaps}",
+    )
+
+
+def beside_scipy(runner: Runner, files: int) -> Iterator[Row]:
+    """The scheduling step of weighted queues, convex: the same objective, constraints and start, z following."""
+    precision.use_compilation_cache()
+    ratio, _, importance = QUEUES["weighted"]
+    problem, of_file = _problem(files, ratio, runner.seed)
+    model = class_model(problem, of_file, len(ratio), "weighted")
+    start = start_plan(problem, 0.0, "uniform", runner.seed)
+    other = other_work(model, start.stored)
+    weights = even_weights(model, class_work(model, kind_reads(model, start.probabilities), other))
+    storing, reading = tolls(model, 0.0)
+    unlimited, everyone = jnp.full(model.classes, jnp.inf), jnp.ones(problem.rows, bool)
+    goal = Goal(model.share * jnp.asarray(importance), unlimited, storing, reading, everyone)
+    fixed = Fixed(start.stored, other, weights)
+    objective = _objective(model, goal, fixed)
+    upper = np.asarray(start.stored, float).ravel()
+
+    def by_ecjax() -> jax.Array:
+        point = start.probabilities
+        for _ in range(5):  # further rounds of the same program, to SciPy's tolerance
+            point = schedule(model, goal, fixed, point, jnp.zeros(model.classes)).probabilities
+        return point
+
+    def by_scipy() -> tuple[float, int]:
+        sums = scipy_rivals.rows_sum_to_k(problem)
+        return scipy_rivals.minimised(objective, start.probabilities, upper, [sums], "SLSQP", SLSQP)
+
+    outcomes = runner.race({"ecjax": by_ecjax, "scipy": by_scipy})
+    ours, scipy = outcomes["ecjax"], outcomes["scipy"]
+    row = partial(
+        Row,
+        rows=files,
+        node_count=problem.nodes.count,
+        dtype="float64",
+        note="same objective, start and gradient; compiled",
+    )
+    size = f"{files} files x {problem.nodes.count}, one scheduling step to convergence"
+    value = objective(np.asarray(ours.value).ravel())[0]
+    yield row("ecjax weighted, scheduling", size, *ours.timing, objective=value)
+    yield row("scipy SLSQP", size, *scipy.timing, objective=scipy.value[0])
+
+
+def _problem(files: int, ratio: list[float], seed: int) -> tuple[Problem, np.ndarray]:
+    """Files of 100 MB with (7, 4) codes in two classes, and their classes."""
+    options = ClusterOptions(files=files, k=[4, 4], rates=ratio, bytes=[100e6], load=LOAD, seed=seed)
+    nodes = read_input(builtin.nodes(options), "nodes")
+    table = read_input(builtin.files(options), "files", constants={"min_extra_chunks": 3})
+    problem = optimize.prepare(arrays.nodes_arrays(nodes), arrays.files_arrays(table))
+    return problem, table["service_class"].to_numpy() - 1
+
+
+def _objective(model: ClassModel, goal: Goal, fixed: Fixed) -> scipy_rivals.Objective:
+    def value(probabilities: jax.Array) -> jax.Array:
+        reads = kind_reads(model, probabilities)
+        latency = state(model, reads, fixed.other, fixed.weights, jnp.zeros(model.classes)).latency
+        return jnp.sum(goal.coefficient * latency)
+
+    return scipy_rivals.with_slope(value, (model.problem.rows, model.problem.nodes.count))

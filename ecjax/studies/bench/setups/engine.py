@@ -1,0 +1,121 @@
+"""What the engine costs: per item beside work that takes no time, and once for the start of Ray."""
+
+import math
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from ecjax.engine import Engine, EngineOptions, Task, Worker, open_engine
+from ecjax.studies.bench.rows import Row
+from ecjax.studies.bench.run import Runner, Timing
+from ecjax.studies.optimize.tables import TABLES
+from ecjax.studies.spine.batches import Batch, Solved, run_batches
+from ecjax.studies.spine.run import Run
+from ecjax.tables.store import ResultStore
+
+ACTORS = 2
+PHASES = ("import Ray", "start Ray", "first worker is ready", "first task", "stop Ray")
+SERIAL, NO_RAY = "serial", "Ray is not installed: not measured"
+
+
+def overhead(runner: Runner, items: int) -> Iterator[Row]:
+    """Items that do nothing, one per task: handed out and back, and with a commit of a row and a small dataset each."""
+    for name, options in engines(ACTORS):
+        with open_engine(options) as engine, tempfile.TemporaryDirectory(prefix="ecjax-bench-") as folder:
+            variants = {
+                "hand out": partial(_hand_out, engine, items),
+                "hand out and commit": partial(_commit, engine, folder, items),
+            }
+            outcomes = runner.race(variants)
+        size, lanes = f"{items} items, one per task", None if name == SERIAL else ACTORS
+        for what, outcome in outcomes.items():
+            note = f"{1000 * outcome.timing.min_s / items:.3g} ms per item"
+            yield Row(f"ecjax, {name}: {what}", size, *outcome.timing, rows=items, lanes=lanes, note=note)
+    if not has_ray():
+        yield not_measured()
+
+
+def start(runner: Runner) -> list[Row]:
+    """From nothing to the answer of the first task, and back; nothing can warm that up."""
+    if not has_ray():
+        return [not_measured()]
+    seconds: dict[str, list[float]] = {phase: [] for phase in PHASES}
+
+    def start_and_stop() -> None:
+        is_loaded = "ecjax.engine.cluster" in sys.modules
+        marks = [perf_counter()]
+        import_module("ecjax.engine.cluster")
+        marks.append(perf_counter())
+        with open_engine(EngineOptions("ray", actors=1)) as engine:
+            marks.append(perf_counter())
+            assert engine.memory_bytes
+            marks.append(perf_counter())
+            _hand_out(engine, 1)
+            marks.append(perf_counter())
+        marks.append(perf_counter())
+        for phase, begin, end in list(zip(PHASES, marks[:-1], marks[1:], strict=True))[is_loaded:]:
+            seconds[phase].append(end - begin)
+
+    replace(runner, warm_up=False).time(start_and_stop)
+    return [Row(f"ecjax, Ray: {phase}", "one worker", *Timing.of(times)) for phase, times in seconds.items()]
+
+
+def has_ray() -> bool:
+    """Whether Ray is installed."""
+    return find_spec("ray") is not None
+
+
+def not_measured() -> Row:
+    """The row of what needs Ray, where there is none."""
+    return Row("ecjax, Ray", "", math.nan, math.nan, 0, note=NO_RAY)
+
+
+def ignore(items: float) -> None:
+    """Progress that nobody looks at."""
+
+
+def nothing(shared: Any, items: dict[str, Any], worker: Worker) -> None:
+    """An item that takes no time."""
+
+
+def engines(*actors: int) -> list[tuple[str, EngineOptions]]:
+    """Those to be compared, by name: in this process, and Ray with so many actors."""
+    on_ray = [(f"Ray, {count} actors", EngineOptions("ray", actors=count)) for count in actors]
+    return [(SERIAL, EngineOptions()), *(on_ray if has_ray() else [])]
+
+
+def _hand_out(engine: Engine, count: int) -> None:
+    done = list(engine.map(nothing, [Task(None, {str(item): item}) for item in range(count)], ignore))
+    assert len(done) == count and all(one.error is None for one in done)
+
+
+def _commit(engine: Engine, folder: str, count: int) -> None:
+    """So many runs of nothing, to a new folder each time."""
+    out = Path(folder) / f"out{len(os.listdir(folder))}"
+    runs = [Run("optimize", {"item": item}, "", item) for item in range(count)]
+    batches = [Batch(None, {run.run_id: Item(run)}) for run in runs]
+    with ResultStore(out, TABLES, {}) as store:
+        run_batches(batches, _solve, store, engine, "running nothing")
+        assert len(os.listdir(out / "runs")) == len(os.listdir(out / "history")) == count
+
+
+class Item(NamedTuple):
+    """A run of nothing."""
+
+    run: Run
+
+
+def _solve(shared: None, items: dict[str, Item], worker: Worker) -> Solved:
+    rows = [item.run.row() | {"status": "ok"} for item in items.values()]
+    columns = {"run_id": list(items) * 3, "iteration": [0, 1, 2], "objective": [1.0, 0.5, 0.25]}
+    return rows, {"history": pa.table(columns)}

@@ -1,0 +1,38 @@
+"""Figures of ``ecjax optimize``, drawn from its result tables only."""
+
+import pandas as pd
+
+from ecjax.plotting.method_names import BY_CLASS
+from ecjax.plotting.saving import Kind, drawing
+from ecjax.studies.optimize.figures import plans
+from ecjax.studies.optimize.figures.classes import class_convergence, class_latency
+from ecjax.studies.optimize.figures.scenarios import scenarios
+
+
+def _planned(runs: pd.DataFrame) -> pd.DataFrame:
+    return runs[runs["objective"].notna()]
+
+
+def _fcfs(runs: pd.DataFrame) -> pd.DataFrame:
+    return runs[~runs["method"].isin(BY_CLASS)]
+
+
+def _by_class(runs: pd.DataFrame) -> pd.DataFrame:
+    return runs[runs["method"].isin(BY_CLASS)]
+
+
+KINDS = {
+    "tradeoff": Kind(plans.tradeoff),
+    "convergence": Kind(plans.convergence, datasets=("history",), about=_fcfs),
+    "methods": Kind(plans.methods),
+    "classes": Kind(plans.classes, datasets=("file_plans",)),
+    "sizes": Kind(plans.sizes),
+    "rates": Kind(plans.rates),
+    "code_lengths": Kind(plans.code_lengths, datasets=("file_plans",)),
+    "gap": Kind(plans.gap, about=_fcfs),
+    "scenarios": Kind(scenarios, datasets=("scenarios",), about=_fcfs),
+    "class_latency": Kind(class_latency, datasets=("class_plans",), about=_by_class),
+    "class_convergence": Kind(class_convergence, datasets=("history",), about=_by_class),
+}
+
+draw = drawing(KINDS, _planned)

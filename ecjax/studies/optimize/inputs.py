@@ -1,0 +1,207 @@
+"""What ``ecjax optimize`` plans for: tables and options at a point of the sweep, made into a problem."""
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from ecjax import optimize
+from ecjax.console import log
+from ecjax.optimize import Lanes, Problem, scaled
+from ecjax.problem import builtin
+from ecjax.problem.arrays import check_together, files_arrays, nodes_arrays, several_per_node
+from ecjax.problem.class_rates import with_class_rates
+from ecjax.problem.classes import Classes, check_classes
+from ecjax.problem.constraints import constrained
+from ecjax.problem.earlier_plan import EarlierPlan, read_plan
+from ecjax.problem.feasibility import check_feasible
+from ecjax.problem.identity import Identity, identity
+from ecjax.problem.lengths import with_lengths
+from ecjax.studies.optimize.class_rules import deadlines, shares
+from ecjax.studies.optimize.options import OptimizeOptions
+from ecjax.studies.optimize.scenario_rows import failures
+from ecjax.tables.checks import check
+from ecjax.tables.fingerprint import fingerprint
+from ecjax.tables.folder import absolute, location
+from ecjax.tables.read import read_input
+from ecjax.tables.store import run_id
+
+
+class Lane(NamedTuple):
+    """What the problem of a run is traded and multiplied by.
+
+    Attributes:
+        theta: s per dollar of mean cost per file, whatever ``theta_per`` says.
+        rate_scale: of all rates.
+        size_scale: of all file sizes.
+    """
+
+    theta: float
+    rate_scale: float
+    size_scale: float
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """The problem at one k, d and scaling of the classes' rates, with all that its runs have in common.
+
+    Attributes:
+        problem: before the scaling of a lane.
+        fixed_lengths: the same with the code lengths of the files as floor, which queues by class keep.
+        lanes: of all its runs; theta is in s per dollar of mean cost per file.
+        names: ids.
+        nodes: checked table.
+        files: checked table, overrides applied.
+        earlier: a plan to start from, or None.
+        classes: of the files, for queues by class; else None.
+        k: what k of every file was set to, or None.
+        d: what d of every file was set to, or None.
+        class_rate_scale: JSON: what rates of the files were multiplied by, by class; or None.
+        input_id: fingerprint of both tables.
+        parameters: by name, what else changes results: network, plan_run.
+        places: by name, where the input tables and the earlier plan are.
+    """
+
+    problem: Problem
+    fixed_lengths: Problem
+    lanes: Lanes
+    names: Identity
+    nodes: pa.Table
+    files: pa.Table
+    earlier: EarlierPlan | None
+    classes: Classes | None
+    k: int | None
+    d: int | None
+    class_rate_scale: str | None
+    input_id: str
+    parameters: dict[str, str]
+    places: dict[str, str]
+
+    def lane(self, number: int) -> Lane:
+        """One of the lanes."""
+        lanes = self.lanes
+        return Lane(*(float(part[number]) for part in (lanes.theta, lanes.rate_scale, lanes.size_scale)))
+
+    def problem_of(self, lane: Lane) -> Problem:
+        """The problem as a lane scales it."""
+        return scaled(self.problem, lane.rate_scale, lane.size_scale)
+
+
+def read_cases(options: OptimizeOptions) -> Iterator[Case]:
+    """The cases of a study: k, d, class_rate_scale; the last fastest.
+
+    Args:
+        options: checked.
+
+    Raises:
+        UserError: something in the options, or in what they name, is wrong.
+    """
+    sweeps: list[list] = [options.k or [None], options.d or [None], options.class_rate_scale or [None]]
+    for k, d, class_rates in itertools.product(*sweeps):
+        yield _case(options, k, d, class_rates)
+
+
+def _case(
+    options: OptimizeOptions, k: int | None, d: int | None, class_rates: tuple[float, ...] | None
+) -> Case:
+    nodes, files = input_tables(options, k, d)
+    per_node = options.max_chunks_per_node
+    check_together(nodes, files, per_node)
+    names = identity(nodes, files, per_node)
+    rates_text = None
+    if class_rates is not None:
+        files, rates_text = with_class_rates(files, names, class_rates)
+    arrays = nodes_arrays(nodes, options.size_scaling), files_arrays(files)
+    if per_node > 1:
+        arrays = several_per_node(*arrays, per_node)
+    problem = optimize.prepare(*arrays, names.rows.of_file, names.rows.count)
+    earlier, parameters = None, dict[str, str]()
+    if options.plan is not None:
+        earlier = read_plan(options.plan, options.plan_run, options.plan_where, names)
+        parameters["plan_run"] = earlier.run_id
+    network = None if options.network is None else read_input(options.network, "network")
+    if network is not None:
+        parameters["network"] = fingerprint(network, "network")
+    problem = constrained(
+        problem,
+        nodes,
+        files,
+        names.rows,
+        max_chunks_per_site=options.max_chunks_per_site,
+        migration_dollars_per_byte=options.migration_dollars_per_byte,
+        network=network,
+        fixed_groups=options.fixed_groups,
+        current=None if earlier is None else np.asarray(earlier.stored),
+        per_node=per_node,
+    )
+    check_feasible(problem, nodes, files)
+    if options.scenarios:
+        failures(nodes, options.scenarios)
+    classes, fixed_lengths = None, problem
+    by_class = [queue for queue in options.queue if queue != "fcfs"]
+    if by_class:
+        classes = check_classes(names, files, by_class[0])
+        shares(options.weights, classes.names)
+        deadlines(options.deadline_s, classes.names)
+        fixed_lengths = with_lengths(problem, names, files)
+        check_feasible(fixed_lengths, nodes, files)
+    places = {name: getattr(options, name) for name in ("nodes", "files", "network", "plan")}
+    return Case(
+        problem=problem,
+        fixed_lengths=fixed_lengths,
+        lanes=_lanes(options, problem.files.count),
+        names=names,
+        nodes=nodes,
+        files=files,
+        earlier=earlier,
+        classes=classes,
+        k=k,
+        d=d,
+        class_rate_scale=rates_text,
+        input_id=fingerprint_of(nodes, files),
+        parameters=parameters,
+        places={name: absolute(location(path)) for name, path in places.items() if path is not None},
+    )
+
+
+def sweep(options: OptimizeOptions) -> list[Lane]:
+    """Every lane; theta as it was set, per dollar of what ``theta_per`` says."""
+    values = itertools.product(options.rate_scale, options.size_scale, options.theta or [])
+    return [Lane(theta, rate, size) for rate, size, theta in values]
+
+
+def _lanes(options: OptimizeOptions, files: int) -> Lanes:
+    theta, rate, size = np.array(sweep(options)).T
+    return Lanes(theta * (files if options.theta_per == "total" else 1), rate, size)
+
+
+def input_tables(
+    options: OptimizeOptions, k: int | None = None, d: int | None = None
+) -> tuple[pa.Table, pa.Table]:
+    """The checked nodes and files tables, overrides applied: what a plan is computed from."""
+    nodes = read_input(builtin.nodes(options.cluster) if options.nodes is None else options.nodes, "nodes")
+    overrides = {"k": k, "d": d, "min_extra_chunks": options.min_extra_chunks}
+    files = read_input(
+        builtin.files(options.cluster) if options.files is None else options.files,
+        "files",
+        constants={name: value for name, value in overrides.items() if value is not None},
+    )
+    if "min_extra_chunks" not in files.column_names:
+        files = check(files.append_column("min_extra_chunks", pa.array(np.zeros(len(files), int))), "files")
+    if "n" in files.column_names and "fcfs" in options.queue:
+        log.info("files: n is given and left aside; queue=fcfs chooses code lengths")
+    if "nodes" in files.column_names and not options.fixed_groups and not options.migration_dollars_per_byte:
+        log.info(
+            "files: nodes (the current placement) is given and left aside; migration_dollars_per_byte prices moves, "
+            "fixed_groups=true keeps the files where they are"
+        )
+    return nodes, files
+
+
+def fingerprint_of(nodes: pa.Table, files: pa.Table) -> str:
+    """Name of both tables together."""
+    parts = {"nodes": fingerprint(nodes, "nodes"), "files": fingerprint(files, "files")}
+    return run_id("inputs", parts, "", None, "")

@@ -1,0 +1,177 @@
+"""What a replay, its bound and its estimate are about: a plan at given rates and sizes, under laws and queues."""
+
+from dataclasses import dataclass, replace
+
+import jax.numpy as jnp
+import numpy as np
+
+from ecjax import optimize
+from ecjax.optimize import placement
+from ecjax.problem import arrays
+from ecjax.problem.overload import overload
+from ecjax.problem.service_laws import service_laws
+from ecjax.replay import law_fit
+from ecjax.replay.laws import Laws
+from ecjax.replay.run import STATIC, Queue
+from ecjax.studies.replay.inputs import Case, LoggedReads
+from ecjax.studies.replay.options import ReplayOptions
+from ecjax.studies.replay.plans import Plan
+from ecjax.validation.service import EMPIRICAL
+
+
+@dataclass(frozen=True)
+class Point:
+    """What a study varies.
+
+    Attributes:
+        policy: how the nodes of a read are chosen.
+        queue: how nodes serve.
+        service: family of the service laws.
+        rate_scale: multiplies the rates, those of the plan.
+        size_scale: multiplies the file sizes, those of the plan.
+    """
+
+    policy: str
+    queue: str
+    service: str
+    rate_scale: float
+    size_scale: float
+
+
+@dataclass(frozen=True)
+class OperatingPoint:
+    """A plan at one point.
+
+    Attributes:
+        plan: placement, ids and tables.
+        policy: how the nodes of a read are chosen.
+        problem: scaled, with the moments of the laws.
+        laws: service laws of the nodes.
+        probabilities: (R, m) that reads are spread with.
+        queue: how nodes serve.
+        rate_scale: what the rates were multiplied by, in all.
+    """
+
+    plan: Plan
+    policy: str
+    problem: optimize.Problem
+    laws: Laws
+    probabilities: np.ndarray
+    queue: Queue
+    rate_scale: float
+
+    @property
+    def static(self) -> bool:
+        """Whether the nodes of a read do not depend on the state of the queues, so that loads are known beforehand."""
+        return self.policy in STATIC
+
+    @property
+    def loads(self) -> np.ndarray:
+        """Load rho of every node, (m,), under dispatch that does not depend on the state."""
+        stored = jnp.asarray(self.plan.stored, float)
+        return np.asarray(optimize.node_work(self.problem, jnp.asarray(self.probabilities), stored)[0])
+
+
+def operating_point(case: Case, point: Point, options: ReplayOptions) -> OperatingPoint:
+    """The case at a point.
+
+    Raises:
+        UserError: a node has no law of this family.
+    """
+    plan = case.plan if case.reads is None else _at_rates_of(case.reads, case.plan)
+    rate_scale, size_scale = point.rate_scale * plan.run.rate_scale, point.size_scale * plan.run.size_scale
+    laws = case.log_laws
+    if point.service != EMPIRICAL or laws is None:
+        family, files = point.service, plan.problem.files
+        laws = service_laws(plan.nodes, files, family, plan.size_scaling, size_scale, options.pareto_ratio)
+    problem = optimize.scaled(_with_laws(plan, laws), rate_scale, size_scale)
+    probabilities = _spread(plan, point.policy, problem)
+    queue = Queue(point.queue, weights_of(options, plan))
+    return OperatingPoint(plan, point.policy, problem, laws, probabilities, queue, rate_scale)
+
+
+def weights_of(options: ReplayOptions, plan: Plan) -> np.ndarray:
+    """Shares of the classes at every node, (K, m): those of the options, else the plan's, else equal parts."""
+    if options.weights is None and plan.weights is not None:
+        return plan.weights
+    count = len(plan.classes.names)
+    shares = np.full(count, 1 / count) if options.weights is None else np.array(options.weights)
+    return np.tile(shares[:, None], len(plan.nodes))
+
+
+def _at_rates_of(reads: LoggedReads, plan: Plan) -> Plan:
+    """The plan with the mean rates of a log's reads, for loads, bound and estimate."""
+    problem = plan.problem
+    counts = np.bincount(reads.files, minlength=problem.files.count)
+    files = replace(problem.files, rate=jnp.asarray(counts / reads.span_s))
+    return replace(
+        plan,
+        problem=optimize.prepare(problem.nodes, files, problem.row, problem.rows),
+        run=replace(plan.run, rate_scale=1.0),
+    )
+
+
+def _with_laws(plan: Plan, laws: Laws) -> optimize.Problem:
+    """The plan's problem with the moments of these laws."""
+    nodes = replace(plan.problem.nodes, service=jnp.asarray(law_fit.polynomials(laws, len(plan.nodes))))
+    if plan.per_node > 1:
+        plain = arrays.nodes_arrays(plan.nodes, plan.size_scaling)
+        nodes, _ = arrays.several_per_node(
+            replace(plain, service=nodes.service), arrays.files_arrays(plan.files), plan.per_node
+        )
+    return replace(plan.problem, nodes=nodes)
+
+
+def _spread(plan: Plan, policy: str, problem: optimize.Problem) -> np.ndarray:
+    """Probabilities (R, m) that a policy reads with: the plan's, all chunks alike, or proportional to service rates."""
+    stored = jnp.asarray(plan.stored)
+    if policy in ("probabilistic", "hedged"):
+        return plan.probabilities
+    if policy == "proportional":
+        return np.asarray(placement.proportional(problem, stored))
+    return np.asarray(placement.even(problem, stored))
+
+
+def why_unstable(at: OperatingPoint) -> str | None:
+    """Which node, or class at a node, has more to do than it can, in one line; None where that is not known."""
+    if not at.static:
+        return None
+    load = at.loads
+    if load.max() >= 1:
+        background = np.asarray(at.problem.nodes.background[0])
+        nodes = at.plan.names.nodes
+        return overload(load, background, at.rate_scale, nodes, f"with policy={at.policy}")
+    return _overfull_class(at) if at.queue.name == "partitioned" else None
+
+
+def _overfull_class(at: OperatingPoint) -> str | None:
+    """Which class asks more of a node than its part of a strict partition gives; None where none does.
+
+    Other work of a node is asked for by the last class.
+    """
+    problem, classes, weights = at.problem, at.plan.classes, np.asarray(at.queue.weights)
+    files, first = problem.files, np.asarray(problem.nodes.service)[0]
+    reads, writes = (
+        np.asarray(optimize.of_files(problem, jnp.asarray(rows)))
+        for rows in (at.probabilities, at.plan.stored)
+    )
+    powers = np.asarray(files.chunk_bytes)[:, None] ** np.arange(4)
+    worst, words = 1.0, None
+    for number, name in enumerate(classes.names):
+        member = classes.of_file == number
+        work = (np.asarray(files.rate)[member, None] * powers[member]).T @ reads[member]
+        if problem.writes is not None:
+            work = work + (np.asarray(files.write_rate)[member, None] * powers[member]).T @ writes[member]
+        load = np.sum(first * work, axis=0)
+        if number == len(classes.names) - 1:
+            load = load + np.asarray(problem.nodes.background[0])
+        full = load / weights[number]
+        node = int(np.argmax(full))
+        if full[node] >= worst:
+            worst = full[node]
+            words = (
+                f"queue=partitioned: class {name} asks for {load[node]:.3g} of node "
+                f"{at.plan.names.nodes[node].as_py()}, its part is {weights[number, node]:.3g}; allowed: weights above "
+                "what every class asks for, or lower rates"
+            )
+    return words

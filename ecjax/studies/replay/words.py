@@ -1,0 +1,38 @@
+"""What the figures of ``ecjax replay`` share: words and colours of sources, and what is an axis."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from ecjax.plotting.runs import names, swept
+
+SOURCES = {
+    "observed": ("observed", "C7"),
+    "replayed": ("replayed", "C0"),
+    "estimated": ("estimated", "C2"),
+    "bound": ("bound", "C1"),
+    "split_merge": ("split-merge bound", "black"),
+    "forks": ("forks bound", "dimgrey"),
+}  # of ``latencies``: word and colour, in the order of bars
+STYLES = {"observed": ":", "replayed": "-", "estimated": "--", "bound": "-."}
+EARLIER = {"split_merge", "forks"}  # bounds of other systems: they do not depend on the policy
+LOAD = "load of the busiest node"
+SECONDS = "latency of a read (s)"
+MOST_CURVES = 12
+MOST_BARS = 40
+
+
+def horizontal(out: Path, runs: pd.DataFrame) -> tuple[str, pd.Series, str] | None:
+    """What ``swept`` gives, or else the load of the busiest node."""
+    axis = swept(out, runs)
+    if axis is not None:
+        return axis
+    load = loads(runs)
+    return None if load is None else ("max_load", load, LOAD)
+
+
+def loads(runs: pd.DataFrame) -> pd.Series | None:
+    """Load of the busiest node by run (its utilisation where the policy decides the load); None where none varies."""
+    load = runs["max_load"].fillna(runs["max_utilisation"])
+    varies = load.groupby(names(runs, "max_load")).nunique().max() > 1
+    return load if varies else None

@@ -1,0 +1,181 @@
+"""Options, cases and runs of ``ecjax replay``; loads of nodes; logs that are read as their analysis was."""
+
+import json
+import math
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+from plans_by_hand import FIXED, NEED, PLACED, PRICES, RATES, SIZES, VARIABLE, plan_by_hand
+from rich.console import Console
+
+from ecjax.errors import UserError
+from ecjax.options import checked
+from ecjax.replay.law_fit import FAMILIES
+from ecjax.replay.run import POLICIES as LIBRARY_POLICIES
+from ecjax.replay.run import QUEUES as LIBRARY_QUEUES
+from ecjax.studies.analyze.tables import TABLES as ANALYSIS
+from ecjax.studies.replay.figures.kinds import KINDS
+from ecjax.studies.replay.inputs import read_cases
+from ecjax.studies.replay.options import FIGURES, POLICIES, QUEUES, SERVICES, ReplayOptions
+from ecjax.studies.replay.plans import PLAN_QUEUES
+from ecjax.studies.replay.run import items_of
+from ecjax.studies.replay.study import replay_study
+from ecjax.studies.replay.tables import TABLES
+from ecjax.tables.importers import open_trace
+from ecjax.tables.results import read_results
+from ecjax.tables.store import ResultStore
+from ecjax.validation import theory
+from ecjax.validation.service import EMPIRICAL
+
+QUIET = Console(quiet=True)
+FEW = {"requests": 500, "replications": 2, "figures": [], "estimate": False}
+
+
+def log_of(folder, **names):
+    """A log of 600 reads by two alike nodes in CSV, its columns named otherwise; returns path and names."""
+    random = np.random.default_rng(0)
+    arrival, node = np.sort(random.uniform(0, 3000, 600)), random.integers(0, 2, 600)
+    start, finish, free = np.empty(600), np.empty(600), np.zeros(2)
+    for access, service in enumerate(random.exponential(1.0, 600)):
+        start[access] = max(arrival[access], free[node[access]])
+        finish[access] = free[node[access]] = start[access] + service
+    log = {"request_id": np.arange(600), "arrival_s": arrival, "file_id": 10 + np.arange(600) % 4}
+    log |= {"node_id": np.array(["x", "y"])[node], "op": ["read"] * 600, "bytes": [4.0] * 600}
+    log |= {"start_s": start, "finish_s": finish}
+    path = str(folder / "log.csv")
+    pa.csv.write_csv(pa.table({names.get(name, name): values for name, values in log.items()}), path)
+    return path, {name: names.get(name, name) for name in log}
+
+
+def test_words_are_those_of_the_library():
+    assert POLICIES == LIBRARY_POLICIES and QUEUES == LIBRARY_QUEUES
+    assert set(SERVICES) == {*FAMILIES, EMPIRICAL}
+    assert list(FIGURES) == list(KINDS)
+    assert set(PLAN_QUEUES.values()) <= set(QUEUES)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "arrivals", "service"),
+    [
+        ({}, "poisson", "auto"),
+        ({"trace": "log"}, "poisson", "empirical"),
+        ({"trace": "log", "plan": "folder"}, "trace", "auto"),
+        ({"trace": "log", "arrivals": "trace"}, "trace", "auto"),
+        ({"trace": "log", "service": []}, "poisson", "empirical"),
+        ({"plan": "none", "queue": "shared", "weights": [0.5, 0.5]}, "poisson", "auto"),
+    ],
+)
+def test_options_may_be_checked_again_and_defaults_depend_on_others(chosen, arrivals, service):
+    options = checked(ReplayOptions(**chosen))
+    assert checked(options) == options
+    assert (options.arrivals, options.service) == (arrivals, [service])
+
+
+def test_runs_with_other_ids_differ_in_a_column_or_in_params(tmp_path):
+    """Every option that tells runs apart: alone, and beside what is swept."""
+    plan = plan_by_hand(tmp_path, "fcfs")
+    pq.write_table(pa.table({"start_s": [0.0], "factor": [2.0]}), tmp_path / "rates.parquet")
+    pq.write_table(pa.table({"node_id": ["x"], "start_s": [0.0], "end_s": [1.0]}), tmp_path / "down.parquet")
+    log, _ = log_of(tmp_path)
+    changes: list[dict] = [{"probes": 3}, {"cancel": False}, {"hedge_delay_s": 1.0}, {"hedges": 2}]
+    changes += [{"pareto_ratio": 10.0}, {"arrivals": "bursts"}, {"burst_factor": 2.0}, {"burst_share": 0.2}]
+    changes += [{"burst_mean_s": 1.0}, {"decode_s_per_byte": 1.0}, {"client_bandwidth_bytes_per_s": 1.0}]
+    changes += [{"requests": 700}, {"replications": 3}, {"estimate": True}, {"earlier_bounds": True}]
+    changes += [{"seed": 1}, {"queue": "shared", "weights": [0.3, 0.7]}, {"trace": log}]
+    changes += [{"rates": str(tmp_path / "rates.parquet")}, {"outages": str(tmp_path / "down.parquet")}]
+    plain = {"plan": plan, "policy": ["hedged", "uniform"], "queue": ["fcfs", "shared"], "rate_scale": [1, 2]}
+    plain |= {"size_scale": [1, 2], "service": ["auto", "gamma"]}
+    rows, names = {}, []
+    for change in ({}, *changes):
+        options = checked(ReplayOptions(**(FEW | plain | change)))
+        for case in read_cases(options):
+            for item in items_of(case, options):
+                row = item.run.row()
+                names.append(row.pop("run_id"))
+                rows[names[-1]] = json.dumps(row, sort_keys=True)
+    assert len(rows) == 32 * len(changes) + 32 - 16  # one of the changes leaves out a queue
+    assert len(set(rows.values())) == len(rows) == len(names)
+
+
+def test_what_changes_no_result_changes_no_id(tmp_path):
+    plan = plan_by_hand(tmp_path, "priority")
+    changes = [{}, {"out": "elsewhere"}, {"resume": False}, {"figures": ["cdf"]}, {"write": ["latencies"]}]
+    changes += [{"weights": [0.3, 0.7]}]  # of queues that have none
+    names = set()
+    for change in changes:
+        options = checked(ReplayOptions(**(FEW | {"plan": plan} | change)))
+        names |= {item.run.run_id for case in read_cases(options) for item in items_of(case, options)}
+    assert len(names) == 1
+
+
+def test_loads_of_nodes(tmp_path):
+    given = FEW | {"plan": plan_by_hand(tmp_path, "fcfs"), "policy": ["probabilistic", "least_loaded"]}
+    options = ReplayOptions(**(given | {"requests": 20_000, "out": str(tmp_path / "out")}))
+    assert replay_study(options, QUIET) == 0
+    runs = read_results(tmp_path / "out", "runs").set_index("policy")["run_id"]
+    loads = read_results(tmp_path / "out", "node_loads").set_index(["run_id", "node_id"])
+    planned, measured = (loads.loc[runs[policy]] for policy in ("probabilistic", "least_loaded"))
+    service = FIXED + VARIABLE + 0.1 * (SIZES / NEED)[:, None]
+    np.testing.assert_allclose(planned["load"], (RATES[:, None] * PLACED * service).sum(axis=0), rtol=1e-12)
+    reads = (RATES[:, None] * PLACED).sum(axis=0)
+    np.testing.assert_allclose(planned["read_share"], reads / reads.sum(), rtol=1e-12)
+    latencies = read_results(tmp_path / "out", "latencies")
+    nodes = latencies[(latencies["group"] == "node") & (latencies["run_id"] == runs["least_loaded"])]
+    nodes = nodes.set_index("node_id")
+    np.testing.assert_array_equal(measured["load"], nodes["utilisation"])
+    np.testing.assert_allclose(measured["read_share"], nodes["requests"] / nodes["requests"].sum())
+    for table in (planned, measured):
+        assert list(table["chunks"]) == [4, 4]
+        np.testing.assert_allclose(table["bytes_stored"], (SIZES / NEED).sum())
+        np.testing.assert_allclose(table["cost_dollars_per_period"], 4 * PRICES)
+
+
+def analysis_of(folder, path, columns):
+    """What an analysis leaves behind of a log."""
+    reading = json.dumps({"format": "auto", "columns": columns, "extent_bytes": None, "sort": False})
+    print_ = open_trace(path, columns=columns).fingerprint
+    row = {"run_id": "a", "job": "analyze", "status": "ok", "params": "{}", "input_id": print_}
+    with ResultStore(folder, ANALYSIS, {}) as store:
+        store.commit([row], {"traces": pa.table({"run_id": ["a"], "path": [path], "reading": [reading]})})
+    return folder
+
+
+def test_a_log_is_read_as_the_analysis_behind_the_plan_read_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(theory, "ESTIMATE", lambda *_, **__: (_ for _ in ()).throw(UserError("not here")))
+    path, columns = log_of(tmp_path, arrival_s="at", file_id="object", bytes="size")
+    folder = analysis_of(tmp_path / "analysis", path, columns)
+    inputs = {"files": str(folder / "files"), "nodes": str(folder / "nodes")}
+    plan = plan_by_hand(tmp_path, "fcfs", params=json.dumps({"inputs": inputs}))
+    options = checked(ReplayOptions(**FEW, plan=plan, trace=path))
+    (case,) = read_cases(options)
+    assert len(case.reads.times) == 600
+    with pytest.raises(UserError, match="cannot tell its format"):
+        read_cases(checked(ReplayOptions(**FEW, plan=plan_by_hand(tmp_path / "other", "fcfs"), trace=path)))
+    # the analysis itself stands for its log, and how it is read is part of the prediction's name
+    assert replay_study(ReplayOptions(**FEW, trace=str(folder), out=str(tmp_path / "folder")), QUIET) == 0
+    assert (
+        replay_study(ReplayOptions(**FEW, trace=path, columns=columns, out=str(tmp_path / "log")), QUIET) == 0
+    )
+    one, other = (read_results(tmp_path / name, "runs").iloc[0] for name in ("folder", "log"))
+    assert one["run_id"] == other["run_id"] and json.loads(one["params"])["columns"] == columns
+    assert one["prediction"] == other["prediction"] and one["prediction"].startswith("predicted mean")
+
+
+def test_every_column_of_runs_is_filled_by_some_run(tmp_path, monkeypatch):
+    monkeypatch.setattr(theory, "ESTIMATE", lambda *_, **__: (_ for _ in ()).throw(UserError("not here")))
+    swept = {"importance": '{"a": 1, "b": 2}', "class_rate_scale": '{"a": 1, "b": 2}', "theta": 1.0}
+    plan = plan_by_hand(tmp_path, "fcfs", cost_dollars_per_period=3.0, **swept)
+    out = str(tmp_path / "out")
+    assert replay_study(ReplayOptions(**FEW, plan=plan, out=out), QUIET) == 0
+    assert replay_study(ReplayOptions(**FEW, plan=plan, out=out, rate_scale=9.0), QUIET) == 1
+    assert replay_study(ReplayOptions(**FEW, trace=log_of(tmp_path)[0], out=out), QUIET) == 0
+    runs = read_results(out, "runs")
+    empty = {name for name in runs if runs[name].isna().all()}
+    # the estimate, which takes long to compile, fills the others
+    assert empty == {"estimated_mean_s", "estimated_p99_s", "promised_p99_s"}
+    assert set(runs) == {column.name for column in TABLES.datasets["runs"]}
+    notices = json.loads(runs["notices"].dropna().iloc[0])
+    assert any("There is no estimate" in notice for notice in notices) and math.isfinite(runs["mean_s"].max())
