@@ -9,6 +9,7 @@ import pytest
 import result_guide
 import sample_tables
 
+from ecjax.jobs_index import JOBS
 from ecjax.tables.read import read_input
 from ecjax.tables.schemas import INPUTS
 
@@ -69,7 +70,7 @@ def test_the_guide_names_every_column():
         assert all(f"| `{column.name}` |" in text for column in columns)
 
 
-@pytest.mark.parametrize("job", result_guide.JOB_NAMES)
+@pytest.mark.parametrize("job", JOBS)
 def test_the_guide_to_results_names_every_dataset_and_column(job):
     text = (TRACES / "RESULTS.md").read_text()
     for dataset, columns in result_guide.tables_of(job).datasets.items():

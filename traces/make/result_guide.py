@@ -9,7 +9,6 @@ from ecjax.tables.arrow_schemas import INPUT_DATASETS
 from ecjax.tables.result_schemas import RUN_COLUMNS, RUNS, JobTables
 from ecjax.tables.schemas import Column
 
-JOB_NAMES = ("analyze", "optimize", "replay", "schedule", "adapt", "cache")
 _ROWS = {
     # analyze
     "traces": "log that was read",
@@ -18,7 +17,7 @@ _ROWS = {
     "delay_bins": "bin of a histogram of delays, by node and operation",
     "arrivals": "interval of the log's time",
     # optimize
-    "placements": "chunk, or number of chunks of a file that a node keeps; of groups one for all their files",
+    "placements": "file, or group of files, and node that keeps chunks of it",
     "node_loads": "node",
     "class_weights": "service class and node",
     "class_plans": "service class",
@@ -38,8 +37,10 @@ _ROWS = {
     # cache
     "cached": "item that an edge keeps at the end",
     "partitions": "partition that was sampled",
+    # bench
+    "bench": "quantity that a case measured",
     # of several jobs
-    "delays": "law of delays: by node, operation and chunk size",
+    "delays": "size of chunks, by node or law of delays and by operation",
     "latencies": "group of reads: all, a class, a file, a node, an edge",
 }
 
@@ -65,7 +66,7 @@ def result_guide() -> str:
         "`input_id` as in `runs`.",
         f"## Every job\n\nA row of `{RUNS}` is one run; it begins with\n\n{_table(RUN_COLUMNS)}",
     ]
-    parts += [_of_job(job) for job in JOB_NAMES]
+    parts += [_of_job(job) for job in JOBS]
     return "\n\n".join(parts) + "\n"
 
 

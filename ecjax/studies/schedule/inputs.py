@@ -11,9 +11,8 @@ import pyarrow as pa
 
 from ecjax.coflow.generate import ReadSettings, generate
 from ecjax.coflow.workload import Fabric, Workload, given_sources
-from ecjax.console import log
 from ecjax.errors import UserError
-from ecjax.problem.arrays import column, index_in
+from ecjax.problem.arrays import index_in
 from ecjax.studies.schedule.logged_reads import (
     Placement,
     has_k,
@@ -22,6 +21,7 @@ from ecjax.studies.schedule.logged_reads import (
     placement_of_plan,
 )
 from ecjax.studies.schedule.options import COFLOW_BENCHMARK, TRANSFERS, ScheduleOptions
+from ecjax.studies.schedule.ports import READS, fabric_of
 from ecjax.studies.spine.log_options import FORMATS as LOG_FORMATS
 from ecjax.studies.spine.logs import Reading, log_reading, open_reading
 from ecjax.tables.fingerprint import fingerprint
@@ -29,14 +29,8 @@ from ecjax.tables.folder import location
 from ecjax.tables.importers import FORMATS
 from ecjax.tables.importers.coflow_benchmark import read_coflow_benchmark, recognises
 from ecjax.tables.importers.detect import describe, read_head
-from ecjax.tables.place import Place
-from ecjax.tables.read import read_input
 from ecjax.tables.store import run_id
 from ecjax.tables.transfers import COLUMNS, Transfers, read_transfers
-
-READS = "reads"
-# of every port unless options say otherwise: 8 ms per MB; Table I of the D-Target paper
-PORT_BYTES_PER_S = {TRANSFERS: 125e6, READS: 1e9}
 
 
 @dataclass(frozen=True)
@@ -265,49 +259,14 @@ def _case(
 
     Args:
         options: capacities.
-        kind: TRANSFERS or READS, which differ in the usual capacity.
+        kind: TRANSFERS or READS.
         ports: ids of the sending and of the receiving ports.
         coflow_ids: (C,).
         names: what names the input; the capacities are added.
         description: of the workload.
         parts: other fields of the case.
     """
-    usual = options.port_bytes_per_s or PORT_BYTES_PER_S[kind]
-    capacity = [np.full(len(ids), float(usual)) for ids in ports]
-    names = names | {"port_bytes_per_s": float(usual)}
-    if options.ports is not None:
-        table = read_input(options.ports, "ports")
-        names["ports"] = fingerprint(table, "ports")
-        _set_capacities(table, Place(table, "ports", options.ports), ports, capacity)
+    fabric, capacities = fabric_of(options, kind, ports)
     text = f"{description}; {len(ports[0])} sending and {len(ports[1])} receiving ports"
-    return Case(Fabric(*capacity), *ports, coflow_ids, run_id("inputs", names, "", None, ""), text, **parts)
-
-
-def _set_capacities(
-    table: pa.Table, place: Place, ports: tuple[pa.Array, pa.Array], capacity: list[np.ndarray]
-) -> None:
-    """Change the capacities of the ports that a ports table names.
-
-    Raises:
-        UserError: it has no capacities, or names no port that is there.
-    """
-    columns = ("send_bytes_per_s", "receive_bytes_per_s")
-    if not set(columns) & set(table.column_names):
-        raise place.error(f"found no capacities; allowed: {' or '.join(columns)}")
-    named = np.zeros(len(table), bool)
-    for name, ids, values in zip(columns, ports, capacity, strict=True):
-        port = index_in(table["port_id"], ids)
-        named |= port >= 0
-        if name in table.column_names:
-            bytes_per_s = column(table, name, np.nan)
-            is_set = (port >= 0) & np.isfinite(bytes_per_s)
-            values[port[is_set]] = bytes_per_s[is_set]
-    if not named.any():
-        first, examples = table["port_id"][0].as_py(), [ids[0].as_py() for ids in ports]
-        raise place.error(
-            f"found {first!r} and no other port that sends or receives here; allowed: ports such as "
-            f"{examples[0]!r} (sends) and {examples[1]!r} (receives)",
-            column="port_id",
-        )
-    if not named.all():
-        log.info("ports: %d ports that neither send nor receive here are left aside", np.sum(~named))
+    input_id = run_id("inputs", names | capacities, "", None, "")
+    return Case(fabric, *ports, coflow_ids, input_id, text, **parts)
