@@ -26,6 +26,7 @@ class Compilation:
         self._lock = Lock()
         self._compiling, self._since, self._said = 0, 0.0, 0.0
         self._waiting = False  # whether a timer runs
+        self._over = False
 
     def begun(self) -> None:
         """A compiler begins."""
@@ -51,6 +52,10 @@ class Compilation:
         if say:
             log.info("compiling: %d programs, %.0f s so far", self.programs, self.seconds)
 
+    def over(self) -> None:
+        """Nothing is announced from here on."""
+        self._over = True
+
     def _announce_later(self) -> None:
         timer = Timer(_PATIENCE_S, self._announce)
         timer.daemon = True
@@ -59,8 +64,9 @@ class Compilation:
     def _announce(self) -> None:
         """Say it once, if a compiler has been at it for as long as that."""
         with self._lock:
-            say = self._compiling > 0 and time.perf_counter() - self._since >= _PATIENCE_S
-            again = self._compiling > 0 and not say
+            busy = self._compiling > 0 and not self._over
+            say = busy and time.perf_counter() - self._since >= _PATIENCE_S
+            again = busy and not say
             self._waiting = again
             if say:
                 self._said = time.perf_counter()
@@ -78,6 +84,7 @@ def announced() -> Iterator[Compilation]:
     try:
         yield compilation
     finally:
+        compilation.over()
         for stop in undo:
             stop()
 
