@@ -22,7 +22,7 @@ _PARTS = (
     "optimize",
     "queueing",
     "replay",
-    "report",
+    "plotting",
     "studies",
     "tables",
 )

@@ -25,6 +25,7 @@ class Compilation:
         self.seconds, self.programs = 0.0, 0
         self._lock = Lock()
         self._compiling, self._since, self._said = 0, 0.0, 0.0
+        self._waiting = False  # whether a timer runs
 
     def begun(self) -> None:
         """A compiler begins."""
@@ -32,11 +33,10 @@ class Compilation:
             if not self._compiling:
                 self._since = time.perf_counter()
             self._compiling += 1
-            say = self._said == 0.0 and self._compiling == 1
-        if say:
-            timer = Timer(_PATIENCE_S, self._say)
-            timer.daemon = True
-            timer.start()
+            wait = self._said == 0.0 and self._compiling == 1 and not self._waiting
+            self._waiting |= wait
+        if wait:
+            self._announce_later()
 
     def ended(self) -> None:
         """A compiler ends."""
@@ -45,19 +45,29 @@ class Compilation:
             self.programs += 1
             if not self._compiling:
                 self.seconds += time.perf_counter() - self._since
-        if self._said and time.perf_counter() - self._said > _EVERY_S:
-            self._say()
+            say = self._said and time.perf_counter() - self._said > _EVERY_S
+            if say:
+                self._said = time.perf_counter()
+        if say:
+            log.info("compiling: %d programs, %.0f s so far", self.programs, self.seconds)
 
-    def _say(self) -> None:
+    def _announce_later(self) -> None:
+        timer = Timer(_PATIENCE_S, self._announce)
+        timer.daemon = True
+        timer.start()
+
+    def _announce(self) -> None:
+        """Say it once, if a compiler has been at it for as long as that."""
         with self._lock:
-            if not self._compiling and not self._said:
-                return
-            first, self._said = self._said == 0.0, time.perf_counter()
-            seconds = self.seconds + (time.perf_counter() - self._since if self._compiling else 0.0)
-        if first:
+            say = self._compiling > 0 and time.perf_counter() - self._since >= _PATIENCE_S
+            again = self._compiling > 0 and not say
+            self._waiting = again
+            if say:
+                self._said = time.perf_counter()
+        if say:
             log.info("compiling, once per installation")
-        else:
-            log.info("compiling: %d programs, %.0f s so far", self.programs, seconds)
+        elif again:
+            self._announce_later()
 
 
 @contextmanager

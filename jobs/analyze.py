@@ -18,10 +18,11 @@ def bare_words(words: list[str]) -> list[str]:
 
 def run(cfg: DictConfig) -> int:
     """Run on a composed configuration; returns the exit code."""
+    options = options_from(cfg, AnalyzeOptions)
     from ecjax.console import OUTPUT
-    from ecjax.studies.analyze.study import analyze
+    from ecjax.studies.analyze.study import analyze_study
 
-    return analyze(options_from(cfg, AnalyzeOptions), OUTPUT)
+    return analyze_study(options, OUTPUT)
 
 
 if __name__ == "__main__":

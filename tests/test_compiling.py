@@ -56,3 +56,15 @@ def test_only_what_takes_long_is_announced(caplog, monkeypatch):
         time.sleep(0.1)
         slow.ended()
     assert caplog.messages == ["compiling, once per installation"]
+
+
+def test_many_short_programs_are_not_announced(caplog, monkeypatch):
+    monkeypatch.setattr(compiling, "_PATIENCE_S", 0.1)
+    monkeypatch.setattr(compiling.log, "propagate", True)
+    with caplog.at_level(logging.INFO, "ecjax"):
+        many = Compilation()
+        for _ in range(30):
+            many.begun()
+            time.sleep(0.01)
+            many.ended()
+        assert not caplog.messages and many.programs == 30

@@ -168,6 +168,13 @@ def schema_job(schema: pa.Schema) -> str | None:
     return None if name is None else name.decode()
 
 
+def written_by(out: Path) -> str | None:
+    """The job whose results a folder holds; None where it holds none, or of an older version."""
+    for path in dataset_files(out, RUNS)[:1]:
+        return schema_job(file_schema(path))
+    return None
+
+
 def file_run_ids(path: Path) -> list[str]:
     """The run ids that a dataset file was written for, from its footer."""
     with user_errors(path), parquet_file(path) as file:

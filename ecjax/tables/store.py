@@ -90,7 +90,7 @@ def check_out(out: str | Path, tables: JobTables) -> None:
     """Refuse a folder that cannot take the results of a job, before anything is computed.
 
     Raises:
-        UserError: ``out`` is a file, or holds results of another job or schema version.
+        UserError: ``out`` is a file, or holds results of another job, another version, or of no ecjax.
     """
     place = location(out)
     with write_errors(place):
@@ -98,11 +98,23 @@ def check_out(out: str | Path, tables: JobTables) -> None:
             raise UserError(f"out={place}: is a file; allowed: a folder, which is made if absent")
     for path in layout.dataset_files(place, RUNS)[:1]:
         schema = layout.file_schema(path)
-        version, job = layout.schema_version(schema), layout.schema_job(schema)
-        if version == str(SCHEMA_VERSION) and job != tables.job:
+        reason, job = _other_version(schema), layout.schema_job(schema)
+        if reason:
+            raise UserError(f"out={place}: {path.relative_to(place)} {reason}; choose a new out")
+        if job != tables.job:
             raise UserError(
                 f"out={place}: holds results of ecjax {job}; choose a new out for ecjax {tables.job}"
             )
+
+
+def _other_version(schema: pa.Schema) -> str | None:
+    """Why a file of this schema is not one of this version of ecjax."""
+    version = layout.schema_version(schema)
+    if version is None:
+        return "was not written by ecjax"
+    if version != str(SCHEMA_VERSION):
+        return f"is of schema version {version}, now it is {SCHEMA_VERSION}"
+    return None
 
 
 class ResultStore:
@@ -150,9 +162,8 @@ class ResultStore:
         self._synced = 0.0
 
     def __enter__(self) -> "ResultStore":
+        check_out(self.out, self._tables)
         with write_errors(self.out):
-            if self.out.exists() and not self.out.is_dir():
-                raise UserError(f"out={self.out}: is a file; allowed: a folder, which is made if absent")
             self._lock.acquire()
             try:
                 self._check_existing()
@@ -314,18 +325,16 @@ class ResultStore:
                     )
 
     @staticmethod
-    def _misfit(found: pa.Schema, wanted: pa.Schema) -> str | None:
-        """Why rows of schema ``wanted`` cannot go beside a file of schema ``found``."""
-        version = layout.schema_version(found)
-        if version is None:
-            return "was not written by ecjax"
-        if version != str(SCHEMA_VERSION):
-            return f"is of schema version {version}, now it is {SCHEMA_VERSION}"
-        if layout.schema_job(found) != layout.schema_job(wanted):
-            return f"is of ecjax {layout.schema_job(found)}, this is ecjax {layout.schema_job(wanted)}"
-        if found.names != wanted.names:
+    def _misfit(stored: pa.Schema, schema: pa.Schema) -> str | None:
+        """Why rows of a schema cannot go beside a file of another one."""
+        reason = _other_version(stored)
+        if reason:
+            return reason
+        if layout.schema_job(stored) != layout.schema_job(schema):
+            return f"is of ecjax {layout.schema_job(stored)}, this is ecjax {layout.schema_job(schema)}"
+        if stored.names != schema.names:
             return "has other columns than this version of ecjax writes"
-        for have, want in zip(found, wanted, strict=True):
-            if have.type != want.type:
-                return f"has {have.name} of type {have.type}, now it is {want.type}"
+        for before, now in zip(stored, schema, strict=True):
+            if before.type != now.type:
+                return f"has {before.name} of type {before.type}, now it is {now.type}"
         return None

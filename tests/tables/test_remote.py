@@ -16,6 +16,7 @@ from pyarrow import fs
 
 from ecjax.errors import UserError
 from ecjax.plotting.saving import save_png
+from ecjax.studies.optimize.tables import TABLES
 from ecjax.tables import remote
 from ecjax.tables.datasets import dataset_files
 from ecjax.tables.fingerprint import trace_fingerprint
@@ -76,7 +77,7 @@ def test_file_addresses_are_paths(tmp_path):
     for wrong in ("file://server/a", "file://"):
         with pytest.raises(UserError, match=f"^{wrong}: malformed; allowed: file:///path$"):
             location(wrong)
-    with ResultStore(f"file://{tmp_path}/out", IDS) as store:
+    with ResultStore(f"file://{tmp_path}/out", TABLES, IDS) as store:
         store.commit([row("a")], {"history": history("a")})
     assert len(read_results(f"file://{tmp_path}/out", "history")) == 3
     assert len(read_results(tmp_path / "out", "history")) == 3
@@ -120,7 +121,7 @@ def test_settings_of_a_store_stay_at_the_end_of_its_addresses():
 def test_commit_resume_and_read(out):
     with pytest.raises(UserError, match=f"out={out}: no such folder"):
         read_results(out, "runs")
-    with ResultStore(out, IDS) as store:
+    with ResultStore(out, TABLES, IDS) as store:
         store.write_input("nodes", "abc", NODES)
         store.commit([row("a", theta=0.1), row("b", "failed")], {"history": map(history, "ab")})
         writer = pickle.loads(pickle.dumps(store.writer))
@@ -129,7 +130,7 @@ def test_commit_resume_and_read(out):
         assert set(read_results(out, "history")["run_id"]) == {"a", "b"}
         store.commit([row("c")], None)
     assert not writer._marker.exists()
-    with ResultStore(out, IDS) as store:
+    with ResultStore(out, TABLES, IDS) as store:
         assert store.finished("abcd") == {"a", "c"}
         store.commit([row("b")], {"history": history("b", 1)})
     assert read_results(out, "history").groupby("run_id").size().to_dict() == {"a": 3, "b": 1, "c": 3}
@@ -144,12 +145,12 @@ def test_commit_resume_and_read(out):
     ):
         read_results(out, "latencies")
     with pytest.raises(UserError, match=f"out={out}: inputs/nodes/abc.parquet has .* choose a new out"):
-        ResultStore(out, {"node_id": pa.int64()}).__enter__()
+        ResultStore(out, TABLES, {"node_id": pa.int64()}).__enter__()
 
 
 def test_the_same_tables_as_in_a_folder(out, tmp_path):
     for place in (out, tmp_path):
-        with ResultStore(place, IDS) as store:
+        with ResultStore(place, TABLES, IDS) as store:
             store.commit([row("a"), row("b")], {"history": map(history, "ab")})
     for dataset in ("runs", "history"):
         pd.testing.assert_frame_equal(read_results(out, dataset), read_results(tmp_path, dataset))
@@ -158,13 +159,13 @@ def test_the_same_tables_as_in_a_folder(out, tmp_path):
 
 
 def test_what_a_killed_job_left_goes(out):
-    killed = ResultStore(out, IDS)
+    killed = ResultStore(out, TABLES, IDS)
     killed.__enter__()
     killed.commit([row("a")], {"history": history("a")})
     orphan = pickle.loads(pickle.dumps(killed.writer))
     orphan.write("b", {"history": history("b")})
     assert len(dataset_files(location(out), "history")) == 2
-    with ResultStore(out, IDS) as store:
+    with ResultStore(out, TABLES, IDS) as store:
         assert len(dataset_files(location(out), "history")) == 1
         for late in (
             lambda: orphan.write("b", {"history": history("b")}),
@@ -179,7 +180,7 @@ def test_what_a_killed_job_left_goes(out):
 
 
 def test_a_job_that_was_shut_out_takes_nothing_from_the_one_that_did_so(out):
-    first, second = ResultStore(out, IDS), ResultStore(out, IDS)
+    first, second = ResultStore(out, TABLES, IDS), ResultStore(out, TABLES, IDS)
     first.__enter__()
     first.commit([row("a")], {"history": history("a")})
     second.__enter__()
@@ -199,7 +200,7 @@ def test_out_is_an_object(out):
     with publishing(location(out)) as file:
         file.write_bytes(b"x")
     with pytest.raises(UserError, match=f"out={out}: is a file; allowed: a folder"):
-        ResultStore(out, IDS).__enter__()
+        ResultStore(out, TABLES, IDS).__enter__()
 
 
 def test_figures(out):
@@ -246,7 +247,7 @@ def test_fingerprint_of_a_trace_is_that_of_its_copy(out, tmp_path):
 
 def test_large_objects_are_read_in_pieces(out, monkeypatch):
     monkeypatch.setattr(remote, "_WHOLE_BYTES", 100)
-    with ResultStore(out, IDS) as store:
+    with ResultStore(out, TABLES, IDS) as store:
         store.commit([row("a")], {"history": history("a", 1000)})
     assert len(read_results(out, "history")) == 1000
     assert not isinstance((location(out) / "runs" / "a.parquet").source(), pa.BufferReader)
@@ -293,7 +294,7 @@ def test_an_upload_that_fails_leaves_nothing(out, monkeypatch, at, said):
         store, base = resolve(*root)
         return Broken(store, at), base
 
-    with ResultStore(out, IDS) as store:
+    with ResultStore(out, TABLES, IDS) as store:
         store.commit([row("a")], {"history": history("a")})
         before = names(out)
         with monkeypatch.context() as patch:
@@ -304,7 +305,7 @@ def test_an_upload_that_fails_leaves_nothing(out, monkeypatch, at, said):
             with pytest.raises(UserError, match=f"^out={out}: cannot be written: {said}$"):
                 save_png(Figure(), location(out) / "figures" / "x.png")
             with pytest.raises(UserError, match=f"^out={out}: cannot be written: {said}$"):
-                ResultStore(out, IDS).__enter__()
+                ResultStore(out, TABLES, IDS).__enter__()
         assert [name for name in names(out) if not name.startswith(".")] == [
             name for name in before if not name.startswith(".")
         ]

@@ -10,8 +10,9 @@ import pytest
 
 import ecjax
 from ecjax.errors import UserError
+from ecjax.studies.optimize.tables import TABLES
+from ecjax.tables.arrow_schemas import dataset_schema
 from ecjax.tables.datasets import dataset_files
-from ecjax.tables.result_schemas import RESULTS, result_schema
 from ecjax.tables.results import find_run, read_results, read_run
 from ecjax.tables.store import ResultStore
 
@@ -24,7 +25,7 @@ def row(run: str, **more) -> dict:
 
 
 def commit(out, *rows: dict, **datasets) -> None:
-    with ResultStore(out, IDS) as results:
+    with ResultStore(out, TABLES, IDS) as results:
         results.commit(list(rows), datasets)
 
 
@@ -79,7 +80,7 @@ def test_plain_pandas_reads_every_dataset(tmp_path):
     assert placements["node_id"].tolist() == [1, 2]
     for dataset in ("runs", "placements"):
         plain = pd.read_parquet(tmp_path / dataset)
-        assert list(plain.columns) == [column.name for column in RESULTS[dataset]]
+        assert list(plain.columns) == [column.name for column in TABLES.datasets[dataset]]
         ours = read_results(tmp_path, dataset).astype({"file_id": float} if dataset == "placements" else {})
         pd.testing.assert_frame_equal(
             ours.sort_values("run_id", ignore_index=True), plain.sort_values("run_id", ignore_index=True)
@@ -88,7 +89,7 @@ def test_plain_pandas_reads_every_dataset(tmp_path):
 
 def test_all_null_columns_keep_their_type_in_the_file(tmp_path):
     commit(tmp_path, row("a"))
-    assert pq.read_table(tmp_path / "runs").schema.equals(result_schema("runs", IDS))
+    assert pq.read_table(tmp_path / "runs").schema.equals(dataset_schema(TABLES, "runs", IDS))
 
 
 def test_missing_folder_and_dataset(tmp_path):
@@ -137,7 +138,7 @@ def test_rows_of_uncommitted_runs_are_not_seen(tmp_path):
     (tmp_path / "runs" / ".keep").touch()
     nothing = read_results(tmp_path, "placements")
     assert len(nothing) == 0
-    assert list(nothing.columns) == [column.name for column in RESULTS["placements"]]
+    assert list(nothing.columns) == [column.name for column in TABLES.datasets["placements"]]
 
 
 def test_rows_of_one_run(tmp_path):

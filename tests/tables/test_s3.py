@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 from ecjax.errors import UserError
+from ecjax.studies.optimize.tables import TABLES
 from ecjax.tables.datasets import batch_id
 from ecjax.tables.results import find_run, read_results, read_run
 from ecjax.tables.store import ResultStore
@@ -100,7 +101,7 @@ def one_line(out: str, act) -> str:
 
 def test_wrong_credentials(refusing):
     out = address("bucket", refusing)
-    assert "AWS Error ACCESS_DENIED" in one_line(out, lambda: ResultStore(out, {}).__enter__())
+    assert "AWS Error ACCESS_DENIED" in one_line(out, lambda: ResultStore(out, TABLES, {}).__enter__())
     assert "AWS Error ACCESS_DENIED" in one_line(out, lambda: read_results(out, "runs"))
 
 
@@ -108,7 +109,7 @@ def test_wrong_credentials(refusing):
 def test_no_server():
     out = address("bucket", free_port())
     start = time.monotonic()
-    assert "NETWORK_CONNECTION" in one_line(out, lambda: ResultStore(out, {}).__enter__())
+    assert "NETWORK_CONNECTION" in one_line(out, lambda: ResultStore(out, TABLES, {}).__enter__())
     assert time.monotonic() - start < 60  # retries end
 
 
@@ -142,7 +143,7 @@ def test_commit_resume_and_read(moto):
     import pickle
 
     out = address("bucket", moto)
-    with ResultStore(out, {}) as store:
+    with ResultStore(out, TABLES, {}) as store:
         store.commit([row("a"), row("b", "failed")], {"history": map(history, "ab")})
         for number in range(20):
             store.commit([row(f"r{number}")], {"history": history(f"r{number}")})
@@ -150,7 +151,7 @@ def test_commit_resume_and_read(moto):
         store.commit([row("w")], None)
         large = pa.table({"run_id": ["l"] * 2_000_000, "iteration": range(2_000_000)})
         store.writer.write("l", {"history": (large.slice(part * 500_000, 500_000) for part in range(4))})
-    with ResultStore(out, {}) as store:
+    with ResultStore(out, TABLES, {}) as store:
         assert store.finished("abw") == {"a", "w"}
         store.commit([row("b")], {"history": history("b")})
     assert len(read_results(out, "runs")) == 23
@@ -165,6 +166,7 @@ def test_commit_resume_and_read(moto):
 def test_missing_bucket(moto):
     out = address("none", moto)
     assert re.search(
-        "cannot be written: .* NO_SUCH_BUCKET", one_line(out, lambda: ResultStore(out, {}).__enter__())
+        "cannot be written: .* NO_SUCH_BUCKET",
+        one_line(out, lambda: ResultStore(out, TABLES, {}).__enter__()),
     )
     assert one_line(out, lambda: read_results(out, "runs")) == f"out={out}: no such folder"

@@ -6,8 +6,10 @@ import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet as pq
 import pytest
+import result_guide
 import sample_tables
 
+from ecjax.jobs_index import JOBS
 from ecjax.tables.read import read_input
 from ecjax.tables.schemas import INPUTS
 
@@ -56,7 +58,7 @@ def test_the_generator_makes_every_sample(written):
     }
 
 
-@pytest.mark.parametrize("name", ["README.md", "SOURCES.md"])
+@pytest.mark.parametrize("name", ["README.md", "RESULTS.md", "SOURCES.md"])
 def test_the_guide_and_the_sources_are_up_to_date(written, name):
     assert (TRACES / name).read_text() == (written / name).read_text()
 
@@ -66,6 +68,15 @@ def test_the_guide_names_every_column():
     for table, columns in INPUTS.items():
         assert f"## {table}\n" in text
         assert all(f"| `{column.name}` |" in text for column in columns)
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_the_guide_to_results_names_every_dataset_and_column(job):
+    text = (TRACES / "RESULTS.md").read_text()
+    for dataset, columns in result_guide.tables_of(job).datasets.items():
+        section = text.split(f"### {job}: {dataset}\n", 1)[1].split("\n#")[0]
+        for column in columns[1:]:
+            assert f"| `{column.name}` |" in (text if dataset == "runs" else section), (dataset, column.name)
 
 
 @pytest.mark.parametrize("name", sample_tables.TABLES)

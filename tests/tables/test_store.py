@@ -19,16 +19,21 @@ from hypothesis import strategies as st
 
 from ecjax.errors import UserError
 from ecjax.status import Status
+from ecjax.studies.analyze.tables import TABLES as ANALYSIS
+from ecjax.studies.optimize.tables import TABLES as PLANS
 from ecjax.tables import result_schemas, store
+from ecjax.tables.arrow_schemas import dataset_schema
 from ecjax.tables.checks import check
-from ecjax.tables.datasets import dataset_files
+from ecjax.tables.datasets import dataset_files, written_by, written_datasets
 from ecjax.tables.fingerprint import fingerprint
 from ecjax.tables.read import read_input
-from ecjax.tables.result_schemas import result_schema
+from ecjax.tables.result_schemas import JobTables, job_tables
 from ecjax.tables.results import read_results
 from ecjax.tables.schemas import INPUTS
-from ecjax.tables.store import ResultStore, batch_id, run_id
+from ecjax.tables.store import ResultStore, batch_id, check_out, run_id
 
+# those of plans, and the nodes of an analysis, which serve as inputs
+TABLES = JobTables("optimize", {**PLANS.datasets, "nodes": ANALYSIS.datasets["nodes"]})
 IDS = {"file_id": pa.int64(), "node_id": pa.string()}
 BATCH_COLUMNS = ["batch_id", "batch_runs"]
 
@@ -113,7 +118,7 @@ def test_batch_id_ignores_the_order():
 def test_commit_and_read(tmp_path):
     a, b = run_name(1), run_name(2)
     out = tmp_path / "deep" / "out"
-    with ResultStore(out, IDS) as results:
+    with ResultStore(out, TABLES, IDS) as results:
         assert results.finished([a, b]) == set()
         rows = [
             run_row(a, Status.OK, theta=np.float32(0.5), seed=np.int64(3)),
@@ -127,7 +132,7 @@ def test_commit_and_read(tmp_path):
     assert set(runs["batch_runs"]) == {2}
     assert len(read_results(out, "placements")) == 6
     assert read_results(out, "history")["objective"].tolist() == [2.0, 1.0, 2.0, 2.0]
-    with ResultStore(out, IDS) as results:
+    with ResultStore(out, TABLES, IDS) as results:
         assert results.finished([a, b]) == {a, b}
 
 
@@ -151,7 +156,7 @@ def has_checksums(path: Path) -> bool:
 
 def test_files_are_named_by_batch_and_run_and_checksummed(tmp_path):
     a, b = run_name(1), run_name(2)
-    with ResultStore(tmp_path, IDS) as results:
+    with ResultStore(tmp_path, TABLES, IDS) as results:
         results.commit([run_row(a), run_row(b)], {"placements": [placements(a), placements(b)]})
     found = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.parquet"))
     assert found == [f"placements/{batch_id([a, b])}.parquet", f"runs/{a}.parquet", f"runs/{b}.parquet"]
@@ -161,19 +166,21 @@ def test_files_are_named_by_batch_and_run_and_checksummed(tmp_path):
 
 def test_schema_is_explicit_and_complete(tmp_path):
     a = run_name(1)
-    with ResultStore(tmp_path, IDS) as results:
+    with ResultStore(tmp_path, TABLES, IDS) as results:
         results.commit([run_row(a)], {"placements": placements(a), "file_plans": pa.table({"run_id": [a]})})
     for dataset in ("runs", "placements", "file_plans"):
         (path,) = dataset_files(tmp_path, dataset)
         schema = pq.read_schema(path)
-        assert schema.equals(result_schema(dataset, IDS))
-        assert schema.field("run_id").metadata == result_schema(dataset, IDS).field("run_id").metadata
+        assert schema.equals(dataset_schema(TABLES, dataset, IDS))
+        assert (
+            schema.field("run_id").metadata == dataset_schema(TABLES, dataset, IDS).field("run_id").metadata
+        )
         assert schema.metadata[b"ecjax_schema_version"] == str(result_schemas.SCHEMA_VERSION).encode()
 
 
 def test_ids_keep_their_types(tmp_path):
     a = run_name(1)
-    with ResultStore(tmp_path, {"file_id": pa.string(), "node_id": pa.int64()}) as results:
+    with ResultStore(tmp_path, TABLES, {"file_id": pa.string(), "node_id": pa.int64()}) as results:
         rows = {
             "run_id": [a],
             "file_id": ["007"],
@@ -194,7 +201,7 @@ def test_write_limits_the_datasets(tmp_path):
         raise AssertionError("a dataset that is left out is not computed")
         yield
 
-    with ResultStore(tmp_path, IDS, write=["history"]) as results:
+    with ResultStore(tmp_path, TABLES, IDS, write=["history"]) as results:
         assert results.writes("history")
         assert results.writes("runs")
         assert not results.writes("placements")
@@ -204,9 +211,9 @@ def test_write_limits_the_datasets(tmp_path):
 
 def test_write_of_unknown_datasets(tmp_path):
     with pytest.raises(
-        UserError, match=r"write: found 'placement', 'x'; allowed: runs, placements, class_weights"
+        UserError, match=r"write: found 'placement', 'x'; allowed: runs, placements, node_loads"
     ):
-        ResultStore(tmp_path, IDS, write=["placement", "runs", "x"])
+        ResultStore(tmp_path, TABLES, IDS, write=["placement", "runs", "x"])
 
 
 @pytest.mark.parametrize(
@@ -233,7 +240,7 @@ def test_write_of_unknown_datasets(tmp_path):
     ],
 )
 def test_mistakes_of_the_program(tmp_path, runs, datasets, message):
-    with ResultStore(tmp_path, IDS) as results, pytest.raises(ValueError, match=message) as caught:
+    with ResultStore(tmp_path, TABLES, IDS) as results, pytest.raises(ValueError, match=message) as caught:
         results.commit(runs, datasets)
     assert not isinstance(caught.value, UserError)
     assert list(tmp_path.rglob("*.parquet*")) == []
@@ -246,7 +253,7 @@ def test_inputs_are_kept_once_with_standard_columns(tmp_path):
     files = pa.table(
         {"file_id": [1, 2], "bytes": [1.0, 2.0], "k": [1, 1], "rate_per_s": [1.0, 1.0], "note": [1, 2]}
     )
-    with ResultStore(tmp_path, IDS) as results:
+    with ResultStore(tmp_path, TABLES, IDS) as results:
         results.write_input("files", "abc", files)
         (path,) = dataset_files(tmp_path, "inputs/files")
         before = path.stat().st_mtime_ns
@@ -265,7 +272,7 @@ def test_inputs_are_kept_once_with_standard_columns(tmp_path):
 
 def test_inputs_of_other_id_types_are_a_mistake_of_the_program(tmp_path):
     with (
-        ResultStore(tmp_path, IDS) as results,
+        ResultStore(tmp_path, TABLES, IDS) as results,
         pytest.raises(ValueError, match="column file_id has type string"),
     ):
         results.write_input("files", "abc", pa.table({"file_id": ["1"]}))
@@ -276,7 +283,7 @@ def test_inputs_of_other_id_types_are_a_mistake_of_the_program(tmp_path):
 
 def test_failed_run_is_replaced_in_every_dataset(tmp_path):
     a, b = run_name(1), run_name(2)
-    with ResultStore(tmp_path, IDS) as results:
+    with ResultStore(tmp_path, TABLES, IDS) as results:
         datasets = {"placements": placements(a, b), "history": [history(a), history(b)]}
         results.commit([run_row(a), run_row(b, "failed")], datasets)
         assert results.finished([a, b]) == {a}
@@ -290,7 +297,7 @@ def test_failed_run_is_replaced_in_every_dataset(tmp_path):
 
 def test_same_batch_again_leaves_nothing_of_the_first(tmp_path):
     a = run_name(1)
-    with ResultStore(tmp_path, IDS) as results:
+    with ResultStore(tmp_path, TABLES, IDS) as results:
         results.commit([run_row(a, "failed")], {"placements": placements(a), "history": history(a)})
         results.commit([run_row(a)], {"placements": placements(a, files=2)})
     assert len(read_results(tmp_path, "placements")) == 2
@@ -306,14 +313,14 @@ def test_result_tables_serve_as_inputs(tmp_path):
         "service_third_s3": [6.0, 48.0],
         "reference_bytes": [10.0, 10.0],
     }
-    with ResultStore(tmp_path, IDS) as results:
+    with ResultStore(tmp_path, TABLES, IDS) as results:
         results.commit([run_row("a")], {"nodes": pa.table({"run_id": ["a"] * 2, **nodes})})
         results.write_input("nodes", "abc", pa.table(nodes))
     for folder in ("nodes", "inputs/nodes"):
         read = read_input(tmp_path / folder, "nodes")
         assert read.select(list(nodes)).to_pydict() == nodes
         assert fingerprint(read, "nodes") == fingerprint(check(pa.table(nodes), "nodes"), "nodes")
-    with ResultStore(tmp_path, IDS) as results:
+    with ResultStore(tmp_path, TABLES, IDS) as results:
         results.commit([run_row("b")], {"nodes": pa.table({"run_id": ["b"] * 2, **nodes})})
     with pytest.raises(UserError, match=r"nodes: found rows of 2 runs \(a, b\); name one file"):
         read_input(tmp_path / "nodes", "nodes")
@@ -323,55 +330,128 @@ def test_result_tables_serve_as_inputs(tmp_path):
 
 
 def test_one_writer(tmp_path):
-    with ResultStore(tmp_path, IDS):
+    with ResultStore(tmp_path, TABLES, IDS):
         with pytest.raises(UserError, match=f"out={tmp_path}: another ecjax job writes to it"):
-            ResultStore(tmp_path, IDS).__enter__()
-    with ResultStore(tmp_path, IDS):
+            ResultStore(tmp_path, TABLES, IDS).__enter__()
+    with ResultStore(tmp_path, TABLES, IDS):
         pass
 
 
 def test_lock_is_given_back_after_an_error(tmp_path):
-    with pytest.raises(RuntimeError), ResultStore(tmp_path, IDS):
+    with pytest.raises(RuntimeError), ResultStore(tmp_path, TABLES, IDS):
         raise RuntimeError
-    with ResultStore(tmp_path, IDS) as results:
+    with ResultStore(tmp_path, TABLES, IDS) as results:
         results.commit([run_row(run_name(1))], {"placements": placements(run_name(1))})
     with pytest.raises(UserError, match="choose a new out"):
-        ResultStore(tmp_path, {"file_id": pa.string()}).__enter__()
-    with ResultStore(tmp_path, IDS):
+        ResultStore(tmp_path, TABLES, {"file_id": pa.string()}).__enter__()
+    with ResultStore(tmp_path, TABLES, IDS):
         pass
 
 
 def test_out_is_a_file(tmp_path):
     (tmp_path / "out").write_text("x")
     with pytest.raises(UserError, match="out: is a file; allowed: a folder"):
-        ResultStore(tmp_path / "out", IDS).__enter__()
+        ResultStore(tmp_path / "out", TABLES, IDS).__enter__()
     with pytest.raises(UserError, match="cannot be written: Not a directory"):
-        ResultStore(tmp_path / "out" / "deeper", IDS).__enter__()
+        ResultStore(tmp_path / "out" / "deeper", TABLES, IDS).__enter__()
 
 
 def test_other_id_type(tmp_path):
     a = run_name(1)
-    with ResultStore(tmp_path, IDS) as results:
+    with ResultStore(tmp_path, TABLES, IDS) as results:
         results.commit([run_row(a)], {"placements": placements(a)})
     message = r"placements/.*\.parquet has file_id of type int64, now it is string; choose a new out"
     with pytest.raises(UserError, match=message):
-        ResultStore(tmp_path, {**IDS, "file_id": pa.string()}).__enter__()
+        ResultStore(tmp_path, TABLES, {**IDS, "file_id": pa.string()}).__enter__()
 
 
 def test_other_schema_version(tmp_path, monkeypatch):
     a = run_name(1)
-    with ResultStore(tmp_path, IDS) as results:
+    with ResultStore(tmp_path, TABLES, IDS) as results:
         results.commit([run_row(a)], {"placements": placements(a)})
     version = result_schemas.SCHEMA_VERSION
     monkeypatch.setattr(store, "SCHEMA_VERSION", version + 1)
     with pytest.raises(
         UserError, match=f"is of schema version {version}, now it is {version + 1}; choose a new"
     ):
-        ResultStore(tmp_path, IDS).__enter__()
+        ResultStore(tmp_path, TABLES, IDS).__enter__()
     monkeypatch.undo()
-    monkeypatch.setitem(result_schemas.RESULTS, "placements", result_schemas.RESULTS["placements"][:-1])
+    fewer = JobTables(TABLES.job, {**TABLES.datasets, "placements": TABLES.datasets["placements"][:-1]})
     with pytest.raises(UserError, match=r"placements/.*\.parquet has other columns .*; choose a new out"):
-        ResultStore(tmp_path, IDS).__enter__()
+        ResultStore(tmp_path, fewer, IDS).__enter__()
+
+
+def refusals(out, tables: JobTables) -> set[str]:
+    """What check_out and the store say of a folder that is not for these tables."""
+    messages = set()
+    for refuse in (lambda: check_out(out, tables), lambda: ResultStore(out, tables, IDS).__enter__()):
+        with pytest.raises(UserError) as error:
+            refuse()
+        messages.add(str(error.value))
+    return messages
+
+
+def test_results_of_another_job_are_refused_with_one_line(tmp_path):
+    other = job_tables("replay", runs=(), history=PLANS.datasets["history"][1:])
+    with ResultStore(tmp_path, TABLES, IDS) as results:
+        results.commit([run_row(run_name(1))], {"history": history(run_name(1))})
+    files = sorted(tmp_path.rglob("*"))
+    assert refusals(tmp_path, other) == {
+        f"out={tmp_path}: holds results of ecjax optimize; choose a new out for ecjax replay"
+    }
+    assert sorted(tmp_path.rglob("*")) == files
+    check_out(tmp_path, TABLES)
+    check_out(tmp_path / "new", other)
+    assert not (tmp_path / "new").exists()
+    # datasets of another job whose runs were lost
+    (tmp_path / "runs" / f"{run_name(1)}.parquet").unlink()
+    check_out(tmp_path, other)
+    with pytest.raises(
+        UserError, match="parquet is of ecjax optimize, this is ecjax replay; choose a new out"
+    ):
+        ResultStore(tmp_path, other, IDS).__enter__()
+
+
+def test_results_of_version_8_are_refused(tmp_path):
+    """Folders of that version do not say which job wrote them."""
+    (tmp_path / "runs").mkdir()
+    rows = pa.table({"run_id": ["a"], "job": ["optimize"], "status": ["ok"]})
+    rows = rows.replace_schema_metadata({"ecjax_schema_version": "8"})
+    pq.write_table(rows, tmp_path / "runs" / "a.parquet")
+    version = result_schemas.SCHEMA_VERSION
+    assert version > 8 and refusals(tmp_path, TABLES) == {
+        f"out={tmp_path}: runs/a.parquet is of schema version 8, now it is {version}; choose a new out"
+    }
+    assert written_datasets(tmp_path) == ["runs"] and written_by(tmp_path) is None
+
+
+def test_a_folder_that_ecjax_did_not_write_is_left_alone(tmp_path):
+    for name in ("runs/mine.parquet", "figures/mine.parquet", "notes.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        pq.write_table(pa.table({"run_id": ["a"]}), tmp_path / name)
+    files = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    assert refusals(tmp_path, TABLES) == {
+        f"out={tmp_path}: runs/mine.parquet was not written by ecjax; choose a new out"
+    }
+    assert written_datasets(tmp_path) == [] and written_by(tmp_path) is None
+    (tmp_path / "runs" / "mine.parquet").rename(tmp_path / "mine.parquet")
+    files[tmp_path / "mine.parquet"] = files.pop(tmp_path / "runs" / "mine.parquet")
+    with ResultStore(tmp_path, TABLES, IDS) as results:
+        results.commit([run_row(run_name(1))], {"placements": placements(run_name(1))})
+    assert {path: path.read_bytes() for path in files} == files
+
+
+def test_what_was_written_is_listed(tmp_path):
+    assert written_datasets(tmp_path) == written_datasets(tmp_path / "none") == []
+    a = run_name(1)
+    with ResultStore(tmp_path, TABLES, IDS) as results:
+        results.write_input("nodes", "abc", pa.table({"node_id": ["x"]}))
+        results.commit([run_row(a)], {"placements": placements(a), "history": history(a)})
+    (tmp_path / "figures").mkdir()
+    (tmp_path / "mine").mkdir()
+    pq.write_table(pa.table({"x": [1]}), tmp_path / "mine" / "x.parquet")
+    assert written_datasets(tmp_path) == ["runs", "history", "placements", "inputs/nodes"]
+    assert written_by(tmp_path) == "optimize"
 
 
 def test_tables_of_the_user_are_neither_mixed_nor_removed(tmp_path):
@@ -380,13 +460,13 @@ def test_tables_of_the_user_are_neither_mixed_nor_removed(tmp_path):
     mine = tmp_path / "nodes" / "mine.parquet"
     pq.write_table(pa.table({"node_id": [1]}), mine)
     with pytest.raises(UserError, match=r"nodes/mine.parquet was not written by ecjax; choose a new out"):
-        ResultStore(tmp_path, IDS).__enter__()
+        ResultStore(tmp_path, TABLES, IDS).__enter__()
     mine.rename(tmp_path / "mine.parquet")
-    with ResultStore(tmp_path, IDS) as results:
+    with ResultStore(tmp_path, TABLES, IDS) as results:
         results.commit([run_row(a)], {"placements": placements(a)})
     other = tmp_path / "placements" / "zzz.parquet"
     (tmp_path / "mine.parquet").rename(other)
-    with ResultStore(tmp_path, IDS) as results:
+    with ResultStore(tmp_path, TABLES, IDS) as results:
         results.commit([run_row(a)], {"placements": placements(a)})
     assert other.exists()
     assert len(read_results(tmp_path, "placements")) == 3
@@ -394,11 +474,11 @@ def test_tables_of_the_user_are_neither_mixed_nor_removed(tmp_path):
 
 def test_damaged_run_is_named(tmp_path):
     a = run_name(1)
-    with ResultStore(tmp_path, IDS) as results:
+    with ResultStore(tmp_path, TABLES, IDS) as results:
         results.commit([run_row(a)], {})
     os.truncate(tmp_path / "runs" / f"{a}.parquet", 100)
     with pytest.raises(UserError, match=f"runs/{a}.parquet: damaged"):
-        ResultStore(tmp_path, IDS).__enter__()
+        ResultStore(tmp_path, TABLES, IDS).__enter__()
 
 
 # Failures while writing
@@ -417,7 +497,7 @@ def file_size_limit(size: int):
 
 def test_disk_full_leaves_nothing(tmp_path):
     a, b = run_name(1), run_name(2)
-    with ResultStore(tmp_path, IDS) as results:
+    with ResultStore(tmp_path, TABLES, IDS) as results:
         results.commit([run_row(a)], {"placements": placements(a)})
         before = sorted(tmp_path.rglob("*"))
         with file_size_limit(40_000), pytest.raises(UserError, match="cannot be written: File too large"):
@@ -434,7 +514,7 @@ def test_disk_full_leaves_nothing(tmp_path):
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EACCES, errno.EROFS])
 def test_system_errors_are_one_line(tmp_path, monkeypatch, code):
     a = run_name(1)
-    with ResultStore(tmp_path, IDS) as results:
+    with ResultStore(tmp_path, TABLES, IDS) as results:
         with monkeypatch.context() as patch:
             patch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(code, "x")))
             with pytest.raises(UserError, match=f"^out={tmp_path}: cannot be written: {os.strerror(code)}$"):
@@ -445,7 +525,7 @@ def test_system_errors_are_one_line(tmp_path, monkeypatch, code):
 def test_half_a_batch_of_runs_stays_when_the_disk_is_full(tmp_path, monkeypatch):
     """Runs that were committed before the error stay, with their rows; the others leave none."""
     a, b = run_name(1), run_name(2)
-    with ResultStore(tmp_path, IDS) as results:
+    with ResultStore(tmp_path, TABLES, IDS) as results:
         with monkeypatch.context() as patch:
             write = results._write_run
 
@@ -501,7 +581,7 @@ RUNS = [run_name(i) for i in range(1, 5)]
 
 def job(out: Path, fails: tuple[str, ...] = (), batch: int = 3) -> None:
     """What a job does: computes what is not finished, batch by batch."""
-    with ResultStore(out, IDS) as results:
+    with ResultStore(out, TABLES, IDS) as results:
         results.write_input("nodes", "abc", pa.table({"node_id": ["x", "y"]}))
         finished = results.finished(RUNS)
         todo = [run for run in RUNS if run not in finished]
@@ -579,19 +659,19 @@ def test_killed_several_times(tmp_path_factory, undisturbed, kills):
 
 def test_recovery_reads_no_finished_batch(tmp_path, monkeypatch):
     """Opening a folder where all is committed reads no dataset but runs."""
-    with ResultStore(tmp_path, IDS) as results:
+    with ResultStore(tmp_path, TABLES, IDS) as results:
         results.commit([run_row(run) for run in RUNS], {"placements": placements(*RUNS)})
     from ecjax.tables import datasets
 
     monkeypatch.setattr(datasets, "rows_of", None)
     monkeypatch.setattr(datasets, "file_run_ids", None)
-    with ResultStore(tmp_path, IDS) as results:
+    with ResultStore(tmp_path, TABLES, IDS) as results:
         assert results.finished(RUNS) == set(RUNS)
 
 
 def test_rewriting_keeps_other_rows_as_they_are(tmp_path):
     """A batch of which one run was replaced keeps the rows, types and order of the others."""
-    with ResultStore(tmp_path, IDS) as results:
+    with ResultStore(tmp_path, TABLES, IDS) as results:
         rows = [run_row(run, "failed" if run == RUNS[2] else "ok") for run in RUNS]
         results.commit(rows, {"placements": [placements(*RUNS, files=50), placements(*RUNS, files=7)]})
         before = pq.read_table(dataset_files(tmp_path, "placements")[0])

@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ecjax.errors import UserError
+from ecjax.studies.optimize.tables import TABLES
 from ecjax.tables.datasets import batch_id
 from ecjax.tables.results import read_results
 from ecjax.tables.store import ResultStore
@@ -25,7 +26,7 @@ RUNS = ("a", "b", "c", "d")
 
 
 def row(run: str, status: str = "ok") -> dict:
-    return {"run_id": run, "job": "replay", "status": status}
+    return {"run_id": run, "job": "optimize", "status": status}
 
 
 def history(*runs: str, count: int = 3) -> pa.Table:
@@ -54,7 +55,7 @@ def on_disk(out: Path) -> dict[str, int]:
 
 
 def test_written_by_a_worker_and_committed_by_the_driver(tmp_path):
-    with ResultStore(tmp_path, {}) as store:
+    with ResultStore(tmp_path, TABLES, {}) as store:
         writer = elsewhere(store)
         assert writer.reaches()
         writer.write(["a", "b"], {"history": [history("a"), history("b")]})
@@ -75,7 +76,7 @@ def test_what_is_sent_back_is_what_would_be_written(tmp_path):
         yield
 
     for place in ("sent", "written"):
-        with ResultStore(tmp_path / place, {}, write=["history"]) as store:
+        with ResultStore(tmp_path / place, TABLES, {}, write=["history"]) as store:
             writer = elsewhere(store)
             datasets = {"history": map(history, "ab"), "placements": never()}
             if place == "sent":
@@ -91,7 +92,7 @@ def test_what_is_sent_back_is_what_would_be_written(tmp_path):
 
 
 def test_a_folder_of_the_same_name_is_not_the_drivers(tmp_path):
-    with ResultStore(tmp_path / "out", {}) as store:
+    with ResultStore(tmp_path / "out", TABLES, {}) as store:
         writer = elsewhere(store)
         (tmp_path / "out").rename(tmp_path / "mounted-elsewhere")
         assert not writer.reaches()
@@ -103,7 +104,7 @@ def test_a_folder_of_the_same_name_is_not_the_drivers(tmp_path):
 
 def test_out_is_found_from_another_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with ResultStore("out", {}) as store:
+    with ResultStore("out", TABLES, {}) as store:
         writer = elsewhere(store)
         (tmp_path / "deeper").mkdir()
         monkeypatch.chdir(tmp_path / "deeper")
@@ -115,7 +116,7 @@ def test_out_is_found_from_another_folder(tmp_path, monkeypatch):
 
 
 def test_mistakes_leave_nothing(tmp_path):
-    with ResultStore(tmp_path, {}) as store:
+    with ResultStore(tmp_path, TABLES, {}) as store:
         writer = elsewhere(store)
         with pytest.raises(ValueError, match="runs that are not in the batch"):
             writer.write(["a"], {"history": [history("a"), history("b")]})
@@ -131,7 +132,7 @@ def test_mistakes_leave_nothing(tmp_path):
 
 
 def test_two_workers_write_one_batch_at_a_time(tmp_path):
-    with ResultStore(tmp_path, {}) as store:
+    with ResultStore(tmp_path, TABLES, {}) as store:
         lost, retried = elsewhere(store), elsewhere(store)
 
         def interrupted():
@@ -146,13 +147,13 @@ def test_two_workers_write_one_batch_at_a_time(tmp_path):
 
 
 def test_a_worker_outlives_its_driver(tmp_path):
-    killed = ResultStore(tmp_path, {})
+    killed = ResultStore(tmp_path, TABLES, {})
     killed.__enter__()
     killed.commit([row("a")], {"history": history("a")})
     orphan = elsewhere(killed)
     orphan.write(["b"], {"history": history("b")})
     kill(killed)
-    with ResultStore(tmp_path, {}) as store:
+    with ResultStore(tmp_path, TABLES, {}) as store:
         assert not (tmp_path / "history" / f"{batch_id('b')}.parquet").exists()
         store.commit([row("b")], {"history": history("b")})
         for runs in ("b", "ab", "c"):
@@ -165,14 +166,14 @@ def test_a_worker_outlives_its_driver(tmp_path):
 
 
 def test_a_driver_starts_while_a_worker_of_a_killed_one_writes(tmp_path):
-    killed = ResultStore(tmp_path, {})
+    killed = ResultStore(tmp_path, TABLES, {})
     killed.__enter__()
     orphan = elsewhere(killed)
 
     def interrupted():
         yield history("a", count=9)
         kill(killed)
-        with ResultStore(tmp_path, {}) as store:
+        with ResultStore(tmp_path, TABLES, {}) as store:
             store.commit([row("a")], {"history": history("a")})
         yield history("a", count=9)
 
@@ -183,7 +184,7 @@ def test_a_driver_starts_while_a_worker_of_a_killed_one_writes(tmp_path):
 
 
 def test_a_batch_that_was_split_after_it_was_written(tmp_path):
-    with ResultStore(tmp_path, {}) as store:
+    with ResultStore(tmp_path, TABLES, {}) as store:
         writer = elsewhere(store)
         writer.write("ab", {"history": history("a", "b")})
         for run in "ab":
@@ -194,14 +195,14 @@ def test_a_batch_that_was_split_after_it_was_written(tmp_path):
 
 
 def test_datasets_of_an_earlier_commit_of_the_batch_go(tmp_path):
-    latencies = pa.table({"run_id": ["a"], "mean_s": [1.0]})
-    with ResultStore(tmp_path, {}) as store:
-        store.commit([row("a", "failed")], {"history": history("a"), "latencies": latencies})
-    with ResultStore(tmp_path, {}) as store:
+    scenarios = pa.table({"run_id": ["a"], "latency_s": [1.0]})
+    with ResultStore(tmp_path, TABLES, {}) as store:
+        store.commit([row("a", "failed")], {"history": history("a"), "scenarios": scenarios})
+    with ResultStore(tmp_path, TABLES, {}) as store:
         elsewhere(store).write("a", {"history": history("a", count=1)})
         store.commit([row("a")], None)
     assert seen(tmp_path) == {"a": 1}
-    assert list((tmp_path / "latencies").iterdir()) == []
+    assert list((tmp_path / "scenarios").iterdir()) == []
 
 
 BATCHES = ("ab", "cd", "abc", *RUNS)
@@ -222,7 +223,7 @@ def test_any_order_of_writes_commits_and_kills(tmp_path_factory, events):
     def start():
         if stores:
             kill(stores[-1])
-        stores.append(ResultStore(out, {}))
+        stores.append(ResultStore(out, TABLES, {}))
         stores[-1].__enter__()
         writers.append(elsewhere(stores[-1]))
 
@@ -256,13 +257,14 @@ DRIVER = """
 import pickle, subprocess, sys, time
 from pathlib import Path
 import pyarrow as pa
+from ecjax.studies.optimize.tables import TABLES
 from ecjax.tables.store import ResultStore
 
-with ResultStore(sys.argv[1], {}) as store:
+with ResultStore(sys.argv[1], TABLES, {}) as store:
     Path(sys.argv[2]).write_bytes(pickle.dumps(store.writer))
     worker = subprocess.Popen([sys.executable, "-c", sys.argv[3], sys.argv[2]], stdout=subprocess.PIPE, text=True)
     for line in worker.stdout:
-        store.commit([{"run_id": line.strip(), "job": "replay", "status": "ok"}], None)
+        store.commit([{"run_id": line.strip(), "job": "optimize", "status": "ok"}], None)
         print(worker.pid, line.strip(), flush=True)
 """
 
@@ -304,7 +306,7 @@ def test_the_driver_is_killed_and_its_worker_is_not(tmp_path):
         driver.stdout.close()
         before = set(read_results(out, "runs")["run_id"])
         assert len(before) >= 5
-        with ResultStore(out, {}) as store:
+        with ResultStore(out, TABLES, {}) as store:
             assert store.finished(before) == before
             worker = _ended(pickled, worker)
             mine = f"{99_999:016x}"
@@ -334,7 +336,7 @@ def _ended(pickled: Path, worker: int) -> int:
 def test_a_large_batch_fails_as_a_whole_or_run_by_run(tmp_path, monkeypatch):
     """Rows of ``runs`` are written several at a time: those that were written stay, with their datasets."""
     runs = [f"{number:016x}" for number in range(40)]
-    with ResultStore(tmp_path, {}) as store:
+    with ResultStore(tmp_path, TABLES, {}) as store:
         write = store._write_run
 
         def some(table):

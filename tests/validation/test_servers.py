@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ecjax.tables.requests import Accesses
-from ecjax.validation.servers import overlaps, fcfs_finishes
+from ecjax.validation.servers import fcfs_finishes, overlaps
 
 _times = st.integers(0, 12).map(lambda v: v / 4)
 

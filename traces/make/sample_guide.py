@@ -1,12 +1,13 @@
 """The guide to the input tables and the list of sources in ``traces/``, from the schemas themselves."""
 
-from ecjax.tables.schemas import FLOAT, ID, IDS, INPUTS, INTEGER, STRING, TIME, Column
+from ecjax.tables.schemas import BOOLEAN, FLOAT, ID, IDS, INPUTS, INTEGER, STRING, TIME, Column
 
-_KINDS = {
+KINDS = {
     ID: "integer or string",
     FLOAT: "number",
     INTEGER: "integer",
     STRING: "string",
+    BOOLEAN: "true or false",
     TIME: "number of seconds, or timestamp",
     IDS: "list of ids",
 }
@@ -33,18 +34,18 @@ _ABOUT = {
     "classes": "Requests of a proxy by type and size, for `ecjax adapt`.",
     "edges": "How far nodes are from edge sites, for `ecjax cache`: one row per pair, or without `edge` one per node.",
 }
-_COMMAND = "python traces/make/sample_tables.py"
+COMMAND = "python traces/make/sample_tables.py"
 
 
 def guide() -> str:
     """The schema guide, Markdown."""
     parts = [
         "# Input tables",
-        f"<!-- Written by `{_COMMAND}` from ecjax/tables/schemas.py. -->",
+        f"<!-- Written by `{COMMAND}` from ecjax/tables/schemas.py. -->",
         "Units are SI: seconds, bytes, 1/s, dollars; a column's name carries its unit. A table is a Parquet file or "
         "a folder of them, Arrow IPC (`.arrow`, `.feather`, `.ipc`), CSV (`.csv`, `.csv.gz`), or in Python a pyarrow "
         "Table or a pandas DataFrame. Ids are integers or strings and come back as they came. Extra columns are kept. "
-        "Each file here is a small example; SOURCES.md says how it was made.",
+        "Each file here is a small example; SOURCES.md says how it was made. What comes out of a job is in RESULTS.md.",
     ]
     for name, columns in INPUTS.items():
         parts.append(f"## {name}\n\n{_ABOUT[name]}\n\n{_table(columns)}")
@@ -66,7 +67,7 @@ def _table(columns: tuple[Column, ...]) -> str:
     for column in columns:
         cells = (
             f"`{column.name}`",
-            _KINDS[column.kind],
+            KINDS[column.kind],
             column.unit,
             "yes" if column.required else "",
             _allowed(column),
@@ -90,7 +91,7 @@ def sources(descriptions: dict[str, str]) -> str:
     parts = [
         "# How these files were made",
         "All are generated, with fixed seeds, by one command in the repository's root:",
-        f"    {_COMMAND}",
+        f"    {COMMAND}",
         "\n".join(f"- `{name}`: {text.strip().splitlines()[0]}" for name, text in descriptions.items()),
         "`requests_chunks` was simulated on `nodes` and `files`: at a mean load of 0.5, each chunk is served in "
         "Delta(B) + Exp(mean Psi(B)) by the law of its node, one at a time in order of arrival; times are rounded to "

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet as pq
+from result_guide import result_guide
 from sample_guide import guide, sources
 
 SEED = 20240917
@@ -302,6 +303,7 @@ def write(folder: Path) -> None:
                 write_page_checksum=True,
             )
     (folder / "README.md").write_text(guide())
+    (folder / "RESULTS.md").write_text(result_guide())
     (folder / "SOURCES.md").write_text(sources({name: make.__doc__ or "" for name, make in TABLES.items()}))
 
 

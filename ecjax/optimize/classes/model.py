@@ -22,6 +22,8 @@ from ecjax.optimize.problem import Problem, prices, reading_prices
 from ecjax.queueing import Delay, priority_waiting, waiting
 from ecjax.queueing.minimise import minimiser, single
 
+QUEUES = ("priority", "weighted")
+
 # Up to so many kinds sums over their files are products with a dense matrix (kinds, rows).
 _MOST_DENSE = 64
 
@@ -55,7 +57,7 @@ def class_model(problem: Problem, of_file: ArrayLike, classes: int, queue: str) 
         problem: scaled; files that share a placement row belong to one class.
         of_file: (r,) class of each file, 0 to classes - 1.
         classes: K.
-        queue: "priority" or "weighted".
+        queue: one of QUEUES.
 
     Raises:
         ValueError: files of one row belong to several classes, or a class has no reads.

@@ -1,54 +1,34 @@
 """Figures of ``ecjax analyze``, drawn from its result tables only."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import TypeAlias
 
-import matplotlib
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from rich.console import Console
 
-from ecjax.plotting.saving import save_png
+from ecjax.plotting.panels import COLOURS, few, panels
+from ecjax.plotting.saving import save
 from ecjax.tables.folder import location
-
-matplotlib.use("Agg")
 
 Tables: TypeAlias = dict[str, pd.DataFrame]
 
 _NODES_DRAWN = 12
 _BARS = 40
 _INTERVALS = 200
-_COLOURS = matplotlib.colormaps["tab20"].colors  # type: ignore[attr-defined]
 
 
-def draw(out: str | Path, tables: Tables) -> list[Path]:
-    """Draw the figures that the tables support.
+def draw(out: str, tables: Tables, console: Console) -> None:
+    """Draw the figures that the tables support into out/figures.
 
     Args:
-        out: folder of the results, or its address; figures go to ``out/figures``.
+        out: folder of the results, or its address.
         tables: rows of one run by dataset: traces, files, arrivals, nodes, delays, delay_bins, as far as there are.
-
-    Returns:
-        The files written.
+        console: where to say what was drawn.
     """
-    written = []
-    for name, figure_of in FIGURES.items():
-        figure = figure_of(tables)
-        if figure is not None:
-            written.append(location(out) / "figures" / f"{name}.png")
-            save_png(figure, written[-1])
-    return written
-
-
-def _figure(panels: int = 1, width: float = 7.0, height: float = 4.6) -> tuple[Figure, list[Axes]]:
-    figure = Figure(figsize=(width, height), layout="constrained")
-    axes = [figure.add_subplot(1, panels, panel + 1) for panel in range(panels)]
-    for each in axes:
-        each.grid(alpha=0.3)
-        each.spines[["top", "right"]].set_visible(False)
-    return figure, axes
+    save(location(out), ((name, figure_of(tables)) for name, figure_of in FIGURES.items()), console)
 
 
 def _read_delays(tables: Tables) -> tuple[str, pd.DataFrame, pd.DataFrame] | None:
@@ -72,15 +52,15 @@ def _distribution(bins: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
 
 def service_cdf(tables: Tables) -> Figure | None:
     """Distribution of the delays of reads, an exponential of the same mean, and the affine laws fitted."""
-    found = _read_delays(tables)
-    if found is None:
+    reads = _read_delays(tables)
+    if reads is None:
         return None
-    quantity, delays, bins = found
+    quantity, delays, bins = reads
     edges, shares = _distribution(bins)
     last = float(edges[np.searchsorted(shares, 0.995)])
     times = np.linspace(0, last, 600)
     mean = float((delays["count"] * delays["mean_s"]).sum() / delays["count"].sum())
-    figure, (axes,) = _figure()
+    figure, (axes,) = panels()
     axes.plot(edges, shares, color="C0", lw=2, label="measured")
     axes.plot(times, 1 - np.exp(-times / mean), "--", color="C3", label="exponential, same mean")
     fitted = delays[delays["fit_mean_s"].notna()]
@@ -109,11 +89,11 @@ def service_cdf(tables: Tables) -> Figure | None:
 
 def node_ccdf(tables: Tables) -> Figure | None:
     """Share of reads above a delay, a line per node."""
-    found = _read_delays(tables)
-    if found is None or found[2]["node_id"].isna().all():
+    reads = _read_delays(tables)
+    if reads is None or reads[2]["node_id"].isna().all():
         return None
-    quantity, _, bins = found
-    figure, (axes,) = _figure()
+    quantity, _, bins = reads
+    figure, (axes,) = panels()
     chosen, note = _chosen_nodes(bins["node_id"].unique())
     for node, colour in chosen.items():
         edges, shares = _distribution(bins[bins["node_id"] == node])
@@ -130,12 +110,12 @@ def node_ccdf(tables: Tables) -> Figure | None:
     return figure
 
 
-def _chosen_nodes(nodes: np.ndarray) -> tuple[dict, str]:
+def _chosen_nodes(nodes: np.ndarray) -> tuple[dict[object, object], str]:
     """Nodes to draw, with a colour each, and what to add to the title where some are left out."""
     ordered = sorted(nodes)
     places = np.unique(np.linspace(0, len(ordered) - 1, min(len(ordered), _NODES_DRAWN)).round().astype(int))
-    chosen = {ordered[place]: _COLOURS[number] for number, place in enumerate(places)}
-    return chosen, "" if len(chosen) == len(ordered) else f" ({len(chosen)} of {len(ordered)} nodes)"
+    chosen = {ordered[place]: COLOURS[number] for number, place in enumerate(places)}
+    return chosen, few(len(chosen), len(ordered), "nodes")
 
 
 def _node_legend(axes: Axes) -> None:
@@ -144,14 +124,14 @@ def _node_legend(axes: Axes) -> None:
 
 def delay_vs_size(tables: Tables) -> Figure | None:
     """Mean and standard deviation of the delay against chunk size, with the affine laws."""
-    found = _read_delays(tables)
-    if found is None:
+    reads = _read_delays(tables)
+    if reads is None:
         return None
-    quantity, delays, _ = found
+    quantity, delays, _ = reads
     delays = delays[delays["count"] > 1]
     if delays["chunk_bytes"].nunique() < 2:
         return None
-    figure, axes = _figure(2, width=10.5)
+    figure, axes = panels(2, width=10.5)
     named = delays["node_id"].notna().all()
     chosen, note = _chosen_nodes(delays["node_id"].unique()) if named else ({None: "C0"}, "")
     for node, colour in chosen.items():
@@ -182,7 +162,7 @@ def popularity(tables: Tables) -> Figure | None:
         return None
     ranks = np.arange(1, counts.size + 1)
     shown = np.unique(np.geomspace(1, counts.size, 2000).round().astype(int)) - 1
-    figure, (axes,) = _figure()
+    figure, (axes,) = panels()
     axes.loglog(ranks[shown], counts[shown], ".", ms=4, color="C0", label="files")
     trace = tables["traces"].iloc[0]
     if pd.notna(trace["zipf_exponent"]):
@@ -208,7 +188,7 @@ def arrivals(tables: Tables) -> Figure | None:
         ((name, s) for name, s in (("days", 86400.0), ("h", 3600.0), ("min", 60.0)) if end >= 3 * s),
         ("s", 1.0),
     )
-    figure, (axes,) = _figure()
+    figure, (axes,) = panels()
     for name, colour in (("reads", "C0"), ("writes", "C1")):
         if summed[name].any():
             rate = summed[name] / summed["duration_s"]
@@ -229,7 +209,7 @@ def node_load(tables: Tables) -> Figure | None:
     if "nodes" not in tables or tables["nodes"]["load"].isna().all():
         return None
     nodes = tables["nodes"].sort_values("load", ascending=False)
-    figure, axes = _figure(2, width=10.5)
+    figure, axes = panels(2, width=10.5)
     labels = (
         ("load", "load rho (busy time / span)"),
         ("concurrency", "mean accesses at the node (waiting and in service)"),

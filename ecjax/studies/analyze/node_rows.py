@@ -158,8 +158,8 @@ def _distances(chosen: Cells, observed: np.ndarray) -> np.ndarray:
     distances = np.full(len(observed), np.nan)
     node, bins, counts = pooled_bins(chosen, chosen.node)
     for number in np.unique(node):
-        here = node == number
-        distances[number] = exponential_distance(bins[here], counts[here], float(observed[number, 1]))
+        at_node = node == number
+        distances[number] = exponential_distance(bins[at_node], counts[at_node], float(observed[number, 1]))
     return distances
 
 
@@ -230,9 +230,9 @@ def _names(quantity: np.ndarray, node: np.ndarray, write: np.ndarray, nodes: pa.
 def _law_columns(cells: Cells, fits: Fits) -> dict[str, pa.Array]:
     laws = np.array([*fits.laws, *np.empty((0, 4))]).reshape(-1, 4)[fits.group]
     # Where the slopes are not known, the law holds at the one size that it was fitted to.
-    known = ~np.isnan(laws[:, 1]) | (cells.moments[:, 0] >= LEAST_SAMPLES)
-    delta = np.where(known, laws[:, 0] + np.nan_to_num(laws[:, 1]) * cells.bytes, np.nan)
-    psi = np.where(known, laws[:, 2] + np.nan_to_num(laws[:, 3]) * cells.bytes, np.nan)
+    holds = ~np.isnan(laws[:, 1]) | (cells.moments[:, 0] >= LEAST_SAMPLES)
+    delta = np.where(holds, laws[:, 0] + np.nan_to_num(laws[:, 1]) * cells.bytes, np.nan)
+    psi = np.where(holds, laws[:, 2] + np.nan_to_num(laws[:, 3]) * cells.bytes, np.nan)
     columns = dict(zip(_LAW_COLUMNS, laws.T, strict=True))
     return {
         name: empty_to_null(v) for name, v in {**columns, "fit_mean_s": delta + psi, "fit_std_s": psi}.items()

@@ -1,32 +1,46 @@
-"""Options of ``ecjax analyze``. Light on purpose: the command line reads it before anything heavy loads."""
+"""Options of ``ecjax analyze``. Imports nothing heavy: the command line reads it before anything else."""
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
-from ecjax.engine import EngineOptions
-from ecjax.studies.spine.option import option
+from ecjax.engine.options import EngineOptions
+from ecjax.errors import UserError
+from ecjax.options import Listed, Number, Whole, Words, option, section
+from ecjax.studies.analyze.tables import TABLES
+from ecjax.studies.spine.log_options import LogOptions
 
 
-@dataclass
-class AnalyzeOptions:
+@dataclass(frozen=True)
+class AnalyzeOptions(LogOptions):
     """Everything that ``ecjax analyze`` can be told."""
 
-    trace: str | None = option(None, "access log: a file, or a folder of Parquet files")
+    trace: str | None = option(
+        None,
+        "access log: a file, or a folder of Parquet files; or the folder of an analysis: the log that it read",
+    )
     out: str = option("results/analyze", "folder of the result tables and figures")
-    format: str = option("auto", "auto, table, columns, cloudphysics, msr or oracle_general")
-    columns: Any = option(
-        None, "mapping for any CSV or Parquet, {arrival_s: ts_ms, arrival_s_scale: 0.001, ...}"
+    k: int | None = option(
+        None, "chunks that rebuild a file; overrides what chunk accesses tell", Whole(1), identifies=True
     )
-    extent_bytes: int | None = option(None, "size of the extents that stand for files in a block trace")
-    k: int | None = option(None, "chunks that rebuild a file; overrides what chunk accesses tell")
-    sort: bool = option(False, "sort rows by arrival, in memory, instead of refusing unsorted ones")
     reference_bytes: float | None = option(
-        None, "give node moments for a chunk of this size, instead of an affine law where sizes vary"
+        None,
+        "give node moments for a chunk of this size, instead of an affine law where sizes vary",
+        Number(above=0),
+        identifies=True,
     )
-    seed: int = option(0, "seed of the spreading of ties and of the sample of requests")
+    seed: int = option(0, "seed of the spreading of ties and of the sample of requests", Whole(0, 2**63 - 1))
     figures: bool = option(True, "draw figures in out/figures")
-    engine: EngineOptions = field(
-        default_factory=EngineOptions, metadata={"help": "where it runs: engine=serial, engine=ray"}
-    )
+    engine: EngineOptions = section(EngineOptions, "where it runs: engine=serial, engine=ray")
     resume: bool = option(True, "keep a finished analysis of the same trace in out")
-    write: Any = option(None, "datasets to write besides runs; default: all")
+    write: list[str] | None = option(
+        None, "datasets to write besides runs; default: all", Listed(Words("runs", *TABLES.names))
+    )
+
+    def completed(self) -> "AnalyzeOptions":
+        """These options, if there is something to read.
+
+        Raises:
+            UserError: there is not.
+        """
+        if self.trace is None:
+            raise UserError("trace: missing; allowed: the path of an access log")
+        return self

@@ -80,15 +80,15 @@ def _chunks(statistics: TraceStatistics, k: int | None, notices: list[str]) -> n
         notices.append("k is not in the trace: give k= (chunks that rebuild a file).")
         return np.zeros(count, np.int64)
     chunks = statistics.chunks_read
-    unknown = int(np.count_nonzero(chunks == 0))
-    if unknown:
-        known = np.unique(chunks[chunks > 0])
-        if known.size == 1:
+    unread = int(np.count_nonzero(chunks == 0))
+    if unread:
+        read = np.unique(chunks[chunks > 0])
+        if read.size == 1:
             notices.append(
-                f"{unknown} files were never read; they are given k = {known[0]}, which all files read have."
+                f"{unread} files were never read; they are given k = {read[0]}, which all files read have."
             )
-            return np.full(count, known[0])
-        notices.append(f"{unknown} files were never read, so that their k is not in the trace: give k=.")
+            return np.full(count, read[0])
+        notices.append(f"{unread} files were never read, so that their k is not in the trace: give k=.")
     return chunks
 
 
@@ -106,8 +106,17 @@ def arrival_table(statistics: TraceStatistics) -> pa.Table:
     )
 
 
-def trace_table(statistics: TraceStatistics, trace: Trace, notices: list[str]) -> pa.Table:
-    """The ``traces`` table: one row about the whole trace."""
+def trace_table(
+    statistics: TraceStatistics, trace: Trace, reading: dict[str, str], notices: list[str]
+) -> pa.Table:
+    """The ``traces`` table: one row about the whole trace.
+
+    Args:
+        statistics: of the trace.
+        trace: what was read.
+        reading: columns that say how.
+        notices: what the other tables lack; what this one lacks is added.
+    """
     arrivals, span = statistics.arrivals, statistics.arrivals.span_s
     poisson = poisson_test(*arrivals.block_distances())
     zipf = fit_zipf(statistics.files[:, READS])
@@ -124,6 +133,7 @@ def trace_table(statistics: TraceStatistics, trace: Trace, notices: list[str]) -
     provides = set(trace.provides) | (set() if statistics.service_reason else {"service"})
     row: dict[str, Any] = {
         "trace": Path(trace.name).name,
+        **reading,
         "format": trace.format,
         "provides": ", ".join(name for name in ("rates", "sojourn", "service") if name in provides),
         "loses": "\n".join(trace.loses),
@@ -133,8 +143,8 @@ def trace_table(statistics: TraceStatistics, trace: Trace, notices: list[str]) -
         "reads": statistics.reads,
         "writes": statistics.writes,
         "bytes": statistics.bytes,
-        "files": len(statistics.file_ids),
-        "nodes": None if statistics.node_ids is None else len(statistics.node_ids),
+        "file_count": len(statistics.file_ids),
+        "node_count": None if statistics.node_ids is None else len(statistics.node_ids),
         "span_s": span,
         "read_rate_per_s": statistics.reads / span if span > 0 else None,
         "write_rate_per_s": statistics.writes / span if span > 0 else None,
@@ -148,10 +158,10 @@ def trace_table(statistics: TraceStatistics, trace: Trace, notices: list[str]) -
         "zipf_error": zipf.error,
         **_delay_columns(statistics),
     }
-    known = {
+    cells = {
         name: None if isinstance(value, float) and np.isnan(value) else value for name, value in row.items()
     }
-    return pa.Table.from_pylist([known])
+    return pa.Table.from_pylist([cells])
 
 
 def _delay_columns(statistics: TraceStatistics) -> dict[str, Any]:

@@ -1,23 +1,108 @@
-"""The statistics of a trace, gathered where an engine runs: in one pass here, or piece by piece in its workers."""
+"""The analysis of a trace: its statistics, in one pass here or piece by piece in workers, and the tables of them."""
 
-import logging
 import math
 import socket
+import time
 import traceback
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
+import pyarrow as pa
+
+from ecjax.console import log
 from ecjax.engine import Engine, Failed, Task, Worker
 from ecjax.errors import UserError
+from ecjax.status import Status
+from ecjax.studies.analyze.node_rows import delay_tables, node_table
+from ecjax.studies.analyze.rows import arrival_table, file_table, trace_table
+from ecjax.studies.analyze.tables import TABLES
+from ecjax.studies.spine.batches import Rows
+from ecjax.studies.spine.run import Run
+from ecjax.tables.arrow_schemas import dataset_schema
+from ecjax.tables.datasets import conform
+from ecjax.tables.ids import id_types
 from ecjax.tables.importers.trace import Piece, Trace
 from ecjax.tables.statistics.scan import Merge, Scanner, TraceStatistics, scan, scan_piece
-
-log = logging.getLogger("ecjax")
 
 # More pieces are more to merge, one after another: where files are many, a piece in a tenth of the time that it takes
 # to be read. Fewer would leave workers without work at the end, and much to do again where one is lost.
 _PIECES_PER_WORKER = 2
 _MOST_ROWS = 1 << 25
+
+
+@dataclass(frozen=True)
+class Item:
+    """The analysis of one trace."""
+
+    run: Run
+
+
+class Settings(NamedTuple):
+    """How a trace is analysed."""
+
+    seed: int
+    k: int | None  # chunks that rebuild a file, where the trace does not tell
+    reference_bytes: float | None  # chunk size of the moments of nodes
+    reading: dict[str, str]  # columns of ``traces`` that say how the trace was read
+
+
+def solve(
+    settings: Settings,
+    trace: Trace,
+    items: dict[str, Item],
+    engine: Engine,
+    advance: Callable[[float], Any],
+) -> tuple[Rows, dict[str, pa.Table]]:
+    """The row of ``runs`` of an analysis, and its other datasets in their schemas.
+
+    Args:
+        settings: of the study.
+        trace: what to read.
+        items: the analysis, by its run id.
+        engine: where pieces of the trace are read.
+        advance: called with the number of rows just read.
+
+    Raises:
+        UserError: a row is malformed.
+        Failed: something else went wrong; the statistics of a part of the trace would be those of another one.
+        Lost: a worker or its node died, every time that a piece was tried.
+    """
+    ((name, item),) = items.items()
+    begin = time.perf_counter()
+    tables = result_tables(gather(trace, settings.seed, engine, advance), trace, settings)
+    loads = tables["nodes"]["load"].drop_null().to_pylist() if "nodes" in tables else []
+    row = item.run.row() | {
+        "status": str(Status.OK),
+        "max_load": max(loads, default=None),
+        "file_count": tables["files"].num_rows,
+        "node_count": tables["nodes"].num_rows if "nodes" in tables else None,
+        "solve_s": time.perf_counter() - begin,
+    }
+    types = id_types(trace.schema.empty_table())
+    return [row], {
+        dataset: conform(_of_run(name, table), dataset_schema(TABLES, dataset, types))
+        for dataset, table in tables.items()
+    }
+
+
+def result_tables(statistics: TraceStatistics, trace: Trace, settings: Settings) -> dict[str, pa.Table]:
+    """The datasets that a trace supports, without their ``run_id``."""
+    notices: list[str] = []
+    tables = {
+        "files": file_table(statistics, trace, settings.k, notices),
+        "arrivals": arrival_table(statistics),
+    }
+    nodes = node_table(statistics, settings.reference_bytes, notices)
+    if nodes is not None:
+        tables["nodes"] = nodes
+    if statistics.cells.quantity.size:
+        tables["delays"], tables["delay_bins"] = delay_tables(statistics)
+    return tables | {"traces": trace_table(statistics, trace, settings.reading, notices)}
+
+
+def _of_run(name: str, table: pa.Table) -> pa.Table:
+    return table.add_column(0, "run_id", pa.repeat(pa.scalar(name), table.num_rows))
 
 
 def gather(trace: Trace, seed: int, engine: Engine, advance: Callable[[float], Any]) -> TraceStatistics:
@@ -78,7 +163,7 @@ def _merged(
 
 
 def _scanned(seed: int, items: dict[str, Piece], worker: Worker) -> dict[str, Scanner]:
-    found = {}
+    scanners = {}
     for name, piece in items.items():
         done = 0
 
@@ -97,5 +182,5 @@ def _scanned(seed: int, items: dict[str, Piece], worker: Worker) -> dict[str, Sc
                 f"{part.mistake}, on {socket.gethostname()}; allowed: a path that all nodes of the cluster share, or "
                 "an object store"
             )
-        found[name] = part
-    return found
+        scanners[name] = part
+    return scanners

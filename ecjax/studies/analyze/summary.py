@@ -3,59 +3,70 @@
 import math
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 from rich import box
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
+
+from ecjax.studies.spine.printed import number, print_errors, print_table
 
 _NODES_SHOWN = 24
 _PLAUSIBLE_SHARE = 0.1
+_HEADINGS = ("node", "reads", "writes", "mean s", "± s", "sd s", "KS to\nexponential", "load", "in\nnode")
 
 
-def show(tables: dict[str, pa.Table], console: Console, out: str) -> None:
-    """Print the summary of a trace from its result tables."""
-    if "traces" in tables:
-        row = tables["traces"].to_pylist()[0]
+def show(runs: pd.DataFrame, tables: dict[str, pa.Table], console: Console, out: str) -> None:
+    """Print the summary of a trace from its result tables, or what went wrong."""
+    rows = tables["traces"].to_pylist() if "traces" in tables else []
+    for row in rows:
         _show_trace(row, console, out)
     if "nodes" in tables:
         _show_nodes(tables["nodes"], console)
-    if "traces" in tables:
+    for row in rows:
         for sentence in (row["notices"] or "").splitlines():
-            console.print(f"note: {sentence}", style="yellow", highlight=False)
+            console.print(Text(f"note: {sentence}", style="yellow"))
+    print_errors(runs, console)
 
 
 def _show_trace(row: dict[str, Any], console: Console, out: str) -> None:
-    table = Table(title=f"analyze: {row['trace']} in {out}", box=box.SIMPLE_HEAD, show_header=False)
-    table.title_justify = "left"
+    table = Table(
+        title=Text(f"analyze: {row['trace']} in {out}"),
+        box=box.SIMPLE_HEAD,
+        show_header=False,
+        title_justify="left",
+        title_style="table.title",
+    )
     table.add_column(no_wrap=True)
     table.add_column()
-    table.add_row("format", f"{row['format']}; provides {row['provides']}")
-    for sentence in (row["loses"] or "").splitlines():
-        table.add_row("", sentence)
-    table.add_row(
-        "rows",
-        f"{row['rows']:,} rows, {row['requests']:,} requests ({row['reads']:,} reads, {row['writes']:,} writes)",
-    )
-    table.add_row("span", f"{duration(row['span_s'])}; clock {_clock(row)}")
+    for name, value in _facts(row):
+        table.add_row(Text(name), Text(value))
+    console.print(table)
+
+
+def _facts(row: dict[str, Any]) -> list[tuple[str, str]]:
+    """What a row of ``traces`` tells, a name and words for each; no name where it belongs to the one before."""
+    kinds = f"({row['reads']:,} reads, {row['writes']:,} writes)"
+    facts = [("format", f"{row['format']}; provides {row['provides']}")]
+    facts += [("", sentence) for sentence in (row["loses"] or "").splitlines()]
+    facts.append(("rows", f"{row['rows']:,} rows, {row['requests']:,} requests {kinds}"))
+    facts.append(("span", f"{duration(row['span_s'])}; clock {_clock(row)}"))
     if row["read_rate_per_s"] is not None:
-        table.add_row(
-            "rates", f"{row['read_rate_per_s']:.4g} reads/s, {row['write_rate_per_s']:.4g} writes/s"
-        )
-    table.add_row("files", f"{row['files']:,} distinct, {size(row['bytes'])} asked for")
+        rates = f"{row['read_rate_per_s']:.4g} reads/s, {row['write_rate_per_s']:.4g} writes/s"
+        facts.append(("rates", rates))
+    facts.append(("files", f"{row['file_count']:,} distinct, {size(row['bytes'])} asked for"))
     if row["zipf_exponent"] is not None:
-        table.add_row(
-            "popularity", f"Zipf exponent {row['zipf_exponent']:.4f} ± {row['zipf_error']:.2g} (reads)"
-        )
-    table.add_row("arrivals", _arrivals(row))
+        exponent = f"Zipf exponent {row['zipf_exponent']:.4f} ± {row['zipf_error']:.2g} (reads)"
+        facts.append(("popularity", exponent))
+    facts.append(("arrivals", _arrivals(row)))
     if row["mean_delay_s"] is not None:
-        table.add_row(row["delay_quantity"], f"mean {row['mean_delay_s']:.4g} s (reads){_concurrency(row)}")
+        facts.append((row["delay_quantity"], f"mean {row['mean_delay_s']:.4g} s (reads){_concurrency(row)}"))
     if row["chunk_correlation"] is not None:
-        table.add_row(
-            "correlation",
-            f"{row['chunk_correlation']:.3f}{_plus_minus(row['chunk_correlation_error'])} between the "
-            f"{row['delay_quantity']} times of one request's chunks",
-        )
-    console.print(table, highlight=False)
+        value = f"{row['chunk_correlation']:.3f}{_plus_minus(row['chunk_correlation_error'])}"
+        between = f"between the {row['delay_quantity']} times of one request's chunks"
+        facts.append(("correlation", f"{value} {between}"))
+    return facts
 
 
 def _plus_minus(error: float | None) -> str:
@@ -99,32 +110,27 @@ def _p(value: float) -> str:
 
 
 def _show_nodes(nodes: pa.Table, console: Console) -> None:
-    rows = nodes.to_pylist()
+    rows = nodes.slice(0, _NODES_SHOWN).to_pylist()
     title = f"nodes: service times ({rows[0]['service_source']})"
-    table = Table(title=title, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), title_justify="left")
-    headings = ("node", "reads", "writes", "mean s", "± s", "sd s", "KS to\nexponential", "load", "in\nnode")
-    for heading in headings:
-        table.add_column(heading, justify="left" if heading == "node" else "right", no_wrap=True)
-    for row in rows[:_NODES_SHOWN]:
-        variance = row["observed_second_s2"] - row["observed_mean_s"] ** 2
-        table.add_row(
-            str(row["node_id"]),
-            f"{row['chunk_reads']:,}",
-            f"{row['chunk_writes']:,}",
-            f"{row['observed_mean_s']:.4g}",
-            _number(row["observed_mean_error_s"], ".2g"),
-            f"{math.sqrt(max(variance, 0.0)):.4g}",
-            _number(row["exponential_distance"], ".3f"),
-            _number(row["load"], ".3f"),
-            _number(row["concurrency"], ".3g"),
-        )
-    console.print(table, highlight=False)
-    if len(rows) > _NODES_SHOWN:
-        console.print(f"... and {len(rows) - _NODES_SHOWN} more nodes", highlight=False)
+    cells = [_node_cells(row) for row in rows]
+    print_table(console, title, _HEADINGS, cells, words=("node",), padding=(0, 1, 0, 0))
+    if nodes.num_rows > _NODES_SHOWN:
+        console.print(f"... and {nodes.num_rows - _NODES_SHOWN} more nodes", highlight=False)
 
 
-def _number(value: float | None, form: str) -> str:
-    return "-" if value is None else f"{value:{form}}"
+def _node_cells(row: dict[str, Any]) -> list[str]:
+    variance = row["observed_second_s2"] - row["observed_mean_s"] ** 2
+    return [
+        str(row["node_id"]),
+        f"{row['chunk_reads']:,}",
+        f"{row['chunk_writes']:,}",
+        number(row["observed_mean_s"]),
+        number(row["observed_mean_error_s"], ".2g"),
+        number(math.sqrt(max(variance, 0.0))),
+        number(row["exponential_distance"], ".3f"),
+        number(row["load"], ".3f"),
+        number(row["concurrency"], ".3g"),
+    ]
 
 
 def duration(seconds: float) -> str:

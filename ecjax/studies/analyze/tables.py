@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 
-from ecjax.tables.result_schemas import INPUT_ID, job_tables
+from ecjax.tables.result_schemas import job_tables
 from ecjax.tables.schemas import FILES, FLOAT, ID, INTEGER, NODES, STRING, Column
 
 TABLES = job_tables(
     "analyze",
     runs=(
-        INPUT_ID,
+        Column("input_id", STRING, "", "fingerprint of the trace"),
         Column("format", STRING, "", "importer that read the trace"),
         Column("max_load", FLOAT, "", "largest node load rho"),
         Column("file_count", INTEGER, "", "distinct files"),
@@ -85,16 +85,16 @@ TABLES = job_tables(
         Column("mean_sojourn_s", FLOAT, "s", "mean time from arrival to finish"),
     ),
     delays=(
-        Column("quantity", STRING, "", "service (start to finish), sojourn (arrival to finish); adapt: task"),
+        Column("quantity", STRING, "", "service (start to finish) or sojourn (arrival to finish)"),
         Column("node_id", ID, "", "node; null where the trace has none"),
         Column("op", STRING, "", "read or write"),
         Column("chunk_bytes", FLOAT, "B", "mean size of the chunks of this size class (4.4 % wide)"),
         Column("count", INTEGER, "", "delays"),
         Column("mean_s", FLOAT, "s", "their mean"),
         Column("std_s", FLOAT, "s", "their standard deviation"),
-        Column(
-            "delta_s", FLOAT, "s", "affine law of the node, or of tasks: constant part of the fixed delay"
-        ),
+        Column("kept_mean_s", FLOAT, "s", "mean without the worst 10 %"),
+        Column("kept_std_s", FLOAT, "s", "standard deviation without the worst 10 %"),
+        Column("delta_s", FLOAT, "s", "affine law of the node: constant part of the fixed delay"),
         Column(
             "delta_s_per_byte", FLOAT, "s/B", "fixed delay per byte; null: one chunk size does not tell it"
         ),

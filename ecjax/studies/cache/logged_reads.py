@@ -40,8 +40,8 @@ def read_log(options: CacheOptions) -> Log:
     """
     nodes = options.nodes if isinstance(options.nodes, str) else None
     reading = log_reading(options, inputs=[nodes, options.outages])
-    trace = open_reading(reading)
-    edges = Edges(trace, reading.options["sort"])
+    trace, how = open_reading(reading), reading.options
+    edges = Edges(trace, how["sort"])
     logged = requests(edges.trace)
     chosen = np.flatnonzero(~logged.write)
     if not chosen.size:
@@ -53,8 +53,8 @@ def read_log(options: CacheOptions) -> Log:
         rows = chosen if logged.accesses is None else logged.accesses.begin[chosen]
         names = [str(name) for name in edges.index.ids.to_pylist()]
         edge = np.concatenate(edges.numbers)[rows]
-    identity: dict[str, Any] = {"trace": trace.fingerprint, "rate_scale": options.rate_scale}
-    identity |= {name: reading.options[name] for name in ("columns", "format", "extent_bytes")}
+    identity = {name: how[name] for name in ("columns", "format", "extent_bytes")}
+    identity |= {"trace": trace.fingerprint, "rate_scale": options.rate_scale}
     time = logged.arrival[chosen] / options.rate_scale
     return Log(trace.name, time, logged.file[chosen], logged.file_ids, names, edge, identity)
 

@@ -11,23 +11,26 @@ import pyarrow as pa
 
 from ecjax.coflow.generate import ReadSettings, generate
 from ecjax.coflow.workload import Fabric, Workload, given_sources
-from ecjax.console import log
 from ecjax.errors import UserError
-from ecjax.problem.arrays import column, index_in
-from ecjax.studies.schedule.logged_reads import Kept, has_k, kept_by_plan, kept_by_table, logged_reads
-from ecjax.studies.schedule.options import ScheduleOptions
+from ecjax.problem.arrays import index_in
+from ecjax.studies.schedule.logged_reads import (
+    Placement,
+    has_k,
+    logged_reads,
+    placement_in_table,
+    placement_of_plan,
+)
+from ecjax.studies.schedule.options import COFLOW_BENCHMARK, TRANSFERS, ScheduleOptions
+from ecjax.studies.schedule.ports import READS, fabric_of
+from ecjax.studies.spine.log_options import FORMATS as LOG_FORMATS
+from ecjax.studies.spine.logs import Reading, log_reading, open_reading
 from ecjax.tables.fingerprint import fingerprint
-from ecjax.tables.importers import FORMATS, open_trace
+from ecjax.tables.folder import location
+from ecjax.tables.importers import FORMATS
 from ecjax.tables.importers.coflow_benchmark import read_coflow_benchmark, recognises
 from ecjax.tables.importers.detect import describe, read_head
-from ecjax.tables.place import Place
-from ecjax.tables.read import read_input
 from ecjax.tables.store import run_id
 from ecjax.tables.transfers import COLUMNS, Transfers, read_transfers
-
-COFLOW_BENCHMARK, TRANSFERS, READS = "coflow_benchmark", "transfers", "reads"
-# of every port unless asked otherwise: 8 ms per MB; Table I of the D-Target paper
-PORT_BYTES_PER_S = {TRANSFERS: 125e6, READS: 1e9}
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,7 @@ class Case:
         base: the workload of a seed before scaling.
         drawn: whether the workload depends on the seed.
         chosen: whether sources are chosen, by a rule; otherwise they are given.
-        n: chunks kept of each file, of generated reads; None where it does not apply.
+        n: chunks stored of each file, of generated reads; None where it does not apply.
         k: chunks that a read takes, of generated reads and of logs of files without k; else None.
         share_at_zero: share of generated reads that arrives at t = 0; else None.
         rate_scale: divides arrival times.
@@ -78,7 +81,7 @@ class Case:
 
 
 def read_cases(options: ScheduleOptions) -> list[Case]:
-    """All points of the sweep that the options ask for: n, k, share_at_zero, rate_scale, size_scale; the last fastest.
+    """All points of the sweep over n, k, share_at_zero, rate_scale, size_scale; the last fastest.
 
     Args:
         options: checked: n, k, share_at_zero, rate_scale and size_scale are lists.
@@ -95,72 +98,82 @@ def read_cases(options: ScheduleOptions) -> list[Case]:
 
 
 def _unscaled(options: ScheduleOptions) -> Iterator[Case]:
-    format_ = _format(options)
-    if format_ not in (None, COFLOW_BENCHMARK, TRANSFERS):
-        yield from _of_log(options)
+    if options.trace is None:
+        _check_log_is_meant(options, "no trace")
+        yield from _generated(options)
         return
+    reading = log_reading(options, inputs=[options.plan, options.files])
+    format_ = _format(reading)
+    if format_ in LOG_FORMATS:
+        yield from _of_log(options, reading)
+        return
+    _check_log_is_meant(options, f"a trace of format {format_}")
+    read = read_coflow_benchmark if format_ == COFLOW_BENCHMARK else read_transfers
+    yield _of_transfers(options, read(options.trace, options.sort))
+
+
+def _check_log_is_meant(options: ScheduleOptions, instead: str) -> None:
+    """Refuse options of access logs where there is none.
+
+    Raises:
+        UserError: one is set.
+    """
     for name in ("plan", "files", "columns", "extent_bytes"):
         value = getattr(options, name)
         if value is not None:
-            found = "no trace" if format_ is None else f"a trace of format {format_}"
-            raise UserError(f"{name}={value}: found {found}; allowed: with trace=LOG, an access log")
-    if format_ is None:
-        yield from _generated(options)
-        return
-    read = read_coflow_benchmark if format_ == COFLOW_BENCHMARK else read_transfers
-    yield _of_transfers(options, read(str(options.trace), options.sort))
+            raise UserError(f"{name}={value}: found {instead}; allowed: with trace=LOG, an access log")
 
 
-def _format(options: ScheduleOptions) -> str | None:
-    """The format of the trace; None where there is no trace."""
-    if options.trace is None:
-        return None
-    allowed = (COFLOW_BENCHMARK, TRANSFERS, *FORMATS)
-    if options.format != "auto":
-        if options.format not in allowed:
-            raise UserError(f"format: found {options.format!r}; allowed: auto, {', '.join(allowed)}")
-        return options.format
-    head = read_head(Path(options.trace))
-    if options.columns is not None:
+def _format(reading: Reading) -> str:
+    """The format of a trace."""
+    format_: str = reading.options["format"]
+    if format_ != "auto":
+        return format_
+    if reading.options["columns"] is not None:
         return "columns"
+    head = read_head(location(reading.path))
     if recognises(head):
         return COFLOW_BENCHMARK
     if set(COLUMNS) <= set(head.columns):
         return TRANSFERS
-    if not any(importer.recognises(head) for importer in FORMATS.values()):
-        raise UserError(
-            f"{options.trace}: cannot tell its format; {describe(head)}; give format= ({', '.join(allowed)}) or "
-            "columns="
-        )
-    return "auto"
+    for name, importer in FORMATS.items():
+        if importer.recognises(head):
+            return name
+    raise UserError(
+        f"{reading.path}: cannot tell its format; {describe(head)}; give format= "
+        f"({', '.join((COFLOW_BENCHMARK, TRANSFERS, *FORMATS))}) or columns="
+    )
 
 
 def _generated(options: ScheduleOptions) -> Iterator[Case]:
-    given = options.generate
-    codes = [(n, k) for n in options.n for k in options.k]
-    if given.k_range is not None:
+    drawn = options.generate
+    codes: list[tuple[int | None, int | None]] = [(n, k) for n in options.n for k in options.k]
+    if drawn.k_range is not None:
         if len(codes) > 1:
             raise UserError(
-                f"generate.k_range={given.k_range}: found n={options.n} and k={options.k}; allowed: one n and one k "
-                "(neither is used, as every file draws its own)"
+                f"generate.k_range={list(drawn.k_range)}: found n={options.n} and k={options.k}; allowed: one n "
+                "and one k (neither is used, as every file draws its own)"
             )
         codes = [(None, None)]
     for n, k in codes:
         for share in options.share_at_zero:
-            code = {} if n is None else {"n": n, "k": k}
-            settings = ReadSettings(**vars(given), **code, share_at_zero=share)
+            code: dict[str, Any] = {} if n is None else {"n": n, "k": k}
+            settings = ReadSettings(**vars(drawn), **code, share_at_zero=share)
             try:
                 settings.check()
             except UserError as error:
-                prefix = "generate." if str(error).split(":")[0] in vars(given) else ""
+                prefix = "generate." if str(error).split(":")[0] in vars(drawn) else ""
                 raise UserError(f"{prefix}{error}") from None
             yield _case(
                 options,
                 READS,
-                (pa.array(np.arange(given.servers)), pa.array(np.arange(given.clients))),
-                pa.array(np.arange(given.requests)),
-                {"generated": vars(given)},
-                description=f"{given.requests} generated reads",
+                (
+                    pa.array(np.arange(drawn.servers)),
+                    pa.array(np.arange(drawn.clients)),
+                ),
+                pa.array(np.arange(drawn.requests)),
+                {"generated": vars(drawn)},
+                description=f"{drawn.requests} generated reads",
                 base=partial(generate, settings),
                 drawn=True,
                 chosen=True,
@@ -170,18 +183,18 @@ def _generated(options: ScheduleOptions) -> Iterator[Case]:
             )
 
 
-def _of_transfers(options: ScheduleOptions, found: Transfers) -> Case:
-    table, ids = found.table, found.coflow_ids
-    source, destination = (index_in(table[name], found.ports).astype(np.int64) for name in ("src", "dst"))
+def _of_transfers(options: ScheduleOptions, transfers: Transfers) -> Case:
+    table, ids = transfers.table, transfers.coflow_ids
+    source, destination = (index_in(table[name], transfers.ports).astype(np.int64) for name in ("src", "dst"))
     workload = given_sources(
-        found.arrival_s, found.first_flow, source, destination, table["bytes"].to_numpy()
+        transfers.arrival_s, transfers.first_flow, source, destination, table["bytes"].to_numpy()
     )
     return _case(
         options,
         TRANSFERS,
-        (found.ports, found.ports),
+        (transfers.ports, transfers.ports),
         ids,
-        {"transfers": fingerprint(table, "transfers"), "count": len(found.ports)},
+        {"transfers": fingerprint(table, "transfers"), "count": len(transfers.ports)},
         description=f"{len(ids)} coflows, {len(table)} flows of {Path(str(options.trace)).name}",
         base=partial(_same, workload),
         drawn=False,
@@ -189,43 +202,42 @@ def _of_transfers(options: ScheduleOptions, found: Transfers) -> Case:
     )
 
 
-def _of_log(options: ScheduleOptions) -> Iterator[Case]:
+def _of_log(options: ScheduleOptions, reading: Reading) -> Iterator[Case]:
     if (options.plan is None) == (options.files is None):
-        given = "neither" if options.plan is None else "both"
+        neither_or_both = "neither" if options.plan is None else "both"
         raise UserError(
-            f"trace={options.trace}: found {given} of plan= and files=; allowed: one of them, as an access log does "
-            "not say where files are kept (plan=FOLDER of an ecjax optimize, or files=TABLE with a column nodes)"
+            f"trace={options.trace}: found {neither_or_both} of plan= and files=; allowed: one of them, as an access "
+            "log does not say where files are kept (plan=FOLDER of an ecjax optimize, or files=TABLE with a column "
+            "nodes)"
         )
-    trace = open_trace(
-        str(options.trace), options.format, options.columns, options.extent_bytes, options.sort
-    )
-    for k, kept in _kept(options):
-        found = logged_reads(trace, kept, options.clients, options.sort)
-        names = {"trace": trace.fingerprint, "kept": kept.input_id, "clients": len(found.client_ids)}
-        names |= {"columns": dict(options.columns or {}), "extent_bytes": options.extent_bytes}
+    trace, how = open_reading(reading), reading.options
+    for k, placement in _placements(options):
+        reads = logged_reads(trace, placement, options.clients, how["sort"])
+        names = {"trace": trace.fingerprint, "kept": placement.input_id, "clients": len(reads.client_ids)}
+        names |= {"columns": dict(how["columns"] or {}), "extent_bytes": how["extent_bytes"]}
         yield _case(
             options,
             READS,
-            (kept.node_ids, found.client_ids),
-            found.ids,
+            (placement.node_ids, reads.client_ids),
+            reads.ids,
             names,
-            description=f"{len(found.ids)} reads of {Path(trace.name).name}, chunks as in {kept.what}",
-            base=partial(_same, found.workload),
+            description=f"{len(reads.ids)} reads of {Path(trace.name).name}, chunks as in {placement.source}",
+            base=partial(_same, reads.workload),
             drawn=False,
             chosen=True,
             k=k,
         )
 
 
-def _kept(options: ScheduleOptions) -> Iterator[tuple[int | None, Kept]]:
-    """Where files are kept, for every k to be tried; None where files have their own."""
+def _placements(options: ScheduleOptions) -> Iterator[tuple[int | None, Placement]]:
+    """Where the chunks of files are, for every k to be tried; None where files have k in their table."""
     if options.plan is not None:
-        yield None, kept_by_plan(options.plan, options.plan_run, options.plan_where)
+        yield None, placement_of_plan(options.plan, options.plan_run, options.plan_where)
     elif has_k(str(options.files)):
-        yield None, kept_by_table(str(options.files), None)
+        yield None, placement_in_table(str(options.files), None)
     else:
         for k in options.k:
-            yield k, kept_by_table(str(options.files), k)
+            yield k, placement_in_table(str(options.files), k)
 
 
 def _same(workload: Workload, seed: int) -> Workload:
@@ -247,49 +259,14 @@ def _case(
 
     Args:
         options: capacities.
-        kind: TRANSFERS or READS, which differ in the usual capacity.
+        kind: TRANSFERS or READS.
         ports: ids of the sending and of the receiving ports.
         coflow_ids: (C,).
         names: what names the input; the capacities are added.
         description: of the workload.
         parts: other fields of the case.
     """
-    usual = options.port_bytes_per_s or PORT_BYTES_PER_S[kind]
-    capacity = [np.full(len(ids), float(usual)) for ids in ports]
-    names = names | {"port_bytes_per_s": float(usual)}
-    if options.ports is not None:
-        table = read_input(options.ports, "ports")
-        names["ports"] = fingerprint(table, "ports")
-        _set_capacities(table, Place(table, "ports", options.ports), ports, capacity)
+    fabric, capacities = fabric_of(options, kind, ports)
     text = f"{description}; {len(ports[0])} sending and {len(ports[1])} receiving ports"
-    return Case(Fabric(*capacity), *ports, coflow_ids, run_id("inputs", names, "", None, ""), text, **parts)
-
-
-def _set_capacities(
-    table: pa.Table, place: Place, ports: tuple[pa.Array, pa.Array], capacity: list[np.ndarray]
-) -> None:
-    """Change the capacities of the ports that a ports table names.
-
-    Raises:
-        UserError: it has no capacities, or names no port that is there.
-    """
-    columns = ("send_bytes_per_s", "receive_bytes_per_s")
-    if not set(columns) & set(table.column_names):
-        raise place.error(f"found no capacities; allowed: {' or '.join(columns)}")
-    known = np.zeros(len(table), bool)
-    for name, ids, values in zip(columns, ports, capacity, strict=True):
-        port = index_in(table["port_id"], ids)
-        known |= port >= 0
-        if name in table.column_names:
-            given = column(table, name, np.nan)
-            here = (port >= 0) & np.isfinite(given)
-            values[port[here]] = given[here]
-    if not known.any():
-        found, there = table["port_id"][0].as_py(), [ids[0].as_py() for ids in ports]
-        raise place.error(
-            f"found {found!r} and no other port that sends or receives here; allowed: ports such as "
-            f"{there[0]!r} (sends) and {there[1]!r} (receives)",
-            column="port_id",
-        )
-    if not known.all():
-        log.info("ports: %d ports that neither send nor receive here are left aside", np.sum(~known))
+    input_id = run_id("inputs", names | capacities, "", None, "")
+    return Case(fabric, *ports, coflow_ids, input_id, text, **parts)

@@ -24,10 +24,10 @@ from ecjax.tables.results import find_run
 from ecjax.tables.transfers import ascending_ids
 
 
-class Kept(NamedTuple):
+class Placement(NamedTuple):
     """Where the chunks of files are."""
 
-    what: str  # that says so, for messages
+    source: str  # of the placement, for messages
     input_id: str
     file_ids: pa.Array  # (r,)
     need: np.ndarray  # (r,) int64, nodes that a read takes
@@ -44,7 +44,7 @@ class LoggedReads(NamedTuple):
     client_ids: pa.Array  # of the receiving ports
 
 
-def kept_by_plan(folder: str, plan_run: str | None, plan_where: str | None) -> Kept:
+def placement_of_plan(folder: str, plan_run: str | None, plan_where: str | None) -> Placement:
     """Where a run of ``ecjax optimize`` keeps its files, cold chunks (of probability 0) included.
 
     A read takes d chunks (k without a d); of nodes that keep several chunks of a file and serve them together, it takes
@@ -74,7 +74,7 @@ def kept_by_plan(folder: str, plan_run: str | None, plan_where: str | None) -> K
         begin, count = first[names.rows.of_file], np.diff(first)[names.rows.of_file]
         node = node[ranges(begin, count)]
         first = np.concatenate([[0], np.cumsum(count)])
-    return Kept(
+    return Placement(
         f"plan={folder}, run {run['run_id']}",
         run["run_id"],
         names.files,
@@ -85,7 +85,7 @@ def kept_by_plan(folder: str, plan_run: str | None, plan_where: str | None) -> K
     )
 
 
-def kept_by_table(path: str, k: int | None) -> Kept:
+def placement_in_table(path: str, k: int | None) -> Placement:
     """Where a files table says its files are kept, in column ``nodes``; nodes in ascending order of their ids.
 
     Args:
@@ -114,7 +114,7 @@ def kept_by_table(path: str, k: int | None) -> Kept:
         row, name = int(file[order[twice[0]]]), node_ids[int(node[order[twice[0]]])].as_py()
         raise place.error(f"found node {name!r} twice; allowed: every node once", column="nodes", row=row)
     first = np.concatenate([[0], np.cumsum(count)])
-    return Kept(
+    return Placement(
         f"files table ({path})",
         fingerprint(files, "files"),
         files["file_id"].combine_chunks(),
@@ -135,17 +135,17 @@ def _chunks_read(files: pa.Table) -> np.ndarray:
     return np.maximum(code_k(files), column(files, "d")).astype(np.int64)
 
 
-def logged_reads(trace: Trace, kept: Kept, clients: int, sort: bool) -> LoggedReads:
+def logged_reads(trace: Trace, placement: Placement, clients: int, sort: bool) -> LoggedReads:
     """The reads of a log, of files whose chunks are kept somewhere.
 
     A read of b bytes that takes chunks from d nodes moves b / d bytes from each: what was asked for, not what the file
-    has. Its candidates are all nodes that keep a chunk, as ``kept`` lists them. It goes to the client that column
+    has. Its candidates are all nodes that keep a chunk, as ``placement`` lists them. It goes to the client that column
     ``edge`` names (that of its first row; such clients are in order of appearance); in a log without that column reads
     go to ``clients`` clients, 0, 1, ..., in turn. Writes, and reads of 0 bytes, are left out, and a log line says so.
 
     Args:
         trace: of requests.
-        kept: where the files are.
+        placement: of the files.
         clients: their number, for a log without ``edge``.
         sort: as the trace was opened with.
 
@@ -155,38 +155,40 @@ def logged_reads(trace: Trace, kept: Kept, clients: int, sort: bool) -> LoggedRe
     """
     edges = Edges(trace, sort)
     try:
-        found = requests(edges.trace, kept.file_ids)
+        logged = requests(edges.trace, placement.file_ids)
     except UserError as error:
-        raise UserError(str(error).replace("files of the files table", f"files of {kept.what}")) from None
-    moved = found.bytes > 0
-    chosen = np.flatnonzero(~found.write & moved)
+        raise UserError(
+            str(error).replace("files of the files table", f"files of {placement.source}")
+        ) from None
+    moved = logged.bytes > 0
+    chosen = np.flatnonzero(~logged.write & moved)
     if not chosen.size:
         raise UserError(f"trace={trace.name}: found no reads of a byte or more; allowed: at least one")
     for count, what in (
-        (np.sum(found.write), "writes are left out: reads are scheduled"),
-        (np.sum(~found.write & ~moved), "reads of 0 bytes are left out"),
+        (np.sum(logged.write), "writes are left out: reads are scheduled"),
+        (np.sum(~logged.write & ~moved), "reads of 0 bytes are left out"),
     ):
         if count:
             log.info("trace: %d %s", count, what)
-    file = found.file[chosen]
-    need, counts = kept.need[file], np.diff(kept.first)[file]
+    file = logged.file[chosen]
+    need, counts = placement.need[file], np.diff(placement.first)[file]
     short = np.flatnonzero(counts < need)
     if short.size:
         which = int(file[short[0]])
         raise UserError(
-            f"{kept.what}: file_id {kept.file_ids[which].as_py()!r}: found {counts[short[0]]} nodes with a chunk; "
-            f"allowed: at least the {need[short[0]]} that a read takes"
+            f"{placement.source}: file_id {placement.file_ids[which].as_py()!r}: found {counts[short[0]]} nodes with "
+            f"a chunk; allowed: at least the {need[short[0]]} that a read takes"
         )
     client, client_ids = np.arange(len(chosen)) % clients, pa.array(np.arange(clients))
     if edges.index is not None:
-        rows = chosen if found.accesses is None else found.accesses.begin[chosen]
+        rows = chosen if logged.accesses is None else logged.accesses.begin[chosen]
         client, client_ids = np.concatenate(edges.numbers)[rows], edges.index.ids
     workload = reads(
-        found.arrival[chosen],
+        logged.arrival[chosen],
         client,
-        found.bytes[chosen] / need,
+        logged.bytes[chosen] / need,
         need,
         np.concatenate([[0], np.cumsum(counts)]),
-        kept.node[ranges(kept.first[file], counts)],
+        placement.node[ranges(placement.first[file], counts)],
     )
     return LoggedReads(workload, pa.array(chosen), client_ids)

@@ -7,7 +7,9 @@ from ecjax.engine.options import EngineOptions
 from ecjax.errors import UserError
 from ecjax.options import Listed, Number, Special, Whole, Words, Wrong, is_whole, option, section
 from ecjax.studies.schedule.tables import TABLES
-from ecjax.studies.spine.log_options import LogOptions
+from ecjax.studies.spine.log_options import FORMATS, LogOptions
+
+COFLOW_BENCHMARK, TRANSFERS = "coflow_benchmark", "transfers"  # traces that are no access logs
 
 SCHEDULERS = (
     *("dtarget", "dtarget_remaining", "varys", "sincronia", "aalo", "baraat", "fifo", "local_search"),
@@ -46,15 +48,15 @@ class GenerateOptions:
         None, "racks of the servers; chunks of a file go to different ones while they last", Whole(1)
     )
     clients: int = option(60, "clients, one receiving port each", Whole(1))
-    min_bytes: float = option(1e5, "smallest file; sizes are log-uniform", Number(least=0))
-    max_bytes: float = option(1e10, "largest file", Number(least=0))
-    duration_s: float = option(1000.0, "arrivals are uniform from 0 to this", Number(above=0))
+    min_bytes: float = option(1e5, "smallest file; sizes are log-uniform", Number(above=0))
+    max_bytes: float = option(1e10, "largest file", Number(above=0))
+    duration_s: float = option(1000.0, "arrivals are uniform from 0 to this", Number(least=0))
     k_range: tuple[int, int] | None = option(
         None,
         "[least, most]: every file draws its k uniformly instead, and n = round(n_per_k k)",
         Special("two whole numbers, 1 <= least <= most", _pair),
     )
-    n_per_k: float = option(1.5, "k_range: chunks kept per chunk needed", Number(above=0))
+    n_per_k: float = option(1.5, "k_range: chunks kept per chunk needed", Number(least=0))
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,9 @@ class ScheduleOptions(LogOptions):
         "default: generated reads",
     )
     format: str = option(
-        "auto", "of the trace: coflow_benchmark, transfers, or a format of ecjax analyze; auto tells it"
+        "auto",
+        "of the trace; auto: told by its content",
+        Words("auto", COFLOW_BENCHMARK, TRANSFERS, *FORMATS),
     )
     plan: str | None = option(None, "folder of an ecjax optimize: where the files of the access log are kept")
     plan_run: str | None = option(None, "which of its runs, by run_id")

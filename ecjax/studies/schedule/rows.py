@@ -19,12 +19,13 @@ def statistics(completion: np.ndarray, isolation: np.ndarray, fair: np.ndarray |
         fair: s, the same under ``fair``, (C,); None where that is not known.
     """
     mean = float(completion.mean())
-    found: dict[str, Any] = {"mean_s": mean}
-    values = np.quantile(completion, list(LEVELS.values()))
-    found |= dict(zip(LEVELS, values.tolist(), strict=True))
-    found["improvement"] = None if fair is None else float(fair.mean()) / mean
-    found["slowdown"] = float((completion / isolation).mean())
-    return found
+    quantiles = np.quantile(completion, list(LEVELS.values())).tolist()
+    return {
+        "mean_s": mean,
+        **dict(zip(LEVELS, quantiles, strict=True)),
+        "improvement": None if fair is None else float(fair.mean()) / mean,
+        "slowdown": float((completion / isolation).mean()),
+    }
 
 
 def coflows(
@@ -76,10 +77,10 @@ def coflow_widths(
     place = np.searchsorted(edges, workload.width, side="right") - 1
     rows = []
     for number, name in enumerate(width_classes(edges)):
-        own = place == number
-        if own.any():
-            found = statistics(completion[own], isolation[own], None if fair is None else fair[own])
-            rows.append(named | {"width_class": name, "coflow_count": int(own.sum())} | found)
+        inside = place == number
+        if inside.any():
+            values = statistics(completion[inside], isolation[inside], None if fair is None else fair[inside])
+            rows.append(named | {"width_class": name, "coflow_count": int(inside.sum())} | values)
     return pa.Table.from_pylist(rows)
 
 

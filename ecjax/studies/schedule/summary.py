@@ -28,18 +28,18 @@ def over_seeds(runs: pd.DataFrame) -> pd.DataFrame:
         their order, schedulers by ``mean_s``.
     """
     keys = [*POINT, "sources", "scheduler"]
-    found = []
-    for values, own in runs.groupby(keys, sort=False, dropna=False):
+    rows = []
+    for values, replays in runs.groupby(keys, sort=False, dropna=False):
         row = dict(zip(keys, values, strict=True))
-        done = own[own["status"] == str(Status.OK)]
+        done = replays[replays["status"] == str(Status.OK)]
         row |= {name: done[name].astype(float).mean() for name in _NUMBERS}
         row |= {"seeds": len(done), "ci_s": _half_width(done["mean_s"].to_numpy(float))}
         row |= {
             "improvement_least": done["improvement"].astype(float).min(),
             "improvement_most": done["improvement"].astype(float).max(),
         }
-        found.append(row)
-    table = pd.DataFrame(found)
+        rows.append(row)
+    table = pd.DataFrame(rows)
     group = table.groupby([*POINT, "sources"], sort=False, dropna=False).ngroup()
     return table.assign(group=group).sort_values(["group", "mean_s"], kind="stable", ignore_index=True)
 
@@ -67,12 +67,13 @@ def against_dtarget(runs: pd.DataFrame) -> pd.DataFrame:
     # sources may be given for one part of a sweep only if they are for all of it
     both = done.merge(peer[[*keys, "mean_s"]], on=keys, suffixes=("", "_peer"))
     both["change"] = both["mean_s"] / both["mean_s_peer"] - 1
-    found = [
-        dict(zip([*POINT, "sources", "scheduler"], values, strict=True))
-        | {"change": own["change"].mean(), "ci": _half_width(own["change"].to_numpy(float))}
-        for values, own in both.groupby([*POINT, "sources", "scheduler"], sort=False, dropna=False)
+    names = [*POINT, "sources", "scheduler"]
+    rows = [
+        dict(zip(names, values, strict=True))
+        | {"change": pairs["change"].mean(), "ci": _half_width(pairs["change"].to_numpy(float))}
+        for values, pairs in both.groupby(names, sort=False, dropna=False)
     ]
-    return pd.DataFrame(found).sort_values("change", kind="stable") if found else pd.DataFrame()
+    return pd.DataFrame(rows).sort_values("change", kind="stable") if rows else pd.DataFrame()
 
 
 def show(runs: pd.DataFrame, console: Console, out: str) -> None:
@@ -80,7 +81,7 @@ def show(runs: pd.DataFrame, console: Console, out: str) -> None:
     table = over_seeds(runs)
     swept = [name for name in POINT if table[name].nunique(dropna=False) > 1]
     several = table["seeds"].max() > 1
-    # what the lower bound leaves open is not known where it was not asked for
+    # without a lower bound nothing says what is left to gain
     bounded = table["gap"].notna().any()
     rows = [_cells(row, swept, bounded) for row in table.to_dict("records")]
     print_table(
@@ -123,16 +124,17 @@ def _show_best(runs: pd.DataFrame, swept: list[str], console: Console) -> None:
     changes = against_dtarget(runs)
     if changes.empty:
         return
-    for _, own in changes.groupby(list(POINT), sort=False, dropna=False):
-        ours = own[(own["scheduler"] == "local_search") & own["sources"].isin(["least_work_ahead", "given"])]
-        for row in pd.concat([own.iloc[:1], ours]).drop_duplicates().to_dict("records"):
-            given = row["sources"] == "given"
+    for _, point in changes.groupby(list(POINT), sort=False, dropna=False):
+        chosen_sources = point["sources"].isin(["least_work_ahead", "given"])
+        ours = point[(point["scheduler"] == "local_search") & chosen_sources]
+        for row in pd.concat([point.iloc[:1], ours]).drop_duplicates().to_dict("records"):
+            with_sources = "" if row["sources"] == "given" else f" with {row['sources']}"
             where = ", ".join(f"{name}={row[name]:g}" for name in swept)
             margin = f" ± {row['ci']:.2%}" if math.isfinite(row["ci"]) else ""
             console.print(
-                f"{where + ': ' if where else ''}{row['scheduler']}{'' if given else ' with ' + row['sources']}: mean "
-                f"completion time {row['change']:+.2%}{margin} against dtarget"
-                + ("" if given else " with smallest_load, seed by seed"),
+                f"{where + ': ' if where else ''}{row['scheduler']}{with_sources}: mean completion time "
+                f"{row['change']:+.2%}{margin} against dtarget"
+                + (" with smallest_load, seed by seed" if with_sources else ""),
                 highlight=False,
             )
 

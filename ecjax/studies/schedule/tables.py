@@ -1,12 +1,12 @@
 """Columns of the result datasets of ``ecjax schedule``, with units. Imports nothing heavy."""
 
-from ecjax.tables.result_schemas import INPUT_ID, job_tables
+from ecjax.tables.result_schemas import job_tables
 from ecjax.tables.schemas import FLOAT, ID, INTEGER, STRING, Column
 
 TABLES = job_tables(
     "schedule",
     runs=(
-        INPUT_ID,
+        Column("input_id", STRING, "", "names what was read or generated, and the fabric"),
         Column("scheduler", STRING, "", "who sends when, and how fast"),
         Column("sources", STRING, "", "how the sources of reads are chosen; given: they are not"),
         Column("n", INTEGER, "", "generated reads: chunks kept of each file"),

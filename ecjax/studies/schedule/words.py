@@ -54,17 +54,17 @@ def sources_name(name: str) -> str:
     return SOURCES.get(name, name.replace("_", " "))
 
 
-def colours(names: list[str], known: Iterable[str] = _NAMES) -> dict[str, Any]:
-    """A colour per name: those that are known have the same in every figure, others the next ones."""
-    order = dict.fromkeys([*known, *names])
+def colours(names: list[str], first: Iterable[str] = _NAMES) -> dict[str, Any]:
+    """A colour per name: the ``first`` ones have the same in every figure, others the next ones."""
+    order = dict.fromkeys([*first, *names])
     every = dict(zip(order, itertools.cycle(COLOURS), strict=False))
     return {name: every[name] for name in names}
 
 
 def rows(out: Path, dataset: str, runs: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
     """Rows of a dataset of these runs, with the columns of ``runs`` that tell points and seeds apart."""
-    known = runs[["run_id", "scheduler", "sources", "seed", *POINT]]
-    return own_rows(out, dataset, runs, columns).merge(known, on="run_id")
+    points = runs[["run_id", "scheduler", "sources", "seed", *POINT]]
+    return own_rows(out, dataset, runs, columns).merge(points, on="run_id")
 
 
 def groups(runs: pd.DataFrame, keys: tuple[str, ...]) -> list[tuple[str, pd.DataFrame]]:
@@ -72,12 +72,12 @@ def groups(runs: pd.DataFrame, keys: tuple[str, ...]) -> list[tuple[str, pd.Data
     varying = [name for name in keys if runs[name].nunique(dropna=False) > 1]
     if not varying:
         return [("", runs)]
-    found = []
-    for values, own in runs.groupby(varying, sort=False, dropna=False):
+    parts = []
+    for values, part in runs.groupby(varying, sort=False, dropna=False):
         words = [
             sources_name(value) if name == "sources" else f"{POINT_WORDS[name]} = {value:g}"
             for name, value in zip(varying, values, strict=True)
             if pd.notna(value)
         ]
-        found.append((", ".join(words), own))
-    return found
+        parts.append((", ".join(words), part))
+    return parts

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from ecjax.console import log, progress
-from ecjax.engine import Engine, Function, Task, Worker
+from ecjax.engine import Engine, Failed, Function, Lost, Task, Worker
 from ecjax.errors import UserError
 from ecjax.status import Status
 from ecjax.studies.spine.run import Run
@@ -39,6 +39,19 @@ class Batch(NamedTuple):
 
 
 Solve = Callable[[Any, dict[str, Any], Worker], Solved]
+
+
+class Driven(NamedTuple):
+    """What runs in this process, and hands parts of a run to the engine.
+
+    Attributes:
+        solve: runs the runs of a batch: what they share, items, the engine, and a function to be called with the number
+            of parts just done; raises ``Failed`` or ``Lost`` where they cannot be done.
+        parts: of all runs, where that is known beforehand.
+    """
+
+    solve: Callable[[Any, dict[str, Any], Engine, Callable[[float], None]], Solved]
+    parts: int | None
 
 
 def run_batches(
@@ -96,6 +109,30 @@ def run_batches(
         raise UserError(
             min((row for _, rows in held for row in rows), key=lambda row: row["max_load"])["error"]
         )
+
+
+def run_driven(
+    batches: Sequence[Batch], driven: Driven, store: ResultStore, engine: Engine, verb: str
+) -> None:
+    """Run batches in this process, one after another, and commit each; a run that fails is a row that says so.
+
+    Args:
+        batches: of items that have a ``run``.
+        driven: runs them.
+        store: where the rows go.
+        engine: for parts of the work.
+        verb: a few words for the progress, in the present participle.
+
+    Raises:
+        UserError: something the user gave is wrong.
+    """
+    for shared, items in batches:
+        with progress(verb, driven.parts) as advance:
+            try:
+                rows, datasets = driven.solve(shared, dict(items), engine, advance)
+            except (Failed, Lost) as error:
+                rows, datasets = _failed(items, error), {}
+        store.commit(rows, datasets)
 
 
 def _failed(items: Mapping[str, HasRun], error: Exception) -> Rows:

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
-from ecjax.options import Mapping, Whole, option
+from ecjax.options import Mapping, Whole, Words, option
 
+FORMATS = ("table", "columns", "cloudphysics", "msr", "oracle_general")  # of access logs
 COLUMNS = Mapping("a mapping like {arrival_s: ts, file_id: key}")
 
 
@@ -13,9 +14,7 @@ class LogOptions:
     """How an access log is read."""
 
     trace: str | None = option(None, "access log, or the folder of an ecjax analyze: the log that it read")
-    format: str = option(
-        "auto", "of the log: auto, table, columns, cloudphysics, msr or oracle_general", identifies=False
-    )
+    format: str = option("auto", "of the log; auto: told by its content", Words("auto", *FORMATS))
     columns: dict[str, Any] | None = option(
         None,
         "of the log: mapping for any CSV or Parquet, {arrival_s: ts_ms, arrival_s_scale: 0.001, ...}",

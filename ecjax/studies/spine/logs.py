@@ -2,18 +2,19 @@
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from ecjax.console import log
 from ecjax.errors import UserError
 from ecjax.studies.spine.log_options import LogOptions
-from ecjax.tables.folder import location
+from ecjax.tables.datasets import written_by
+from ecjax.tables.folder import absolute, location
 from ecjax.tables.importers import Trace, open_trace
 from ecjax.tables.results import read_results
 
-TRACES = "traces"  # dataset of an analysis that says how its log was read
+ANALYZE, TRACES = "analyze", "traces"  # the job, and its dataset, that say how a log was read
 
 
 @dataclass(frozen=True)
@@ -23,12 +24,19 @@ class Reading:
     Attributes:
         path: of the log; of one that was analysed, absolute.
         options: ``format``, ``columns``, ``extent_bytes`` and ``sort``, as they were set.
-        fingerprint: of the log; None: it may be any.
+        fingerprints: of the log, one for each content that was analysed; empty: it may be any.
     """
 
     path: str
     options: dict[str, Any]
-    fingerprint: str | None = None
+    fingerprints: frozenset[str] = frozenset()
+
+    def row(self) -> dict[str, str]:
+        """Columns of ``traces`` that say how the log of an analysis was read."""
+        return {
+            "path": absolute(location(self.path)),
+            "reading": json.dumps(self.options, sort_keys=True),
+        }
 
 
 def open_log(options: LogOptions, path: str | None = None, inputs: Iterable[str | None] = ()) -> Trace:
@@ -52,20 +60,22 @@ def log_reading(options: LogOptions, path: str | None = None, inputs: Iterable[s
         inputs: other inputs of the job: tables or folders of results.
 
     Raises:
-        UserError: the path is the analysis of several logs.
+        UserError: the path holds results of another job, or the analysis of no or several logs.
     """
     name = str(options.trace if path is None else path)
-    readings = _readings(name)
-    if readings:
+    place = location(name)
+    job = written_by(place) if place.is_dir() else None
+    if job is not None:
+        reading = _analysed(name, place, job)
+        log.info("trace=%s: %s", name, " ".join((reading.path, *_words(reading.options))))
+        return Reading(reading.path, _merged(options, reading.options), reading.fingerprints)
+    for other in filter(None, inputs):
+        readings = [each for each in _readings_behind(other) if each.path == absolute(place)]
         if len(readings) > 1:
-            paths = ", ".join(sorted(reading.path for reading in readings))
-            raise UserError(f"trace={name}: is the analysis of several logs; allowed: one of {paths}")
-        return replace(readings[0], options=_merged(options, readings[0]))
-    for folder in inputs:
-        for reading in _readings(folder) if folder else []:
-            if reading.path == _absolute(name):
-                log.info("trace: read as its analysis in %s was: %s", folder, _words(reading.options))
-                return Reading(name, _merged(options, reading))
+            log.info("trace=%s: was read in several ways for %s; none of them is taken over", name, other)
+        if len(readings) == 1:
+            log.info("trace=%s: as for %s: %s", name, other, " ".join(_words(readings[0].options)))
+            return Reading(name, _merged(options, readings[0].options))
     return Reading(name, {each: getattr(options, each) for each in _names()})
 
 
@@ -79,46 +89,78 @@ def open_reading(reading: Reading) -> Trace:
     trace = open_trace(
         reading.path, values["format"], values["columns"], values["extent_bytes"], values["sort"]
     )
-    if reading.fingerprint not in (None, trace.fingerprint):
+    if reading.fingerprints and trace.fingerprint not in reading.fingerprints:
         raise UserError(
             f"{reading.path}: has changed since its analysis; allowed: trace={reading.path}, or a new ecjax analyze"
         )
     return trace
 
 
-def reading_of(options: LogOptions) -> dict[str, Any]:
-    """Columns of ``traces`` that say how the log of an analysis was read."""
-    set_options = {name: getattr(options, name) for name in _names()}
-    return {"path": _absolute(str(options.trace)), "reading": json.dumps(set_options, sort_keys=True)}
-
-
 def _names() -> list[str]:
     return [item.name for item in fields(LogOptions) if item.name != "trace"]
 
 
-def _merged(options: LogOptions, reading: Reading) -> dict[str, Any]:
-    """Options of the job where they were set, else those of the analysis."""
+def _merged(options: LogOptions, analysed: dict[str, Any]) -> dict[str, Any]:
+    """Options of the job where they were set, else those of the analysis that may stand beside them."""
     defaults = LogOptions()
     values = {name: getattr(options, name) for name in _names()}
-    unset = {name: reading.options.get(name) for name in values if values[name] == getattr(defaults, name)}
-    return values | unset
+    unset = {name for name, value in values.items() if value == getattr(defaults, name)}
+    if "columns" not in unset:
+        unset -= {"format", "extent_bytes"}
+    if "format" not in unset:
+        unset -= {"columns"}
+    return values | {name: analysed[name] for name in unset}
 
 
-def _readings(folder: str) -> list[Reading]:
-    """What analyses in a folder, or in the folder of a table of theirs, read; none where it is no such folder."""
-    place = location(folder)
-    for parent in (place, place.parent):
-        if (parent / TRACES).is_dir() and (parent / "runs").is_dir():
-            traces = read_results(parent, TRACES).merge(read_results(parent, "runs")[["run_id", "input_id"]])
-            rows = traces.to_dict("records")
-            readings = [Reading(row["path"], json.loads(row["reading"]), row["input_id"]) for row in rows]
-            return list({reading.path: reading for reading in readings}.values())
+def _analysed(name: str, place: Path, job: str) -> Reading:
+    """What the only analysis in a folder read.
+
+    Raises:
+        UserError: the folder is of another job, or holds no or several analyses.
+    """
+    if job != ANALYZE:
+        raise UserError(
+            f"trace={name}: holds results of ecjax {job}; allowed: a log, or the folder of an ecjax analyze"
+        )
+    readings = _readings(place)
+    if len(readings) == 1:
+        return readings[0]
+    if not readings:
+        raise UserError(f"trace={name}: does not say which log was read (dataset traces); allowed: the log")
+    paths = sorted({reading.path for reading in readings})
+    if len(paths) > 1:
+        raise UserError(f"trace={name}: is the analysis of several logs; allowed: one of {', '.join(paths)}")
+    ways = "; or ".join(" ".join(_words(reading.options)) for reading in readings)
+    raise UserError(f"trace={name}: the log was read in several ways; allowed: trace={paths[0]} {ways}")
+
+
+def _readings_behind(table: str) -> list[Reading]:
+    """What analyses read that an input comes from: a folder of results, of a dataset of it, or a file in that."""
+    place = location(absolute(location(table)))
+    for folder, batch in ((place, None), (place.parent, None), (place.parent.parent, place.stem)):
+        try:
+            if written_by(folder) == ANALYZE:
+                return _readings(folder, batch)
+        except (UserError, OSError):  # a folder that cannot be looked into, and need not be
+            continue
     return []
 
 
-def _absolute(path: str) -> str:
-    return path if "://" in path else str(Path(path).absolute())
+def _readings(folder: Path, batch: str | None = None) -> list[Reading]:
+    """The different ways in which analyses in a folder read logs, of one batch if it is given."""
+    if not (folder / TRACES).is_dir():
+        return []
+    runs = read_results(folder, "runs")[["run_id", "input_id", "batch_id"]]
+    rows = read_results(folder, TRACES).merge(runs if batch is None else runs[runs["batch_id"] == batch])
+    return [
+        Reading(path, json.loads(text), frozenset(ways["input_id"]))
+        for (path, text), ways in rows.groupby(["path", "reading"], sort=True)
+    ]
 
 
-def _words(options: dict[str, Any]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in options.items() if value not in (None, False))
+def _words(options: dict[str, Any]) -> list[str]:
+    """Options as they would be set."""
+    values = {name: value for name, value in options.items() if value not in (None, False, "auto")}
+    return [f"{name}={json.dumps(value).replace(chr(34), '')}" for name, value in values.items()] or [
+        "as it is"
+    ]

@@ -14,7 +14,7 @@ from ecjax.compiling import Compilation, announced
 from ecjax.console import log
 from ecjax.engine import Engine, EngineOptions, open_engine
 from ecjax.status import Status
-from ecjax.studies.spine.batches import Batch, Solve, run_batches
+from ecjax.studies.spine.batches import Batch, Driven, Solve, run_batches, run_driven
 from ecjax.tables.result_schemas import JobTables
 from ecjax.tables.results import read_results
 from ecjax.tables.store import ResultStore, check_out
@@ -47,7 +47,7 @@ class Work:
     Attributes:
         run_ids: of all runs, in the order of the sweep.
         batches: the batches of those runs that are not among the finished ones.
-        solve: runs some runs of a batch (see ``batches.run_batches``).
+        solve: runs some runs of a batch where the engine does (see ``batches.run_batches``), or in this process.
         id_types: Arrow types of the ids in the results, by column.
         verb: a few words for the progress, in the present participle.
         inputs: the input tables to keep beside the runs of a batch: input id, and tables by name.
@@ -58,7 +58,7 @@ class Work:
 
     run_ids: Sequence[str]
     batches: Callable[[set[str]], list[Batch]]
-    solve: Solve
+    solve: Solve | Driven
     id_types: Mapping[str, pa.DataType]
     verb: str
     inputs: Callable[[Any], tuple[str, dict[str, pa.Table]]] | None = None
@@ -104,6 +104,9 @@ def computed(
         finished = store.finished(work.run_ids) if options.resume else set()
         if finished:
             log.info("%d of %d runs are finished in %s", len(finished), len(work.run_ids), store.out)
+        if isinstance(work.solve, Driven):
+            run_driven(work.batches(finished), work.solve, store, engine, work.verb)
+            return runs_of(options.out, work.run_ids)
 
         def keep(shared: Any) -> None:
             if work.inputs is not None:

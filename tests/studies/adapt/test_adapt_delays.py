@@ -16,7 +16,7 @@ from ecjax.studies.adapt import logs as adapt_logs
 from ecjax.studies.adapt.delays import fingerprint_of, read_laws
 from ecjax.studies.adapt.options import AdaptOptions
 from ecjax.studies.analyze.options import AnalyzeOptions
-from ecjax.studies.analyze.study import analyze
+from ecjax.studies.analyze.study import analyze_study
 from ecjax.tables.importers import open_trace
 
 TRACES = Path(__file__).parents[3] / "traces"
@@ -243,7 +243,7 @@ def test_two_laws_of_one_name_are_refused(tmp_path):
 def analysed(tmp_path_factory):
     out = tmp_path_factory.mktemp("analysed")
     options = AnalyzeOptions(trace=str(TRACES / "requests_chunks.parquet"), out=str(out), figures=False)
-    analyze(options, Console(file=io.StringIO()))
+    analyze_study(options, Console(file=io.StringIO()))
     return out
 
 
@@ -263,7 +263,7 @@ def test_an_analysed_log_tells_the_affine_laws_of_its_nodes(analysed):
 def test_results_of_another_kind_are_refused(analysed, tmp_path):
     log = TRACES / "requests_objects.parquet"
     options = AnalyzeOptions(trace=str(log), out=str(tmp_path / "a"), figures=False)
-    analyze(options, Console(file=io.StringIO()))
+    analyze_study(options, Console(file=io.StringIO()))
     with pytest.raises(UserError, match="found no laws of service times"):
         laws(tmp_path / "a")
     with pytest.raises(UserError, match="no file|runs"):

@@ -1,4 +1,5 @@
 import io
+import json
 from pathlib import Path
 
 import numpy as np
@@ -9,11 +10,15 @@ import pytest
 from rich.console import Console
 
 from ecjax.errors import UserError
+from ecjax.options import checked
 from ecjax.studies.analyze.options import AnalyzeOptions
-from ecjax.studies.analyze.study import DATASETS, analyze
+from ecjax.studies.analyze.study import analyze_study
 from ecjax.studies.analyze.summary import duration, size
+from ecjax.studies.analyze.tables import TABLES
+from ecjax.studies.optimize.tables import TABLES as PLANS
 from ecjax.tables.read import read_input
 from ecjax.tables.results import read_results
+from ecjax.tables.store import ResultStore
 
 TRACES = Path(__file__).parents[3] / "traces"
 CLOUDPHYSICS = Path(__file__).parents[4] / "shared" / "data" / "cloudphysics-a.csv"
@@ -22,7 +27,9 @@ CLOUDPHYSICS = Path(__file__).parents[4] / "shared" / "data" / "cloudphysics-a.c
 def run(trace, out, **options):
     """Exit code and what was printed."""
     console = Console(file=io.StringIO(), width=160)
-    code = analyze(AnalyzeOptions(trace=str(trace), out=str(out), **({"figures": False} | options)), console)
+    code = analyze_study(
+        AnalyzeOptions(trace=str(trace), out=str(out), **({"figures": False} | options)), console
+    )
     return code, console.file.getvalue()
 
 
@@ -40,12 +47,12 @@ def frame_of(name):
 
 def test_datasets_and_figures_of_a_chunk_trace(chunks):
     out, text = chunks
-    for dataset in (*DATASETS, "runs"):
+    for dataset in TABLES.datasets:
         assert len(read_results(out, dataset)), dataset
     figures = {path.stem for path in (out / "figures").glob("*.png")}
     assert figures == {"service_cdf", "node_ccdf", "delay_vs_size", "popularity", "arrivals", "node_load"}
     run_row = read_results(out, "runs").iloc[0]
-    assert run_row["job"] == "analyze" and run_row["status"] == "ok" and run_row["nodes"] == 12
+    assert run_row["job"] == "analyze" and run_row["status"] == "ok" and run_row["node_count"] == 12
     for words in ("provides rates, sojourn, service", "Zipf exponent", "agrees with Poisson", "tokyo-3"):
         assert words in text
 
@@ -125,8 +132,8 @@ def test_a_finished_analysis_is_not_done_again(chunks, monkeypatch):
     def gather(*_):
         raise AssertionError("read again")
 
-    monkeypatch.setattr("ecjax.studies.analyze.study.gather", gather)
-    code, text = run(TRACES / "requests_chunks.parquet", chunks[0])
+    monkeypatch.setattr("ecjax.studies.analyze.run.gather", gather)
+    code, text = run(TRACES / "requests_chunks.parquet", chunks[0], figures=True)
     assert code == 0 and text == chunks[1]
     with pytest.raises(AssertionError, match="read again"):
         run(TRACES / "requests_chunks.parquet", chunks[0], resume=False)
@@ -317,9 +324,68 @@ def test_only_what_is_asked_for_is_written(tmp_path):
     assert run(tmp_path / "log.parquet", tmp_path / "out", write=["files"])[0] == 0
 
 
+def test_what_is_not_written_is_printed_nevertheless(tmp_path):
+    _, text = analysed(tmp_path, chunk_log(), write="files")
+    assert "provides rates, sojourn, service" in text and "note: The trace has no prices" in text
+    assert not (tmp_path / "out" / "traces").exists()
+
+
+def test_out_is_checked_before_the_log_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr("ecjax.studies.analyze.study.open_reading", None)
+    with ResultStore(tmp_path / "plans", PLANS, {}) as store:
+        store.commit([{"run_id": "a", "job": "optimize", "status": "ok"}], {})
+    (tmp_path / "file").write_text("")
+    for name, words in (
+        ("plans", "holds results of ecjax optimize; choose a new out"),
+        ("file", "is a file"),
+    ):
+        with pytest.raises(UserError, match=f"^out={tmp_path}/{name}: {words}"):
+            run(TRACES / "requests_chunks.parquet", tmp_path / name)
+
+
+def test_every_column_of_runs_is_filled_and_datasets_have_their_columns(chunks):
+    runs = read_results(chunks[0], "runs")
+    assert set(runs.columns[runs.isna().all()]) == {"error"}
+    trace = read_results(chunks[0], "traces").iloc[0]
+    assert trace["path"] == str(TRACES / "requests_chunks.parquet")
+    assert json.loads(trace["reading"]) == {
+        "format": "auto",
+        "columns": None,
+        "extent_bytes": None,
+        "sort": False,
+    }
+    assert trace[trace.isna()].empty
+
+
+def test_runs_that_differ_have_rows_that_differ(tmp_path):
+    (tmp_path / "log.csv").write_text(
+        "request_id,arrival_s,file_id,op,bytes\n0,1.0,a,read,8\n1,2.0,b,read,4\n"
+    )
+    columns = {"arrival_s": "arrival_s", "file_id": "file_id", "bytes": "bytes", "op": "op"}
+    changes = [{}, {"k": 2}, {"seed": 1}, {"reference_bytes": 8}, {"sort": True}, {"columns": columns}]
+    for change in changes + [{"format": "table"}, {"write": ["files"]}]:
+        assert run(tmp_path / "log.csv", tmp_path / "out", **change)[0] == 0
+    runs = read_results(tmp_path / "out", "runs")
+    assert len(runs) == len(changes)
+    assert not runs.duplicated(["format", "input_id", "seed", "params"]).any()
+    assert json.loads(runs["params"][0])["algorithm_version"] == 2
+
+
+def test_text_of_a_log_is_no_markup(tmp_path):
+    log = chunk_log(node_id=["[red]x", "[/]y"] * 3)
+    pq.write_table(pa.table(log), tmp_path / "[bold]log.parquet")
+    _, text = run(tmp_path / "[bold]log.parquet", tmp_path / "out")
+    assert "analyze: [bold]log.parquet" in text and "[red]x" in text and "[/]y" in text
+
+
+def test_options_are_checked_once_for_all():
+    options = checked(AnalyzeOptions(trace="log", write="files", k=3, reference_bytes=5))
+    assert (options.write, options.reference_bytes) == (["files"], 5.0) and checked(options) == options
+
+
 WRONG = {
     "trace": ({"trace": None}, "trace: missing"),
-    "k": ({"k": 0}, "k: found 0; allowed: integers >= 1"),
+    "k": ({"k": 0}, "k: found 0; allowed: a whole number of at least 1"),
     "extent": ({"extent_bytes": -1}, "extent_bytes: found -1"),
     "reference": ({"reference_bytes": float("nan")}, "reference_bytes: found nan"),
     "seed": ({"seed": -1}, "seed: found -1"),
@@ -334,7 +400,7 @@ def test_wrong_options_are_named_and_nothing_is_written(tmp_path, case):
     options, message = WRONG[case]
     given = {"trace": str(TRACES / "requests_objects.parquet"), "out": str(tmp_path / "out")} | options
     with pytest.raises(UserError, match=message) as error:
-        analyze(AnalyzeOptions(**given), Console(file=io.StringIO()))
+        analyze_study(AnalyzeOptions(**given), Console(file=io.StringIO()))
     assert "\n" not in str(error.value) and not (tmp_path / "out").exists()
 
 

@@ -1,7 +1,10 @@
+import io
+
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
+from rich.console import Console
 
 from ecjax.studies.analyze import figures
 
@@ -38,20 +41,28 @@ def tables(nodes=3, sizes=(1e5, 1e6), quantity="service", seed=0):
     }
 
 
+def drawn(folder, tables):
+    """The names of the figures that were written, as they are said; their files are images."""
+    console = Console(file=io.StringIO(), width=1000)
+    figures.draw(str(folder), tables, console)
+    text = console.file.getvalue()
+    names = [name.strip().removesuffix(".png") for name in text.partition(": ")[2].split(",") if text]
+    assert all((folder / "figures" / f"{name}.png").read_bytes().startswith(b"\x89PNG") for name in names)
+    return names
+
+
 @pytest.mark.parametrize("nodes", [1, 60])
 def test_every_figure_is_drawn(tmp_path, nodes):
-    written = figures.draw(tmp_path, tables(nodes))
-    assert [path.stem for path in written] == list(figures.FIGURES)
-    assert all(path.read_bytes().startswith(b"\x89PNG") for path in written)
+    assert drawn(tmp_path, tables(nodes)) == list(figures.FIGURES)
 
 
 def test_only_what_the_trace_supports_is_drawn(tmp_path):
     full = tables()
     rates_only = {name: full[name] for name in ("traces", "files", "arrivals")}
-    assert [path.stem for path in figures.draw(tmp_path / "a", rates_only)] == ["popularity", "arrivals"]
+    assert drawn(tmp_path / "a", rates_only) == ["popularity", "arrivals"]
     one_size = tables(sizes=(1e5,))
     assert figures.delay_vs_size(one_size) is None and figures.service_cdf(one_size) is not None
-    assert figures.draw(tmp_path / "b", {}) == [] and not (tmp_path / "b").exists()
+    assert drawn(tmp_path / "b", {}) == [] and not (tmp_path / "b").exists()
 
 
 def test_figures_without_node_names():
@@ -70,12 +81,12 @@ def lines(figure):
 
 def test_distribution_is_that_of_the_bins_beside_an_exponential_of_the_same_mean():
     found = tables()
-    drawn = lines(figures.service_cdf(found))
+    curves = lines(figures.service_cdf(found))
     bins = found["delay_bins"].groupby("upper_s")["count"].sum()
-    measured = drawn["measured"]
+    measured = curves["measured"]
     assert measured[0, 1] == 0 and measured[-1, 1] == pytest.approx(1)
     np.testing.assert_allclose(measured[1:, 1], bins.cumsum() / bins.sum())
-    times, shares = drawn["exponential, same mean"].T
+    times, shares = curves["exponential, same mean"].T
     np.testing.assert_allclose(shares, 1 - np.exp(-times / found["delays"]["mean_s"].mean()))
 
 

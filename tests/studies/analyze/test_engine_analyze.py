@@ -12,16 +12,17 @@ from rich.console import Console
 from ecjax.engine import Done, Failed
 from ecjax.errors import UserError
 from ecjax.studies.analyze import run as trace_pieces
-from ecjax.studies.analyze import study
 from ecjax.studies.analyze.options import AnalyzeOptions
+from ecjax.studies.analyze.study import analyze_study
+from ecjax.studies.spine import batches, study
 from ecjax.tables.results import read_results
 
 TRACES = Path(__file__).parents[3] / "traces"
 
 
-def run(trace, out, **options):
+def run(trace, out, console=None, **options):
     options = AnalyzeOptions(trace=str(trace), out=str(out), **({"figures": False} | options))
-    return study.analyze(options, Console(file=io.StringIO(), width=160))
+    return analyze_study(options, console or Console(file=io.StringIO(), width=160))
 
 
 def folder_of(name, where, groups=7):
@@ -51,7 +52,7 @@ def test_progress_counts_all_rows(tmp_path, monkeypatch):
     def progress(what, total):
         yield counted.append
 
-    monkeypatch.setattr(study, "progress", progress)
+    monkeypatch.setattr(batches, "progress", progress)
     trace = folder_of("requests_objects.parquet", tmp_path / "log")
     run(trace, tmp_path / "one")
     rows = pq.read_table(trace).num_rows
@@ -92,7 +93,7 @@ class Broken:
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_piece_that_fails_ends_the_run_as_a_row_and_is_done_again(tmp_path, monkeypatch, workers):
     @contextmanager
-    def broken(options):
+    def broken(options, accelerated):
         engine = Broken()
         engine.workers = workers
         yield engine
@@ -104,7 +105,9 @@ def test_a_piece_that_fails_ends_the_run_as_a_row_and_is_done_again(tmp_path, mo
     with monkeypatch.context() as patch:
         patch.setattr(study, "open_engine", broken)
         patch.setattr(trace_pieces, "scan", scan)
-        assert run(trace, tmp_path / "out") == 1
+        console = Console(file=io.StringIO(), width=160)
+        assert run(trace, tmp_path / "out", console) == 1
+    assert console.file.getvalue() == "1 run: MemoryError: no room\n"
     [row] = read_results(tmp_path / "out", "runs").to_dict("records")
     assert row["status"] == "failed" and row["error"] == "MemoryError: no room"
     assert not (tmp_path / "out" / "files").exists()

@@ -1,5 +1,6 @@
 """``ecjax optimize`` through an engine: the same tables from each; what memory cannot hold is planned in parts."""
 
+import json
 from contextlib import nullcontext
 from types import SimpleNamespace
 
@@ -72,8 +73,10 @@ def test_a_batch_that_memory_cannot_hold_is_planned_in_parts_and_what_fails_is_a
     assert widths == [3, 1, 2, 1, 1]
     runs = pd.read_parquet(out / "runs").set_index("theta").loc[THETA]
     assert runs["status"].tolist() == ["ok", "ok", "failed"]
-    same = ["file_count", "node_count", "input_id", "params", "version", "seed"]
+    same = ["file_count", "node_count", "input_id", "version", "seed"]
     assert runs[same].drop_duplicates().shape[0] == 1
+    params = [json.loads(text) for text in runs["params"]]
+    assert [each.pop("theta") for each in params] == THETA and params[0] == params[1] == params[2]
     monkeypatch.setattr(optimize_run.optimize, "solve", solve)
     assert problems.study(out, problems.mixed(), **given | {"memory_bytes": 1.0})[0] == 0
     problems.study(tmp_path / "undisturbed", problems.mixed(), **given | {"memory_bytes": 1.0})

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
@@ -15,16 +16,19 @@ from rich.console import Console
 
 from ecjax import hydra_run
 from ecjax.coflow.generate import ReadSettings, generate
-from ecjax.coflow.replay import SCHEDULERS, replay
+from ecjax.coflow.replay import SCHEDULERS, SOURCES, replay
 from ecjax.coflow.workload import Fabric
 from ecjax.errors import UserError
 from ecjax.jobs_index import JOBS, experiments
 from ecjax.options import checked
+from ecjax.studies.schedule import options as words
 from ecjax.studies.schedule import run as schedule_run
+from ecjax.studies.schedule.figures.kinds import KINDS
 from ecjax.studies.schedule.options import GenerateOptions, ScheduleOptions
 from ecjax.studies.schedule.rows import coflow_widths, statistics, width_classes
 from ecjax.studies.schedule.study import schedule_study
 from ecjax.studies.schedule.summary import against_dtarget, over_seeds
+from ecjax.studies.schedule.tables import TABLES
 from ecjax.tables.results import read_results
 
 QUIET = Console(quiet=True)
@@ -108,6 +112,34 @@ def test_coflows_add_up_to_their_runs(study):
     assert list(widths["width_class"].unique()) == ["[2,6)"] and (widths["coflow_count"] == 30).all()
     for name in ("mean_s", "p50_s", "p95_s", "p99_s", "improvement", "slowdown"):
         assert_allclose(widths[name], runs[name])
+
+
+def test_every_column_is_filled(study):
+    for dataset, columns in TABLES.datasets.items():
+        rows = read_results(study, dataset)
+        assert list(rows.columns) == [column.name for column in columns]
+        assert set(rows.columns[rows.isna().all()]) <= {"error"}
+
+
+def test_words_are_those_of_the_libraries():
+    assert set(words.SCHEDULERS) == set(SCHEDULERS) and set(words.SOURCES) == set(SOURCES)
+    assert words.FIGURES == tuple(KINDS)
+
+
+def test_runs_that_differ_have_rows_that_differ(tmp_path):
+    small = {"seeds": 1, "scheduler": "fifo", "sources": "random", "lower_bound": False, "write": "runs"}
+    reads = options(tmp_path).generate
+    sweeps = {"n": [4], "k": [2], "share_at_zero": [0.5], "rate_scale": [2.0], "size_scale": [2.0], "seed": 7}
+    sweeps |= {"scheduler": "varys", "sources": "smallest_load", "widths": [1, 3], "lower_bound": True}
+    sweeps |= {"port_bytes_per_s": 1e8, "client_bytes_per_s": 1e8, "generate": replace(reads, requests=20)}
+    same = {"write": None, "figures": ["cdf"]}
+    for name, value in ({"n": [5]} | sweeps | same).items():
+        assert schedule_study(options(tmp_path, **(small | {name: value})), QUIET) == 0
+    runs = read_results(tmp_path, "runs")
+    assert len(runs) == 1 + len(sweeps)
+    assert not runs.duplicated(["input_id", "seed", "params"]).any()
+    given = checked(options(tmp_path, **small))
+    assert checked(given) == given
 
 
 def test_finished_replays_are_not_done_again(study, monkeypatch):
@@ -204,7 +236,7 @@ def test_a_replay_that_fails_is_a_row_and_the_rest_finish(tmp_path, monkeypatch)
     monkeypatch.setattr(schedule_run, "replay", fails)
     console = Console(file=StringIO(), width=200)
     assert schedule_study(given, console) == 1
-    assert "1 replays: MemoryError: no room" in console.file.getvalue()
+    assert "1 run: MemoryError: no room" in console.file.getvalue()
     runs = read_results(tmp_path, "runs").set_index(["scheduler", "seed"])
     assert runs.loc[("fifo", 1), "status"] == "failed" and (runs["status"] == "ok").sum() == 3
     assert len(read_results(tmp_path, "coflows")) == 3 * 30
@@ -235,7 +267,7 @@ def test_classes_of_widths():
     assert list(found["width_class"]) == ["[2,6)", "[6,14)", "[14,inf)"]
     own = (workload.width >= 6) & (workload.width < 14)
     middle = found.iloc[1]
-    assert middle["coflows"] == own.sum() and found["coflows"].sum() == 40
+    assert middle["coflow_count"] == own.sum() and found["coflow_count"].sum() == 40
     assert_allclose(middle["mean_s"], completion[own].mean())
     assert_allclose(found["improvement"], 1.5)
     assert_allclose(found["slowdown"], 2.0)
@@ -271,9 +303,9 @@ def test_the_printed_table(study):
     assert schedule_study(options(study, scheduler=["fifo", "dtarget"]), console) == 0
     lines = console.file.getvalue().splitlines()
     assert lines[0].startswith("schedule: 8 runs, 2 seeds in ")
-    told = over_seeds(read_results(study, "runs").query("method in ['fifo', 'dtarget'] and seed < 2"))
+    told = over_seeds(read_results(study, "runs").query("scheduler in ['fifo', 'dtarget'] and seed < 2"))
     named = [line.split()[:3] for line in lines if line.strip().startswith(("random", "smallest_load"))]
-    best = [[row.sources, row.method, f"{row.mean_s:.4g}"] for row in told.itertuples()]
+    best = [[row.sources, row.scheduler, f"{row.mean_s:.4g}"] for row in told.itertuples()]
     assert named == best
 
 
@@ -289,7 +321,7 @@ def test_the_printed_table(study):
         ({"clients": 0.5}, "clients: found 0.5"),
         ({"rate_scale": [1.0, 0.0]}, "rate_scale: found [1.0, 0.0]"),
         ({"size_scale": "big"}, "size_scale: found big"),
-        ({"share_at_zero": 1.5}, "share_at_zero: found 1.5; allowed: numbers from 0 to 1"),
+        ({"share_at_zero": 1.5}, "share_at_zero: found 1.5; allowed: a number from 0 to 1"),
         ({"share_at_zero": -0.5}, "share_at_zero: found -0.5"),
         ({"n": 2.5}, "n: found 2.5; allowed: a whole number of at least 1"),
         ({"k": 0}, "k: found 0; allowed: a whole number of at least 1"),
@@ -300,7 +332,7 @@ def test_the_printed_table(study):
         ({"client_bytes_per_s": 2e9, "ports": "p.csv"}, "client_bytes_per_s: found 2e+09 beside ports=p.csv"),
         ({"client_bytes_per_s": 1.0, "trace": TRANSFERS}, "client_bytes_per_s: found 1 with transfers"),
         ({"widths": [6, 2]}, "widths: found [6, 2]; allowed: ascending whole numbers"),
-        ({"widths": []}, "widths: found []"),
+        ({"widths": []}, "widths: found an empty list"),
         ({"figures": ["pie"]}, "figures: found 'pie'; allowed: improvement, sources, cdf"),
         ({"plan_run": "abc"}, "plan_run and plan_where choose a run of plan=FOLDER"),
         ({"format": "coflow_benchmark"}, "format=coflow_benchmark: trace=PATH is missing"),

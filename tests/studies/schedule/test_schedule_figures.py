@@ -9,6 +9,7 @@ import pytest
 from rich.console import Console
 
 from ecjax.studies.schedule.figures import kinds as schedule
+from ecjax.studies.schedule.tables import TABLES
 from ecjax.studies.schedule.words import groups, scheduler_name, sources_name
 from ecjax.tables.results import read_results
 from ecjax.tables.store import ResultStore
@@ -24,7 +25,7 @@ def run(scheduler="dtarget", sources="random", seed=0, n=8, **own) -> dict:
     better = 1.0 if scheduler == "fair" else SCHEDULERS[scheduler] * (1 + 0.1 * seed) * n / 8
     mean = 10.0 / RULES[sources] / better
     row = {"run_id": f"{scheduler}-{sources}-{seed}-{n}", "job": "schedule", "status": "ok"}
-    row |= {"method": scheduler, "sources": sources, "seed": seed, "n": n, "k": 4, "share_at_zero": 0.0}
+    row |= {"scheduler": scheduler, "sources": sources, "seed": seed, "n": n, "k": 4, "share_at_zero": 0.0}
     row |= {"rate_scale": 1.0, "size_scale": 1.0, "mean_s": mean, "improvement": better}
     row |= {"lower_bound": 4.0, "gap": mean / 4.0 - 1}
     return row | own
@@ -32,7 +33,7 @@ def run(scheduler="dtarget", sources="random", seed=0, n=8, **own) -> dict:
 
 def tables(row: dict) -> dict[str, pa.Table]:
     """Coflows of completion times mean / 2, mean, mean and 3 mean / 2, each half of it alone; two classes of widths."""
-    named = {"run_id": row["run_id"], "scheduler": row["method"], "sources": row["sources"]}
+    named = {"run_id": row["run_id"], "scheduler": row["scheduler"], "sources": row["sources"]}
     times = row["mean_s"] * np.array([0.5, 1.0, 1.0, 1.5])
     coflows = [named | {"coflow_id": i, "completion_s": t, "isolation_s": t / 2} for i, t in enumerate(times)]
     widths = [
@@ -43,7 +44,7 @@ def tables(row: dict) -> dict[str, pa.Table]:
 
 
 def stored(folder, rows, write=None):
-    with ResultStore(folder, {"coflow_id": pa.int64()}, write) as store:
+    with ResultStore(folder, TABLES, {"coflow_id": pa.int64()}, write) as store:
         for row in rows:
             store.commit([row], tables(row))
     return read_results(folder, "runs").set_index("run_id").loc[[row["run_id"] for row in rows]].reset_index()
@@ -109,7 +110,7 @@ def test_improvement_by_width(study):
 def test_one_class_of_widths_is_all(tmp_path):
     rows = [run("dtarget"), run("fair")]
     out = tmp_path / "out"
-    with ResultStore(out, {"coflow_id": pa.int64()}) as store:
+    with ResultStore(out, TABLES, {"coflow_id": pa.int64()}) as store:
         for row in rows:
             store.commit([row], {"coflow_widths": tables(row)["coflow_widths"].slice(0, 1)})
     runs = read_results(out, "runs")
@@ -137,7 +138,7 @@ def test_distance_to_the_bound(study):
 
 def test_distribution_of_all_seeds_together(study):
     out, runs = study
-    own = runs[(runs["n"] == 8) & (runs["method"] == "fair") & (runs["sources"] == "random")]
+    own = runs[(runs["n"] == 8) & (runs["scheduler"] == "fair") & (runs["sources"] == "random")]
     fair, alone = schedule.cdf(out, own).axes[0].get_lines()
     times = np.repeat([5, 10, 10, 15], 3)
     np.testing.assert_allclose(fair.get_xdata()[::2], times)
@@ -147,7 +148,7 @@ def test_distribution_of_all_seeds_together(study):
 
 def test_improvement_over_a_sweep(study):
     out, runs = study
-    panels = schedule.sweep(out, runs[runs["method"] != "aalo"]).axes
+    panels = schedule.sweep(out, runs[runs["scheduler"] != "aalo"]).axes
     titles = ["random sources", "smallest load first", "smallest load first over fair with random sources"]
     assert [axes.get_title() for axes in panels] == titles
     # fair takes 1.25 times as long with random sources
@@ -156,7 +157,7 @@ def test_improvement_over_a_sweep(study):
         np.testing.assert_allclose(line.get_xdata(orig=False), [8, 16])
         np.testing.assert_allclose(line.get_ydata(orig=False), factor * np.array([2.2, 4.4]))
         assert axes.get_xlabel() == "chunks kept, n"
-    assert len(schedule.sweep(out, runs[runs["method"] != "fair"]).axes) == 2
+    assert len(schedule.sweep(out, runs[runs["scheduler"] != "fair"]).axes) == 2
 
 
 def test_names():

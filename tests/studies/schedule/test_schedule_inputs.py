@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from ecjax.coflow.generate import ReadSettings, generate
 from ecjax.coflow.workload import CHOSEN_LATER, check, given_sources
 from ecjax.errors import UserError
+from ecjax.options import checked
+from ecjax.studies.optimize.tables import TABLES as PLANS
 from ecjax.studies.schedule.inputs import read_cases
 from ecjax.studies.schedule.options import GenerateOptions, ScheduleOptions
 from ecjax.tables.ids import id_types
@@ -47,7 +49,7 @@ TRANSFERS = {
 
 def options(**given):
     """Options as the study checks them: values of a sweep are lists."""
-    return ScheduleOptions(**given)
+    return checked(ScheduleOptions(**given))
 
 
 def table(folder, name, rows):
@@ -421,7 +423,7 @@ def plan(folder, files, placements, made="{}"):
         "input_id": "t",
     }
     placed = pa.Table.from_pylist(placements).append_column("run_id", pa.array([RUN] * len(placements)))
-    with ResultStore(folder / "plan", id_types(nodes, files)) as store:
+    with ResultStore(folder / "plan", PLANS, id_types(nodes, files)) as store:
         store.write_input("nodes", "t", nodes)
         store.write_input("files", "t", files)
         store.commit([run], {"placements": placed})
@@ -520,9 +522,9 @@ def test_options_that_do_not_fit(tmp_path):
         ),
         (
             {"generate": GenerateOptions(min_bytes=-1)},
-            "generate.min_bytes: found -1; allowed: a finite number above 0",
+            "generate.min_bytes: found -1; allowed: a number above 0",
         ),
-        ({"share_at_zero": [2.0]}, "share_at_zero: found 2.0; allowed: a number from 0 to 1"),
+        ({"share_at_zero": [2.0]}, "share_at_zero: found [2.0]; allowed: a number from 0 to 1"),
     ],
 )
 def test_settings_that_are_refused_before_anything_is_drawn(given, message):

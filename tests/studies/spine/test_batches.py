@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 from engines import PickledEngine
 
-from ecjax.engine import Task
+from ecjax.engine import Failed, Lost, Task
 from ecjax.engine.serial import Serial
 from ecjax.errors import UserError
-from ecjax.studies.spine.batches import Batch, run_batches
+from ecjax.studies.spine.batches import Batch, Driven, run_batches, run_driven
 from ecjax.tables import writer as writing
 from ecjax.tables.result_schemas import job_tables
 from ecjax.tables.schemas import FLOAT, INTEGER, Column
@@ -94,6 +94,35 @@ def test_what_one_worker_cannot_write_the_driver_writes(tmp_path, monkeypatch):
         monkeypatch.setattr(writing.DatasetWriter, "write", refuse)
         run_batches([batch(NAMES[0])], partial(solve, OSError()), store, PickledEngine(), "running")
     assert pd.read_parquet(tmp_path / "timeline")["run_id"].tolist() == NAMES[:1]
+
+
+@pytest.mark.parametrize("error", [Failed("MemoryError: no room"), Lost("the node died"), None])
+def test_a_run_of_this_process_gets_the_engine_and_fails_as_a_row(tmp_path, error):
+    engine = Serial()
+
+    def driven(shared, items, where, advance):
+        advance(1)
+        assert where is engine
+        if error is not None and NAMES[1] in items:
+            raise error
+        rows = [item.run.row() | {"status": "ok"} for item in items.values()]
+        return rows, {"history": history(list(items))}
+
+    with ResultStore(tmp_path, TABLES, {}) as store:
+        run_driven([batch(name) for name in NAMES], Driven(driven, 3), store, engine, "running")
+    runs = pd.read_parquet(tmp_path / "runs").set_index("run_id").loc[NAMES]
+    assert runs["status"].tolist() == ["ok", "ok" if error is None else "failed", "ok"]
+    assert runs["error"].dropna().tolist() == ([] if error is None else [str(error)])
+    assert pd.read_parquet(tmp_path / "history")["run_id"].nunique() == (3 if error is None else 2)
+
+
+def test_what_the_user_did_wrong_ends_a_run_of_this_process(tmp_path):
+    def driven(shared, items, where, advance):
+        raise UserError("trace: wrong")
+
+    with ResultStore(tmp_path, TABLES, {}) as store, pytest.raises(UserError, match="trace: wrong"):
+        run_driven([batch(*NAMES)], Driven(driven, None), store, Serial(), "running")
+    assert not list(tmp_path.rglob("*.parquet"))
 
 
 def test_a_map_that_is_given_up_does_not_halve_what_runs():

@@ -88,10 +88,10 @@ def by_ecjax(trace: str, out: str) -> Clocked:
     from rich.console import Console
 
     from ecjax.studies.analyze.options import AnalyzeOptions
-    from ecjax.studies.analyze.study import analyze
+    from ecjax.studies.analyze.study import analyze_study
 
     options = AnalyzeOptions(trace=trace, out=out, figures=False, resume=False)
-    return clocked(partial(analyze, options, Console(quiet=True)))
+    return clocked(partial(analyze_study, options, Console(quiet=True)))
 
 
 def by_arrow_group_by(trace: str) -> None:

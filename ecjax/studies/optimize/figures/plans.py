@@ -1,29 +1,18 @@
-"""Figures of ``ecjax optimize``, drawn from its result tables only."""
+"""Figures of plans, drawn from their result tables only."""
 
 from pathlib import Path
 
-import matplotlib
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from ecjax.plotting.method_names import BY_CLASS, MARKERS, METHOD_NAMES
+from ecjax.plotting.panels import panels
 from ecjax.tables.results import read_results, read_run
-
-matplotlib.use("Agg")
 
 LATENCY = "mean latency bound (s)"
 COST = "storage cost per file ($ per period)"
-
-
-def _figure(width: float = 7.0, height: float = 4.6) -> tuple[Figure, Axes]:
-    figure = Figure(figsize=(width, height), layout="constrained")
-    axes = figure.add_subplot()
-    axes.grid(alpha=0.3)
-    axes.spines[["top", "right"]].set_visible(False)
-    return figure, axes
 
 
 def _per_file(runs: pd.DataFrame) -> pd.Series:
@@ -36,7 +25,7 @@ def tradeoff(out: Path, runs: pd.DataFrame) -> Figure | None:
         runs = runs[~runs["method"].isin(BY_CLASS)]
     if runs.empty:
         return None
-    figure, axes = _figure()
+    figure, (axes,) = panels()
     for method, group in runs.groupby("method", sort=False):
         ordered = group.sort_values("theta")
         axes.plot(
@@ -70,7 +59,7 @@ def convergence(out: Path, runs: pd.DataFrame) -> Figure | None:
     chosen = runs[runs["method"] == "published"]
     if chosen.empty:
         return None
-    figure, axes = _figure()
+    figure, (axes,) = panels()
     for run in chosen.sort_values("theta").itertuples():
         values = read_run(out, "history", run.run_id).to_pandas()
         label = rf"$\theta$ = {run.theta:g}" + _where(run, chosen)
@@ -89,7 +78,7 @@ def gap(out: Path, runs: pd.DataFrame) -> Figure | None:
     chosen = runs[runs["gap"].notna()]
     if chosen.empty:
         return None
-    figure, axes = _figure()
+    figure, (axes,) = panels()
     for method, group in chosen.groupby("method", sort=False):
         ordered = group.sort_values("theta")
         label = METHOD_NAMES[method]
@@ -146,7 +135,7 @@ def classes(out: Path, runs: pd.DataFrame) -> Figure:
     files = files[files["input_id"] == run["input_id"]].set_index("file_id")
     plans = plans.assign(service_class=files["service_class"].reindex(plans["file_id"]).to_numpy())
     key = "service_class" if plans["service_class"].notna().all() else "k"
-    figure, axes = _figure()
+    figure, (axes,) = panels()
     for name, group in plans.groupby(key):
         values = np.sort(group["latency_s"])
         codes = "/".join(sorted({f"({n}, {k})" for n, k in zip(group["n"], group["k"], strict=True)}))
@@ -167,7 +156,7 @@ def sizes(out: Path, runs: pd.DataFrame) -> Figure:
     """Latency bound against mean file size (Fig. 11 of the JLCM paper)."""
     files = read_results(out, "inputs/files")
     mean = files[files["input_id"] == runs["input_id"].iloc[0]]["bytes"].mean()
-    figure, axes = _figure()
+    figure, (axes,) = panels()
     for (method, theta), group in runs.groupby(["method", "theta"], sort=False):
         ordered = group.sort_values("size_scale")
         label = rf"{METHOD_NAMES[method]}, $\theta$ = {theta:g}"
@@ -185,7 +174,7 @@ def rates(out: Path, runs: pd.DataFrame) -> Figure:
     total = files[files["input_id"] == runs["input_id"].iloc[0]]["rate_per_s"].sum()
     chosen = runs[(runs["method"] == runs["method"].iloc[0]) & (runs["theta"] == runs["theta"].iloc[0])]
     ordered = chosen.sort_values("rate_scale")
-    figure, axes = _figure()
+    figure, (axes,) = panels()
     names = [f"{scale * total:.3g}" for scale in ordered["rate_scale"]]
     axes.bar(names, ordered["latency_s"], width=0.6, color="C0", label=LATENCY)
     axes.set(
@@ -215,7 +204,7 @@ def code_lengths(out: Path, runs: pd.DataFrame) -> Figure:
         .assign(theta=run.theta)
         for run in chosen.itertuples()
     )
-    figure, axes = _figure()
+    figure, (axes,) = panels()
     for k, group in lengths.groupby("k"):
         mean = group.groupby("theta")["n_mean"].mean()
         axes.plot(mean.index, mean, marker="o", label=f"k = {k}")

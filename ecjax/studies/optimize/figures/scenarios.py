@@ -2,15 +2,13 @@
 
 from pathlib import Path
 
-import matplotlib
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from ecjax.plotting.panels import panels
 from ecjax.tables.results import read_run
-
-matplotlib.use("Agg")
 
 COLORS = {"node": "C0", "site": "C1"}
 MOST = 40  # scenarios that fit on a page; the slowest are shown
@@ -37,11 +35,8 @@ def scenarios(out: Path, runs: pd.DataFrame) -> Figure | None:
     shown, latency = table.iloc[order], latency[order]
     finite = latency[np.isfinite(latency)]
     longest = max([float(run["latency_s"]), *finite])
-    figure = Figure(figsize=(7.5, 1.6 + _HEIGHT_PER_BAR * len(shown)), layout="constrained")
-    axes = figure.add_subplot()
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(alpha=0.3, axis="x")
-    axes.set_axisbelow(True)
+    figure, (axes,) = panels(1, 7.5, 1.6 + _HEIGHT_PER_BAR * len(shown))
+    axes.grid(visible=False, axis="y")
     for place, (row, value) in enumerate(zip(shown.itertuples(), latency, strict=True)):
         words = [f"{100 * row.unavailable_share:.2g} % of reads lost"] if row.unavailable_share > 0 else []
         end = 0.0

@@ -42,9 +42,10 @@ def improvement(out: Path, runs: pd.DataFrame) -> Figure | None:
     shown = parts[:MOST_PANELS]
     schedulers, classes = list(dict.fromkeys(runs["scheduler"])), _classes(by_width)
     figure, panels = grid(len(shown), max(5.0, 0.11 * len(schedulers) * len(classes) + 1.6), 3.6)
-    for axes, (title, own) in zip(panels, shown, strict=True):
-        widths = by_width[by_width["run_id"].isin(own["run_id"])]
-        table = pd.concat([own.assign(width_class=_ALL), widths])[["scheduler", "width_class", "improvement"]]
+    for axes, (title, replays) in zip(panels, shown, strict=True):
+        widths = by_width[by_width["run_id"].isin(replays["run_id"])]
+        every = pd.concat([replays.assign(width_class=_ALL), widths])
+        table = every[["scheduler", "width_class", "improvement"]]
         if len(classes) == 1:
             table = table[table["width_class"] == _ALL]
         _bars(axes, table, "scheduler", colours(schedulers), "width_class", classes, "improvement")
@@ -86,8 +87,8 @@ def _by_scheduler(runs: pd.DataFrame, value: str, label: str, title: str) -> Fig
     rules, schedulers = (list(dict.fromkeys(runs[name])) for name in ("sources", "scheduler"))
     shades = colours(rules, SOURCES)
     figure, panels = grid(len(shown), max(5.0, 0.55 * len(schedulers) + 1.6), 3.8)
-    for axes, (words, own) in zip(panels, shown, strict=True):
-        _bars(axes, own, "sources", shades, "scheduler", schedulers, value)
+    for axes, (words, replays) in zip(panels, shown, strict=True):
+        _bars(axes, replays, "sources", shades, "scheduler", schedulers, value)
         names = [scheduler_name(name) for name in schedulers]
         axes.set_xticks(range(len(names)), names, rotation=35, ha="right", rotation_mode="anchor")
         axes.set_title(words)
@@ -109,14 +110,14 @@ def _bars(
     """A bar per ``key`` in every ``group``: mean over seeds, with whiskers from the least to the largest."""
     thick = 0.84 / len(shades)
     for place, (name, colour) in enumerate(shades.items()):
-        for at, wanted in enumerate(order):
-            own = table.loc[(table[key] == name) & (table[group] == wanted), value].astype(float)
-            if own.empty:
+        for at, category in enumerate(order):
+            values = table.loc[(table[key] == name) & (table[group] == category), value].astype(float)
+            if values.empty:
                 continue
-            mean, reach = spread(own)
+            mean, reach = spread(values)
             where = at - 0.42 + thick * (place + 0.5)
             axes.bar(where, mean, 0.92 * thick, color=colour)
-            if len(own) > 1:
+            if len(values) > 1:
                 axes.errorbar(where, mean, reach, **_WHISKERS)
     axes.grid(visible=False, axis="x")
     axes.set_xticks(range(len(order)), order)
@@ -124,9 +125,9 @@ def _bars(
 
 def _classes(by_width: pd.DataFrame) -> list[str]:
     """All coflows together, then the classes of widths in their order; where there is one class it is all."""
-    found = by_width["width_class"].drop_duplicates()
-    least = found.str.extract(r"\[(\d+)")[0].astype(int)
-    ordered = found.iloc[np.argsort(least.to_numpy(), kind="stable")].tolist()
+    classes = by_width["width_class"].drop_duplicates()
+    least = classes.str.extract(r"\[(\d+)")[0].astype(int)
+    ordered = classes.iloc[np.argsort(least.to_numpy(), kind="stable")].tolist()
     return [_ALL] if len(ordered) == 1 else [_ALL, *ordered]
 
 

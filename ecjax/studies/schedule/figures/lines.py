@@ -33,8 +33,8 @@ def cdf(out: Path, runs: pd.DataFrame) -> Figure:
     shown = parts[:MOST_PANELS]
     schedulers = list(dict.fromkeys(runs["scheduler"]))
     figure, panels = grid(len(shown), 5.4, 3.8)
-    for axes, (title, own) in zip(panels, shown, strict=True):
-        times = rows(out, "coflows", own, ["completion_s", "isolation_s"])
+    for axes, (title, replays) in zip(panels, shown, strict=True):
+        times = rows(out, "coflows", replays, ["completion_s", "isolation_s"])
         for name in schedulers:
             part = times[times["scheduler"] == name]
             if len(part):
@@ -70,25 +70,25 @@ def sweep(out: Path, runs: pd.DataFrame) -> Figure | None:
         return None
     column, *others = varying
     parts = groups(runs, (*others, "sources"))
-    for _, own in together.groupby("sources", sort=False):
-        rule = sources_name(own["sources"].iloc[0])
-        for title, part in groups(own, tuple(others)):
+    for _, of_rule in together.groupby("sources", sort=False):
+        rule = sources_name(of_rule["sources"].iloc[0])
+        for title, part in groups(of_rule, tuple(others)):
             words = f"{rule} over fair with random sources"
             parts.append((f"{title}, {words}" if title else words, part))
     shown = parts[:MOST_PANELS]
     schedulers = list(dict.fromkeys(runs["scheduler"]))
     figure, panels = grid(len(shown), 5.0, 3.8)
     apart = 0.008 * (runs[column].max() - runs[column].min())  # so that whiskers do not hide each other
-    for axes, (title, own) in zip(panels, shown, strict=True):
+    for axes, (title, replays) in zip(panels, shown, strict=True):
         for place, name in enumerate(schedulers):
-            line = own[own["scheduler"] == name].groupby(column)["improvement"]
+            line = replays[replays["scheduler"] == name].groupby(column)["improvement"]
             if not len(line):
                 continue
             at = np.array(list(line.groups), float) + apart * (place - (len(schedulers) - 1) / 2)
-            told = [spread(values.astype(float)) for _, values in line]
+            spreads = [spread(values.astype(float)) for _, values in line]
             look: dict[str, Any] = {"marker": "o", "markersize": 4, "linewidth": 1.4, "capsize": 2}
-            reach = np.hstack([half for _, half in told])
-            axes.errorbar(at, [mean for mean, _ in told], reach, color=colours(schedulers)[name], **look)
+            reach = np.hstack([half for _, half in spreads])
+            axes.errorbar(at, [mean for mean, _ in spreads], reach, color=colours(schedulers)[name], **look)
         axes.axhline(1.0, color="black", linewidth=0.8)
         axes.set(title=title, xlabel=POINT_WORDS[column])
         if column.endswith("_scale"):
@@ -111,8 +111,8 @@ def _over_random(runs: pd.DataFrame) -> pd.DataFrame:
     """Runs with other sources than random ones, their improvement that over fair with random sources, same seed."""
     keys = [*POINT, "seed"]
     fair = runs[(runs["scheduler"] == BASELINE) & (runs["sources"] == "random")]
-    own = runs[(runs["scheduler"] != BASELINE) & (runs["sources"] != "random")]
-    both = own.drop(columns="improvement").merge(fair[[*keys, "mean_s"]], on=keys, suffixes=("", "_fair"))
+    others = runs[(runs["scheduler"] != BASELINE) & (runs["sources"] != "random")]
+    both = others.drop(columns="improvement").merge(fair[[*keys, "mean_s"]], on=keys, suffixes=("", "_fair"))
     return both.assign(improvement=both["mean_s_fair"] / both["mean_s"])
 
 

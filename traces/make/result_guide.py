@@ -1,0 +1,93 @@
+"""The guide to the result tables of every job, from the columns that the jobs name."""
+
+from importlib import import_module
+
+from sample_guide import COMMAND, KINDS
+
+from ecjax.jobs_index import JOBS
+from ecjax.tables.arrow_schemas import INPUT_DATASETS
+from ecjax.tables.result_schemas import RUN_COLUMNS, RUNS, JobTables
+from ecjax.tables.schemas import Column
+
+_ROWS = {
+    # analyze
+    "traces": "log that was read",
+    "files": "file; what `files=` of other jobs takes",
+    "nodes": "node; what `nodes=` of other jobs takes",
+    "delay_bins": "bin of a histogram of delays, by node and operation",
+    "arrivals": "interval of the log's time",
+    # optimize
+    "placements": "file, or group of files, and node that keeps chunks of it",
+    "node_loads": "node",
+    "class_weights": "service class and node",
+    "class_plans": "service class",
+    "group_plans": "group of files that share a placement",
+    "file_plans": "file",
+    "history": "iteration",
+    "scenarios": "node or site that fails",
+    # replay
+    "latency_bins": "bin of a histogram of latencies",
+    # schedule
+    "coflows": "coflow",
+    "coflow_widths": "class of widths",
+    # adapt
+    "codes": "code and class of requests",
+    "timeline": "interval of the replay's time",
+    "thresholds": "code of a table that a proxy can load",
+    # cache
+    "cached": "item that an edge keeps at the end",
+    "partitions": "partition that was sampled",
+    # bench
+    "bench": "quantity that a case measured",
+    # of several jobs
+    "delays": "size of chunks, by node or law of delays and by operation",
+    "latencies": "group of reads: all, a class, a file, a node, an edge",
+}
+
+
+def tables_of(job: str) -> JobTables:
+    """The result datasets of a job."""
+    tables: JobTables = import_module(f"ecjax.studies.{job}.tables").TABLES
+    return tables
+
+
+def result_guide() -> str:
+    """The guide, Markdown."""
+    inputs = ", ".join(f"`{name}`" for name in INPUT_DATASETS)
+    parts = [
+        "# Result tables",
+        f"<!-- Written by `{COMMAND}` from ecjax/studies/*/tables.py. -->",
+        "`out=DIR` of a job collects datasets: folders of Parquet files, `DIR/runs`, `DIR/placements`, ... that "
+        "`ecjax.read_results(DIR, NAME)` or `pandas.read_parquet` reads as one table. Every dataset has all of its "
+        "columns, empty where they do not apply; `run_id` says which run a row belongs to. Units are SI: seconds, "
+        "bytes, 1/s, dollars. Ids are integers or strings, as in the inputs. Each file carries units and meanings "
+        "with it, as metadata of its columns.",
+        f"Where a job plans or replays on tables, those that were used are in {inputs}: the columns of README.md, and "
+        "`input_id` as in `runs`.",
+        f"## Every job\n\nA row of `{RUNS}` is one run; it begins with\n\n{_table(RUN_COLUMNS)}",
+    ]
+    parts += [_of_job(job) for job in JOBS]
+    return "\n\n".join(parts) + "\n"
+
+
+def _of_job(job: str) -> str:
+    datasets = dict(tables_of(job).datasets)
+    runs, summary = datasets.pop(RUNS)[len(RUN_COLUMNS) :], JOBS[job].summary
+    parts = [
+        f"## ecjax {job}",
+        f"{summary[0].upper()}{summary[1:]}.",
+        f"### {job}: {RUNS}",
+        "Further columns:",
+    ]
+    parts.append(_table(runs))
+    for name, columns in datasets.items():
+        parts += [f"### {job}: {name}", f"A row per {_ROWS[name]}.", _table(columns[1:])]
+    return "\n\n".join(parts)
+
+
+def _table(columns: tuple[Column, ...]) -> str:
+    lines = ["| column | type | unit | meaning |", "|---|---|---|---|"]
+    for column in columns:
+        meaning = column.meaning.replace("|", "\\|")
+        lines.append(f"| `{column.name}` | {KINDS[column.kind]} | {column.unit} | {meaning} |")
+    return "\n".join(lines)
