@@ -71,7 +71,7 @@ def test_rows_and_what_they_ran_on_are_kept(measured, tmp_path):
         "settings": {"repeats": 3, "quick": False, "seed": 4, "trace": None},
     }
     runs, rows = read_results(out, "runs"), read_results(out, "bench")
-    assert sorted(runs["method"]) == ["projection", "startup"]
+    assert sorted(runs["case"]) == ["projection", "startup"]
     assert set(runs["status"]) == {"ok"} and set(runs["device"]) == {"abacus"}
     recorded = json.loads(runs["params"][0])["machine"]
     assert recorded["versions"]["jax"] and recorded["cores"] >= 1
@@ -94,7 +94,7 @@ def test_measuring_again_replaces(measured, tmp_path):
 def test_a_case_that_fails_is_a_row_and_an_exit_code(measured, tmp_path):
     console = quiet()
     assert bench_study(BenchOptions(out=str(tmp_path), cases=["jlcm", "projection"]), console) == 1
-    runs = read_results(tmp_path, "runs").set_index("method")
+    runs = read_results(tmp_path, "runs").set_index("case")
     assert runs.loc["jlcm", "status"] == "failed" and runs.loc["jlcm", "error"] == "ValueError: no luck"
     assert runs.loc["projection", "status"] == "ok"
     assert "no luck" in console.file.getvalue()
@@ -109,8 +109,8 @@ def test_all_cases_by_default(measured, tmp_path):
     ("options", "message"),
     [
         ({"cases": ["projection", "speed"]}, "cases: found 'speed'; allowed: projection, "),
-        ({"repeats": 0}, "repeats: found 0; allowed: 1 or more"),
-        ({"seed": -1}, "seed: found -1; allowed: 0 or more"),
+        ({"repeats": 0}, "repeats: found 0; allowed: a whole number of at least 1"),
+        ({"seed": -1}, "seed: found -1; allowed: a whole number of at least 0"),
     ],
 )
 def test_wrong_options(options, message, tmp_path):
