@@ -1,5 +1,12 @@
-"""Strict numerics for every test: 64-bit floats, no silent promotion; few, repeatable examples."""
+"""Strict numerics for every test: 64-bit floats, no silent promotion; few, repeatable examples.
 
+Most of the time of the tests is compilation. Those of every day compile quickly: without most optimizations, and
+without the fusion emitters, which take half of the time that is left. Any other selection (``-m slow``) runs JAX
+as users do, and so does every command that a test starts. What is compiled is kept in pytest's cache folder
+(emptied by ``pytest --cache-clear``), where the other processes of a run and the next run find it.
+"""
+
+import os
 from pathlib import Path
 
 import jax
@@ -7,16 +14,42 @@ from hypothesis import settings
 
 import ecjax.precision  # noqa: F401  (turns on 64-bit floats before any array exists)
 
-# tests compile many small programs and run each a few times (commands that they start are compiled as ever)
-jax.config.update("jax_disable_most_optimizations", True)
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
 HERE = Path(__file__).parent
+QUICK = "--xla_cpu_use_fusion_emitters=false"
 
 settings.register_profile("ecjax", max_examples=25, deadline=None, derandomize=True, database=None)
 settings.load_profile("ecjax")
+
+
+def compile_quickly():
+    """XLA reads its flags once, with its first device; the commands that tests start do not see them."""
+    jax.config.update("jax_disable_most_optimizations", True)
+    flags = os.environ.get("XLA_FLAGS")
+    os.environ["XLA_FLAGS"] = f"{flags or ''} {QUICK}"
+    jax.devices()
+    if flags is None:
+        del os.environ["XLA_FLAGS"]
+    else:
+        os.environ["XLA_FLAGS"] = flags
+
+
+def keep_programs(folder):
+    """One cache for all processes of this run."""
+    jax.config.update("jax_compilation_cache_dir", str(folder))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+
+
+def pytest_configure(config):
+    if config.option.markexpr == "not slow":
+        compile_quickly()
+    # commands keep theirs in it, too; workers inherit the folder from the process that started them
+    folder = os.environ.setdefault("ECJAX_CACHE", str(config.cache.mkdir("programs")))
+    keep_programs(Path(folder) / "jax")
 
 
 def pytest_collection_modifyitems(items):

@@ -15,7 +15,7 @@ from ecjax.tables.results import read_results
 
 pytest.importorskip("ray")
 # the start of an interpreter and of Ray, for every command
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.daily]
 
 RUNS = 16
 STUDY = [

@@ -9,7 +9,7 @@ from ecjax import hydra_run
 from ecjax.jobs_index import JOBS
 
 pytest.importorskip("ray")
-pytestmark = pytest.mark.slow  # Ray is started for every job
+pytestmark = [pytest.mark.slow, pytest.mark.daily]  # Ray is started for every job
 
 TRACES = Path(__file__).parents[2] / "traces"
 SMALL = "cluster.files=12 cluster.nodes_per_site=2 figures=[]"
