@@ -29,8 +29,9 @@ from ecjax.tables.fingerprint import fingerprint
 from ecjax.tables.read import read_input
 from ecjax.tables.result_schemas import JobTables, job_tables
 from ecjax.tables.results import read_results
+from ecjax.tables.run_ids import run_id
 from ecjax.tables.schemas import INPUTS
-from ecjax.tables.store import ResultStore, batch_id, check_out, run_id
+from ecjax.tables.store import ResultStore, batch_id, check_out
 
 # those of plans, and the nodes of an analysis, which serve as inputs
 TABLES = JobTables("optimize", {**PLANS.datasets, "nodes": ANALYSIS.datasets["nodes"]})

@@ -15,7 +15,7 @@ from ecjax.studies.adapt.classes import Traced, read_classes
 from ecjax.studies.adapt.delays import Laws, fingerprint_of, read_laws
 from ecjax.studies.adapt.options import AdaptOptions
 from ecjax.studies.adapt.points import Point, read_points
-from ecjax.tables.store import run_id
+from ecjax.tables.run_ids import run_id
 
 _MOST_NAMED = 4  # classes in a line
 _INTERVALS = 120  # of the timeline of steps

@@ -18,7 +18,7 @@ from ecjax.studies.cache.network import Nodes, failures, network, read_nodes
 from ecjax.studies.cache.options import CacheOptions
 from ecjax.tables.fingerprint import fingerprint
 from ecjax.tables.read import read_input
-from ecjax.tables.store import run_id
+from ecjax.tables.run_ids import run_id
 
 _REMEMBERED = 2  # workloads that stay in memory, so that points of one seed share theirs
 _reads, _places = lru_cache(_REMEMBERED)(zipf_reads), lru_cache(_REMEMBERED)(placed)

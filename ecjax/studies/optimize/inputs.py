@@ -27,7 +27,7 @@ from ecjax.tables.checks import check
 from ecjax.tables.fingerprint import fingerprint
 from ecjax.tables.folder import absolute, location
 from ecjax.tables.read import read_input
-from ecjax.tables.store import run_id
+from ecjax.tables.run_ids import run_id
 
 
 class Lane(NamedTuple):

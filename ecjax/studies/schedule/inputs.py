@@ -29,7 +29,7 @@ from ecjax.tables.folder import location
 from ecjax.tables.importers import FORMATS
 from ecjax.tables.importers.coflow_benchmark import read_coflow_benchmark, recognises
 from ecjax.tables.importers.detect import describe, read_head
-from ecjax.tables.store import run_id
+from ecjax.tables.run_ids import run_id
 from ecjax.tables.transfers import COLUMNS, Transfers, read_transfers
 
 

@@ -21,7 +21,7 @@ from ecjax.studies.schedule.tables import TABLES
 from ecjax.studies.spine.batches import Batch
 from ecjax.studies.spine.run import Run
 from ecjax.studies.spine.study import Work, run_study, unfinished
-from ecjax.tables.store import run_id
+from ecjax.tables.run_ids import run_id
 
 
 def schedule_study(options: ScheduleOptions, console: Console) -> int:

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import ecjax
-from ecjax.tables.store import ALGORITHM_VERSION, canonical, run_id
+from ecjax.tables.run_ids import ALGORITHM_VERSION, canonical, run_id
 
 FLOAT64 = "float64"
 

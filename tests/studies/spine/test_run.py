@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ecjax.studies.spine.run import Run
-from ecjax.tables.store import run_id
+from ecjax.tables.run_ids import run_id
 
 PARAMETERS = st.dictionaries(
     st.sampled_from(["theta", "policy", "n"]),
