@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -154,14 +155,24 @@ def solve(deadly, folder, items, worker):
     history = (
         pa.table({"run_id": [name] * 3} | {key: list(value) for key, value in rows.items()}) for name in items
     )
-    return [blank(folder, name, item) | {"status": "ok"} for name, item in items.items()], {
-        "history": history
-    }
+    return [item.run.row() | {"status": "ok"} for item in items.values()], {"history": history}
 
 
-def blank(folder, name, item):
-    """Row of ``runs`` before it is done."""
-    return {"run_id": name, "job": "replay", "seed": item}
+class Named(NamedTuple):
+    """What an item needs of a run."""
+
+    run_id: str
+    seed: int
+
+    def row(self):
+        """Row of ``runs`` before it is done."""
+        return {"run_id": self.run_id, "job": "optimize", "seed": self.seed}
+
+
+class Item(NamedTuple):
+    """An item with its run."""
+
+    run: Named
 
 
 def _address_space():

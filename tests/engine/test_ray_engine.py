@@ -16,7 +16,8 @@ import pytest
 import ecjax
 from ecjax.engine import Done, EngineOptions, Failed, Lost, Task, open_engine
 from ecjax.errors import UserError
-from ecjax.studies.spine.batches import run_batches
+from ecjax.studies.optimize.tables import TABLES
+from ecjax.studies.spine.batches import Batch, run_batches
 from ecjax.tables.results import read_results
 from ecjax.tables.store import ResultStore
 from ecjax.tables.writer import DatasetWriter
@@ -199,12 +200,13 @@ def test_a_study_loses_and_doubles_no_row(free, tmp_path, monkeypatch, reached):
     (tmp_path / "tries").mkdir()
     folder = str(tmp_path / "tries")
     runs = [f"{number:016x}" for number in range(8)]
-    grid = [(folder, {name: int(name, 16) for name in runs[first : first + 4]}) for first in (0, 4)]
+    items = {name: work.Item(work.Named(name, int(name, 16))) for name in runs}
+    batches = [Batch(folder, {name: items[name] for name in runs[first : first + 4]}) for first in (0, 4)]
 
     def study(deadly):
-        with opened(retries=0) as engine, ResultStore(tmp_path / "out", {}) as store:
+        with opened(retries=0) as engine, ResultStore(tmp_path / "out", TABLES, {}) as store:
             solve = partial(work.solve, deadly)
-            run_batches(grid, solve, work.blank, store, engine, True, "replaying", divisible=False)
+            run_batches(batches, solve, store, engine, "replaying", divisible=False)
         rows = read_results(tmp_path / "out", "runs").set_index("run_id")
         history = read_results(tmp_path / "out", "history").groupby("run_id").size()
         assert sorted(rows.index) == runs and list(rows.loc[runs, "seed"]) == list(range(8))

@@ -117,7 +117,7 @@ def _until(condition, seconds=120.0):
             ["engine.address=nowhere.invalid:6379"],
             "engine.address=nowhere.invalid:6379: nothing answers there",
         ),
-        (["engine.actors=0"], "engine.actors: found 0; allowed: integers >= 1"),
+        (["engine.actors=0"], "engine.actors: found 0; allowed: a whole number of at least 1"),
         (["engine.cpus_per_actor=100000"], "engine: found cpus_per_actor=100000"),
         (["engine.gpus_per_actor=100000"], "gpus_per_actor=100000; allowed: what this machine has"),
     ],

@@ -11,7 +11,6 @@ from ecjax import optimize
 from ecjax.engine.options import EngineOptions
 from ecjax.errors import UserError
 from ecjax.optimize.classes.model import QUEUES as CLASS_QUEUES
-from ecjax.optimize.classes.start import STARTS as CLASS_STARTS
 from ecjax.options import checked
 from ecjax.problem.cluster_options import ClusterOptions
 from ecjax.replay.law_fit import FAMILIES
@@ -35,7 +34,7 @@ def test_words_are_those_of_the_library():
     assert METHODS == optimize.METHODS
     assert set(LAWS) == set(FAMILIES)
     assert QUEUES == ("fcfs", *CLASS_QUEUES)
-    assert set(STARTS) == {*optimize.STARTS, *CLASS_STARTS, "plan", "search"}
+    assert set(STARTS) == {*optimize.STARTS, "certified", "plan", "search"}
     assert list(FIGURES) == list(KINDS)
     assert SCENARIOS == ("node", "site")
 
