@@ -18,6 +18,7 @@ from ecjax.engine import Done, EngineOptions, Failed, Lost, Task, open_engine
 from ecjax.errors import UserError
 from ecjax.studies.optimize.tables import TABLES
 from ecjax.studies.spine.batches import Batch, run_batches
+from ecjax.studies.spine.study import unfinished
 from ecjax.tables.results import read_results
 from ecjax.tables.store import ResultStore
 from ecjax.tables.writer import DatasetWriter
@@ -206,7 +207,8 @@ def test_a_study_loses_and_doubles_no_row(free, tmp_path, monkeypatch, reached):
     def study(deadly):
         with opened(retries=0) as engine, ResultStore(tmp_path / "out", TABLES, {}) as store:
             solve = partial(work.solve, deadly)
-            run_batches(batches, solve, store, engine, "replaying", divisible=False)
+            left = unfinished(batches)(store.finished(runs))
+            run_batches(left, solve, store, engine, "replaying", divisible=False)
         rows = read_results(tmp_path / "out", "runs").set_index("run_id")
         history = read_results(tmp_path / "out", "history").groupby("run_id").size()
         assert sorted(rows.index) == runs and list(rows.loc[runs, "seed"]) == list(range(8))

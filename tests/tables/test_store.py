@@ -29,7 +29,7 @@ from ecjax.tables.fingerprint import fingerprint
 from ecjax.tables.read import read_input
 from ecjax.tables.result_schemas import JobTables, job_tables
 from ecjax.tables.results import read_results
-from ecjax.tables.run_ids import run_id
+from ecjax.tables.run_ids import ALGORITHM_VERSION, run_id
 from ecjax.tables.schemas import INPUTS
 from ecjax.tables.store import ResultStore, batch_id, check_out
 
@@ -91,7 +91,7 @@ def test_run_id_depends_on_everything():
         {"seed": 1},
         {"seed": None},
         {"dtype": "float32"},
-        {"algorithm_version": store.ALGORITHM_VERSION + 1},
+        {"algorithm_version": ALGORITHM_VERSION + 1},
     ]
     names = [run_id(**base)] + [run_id(**{**base, **change}) for change in changes]
     assert len(set(names)) == len(names)
