@@ -4,10 +4,12 @@ import os
 import time
 from collections.abc import Iterator
 
+import jax
 import pytest
 
-# Workers compute as the tests do: tests/conftest.py turns JAX's optimizations off in their own process only.
-WORKERS = {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1", "RAY_USAGE_STATS_ENABLED": "0", "JAX_PLATFORMS": "cpu"}
+# workers compile as this process does, so that they round alike
+WORKERS = {"JAX_DISABLE_MOST_OPTIMIZATIONS": str(int(jax.config.values["jax_disable_most_optimizations"]))}
+WORKERS |= {"RAY_USAGE_STATS_ENABLED": "0", "JAX_PLATFORMS": "cpu"}
 # Ray reads it when it is imported, and would else write a token of its own into the user's folder.
 os.environ.setdefault("RAY_AUTH_MODE", "disabled")
 STORE_BYTES = 100 << 20
