@@ -9,7 +9,6 @@ import os
 import sys
 import warnings
 from dataclasses import fields, is_dataclass
-from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
@@ -240,8 +239,3 @@ def _check_launcher(words: list[str]) -> None:
 def _has_ray_launcher() -> bool:
     # a module of a package that is missing cannot be looked for
     return all(map(importlib.util.find_spec, ("hydra_plugins", "hydra_plugins.hydra_ray_launcher")))
-
-
-def is_path(word: str) -> bool:
-    """Whether a bare word names something that exists."""
-    return Path(word).exists()

@@ -72,11 +72,11 @@ def unfinished(batches: Iterable[Batch]) -> Callable[[set[str]], list[Batch]]:
     listed = list(batches)
 
     def left(finished: set[str]) -> list[Batch]:
-        kept = [
+        remaining = [
             Batch(shared, {name: item for name, item in items.items() if name not in finished})
             for shared, items in listed
         ]
-        return [batch for batch in kept if batch.items]
+        return [batch for batch in remaining if batch.items]
 
     return left
 
