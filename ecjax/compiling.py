@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock, Timer
 from typing import Any
@@ -21,8 +21,9 @@ class Compilation:
         programs: how many functions and programs.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, say: Callable[[str], None] = log.info) -> None:
         self.seconds, self.programs = 0.0, 0
+        self._say = say
         self._lock = Lock()
         self._compiling, self._since, self._said = 0, 0.0, 0.0
         self._waiting = False  # whether a timer runs
@@ -50,7 +51,7 @@ class Compilation:
             if say:
                 self._said = time.perf_counter()
         if say:
-            log.info("compiling: %d programs, %.0f s so far", self.programs, self.seconds)
+            self._say(f"compiling: {self.programs} programs, {self.seconds:.0f} s so far")
 
     def over(self) -> None:
         """Nothing is announced from here on."""
@@ -71,7 +72,7 @@ class Compilation:
             if say:
                 self._said = time.perf_counter()
         if say:
-            log.info("compiling, once per installation")
+            self._say("compiling, once per installation")
         elif again:
             self._announce_later()
 
