@@ -5,7 +5,7 @@ import os
 import socket
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 _TOKENS = ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
@@ -23,7 +23,10 @@ os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".")
 import ray  # noqa: E402
 from ray.exceptions import AuthenticationError, RayError  # noqa: E402
 
+from ecjax.engine.private import private_session  # noqa: E402
 from ecjax.errors import UserError  # noqa: E402
+
+log = logging.getLogger("ecjax")
 
 _REACHED_S = 5.0
 
@@ -42,24 +45,40 @@ def join(address: str | None) -> Iterator[None]:
         yield
         return
     if address is not None:
+        _warn_of_open_token()
         _reach(address, _latest() if address == "auto" else address)
-    try:
-        with warnings.catch_warnings():
-            # of JAX, in a process that has used it: Ray's processes are programs of their own
-            warnings.filterwarnings("ignore", "os.fork", RuntimeWarning)
-            ray.init(
-                address=address or "local",
-                include_dashboard=None if address else False,
-                log_to_driver=False,
-                logging_level=logging.ERROR,
+    with private_session() if address is None else nullcontext() as folder:
+        try:
+            with warnings.catch_warnings():
+                # of JAX, in a process that has used it: Ray's processes are programs of their own
+                warnings.filterwarnings("ignore", "os.fork", RuntimeWarning)
+                ray.init(
+                    address=address or "local",
+                    include_dashboard=None if address else False,
+                    log_to_driver=False,
+                    logging_level=logging.ERROR,
+                    _temp_dir=folder,
+                )
+        except (Exception, SystemExit) as error:
+            place = "null" if address is None else address
+            raise UserError(f"engine.address={place}: {_why(error)}") from error
+        try:
+            yield
+        finally:
+            ray.shutdown()
+
+
+def _warn_of_open_token() -> None:
+    """Say where others on this machine can read the token of a cluster."""
+    if os.environ.get("RAY_AUTH_TOKEN"):
+        return
+    path = Path(os.environ.get("RAY_AUTH_TOKEN_PATH") or "~/.ray/auth_token").expanduser()
+    with suppress(OSError):
+        mode = path.stat().st_mode & 0o777
+        if mode & 0o077:
+            log.warning(
+                "%s: others on this machine can use this token (mode %04o): chmod 600 %s", path, mode, path
             )
-    except (Exception, SystemExit) as error:
-        found = "null" if address is None else address
-        raise UserError(f"engine.address={found}: {_why(error)}") from error
-    try:
-        yield
-    finally:
-        ray.shutdown()
 
 
 def places(cores: int, gpus: float) -> int:

@@ -1,7 +1,5 @@
 """Engines by name."""
 
-import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -27,9 +25,6 @@ def open_engine(options: EngineOptions, accelerated: bool = False) -> Iterator[E
     if options.name == "serial":
         yield Serial()
         return
-    if options.address is None and "ray" not in sys.modules:
-        # read when Ray is imported; Ray makes a token where there is none
-        os.environ.setdefault("RAY_AUTH_MODE", "token")
     # Ray is slow to import, and need not be there
     try:
         from ecjax.engine.cluster import joined

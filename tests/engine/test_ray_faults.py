@@ -15,7 +15,7 @@ from ecjax.tables.results import read_results
 
 pytest.importorskip("ray")
 # the start of an interpreter and of Ray, for every command
-pytestmark = [pytest.mark.slow, pytest.mark.daily]
+slow = pytest.mark.slow
 
 RUNS = 16
 STUDY = [
@@ -49,8 +49,14 @@ def undisturbed(tmp_path_factory):
     return out
 
 
-@pytest.mark.parametrize("seen", [0, 1, 4, 9])
-@pytest.mark.parametrize("after_s", [0.0, 0.05])
+@pytest.mark.parametrize(
+    ("seen", "after_s"),
+    [
+        pytest.param(seen, after_s, marks=[] if (seen, after_s) == (4, 0.05) else [slow])
+        for seen in (0, 1, 4, 9)
+        for after_s in (0.0, 0.05)
+    ],
+)
 def test_the_driver_is_killed(undisturbed, tmp_path, seen, after_s):
     """At the moment that so many runs are committed, or a little later: while workers write, while it commits."""
     out = tmp_path / "out"
@@ -68,7 +74,7 @@ def test_the_driver_is_killed(undisturbed, tmp_path, seen, after_s):
         driver.send_signal(signal.SIGKILL)
     assert driver.wait() in (-signal.SIGKILL, 0)
     _check_readable(out, undisturbed)
-    assert not psutil.wait_procs(family, timeout=60)[1]
+    assert not psutil.wait_procs(family, timeout=30)[1]
     assert finished(*STUDY, f"out={out}", "engine=ray", "engine.actors=2")[0] == 0
     same_tables(undisturbed, out, rtol=1e-12)
     assert [path.name for path in out.rglob(".*")] == [".lock"]
@@ -91,9 +97,8 @@ def _check_readable(out, undisturbed):
 
 
 def _family(process):
-    """Ray and its workers, which go with the driver; but for two agents of Ray, which take a minute."""
-    found = psutil.Process(process).children(recursive=True)
-    return [one for one in found if not one.name().endswith("Agent")]
+    """Ray and its workers, which go with the driver, and what sees to that."""
+    return psutil.Process(process).children(recursive=True)
 
 
 def _files(out: Path) -> list[Path]:
@@ -107,6 +112,7 @@ def _until(condition, seconds=120.0):
         time.sleep(0.005)
 
 
+@slow
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -129,6 +135,7 @@ def test_where_there_is_nothing_to_join(tmp_path, words, said):
     assert len(error) < 600
 
 
+@slow
 def test_a_cluster_that_has_ended_is_not_waited_for(tmp_path, monkeypatch):
     """Ray leaves the address of the last one behind."""
     monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
@@ -137,6 +144,7 @@ def test_a_cluster_that_has_ended_is_not_waited_for(tmp_path, monkeypatch):
     assert code == 2 and "engine.address=auto: nothing answers at 127.0.0.1:1" in error
 
 
+@slow
 def test_without_ray(tmp_path):
     """It need not be installed, and says what to do."""
     gone = "sys.modules['ray'] = None"
@@ -154,6 +162,7 @@ def test_without_ray(tmp_path):
     assert finished(*small, before=gone)[0] == 0
 
 
+@slow
 def test_one_line_of_a_mistake_that_a_worker_finds(three_nodes, tmp_path):
     """Joined by its address; the error of the user comes through as here."""
     nodes = tmp_path / "transfers.csv"
@@ -165,6 +174,7 @@ def test_one_line_of_a_mistake_that_a_worker_finds(three_nodes, tmp_path):
     assert here[0] == there[0] == 2 and here[1] == there[1]
 
 
+@slow
 def test_joined_by_its_address(three_nodes, undisturbed, tmp_path):
     code, error, _ = finished(
         *STUDY, f"out={tmp_path}", "engine=ray", f"engine.address={three_nodes.address}"
@@ -173,6 +183,7 @@ def test_joined_by_its_address(three_nodes, undisturbed, tmp_path):
     same_tables(undisturbed, tmp_path, rtol=1e-12)
 
 
+@slow
 def test_no_room_on_a_cluster_is_told(three_nodes, tmp_path):
     """Clusters grow: it waits for its patience first."""
     words = ["engine=ray", f"engine.address={three_nodes.address}", "engine.cpus_per_actor=64"]
@@ -182,6 +193,7 @@ def test_no_room_on_a_cluster_is_told(three_nodes, tmp_path):
     assert "no worker of 64 cores and 0 GPUs could be started in 3 s; the cluster has 3 cores" in error
 
 
+@slow
 def test_interrupted(tmp_path):
     """Ctrl-C: exit code 130, what is committed stays, nothing runs on."""
     out = tmp_path / "out"
@@ -197,7 +209,33 @@ def test_interrupted(tmp_path):
     os.kill(driver.pid, signal.SIGINT)
     _, said = driver.communicate(timeout=120)
     assert driver.returncode == 130 and "Traceback" not in said
-    assert not psutil.wait_procs(family, timeout=60)[1]
+    assert not psutil.wait_procs(family, timeout=30)[1]
     runs = read_results(out, "runs")
     assert 2 <= len(runs) < RUNS and set(runs["status"]) == {"ok"}
     assert [path.name for path in out.rglob(".*")] == [".lock"]
+
+
+@slow
+@pytest.mark.parametrize("kind", ["ray::DashboardAgent", "ray::RuntimeEnvAgent", "raylet", "gcs_server"])
+def test_a_process_of_ray_is_killed(undisturbed, tmp_path, kind):
+    """The command ends with one line or does without it; nothing stays behind, and the study can be ended."""
+    out = tmp_path / "out"
+    driver = subprocess.Popen(
+        command(*STUDY, f"out={out}", "engine=ray", "engine.actors=2"),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    _until(lambda: driver.poll() is not None or len(_files(out)) >= 1)
+    family = _family(driver.pid)
+    for process in family:
+        if process.name() == kind:
+            process.kill()
+    _, said = driver.communicate(timeout=120)
+    assert "Traceback" not in said
+    assert driver.returncode == 0 or "the same command goes on from there" in " ".join(said.split())
+    assert not psutil.wait_procs(family, timeout=30)[1]
+    _check_readable(out, undisturbed)
+    assert finished(*STUDY, f"out={out}")[0] == 0
+    same_tables(undisturbed, out, rtol=1e-12)

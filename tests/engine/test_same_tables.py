@@ -9,7 +9,6 @@ from ecjax import hydra_run
 from ecjax.jobs_index import JOBS
 
 pytest.importorskip("ray")
-pytestmark = [pytest.mark.slow, pytest.mark.daily]  # Ray is started for every job
 
 TRACES = Path(__file__).parents[2] / "traces"
 SMALL = "cluster.files=12 cluster.nodes_per_site=2 figures=[]"
@@ -53,13 +52,18 @@ def serial(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("name", list(STUDIES))
+QUICK = ("schedule", "analyze")  # Ray is started for each
+EACH = [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow]) for name in STUDIES]
+
+
+@pytest.mark.parametrize("name", EACH)
 def test_on_this_machine(serial, tmp_path, workers_compute_alike, name):
     """In a session of its own: before this process joins the cluster, whose workers would be taken."""
     assert study(name, tmp_path, "engine=ray", "engine.actors=2") == 0
     same_tables(serial(name), tmp_path, rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(STUDIES))
 def test_on_three_nodes(joined, serial, tmp_path, name):
     assert study(name, tmp_path, "engine=ray") == 0

@@ -1,0 +1,82 @@
+"""Ray that this process starts for itself: nobody else on the machine reaches it, and nothing of it stays behind."""
+
+import os
+import secrets
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+MARK = "ECJAX_RAY_SESSION"  # in the environment of the processes of one session
+FAREWELL = b"end"
+_LONGEST_PLACE = 32  # names of sockets below it have to fit into some hundred characters
+
+
+@contextmanager
+def private_session() -> Iterator[str]:
+    """Environment in which Ray, started on this machine, is private to this process.
+
+    It has a token of its own, which only the environment of its processes holds, listens on the loopback address
+    alone, and keeps its files in a folder that only the user can read. A process beside it waits for the end of this
+    one, whatever ends it, and then takes away the processes and the folder.
+
+    Yields:
+        Folder for the files of the session.
+    """
+    mark = secrets.token_hex(8)
+    place = tempfile.gettempdir()
+    folder = tempfile.mkdtemp(prefix="ecjax-", dir=place if len(place) <= _LONGEST_PLACE else "/tmp")
+    environment = {MARK: mark, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+    before = {name: os.environ.get(name) for name in environment}
+    # before the environment is changed: the one that ends the processes of the session is not one of them
+    watchdog = subprocess.Popen(
+        [sys.executable, "-P", str(Path(__file__).with_name("watchdog.py")), mark, folder],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,  # Ctrl-C is for this process
+    )
+    try:
+        os.environ.update(environment)
+        _read_token_again()
+        with _loopback_only():
+            yield f"{folder}/ray"  # which Ray opens to everybody; the folder around it stays closed
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+        _read_token_again()
+        assert watchdog.stdin is not None
+        with suppress(OSError):
+            watchdog.stdin.write(FAREWELL)
+            watchdog.stdin.close()
+        with suppress(subprocess.TimeoutExpired):
+            watchdog.wait(timeout=10.0)
+
+
+@contextmanager
+def _loopback_only() -> Iterator[None]:
+    """Ray's address of this machine is the loopback address, on which it then listens alone.
+
+    There is no public way to say so: Ray replaces 127.0.0.1 by the address of the network, except where clusters are
+    switched off, as they are on systems where a firewall would ask.
+    """
+    from ray._private import ray_constants
+
+    before = ray_constants.ENABLE_RAY_CLUSTER
+    ray_constants.ENABLE_RAY_CLUSTER = False
+    try:
+        yield
+    finally:
+        ray_constants.ENABLE_RAY_CLUSTER = before
+
+
+def _read_token_again() -> None:
+    """Ray keeps the mode and the token that it read first."""
+    from ray._raylet import AuthenticationTokenLoader, Config  # type: ignore[attr-defined]
+
+    Config.initialize("")
+    AuthenticationTokenLoader.instance().reset_cache()

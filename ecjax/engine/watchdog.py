@@ -1,0 +1,60 @@
+"""A program that outlives a command and takes away what its Ray left: ``watchdog.py MARK FOLDER``.
+
+Its standard input is a pipe from the command. The pipe ends with the command, however that ended: Ray stops most of
+its processes itself, some only after minutes, and not all.
+"""
+
+import os
+import shutil
+import sys
+import time
+
+import psutil
+
+PATIENCE_S = 3.0  # for what ends by itself
+_COMMAND = os.getppid()
+
+
+def main() -> None:
+    """Wait for the end of the command, then end the processes of its session."""
+    mark, folder = sys.argv[1:]
+    farewell = sys.stdin.buffer.read()
+    until = time.monotonic() + PATIENCE_S
+    while (left := _processes(mark, folder)) and time.monotonic() < until:
+        time.sleep(0.1)
+    for process in left:
+        try:
+            process.kill()
+        except psutil.Error:
+            continue
+    psutil.wait_procs(left, timeout=PATIENCE_S)
+    shutil.rmtree(folder, ignore_errors=True)
+    if not farewell:
+        print(
+            "ecjax: the command was ended from outside (by a signal, or by Ray after one of its processes died); what "
+            "was finished is kept, and the same command goes on from there",
+            file=sys.stderr,
+        )
+
+
+def _processes(mark: str, folder: str) -> list[psutil.Process]:
+    """Processes of the session, but for the command."""
+    others = [one for one in psutil.process_iter() if one.pid not in (os.getpid(), _COMMAND)]
+    return [one for one in others if _belongs(one, mark, folder)]
+
+
+def _belongs(process: psutil.Process, mark: str, folder: str) -> bool:
+    """Whether it has the mark, or, where its title has overwritten that, writes files of the session."""
+    try:
+        if process.environ().get("ECJAX_RAY_SESSION") == mark:
+            return True
+        return any(
+            file.path.startswith(folder + "/") and getattr(file, "mode", "w") != "r"
+            for file in process.open_files()
+        )
+    except (psutil.Error, OSError):
+        return False
+
+
+if __name__ == "__main__":
+    main()
