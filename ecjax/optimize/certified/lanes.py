@@ -37,8 +37,8 @@ def plan_lanes(
     """
     flat: dict[tuple[float, float], tuple[Service, Rows, Problem]] = {}
     for key in dict.fromkeys(zip(rate_scale.tolist(), size_scale.tolist(), strict=True)):
-        own = scaled(problem, *key)
-        flat[key] = (*flatten(own), own)
+        lane_problem = scaled(problem, *key)
+        flat[key] = (*flatten(lane_problem), lane_problem)
     lanes = list(zip(theta.tolist(), rate_scale.tolist(), size_scale.tolist(), strict=True))
     distinct = list(dict.fromkeys(lanes))
     at_once = min(len(distinct), available_cores())
@@ -53,10 +53,10 @@ def plan_lanes(
             passes.close()
 
     with ThreadPoolExecutor(at_once) as pool:
-        found = dict(zip(distinct, pool.map(one, distinct), strict=True))
+        certificates = dict(zip(distinct, pool.map(one, distinct), strict=True))
     plans, bounds = [], []
     for lane in lanes:
-        certificate = found[lane]
+        certificate = certificates[lane]
         plan = finished(flat[lane[1:]][2], lane[0], certificate, settings.gap)
         plans.append(plan)
         bounds.append(certificate.lower_bound)
