@@ -112,16 +112,16 @@ def _watch_jax(compilation: Compilation) -> Any:
         if event.endswith("compile_requests_use_cache"):
             compilation.begun()
 
-    def done(event: str, duration_secs: float, **_: str | int) -> None:
+    def compiled(event: str, duration_secs: float, **_: str | int) -> None:
         if event.endswith("backend_compile_duration"):
             compilation.ended()
 
     jax.monitoring.register_event_listener(requested)
-    jax.monitoring.register_event_duration_secs_listener(done)
+    jax.monitoring.register_event_duration_secs_listener(compiled)
 
     def stop() -> None:
         jax.monitoring.unregister_event_listener(requested)
-        jax.monitoring.unregister_event_duration_listener(done)
+        jax.monitoring.unregister_event_duration_listener(compiled)
 
     return stop
 

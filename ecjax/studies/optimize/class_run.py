@@ -57,10 +57,10 @@ def class_run(
             outcome = plan_for_deadlines(options, case, item, model, start, settings, advance)
             plan = outcome.plan
         solution = _solution(queue, case, model, plan)
-    taken = time.perf_counter() - began
+    elapsed = time.perf_counter() - began
     row = item.run.row() | {
         "iterations": plan.iterations,
-        "solve_s": taken - compiling.seconds,
+        "solve_s": elapsed - compiling.seconds,
         "compile_s": compiling.seconds,
         "device": str(jax.devices()[0].device_kind),
     }
