@@ -246,3 +246,7 @@ def evaluate(problem: Problem, probabilities: jax.Array, stored: jax.Array, pric
         file_cost=file_cost,
         load=work[0],
     )
+
+
+# One program for all that evaluate a single plan.
+EVALUATE = jax.jit(evaluate)

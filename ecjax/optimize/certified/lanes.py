@@ -13,7 +13,7 @@ from ecjax.optimize.certified.data import Rows, Service, flatten
 from ecjax.optimize.certified.relax import Passes
 from ecjax.optimize.descent import Stopping
 from ecjax.optimize.jlcm import Solution
-from ecjax.optimize.problem import Problem, evaluate, reading_prices, scaled
+from ecjax.optimize.problem import EVALUATE, Problem, reading_prices, scaled
 from ecjax.optimize.rescheduling import reschedule
 
 
@@ -72,7 +72,7 @@ def finished(problem: Problem, theta: float, certificate: Certificate, gap: floa
     stored = jnp.asarray(certificate.stored)
     price, by_reading = jnp.asarray(theta), reading_prices(problem)
     toll = None if by_reading is None else theta / problem.files.count * by_reading
-    evaluation = _EVALUATE(problem, probabilities, stored, price)
+    evaluation = EVALUATE(problem, probabilities, stored, price)
     rows, nodes = certificate.spare
     proven = evaluation.objective <= certificate.lower_bound + gap * abs(certificate.lower_bound)
     cold = np.any(certificate.stored.sum(axis=1) > certificate.probabilities.sum(axis=1))
@@ -82,7 +82,7 @@ def finished(problem: Problem, theta: float, certificate: Certificate, gap: floa
     for count in dict.fromkeys(tries):
         more = placed.at[rows[:count], nodes[:count]].set(True)
         polished = _RESCHEDULE(problem, whole, more, toll=toll).point
-        worth = _EVALUATE(problem, polished, more, price)
+        worth = EVALUATE(problem, polished, more, price)
         if worth.objective < evaluation.objective:
             probabilities, stored, evaluation = polished, more, worth
     solution = Solution(
@@ -97,5 +97,4 @@ def finished(problem: Problem, theta: float, certificate: Certificate, gap: floa
 
 
 _POLISHING = Stopping(eps=1e-7, max_iterations=100)
-_EVALUATE = jax.jit(evaluate)
 _RESCHEDULE = jax.jit(partial(reschedule, stopping=_POLISHING))

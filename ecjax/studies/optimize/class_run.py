@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pyarrow as pa
 
+from ecjax.compiling import CompileTime
 from ecjax.model import Evaluation
 from ecjax.optimize import Solution, evaluate, scaled
 from ecjax.optimize.classes.alternate import ClassPlan, Settings, Step, plan_classes
@@ -28,7 +29,6 @@ from ecjax.studies.optimize.class_rules import order_of, shares
 from ecjax.studies.optimize.deadlines import deadline_columns, plan_for_deadlines, promised, why_late
 from ecjax.studies.optimize.inputs import Case, Lane
 from ecjax.studies.optimize.options import OptimizeOptions
-from ecjax.studies.spine.compile_time import CompileTime
 
 
 def class_run(
