@@ -49,9 +49,7 @@ def replay(
         tasks,
         (strategy.signal, strategy.edges, strategy.n, strategy.k),
         (strategy.memory, strategy.weight),
-        completion,
-        admitted,
-        level,
+        (completion, admitted, level),
     )
     return Outcome(np.subtract(completion, arrival, out=completion), admitted, level, busy_s, started)
 
@@ -124,10 +122,11 @@ def _merged(free, busy, completions, k, n):
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _replay(arrival, class_of, key, threads, tasks, strategy, smoothing, done_at, admitted, level_of):
+def _replay(arrival, class_of, key, threads, tasks, strategy, smoothing, results):
     kind, shape, rho, shift, scale, quantiles, background = tasks
     signal, edges, lengths, dimensions = strategy
     memory, weight = smoothing
+    done_at, admitted, level_of = results
     levels = edges.shape[1]
     free = np.empty(threads)  # free[:busy]: when the busy threads become free, ascending
     serving = np.empty(threads)  # serving[:served]: when the requests in service will be done, ascending
