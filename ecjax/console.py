@@ -61,7 +61,7 @@ def progress(what: str, total: int | None, console: Console = MESSAGES) -> Itera
         *columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console, transient=True
     ) as bar:
         task = bar.add_task(what, total=total)
-        yield lambda done: bar.advance(task, done)
+        yield lambda items: bar.advance(task, items)
 
 
 class _Speed(ProgressColumn):
@@ -80,10 +80,10 @@ def _lines(what: str, total: int | None) -> Callable[[float], None]:
     count = shown = 0.0
     lock, begun = Lock(), time.monotonic()
 
-    def advance(done: float) -> None:
+    def advance(items: float) -> None:
         nonlocal count, shown
         with lock:
-            count += done
+            count += items
             # where the end is not known a line comes with every doubling
             step = shown if total is None else total / 10
             if count < shown + step or count <= shown:

@@ -95,8 +95,8 @@ def _is_sweep(flags: list[str]) -> bool:
 def _named(job: Job, module: ModuleType, words: list[str]) -> list[str]:
     """Words without '=' (paths, names) turned into overrides by the job."""
     bare = [word for word in words if "=" not in word and not word.startswith("~")]
-    given: list[str] = module.bare_words(bare) if bare else []
-    return given + [word for word in words if word not in bare]
+    overrides: list[str] = module.bare_words(bare) if bare else []
+    return overrides + [word for word in words if word not in bare]
 
 
 def _override(job: Job, word: str, sweep: bool) -> str:
@@ -170,11 +170,11 @@ def _check_sweep(job: Job, overrides: list[str]) -> None:
 
 def _through_hydra(job: Job, words: list[str]) -> int:
     """Run by ``hydra.main``; the worst exit code of its runs."""
-    name, here = job.name, os.getcwd()
+    name, start_folder = job.name, os.getcwd()
 
     def task(cfg: DictConfig) -> _ExitCode:
         # holds names only: a launcher may send it to another process, on another machine
-        return _run_of_sweep(name, here, cfg)
+        return _run_of_sweep(name, start_folder, cfg)
 
     arguments = sys.argv
     sys.argv = [f"ecjax {job.name}", *words]
@@ -208,15 +208,15 @@ class _ExitCode(int):
         return _ExitCode, (int(self),)
 
 
-def _run_of_sweep(name: str, here: str, cfg: DictConfig) -> _ExitCode:
+def _run_of_sweep(name: str, start_folder: str, cfg: DictConfig) -> _ExitCode:
     """One run of a sweep: a mistake in it ends that run with a line, not the sweep."""
     hydra = HydraConfig.get()
     if not hydra.launcher._target_.endswith("BasicLauncher"):
         # runs at the same time may not share a folder, and elsewhere have another working folder
         from ecjax.tables.folder import location  # not for every command
 
-        if os.path.isdir(here):
-            os.chdir(here)
+        if os.path.isdir(start_folder):
+            os.chdir(start_folder)
         cfg.out = str(location(cfg.out) / str(hydra.job.num))
     try:
         return _ExitCode(load_job(JOBS[name]).run(cfg))

@@ -29,16 +29,16 @@ def statistics(latency: np.ndarray) -> dict[str, float | None]:
         neighbouring sections have is taken into account as that of an autoregressive series.
     """
     whole = _values(latency)
-    found: dict[str, float | None] = dict(zip(NAMES, whole.tolist(), strict=True))
+    values: dict[str, float | None] = dict(zip(NAMES, whole.tolist(), strict=True))
     size = len(latency) // SECTIONS
     if size < _LEAST:
-        return found | dict.fromkeys(HALF_WIDTHS.values())
+        return values | dict.fromkeys(HALF_WIDTHS.values())
     # the first requests are left out of the sections where they do not divide
     parts = latency[len(latency) - SECTIONS * size :].reshape(SECTIONS, size)
     apart = np.array([_values(part) for part in parts]) - whole
-    for name, own in zip(NAMES, apart.T, strict=True):
-        found[HALF_WIDTHS[name]] = _half_width(own)
-    return found
+    for name, differences in zip(NAMES, apart.T, strict=True):
+        values[HALF_WIDTHS[name]] = _half_width(differences)
+    return values
 
 
 def _values(latency: np.ndarray) -> np.ndarray:
@@ -53,6 +53,6 @@ def _half_width(apart: np.ndarray) -> float:
         return 0.0
     centred = apart - apart.mean()
     around = float(centred @ centred)
-    left = float(centred[1:] @ centred[:-1]) / around if around > 0 else 0.0
-    left = min(max(left, 0.0), _MOST_CORRELATION)
-    return _LEVEL * math.sqrt(spread / (SECTIONS - 1) / SECTIONS * (1 + left) / (1 - left))
+    correlation = float(centred[1:] @ centred[:-1]) / around if around > 0 else 0.0
+    correlation = min(max(correlation, 0.0), _MOST_CORRELATION)
+    return _LEVEL * math.sqrt(spread / (SECTIONS - 1) / SECTIONS * (1 + correlation) / (1 - correlation))

@@ -370,7 +370,7 @@ def solve_settings(**changes):
     return BatchSettings(**{"settings": settings(10.0, 1e-9, 500, "merged"), **changes})
 
 
-def solve(case: Case, theta, rate=1.0, size=1.0, given=None, **changes):
+def solve(case: Case, theta, rate=1.0, size=1.0, start_plan=None, **changes):
     """Plans of a batch with a lane per theta (or per rate or size)."""
     from ecjax.optimize import Lanes
     from ecjax.optimize import solve as solve_batch
@@ -378,7 +378,7 @@ def solve(case: Case, theta, rate=1.0, size=1.0, given=None, **changes):
     lanes = Lanes(
         *(np.array(values, float) for values in np.broadcast_arrays(np.atleast_1d(theta), rate, size))
     )
-    return solve_batch(case.problem(), lanes, solve_settings(**changes), given)
+    return solve_batch(case.problem(), lanes, solve_settings(**changes), start_plan)
 
 
 def study(out, case: Case | None = None, **options):

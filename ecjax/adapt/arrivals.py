@@ -47,8 +47,8 @@ def varying(rate: float, shares: np.ndarray, factors: Factors) -> Rates:
     rates = np.tile(rate * np.asarray(shares, float), (len(start), 1))
     base = rates[0].copy()
     for begin, factor, classes in zip(factors.start, factors.factor, factors.files, strict=True):
-        chosen = slice(None) if classes is None else classes
-        rates[np.searchsorted(start, begin) :, chosen] = base[chosen] * factor
+        affected = slice(None) if classes is None else classes
+        rates[np.searchsorted(start, begin) :, affected] = base[affected] * factor
     return Rates(start, np.inf, rates)
 
 
@@ -70,10 +70,10 @@ def poisson(rates: Rates, count: int | None, seed: int) -> Requests:
     class_of = np.zeros(len(clock), np.uint8)
     first = np.searchsorted(clock, reached)
     for s in np.flatnonzero(first[1:] > first[:-1]):
-        here = slice(first[s], first[s + 1])
+        segment = slice(first[s], first[s + 1])
         if several:
-            class_of[here] = Alias(rates.rate[s]).draw(uniform[here])
-        times = clock[here]  # changed in place: memory is what takes time
+            class_of[segment] = Alias(rates.rate[s]).draw(uniform[segment])
+        times = clock[segment]  # changed in place: memory is what takes time
         times -= reached[s]
         times /= total[s]
         times += knots[s]
@@ -86,7 +86,7 @@ def mean_count(rates: Rates) -> float:
     return float(rates.rate.sum(axis=1) @ np.diff(np.append(rates.start_s, rates.end_s)))
 
 
-def given(arrival_s: np.ndarray, class_of: np.ndarray, scale: float) -> Requests:
+def of_trace(arrival_s: np.ndarray, class_of: np.ndarray, scale: float) -> Requests:
     """Requests of a trace, at ``scale`` times their rate."""
     return Requests(arrival_s / scale, class_of)
 

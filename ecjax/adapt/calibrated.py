@@ -64,7 +64,7 @@ def calibrated(
     plans = plans_by_price(profiles)
     shares = np.array([c.share for c in classes])
     usage = np.array(
-        [shares @ [own[code][1] for own, code in zip(profiles, plan, strict=True)] for plan in plans]
+        [shares @ [codes[code][1] for codes, code in zip(profiles, plan, strict=True)] for plan in plans]
     )
     rates = _LOADS * threads / usage.min()
     with ThreadPoolExecutor(available_cores()) as pool:  # replays let go of the interpreter
@@ -102,18 +102,20 @@ class _Latencies:
         self._pool, self._proxy, self._seed = pool, (tasks, threads), seed
         self._drawn = [arrivals.poisson(arrivals.constant(rate, shares), _REQUESTS, seed) for rate in rates]
 
-    def __call__(self, given: list[Strategy], wanted: np.ndarray) -> np.ndarray:
-        """(S, R, 2) s, of S strategies at the rates that are ``wanted`` (S, R); inf elsewhere."""
-        found = np.full((*wanted.shape, 2), np.inf)
-        places = np.argwhere(wanted)
-        found[wanted] = list(self._pool.map(lambda place: self._one(given[place[0]], place[1]), places))
-        return found
+    def __call__(self, candidates: list[Strategy], mask: np.ndarray) -> np.ndarray:
+        """(S, R, 2) s, of S strategies at the rates that in ``mask`` (S, R); inf elsewhere."""
+        latencies = np.full((*mask.shape, 2), np.inf)
+        places = np.argwhere(mask)
+        latencies[mask] = list(
+            self._pool.map(lambda place: self._one(candidates[place[0]], place[1]), places)
+        )
+        return latencies
 
     def _one(self, strategy: Strategy, rate: int) -> np.ndarray:
         tasks, threads = self._proxy
-        found = replay(*self._drawn[rate], tasks, strategy, threads, self._seed).latency_s
-        kept = found[int(_WARM_UP * len(found)) :]
-        return np.array([kept.mean(), np.quantile(kept, 0.99)])
+        latency = replay(*self._drawn[rate], tasks, strategy, threads, self._seed).latency_s
+        steady = latency[int(_WARM_UP * len(latency)) :]
+        return np.array([steady.mean(), np.quantile(steady, 0.99)])
 
 
 def _crossings(static: np.ndarray, rates: np.ndarray) -> tuple[list[int], np.ndarray]:
@@ -176,13 +178,13 @@ def _tuned(
 
     start = np.append(np.zeros(len(knots)), _WEIGHT)
     steps = np.diag([0.15] * len(knots) + [0.2])
-    found = optimize.minimize(
+    solution = optimize.minimize(
         score,
         start,
         method="Nelder-Mead",
         options={"maxfev": _EVALUATIONS, "initial_simplex": np.vstack([start, start + steps])},
     )
-    return strategy(found.x)
+    return strategy(solution.x)
 
 
 def _strategy(ladder: list[Plan], edges: np.ndarray, weight: float) -> Strategy:

@@ -122,8 +122,8 @@ def linear_delays(model: DelayModel, sizes: np.ndarray) -> LinearDelays:
         return LinearDelays(model.shift_s, model.shift_s_per_byte, model.scale_s, model.scale_s_per_byte)
     sizes = np.unique(np.asarray(sizes, float))
     probability = (np.arange(_GRID) + 0.5) / _GRID * (1 - _TRIMMED)
-    kept = np.array([quantile(model, size, probability) for size in sizes])
-    mean, deviation = kept.mean(axis=1), kept.std(axis=1)
+    trimmed = np.array([quantile(model, size, probability) for size in sizes])
+    mean, deviation = trimmed.mean(axis=1), trimmed.std(axis=1)
     if len(sizes) == 1:
         return LinearDelays(float(mean[0] - deviation[0]), 0.0, float(deviation[0]), 0.0)
     psi_slope, psi = np.polyfit(sizes, deviation, 1)
@@ -138,12 +138,12 @@ def tasks_of(classes: list[RequestClass], models: list[DelayModel]) -> Tasks:
     empirical = any(model.kind == EMPIRICAL for model in models)
     quantiles = np.zeros((len(classes), most + 1, _QUANTILES if empirical else 0))
     grid = np.linspace(0, 1, _QUANTILES)
-    for c, (given, model) in enumerate(zip(classes, models, strict=True)):
+    for c, (request_class, model) in enumerate(zip(classes, models, strict=True)):
         for k in range(1, most + 1):
             if model.kind == EMPIRICAL:
-                quantiles[c, k] = quantile(model, given.bytes / k, grid)
+                quantiles[c, k] = quantile(model, request_class.bytes / k, grid)
             else:
-                shift[c, k], scale[c, k] = _affine(model, given.bytes / k)
+                shift[c, k], scale[c, k] = _affine(model, request_class.bytes / k)
     return Tasks(
         np.array([model.kind for model in models]),
         np.array([model.shape for model in models], float),
@@ -161,10 +161,10 @@ def _affine(model: DelayModel, size: float) -> tuple[float, float]:
 
 def _empirical(model: DelayModel, size: float) -> np.ndarray:
     """(Q,) quantiles for a chunk of ``size`` bytes."""
-    sizes, known = model.sizes, model.quantiles
+    sizes, quantiles = model.sizes, model.quantiles
     if len(sizes) == 1:
-        return known[0]
+        return quantiles[0]
     right = int(np.clip(np.searchsorted(sizes, size), 1, len(sizes) - 1))
     part = (size - sizes[right - 1]) / (sizes[right] - sizes[right - 1])
-    line = known[right - 1] + part * (known[right] - known[right - 1])
+    line = quantiles[right - 1] + part * (quantiles[right] - quantiles[right - 1])
     return np.maximum.accumulate(np.maximum(line, 0.0))

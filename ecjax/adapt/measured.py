@@ -55,16 +55,16 @@ def measured(delays: Delays, name: str) -> Measured:
     ends = np.cumsum(counts)
     ordered = np.split(delays.seconds[order], ends[:-1])
     in_order = np.split(delays.bytes[order], ends[:-1])
-    sizes = np.array([own.mean() for own in in_order])
+    sizes = np.array([sample.mean() for sample in in_order])
     rho, error, requests = _alike(delays, group, ordered)
     model = DelayModel(
         name,
         EMPIRICAL,
         rho=rho,
         sizes=sizes,
-        quantiles=np.stack([_quantiles(own) for own in ordered]),
+        quantiles=np.stack([_quantiles(sample) for sample in ordered]),
     )
-    least, most = (np.array([edge(own) for own in in_order]) for edge in (np.min, np.max))
+    least, most = (np.array([edge(sample) for sample in in_order]) for edge in (np.min, np.max))
     return Measured(model, error, requests, counts, least, most)
 
 
@@ -111,13 +111,13 @@ def _quantiles(ordered: np.ndarray) -> np.ndarray:
     """(Q,) quantiles of ascending delays."""
     count = len(ordered)
     probability = np.linspace(0, 1, _QUANTILES)
-    found = np.interp(probability * count + 0.5, np.arange(1, count + 1), ordered)
+    values = np.interp(probability * count + 0.5, np.arange(1, count + 1), ordered)
     # the last cell can hold many delays of a long tail, whose mean is far from the middle of its ends (where it holds
     # one or none, rounding of the cells before it can ask for less than what is below: a change of 1e-4 of the mean)
     total = ordered.mean() * (_QUANTILES - 1)
-    rest = found[1:-1].sum() + found[0] / 2
-    found[-1] = max(2 * (total - rest), found[-2])
-    return found
+    rest = values[1:-1].sum() + values[0] / 2
+    values[-1] = max(2 * (total - rest), values[-2])
+    return values
 
 
 def _alike(delays: Delays, group: np.ndarray, ordered: list[np.ndarray]) -> tuple[float, float, int]:
@@ -128,9 +128,9 @@ def _alike(delays: Delays, group: np.ndarray, ordered: list[np.ndarray]) -> tupl
     several = tasks > 1
     requests = int(several.sum())
     scores = np.empty(len(group))
-    for number, own in enumerate(ordered):
-        here = group == number
-        scores[here] = special.ndtri((stats.rankdata(delays.seconds[here]) - 0.5) / len(own))
+    for number, sample in enumerate(ordered):
+        member = group == number
+        scores[member] = special.ndtri((stats.rankdata(delays.seconds[member]) - 0.5) / len(sample))
     squares = np.bincount(request, scores**2)[several]
     # over the pairs of a request: sum of s_a s_b, and of (s_a^2 + s_b^2) / 2
     products = (np.bincount(request, scores)[several] ** 2 - squares) / 2

@@ -39,7 +39,7 @@ def replay(
         seed: of the delays.
     """
     count = len(arrival_s)
-    done, admitted, level = np.empty(count), np.empty(count), np.empty(count, np.uint16)
+    completion, admitted, level = np.empty(count), np.empty(count), np.empty(count, np.uint16)
     arrival = np.ascontiguousarray(arrival_s, dtype=float)
     busy_s, started = _replay(
         arrival,
@@ -49,11 +49,9 @@ def replay(
         tasks,
         (strategy.signal, strategy.edges, strategy.n, strategy.k),
         (strategy.memory, strategy.weight),
-        done,
-        admitted,
-        level,
+        (completion, admitted, level),
     )
-    return Outcome(np.subtract(done, arrival, out=done), admitted, level, busy_s, started)
+    return Outcome(np.subtract(completion, arrival, out=completion), admitted, level, busy_s, started)
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
@@ -109,29 +107,30 @@ def _dropped(times, count, now):
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
-def _merged(free, busy, own, k, n):
-    """Merge own[:k], ascending, and n - k times its last into the ascending free[:busy]; returns how many there are."""
-    left, place = busy, n
+def _merged(free, busy, completions, k, n):
+    """Merge completions[:k], ascending, and n - k times its last into the ascending free[:busy]; returns how many."""
+    unmerged, place = busy, n
     while place > 0:
-        value = own[min(place, k) - 1]
-        if left > 0 and free[left - 1] > value:
-            free[left + place - 1] = free[left - 1]
-            left -= 1
+        value = completions[min(place, k) - 1]
+        if unmerged > 0 and free[unmerged - 1] > value:
+            free[unmerged + place - 1] = free[unmerged - 1]
+            unmerged -= 1
         else:
-            free[left + place - 1] = value
+            free[unmerged + place - 1] = value
             place -= 1
     return busy + n
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _replay(arrival, class_of, key, threads, tasks, strategy, smoothing, done_at, admitted, level_of):
+def _replay(arrival, class_of, key, threads, tasks, strategy, smoothing, results):
     kind, shape, rho, shift, scale, quantiles, background = tasks
     signal, edges, lengths, dimensions = strategy
     memory, weight = smoothing
+    done_at, admitted, level_of = results
     levels = edges.shape[1]
     free = np.empty(threads)  # free[:busy]: when the busy threads become free, ascending
     serving = np.empty(threads)  # serving[:served]: when the requests in service will be done, ascending
-    own = np.empty(lengths.max())  # own[:begun]: completions of a request's tasks, ascending
+    completions = np.empty(lengths.max())  # [:begun]: completions of a request's tasks, ascending
     busy = served = first_waiting = started = 0
     smoothed = spent = 0.0
     for i in range(arrival.size):
@@ -145,12 +144,12 @@ def _replay(arrival, class_of, key, threads, tasks, strategy, smoothing, done_at
                     _insert(serving, 0, served, done_at[first_waiting])
                     served += 1
                 first_waiting += 1
-            seen = i - first_waiting + served
+            backlog = i - first_waiting + served
             if signal == IDLE:
                 # while a request waits, threads that become free are not idle
-                seen = threads - busy if first_waiting == i else 0
-            smoothed = memory * smoothed + (1.0 - memory) * seen
-            compared = weight * smoothed + (1.0 - weight) * seen
+                backlog = threads - busy if first_waiting == i else 0
+            smoothed = memory * smoothed + (1.0 - memory) * backlog
+            compared = weight * smoothed + (1.0 - weight) * backlog
             while level < levels and compared >= edges[c, level]:
                 level += 1
         level_of[i] = level
@@ -171,45 +170,45 @@ def _replay(arrival, class_of, key, threads, tasks, strategy, smoothing, done_at
                 end = _unit(law, law_shape, law_rho, common, draws.task_state(state, j + 1))
                 end = _interpolated(quantiles, c, k, end) if law == EMPIRICAL else least + most * end
                 for place in range(min(j, k)):
-                    low = min(own[place], end)
-                    end = max(own[place], end)
-                    own[place] = low
+                    low = min(completions[place], end)
+                    end = max(completions[place], end)
+                    completions[place] = low
                 if j < k:
-                    own[j] = end
+                    completions[j] = end
             for j in range(k):
-                spent += own[j]
-                own[j] += start
-            done_at[i] = own[k - 1]
+                spent += completions[j]
+                completions[j] += start
+            done_at[i] = completions[k - 1]
             started += n
-            spent += (n - k) * (own[k - 1] - start)
-            busy = _merged(free, busy, own, k, n)
+            spent += (n - k) * (completions[k - 1] - start)
+            busy = _merged(free, busy, completions, k, n)
             continue
-        # the first tasks find idle threads, later ones take those that become free: own or others' (free[:taken])
-        begun = reused = taken = 0
+        # the first tasks find idle threads, later ones take those that become free: its own or others' (free[:freed])
+        begun = reused = freed = 0
         while begun < n:
             if begun >= idle:
-                own_first = taken == busy or (reused < begun and own[reused] <= free[taken])
-                start = own[reused] if own_first else free[taken]
-                if begun >= k and own[k - 1] <= start and not background[c]:
+                own_first = freed == busy or (reused < begun and completions[reused] <= free[freed])
+                start = completions[reused] if own_first else free[freed]
+                if begun >= k and completions[k - 1] <= start and not background[c]:
                     break
                 if own_first:
                     spent += start
                     reused += 1
                 else:
-                    taken += 1
+                    freed += 1
             end = _unit(law, law_shape, law_rho, common, draws.task_state(state, begun + 1))
             end = start + (_interpolated(quantiles, c, k, end) if law == EMPIRICAL else least + most * end)
-            _insert(own, reused, begun, end)
+            _insert(completions, reused, begun, end)
             spent -= start
             begun += 1
         started += begun
-        done = own[k - 1]
-        done_at[i] = done
-        busy -= taken
+        completion = completions[k - 1]
+        done_at[i] = completion
+        busy -= freed
         for j in range(busy):
-            free[j] = free[j + taken]
+            free[j] = free[j + freed]
         for j in range(reused, begun):
-            end = own[j] if background[c] else min(own[j], done)
+            end = completions[j] if background[c] else min(completions[j], completion)
             _insert(free, 0, busy, end)
             spent += end
             busy += 1

@@ -169,15 +169,15 @@ def best_codes(
     codes = [all_codes(c.k_max, c.r_max) for c in classes]
     parts = [
         (
-            c.share * service_delay(d, c.bytes, *np.array(own, float).T),
-            c.share * usage(d, c.bytes, *np.array(own, float).T),
+            c.share * service_delay(d, c.bytes, *np.array(options, float).T),
+            c.share * usage(d, c.bytes, *np.array(options, float).T),
         )
-        for c, d, own in zip(classes, delays, codes, strict=True)
+        for c, d, options in zip(classes, delays, codes, strict=True)
     ]
 
-    def total(chosen: tuple[int, ...]) -> tuple[float, float]:
-        used = sum(u[i] for (_, u), i in zip(parts, chosen, strict=True))
-        service = sum(s[i] for (s, _), i in zip(parts, chosen, strict=True))
+    def total(selection: tuple[int, ...]) -> tuple[float, float]:
+        used = sum(u[i] for (_, u), i in zip(parts, selection, strict=True))
+        service = sum(s[i] for (s, _), i in zip(parts, selection, strict=True))
         return float(service + queueing_delay(rate, used, threads)), float(used)
 
     prices = np.append(0.0, np.geomspace(*_PRICES))
@@ -185,10 +185,10 @@ def best_codes(
     improved = True
     while improved:
         before = best
-        for c, own in enumerate(codes):
-            best = min([best, *((*best[:c], i, *best[c + 1 :]) for i in range(len(own)))], key=total)
+        for c, options in enumerate(codes):
+            best = min([best, *((*best[:c], i, *best[c + 1 :]) for i in range(len(options)))], key=total)
         improved = best != before
-    return [own[i] for own, i in zip(codes, best, strict=True)]
+    return [options[i] for options, i in zip(codes, best, strict=True)]
 
 
 def _parts(delays: LinearDelays, chunk: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

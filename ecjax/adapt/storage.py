@@ -20,7 +20,7 @@ def storage(classes: list[RequestClass], strategy: Strategy, dollars_per_byte: f
         strategy: its codes.
         dollars_per_byte: for a period.
     """
-    weight = np.array([given.share * given.bytes for given in classes])
+    weight = np.array([request_class.share * request_class.bytes for request_class in classes])
     shared, unique, strips = [], [], 1
     for lengths, dimensions in zip(strategy.n.tolist(), strategy.k.tolist(), strict=True):
         most: dict[int, float] = {}
@@ -29,11 +29,11 @@ def storage(classes: list[RequestClass], strategy: Strategy, dollars_per_byte: f
         shared.append(max(most.values()))
         unique.append(sum(most.values()))
         strips = max(strips, math.lcm(*most))
-    found: dict[str, Any] = {"strips": strips}
+    row: dict[str, Any] = {"strips": strips}
     for name, ratios in (("storage_shared", shared), ("storage_unique", unique)):
-        kept = float(weight @ np.array(ratios))  # bytes per mean file
-        found |= {name: kept / float(weight.sum()), f"{name}_dollars": kept * dollars_per_byte}
-    return found
+        bytes_stored = float(weight @ np.array(ratios))  # bytes per mean file
+        row |= {name: bytes_stored / float(weight.sum()), f"{name}_dollars": bytes_stored * dollars_per_byte}
+    return row
 
 
 def chunks_stored(classes: list[RequestClass], codes: list[dict[str, Any]]) -> float | None:
@@ -43,7 +43,11 @@ def chunks_stored(classes: list[RequestClass], codes: list[dict[str, Any]]) -> f
         classes: of requests.
         codes: rows of ``codes``.
     """
-    background = {given.name: given.background for given in classes if given.op == "write"}
+    background = {
+        request_class.name: request_class.background
+        for request_class in classes
+        if request_class.op == "write"
+    }
     written = [row for row in codes if row["class"] in background]
     if not written:
         return None

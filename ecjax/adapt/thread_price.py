@@ -21,18 +21,18 @@ _MOST_PLANS = 12
 _NEAR_HULL = 1.05  # codes whose delay is so near to the hull may be the best for the 99 % quantile
 
 
-def profile(given: RequestClass, model: DelayModel, seed: int) -> Profile:
+def profile(request_class: RequestClass, model: DelayModel, seed: int) -> Profile:
     """Mean service delay and usage (thread-seconds) of every code of a class, each request alone, s."""
-    tasks = tasks_of([given], [model])
-    found = {}
+    tasks = tasks_of([request_class], [model])
+    values = {}
     # far enough apart that no request meets the one before
     arrival = (
         np.arange(_ALONE) * 1e4 * (tasks.shift.max() + tasks.scale.max() + tasks.quantiles.max(initial=0.0))
     )
-    for n, k in all_codes(given.k_max, given.r_max):
+    for n, k in all_codes(request_class.k_max, request_class.r_max):
         alone = replay(arrival, np.zeros(_ALONE, np.uint8), tasks, strategies.static([(n, k)]), n, seed)
-        found[n, k] = float(alone.latency_s.mean()), alone.busy_s / _ALONE
-    return found
+        values[n, k] = float(alone.latency_s.mean()), alone.busy_s / _ALONE
+    return values
 
 
 def plans_by_price(profiles: list[Profile]) -> list[Plan]:
@@ -40,24 +40,24 @@ def plans_by_price(profiles: list[Profile]) -> list[Plan]:
 
     For one class, codes near the hull are among them too.
     """
-    hulls = [_hull(own) for own in profiles]
+    hulls = [_hull(values) for values in profiles]
     prices = np.unique(np.concatenate([price for _, price in hulls]))
     if len(prices) >= _MOST_PLANS:
         prices = np.geomspace(prices[0], prices[-1], _MOST_PLANS - 1)
-    found = {
+    plans = {
         tuple(codes[int(np.searchsorted(price, level, side="right"))] for codes, price in hulls)
         for level in [0.0, *(prices * (1 + 1e-9))]
     }
     if len(profiles) == 1:
-        own, codes = profiles[0], hulls[0][0]
-        delay, used = np.array([own[code] for code in codes[::-1]]).T
-        found |= {
+        values, codes = profiles[0], hulls[0][0]
+        delay, used = np.array([values[code] for code in codes[::-1]]).T
+        plans |= {
             (code,)
-            for code, (mean, usage) in own.items()
+            for code, (mean, usage) in values.items()
             if mean <= _NEAR_HULL * np.interp(usage, used, delay)
         }
     return sorted(
-        found, key=lambda plan: -sum(own[code][1] for own, code in zip(profiles, plan, strict=True))
+        plans, key=lambda plan: -sum(values[code][1] for values, code in zip(profiles, plan, strict=True))
     )
 
 

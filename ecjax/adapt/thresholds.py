@@ -99,12 +99,12 @@ def threshold_table(strategy: Strategy, classes: list[RequestClass]) -> list[dic
     The signal is the one that ``backlog_from`` and ``backlog_below`` count: requests, or idle threads.
     """
     rows = []
-    for c, given in enumerate(classes):
+    for c, request_class in enumerate(classes):
         edges = strategy.edges[c][strategy.edges[c] < np.inf]
         bounds = [0.0, *edges.tolist(), np.inf]
         rows += [
             {
-                "class": given.name,
+                "class": request_class.name,
                 "signal": SIGNALS[strategy.signal],
                 "memory": strategy.memory,
                 "backlog_from": bounds[m],

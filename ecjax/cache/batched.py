@@ -45,17 +45,17 @@ def exact_batched(
     values, rooms = _checked(tau, np.asarray(capacity))
     lanes, items, options = values.shape
     most = int(rooms.max(initial=0))
-    found = np.zeros((*rooms.shape, items), np.int64)
+    plans = np.zeros((*rooms.shape, items), np.int64)
     lane_bytes = items * (most + 1 + options * np.dtype(dtype).itemsize + rooms.shape[1])
     together = int(min(max(1, memory_bytes // max(1, lane_bytes)), max(1, lanes)))
-    for begin in range(0, lanes if found.size else 0, together):
+    for begin in range(0, lanes if plans.size else 0, together):
         part = slice(begin, begin + together)
         lacking = max(0, begin + together - lanes)
         # the last ones are filled up to the shape of all others: one compilation
         batch = np.pad(values[part].astype(dtype), ((0, lacking), (0, 0), (0, 0)))
         room = np.pad(rooms[part], ((0, lacking), (0, 0)))
-        found[part] = np.asarray(_plans(batch, room, most))[: together - lacking]
-    return found.reshape(*np.shape(capacity), items)
+        plans[part] = np.asarray(_plans(batch, room, most))[: together - lacking]
+    return plans.reshape(*np.shape(capacity), items)
 
 
 def _checked(tau: ArrayLike, capacity: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -86,8 +86,10 @@ def _plans(tau: jax.Array, capacity: jax.Array, most: int) -> jax.Array:
     """Chunks (B, R, M) uint8 of capacities (B, R) of at most ``most``."""
     best, choice = jax.vmap(partial(_scan, most=most))(tau)
     # the fewest chunks of that value
-    left = jax.vmap(jax.vmap(lambda best, room: jnp.argmax(best >= best[room]), (None, 0)))(best, capacity)
-    return jax.vmap(jax.vmap(_chosen, (None, 0)))(choice, left.astype(jnp.int32))
+    capacity_used = jax.vmap(jax.vmap(lambda best, room: jnp.argmax(best >= best[room]), (None, 0)))(
+        best, capacity
+    )
+    return jax.vmap(jax.vmap(_traced_back, (None, 0)))(choice, capacity_used.astype(jnp.int32))
 
 
 def _scan(tau: jax.Array, most: int) -> tuple[jax.Array, jax.Array]:
@@ -106,10 +108,10 @@ def _scan(tau: jax.Array, most: int) -> tuple[jax.Array, jax.Array]:
     return lax.scan(add, jnp.zeros(size, tau.dtype), tau)
 
 
-def _chosen(choice: jax.Array, left: jax.Array) -> jax.Array:
-    """Chunks, (M,) uint8, that fill ``left``."""
+def _traced_back(choice: jax.Array, capacity: jax.Array) -> jax.Array:
+    """Chunks, (M,) uint8, that fill ``capacity``."""
 
-    def take(left: jax.Array, choice: jax.Array) -> tuple[jax.Array, jax.Array]:
-        return left - choice[left].astype(jnp.int32), choice[left]
+    def take(capacity: jax.Array, choice: jax.Array) -> tuple[jax.Array, jax.Array]:
+        return capacity - choice[capacity].astype(jnp.int32), choice[capacity]
 
-    return lax.scan(take, left, choice, reverse=True)[1]
+    return lax.scan(take, capacity, choice, reverse=True)[1]

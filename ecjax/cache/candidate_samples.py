@@ -67,14 +67,14 @@ def candidate_samplex(tau, chunks, capacity, table, samples, random_state):
     items, kinds = tau.shape
     k = kinds - 1
     capacity = min(capacity, items * k)
-    kept, value = 0, 0.0
+    size, value = 0, 0.0
     for item in range(items):
-        kept += chunks[item]
+        size += chunks[item]
         value += tau[item, chunks[item]]
 
     count = table[k, capacity, items]
     drawn = np.empty(min(samples, count) - 1, dtype=np.int64)
-    targets = np.zeros((drawn.size + (2 if kept == capacity else 1), kinds), dtype=np.int64)
+    targets = np.zeros((drawn.size + (2 if size == capacity else 1), kinds), dtype=np.int64)
     targets[0, k] = capacity // k
     if capacity % k:
         targets[0, capacity % k] += 1
@@ -89,18 +89,18 @@ def candidate_samplex(tau, chunks, capacity, table, samples, random_state):
                 break
         drawn[i] = index
         unrank_small(table, capacity, items, index, targets[i + 1, 1:])
-    if kept == capacity:
+    if size == capacity:
         for item in range(items):
             targets[-1, chunks[item]] += 1
 
-    found, prices = np.empty(items, dtype=np.int64), np.empty(kinds)
-    clear_in_turn(tau, _sorted_columns(tau), targets, np.empty(targets.shape[0]), found, prices)
+    candidate, prices = np.empty(items, dtype=np.int64), np.empty(kinds)
+    clear_in_turn(tau, _sorted_columns(tau), targets, np.empty(targets.shape[0]), candidate, prices)
     better = 0.0
     for item in range(items):  # in the same order as above, so that rounding moves nothing
-        better += tau[item, found[item]]
+        better += tau[item, candidate[item]]
     if better > value:
         for item in range(items):
-            chunks[item] = found[item]
+            chunks[item] = candidate[item]
         return True, random_state
     return False, random_state
 

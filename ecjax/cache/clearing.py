@@ -170,14 +170,14 @@ def _shift(start, end, tau, order, place, unsold, kind, members, spot, size, bes
     previous = np.empty(kinds, dtype=np.int64)
     for k in range(kinds):
         distance[k], previous[k] = np.inf, -1
-    done = np.zeros(kinds, dtype=np.bool_)
+    settled = np.zeros(kinds, dtype=np.bool_)
     distance[start] = 0.0
     a = start
     while a != end:
-        done[a] = True
+        settled[a] = True
         nearest = -1
         for b in range(kinds):
-            if not done[b]:
+            if not settled[b]:
                 # below 0 by rounding only
                 longer = distance[a] + max(0.0, utility[b] - utility[a] - gain[a, b])
                 if longer < distance[b]:
@@ -240,7 +240,7 @@ def clear_in_turn(tau, order, targets, values, chunks, utility):
         if b != most or size[most] == 0:
             prices[b] = max(gain[0, b], prices[most] + gain[most, b])
 
-    found = 0
+    winner = 0
     for s in range(values.size):
         wanting, having = 1, 1  # kinds with too few items, and with too many; 0 where there are none left
         while True:
@@ -256,10 +256,10 @@ def clear_in_turn(tau, order, targets, values, chunks, utility):
         for k in range(1, kinds):
             for i in range(size[k]):
                 values[s] += tau[members[k, i], k]
-        if s == 0 or values[s] > values[found]:
-            found = s
+        if s == 0 or values[s] > values[winner]:
+            winner = s
             for item in range(n):
                 chunks[item] = kind[item]
             for k in range(kinds):
                 utility[k] = prices[k]
-    return found
+    return winner

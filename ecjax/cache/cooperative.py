@@ -46,7 +46,7 @@ _MOST_CHUNKS = 60
 class Plan(NamedTuple):
     """What E edges keep together, and how good it is."""
 
-    kept: np.ndarray  # (E, M, K) bool
+    contents: np.ndarray  # (E, M, K) bool
     saved_per_s: float  # s/s, over all edges
     bound_per_s: float  # no plan saves more; the same where the plan is proven best
 
@@ -68,7 +68,7 @@ def cooperative_plan(
             are not alike. Time grows like (K + E)^E in the worst case.
     """
     rates, latency_s, between_s, capacity = checked(rates, latency_s, between_s, capacity)
-    kept = np.zeros(latency_s.shape, bool)
+    contents = np.zeros(latency_s.shape, bool)
     bound = 0.0
     useful = np.where(between_s < latency_s.max(axis=(1, 2), initial=0.0)[:, None], between_s, np.inf)
     useful[:, capacity == 0] = np.inf
@@ -77,32 +77,32 @@ def cooperative_plan(
         room = np.array([capacity[group].sum() for group in groups])
         held, least = _planned(rates[readers], latency_s[readers], to_group, room)
         bound += least
-        for group, chosen in zip(groups, held, strict=True):
-            item, chunk = np.nonzero(chosen)
+        for group, shelf in zip(groups, held, strict=True):
+            item, chunk = np.nonzero(shelf)
             edge = np.repeat(group, capacity[group])[: len(item)]
-            kept[edge, item, chunk] = True
-    saved = evaluate(kept, rates, latency_s, between_s)
-    return Plan(kept, saved, max(bound, saved))
+            contents[edge, item, chunk] = True
+    saved = evaluate(contents, rates, latency_s, between_s)
+    return Plan(contents, saved, max(bound, saved))
 
 
-def evaluate(kept: np.ndarray, rates: np.ndarray, latency_s: np.ndarray, between_s: np.ndarray) -> float:
+def evaluate(contents: np.ndarray, rates: np.ndarray, latency_s: np.ndarray, between_s: np.ndarray) -> float:
     """Seconds that all reads together save per second, against fetching every chunk from its node.
 
     Args:
-        kept: (F, M, K) bool, chunks at edges that keep.
+        contents: (F, M, K) bool, chunks at edges that keep.
         rates: (E, M) reads per second, at edges that read.
         latency_s: (E, M, K) s.
         between_s: (E, F) s.
     """
-    slowest = served(kept, latency_s, between_s).max(axis=2, initial=0.0)
+    slowest = served(contents, latency_s, between_s).max(axis=2, initial=0.0)
     return float((rates * (latency_s.max(axis=2, initial=0.0) - slowest)).sum())
 
 
-def served(kept: np.ndarray, latency_s: np.ndarray, between_s: np.ndarray) -> np.ndarray:
+def served(contents: np.ndarray, latency_s: np.ndarray, between_s: np.ndarray) -> np.ndarray:
     """Time of each chunk from where it is nearest, (E, M, K) s; arguments of ``evaluate``."""
     nearest = latency_s.copy()
-    for f in range(len(kept)):
-        np.minimum(nearest, between_s[:, f, None, None], out=nearest, where=kept[f][None])
+    for f in range(len(contents)):
+        np.minimum(nearest, between_s[:, f, None, None], out=nearest, where=contents[f][None])
     return nearest
 
 
@@ -149,7 +149,7 @@ def _apart(useful: np.ndarray) -> list[tuple[np.ndarray, list[np.ndarray]]]:
     link = np.zeros((2 * edges, 2 * edges), bool)  # readers, then those that keep
     link[:edges, edges:] = helps
     _, part = connected_components(link, directed=False)
-    found = []
+    parts = []
     for number in np.unique(part[:edges]):
         readers = np.flatnonzero(part[:edges] == number)
         stores = np.flatnonzero(part[edges:] == number)
@@ -161,8 +161,8 @@ def _apart(useful: np.ndarray) -> list[tuple[np.ndarray, list[np.ndarray]]]:
             raise UserError(
                 f"between_s: found {len(groups)} edges that help each other; allowed: at most {MOST_STORES}"
             )
-        found.append((readers, groups))
-    return found
+        parts.append((readers, groups))
+    return parts
 
 
 def _planned(
@@ -171,34 +171,35 @@ def _planned(
     """Chunks kept (F, M, K) by F groups of edges for E edges that read, and the bound."""
     stores = len(capacity)
     if stores == 1:
-        kept = _alone(rates, latency_s, between_s, capacity)
-        return kept, evaluate(kept, rates, latency_s, between_s)
+        contents = _alone(rates, latency_s, between_s, capacity)
+        return contents, evaluate(contents, rates, latency_s, between_s)
     items = Items(*described(latency_s, between_s))
     top = latency_s.max(axis=2)
     start = np.full(stores, (rates * top).sum() / max(capacity.sum(), latency_s[0].size))
-    found = least_bound(rates, items, capacity, start)
+    prices = least_bound(rates, items, capacity, start)
     starts = [_alone(rates, latency_s, between_s, capacity)]
     starts += [
-        _priced(rates, items, found, tilt, capacity) for tilt in np.vstack([np.zeros(stores), np.eye(stores)])
+        _priced(rates, items, prices, tilt, capacity)
+        for tilt in np.vstack([np.zeros(stores), np.eye(stores)])
     ]
-    plans = [_improved(kept, rates, latency_s, between_s, capacity) for kept in starts]
-    values = [evaluate(kept, rates, latency_s, between_s) for kept in plans]
+    plans = [_improved(contents, rates, latency_s, between_s, capacity) for contents in starts]
+    values = [evaluate(contents, rates, latency_s, between_s) for contents in plans]
     best = int(np.argmax(values))
-    if is_small(stores, *latency_s.shape[1:]) and found.bound_per_s > 0.0:
-        return improved_exactly(plans[best], values[best], found, rates, latency_s, between_s, capacity)
-    return plans[best], found.bound_per_s
+    if is_small(stores, *latency_s.shape[1:]) and prices.bound_per_s > 0.0:
+        return improved_exactly(plans[best], values[best], prices, rates, latency_s, between_s, capacity)
+    return plans[best], prices.bound_per_s
 
 
 def _priced(
-    rates: np.ndarray, items: Items, found: Prices, tilt: np.ndarray, capacity: np.ndarray
+    rates: np.ndarray, items: Items, prices: Prices, tilt: np.ndarray, capacity: np.ndarray
 ) -> np.ndarray:
     """Chunks (F, M, K) that items take at the prices, a little higher where ``tilt`` (F,) says so, while there is room.
 
     At the prices themselves several plans of an item are equally good; a tilt tells which is taken.
     """
-    order = np.argsort(-found.net, kind="stable")
-    subsets = by_price(found.price * (1.0 + _TILT * tilt))
-    _, keep = best_at_prices(rates, items, subsets, order, capacity.copy(), found.known.copy())
+    order = np.argsort(-prices.net, kind="stable")
+    subsets = by_price(prices.price * (1.0 + _TILT * tilt))
+    _, keep = best_at_prices(rates, items, subsets, order, capacity.copy(), prices.levels.copy())
     subset = np.take_along_axis(keep, items.kind_of, axis=1)  # (M, K)
     return (subset >> np.arange(len(capacity))[:, None, None]) & 1 == 1
 
@@ -211,32 +212,36 @@ def _alone(
     alone = nothing.copy()
     nearest = between_s.argmin(axis=1)
     for f in range(len(capacity)):
-        own = np.where((nearest == f)[:, None], rates, 0.0)
-        alone[f] = _replanned(nothing, f, own, latency_s, between_s, capacity)
+        nearby = np.where((nearest == f)[:, None], rates, 0.0)
+        alone[f] = _replanned(nothing, f, nearby, latency_s, between_s, capacity)
     return alone
 
 
 def _improved(
-    kept: np.ndarray, rates: np.ndarray, latency_s: np.ndarray, between_s: np.ndarray, capacity: np.ndarray
+    contents: np.ndarray,
+    rates: np.ndarray,
+    latency_s: np.ndarray,
+    between_s: np.ndarray,
+    capacity: np.ndarray,
 ) -> np.ndarray:
     """A plan of which no edge alone can be planned better; it saves at least as much as the given one."""
-    value = evaluate(kept, rates, latency_s, between_s)
+    value = evaluate(contents, rates, latency_s, between_s)
     waiting = list(range(len(capacity)))
     for _ in range(_ROUNDS * len(capacity)):
         if not waiting:
             break
         f = waiting.pop(0)
-        changed = kept.copy()
-        changed[f] = _replanned(kept, f, rates, latency_s, between_s, capacity)
+        changed = contents.copy()
+        changed[f] = _replanned(contents, f, rates, latency_s, between_s, capacity)
         gained = evaluate(changed, rates, latency_s, between_s)
         if gained > value * (1.0 + _GAIN):
-            kept, value = changed, gained
+            contents, value = changed, gained
             waiting = [g for g in range(len(capacity)) if g != f]
-    return kept
+    return contents
 
 
 def _replanned(
-    kept: np.ndarray,
+    contents: np.ndarray,
     f: int,
     rates: np.ndarray,
     latency_s: np.ndarray,
@@ -244,9 +249,9 @@ def _replanned(
     capacity: np.ndarray,
 ) -> np.ndarray:
     """The best chunks (M, K) of edge f for all that read, while the others keep what they have."""
-    others = np.delete(kept, f, axis=0)
+    others = np.delete(contents, f, axis=0)
     without = served(others, latency_s, np.delete(between_s, f, axis=1))
     saved, which = best_by_count(rates, without, np.ascontiguousarray(between_s[:, f]))
     count = knapsack.exact(saved, int(capacity[f]))
     bits = which[np.arange(len(count)), count]
-    return (bits[:, None] >> np.arange(kept.shape[2], dtype=np.uint64)) & np.uint64(1) == 1
+    return (bits[:, None] >> np.arange(contents.shape[2], dtype=np.uint64)) & np.uint64(1) == 1

@@ -32,7 +32,7 @@ class Prices(NamedTuple):
     price: np.ndarray  # (F,) seconds saved per second, per chunk
     bound_per_s: float
     net: np.ndarray  # (M,) what items save less what they pay, there
-    known: np.ndarray  # (M, E) int64, their levels
+    levels: np.ndarray  # (M, E) int64, their levels
 
 
 def least_bound(rate: np.ndarray, items: Items, capacity: np.ndarray, start: np.ndarray) -> Prices:
@@ -47,24 +47,24 @@ def least_bound(rate: np.ndarray, items: Items, capacity: np.ndarray, start: np.
     most = (rate * items.level_s[:, :, 0].T).sum(axis=0)  # that items can save
     scale, highest = float(most.sum()), float(most.max())  # nobody pays more for a chunk
     every = np.arange(rate.shape[1])
-    known = np.zeros_like(items.levels)
+    levels = np.zeros_like(items.levels)
     if scale == 0.0:
-        return Prices(np.zeros(len(capacity)), 0.0, np.zeros(len(every)), known)
+        return Prices(np.zeros(len(capacity)), 0.0, np.zeros(len(every)), levels)
     unit = scale / capacity.sum()
     slopes: list[np.ndarray] = []
     heights: list[float] = []
-    best = Prices(start, np.inf, np.zeros(len(every)), known)
+    best = Prices(start, np.inf, np.zeros(len(every)), levels)
     price = np.clip(start, 0.0, highest)
     box = 0.5
     for _ in range(_MOST):
         room = np.full(len(capacity), _UNLIMITED)
-        net, _ = best_at_prices(rate, items, by_price(price), every, room, known)
+        net, _ = best_at_prices(rate, items, by_price(price), every, room, levels)
         slope = capacity - (_UNLIMITED - room)
         height = float(price @ capacity + net.sum())
         slopes.append(slope)
         heights.append(height - slope @ price)
         if height < best.bound_per_s:
-            best = Prices(price, height, net, known.copy())
+            best = Prices(price, height, net, levels.copy())
             box *= 2.0
         else:
             box = max(0.5 * box, _SMALLEST)

@@ -28,7 +28,7 @@ def is_small(stores: int, items: int, k: int) -> bool:
 
 
 def improved_exactly(
-    kept: np.ndarray,
+    contents: np.ndarray,
     value: float,
     prices: Prices,
     rates: np.ndarray,
@@ -39,7 +39,7 @@ def improved_exactly(
     """A plan at least as good as the given one, and a bound: its own value where it is proven best.
 
     Args:
-        kept: (F, M, K) bool, a plan.
+        contents: (F, M, K) bool, a plan.
         value: that it saves, s/s.
         prices: and the bound.
         rates: (E, M) reads per second.
@@ -47,20 +47,20 @@ def improved_exactly(
         between_s: (E, F) s.
         capacity: (F,) chunks.
     """
-    stores, items, k = kept.shape
+    stores, items, k = contents.shape
     saved, which = _best_by_counts(rates, latency_s, between_s)
     shape = (k + 1,) * stores
     number = np.stack(np.unravel_index(np.arange(saved.shape[1]), shape))  # (F, plans)
     paid = prices.price @ number
     spare = prices.bound_per_s - value + _ROUNDING * prices.bound_per_s
-    wanted = (saved - paid >= prices.net[:, None] - spare) & _undominated(saved, shape)
-    item, plan = np.nonzero(wanted)
+    candidates = (saved - paid >= prices.net[:, None] - spare) & _undominated(saved, shape)
+    item, plan = np.nonzero(candidates)
     if len(item) > _MOST_COLUMNS:
-        return kept, prices.bound_per_s
+        return contents, prices.bound_per_s
     column = np.arange(len(item))
     one = csr_array((np.ones(len(item)), (item, column)), shape=(items, len(item)))
     scale = _SCALE / prices.bound_per_s
-    found = milp(
+    solution = milp(
         -saved[item, plan] * scale,
         integrality=np.ones(len(item)),
         bounds=Bounds(0, 1),
@@ -70,19 +70,19 @@ def improved_exactly(
         ],
         options={"mip_rel_gap": 0.0, "node_limit": _NODES},
     )
-    if found.mip_dual_bound is None or not np.isfinite(found.mip_dual_bound):
-        return kept, prices.bound_per_s
-    bound = min(prices.bound_per_s, max(value, -found.mip_dual_bound / scale))
-    if found.x is None:
-        return kept, bound
-    chosen = column[found.x > 0.5]
-    fits = (number[:, plan[chosen]].sum(axis=1) <= capacity).all()
-    if not fits or saved[item[chosen], plan[chosen]].sum() <= value:
-        return kept, bound
-    code = which[item[chosen], plan[chosen]]
+    if solution.mip_dual_bound is None or not np.isfinite(solution.mip_dual_bound):
+        return contents, prices.bound_per_s
+    bound = min(prices.bound_per_s, max(value, -solution.mip_dual_bound / scale))
+    if solution.x is None:
+        return contents, bound
+    selection = column[solution.x > 0.5]
+    fits = (number[:, plan[selection]].sum(axis=1) <= capacity).all()
+    if not fits or saved[item[selection], plan[selection]].sum() <= value:
+        return contents, bound
+    code = which[item[selection], plan[selection]]
     bits = (code[:, None] >> np.arange(stores * k)) & 1 == 1
-    better = np.zeros_like(kept)
-    better[:, item[chosen], :] = bits.reshape(-1, stores, k).transpose(1, 0, 2)
+    better = np.zeros_like(contents)
+    better[:, item[selection], :] = bits.reshape(-1, stores, k).transpose(1, 0, 2)
     return better, bound
 
 

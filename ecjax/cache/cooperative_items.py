@@ -143,7 +143,7 @@ def _fits(kinds, subsets, possible, m, room):
 
 
 @numba.njit(cache=True, nogil=True)
-def best_at_prices(rate, kinds, subsets, order, room, known):
+def best_at_prices(rate, kinds, subsets, order, room, first_levels):
     """The best plan of each item alone: value less price of its chunks.
 
     Args:
@@ -153,7 +153,7 @@ def best_at_prices(rate, kinds, subsets, order, room, known):
         order: (n,) items, in which they take chunks from ``room``.
         room: (F,) int64, how many more chunks may be kept at each edge, changed in place; what does not fit is not
             considered.
-        known: (M, E) int64, levels that may be good: those found at prices nearby make it quick. Replaced by the best.
+        first_levels: (M, E) int64, levels to try first: those of prices nearby make it quick. Replaced by the best.
 
     Returns:
         What is left of the value after prices (M,), and the subset that keeps chunks of each kind (M, T).
@@ -172,13 +172,17 @@ def best_at_prices(rate, kinds, subsets, order, room, known):
     for m in order:
         for e in range(readers - 1, -1, -1):
             rest[e] = rest[e + 1] + rate[e, m] * (level_s[m, e, 0] - level_s[m, e, levels[m, e] - 1])
-        for trial in range(2):  # what is known, then all
+        for trial in range(2):  # the first levels, then all
             e = 0
-            at[0] = known[m, 0] - 1 if trial == 0 else -1
+            at[0] = first_levels[m, 0] - 1 if trial == 0 else -1
             while e >= 0:
                 at[e] += 1
                 a = at[e]
-                if a == levels[m, e] or (a > 0 and rate[e, m] == 0.0) or (trial == 0 and a > known[m, e]):
+                if (
+                    a == levels[m, e]
+                    or (a > 0 and rate[e, m] == 0.0)
+                    or (trial == 0 and a > first_levels[m, e])
+                ):
                     e -= 1
                     continue
                 spent = _narrowed(kinds, subsets, possible, m, e, a)
@@ -190,11 +194,11 @@ def best_at_prices(rate, kinds, subsets, order, room, known):
                     continue
                 if e + 1 < readers:
                     e += 1
-                    at[e] = known[m, e] - 1 if trial == 0 else -1
+                    at[e] = first_levels[m, e] - 1 if trial == 0 else -1
                 elif _fits(kinds, subsets, possible, m, room):
                     net[m] = gained[readers] - spent
                     for i in range(readers):
-                        known[m, i] = at[i]
+                        first_levels[m, i] = at[i]
                     for t in range(count):
                         keep[m, t] = members[_lowest_bit(possible[readers, t])] if chunks[m, t] else 0
         for t in range(count):
@@ -224,7 +228,7 @@ def best_by_count(rate, latency_s, to_store_s):
     at = np.zeros(readers, np.int64)
     gained = np.zeros(readers + 1)
     rest = np.zeros(readers + 1)  # gained at most by this edge and those after it
-    chosen = np.zeros(readers + 1, np.uint64)
+    chunks = np.zeros(readers + 1, np.uint64)
     for m in range(items):
         for e in range(readers):
             levels[e] = 1
@@ -257,8 +261,8 @@ def best_by_count(rate, latency_s, to_store_s):
                 e -= 1
                 continue
             gained[e + 1] = gained[e] + rate[e, m] * (level[e, 0] - level[e, a])
-            chosen[e + 1] = chosen[e] | farther[e, a]
-            n = how_many(chosen[e + 1])
+            chunks[e + 1] = chunks[e] | farther[e, a]
+            n = how_many(chunks[e + 1])
             if gained[e + 1] + rest[e + 1] <= saved[m, n]:
                 continue
             if e + 1 < readers:
@@ -267,6 +271,6 @@ def best_by_count(rate, latency_s, to_store_s):
                 continue
             while n <= k and saved[m, n] < gained[readers]:  # more chunks are worth no less
                 saved[m, n] = gained[readers]
-                which[m, n] = chosen[readers]
+                which[m, n] = chunks[readers]
                 n += 1
     return saved, which

@@ -97,19 +97,19 @@ def replay_cooperative(
         if begin:
             started = time.perf_counter()
             now = start_s[0] + period[begin] * policy.period_s
-            weight, kept = state.items["weight"], state.items["kept"]
+            weight, contents = state.items["weight"], state.items["contents"]
             rates = weight * np.exp2((state.edges["reference_s"] - now) / policy.half_life_s)[:, None]
             latency = _estimated(inputs.stored.node_of[:, : stored.k], state.estimate)
             plan = cooperative_plan(
                 rates * (math.log(2) / policy.half_life_s), latency, between, np.full(edges, policy.capacity)
-            ).kept
+            ).contents
             bits = (plan << np.arange(stored.k, dtype=np.uint64)).sum(axis=2, dtype=np.uint64)
-            filled += int(np.bitwise_count(bits & ~kept).sum())
-            kept[:] = bits
+            filled += int(np.bitwise_count(bits & ~contents).sum())
+            contents[:] = bits
             decision[begin - 1] = time.perf_counter() - started
         _run(begin, end, inputs, state, sources, measured)
     latency_s, hit_chunks, neighbour_chunks = measured
-    outcome = Outcome(latency_s, hit_chunks, decision, filled, state.items["kept"].copy())
+    outcome = Outcome(latency_s, hit_chunks, decision, filled, state.items["contents"].copy())
     return Cooperation(outcome, neighbour_chunks)
 
 
@@ -136,14 +136,14 @@ def _run(begin, end, inputs, state, sources, measured):
         while outage[0] < change_s.size and change_s[outage[0]] <= now:
             down[change_node[outage[0]]] += change[outage[0]]
             outage[0] += 1
-        bits, least = items[e, m].kept, fetching.edge_s
+        bits, least = items[e, m].contents, fetching.edge_s
         hit_chunks[i] = how_many(bits)
         for chunk in range(k):
-            if has(items[e, m].kept, chunk):
+            if has(items[e, m].contents, chunk):
                 continue
             near = far = np.inf
             for f in range(items.shape[0]):
-                if has(items[f, m].kept, chunk):
+                if has(items[f, m].contents, chunk):
                     near = min(near, between_s[e, f])
             if near == np.inf:
                 continue

@@ -29,7 +29,7 @@ _ROUNDING = 8 * 2.0**-52
 
 
 @numba.njit(cache=True, nogil=True)
-def _largest_gains(tau, chunks, price, left):
+def _largest_gains(tau, chunks, price, spare):
     """What a change must gain to be one of the 2 K - 1 best of its size, and how many that just do are among these.
 
     Returns:
@@ -39,7 +39,7 @@ def _largest_gains(tau, chunks, price, left):
     enough = 2 * most - 1
     gains = np.empty((2 * most + 1, enough))  # descending
     count = np.zeros(2 * most + 1, np.int64)
-    gap = price * left
+    gap = price * spare
     for m in range(items):
         now = chunks[m]
         rounding = _ROUNDING * (tau[m, most] + price * most)
@@ -48,8 +48,8 @@ def _largest_gains(tau, chunks, price, left):
             loss = price * (j - now) - gain
             if j == now or loss > gap + rounding:
                 continue
-            if now < j <= now + left:
-                gap = min(gap, loss + price * (left - (j - now)))
+            if now < j <= now + spare:
+                gap = min(gap, loss + price * (spare - (j - now)))
             change = j - now + most
             place = count[change]
             if place < enough:
@@ -73,10 +73,10 @@ def _largest_gains(tau, chunks, price, left):
 
 
 @numba.njit(cache=True, nogil=True)
-def _options(tau, chunks, price, left):
+def _options(tau, chunks, price, spare):
     """Changes of items that a best plan may contain: items, ascending, and their chunks then, (n,) int64 each."""
     items, most = tau.shape[0], tau.shape[1] - 1
-    least, at_least, gap = _largest_gains(tau, chunks, price, left)
+    least, at_least, gap = _largest_gains(tau, chunks, price, spare)
     who, then = np.empty(4 * most * most, np.int64), np.empty(4 * most * most, np.int64)
     size = 0
     for m in range(items):
@@ -97,7 +97,7 @@ def _options(tau, chunks, price, left):
 
 
 @numba.njit(cache=True, nogil=True)
-def _reach(who, then, chunks, most, left):
+def _reach(who, then, chunks, most, spare):
     """How far partial sums of the changes of a best plan can go down and up, and how many items have options."""
     up = down = groups = 0
     for i in range(len(who)):
@@ -110,14 +110,14 @@ def _reach(who, then, chunks, most, left):
         if change > highest:
             up, highest = up + change - highest, change
     # what goes up in sum comes down again but for what is left
-    up = min(up, most * most, down + left)
+    up = min(up, most * most, down + spare)
     return min(down, up), up, groups
 
 
 @numba.njit(cache=True, nogil=True)
-def _choose(tau, chunks, who, then, left):
-    """Change ``chunks`` by the options that gain most with at most ``left`` chunks more, fewest chunks first."""
-    down, up, groups = _reach(who, then, chunks, tau.shape[1] - 1, left)
+def _choose(tau, chunks, who, then, spare):
+    """Change ``chunks`` by the options that gain most with at most ``spare`` chunks more, fewest chunks first."""
+    down, up, groups = _reach(who, then, chunks, tau.shape[1] - 1, spare)
     width = down + up + 1
     before, best = np.empty(width), np.empty(width)
     for at in range(width):
@@ -138,7 +138,7 @@ def _choose(tau, chunks, who, then, left):
                     best[at], choice[group, at] = before[at - change] + gain, j
             i += 1
     at = down
-    for more in range(down, min(width, down + left + 1)):
+    for more in range(down, min(width, down + spare + 1)):
         if best[more] > best[at]:
             at = more
     group = groups
@@ -163,15 +163,15 @@ def core_dp(tau, capacity, chunks):
     Returns:
         The value, and the upper bound of the linear relaxation.
     """
-    price, left = relaxed(tau, capacity, chunks)
+    price, spare = relaxed(tau, capacity, chunks)
     bound = 0.0
     for m in range(len(chunks)):
         bound += tau[m, chunks[m]]
-    if price * left == 0.0:
+    if price * spare == 0.0:
         return bound, bound
-    who, then = _options(tau, chunks, price, left)
-    _choose(tau, chunks, who, then, left)
+    who, then = _options(tau, chunks, price, spare)
+    _choose(tau, chunks, who, then, spare)
     value = 0.0
     for m in range(len(chunks)):
         value += tau[m, chunks[m]]
-    return value, max(value, bound + price * left)
+    return value, max(value, bound + price * spare)

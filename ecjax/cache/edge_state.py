@@ -12,12 +12,12 @@ from ecjax.cache.system import Network
 
 ITEM = np.dtype(
     [
-        ("kept", np.uint64),  # data chunks that the edge keeps, as bits
+        ("contents", np.uint64),  # data chunks that the edge keeps, as bits
         ("weight", np.float64),  # of ``popularity``
         ("key", np.float64),  # of ``ranking``: the least goes first,
         ("tie", np.int64),  # of equal keys the least tie
         ("place", np.int64),  # in the heap; -1: the item is not there
-        ("seen", np.int64),  # ``moved`` of the edge when the key was set
+        ("revision", np.int64),  # ``moved`` of the edge when the key was set
     ]
 )
 EDGE = np.dtype(
@@ -68,7 +68,7 @@ class Candidates(NamedTuple):
 
     options: np.ndarray  # (rows,) int64, number of choices
     item: np.ndarray  # (rows,) int64
-    chosen: np.ndarray  # (rows,) int64, a choice
+    plan: np.ndarray  # (rows,) int64, a choice
     best: np.ndarray  # (3K + 1,) of ``best_plan``
     choice: np.ndarray  # (rows, 3K + 1) int64, of ``best_plan``
 
@@ -106,7 +106,7 @@ def candidates_for(k: int) -> Candidates:
     return Candidates(
         options=np.empty(rows, np.int64),
         item=np.empty(rows, np.int64),
-        chosen=np.empty(rows, np.int64),
+        plan=np.empty(rows, np.int64),
         best=np.empty(width),
         choice=np.empty((rows, width), np.int64),
     )

@@ -34,15 +34,15 @@ _VANISHED = 1e200
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _key(kind, size, value, row, count, held):
-    """Key of a kept item, of ``held`` chunks: the less, the sooner it is a candidate."""
+def _key(kind, size, value, row, count, number):
+    """Key of a kept item, of ``number`` chunks: the less, the sooner it is a candidate."""
     whole = value[row, count - 1]
     if kind != EXACT:
-        return whole / held
-    least = whole / held
+        return whole / number
+    least = whole / number
     for o in range(1, count):
-        if size[row, o] < held:
-            least = min(least, (whole - value[row, o]) / (held - size[row, o]))
+        if size[row, o] < number:
+            least = min(least, (whole - value[row, o]) / (number - size[row, o]))
     return least
 
 
@@ -51,10 +51,10 @@ def _rank(kind, stored, state, scratch, e, m, row):
     """Order the chunks of a kept item in ``row`` of the scratch and set its key; returns the number of choices."""
     latency, order, size, value = scratch
     item = state.items[e, m]
-    useful = slowest_first(stored.node_of, stored.k, state.estimate, item.kept, e, m, row, latency, order)
+    useful = slowest_first(stored.node_of, stored.k, state.estimate, item.contents, e, m, row, latency, order)
     count = choices(latency, row, useful, item.weight, size, value)
-    item.key = _key(kind, size, value, row, count, how_many(item.kept))
-    item.seen = state.edges[e].moved
+    item.key = _key(kind, size, value, row, count, how_many(item.contents))
+    item.revision = state.edges[e].moved
     return count
 
 
@@ -64,7 +64,7 @@ def _refresh_first(kind, stored, state, scratch, e, row):
     heap, items, edges = state.heap, state.items, state.edges
     while edges[e].ranked > 0:
         first = heap[e, 0]
-        if items[e, first].seen == edges[e].moved:
+        if items[e, first].revision == edges[e].moved:
             break
         _rank(kind, stored, state, scratch, e, first, row)
         settle(heap, items, edges, e, first)
@@ -77,7 +77,7 @@ def rank_all(kind, stored, state, scratch, e):
     edges[e].ranked = 0
     for m in range(items.shape[1]):
         items[e, m].place = -1
-        if items[e, m].kept != 0:
+        if items[e, m].contents != 0:
             _rank(kind, stored, state, scratch, e, m, stored.k)
             insert(heap, items, edges, e, m)
 
@@ -102,9 +102,9 @@ def best_plan(rows, capacity, size, value, candidates):
         capacity: chunks, up to 3K.
         size: (>= rows, K + 1) of ``choices``.
         value: (>= rows, K + 1) of ``choices``.
-        candidates: Candidates with the number of choices of every row; ``chosen`` is written.
+        candidates: Candidates with the number of choices of every row; ``plan`` is written.
     """
-    count, chosen, best, choice = candidates.options, candidates.chosen, candidates.best, candidates.choice
+    count, plan, best, choice = candidates.options, candidates.plan, candidates.best, candidates.choice
     for b in range(capacity + 1):
         best[b] = 0.0
     for row in range(rows):
@@ -120,15 +120,15 @@ def best_plan(rows, capacity, size, value, candidates):
             choice[row, b] = which
     b = capacity
     for row in range(rows - 1, -1, -1):
-        chosen[row] = choice[row, b]
-        b -= size[row, chosen[row]]
+        plan[row] = choice[row, b]
+        b -= size[row, plan[row]]
     return best[capacity]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _best_sampled(rows, capacity, size, value, candidates, kept, rules):
-    """As ``best_plan``, but of a few partitions of the capacity, and of the one in use, ``kept`` chunks of each row."""
-    count, chosen, random_state = candidates.options, candidates.chosen, rules.random_state
+def _best_sampled(rows, capacity, size, value, candidates, chunks_of_row, rules):
+    """As ``best_plan``, but of a few partitions of the capacity, and of the one in use, ``chunks_of_row``."""
+    count, plan, random_state = candidates.options, candidates.plan, rules.random_state
     kinds = size.shape[1]
     tau = np.empty((rows, kinds))
     for row in range(rows):
@@ -138,14 +138,14 @@ def _best_sampled(rows, capacity, size, value, candidates, kept, rules):
                 o += 1
             tau[row, chunks] = value[row, o]
     _, random_state[0] = candidate_samplex(
-        tau, kept, capacity, rules.partitions, rules.samples, random_state[0]
+        tau, chunks_of_row, capacity, rules.partitions, rules.samples, random_state[0]
     )
     total = 0.0
     for row in range(rows):
         o = 0
-        while o + 1 < count[row] and size[row, o + 1] <= kept[row]:
+        while o + 1 < count[row] and size[row, o + 1] <= chunks_of_row[row]:
             o += 1
-        chosen[row] = o
+        plan[row] = o
         total += value[row, o]
     return total
 
@@ -167,23 +167,23 @@ def exchange(rules, stored, state, scratch, candidates, e, m, grown, complete):
     """
     kind, k = rules.kind, stored.k
     heap, items, edges = state.heap, state.items, state.edges
-    own, edge = items[e, m], edges[e]
-    before = how_many(own.kept)
+    current, edge = items[e, m], edges[e]
+    before = how_many(current.contents)
     if before == k or not complete:
         if before > 0:
             if grown < _VANISHED:
-                own.key *= grown
+                current.key *= grown
             else:  # after many hundred half-lives the old weight and key have vanished, or lost digits
                 _rank(kind, stored, state, scratch, e, m, k)
             settle(heap, items, edges, e, m)
         return
     latency, order, size, value = scratch
-    count, item, chosen = candidates.options, candidates.item, candidates.chosen
+    count, item, plan = candidates.options, candidates.item, candidates.plan
     if before > 0:
         remove(heap, items, edges, e, m)
     first = 0 * k  # for a plain 0 functions are compiled once more
-    useful = slowest_first(stored.node_of, k, state.estimate, own.kept, e, m, first, latency, order)
-    count[0] = choices(latency, first, k, own.weight, size, value)
+    useful = slowest_first(stored.node_of, k, state.estimate, current.contents, e, m, first, latency, order)
+    count[0] = choices(latency, first, k, current.weight, size, value)
     mine = 0
     while mine + 1 < count[0] and size[0, mine + 1] <= useful:
         mine += 1
@@ -204,31 +204,31 @@ def exchange(rules, stored, state, scratch, candidates, e, m, grown, complete):
             item[rows] = other
             count[rows] = _rank(kind, stored, state, scratch, e, other, rows)
             kept_value += value[rows, count[rows] - 1]
-            freed += how_many(items[e, other].kept)
+            freed += how_many(items[e, other].contents)
             rows += 1
         capacity = min(before + freed, rows * k)
         if kind == SAMPLEX:
-            kept = np.empty(rows, np.int64)
+            chunks_of_row = np.empty(rows, np.int64)
             for row in range(rows):
-                kept[row] = how_many(items[e, item[row]].kept)
-            planned_value = _best_sampled(rows, capacity, size, value, candidates, kept, rules)
+                chunks_of_row[row] = how_many(items[e, item[row]].contents)
+            planned_value = _best_sampled(rows, capacity, size, value, candidates, chunks_of_row, rules)
         else:
             planned_value = best_plan(rows, capacity, size, value, candidates)
         changes = planned_value > kept_value * _BETTER
     if changes:
         for row in range(rows):
-            chunks = size[row, chosen[row]]
-            edge.free += how_many(items[e, item[row]].kept) - chunks
-            items[e, item[row]].kept = chunks_of(order, row, chunks)
-            count[row] = min(count[row], chosen[row] + 1)
+            chunks = size[row, plan[row]]
+            edge.free += how_many(items[e, item[row]].contents) - chunks
+            items[e, item[row]].contents = chunks_of(order, row, chunks)
+            count[row] = min(count[row], plan[row] + 1)
     elif before > 0:
         # choices of m are no longer needed beyond what is kept
         count[0] = mine + 1
     for row in range(first, rows):
         other = m if row == 0 else item[row]
-        left = how_many(items[e, other].kept)
-        if left > 0:
+        number = how_many(items[e, other].contents)
+        if number > 0:
             if changes or row == 0:
-                items[e, other].key = _key(kind, size, value, row, count[row], left)
-                items[e, other].seen = edge.moved
+                items[e, other].key = _key(kind, size, value, row, count[row], number)
+                items[e, other].revision = edge.moved
             insert(heap, items, edges, e, other)

@@ -24,16 +24,16 @@ def full_dp(tau, capacity, chunks):
     choice = np.zeros((items, capacity + 1), np.uint8)
     for m in range(items):
         for c in range(capacity, 0, -1):  # downwards: what is read is still that of the items before
-            value, chosen = best[c], 0
+            value, count = best[c], 0
             for j in range(1, min(options, c + 1)):
                 other = best[c - j] + tau[m, j]
                 if other > value:
-                    value, chosen = other, j
-            best[c], choice[m, c] = value, chosen
-    left = capacity
-    while left > 0 and best[left - 1] == best[capacity]:
-        left -= 1
+                    value, count = other, j
+            best[c], choice[m, c] = value, count
+    room = capacity
+    while room > 0 and best[room - 1] == best[capacity]:
+        room -= 1
     for m in range(items - 1, -1, -1):
-        chunks[m] = choice[m, left]
-        left -= chunks[m]
+        chunks[m] = choice[m, room]
+        room -= chunks[m]
     return best[capacity]

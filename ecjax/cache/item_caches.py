@@ -39,7 +39,7 @@ def keep_item(rules, k, state, e, m, read, complete):
         if kind == DECAYED_LFU and item.weight <= items[e, first].key:
             return
         remove(heap, items, edges, e, first)
-        items[e, first].kept = np.uint64(0)
+        items[e, first].contents = np.uint64(0)
         edges[e].free += k
     if kind == LRU:
         item.key = read
@@ -49,7 +49,7 @@ def keep_item(rules, k, state, e, m, read, complete):
     else:
         item.key = item.weight
     if new:
-        item.kept = (np.uint64(1) << np.uint64(k)) - np.uint64(1)
+        item.contents = (np.uint64(1) << np.uint64(k)) - np.uint64(1)
         edges[e].free -= k
         insert(heap, items, edges, e, m)
     else:

@@ -57,8 +57,8 @@ def run(begin, end, inputs, state, scratch, candidates, measured):
         while outage[0] < change_s.size and change_s[outage[0]] <= now:
             down[change_node[outage[0]]] += change[outage[0]]
             outage[0] += 1
-        hit_chunks[i] = how_many(items[e, m].kept)
-        took = serve(stored, fetching, state, sources, items[e, m].kept, e, m, i)
+        hit_chunks[i] = how_many(items[e, m].contents)
+        took = serve(stored, fetching, state, sources, items[e, m].contents, e, m, i)
         latency_s[i] = took
         started = nanoseconds(moment)
         before = items[e, m].weight

@@ -155,10 +155,10 @@ class Partitions:
             return 0
         free, total = self._free[k], 0
         for j, coefficients in enumerate(self._gaussian[k]):
-            left = c - j * m - j * (j + 1) // 2
-            if left < 0:
+            rest = c - j * m - j * (j + 1) // 2
+            if rest < 0:
                 break
-            part = sum(a * free[left - s] for s, a in enumerate(coefficients[: left + 1]))
+            part = sum(a * free[rest - s] for s, a in enumerate(coefficients[: rest + 1]))
             total += -part if j % 2 else part
         return total
 
@@ -212,11 +212,11 @@ def _next_partitions(x, items, block):
         for k in range(1, x.size + 1):
             if chunks >= k:
                 # one item more has k chunks, and the others with less come first again
-                left = items
+                count = items
                 for j in range(k - 1, x.size):
-                    left -= x[j]
+                    count -= x[j]
                 x[k - 1] += 1
-                _first_below(x, k - 1, chunks - k, left - 1)
+                _first_below(x, k - 1, chunks - k, count - 1)
                 break
             chunks += k * x[k - 1]
 

@@ -52,7 +52,7 @@ def price_of(slopes, lengths, count, capacity):
         count: entries that are used; more than ``capacity`` chunks in all.
         capacity: chunks.
     """
-    begin, end, taken = 0, count, 0
+    begin, end, total = 0, count, 0
     state = np.uint64(count)
     while True:
         state = state * _STEP + _ADD
@@ -78,12 +78,12 @@ def price_of(slopes, lengths, count, capacity):
             else:
                 at += length
             equal += 1
-        if taken + above > capacity:
+        if total + above > capacity:
             end = steeper
-        elif taken + above + at > capacity:
+        elif total + above + at > capacity:
             return pivot
         else:
-            taken += above + at
+            total += above + at
             begin = flatter
 
 
@@ -103,7 +103,7 @@ def relaxed(tau, capacity, chunks):
     ends, slopes = np.empty(most + 1, np.int64), np.empty(most + 1)
     first = np.zeros(items)
     all_slopes, all_lengths = np.empty(items * most), np.empty(items * most, np.uint8)
-    count = wanted = 0
+    count = demand = 0
     for m in range(items):
         segments = envelope(tau, m, ends, slopes)
         for i in range(1, segments + 1):
@@ -112,11 +112,11 @@ def relaxed(tau, capacity, chunks):
         if segments > 0:
             first[m] = slopes[1]
         chunks[m] = ends[segments]
-        wanted += ends[segments]
-    if wanted <= capacity:
-        return 0.0, capacity - wanted
+        demand += ends[segments]
+    if demand <= capacity:
+        return 0.0, capacity - demand
     price = price_of(all_slopes, all_lengths, count, capacity)
-    left = capacity
+    spare = capacity
     for m in range(items):
         chunks[m] = 0
         if first[m] > price:
@@ -124,13 +124,13 @@ def relaxed(tau, capacity, chunks):
             while segments > 0 and slopes[segments] <= price:
                 segments -= 1
             chunks[m] = ends[segments]
-            left -= chunks[m]
+            spare -= chunks[m]
     for m in range(items):  # of the segments at the price, those that fit
-        if left > 0 and first[m] >= price:
+        if spare > 0 and first[m] >= price:
             segments = envelope(tau, m, ends, slopes)
             for i in range(1, segments + 1):
                 length = ends[i] - ends[i - 1]
-                if slopes[i] == price and chunks[m] == ends[i - 1] and length <= left:
+                if slopes[i] == price and chunks[m] == ends[i - 1] and length <= spare:
                     chunks[m] = ends[i]
-                    left -= length
-    return price, left
+                    spare -= length
+    return price, spare

@@ -111,7 +111,7 @@ def replay(
             for e in np.flatnonzero(state.edges["unplanned"] >= rules.replan_reads):
                 filled += plan(exact, weight, int(e), begin - 1)
                 state.edges["unplanned"][e] = 0
-    return Outcome(*measured, filled, state.items["kept"].copy())
+    return Outcome(*measured, filled, state.items["contents"].copy())
 
 
 def fetching_of(network: Network, policy: Policy) -> Fetching:

@@ -62,4 +62,4 @@ class Outcome(NamedTuple):
     hit_chunks: np.ndarray  # (Q,) uint8, data chunks that the edge had
     decision_s: np.ndarray  # (Q,) what the policy took to decide after the read
     filled: int  # chunks fetched to be kept, beside reads
-    kept: np.ndarray  # (E, M) uint64, bit j: data chunk j is kept at the end
+    contents: np.ndarray  # (E, M) uint64, bit j: data chunk j is kept at the end

@@ -30,11 +30,11 @@ def valuation(rates, latency_s) -> np.ndarray:
             f"latency_s: found shape {latency.shape} beside rates of shape {rates.shape}; "
             "allowed: (..., M, K) beside (..., M), K at least 1"
         )
-    for name, given in (("rates", rates), ("latency_s", latency)):
-        good = np.isfinite(given) & (given >= 0)
+    for name, values in (("rates", rates), ("latency_s", latency)):
+        good = np.isfinite(values) & (values >= 0)
         if not good.all():
             at = tuple(int(i) for i in np.argwhere(~good)[0])
-            raise UserError(f"{name}: found {given[at]} at {at}; allowed: finite numbers of at least 0")
+            raise UserError(f"{name}: found {values[at]} at {at}; allowed: finite numbers of at least 0")
     slowest_first = -np.sort(-latency, axis=-1)
     saved = np.concatenate(
         [slowest_first[..., :1] - slowest_first, slowest_first[..., :1]], axis=-1

@@ -26,7 +26,7 @@ from ecjax.cache.system import Stored
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _at_hand(stored, state, e, m, chunk):
     """Whether the edge keeps the chunk, or a node that is up has it."""
-    if chunk < stored.k and has(state.items[e, m].kept, chunk):
+    if chunk < stored.k and has(state.items[e, m].contents, chunk):
         return True
     for copy in range(stored.node_of.shape[2]):
         node = stored.node_of[m, chunk, copy]
@@ -56,8 +56,8 @@ def _values(stored, state, weight, e, scratch, tau):
     for m in range(tau.shape[0]):
         tau[m, 0] = 0.0
         if weight[e, m] > 0.0:
-            kept = state.items[e, m].kept
-            slowest_first(stored.node_of, k, state.estimate, kept, e, m, k, latency, order)
+            contents = state.items[e, m].contents
+            slowest_first(stored.node_of, k, state.estimate, contents, e, m, k, latency, order)
             limit = _to_be_had(stored, state, e, m, order)
             for j in range(1, k + 1):
                 tau[m, j] = weight[e, m] * (latency[k, 0] - latency[k, min(j, limit)])
@@ -72,15 +72,15 @@ def _keep(stored, state, weight, e, scratch, plan):
     k = stored.k
     filled = used = 0
     for m in range(plan.size):
-        kept, new = state.items[e, m].kept, np.uint64(0)
+        contents, new = state.items[e, m].contents, np.uint64(0)
         if plan[m] > 0 and weight[e, m] > 0.0:
-            slowest_first(stored.node_of, k, state.estimate, kept, e, m, k, latency, order)
+            slowest_first(stored.node_of, k, state.estimate, contents, e, m, k, latency, order)
             limit = min(plan[m], _to_be_had(stored, state, e, m, order))
             count = choices(latency, k, limit, weight[e, m], size, value)
             new = chunks_of(order, k, size[k, count - 1])
-        filled += how_many(new & ~kept)
+        filled += how_many(new & ~contents)
         used += how_many(new)
-        state.items[e, m].kept = new
+        state.items[e, m].contents = new
     return filled, used
 
 

@@ -97,10 +97,10 @@ def _drifted(popularity: Popularity, rank: np.ndarray, time: np.ndarray, seed: i
     period = np.floor(time / popularity.period_s).astype(np.int64)
     begin = np.searchsorted(period, np.arange(period[-1] + 2))
     for number in range(len(begin) - 1):
-        own = slice(begin[number], begin[number + 1])
-        item[own] = of_rank[rank[own]]
-        chosen = random.choice(popularity.items, moved, replace=False)
-        of_rank[chosen] = of_rank[random.permutation(chosen)]
+        reads = slice(begin[number], begin[number + 1])
+        item[reads] = of_rank[rank[reads]]
+        ranks = random.choice(popularity.items, moved, replace=False)
+        of_rank[ranks] = of_rank[random.permutation(ranks)]
     return item
 
 

@@ -112,7 +112,7 @@ def _advance(state, span, now, flow, finish):
             for q in range(state.first_use[c], state.first_use[c] + state.sources[c] + state.targets[c]):
                 load[q] *= 1e-60
             scale[c] *= 1e60
-    kept = 0
+    still_served = 0
     for i in range(state.counts[SERVED]):
         x = state.served[i]
         c = coflow[x]
@@ -128,16 +128,16 @@ def _advance(state, span, now, flow, finish):
             rate[x] = 0.0
             event |= FLOW_END
         else:
-            state.served[kept] = x
-            kept += 1
-    state.counts[SERVED] = kept
+            state.served[still_served] = x
+            still_served += 1
+    state.counts[SERVED] = still_served
     return event
 
 
 @nb.njit(cache=True, nogil=True)
 def _leave(state, now, flow, finish, completion):
     """Coflows without flows left leave; returns what ended."""
-    event, kept = 0, 0
+    event, still_active = 0, 0
     active = state.active
     for i in range(state.counts[ACTIVE]):
         c = active[i]
@@ -146,14 +146,14 @@ def _leave(state, now, flow, finish, completion):
                 if state.rest[x] > 0.0:
                     finish[flow[x]] = now
                     state.rest[x] = 0.0
-            state.left[c] = 0
-        if state.left[c] == 0:
+            state.open_flows[c] = 0
+        if state.open_flows[c] == 0:
             completion[c] = now
             event |= FLOW_END | COFLOW_END
         else:
-            active[kept] = c
-            kept += 1
-    state.counts[ACTIVE] = kept
+            active[still_active] = c
+            still_active += 1
+    state.counts[ACTIVE] = still_active
     return event
 
 
@@ -169,15 +169,15 @@ def _queued(state, queued):
 
 
 @nb.njit(cache=True, nogil=True)
-def _arrive(state, settings, c, reads, queued, chosen):
+def _arrive(state, settings, c, reads, queued, selection):
     """A coflow arrives; a read chooses its sources, and its flows are put in their order."""
     first, last = state.first[c], state.first[c + 1]
     width = last - first
     candidates = reads.candidate[reads.first_candidate[c] : reads.first_candidate[c + 1]]
     if len(candidates) > 0:
         _queued(state, queued)
-        choose(candidates, width, settings.rule, queued, state.size[first], state.capacity, chosen)
-        servers = candidates[chosen[:width]]
+        choose(candidates, width, settings.rule, queued, state.size[first], state.capacity, selection)
+        servers = candidates[selection[:width]]
         order = np.argsort(servers)
         state.source[first:last] = servers[order]
         reads.flow[first:last] = first + order
@@ -222,19 +222,19 @@ def run(state, settings, arrival, reads, finish, completion, log):
     coflows = len(arrival)
     queued = np.zeros(state.senders)
     speed = np.zeros(coflows)
-    chosen = np.zeros(max(1, state.senders), dtype=np.int64)
+    selection = np.zeros(max(1, state.senders), dtype=np.int64)
     # plain 0 is a type of its own to Numba, which would compile all that it is passed to twice
     following, event, logged = np.int64(0), np.int64(0), np.int64(0)
     now, events = 0.0, 0
-    asked = np.inf
+    rate_change = np.inf
     while following < coflows or state.counts[ACTIVE] > 0:
         if event:
-            asked = _rates(state, settings, reads, event, speed)
+            rate_change = _rates(state, settings, reads, event, speed)
         span = _until_next_end(state)
-        span = min(span, asked)
+        span = min(span, rate_change)
         event = np.int64(0)
         until = now + span
-        if span == asked:
+        if span == rate_change:
             event = np.int64(ASKED)
         if following < coflows and arrival[following] <= until:
             until = arrival[following]
@@ -242,12 +242,12 @@ def run(state, settings, arrival, reads, finish, completion, log):
         if len(log) > 0:
             logged = _record(state, reads.flow, log, logged, now, until)
         now = until
-        asked -= span
+        rate_change -= span
         event |= _advance(state, span, now, reads.flow, finish)
         event |= _leave(state, now, reads.flow, finish, completion)
         while following < coflows and arrival[following] <= now:
             c = following
-            _arrive(state, settings, c, reads, queued, chosen)
+            _arrive(state, settings, c, reads, queued, selection)
             event |= ARRIVAL
             following += 1
         events += 1

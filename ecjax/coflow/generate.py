@@ -80,11 +80,11 @@ class ReadSettings:
         if self.k_range is None:
             self._check_code(self.n, self.k, f"k={self.k}")
             return
-        given = self.k_range
-        pair = isinstance(given, list | tuple) and len(given) == 2 and all(map(_is_whole, given))
-        if not (pair and 1 <= given[0] <= given[1]):
-            raise UserError(f"k_range: found {given}; allowed: two whole numbers, 1 <= least <= most")
-        for k in given:
+        bounds = self.k_range
+        pair = isinstance(bounds, list | tuple) and len(bounds) == 2 and all(map(_is_whole, bounds))
+        if not (pair and 1 <= bounds[0] <= bounds[1]):
+            raise UserError(f"k_range: found {bounds}; allowed: two whole numbers, 1 <= least <= most")
+        for k in bounds:
             self._check_code(int(self.stored(np.array(k))), k, f"k={k} with n_per_k={self.n_per_k:g}")
 
     def _check_code(self, n: int, k: int, place: str) -> None:
@@ -129,14 +129,14 @@ def generate(settings: ReadSettings, seed: int) -> Workload:
     servers = _orders(settings, int(n.max()), placement)
     arrival[at_zero] = 0.0
     order = np.argsort(arrival, kind="stable")
-    kept = np.arange(servers.shape[1]) < n[order, None]
+    stored = np.arange(servers.shape[1]) < n[order, None]
     return reads(
         arrival[order],
         client[order],
         (size / k)[order],
         k[order],
         np.concatenate([[0], np.cumsum(n[order])]),
-        servers[order][kept],
+        servers[order][stored],
     )
 
 

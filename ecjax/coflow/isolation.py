@@ -44,10 +44,10 @@ def port_loads(workload: Workload, fabric: Fabric) -> Loads:
     if later.any():
         candidates = np.diff(workload.first_candidate)
         reader = np.repeat(np.arange(coflows), candidates)
-        chosen = np.bincount(of[later], minlength=coflows)
+        width = np.bincount(of[later], minlength=coflows)
         smallest = np.full(coflows, np.inf)
         np.minimum.at(smallest, of[later], workload.bytes[later])
-        forced = (candidates == chosen)[reader]
+        forced = (candidates == width)[reader]
         owners.append(reader[forced])
         ports.append(workload.candidate[forced])
         seconds.append(smallest[reader[forced]] / fabric.send[workload.candidate[forced]])
@@ -86,8 +86,8 @@ def _fastest_candidates(workload: Workload, fabric: Fabric) -> np.ndarray:
         return slowest
     of = workload.coflow_of_flow[later]
     later = later[np.lexsort((-workload.bytes[later], of))]
-    chosen = np.bincount(of, minlength=coflows)
-    rank = np.arange(len(of)) - (np.cumsum(chosen) - chosen)[of]
+    width = np.bincount(of, minlength=coflows)
+    rank = np.arange(len(of)) - (np.cumsum(width) - width)[of]
     reader = np.repeat(np.arange(coflows), np.diff(workload.first_candidate))
     by_speed = workload.candidate[np.lexsort((-fabric.send[workload.candidate], reader))]
     server = by_speed[workload.first_candidate[of] + rank]

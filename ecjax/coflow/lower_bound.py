@@ -133,19 +133,19 @@ def _by_prices(
     best = -np.inf
     for stage in STAGES:
         edges, price = split_cells(edges, price, stage.cells)
-        kept = np.sort(by_gain[: np.searchsorted(share, stage.gain) + 1])
+        priced = np.sort(by_gain[: np.searchsorted(share, stage.gain) + 1])
         number = np.full(loads.ports, -1)
-        number[kept] = np.arange(len(kept))
+        number[priced] = np.arange(len(priced))
         counts = number[loads.port] >= 0
         work = min(stage.work, WORK_PER_ENTRY * len(loads.load))
         if 10 * counts.sum() * (len(edges) - 1) > stage.work:
             break
         first = np.concatenate([[0], np.cumsum(counts)])[loads.first]
-        raised = price[kept]
+        raised = price[priced]
         bound = raise_prices(
             arrival, isolation, first, number[loads.port[counts]], loads.load[counts],
             raised, edges, ROUNDS, work, stage.step,
         )  # fmt: skip
         best = max(best, bound)
-        price[kept] = raised
+        price[priced] = raised
     return best

@@ -67,36 +67,36 @@ def bssi_order(active, first, port, load, ports, order):
         for p in range(1, ports):
             if total[p] > total[heaviest]:
                 heaviest = p
-        chosen, theta, linear, squares = -1, np.inf, 0.0, 0.0
-        kept = begin[heaviest]
+        last, theta, linear, squares = -1, np.inf, 0.0, 0.0
+        free = begin[heaviest]
         for slot in range(begin[heaviest], end[heaviest]):
             place = member[slot]
             if placed[place] or amount[slot] == 0:
                 continue
-            member[kept] = place
-            amount[kept] = amount[slot]
-            kept += 1
+            member[free] = place
+            amount[free] = amount[slot]
+            free += 1
             linear += amount[slot]
             squares += amount[slot] * amount[slot]
             ratio = weight[place] / amount[slot]
             if ratio <= theta:
-                chosen, theta = place, ratio
-        end[heaviest] = kept
-        if chosen < 0:
+                last, theta = place, ratio
+        end[heaviest] = free
+        if last < 0:
             if total[heaviest] != 0:  # rounding: no coflow is left here
                 total[heaviest] = 0.0
                 continue
             while placed[last_free]:  # only coflows without load are left
                 last_free -= 1
-            chosen = last_free
+            last = last_free
         else:
             dual += theta * (linear * linear + squares) / 2
-            for slot in range(begin[heaviest], kept):
+            for slot in range(begin[heaviest], free):
                 # rounding must not make a weight negative: the bound rests on it
                 weight[member[slot]] = max(weight[member[slot]] - theta * amount[slot], 0.0)
-        placed[chosen] = True
-        order[position] = active[chosen]
+        placed[last] = True
+        order[position] = active[last]
         position -= 1
-        for entry in range(first[active[chosen]], first[active[chosen] + 1]):
+        for entry in range(first[active[last]], first[active[last] + 1]):
             total[port[entry]] -= load[entry]
     return dual

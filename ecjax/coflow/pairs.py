@@ -62,7 +62,7 @@ class Arrivals(NamedTuple):
     candidate: np.ndarray  # (N,) in random order
     candidate_pair: np.ndarray  # (N,) pair of each with the client
     coflow: np.ndarray  # (F,)
-    left: np.ndarray  # (C,) flows that have not ended
+    open_flows: np.ndarray  # (C,) flows that have not ended
     finish: np.ndarray  # (F,) time when each ended, s
     completion: np.ndarray  # (C,) time when the last of each ended, s
 
@@ -81,14 +81,14 @@ def fresh(workload: Workload, fabric: Fabric, candidate: np.ndarray) -> tuple[Pa
     reads = np.diff(workload.first_candidate)
     client = workload.destination[workload.first_flow[:-1]] if len(reads) else workload.destination
     of_candidate = candidate * receivers + np.repeat(client, reads)
-    known, inverse, uses = np.unique(
+    distinct, inverse, uses = np.unique(
         np.concatenate([of_flow[~later], of_candidate]), return_inverse=True, return_counts=True
     )
-    given = int((~later).sum())
+    fixed = int((~later).sum())
     flow_pair = np.full(len(later), -1, dtype=np.int64)
-    flow_pair[~later] = inverse[:given]
-    count = len(known)
-    source, target = known // receivers, known % receivers + senders
+    flow_pair[~later] = inverse[:fixed]
+    count = len(distinct)
+    source, target = distinct // receivers, distinct % receivers + senders
     ports = np.concatenate([source, target])
     begin = np.concatenate([[0], np.cumsum(np.bincount(ports, minlength=senders + receivers))])
 
@@ -131,9 +131,9 @@ def fresh(workload: Workload, fabric: Fabric, candidate: np.ndarray) -> tuple[Pa
         source=workload.source.astype(np.int64),
         first_candidate=workload.first_candidate.astype(np.int64),
         candidate=candidate.astype(np.int64),
-        candidate_pair=inverse[given:].astype(np.int64),
+        candidate_pair=inverse[fixed:].astype(np.int64),
         coflow=workload.coflow_of_flow,
-        left=workload.width.astype(np.int64),
+        open_flows=workload.width.astype(np.int64),
         finish=np.zeros(len(later)),
         completion=np.zeros(len(reads)),
     )
@@ -253,7 +253,7 @@ def _queued(pairs, port):
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy")
-def arrive(pairs, arrivals, c, rule, queued, chosen):
+def arrive(pairs, arrivals, c, rule, queued, selection):
     """Coflow c arrives: sources are chosen where they are free, and its flows join their pairs.
 
     Args:
@@ -262,7 +262,7 @@ def arrive(pairs, arrivals, c, rule, queued, chosen):
         c: coflow.
         rule: of source selection.
         queued: work array, (S,).
-        chosen: work array, (S,).
+        selection: work array, (S,).
     """
     first, last = arrivals.first[c], arrivals.first[c + 1]
     begin, end = arrivals.first_candidate[c], arrivals.first_candidate[c + 1]
@@ -270,10 +270,10 @@ def arrive(pairs, arrivals, c, rule, queued, chosen):
         candidates = arrivals.candidate[begin:end]
         for port in candidates:
             queued[port] = _queued(pairs, port)
-        choose(candidates, last - first, rule, queued, arrivals.size[first], pairs.capacity, chosen)
+        choose(candidates, last - first, rule, queued, arrivals.size[first], pairs.capacity, selection)
         for i in range(last - first):
-            arrivals.pair[first + i] = arrivals.candidate_pair[begin + chosen[i]]
-            arrivals.source[first + i] = candidates[chosen[i]]
+            arrivals.pair[first + i] = arrivals.candidate_pair[begin + selection[i]]
+            arrivals.source[first + i] = candidates[selection[i]]
     for x in range(first, last):
         add(pairs, arrivals.pair[x], x, arrivals.size[x])
 
@@ -285,8 +285,8 @@ def end_first(pairs, arrivals, pair, now):
     x = remove_first(pairs, pair)
     c = arrivals.coflow[x]
     arrivals.finish[x] = now
-    arrivals.left[c] -= 1
-    if arrivals.left[c] == 0:
+    arrivals.open_flows[c] -= 1
+    if arrivals.open_flows[c] == 0:
         arrivals.completion[c] = now
     return more
 

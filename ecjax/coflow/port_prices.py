@@ -149,12 +149,12 @@ def raise_prices(arrival, isolation, first, port, load, price, edges, rounds, wo
     """
     ports, cells = price.shape
     use, excess = np.empty((ports, cells)), np.zeros((ports, cells))
-    best, done = -np.inf, 0
+    best, effort = -np.inf, 0
     for number in range(rounds):
         bound, steps = one_bound(arrival, isolation, first, port, load, price, edges, use)
         best = max(best, bound)
-        done += steps + ports * cells
-        if done > work:
+        effort += steps + ports * cells
+        if effort > work:
             break
         now = step / np.sqrt(1 + number / STEADY)
         memory = MEMORY if number else 0.0

@@ -38,20 +38,20 @@ def by_port(
 
 
 @numba.njit(cache=True, nogil=True)
-def _soften(logarithm, left_logarithm, coflow, weight, left, largest, total):
+def _soften(logarithm, left_logarithm, coflow, weight, remainder, largest, total):
     """Weights of one coflow, what is left for isolation among them, in proportion to exponentials, adding up to 1."""
-    for c in range(len(left)):
+    for c in range(len(remainder)):
         largest[c] = left_logarithm[c]
     for n in range(len(weight)):
         largest[coflow[n]] = max(largest[coflow[n]], logarithm[n])
-    for c in range(len(left)):
-        left[c] = math.exp(left_logarithm[c] - largest[c])
-        total[c] = left[c]
+    for c in range(len(remainder)):
+        remainder[c] = math.exp(left_logarithm[c] - largest[c])
+        total[c] = remainder[c]
     for n in range(len(weight)):
         weight[n] = math.exp(logarithm[n] - largest[coflow[n]])
         total[coflow[n]] += weight[n]
-    for c in range(len(left)):
-        left[c] /= total[c]
+    for c in range(len(remainder)):
+        remainder[c] /= total[c]
     for n in range(len(weight)):
         weight[n] /= total[coflow[n]]
 
@@ -78,15 +78,15 @@ def weigh(isolation, first, coflow, release, load, rounds):
     for n in range(entries):
         logarithm[n] = 2 * math.log(load[n] / isolation[coflow[n]])
     weight, flow_time, best_weight = np.empty(entries), np.empty(entries), np.empty(entries)
-    left, largest, total = np.empty(coflows), np.empty(coflows), np.empty(coflows)
+    remainder, largest, total = np.empty(coflows), np.empty(coflows), np.empty(coflows)
     start, end, served = np.empty(2 * entries), np.empty(2 * entries), np.empty(2 * entries, np.int64)
     added, gain = np.empty(ports), np.empty(ports)
     best = -np.inf
     for number in range(rounds):
-        _soften(logarithm, left_logarithm, coflow, weight, left, largest, total)
+        _soften(logarithm, left_logarithm, coflow, weight, remainder, largest, total)
         bound = 0.0
         for c in range(coflows):
-            bound += left[c] * isolation[c]
+            bound += remainder[c] * isolation[c]
         for p in range(ports):
             a, b = first[p], first[p + 1]
             value, _ = mean_busy(release[a:b], load[a:b], weight[a:b], flow_time[a:b], start, end, served)

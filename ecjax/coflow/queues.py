@@ -39,8 +39,8 @@ def aalo(state, count, speed):
     members = np.zeros(QUEUES, dtype=np.int64)
     for i in range(count):
         c = active[i]
-        queue, limit, done = 0, FIRST_LIMIT, sent(state, c)
-        while queue < QUEUES - 1 and done >= limit * _AT_LIMIT:
+        queue, limit, bytes_sent = 0, FIRST_LIMIT, sent(state, c)
+        while queue < QUEUES - 1 and bytes_sent >= limit * _AT_LIMIT:
             queue += 1
             limit *= FACTOR
         key[c] = queue
@@ -90,7 +90,7 @@ def baraat(state, count, heavy_bytes, speed):
     _speeds(state, speed)
     for i in range(count):
         c = active[i]
-        done = sent(state, c)
-        if done < heavy_bytes * _AT_LIMIT and speed[c] > 0.0:
-            soonest = min(soonest, (heavy_bytes - done) / speed[c])
+        bytes_sent = sent(state, c)
+        if bytes_sent < heavy_bytes * _AT_LIMIT and speed[c] > 0.0:
+            soonest = min(soonest, (heavy_bytes - bytes_sent) / speed[c])
     return soonest

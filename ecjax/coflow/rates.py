@@ -121,21 +121,21 @@ def free_targets(state, c):
     """Bits of the coflow's targets with free ports, into ``mask``; whether a source and a target are free."""
     port, flows, free, mask = state.port, state.flows, state.free, state.mask
     use, sources, targets = state.first_use[c], state.sources[c], state.targets[c]
-    found = False
+    any_free = False
     for q in range(use, use + sources):
         if flows[q] > 0 and free[port[q]] > 0.0:
-            found = True
+            any_free = True
             break
-    if not found:
+    if not any_free:
         return False
-    found = False
+    any_free = False
     mask[: (targets + 63) // 64] = ZERO
     for b in range(targets):
         q = use + sources + b
         if flows[q] > 0 and free[port[q]] > 0.0:
             mask[b >> 6] |= ONE << np.uint64(b & 63)
-            found = True
-    return found
+            any_free = True
+    return any_free
 
 
 @nb.njit(cache=True, nogil=True)
@@ -219,12 +219,12 @@ def share(state, group, sharing, used):
             s = port[a]
             if flows[a] == 0 or free[s] <= 0.0:
                 continue
-            own = free[s] / sharing[s]
+            sender_share = free[s] / sharing[s]
             for x in range(state.begin[a], state.end[a]):
                 d = target[x]
                 if rest[x] <= 0.0 or free[d] <= 0.0:
                     continue
-                amount = min(own, free[d] / sharing[d])
+                amount = min(sender_share, free[d] / sharing[d])
                 give(state, x, amount)
                 used[s] += amount
                 used[d] += amount

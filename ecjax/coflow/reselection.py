@@ -52,14 +52,14 @@ def least_work_ahead(state, count, reads):
 def _choose_again(state, c, candidates, flow, ahead):
     first, last = state.first[c], state.first[c + 1]
     source, rest, size = state.source, state.rest, state.size
-    taken = np.zeros(len(candidates), dtype=np.bool_)
+    unavailable = np.zeros(len(candidates), dtype=np.bool_)
     present = np.zeros(len(candidates), dtype=np.bool_)
     open_places = 0
     for x in range(first, last):
         begun = rest[x] * state.scale[c] < size[x] * (1 - 1e-12)
         for i in range(len(candidates)):
             if candidates[i] == source[x]:
-                taken[i] = begun
+                unavailable[i] = begun
                 present[i] = not begun
         if not begun:
             open_places += 1
@@ -67,11 +67,11 @@ def _choose_again(state, c, candidates, flow, ahead):
         return 0
     chunk = size[first]
     moved = 0
-    chosen = np.empty(open_places, dtype=np.int64)
+    selection = np.empty(open_places, dtype=np.int64)
     for place in range(open_places):
         best, least = -1, np.inf
         for i in range(len(candidates)):
-            if taken[i]:
+            if unavailable[i]:
                 continue
             p = candidates[i]
             time = ahead[p] + chunk / state.capacity[p]
@@ -82,15 +82,15 @@ def _choose_again(state, c, candidates, flow, ahead):
                 or (time <= least + margin and present[i] and not present[best])
             ):
                 best, least = i, time
-        taken[best] = True
-        chosen[place] = candidates[best]
+        unavailable[best] = True
+        selection[place] = candidates[best]
         moved += not present[best]
     if moved == 0:
         return 0
     place = 0
     for x in range(first, last):
         if rest[x] * state.scale[c] >= size[x] * (1 - 1e-12):
-            source[x] = chosen[place]
+            source[x] = selection[place]
             place += 1
     order = np.argsort(source[first:last], kind="mergesort") + first
     source[first:last] = source[order]

@@ -36,20 +36,20 @@ def _fair(pairs, free, flows, todo, place, ratio, level, least_changed):
         level: bytes/s at which the ports were settled, (S + D,); inf: never. Updated.
         least_changed: smallest rate of the flows that have ended since the last call; 0 if any have begun.
     """
-    kept = least_changed * _BELOW
+    least_unsettled = least_changed * _BELOW
     partner, flows_with, degree, begin = pairs.partner, pairs.flows_with, pairs.degree, pairs.list_begin
     active = 0
     for p in range(len(free)):
         place[p] = -1
-        if level[p] >= kept:
+        if level[p] >= least_unsettled:
             level[p] = np.inf
     for p in range(len(free)):
-        if degree[p] == 0 or level[p] < kept:
+        if degree[p] == 0 or level[p] < least_unsettled:
             continue
         own_free, own_flows = pairs.capacity[p], float(pairs.present[p])
-        if kept > 0.0:
+        if least_unsettled > 0.0:
             for i in range(begin[p], begin[p] + degree[p]):
-                if level[partner[i]] < kept:
+                if level[partner[i]] < least_unsettled:
                     own_free -= level[partner[i]] * flows_with[i]
                     own_flows -= flows_with[i]
         if own_flows > 0.5:
@@ -89,9 +89,9 @@ def _at_levels(sender, receiver, level, soonest, clock, rate, count):
     """Rates of the pairs by the levels of their ports; returns the time until the next flow ends, s."""
     span = np.inf
     for s in range(count):
-        own = min(level[sender[s]], level[receiver[s]])
-        rate[s] = own
-        span = min(span, (soonest[s] - clock[s]) / own)
+        pair_rate = min(level[sender[s]], level[receiver[s]])
+        rate[s] = pair_rate
+        span = min(span, (soonest[s] - clock[s]) / pair_rate)
     return span
 
 
@@ -114,7 +114,7 @@ def run(pairs, arrivals, scheduler, rule, log):
     todo, place = np.zeros(ports, dtype=np.int64), np.zeros(ports, dtype=np.int64)
     ratio = np.zeros(ports)
     due = np.zeros(len(pairs.source), dtype=np.int64)  # slots whose first flow may have ended
-    queued, chosen = np.zeros(pairs.senders), np.zeros(pairs.senders, dtype=np.int64)
+    queued, selection = np.zeros(pairs.senders), np.zeros(pairs.senders, dtype=np.int64)
     # plain 0 is a type of its own to Numba, which would compile all that it is passed to twice
     following, logged = np.int64(0), np.int64(0)
     now, events = 0.0, 0
@@ -149,7 +149,7 @@ def run(pairs, arrivals, scheduler, rule, log):
             while more and soonest[s] - clock[s] <= ENDED * size[pairs.flow[pairs.room[pair]]]:
                 more = end_first(pairs, arrivals, pair, now)
         while following < coflows and arrivals.time[following] <= now:
-            arrive(pairs, arrivals, following, rule, queued, chosen)
+            arrive(pairs, arrivals, following, rule, queued, selection)
             least_changed = 0.0
             following += 1
         events += 1

@@ -110,14 +110,14 @@ def mean_busy(arrival, load, weight, flow_time, start, end, served):
             arrived += 1
         until = arrival[arrived] if arrived < count else np.inf
         j = item[0]
-        done = remaining[j] <= until - now
-        length = remaining[j] if done else until - now
+        complete = remaining[j] <= until - now
+        length = remaining[j] if complete else until - now
         start[pieces], end[pieces], served[pieces] = now, now + length, j
         pieces += 1
         # relative to the arrival: nothing is lost to large times
         flow_time[j] += length / load[j] * (now - arrival[j] + length / 2)
         remaining[j] -= length
-        if done:
+        if complete:
             now += length
             _pop(key, item, size)
             size -= 1

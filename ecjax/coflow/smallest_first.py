@@ -23,7 +23,7 @@ class Matching(NamedTuple):
     """What each port serves, where ports are alike, and the ports that have to look for a flow."""
 
     pair: np.ndarray  # (S + D,) -1: none
-    left: np.ndarray  # (S + D,) bytes left of the first flow of the pair served; inf: none
+    bytes: np.ndarray  # (S + D,) bytes left of the first flow of the pair served; inf: none
     flow: np.ndarray  # (S + D,) that flow
     loose: np.ndarray  # (S + D,) ports that have to look, a stack of ``number`` of them
     waits: np.ndarray  # (S + D,) whether a port is on it
@@ -33,9 +33,9 @@ class Matching(NamedTuple):
 @nb.njit(cache=True, nogil=True)
 def _hold(pairs, matching, pair):
     """Both ports of a pair serve it, or what it sends has changed."""
-    left, flow = pairs.soonest[pairs.slot[pair]], pairs.flow[pairs.room[pair]]
+    size, flow = pairs.soonest[pairs.slot[pair]], pairs.flow[pairs.room[pair]]
     for p in (pairs.source[pair], pairs.target[pair]):
-        matching.pair[p], matching.left[p], matching.flow[p] = pair, left, flow
+        matching.pair[p], matching.bytes[p], matching.flow[p] = pair, size, flow
 
 
 @nb.njit(cache=True, nogil=True)
@@ -43,7 +43,7 @@ def _stop(pairs, matching, pair):
     """Both ports of a pair serve nothing, and have to look for something."""
     pairs.rate[pairs.slot[pair]] = 0.0
     for p in (pairs.source[pair], pairs.target[pair]):
-        matching.pair[p], matching.left[p] = -1, np.inf
+        matching.pair[p], matching.bytes[p] = -1, np.inf
         if not matching.waits[p]:
             matching.waits[p] = True
             matching.loose[matching.number[0]] = p
@@ -64,20 +64,20 @@ def _start(pairs, matching, pair):
 def _serve(pairs, matching):
     """Every loose port takes the smallest flow that its other port would take too, if that is smaller than its own."""
     listed, partner, slot, soonest = pairs.listed, pairs.partner, pairs.slot, pairs.soonest
-    flow, room, held_left, held_flow = pairs.flow, pairs.room, matching.left, matching.flow
+    flow, room, held_left, held_flow = pairs.flow, pairs.room, matching.bytes, matching.flow
     while matching.number[0] > 0:
         matching.number[0] -= 1
         p = matching.loose[matching.number[0]]
         matching.waits[p] = False
         best, least, first = -1, held_left[p], held_flow[p]
         for i in range(pairs.list_begin[p], pairs.list_begin[p] + pairs.degree[p]):
-            left, q = soonest[slot[listed[i]]], partner[i]
-            if left > least or left > held_left[q]:
+            size, q = soonest[slot[listed[i]]], partner[i]
+            if size > least or size > held_left[q]:
                 continue
             x = flow[room[listed[i]]]
-            if (left == least and x >= first) or (left == held_left[q] and x >= held_flow[q]):
+            if (size == least and x >= first) or (size == held_left[q] and x >= held_flow[q]):
                 continue
-            best, least, first = listed[i], left, x
+            best, least, first = listed[i], size, x
         if best >= 0:
             _start(pairs, matching, best)
 
@@ -89,9 +89,9 @@ def _offer(pairs, matching, pair):
     if matching.pair[a] == pair:
         _hold(pairs, matching, pair)
         return
-    left, x = pairs.soonest[pairs.slot[pair]], pairs.flow[pairs.room[pair]]
+    size, x = pairs.soonest[pairs.slot[pair]], pairs.flow[pairs.room[pair]]
     for p in (a, b):
-        if left > matching.left[p] or (left == matching.left[p] and x > matching.flow[p]):
+        if size > matching.bytes[p] or (size == matching.bytes[p] and x > matching.flow[p]):
             return
     _start(pairs, matching, pair)
     _serve(pairs, matching)
@@ -101,14 +101,14 @@ def _offer(pairs, matching, pair):
 def _in_order(pairs, free):
     """Ports that differ: flows in order get all that both ports have left."""
     count = pairs.active[0]
-    left, flow = np.empty(count), np.empty(count, dtype=np.int64)
+    size, flow = np.empty(count), np.empty(count, dtype=np.int64)
     for s in range(count):
-        left[s] = pairs.soonest[s]
+        size[s] = pairs.soonest[s]
         flow[s] = pairs.flow[pairs.room[pairs.pair[s]]]
     by_flow = np.argsort(flow)
     free[:] = pairs.capacity
     pairs.rate[:count] = 0.0
-    for s in by_flow[np.argsort(left[by_flow], kind="mergesort")]:
+    for s in by_flow[np.argsort(size[by_flow], kind="mergesort")]:
         a, b = pairs.source[pairs.pair[s]], pairs.target[pairs.pair[s]]
         amount = min(free[a], free[b])
         if amount > 0.0:
@@ -164,7 +164,7 @@ def run(pairs, arrivals, rule, log):
     ended = 0.0 if alike else ENDED
     matching = Matching(
         pair=np.full(ports, -1),
-        left=np.full(ports, np.inf),
+        bytes=np.full(ports, np.inf),
         flow=np.zeros(ports, dtype=np.int64),
         loose=np.zeros(ports, dtype=np.int64),
         waits=np.zeros(ports, dtype=np.bool_),
@@ -172,7 +172,7 @@ def run(pairs, arrivals, rule, log):
     )
     sending = np.zeros(len(pairs.source), dtype=np.int64)  # pairs with a rate
     free = np.zeros(ports)
-    queued, chosen = np.zeros(pairs.senders), np.zeros(pairs.senders, dtype=np.int64)
+    queued, selection = np.zeros(pairs.senders), np.zeros(pairs.senders, dtype=np.int64)
     # plain 0 is a type of its own to Numba, which would compile all that it is passed to twice
     following, logged = np.int64(0), np.int64(0)
     now, events = 0.0, 0
@@ -210,8 +210,8 @@ def run(pairs, arrivals, rule, log):
             pairs.total[s] -= step
             soonest[s] -= step
             if alike:
-                matching.left[pairs.source[pair]] = soonest[s]
-                matching.left[pairs.target[pair]] = soonest[s]
+                matching.bytes[pairs.source[pair]] = soonest[s]
+                matching.bytes[pairs.target[pair]] = soonest[s]
         for i in range(count):
             pair = sending[i]
             s = pairs.slot[pair]
@@ -221,7 +221,7 @@ def run(pairs, arrivals, rule, log):
                 end_first(pairs, arrivals, pair, now)
         _serve(pairs, matching)
         while following < coflows and arrivals.time[following] <= now:
-            arrive(pairs, arrivals, following, rule, queued, chosen)
+            arrive(pairs, arrivals, following, rule, queued, selection)
             if alike:
                 for x in range(arrivals.first[following], arrivals.first[following + 1]):
                     _offer(pairs, matching, arrivals.pair[x])

@@ -23,8 +23,8 @@ def random_order(workload: Workload, seed: int) -> np.ndarray:
 
 
 @nb.njit(cache=True, nogil=True)
-def choose(candidates, k, rule, queued, chunk, capacity, chosen):
-    """The k candidates that a rule prefers, into ``chosen`` (k,), as places in ``candidates``; ties: the earlier one.
+def choose(candidates, k, rule, queued, chunk, capacity, selection):
+    """The k candidates that a rule prefers, as places in ``candidates``, into ``selection`` (k,); ties: the earlier.
 
     Args:
         candidates: servers in random order, (n,).
@@ -35,14 +35,14 @@ def choose(candidates, k, rule, queued, chunk, capacity, chosen):
         queued: (S,) bytes that each server has yet to send.
         chunk: bytes of a chunk.
         capacity: bytes/s of every server, (S,).
-        chosen: out.
+        selection: out.
     """
     n = len(candidates)
-    taken = np.zeros(n, dtype=np.bool_)
+    used = np.zeros(n, dtype=np.bool_)
     for place in range(k):
         best, least = -1, np.inf
         for i in range(n):
-            if taken[i]:
+            if used[i]:
                 continue
             server = candidates[i]
             if rule == RANDOM:
@@ -53,5 +53,5 @@ def choose(candidates, k, rule, queued, chunk, capacity, chosen):
                 value = (queued[server] + chunk) / capacity[server]
             if best < 0 or value < least - ROUNDING * abs(least):
                 best, least = i, value
-        taken[best] = True
-        chosen[place] = best
+        used[best] = True
+        selection[place] = best

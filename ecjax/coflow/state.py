@@ -37,7 +37,7 @@ class State(NamedTuple):
     first_word: np.ndarray  # (C + 1,) room for their words of bits
     sources: np.ndarray  # (C,) sending ports used
     targets: np.ndarray  # (C,) receiving ports used
-    left: np.ndarray  # (C,) flows that have not ended
+    open_flows: np.ndarray  # (C,) flows that have not ended
     scale: np.ndarray  # (C,)
     drain: np.ndarray  # (C,) s until MADD's rates end the coflow; inf: it has none
     key: np.ndarray  # (C,) place in the order of the scheduler: smallest first
@@ -98,7 +98,7 @@ def fresh(workload: Workload, fabric: Fabric) -> tuple[State, np.ndarray]:
         first_word=first_word,
         sources=wholes(coflows),
         targets=wholes(coflows),
-        left=wholes(coflows),
+        open_flows=wholes(coflows),
         scale=np.ones(coflows),
         drain=np.full(coflows, np.inf),
         key=floats(coflows),
@@ -154,21 +154,21 @@ def admit(state, c):
     words = (targets + 63) // 64
     word = state.first_word[c]
     state.word[word : word + sources * words] = ZERO
-    left = 0
+    count = 0
     for x in range(first, last):
         a, b = at_source[x], at_target[x]
         state.by_target[end[b]] = x
         end[b] += 1
         if rest[x] <= 0.0:
             continue
-        left += 1
+        count += 1
         for q in (a, b):
             load[q] += rest[x]
             full[q] += size[x]
             flows[q] += 1
         bit = b - use - sources
         state.word[word + (a - use) * words + bit // 64] |= ONE << np.uint64(bit % 64)
-    state.sources[c], state.targets[c], state.left[c] = sources, targets, left
+    state.sources[c], state.targets[c], state.open_flows[c] = sources, targets, count
 
 
 @nb.njit(cache=True, nogil=True)
@@ -178,7 +178,7 @@ def end_flow(state, x):
     a, b = state.at_source[x], state.at_target[x]
     rest, size, by_target = state.rest, state.size, state.by_target
     rest[x] = 0.0
-    state.left[c] -= 1
+    state.open_flows[c] -= 1
     load, full, others = 0.0, 0.0, False
     for y in range(state.begin[a], state.end[a]):
         if rest[y] > 0.0:

@@ -50,7 +50,7 @@ class Runner:
         self._gpus = gpus
         self._pool = ThreadPoolExecutor(cores)
         self._worker = Worker(self._pool, cores, self._advance, remote=True)
-        self._kept: OrderedDict[str, Any] = OrderedDict()
+        self._cache: OrderedDict[str, Any] = OrderedDict()
         self._lock = threading.Lock()
         self._advanced = 0.0
 
@@ -87,10 +87,10 @@ class Runner:
             self._advanced = 0.0
         task = Task(self._fetched(shared[0]), items)
         answers = []
-        for done in attempt(self._fetched(function[0]), task, self._worker):
-            trace = None if isinstance(done.error, UserError) else getattr(done.error, "trace", "")
-            error = None if done.error is None else (str(done.error), trace)
-            answers.append(Answer(tuple(done.task.items), done.value, error))
+        for outcome in attempt(self._fetched(function[0]), task, self._worker):
+            trace = None if isinstance(outcome.error, UserError) else getattr(outcome.error, "trace", "")
+            error = None if outcome.error is None else (str(outcome.error), trace)
+            answers.append(Answer(tuple(outcome.task.items), outcome.value, error))
         return answers
 
     def advanced(self) -> float:
@@ -103,9 +103,9 @@ class Runner:
 
     def _fetched(self, reference: ray.ObjectRef) -> Any:
         key = reference.hex()
-        if key not in self._kept:
-            self._kept[key] = ray.get(reference)
-            if len(self._kept) > _KEPT:
-                self._kept.popitem(last=False)
-        self._kept.move_to_end(key)
-        return self._kept[key]
+        if key not in self._cache:
+            self._cache[key] = ray.get(reference)
+            if len(self._cache) > _KEPT:
+                self._cache.popitem(last=False)
+        self._cache.move_to_end(key)
+        return self._cache[key]

@@ -55,7 +55,7 @@ class Cluster:
 
     def __init__(self, pool: WorkerPool, retries: int) -> None:
         self._pool, self._retries = pool, retries
-        self._asked = 0.0  # when workers were last asked how far they are
+        self._last_poll = 0.0  # when workers were last asked how far they are
 
     @property
     def workers(self) -> int:
@@ -97,15 +97,15 @@ class Cluster:
                     try:
                         answers = ray.get(reference)
                         took += 0.1 * (seconds - took)
-                        found = [_done(job.task, answer) for answer in answers]
+                        results = [_outcome(job.task, answer) for answer in answers]
                     except RayTaskError as error:
-                        found = [Done(job.task, error=Failed(text(error)))]
+                        results = [Done(job.task, error=Failed(text(error)))]
                     except RayError as error:
-                        again, found = self._lost(one, job, error)
+                        again, results = self._lost(one, job, error)
                         waiting.extendleft(reversed(again))
-                    advance((items if found else 0) - shown)
-                    yield from found
-                    if found:
+                    advance((items if results else 0) - shown)
+                    yield from results
+                    if results:
                         sent.forget(job.task)
                 self._show(advance)
         finally:
@@ -138,24 +138,24 @@ class Cluster:
 
     def _show(self, advance: Callable[[float], Any]) -> None:
         """Report the parts of long tasks that are done: ask now and then, and wait for no answer."""
-        if time.monotonic() - self._asked < _TICK_S:
+        if time.monotonic() - self._last_poll < _TICK_S:
             return
-        self._asked = time.monotonic()
-        asked = {one.asked[0]: one for one in self._pool.workers if one.asked is not None}
-        found, _ = ray.wait(list(asked), num_returns=len(asked), timeout=0) if asked else ([], [])
-        for reference in found:
-            one = asked[reference]
-            assert one.asked is not None
-            (_, began), one.asked = one.asked, None
+        self._last_poll = time.monotonic()
+        polls = {one.poll[0]: one for one in self._pool.workers if one.poll is not None}
+        replies, _ = ray.wait(list(polls), num_returns=len(polls), timeout=0) if polls else ([], [])
+        for reference in replies:
+            one = polls[reference]
+            assert one.poll is not None
+            (_, began), one.poll = one.poll, None
             with suppress(RayError):
-                done = ray.get(reference)
+                progress = ray.get(reference)
                 if began == one.began:  # of the task that runs now
-                    advance(done - one.shown)
-                    one.shown = done
+                    advance(progress - one.shown)
+                    one.shown = progress
         for one in self._pool.workers:
-            if one.jobs and one.asked is None and time.monotonic() - one.began > _LONG_S:
+            if one.jobs and one.poll is None and time.monotonic() - one.began > _LONG_S:
                 reference = one.handle.advanced.options(concurrency_group="watch").remote()
-                one.asked = reference, one.began
+                one.poll = reference, one.began
 
 
 class _Sent:
@@ -164,9 +164,9 @@ class _Sent:
     def __init__(self, function: Function, tasks: Sequence[Task]) -> None:
         self.function = ray.put(function)
         self._references: dict[int, Any] = {}
-        self._left: dict[int, int] = {}  # items that are not done
+        self._items_open: dict[int, int] = {}  # items that are not done
         for task in tasks:
-            self._left[id(task.shared)] = self._left.get(id(task.shared), 0) + len(task.items)
+            self._items_open[id(task.shared)] = self._items_open.get(id(task.shared), 0) + len(task.items)
 
     def shared(self, task: Task) -> Any:
         """Reference to what a task shares with others."""
@@ -178,8 +178,8 @@ class _Sent:
     def forget(self, task: Task) -> None:
         """A task is done; what it shared goes with the last one."""
         key = id(task.shared)
-        self._left[key] -= len(task.items)
-        if self._left[key] == 0:
+        self._items_open[key] -= len(task.items)
+        if self._items_open[key] == 0:
             self._references.pop(key, None)
 
 
@@ -201,7 +201,7 @@ def _items(jobs: list[Job]) -> int:
     return sum(len(job.task.items) for job in jobs)
 
 
-def _done(task: Task, answer: Answer) -> Done:
+def _outcome(task: Task, answer: Answer) -> Done:
     part = Task(task.shared, {name: task.items[name] for name in answer.names})
     if answer.error is None:
         return Done(part, answer.value)

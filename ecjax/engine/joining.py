@@ -60,8 +60,8 @@ def join(address: str | None) -> Iterator[None]:
                     _temp_dir=folder,
                 )
         except (Exception, SystemExit) as error:
-            place = "null" if address is None else address
-            raise UserError(f"engine.address={place}: {_why(error)}") from error
+            setting = "null" if address is None else address
+            raise UserError(f"engine.address={setting}: {_why(error)}") from error
         try:
             yield
         finally:
@@ -83,7 +83,7 @@ def _warn_of_open_token() -> None:
 
 def places(cores: int, gpus: float) -> int:
     """How many workers of so many cores and GPUs the nodes have room for, were they idle."""
-    found = 0
+    total = 0
     for node in ray.nodes():
         if node["Alive"]:
             has = node["Resources"]
@@ -92,8 +92,8 @@ def places(cores: int, gpus: float) -> int:
                 # a worker has parts of one GPU, or several as a whole
                 whole = int(has.get("GPU", 0))
                 room = min(room, whole * int(1 / gpus + 1e-9) if gpus < 1 else int(whole // gpus))
-            found += room
-    return found
+            total += room
+    return total
 
 
 def gpus_in_cluster() -> float:
@@ -107,17 +107,17 @@ def _latest() -> str | None:
         # there is no public way to ask
         from ray._private.services import get_ray_address_from_environment
 
-        found = get_ray_address_from_environment("auto", None)
+        address = get_ray_address_from_environment("auto", None)
     except (ImportError, TypeError):
         return None
-    return None if found in (None, "auto", "local") else found
+    return None if address in (None, "auto", "local") else address
 
 
-def _reach(given: str, address: str | None) -> None:
+def _reach(setting: str, address: str | None) -> None:
     """Look whether a cluster is there and lets us in: Ray itself takes minutes, and many lines, to find that out.
 
     Args:
-        given: what the user said.
+        setting: what the user said.
         address: what that means; None where Ray is to find out.
 
     Raises:
@@ -127,14 +127,14 @@ def _reach(given: str, address: str | None) -> None:
         return
     host, _, port = address.rpartition(":")
     if not host or not port.isdigit() or "/" in host:
-        raise UserError(f"engine.address: found {given!r}; allowed: host:port, or auto")
+        raise UserError(f"engine.address: found {setting!r}; allowed: host:port, or auto")
     try:
         socket.create_connection((host.strip("[]"), int(port)), _REACHED_S).close()
     except (OSError, OverflowError) as error:
-        where = "there" if given == address else f"at {address}"
+        where = "there" if setting == address else f"at {address}"
         raise UserError(
-            f"engine.address={given}: nothing answers {where} ({error}); is the cluster up (ray start --head), and is "
-            "this its address?"
+            f"engine.address={setting}: nothing answers {where} ({error}); is the cluster up (ray start --head), and "
+            "is this its address?"
         ) from error
     with suppress(ImportError):
         # there is no public way to ask
@@ -143,7 +143,7 @@ def _reach(given: str, address: str | None) -> None:
         try:
             GcsClient(address=address)
         except RayError as error:
-            raise UserError(f"engine.address={given}: {_why(error)}") from error
+            raise UserError(f"engine.address={setting}: {_why(error)}") from error
 
 
 def _why(error: BaseException) -> str:

@@ -2,10 +2,10 @@
 
 import os
 
-from ecjax import cores as own
+from ecjax.cores import VARIABLE
 
 _VARIABLES = (
-    own.VARIABLE,
+    VARIABLE,
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
     "MKL_NUM_THREADS",

@@ -43,9 +43,9 @@ class Serial:
 
         def run(task: Task) -> list[Done]:
             counted = _Counted(advance)
-            done = attempt(unless_stopped, task, Worker(leaves, cores, counted))
+            outcomes = attempt(unless_stopped, task, Worker(leaves, cores, counted))
             advance(len(task.items) - counted.total)
-            return done
+            return outcomes
 
         try:
             for task in tasks:

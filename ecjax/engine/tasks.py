@@ -111,7 +111,7 @@ def attempt(function: Function, task: Task, worker: Worker) -> list[Done]:
         if len(task.items) <= 1:
             return [Done(task, error=Failed(f"{type(error).__name__}: {error}", format_exc()))]
     # out of the handler, so that what the task held in memory is free
-    return [done for half in halves(task) for done in attempt(function, half, worker)]
+    return [outcome for half in halves(task) for outcome in attempt(function, half, worker)]
 
 
 def halves(task: Task) -> list[Task]:

@@ -54,7 +54,7 @@ class RemoteWorker:
         jobs: what it was given, by reference to the answers, in order; the first runs, the others are queued there.
         began: when the first one began, s of the monotonic clock.
         shown: items of the first one that were reported as done.
-        asked: reference to how many there are by now, and ``began`` when that was asked.
+        poll: reference to how many there are by now, and ``began`` of that time.
     """
 
     handle: Any
@@ -63,7 +63,7 @@ class RemoteWorker:
     jobs: dict[Any, Job] = field(default_factory=dict)
     began: float = 0.0
     shown: float = 0.0
-    asked: tuple[Any, float] | None = None
+    poll: tuple[Any, float] | None = None
 
 
 class WorkerPool:
@@ -82,7 +82,7 @@ class WorkerPool:
         if gpus is None:
             gpus = 1.0 if accelerated and gpus_in_cluster() >= 1 else 0.0
         self._cores, self._gpus = options.cpus_per_actor, gpus
-        self._wanted, self._room, self._counted = options.actors, 0, -math.inf
+        self._actors, self._room, self._counted = options.actors, 0, -math.inf
         self._failed_starts = 0  # one after another
         self._next_start = 0.0  # not before
         self._alone_since = time.monotonic()  # without a worker that is ready
@@ -96,7 +96,7 @@ class WorkerPool:
     @property
     def size(self) -> int:
         """How many workers there are to be: as many as were asked for, else as many as the nodes have room for now."""
-        return self._wanted or max(self._places(), 1)
+        return self._actors or max(self._places(), 1)
 
     def _places(self) -> int:
         if time.monotonic() - self._counted > _RECOUNT_S:  # clusters grow
@@ -130,14 +130,14 @@ class WorkerPool:
     def forget_dead(self, seconds: float) -> None:
         """Let go of workers that died while they had nothing to do, before a job is lost with them."""
         idle = [one for one in self.ready if not one.jobs]
-        asked = {one.handle.advanced.options(concurrency_group="watch").remote(): one for one in idle}
-        answered, _ = ray.wait(list(asked), num_returns=len(asked), timeout=seconds) if asked else ([], [])
+        polls = {one.handle.advanced.options(concurrency_group="watch").remote(): one for one in idle}
+        answered, _ = ray.wait(list(polls), num_returns=len(polls), timeout=seconds) if polls else ([], [])
         for reference in answered:
             try:
                 ray.get(reference)
             except RayError as error:
                 log.warning("a worker is gone (%s); nothing ran there", text(error))
-                self.drop(asked[reference])
+                self.drop(polls[reference])
 
     def look(self, seconds: float) -> list[tuple[RemoteWorker, Any]]:
         """Wait for something to happen: workers that became ready are let in; references to answers, and by whom.
@@ -153,19 +153,19 @@ class WorkerPool:
         if not references:
             time.sleep(0.1)  # until the next start
             return []
-        found, _ = ray.wait(references, num_returns=1, timeout=seconds)
-        if found:
-            found, _ = ray.wait(references, num_returns=len(references), timeout=0)
+        replies, _ = ray.wait(references, num_returns=1, timeout=seconds)
+        if replies:
+            replies, _ = ray.wait(references, num_returns=len(references), timeout=0)
         elif not self.ready and time.monotonic() - self._alone_since > _PATIENCE_S:
             raise UserError(
                 f"engine: no worker of {self._cores} cores and {self._gpus:g} GPUs could be started in "
                 f"{_PATIENCE_S:g} s; the cluster has {_amounts(ray.cluster_resources())}, of which "
                 f"{_amounts(ray.available_resources())} are free"
             )
-        for reference in found:
+        for reference in replies:
             if reference in starting:
                 self._let_in(starting[reference])
-        return [(answers[reference], reference) for reference in found if reference in answers]
+        return [(answers[reference], reference) for reference in replies if reference in answers]
 
     def _let_in(self, one: RemoteWorker) -> None:
         try:

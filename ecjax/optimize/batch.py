@@ -87,7 +87,7 @@ def lanes_per_batch(problem: Problem, memory_bytes: float, dtype: str) -> int:
 
 
 def solve(
-    problem: Problem, lanes: Lanes, how: BatchSettings, given: tuple[jax.Array, jax.Array] | None = None
+    problem: Problem, lanes: Lanes, how: BatchSettings, start_plan: tuple[jax.Array, jax.Array] | None = None
 ) -> Plans:
     """Plan every lane.
 
@@ -97,13 +97,15 @@ def solve(
         problem: the problem before scaling.
         lanes: what to multiply and to trade.
         how: methods and settings.
-        given: (R, m) probabilities to start from, and (R, m) bool where that plan keeps chunks.
+        start_plan: (R, m) probabilities to start from, and (R, m) bool where that plan keeps chunks.
     """
-    found, lower_bound, timer = {}, None, _Timer()
+    plans, lower_bound, timer = {}, None, _Timer()
     others = tuple(name for name in how.methods if name != "certified")
     if "certified" in how.methods:
-        found["certified"], lower_bound = timer.host(certified_lanes, problem, lanes, how.certified, given)
-        gap = found["certified"].evaluation.objective - lower_bound
+        plans["certified"], lower_bound = timer.host(
+            certified_lanes, problem, lanes, how.certified, start_plan
+        )
+        gap = plans["certified"].evaluation.objective - lower_bound
         open_ = ~(gap <= how.certified.gap * np.abs(lower_bound))
         # where nobody asked for it, only for the lanes with a gap: no lane's plan depends on the other lanes
         compared = open_ | bool(others)
@@ -113,20 +115,22 @@ def solve(
             others = ("published",)
     start_load = None
     if others:
-        start = None if given is None else given[0]
+        start = None if start_plan is None else start_plan[0]
         descended, start_load = _descended(problem, lanes, replace(how, methods=others), start, timer)
-        if "certified" in found and "published" in descended:
-            found["certified"] = _better(found["certified"], descended["published"], compared, problem)
-        found |= {name: plan for name, plan in descended.items() if name in how.methods}
+        if "certified" in plans and "published" in descended:
+            plans["certified"] = _better(plans["certified"], descended["published"], compared, problem)
+        plans |= {name: plan for name, plan in descended.items() if name in how.methods}
     else:
-        start_load = found["certified"].evaluation.load
-    return Plans(found, start_load, lower_bound, timer.run_s, timer.compile_s)
+        start_load = plans["certified"].evaluation.load
+    return Plans(plans, start_load, lower_bound, timer.run_s, timer.compile_s)
 
 
-def _descended(problem: Problem, lanes: Lanes, how: BatchSettings, given: jax.Array | None, timer: "_Timer"):
+def _descended(
+    problem: Problem, lanes: Lanes, how: BatchSettings, probabilities: jax.Array | None, timer: "_Timer"
+):
     """Plans of the published method and its baselines, and the node loads they start from."""
     lanes = jax.tree.map(jnp.asarray, lanes)
-    start, overloaded = timer.run(_STARTS, problem, lanes, given, how=how)
+    start, overloaded = timer.run(_STARTS, problem, lanes, probabilities, how=how)
     if bool(jnp.any(overloaded)):
         # a lane whose start is good keeps it, whatever the other lanes of its batch need
         spread = timer.run(_BALANCED, problem, lanes, start, how=how)
@@ -153,10 +157,10 @@ def _better(certified: Solution, other: Solution, compared: np.ndarray, problem:
 
 
 def certified_lanes(
-    problem: Problem, lanes: Lanes, settings: Settings, given: tuple[jax.Array, jax.Array] | None
+    problem: Problem, lanes: Lanes, settings: Settings, start_plan: tuple[jax.Array, jax.Array] | None
 ) -> tuple[Solution, np.ndarray]:
     """Certified plans and lower bounds of all lanes, close to a given plan if there is one."""
-    start = None if given is None else _choices(problem, *map(np.asarray, given))
+    start = None if start_plan is None else _choices(problem, *map(np.asarray, start_plan))
     theta, rate, size = (
         np.asarray(values, float) for values in (lanes.theta, lanes.rate_scale, lanes.size_scale)
     )
@@ -166,12 +170,14 @@ def certified_lanes(
 def _choices(problem: Problem, probabilities: np.ndarray, stored: np.ndarray) -> np.ndarray:
     """Whole choices like a given plan's: the k most read chunks hot, its others cold as far as the floor needs them."""
     k, floor = (np.asarray(values).astype(int)[:, None] for values in (problem.k, problem.floor))
-    kept = stored & np.asarray(usable(problem))
-    rank = np.argsort(np.argsort(-(kept + probabilities * kept), axis=1, kind="stable"), axis=1)
-    complete = kept.sum(axis=1, keepdims=True) >= floor
-    return np.where(complete & kept & (rank < k), 2, np.where(complete & kept & (rank < floor), 1, 0)).astype(
-        np.int8
+    usable_chunks = stored & np.asarray(usable(problem))
+    rank = np.argsort(
+        np.argsort(-(usable_chunks + probabilities * usable_chunks), axis=1, kind="stable"), axis=1
     )
+    complete = usable_chunks.sum(axis=1, keepdims=True) >= floor
+    return np.where(
+        complete & usable_chunks & (rank < k), 2, np.where(complete & usable_chunks & (rank < floor), 1, 0)
+    ).astype(np.int8)
 
 
 class _Timer:
@@ -209,15 +215,15 @@ def _lane_problem(problem: Problem, lane: Lanes) -> Problem:
 
 
 def _start(
-    problem: Problem, lane: Lanes, given: jax.Array | None, how: BatchSettings
+    problem: Problem, lane: Lanes, probabilities: jax.Array | None, how: BatchSettings
 ) -> tuple[jax.Array, jax.Array]:
     """The start of a lane and whether it overloads a node."""
-    own = _as(how.dtype, _lane_problem(problem, lane))
-    if given is None:
-        start = STARTS[how.start](own, jax.random.key(how.seed))
+    lane_problem = _as(how.dtype, _lane_problem(problem, lane))
+    if probabilities is None:
+        start = STARTS[how.start](lane_problem, jax.random.key(how.seed))
     else:
-        start = starts.given(own, given.astype(how.dtype))
-    return start, jnp.any(jlcm.surrogate_load(own, start, how.settings) >= 1)
+        start = starts.nearest(lane_problem, probabilities.astype(how.dtype))
+    return start, jnp.any(jlcm.surrogate_load(lane_problem, start, how.settings) >= 1)
 
 
 def _balanced(problem: Problem, lane: Lanes, start: jax.Array, how: BatchSettings) -> jax.Array:
@@ -228,36 +234,36 @@ def _lane(
     problem: Problem, lane: Lanes, start: jax.Array, how: BatchSettings
 ) -> tuple[dict[str, Solution], jax.Array]:
     exact = _lane_problem(problem, lane)
-    own, theta = _as(how.dtype, exact), lane.theta.astype(how.dtype)
-    plan = jlcm.published(own, theta, start, how.settings)
+    rounded, theta = _as(how.dtype, exact), lane.theta.astype(how.dtype)
+    plan = jlcm.published(rounded, theta, start, how.settings)
     probabilities = plan.probabilities
     if how.dtype != "float64":
         probabilities = project_hypersimplex(probabilities.astype("float64"), exact.k, mask=plan.stored)
-    chosen = {"published": (probabilities, plan.stored)}
+    placements = {"published": (probabilities, plan.stored)}
     if "oblivious_lb" in how.methods:
-        chosen["oblivious_lb"] = jlcm.oblivious_load_balancing(exact, plan)
+        placements["oblivious_lb"] = jlcm.oblivious_load_balancing(exact, plan)
     if "random_cp" in how.methods:
         key = jax.random.fold_in(jax.random.key(how.seed), 1)
-        chosen["random_cp"] = jlcm.random_placement(exact, plan, key)
+        placements["random_cp"] = jlcm.random_placement(exact, plan, key)
     if "max_ec" in how.methods:
-        chosen["max_ec"] = jlcm.maximum_code(exact, plan)
+        placements["max_ec"] = jlcm.maximum_code(exact, plan)
     # one after the other: a single program evaluates them all, in the memory of one
-    stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *(chosen[name] for name in how.methods))
+    stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *(placements[name] for name in how.methods))
     evaluations = jax.lax.map(lambda pair: evaluate(exact, pair[0], pair[1], lane.theta), stacked)
-    found = {}
+    solutions = {}
     for index, name in enumerate(how.methods):
         evaluation = jax.tree.map(lambda leaf, index=index: leaf[index], evaluations)
         if name == "published":
-            found[name] = plan._replace(probabilities=probabilities, evaluation=evaluation)
+            solutions[name] = plan._replace(probabilities=probabilities, evaluation=evaluation)
         else:
-            found[name] = Solution(
-                *chosen[name],
+            solutions[name] = Solution(
+                *placements[name],
                 evaluation=evaluation,
                 iterations=jnp.zeros((), jnp.int32),
                 converged=jnp.isfinite(evaluation.objective),
                 history=evaluation.objective[None],
             )
-    return found, jlcm.surrogate_load(own, start, how.settings)
+    return solutions, jlcm.surrogate_load(rounded, start, how.settings)
 
 
 # Made once, so that the batches of a study and the studies of a process share compiled programs.

@@ -68,7 +68,7 @@ class _State(NamedTuple):
     iteration: jax.Array
     since: jax.Array  # iterations since the tangent was last taken
     reference: jax.Array  # objective when the tangent was last taken
-    done: jax.Array
+    finished: jax.Array
     history: jax.Array
 
 
@@ -126,7 +126,7 @@ def descend(
         return jnp.sum(slope * (point - vertex)) <= math.sqrt(stopping.eps) * jnp.abs(value)
 
     def unfinished(state: _State) -> jax.Array:
-        return ~state.done & (state.iteration < stopping.max_iterations)
+        return ~state.finished & (state.iteration < stopping.max_iterations)
 
     def iterate(state: _State) -> _State:
         # the first pass only evaluates the start (its step is 0): a separate evaluation would compile all twice
@@ -166,13 +166,13 @@ def descend(
         earlier = state.history[jnp.maximum(iteration - WINDOW, 0)]
         settled = (since >= WINDOW) & (earlier - value <= stopping.eps * jnp.abs(value))
         settled = settled | ~jnp.isfinite(value)
-        tangent, reference, done = state.tangent, state.reference, settled
+        tangent, reference, finished = state.tangent, state.reference, settled
         if tangent is not None:
             new = tangent_at(point)
             touching = value + new[0] - tangent[0] + jnp.sum((new[1] - tangent[1]) * point)
             # rounding aside it cannot be higher
             touching = jnp.minimum(touching, value)
-            done = settled & (
+            finished = settled & (
                 (reference - touching <= stopping.eps * jnp.abs(touching)) | ~jnp.isfinite(touching)
             )
             slope = jnp.where(settled, slope + new[1] - tangent[1], slope)
@@ -182,8 +182,8 @@ def descend(
             reference = jnp.where(settled, touching, reference)
             since = jnp.where(settled, 0, since)
         if concave is not None:
-            done = done & lax.cond(
-                done & jnp.isfinite(value), stationary, lambda *_: True, point, slope, value
+            finished = finished & lax.cond(
+                finished & jnp.isfinite(value), stationary, lambda *_: True, point, slope, value
             )
         return _State(
             point=point,
@@ -196,7 +196,7 @@ def descend(
             iteration=iteration,
             since=since,
             reference=reference,
-            done=done,
+            finished=finished,
             history=state.history.at[iteration].set(value),
         )
 
@@ -216,9 +216,9 @@ def descend(
             iteration=before,
             since=before,
             reference=infinity,
-            done=jnp.zeros((), bool),
+            finished=jnp.zeros((), bool),
             history=jnp.full((stopping.max_iterations + 1,), jnp.nan, dtype),
         ),
     )
-    converged = state.done & jnp.isfinite(state.value)
+    converged = state.finished & jnp.isfinite(state.value)
     return Descent(state.point, state.value, state.aux, state.iteration, converged, state.history)

@@ -62,15 +62,15 @@ def reschedule_for(
         mix: what is asked for.
         stopping: when the descent ends.
     """
-    kept = stored.astype(probabilities.dtype)
+    mask = stored.astype(probabilities.dtype)
 
     def latency(point: jax.Array, aux: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
         value, slope = jax.value_and_grad(lambda p: mixed_latency(problem, workload, p, mix))(point)
         return value, aux, jnp.where(jnp.isfinite(slope), slope, 0.0)
 
     def project(point: jax.Array) -> jax.Array:
-        return project_hypersimplex(point, problem.k, mask=kept)
+        return project_hypersimplex(point, problem.k, mask=mask)
 
     nothing = jnp.zeros((), probabilities.dtype)
-    found = descend(latency, None, project, probabilities, nothing, step_scale(problem), stopping)
-    return Rescheduled(found.point, found.value, found.iterations, found.converged)
+    descent = descend(latency, None, project, probabilities, nothing, step_scale(problem), stopping)
+    return Rescheduled(descent.point, descent.value, descent.iterations, descent.converged)

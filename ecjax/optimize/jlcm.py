@@ -84,11 +84,11 @@ def published(problem: Problem, theta: jax.Array, start: jax.Array, settings: Jl
         return (value, slope) if toll is None else (value + jnp.sum(toll * probabilities), slope + toll)
 
     def latency(probabilities: jax.Array, z: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-        found = latency_slopes(problem, probabilities, occupied(probabilities, beta), z)
-        if found.by_stored is None:
-            return found.value, found.z, found.by_probability
-        by_surrogate = found.by_stored / ((probabilities + 1 / beta) * math.log1p(beta))
-        return found.value, found.z, found.by_probability + by_surrogate
+        slopes = latency_slopes(problem, probabilities, occupied(probabilities, beta), z)
+        if slopes.by_stored is None:
+            return slopes.value, slopes.z, slopes.by_probability
+        by_surrogate = slopes.by_stored / ((probabilities + 1 / beta) * math.log1p(beta))
+        return slopes.value, slopes.z, slopes.by_probability + by_surrogate
 
     first = _descend(problem, latency, cost, usable(problem), start, settings.stopping)
     hot = placement.support(first.point)
@@ -163,14 +163,14 @@ def _schedule(
     stopping: Stopping,
 ) -> Descent:
     """Best probabilities for a fixed placement, from ``point`` cut to its hot chunks."""
-    kept = stored.astype(point.dtype)
+    mask = stored.astype(point.dtype)
 
     def load(probabilities: jax.Array) -> jax.Array:
-        return node_work(problem, probabilities, kept)[0]
+        return node_work(problem, probabilities, mask)[0]
 
     def latency(probabilities: jax.Array, z: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-        found = latency_slopes(problem, probabilities, kept, z)
-        return found.value, found.z, found.by_probability
+        slopes = latency_slopes(problem, probabilities, mask, z)
+        return slopes.value, slopes.z, slopes.by_probability
 
     def reads(probabilities: jax.Array) -> tuple[jax.Array, jax.Array]:
         assert toll is not None

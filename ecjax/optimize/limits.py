@@ -58,16 +58,16 @@ def _within_capacity(problem: Problem, stored: jax.Array) -> jax.Array:
     chunks = problem.price_chunks
 
     def repair(room: jax.Array, some: tuple[jax.Array, ...]) -> tuple[jax.Array, jax.Array]:
-        own, cost, each, floor = some
-        kept = own & (room >= 0)
-        length = jnp.maximum(floor, kept.sum(dtype=jnp.int32))
-        order = jnp.where(own | (room < each), jnp.inf, cost)
-        order = jnp.where(kept, -1.0, order)
+        current, cost, each, floor = some
+        allowed = current & (room >= 0)
+        length = jnp.maximum(floor, allowed.sum(dtype=jnp.int32))
+        order = jnp.where(current | (room < each), jnp.inf, cost)
+        order = jnp.where(allowed, -1.0, order)
         if problem.per_site is not None:
             order = jnp.where(_first_of_sites(problem, order), order, jnp.inf)
         enough = jnp.sum(order < jnp.inf, dtype=jnp.int32) >= length
-        chosen = jnp.where(enough, ranks(order) < length, own)
-        return room + (own.astype(room.dtype) - chosen.astype(room.dtype)) * each, chosen
+        placed = jnp.where(enough, ranks(order) < length, current)
+        return room + (current.astype(room.dtype) - placed.astype(room.dtype)) * each, placed
 
     room = problem.capacity - jnp.matmul(chunks, stored.astype(chunks.dtype), precision="highest")
     turn = jnp.argsort(problem.row_share)
@@ -101,19 +101,21 @@ def violations(problem: Problem, stored: np.ndarray) -> dict[str, Violation]:
         By constraint, those that the problem has: ``floor`` (rows with fewer chunks than their floor), ``allowed``
         (chunks where they may not be), ``per_site`` (rows with a crowded site) and ``capacity`` (overfull nodes).
     """
-    kept = np.asarray(stored, bool)
-    found = {"floor": _broken(kept.sum(axis=1) < np.asarray(problem.floor))}
+    placement = np.asarray(stored, bool)
+    by_constraint = {"floor": _broken(placement.sum(axis=1) < np.asarray(problem.floor))}
     if problem.allowed is not None:
-        found["allowed"] = _broken((kept & ~np.asarray(problem.allowed)).sum(axis=1))
+        by_constraint["allowed"] = _broken((placement & ~np.asarray(problem.allowed)).sum(axis=1))
     if problem.per_site is not None:
         _, site = np.unique(np.asarray(problem.site), return_inverse=True)
-        most = np.zeros(len(kept), np.int64)
+        most = np.zeros(len(placement), np.int64)
         for each in range(site.max() + 1):
-            most = np.maximum(most, kept[:, site == each].sum(axis=1))
-        found["per_site"] = _broken(most > problem.per_site)
+            most = np.maximum(most, placement[:, site == each].sum(axis=1))
+        by_constraint["per_site"] = _broken(most > problem.per_site)
     if problem.capacity is not None:
-        found["capacity"] = _broken(np.asarray(problem.price_chunks) @ kept > np.asarray(problem.capacity))
-    return found
+        by_constraint["capacity"] = _broken(
+            np.asarray(problem.price_chunks) @ placement > np.asarray(problem.capacity)
+        )
+    return by_constraint
 
 
 def _broken(times: np.ndarray) -> Violation:

@@ -22,7 +22,7 @@ class Prices:
     """First-order effect on the objective of reading from, and keeping a chunk at, every node."""
 
     read: np.ndarray  # (S, R, m) per unit of probability, weighted by scenario
-    kept: np.ndarray  # (R, m) of a chunk that is kept there: storage cost, and writes
+    storing: np.ndarray  # (R, m) of a chunk that is kept there: storage cost, and writes
     up: np.ndarray  # (S, m) bool
 
 
@@ -54,10 +54,10 @@ def best_moves(prices: Prices, stored: np.ndarray, k: np.ndarray, floor: np.ndar
     parts = []
     for first in range(0, rows, step):
         some = slice(first, first + step)
-        own = Prices(prices.read[:, some], prices.kept[some], prices.up)
+        block = Prices(prices.read[:, some], prices.storing[some], prices.up)
         allowed = None if limits.allowed is None else limits.allowed[some]
         bounds = Limits(allowed, limits.site, limits.per_site)
-        parts.append(_best(own, stored[some], k[some].astype(int), floor[some], bounds))
+        parts.append(_best(block, stored[some], k[some].astype(int), floor[some], bounds))
     return Moves(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
@@ -97,7 +97,7 @@ def _best(prices: Prices, stored, k, floor, limits: Limits) -> tuple[np.ndarray,
         better = value < best
         best[better], source[better], target[better] = value[better], out[better], into[better]
 
-    added = change(fewer[..., None] + np.minimum(last[..., None], read)) + prices.kept
+    added = change(fewer[..., None] + np.minimum(last[..., None], read)) + prices.storing
     added = np.where(room, added, np.inf)
     into = added.argmin(axis=1)
     none = np.full(rows, -1)
@@ -107,15 +107,17 @@ def _best(prices: Prices, stored, k, floor, limits: Limits) -> tuple[np.ndarray,
     for position in range(int(count.max())):
         out = chunks[each, np.minimum(position, count - 1)]
         used = at(there.astype(np.int8), out) & (at(rank, out) < k)
-        own = np.where(used, at(price, out), 0.0)
+        read_price = np.where(used, at(price, out), 0.0)
         with np.errstate(invalid="ignore"):
-            without = np.where(used, now - own, fewer)  # sum of k - 1, without this chunk
+            without = np.where(used, now - read_price, fewer)  # sum of k - 1, without this chunk
             next_one = np.where(used, following, last)
-            dropped = np.where(used, now - own + following, now)
-        saved = prices.kept[each, out]
+            dropped = np.where(used, now - read_price + following, now)
+        saved = prices.storing[each, out]
         offer(np.where(count > floor, change(dropped) - saved, np.inf), out, none)
         moved = (
-            change(without[..., None] + np.minimum(next_one[..., None], read)) + prices.kept - saved[:, None]
+            change(without[..., None] + np.minimum(next_one[..., None], read))
+            + prices.storing
+            - saved[:, None]
         )
         moved = np.where(_room(stored, limits, out), moved, np.inf)
         into = moved.argmin(axis=1)
@@ -151,7 +153,7 @@ def apply(
     after = stored.copy()
     if limits.capacity is not None:
         filled = chunks @ stored
-        kept = []
+        feasible = []
         for row in rows:
             source, target = moves.source[row], moves.target[row]
             if target >= 0 and filled[target] + chunks[row] > limits.capacity[target]:
@@ -160,8 +162,8 @@ def apply(
                 filled[target] += chunks[row]
             if source >= 0:
                 filled[source] -= chunks[row]
-            kept.append(row)
-        rows = np.array(kept, int)
+            feasible.append(row)
+        rows = np.array(feasible, int)
     source, target = moves.source[rows], moves.target[rows]
     after[rows[source >= 0], source[source >= 0]] = False
     after[rows[target >= 0], target[target >= 0]] = True

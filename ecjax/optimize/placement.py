@@ -53,9 +53,9 @@ def proportional(problem: Problem, stored: jax.Array) -> jax.Array:
     """
     service = problem.nodes.service
     rate, bytes_read = problem.reads[0], problem.reads[1]
-    kept = problem.price_bytes / problem.price_chunks
+    stored_size = problem.price_bytes / problem.price_chunks
     # a row that is never read has no mean size of what is read
-    size = jnp.where(rate > 0, bytes_read / jnp.where(rate > 0, rate, 1.0), kept)
+    size = jnp.where(rate > 0, bytes_read / jnp.where(rate > 0, rate, 1.0), stored_size)
     mean = service[0, 0][None] + service[0, 1][None] * size[:, None]
     # nodes that take no time at all would have an infinite rate
     weights = jnp.maximum(mean, 1e-9 * jnp.max(mean))

@@ -193,12 +193,12 @@ def shared_latency(
     """
     work = node_work(problem, probabilities, stored)
     delay = chunk_delay(problem, waiting(work[0], work[1], work[2]))
-    own = of_files(problem, probabilities)
-    weights = problem.share[:, None] * own
+    by_row = of_files(problem, probabilities)
+    weights = problem.share[:, None] * by_row
     # by the envelope theorem the derivative at the minimising z is that of the minimum
     fixed = jax.lax.stop_gradient((weights, delay.mean, delay.variance))
     z = shared_z(*fixed)[1]
-    by_file = latency_bound_at(z, own, delay)
+    by_file = latency_bound_at(z, by_row, delay)
     read = problem.share > 0
     value = jnp.sum(jnp.where(read, problem.share * jnp.where(read, by_file, 0.0), 0.0))
     # an overloaded node that only writes reach would not show in the latency of reads
@@ -218,20 +218,20 @@ def evaluate(problem: Problem, probabilities: jax.Array, stored: jax.Array, pric
         stored: (R, m) bool.
         price: theta, s per dollar of mean cost per file.
     """
-    kept = stored.astype(probabilities.dtype)
-    latency_shared, z = shared_latency(problem, probabilities, kept)
-    work = node_work(problem, probabilities, kept)
+    chunks = stored.astype(probabilities.dtype)
+    latency_shared, z = shared_latency(problem, probabilities, chunks)
+    work = node_work(problem, probabilities, chunks)
     delay = chunk_delay(problem, waiting(work[0], work[1], work[2]))
-    own = of_files(problem, probabilities)
-    file_latency = latency_bound(own, delay)
+    by_row = of_files(problem, probabilities)
+    file_latency = latency_bound(by_row, delay)
     nodes, files = problem.nodes, problem.files
-    file_cost = of_files(problem, kept @ nodes.cost_per_chunk) + files.stored_chunk_bytes * of_files(
-        problem, kept @ nodes.cost_per_byte
+    file_cost = of_files(problem, chunks @ nodes.cost_per_chunk) + files.stored_chunk_bytes * of_files(
+        problem, chunks @ nodes.cost_per_byte
     )
     if problem.surcharge is not None:
-        file_cost = file_cost + jnp.sum(problem.surcharge * of_files(problem, kept), axis=-1)
+        file_cost = file_cost + jnp.sum(problem.surcharge * of_files(problem, chunks), axis=-1)
     if problem.reading is not None:
-        file_cost = file_cost + jnp.sum(problem.reading * own, axis=-1)
+        file_cost = file_cost + jnp.sum(problem.reading * by_row, axis=-1)
     cost = file_cost.sum()
     # 0 inf would be nan for files that are never read
     read = problem.share > 0
@@ -246,3 +246,7 @@ def evaluate(problem: Problem, probabilities: jax.Array, stored: jax.Array, pric
         file_cost=file_cost,
         load=work[0],
     )
+
+
+# One program for all that evaluate a single plan.
+EVALUATE = jax.jit(evaluate)

@@ -98,14 +98,14 @@ def _raise_for_bad_rows(
 
     upper, scale, total = of_row(u), of_row(w), float(k[row])
     if not np.isfinite(of_row(y) * scale).all():
-        found = "y (times weights) is not finite"
+        reason = "y (times weights) is not finite"
     elif not (np.isfinite(scale).all() and (scale > 0).all()):
-        found = "weights must be finite and above 0"
+        reason = "weights must be finite and above 0"
     elif not ((upper >= 0) & (upper <= 1)).all():
-        found = "mask must be within [0, 1]"
+        reason = "mask must be within [0, 1]"
     else:
-        found = f"k = {total:g} is not within [0, sum of mask = {float(upper.sum()):g}]"
-    raise ValueError(f"project_hypersimplex: row {row}: {found}")
+        reason = f"k = {total:g} is not within [0, sum of mask = {float(upper.sum()):g}]"
+    raise ValueError(f"project_hypersimplex: row {row}: {reason}")
 
 
 @jax.custom_jvp

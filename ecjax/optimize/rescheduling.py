@@ -34,24 +34,24 @@ def reschedule(
         stopping: when the descent ends.
         toll: (R, m) s.
     """
-    kept = stored.astype(start.dtype)
+    mask = stored.astype(start.dtype)
     scale = step_scale(problem)
     zero = jnp.zeros((), start.dtype)
 
     def project(point: jax.Array) -> jax.Array:
-        return project_hypersimplex(point, problem.k, mask=kept)
+        return project_hypersimplex(point, problem.k, mask=mask)
 
     def latency(point: jax.Array, z: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-        found = latency_slopes(problem, point, kept, z)
+        slopes = latency_slopes(problem, point, mask, z)
         if toll is None:
-            return found.value, found.z, found.by_probability
-        return found.value + jnp.sum(toll * point), found.z, found.by_probability + toll
+            return slopes.value, slopes.z, slopes.by_probability
+        return slopes.value + jnp.sum(toll * point), slopes.z, slopes.by_probability + toll
 
     def relieve(point: jax.Array, power: jax.Array) -> tuple[jax.Array, None]:
-        overloaded = jnp.any(node_work(problem, point, kept)[0] >= 1)
+        overloaded = jnp.any(node_work(problem, point, mask)[0] >= 1)
 
         def norm(trial: jax.Array, aux: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-            value, gradient = jax.value_and_grad(load_norm, argnums=1)(problem, trial, kept, power)
+            value, gradient = jax.value_and_grad(load_norm, argnums=1)(problem, trial, mask, power)
             # outside the domain a descent ends where it starts
             return jnp.where(overloaded, value, jnp.inf), aux, gradient
 
@@ -61,16 +61,16 @@ def reschedule(
     return descend(latency, None, project, start, zero, scale, stopping)
 
 
-def load_norm(problem: Problem, probabilities: jax.Array, kept: jax.Array, power: ArrayLike) -> jax.Array:
+def load_norm(problem: Problem, probabilities: jax.Array, chunks: jax.Array, power: ArrayLike) -> jax.Array:
     """A norm of the node loads; the higher the power, the nearer to the largest load."""
-    load = node_work(problem, probabilities, kept)[0]
+    load = node_work(problem, probabilities, chunks)[0]
     peak = lax.stop_gradient(jnp.max(load))
     return peak * jnp.sum((load / peak) ** power) ** (1 / power)
 
 
-def nearest(problem: Problem, probabilities: jax.Array, left: jax.Array) -> jax.Array:
+def nearest(problem: Problem, probabilities: jax.Array, survivors: jax.Array) -> jax.Array:
     """The probabilities nearest to the plan's that read only chunks that are left: (R, m).
 
     The Euclidean projection raises the probabilities of the survivors alike, up to 1, cold chunks included.
     """
-    return project_hypersimplex(probabilities, problem.k, mask=left.astype(probabilities.dtype))
+    return project_hypersimplex(probabilities, problem.k, mask=survivors.astype(probabilities.dtype))

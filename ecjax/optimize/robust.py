@@ -151,26 +151,26 @@ def robust_improve(
         cost = charged(np.asarray(lanes.points[-1]), placement)
         return _weighed(lanes.latency[:-1], lanes.max_load[:-1], weight, cost)
 
-    def value_of(found: Outcomes, probabilities: np.ndarray, placement: np.ndarray) -> _Value:
+    def value_of(outcomes: Outcomes, probabilities: np.ndarray, placement: np.ndarray) -> _Value:
         cost = charged(probabilities, placement)
-        return _weighed(found.latency_shared_z, found.max_load, weight, cost)
+        return _weighed(outcomes.latency_shared_z, outcomes.max_load, weight, cost)
 
     # else the first trials would be credited with what a longer descent finds
     same = jnp.broadcast_to(jnp.asarray(start), (len(many), *start.shape))
     current, lanes = before_stored, settled(same, before_stored, False)
     best = value(lanes, current)
     size = -(-len(start) // _FIRST)
-    tried, found = 0, None
+    tried, best_moves = 0, None
     while tried < trials:
-        if found is None:
-            own = _prices(lanes, weight, price, ~scenarios)
-            found = moves.best_moves(own, current, k, floor, limits)
-            order = np.argsort(-found.gain, kind="stable")
-            order = order[found.gain[order] > 0]
+        if best_moves is None:
+            move_prices = _prices(lanes, weight, price, ~scenarios)
+            best_moves = moves.best_moves(move_prices, current, k, floor, limits)
+            order = np.argsort(-best_moves.gain, kind="stable")
+            order = order[best_moves.gain[order] > 0]
         rows = order[:size]
         if not rows.size:
             break
-        candidate = moves.apply(found, rows, current, chunks, limits)
+        candidate = moves.apply(best_moves, rows, current, chunks, limits)
         if np.array_equal(candidate, current):
             order = order[len(rows) :]  # nodes without room
             continue
@@ -178,7 +178,7 @@ def robust_improve(
         trial = _lanes(plain, lanes.points, candidate, many, toll, width)
         worth = value(trial, candidate)
         if worth.below(best):
-            current, lanes, best, found = candidate, trial, worth, None
+            current, lanes, best, best_moves = candidate, trial, worth, None
             size = min(2 * size, len(start))
         elif len(rows) == 1:
             order = order[1:]  # the estimate was wrong for this one: the next
@@ -202,10 +202,10 @@ def _prices(lanes: _Lanes, weight: str, price: np.ndarray, up: np.ndarray) -> mo
     """Derivatives by reads and chunks of what the search lowers next."""
     share = _shares(lanes, weight)
     read = np.asarray(lanes.by_probability)[:-1] * share[:, None, None]
-    kept = price
+    storing = price
     if lanes.by_stored is not None:
-        kept = price + np.einsum("sij,s,sj->ij", np.asarray(lanes.by_stored)[:-1], share, up)
-    return moves.Prices(read, kept, up)
+        storing = price + np.einsum("sij,s,sj->ij", np.asarray(lanes.by_stored)[:-1], share, up)
+    return moves.Prices(read, storing, up)
 
 
 def _limits(problem: Problem) -> Limits:
@@ -245,19 +245,19 @@ def _weighed(latency, max_load, weight: str, cost: float) -> _Value:
 def _lane(
     problem: Problem, stored: jax.Array, start: jax.Array, down: jax.Array, toll: jax.Array | None
 ) -> _Lanes:
-    own, left = disturbed(problem, stored, down)
-    final = reschedule(own, nearest(own, start, left), left, _TRIAL, toll)
-    kept = left.astype(start.dtype)
-    found = latency_slopes(own, final.point, kept, final.aux)
-    by_load = jax.grad(load_norm, argnums=(1, 2))(own, final.point, kept, _NORM)
-    overloaded = jnp.isinf(found.value)
-    load = node_work(own, final.point, kept)[0]
-    served = own.share.sum() > 0
+    served_problem, survivors = disturbed(problem, stored, down)
+    final = reschedule(served_problem, nearest(served_problem, start, survivors), survivors, _TRIAL, toll)
+    mask = survivors.astype(start.dtype)
+    slopes = latency_slopes(served_problem, final.point, mask, final.aux)
+    by_load = jax.grad(load_norm, argnums=(1, 2))(served_problem, final.point, mask, _NORM)
+    overloaded = jnp.isinf(slopes.value)
+    load = node_work(served_problem, final.point, mask)[0]
+    served = served_problem.share.sum() > 0
     return _Lanes(
         points=final.point,
-        by_probability=jnp.where(overloaded, by_load[0], found.by_probability),
-        by_stored=None if found.by_stored is None else jnp.where(overloaded, by_load[1], found.by_stored),
-        latency=jnp.where(served, found.value, jnp.nan),
+        by_probability=jnp.where(overloaded, by_load[0], slopes.by_probability),
+        by_stored=None if slopes.by_stored is None else jnp.where(overloaded, by_load[1], slopes.by_stored),
+        latency=jnp.where(served, slopes.value, jnp.nan),
         max_load=jnp.max(jnp.where(down, 0.0, load)),
         converged=final.converged | overloaded,
     )

@@ -110,8 +110,8 @@ def disturbed(
         rebuild: (R,) chunks that rebuild a file; ``problem.k`` where absent.
     """
     up = ~down
-    left = stored & up[None]
-    survivors = left.sum(axis=-1).astype(problem.k.dtype)
+    chunks = stored & up[None]
+    survivors = chunks.sum(axis=-1).astype(problem.k.dtype)
     k = jnp.minimum(problem.k, survivors)
     available = survivors >= (problem.k if rebuild is None else rebuild)
     k = jnp.where(available, k, 0.0)
@@ -135,7 +135,7 @@ def disturbed(
         share=jnp.where(of_file, problem.share, 0.0) / served,
         row_share=row_share / served,
         reads=jnp.where(available[None], problem.reads * powers, 0.0),
-    ), left
+    ), chunks
 
 
 def evaluate_scenarios(
@@ -217,21 +217,21 @@ def _lane(
     scheduling: str,
     down: jax.Array,
 ) -> _Lane:
-    own, left = disturbed(problem, stored, down, rebuild)
-    point = nearest(own, probabilities, left)
+    served_problem, survivors = disturbed(problem, stored, down, rebuild)
+    point = nearest(served_problem, probabilities, survivors)
     converged = jnp.ones((), bool)
     if scheduling == "optimal":
-        final = reschedule(own, point, left, STOPPING)
+        final = reschedule(served_problem, point, survivors, STOPPING)
         point, converged = final.point, final.converged
-    found = evaluate(own, point, left, jnp.zeros((), point.dtype))
-    load = jnp.where(down, -jnp.inf, found.load)
-    lost = of_files(problem, own.k == 0)
-    any_served = own.share.sum() > 0
+    evaluation = evaluate(served_problem, point, survivors, jnp.zeros((), point.dtype))
+    load = jnp.where(down, -jnp.inf, evaluation.load)
+    lost = of_files(problem, served_problem.k == 0)
+    any_served = served_problem.share.sum() > 0
     # the latency of reads does not show an overloaded node that only writes reach
-    latency = jnp.where(jnp.isinf(found.latency_shared_z), jnp.inf, found.latency)
+    latency = jnp.where(jnp.isinf(evaluation.latency_shared_z), jnp.inf, evaluation.latency)
     return _Lane(
         latency=jnp.where(any_served, latency, jnp.nan),
-        latency_shared_z=jnp.where(any_served, found.latency_shared_z, jnp.nan),
+        latency_shared_z=jnp.where(any_served, evaluation.latency_shared_z, jnp.nan),
         max_load=jnp.max(load),
         busiest=jnp.argmax(load).astype(jnp.int32),
         unavailable_files=lost.sum(dtype=jnp.int32),

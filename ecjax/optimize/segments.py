@@ -84,7 +84,7 @@ def segment_searched(rows: Coordinates, k: jax.Array) -> tuple[jax.Array, jax.Ar
     nothing = target <= 0  # then the answer is beyond the last breakpoint
 
     def narrow(state):
-        low, high, left, right, done, turn = state
+        low, high, left, right, converged, turn = state
         fall = left - right
         falsi = low + (high - low) * jnp.clip((left - target) / jnp.where(fall > 0, fall, 1), 0, 1)
         guess = jnp.where((turn % 3 == 2) | ~(falsi < high), 0.5 * (low + high), falsi)[:, None]
@@ -107,14 +107,14 @@ def segment_searched(rows: Coordinates, k: jax.Array) -> tuple[jax.Array, jax.Ar
             jnp.where(late, at_above, jnp.where(early, left, at_below)),
             jnp.where(late, right, jnp.where(early, at_below, at_above)),
         )
-        kept = [jnp.where(done, old, new) for old, new in zip(state[:4], following, strict=True)]
+        bracket = [jnp.where(converged, old, new) for old, new in zip(state[:4], following, strict=True)]
         ended = ~(early | late) | ~(following[1] > following[0])
-        return *kept, done | ended, turn + 1
+        return *bracket, converged | ended, turn + 1
 
     start = (low, high, most, jnp.zeros_like(k), nothing | jnp.isnan(mark), jnp.zeros((), jnp.int32))
-    found = lax.while_loop(lambda state: ~jnp.all(state[4]), narrow, start)
-    low = jnp.where(nothing, high, found[0])
-    high = jnp.where(nothing, jnp.inf, found[1])
+    bracket = lax.while_loop(lambda state: ~jnp.all(state[4]), narrow, start)
+    low = jnp.where(nothing, high, bracket[0])
+    high = jnp.where(nothing, jnp.inf, bracket[1])
     return low / mark, high / mark, _share(total(low), total(high), k) / mark
 
 

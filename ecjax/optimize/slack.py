@@ -53,18 +53,18 @@ def own_slopes(problem: Problem, probabilities: jax.Array, stored: jax.Array, st
     work = node_work(problem, probabilities, stored)
     wait, pull = jax.vjp(lambda sums: waiting(sums[0], sums[1], sums[2]), work)
     delay = chunk_delay(problem, wait)
-    own = of_files(problem, probabilities)
+    by_row = of_files(problem, probabilities)
     share = problem.share[:, None]
-    z = jax.vmap(minimiser)(own, delay.mean, delay.variance, start)
+    z = jax.vmap(minimiser)(by_row, delay.mean, delay.variance, start)
     # k = 1 takes z to minus infinity, where a chunk counts with its mean delay
-    alone = single(jnp.sum(own, axis=-1))[:, None]
+    alone = single(jnp.sum(by_row, axis=-1))[:, None]
     d = delay.mean - z[:, None]
     inverse = inverse_root(d, delay.variance)
     excess = jnp.where(alone, delay.mean, 0.5 * (d + (d * d + delay.variance) * inverse))
     late = jnp.where(alone, 1.0, 0.5 * (1 + d * inverse))
-    value = dot(problem.share, jnp.where(alone[:, 0], 0.0, z) + jnp.sum(own * excess, axis=-1))
+    value = dot(problem.share, jnp.where(alone[:, 0], 0.0, z) + jnp.sum(by_row * excess, axis=-1))
     by_wait = Delay(
-        dot(problem.share, own * late), dot(problem.share, own * jnp.where(alone, 0.0, 0.25 * inverse))
+        dot(problem.share, by_row * late), dot(problem.share, by_row * jnp.where(alone, 0.0, 0.25 * inverse))
     )
     by_sums = jnp.sum(problem.nodes.service * pull(by_wait)[0][:, None, :], axis=0)
     stable = jnp.all(work[0] < 1)
@@ -89,14 +89,14 @@ def polish(
         stored: (R, m) bool.
         stopping: when the descent ends.
     """
-    kept = stored.astype(probabilities.dtype)
+    mask = stored.astype(probabilities.dtype)
 
     def latency(point: jax.Array, z: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-        found = own_slopes(problem, point, kept, z)
-        return found.value, found.z, found.by_probability
+        slopes = own_slopes(problem, point, mask, z)
+        return slopes.value, slopes.z, slopes.by_probability
 
     def project(point: jax.Array) -> jax.Array:
-        return project_hypersimplex(point, problem.k, mask=kept)
+        return project_hypersimplex(point, problem.k, mask=mask)
 
     guess = jnp.zeros_like(problem.share)
     final = descend(latency, None, project, probabilities, guess, step_scale(problem), stopping)
@@ -115,7 +115,7 @@ def polish(
 
 def _latencies(problem: Problem, probabilities: jax.Array, stored: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Latency with one z for all files, and with one z per file, s."""
-    found = evaluate(problem, probabilities, stored, jnp.zeros((), probabilities.dtype))
+    evaluation = evaluate(problem, probabilities, stored, jnp.zeros((), probabilities.dtype))
     # the latency of reads does not show an overloaded node that only writes reach
-    overloaded = jnp.isinf(found.latency_shared_z)
-    return found.latency_shared_z, jnp.where(overloaded, jnp.inf, found.latency)
+    overloaded = jnp.isinf(evaluation.latency_shared_z)
+    return evaluation.latency_shared_z, jnp.where(overloaded, jnp.inf, evaluation.latency)

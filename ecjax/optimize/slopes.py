@@ -44,10 +44,10 @@ def latency_slopes(problem: Problem, probabilities: jax.Array, stored: jax.Array
     work = node_work(problem, probabilities, stored)
     wait, pull = jax.vjp(lambda sums: waiting(sums[0], sums[1], sums[2]), work)
     delay = chunk_delay(problem, wait)
-    own = of_files(problem, probabilities)
+    by_row = of_files(problem, probabilities)
     share = problem.share[:, None]
     k = jnp.sum(problem.share * problem.files.k)
-    z = _minimising_z(problem, wait, k, share * own, delay, start)
+    z = _minimising_z(problem, wait, k, share * by_row, delay, start)
     alone = single(k)
 
     d = delay.mean - z
@@ -55,9 +55,9 @@ def latency_slopes(problem: Problem, probabilities: jax.Array, stored: jax.Array
     # k = 1 takes z to minus infinity, where a chunk counts with its mean delay
     excess = jnp.where(alone, delay.mean, 0.5 * (d + (d * d + delay.variance) * inverse))
     late = jnp.where(alone, 1.0, 0.5 * (1 + d * inverse))
-    value = jnp.where(alone, 0.0, z) + dot(problem.share, jnp.sum(own * excess, axis=-1))
+    value = jnp.where(alone, 0.0, z) + dot(problem.share, jnp.sum(by_row * excess, axis=-1))
     by_wait = Delay(
-        dot(problem.share, own * late), dot(problem.share, own * jnp.where(alone, 0.0, 0.25 * inverse))
+        dot(problem.share, by_row * late), dot(problem.share, by_row * jnp.where(alone, 0.0, 0.25 * inverse))
     )
     by_work = pull(by_wait)[0]
     by_sums = jnp.sum(problem.nodes.service * by_work[:, None, :], axis=0)
@@ -110,9 +110,9 @@ def _minimising_z(
         step = size * room / bend * (c * jnp.sqrt(room) - (1 - 2 * share))
         length = jnp.abs(step)
         newton = (z + step >= low) & (z + step <= high) & (length <= 0.5 * last)
-        done = (newton & (length <= small)) | (high - low <= resolution)
+        converged = (newton & (length <= small)) | (high - low <= resolution)
         following = jnp.where(newton, z + step, 0.5 * (low + high))
-        return following, low, high, jnp.where(newton, length, high - low), done, steps + 1
+        return following, low, high, jnp.where(newton, length, high - low), converged, steps + 1
 
     start = jnp.where(solvable, jnp.clip(start, low, high), start)
     state = (start, low, high, 2 * (high - low), ~solvable, jnp.zeros((), jnp.int32))

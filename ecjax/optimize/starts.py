@@ -12,7 +12,7 @@ PERTURBATION = 0.1
 def perturbed(problem: Problem, probabilities: jax.Array, key: jax.Array) -> jax.Array:
     """The same point with every entry changed by up to 10 %, projected back: alike nodes become distinguishable."""
     noise = jax.random.uniform(key, probabilities.shape, probabilities.dtype, -PERTURBATION, PERTURBATION)
-    return given(problem, probabilities * (1 + noise))
+    return nearest(problem, probabilities * (1 + noise))
 
 
 def uniform(problem: Problem, key: jax.Array) -> jax.Array:
@@ -25,6 +25,6 @@ def proportional(problem: Problem, key: jax.Array) -> jax.Array:
     return perturbed(problem, placement.proportional(problem, usable(problem)), key)
 
 
-def given(problem: Problem, probabilities: jax.Array) -> jax.Array:
+def nearest(problem: Problem, probabilities: jax.Array) -> jax.Array:
     """The feasible point nearest to any probabilities, (R, m)."""
     return project_hypersimplex(probabilities, problem.k, mask=problem.allowed)

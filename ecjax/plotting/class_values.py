@@ -17,8 +17,8 @@ def in_a_line(values: str | None) -> str:
 
 def by_class(values: pd.Series) -> pd.DataFrame:
     """JSON by class as a column per class; missing where a run has none."""
-    told = values.map(lambda text: {} if pd.isna(text) else json.loads(text))
-    return pd.DataFrame(told.tolist(), index=values.index, dtype=float)
+    values_by_class = values.map(lambda text: {} if pd.isna(text) else json.loads(text))
+    return pd.DataFrame(values_by_class.tolist(), index=values.index, dtype=float)
 
 
 def class_axis(out: Path, runs: pd.DataFrame) -> tuple[str, pd.Series, str] | None:
@@ -36,8 +36,8 @@ def class_axis(out: Path, runs: pd.DataFrame) -> tuple[str, pd.Series, str] | No
         if column == "importance":
             return column, values[name], f"importance of class {name}"
         files = read_results(out, "inputs/files")
-        own = files[class_names(files) == name]
-        rate = own.groupby("input_id")["rate_per_s"].sum()
+        members = files[class_names(files) == name]
+        rate = members.groupby("input_id")["rate_per_s"].sum()
         return column, runs["rate_scale"] * runs["input_id"].map(rate), f"read rate of class {name} (1/s)"
     return None
 

@@ -16,11 +16,11 @@ MOST_PANELS = 6
 
 def own_rows(out: Path, dataset: str, runs: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
     """Rows of a dataset of these runs, every file read once: ``run_id`` and the columns."""
-    wanted = pa.array(runs["run_id"].tolist(), pa.string())
+    value_set = pa.array(runs["run_id"].tolist(), pa.string())
     tables = []
     for batch in dict.fromkeys(runs["batch_id"]):
         table = read_file(out / dataset / f"{batch}.parquet", ["run_id", *columns])
-        tables.append(table.filter(pc.is_in(table["run_id"], value_set=wanted)))
+        tables.append(table.filter(pc.is_in(table["run_id"], value_set=value_set)))
     return pa.concat_tables(tables).to_pandas()
 
 

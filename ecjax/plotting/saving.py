@@ -15,7 +15,9 @@ from ecjax.tables.folder import location, publishing, write_errors
 class Kind(NamedTuple):
     """A kind of figure of a study."""
 
-    made: Callable[[Path, pd.DataFrame], Figure | None]  # from the folder of the tables and rows of ``runs``
+    figure: Callable[
+        [Path, pd.DataFrame], Figure | None
+    ]  # from the folder of the tables and rows of ``runs``
     wants: str | None = None  # what the runs lack where no figure is made; None: nothing is to be said then
     datasets: tuple[str, ...] = ()  # that it reads besides ``runs``
     about: Callable[[pd.DataFrame], pd.DataFrame] = lambda runs: runs  # the runs that it shows, of all
@@ -31,19 +33,19 @@ def drawing(
         drawable: the rows of ``runs`` that have something to draw.
     """
 
-    def draw(out: str | Path, runs: pd.DataFrame, chosen: list[str], console: Console) -> None:
+    def draw(out: str | Path, runs: pd.DataFrame, names: list[str], console: Console) -> None:
         """Draw figures of these runs into out/figures; what cannot be drawn is said, unless there are no runs.
 
         Args:
             out: folder of the result tables, or its address.
             runs: rows of the ``runs`` dataset.
-            chosen: kinds to draw.
+            names: kinds to draw.
             console: where to say what was drawn.
         """
-        found = drawable(runs)
-        if not found.empty:
+        drawable_runs = drawable(runs)
+        if not drawable_runs.empty:
             folder = location(out)
-            save(folder, ((name, _made(folder, found, kinds[name])) for name in chosen), console)
+            save(folder, ((name, _figure(folder, drawable_runs, kinds[name])) for name in names), console)
 
     return draw
 
@@ -53,7 +55,7 @@ def replayed(runs: pd.DataFrame) -> pd.DataFrame:
     return runs[runs["mean_s"].notna()]
 
 
-def _made(out: Path, runs: pd.DataFrame, kind: Kind) -> Figure | str | None:
+def _figure(out: Path, runs: pd.DataFrame, kind: Kind) -> Figure | str | None:
     """The figure, or what it needs; None where it is about other runs."""
     runs = kind.about(runs)
     if runs.empty:
@@ -66,7 +68,7 @@ def _made(out: Path, runs: pd.DataFrame, kind: Kind) -> Figure | str | None:
             f"the dataset{'s' if several else ''} {' and '.join(kind.datasets)}, which {'were' if several else 'was'} "
             "not written"
         )
-    return kind.made(out, runs[wrote]) or kind.wants
+    return kind.figure(out, runs[wrote]) or kind.wants
 
 
 def save_png(figure: Figure, path: Path) -> None:
@@ -79,17 +81,17 @@ def save_png(figure: Figure, path: Path) -> None:
         figure.savefig(file, format="png", dpi=150)
 
 
-def save(out: Path, made: Iterable[tuple[str, Figure | str | None]], console: Console) -> None:
+def save(out: Path, figures: Iterable[tuple[str, Figure | str | None]], console: Console) -> None:
     """Write figures to out/figures.
 
     Args:
         out: folder of the result tables.
-        made: kinds, each with its figure, or with what it needs to be drawn, or with None where nothing is to be said.
+        figures: kinds, each with its figure, or what it needs to be drawn, or None where nothing is to be said.
         console: where to say what was drawn.
     """
     folder = out / "figures"
     drawn = []
-    for kind, figure in made:
+    for kind, figure in figures:
         if isinstance(figure, str):
             console.print(f"figure {kind}: needs {figure}")
         elif figure is not None:

@@ -254,7 +254,7 @@ def _targets(nodes: pa.Table, network: pa.Table) -> tuple[np.ndarray, np.ndarray
     if "site" in nodes.column_names:
         site_of_node, sites = _codes(nodes["site"])
     if "node_id" in network.column_names:
-        node = _known(network, "node_id", nodes["node_id"].combine_chunks(), _NODES)
+        node = _positions(network, "node_id", nodes["node_id"].combine_chunks(), _NODES)
     if "node_site" in network.column_names:
         if not len(sites):
             raise UserError(
@@ -265,11 +265,11 @@ def _targets(nodes: pa.Table, network: pa.Table) -> tuple[np.ndarray, np.ndarray
                 f"node_site: found {network['node_site'].type} in the network table and {sites.type} in column site "
                 "of the nodes table; allowed: the same type"
             )
-        site = _known(network, "node_site", sites, "allowed: a site of the nodes table")
+        site = _positions(network, "node_site", sites, "allowed: a site of the nodes table")
     return node, site, site_of_node
 
 
-def _known(network: pa.Table, name: str, ids: pa.Array, allowed: str) -> np.ndarray:
+def _positions(network: pa.Table, name: str, ids: pa.Array, allowed: str) -> np.ndarray:
     """Position of every id in ``ids``, -1 where the cell is empty."""
     position = index_in(network[name], ids)
     wrong = (position < 0) & np.asarray(network[name].is_valid())

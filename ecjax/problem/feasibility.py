@@ -47,9 +47,9 @@ def check_feasible(problem: Problem, nodes: pa.Table, files: pa.Table) -> None:
         count = mask.sum(axis=1)
         if np.any(count < floor):
             file = first_file(count < floor)
-            left = count[file if row is None else row[file]]
+            number = count[file if row is None else row[file]]
             raise UserError(
-                f"{of_file(files, file, 'forbidden_nodes')}: leaves {left} of {m} nodes; at least {least(file)} are "
+                f"{of_file(files, file, 'forbidden_nodes')}: leaves {number} of {m} nodes; at least {least(file)} are "
                 "needed, max(k + min_extra_chunks, d)"
             )
     if problem.per_site is not None:
@@ -57,9 +57,9 @@ def check_feasible(problem: Problem, nodes: pa.Table, files: pa.Table) -> None:
         short = np.broadcast_to(room, floor.shape) < floor
         if short.any():
             file = first_file(short)
-            left = room[0 if mask is None else file if row is None else row[file]]
+            most = room[0 if mask is None else file if row is None else row[file]]
             raise UserError(
-                f"{of_file(files, file)}: max_chunks_per_site={problem.per_site} leaves room for {left} chunks at the "
+                f"{of_file(files, file)}: max_chunks_per_site={problem.per_site} leaves room for {most} chunks at the "
                 f"sites of its nodes; at least {least(file)} are needed, max(k + min_extra_chunks, d)"
             )
     if problem.capacity is not None:
@@ -87,12 +87,12 @@ def _check_capacity(problem: Problem, floor, mask, nodes: pa.Table, files: pa.Ta
     most = weight.sum() if mask is None else weight @ mask
     if np.all(capacity >= most) or needed > _MOST_FLOW:
         return
-    of_class, chosen = _classes(floor, mask)
+    of_class, representative = _classes(floor, mask)
     weights = np.bincount(of_class, weight).astype(np.int64)
-    if len(chosen) * len(capacity) > _MOST_EDGES:
+    if len(representative) * len(capacity) > _MOST_EDGES:
         return
-    lengths = floor[chosen]
-    masks = np.ones((len(chosen), len(capacity)), bool) if mask is None else mask[chosen]
+    lengths = floor[representative]
+    masks = np.ones((len(representative), len(capacity)), bool) if mask is None else mask[representative]
     full, crowded, short = _bottleneck(weights, lengths, masks, capacity, problem)
     if short == 0:
         return
@@ -149,10 +149,10 @@ def _bottleneck(
     graph = sparse.csr_array((room, (start, end)), shape=(sink + 1, sink + 1), dtype=np.int32)
     flow = csgraph.maximum_flow(graph, 0, sink)
     short = int((weights * lengths).sum() - flow.flow_value)
-    left = sparse.csr_array(graph - flow.flow)
-    left.eliminate_zeros()
+    residual = sparse.csr_array(graph - flow.flow)
+    residual.eliminate_zeros()
     reached = np.zeros(sink + 1, bool)
-    reached[csgraph.breadth_first_order(left, 0, return_predecessors=False)] = True
+    reached[csgraph.breadth_first_order(residual, 0, return_predecessors=False)] = True
     return reached[count : count + m], reached[1 : 1 + classes], short
 
 

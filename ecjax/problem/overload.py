@@ -139,9 +139,9 @@ def _in_proportion(problem: Problem) -> np.ndarray:
 def _filled(speed: np.ndarray, count: np.ndarray) -> np.ndarray:
     """min(1, c speed) with rows that sum to ``count``: (rows, m)."""
     ordered = -np.sort(-speed, axis=1)
-    left = np.cumsum(ordered[:, ::-1], axis=1)[:, ::-1]  # of a node and all that are slower
+    tail = np.cumsum(ordered[:, ::-1], axis=1)[:, ::-1]  # of a node and all that are slower
     full = np.arange(speed.shape[1])[None]
-    factor = np.where(full < count, (count - full) / np.maximum(left, np.finfo(float).tiny), 0.0)
+    factor = np.where(full < count, (count - full) / np.maximum(tail, np.finfo(float).tiny), 0.0)
     # the fastest nodes are full until the next one is not
     first = np.argmax(factor * ordered <= 1 + _ROUNDING, axis=1)[:, None]
     return np.minimum(1.0, np.take_along_axis(factor, first, axis=1) * speed)
@@ -167,7 +167,7 @@ def _cheapest(problem: Problem, prices: np.ndarray) -> tuple[float, np.ndarray]:
 
 def _least(values: np.ndarray, count: np.ndarray) -> np.ndarray:
     """The ``count`` least values of every row: (rows, m) bool."""
-    chosen = np.zeros(values.shape, bool)
+    mask = np.zeros(values.shape, bool)
     order = np.argsort(values, axis=1, kind="stable")
-    np.put_along_axis(chosen, order, np.arange(values.shape[1])[None] < count, axis=1)
-    return chosen
+    np.put_along_axis(mask, order, np.arange(values.shape[1])[None] < count, axis=1)
+    return mask

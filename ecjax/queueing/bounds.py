@@ -74,7 +74,7 @@ def _over_rows(function, ranks, arguments):
     arrays = [as_float(argument) for argument in arguments]
     extra = [array.ndim - rank for array, rank in zip(arrays, ranks, strict=True)]
     for depth in range(1, max(extra) + 1):
-        function = jax.vmap(function, in_axes=[0 if own >= depth else None for own in extra])
+        function = jax.vmap(function, in_axes=[0 if axes >= depth else None for axes in extra])
     return function(*arrays)
 
 

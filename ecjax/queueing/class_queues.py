@@ -105,10 +105,10 @@ def partitioned_queues(
     beside = _beside(load, member, other, writes)
 
     def of_class(arguments):
-        own, rates, other, beside, slowness = arguments
+        mask, rates, other, beside, slowness = arguments
         service = load.service.slowed(slowness)
         wait = wait_law(rates, sizes, service, other, _POINTS)
-        reads = jnp.where(own, load.rate, 0)
+        reads = jnp.where(mask, load.rate, 0)
         return wait, wait_correlation(probabilities, reads, load.chunk_bytes, service, beside)
 
     waits, correlation = lax.map(of_class, (member, rates, powers * other, powers * beside, slowness))
@@ -120,7 +120,7 @@ def _class_arrivals(probabilities, load, member, writes):
     accesses = load.rate[:, None] * probabilities
     if writes is not None:
         accesses = accesses + writes
-    rates, sizes = jax.vmap(lambda own: access_arrivals(load, jnp.where(own[:, None], accesses, 0)))(member)
+    rates, sizes = jax.vmap(lambda mask: access_arrivals(load, jnp.where(mask[:, None], accesses, 0)))(member)
     if load.exact:
         return rates, sizes[0]
     # sizes that stand for ranges follow the class: every class has its own, at which no other has a rate

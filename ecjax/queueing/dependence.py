@@ -145,20 +145,20 @@ def pair_correlation(requests: jax.Array, work: jax.Array, load: jax.Array) -> j
     return jnp.where(shared, both, 0)
 
 
-def loadings(own: jax.Array, correlation: jax.Array) -> tuple[jax.Array, jax.Array]:
+def loadings(marginals: jax.Array, correlation: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Loadings a of the nodes for the reads of one file, and the part of its dependence that is complete.
 
     Very strong dependence is a mixture of a^2 = 0.97 and of complete dependence, linear in sqrt(1 - a^2), in
     which the latency is nearly linear.
 
     Args:
-        own: pi of the file, (m,).
+        marginals: pi of the file, (m,).
         correlation: of every two nodes, (m, m), 0 on the diagonal.
 
     Returns:
         (m,) and ().
     """
-    others = own[None, :] * (1 - jnp.eye(own.shape[0]))
+    others = marginals[None, :] * (1 - jnp.eye(marginals.shape[0]))
     total = jnp.sum(others, axis=1)
     mean = jnp.sum(others * correlation, axis=1) / jnp.where(total > 0, total, 1)
     limited = jnp.clip(correlation, 0, _MOST_CORRELATION)
@@ -174,5 +174,5 @@ def loadings(own: jax.Array, correlation: jax.Array) -> tuple[jax.Array, jax.Arr
     a = lax.fori_loop(0, _FITTING, improve, start)
     least = (1 - _MOST_CORRELATION) ** 0.5
     complete = jnp.clip(1 - jnp.sqrt(jnp.clip(1 - mean, 1e-8, 1)) / least, 0, 1)
-    k = own.sum()
-    return a, jnp.sum(own * complete) / jnp.where(k > 0, k, 1)
+    k = marginals.sum()
+    return a, jnp.sum(marginals * complete) / jnp.where(k > 0, k, 1)

@@ -80,8 +80,8 @@ def estimate_latency(
     if groups is None:
         member = jnp.zeros((0, workload.files))
     else:
-        own = jnp.asarray(groups)[None, :] == jnp.arange(group_count)[:, None]
-        member = jnp.where(own, workload.rate[None], 0)
+        mask = jnp.asarray(groups)[None, :] == jnp.arange(group_count)[:, None]
+        member = jnp.where(mask, workload.rate[None], 0)
     group_mean, group_quantiles = _mixture(curves, file_mean, member, levels)
     return Estimate(
         all_mean[0], all_quantiles[0], group_mean, group_quantiles, file_mean, file_quantiles, load
@@ -157,8 +157,8 @@ def _mixture(curves, file_mean, reads, levels):
     if not levels or not groups:
         return jnp.where(total > 0, mean, jnp.nan), jnp.zeros((groups, len(levels)))
     # as many points as each size has: those of sizes with the same law would be equal
-    chosen = np.linspace(0, curves.points.size - 1, curves.points.shape[1]).round().astype(int)
-    merged = lax.stop_gradient(jnp.sort(curves.points.ravel())[chosen])
+    places = np.linspace(0, curves.points.size - 1, curves.points.shape[1]).round().astype(int)
+    merged = lax.stop_gradient(jnp.sort(curves.points.ravel())[places])
 
     def of_group(share):
         by_size = jnp.zeros_like(curves.points)

@@ -45,7 +45,9 @@ def latency_curves(probabilities: jax.Array, load: Workload, queues: ClassQueues
     neighbours = _neighbours(index, part, load.exact)
     of_file, sizes = queues.of_file.astype(index.dtype), load.sizes.shape[0]
     loading, joined = lax.map(
-        lambda own: loadings(own[0], queues.correlation[own[1]]), (probabilities, of_file), batch_size=_BATCH
+        lambda arguments: loadings(arguments[0], queues.correlation[arguments[1]]),
+        (probabilities, of_file),
+        batch_size=_BATCH,
     )
 
     def of_class(arguments):
@@ -58,30 +60,34 @@ def latency_curves(probabilities: jax.Array, load: Workload, queues: ClassQueues
             by_size = by_size.at[place].add(reads * share[:, None])
         points = common_points(wait, served, by_size, _POINTS)
         levels = _levels(loading, member[:, None] & (probabilities > 0))
-        given = lax.map(lambda a: cumulative_at(points, *waits_given(wait, a, factor), wait, served), levels)
-        return points, levels, given, service_at(points, served)
+        conditional = lax.map(
+            lambda a: cumulative_at(points, *waits_given(wait, a, factor), wait, served), levels
+        )
+        return points, levels, conditional, service_at(points, served)
 
     count = queues.slowness.shape[0]
-    points, levels, given, alone = lax.map(
+    points, levels, conditional, alone = lax.map(
         of_class, (jnp.arange(count, dtype=index.dtype), queues.waits, queues.slowness)
     )
 
     def law_of_file(arguments):
-        own, own_drawing, own_loading, own_joined, number, index, part = arguments
+        marginals, own_drawing, own_loading, own_joined, number, index, part = arguments
         low, share = _between(levels[number], own_loading)
-        nodes = jnp.arange(own.shape[0])
+        nodes = jnp.arange(marginals.shape[0])
 
         def law(place):
-            lower, upper = given[number, low, place, nodes], given[number, low + 1, place, nodes]
+            lower, upper = conditional[number, low, place, nodes], conditional[number, low + 1, place, nodes]
             at_loading = lower + share[:, None, None] * (upper - lower)
             idle = queues.waits.idle[number]
             return _file_law(
-                own, own_drawing, at_loading, weight, idle, alone[number, place], own_joined, load.most
+                marginals, own_drawing, at_loading, weight, idle, alone[number, place], own_joined, load.most
             )
 
         return jnp.stack([law(place) for place, _ in _neighbours(index, part, load.exact)])
 
-    drawing = lax.map(lambda own: drawing_probabilities(own, load.most), probabilities, batch_size=_BATCH)
+    drawing = lax.map(
+        lambda marginals: drawing_probabilities(marginals, load.most), probabilities, batch_size=_BATCH
+    )
     # derivatives take the products of a file again: they would be r times as large
     value = lax.map(
         jax.checkpoint(law_of_file), (probabilities, drawing, loading, joined, of_file, index, part)
@@ -116,14 +122,14 @@ def _neighbours(index, part, exact):
     return [(index, 1 - part), (index + 1, part)]
 
 
-def _file_law(own, drawing, given, weight, idle, alone, joined, most):
+def _file_law(marginals, drawing, conditional, weight, idle, alone, joined, most):
     """Pr(T <= x), (X,), from node laws given the factor (m, Y, X) and those of the services alone (m, X)."""
-    k = jnp.round(own.sum())
-    apart = jnp.sum(weight[:, None] * subset_product(drawing, k, given, most), axis=0)
+    k = jnp.round(marginals.sum())
+    apart = jnp.sum(weight[:, None] * subset_product(drawing, k, conditional, most), axis=0)
     # Waits that are the same: all at 0 together, where the services still differ; else the slowest node decides.
-    late = jnp.sum(weight[None, :, None] * given, axis=1) + idle[:, None] * (1 - alone)
-    slowest = _largest(own[:, None] * (1 - late))
-    empty = jnp.min(jnp.where(own > 0, idle, 1))
+    late = jnp.sum(weight[None, :, None] * conditional, axis=1) + idle[:, None] * (1 - alone)
+    slowest = _largest(marginals[:, None] * (1 - late))
+    empty = jnp.min(jnp.where(marginals > 0, idle, 1))
     together = 1 - slowest - empty * (1 - subset_product(drawing, k, alone, most))
     return jnp.clip(apart + joined * (together - apart), 0, 1)
 

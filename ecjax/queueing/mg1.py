@@ -91,7 +91,7 @@ def fcfs(
     rate, service = _broadcast(rates, moments)
     sums = [_over_classes(rate * moment) for moment in (service.first, service.second, service.third)]
     if background is not None:
-        sums = [own + as_float(other) for own, other in zip(sums, background, strict=True)]
+        sums = [part + as_float(other) for part, other in zip(sums, background, strict=True)]
     wait = waiting(*sums)
     return Delay(service.first, service.variance).plus(wait.mean, wait.variance)
 
@@ -101,7 +101,7 @@ def _broadcast(rates: ArrayLike, moments: ServiceMoments) -> tuple[jax.Array, Se
     parts = [as_float(moment) for moment in (moments.first, moments.second, moments.third)]
     shape = parts[0].shape
     axes = zip(reversed(shape), reversed(rate.shape), strict=False)
-    if rate.ndim > 2 or len(shape) > rate.ndim or any(own not in (1, asked) for own, asked in axes):
+    if rate.ndim > 2 or len(shape) > rate.ndim or any(size not in (1, full) for size, full in axes):
         raise ValueError(
             f"rates have shape {rate.shape}, moments {shape}: "
             "rates must be (C, m), classes by nodes, or (m,), and moments must broadcast to them"

@@ -129,8 +129,13 @@ def _solve(weights, mean, variance, start):
         newton = (z + step >= lower) & (z + step <= upper) & (size <= 0.5 * last)
         balanced = jnp.abs(g - 2) <= 4 * eps * k
         z = jnp.where(newton, z + step, jnp.where(balanced, z, 0.5 * (lower + upper)))
-        done = balanced | (newton & (size <= small)) | (width <= resolution)
-        return z, jnp.where(done, z, lower), jnp.where(done, z, upper), jnp.where(newton, size, width)
+        converged = balanced | (newton & (size <= small)) | (width <= resolution)
+        return (
+            z,
+            jnp.where(converged, z, lower),
+            jnp.where(converged, z, upper),
+            jnp.where(newton, size, width),
+        )
 
     # a closed bracket marks a finished problem; half of every width or step makes an end certain
     state = (start, lower, upper, 2 * (upper - lower))

@@ -43,14 +43,14 @@ def priority_correlations(
         member: files of each class, (K, r) bool; the first class goes first.
         background: load, A_2, A_3 of other work that is served with each class, (K, 3, m).
     """
-    common = jax.vmap(lambda own: common_work(probabilities, jnp.where(own, rates, 0), chunk_bytes, service))(
-        member
-    )
+    common = jax.vmap(
+        lambda mask: common_work(probabilities, jnp.where(mask, rates, 0), chunk_bytes, service)
+    )(member)
     _, _, load = shares(jax.tree.map(lambda part: part.sum(axis=0), common), background.sum(axis=0))
     class_load = common.load + background[:, 0]
     through = jnp.cumsum(class_load, axis=0)
     total = jnp.clip(through[-1], 0, 1)
-    seen = _root(1 - total) ** 3
+    idle_power = _root(1 - total) ** 3
     rate = jnp.sum(rates[:, None] * probabilities, axis=0)
     reads = common.load.sum(axis=0)
     read = reads > 0
@@ -64,9 +64,11 @@ def priority_correlations(
             axes = later.reshape((-1,) + (1,) * (parts.ndim - 1))
             return jnp.sum(jnp.where(axes, weight[None], 1) * parts, axis=0)
 
-        both = _root(seen[:, None] * seen[None, :])
-        own = jax.tree.map(lambda parts: counted(parts, both if parts.ndim == 3 else seen), common)
-        requests, work, _ = shares(own, counted(background, jnp.broadcast_to(seen, background.shape[1:])))
+        both = _root(idle_power[:, None] * idle_power[None, :])
+        scaled = jax.tree.map(lambda parts: counted(parts, both if parts.ndim == 3 else idle_power), common)
+        requests, work, _ = shares(
+            scaled, counted(background, jnp.broadcast_to(idle_power, background.shape[1:]))
+        )
         own_load = jnp.clip(through[k], 0, 1)
         # roots and powers have no derivative at 0
         met = (
@@ -82,5 +84,5 @@ def priority_correlations(
 
 def _root(values):
     """Square root; its derivative is 0, not infinite, at 0: at nodes that have no time left."""
-    left = values > 0
-    return jnp.where(left, jnp.sqrt(jnp.where(left, values, 1)), 0)
+    positive = values > 0
+    return jnp.where(positive, jnp.sqrt(jnp.where(positive, values, 1)), 0)

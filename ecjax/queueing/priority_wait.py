@@ -40,24 +40,24 @@ def priority_wait_law(
     count = rates.shape[0]
     sums = [jnp.einsum("kbm,bm->km", rates, moment) for moment in service.moments(chunk_bytes)]
     other = jnp.zeros((3, service.nodes)) if background is None else background
-    load, square, cube = (own.at[-1].add(more) for own, more in zip(sums, other, strict=True))
+    load, square, cube = (part.at[-1].add(more) for part, more in zip(sums, other, strict=True))
     through = jnp.cumsum(load, axis=0)
     served = jnp.clip((1 - through + load) / jnp.where(load > 0, load, 1), 0, 1)
     # above that load the lattice law is that of the least stable node that it can hold
-    kept = jnp.minimum(1, MOST_LOAD / jnp.maximum(through, MOST_LOAD))
+    stable_share = jnp.minimum(1, MOST_LOAD / jnp.maximum(through, MOST_LOAD))
     offset, scale = service.parts(chunk_bytes)
 
     def of_class(k):
         # what delays class k: the classes to its own, and of those after it what is in service
-        share = jnp.where(jnp.arange(count)[:, None] <= k, kept[k][None], served)
+        share = jnp.where(jnp.arange(count)[:, None] <= k, stable_share[k][None], served)
         wait = priority_waiting(share * load, share * square, share * cube)
         length = lattice_length(wait.mean[k], wait.variance[k], chunk_bytes, rates.sum(axis=0), service)
         step = lax.stop_gradient(length / points)
         place = jnp.arange(count)[:, None, None]
         parts = jnp.stack(
             [
-                jnp.sum(jnp.where(chosen, rates * share[:, None, :], 0), axis=0)
-                for chosen in (place < k, place <= k, place > k)
+                jnp.sum(jnp.where(mask, rates * share[:, None, :], 0), axis=0)
+                for mask in (place < k, place <= k, place > k)
             ]
         )
 
@@ -66,18 +66,18 @@ def priority_wait_law(
             whole = jax.vmap(lambda a, b: service_mass(unit, a, b, step, points))(offset, scale)
             return parts[0] @ whole, parts[1] @ residual, parts[2] @ residual
 
-        first, own, later = jax.vmap(at_node, in_axes=(0, 2, 1, 1, 0))(
+        first, before, later = jax.vmap(at_node, in_axes=(0, 2, 1, 1, 0))(
             service.unit, parts, offset, scale, step
         )
         if background is not None:
             more = share[-1][:, None] * background_residual(other, step, points)
             last = k == count - 1
-            own, later = own + jnp.where(last, more, 0), later + jnp.where(last, 0, more)
+            before, later = before + jnp.where(last, more, 0), later + jnp.where(last, 0, more)
         idle = jnp.maximum(1 - jnp.sum(share * load, axis=0), 0)
-        spectrum = transform(own)
-        found = mass_of(transform(later + idle[:, None] * own) / (1 - spectrum), points)
+        spectrum = transform(before)
+        waiting_mass = mass_of(transform(later + idle[:, None] * before) / (1 - spectrum), points)
         # a sum of transformed numbers can be below 0 by their rounding
-        mass = jnp.maximum(jax.vmap(worked_off)(found, first, step), 0)
+        mass = jnp.maximum(jax.vmap(worked_off)(waiting_mass, first, step), 0)
         return WaitLaw(step, idle, mass, through[k] < 1)
 
     return lax.map(of_class, jnp.arange(count))

@@ -53,13 +53,13 @@ def priority_waiting(load: ArrayLike, second: ArrayLike, third: ArrayLike) -> De
     Returns:
         Delay of that shape; infinite for a class whose load and those of the classes before it sum to 1 or more.
     """
-    own, square, cube = as_float(load), as_float(second), as_float(third)
-    through, squares = jnp.cumsum(own, axis=0), jnp.cumsum(square, axis=0)
-    before = through - own
+    first, square, cube = as_float(load), as_float(second), as_float(third)
+    through, squares = jnp.cumsum(first, axis=0), jnp.cumsum(square, axis=0)
+    before = through - first
     unstable = through >= 1
     # of a class that is not stable as much is served as those before it leave: so much of it delays them
-    left = 1 - before
-    served = jnp.clip(jnp.where(own > left, left / jnp.where(own > 0, own, 1), 1), 0, 1)
+    idle = 1 - before
+    served = jnp.clip(jnp.where(first > idle, idle / jnp.where(first > 0, first, 1), 1), 0, 1)
     a_2, a_3 = (jnp.sum(served * sums, axis=0, keepdims=True) for sums in (square, cube))
     a, b = (jnp.where(unstable, 1, 1 - sums) for sums in (before, through))
     mean = a_2 / (2 * a * b)

@@ -76,15 +76,15 @@ class UnitLaw:
         Raises:
             UserError: no samples, or a negative or infinite one.
         """
-        given = np.asarray(samples, float).ravel()
-        if given.size == 0:
+        values = np.asarray(samples, float).ravel()
+        if values.size == 0:
             raise UserError("service law empirical: there are no samples, at least one is needed")
-        wrong = np.flatnonzero(~(np.isfinite(given) & (given >= 0)))
+        wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
         if wrong.size:
             raise UserError(
-                f"service law empirical: sample {wrong[0]} is {given[wrong[0]]}, it must be finite and >= 0"
+                f"service law empirical: sample {wrong[0]} is {values[wrong[0]]}, it must be finite and >= 0"
             )
-        x = np.sort(given)
+        x = np.sort(values)
         if 2 * x.size <= _ENTRIES:
             ends = np.arange(x.size + 1) / x.size
             return _law(np.repeat(x, 2), np.stack([ends[:-1], ends[1:]], axis=1).ravel())
@@ -164,8 +164,8 @@ class ServiceLaw:
 
     def slowed(self, factor: jax.Array) -> "ServiceLaw":
         """Laws of ``factor`` X, (m,)."""
-        own = (self.offset, self.offset_per_byte, self.scale, self.scale_per_byte)
-        return ServiceLaw(self.unit, *(factor * part for part in own))
+        parts = (self.offset, self.offset_per_byte, self.scale, self.scale_per_byte)
+        return ServiceLaw(self.unit, *(factor * part for part in parts))
 
     def parts(self, chunk_bytes: ArrayLike) -> tuple[jax.Array, jax.Array]:
         """Offset and scale, s, for chunks of these bytes, (..., m) or (..., 1)."""
@@ -219,10 +219,10 @@ def cumulative(law: UnitLaw, u: jax.Array) -> tuple[jax.Array, jax.Array, jax.Ar
     index = jnp.maximum(index, 0)
     t = jnp.where(before, 0, u - value[index])
     rise = jnp.where(index < slope.shape[0], slope[jnp.minimum(index, slope.shape[0] - 1)], 0)
-    own = level[index]
-    probability = jnp.where(before, 0, own + rise * t)
-    first = once[index] + t * (own + t * rise / 2)
-    second = twice[index] + t * (once[index] + t * (own / 2 + t * rise / 6))
+    base = level[index]
+    probability = jnp.where(before, 0, base + rise * t)
+    first = once[index] + t * (base + t * rise / 2)
+    second = twice[index] + t * (once[index] + t * (base / 2 + t * rise / 6))
     return probability, jnp.where(before, 0, first), jnp.where(before, 0, second)
 
 

@@ -87,8 +87,8 @@ def waits_given(wait: WaitLaw, loading: jax.Array, factor: jax.Array) -> tuple[j
     empty = ndtri(jnp.clip(wait.idle, 1e-14, 1 - 1e-13))
     shift, spread = factor[:, None] * loading, jnp.sqrt(1 - loading**2)
     idle = ndtr((empty[None] - shift) / spread)
-    given = ndtr((score[None] - shift[:, :, None]) / spread)
-    mass = jnp.diff(jnp.concatenate([idle[:, :, None], given], axis=-1), axis=-1)
+    conditional = ndtr((score[None] - shift[:, :, None]) / spread)
+    mass = jnp.diff(jnp.concatenate([idle[:, :, None], conditional], axis=-1), axis=-1)
     return idle, transform(mass)
 
 
@@ -159,8 +159,8 @@ def common_points(wait: WaitLaw, served: ServedLaw, reads: jax.Array, count: int
 
         top = wait.step * points + fine * sums.shape[-1]
         high = jnp.broadcast_to(top[:, None], (top.shape[0], count))
-        _, own = lax.fori_loop(0, 30, halve, (jnp.zeros_like(high), high))
-        return _merged(own, reads, wait.stable)
+        _, points_of_node = lax.fori_loop(0, 30, halve, (jnp.zeros_like(high), high))
+        return _merged(points_of_node, reads, wait.stable)
 
     return lax.stop_gradient(lax.map(of_size, (served.coarse, served.step, served.sums, reads)))
 
@@ -171,15 +171,15 @@ def _sojourn(x, idle, fine, sums, step, later, stable):
     return jnp.where(stable, jnp.clip(value, 0, 1), 0.0)
 
 
-def _merged(own, reads, stable):
+def _merged(points, reads, stable):
     """Points of the nodes (m, X) as X points, denser where nodes that are read have theirs."""
-    count = own.shape[1]
-    wanted = (reads > 0) & stable
+    count = points.shape[1]
+    mask = (reads > 0) & stable
     # a size that no stable node serves still needs points
-    wanted = jnp.where(wanted.any(), wanted, stable | ~stable.any())
-    share = jnp.where(wanted, reads, 0)
+    mask = jnp.where(mask.any(), mask, stable | ~stable.any())
+    share = jnp.where(mask, reads, 0)
     total = share.sum()
-    weight = jnp.where(wanted, 1 / wanted.sum(dtype=float) + share / jnp.where(total > 0, total, 1), 0)
-    order = jnp.argsort(own.ravel())
-    passed = jnp.cumsum(jnp.repeat(weight, count, total_repeat_length=own.size)[order])
-    return jnp.interp(jnp.linspace(passed[0], passed[-1], count), passed, own.ravel()[order])
+    weight = jnp.where(mask, 1 / mask.sum(dtype=float) + share / jnp.where(total > 0, total, 1), 0)
+    order = jnp.argsort(points.ravel())
+    passed = jnp.cumsum(jnp.repeat(weight, count, total_repeat_length=points.size)[order])
+    return jnp.interp(jnp.linspace(passed[0], passed[-1], count), passed, points.ravel()[order])

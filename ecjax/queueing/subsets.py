@@ -105,17 +105,17 @@ def _fixed(k, marginals):
 
 def _inclusion(p, k, most):
     without, with_one_less = _left_out(p, k, most)
-    taken = p * with_one_less
-    return taken / (taken + (1 - p) * without)
+    with_node = p * with_one_less
+    return with_node / (with_node + (1 - p) * without)
 
 
 def _left_out(p, k, most):
     """Probabilities that the nodes other than j are k, and k - 1, in number: each (m,)."""
     start = jnp.zeros(most + 1).at[0].set(1.0)
 
-    def add(series, own):
-        grown = series * (1 - own)
-        return grown.at[1:].add(series[:-1] * own), series
+    def add(series, probability):
+        grown = series * (1 - probability)
+        return grown.at[1:].add(series[:-1] * probability), series
 
     before = lax.scan(add, start, p)[1]
     after = lax.scan(add, start, p, reverse=True)[1]

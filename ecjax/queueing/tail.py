@@ -69,12 +69,12 @@ def tail_bound(
     sizes = workload.sizes.shape[0]
     reads = workload.rate[:, None] * marginals
     points = common_points(wait, served, jax.ops.segment_sum(reads, index, sizes), _POINTS)
-    tails = lax.map(lambda own: _node_tails(wait, *own), (served, points))
+    tails = lax.map(lambda of_size: _node_tails(wait, *of_size), (served, points))
 
     def of_file(arguments):
-        own, place = arguments
+        marginal, place = arguments
         # 0 at a node that is not read, be it stable or not
-        return jnp.minimum(jnp.sum(own[:, None] * tails[place], axis=0), 1)
+        return jnp.minimum(jnp.sum(marginal[:, None] * tails[place], axis=0), 1)
 
     def of_levels(arguments):
         tail = of_file(arguments)

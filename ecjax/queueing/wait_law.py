@@ -57,7 +57,7 @@ def wait_law(
     first, second, third = service.moments(chunk_bytes)
     sums = [jnp.sum(rates * moment, axis=0) for moment in (first, second, third)]
     other = jnp.zeros((3, service.nodes)) if background is None else jnp.asarray(background)
-    rho, a_2, a_3 = (own + more for own, more in zip(sums, other, strict=True))
+    rho, a_2, a_3 = (part + more for part, more in zip(sums, other, strict=True))
     stable = rho < 1
     wait = waiting(jnp.minimum(rho, MOST_LOAD), a_2, a_3)
     step = lax.stop_gradient(lattice_length(wait.mean, wait.variance, chunk_bytes, rates, service) / points)

@@ -151,8 +151,8 @@ def _ladder(low: float, high: float) -> np.ndarray:
     return knots
 
 
-def _checked(name: str, given: ArrayLike, shape: tuple[int, ...], least: float) -> np.ndarray:
-    array = np.asarray(given, float)
+def _checked(name: str, values: ArrayLike, shape: tuple[int, ...], least: float) -> np.ndarray:
+    array = np.asarray(values, float)
     try:
         full = np.broadcast_to(array, shape)
     except ValueError:

@@ -45,7 +45,7 @@ def replay_block(system, counts, times, files, first, seed, choice, slowness, fr
     widest = 1
     for row in range(starts.size - 1):
         widest = max(widest, starts[row + 1] - starts[row])
-    order, chosen, ready = np.empty(widest, np.int64), np.empty(widest, np.int64), np.empty(widest)
+    order, selection, ready = np.empty(widest, np.int64), np.empty(widest, np.int64), np.empty(widest)
     service_key = streams.key(seed, streams.SERVICE)
     connect_key = streams.key(seed, streams.CONNECT)
     dispatch_key = streams.key(seed, streams.DISPATCH)
@@ -57,13 +57,13 @@ def replay_block(system, counts, times, files, first, seed, choice, slowness, fr
         count = need[file]
         if count == end - begin:
             for i in range(count):
-                chosen[i] = begin + i
+                selection[i] = begin + i
         elif choice == ROUND_ROBIN:
             for i in range(count):
-                chosen[i] = begin + (turn[row] + i) % (end - begin)
+                selection[i] = begin + (turn[row] + i) % (end - begin)
             turn[row] = (turn[row] + count) % (end - begin)
         else:
-            count = subset.draw(units, begin, end, order, chosen, streams.stream(dispatch_key, request))
+            count = subset.draw(units, begin, end, order, selection, streams.stream(dispatch_key, request))
         batch = tally.batch_of(request, per_request)
         segment = segments[batch]
         if np.isnan(began[batch]):
@@ -72,7 +72,7 @@ def replay_block(system, counts, times, files, first, seed, choice, slowness, fr
         size, link = chunk_bytes[file], link_s[file]
         last = 0.0
         for i in range(count):
-            entry = chosen[i]
+            entry = selection[i]
             node = entry_node[entry]
             counter = request * nodes + node
             work = laws.service(

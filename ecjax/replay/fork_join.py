@@ -73,10 +73,10 @@ def replay_block(system, counts, times, files, first, seed, cancel, free):
             ends[i] = begins[i] + work
             ready[i] = ends[i] + connection(connect, node, streams.stream(connect_key, counter))
         if link > 0.0:
-            done = through_link(ready, count, need[file], link)
+            completion = through_link(ready, count, need[file], link)
         else:
-            done = smallest(ready, count, need[file])
-        leave = done if cancel else np.inf
+            completion = smallest(ready, count, need[file])
+        leave = completion if cancel else np.inf
         batch = tally.batch_of(request, per_request)
         segment = segments[batch]
         if np.isnan(began[batch]):
@@ -89,7 +89,7 @@ def replay_block(system, counts, times, files, first, seed, cancel, free):
                 free[node] = until
                 if group >= 0 and ends[i] <= leave:
                     tally.count(sums, bins, batches, segment, batch, classes + node, ends[i] - time)
-        last = done - time + extra_s[file]
+        last = completion - time + extra_s[file]
         if paths.size:
             paths[request] = last
         if group >= 0:

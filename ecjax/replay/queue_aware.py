@@ -77,13 +77,13 @@ def replay_block(
         probes: nodes probed per node needed, >= 1; ``system.widest`` probes all (join the shortest queues).
         rings: carried from block to block.
     """
-    done = 0
+    count = 0
     while True:
-        done += _replay(
-            system, counts, times[done:], files[done:], first + done, seed, probes,
+        count += _replay(
+            system, counts, times[count:], files[count:], first + count, seed, probes,
             rings.finishes, rings.first, rings.end, rings.free,
         )  # fmt: skip
-        if done == times.size:
+        if count == times.size:
             return
         rings.grow()
 
@@ -102,7 +102,7 @@ def _replay(system, counts, times, files, first, seed, probes, finishes, head, t
     widest = 1
     for row in range(starts.size - 1):
         widest = max(widest, starts[row + 1] - starts[row])
-    order, chosen, ready = np.empty(widest, np.int64), np.empty(widest, np.int64), np.empty(widest)
+    order, selection, ready = np.empty(widest, np.int64), np.empty(widest, np.int64), np.empty(widest)
     service_key = streams.key(seed, streams.SERVICE)
     connect_key = streams.key(seed, streams.CONNECT)
     dispatch_key = streams.key(seed, streams.DISPATCH)
@@ -128,23 +128,23 @@ def _replay(system, counts, times, files, first, seed, probes, finishes, head, t
             return b
         if count == end - begin:
             for i in range(count):
-                chosen[i] = begin + i
+                selection[i] = begin + i
         else:
             subset.shuffle(order, end - begin, streams.stream(dispatch_key, request))
             probed = min(end - begin, probes * count)
             for i in range(count):
-                chosen[i] = _MOST
+                selection[i] = _MOST
             for i in range(
                 probed
             ):  # into the sorted least so far, without branches: they would be mispredicted
                 node = entry_node[begin + order[i]]
                 value = ((tail[node] - head[node]) << _PLACE_BITS) | i
                 for place in range(count):
-                    least = min(chosen[place], value)
-                    value = max(chosen[place], value)
-                    chosen[place] = least
+                    least = min(selection[place], value)
+                    value = max(selection[place], value)
+                    selection[place] = least
             for i in range(count):
-                chosen[i] = begin + order[chosen[i] & _PLACES]
+                selection[i] = begin + order[selection[i] & _PLACES]
         batch = tally.batch_of(request, per_request)
         segment = segments[batch]
         if np.isnan(began[batch]):
@@ -152,7 +152,7 @@ def _replay(system, counts, times, files, first, seed, probes, finishes, head, t
         size, link = chunk_bytes[file], link_s[file]
         last = 0.0
         for i in range(count):
-            entry = chosen[i]
+            entry = selection[i]
             node = entry_node[entry]
             counter = request * nodes + node
             work = laws.service(

@@ -140,7 +140,7 @@ def _engine(
     else:
         intervals = () if outages is None else zip(outages.node, outages.start, outages.end, strict=True)
         name = "probabilistic" if policy.name in STATIC[:3] else policy.name
-        told = events.settings(
+        settings = events.settings(
             system,
             name,
             queue.name,
@@ -151,7 +151,7 @@ def _engine(
             policy.hedges,
             intervals,
         )
-        run = events.Run(system, told, seed)
+        run = events.Run(system, settings, seed)
 
         def step(times: np.ndarray, files: np.ndarray, first: int) -> bool:
             return events.replay_block(run, counts, times, files, first)

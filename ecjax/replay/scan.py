@@ -66,7 +66,7 @@ def tallies_fcfs(
     """
     fixed, lanes = _prepared(system, times, files, seeds, units, classes)
     _, sums, busy, bins = jax.tree.map(np.asarray, _run(fixed, system, lanes))
-    found = []
+    tallies = []
     for lane, times_of in enumerate(lanes["time"]):
         counts = tally.empty(fixed.requests, classes, fixed.nodes)
         batch = np.asarray(_batch_of(np.arange(fixed.requests), fixed.requests))
@@ -74,14 +74,14 @@ def tallies_fcfs(
         counts.began[held] = times_of[first]
         touched = batch[:: fixed.block, None] + np.arange(fixed.batches)
         touched = np.minimum(touched, tally.BATCHES - 1).ravel()
-        for block, own in zip(touched, sums[lane].reshape(-1, *sums.shape[3:]), strict=True):
-            counts.batches[:, block] += own[:, :2]
-            counts.sums[counts.segment[block]] += own
-        for block, given in zip(touched, busy[lane].reshape(-1, fixed.nodes), strict=True):
-            counts.busy[counts.segment[block]] += given
+        for block, sums_of_block in zip(touched, sums[lane].reshape(-1, *sums.shape[3:]), strict=True):
+            counts.batches[:, block] += sums_of_block[:, :2]
+            counts.sums[counts.segment[block]] += sums_of_block
+        for block, busy_of_block in zip(touched, busy[lane].reshape(-1, fixed.nodes), strict=True):
+            counts.busy[counts.segment[block]] += busy_of_block
         counts.bins[...] = bins[lane]
-        found.append(counts)
-    return found
+        tallies.append(counts)
+    return tallies
 
 
 def _batch_of(number, requests):
@@ -160,8 +160,8 @@ def _block(fixed, system, lane, carry, requests):
         fixed.linked
     ):  # a chunk keeps those that come after it waiting: the last ends after the longest such wait
         ready = jnp.sort(jnp.where(read, ready, jnp.inf), axis=1)
-        left = read.sum(axis=1)[:, None] - jnp.arange(fixed.widest)[None, :]
-        read, ready = left > 0, ready + left.astype(float) * system.link_s[file][:, None]
+        remainder = read.sum(axis=1)[:, None] - jnp.arange(fixed.widest)[None, :]
+        read, ready = remainder > 0, ready + remainder.astype(float) * system.link_s[file][:, None]
     latency = jnp.where(read, ready, -jnp.inf).max(axis=1) + system.extra_s[file]
     if not fixed.classes:
         return (finish[-1], bins), (latency, (), ())

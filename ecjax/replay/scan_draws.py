@@ -48,8 +48,8 @@ def entries(widest, units, begin, count, state):
         active = i < count
         state = jnp.where(active, _advance(state), state)
         j = jnp.where(active, (_uniform(state) * jnp.float64(i + 1)).astype(int), i)
-        here, there = order[:, i, None], jnp.take_along_axis(order, j[:, None], axis=1)
-        order = jnp.where(place == i, there, jnp.where(place == j[:, None], here, order))
+        current, there = order[:, i, None], jnp.take_along_axis(order, j[:, None], axis=1)
+        order = jnp.where(place == i, there, jnp.where(place == j[:, None], current, order))
         return order, state
 
     order = jnp.broadcast_to(place, (len(begin), widest))

@@ -19,20 +19,20 @@ def shuffle(order, count, state):
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
-def draw(units, begin, end, order, chosen, state):
-    """Entries begin <= e < end that a request reads, each with probability units[e] / 2^40, into ``chosen``.
+def draw(units, begin, end, order, selection, state):
+    """Entries begin <= e < end that a request reads, each with probability units[e] / 2^40, into ``selection``.
 
-    Exactly as many are drawn as the units sum to. ``order`` and ``chosen`` are room for as many as a row has.
+    Exactly as many are drawn as the units sum to. ``order`` and ``selection`` are room for as many as a row has.
     Returns how many.
     """
     state = shuffle(order, end - begin, state)
     place = int(streams.uniform(state) * UNIT)
-    taken = 0
+    count = 0
     for i in range(end - begin):
         entry = begin + order[i]
         place += units[entry]
         if place >= UNIT:
             place -= UNIT
-            chosen[taken] = entry
-            taken += 1
-    return taken
+            selection[count] = entry
+            count += 1
+    return count

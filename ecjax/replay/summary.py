@@ -52,13 +52,13 @@ def summarise(tallies: list[Tally], spans: list[float]) -> Summary:
     # nodes start empty: the first segment always goes
     first = next((batch for batch in SEGMENTS[1:] if batch >= dropped), None)
     stationary = first is not None
-    kept = SEGMENTS.index(first if first is not None else SEGMENTS[-1])
-    start = SEGMENTS[kept]
-    sums = sum(t.sums[kept:].sum(axis=0) for t in tallies)
-    bins = sum(t.bins[kept:].sum(axis=0, dtype=np.int64) for t in tallies)
+    segment = SEGMENTS.index(first if first is not None else SEGMENTS[-1])
+    start = SEGMENTS[segment]
+    sums = sum(t.sums[segment:].sum(axis=0) for t in tallies)
+    bins = sum(t.bins[segment:].sum(axis=0, dtype=np.int64) for t in tallies)
     batches = [t.batches[:, start:] for t in tallies]
     together = [b[:classes].sum(axis=0, keepdims=True) for b in batches]
-    file_bins = sum(t.file_bins[kept:].sum(axis=0, dtype=np.int64) for t in tallies)
+    file_bins = sum(t.file_bins[segment:].sum(axis=0, dtype=np.int64) for t in tallies)
     return Summary(
         **_statistics(sums, bins, batches, file_bins),
         all=Summary(
@@ -72,7 +72,7 @@ def summarise(tallies: list[Tally], spans: list[float]) -> Summary:
         bins=bins[:classes],
         warm_up=start / BATCHES,
         stationary=stationary and not _drifts([b[0] for b in together]),
-        utilisation=_utilisation(tallies, spans, kept, start),
+        utilisation=_utilisation(tallies, spans, segment, start),
     )
 
 
@@ -103,18 +103,18 @@ def _statistics(
         deviation = np.sqrt(np.maximum(square / count - mean**2, 0.0))
         half_width = stats.norm.ppf(0.975) * deviation / np.sqrt(count)
     half_width[count < 2] = np.nan
-    found = np.full((len(sums), len(LEVELS)), np.nan)
-    found[: len(bins)] = quantiles(bins)
+    levels = np.full((len(sums), len(LEVELS)), np.nan)
+    levels[: len(bins)] = quantiles(bins)
     if file_bins is not None and len(file_bins):
-        found[len(bins) :] = quantiles(file_bins)
+        levels[len(bins) :] = quantiles(file_bins)
     for group in range(len(batches[0])):
-        half_width[group] = interval([own[group] for own in batches])
+        half_width[group] = interval([batch[group] for batch in batches])
     return {
         "count": count,
         "mean": mean,
         "deviation": deviation,
         "half_width": half_width,
-        "quantiles": found,
+        "quantiles": levels,
     }
 
 
@@ -159,9 +159,9 @@ def interval(replications: list[np.ndarray]) -> float:
     """Half width of the 95 % interval of the mean, from batches (b, 2) of each replication; nan if too few."""
     number = _MOST_BATCHES
     while True:
-        merged = [_merged(own, number) for own in replications]
-        series = [_series(own) for own in merged]
-        if any(len(own) < number for own in series):  # empty batches: too few requests for so many
+        merged = [_merged(part, number) for part in replications]
+        series = [_series(part) for part in merged]
+        if any(len(part) < number for part in series):  # empty batches: too few requests for so many
             if number <= 4:
                 return math.nan
             number //= 2
@@ -170,23 +170,23 @@ def interval(replications: list[np.ndarray]) -> float:
             break
         number //= 2
     values = np.concatenate(series)
-    spread = sum(((own - own.mean()) ** 2).sum() for own in series)
+    spread = sum(((part - part.mean()) ** 2).sum() for part in series)
     freedom = len(values) - len(series)
     if len(series) > 1:
         # between replications too: they began alike, and a rare event may fall into one of them only
         spread = ((values - values.mean()) ** 2).sum()
         freedom = len(values) - 1
     # what correlation is left adds to the variance of the mean as in an autoregressive series
-    left = min(max(_correlation(series)[0], 0.0), 0.9)
-    variance = spread / freedom / len(values) * (1 + left) / (1 - left)
+    correlation = min(max(_correlation(series)[0], 0.0), 0.9)
+    variance = spread / freedom / len(values) * (1 + correlation) / (1 - correlation)
     return float(stats.t.ppf(0.975, freedom) * math.sqrt(variance))
 
 
 def _correlation(series: list[np.ndarray]) -> tuple[float, int]:
     """Correlation of neighbouring batches, and how many pairs it was taken from."""
-    above = sum(float((own[1:] - own.mean()) @ (own[:-1] - own.mean())) for own in series)
-    spread = sum(float(((own - own.mean()) ** 2).sum()) for own in series)
-    return above / spread if spread > 0 else 0.0, sum(len(own) - 1 for own in series)
+    above = sum(float((part[1:] - part.mean()) @ (part[:-1] - part.mean())) for part in series)
+    spread = sum(float(((part - part.mean()) ** 2).sum()) for part in series)
+    return above / spread if spread > 0 else 0.0, sum(len(part) - 1 for part in series)
 
 
 def _correlated(series: list[np.ndarray]) -> bool:
@@ -197,21 +197,21 @@ def _correlated(series: list[np.ndarray]) -> bool:
 
 def _drifts(replications: list[np.ndarray]) -> bool:
     """Whether the first and the second half of the batches differ by more than chance."""
-    series = [_series(_merged(own, 2 * _HALF)) for own in replications]
-    if any(len(own) < 2 * _HALF for own in series):
+    series = [_series(_merged(part, 2 * _HALF)) for part in replications]
+    if any(len(part) < 2 * _HALF for part in series):
         return False
-    early = np.concatenate([own[:_HALF] for own in series])
-    late = np.concatenate([own[_HALF:] for own in series])
+    early = np.concatenate([part[:_HALF] for part in series])
+    late = np.concatenate([part[_HALF:] for part in series])
     if early.std() == 0 and late.std() == 0:
         return bool(early[0] != late[0])
     return bool(stats.ttest_ind(early, late, equal_var=False).pvalue < _SIGNIFICANCE)
 
 
-def _utilisation(tallies: list[Tally], spans: list[float], kept: int, start: int) -> np.ndarray:
-    busy = sum(t.busy[kept:].sum(axis=0) for t in tallies)
+def _utilisation(tallies: list[Tally], spans: list[float], segment: int, start: int) -> np.ndarray:
+    busy = sum(t.busy[segment:].sum(axis=0) for t in tallies)
     began = [t.began[start:] for t in tallies]
     length = sum(
-        span - (own[~np.isnan(own)][0] if np.any(~np.isnan(own)) else 0.0)
-        for own, span in zip(began, spans, strict=True)
+        span - (begin[~np.isnan(begin)][0] if np.any(~np.isnan(begin)) else 0.0)
+        for begin, span in zip(began, spans, strict=True)
     )
     return busy / length if length > 0 else np.zeros_like(busy)

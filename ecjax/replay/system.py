@@ -63,23 +63,25 @@ def whole_units(probabilities: np.ndarray, start: np.ndarray, need: np.ndarray) 
     if not np.all((probabilities >= -1e-9) & (probabilities <= 1 + 1e-9)):
         raise ValueError("probabilities must be within [0, 1]")
     units = np.rint(np.clip(probabilities, 0.0, 1.0) * UNIT).astype(np.int64)
-    left = need.astype(np.int64) * UNIT - np.add.reduceat(units, start[:-1])
-    if np.any(np.abs(left) > 1e-6 * UNIT):
-        row = int(np.argmax(np.abs(left)))
+    lack = need.astype(np.int64) * UNIT - np.add.reduceat(units, start[:-1])
+    if np.any(np.abs(lack) > 1e-6 * UNIT):
+        row = int(np.argmax(np.abs(lack)))
         raise ValueError(
-            f"row {row}: probabilities sum to {need[row] - left[row] / UNIT:.9g}, not {need[row]}"
+            f"row {row}: probabilities sum to {need[row] - lack[row] / UNIT:.9g}, not {need[row]}"
         )
-    for row in np.flatnonzero(left).tolist():
+    for row in np.flatnonzero(lack).tolist():
         entries = slice(start[row], start[row + 1])
-        own = units[entries]
-        while left[row]:
-            partial = (own > 0) & (own < UNIT)
-            room = np.where(partial, UNIT - own if left[row] > 0 else own, 0)
-            chosen = int(np.argmax(room))
-            if room[chosen] == 0:  # a row of zeros and ones that sums to another number
-                own[int(np.argmax(own < UNIT) if left[row] > 0 else np.argmax(own > 0))] += left[row]
+        row_units = units[entries]
+        while lack[row]:
+            partial = (row_units > 0) & (row_units < UNIT)
+            room = np.where(partial, UNIT - row_units if lack[row] > 0 else row_units, 0)
+            place = int(np.argmax(room))
+            if room[place] == 0:  # a row of zeros and ones that sums to another number
+                row_units[
+                    int(np.argmax(row_units < UNIT) if lack[row] > 0 else np.argmax(row_units > 0))
+                ] += lack[row]
                 break
-            step = int(np.sign(left[row])) * min(abs(int(left[row])), int(room[chosen]))
-            own[chosen] += step
-            left[row] -= step
+            step = int(np.sign(lack[row])) * min(abs(int(lack[row])), int(room[place]))
+            row_units[place] += step
+            lack[row] -= step
     return units

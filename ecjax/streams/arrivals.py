@@ -117,8 +117,8 @@ def poisson(
         bursts: that come and go for all files together.
     """
     rng = np.random.default_rng([seed, 0xA221])
-    now, left = 0.0, count
-    known, alias = None, None
+    now, remainder = 0.0, count
+    alias_weights, alias = None, None
     for until, weights, level in _intervals(np.asarray(rates, float), factors, bursts, rng):
         total = float(weights.sum()) * level
         if total <= 0:
@@ -126,23 +126,23 @@ def poisson(
                 return
             now = until
             continue
-        if alias is None or weights is not known:
-            known, alias = weights, Alias(weights)
-        while left > 0:
-            times = now + np.cumsum(rng.standard_exponential(min(BLOCK, left))) / total
+        if alias is None or weights is not alias_weights:
+            alias_weights, alias = weights, Alias(weights)
+        while remainder > 0:
+            times = now + np.cumsum(rng.standard_exponential(min(BLOCK, remainder))) / total
             inside = times[: np.searchsorted(times, until)]
             if inside.size:
                 yield inside, alias.draw(rng.random(inside.size))
-                left -= inside.size
+                remainder -= inside.size
             if inside.size < times.size:
                 break
             now = float(times[-1])
         now = until  # memoryless: the next interval starts anew
-        if left <= 0:
+        if remainder <= 0:
             return
 
 
-def given(times: np.ndarray, files: np.ndarray) -> Iterator[Block]:
+def of_trace(times: np.ndarray, files: np.ndarray) -> Iterator[Block]:
     """Requests of a trace, in blocks."""
     for first in range(0, len(times), BLOCK):
         yield times[first : first + BLOCK], files[first : first + BLOCK]
@@ -190,8 +190,8 @@ def _intervals(
         if change <= now and factors is not None:
             files = factors.files[place]
             current = current.copy()  # a new array: the drawing of files is prepared anew
-            chosen = slice(None) if files is None else files
-            current[chosen] = rates[chosen] * factors.factor[place]
+            affected = slice(None) if files is None else files
+            current[affected] = rates[affected] * factors.factor[place]
             place += 1
             continue
         if burst_ends <= now and bursts is not None:

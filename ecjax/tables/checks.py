@@ -103,8 +103,8 @@ def _numbers(values: pa.ChunkedArray, column: Column, place: Place) -> pa.Chunke
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
         allowed = _allowed(column) + (" or timestamps" if column.kind == TIME else "")
         row = _first_word(values) if is_text(kind) else None
-        found = f"type {kind}" if row is None else repr(values[row].as_py())
-        raise place.error(f"found {found}; allowed: {allowed}", column=column.name, row=row)
+        value = f"type {kind}" if row is None else repr(values[row].as_py())
+        raise place.error(f"found {value}; allowed: {allowed}", column=column.name, row=row)
     return values.cast(pa.float64(), safe=False)
 
 
@@ -134,9 +134,9 @@ def _integers(values: pa.ChunkedArray, column: Column, place: Place) -> pa.Chunk
     try:
         return numbers.cast(pa.int64())
     except pa.ArrowInvalid:
-        found = pc.max(numbers).as_py()
+        largest = pc.max(numbers).as_py()
         raise place.error(
-            f"found {found}; allowed: {_allowed(column)} below 2^63", column=column.name
+            f"found {largest}; allowed: {_allowed(column)} below 2^63", column=column.name
         ) from None
 
 
@@ -168,8 +168,8 @@ def _check_values(values: pa.ChunkedArray, column: Column, place: Place) -> None
     if column.least is not None:
         bad |= numbers <= column.least if column.above else numbers < column.least
     row = int(np.argmax(bad))
-    found = values[row].as_py()
-    raise place.error(f"found {found!r}; allowed: {_allowed(column)}", column=column.name, row=row)
+    value = values[row].as_py()
+    raise place.error(f"found {value!r}; allowed: {_allowed(column)}", column=column.name, row=row)
 
 
 def _below(value: float | None, column: Column) -> bool:
@@ -181,9 +181,9 @@ def _below(value: float | None, column: Column) -> bool:
 def _check_unique(ids: pa.ChunkedArray, name: str, place: Place) -> None:
     if pc.count_distinct(ids).as_py() == len(ids):
         return
-    seen: dict = {}
+    first_row: dict = {}
     for row, value in enumerate(ids.to_pylist()):
-        if value in seen:
-            message = f"found {value!r} again, first in row {seen[value]}; allowed: every id once"
+        if value in first_row:
+            message = f"found {value!r} again, first in row {first_row[value]}; allowed: every id once"
             raise place.error(message, column=name, row=row)
-        seen[value] = row
+        first_row[value] = row

@@ -94,10 +94,10 @@ def conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
     for field in schema:
         column = pa.nulls(len(table), field.type)
         if field.name in table.column_names:
-            found = decoded(table.column(field.name))
-            if not pa.types.is_null(found.type) and _is_textual(found.type) != _is_textual(field.type):
-                raise ValueError(f"column {field.name} has type {found.type}, the schema says {field.type}")
-            column = found.cast(field.type)
+            values = decoded(table.column(field.name))
+            if not pa.types.is_null(values.type) and _is_textual(values.type) != _is_textual(field.type):
+                raise ValueError(f"column {field.name} has type {values.type}, the schema says {field.type}")
+            column = values.cast(field.type)
         columns.append(column)
     conformed = pa.Table.from_arrays(columns, schema=schema)
     _check_filled(conformed, schema)
@@ -151,15 +151,15 @@ def file_schema(path: Path) -> pa.Schema:
     """
     with user_errors(path), parquet_file(path) as file:
         schema = file.schema_arrow
-    own = (_RUN_IDS_KEY, _TOKEN_KEY)
-    metadata = {key: value for key, value in (schema.metadata or {}).items() if key not in own}
+    file_keys = (_RUN_IDS_KEY, _TOKEN_KEY)
+    metadata = {key: value for key, value in (schema.metadata or {}).items() if key not in file_keys}
     return schema.with_metadata(metadata)
 
 
 def schema_version(schema: pa.Schema) -> str | None:
     """The version of the schemas that a file was written with, or None where ecjax did not write it."""
-    found = (schema.metadata or {}).get(VERSION_KEY)
-    return None if found is None else found.decode()
+    version = (schema.metadata or {}).get(VERSION_KEY)
+    return None if version is None else version.decode()
 
 
 def schema_job(schema: pa.Schema) -> str | None:
@@ -230,8 +230,8 @@ def rows_of(path: Path, run_ids: list[str]) -> Iterator[pa.Table]:
     Raises:
         UserError: the file is damaged.
     """
-    wanted = pa.array(run_ids, pa.string())
+    value_set = pa.array(run_ids, pa.string())
     with user_errors(path), parquet_file(path) as file:
         for group in range(file.num_row_groups):
             table = file.read_row_group(group)
-            yield table.filter(pc.is_in(table.column("run_id"), value_set=wanted))
+            yield table.filter(pc.is_in(table.column("run_id"), value_set=value_set))

@@ -27,10 +27,10 @@ def fingerprint(table: pa.Table, name: str | None = None) -> str:
     Raises:
         TypeError: a column that counts has another type than ``check`` gives.
     """
-    known = None if name is None else {column.name for column in INPUTS[name]}
+    names = None if name is None else {column.name for column in INPUTS[name]}
     digest = hashlib.sha256()
     for column in sorted(table.column_names):
-        if known is None or column in known:
+        if names is None or column in names:
             digest.update(f"{column}\0".encode())
             _hash_array(digest, pa.concat_arrays(table.column(column).chunks or [pa.nulls(0)]))
     return digest.hexdigest()

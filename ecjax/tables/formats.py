@@ -109,13 +109,13 @@ def open_file(path: Path, columns: Sequence[str] | None) -> Opened:
     return _open_ipc(path, columns)
 
 
-def _chosen(schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
+def _selection(schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
     return schema if columns is None else pa.schema([field for field in schema if field.name in columns])
 
 
 def _open_parquet(path: Path, columns: Sequence[str] | None) -> Opened:
     with parquet_file(path) as file:
-        schema, rows = _chosen(file.schema_arrow, columns), file.metadata.num_rows
+        schema, rows = _selection(file.schema_arrow, columns), file.metadata.num_rows
 
     def batches() -> Iterator[pa.RecordBatch]:
         with parquet_file(path) as file:
@@ -132,16 +132,16 @@ def _ipc_reader(source: pa.NativeFile) -> pa.ipc.RecordBatchFileReader | pa.ipc.
 
 def _open_ipc(path: Path, columns: Sequence[str] | None) -> Opened:
     with _source(path) as source:
-        schema = _chosen(_ipc_reader(source).schema, columns)
+        schema = _selection(_ipc_reader(source).schema, columns)
 
     def batches() -> Iterator[pa.RecordBatch]:
         with _source(path) as source:
             reader = _ipc_reader(source)
             if isinstance(reader, pa.ipc.RecordBatchFileReader):
-                found = (reader.get_batch(i) for i in range(reader.num_record_batches))
+                stream = (reader.get_batch(i) for i in range(reader.num_record_batches))
             else:
-                found = iter(reader)
-            for batch in found:
+                stream = iter(reader)
+            for batch in stream:
                 # Arrow trusts the offsets in a file; a damaged one would crash whoever uses the batch.
                 batch.validate(full=True)
                 yield batch.select(schema.names)

@@ -80,7 +80,7 @@ def id_types(*tables: pa.Table) -> dict[str, pa.DataType]:
     Raises:
         UserError: an id column is of integers in one table and of strings in another.
     """
-    found: dict[str, pa.DataType] = {}
+    types: dict[str, pa.DataType] = {}
     for table in tables:
         for field in table.schema:
             name, kind = field.name, field.type
@@ -88,7 +88,7 @@ def id_types(*tables: pa.Table) -> dict[str, pa.DataType]:
                 name, kind = "node_id", kind.value_type
             elif name not in ID_NAMES:
                 continue
-            if found.setdefault(name, kind) != kind:
-                message = f"{name}: found {found[name]} in one table and {kind} in another"
+            if types.setdefault(name, kind) != kind:
+                message = f"{name}: found {types[name]} in one table and {kind} in another"
                 raise UserError(f"{message}; allowed: the same type in all tables")
-    return found
+    return types

@@ -50,19 +50,19 @@ def read_input(
         UserError: one line that names the file, and the column and row where there are such.
     """
     if isinstance(source, pa.Table):
-        found = source
+        content = source
     elif isinstance(source, str | Path | RemotePath):
         name = name or str(source)
-        found = _read_path(location(source), name)
+        content = _read_path(location(source), name)
     else:
         with formats.user_errors(name or f"{table} table", "the data frame has no Arrow form"):
-            found = pa.Table.from_pandas(source, preserve_index=False)
-    _refuse_several_runs(found, name or f"{table} table")
+            content = pa.Table.from_pandas(source, preserve_index=False)
+    _refuse_several_runs(content, name or f"{table} table")
     for column, value in (constants or {}).items():
-        if column in found.column_names:
-            found = found.drop_columns(column)
-        found = found.append_column(column, pa.repeat(pa.scalar(value), len(found)))
-    return check(found, table, sort=sort, source=name)
+        if column in content.column_names:
+            content = content.drop_columns(column)
+        content = content.append_column(column, pa.repeat(pa.scalar(value), len(content)))
+    return check(content, table, sort=sort, source=name)
 
 
 def _read_path(path: Path, name: str) -> pa.Table:

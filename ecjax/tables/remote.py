@@ -52,7 +52,7 @@ class RemotePath:
             raise UserError(f"{address}: malformed; allowed: scheme://bucket/path")
         self._root = (parts["scheme"].lower(), parts["authority"], parts["query"] or "")
         self._names = tuple(name for name in parts["path"].split("/") if name)
-        self._found: fs.FileInfo | None = None
+        self._info: fs.FileInfo | None = None
         self._filesystem, base = _filesystem(*self._root)
         separator = "" if not base or base.endswith("/") else "/"
         self._path = f"{base}{separator if self._names else ''}{'/'.join(self._names)}"
@@ -122,8 +122,8 @@ class RemotePath:
             raise UserError(f"{self}: {(str(error).splitlines() or [type(error).__name__])[0]}") from error
 
     def _kind(self) -> fs.FileType:
-        if self._found is not None:
-            return self._found.type
+        if self._info is not None:
+            return self._info.type
         with self._answers():
             return self._filesystem.get_file_info(self._path).type
 
@@ -141,7 +141,7 @@ class RemotePath:
             infos = self._filesystem.get_file_info(fs.FileSelector(self._path, allow_not_found=True))
         for info in infos:
             entry = self / info.base_name
-            entry._found = info
+            entry._info = info
             if entry.name:
                 yield entry
 
@@ -218,8 +218,8 @@ def _filesystem(scheme: str, authority: str, query: str) -> tuple[fs.FileSystem,
     """The store and the path of its root in it."""
     root = f"{scheme}://{authority}"
     setting = _SETTINGS.get(scheme, "")
-    known = setting and setting.partition("=")[0] in query
-    settings = "&".join(part for part in (query, "" if known else setting) if part)
+    overridden = setting and setting.partition("=")[0] in query
+    settings = "&".join(part for part in (query, "" if overridden else setting) if part)
     try:
         return fs.FileSystem.from_uri(f"{quote(root, safe=':/@%[]')}/{'?' if settings else ''}{settings}")
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:

@@ -114,7 +114,7 @@ class _Reader:
         self._trace, self._drop = trace, unknown == "drop"
         self._files = IdIndex(kind)
         self._ids = ids
-        self._known: int | None = None
+        self._file_count: int | None = None
         if ids is not None:
             if ids.type != self._files.kind:
                 raise UserError(
@@ -122,7 +122,7 @@ class _Reader:
                     "as in the files table"
                 )
             self._files.number(ids)
-            self._known = len(ids)
+            self._file_count = len(ids)
         self._nodes = IdIndex(trace.schema.field("node_id").type) if "node_id" in names else None
         self._times = [name for name in ("start_s", "finish_s") if name in names]
         self._grouper = RequestGrouper()
@@ -130,7 +130,7 @@ class _Reader:
         self._accesses: list[tuple[np.ndarray, ...]] = []  # arrival, node, bytes, start and finish if there
         self._rows = 0
         self._origin = np.nan
-        self._seen = 0  # requests closed, those that are dropped too
+        self._total = 0  # requests closed, those that are dropped too
         self.closed = 0
 
     def add(self, batch: pa.RecordBatch) -> None:
@@ -157,16 +157,16 @@ class _Reader:
                 )
             self._close(requests)
             times = [batch.column(name).to_numpy(zero_copy_only=False) for name in self._times]
-            kept = files >= 0
-            self._accesses.append(tuple(column[kept] for column in (arrivals, nodes, sizes, *times)))
+            mask = files >= 0
+            self._accesses.append(tuple(column[mask] for column in (arrivals, nodes, sizes, *times)))
         self._rows += batch.num_rows
 
     def _numbers(self, batch: pa.RecordBatch) -> np.ndarray:
         """File of each row, -1 where it is none of those given."""
         files = self._files.number(batch.column("file_id"))
-        if self._known is None:
+        if self._file_count is None:
             return files
-        strange = files >= self._known
+        strange = files >= self._file_count
         if strange.any() and not self._drop:
             row = int(np.argmax(strange))
             raise UserError(
@@ -176,24 +176,24 @@ class _Reader:
         return np.where(strange, -1, files)
 
     def _close(self, requests: Requests) -> None:
-        kept = requests.file >= 0
-        self._seen += len(kept)
-        self._requests.append(Requests(*(column[kept] for column in requests)))
-        self.closed += int(np.count_nonzero(kept))
+        mask = requests.file >= 0
+        self._total += len(mask)
+        self._requests.append(Requests(*(column[mask] for column in requests)))
+        self.closed += int(np.count_nonzero(mask))
 
     def finish(self, limit: int | None) -> TraceRequests:
         """All that was added, or the first ``limit`` requests."""
         self._close(self._grouper.finish())
         if not self.closed:
             raise UserError(
-                f"requests table ({self._trace.name}): found {self._seen} requests, none for a file of the files "
+                f"requests table ({self._trace.name}): found {self._total} requests, none for a file of the files "
                 "table; allowed: at least one"
             )
         count = self.closed if limit is None else min(limit, self.closed)
-        found = Requests(*_joined(self._requests, count))
+        logged = Requests(*_joined(self._requests, count))
         accesses = None
         if self._nodes is not None:
-            begin = np.concatenate(([0], np.cumsum(found.rows)))
+            begin = np.concatenate(([0], np.cumsum(logged.rows)))
             arrival, node, size, *rest = _joined(self._accesses, int(begin[-1]))
             times = {name: v - self._origin for name, v in zip(self._times, rest, strict=True)}
             accesses = Accesses(
@@ -202,12 +202,12 @@ class _Reader:
         return TraceRequests(
             name=self._trace.name,
             clock_resolution_s=self._trace.clock_resolution_s,
-            arrival=found.arrival,
-            file=found.file,
-            write=found.write,
-            bytes=found.bytes,
+            arrival=logged.arrival,
+            file=logged.file,
+            write=logged.write,
+            bytes=logged.bytes,
             file_ids=self._files.ids if self._ids is None else self._ids,
-            dropped=self._seen - self.closed,
+            dropped=self._total - self.closed,
             returned=self._grouper.returned,
             accesses=accesses,
         )

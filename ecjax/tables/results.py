@@ -61,7 +61,7 @@ def _read(out: Path, dataset: str) -> pa.Table:
             return [layout.read_file(path)]
         return list(layout.rows_of(path, valid))
 
-    tables = [table for found in each(rows, files, out) for table in found]
+    tables = [table for part in each(rows, files, out) for table in part]
     return pa.concat_tables(tables) if tables else layout.file_schema(files[0]).empty_table()
 
 
@@ -87,13 +87,13 @@ def find_run(
     fitting, runs = _fitting(out, plan_run, plan_where, job)
     if len(fitting) == 1:
         return fitting[0]
-    asked = [f"plan_run={plan_run}"] if plan_run is not None else []
-    asked += [f"plan_where={plan_where!r}"] if plan_where else []
+    conditions = [f"plan_run={plan_run}"] if plan_run is not None else []
+    conditions += [f"plan_where={plan_where!r}"] if plan_where else []
     several = len(fitting) > 1
     what = f"{len(fitting)} finished {job} runs" if several else f"no finished {job} run"
-    verb = "found" if not asked else "fit" if several else "fits"
+    verb = "found" if not conditions else "fit" if several else "fits"
     advice = "name one by plan_run=RUN_ID or plan_where" if several else "runs there"
-    message = " ".join([what, verb, " and ".join(asked)]).rstrip()
+    message = " ".join([what, verb, " and ".join(conditions)]).rstrip()
     raise UserError(f"plan={out}: {message}; {advice}: {_listed(fitting or runs)}")
 
 
@@ -115,13 +115,13 @@ def _fitting(
     """The finished runs that fit, and all runs of the job."""
     table = _read(location(out), RUNS)
     runs = [row for row in table.to_pylist() if row["job"] == job]
-    wanted = _conditions(plan_where, table.schema) if plan_where else {}
+    conditions = _conditions(plan_where, table.schema) if plan_where else {}
     fitting = [
         row
         for row in runs
         if Status(row["status"]).finished
         and (plan_run is None or row["run_id"] == plan_run)
-        and all(row[name] == value for name, value in wanted.items())
+        and all(row[name] == value for name, value in conditions.items())
     ]
     return fitting, runs
 

@@ -75,10 +75,10 @@ def _check_moments(table: pa.Table, place: Place) -> None:
         (MOMENT_COLUMNS[1], second, least_second, "service_mean_s^2"),
         (MOMENT_COLUMNS[2], third, least_third, "service_second_s2^2 / service_mean_s"),
     )
-    for column, found, least, formula in bounds:
-        row = _first(found < least * (1 - _TOLERANCE))
+    for column, values, least, formula in bounds:
+        row = _first(values < least * (1 - _TOLERANCE))
         if row is not None:
-            message = f"found {found[row]:g}; allowed: at least {formula} = {least[row]:g}"
+            message = f"found {values[row]:g}; allowed: at least {formula} = {least[row]:g}"
             raise place.error(f"{message} (no service time has such moments)", column=column, row=row)
 
 
@@ -147,15 +147,15 @@ def check_network(table: pa.Table, place: Place, sort: bool) -> pa.Table:
                 f"found {table.column('node_site')[row].as_py()!r} beside a node_id; allowed: one of the two"
             )
             raise place.error(message, column="node_site", row=row)
-    seen: dict[tuple, int] = {}
+    first_row: dict[tuple, int] = {}
     columns = [table.column(name).to_pylist() for name in names]
     for row in range(len(table)):
         key = tuple(column[row] for column in columns)
-        if key in seen:
-            found = ", ".join(f"{name} {value!r}" for name, value in zip(names, key, strict=True))
-            message = f"found {found or 'every node'} again, first in row {seen[key]}; allowed: once"
+        if key in first_row:
+            target = ", ".join(f"{name} {value!r}" for name, value in zip(names, key, strict=True))
+            message = f"found {target or 'every node'} again, first in row {first_row[key]}; allowed: once"
             raise place.error(message, row=row)
-        seen[key] = row
+        first_row[key] = row
     return table
 
 
@@ -177,9 +177,9 @@ def check_requests(table: pa.Table, place: Place, sort: bool) -> pa.Table:
     for before, after in combinations(order, 2):
         row = _first(_numpy(table, after) < _numpy(table, before))
         if row is not None:
-            found, least = (table.column(c)[row].as_py() for c in (after, before))
+            value, least = (table.column(c)[row].as_py() for c in (after, before))
             raise place.error(
-                f"found {found!r}; allowed: at least {before} = {least!r}", column=after, row=row
+                f"found {value!r}; allowed: at least {before} = {least!r}", column=after, row=row
             )
     arrivals = _numpy(table, "arrival_s")
     row = _first(np.diff(arrivals) < 0)
@@ -198,8 +198,8 @@ def operations(column: pa.ChunkedArray, place: Place) -> pa.ChunkedArray:
     Raises:
         UserError: another word.
     """
-    found = pc.unique(column).to_pylist()
-    for word in found:
+    distinct = pc.unique(column).to_pylist()
+    for word in distinct:
         if word.strip().lower() not in _OPERATIONS:
             row = pc.index(column, pa.scalar(word, pa.string())).as_py()
             raise place.error(
@@ -214,9 +214,9 @@ def check_delays(table: pa.Table, place: Place, sort: bool) -> pa.Table:
     """Delays: a known law with the parameters it takes, delays that vary, rho below 1, one row per name and op."""
     table = _with_operations(table, place)
     rows = table.to_pylist()
-    seen: dict[tuple, int] = {}
-    for row, found in enumerate(rows):
-        law, sigma, rho = found["law"], found.get("sigma"), found.get("rho")
+    first_row: dict[tuple, int] = {}
+    for row, law_row in enumerate(rows):
+        law, sigma, rho = law_row["law"], law_row.get("sigma"), law_row.get("rho")
         if law not in LAWS:
             raise place.error(f"found {law!r}; allowed: {', '.join(LAWS)}", column="law", row=row)
         if (sigma is None) == (law == LOGNORMAL):
@@ -231,34 +231,34 @@ def check_delays(table: pa.Table, place: Place, sort: bool) -> pa.Table:
             )
         if rho is not None and rho >= 1:
             raise place.error(f"found {rho}; allowed: numbers from 0 to below 1", column="rho", row=row)
-        if not found["scale_s"] + (found.get("scale_s_per_byte") or 0.0) > 0:
+        if not law_row["scale_s"] + (law_row.get("scale_s_per_byte") or 0.0) > 0:
             raise place.error(
                 "found 0, and no scale_s_per_byte; allowed: delays that vary", column="scale_s", row=row
             )
-        name, op = found["name"], found.get("op")
+        name, op = law_row["name"], law_row.get("op")
         for other in (op, None) if op else (None, "read", "write"):
-            if (name, other) in seen:
-                before = seen[name, other]
+            if (name, other) in first_row:
+                before = first_row[name, other]
                 raise place.error(
                     f"found {name!r} again for {op or 'both operations'}, first in row {before}; allowed: one row per "
                     "name and op",
                     column="name",
                     row=row,
                 )
-        seen[name, op] = row
+        first_row[name, op] = row
     return table
 
 
 def check_classes(table: pa.Table, place: Place, sort: bool) -> pa.Table:
     """Classes: read or write, every name once."""
     table = _with_operations(table, place)
-    seen: dict[str, int] = {}
+    first_row: dict[str, int] = {}
     for row, name in enumerate(table["name"].to_pylist() if "name" in table.column_names else ()):
-        if name in seen:
-            message = f"found {name!r} again, first in row {seen[name]}; allowed: every name once"
+        if name in first_row:
+            message = f"found {name!r} again, first in row {first_row[name]}; allowed: every name once"
             raise place.error(message, column="name", row=row)
         if name is not None:
-            seen[name] = row
+            first_row[name] = row
     return table
 
 

@@ -97,8 +97,8 @@ class ResultStore:
             allowed = ", ".join(tables.datasets)
             raise UserError(f"write: found {', '.join(map(repr, unknown))}; allowed: {allowed}")
         self.out, self._tables = location(out), tables
-        kept = None if write is None else frozenset((RUNS, *write))
-        self.writer = DatasetWriter(absolute(self.out), tables, dict(id_types), kept)
+        datasets = None if write is None else frozenset((RUNS, *write))
+        self.writer = DatasetWriter(absolute(self.out), tables, dict(id_types), datasets)
         self._rows = RunRows(self.writer.schema(RUNS))
         self._lock = FolderLock(self.out)
         self._committed: dict[str, Committed] = {}

@@ -35,8 +35,8 @@ def timestamps_to_seconds(table: pa.Table, columns: list[str], place: Place) -> 
         return table
     if len(stamped) < len(columns):
         plain = next(name for name in columns if name not in stamped)
-        found = f"{stamped[0]} is {kinds[stamped[0]]} and {plain} is {kinds[plain]}"
-        raise place.error(f"{found}; allowed: all timestamps, or all seconds as numbers")
+        mixture = f"{stamped[0]} is {kinds[stamped[0]]} and {plain} is {kinds[plain]}"
+        raise place.error(f"{mixture}; allowed: all timestamps, or all seconds as numbers")
     zones = {name: getattr(kinds[name], "tz", None) for name in columns}
     if len({zone is None for zone in zones.values()}) > 1:
         raise place.error(f"times with and without a time zone are mixed: {zones}")

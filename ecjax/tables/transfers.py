@@ -104,5 +104,5 @@ def grouped(table: pa.Table, place: Place, sort: bool, ports: pa.Array) -> Trans
 def ascending_ids(*columns: pa.ChunkedArray) -> pa.Array:
     """The different ids of columns of one type, in ascending order."""
     chunks = [chunk for column in columns for chunk in column.chunks]
-    found = pa.chunked_array(chunks, columns[0].type).unique()
-    return found.take(pc.array_sort_indices(found))
+    ids = pa.chunked_array(chunks, columns[0].type).unique()
+    return ids.take(pc.array_sort_indices(ids))

@@ -33,19 +33,19 @@ class DatasetWriter:
         out: absolute path or address of the folder.
         tables: datasets of the job.
         id_types: Arrow type by id column.
-        kept: datasets to write; None: all.
+        selection: datasets to write; None: all.
         token: names the store while it is open.
     """
 
     out: str
     tables: JobTables
     id_types: dict[str, pa.DataType]
-    kept: frozenset[str] | None
+    selection: frozenset[str] | None
     token: str = field(default_factory=lambda: uuid4().hex)
 
     def writes(self, dataset: str) -> bool:
         """Whether rows of this dataset are kept, so that they are worth computing."""
-        return self.kept is None or dataset in self.kept
+        return self.selection is None or dataset in self.selection
 
     def reaches(self) -> bool:
         """Whether this process sees the folder of the store, rather than none or another of that name."""
@@ -137,10 +137,12 @@ class DatasetWriter:
             )
 
     def _checked(self, name: str, tables: Tables, ids: list[str]) -> Iterator[pa.Table]:
-        known = pa.array(ids, pa.string())
+        ids_of_batch = pa.array(ids, pa.string())
         for table in [tables] if isinstance(tables, pa.Table) else _computed(tables):
             rows = layout.conform(table, self.schema(name))
-            if not pc.all(pc.is_in(pc.unique(rows.column("run_id")), value_set=known), min_count=0).as_py():
+            if not pc.all(
+                pc.is_in(pc.unique(rows.column("run_id")), value_set=ids_of_batch), min_count=0
+            ).as_py():
                 raise ValueError(f"{name} has rows of runs that are not in the batch")
             yield rows
 

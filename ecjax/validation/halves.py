@@ -124,13 +124,13 @@ class Halves:
 
     def reads(self) -> Reads:
         """Reads of the first half."""
-        chosen = ~self.log.write[: self.half]
-        number = np.cumsum(chosen) - 1
+        mask = ~self.log.write[: self.half]
+        number = np.cumsum(mask) - 1
         request = self.request[: self.cut]
-        access = chosen[request]
+        access = mask[request]
         return Reads(
-            self.log.file[: self.half][chosen],
-            self.of_request[: self.half][chosen],
+            self.log.file[: self.half][mask],
+            self.of_request[: self.half][mask],
             number[request[access]],
             self.accesses.node[: self.cut][access],
             self.accesses.bytes[: self.cut][access],

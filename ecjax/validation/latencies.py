@@ -162,7 +162,7 @@ def seconds(value: float) -> str:
     return f"{value:#.3g} s".replace(". s", " s") if 1e-3 <= value < 1000 else f"{value:,.4g} s"
 
 
-def listed(names: list, chosen: np.ndarray) -> str:
+def listed(names: list, places: np.ndarray) -> str:
     """The first few of the chosen names."""
-    first = ", ".join(str(names[int(i)]) for i in chosen[:_NAMED])
-    return first + (", ..." if len(chosen) > _NAMED else "")
+    first = ", ".join(str(names[int(i)]) for i in places[:_NAMED])
+    return first + (", ..." if len(places) > _NAMED else "")

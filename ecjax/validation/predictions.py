@@ -25,7 +25,7 @@ def predictions(halves: Halves, laws: Laws, notices: list[str]) -> dict[str, Sta
         return {}
     law, sizes = halves.law[: halves.cut], halves.accesses.bytes[: halves.cut]
     write = law >= nodes
-    sums = [theory.work_sums(laws, law[chosen], sizes[chosen], span, nodes) for chosen in (~write, write)]
+    sums = [theory.work_sums(laws, law[mask], sizes[mask], span, nodes) for mask in (~write, write)]
     of_class, of_file, of_node, count = halves.groups.first
     estimated = unknown(count)
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -74,7 +74,7 @@ def fit_service(samples: Samples, names: list, sizes: np.ndarray, family: str) -
     pooled = np.bincount(samples.node, minlength=len(names)) < LEAST_SAMPLES
     span = np.array([min(sizes.min(), samples.bytes.min()), max(sizes.max(), samples.bytes.max())])
     by_size = _Sizes(samples, pooled)
-    chosen, lines = _relation(samples, by_size, span)
+    relation, lines = _relation(samples, by_size, span)
     units = _units(samples, lines)
     alone = np.flatnonzero(~pooled)
     groups = [units[by_size.places[node]] for node in alone]
@@ -95,7 +95,9 @@ def fit_service(samples: Samples, names: list, sizes: np.ndarray, family: str) -
     table[:, LINES] = np.concatenate(
         [offset + scale * inside[0, group][:, None], scale * inside[1, group][:, None]], axis=1
     )
-    return ServiceLaws(Laws(table, drawn.samples), None if span[0] == span[1] else RELATIONS[chosen], pooled)
+    return ServiceLaws(
+        Laws(table, drawn.samples), None if span[0] == span[1] else RELATIONS[relation], pooled
+    )
 
 
 def size_classes(sizes: np.ndarray) -> np.ndarray:
@@ -130,9 +132,9 @@ class _Sizes:
             if together is None:
                 return None
             expected = np.bincount(samples.node, together[0, 0] + together[0, 1] * samples.bytes, nodes)
-            taken = np.bincount(samples.node, samples.service, nodes)
+            totals = np.bincount(samples.node, samples.service, nodes)
             slowness = np.ones(nodes)
-            np.divide(taken, expected, out=slowness, where=~self.pooled & (taken > 0) & (expected > 0))
+            np.divide(totals, expected, out=slowness, where=~self.pooled & (totals > 0) & (expected > 0))
         lines = np.empty((2, nodes, 2))
         for node in range(nodes):
             place = self.places[node]
@@ -140,9 +142,9 @@ class _Sizes:
             lines[:, node] = together * slowness[node] if fitted is None else fitted
         return lines[0], lines[1]
 
-    def _lines_of(self, chosen: np.ndarray, service: np.ndarray) -> np.ndarray | None:
+    def _lines_of(self, samples: np.ndarray, service: np.ndarray) -> np.ndarray | None:
         """Least squares over classes: rows mean and deviation, columns constant and slope."""
-        size, place = self.samples.bytes[chosen], self.of_sample[chosen]
+        size, place = self.samples.bytes[samples], self.of_sample[samples]
         count = np.bincount(place, minlength=self.classes)
         used = count >= LEAST_SAMPLES
         if np.count_nonzero(used) < 2:
@@ -173,8 +175,8 @@ def _relation(samples: Samples, sizes: _Sizes, span: np.ndarray) -> tuple[int, n
     if span[0] == span[1]:
         return _INDEPENDENT, candidates[_INDEPENDENT]
     if sizes.classes == 1:  # other sizes come later: nothing tells how long they take
-        chosen = max(candidates)
-        return chosen, candidates[chosen]
+        relation = max(candidates)
+        return relation, candidates[relation]
     fitted = sizes.lines()
     if fitted is not None:
         mean, deviation = fitted
@@ -191,8 +193,8 @@ def _relation(samples: Samples, sizes: _Sizes, span: np.ndarray) -> tuple[int, n
     scores = {number: _misfit(samples, sizes, lines) for number, lines in candidates.items()}
     # a misfit of 0.5 is what chance makes of a relation that holds
     enough = 1.2 * min(scores.values()) + 0.5
-    chosen = next(number for number in sorted(scores) if scores[number] <= enough)
-    return chosen, candidates[chosen]
+    relation = next(number for number in sorted(scores) if scores[number] <= enough)
+    return relation, candidates[relation]
 
 
 def _at(lines: np.ndarray, span: np.ndarray) -> np.ndarray:

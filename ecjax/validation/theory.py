@@ -79,8 +79,8 @@ def dispatch(reads: Reads, span_s: float, nodes: int, files: int) -> Dispatch | 
         return None
     need = np.bincount(reads.request, minlength=len(reads.file))
     row_of = np.full(files, -1)  # the file itself where it has shares of its own
-    chosen = files_with_shares(reads.file, files)
-    row_of[chosen] = chosen
+    own_files = files_with_shares(reads.file, files)
+    row_of[own_files] = own_files
     base = np.where(row_of[reads.file] >= 0, reads.file, files + reads.group)
     # shares are of a file, or a class, and a number of chunks; rows of a chunk size, too
     _, drawn = np.unique(base * (need.max() + 1) + need, return_inverse=True)

@@ -135,12 +135,12 @@ def _laws(accesses: Accesses, halves: Halves, service: np.ndarray, family: str, 
     write = halves.log.write[halves.request]
     timed = ~np.isnan(service)
     fitted: dict[str, ServiceLaws] = {}
-    for operation, chosen in (("reads", ~write), ("writes", write)):
-        early = chosen[: halves.cut] & timed
+    for operation, mask in (("reads", ~write), ("writes", write)):
+        early = mask[: halves.cut] & timed
         if early.any():
             node, size = (values[: halves.cut][early] for values in (accesses.node, accesses.bytes))
             fitted[operation] = fit_service(
-                Samples(node, size, service[early]), names, accesses.bytes[chosen], family
+                Samples(node, size, service[early]), names, accesses.bytes[mask], family
             )
     if "reads" not in fitted and np.any(~write):
         notices.append("The first half has no service times of reads: those of writes are taken for them.")
@@ -150,8 +150,8 @@ def _laws(accesses: Accesses, halves: Halves, service: np.ndarray, family: str, 
     reads, writes = fitted.get("reads", other), fitted.get("writes", other)
     if reads.relation is not None:
         notices.append(f"Service times of reads are taken to be {reads.relation}, as in the first half.")
-    seen = np.unique(accesses.node[halves.cut :][~write[halves.cut :]])
-    poor = seen[reads.pooled[seen]]
+    nodes_read = np.unique(accesses.node[halves.cut :][~write[halves.cut :]])
+    poor = nodes_read[reads.pooled[nodes_read]]
     if poor.size:
         notices.append(
             f"{poor.size} nodes have too few service times of reads in the first half for a law of their own "
@@ -166,12 +166,12 @@ def _laws(accesses: Accesses, halves: Halves, service: np.ndarray, family: str, 
 
 def _text(observed: Statistics, replayed: Statistics) -> str:
     parts = []
-    for name, predicted, seen in (
+    for name, predicted, measured in (
         ("mean", replayed.mean[0], observed.mean[0]),
         ("p99", replayed.quantiles[0, 2], observed.quantiles[0, 2]),
     ):
-        off = f" ({100 * (predicted / seen - 1):+.1f} %)" if seen > 0 else ""
-        parts.append(f"predicted {name} {seconds(predicted)}, observed {seconds(seen)}{off}")
+        off = f" ({100 * (predicted / measured - 1):+.1f} %)" if measured > 0 else ""
+        parts.append(f"predicted {name} {seconds(predicted)}, observed {seconds(measured)}{off}")
     return "; ".join(parts)
 
 

@@ -4,7 +4,7 @@ from hypothesis import given as cases
 from hypothesis import strategies as st
 from scipy import stats
 
-from ecjax.adapt.arrivals import Rates, constant, given, mean_count, poisson, varying
+from ecjax.adapt.arrivals import Rates, constant, mean_count, of_trace, poisson, varying
 from ecjax.streams.arrivals import Factors
 
 SHARES = np.array([0.5, 0.0, 0.3, 0.2])
@@ -115,6 +115,6 @@ def test_classes_follow_the_rates_of_their_interval():
 
 def test_a_trace_is_replayed_at_a_multiple_of_its_rate():
     times, classes = np.array([0.0, 1.0, 4.0]), np.array([0, 1, 0], np.uint8)
-    found = given(times, classes, 2.0)
+    found = of_trace(times, classes, 2.0)
     np.testing.assert_array_equal(found.arrival_s, [0.0, 0.5, 2.0])
     np.testing.assert_array_equal(found.class_of, classes)

@@ -33,7 +33,7 @@ def followed(reads, stored, network, config, judge=lambda *_: None, factor=lambd
 
     def keep(plain, edge, now, item, at_hand):
         here = next(i for i, other in enumerate(plain.edges) if other is edge)
-        after = [chunks_of(row) for row in found[plain.reads].kept]
+        after = [chunks_of(row) for row in found[plain.reads].contents]
         before = [kept_by(other) for other in plain.edges]
         judge(plain, edge, now, item, at_hand, before[here], after[here])
         assert [kept for e, kept in enumerate(before) if e != here] == after[:here] + after[here + 1 :]
@@ -47,7 +47,7 @@ def followed(reads, stored, network, config, judge=lambda *_: None, factor=lambd
     plain = PlainCache(stored, network, config, keep, factor)
     for number, read in enumerate(zip(*reads, strict=True)):
         if config.name in WHOLE:  # planned between two reads; the reads themselves change nothing
-            take(plain, [chunks_of(row) for row in found[number + 1].kept])
+            take(plain, [chunks_of(row) for row in found[number + 1].contents])
         latency, hits = plain.read(*read)
         assert hits == last.hit_chunks[number]
         assert latency == pytest.approx(last.latency_s[number], rel=1e-12)
@@ -155,7 +155,7 @@ def test_an_edge_with_room_for_everything_keeps_everything(name):
     config = policy(name, items * k, period_s=5.0)
     found = replay(reads, stored, network, config)
     everything = 0 if name == "none" else 2**k - 1
-    np.testing.assert_array_equal(found.kept, np.full((2, items), everything))
+    np.testing.assert_array_equal(found.contents, np.full((2, items), everything))
 
 
 @pytest.mark.parametrize("name", POLICIES)
@@ -164,7 +164,7 @@ def test_no_room_and_no_reads(name):
     nothing = replay(reads, stored, network, policy("none", 0))
     found = replay(reads, stored, network, policy(name, 0))
     np.testing.assert_array_equal(found.latency_s, nothing.latency_s)
-    assert not found.hit_chunks.any() and not found.kept.any() and found.filled == 0
+    assert not found.hit_chunks.any() and not found.contents.any() and found.filled == 0
     empty = replay(Reads(*(column[:0] for column in reads)), stored, network, policy(name, 5))
     assert len(empty.latency_s) == len(empty.hit_chunks) == len(empty.decision_s) == 0
 
@@ -197,7 +197,7 @@ def test_the_fixed_scheme_does_not_stay_stuck():
 
     def value(config):
         plain = PlainCache(stored, network, config, keep_nothing)
-        row = replay(reads, stored, network, config).kept[0]
+        row = replay(reads, stored, network, config).contents[0]
         rate = math.log(2) / half_life
         return (
             sum(plain.value(plain.edges[0], m, chunks, rate) for m, chunks in chunks_of(row).items()) / rate

@@ -65,7 +65,7 @@ def same_reads(reads, stored, network, config, decide, factor=lambda number, nod
     np.testing.assert_array_equal(found.hit_chunks, [hits for _, hits in expected])
     np.testing.assert_allclose(found.latency_s, [latency for latency, _ in expected], rtol=1e-12)
     if at_the_end:
-        assert [chunks_of(row) for row in found.kept] == [kept_by(edge) for edge in plain.edges]
+        assert [chunks_of(row) for row in found.contents] == [kept_by(edge) for edge in plain.edges]
     return found
 
 
@@ -147,7 +147,7 @@ def same_plans(reads, stored, network, config, planned, before_read, popularity=
     found = replay(reads, stored, network, config, popularity)
     np.testing.assert_array_equal(found.hit_chunks, [hits for _, hits in expected])
     np.testing.assert_allclose(found.latency_s, [latency for latency, _ in expected], rtol=1e-12)
-    assert [chunks_of(row) for row in found.kept] == [kept_by(edge) for edge in plain.edges]
+    assert [chunks_of(row) for row in found.contents] == [kept_by(edge) for edge in plain.edges]
     assert found.filled == planned.filled
 
 
@@ -204,5 +204,5 @@ def test_the_reads_themselves_are_counted_where_nothing_is_known(name):
         replay(reads, stored, network, policy(name, 7), popularity)
         for popularity in (counted(reads, 2, 8), None)
     )
-    np.testing.assert_array_equal(known.kept, unknown.kept)
+    np.testing.assert_array_equal(known.contents, unknown.contents)
     np.testing.assert_array_equal(known.latency_s, unknown.latency_s)

@@ -17,9 +17,9 @@ FEW = np.array([0.1, 0.2, 0.5, 0.9])
 
 def check(plan, rates, latency, between, capacity):
     """What holds for every plan."""
-    assert (plan.kept.sum(axis=(1, 2)) <= capacity).all()
+    assert (plan.contents.sum(axis=(1, 2)) <= capacity).all()
     by_hand = sum(
-        item_saves(rates[:, m], latency[:, m], between, plan.kept[:, m]) for m in range(rates.shape[1])
+        item_saves(rates[:, m], latency[:, m], between, plan.contents[:, m]) for m in range(rates.shape[1])
     )
     assert plan.saved_per_s == pytest.approx(by_hand, rel=1e-12, abs=1e-12)
     assert plan.bound_per_s >= plan.saved_per_s
@@ -194,7 +194,7 @@ def test_an_item_that_gains_only_at_two_edges_at_once():
 def test_nothing_is_kept_for_nobody():
     _, latency, between = drawn(2, 5, 3, 0)
     plan = cooperative_plan(np.zeros((2, 5)), latency, between, np.array([3, 3]))
-    assert not plan.kept.any()
+    assert not plan.contents.any()
     assert plan.saved_per_s == plan.bound_per_s == 0.0
 
 

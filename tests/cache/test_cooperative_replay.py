@@ -46,7 +46,7 @@ class PlainCooperation(PlainCache):
         rates = np.array([[self.rate(edge, m, now) for m in items] for edge in self.edges])
         latency = np.array([[self.latencies(edge, m) for m in items] for edge in self.edges])
         capacity = np.full(len(self.edges), self.policy.capacity)
-        kept = cooperative_plan(rates, latency, self.between, capacity).kept
+        kept = cooperative_plan(rates, latency, self.between, capacity).contents
         for edge, chosen in zip(self.edges, kept, strict=True):
             for m in items:
                 new = set(np.flatnonzero(chosen[m]).tolist())

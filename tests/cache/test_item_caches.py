@@ -47,8 +47,8 @@ def test_hits_are_those_of_the_library(name, data):
     found = replay(reads, STORED, NETWORK, policy(name, room * K + rest))
     hits, shelves = library_hits(name, reads, room)
     np.testing.assert_array_equal(found.hit_chunks, K * hits)
-    assert [set(np.flatnonzero(row)) for row in found.kept] == shelves
-    assert set(np.unique(found.kept)) <= {0, 2**K - 1}
+    assert [set(np.flatnonzero(row)) for row in found.contents] == shelves
+    assert set(np.unique(found.contents)) <= {0, 2**K - 1}
 
 
 @pytest.mark.parametrize("name", LIBRARY)
@@ -63,7 +63,7 @@ def test_many_reads_with_a_popular_few(name):
     hits, shelves = library_hits(name, reads, 40)
     assert 0.3 < hits.mean() < 0.95
     np.testing.assert_array_equal(found.hit_chunks, K * hits)
-    assert [set(np.flatnonzero(row)) for row in found.kept] == shelves
+    assert [set(np.flatnonzero(row)) for row in found.contents] == shelves
 
 
 @pytest.mark.parametrize("name", PLAIN)

@@ -97,5 +97,5 @@ def test_same_path_while_estimates_move(name, seed, k, parity, copies, capacity,
     found = replay(reads, stored, network, config)
     np.testing.assert_array_equal(found.hit_chunks, [hits for _, hits in expected])
     np.testing.assert_allclose(found.latency_s, [latency for latency, _ in expected], rtol=1e-12)
-    for edge, row in zip(plain.edges, found.kept, strict=True):
+    for edge, row in zip(plain.edges, found.contents, strict=True):
         assert chunks_of(row) == {item: chunks for item, chunks in edge.kept.items() if chunks}

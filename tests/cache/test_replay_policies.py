@@ -72,7 +72,7 @@ def test_stuck_only_by_mean_value():
 
     def kept(name):
         """Chunks per item, and their value."""
-        bits = replay(reads, stored, network(latency), policy(name, case["C"])).kept[0]
+        bits = replay(reads, stored, network(latency), policy(name, case["C"])).contents[0]
         count = np.array([int(b).bit_count() for b in bits])
         return count, tau[np.arange(len(tau)), count].sum()
 
@@ -95,10 +95,10 @@ def test_plans_of_all_items_are_the_best(capacity):
         found = replay(reads, stored, network(LATENCY_S), policy(name, capacity, **changes), known)
         tau = values(stored, weight)
         best = tau[np.arange(40), exact(tau, capacity)].sum()
-        assert plan_value(stored, weight, found.kept[0]) == pytest.approx(best, rel=1e-6)
-        assert chunks(found.kept) <= capacity
+        assert plan_value(stored, weight, found.contents[0]) == pytest.approx(best, rel=1e-6)
+        assert chunks(found.contents) <= capacity
         if name == "optimal_static":
-            assert found.filled == chunks(found.kept)
+            assert found.filled == chunks(found.contents)
 
 
 def test_agar_plans_at_the_ends_of_periods():
@@ -107,12 +107,12 @@ def test_agar_plans_at_the_ends_of_periods():
     counted = np.bincount(reads.item[:2000], minlength=40).astype(float)
     tau = values(stored, counted)
     best = tau[np.arange(40), exact(tau, 60)].sum()
-    assert plan_value(stored, counted, found.kept[0]) == pytest.approx(best, rel=1e-5)
+    assert plan_value(stored, counted, found.contents[0]) == pytest.approx(best, rel=1e-5)
     assert not found.hit_chunks[:1000].any() and found.hit_chunks[1000:2000].any()
     first = replay(Reads(*(a[:1500] for a in reads)), stored, network(LATENCY_S), policy("agar", 60))
-    new = [int(a) & ~int(b) for a, b in zip(found.kept[0], first.kept[0], strict=True)]
+    new = [int(a) & ~int(b) for a, b in zip(found.contents[0], first.contents[0], strict=True)]
     assert found.filled == first.filled + sum(b.bit_count() for b in new)
-    assert first.filled == chunks(first.kept)
+    assert first.filled == chunks(first.contents)
     seldom = policy("agar", 60, period_s=1e9)
     assert not replay(reads, stored, network(LATENCY_S), seldom).hit_chunks.any()
 
@@ -125,7 +125,7 @@ def test_half_lives_forget():
     for half_life, expected in ((5.0, [0, 1]), (1e3, [1, 0])):
         planned = policy("agar", 1, half_life_s=half_life, period_s=99.0)
         found = replay(reads, stored, network(LATENCY_S[:, 3:4]), planned)
-        assert found.kept[0].tolist() == expected
+        assert found.contents[0].tolist() == expected
 
 
 def test_replans_do_not_disturb_the_loop():
@@ -138,7 +138,7 @@ def test_replans_do_not_disturb_the_loop():
     np.testing.assert_array_equal(whole.latency_s[:999], late.latency_s[:999])
     often = replay(reads, stored, net, policy("exact", 25, replan_reads=7))
     assert often.filled > 0 and whole.filled == late.filled == 0
-    assert all(chunks(row) <= 25 for row in often.kept)
+    assert all(chunks(row) <= 25 for row in often.contents)
 
 
 def test_edges_do_not_touch_each_other():
@@ -155,7 +155,7 @@ def test_edges_do_not_touch_each_other():
                 continue  # periods begin at the first read of all; samples are drawn in turn
             found = replay(alone, stored, network(latency[e : e + 1]), policy(name, 25, half_life_s=50.0))
             np.testing.assert_array_equal(found.latency_s, together.latency_s[own])
-            np.testing.assert_array_equal(found.kept[0], together.kept[e])
+            np.testing.assert_array_equal(found.contents[0], together.contents[e])
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_latency_above_the_static_optimum():
 
     def mean(name, **changes):
         found = replay(reads, stored, network(LATENCY_S), policy(name, 1000, **changes), share)
-        assert chunks(found.kept) <= 1000
+        assert chunks(found.contents) <= 1000
         return found.latency_s[measured].mean()
 
     best = mean("optimal_static")

@@ -315,10 +315,10 @@ def test_a_given_start_is_kept_where_nothing_is_better():
     """Started at its own plan without a price, the method stays at it; a start with other sums is projected."""
     case = problems.alike()
     first = lane(solved("alike"), 0)
-    again = lane(problems.solve(case, 0.0, given=tuple(map(jnp.asarray, first[:2])), methods=METHODS))
+    again = lane(problems.solve(case, 0.0, start_plan=tuple(map(jnp.asarray, first[:2])), methods=METHODS))
     assert again.evaluation.objective == pytest.approx(first.evaluation.objective, rel=1e-6)
     nothing = jnp.zeros_like(case.even)
-    empty = lane(problems.solve(case, 0.0, given=(nothing, nothing > 0), methods=METHODS))
+    empty = lane(problems.solve(case, 0.0, start_plan=(nothing, nothing > 0), methods=METHODS))
     check_plan(case, empty, 0.0)
     assert empty.evaluation.objective == pytest.approx(first.evaluation.objective, rel=1e-5)
 

@@ -53,7 +53,7 @@ def enumerated(prices: Prices, stored, k: int, floor: int, row: int, allowed, si
             continue
         counted = np.isfinite(before)
         change = reads(after)[counted] - before[counted]
-        kept = prices.kept[row] @ (after.astype(float) - stored)
+        kept = prices.storing[row] @ (after.astype(float) - stored)
         if np.isfinite(change).all():
             best = max(best, -change.sum() - kept)
     return best

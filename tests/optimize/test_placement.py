@@ -145,7 +145,7 @@ def test_starts_keep_to_the_allowed_nodes(start):
 
 def test_given_start_is_projected_on_the_allowed_nodes():
     plan = problems.random_plan(CASE, problems.FILES, seed=2)[0]
-    found = np.asarray(starts.given(MASKED, jnp.asarray(plan)))
+    found = np.asarray(starts.nearest(MASKED, jnp.asarray(plan)))
     np.testing.assert_allclose(found.sum(axis=1), CASE.k, atol=1e-12)
     assert not np.any(found[~MASK])
     fits = ~np.any(plan[:, :] * ~MASK, axis=1)

@@ -81,5 +81,5 @@ def test_two_streams_merge_in_order():
 
 def test_a_trace_comes_as_it_is():
     times, files = np.arange(20_000.0), np.arange(20_000) % 7
-    found = collected(arrivals.given(times, files))
+    found = collected(arrivals.of_trace(times, files))
     assert np.array_equal(found[0], times) and np.array_equal(found[1], files)

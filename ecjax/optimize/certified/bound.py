@@ -89,10 +89,10 @@ def lower_bound(passes: Passes, relaxed: Relaxed, tol: float, most_passes: int) 
     surely = storage + soonest
     if service.alone:
         return Bound(max(surely, float(rest(last, np.zeros(1), 0.3 * tol)[0])), 1, None)
-    here = relaxed.z + float(rest(last, np.array([relaxed.z]), 0.3 * tol)[0])
+    at_best = relaxed.z + float(rest(last, np.array([relaxed.z]), 0.3 * tol)[0])
     # where the prices leave a gap at the best z, a finer search over z would not close it
-    tol = max(tol, 0.25 * (relaxed.objective - here) / abs(relaxed.objective))
-    target = min(here, relaxed.objective) - tol * abs(here)
+    tol = max(tol, 0.25 * (relaxed.objective - at_best) / abs(relaxed.objective))
+    target = min(at_best, relaxed.objective) - tol * abs(at_best)
     if target <= surely:
         return Bound(surely, 1, None)
     k = float(np.sum(np.repeat(rows.hot, np.diff(rows.start)) * rows.read)) / service.rate
@@ -114,14 +114,14 @@ def lower_bound(passes: Passes, relaxed: Relaxed, tol: float, most_passes: int) 
                 return there
             return [moved, improve(passes, there, minima, tol, _ROUNDS)]
 
-        value, better = march(one, renewed, last, Range(low, high, target, tol * abs(here)))
+        value, better = march(one, renewed, last, Range(low, high, target, tol * abs(at_best)))
         return Bound(max(surely, value), 1 + sum(renewals), better)
     edges = np.unique(np.append(np.linspace(low, high, _FIRST_INTERVALS + 1), relaxed.z))
     intervals = _Intervals(edges)
     count, better = 1, None
     everywhere = np.arange(len(edges) - 1)
     intervals.improve(everywhere, rest(last, intervals.right, tol))
-    known = [last]
+    price_sets = [last]
     while True:
         failing = np.flatnonzero(intervals.bound < target)
         if not len(failing) or len(intervals.left) > _MOST_INTERVALS:
@@ -131,26 +131,26 @@ def lower_bound(passes: Passes, relaxed: Relaxed, tol: float, most_passes: int) 
             worst = stuck[np.argmin(intervals.point[stuck])]
             z = float(intervals.right[worst])
             moved = _priced(passes, relaxed, z, last, gradient)
-            known.append(moved)
+            price_sets.append(moved)
             count += 1
             intervals.improve(failing, rest(moved, intervals.right[failing], 0.3 * tol))
             if intervals.point[worst] < target and count < most_passes:
                 # the loads were made for another z: make some for this one
                 there = relax(passes, relaxed.group, relaxed.kinds, z, 0.3 * tol, 25, fixed_z=True)
                 count += there.passes
-                known.append(there.prices[-1])
+                price_sets.append(there.prices[-1])
                 if there.objective < relaxed.objective - tol * abs(relaxed.objective):
                     better = there
                     break
-                intervals.improve(failing, rest(known[-1], intervals.right[failing], 0.3 * tol))
+                intervals.improve(failing, rest(price_sets[-1], intervals.right[failing], 0.3 * tol))
             if intervals.point[worst] < target:
                 target = float(intervals.point[worst]) - tol * abs(target)
             continue
         before = len(intervals.left) - len(failing)
         intervals.split(failing)
         new = np.arange(before, len(intervals.left))
-        distance = np.abs(np.array([p.z for p in known])[:, None] - intervals.right[new])
-        for index, prices in enumerate(known):
+        distance = np.abs(np.array([p.z for p in price_sets])[:, None] - intervals.right[new])
+        for index, prices in enumerate(price_sets):
             # only the two prices made for the nearest z
             near = (distance < distance[index]).sum(axis=0) < 2
             if near.any():

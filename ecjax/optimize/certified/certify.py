@@ -63,11 +63,11 @@ def certify(passes: Passes, settings: Settings, start: np.ndarray | None = None)
         # the gap stays open there, and passes are dear
         tol = max(tol, _MIXED_TOL)
         settings = replace(settings, passes=min(settings.passes, _MIXED_PASSES))
-    kept: list[tuple[np.ndarray, float, float]] = []
+    candidates: list[tuple[np.ndarray, float, float]] = []
     if start is not None:
-        found, kept = _kept(passes, settings, start)
-        if found is not None:
-            return found
+        certificate, candidates = _placed_anew(passes, settings, start)
+        if certificate is not None:
+            return certificate
     kinds = np.zeros((rows.number, m), np.int8) if start is None else start.copy()
     z, _ = respond(passes, kinds, None, np.zeros(m), _START_SWEEPS, 1e-3, settings.seed)
     group = groups_of(service, rows)
@@ -80,14 +80,14 @@ def certify(passes: Passes, settings: Settings, start: np.ndarray | None = None)
             break
         relaxed = relax(passes, group, relaxed.kinds, bound.better.z, tol, settings.passes)
         count += relaxed.passes
-    wanted = bound.value + settings.gap * abs(bound.value)
-    for earlier in kept:
+    target = bound.value + settings.gap * abs(bound.value)
+    for earlier in candidates:
         # what a few passes could not prove of the earlier plan
-        if earlier[2] <= wanted:
+        if earlier[2] <= target:
             return _certificate(passes, settings, *earlier, bound.value, count)
     kinds, z, objective = round_off(passes, relaxed, 1e-3 * settings.gap, settings.seed)
     for again in range(1, _ROUNDINGS if kinds.size <= _FEW else 1):
-        if objective <= wanted:
+        if objective <= target:
             break
         # the order in which rows are decided is chance: another may end lower
         other = round_off(passes, relaxed, 1e-3 * settings.gap, settings.seed + again, shuffled=True)
@@ -96,7 +96,7 @@ def certify(passes: Passes, settings: Settings, start: np.ndarray | None = None)
     return _certificate(passes, settings, kinds, z, objective, bound.value, count)
 
 
-def _kept(
+def _placed_anew(
     passes: Passes, settings: Settings, start: np.ndarray
 ) -> tuple[Certificate | None, list[tuple[np.ndarray, float, float]]]:
     """An earlier plan with its new rows placed, if that is good enough already: a few passes instead of many.

@@ -134,10 +134,10 @@ def _by_site(hot, cold, usable, count, k, extra, site, per_site, kind, scratch, 
     total = 0.0
     # cheapest unused, dearest hot and dearest cold node of a site; cheapest node to turn hot, and to turn cold
     free = np.empty((2, sites), np.int64)
-    taken = np.empty((2, sites), np.int64)
+    dearest = np.empty((2, sites), np.int64)
     for _ in range(k + extra):
         free[:] = -1
-        taken[:] = -1
+        dearest[:] = -1
         turn_hot = turn_cold = -1
         for position in range(count):
             j = usable[position]
@@ -148,13 +148,13 @@ def _by_site(hot, cold, usable, count, k, extra, site, per_site, kind, scratch, 
                 if free[1, s] < 0 or cold[j] < cold[free[1, s]]:
                     free[1, s] = j
             elif kind[j] == HOT:
-                if taken[0, s] < 0 or hot[j] > hot[taken[0, s]]:
-                    taken[0, s] = j
+                if dearest[0, s] < 0 or hot[j] > hot[dearest[0, s]]:
+                    dearest[0, s] = j
                 if turn_cold < 0 or hot[j] - cold[j] > hot[turn_cold] - cold[turn_cold]:
                     turn_cold = j
             else:
-                if taken[1, s] < 0 or cold[j] > cold[taken[1, s]]:
-                    taken[1, s] = j
+                if dearest[1, s] < 0 or cold[j] > cold[dearest[1, s]]:
+                    dearest[1, s] = j
                 if turn_hot < 0 or hot[j] - cold[j] < hot[turn_hot] - cold[turn_hot]:
                     turn_hot = j
         distance[: sites + 2] = np.inf
@@ -177,7 +177,7 @@ def _by_site(hot, cold, usable, count, k, extra, site, per_site, kind, scratch, 
                     j = free[kind_needed, s]
                     if j >= 0:
                         changed |= _relax(kind_needed, 2 + s, cost[j], j, distance, before, by_node)
-                    j = taken[kind_needed, s]
+                    j = dearest[kind_needed, s]
                     if j >= 0:
                         changed |= _relax(2 + s, kind_needed, -cost[j], j, distance, before, by_node)
         end = -1

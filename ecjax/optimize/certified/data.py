@@ -97,13 +97,13 @@ def grid_of(sizes: np.ndarray, rates: np.ndarray) -> np.ndarray:
         return float(errors[best] - whole), first, int(inside[best]), last
 
     cells = [split(0, len(distinct) - 1)]
-    chosen = [0, len(distinct) - 1]
-    while len(chosen) < MOST_SIZES and cells[0][0] < 0:
+    knots = [0, len(distinct) - 1]
+    while len(knots) < MOST_SIZES and cells[0][0] < 0:
         _, first, middle, last = heapq.heappop(cells)
-        chosen.append(middle)
+        knots.append(middle)
         heapq.heappush(cells, split(first, middle))
         heapq.heappush(cells, split(middle, last))
-    return distinct[np.sort(chosen)]
+    return distinct[np.sort(knots)]
 
 
 def flatten(problem: Problem) -> tuple[Service, Rows]:
@@ -140,16 +140,16 @@ def _rows(problem: Problem, size: np.ndarray, grid: np.ndarray) -> Rows:
     width = np.where(upper > lower, grid[upper] - grid[lower], 1.0)
     part = np.where(upper > lower, (size - grid[lower]) / width, 0.0)
     reads, writes = np.asarray(files.rate), np.asarray(files.write_rate)
-    kept = {}
+    by_operation = {}
     for name, rate in (("read", reads), ("write", writes)):
         entries = np.concatenate([rate * (1 - part), rate * part])
         where = (np.concatenate([row, row]), np.concatenate([lower, upper]))
         # explicit zeros keep the two patterns alike
         pattern = np.concatenate([part < 1, part > 0])
-        kept[name] = sparse.coo_array(
+        by_operation[name] = sparse.coo_array(
             (entries[pattern], (where[0][pattern], where[1][pattern])), shape=(count, len(grid))
         ).tocsr()
-    read, write = kept["read"], kept["write"]
+    read, write = by_operation["read"], by_operation["write"]
     read.sort_indices()
     write.sort_indices()
     nodes = problem.nodes

@@ -62,15 +62,15 @@ def _improve(passes: Passes, relaxed: Relaxed, minima: NodeMinima, tol: float, m
     reached: list[float] = []
     for _ in range(most):
         read, write = program.prices(point)
-        asked = Prices(read, write, last.chunk, 0.0, relaxed.z)
-        low, latency, states = minima.states(asked, relaxed.z, _NODE_TOL * fine / len(read))
+        proposal = Prices(read, write, last.chunk, 0.0, relaxed.z)
+        low, latency, states = minima.states(proposal, relaxed.z, _NODE_TOL * fine / len(read))
         cheapest, sums = passes.cheapest(read, write, last.chunk, relaxed.group, groups)
-        here = float(low.sum()) + cheapest
+        bound = float(low.sum()) + cheapest
         if reached:
-            box *= _GROWTH if here > value else _SHRINKAGE
-        if here > value:
-            value, centre = here, point
-            best = replace(asked, cheapest=cheapest)
+            box *= _GROWTH if bound > value else _SHRINKAGE
+        if bound > value:
+            value, centre = bound, point
+            best = replace(proposal, cheapest=cheapest)
         # as fine as what stays open deserves
         fine = max(least, _PART * (program.latency_and_dollars - value))
         reached.append(value)
@@ -183,9 +183,9 @@ class _Program:
         reduced = master.cost - multipliers @ master.rows
         x = np.full(len(reduced), 0.05)
         for row in range(self.box, len(multipliers)):
-            own = master.rows[row] > 0
-            multipliers[row] = reduced[own].min()
-            x[own] = 1 / own.sum()
+            members = master.rows[row] > 0
+            multipliers[row] = reduced[members].min()
+            x[members] = 1 / members.sum()
         master.start(x, multipliers, 3e-3 * abs(self.latency_and_dollars) / len(x))
 
 

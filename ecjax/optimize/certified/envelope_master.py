@@ -85,10 +85,10 @@ def _solver(a: np.ndarray, ratio: np.ndarray, short: np.ndarray, residual: np.nd
     scale = np.sqrt(np.diag(normal))
     factors = linalg.cho_factor(normal / scale[:, None] / scale + _ROUNDING * np.eye(len(scale)))
 
-    def solve(wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        dy = linalg.cho_solve(factors, (short + a @ (ratio * (residual - wanted))) / scale) / scale
+    def solve(target: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        dy = linalg.cho_solve(factors, (short + a @ (ratio * (residual - target))) / scale) / scale
         ds = residual - dy @ a
-        return ratio * (wanted - ds), dy, ds
+        return ratio * (target - ds), dy, ds
 
     return solve
 

@@ -13,7 +13,7 @@ from ecjax.optimize.certified.data import Rows, Service, flatten
 from ecjax.optimize.certified.relax import Passes
 from ecjax.optimize.descent import Stopping
 from ecjax.optimize.jlcm import Solution
-from ecjax.optimize.problem import Problem, evaluate, reading_prices, scaled
+from ecjax.optimize.problem import EVALUATE, Problem, reading_prices, scaled
 from ecjax.optimize.rescheduling import reschedule
 
 
@@ -37,8 +37,8 @@ def plan_lanes(
     """
     flat: dict[tuple[float, float], tuple[Service, Rows, Problem]] = {}
     for key in dict.fromkeys(zip(rate_scale.tolist(), size_scale.tolist(), strict=True)):
-        own = scaled(problem, *key)
-        flat[key] = (*flatten(own), own)
+        lane_problem = scaled(problem, *key)
+        flat[key] = (*flatten(lane_problem), lane_problem)
     lanes = list(zip(theta.tolist(), rate_scale.tolist(), size_scale.tolist(), strict=True))
     distinct = list(dict.fromkeys(lanes))
     at_once = min(len(distinct), available_cores())
@@ -53,10 +53,10 @@ def plan_lanes(
             passes.close()
 
     with ThreadPoolExecutor(at_once) as pool:
-        found = dict(zip(distinct, pool.map(one, distinct), strict=True))
+        certificates = dict(zip(distinct, pool.map(one, distinct), strict=True))
     plans, bounds = [], []
     for lane in lanes:
-        certificate = found[lane]
+        certificate = certificates[lane]
         plan = finished(flat[lane[1:]][2], lane[0], certificate, settings.gap)
         plans.append(plan)
         bounds.append(certificate.lower_bound)
@@ -72,7 +72,7 @@ def finished(problem: Problem, theta: float, certificate: Certificate, gap: floa
     stored = jnp.asarray(certificate.stored)
     price, by_reading = jnp.asarray(theta), reading_prices(problem)
     toll = None if by_reading is None else theta / problem.files.count * by_reading
-    evaluation = _EVALUATE(problem, probabilities, stored, price)
+    evaluation = EVALUATE(problem, probabilities, stored, price)
     rows, nodes = certificate.spare
     proven = evaluation.objective <= certificate.lower_bound + gap * abs(certificate.lower_bound)
     cold = np.any(certificate.stored.sum(axis=1) > certificate.probabilities.sum(axis=1))
@@ -82,7 +82,7 @@ def finished(problem: Problem, theta: float, certificate: Certificate, gap: floa
     for count in dict.fromkeys(tries):
         more = placed.at[rows[:count], nodes[:count]].set(True)
         polished = _RESCHEDULE(problem, whole, more, toll=toll).point
-        worth = _EVALUATE(problem, polished, more, price)
+        worth = EVALUATE(problem, polished, more, price)
         if worth.objective < evaluation.objective:
             probabilities, stored, evaluation = polished, more, worth
     solution = Solution(
@@ -97,5 +97,4 @@ def finished(problem: Problem, theta: float, certificate: Certificate, gap: floa
 
 
 _POLISHING = Stopping(eps=1e-7, max_iterations=100)
-_EVALUATE = jax.jit(evaluate)
 _RESCHEDULE = jax.jit(partial(reschedule, stopping=_POLISHING))

@@ -233,7 +233,7 @@ def spread_errors(order, rows, group, start, weight, price, read, write, chunk, 
     nodes = np.empty(m, np.int64)
     scratch, numbers = np.empty((2, m + 2)), np.empty((3, m + 2), np.int64)
     width = roots.shape[2]
-    left = np.zeros((m, width))
+    deviation = np.zeros((m, width))
     by_read, by_write = np.empty((m, width)), np.empty((m, width))
     last = len(read) - 1
     for i in order:
@@ -278,7 +278,7 @@ def spread_errors(order, rows, group, start, weight, price, read, write, chunk, 
                         mean += weight[start[g] + s] * by_read[j, t]
                     if kind[s, j] != NONE:
                         mean += weight[start[g] + s] * by_write[j, t]
-                left[j, t] -= mean
+                deviation[j, t] -= mean
         best, least = 0, np.inf
         for s in range(start[g + 1] - start[g]):
             cost = 0.0
@@ -288,11 +288,11 @@ def spread_errors(order, rows, group, start, weight, price, read, write, chunk, 
                 cost += hot[j] if kind[s, j] == HOT else cold[j]
                 for t in range(width):
                     add = by_write[j, t] + (by_read[j, t] if kind[s, j] == HOT else 0.0)
-                    cost += add * (left[j, t] + 0.5 * add)
+                    cost += add * (deviation[j, t] + 0.5 * add)
             if cost < least:
                 best, least = s, cost
         for j in range(m):
             result[i, j] = kind[best, j]
             if kind[best, j] != NONE:
                 for t in range(width):
-                    left[j, t] += by_write[j, t] + (by_read[j, t] if kind[best, j] == HOT else 0.0)
+                    deviation[j, t] += by_write[j, t] + (by_read[j, t] if kind[best, j] == HOT else 0.0)

@@ -44,7 +44,7 @@ def march(
         first: prices for the best z.
         where: the range.
     """
-    known = [first]
+    price_sets = [first]
     b, target, slack = where.high, where.target, where.slack
     step, fresh = (where.high - where.low) / _FIRST_STEPS, False
     value = -np.inf
@@ -56,7 +56,7 @@ def march(
             target, slack = target - slack, 2 * slack
         tol = max(_STEP_TOL * step, 0.3 * slack)
         # only the two prices made for the nearest z
-        near = sorted(known, key=lambda prices: abs(prices.z - b))[:2]
+        near = sorted(price_sets, key=lambda prices: abs(prices.z - b))[:2]
         value = rest(near[0], b, tol)
         if target - value > b - max(0.5 * step, _LEAST_STEP * slack) and len(near) > 1:
             value = max(value, rest(near[1], b, tol))
@@ -69,7 +69,7 @@ def march(
             more = renewed(b)
             if isinstance(more, Relaxed):
                 return b + value - slack, more
-            known += more
+            price_sets += more
             fresh = True
         else:
             target = b + value - slack

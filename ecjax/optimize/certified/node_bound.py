@@ -149,20 +149,20 @@ def _each(service, classes, z, tol, work, results):
     nodes, sizes = service.mean.shape
     for i in range(len(z)):
         for j in range(nodes):
-            node, lightest, heaviest, chosen = _columns(service, classes, j, z[i])
+            node, lightest, heaviest, columns = _columns(service, classes, j, z[i])
             if len(rates):
                 rates[i, :, j] = 0.0
             if len(node.most) == 0:
                 low[i, j] = upper[i, j] = 0.0
                 continue
             region, beyond = _region(node, lightest, heaviest, tol)
-            best = np.empty(len(chosen))
+            best = np.empty(len(columns))
             low[i, j], upper[i, j] = search(
                 node, region, beyond, z[i], service.rate, service.alone, tol, work, best
             )[:2]
             if len(rates):
-                for t in range(len(chosen)):
-                    kind, c = divmod(chosen[t], sizes)
+                for t in range(len(columns)):
+                    kind, c = divmod(columns[t], sizes)
                     rates[i, kind, j, c] = best[t]
 
 
@@ -175,7 +175,7 @@ def _columns(service, classes, j, z):
     _, moments, mean, variance, background, rate, alone, _ = service
     extremes, step, mean_step, variance_step, most, price = classes
     kinds, ends, sizes = len(most), len(price), mean.shape[1]
-    chosen = np.empty(kinds * sizes, np.int64)
+    columns = np.empty(kinds * sizes, np.int64)
     n = reads = 0
     for kind in range(kinds):
         for c in range(sizes):
@@ -193,7 +193,7 @@ def _columns(service, classes, j, z):
                             delay += 0.5 * (d * more + 0.5 * variance_step[e, j, c]) / root
                 worth = max(worth, price[e, kind, j, c] - delay / rate)
             if worth > 0 and most[kind, j, c] > 0:
-                chosen[n] = kind * sizes + c
+                columns[n] = kind * sizes + c
                 n += 1
         if kind == 0:
             reads = n
@@ -215,7 +215,7 @@ def _columns(service, classes, j, z):
     )
     lightest, heaviest = np.empty((3, n)), np.empty((3, n))
     for t in range(n):
-        kind, c = divmod(chosen[t], sizes)
+        kind, c = divmod(columns[t], sizes)
         node.moments[:, t] = moments[:, j, c]
         lightest[:, t] = extremes[0, :, j, c]
         heaviest[:, t] = extremes[1, :, j, c]
@@ -231,7 +231,7 @@ def _columns(service, classes, j, z):
         if kind == 0:
             node.mean[t] = mean[j, c]
             node.variance[t] = variance[j, c]
-    return node, lightest, heaviest, chosen[:n]
+    return node, lightest, heaviest, columns[:n]
 
 
 @njit(cache=True, nogil=True)

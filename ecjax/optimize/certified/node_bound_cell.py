@@ -161,9 +161,9 @@ def cell_bound(node, cell, p, s, terms, a, b, slopes):
     for corner in range(4):
         dp = high_p if corner % 2 else low_p
         ds = (cell[3] if corner // 2 else cell[2]) * (p + dp) - s
-        for here, change in ((a, a_p * dp + a_s * ds), (b, b_p * dp + b_s * ds)):
-            if here + part * change < 0:
-                part = here / -change
+        for multiplier, change in ((a, a_p * dp + a_s * ds), (b, b_p * dp + b_s * ds)):
+            if multiplier + part * change < 0:
+                part = multiplier / -change
     a_p, a_s, b_p, b_s = part * a_p, part * a_s, part * b_p, part * b_s
     # (a_p dp + a_s ds) dp and (b_p dp + b_s ds) ds over the cell
     dp2, ds2 = max(low_p * low_p, high_p * high_p), max(low_s * low_s, high_s * high_s)

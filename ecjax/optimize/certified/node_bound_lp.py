@@ -52,15 +52,15 @@ def solve(cost, first, second, room_first, room_second, most, basis, x):
         a_i, b_i = column(i, first, second)
         a_j, b_j = column(j, first, second)
         determinant = a_i * b_j - a_j * b_i
-        left, right = room_first, room_second
+        rest_first, rest_second = room_first, room_second
         for c in range(n):
             x[c] = 0.0
             if c != i and c != j and cost[c] + a * first[c] + b * second[c] < 0:
                 x[c] = most[c]
-                left -= most[c] * first[c]
-                right -= most[c] * second[c]
-        x_i = (left * b_j - right * a_j) / determinant
-        x_j = (right * a_i - left * b_i) / determinant
+                rest_first -= most[c] * first[c]
+                rest_second -= most[c] * second[c]
+        x_i = (rest_first * b_j - rest_second * a_j) / determinant
+        x_j = (rest_second * a_i - rest_first * b_i) / determinant
         most_i = most[i] if i < n else np.inf
         most_j = most[j] if j < n else np.inf
         if i < n:

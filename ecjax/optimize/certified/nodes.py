@@ -66,10 +66,10 @@ class NodeMinima:
         kinds = 2 if self.writes else 1
         rates = np.empty((1, kinds, *prices.read.shape))
         most, price = (self.written, prices.write) if self.writes else (None, None)
-        found = node_minima(service, self.read, prices.read, at, tol, _WORK, most, price, rates)
-        low, value = found[0][0], found[1][0]
-        asked = np.stack([prices.read, prices.write][:kinds])
-        latency = value + np.einsum("kmc,kmc->m", rates[0], asked)
+        bounds = node_minima(service, self.read, prices.read, at, tol, _WORK, most, price, rates)
+        low, value = bounds[0][0], bounds[1][0]
+        by_kind = np.stack([prices.read, prices.write][:kinds])
+        latency = value + np.einsum("kmc,kmc->m", rates[0], by_kind)
         if self.cells:
             low = self.cells.minima(prices, at, tol)[0]
         return low, latency, np.hstack(rates[0])
@@ -82,9 +82,9 @@ class _Cells:
         assert rows.true_size is not None
         true, grid = rows.true_size, np.arange(len(service.size))
         rates = np.hstack([true.between, true.on])
-        asked = rates.sum(axis=0) > 0
+        requested = rates.sum(axis=0) > 0
         # grid sizes at the two ends of every class
-        self.at = np.stack([np.append(grid[:-1], grid), np.append(grid[1:], grid)])[:, asked]
+        self.at = np.stack([np.append(grid[:-1], grid), np.append(grid[1:], grid)])[:, requested]
         self.ends = service.size[self.at]
         middle = self.ends.mean(axis=0)
         coefficients = true.coefficients
@@ -101,7 +101,7 @@ class _Cells:
         )
         self.coefficients = coefficients
         m = len(service.mean)
-        self.read, self.written = (np.tile(rate * (1 + 1e-12), (m, 1)) for rate in rates[:, asked])
+        self.read, self.written = (np.tile(rate * (1 + 1e-12), (m, 1)) for rate in rates[:, requested])
         self.writes = rows.written
 
     def minima(self, prices: Prices, z: np.ndarray, tol: float) -> np.ndarray:

@@ -167,24 +167,24 @@ def mixtures(
     prices: list[Prices] = []
     many = len(service.mean) > _MANY_NODES
     for number in range(most):
-        here, chunk = current.slopes, current.chunk_price
+        slope, chunk = current.slopes, current.chunk_price
         exact = not many or number % _EXACT_EVERY == 0 or number == most - 1
-        asked = Prices(here.read, here.write, chunk, 0.0, z)
+        price_set = Prices(slope.read, slope.write, chunk, 0.0, z)
         if not exact:
-            asked = _between(prices[-1], asked)
-        cheapest, sums = passes.cheapest(asked.read, asked.write, asked.chunk, group, groups)
-        prices.append(replace(asked, cheapest=cheapest))
+            price_set = _between(prices[-1], price_set)
+        cheapest, sums = passes.cheapest(price_set.read, price_set.write, price_set.chunk, group, groups)
+        prices.append(replace(price_set, cheapest=cheapest))
         limited = np.isfinite(rows.capacity)
         over = np.maximum((current.weight @ columns.chunks - rows.capacity)[limited], 0).sum() * full
-        own = current.dollars + float((_joined(here, current.loads) * current.loads).sum())
-        own += float(chunk[limited] @ rows.capacity[limited]) + over
+        upper = current.dollars + float((_joined(slope, current.loads) * current.loads).sum())
+        upper += float(chunk[limited] @ rows.capacity[limited]) + over
         objective = z * (not service.alone) + current.latency + current.dollars + over
-        found = Relaxed(
-            columns, current, prices, group, kinds, z, objective, max(own - cheapest, 0.0), number + 1
+        relaxed = Relaxed(
+            columns, current, prices, group, kinds, z, objective, max(upper - cheapest, 0.0), number + 1
         )
         if exact:
-            yield found
-            if found.open <= tol * abs(objective):
+            yield relaxed
+            if relaxed.open <= tol * abs(objective):
                 return
         keep = current.weight > _LEAST_WEIGHT
         if limited.any():

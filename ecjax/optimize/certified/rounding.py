@@ -112,9 +112,9 @@ def spare_chunks(passes: Passes, kinds: np.ndarray, z: float, most: int) -> tupl
     node = score.argmin(axis=1)
     best = score[np.arange(rows.number), node]
     order = np.argsort(best, kind="stable")[: 4 * most]
-    chosen: list[int] = []
+    selection: list[int] = []
     for i in order[np.isfinite(best[order])]:
-        if len(chosen) < most and chunks[node[i]] + rows.chunks[i] <= rows.capacity[node[i]]:
+        if len(selection) < most and chunks[node[i]] + rows.chunks[i] <= rows.capacity[node[i]]:
             chunks[node[i]] += rows.chunks[i]
-            chosen.append(i)
-    return np.array(chosen, np.int64), node[np.array(chosen, np.int64)]
+            selection.append(i)
+    return np.array(selection, np.int64), node[np.array(selection, np.int64)]

@@ -131,21 +131,21 @@ class Alternation:
     ) -> None:
         self.model, self.settings, self.advance = model, settings, advance
         nodes, classes = model.problem.nodes.count, model.classes
-        given = None
+        shares = None
         if model.queue == "weighted" and settings.weights is not None:
-            given = np.asarray(settings.weights, float)
-            given = np.broadcast_to(given[:, None] if given.ndim == 1 else given, (classes, nodes))
-            start = relieved(model.problem, start, np.asarray(model.row_class), given)
+            shares = np.asarray(settings.weights, float)
+            shares = np.broadcast_to(shares[:, None] if shares.ndim == 1 else shares, (classes, nodes))
+            start = relieved(model.problem, start, np.asarray(model.row_class), shares)
         self.reads, self.stored = jnp.asarray(start.probabilities, float), jnp.asarray(start.stored)
         self.other = other_work(model, self.stored)
         even = even_weights(model, class_work(model, kind_reads(model, self.reads), self.other))
-        self.weights = even if given is None else jnp.asarray(given)
-        self.kept, self.reading = tolls(model, settings.theta)
+        self.weights = even if shares is None else jnp.asarray(shares)
+        self.storing, self.reading = tolls(model, settings.theta)
         self.importance = jnp.asarray(settings.importance, float)
-        wanted = np.full(classes, np.inf) if settings.limits is None else np.asarray(settings.limits, float)
-        self.wanted = jnp.asarray(wanted)
+        limits = np.full(classes, np.inf) if settings.limits is None else np.asarray(settings.limits, float)
+        self.limits = jnp.asarray(limits)
         self.steps: list[Step] = []
-        self.told = _STATE(model, self.reads, self.other, self.weights, jnp.zeros(classes))
+        self.state = _STATE(model, self.reads, self.other, self.weights, jnp.zeros(classes))
         self.key = jax.random.key(settings.seed)
         self.gaps, self.joint_gap = np.full(classes, np.nan), np.nan
         self.least = jnp.full(classes, jnp.inf)  # L_k that each class has reached
@@ -153,19 +153,19 @@ class Alternation:
     @property
     def point(self) -> Point:
         """Where the run is; it goes on from any other point that is put here."""
-        return Point(self.reads, self.stored, self.weights, self.told.latency, self.told.z)
+        return Point(self.reads, self.stored, self.weights, self.state.latency, self.state.z)
 
     @point.setter
     def point(self, point: Point) -> None:
         self.reads, self.stored, self.weights = point.probabilities, point.stored, point.weights
         self.other = other_work(self.model, self.stored)
-        self.told = self.told._replace(latency=point.latency, z=point.z)
+        self.state = self.state._replace(latency=point.latency, z=point.z)
 
     def goals(self) -> Iterator[tuple[int | None, Goal]]:
         """The objectives in force, one after the other."""
         model, unlimited = self.model, jnp.full(self.model.classes, jnp.inf)
         if self.settings.order == "joint":
-            yield None, self.together(self.wanted)
+            yield None, self.together(self.limits)
             return
         for number in range(model.classes):
             alone = jnp.arange(model.classes) == number
@@ -175,20 +175,20 @@ class Alternation:
                 number,
                 Goal(
                     jnp.where(alone, model.share, 0.0),
-                    jnp.minimum(guarded, self.wanted),
-                    self.kept,
+                    jnp.minimum(guarded, self.limits),
+                    self.storing,
                     self.reading,
                     model.row_class == number,
                 ),
             )
-            self.least = jnp.where(alone, jnp.minimum(self.least, self.told.latency), self.least)
+            self.least = jnp.where(alone, jnp.minimum(self.least, self.state.latency), self.least)
 
     def run(self) -> ClassPlan:
         """Alternate until nothing changes any more."""
         settings = self.settings
         converged, iteration = False, 0
         self.note(0, "start", None, self.overall(), None)
-        if not np.isfinite(np.asarray(self.told.latency)).all():
+        if not np.isfinite(np.asarray(self.state.latency)).all():
             return self.result(0, False)
         earlier: dict[int | None, float] = {}
         while iteration < settings.max_iterations and not converged:
@@ -211,15 +211,15 @@ class Alternation:
         A class sees the residual work of those after it, which only they can move out of its way: planned one by one
         they do not, so at the end all move at once, and none may come out slower.
         """
-        goal = self.together(self.wanted)
+        goal = self.together(self.limits)
         if self.settings.order == "lexicographic":
             value, rounds, settled = np.inf, 0, False
             while not settled and rounds < _MOST_ROUNDS:
-                goal = self.together(self.told.latency)
+                goal = self.together(self.state.latency)
                 self.improve(iteration, None, goal)
                 settled = value - self.value(goal) <= self.settings.eps * abs(value)
                 value, rounds = self.value(goal), rounds + 1
-            goal = self.together(self.told.latency)
+            goal = self.together(self.state.latency)
         value, rounds, settled = self.value(goal), 0, False
         while not settled and rounds < _MOST_ROUNDS:
             self.spread(iteration, None, goal)
@@ -229,16 +229,16 @@ class Alternation:
     def together(self, limit: jax.Array) -> Goal:
         """The objective of all classes, sum_k C_k T_k + theta cost / r, with their latencies limited."""
         everyone = jnp.ones(self.model.problem.rows, bool)
-        return Goal(self.importance * self.model.share, limit, self.kept, self.reading, everyone)
+        return Goal(self.importance * self.model.share, limit, self.storing, self.reading, everyone)
 
     def spread(self, iteration: int, number: int | None, goal: Goal) -> None:
         """Spread the reads, and prove how far from the best spread they are."""
         model = self.model
         fixed = Fixed(self.stored, self.other, self.weights)
-        found = schedule(model, goal, fixed, self.reads, self.told.z, stopping=self.settings.stopping)
-        self.reads = found.probabilities
-        self.told = self.told._replace(latency=found.latency, z=found.z)
-        gaps = scheduling_gap(model, goal, fixed, self.reads, self.told.z, found.multiplier)
+        scheduled = schedule(model, goal, fixed, self.reads, self.state.z, stopping=self.settings.stopping)
+        self.reads = scheduled.probabilities
+        self.state = self.state._replace(latency=scheduled.latency, z=scheduled.z)
+        gaps = scheduling_gap(model, goal, fixed, self.reads, self.state.z, scheduled.multiplier)
         self.gaps = np.array(gaps.by_class)
         self.joint_gap = float(gaps.joint)
         gap = self.joint_gap if number is None else float(self.gaps[number])
@@ -250,9 +250,9 @@ class Alternation:
         if model.queue != "weighted" or self.settings.weights is not None:
             return
         reads = kind_reads(model, self.reads)
-        found = weigh(model, goal.coefficient, goal.limit, reads, self.other, self.weights, self.told.z)
-        self.weights = found.weights
-        self.told = self.told._replace(latency=found.latency, z=found.z)
+        shares = weigh(model, goal.coefficient, goal.limit, reads, self.other, self.weights, self.state.z)
+        self.weights = shares.weights
+        self.state = self.state._replace(latency=shares.latency, z=shares.z)
         self.note(iteration, "weights", number, self.value(goal), None)
 
     def improve(self, iteration: int, number: int | None, goal: Goal) -> None:
@@ -262,26 +262,26 @@ class Alternation:
         self.spread(iteration, number, goal)
         if settings.placement is None or settings.placement.any():
             movable = goal.movable if settings.placement is None else goal.movable & settings.placement
-            moving = Goal(goal.coefficient, goal.limit, goal.kept, goal.reading, movable)
+            moving = Goal(goal.coefficient, goal.limit, goal.storing, goal.reading, movable)
             self.key, key = jax.random.split(self.key)
             fixed = Fixed(self.stored, self.other, self.weights)
-            placed = place(model, moving, fixed, self.reads, self.told.z, key)
+            placed = place(model, moving, fixed, self.reads, self.state.z, key)
             self.reads, self.stored = placed.probabilities, placed.stored
             self.other = other_work(model, self.stored)
-            self.told = _STATE(model, self.reads, self.other, self.weights, self.told.z)
+            self.state = _STATE(model, self.reads, self.other, self.weights, self.state.z)
             self.note(iteration, "placement", number, self.value(goal), None)
 
     def value(self, goal: Goal) -> float:
         """The objective in force, s."""
-        return float(goal.value(self.told.latency, self.reads, self.stored))
+        return float(goal.value(self.state.latency, self.reads, self.stored))
 
     def overall(self) -> float:
         """sum_k C_k T_k + theta cost / r, s."""
-        return self.value(self.together(self.wanted))
+        return self.value(self.together(self.limits))
 
     def note(self, iteration: int, name: str, number: int | None, value: float, gap: float | None) -> None:
         """Keep a step."""
-        step = Step(iteration, name, number, value, np.asarray(self.told.latency), gap)
+        step = Step(iteration, name, number, value, np.asarray(self.state.latency), gap)
         self.steps.append(step)
         if self.advance is not None:
             self.advance(step)
@@ -292,8 +292,8 @@ class Alternation:
             self.reads,
             self.stored,
             self.weights,
-            self.told.latency,
-            self.told.z,
+            self.state.latency,
+            self.state.z,
             self.overall(),
             self.gaps,
             self.joint_gap,

@@ -97,21 +97,21 @@ def scheduling_gap(
     cheapest = _cheapest(jnp.where(fixed.stored, slope, jnp.inf), model.problem.k)
     by_row = jnp.where(goal.movable, jnp.sum(slope * probabilities, axis=1) - cheapest, 0.0)
     classes = jnp.arange(model.classes, dtype=jnp.int32)[:, None]
-    own = (model.row_class[None] == classes).astype(by_row.dtype)
-    above = jnp.matmul(own, jnp.maximum(by_row, 0.0), precision="highest")
+    membership = (model.row_class[None] == classes).astype(by_row.dtype)
+    above = jnp.matmul(membership, jnp.maximum(by_row, 0.0), precision="highest")
     room = jnp.where(fixed.stored & goal.movable[:, None], model.problem.row_share[:, None], 0.0)
-    room = jnp.matmul(own, room, precision="highest")
+    room = jnp.matmul(membership, room, precision="highest")
 
     of_class = model.kind_class[None] == classes
     kind = jnp.argmax(of_class, axis=1)
     one_size = jnp.sum(of_class, axis=1) == 1
     if model.queue == "priority":
         movable = jnp.where(goal.movable[:, None], model.problem.row_share[:, None] * probabilities, 0.0)
-        least = reads[kind] - jnp.matmul(own, movable, precision="highest")
+        least = reads[kind] - jnp.matmul(membership, movable, precision="highest")
         part = partial(_bent, model, fixed, reads, z, counted, by_kind)
 
-        def bent(asked):
-            kind, least, room, useful = asked
+        def bent(arguments):
+            kind, least, room, useful = arguments
             return jax.lax.cond(useful, part, lambda *_: jnp.zeros(()), kind, least, room)
 
         useful = one_size & jnp.any(room > 0, axis=1)
@@ -131,8 +131,8 @@ def scheduling_gap(
 def _cheapest(cost: jax.Array, k: jax.Array) -> jax.Array:
     """Least cost of k chunks of every row: (R,), for costs (R, m), infinite where there is no chunk."""
     ranked = jnp.sort(cost, axis=1)
-    taken = jnp.clip(k[:, None] - jnp.arange(cost.shape[1], dtype=k.dtype)[None], 0, 1)
-    return jnp.sum(jnp.where(taken > 0, taken * ranked, 0.0), axis=1)
+    part = jnp.clip(k[:, None] - jnp.arange(cost.shape[1], dtype=k.dtype)[None], 0, 1)
+    return jnp.sum(jnp.where(part > 0, part * ranked, 0.0), axis=1)
 
 
 def _bent(
@@ -186,9 +186,9 @@ def _bent(
         grid = jnp.clip(centre[None] + width[None] * steps, low[None], high[None])
         values = jax.lax.map(priced, grid, batch_size=batch)
         where = jnp.argmin(values, axis=0)[None]
-        found = jnp.take_along_axis(values, where, axis=0)[0]
-        best = jnp.where(found < value, jnp.take_along_axis(grid, where, axis=0)[0], best)
-        return best, width * (2.0 / (points - 1)), best, jnp.minimum(found, value)
+        least = jnp.take_along_axis(values, where, axis=0)[0]
+        best = jnp.where(least < value, jnp.take_along_axis(grid, where, axis=0)[0], best)
+        return best, width * (2.0 / (points - 1)), best, jnp.minimum(least, value)
 
     start = (0.5 * (low + high), 0.5 * (high - low), plan, at_plan)
     lowest = jax.lax.fori_loop(0, _ZOOMS, zoom, start)[3]

@@ -20,7 +20,7 @@ import numpy as np
 from ecjax.optimize import limits, placement
 from ecjax.optimize.classes.alternate import Alternation, ClassPlan, Point, Settings, Step
 from ecjax.optimize.classes.deadlines_exchange import exchange
-from ecjax.optimize.classes.deadlines_search import POWERS, Found, Search
+from ecjax.optimize.classes.deadlines_search import POWERS, Candidate, Search
 from ecjax.optimize.classes.model import ClassModel
 from ecjax.optimize.classes.scheduling import Goal
 from ecjax.optimize.classes.search import search_start
@@ -129,13 +129,13 @@ class _Planning:
         cost = float(jnp.sum(jnp.where(cheap.stored, prices(model.problem), 0.0))) / model.problem.files.count
         parts = 1 / (self.most * np.asarray(model.share))
         model = replace(model, problem=_beyond_cheapest(model.problem))
-        found = []
+        starts = []
         for price in _PRICES:
             finite = np.isfinite(price)
             importance = tuple((parts * (price * cost if finite else 1.0)).tolist())
             theta = 1.0 if finite else 0.0
-            found.append(search_start(model, start, importance, theta, settings.seed))
-        return found
+            starts.append(search_start(model, start, importance, theta, settings.seed))
+        return starts
 
     def run(self) -> Kept:
         """Keep deadlines class by class, then lower the cost."""
@@ -150,34 +150,38 @@ class _Planning:
         if np.any(late > 0):
             alone = nothing.copy()
             for number in np.flatnonzero(late > 0):
-                found = self._measure(self._alone(point, int(number)))[number]
-                alone[number] = min(found, self._measure(point)[number])
+                latency = self._measure(self._alone(point, int(number)))[number]
+                alone[number] = min(latency, self._measure(point)[number])
             settled = True
         else:
             alone = nothing
             point, settled = self._cheapen(point, stable)
         self._spread(point)
-        told, iterations = self._measure(run.point), run.steps[-1].iteration
-        return Kept(run.result(iterations, settled), told, self._late(told), alone)
+        latencies, iterations = self._measure(run.point), run.steps[-1].iteration
+        return Kept(run.result(iterations, settled), latencies, self._late(latencies), alone)
 
     def _measure(self, point: Point) -> np.ndarray:
         return np.asarray(point.latency) if self.own_measure is None else self.own_measure(point)
 
-    def _late(self, told: np.ndarray) -> np.ndarray:
-        over = told - self.most
+    def _late(self, latencies: np.ndarray) -> np.ndarray:
+        over = latencies - self.most
         return np.where(np.isfinite(self.most), np.where(over > _ROUNDING * self.most, over, 0.0), np.nan)
 
-    def _lateness(self, told: np.ndarray) -> tuple[float, ...]:
+    def _lateness(self, latencies: np.ndarray) -> tuple[float, ...]:
         """Relative lateness in the order of the classes."""
-        return tuple(np.maximum(told / self.most - 1, 0.0).tolist())
+        return tuple(np.maximum(latencies / self.most - 1, 0.0).tolist())
 
     def _cost(self) -> Goal:
         """What chunks and reads cost, in dollars per period."""
         problem = self.model.problem
-        kept, reading = prices(problem), reading_prices(problem)
+        storing, reading = prices(problem), reading_prices(problem)
         nobody, everyone = jnp.zeros(self.model.classes), jnp.ones(problem.rows, bool)
         return Goal(
-            nobody, nobody + jnp.inf, kept, jnp.zeros_like(kept) if reading is None else reading, everyone
+            nobody,
+            nobody + jnp.inf,
+            storing,
+            jnp.zeros_like(storing) if reading is None else reading,
+            everyone,
         )
 
     def _only(self, number: int) -> Goal:
@@ -192,11 +196,11 @@ class _Planning:
         most = self.most.copy()
         for number in np.flatnonzero(np.isfinite(most)):
             for _ in range(_MEASURES):
-                told = self._measure(point)
-                if told[number] <= most[number]:
+                latencies = self._measure(point)
+                if latencies[number] <= most[number]:
                     break
                 better = self._lower(point, most, int(number))
-                if self._measure(better)[number] >= told[number] * (1 - _SETTLED):
+                if self._measure(better)[number] >= latencies[number] * (1 - _SETTLED):
                     break
                 point = better
             # those that come next must not make it worse
@@ -207,14 +211,14 @@ class _Planning:
         """The latency of a class lowered until it keeps its deadline, those before it kept as they must be."""
         before = np.arange(len(most)) < number
         scaled = self._scaled(point, most)
-        wanted = scaled[number] * (1 - _MARGIN)
-        search = Search(self.run_of, self._only(number), np.where(before, scaled, np.inf), wanted)
+        target = scaled[number] * (1 - _MARGIN)
+        search = Search(self.run_of, self._only(number), np.where(before, scaled, np.inf), target)
         search.meet(point)
         search.find()
         assert search.best is not None
         search.fall(search.best.point)
-        found = search.best.point
-        return found if np.all(self._measure(found)[before] <= most[before] * (1 + _ROUNDING)) else point
+        lowered = search.best.point
+        return lowered if np.all(self._measure(lowered)[before] <= most[before] * (1 + _ROUNDING)) else point
 
     def _scaled(self, point: Point, most: np.ndarray) -> np.ndarray:
         """Limits on L_k that stand for limits on what is measured, as the two are at a plan."""
@@ -250,30 +254,30 @@ class _Planning:
         goal = self._cost()
         problem, bound = self.model.problem, np.isfinite(self.most)
         ascending = np.sort(np.asarray(placement.chunk_prices(problem)), axis=1)
-        taken = np.arange(problem.nodes.count) < np.asarray(problem.floor)[:, None]
-        floor = float(np.sum(ascending[taken])) * (1 + _ROUNDING)
-        best = Found(float(goal.value(point.latency, point.probabilities, point.stored)), point)
+        cheapest = np.arange(problem.nodes.count) < np.asarray(problem.floor)[:, None]
+        floor = float(np.sum(ascending[cheapest])) * (1 + _ROUNDING)
+        best = Candidate(float(goal.value(point.latency, point.probabilities, point.stored)), point)
         limit = self._scaled(point, self.most)
         search = self._searched(goal, floor, limit, [point, *others])
         for turn in range(_MEASURES):
-            found = search.best
-            if found is None:
+            candidate = search.best
+            if candidate is None:
                 return best.point, False
-            good = not np.any(self._late(self._measure(found.point)) > 0)
-            fall = best.value - found.value
-            best = found if good and fall > 0 else best
+            good = not np.any(self._late(self._measure(candidate.point)) > 0)
+            fall = best.value - candidate.value
+            best = candidate if good and fall > 0 else best
             if self.own_measure is None or best.value <= floor:
                 return best.point, not search.exhausted
             # what was found to be too slow is so at these limits too
-            before, limit = limit, self._scaled(found.point, self.most)
+            before, limit = limit, self._scaled(candidate.point, self.most)
             limit = limit if good else limit * (1 - _MARGIN * (turn + 1) / _MEASURES)
             if np.any(np.abs(limit[bound] / before[bound] - 1) > _APART):
-                search = self._searched(goal, floor, limit, [best.point, found.point, *others])
+                search = self._searched(goal, floor, limit, [best.point, candidate.point, *others])
             elif good and fall <= _SETTLED * abs(best.value):
                 return best.point, not search.exhausted
             else:
-                search.limit(limit, found.point)
-                search.fall(found.point)
+                search.limit(limit, candidate.point)
+                search.fall(candidate.point)
         return best.point, False
 
     def _spread(self, point: Point) -> None:

@@ -41,7 +41,7 @@ def exchange(search: Search) -> None:
     if problem.rows * problem.nodes.count > _CELLS:
         return
     run, better = search.run, True
-    while better and search.best is not None and not search.done:
+    while better and search.best is not None and not search.finished:
         value, steps = search.best.value, len(run.steps)
         for start in _candidates(search, search.best.point):
             # what is tried in vain is no step
@@ -74,30 +74,34 @@ def _candidates(search: Search, point: Point) -> list[Start]:
 
 def _all(search: Search, point: Point) -> Iterator[_Plan]:
     """All cheaper placements; rows that change are read evenly."""
-    kept, stored, reads = (np.asarray(part) for part in (search.goal.kept, point.stored, point.probabilities))
+    storing, stored, reads = (
+        np.asarray(part) for part in (search.goal.storing, point.stored, point.probabilities)
+    )
     k, nodes = np.asarray(search.run.model.problem.k), np.arange(stored.shape[1])
     rows = [
-        np.array([np.isin(nodes, chosen) for chosen in combinations(nodes, int(length))])
+        np.array([np.isin(nodes, selection) for selection in combinations(nodes, int(length))])
         for length in stored.sum(axis=1)
     ]
-    costs = [(row * own).sum(axis=1) for row, own in zip(rows, kept, strict=True)]
+    costs = [(row * price).sum(axis=1) for row, price in zip(rows, storing, strict=True)]
     spread = [
-        np.where((row == own).all(axis=1, keepdims=True), now, row * (read / own.sum()))
-        for row, own, now, read in zip(rows, stored, reads, k, strict=True)
+        np.where((row == current).all(axis=1, keepdims=True), now, row * (read / current.sum()))
+        for row, current, now, read in zip(rows, stored, reads, k, strict=True)
     ]
-    most = np.sum(kept * stored) * (1 - _ROUNDING)
-    for chosen in product(*(range(len(row)) for row in rows)):
-        if sum(cost[i] for cost, i in zip(costs, chosen, strict=True)) < most:
+    most = np.sum(storing * stored) * (1 - _ROUNDING)
+    for selection in product(*(range(len(row)) for row in rows)):
+        if sum(cost[i] for cost, i in zip(costs, selection, strict=True)) < most:
             yield tuple(
-                np.stack([row[i] for row, i in zip(part, chosen, strict=True)]) for part in (spread, rows)
+                np.stack([row[i] for row, i in zip(part, selection, strict=True)]) for part in (spread, rows)
             )
 
 
 def _nearby(search: Search, point: Point) -> Iterator[_Plan]:
     """Cheaper placements by one or two exchanges of a chunk, whose reads go with it."""
-    kept, stored, reads = (np.asarray(part) for part in (search.goal.kept, point.stored, point.probabilities))
+    storing, stored, reads = (
+        np.asarray(part) for part in (search.goal.storing, point.stored, point.probabilities)
+    )
     moves = [
-        (row, int(out), int(into), float(kept[row, into] - kept[row, out]))
+        (row, int(out), int(into), float(storing[row, into] - storing[row, out]))
         for row in range(len(stored))
         for out in np.flatnonzero(stored[row])
         for into in np.flatnonzero(~stored[row])
@@ -108,11 +112,11 @@ def _nearby(search: Search, point: Point) -> Iterator[_Plan]:
     pairs = [pair for pair in pairs if pair[0][3] + pair[1][3] < 0]
     sets += sorted(pairs, key=lambda pair: pair[0][3] + pair[1][3])[:_PAIRS]
     for moved in sets:
-        own, chunks = reads.copy(), stored.copy()
+        probabilities, chunks = reads.copy(), stored.copy()
         for row, out, into, _ in moved:
-            own[row, into], own[row, out] = own[row, out], 0.0
+            probabilities[row, into], probabilities[row, out] = probabilities[row, out], 0.0
             chunks[row, out], chunks[row, into] = False, True
-        yield own, chunks
+        yield probabilities, chunks
 
 
 def _apart(one: _Move, other: _Move) -> bool:
@@ -122,7 +126,7 @@ def _apart(one: _Move, other: _Move) -> bool:
 
 def _lateness(search: Search, point: Point, plans: list[_Plan]) -> np.ndarray:
     """The largest of L_k / limit_k, by plans."""
-    found = []
+    lateness = []
     for first in range(0, len(plans), _BATCH):
         some = plans[first : first + _BATCH]
         filled = some + [some[-1]] * (_BATCH - len(some))
@@ -130,8 +134,8 @@ def _lateness(search: Search, point: Point, plans: list[_Plan]) -> np.ndarray:
         latency = _LATENCIES(
             search.run.model, jnp.asarray(reads), jnp.asarray(stored), point.weights, point.z
         )
-        found.append(np.max(np.asarray(latency)[: len(some)] / search.limits, axis=1))
-    return np.concatenate(found) if found else np.zeros(0)
+        lateness.append(np.max(np.asarray(latency)[: len(some)] / search.limits, axis=1))
+    return np.concatenate(lateness) if lateness else np.zeros(0)
 
 
 @jax.jit

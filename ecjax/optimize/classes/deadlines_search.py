@@ -40,7 +40,7 @@ _SETTLINGS = 3
 _MOST_FALLS = 3  # times all of these
 
 
-class Found(NamedTuple):
+class Candidate(NamedTuple):
     """A plan and its value."""
 
     value: float
@@ -62,8 +62,8 @@ class Search:
         self.run, self.goal, self.limits, self.enough = run, goal, limits, enough
         self.bound = np.flatnonzero(np.isfinite(limits))
         self.last = run.steps[-1].iteration + run.settings.max_iterations
-        self.met: list[Found] = []
-        self.best: Found | None = None
+        self.met: list[Candidate] = []
+        self.best: Candidate | None = None
         self.price = np.zeros(len(limits))
         free = ~np.isfinite(limits) & (np.asarray(goal.coefficient) == 0)
         # classes that nothing is said of: see ``_aside``
@@ -71,11 +71,11 @@ class Search:
 
     def settle(self, point: Point) -> Point:
         """A plan of the same placement whose shares and reads are good for the limits."""
-        run, nothing = self.run, jnp.zeros_like(self.goal.kept)
+        run, nothing = self.run, jnp.zeros_like(self.goal.storing)
         run.point = point
         for turn in range(2 * _SETTLINGS):
             # first all at once, then those that are late while the others keep their limits
-            late = np.asarray(run.told.latency) > self.limits
+            late = np.asarray(run.state.latency) > self.limits
             if turn >= _SETTLINGS and not late.any():
                 break
             rest = np.where(late, np.inf, self.limits) if turn >= _SETTLINGS else np.full(len(late), np.inf)
@@ -90,26 +90,26 @@ class Search:
         """Keep a stable plan in mind."""
         self.met.append(self.judge(point))
 
-    def take(self, found: Found) -> None:
+    def take(self, candidate: Candidate) -> None:
         """A plan that keeps the limits, from elsewhere."""
-        if self.best is None or found.value < self.best.value:
-            self.best = found
+        if self.best is None or candidate.value < self.best.value:
+            self.best = candidate
 
     def limit(self, limits: np.ndarray, latest: Point) -> None:
         """Other limits, of the same classes; the best is the latest plan or one that was met before ``fall``."""
         self.limits, self.best = limits, None
-        for point in (latest, *(found.point for found in self.met)):
+        for point in (latest, *(candidate.point for candidate in self.met)):
             self.judge(point)
 
     def _keeps(self, point: Point) -> bool:
         return bool(np.all(np.asarray(point.latency) <= self.limits))
 
-    def judge(self, point: Point) -> Found:
+    def judge(self, point: Point) -> Candidate:
         """What a plan is worth; it is the best if it is."""
-        found = Found(float(self.goal.value(point.latency, point.probabilities, point.stored)), point)
-        if self._keeps(point) and (self.best is None or found.value < self.best.value):
-            self.best = found
-        return found
+        candidate = Candidate(float(self.goal.value(point.latency, point.probabilities, point.stored)), point)
+        if self._keeps(point) and (self.best is None or candidate.value < self.best.value):
+            self.best = candidate
+        return candidate
 
     @property
     def exhausted(self) -> bool:
@@ -117,24 +117,24 @@ class Search:
         return self.run.steps[-1].iteration >= self.last
 
     @property
-    def done(self) -> bool:
+    def finished(self) -> bool:
         """Whether the best plan is good enough."""
         return self.best is not None and self.best.value <= self.enough
 
     def find(self) -> None:
         """Raise the prices of limits that are missed and lower those of the others until nothing new is found."""
-        unit = min(found.value for found in self.met)
+        unit = min(candidate.value for candidate in self.met)
         prices = np.zeros(len(self.limits))
         prices[self.bound] = _FIRST * unit / self.limits[self.bound]
         for turn in range(_ROUNDS if self.bound.size else 1):
-            if self.done:
+            if self.finished:
                 return
             if turn:
-                wanted, promise = self._best_cut(unit)
+                best_prices, promise = self._best_cut(unit)
                 if promise - self._least(self.price) <= _SETTLED * abs(promise):
                     return
-                prices = self.price + (1 - _INWARDS) * (wanted - self.price)
-            at = min(self.met, key=lambda found: self._worth(found, prices))
+                prices = self.price + (1 - _INWARDS) * (best_prices - self.price)
+            at = min(self.met, key=lambda candidate: self._worth(candidate, prices))
             self._descend(at.point, prices, np.full(len(prices), np.inf))
             self.meet(self.run.point)
             if not turn or self._least(prices) > self._least(self.price):
@@ -145,7 +145,7 @@ class Search:
         free = np.full(len(self.limits), np.inf)
         self.run.point = start
         for turn in range(_RISES):
-            if self.done or self._keeps(self.run.point):
+            if self.finished or self._keeps(self.run.point):
                 break
             self._descend(self.run.point, self._slopes(_RISE_FROM * _RISE**turn), free)
             self.judge(self.run.point)
@@ -160,22 +160,22 @@ class Search:
         """
         if not self._keeps(start):
             return
-        own, value = start, np.inf
+        lowest, value = start, np.inf
         for _ in range(_MOST_FALLS):
-            before, self.run.point = value, own
+            before, self.run.point = value, lowest
             for turn in range(_FALLS if self.bound.size else 1):
-                if self.done:
+                if self.finished:
                     return
                 self._descend(self.run.point, self._slopes(_FALL_FROM * _FALL**turn, power), self.limits)
-                found = self.judge(self.run.point)
-                if found.value < value and self._keeps(found.point):
-                    own, value = found.point, found.value
+                candidate = self.judge(self.run.point)
+                if candidate.value < value and self._keeps(candidate.point):
+                    lowest, value = candidate.point, candidate.value
             if before - value <= _SETTLED * abs(value):
                 return
 
     def _slopes(self, penalty: float, power: int = POWERS[0]) -> np.ndarray:
         """Prices that a penalty amounts to at a plan."""
-        unit = min((found.value for found in self.met), default=1.0)
+        unit = min((candidate.value for candidate in self.met), default=1.0)
         slopes = np.zeros(len(self.limits))
         late = np.asarray(self.run.point.latency)[self.bound] / self.limits[self.bound]
         slopes[self.bound] = penalty * unit / self.limits[self.bound] * np.minimum(late, 2.0) ** (power - 1)
@@ -183,17 +183,19 @@ class Search:
 
     def _least(self, prices: np.ndarray) -> float:
         """The least that a plan known so far is worth at these prices."""
-        return min(self._worth(found, prices) for found in self.met)
+        return min(self._worth(candidate, prices) for candidate in self.met)
 
-    def _worth(self, found: Found, prices: np.ndarray) -> float:
-        late = np.asarray(found.point.latency)[self.bound] - self.limits[self.bound]
-        return found.value + float(prices[self.bound] @ late)
+    def _worth(self, candidate: Candidate, prices: np.ndarray) -> float:
+        late = np.asarray(candidate.point.latency)[self.bound] - self.limits[self.bound]
+        return candidate.value + float(prices[self.bound] @ late)
 
     def _best_cut(self, unit: float) -> tuple[np.ndarray, float]:
         """Prices at which the least of the cuts is largest, and that."""
         limits = self.limits[self.bound]
-        late = np.array([np.asarray(found.point.latency)[self.bound] / limits - 1 for found in self.met])
-        values = np.array([found.value for found in self.met]) / unit
+        late = np.array(
+            [np.asarray(candidate.point.latency)[self.bound] / limits - 1 for candidate in self.met]
+        )
+        values = np.array([candidate.value for candidate in self.met]) / unit
         program = linprog(
             np.concatenate([[-1.0], np.zeros(len(limits))]),
             A_ub=np.column_stack([np.ones(len(values)), -late]),
@@ -206,20 +208,20 @@ class Search:
 
     def _aside(self) -> np.ndarray:
         """What the latency of classes that nothing is said of counts: too little to be worth much, but not nothing."""
-        unit = min((found.value for found in self.met), default=1.0)
+        unit = min((candidate.value for candidate in self.met), default=1.0)
         return np.where(self.free, _ASIDE * unit / self.usual, 0.0)
 
     def _descend(self, point: Point, prices: np.ndarray, limits: np.ndarray) -> None:
         """The alternation from a plan at given prices."""
         run, goal = self.run, self.goal
         coefficient = goal.coefficient + jnp.asarray(prices + self._aside())
-        own = Goal(coefficient, jnp.asarray(limits), goal.kept, goal.reading, goal.movable)
+        priced = Goal(coefficient, jnp.asarray(limits), goal.storing, goal.reading, goal.movable)
         run.point = point
-        value = run.value(own)
+        value = run.value(priced)
         for _ in range(_ITERATIONS):
             if self.exhausted:
                 return
-            run.improve(run.steps[-1].iteration + 1, None, own)
-            before, value = value, run.value(own)
+            run.improve(run.steps[-1].iteration + 1, None, priced)
+            before, value = value, run.value(priced)
             if before - value <= _CHANGE * abs(value):
                 return

@@ -109,8 +109,8 @@ def place(
     def section(before: _Point, index: jax.Array) -> tuple[_Point, None]:
         after = _blocks(model, coarse, goal, fixed.weights, z, before, index)
         better = (after.value < before.value) & jnp.all(after.latency <= limit)
-        kept = jax.tree.map(lambda new, old: jnp.where(better, new, old), after, before)
-        return kept._replace(multiplier=after.multiplier), None
+        point = jax.tree.map(lambda new, old: jnp.where(better, new, old), after, before)
+        return point._replace(multiplier=after.multiplier), None
 
     multiplier = _first_multiplier(goal.limit, value, latency)
     start = _Point(probabilities, fixed.stored, fixed.other, value, latency, multiplier)
@@ -143,8 +143,8 @@ def _latencies(
     model: ClassModel, reads: jax.Array, other: jax.Array, weights: jax.Array, z: jax.Array
 ) -> jax.Array:
     """L_k at given z, infinite where a class is not stable at a node: (K,) s."""
-    found = latencies_at(model, reads, other, weights, z)
-    return jnp.where(stable(model, class_work(model, reads, other), weights), found, jnp.inf)
+    latency = latencies_at(model, reads, other, weights, z)
+    return jnp.where(stable(model, class_work(model, reads, other), weights), latency, jnp.inf)
 
 
 def _value(goal: Goal, latency: jax.Array, charge: jax.Array) -> jax.Array:
@@ -182,8 +182,8 @@ def _blocks(
     def latencies(nodes: Nodes) -> jax.Array:
         return offset + _latencies(coarse, nodes.reads, nodes.other, weights, z)
 
-    def step(state: _State, own: jax.Array) -> tuple[_State, tuple[jax.Array, jax.Array]]:
-        rows = of_rows(coarse, goal, own, (before.probabilities, before.stored))
+    def step(state: _State, block: jax.Array) -> tuple[_State, tuple[jax.Array, jax.Array]]:
+        rows = of_rows(coarse, goal, block, (before.probabilities, before.stored))
 
         def move() -> tuple[_State, tuple[jax.Array, jax.Array]]:
             price = jnp.where(goal.coefficient > 0, goal.coefficient, 0.0) + state.multiplier
@@ -241,17 +241,17 @@ def _best_prefix(
         fine = fine & jnp.all(nodes.chunks <= jnp.maximum(capacity, state.nodes.chunks)[None], axis=1)
     value = jnp.where(fine, value, jnp.inf)
     over = latency > jnp.maximum(goal.limit * (1 - _ROUNDING), state.latency)[None]
-    wanted = jnp.argmin(value)
-    hindered = over[wanted] & (value[wanted] < state.value)
+    lowest = jnp.argmin(value)
+    hindered = over[lowest] & (value[lowest] < state.value)
     multiplier = state.multiplier * jnp.where(hindered, _DEARER, _CHEAPER)
     allowed = jnp.where(jnp.any(over, axis=1), jnp.inf, value)
     best = jnp.argmin(allowed)
-    taken = allowed[best] < state.value * (1 - LEAST_GAIN)
-    found = _State(
+    accepted = allowed[best] < state.value * (1 - LEAST_GAIN)
+    following = _State(
         jax.tree.map(lambda part: part[best], nodes), charge[best], value[best], latency[best], multiplier
     )
-    after = jax.tree.map(lambda new, old: jnp.where(taken, new, old), found, state)
-    moves = taken & jnp.zeros(count, bool).at[turn].set(jnp.arange(count) <= best)
+    after = jax.tree.map(lambda new, old: jnp.where(accepted, new, old), following, state)
+    moves = accepted & jnp.zeros(count, bool).at[turn].set(jnp.arange(count) <= best)
     return after._replace(multiplier=multiplier), (
         jnp.where(moves[:, None], proposals.probabilities, rows.probabilities),
         jnp.where(moves[:, None], proposals.stored, rows.stored),

@@ -41,7 +41,7 @@ class Rows(NamedTuple):
     stored: jax.Array  # (B, m) bool
     mix: jax.Array  # (B, C)
     writes: jax.Array | None  # (B, 3, K, m) load, A_2 and A_3 of a class's writes at nodes that keep a chunk
-    kept: jax.Array  # (B, m) s
+    storing: jax.Array  # (B, m) s
     reading: jax.Array  # (B, m) s
     usable: jax.Array  # (B, m) bool
     chunks: jax.Array  # (B,) files of the row
@@ -49,7 +49,7 @@ class Rows(NamedTuple):
 
     def charge(self, probabilities: jax.Array, stored: jax.Array) -> jax.Array:
         """What a change of the pairs, (B, m) each, adds to what storage and reads cost at every node: (B, m) s."""
-        return self.kept * stored + self.reading * probabilities
+        return self.storing * stored + self.reading * probabilities
 
 
 class Proposals(NamedTuple):
@@ -75,15 +75,15 @@ def of_rows(model: ClassModel, goal: Goal, index: jax.Array, placement: tuple[ja
     writes = None
     if problem.writes is not None:
         each = jnp.einsum("npj,pB->Bnj", problem.nodes.service, problem.writes[:, row], precision="highest")
-        own = model.row_class[row][:, None] == jnp.arange(model.classes, dtype=jnp.int32)[None]
-        writes = jnp.where(own[:, None, :, None], each[:, :, None], 0.0)
+        member = model.row_class[row][:, None] == jnp.arange(model.classes, dtype=jnp.int32)[None]
+        writes = jnp.where(member[:, None, :, None], each[:, :, None], 0.0)
     shape = (len(index), problem.nodes.count)
     return Rows(
         probabilities=placement[0][row],
         stored=placement[1][row],
         mix=model.mix[:, row].T,
         writes=writes,
-        kept=goal.kept[row],
+        storing=goal.storing[row],
         reading=goal.reading[row],
         usable=jnp.ones(shape, bool) if problem.allowed is None else problem.allowed[row],
         chunks=problem.price_chunks[row],

@@ -101,9 +101,9 @@ def kind_reads(model: ClassModel, probabilities: jax.Array) -> jax.Array:
     if model.mix is not None:
         return jnp.matmul(model.mix, probabilities, precision="highest")
     problem = model.problem
-    own = probabilities if problem.row is None else probabilities[problem.row]
+    by_file = probabilities if problem.row is None else probabilities[problem.row]
     return jax.ops.segment_sum(
-        problem.share[:, None] * own, model.kind_of_file, num_segments=len(model.kind_bytes)
+        problem.share[:, None] * by_file, model.kind_of_file, num_segments=len(model.kind_bytes)
     )
 
 
@@ -130,10 +130,10 @@ def other_work(model: ClassModel, stored: jax.Array) -> jax.Array:
     empty = jnp.zeros((3, model.classes, nodes.count)).at[:, -1].set(nodes.background)
     if problem.writes is None:
         return empty
-    own = model.row_class[None] == jnp.arange(model.classes, dtype=jnp.int32)[:, None]
+    member = model.row_class[None] == jnp.arange(model.classes, dtype=jnp.int32)[:, None]
     sums = jnp.einsum(
         "kR,pR,Rj->pkj",
-        own.astype(float),
+        member.astype(float),
         problem.writes,
         stored.astype(float),
         precision="highest",
@@ -175,12 +175,12 @@ def kind_delays(model: ClassModel, wait: Delay, weights: jax.Array) -> Delay:
     first, second = nodes.service[0], nodes.service[1]
     size, of = model.kind_bytes[:, None], model.kind_class
     slow = 1 / weights[of] if model.queue == "weighted" else jnp.ones_like(wait.mean[of])
-    own = first[0][None] + first[1][None] * size
+    mean = first[0][None] + first[1][None] * size
     # m_2(B) - m_1(B)^2 by powers of B, so that nothing cancels between large terms
     linear, square = second[1] - 2 * first[0] * first[1], second[2] - first[1] ** 2
     spread = (second[0] - first[0] ** 2)[None] + size * (linear[None] + size * square[None])
     return Delay(
-        own * slow + wait.mean[of] + nodes.connect_mean[None],
+        mean * slow + wait.mean[of] + nodes.connect_mean[None],
         jnp.maximum(spread, 0) * slow**2 + wait.variance[of] + nodes.connect_variance[None],
     )
 
@@ -250,8 +250,8 @@ def state(
     work = class_work(model, reads, other)
     delay = kind_delays(model, class_waits(model, work, weights), weights)
     z = class_z(model, reads, delay, start)
-    found = latencies_at(model, reads, other, weights, z)
-    return State(jnp.where(stable(model, work, weights), found, jnp.inf), z)
+    latency = latencies_at(model, reads, other, weights, z)
+    return State(jnp.where(stable(model, work, weights), latency, jnp.inf), z)
 
 
 def even_weights(model: ClassModel, work: jax.Array) -> jax.Array:
@@ -272,5 +272,5 @@ def tolls(model: ClassModel, theta: ArrayLike) -> tuple[jax.Array, jax.Array]:
     problem = model.problem
     per_dollar = jnp.asarray(theta, float) / problem.files.count
     reading = reading_prices(problem)
-    kept = per_dollar * prices(problem)
-    return kept, jnp.zeros_like(kept) if reading is None else per_dollar * reading
+    storing = per_dollar * prices(problem)
+    return storing, jnp.zeros_like(storing) if reading is None else per_dollar * reading

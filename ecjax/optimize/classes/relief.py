@@ -44,35 +44,35 @@ def relieved(problem: Problem, start: Start, row_class: np.ndarray, most: np.nda
         row_class: (R,) which class each row belongs to.
         most: (K, m) share of every node that each class may load; other work goes with the last class.
     """
-    own = jnp.asarray(np.asarray(row_class)[None] == np.arange(len(most))[:, None], float)
+    member = jnp.asarray(np.asarray(row_class)[None] == np.arange(len(most))[:, None], float)
     allowed = jnp.asarray(most, float)
 
     def largest(point: Start) -> float:
-        return float(jnp.max(_RATIOS(problem, own, allowed, *point)))
+        return float(jnp.max(_RATIOS(problem, member, allowed, *point)))
 
     best, ratio = start, largest(start)
-    found = start
+    latest = start
     for turn in range(_ROUNDS):
         if ratio < 1:
             break
-        found = Start(_spread(problem, own, allowed, *found), found.stored)
-        after = largest(found)
+        latest = Start(_spread(problem, member, allowed, *latest), latest.stored)
+        after = largest(latest)
         settled = turn > 0 and after > ratio * (1 - _WORTH_A_ROUND)
-        best, ratio = (found, after) if after < ratio else (best, ratio)
+        best, ratio = (latest, after) if after < ratio else (best, ratio)
         if settled:
             break
-        found = _placed(problem, np.asarray(row_class), np.asarray(most), found)
+        latest = _placed(problem, np.asarray(row_class), np.asarray(most), latest)
     return best
 
 
 def _ratios(
-    problem: Problem, own: jax.Array, most: jax.Array, probabilities: jax.Array, stored: jax.Array
+    problem: Problem, member: jax.Array, most: jax.Array, probabilities: jax.Array, stored: jax.Array
 ) -> jax.Array:
     """Loads of the classes, relative to what they may be, (K, m)."""
-    sums = jnp.einsum("kR,pR,Rj->pkj", own, problem.reads, probabilities, precision="highest")
+    sums = jnp.einsum("kR,pR,Rj->pkj", member, problem.reads, probabilities, precision="highest")
     if problem.writes is not None:
-        kept = stored.astype(probabilities.dtype)
-        sums = sums + jnp.einsum("kR,pR,Rj->pkj", own, problem.writes, kept, precision="highest")
+        chunks = stored.astype(probabilities.dtype)
+        sums = sums + jnp.einsum("kR,pR,Rj->pkj", member, problem.writes, chunks, precision="highest")
     load = jnp.einsum("pj,pkj->kj", problem.nodes.service[0], sums, precision="highest")
     return load.at[-1].add(problem.nodes.background[0]) / most
 
@@ -82,7 +82,7 @@ _RATIOS = jax.jit(_ratios)
 
 @jax.jit
 def _spread(
-    problem: Problem, own: jax.Array, most: jax.Array, start: jax.Array, stored: jax.Array
+    problem: Problem, member: jax.Array, most: jax.Array, start: jax.Array, stored: jax.Array
 ) -> jax.Array:
     """Probabilities (R, m) on the stored chunks whose largest ratio is next to the least."""
     zero = jnp.zeros((), start.dtype)
@@ -91,7 +91,7 @@ def _spread(
         return project_hypersimplex(point, problem.k, mask=stored.astype(start.dtype))
 
     def norm(point: jax.Array, power: jax.Array) -> jax.Array:
-        ratio = _ratios(problem, own, most, point, stored)
+        ratio = _ratios(problem, member, most, point, stored)
         peak = lax.stop_gradient(jnp.max(ratio))
         return peak * jnp.sum((ratio / peak) ** power) ** (1 / power)
 
@@ -150,5 +150,5 @@ def _crowds(problem: Problem, before: np.ndarray, after: np.ndarray) -> bool:
     if problem.per_site is None:
         return False
     site = np.asarray(problem.site)
-    count = [np.bincount(site - site.min(), kept) for kept in (after, before)]
+    count = [np.bincount(site - site.min(), placement) for placement in (after, before)]
     return bool(np.any(count[0] > np.maximum(count[1], problem.per_site)))

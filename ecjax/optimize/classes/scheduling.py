@@ -42,14 +42,14 @@ class Goal:
 
     coefficient: jax.Array  # (K,)
     limit: jax.Array  # (K,) s, infinite where there is none
-    kept: jax.Array  # (R, m) s, for keeping a chunk
+    storing: jax.Array  # (R, m) s, for keeping a chunk
     reading: jax.Array  # (R, m) s, for a node being used by every read of the row
     movable: jax.Array  # (R,) bool, rows that may change
 
     def value(self, latency: jax.Array, probabilities: jax.Array, stored: jax.Array) -> jax.Array:
         """The objective, s; classes of coefficient 0 do not count, whatever their latency."""
         counted = jnp.where(self.coefficient > 0, self.coefficient * latency, 0.0)
-        charge = self.kept * stored.astype(float) + self.reading * probabilities
+        charge = self.storing * stored.astype(float) + self.reading * probabilities
         return jnp.sum(counted) + jnp.sum(charge)
 
 
@@ -120,31 +120,31 @@ def schedule(
     def descent(point: jax.Array, aux: jax.Array, multiplier: jax.Array, strength: jax.Array) -> Descent:
         def smooth(trial: jax.Array, aux: jax.Array):
             reads = kind_reads(model, trial)
-            found = state(model, reads, fixed.other, fixed.weights, aux)
-            _, pull = jax.vjp(lambda p: latencies_at(model, p, fixed.other, fixed.weights, found.z), reads)
-            raised = jnp.maximum(multiplier + strength * over(found.latency), 0.0)
+            blended = state(model, reads, fixed.other, fixed.weights, aux)
+            _, pull = jax.vjp(lambda p: latencies_at(model, p, fixed.other, fixed.weights, blended.z), reads)
+            raised = jnp.maximum(multiplier + strength * over(blended.latency), 0.0)
             penalty = jnp.where(limited, (raised**2 - multiplier**2) / (2 * strength), 0.0)
-            value = goal.value(found.latency, trial, fixed.stored) + jnp.sum(penalty)
+            value = goal.value(blended.latency, trial, fixed.stored) + jnp.sum(penalty)
             value = jnp.where(jnp.all(_busy(model, fixed, trial) <= most), value, jnp.inf)
-            pushed = jnp.where(limited, raised * (target / found.latency) ** 2, 0.0)
+            pushed = jnp.where(limited, raised * (target / blended.latency) ** 2, 0.0)
             slope = of_rows_by_kind(model, pull(goal.coefficient + pushed)[0]) + goal.reading
-            return value, found.z, slope
+            return value, blended.z, slope
 
         return descend(smooth, None, project, point, aux, scale_rows, stopping)
 
     def sweep(carry: _Sweep) -> _Sweep:
-        found = descent(carry.point, carry.aux, carry.multiplier, carry.strength)
-        told = state(model, kind_reads(model, found.point), fixed.other, fixed.weights, found.aux)
-        broken = over(told.latency)
+        blended = descent(carry.point, carry.aux, carry.multiplier, carry.strength)
+        reached = state(model, kind_reads(model, blended.point), fixed.other, fixed.weights, blended.aux)
+        broken = over(reached.latency)
         raised = jnp.where(limited, jnp.maximum(carry.multiplier + carry.strength * broken, 0.0), 0.0)
         slow = jnp.abs(broken) > 0.25 * jnp.abs(carry.broken)
         return _Sweep(
-            found.point,
-            told.z,
+            blended.point,
+            reached.z,
             raised,
             jnp.where(slow, _HARDER, 1.0) * carry.strength,
             broken,
-            carry.iterations + found.iterations,
+            carry.iterations + blended.iterations,
             carry.rounds + 1,
         )
 
@@ -160,13 +160,17 @@ def schedule(
     )
     point, aux = swept.point, swept.aux
 
-    def told_at(share: jax.Array):
+    def state_at(share: jax.Array):
         blend = jnp.where(share < 1, start + share * (point - start), point)
-        found = state(model, kind_reads(model, blend), fixed.other, fixed.weights, aux)
-        better = goal.value(found.latency, blend, fixed.stored) <= goal.value(
+        blended = state(model, kind_reads(model, blend), fixed.other, fixed.weights, aux)
+        better = goal.value(blended.latency, blend, fixed.stored) <= goal.value(
             before.latency, start, fixed.stored
         )
-        return blend, found, better & jnp.all(found.latency <= limit) & jnp.all(jnp.isfinite(found.latency))
+        return (
+            blend,
+            blended,
+            better & jnp.all(blended.latency <= limit) & jnp.all(jnp.isfinite(blended.latency)),
+        )
 
     # the multipliers leave limits broken by a hair: back towards the start, which keeps them
     def back(carry):
@@ -174,15 +178,15 @@ def schedule(
         return jnp.where(count + 1 < _HALVINGS, _next_share(share), 0.0), count + 1
 
     share = jax.lax.while_loop(
-        lambda carry: ~told_at(carry[0])[2] & (carry[1] < _HALVINGS),
+        lambda carry: ~state_at(carry[0])[2] & (carry[1] < _HALVINGS),
         back,
         (jnp.ones(()), jnp.zeros((), jnp.int32)),
     )[0]
-    blend, found, fine = told_at(share)
+    blend, blended, fine = state_at(share)
     return Scheduled(
         jnp.where(fine, blend, start),
-        jnp.where(fine, found.latency, before.latency),
-        jnp.where(fine, found.z, before.z),
+        jnp.where(fine, blended.latency, before.latency),
+        jnp.where(fine, blended.z, before.z),
         swept.multiplier,
         swept.iterations,
     )

@@ -77,22 +77,24 @@ def search_start(
     )
     start = _mean(balanced.probabilities, of_row, problem, rows.shape[1])
     best = _divided(descents, start, rng)
-    found = _placed(problem, best.reads, of_row, theta, rng)
-    if any(violation.times for violation in limits.violations(problem, np.asarray(found.stored)).values()):
+    start_point = _placed(problem, best.reads, of_row, theta, rng)
+    if any(
+        violation.times for violation in limits.violations(problem, np.asarray(start_point.stored)).values()
+    ):
         return balanced
     alike = np.zeros(problem.rows, int), np.ones((1, problem.nodes.count))
-    return relieved(problem, found, *alike)
+    return relieved(problem, start_point, *alike)
 
 
 def _mean(values: jax.Array, of_row: np.ndarray, problem: Problem, count: int) -> jax.Array:
     """Row values (R, m) averaged over the files of each class and k, weighted by reads: (A, m)."""
-    own = (
+    by_file = (
         np.asarray(values, float)
         if problem.row is None
         else np.asarray(values, float)[np.asarray(problem.row)]
     )
     share = np.maximum(np.asarray(problem.share), 1e-12)
-    total = np.stack([np.bincount(of_row, share * column, count) for column in own.T], axis=1)
+    total = np.stack([np.bincount(of_row, share * column, count) for column in by_file.T], axis=1)
     return jnp.asarray(total / np.bincount(of_row, share, count)[:, None])
 
 
@@ -105,15 +107,15 @@ class _Descents:
         self.model = model
         problem = model.problem
         self.other = other_work(model, jnp.asarray(stored))
-        kept, reading = tolls(model, theta)
+        storing, reading = tolls(model, theta)
         everyone = jnp.ones(problem.rows, bool)
         unlimited = jnp.full(model.classes, jnp.inf)
         # a chunk is paid for where it is read: cold ones are placed later
         self.goal = Goal(
             jnp.asarray(importance, float) * model.share,
             unlimited,
-            jnp.zeros_like(kept),
-            kept + reading,
+            jnp.zeros_like(storing),
+            storing + reading,
             everyone,
         )
 
@@ -137,27 +139,27 @@ def _descend(
     unlimited = jnp.full(model.classes, jnp.inf)
 
     def smooth(reads: jax.Array, aux: jax.Array):
-        own = kind_reads(model, reads)
-        work = class_work(model, own, other)
+        by_kind = kind_reads(model, reads)
+        work = class_work(model, by_kind, other)
         # from the last shares, as far as they stay above the loads
         least = least_weights(work[0])
         overloaded = jnp.any(jnp.sum(work[0], axis=0) >= _MOST_LOAD)
         near = jnp.where(
             overloaded, even_weights(model, work), on_simplex(aux[:, 1:], jnp.ones_like(least), least)
         )
-        found = weigh(model, goal.coefficient, unlimited, own, other, near, aux[:, 0])
-        _, pull = jax.vjp(lambda p: latencies_at(model, p, other, found.weights, found.z), own)
+        shares = weigh(model, goal.coefficient, unlimited, by_kind, other, near, aux[:, 0])
+        _, pull = jax.vjp(lambda p: latencies_at(model, p, other, shares.weights, shares.z), by_kind)
         slope = of_rows_by_kind(model, pull(goal.coefficient)[0]) + goal.reading
-        value = jnp.where(overloaded, jnp.inf, goal.value(found.latency, reads, stored))
-        return value, jnp.concatenate([found.z[:, None], found.weights], axis=1), slope
+        value = jnp.where(overloaded, jnp.inf, goal.value(shares.latency, reads, stored))
+        return value, jnp.concatenate([shares.z[:, None], shares.weights], axis=1), slope
 
     def project(point: jax.Array) -> jax.Array:
         return project_hypersimplex(point, model.problem.k)
 
     shares = even_weights(model, class_work(model, kind_reads(model, start), other))
     aux = jnp.concatenate([jnp.zeros((model.classes, 1)), shares], axis=1)
-    found = descend(smooth, None, project, start, aux, step_scale(model.problem), _STOPPING)
-    return found.value, found.point
+    descent = descend(smooth, None, project, start, aux, step_scale(model.problem), _STOPPING)
+    return descent.value, descent.point
 
 
 _DESCEND = jax.jit(jax.vmap(_descend, (None, None, None, 0)))
@@ -175,8 +177,8 @@ def _divided(descents: _Descents, balanced: jax.Array, rng: np.random.Generator)
     demand = np.asarray(model.share * model.mean_k)
 
     def reads(owner: np.ndarray) -> jax.Array | None:
-        own = (owner[None] == of_row[:, None]) * (speed / speed.max())[None]
-        alone = project_hypersimplex(jnp.asarray(nodes * own), problem.k)
+        member = (owner[None] == of_row[:, None]) * (speed / speed.max())[None]
+        alone = project_hypersimplex(jnp.asarray(nodes * member), problem.k)
         for blend in _BLENDS:
             blended = blend * alone + (1 - blend) * balanced
             if descents.load(blended).max() < _MOST_LOAD:
@@ -184,13 +186,13 @@ def _divided(descents: _Descents, balanced: jax.Array, rng: np.random.Generator)
         return None
 
     def best_of(owners: list[np.ndarray]) -> _Valley:
-        starts = [found for owner in owners if (found := reads(owner)) is not None]
+        starts = [spread for owner in owners if (spread := reads(owner)) is not None]
         valleys = descents(starts) if starts else [_Valley(np.inf, balanced)]
         return min(valleys, key=lambda valley: valley.value)
 
     def random_owner() -> np.ndarray:
-        wanted = demand ** rng.uniform(0, 1.5)
-        return rng.choice(count, nodes, p=wanted / wanted.sum())
+        weight = demand ** rng.uniform(0, 1.5)
+        return rng.choice(count, nodes, p=weight / weight.sum())
 
     def changed(owner: np.ndarray) -> np.ndarray:
         """A few nodes for other classes, or exchanged."""
@@ -227,21 +229,21 @@ def _placed(
     else:
         of = np.zeros(problem.rows, int)
         of[np.asarray(problem.row)] = of_row
-    wanted = np.asarray(reads)[of]
+    row_reads = np.asarray(reads)[of]
     # systematic sampling: exactly k nodes each, and over the rows of a class every node as often as it should be
     turn = np.modf(rng.random() + np.arange(problem.rows) * _GOLDEN)[0]
-    ends = np.round(np.cumsum(wanted, axis=1), 9) + turn[:, None]
-    ends[:, -1] = np.round(wanted.sum(axis=1)) + turn
+    ends = np.round(np.cumsum(row_reads, axis=1), 9) + turn[:, None]
+    ends[:, -1] = np.round(row_reads.sum(axis=1)) + turn
     hot = np.diff(np.floor(ends), axis=1, prepend=0.0) >= 1
     prices = np.asarray(placement.chunk_prices(problem))
     finite = np.where(np.isfinite(prices), prices, 0.0)
     cheap = prices / max(float(finite.max()), 1e-300)
     chance = rng.random(hot.shape)
     # further chunks where they can take reads, or where they cost least
-    order = cheap + 0.01 * chance if theta > 0 else np.where(wanted > 0.01, chance - 2, cheap + chance)
+    order = cheap + 0.01 * chance if theta > 0 else np.where(row_reads > 0.01, chance - 2, cheap + chance)
     order = np.where(hot & np.asarray(usable(problem)), -3.0, np.where(np.isfinite(prices), order, np.inf))
     stored = placement.ranks(jnp.asarray(order)) < problem.floor.astype(jnp.int32)[:, None]
     if limits.limited(problem):
-        stored = limits.within_limits(problem, jnp.asarray(wanted) * stored, stored)
+        stored = limits.within_limits(problem, jnp.asarray(row_reads) * stored, stored)
     spread = project_hypersimplex(jnp.asarray(hot, float), problem.k, mask=stored.astype(float))
     return Start(spread, stored)

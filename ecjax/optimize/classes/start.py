@@ -13,7 +13,7 @@ from ecjax.optimize.projection import project_hypersimplex
 
 
 def start_plan(
-    problem: Problem, theta: float, how: str, seed: int, given: tuple[jax.Array, jax.Array] | None = None
+    problem: Problem, theta: float, how: str, seed: int, earlier: tuple[jax.Array, jax.Array] | None = None
 ) -> Start:
     """A placement of exactly ``problem.floor`` chunks per row whose node loads are below 1 if that can be had.
 
@@ -24,15 +24,15 @@ def start_plan(
             of sites and nodes; "uniform" and "proportional": nodes drawn at random, read alike or in proportion to
             their speed.
         seed: of the draw.
-        given: (R, m) probabilities and (R, m) bool of an earlier plan to start from instead.
+        earlier: (R, m) probabilities and (R, m) bool of an earlier plan to start from instead.
     """
-    if given is not None or how == "certified":
-        if given is None:
+    if earlier is not None or how == "certified":
+        if earlier is None:
             lanes = Lanes(*(jnp.asarray([value]) for value in (float(theta), 1.0, 1.0)))
             plan = certified_lanes(problem, lanes, Settings(seed=seed), None)[0]
-            given = plan.probabilities[0], plan.stored[0]
-        stored = _with_length(problem, *(jnp.asarray(part) for part in given))
-        reads = project_hypersimplex(jnp.asarray(given[0]), problem.k, mask=stored.astype(float))
+            earlier = plan.probabilities[0], plan.stored[0]
+        stored = _with_length(problem, *(jnp.asarray(part) for part in earlier))
+        reads = project_hypersimplex(jnp.asarray(earlier[0]), problem.k, mask=stored.astype(float))
     else:
         drawn = placement.random_nodes(problem, jax.random.key(seed), problem.floor.astype(jnp.int32))
         even = placement.even(problem, drawn)
@@ -44,8 +44,8 @@ def start_plan(
 
 def _with_length(problem: Problem, probabilities: jax.Array, stored: jax.Array) -> jax.Array:
     """The most read of the chunks and the cheapest further nodes, ``floor`` in all, (R, m) bool."""
-    kept = stored & usable(problem)
-    order = jnp.where(kept, -1 - probabilities, placement.chunk_prices(problem))
-    short = bool(jnp.any(kept.sum(axis=1).astype(problem.floor.dtype) < problem.floor))
-    chosen = placement.ranks(order) < problem.floor.astype(jnp.int32)[:, None]
-    return limits.within_limits(problem, probabilities, chosen) if short else chosen
+    usable_chunks = stored & usable(problem)
+    order = jnp.where(usable_chunks, -1 - probabilities, placement.chunk_prices(problem))
+    short = bool(jnp.any(usable_chunks.sum(axis=1).astype(problem.floor.dtype) < problem.floor))
+    placed = placement.ranks(order) < problem.floor.astype(jnp.int32)[:, None]
+    return limits.within_limits(problem, probabilities, placed) if short else placed

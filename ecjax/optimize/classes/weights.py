@@ -55,10 +55,10 @@ def on_simplex(point: jax.Array, bend: jax.Array, least: jax.Array) -> jax.Array
         return jnp.where(total > 1, middle, low), jnp.where(total > 1, high, middle)
 
     nu = jax.lax.fori_loop(0, _BISECTIONS, halve, (low, high))[1]
-    found = jnp.maximum(least, point - nu / bend)
-    missing = 1 - jnp.sum(found, axis=0, keepdims=True)
-    above = found - least
-    return found + missing * above / jnp.maximum(jnp.sum(above, axis=0, keepdims=True), 1e-300)
+    shares = jnp.maximum(least, point - nu / bend)
+    missing = 1 - jnp.sum(shares, axis=0, keepdims=True)
+    above = shares - least
+    return shares + missing * above / jnp.maximum(jnp.sum(above, axis=0, keepdims=True), 1e-300)
 
 
 @partial(jax.jit)
@@ -94,22 +94,24 @@ def weigh(
         return jax.grad(lambda w: jnp.sum(coefficient * latencies_at(model, reads, other, w, z)))(weights)
 
     def step(carry):
-        weights, told, _, count = carry
+        weights, current, _, count = carry
         ones = jnp.ones_like(weights)
         # classes and nodes do not touch each other for fixed z: the second derivative is its own diagonal
-        first, second = jax.jvp(lambda w: slope(w, told.z), (weights,), (ones,))
+        first, second = jax.jvp(lambda w: slope(w, current.z), (weights,), (ones,))
         bend = jnp.maximum(second, 1e-9 * jnp.max(jnp.abs(first)) + 1e-30)
         target = on_simplex(weights - first / bend, bend, least)
         # where next to nothing is promised, rounding would send the line search to its end
-        settled = jnp.sum(first * (weights - target)) <= _SETTLED * value(told.latency)
+        settled = jnp.sum(first * (weights - target)) <= _SETTLED * value(current.latency)
 
         def tried(share: jax.Array):
             trial = weights + share * (target - weights)
-            return trial, state(model, reads, other, trial, told.z)
+            return trial, state(model, reads, other, trial, current.z)
 
         def bad(share: jax.Array) -> jax.Array:
-            _, found = tried(share)
-            return ~((value(found.latency) <= value(told.latency)) & jnp.all(found.latency <= most))
+            _, candidate = tried(share)
+            return ~(
+                (value(candidate.latency) <= value(current.latency)) & jnp.all(candidate.latency <= most)
+            )
 
         # whether to go on is carried: vmap asks in the condition and again in the body, and where rounding makes the
         # two answers differ such a loop never ends
@@ -118,16 +120,16 @@ def weigh(
             lambda carry: (0.5 * carry[0], bad(0.5 * carry[0])),
             (jnp.ones(()), ~settled & bad(jnp.ones(()))),
         )[0]
-        trial, found = tried(share)
-        better = (value(found.latency) < value(told.latency)) & jnp.all(found.latency <= most)
-        fall = value(told.latency) - value(found.latency)
-        done = settled | ~better | (fall <= _SETTLED * value(told.latency))
-        told = jax.tree.map(lambda new, old: jnp.where(better, new, old), found, told)
-        return jnp.where(better, trial, weights), told, done, count + 1
+        trial, candidate = tried(share)
+        better = (value(candidate.latency) < value(current.latency)) & jnp.all(candidate.latency <= most)
+        fall = value(current.latency) - value(candidate.latency)
+        converged = settled | ~better | (fall <= _SETTLED * value(current.latency))
+        current = jax.tree.map(lambda new, old: jnp.where(better, new, old), candidate, current)
+        return jnp.where(better, trial, weights), current, converged, count + 1
 
-    weights, told, _, _ = jax.lax.while_loop(
+    weights, current, _, _ = jax.lax.while_loop(
         lambda carry: ~carry[2] & (carry[3] < _MOST_STEPS),
         step,
         (start, before, jnp.zeros((), bool), jnp.zeros((), jnp.int32)),
     )
-    return Weighed(weights, told.latency, told.z)
+    return Weighed(weights, current.latency, current.z)

@@ -13,22 +13,22 @@ _MOST = np.iinfo(np.int64).max
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
-def least_loaded(entry_node, load, begin, probed, count, order, chosen):
-    """The ``count`` least loaded of the first ``probed`` entries in an order, into ``chosen``; ties in that order."""
+def least_loaded(entry_node, load, begin, probed, count, order, selection):
+    """The ``count`` least loaded of the first ``probed`` entries of an order, into ``selection``; ties: in order."""
     for i in range(count):
-        chosen[i] = _MOST
+        selection[i] = _MOST
     for i in range(probed):
         value = (load[entry_node[begin + order[i]]] << _PLACE_BITS) | i
         for place in range(count):
-            least = min(chosen[place], value)
-            value = max(chosen[place], value)
-            chosen[place] = least
+            least = min(selection[place], value)
+            value = max(selection[place], value)
+            selection[place] = least
     for i in range(count):
-        chosen[i] = begin + order[chosen[i] & _PLACES]
+        selection[i] = begin + order[selection[i] & _PLACES]
 
 
 @numba.njit(cache=True, nogil=True)
-def to_up_nodes(policy, probes, entry_node, load, down, first, begin, end, need, order, chosen, count):
+def to_up_nodes(policy, probes, entry_node, load, down, first, begin, end, need, order, selection, count):
     """Change the choice of a request's entries while nodes are down; returns how many there are.
 
     Down nodes among those drawn, or whose turn it is, are replaced by up nodes of the row in the order of the draw, or
@@ -46,12 +46,12 @@ def to_up_nodes(policy, probes, entry_node, load, down, first, begin, end, need,
         end: after the last.
         need: chunks needed.
         order: random order of the row; not used where all nodes are needed, nor under ROUND_ROBIN and FORK_JOIN.
-        chosen: the entries; changed.
+        selection: the entries; changed.
         count: how many.
     """
     width = end - begin
-    taken = np.zeros(width, np.bool_)
-    kept = 0
+    used = np.zeros(width, np.bool_)
+    size = 0
     if need < width and (policy == LEAST_LOADED or policy == POWER_OF_D):
         up = 0
         for i in range(width):
@@ -59,28 +59,28 @@ def to_up_nodes(policy, probes, entry_node, load, down, first, begin, end, need,
                 order[up] = order[i]
                 up += 1
         probed = min(up, probes * need) if policy == POWER_OF_D else up
-        kept = min(up, need)
-        least_loaded(entry_node, load, begin, probed, kept, order, chosen)
+        size = min(up, need)
+        least_loaded(entry_node, load, begin, probed, size, order, selection)
     else:
         for i in range(count):
-            if not down[entry_node[chosen[i]]]:
-                chosen[kept] = chosen[i]
-                kept += 1
-                taken[chosen[i] - begin] = True
+            if not down[entry_node[selection[i]]]:
+                selection[size] = selection[i]
+                size += 1
+                used[selection[i] - begin] = True
         if policy != FORK_JOIN and need < width:
             for i in range(width):
                 place = (first + i) % width if policy == ROUND_ROBIN else order[i]
-                if kept < need and not taken[place] and not down[entry_node[begin + place]]:
-                    chosen[kept] = begin + place
-                    kept += 1
-    while kept < need:
+                if size < need and not used[place] and not down[entry_node[begin + place]]:
+                    selection[size] = begin + place
+                    size += 1
+    while size < need:
         least = -1
         for place in range(width):
             node = entry_node[begin + place]
-            if down[node] and not taken[place]:
+            if down[node] and not used[place]:
                 if least < 0 or load[node] < load[entry_node[begin + least]]:
                     least = place
-        taken[least] = True
-        chosen[kept] = begin + least
-        kept += 1
-    return kept
+        used[least] = True
+        selection[size] = begin + least
+        size += 1
+    return size

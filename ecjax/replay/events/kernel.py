@@ -71,14 +71,14 @@ def run(system, counts, times, files, first, seed, settings, state, until):
     counters, shift, free, number, slot_file = (
         state.counters, state.shift, state.free, state.number, state.file
     )  # fmt: skip
-    arrived, opened, begun, done, complete = (
-        state.arrival, state.opened, state.begun, state.done, state.complete
+    arrived, opened, begun, finished, complete = (
+        state.arrival, state.opened, state.begun, state.finished, state.complete
     )  # fmt: skip
     after, before, status, ready = state.after, state.before, state.status, state.ready
     heap, heap_place, timer_after = state.heap, state.heap_place, state.timer_after
     timer_before, turn, down, load = state.timer_before, state.turn, state.down, state.load
     serving, works, tags, tree = state.serving, state.work, state.tag, state.tree
-    clock, seen, active = state.clock, state.seen, state.active
+    clock, update_s, active = state.clock, state.update_s, state.active
     nodes, reported = down.size, counts.classes[0]
     queues, lanes = speeds.shape[1], serving.size // nodes
     base = nodes * queues
@@ -89,7 +89,7 @@ def run(system, counts, times, files, first, seed, settings, state, until):
     connect_key = streams.key(seed, streams.CONNECT)
     dispatch_key = streams.key(seed, streams.DISPATCH)
     width = 1 << shift
-    order, chosen, room = np.empty(width, np.int64), np.empty(width, np.int64), np.empty(width)
+    order, selection, room = np.empty(width, np.int64), np.empty(width, np.int64), np.empty(width)
     start_node, start_lane = np.empty(width + lanes + 1, np.int64), np.zeros(width + lanes + 1, np.int64)
     lost, moved, loser = np.empty(0, np.int64), 0, 0
     now, slot, b = -np.inf, 0, 0
@@ -128,7 +128,7 @@ def run(system, counts, times, files, first, seed, settings, state, until):
             file = slot_file[slot]
             if shared:
                 clock[node] = tags[server]
-                seen[node] = now
+                update_s[node] = now
             serving[server] = -1
             tags[server] = np.inf
             load[node] -= 1
@@ -144,27 +144,27 @@ def run(system, counts, times, files, first, seed, settings, state, until):
             status[access] = DONE
             if delayed:
                 drawn = streams.stream(connect_key, number[slot] * nodes + node)
-                ready[(slot << shift) + done[slot]] = now + connection(connect, node, drawn)
-            done[slot] += 1
+                ready[(slot << shift) + finished[slot]] = now + connection(connect, node, drawn)
+            finished[slot] += 1
             opened[slot] -= 1
             need = needs[file]
             if not delayed:
-                if done[slot] == need:
+                if finished[slot] == need:
                     complete[slot] = now
                     closing = watched
-            elif watched and done[slot] >= need and complete[slot] > now:
-                at = _completion(ready, slot << shift, done[slot], need, link_s[file], room)
+            elif watched and finished[slot] >= need and complete[slot] > now:
+                at = _completion(ready, slot << shift, finished[slot], need, link_s[file], room)
                 counters[DUE] = due_set(heap, heap_place, complete, counters[DUE], slot, at)
             if watched:
                 leaving = not closing and opened[slot] == 0 and complete[slot] <= now
                 if delayed and heap_place[slot] >= 0:
                     leaving = False
             elif late:
-                leaving = done[slot] == need
+                leaving = finished[slot] == need
             else:
                 leaving = opened[slot] == 0
             if delayed and leaving and not watched:
-                complete[slot] = _completion(ready, slot << shift, done[slot], need, link_s[file], room)
+                complete[slot] = _completion(ready, slot << shift, finished[slot], need, link_s[file], room)
 
         elif kind == _COMPLETE:
             slot = heap[0]
@@ -183,7 +183,7 @@ def run(system, counts, times, files, first, seed, settings, state, until):
                 down[node] = True
                 counters[DOWN] += 1
                 if shared:
-                    advance(clock, seen, active, node, now)
+                    advance(clock, update_s, active, node, now)
                 lost = lose(state, system, counts, speeds, clock[node] if shared else now, node, late)
                 moved, loser = 0, node
                 start_node[0], start_lane[0], starts = node, 0, 1
@@ -213,7 +213,7 @@ def run(system, counts, times, files, first, seed, settings, state, until):
                 place = order[i]
                 if sends < hedges and status[base + (slot << shift) + place] == NONE:
                     if not down[entry_node[begin + place]]:
-                        chosen[sends] = begin + place
+                        selection[sends] = begin + place
                         sends += 1
 
         else:
@@ -226,7 +226,7 @@ def run(system, counts, times, files, first, seed, settings, state, until):
             row, need = rows[file], needs[file]
             begin, end = row_start[row], row_start[row + 1]
             number[slot], slot_file[slot], arrived[slot] = request, file, now
-            opened[slot], begun[slot], done[slot], complete[slot] = 0, 0, 0, np.inf
+            opened[slot], begun[slot], finished[slot], complete[slot] = 0, 0, 0, np.inf
             for access in range(base + (slot << shift), base + (slot << shift) + end - begin):
                 status[access] = NONE
             batch = tally.batch_of(request, per_request)
@@ -257,22 +257,33 @@ def run(system, counts, times, files, first, seed, settings, state, until):
                 if policy == FORK_JOIN or need == end - begin:
                     sends = end - begin
                     for i in range(sends):
-                        chosen[i] = begin + i
+                        selection[i] = begin + i
                 elif policy == ROUND_ROBIN:
                     sends = need
                     for i in range(sends):
-                        chosen[i] = begin + (turned + i) % (end - begin)
+                        selection[i] = begin + (turned + i) % (end - begin)
                     turn[row] = (turned + sends) % (end - begin)
                 elif policy == LEAST_LOADED or policy == POWER_OF_D:
                     subset.shuffle(order, end - begin, drawn)
                     probed = min(end - begin, probes * need) if policy == POWER_OF_D else end - begin
                     sends = need
-                    least_loaded(entry_node, load, begin, probed, need, order, chosen)
+                    least_loaded(entry_node, load, begin, probed, need, order, selection)
                 else:
-                    sends = subset.draw(units, begin, end, order, chosen, drawn)
+                    sends = subset.draw(units, begin, end, order, selection, drawn)
                 if counters[DOWN] > 0:
                     sends = to_up_nodes(
-                        policy, probes, entry_node, load, down, turned, begin, end, need, order, chosen, sends
+                        policy,
+                        probes,
+                        entry_node,
+                        load,
+                        down,
+                        turned,
+                        begin,
+                        end,
+                        need,
+                        order,
+                        selection,
+                        sends,
                     )
             if hedged and groups[file] >= 0 and need < end - begin:
                 insert(timer_after, timer_before, 0, slot + 1)
@@ -284,8 +295,8 @@ def run(system, counts, times, files, first, seed, settings, state, until):
             queue = classes_of[file] if queues > 1 else 0
             opened[slot] += sends
             for i in range(sends):
-                node = entry_node[chosen[i]]
-                access = base + (slot << shift) + chosen[i] - begin
+                node = entry_node[selection[i]]
+                access = base + (slot << shift) + selection[i] - begin
                 status[access] = WAITING + flag
                 insert(after, before, node * queues + queue, access)
                 load[node] += 1
@@ -314,10 +325,10 @@ def run(system, counts, times, files, first, seed, settings, state, until):
                         continue
                     server = node * lanes + lane
                     if shared:
-                        advance(clock, seen, active, node, now)
-                    left = (tags[server] - (clock[node] if shared else now)) * speeds[node, lane]
-                    busy[segment, node] += works[server] - max(left, 0.0)
-                    if left <= 0.0 and groups[file] >= 0:  # ends at this very time
+                        advance(clock, update_s, active, node, now)
+                    remainder = (tags[server] - (clock[node] if shared else now)) * speeds[node, lane]
+                    busy[segment, node] += works[server] - max(remainder, 0.0)
+                    if remainder <= 0.0 and groups[file] >= 0:  # ends at this very time
                         sojourn = now - arrived[slot]
                         if status[access] & HEDGE:
                             sojourn -= hedge_delay
@@ -349,7 +360,7 @@ def run(system, counts, times, files, first, seed, settings, state, until):
             node, lane = start_node[i], start_lane[i]
             server = node * lanes + lane
             if shared:
-                advance(clock, seen, active, node, now)
+                advance(clock, update_s, active, node, now)
             if serving[server] < 0 and not down[node]:
                 place = node * queues + lane
                 if lanes == 1:

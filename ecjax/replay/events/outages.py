@@ -34,9 +34,9 @@ def lose(state, system, counts, speeds, clock, node, late):
         access = state.serving[server]
         if access >= 0:
             slot = (access - base) >> state.shift
-            left = max((state.tag[server] - clock) * speeds[node, lane], 0.0)
+            remainder = max((state.tag[server] - clock) * speeds[node, lane], 0.0)
             segment = counts.segment[tally.batch_of(state.number[slot], counts.per_request[0])]
-            counts.busy[segment, node] += state.work[server] - left
+            counts.busy[segment, node] += state.work[server] - remainder
             state.serving[server] = -1
             state.tag[server] = np.inf
             lost[count] = access
@@ -69,22 +69,22 @@ def move(state, system, queues, node, access, started):
     first = base + (slot << state.shift)
     file = state.file[slot]
     begin, end = system.start[system.row[file]], system.start[system.row[file] + 1]
-    found = -1
+    best = -1
     for place in range(end - begin):
         other = system.node[begin + place]
         if state.status[first + place] == NONE and not state.down[other]:
-            if found < 0 or state.load[other] < state.load[system.node[begin + found]]:
-                found = place
-    if found < 0:
+            if best < 0 or state.load[other] < state.load[system.node[begin + best]]:
+                best = place
+    if best < 0:
         return 0
-    to = system.node[begin + found]
+    to = system.node[begin + best]
     remove(state.after, state.before, access)
-    state.status[first + found] = WAITING | (state.status[access] & HEDGE)
+    state.status[first + best] = WAITING | (state.status[access] & HEDGE)
     state.status[access] = NONE
     state.load[node] -= 1
     state.load[to] += 1
     queue = system.queue[file] if queues > 1 else 0
-    insert(state.after, state.before, to * queues + queue, first + found)
+    insert(state.after, state.before, to * queues + queue, first + best)
     started[0] = to
     return 1
 

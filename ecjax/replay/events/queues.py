@@ -22,8 +22,8 @@ def remove(after, before, access):
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
-def advance(clock, seen, active, node, now):
+def advance(clock, update_s, active, node, now):
     """Bring the clock of a shared node to ``now``: it runs at 1 / (weight in service)."""
     if active[node] > 0.0:
-        clock[node] += (now - seen[node]) / active[node]
-    seen[node] = now
+        clock[node] += (now - update_s[node]) / active[node]
+    update_s[node] = now

@@ -45,7 +45,7 @@ class Settings(NamedTuple):
 def _changes(system: System, outages: Iterable[Sequence[float]]) -> list[tuple[float, bool, int]]:
     """Changes (time, down, node) in order, those that come up first; overlapping intervals of a node are one."""
     down_until = np.full(system.nodes, -np.inf)
-    found: list[tuple[float, bool, int]] = []
+    changes: list[tuple[float, bool, int]] = []
     intervals = []
     for position, (node, start, end) in enumerate(outages):
         if not 0 <= node < system.nodes or node != int(node):
@@ -57,24 +57,24 @@ def _changes(system: System, outages: Iterable[Sequence[float]]) -> list[tuple[f
         if start == end or end <= down_until[node]:
             continue
         if start <= down_until[node]:
-            found.remove((down_until[node], False, node))
+            changes.remove((down_until[node], False, node))
         else:
-            found.append((start, True, node))
-        found.append((end, False, node))
+            changes.append((start, True, node))
+        changes.append((end, False, node))
         down_until[node] = end
-    return sorted(change for change in found if change[0] < np.inf)
+    return sorted(change for change in changes if change[0] < np.inf)
 
 
 def _speeds(weights: ArrayLike, classes: int, nodes: int) -> np.ndarray:
     """Weights (Q,) or (Q, m) as speeds (m, Q); Q >= ``classes``."""
-    given = np.asarray(weights, float)
-    shaped = given.ndim in (1, 2) and len(given) >= classes and given.shape[1:] in ((), (nodes,))
-    if not shaped or not np.all((given > 0) & np.isfinite(given)):
+    values = np.asarray(weights, float)
+    shaped = values.ndim in (1, 2) and len(values) >= classes and values.shape[1:] in ((), (nodes,))
+    if not shaped or not np.all((values > 0) & np.isfinite(values)):
         raise ValueError(
             f"weights must be {classes} positive numbers, one per class, or ({classes}, {nodes}) of them, one per "
-            f"class and node, not {given.tolist()}"
+            f"class and node, not {values.tolist()}"
         )
-    return np.ascontiguousarray(np.broadcast_to(given.T, (nodes, len(given))))
+    return np.ascontiguousarray(np.broadcast_to(values.T, (nodes, len(values))))
 
 
 def settings(

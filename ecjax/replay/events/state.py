@@ -33,7 +33,7 @@ class State(NamedTuple):
     arrival: np.ndarray  # (S,) s
     opened: np.ndarray  # (S,) int32, accesses waiting or in service; not kept under late binding
     begun: np.ndarray  # (S,) int32, late binding: accesses in service or done
-    done: np.ndarray  # (S,) int32, accesses done
+    finished: np.ndarray  # (S,) int32, accesses done
     complete: np.ndarray  # (S,) s, when complete; inf before that is known
     after: np.ndarray  # (A,) int32, next in the queue
     before: np.ndarray  # (A,) int32, previous in the queue
@@ -55,8 +55,8 @@ class State(NamedTuple):
     tag: np.ndarray  # (m L,) when it will be done, on the node's clock; inf
     clock: (
         np.ndarray
-    )  # (m,) under sharing: service per unit of weight since the node was last idle, at time ``seen``
-    seen: np.ndarray  # (m,) s
+    )  # (m,) under sharing: service per unit of weight since the node was last idle, at time ``update_s``
+    update_s: np.ndarray  # (m,) s
     active: np.ndarray  # (m,) under sharing: weight in service
     tree: np.ndarray  # (2 p,) s, next finish of every node, as a tournament
 
@@ -82,7 +82,7 @@ def empty(system: System, settings: Settings, slots: int = 64) -> State:
         arrival=np.zeros(slots),
         opened=np.zeros(slots, np.int32),
         begun=np.zeros(slots, np.int32),
-        done=np.zeros(slots, np.int32),
+        finished=np.zeros(slots, np.int32),
         complete=np.full(slots, np.inf),
         after=np.arange(accesses, dtype=np.int32),
         before=np.arange(accesses, dtype=np.int32),
@@ -99,7 +99,7 @@ def empty(system: System, settings: Settings, slots: int = 64) -> State:
         work=np.zeros(servers),
         tag=np.full(servers, np.inf),
         clock=np.zeros(nodes),
-        seen=np.zeros(nodes),
+        update_s=np.zeros(nodes),
         active=np.zeros(nodes),
         tree=np.full(2 * leaves, np.inf),
     )

@@ -140,23 +140,23 @@ def _of_trace(options: AdaptOptions, classes: list[RequestClass] | None) -> tupl
             "trace: %d requests have rows that do not follow each other: their parts count as requests of their own",
             logged.returned,
         )
-    chosen = logged.bytes > 0
-    if not chosen.all():
-        log.info("trace: %d requests of 0 bytes are left out", np.sum(~chosen))
+    mask = logged.bytes > 0
+    if not mask.all():
+        log.info("trace: %d requests of 0 bytes are left out", np.sum(~mask))
     if classes is not None:
         ops = np.isin(logged.write, [each.op == "write" for each in classes])
-        if not ops[chosen].all():
-            log.info("trace: %d requests are left out: no class has their op", np.sum(chosen & ~ops))
-            chosen &= ops
-    if not chosen.any():
+        if not ops[mask].all():
+            log.info("trace: %d requests are left out: no class has their op", np.sum(mask & ~ops))
+            mask &= ops
+    if not mask.any():
         raise UserError(
             f"trace={trace.name}: found no requests to replay; allowed: one of a byte or more of a class"
         )
-    write, size, arrival = logged.write[chosen], logged.bytes[chosen], logged.arrival[chosen]
+    write, size, arrival = logged.write[mask], logged.bytes[mask], logged.arrival[mask]
     if not arrival[-1] > arrival[0]:
         raise UserError(f"trace={trace.name}: found requests at one time only; allowed: a log that lasts")
     if classes is None:
-        classes, class_of = _made(options, write, size)
+        classes, class_of = _size_classes(options, write, size)
     else:
         classes, class_of = _nearest(classes, write, size)
     sizes = np.array([each.bytes for each in classes])[class_of]
@@ -184,7 +184,7 @@ def _names(reading: Reading, fingerprint: str) -> dict[str, Any]:
     return names if extent_bytes in (None, WHOLE) else names | {"extent_bytes": extent_bytes}
 
 
-def _made(
+def _size_classes(
     options: AdaptOptions, write: np.ndarray, size: np.ndarray
 ) -> tuple[list[RequestClass], np.ndarray]:
     """Classes by operation and size, with the class of each request."""

@@ -80,9 +80,11 @@ class _Sample:
     def __init__(self, seed: int) -> None:
         self._random = np.random.default_rng([seed, 0xADA0])
         self._share = 1.0
-        self._taken: list[np.ndarray] = []  # (4, rows): request, bytes, seconds, random number of the request
+        self._sample: list[
+            np.ndarray
+        ] = []  # (4, rows): request, bytes, seconds, random number of the request
         self._writes: list[np.ndarray] = []
-        self._rows = self._seen = self._without = 0
+        self._rows = self._accesses = self._without = 0
         self._last: pa.Scalar | None = None
         self._open = (-1, 0.0)  # number and random number of the request of the last row
 
@@ -97,21 +99,21 @@ class _Sample:
         )
         rows = np.stack([request, size, finish - start, number])
         timed = np.isfinite(rows[2]) & (size > 0)
-        self._seen += len(timed)
+        self._accesses += len(timed)
         self._without += int(np.count_nonzero(~timed))
         self._take(rows[:, timed], write[timed])
         while self._rows > _MOST_DELAYS:
             self._share /= 2
-            taken, writes, self._rows = self._taken, self._writes, 0
-            self._taken, self._writes = [], []
-            for old, old_writes in zip(taken, writes, strict=True):
+            sample, writes, self._rows = self._sample, self._writes, 0
+            self._sample, self._writes = [], []
+            for old, old_writes in zip(sample, writes, strict=True):
                 self._take(old, old_writes)
 
     def _take(self, rows: np.ndarray, write: np.ndarray) -> None:
-        chosen = rows[3] < self._share
-        self._taken.append(rows[:, chosen])
-        self._writes.append(write[chosen])
-        self._rows += int(np.count_nonzero(chosen))
+        mask = rows[3] < self._share
+        self._sample.append(rows[:, mask])
+        self._writes.append(write[mask])
+        self._rows += int(np.count_nonzero(mask))
 
     def _requests(self, batch: pa.RecordBatch) -> tuple[np.ndarray, np.ndarray]:
         """Request of each row and its random number; consecutive rows of one id are one request."""
@@ -130,13 +132,13 @@ class _Sample:
 
     def delays(self, name: str) -> dict[str, Delays]:
         """Of each operation; ``name`` is the log's."""
-        request, size, seconds, _ = np.concatenate([*self._taken, np.empty((4, 0))], axis=1)
+        request, size, seconds, _ = np.concatenate([*self._sample, np.empty((4, 0))], axis=1)
         write = np.concatenate([*self._writes, np.empty(0, bool)])
         if self._without:
             log.info(
                 "delays: %d of %d accesses of %s have 0 bytes or lack start_s or finish_s: they are left out",
                 self._without,
-                self._seen,
+                self._accesses,
                 Path(name).name,
             )
         if self._share < 1:
@@ -146,6 +148,6 @@ class _Sample:
 
 def _of(write: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
     """The operations that are there, each with where."""
-    for op, chosen in zip(OPERATIONS, (~write, write), strict=True):
-        if chosen.any():
-            yield op, chosen
+    for op, mask in zip(OPERATIONS, (~write, write), strict=True):
+        if mask.any():
+            yield op, mask

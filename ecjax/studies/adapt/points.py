@@ -84,7 +84,7 @@ def _of_trace(traced: Traced, scales: list[float], capacity: float) -> list[Poin
 
 
 def _traced(traced: Traced, scale: float, seed: int) -> Requests:
-    return arrivals.given(traced.arrival_s, traced.class_of, scale)
+    return arrivals.of_trace(traced.arrival_s, traced.class_of, scale)
 
 
 def _of_steps(steps: list[tuple[float, float]], scales: list[float], classes: list[RequestClass]) -> _Points:
@@ -156,7 +156,7 @@ def _factors(table: pa.Table, path: str, names: list[str]) -> Factors:
     place = Place(table, "rates", path)
     if "file_id" in table.column_names:
         raise place.error("found files; allowed: empty cells, as a proxy has classes", column="file_id")
-    chosen: list[np.ndarray | None] = [None] * len(table)
+    class_of_row: list[np.ndarray | None] = [None] * len(table)
     if "service_class" in table.column_names:
         for row, name in enumerate(table["service_class"].to_pylist()):
             if name is None:
@@ -164,10 +164,10 @@ def _factors(table: pa.Table, path: str, names: list[str]) -> Factors:
             if name not in names:
                 message = f"found {name!r}; allowed: {', '.join(names)}"
                 raise place.error(message, column="service_class", row=row)
-            chosen[row] = np.array([names.index(name)])
+            class_of_row[row] = np.array([names.index(name)])
     start, factor = table["start_s"].to_numpy(), table["factor"].to_numpy()
     order = np.argsort(start, kind="stable")
-    factors = Factors(start[order], factor[order], [chosen[row] for row in order])
+    factors = Factors(start[order], factor[order], [class_of_row[row] for row in order])
     if not arrivals.varying(1.0, np.ones(len(names)), factors).rate.any():
         raise place.error("found factors of 0 for all time; allowed: some above 0", column="factor")
     return factors

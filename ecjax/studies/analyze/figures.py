@@ -94,8 +94,8 @@ def node_ccdf(tables: Tables) -> Figure | None:
         return None
     quantity, _, bins = reads
     figure, (axes,) = panels()
-    chosen, note = _chosen_nodes(bins["node_id"].unique())
-    for node, colour in chosen.items():
+    colour_of_node, note = _chosen_nodes(bins["node_id"].unique())
+    for node, colour in colour_of_node.items():
         edges, shares = _distribution(bins[bins["node_id"] == node])
         above = 1 - shares
         axes.plot(edges[above > 1e-12], above[above > 1e-12], color=colour, lw=1.4, label=str(node))
@@ -114,8 +114,8 @@ def _chosen_nodes(nodes: np.ndarray) -> tuple[dict[object, object], str]:
     """Nodes to draw, with a colour each, and what to add to the title where some are left out."""
     ordered = sorted(nodes)
     places = np.unique(np.linspace(0, len(ordered) - 1, min(len(ordered), _NODES_DRAWN)).round().astype(int))
-    chosen = {ordered[place]: COLOURS[number] for number, place in enumerate(places)}
-    return chosen, few(len(chosen), len(ordered), "nodes")
+    colour_of_node = {ordered[place]: COLOURS[number] for number, place in enumerate(places)}
+    return colour_of_node, few(len(colour_of_node), len(ordered), "nodes")
 
 
 def _node_legend(axes: Axes) -> None:
@@ -133,8 +133,8 @@ def delay_vs_size(tables: Tables) -> Figure | None:
         return None
     figure, axes = panels(2, width=10.5)
     named = delays["node_id"].notna().all()
-    chosen, note = _chosen_nodes(delays["node_id"].unique()) if named else ({None: "C0"}, "")
-    for node, colour in chosen.items():
+    colour_of_node, note = _chosen_nodes(delays["node_id"].unique()) if named else ({None: "C0"}, "")
+    for node, colour in colour_of_node.items():
         rows = (delays[delays["node_id"] == node] if named else delays).sort_values("chunk_bytes")
         size = rows["chunk_bytes"] / 1e6
         for panel, name in zip(axes, ("mean", "std"), strict=True):

@@ -37,13 +37,13 @@ def node_table(
         return None
     count = len(statistics.node_ids)
     service = statistics.cells.choose(statistics.cells.quantity == SERVICE)
-    chosen = service.choose(_planned(service, count, statistics.node_ids, notices))
-    observed = pooled_rows(chosen.moments, chosen.node, count)
-    law = _law(chosen, count, reference_bytes, statistics.node_ids, notices)
+    cells = service.choose(_planned(service, count, statistics.node_ids, notices))
+    observed = pooled_rows(cells.moments, cells.node, count)
+    law = _law(cells, count, reference_bytes, statistics.node_ids, notices)
     moments, errors = raw_moments(observed)
     span = statistics.arrivals.span_s
     busy, sojourn = (_totals(statistics.cells, quantity, count) for quantity in (SERVICE, SOJOURN))
-    bytes_total = np.bincount(chosen.node, chosen.moments[:, 0] * chosen.bytes, count)
+    bytes_total = np.bincount(cells.node, cells.moments[:, 0] * cells.bytes, count)
     with np.errstate(divide="ignore", invalid="ignore"):
         load = np.where(span > 0, busy[0] / span, np.nan)
         columns = {
@@ -51,7 +51,7 @@ def node_table(
             "load": load,
             "concurrency": np.where(span > 0, sojourn[0] / span, np.nan),
             "mean_sojourn_s": sojourn[0] / sojourn[1],
-            "exponential_distance": _distances(chosen, observed),
+            "exponential_distance": _distances(cells, observed),
         }
     for place, name in enumerate(("mean", "second", "third")):
         unit = ("s", "s2", "s3")[place]
@@ -89,18 +89,18 @@ def _planned(service: Cells, count: int, names: pa.Array, notices: list[str]) ->
 
 
 def _law(
-    chosen: Cells, count: int, reference_bytes: float | None, names: pa.Array, notices: list[str]
+    cells: Cells, count: int, reference_bytes: float | None, names: pa.Array, notices: list[str]
 ) -> dict[str, np.ndarray]:
     """Columns of the service law, (nodes,) each."""
-    sizes, counts = chosen.bytes, chosen.moments[:, 0]
+    sizes, counts = cells.bytes, cells.moments[:, 0]
     if not sizes.size:
         return {}
     one_size = sizes.min() == sizes.max()
     if reference_bytes is None and not one_size:
-        laws = _affine(chosen, count)
-        present = np.bincount(chosen.node, counts, count) > 0
+        laws = _affine(cells, count)
+        present = np.bincount(cells.node, counts, count) > 0
         if not np.isnan(laws[present]).any():
-            _warn_of_misfit(chosen, laws, names, notices)
+            _warn_of_misfit(cells, laws, names, notices)
             return dict(zip(_LAW_COLUMNS, laws.T, strict=True))
         notices.append(
             "Chunk sizes vary, but not on every node in two sizes of 20 reads or more: service moments are given at "
@@ -110,28 +110,28 @@ def _law(
     reference = mean if reference_bytes is None else float(reference_bytes)
     with np.errstate(divide="ignore"):
         factors = np.where(sizes > 0, reference / sizes, 1.0)
-    scaled = pooled_rows(scaled_rows(chosen.moments, factors), chosen.node, count)
+    scaled = pooled_rows(scaled_rows(cells.moments, factors), cells.node, count)
     moments, _ = raw_moments(scaled)
     names_of = ("service_mean_s", "service_second_s2", "service_third_s3")
     columns = dict(zip(names_of, moments.T, strict=True))
     return {**columns, "reference_bytes": np.where(scaled[:, 0] > 0, reference, np.nan)}
 
 
-def _affine(chosen: Cells, count: int) -> np.ndarray:
+def _affine(cells: Cells, count: int) -> np.ndarray:
     """The affine law of each node, NaN where a part of it is not known, (nodes, 4)."""
     laws = np.full((count, 4), np.nan)
-    fits = fit_cells(chosen)
+    fits = fit_cells(cells)
     _, firsts = np.unique(fits.group, return_index=True)
     for law, first in zip(fits.laws, firsts, strict=True):
-        laws[chosen.node[first]] = law
+        laws[cells.node[first]] = law
     return laws
 
 
-def _warn_of_misfit(chosen: Cells, laws: np.ndarray, names: pa.Array, notices: list[str]) -> None:
-    law = laws[chosen.node]
-    fitted = law[:, 0] + law[:, 2] + (law[:, 1] + law[:, 3]) * chosen.bytes
+def _warn_of_misfit(cells: Cells, laws: np.ndarray, names: pa.Array, notices: list[str]) -> None:
+    law = laws[cells.node]
+    fitted = law[:, 0] + law[:, 2] + (law[:, 1] + law[:, 3]) * cells.bytes
     totals = [
-        np.bincount(chosen.node, chosen.moments[:, 0] * v, len(names)) for v in (fitted, chosen.moments[:, 1])
+        np.bincount(cells.node, cells.moments[:, 0] * v, len(names)) for v in (fitted, cells.moments[:, 1])
     ]
     with np.errstate(divide="ignore", invalid="ignore"):
         error = np.nan_to_num(totals[0] / totals[1] - 1)
@@ -147,16 +147,16 @@ def _warn_of_misfit(chosen: Cells, laws: np.ndarray, names: pa.Array, notices: l
 
 def _totals(cells: Cells, quantity: int, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Sum (s) and number of the delays of reads and writes at each node."""
-    chosen = cells.choose(cells.quantity == quantity)
-    number = chosen.moments[:, 0]
-    return np.bincount(chosen.node, number * chosen.moments[:, 1], count), np.bincount(
-        chosen.node, number, count
+    delays = cells.choose(cells.quantity == quantity)
+    number = delays.moments[:, 0]
+    return np.bincount(delays.node, number * delays.moments[:, 1], count), np.bincount(
+        delays.node, number, count
     )
 
 
-def _distances(chosen: Cells, observed: np.ndarray) -> np.ndarray:
+def _distances(cells: Cells, observed: np.ndarray) -> np.ndarray:
     distances = np.full(len(observed), np.nan)
-    node, bins, counts = pooled_bins(chosen, chosen.node)
+    node, bins, counts = pooled_bins(cells, cells.node)
     for number in np.unique(node):
         at_node = node == number
         distances[number] = exponential_distance(bins[at_node], counts[at_node], float(observed[number, 1]))

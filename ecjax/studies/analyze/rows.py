@@ -169,8 +169,8 @@ def _delay_columns(statistics: TraceStatistics) -> dict[str, Any]:
     if not cells.quantity.size:
         return {}
     quantity = SERVICE if np.any(cells.quantity == SERVICE) else SOJOURN
-    chosen = cells.choose((cells.quantity == quantity) & ~cells.write)
-    pooled = pooled_rows(chosen.moments, np.zeros(len(chosen.bytes), np.int64), 1)[0]
+    delays = cells.choose((cells.quantity == quantity) & ~cells.write)
+    pooled = pooled_rows(delays.moments, np.zeros(len(delays.bytes), np.int64), 1)[0]
     sojourn = cells.choose(cells.quantity == SOJOURN).moments
     span, correlation = statistics.arrivals.span_s, statistics.correlation
     return {

@@ -130,12 +130,12 @@ def gather(trace: Trace, seed: int, engine: Engine, advance: Callable[[float], A
         log.info(
             "%s (format %s) can only be read from its beginning: in this process", trace.name, trace.format
         )
-    done = 0
+    reported = 0
 
     def report(rows: int) -> None:
-        nonlocal done
-        advance(rows - done)
-        done = rows
+        nonlocal reported
+        advance(rows - reported)
+        reported = rows
 
     try:
         return scan(trace, seed, report)
@@ -165,12 +165,12 @@ def _merged(
 def _scanned(seed: int, items: dict[str, Piece], worker: Worker) -> dict[str, Scanner]:
     scanners = {}
     for name, piece in items.items():
-        done = 0
+        reported = 0
 
         def report(rows: int, piece: Piece = piece) -> None:
-            nonlocal done
-            worker.advance((rows - done) / piece.rows)
-            done = rows
+            nonlocal reported
+            worker.advance((rows - reported) / piece.rows)
+            reported = rows
 
         part = scan_piece(piece, seed, report)
         if (

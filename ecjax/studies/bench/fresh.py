@@ -45,7 +45,7 @@ def run_fresh(function: str, arguments: dict[str, Any]) -> Any:
         caches = {"ECJAX_CACHE": "cache", "NUMBA_CACHE_DIR": "numba"}
         environment = os.environ | {variable: str(Path(folder) / name) for variable, name in caches.items()}
         environment.pop("JAX_COMPILATION_CACHE_DIR", None)
-        done = subprocess.run(
+        process = subprocess.run(
             command,
             env=environment,
             stdout=subprocess.DEVNULL,
@@ -53,8 +53,8 @@ def run_fresh(function: str, arguments: dict[str, Any]) -> Any:
             text=True,
             check=False,
         )
-        if done.returncode or not result.exists():
-            lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+        if process.returncode or not result.exists():
+            lines = process.stderr.strip().splitlines() or [f"exit code {process.returncode}"]
             raise ProcessFailed(lines[-1])
         return json.loads(result.read_text())
 

@@ -43,20 +43,20 @@ def read_log(options: CacheOptions) -> Log:
     trace, how = open_reading(reading), reading.options
     edges = Edges(trace, how["sort"])
     logged = requests(edges.trace)
-    chosen = np.flatnonzero(~logged.write)
-    if not chosen.size:
+    places = np.flatnonzero(~logged.write)
+    if not places.size:
         raise UserError(f"trace={options.trace}: found no reads; allowed: at least one")
-    if chosen.size < logged.count:
-        log.info("trace: %d writes are left out: reads are cached", logged.count - chosen.size)
+    if places.size < logged.count:
+        log.info("trace: %d writes are left out: reads are cached", logged.count - places.size)
     names = edge = None
     if edges.index is not None:
-        rows = chosen if logged.accesses is None else logged.accesses.begin[chosen]
+        rows = places if logged.accesses is None else logged.accesses.begin[places]
         names = [str(name) for name in edges.index.ids.to_pylist()]
         edge = np.concatenate(edges.numbers)[rows]
     identity = {name: how[name] for name in ("columns", "format", "extent_bytes")}
     identity |= {"trace": trace.fingerprint, "rate_scale": options.rate_scale}
-    time = logged.arrival[chosen] / options.rate_scale
-    return Log(trace.name, time, logged.file[chosen], logged.file_ids, names, edge, identity)
+    time = logged.arrival[places] / options.rate_scale
+    return Log(trace.name, time, logged.file[places], logged.file_ids, names, edge, identity)
 
 
 def reads_of(logged: Log, edge_ids: list[str]) -> LoggedReads:
@@ -82,13 +82,13 @@ def most_popular(logged: LoggedReads, count: int) -> Reads:
     Raises:
         UserError: they come at one time only.
     """
-    chosen = logged.reads.item < count
-    time, item, edge = (column[chosen] for column in logged.reads)
-    if chosen.size > time.size:
+    mask = logged.reads.item < count
+    time, item, edge = (column[mask] for column in logged.reads)
+    if mask.size > time.size:
         log.info(
             "trace: %d of %d reads are left out, of %d items less popular than %d",
-            chosen.size - time.size,
-            chosen.size,
+            mask.size - time.size,
+            mask.size,
             len(logged.item_ids) - count,
             count,
         )

@@ -77,11 +77,11 @@ def _of_table(path: str, alike: list[str]) -> Nodes:
         edge = ["" for _ in node]
     latency = np.full((len(edge_ids), len(node_ids)), np.nan)
     values = table["latency_s"].to_numpy()
-    seen: set[tuple[str, str]] = set()
+    pairs: set[tuple[str, str]] = set()
     for row, pair in enumerate(zip(edge, node, strict=True)):
-        if pair in seen:
+        if pair in pairs:
             raise place.error("found an edge and a node twice; allowed: once", column="node_id", row=row)
-        seen.add(pair)
+        pairs.add(pair)
         edges = slice(None) if "edge" not in table.column_names else edge_ids.index(pair[0])
         latency[edges, node_ids.index(pair[1])] = values[row]
     if np.isnan(latency).any():

@@ -83,12 +83,12 @@ def cached(name: str, outcome: Outcome, edge_ids: list[str], item_ids: pa.Array)
         edge_ids: (E,).
         item_ids: (M,).
     """
-    edge, item = np.nonzero(outcome.kept)
+    edge, item = np.nonzero(outcome.contents)
     return pa.table(
         {
             "run_id": pa.repeat(pa.scalar(name), len(edge)),
             "edge": pa.array(edge_ids).take(pa.array(edge)),
             "file_id": item_ids.take(pa.array(item)),
-            "chunks": np.bitwise_count(outcome.kept[edge, item]).astype(np.int64),
+            "chunks": np.bitwise_count(outcome.contents[edge, item]).astype(np.int64),
         }
     )

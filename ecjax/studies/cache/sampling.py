@@ -167,6 +167,6 @@ def _sampled(study: SamplingStudy, scheme: str, samples: int, seed: int, rounds:
 def _sequence(name: str, every: np.ndarray) -> pa.Table:
     """Rows of ``partitions``: mean latency by place in the sequence."""
     count = min(len(every), _MOST_ROWS)
-    chosen = np.linspace(0, len(every) - 1, count).round().astype(np.int64)
-    place = chosen / max(len(every) - 1, 1)
-    return pa.table({"run_id": [name] * count, "place": place, "mean_s": every[chosen]})
+    places = np.linspace(0, len(every) - 1, count).round().astype(np.int64)
+    place = places / max(len(every) - 1, 1)
+    return pa.table({"run_id": [name] * count, "place": place, "mean_s": every[places]})

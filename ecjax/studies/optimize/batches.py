@@ -118,7 +118,7 @@ def batches(
         widest: most lanes of a batch.
         finished: run ids.
     """
-    made = []
+    parts = []
     for case, runs in items:
         missing = [item for item in runs if item.run.run_id not in finished]
         lanes = lanes_of(missing)
@@ -126,11 +126,11 @@ def batches(
             width = _even(len(lanes_of(runs)), widest(case))
             for first in range(0, len(lanes), width):
                 among = set(lanes[first : first + width])
-                made.append((case, [item for item in missing if _fcfs(item) and item.lane in among], width))
-        made += [(case, [item], 1) for item in missing if not _fcfs(item)]
+                parts.append((case, [item for item in missing if _fcfs(item) and item.lane in among], width))
+        parts += [(case, [item], 1) for item in missing if not _fcfs(item)]
     return [
         Batch(case, {item.run.run_id: replace(item, width=width, batch_runs=len(runs)) for item in runs})
-        for case, runs, width in made
+        for case, runs, width in parts
     ]
 
 

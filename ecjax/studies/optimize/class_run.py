@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pyarrow as pa
 
+from ecjax.compiling import CompileTime
 from ecjax.model import Evaluation
 from ecjax.optimize import Solution, evaluate, scaled
 from ecjax.optimize.classes.alternate import ClassPlan, Settings, Step, plan_classes
@@ -28,7 +29,6 @@ from ecjax.studies.optimize.class_rules import order_of, shares
 from ecjax.studies.optimize.deadlines import deadline_columns, plan_for_deadlines, promised, why_late
 from ecjax.studies.optimize.inputs import Case, Lane
 from ecjax.studies.optimize.options import OptimizeOptions
-from ecjax.studies.spine.compile_time import CompileTime
 
 
 def class_run(
@@ -57,10 +57,10 @@ def class_run(
             outcome = plan_for_deadlines(options, case, item, model, start, settings, advance)
             plan = outcome.plan
         solution = _solution(queue, case, model, plan)
-    taken = time.perf_counter() - began
+    elapsed = time.perf_counter() - began
     row = item.run.row() | {
         "iterations": plan.iterations,
-        "solve_s": taken - compiling.seconds,
+        "solve_s": elapsed - compiling.seconds,
         "compile_s": compiling.seconds,
         "device": str(jax.devices()[0].device_kind),
     }

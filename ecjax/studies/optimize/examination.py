@@ -8,8 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 import pyarrow as pa
 
-from ecjax.optimize import Problem, Solution, evaluate, slack
+from ecjax.optimize import Problem, Solution, slack
 from ecjax.optimize.descent import Stopping
+from ecjax.optimize.problem import EVALUATE
 from ecjax.optimize.robust import robust_improve
 from ecjax.optimize.scenarios import evaluate_scenarios
 from ecjax.problem.arrays import code_k
@@ -71,7 +72,7 @@ def _robust(
         memory_bytes=options.memory_bytes or _MEMORY_BYTES,
     )
     probabilities, stored = jnp.asarray(better.probabilities), jnp.asarray(better.stored)
-    evaluation = _EVALUATE(problem, probabilities, stored, jnp.asarray(theta))
+    evaluation = EVALUATE(problem, probabilities, stored, jnp.asarray(theta))
     changed = plan._replace(probabilities=probabilities, stored=stored, evaluation=evaluation)
     return jax.tree.map(np.asarray, changed)
 
@@ -86,5 +87,4 @@ def _rebuild(case: Case) -> np.ndarray:
     return most
 
 
-_EVALUATE = jax.jit(evaluate)
 _POLISH = jax.jit(partial(slack.polish, stopping=_POLISHING))

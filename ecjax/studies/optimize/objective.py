@@ -9,8 +9,9 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from ecjax import optimize
-from ecjax.optimize import Problem, Solution, estimated, evaluate
+from ecjax.optimize import Problem, Solution, estimated
 from ecjax.optimize.estimated import Mix
+from ecjax.optimize.problem import EVALUATE
 from ecjax.predict.workload import ESTIMATE, workload_of
 from ecjax.problem.service_laws import service_laws
 from ecjax.queueing.workload import Workload
@@ -68,7 +69,7 @@ def for_objective(
     spread = _DESCENT(
         problem, load(best.stored), jnp.asarray(best.probabilities), jnp.asarray(best.stored), mix=mix
     )
-    evaluation = _EVALUATE(problem, spread.probabilities, jnp.asarray(best.stored), jnp.asarray(lane.theta))
+    evaluation = EVALUATE(problem, spread.probabilities, jnp.asarray(best.stored), jnp.asarray(lane.theta))
     changed = jax.tree.map(
         np.asarray, best._replace(probabilities=spread.probabilities, evaluation=evaluation)
     )
@@ -98,7 +99,6 @@ def _estimates(
 
 
 _DESCENT = jax.jit(partial(estimated.reschedule_for, stopping=estimated.STOPPING), static_argnames="mix")
-_EVALUATE = jax.jit(evaluate)
 
 
 def mix_of(objective: str | dict[str, float]) -> Mix | None:

@@ -153,9 +153,9 @@ def _logged_laws(logged: TraceRequests, plan: Plan, name: str) -> Laws:
         raise UserError(f"service=empirical: trace={name}: {service}")
     measured = ~np.isnan(service) & ~logged.write[accesses.request]
     place = index_in(pa.chunked_array([plan.names.nodes]), accesses.node_ids)
-    seen = np.isin(place, np.unique(accesses.node[measured]))
-    if not seen.all():
-        lacking = plan.names.nodes[int(np.argmin(seen))].as_py()
+    observed = np.isin(place, np.unique(accesses.node[measured]))
+    if not observed.all():
+        lacking = plan.names.nodes[int(np.argmin(observed))].as_py()
         raise UserError(f"service=empirical: trace={name} has no service times of reads at node {lacking}")
     samples = Samples(accesses.node[measured], accesses.bytes[measured], service[measured])
     laws = fit_service(samples, accesses.node_ids.to_pylist(), samples.bytes, EMPIRICAL).laws
@@ -164,17 +164,17 @@ def _logged_laws(logged: TraceRequests, plan: Plan, name: str) -> Laws:
 
 def _factors(table: pa.Table, plan: Plan) -> Factors:
     table = table.sort_by("start_s")
-    chosen: list[np.ndarray | None] = [None] * len(table)
+    files_of_row: list[np.ndarray | None] = [None] * len(table)
     if "file_id" in table.column_names:
         for row, file in enumerate(_positions(table, "file_id", plan.names.files, "rates")):
             if file >= 0:
-                chosen[row] = np.array([file])
+                files_of_row[row] = np.array([file])
     if "service_class" in table.column_names:
         values = plan.names.classes
         for row, number in enumerate(_positions(table, "service_class", values.dictionary, "rates")):
             if number >= 0:
-                chosen[row] = np.flatnonzero(values.indices.to_numpy() == number)
-    return Factors(table["start_s"].to_numpy(), table["factor"].to_numpy(), chosen)
+                files_of_row[row] = np.flatnonzero(values.indices.to_numpy() == number)
+    return Factors(table["start_s"].to_numpy(), table["factor"].to_numpy(), files_of_row)
 
 
 def _outages(table: pa.Table, plan: Plan) -> Outages:

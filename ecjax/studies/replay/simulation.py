@@ -42,7 +42,7 @@ class Simulation:
         case, (system, rates, reads) = self.case, self.arriving
         if case.reads is not None:
             number, times = len(case.reads.times), case.reads.times / self.rate_scale
-            blocks = arrivals.given(times, case.reads.files)
+            blocks = arrivals.of_trace(times, case.reads.files)
             duration = float(times[-1])
         else:
             number = self.requests
@@ -56,10 +56,10 @@ class Simulation:
         classes = len(self.at.plan.classes.names)
         counts = tally.empty(number, classes, system.nodes, reads, reads <= _MOST_FILE_BINS)
 
-        def done(requests: int) -> None:
+        def report(requests: int) -> None:
             advance(requests / number)
 
-        return replay(system, blocks, counts, seed, self.policy, self.at.queue, case.outages, done)
+        return replay(system, blocks, counts, seed, self.policy, self.at.queue, case.outages, report)
 
 
 def simulation(case: Case, at: OperatingPoint, point: Point, options: ReplayOptions) -> Simulation:

@@ -46,7 +46,7 @@ class Case:
         description: one line for the user.
         base: the workload of a seed before scaling.
         drawn: whether the workload depends on the seed.
-        chosen: whether sources are chosen, by a rule; otherwise they are given.
+        source_selection: whether sources are chosen, by a rule; otherwise they are given.
         n: chunks stored of each file, of generated reads; None where it does not apply.
         k: chunks that a read takes, of generated reads and of logs of files without k; else None.
         share_at_zero: share of generated reads that arrives at t = 0; else None.
@@ -62,7 +62,7 @@ class Case:
     description: str
     base: Callable[[int], Workload]
     drawn: bool
-    chosen: bool
+    source_selection: bool
     n: int | None = None
     k: int | None = None
     share_at_zero: float | None = None
@@ -72,7 +72,7 @@ class Case:
     @property
     def random(self) -> bool:
         """Whether a seed changes anything: the workload, or a random choice of sources."""
-        return self.drawn or self.chosen
+        return self.drawn or self.source_selection
 
     def workload(self, seed: int) -> Workload:
         """The workload of a seed; always the same one where it is not drawn."""
@@ -176,7 +176,7 @@ def _generated(options: ScheduleOptions) -> Iterator[Case]:
                 description=f"{drawn.requests} generated reads",
                 base=partial(generate, settings),
                 drawn=True,
-                chosen=True,
+                source_selection=True,
                 n=n,
                 k=k,
                 share_at_zero=share,
@@ -198,7 +198,7 @@ def _of_transfers(options: ScheduleOptions, transfers: Transfers) -> Case:
         description=f"{len(ids)} coflows, {len(table)} flows of {Path(str(options.trace)).name}",
         base=partial(_same, workload),
         drawn=False,
-        chosen=False,
+        source_selection=False,
     )
 
 
@@ -224,7 +224,7 @@ def _of_log(options: ScheduleOptions, reading: Reading) -> Iterator[Case]:
             description=f"{len(reads.ids)} reads of {Path(trace.name).name}, chunks as in {placement.source}",
             base=partial(_same, reads.workload),
             drawn=False,
-            chosen=True,
+            source_selection=True,
             k=k,
         )
 

@@ -161,8 +161,8 @@ def logged_reads(trace: Trace, placement: Placement, clients: int, sort: bool) -
             str(error).replace("files of the files table", f"files of {placement.source}")
         ) from None
     moved = logged.bytes > 0
-    chosen = np.flatnonzero(~logged.write & moved)
-    if not chosen.size:
+    places = np.flatnonzero(~logged.write & moved)
+    if not places.size:
         raise UserError(f"trace={trace.name}: found no reads of a byte or more; allowed: at least one")
     for count, what in (
         (np.sum(logged.write), "writes are left out: reads are scheduled"),
@@ -170,7 +170,7 @@ def logged_reads(trace: Trace, placement: Placement, clients: int, sort: bool) -
     ):
         if count:
             log.info("trace: %d %s", count, what)
-    file = logged.file[chosen]
+    file = logged.file[places]
     need, counts = placement.need[file], np.diff(placement.first)[file]
     short = np.flatnonzero(counts < need)
     if short.size:
@@ -179,16 +179,16 @@ def logged_reads(trace: Trace, placement: Placement, clients: int, sort: bool) -
             f"{placement.source}: file_id {placement.file_ids[which].as_py()!r}: found {counts[short[0]]} nodes with "
             f"a chunk; allowed: at least the {need[short[0]]} that a read takes"
         )
-    client, client_ids = np.arange(len(chosen)) % clients, pa.array(np.arange(clients))
+    client, client_ids = np.arange(len(places)) % clients, pa.array(np.arange(clients))
     if edges.index is not None:
-        rows = chosen if logged.accesses is None else logged.accesses.begin[chosen]
+        rows = places if logged.accesses is None else logged.accesses.begin[places]
         client, client_ids = np.concatenate(edges.numbers)[rows], edges.index.ids
     workload = reads(
-        logged.arrival[chosen],
+        logged.arrival[places],
         client,
-        logged.bytes[chosen] / need,
+        logged.bytes[places] / need,
         need,
         np.concatenate([[0], np.cumsum(counts)]),
         placement.node[ranges(placement.first[file], counts)],
     )
-    return LoggedReads(workload, pa.array(chosen), client_ids)
+    return LoggedReads(workload, pa.array(places), client_ids)

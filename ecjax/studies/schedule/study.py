@@ -61,7 +61,7 @@ def _with_clients(case: Case, capacity: float | None) -> Case:
     """
     if capacity is None:
         return case
-    if not case.chosen:
+    if not case.source_selection:
         raise UserError(
             f"client_bytes_per_s: found {capacity:g} with transfers; allowed: with reads (transfers: ports=TABLE)"
         )
@@ -81,7 +81,7 @@ def _items(case: Case, seed: int | None, options: ScheduleOptions) -> dict[str, 
     remarks = {"input": case.description} | ({"generate": asdict(options.generate)} if case.drawn else {})
     items = {}
     for sources, scheduler in itertools.product(
-        options.sources if case.chosen else ["given"], options.scheduler
+        options.sources if case.source_selection else ["given"], options.scheduler
     ):
         columns = point | {"sources": sources, "scheduler": scheduler}
         run = Run(TABLES.job, columns | identifying(options), case.input_id, seed, columns, remarks)

@@ -31,12 +31,12 @@ def over_seeds(runs: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for values, replays in runs.groupby(keys, sort=False, dropna=False):
         row = dict(zip(keys, values, strict=True))
-        done = replays[replays["status"] == str(Status.OK)]
-        row |= {name: done[name].astype(float).mean() for name in _NUMBERS}
-        row |= {"seeds": len(done), "ci_s": _half_width(done["mean_s"].to_numpy(float))}
+        finished = replays[replays["status"] == str(Status.OK)]
+        row |= {name: finished[name].astype(float).mean() for name in _NUMBERS}
+        row |= {"seeds": len(finished), "ci_s": _half_width(finished["mean_s"].to_numpy(float))}
         row |= {
-            "improvement_least": done["improvement"].astype(float).min(),
-            "improvement_most": done["improvement"].astype(float).max(),
+            "improvement_least": finished["improvement"].astype(float).min(),
+            "improvement_most": finished["improvement"].astype(float).max(),
         }
         rows.append(row)
     table = pd.DataFrame(rows)
@@ -61,11 +61,13 @@ def against_dtarget(runs: pd.DataFrame) -> pd.DataFrame:
         - 1) and ``ci`` (half width of its 95 % interval, paired by seed; nan of one seed), least ``change`` first;
         given sources are compared with D-Target's replay of the same.
     """
-    done = runs[runs["status"] == str(Status.OK)]
-    peer = done[(done["scheduler"] == "dtarget") & done["sources"].isin(["smallest_load", "given"])]
+    finished = runs[runs["status"] == str(Status.OK)]
+    peer = finished[
+        (finished["scheduler"] == "dtarget") & finished["sources"].isin(["smallest_load", "given"])
+    ]
     keys = [*POINT, "seed"]
     # sources may be given for one part of a sweep only if they are for all of it
-    both = done.merge(peer[[*keys, "mean_s"]], on=keys, suffixes=("", "_peer"))
+    both = finished.merge(peer[[*keys, "mean_s"]], on=keys, suffixes=("", "_peer"))
     both["change"] = both["mean_s"] / both["mean_s_peer"] - 1
     names = [*POINT, "sources", "scheduler"]
     rows = [

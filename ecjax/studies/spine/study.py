@@ -71,14 +71,14 @@ def unfinished(batches: Iterable[Batch]) -> Callable[[set[str]], list[Batch]]:
     """``Work.batches`` of batches that are the same whatever is finished: those runs are left out."""
     listed = list(batches)
 
-    def left(finished: set[str]) -> list[Batch]:
-        remaining = [
+    def remaining(finished: set[str]) -> list[Batch]:
+        rest = [
             Batch(shared, {name: item for name, item in items.items() if name not in finished})
             for shared, items in listed
         ]
-        return [batch for batch in remaining if batch.items]
+        return [batch for batch in rest if batch.items]
 
-    return left
+    return remaining
 
 
 def computed(

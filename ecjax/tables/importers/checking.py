@@ -40,9 +40,9 @@ class BatchPlace(Place):
         error = super().error(message, column=column, row=row)
         if row is None:
             return error
-        found = RowError(str(error))
-        found.row = row
-        return found
+        row_error = RowError(str(error))
+        row_error.row = row
+        return row_error
 
 
 class Checker:
@@ -73,8 +73,8 @@ class Checker:
         stamped = [name for name in times if is_timestamp(first.schema.field(name).type)]
         if stamped and len(stamped) < len(times):
             plain = next(name for name in times if name not in stamped)
-            found = f"{stamped[0]} is {_type(first, stamped[0])} and {plain} is {_type(first, plain)}"
-            raise place.error(f"{found}; allowed: all timestamps, or all seconds as numbers")
+            mixture = f"{stamped[0]} is {_type(first, stamped[0])} and {plain} is {_type(first, plain)}"
+            raise place.error(f"{mixture}; allowed: all timestamps, or all seconds as numbers")
         self._unit = max(
             (_unit(_type(first, name)) for name in stamped), key=list(_PER_SECOND).index, default=None
         )
@@ -250,9 +250,9 @@ def place_of(batch: pa.RecordBatch, source: str, before: int) -> BatchPlace:
     return BatchPlace(pa.table(batch), "requests", source, before)
 
 
-def out_of_order(found: float, previous: float, place: BatchPlace, row: int) -> UserError:
+def out_of_order(arrival: float, previous: float, place: BatchPlace, row: int) -> UserError:
     """The error for a row that arrives before the row before it."""
-    message = f"found {found!s} after {previous!s}; allowed: non-decreasing (or give sort=true)"
+    message = f"found {arrival!s} after {previous!s}; allowed: non-decreasing (or give sort=true)"
     return place.error(message, column="arrival_s", row=row)
 
 

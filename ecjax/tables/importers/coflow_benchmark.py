@@ -49,15 +49,15 @@ def read_coflow_benchmark(path: str | Path, sort: bool = False) -> Transfers:
     """
     lines = _lines(Path(path))
     ports, coflows = _header(next(lines, None), path)
-    found = _Coflows(ports)
+    builder = _Coflows(ports)
     for number, words in lines:
         try:
-            found.add(words, sort)
+            builder.add(words, sort)
         except _MalformedError as error:
             raise UserError(f"{path}, line {number}: {error}") from None
-    if found.count != coflows:
-        raise UserError(f"{path}: found {found.count} coflows; allowed: {coflows}, as line 1 says")
-    return found.transfers()
+    if builder.count != coflows:
+        raise UserError(f"{path}: found {builder.count} coflows; allowed: {coflows}, as line 1 says")
+    return builder.transfers()
 
 
 class _MalformedError(Exception):
@@ -77,9 +77,9 @@ def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
 def _header(line: tuple[int, list[str]] | None, path: str | Path) -> tuple[int, int]:
     number, words = line or (1, [])
     if len(words) != 2 or not all(map(_is_whole, words)) or 0 in map(int, words):
-        found = " ".join(words)[:80] or "no words"
+        text = " ".join(words)[:80] or "no words"
         raise UserError(
-            f"{path}, line {number}: found {found!r}; allowed: the numbers of ports and of coflows, both above 0"
+            f"{path}, line {number}: found {text!r}; allowed: the numbers of ports and of coflows, both above 0"
         )
     return int(words[0]), int(words[1])
 
@@ -192,8 +192,8 @@ def _number(word: str, what: str, allowed: str) -> float:
 def _counted(words: list[str], what: str) -> tuple[list[str], list[str]]:
     """The words that a count announces, and those after them."""
     if not words or not _is_whole(words[0]) or int(words[0]) == 0:
-        found = repr(words[0]) if words else "the line's end"
-        raise _MalformedError(f"found {found} as the number of {what}; allowed: a whole number above 0")
+        text = repr(words[0]) if words else "the line's end"
+        raise _MalformedError(f"found {text} as the number of {what}; allowed: a whole number above 0")
     count = int(words[0])
     if len(words) - 1 < count:
         raise _MalformedError(

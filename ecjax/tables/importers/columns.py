@@ -61,8 +61,8 @@ class ColumnImporter:
 
         def pieces(count: int) -> list[tuple[RowGroups, Reading]]:
             origin = _origin(next(batches()), mapped, path)
-            found = cut(source.path, list(dict.fromkeys(mapped.columns.values())), count)
-            return [(g, partial(_read_renamed, g, mapped, path, origin)) for g in found]
+            groups = cut(source.path, list(dict.fromkeys(mapped.columns.values())), count)
+            return [(g, partial(_read_renamed, g, mapped, path, origin)) for g in groups]
 
         return trace_of_batches(
             source,
@@ -76,34 +76,34 @@ class ColumnImporter:
 
 def _opened(source: Source, mapped: Mapped) -> tuple[Callable[[], Iterator[pa.RecordBatch]], int | None]:
     """How to read the mapped columns of the log, and its number of rows where known."""
-    wanted = list(dict.fromkeys(mapped.columns.values()))
+    names = list(dict.fromkeys(mapped.columns.values()))
     if not source.path.is_dir() and not source.path.name.lower().endswith(PARQUET + IPC):
-        types = _csv_types(source, mapped, wanted)
-        return lambda: csv_batches(source.path, types, columns=wanted, header=mapped.header), None
+        types = _csv_types(source, mapped, names)
+        return lambda: csv_batches(source.path, types, columns=names, header=mapped.header), None
     if not mapped.header:
         raise UserError(
             f"{source.path}: columns has numbers; allowed: names, since only CSV files may lack a header"
         )
-    opened = open_batches(source.path, wanted)
-    _require(wanted, open_batches(source.path).schema.names, source)
-    return lambda: open_batches(source.path, wanted).batches, opened.rows
+    opened = open_batches(source.path, names)
+    _require(names, open_batches(source.path).schema.names, source)
+    return lambda: open_batches(source.path, names).batches, opened.rows
 
 
-def _require(wanted: list[str], found: list[str], source: Source) -> None:
-    missing = [name for name in wanted if name not in found]
+def _require(names: list[str], present: list[str], source: Source) -> None:
+    missing = [name for name in names if name not in present]
     if missing:
         raise UserError(
-            f"{source.path}: missing columns: {', '.join(missing)}; found: {', '.join(found) or 'none'}"
+            f"{source.path}: missing columns: {', '.join(missing)}; found: {', '.join(present) or 'none'}"
         )
 
 
-def _csv_types(source: Source, mapped: Mapped, wanted: list[str]) -> dict[str, pa.DataType]:
+def _csv_types(source: Source, mapped: Mapped, names: list[str]) -> dict[str, pa.DataType]:
     """Types settled on the first block: ids as they are written, numbers as float64 but for whole clock readings."""
     texts = {mapped.columns[name]: pa.string() for name in (*_IDS, "op") if name in mapped.columns}
     first = next(csv_batches(source.path, texts, header=mapped.header), None)
     if first is None:
         raise UserError(f"{source.path}: found no rows; allowed: at least one")
-    _require(wanted, first.schema.names, source)
+    _require(names, first.schema.names, source)
     types = dict(texts)
     for name, column in mapped.columns.items():
         values = first.column(column)

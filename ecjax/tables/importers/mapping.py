@@ -34,17 +34,17 @@ class Mapped:
     header: bool
 
 
-def parse_mapping(given: Mapping[str, Any] | None) -> Mapped:
+def parse_mapping(mapping: Mapping[str, Any] | None) -> Mapped:
     """Check a mapping.
 
     Raises:
         UserError: a key is unknown or missing, or a value has the wrong kind.
     """
     example = "columns={arrival_s: ts_ms, arrival_s_scale: 0.001, file_id: key, bytes: size}"
-    if not given:
+    if not mapping:
         raise UserError(f"columns: missing; allowed: a mapping of the log's columns, as {example}")
     scales, words, columns = {}, {}, {}
-    for key, value in given.items():
+    for key, value in mapping.items():
         if key in _WORDS:
             listed = [value] if isinstance(value, str) else list(value)
             words.update({str(word): _WORDS[key] for word in listed})

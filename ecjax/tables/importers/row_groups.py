@@ -73,9 +73,9 @@ def cut(path: Path, columns: Sequence[str] | None, count: int) -> list[RowGroups
     rows: list[int] = []
     for file in list_files(path):
         with user_errors(file), parquet_file(file) as opened:
-            found = [opened.metadata.row_group(i).num_rows for i in range(opened.metadata.num_row_groups)]
-        groups += [(file, i) for i, own in enumerate(found) if own]
-        rows += [own for own in found if own]
+            counts = [opened.metadata.row_group(i).num_rows for i in range(opened.metadata.num_row_groups)]
+        groups += [(file, i) for i, count_of_group in enumerate(counts) if count_of_group]
+        rows += [count_of_group for count_of_group in counts if count_of_group]
     ends = np.cumsum(rows)
     # each group goes where its middle is
     middles = (ends - np.array(rows) / 2) / max(sum(rows), 1)
@@ -87,8 +87,8 @@ def cut(path: Path, columns: Sequence[str] | None, count: int) -> list[RowGroups
         for file, group in groups[first : last + 1]:
             by_file.setdefault(file, []).append(group)
         parts = tuple(
-            _Part(str(file), file.absolute() if is_local(file) else file, tuple(own))
-            for file, own in by_file.items()
+            _Part(str(file), file.absolute() if is_local(file) else file, tuple(numbers))
+            for file, numbers in by_file.items()
         )
         before = int(ends[first]) - rows[first]
         pieces.append(RowGroups(before, int(ends[last]) - before, schema, parts))

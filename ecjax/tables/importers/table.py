@@ -42,9 +42,9 @@ class TableImporter:
         schema = open_batches(source.path).schema
         missing = [name for name in _REQUIRED if name not in schema.names]
         if missing:
-            found = ", ".join(schema.names) or "none"
+            names = ", ".join(schema.names) or "none"
             raise UserError(
-                f"requests table ({path}): missing columns: {', '.join(missing)}; found: {found} (name the columns "
+                f"requests table ({path}): missing columns: {', '.join(missing)}; found: {names} (name the columns "
                 "that take their place by columns=)"
             )
         opened = open_batches(source.path, _USED)

@@ -65,15 +65,15 @@ def trimmed_cells(cells: Cells, share: float = DROPPED_SHARE) -> tuple[np.ndarra
     ends = np.cumsum(counts)
     total = np.bincount(cells.bin_cell, counts, number)
     before = np.cumsum(total) - total
-    kept = total - np.floor(share * total + 1e-9)
+    count = total - np.floor(share * total + 1e-9)
     below = ends - counts - before[cells.bin_cell]
-    part = np.clip(kept[cells.bin_cell] - below, 0, counts) / counts
+    part = np.clip(count[cells.bin_cell] - below, 0, counts) / counts
     with np.errstate(divide="ignore", invalid="ignore"):
-        mean = np.bincount(cells.bin_cell, part * sums, number) / kept
+        mean = np.bincount(cells.bin_cell, part * sums, number) / count
         # Squares about the mean, bin by bin, do not cancel where the delays hardly vary.
         about = squares - 2 * mean[cells.bin_cell] * sums + counts * mean[cells.bin_cell] ** 2
-        variance = np.bincount(cells.bin_cell, part * np.maximum(about, 0), number) / kept
-    return kept, mean, np.sqrt(variance)
+        variance = np.bincount(cells.bin_cell, part * np.maximum(about, 0), number) / count
+    return count, mean, np.sqrt(variance)
 
 
 def fit_affine(

@@ -89,10 +89,10 @@ class ArrivalProcess:
         if np.isnan(self.first_s):
             self.first_s = float(times[0])
         ticks, counts = np.empty(times.shape[0]), np.empty(times.shape[0], np.int64)
-        found = _ticks(times, ticks, counts)
+        ticked = _ticks(times, ticks, counts)
         self.count += times.shape[0]
-        self.ties += times.shape[0] - found
-        self._add_ticks(ticks[:found], counts[:found])
+        self.ties += times.shape[0] - ticked
+        self._add_ticks(ticks[:ticked], counts[:ticked])
         self._width = _bin(times, writes, sizes, self.first_s, self._width, self._bins)
 
     def absorb(self, other: "ArrivalProcess") -> None:
@@ -140,11 +140,11 @@ class ArrivalProcess:
         """Take whole ticks."""
         if ticks.shape[0] == 0:
             return
-        chosen = borders(ticks.view(np.uint64), counts, self._seed)
+        is_border = borders(ticks.view(np.uint64), counts, self._seed)
         if self._sections is None and not self._head:
-            chosen[0] = False  # it may have begun in the part before
+            is_border[0] = False  # it may have begun in the part before
         begin = 0
-        for border in [*np.flatnonzero(chosen).tolist(), ticks.shape[0]]:
+        for border in [*np.flatnonzero(is_border).tolist(), ticks.shape[0]]:
             if self._sections is not None:
                 self._sections.add(ticks[begin:border], counts[begin:border])
             elif border > begin:

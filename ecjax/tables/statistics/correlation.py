@@ -43,7 +43,7 @@ class Sampled(NamedTuple):
 
 @numba.njit(cache=True, nogil=True)
 def _sample(
-    first, begins, delays, groups, row, salt, state, bound, hashes, rows, kept, kept_delays, kept_groups
+    first, begins, delays, groups, row, salt, state, bound, hashes, rows, sizes, kept_delays, kept_groups
 ):
     """Take rows from place ``first`` on; place 0 is row number ``row`` of the log.
 
@@ -62,12 +62,12 @@ def _sample(
                 state[0] += 1
                 state[1] = state[0]
             if state[1] >= 0:
-                hashes[state[1]], rows[state[1]], kept[state[1]] = key, row + i, 0
+                hashes[state[1]], rows[state[1]], sizes[state[1]] = key, row + i, 0
         place = state[1]
-        if place >= 0 and not np.isnan(delays[i]) and kept[place] < kept_delays.shape[1]:
-            kept_delays[place, kept[place]] = delays[i]
-            kept_groups[place, kept[place]] = groups[i]
-            kept[place] += 1
+        if place >= 0 and not np.isnan(delays[i]) and sizes[place] < kept_delays.shape[1]:
+            kept_delays[place, sizes[place]] = delays[i]
+            kept_groups[place, sizes[place]] = groups[i]
+            sizes[place] += 1
     return begins.shape[0]
 
 
@@ -97,12 +97,12 @@ class RequestSample:
         A delay of NaN is none; one of minus infinity (``LATE``) is told later, to ``absorb``.
         """
         self._make_room()
-        done = 0
+        place = 0
         while True:
-            done = _sample(
-                done, begins, delays, groups, self._row, self._salt, self._state, self._bound, *self._arrays
+            place = _sample(
+                place, begins, delays, groups, self._row, self._salt, self._state, self._bound, *self._arrays
             )
-            if done == len(begins):
+            if place == len(begins):
                 break
             self._drop()
         self._row += len(begins)
@@ -166,13 +166,13 @@ class RequestSample:
         used, opened = self._state[:2]
         if used <= SAMPLED_REQUESTS:
             return
-        chosen = (
+        places = (
             1 + np.argpartition(self._arrays.hashes[1 : used + 1], SAMPLED_REQUESTS - 1)[:SAMPLED_REQUESTS]
         )
         for array in self._arrays:
-            array[1 : SAMPLED_REQUESTS + 1] = array[chosen]
+            array[1 : SAMPLED_REQUESTS + 1] = array[places]
         if opened > 0:
-            place = np.flatnonzero(chosen == opened)
+            place = np.flatnonzero(places == opened)
             self._state[1] = place[0] + 1 if place.size else -1
         self._state[0] = SAMPLED_REQUESTS
         self._bound = self._arrays.hashes[1 : SAMPLED_REQUESTS + 1].max()

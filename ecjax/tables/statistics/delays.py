@@ -43,33 +43,33 @@ class Cells:
     bin: np.ndarray
     bin_sums: np.ndarray
 
-    def choose(self, chosen: np.ndarray) -> "Cells":
-        """The cells for which ``chosen`` (cells,) is true."""
-        new = np.cumsum(chosen) - 1
-        kept = chosen[self.bin_cell]
+    def choose(self, mask: np.ndarray) -> "Cells":
+        """The cells for which ``mask`` (cells,) is true."""
+        new = np.cumsum(mask) - 1
+        bin_mask = mask[self.bin_cell]
         return Cells(
-            self.quantity[chosen],
-            self.node[chosen],
-            self.write[chosen],
-            self.bytes[chosen],
-            self.moments[chosen],
-            new[self.bin_cell[kept]],
-            self.bin[kept],
-            self.bin_sums[kept],
+            self.quantity[mask],
+            self.node[mask],
+            self.write[mask],
+            self.bytes[mask],
+            self.moments[mask],
+            new[self.bin_cell[bin_mask]],
+            self.bin[bin_mask],
+            self.bin_sums[bin_mask],
         )
 
 
 @numba.njit(cache=True, nogil=True)
 def _cell_keys(quantity, nodes, writes, sizes, delays, keys):
     """Key of each row's cell; returns how many rows have a delay (NaN: none), which come first in ``keys[1]``."""
-    found = 0
+    count = 0
     for i in range(nodes.shape[0]):
         if not np.isnan(delays[i]):
             code = (quantity * 2 + (1 if writes[i] else 0)) * BINS + log_bin(sizes[i], SIZE_BINS_PER_OCTAVE)
-            keys[0, found] = nodes[i] * (4 * BINS) + code
-            keys[1, found] = i
-            found += 1
-    return found
+            keys[0, count] = nodes[i] * (4 * BINS) + code
+            keys[1, count] = i
+            count += 1
+    return count
 
 
 @numba.njit(cache=True, nogil=True)
@@ -132,16 +132,16 @@ class DelayCells:
     ) -> None:
         """Add rows: node number, whether a write, bytes, delay in s (NaN: none), each (n,)."""
         keys = np.empty((2, nodes.shape[0]), np.int64)
-        found = _cell_keys(quantity, nodes, writes, sizes, delays, keys)
-        rows = keys[1, :found]
+        rows_timed = _cell_keys(quantity, nodes, writes, sizes, delays, keys)
+        rows = keys[1, :rows_timed]
         delays, sizes = delays[rows], sizes[rows]
-        cells = self._cells.number(keys[0, :found])
+        cells = self._cells.number(keys[0, :rows_timed])
         count = self._cells.count
         self._moments, self._sizes = grown(self._moments, count), grown(self._sizes, count)
         touched, places = np.unique(cells, return_inverse=True)
         merge_rows(self._moments, sample_rows(delays, places, touched.shape[0]), touched)
         _add_sizes(cells, sizes, self._sizes)
-        keys = np.empty(found, np.int64)
+        keys = np.empty(rows_timed, np.int64)
         _bin_keys(cells, delays, keys)
         bins = self._bins.number(keys)
         self._sums = grown(self._sums, self._bins.count)
@@ -160,11 +160,11 @@ class DelayCells:
         self._moments, self._sizes = grown(self._moments, count), grown(self._sizes, count)
         merge_rows(self._moments, other._moments[:more], cells)
         fresh = self._sizes[cells, 3] == 0
-        own, new = self._sizes[cells], other._sizes[:more]
-        own[:, 0] = np.where(fresh, new[:, 0], np.minimum(own[:, 0], new[:, 0]))
-        own[:, 1] = np.maximum(own[:, 1], new[:, 1])
-        own[:, 2:] += new[:, 2:]
-        self._sizes[cells] = own
+        old, new = self._sizes[cells], other._sizes[:more]
+        old[:, 0] = np.where(fresh, new[:, 0], np.minimum(old[:, 0], new[:, 0]))
+        old[:, 1] = np.maximum(old[:, 1], new[:, 1])
+        old[:, 2:] += new[:, 2:]
+        self._sizes[cells] = old
         keys = other._bins.values
         bins = self._bins.number(cells[keys // BINS] * BINS + keys % BINS)
         self._sums = grown(self._sums, self._bins.count)

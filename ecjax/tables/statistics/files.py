@@ -69,11 +69,11 @@ def _absorb(totals, places, later):
 def _most_frequent(keys, counts, files):
     """Chunk count met most often per file (the smaller on a tie), 0 where none was met."""
     best = np.zeros(files, np.int64)
-    seen = np.zeros(files)
+    highest = np.zeros(files)
     for i in range(keys.shape[0]):
         file, chunks = keys[i] // _COUNTS, keys[i] % _COUNTS
-        if counts[i] > seen[file] or (counts[i] == seen[file] and chunks < best[file]):
-            best[file], seen[file] = chunks, counts[i]
+        if counts[i] > highest[file] or (counts[i] == highest[file] and chunks < best[file]):
+            best[file], highest[file] = chunks, counts[i]
     return best
 
 
@@ -87,7 +87,7 @@ class FileTotals:
     """
 
     def __init__(self) -> None:
-        self._known = 0
+        self._files = 0
         self._totals = np.zeros((1024, 8))
         self._chunk_counts = IntegerIndex()
         self._met = np.zeros(1024)
@@ -99,14 +99,14 @@ class FileTotals:
         writes: np.ndarray,
         sizes: np.ndarray,
         pieces: np.ndarray,
-        known: int,
+        file_count: int,
     ) -> None:
         """Add accesses in order of arrival: file numbers, seconds, whether a write, bytes and chunks, each (n,).
 
-        ``known`` is the number of distinct files so far.
+        ``file_count`` is the number of distinct files so far.
         """
-        self._known = known
-        self._totals = grown(self._totals, known)
+        self._files = file_count
+        self._totals = grown(self._totals, file_count)
         _add(files, arrivals, writes, sizes, pieces, self._totals)
 
     def add_chunk_counts(self, files: np.ndarray, writes: np.ndarray, chunks: np.ndarray) -> None:
@@ -116,16 +116,16 @@ class FileTotals:
         self._met = grown(self._met, self._chunk_counts.count)
         self._met[: self._chunk_counts.count] += np.bincount(places, minlength=self._chunk_counts.count)
 
-    def absorb(self, other: "FileTotals", files: np.ndarray, known: int) -> None:
+    def absorb(self, other: "FileTotals", files: np.ndarray, file_count: int) -> None:
         """Add accesses that came later.
 
         Args:
             other: their totals.
             files: the number here of each of its files, (files of the other,).
-            known: number of distinct files here.
+            file_count: number of distinct files here.
         """
-        self._known = known
-        self._totals = grown(self._totals, known)
+        self._files = file_count
+        self._totals = grown(self._totals, file_count)
         _absorb(self._totals, files, other._totals[: len(files)])
         keys = other._chunk_counts.values
         places = self._chunk_counts.number(files[keys // _COUNTS] * _COUNTS + keys % _COUNTS)
@@ -133,17 +133,17 @@ class FileTotals:
         self._met[places] += other._met[: len(places)]
 
     def __getstate__(self) -> dict[str, Any]:
-        used = {"_totals": self._totals[: self._known], "_met": self._met[: self._chunk_counts.count]}
+        used = {"_totals": self._totals[: self._files], "_met": self._met[: self._chunk_counts.count]}
         return self.__dict__ | used
 
-    def totals(self, known: int) -> np.ndarray:
-        """Totals of the first ``known`` files, (known, 8)."""
-        self._totals = grown(self._totals, known)
-        return self._totals[:known]
+    def totals(self, file_count: int) -> np.ndarray:
+        """Totals of the first ``file_count`` files, (file_count, 8)."""
+        self._totals = grown(self._totals, file_count)
+        return self._totals[:file_count]
 
-    def chunks_read(self, known: int) -> np.ndarray:
-        """Number of chunks that most reads of each file took, 0 where no chunk was read, (known,)."""
-        return _most_frequent(self._chunk_counts.values, self._met, known)
+    def chunks_read(self, file_count: int) -> np.ndarray:
+        """Number of chunks that most reads of each file took, 0 where no chunk was read, (file_count,)."""
+        return _most_frequent(self._chunk_counts.values, self._met, file_count)
 
 
 def interarrival_cv(totals: np.ndarray) -> np.ndarray:

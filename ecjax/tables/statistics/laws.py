@@ -28,12 +28,12 @@ class Fits:
 def fit_cells(cells: Cells) -> Fits:
     """Fit an affine law to every quantity, node and operation."""
     group = group_numbers(cells)
-    kept, mean, std = trimmed_cells(cells)
+    _, mean, std = trimmed_cells(cells)
     counts = cells.moments[:, 0]
     laws = []
     for number in range(int(group[-1]) + 1 if group.size else 0):
-        here = group == number
-        laws.append(fit_affine(cells.bytes[here], counts[here], mean[here], std[here]))
+        mask = group == number
+        laws.append(fit_affine(cells.bytes[mask], counts[mask], mean[mask], std[mask]))
     return Fits(group, laws, mean, std)
 
 

@@ -41,8 +41,8 @@ def poisson_test(distances: np.ndarray, sizes: np.ndarray) -> PoissonTest:
         return PoissonTest(0, float("nan"), float("nan"))
     p = np.empty(distances.shape[0])
     for size in np.unique(sizes):
-        here = sizes == size
-        p[here] = kolmogorov_survival(distances[here], int(size))
+        mask = sizes == size
+        p[mask] = kolmogorov_survival(distances[mask], int(size))
     statistic = -2 * np.log(np.maximum(p, _SMALLEST_P)).sum()
     combined = float(stats.chi2.sf(statistic, 2 * p.shape[0]))
     return PoissonTest(p.shape[0], combined, float(np.mean(p < LEVEL)))

@@ -8,7 +8,7 @@ import numpy as np
 from ecjax.tables.statistics.index import mix
 
 _RECENT = 1 << 16
-_WRITTEN, _ASKED = np.uint8(1), np.uint8(2)
+_WRITTEN, _RETURNS = np.uint8(1), np.uint8(2)
 
 
 class Requests(NamedTuple):
@@ -27,7 +27,7 @@ class Requests(NamedTuple):
 
 @numba.njit(cache=True, nogil=True)
 def _group(
-    keys, files, arrivals, writes, sizes, state, key_state, recent, marks, asked, out_int, out_float, begins
+    keys, files, arrivals, writes, sizes, state, key_state, recent, marks, returns, out_int, out_float, begins
 ):
     """Close requests whose rows have ended; the last one stays open in ``state``.
 
@@ -59,8 +59,8 @@ def _group(
                 key_state[1] += 1
         else:
             # No other id can take the place before this one closes and does: there is one question per place.
-            asked[place] = keys[i]
-            marks[place] |= _ASKED
+            returns[place] = keys[i]
+            marks[place] |= _RETURNS
         state[0], key_state[0] = 1, keys[i]
         file, write, rows = files[i], 1 if writes[i] else 0, 1
         arrival, size = arrivals[i], sizes[i]
@@ -90,11 +90,11 @@ class RequestGrouper:
         self._state = np.zeros(4, np.int64)
         self._keys = np.array([0, 0, -1], np.int64)
         self._open = np.zeros(2)
-        self._recent, self._asked = np.zeros(_RECENT, np.int64), np.zeros(_RECENT, np.int64)
+        self._recent, self._returns = np.zeros(_RECENT, np.int64), np.zeros(_RECENT, np.int64)
         self._marks = np.zeros(_RECENT, np.uint8)
         self._continues = continues
         self._first: tuple[int, int, bool] | None = None  # key, file and operation of the first row
-        self._kept: Requests | None = None  # the first request, once it is closed
+        self._first_request: Requests | None = None  # the first request, once it is closed
 
     @property
     def returned(self) -> int:
@@ -127,7 +127,7 @@ class RequestGrouper:
             self._keys,
             self._recent,
             self._marks,
-            self._asked,
+            self._returns,
             integers,
             floats,
             begins,
@@ -135,8 +135,8 @@ class RequestGrouper:
         self._open = floats[closed].copy()
         mixed = int(self._keys[2]) if self._keys[2] >= 0 else None
         ended = _requests(integers[:closed], floats[:closed])
-        if self._continues and self._kept is None and closed:
-            self._kept, ended = ended.between(0, 1), ended.between(1)
+        if self._continues and self._first_request is None and closed:
+            self._first_request, ended = ended.between(0, 1), ended.between(1)
         return ended, begins, mixed
 
     def continued_by(self, other: "RequestGrouper") -> bool:
@@ -162,13 +162,13 @@ class RequestGrouper:
         """
         if other._first is None:
             return self.finish().between(0, 0)
-        rest = other._kept or other.finish()
+        rest = other._first_request or other.finish()
         rest = rest._replace(file=files[rest.file])
         opened = self.finish()
-        asked = other._marks & _ASKED != 0
+        returning = other._marks & _RETURNS != 0
         if self.continued_by(other):
             # its first row did not begin it
-            asked[_place(np.int64(other._first[0]))] = False
+            returning[_place(np.int64(other._first[0]))] = False
             whole = opened._replace(bytes=opened.bytes + rest.bytes, rows=opened.rows + rest.rows)
             ended = [whole]
         else:
@@ -177,13 +177,13 @@ class RequestGrouper:
                 self._recent[place] = self._keys[0]
                 self._marks[place] |= _WRITTEN
             ended = [opened, rest]
-        met = asked & (self._marks & _WRITTEN != 0) & (self._recent == other._asked)
+        met = returning & (self._marks & _WRITTEN != 0) & (self._recent == other._returns)
         self._keys[1] += other._keys[1] + np.count_nonzero(met)
         written = other._marks & _WRITTEN != 0
         self._recent[written] = other._recent[written]
         self._marks[written] |= _WRITTEN
         self._keys[0] = other._keys[0]
-        if other._kept is None:
+        if other._first_request is None:
             # the one request there is still open
             last = ended.pop()
             self._state[1:] = last.file[0], last.write[0], last.rows[0]
@@ -203,7 +203,7 @@ class RequestGrouper:
         marks = self._marks
         used = {
             "_recent": self._recent[marks & _WRITTEN != 0],
-            "_asked": self._asked[marks & _ASKED != 0],
+            "_returns": self._returns[marks & _RETURNS != 0],
             "_marks": (np.flatnonzero(marks), marks[marks != 0]),
         }
         return self.__dict__ | used
@@ -213,7 +213,7 @@ class RequestGrouper:
         marks = np.zeros(_RECENT, np.uint8)
         places, values = state["_marks"]
         marks[places] = values
-        for name, bit in (("_recent", _WRITTEN), ("_asked", _ASKED)):
+        for name, bit in (("_recent", _WRITTEN), ("_returns", _RETURNS)):
             keys = np.zeros(_RECENT, np.int64)
             keys[marks & bit != 0] = state[name]
             setattr(self, name, keys)

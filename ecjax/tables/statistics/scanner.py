@@ -137,8 +137,8 @@ class Scanner:
                 rows.files, rows.arrivals, rows.writes, rows.sizes, chunks, self._file_index.count
             )
         if rows.nodes is not None and self._node_index is not None:
-            known = self._node_index.count
-            counted = np.bincount(rows.nodes * 2 + rows.writes, minlength=2 * known).reshape(known, 2)
+            nodes = self._node_index.count
+            counted = np.bincount(rows.nodes * 2 + rows.writes, minlength=2 * nodes).reshape(nodes, 2)
             counted[: self._node_accesses.shape[0]] += self._node_accesses
             self._node_accesses = counted
         if rows.finishes is not None:
@@ -245,8 +245,8 @@ class Scanner:
         writes = int(np.count_nonzero(requests.write))
         self._kinds += (requests.write.shape[0] - writes, writes)
         if self._has_nodes:
-            known = self._file_index.count
-            self._files.add(*requests, known)
+            file_count = self._file_index.count
+            self._files.add(*requests, file_count)
             self._files.add_chunk_counts(requests.file, requests.write, requests.rows)
 
     def _add_delays(self, rows: _Rows, begins: np.ndarray | None) -> None:
@@ -274,7 +274,7 @@ class Scanner:
         if self._grouped:
             self._add_requests(self._grouper.finish())
         self._arrivals.finish()
-        known = self._file_index.count
+        file_count = self._file_index.count
         reason, inferred = self._service_source()
         cells = self._cells.cells()
         if reason is not None:
@@ -287,8 +287,8 @@ class Scanner:
             bytes=self._bytes,
             arrivals=self._arrivals,
             file_ids=self._file_index.ids,
-            files=self._files.totals(known),
-            chunks_read=self._files.chunks_read(known) if self._has_nodes else None,
+            files=self._files.totals(file_count),
+            chunks_read=self._files.chunks_read(file_count) if self._has_nodes else None,
             node_ids=None if self._node_index is None else self._node_index.ids,
             node_accesses=self._node_accesses,
             cells=cells,
@@ -313,5 +313,5 @@ class Scanner:
 def _whole_accesses(rows: _Rows, begins: np.ndarray) -> _Rows:
     """One row per access of a block trace, which has a row per extent touched, all in one batch."""
     starts = np.flatnonzero(begins)
-    chosen = _Rows(*(None if values is None else values[starts] for values in rows))  # type: ignore[arg-type]
-    return chosen._replace(sizes=np.add.reduceat(rows.sizes, starts) if starts.size else rows.sizes[:0])
+    accesses = _Rows(*(None if values is None else values[starts] for values in rows))  # type: ignore[arg-type]
+    return accesses._replace(sizes=np.add.reduceat(rows.sizes, starts) if starts.size else rows.sizes[:0])

@@ -72,11 +72,11 @@ def borders(bits, counts, seed):
         counts: arrivals at each, all of them, (n,).
         seed: of the hash, uint64.
     """
-    chosen = np.empty(bits.shape[0], np.bool_)
+    is_border = np.empty(bits.shape[0], np.bool_)
     for i in range(bits.shape[0]):
         hashed = mix(_generator(bits[i], seed) ^ _WEYL)
-        chosen[i] = np.float64(hashed >> np.uint64(11)) * _UNIT * SECTION < counts[i]
-    return chosen
+        is_border[i] = np.float64(hashed >> np.uint64(11)) * _UNIT * SECTION < counts[i]
+    return is_border
 
 
 @numba.njit(cache=True, nogil=True)
@@ -89,12 +89,12 @@ def _walk(ticks, bits, counts, resolution, seed, state, gaps, block, distances):
     random = np.empty(1, np.uint64)
     for i in range(ticks.shape[0]):
         random[0] = _generator(bits[i], seed)
-        left = counts[i]
+        remainder = counts[i]
         reached = 0.0  # uniform order statistics, one after another
-        while left > 0:
+        while remainder > 0:
             time = ticks[i]
             if resolution > 0.0:
-                reached = 1.0 - (1.0 - reached) * _uniform(random) ** (1.0 / left)
+                reached = 1.0 - (1.0 - reached) * _uniform(random) ** (1.0 / remainder)
                 time += resolution * reached
             if state[_BEGUN] == 0.0:
                 state[_BEGUN], state[_FIRST] = 1.0, time
@@ -116,7 +116,7 @@ def _walk(ticks, bits, counts, resolution, seed, state, gaps, block, distances):
                         closed += 1
                     state[_FILLED] = 0.0
             state[_LAST], state[_TICK] = time, ticks[i]
-            left -= 1
+            remainder -= 1
     return closed
 
 
@@ -177,10 +177,10 @@ class Sections:
                 count += more
 
         before = np.nan
-        for first, last, *own in self._all():
+        for first, last, *moments in self._all():
             if not np.isnan(before):
                 merge(1.0, max(first - before, 0.0), 0.0)
-            merge(*own)
+            merge(*moments)
             before = last
         return count, mean, squares
 
@@ -188,8 +188,8 @@ class Sections:
         """See ``ArrivalProcess.block_distances``."""
         distances = np.concatenate([*self._distances, np.empty(0)])
         sizes = np.full(distances.shape[0], BLOCK_GAPS - 1)
-        left = int(self._state[_FILLED])
-        if left >= LEAST_GAPS and (self._resolution == 0 or self._state[_BEGAN] < self._state[_TICK]):
-            distances = np.append(distances, lewis_distance(self._block[:left]))
-            sizes = np.append(sizes, left - 1)
+        filled = int(self._state[_FILLED])
+        if filled >= LEAST_GAPS and (self._resolution == 0 or self._state[_BEGAN] < self._state[_TICK]):
+            distances = np.append(distances, lewis_distance(self._block[:filled]))
+            sizes = np.append(sizes, filled - 1)
         return distances, sizes

@@ -12,7 +12,7 @@ def _infer(nodes, arrivals, finishes, continues, last, state, service, waiting):
 
     Returns how many rows wait for the finish before them on their node; ``waiting`` holds their places.
     """
-    found = 0
+    count = 0
     for i in range(nodes.shape[0]):
         finish, node = finishes[i], nodes[i]
         service[i] = np.nan
@@ -20,8 +20,8 @@ def _infer(nodes, arrivals, finishes, continues, last, state, service, waiting):
             if state[0] < 0:
                 state[0] = state[2] + i
         elif continues and last[node] == -np.inf:
-            waiting[found] = i
-            found += 1
+            waiting[count] = i
+            count += 1
             last[node] = finish
         elif finish < last[node]:
             if state[1] < 0:
@@ -30,7 +30,7 @@ def _infer(nodes, arrivals, finishes, continues, last, state, service, waiting):
             service[i] = finish - max(arrivals[i], last[node])
             last[node] = finish
     state[2] += nodes.shape[0]
-    return found
+    return count
 
 
 class ServiceInference:
@@ -53,38 +53,40 @@ class ServiceInference:
         self._waiting: dict[int, tuple[int, float, float]] = {}  # by node: row, arrival, finish
         self.waiting = np.zeros(0, np.int64)  # places of the rows, of those last added, that wait
 
-    def add(self, nodes: np.ndarray, arrivals: np.ndarray, finishes: np.ndarray, known: int) -> np.ndarray:
+    def add(
+        self, nodes: np.ndarray, arrivals: np.ndarray, finishes: np.ndarray, node_count: int
+    ) -> np.ndarray:
         """Service times (s) of rows in order of arrival, NaN where none can be told (yet: see ``waiting``).
 
         Args:
-            nodes: node numbers below ``known``, (n,).
+            nodes: node numbers below ``node_count``, (n,).
             arrivals: s, (n,).
             finishes: s, NaN where missing, (n,).
-            known: number of nodes so far.
+            node_count: number of nodes so far.
         """
-        self._make_room(known)
+        self._make_room(node_count)
         service = np.empty(nodes.shape[0])
-        waiting = np.empty(known if self._continues else 0, np.int64)
+        waiting = np.empty(node_count if self._continues else 0, np.int64)
         before = int(self._state[2])
-        found = _infer(nodes, arrivals, finishes, self._continues, self._last, self._state, service, waiting)
-        self.waiting = waiting[:found]
+        count = _infer(nodes, arrivals, finishes, self._continues, self._last, self._state, service, waiting)
+        self.waiting = waiting[:count]
         for i in self.waiting.tolist():
             self._waiting[int(nodes[i])] = (before + i, float(arrivals[i]), float(finishes[i]))
         return service
 
-    def absorb(self, other: "ServiceInference", nodes: np.ndarray, known: int) -> np.ndarray:
+    def absorb(self, other: "ServiceInference", nodes: np.ndarray, node_count: int) -> np.ndarray:
         """Add the rows after those of this one.
 
         Args:
             other: what was inferred from them.
             nodes: the number here of each of its nodes, (nodes of the other,).
-            known: number of nodes here.
+            node_count: number of nodes here.
 
         Returns:
             By node of the other, the service time (s) of its access that waited; NaN where it was out of order or none
             waited.
         """
-        self._make_room(known)
+        self._make_room(node_count)
         service = np.full(len(nodes), np.nan)
         unordered = [int(other._state[1])]
         for node, (row, arrival, finish) in other._waiting.items():
@@ -97,14 +99,14 @@ class ServiceInference:
             self._state[0] = other._state[0]
         if self._state[1] < 0:
             self._state[1] = min((row for row in unordered if row >= 0), default=-1)
-        told = nodes[: len(other._last)]  # none, where nothing was to be inferred
-        self._last[told] = np.maximum(self._last[told], other._last[: len(told)])
+        places = nodes[: len(other._last)]  # none, where nothing was to be inferred
+        self._last[places] = np.maximum(self._last[places], other._last[: len(places)])
         self._state[2] = other._state[2]
         return service
 
-    def _make_room(self, known: int) -> None:
+    def _make_room(self, node_count: int) -> None:
         fresh = self._last.shape[0]
-        self._last = grown(self._last, known)
+        self._last = grown(self._last, node_count)
         self._last[fresh:] = -np.inf
 
     @property

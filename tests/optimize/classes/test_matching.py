@@ -237,7 +237,7 @@ def test_what_every_row_alone_would_do_and_only_some_should(queue):
     turn = np.arange(FILES) // 2 % (NODES - 1)
     probabilities = np.array([[*np.roll([0.8, 0.4, 0.4, 0.4], first), 0.0] for first in turn])
     given = alike(queue, 0.9, 0.45, probabilities)
-    goal = replace(given.goal((1.0, 1.0)), kept=jnp.zeros((FILES, NODES)))
+    goal = replace(given.goal((1.0, 1.0)), storing=jnp.zeros((FILES, NODES)))
 
     def value(probabilities):
         return given.latencies(probabilities, probabilities > 0).sum()
@@ -275,7 +275,7 @@ def test_limits_that_are_reached_leave_moves_to_be_found():
         steps.append(steps[-1].after(steps[-1].place(given.goal((0.0, 0.0), before), seed)))
     goal = given.goal((0.0, 0.0))
     costs = [given.value(goal, step.probabilities, step.stored) for step in steps]
-    cheapest = np.sort(np.asarray(given.goal((0.0, 0.0)).kept), axis=1)
+    cheapest = np.sort(np.asarray(given.goal((0.0, 0.0)).storing), axis=1)
     least = sum(row[: int(n)].sum() for row, n in zip(cheapest, given.stored.sum(axis=1), strict=True))
     # at least a third of what could be saved without any limit
     assert costs[-1] < costs[0] - (costs[0] - least) / 3

@@ -102,7 +102,7 @@ def test_limits_are_met_at_the_least_cost(queue, seed):
     limits = np.array([float(quick.latency[0]) * 1.1, np.inf])
     coefficient = np.array([0.5, 0.5])
     goal = both.goal(coefficient, limits)
-    goal = Goal(goal.coefficient, goal.limit, goal.kept, jnp.asarray(reading), goal.movable)
+    goal = Goal(goal.coefficient, goal.limit, goal.storing, jnp.asarray(reading), goal.movable)
     found = both.run(goal, quick.probabilities, quick.z)
     assert float(found.latency[0]) == pytest.approx(limits[0], rel=1e-5)  # the limit is at work
     assert float(found.latency[0]) <= limits[0]

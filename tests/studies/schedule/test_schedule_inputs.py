@@ -109,7 +109,7 @@ def test_a_sweep_has_a_case_for_every_point_and_scales_the_reads_of_the_first():
             arrival_s=plain.arrival_s / case.rate_scale, bytes=plain.bytes * case.size_scale
         )
         same(case.workload(3), expected)
-        assert case.random and case.drawn and case.chosen
+        assert case.random and case.drawn and case.source_selection
         np.testing.assert_array_equal(case.fabric.send, np.full(60, 1e9))
         np.testing.assert_array_equal(case.fabric.receive, np.full(60, 1e9))
     assert cases[0].coflow_ids.to_pylist() == list(range(512))
@@ -279,7 +279,7 @@ def test_reads_of_a_log_with_a_files_table(tmp_path, caplog):
         {"n1", "n2", "n3", "n4"},
         {"n1", "n2", "n3"},
     ]
-    assert case.random and case.chosen and not case.drawn
+    assert case.random and case.source_selection and not case.drawn
     assert (case.fabric.send == 1e9).all() and len(case.fabric.receive) == 2
     assert "1 writes are left out" in caplog.text and "1 reads of 0 bytes are left out" in caplog.text
 

@@ -22,7 +22,8 @@ def test_totals_agree_with_pandas_whatever_the_batches():
     for begin in range(0, len(frame), 33):
         part = frame.iloc[begin : begin + 33]
         totals.add(
-            *(part[name].to_numpy() for name in ("file", "arrival", "write", "bytes", "pieces")), known=23
+            *(part[name].to_numpy() for name in ("file", "arrival", "write", "bytes", "pieces")),
+            file_count=23,
         )
     grouped = frame.assign(
         reads=~frame["write"],
@@ -50,7 +51,7 @@ def test_totals_agree_with_pandas_whatever_the_batches():
 def test_gaps_need_three_arrivals_apart():
     totals = FileTotals()
     files, arrivals = np.array([0, 1, 1, 2, 2, 2]), np.array([0.0, 0, 1, 1, 1, 1])
-    totals.add(files, arrivals, np.zeros(6, bool), np.ones(6), np.ones(6, np.int64), known=3)
+    totals.add(files, arrivals, np.zeros(6, bool), np.ones(6), np.ones(6, np.int64), file_count=3)
     assert np.isnan(interarrival_cv(totals.totals(3))).all()
 
 

@@ -85,7 +85,7 @@ def latencies(
     class Request:
         def __init__(self, number, n, k):
             self.number, self.n, self.k = number, n, k
-            self.done, self.running = 0, {}
+            self.completed, self.running = 0, {}
 
     def wake(count):
         for _ in range(min(count, len(idle))):
@@ -109,8 +109,8 @@ def latencies(
             except simpy.Interrupt:
                 continue
             del request.running[number]
-            request.done += 1
-            if request.done == request.k:
+            request.completed += 1
+            if request.completed == request.k:
                 latency[request.number] = world.now - arrival[request.number]
                 for process in request.running.values():
                     process.interrupt()

@@ -95,8 +95,8 @@ def engines(*actors: int) -> list[tuple[str, EngineOptions]]:
 
 
 def _hand_out(engine: Engine, count: int) -> None:
-    done = list(engine.map(nothing, [Task(None, {str(item): item}) for item in range(count)], ignore))
-    assert len(done) == count and all(one.error is None for one in done)
+    results = list(engine.map(nothing, [Task(None, {str(item): item}) for item in range(count)], ignore))
+    assert len(results) == count and all(one.error is None for one in results)
 
 
 def _commit(engine: Engine, folder: str, count: int) -> None:

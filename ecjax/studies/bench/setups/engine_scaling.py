@@ -125,9 +125,9 @@ def _items(items_per_s: float, actors: int, most: int = MOST_ITEMS) -> int:
 def _measure(engine: Engine, item_s: float, count: int) -> Measured:
     tasks = [Task(item_s, {str(item): item}) for item in range(count)]
     began, busy = time.perf_counter(), time.process_time()
-    done = list(engine.map(sleeping if item_s else nothing, tasks, ignore))
+    results = list(engine.map(sleeping if item_s else nothing, tasks, ignore))
     measured = Measured(count, time.perf_counter() - began, time.process_time() - busy)
-    assert len(done) == count and all(one.error is None for one in done)
+    assert len(results) == count and all(one.error is None for one in results)
     return measured
 
 

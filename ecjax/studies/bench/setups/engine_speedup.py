@@ -47,4 +47,4 @@ def replay_several(replays: int, items: dict[str, int], worker: Worker) -> float
 
 
 def _results(engine: Engine, tasks: list[Task]) -> list[float]:
-    return sorted(done.value for done in engine.map(replay_several, tasks, ignore))
+    return sorted(result.value for result in engine.map(replay_several, tasks, ignore))

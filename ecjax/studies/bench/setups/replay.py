@@ -42,9 +42,9 @@ def replayed(
         policy: fields of ``Policy``.
     """
     reference = reference_system(law, n, load, runner.seed)
-    chosen = Policy(**(policy or {}))
+    policy_used = Policy(**(policy or {}))
     queues = Queue(queue) if queue == "fcfs" else Queue(queue, (1 / CLASSES,) * CLASSES)
-    outcome = runner.time(partial(replay, reference, requests, runner.seed, chosen, queues))
+    outcome = runner.time(partial(replay, reference, requests, runner.seed, policy_used, queues))
     result: Outcome = outcome.value
     utilisation = (result.tally.busy.sum(axis=0) / result.span).max()
     per_s = requests / outcome.timing.min_s

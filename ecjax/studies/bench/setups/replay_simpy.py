@@ -53,7 +53,7 @@ def drawn(reference: ReferenceSystem, count: int, seed: int) -> tuple[np.ndarray
 def _draws(system: System, files: np.ndarray, seed: int, need: int) -> tuple[np.ndarray, ...]:
     nodes = system.connect.shape[1]
     keys = [streams.key(seed, purpose) for purpose in (streams.DISPATCH, streams.SERVICE, streams.CONNECT)]
-    order, chosen = np.empty(nodes, np.int64), np.empty(nodes, np.int64)
+    order, selection = np.empty(nodes, np.int64), np.empty(nodes, np.int64)
     where = np.empty((files.size, need), np.int64)
     work, delay = np.empty(where.shape), np.empty(where.shape)
     for request in range(files.size):
@@ -61,11 +61,11 @@ def _draws(system: System, files: np.ndarray, seed: int, need: int) -> tuple[np.
         begin, end = system.start[row], system.start[row + 1]
         if need == end - begin:
             for i in range(need):
-                chosen[i] = begin + i
+                selection[i] = begin + i
         else:
-            subset.draw(system.units, begin, end, order, chosen, streams.stream(keys[0], request))
+            subset.draw(system.units, begin, end, order, selection, streams.stream(keys[0], request))
         for i in range(need):
-            entry = chosen[i]
+            entry = selection[i]
             node = system.node[entry]
             counter = request * nodes + node
             where[request, i] = node

@@ -52,9 +52,9 @@ def _python(words: list[str], variables: Mapping[str, str] | None = None) -> Non
         RuntimeError: it failed; with the last line of its error.
     """
     environment = os.environ | dict(variables or {})
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, *words], env=environment, capture_output=True, text=True, check=False
     )
-    if done.returncode:
-        lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+    if process.returncode:
+        lines = process.stderr.strip().splitlines() or [f"exit code {process.returncode}"]
         raise RuntimeError(f"{' '.join(words)}: {lines[-1]}")

@@ -56,13 +56,13 @@ def tradeoff(out: Path, runs: pd.DataFrame) -> Figure | None:
 
 def convergence(out: Path, runs: pd.DataFrame) -> Figure | None:
     """Objective of the descent over its final value, by iteration."""
-    chosen = runs[runs["method"] == "published"]
-    if chosen.empty:
+    published = runs[runs["method"] == "published"]
+    if published.empty:
         return None
     figure, (axes,) = panels()
-    for run in chosen.sort_values("theta").itertuples():
+    for run in published.sort_values("theta").itertuples():
         values = read_run(out, "history", run.run_id).to_pandas()
-        label = rf"$\theta$ = {run.theta:g}" + _where(run, chosen)
+        label = rf"$\theta$ = {run.theta:g}" + _where(run, published)
         axes.plot(values["iteration"], values["objective"] / values["objective"].iloc[-1], label=label)
     axes.set(
         xlabel="iteration",
@@ -75,18 +75,18 @@ def convergence(out: Path, runs: pd.DataFrame) -> Figure | None:
 
 def gap(out: Path, runs: pd.DataFrame) -> Figure | None:
     """How far each plan may be from the best, by theta: its gap to the lower bound."""
-    chosen = runs[runs["gap"].notna()]
-    if chosen.empty:
+    rows = runs[runs["gap"].notna()]
+    if rows.empty:
         return None
     figure, (axes,) = panels()
-    for method, group in chosen.groupby("method", sort=False):
+    for method, group in rows.groupby("method", sort=False):
         ordered = group.sort_values("theta")
         label = METHOD_NAMES[method]
         axes.plot(
             ordered["theta"], 100 * ordered["gap"].clip(lower=1e-9), marker=MARKERS[method], label=label
         )
     axes.set(
-        xscale="log" if (chosen["theta"] > 0).all() else "linear",
+        xscale="log" if (rows["theta"] > 0).all() else "linear",
         yscale="log",
         xlabel="theta (s/$)",
         ylabel="(objective - lower bound) / lower bound (%)",
@@ -109,13 +109,13 @@ def _where(run, runs: pd.DataFrame) -> str:
 
 def methods(out: Path, runs: pd.DataFrame) -> Figure:
     """Latency and cost of every method, side by side (Fig. 9 of the JLCM paper); the largest theta of the sweep."""
-    chosen = runs[runs["theta"] == runs["theta"].max()].drop_duplicates("method")
+    rows = runs[runs["theta"] == runs["theta"].max()].drop_duplicates("method")
     figure = Figure(figsize=(8.5, 4.2), layout="constrained")
     for index, (values, label) in enumerate(
-        ((chosen["latency_s"], LATENCY), (_per_file(chosen), COST), (chosen["objective"], "objective (s)"))
+        ((rows["latency_s"], LATENCY), (_per_file(rows), COST), (rows["objective"], "objective (s)"))
     ):
         axes = figure.add_subplot(1, 3, index + 1)
-        names = [METHOD_NAMES[method].replace(" ", "\n") for method in chosen["method"]]
+        names = [METHOD_NAMES[method].replace(" ", "\n") for method in rows["method"]]
         bars = axes.bar(names, values, color=f"C{index}", width=0.65)
         axes.bar_label(
             bars, labels=[f"{value:.{0 if value >= 1000 else 1}f}" for value in values], fontsize=8
@@ -123,7 +123,7 @@ def methods(out: Path, runs: pd.DataFrame) -> Figure:
         axes.set_ylabel(label)
         axes.tick_params(axis="x", labelsize=7)
         axes.spines[["top", "right"]].set_visible(False)
-    figure.suptitle(rf"JLCM against oblivious schemes, $\theta$ = {chosen['theta'].iloc[0]:g}")
+    figure.suptitle(rf"JLCM against oblivious schemes, $\theta$ = {rows['theta'].iloc[0]:g}")
     return figure
 
 
@@ -172,8 +172,8 @@ def rates(out: Path, runs: pd.DataFrame) -> Figure:
     """Latency bound as bars and cost as a line against the request rate (Fig. 12 of the JLCM paper)."""
     files = read_results(out, "inputs/files")
     total = files[files["input_id"] == runs["input_id"].iloc[0]]["rate_per_s"].sum()
-    chosen = runs[(runs["method"] == runs["method"].iloc[0]) & (runs["theta"] == runs["theta"].iloc[0])]
-    ordered = chosen.sort_values("rate_scale")
+    rows = runs[(runs["method"] == runs["method"].iloc[0]) & (runs["theta"] == runs["theta"].iloc[0])]
+    ordered = rows.sort_values("rate_scale")
     figure, (axes,) = panels()
     names = [f"{scale * total:.3g}" for scale in ordered["rate_scale"]]
     axes.bar(names, ordered["latency_s"], width=0.6, color="C0", label=LATENCY)
@@ -195,14 +195,14 @@ def rates(out: Path, runs: pd.DataFrame) -> Figure:
 
 def code_lengths(out: Path, runs: pd.DataFrame) -> Figure:
     """Mean code length of every k against theta (the labels of Fig. 13 of the JLCM paper)."""
-    chosen = runs[runs["method"] == runs["method"].iloc[0]]
+    rows = runs[runs["method"] == runs["method"].iloc[0]]
     lengths = pd.concat(
         read_run(out, "file_plans", run.run_id)
         .group_by("k")
         .aggregate([("n", "mean")])
         .to_pandas()
         .assign(theta=run.theta)
-        for run in chosen.itertuples()
+        for run in rows.itertuples()
     )
     figure, (axes,) = panels()
     for k, group in lengths.groupby("k"):
