@@ -1,6 +1,6 @@
 """What a replay reads: plans, factors of the rates, bursts, outages, and the arrivals and service times of a log."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -68,6 +68,9 @@ def read_cases(options: ReplayOptions) -> list[Case]:
     Raises:
         UserError: no plan fits, a table is malformed or names an unknown node, file or class.
     """
+    # what is malformed is said before plans are made
+    paths = {"rates": options.rates, "outages": options.outages}
+    tables = {name: read_input(path, name) for name, path in paths.items() if path is not None}
     plans = read_plans(options)
     trace = None
     if options.arrivals == "trace" or EMPIRICAL in (options.service or []):
@@ -76,7 +79,7 @@ def read_cases(options: ReplayOptions) -> list[Case]:
     for plan in plans:
         _check_queues(options, plan)
         if plan.run.input_id not in first:
-            first[plan.run.input_id] = _case(options, plan, trace)
+            first[plan.run.input_id] = _case(options, plan, tables, trace)
     return [replace(first[plan.run.input_id], plan=plan) for plan in plans]
 
 
@@ -104,17 +107,11 @@ def _check_queues(options: ReplayOptions, plan: Plan) -> None:
         )
 
 
-def _case(options: ReplayOptions, plan: Plan, trace: Trace | None) -> Case:
-    prints = {}
-    factors = outages = reads = log_laws = None
-    if options.rates is not None:
-        table = read_input(options.rates, "rates")
-        prints["rates"] = fingerprint(table, "rates")
-        factors = _factors(table, plan)
-    if options.outages is not None:
-        table = read_input(options.outages, "outages")
-        prints["outages"] = fingerprint(table, "outages")
-        outages = _outages(table, plan)
+def _case(options: ReplayOptions, plan: Plan, tables: Mapping[str, pa.Table], trace: Trace | None) -> Case:
+    prints = {name: fingerprint(table, name) for name, table in tables.items()}
+    factors = _factors(tables["rates"], plan) if "rates" in tables else None
+    outages = _outages(tables["outages"], plan) if "outages" in tables else None
+    reads = log_laws = None
     bursts = None
     if options.arrivals == "bursts":
         bursts = Bursts(options.burst_factor, options.burst_share, options.burst_mean_s)
