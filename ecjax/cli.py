@@ -24,7 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return _dispatch(words)
     except UserError as error:
-        print("ecjax: " + " ".join(str(error).split()), file=sys.stderr)
+        print(f"ecjax: {error}", file=sys.stderr)
         return EXIT_USER
     except KeyboardInterrupt:
         print(

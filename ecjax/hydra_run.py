@@ -221,7 +221,7 @@ def _run_of_sweep(name: str, here: str, cfg: DictConfig) -> _ExitCode:
     try:
         return _ExitCode(load_job(JOBS[name]).run(cfg))
     except UserError as error:
-        print("ecjax: " + " ".join(str(error).split()), file=sys.stderr)
+        print(f"ecjax: {error}", file=sys.stderr)
         return _ExitCode(2)
 
 

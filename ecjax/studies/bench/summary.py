@@ -4,6 +4,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from ecjax.console import say
 from ecjax.studies.bench.rows import Row
 
 
@@ -34,7 +35,7 @@ def show(title: str, rows: list[Row], console: Console) -> None:
     console.print(table)
     for row in rows:
         if row.note:
-            console.print(f"{row.variant}, {row.size}: {row.note}", style="dim", highlight=False)
+            say(console, f"{row.variant}, {row.size}: {row.note}", "dim")
 
 
 def _number(value: float | None, digits: int = 3) -> str:

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import pandas as pd
 import pyarrow.compute as pc
 from rich.console import Console
-from rich.text import Text
 
 from ecjax import precision
+from ecjax.console import say
 from ecjax.engine import Engine, Worker
 from ecjax.errors import UserError
 from ecjax.status import Status
@@ -120,7 +120,7 @@ def show_log(runs: pd.DataFrame, console: Console, options: ReplayOptions) -> No
         several = f"service={run['service']}: " if len(runs) > 1 else ""
         failed = pd.notna(run["error"])
         text = several + run["error" if failed else "prediction"]
-        console.print(Text(text, style="red" if failed else ""))
+        say(console, text, "red" if failed else "")
     for run in rows:
         if pd.isna(run["notices"]):
             continue
@@ -134,7 +134,7 @@ def show_log(runs: pd.DataFrame, console: Console, options: ReplayOptions) -> No
             words=("source",),
         )
         for notice in dict.fromkeys(json.loads(run["notices"])):
-            console.print(Text(f"- {notice}"))
+            say(console, f"- {notice}")
 
 
 def _cells(row: dict[Any, Any]) -> list[str]:
