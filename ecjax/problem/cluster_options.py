@@ -41,7 +41,7 @@ class ClusterOptions:
     connect_mean_s: list[float] = option(
         [0.01, 0.04, 0.08], "mean connection delay, by site; deviation a fifth of it", _NOT_NEGATIVE
     )
-    seed: int = option(0, "seed of the file sizes", Whole(0))
+    seed: int = option(0, "seed of the file sizes", Whole(0, 2**63 - 1))
 
     def completed(self) -> "ClusterOptions":
         """These options, if they go together.

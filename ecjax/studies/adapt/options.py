@@ -64,6 +64,9 @@ def _steps(value: object) -> list[tuple[float, float]]:
     return [(float(start), float(rate)) for start, rate in value]
 
 
+_MOST_CHUNKS = 10**4  # of a code
+
+
 def _codes(value: object) -> str | list[Code]:
     if value == ALL:
         return ALL
@@ -75,7 +78,7 @@ def _codes(value: object) -> str | list[Code]:
     pairs: dict[Code, None] = {}
     for code in codes:
         n, k = code if isinstance(code, list | tuple) and len(code) == 2 else (0, 0)
-        if not (is_whole(n) and is_whole(k) and 1 <= k <= n):
+        if not (is_whole(n) and is_whole(k) and 1 <= k <= n <= _MOST_CHUNKS):
             raise Wrong(str(value))
         pairs[int(n), int(k)] = None
     return list(pairs)

@@ -90,30 +90,55 @@ class Case:
         return scaled(self.problem, lane.rate_scale, lane.size_scale)
 
 
-def read_cases(options: OptimizeOptions) -> Iterator[Case]:
-    """The cases of a study: k, d, class_rate_scale; the last fastest.
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """The checked tables at one k, d and scaling of the classes' rates; the fields are those of ``Case``."""
+
+    nodes: pa.Table
+    files: pa.Table
+    names: Identity
+    k: int | None
+    d: int | None
+    class_rate_scale: str | None
+
+
+def read_tables(options: OptimizeOptions) -> Iterator[Tables]:
+    """The tables of a study at every k, d, class_rate_scale; the last fastest.
 
     Args:
         options: checked.
 
     Raises:
-        UserError: something in the options, or in what they name, is wrong.
+        UserError: something in the tables is wrong.
     """
     sweeps: list[list] = [options.k or [None], options.d or [None], options.class_rate_scale or [None]]
     for k, d, class_rates in itertools.product(*sweeps):
-        yield _case(options, k, d, class_rates)
+        nodes, files = input_tables(options, k, d)
+        check_together(nodes, files, options.max_chunks_per_node)
+        names = identity(nodes, files, options.max_chunks_per_node)
+        rates_text = None
+        if class_rates is not None:
+            files, rates_text = with_class_rates(files, names, class_rates)
+        yield Tables(nodes, files, names, k, d, rates_text)
 
 
-def _case(
-    options: OptimizeOptions, k: int | None, d: int | None, class_rates: tuple[float, ...] | None
-) -> Case:
-    nodes, files = input_tables(options, k, d)
-    per_node = options.max_chunks_per_node
-    check_together(nodes, files, per_node)
-    names = identity(nodes, files, per_node)
-    rates_text = None
-    if class_rates is not None:
-        files, rates_text = with_class_rates(files, names, class_rates)
+def read_cases(options: OptimizeOptions) -> Iterator[Case]:
+    """The cases of a study, as ``read_tables`` has their tables.
+
+    Raises:
+        UserError: something in the options, or in what they name, is wrong.
+    """
+    for tables in read_tables(options):
+        yield case_of(options, tables)
+
+
+def case_of(options: OptimizeOptions, tables: Tables) -> Case:
+    """The problem that tables and options make.
+
+    Raises:
+        UserError: something in the options, or in what they name, is wrong.
+    """
+    nodes, files, names, per_node = tables.nodes, tables.files, tables.names, options.max_chunks_per_node
     arrays = nodes_arrays(nodes, options.size_scaling), files_arrays(files)
     if per_node > 1:
         arrays = several_per_node(*arrays, per_node)
@@ -158,9 +183,9 @@ def _case(
         files=files,
         earlier=earlier,
         classes=classes,
-        k=k,
-        d=d,
-        class_rate_scale=rates_text,
+        k=tables.k,
+        d=tables.d,
+        class_rate_scale=tables.class_rate_scale,
         input_id=fingerprint_of(nodes, files),
         parameters=parameters,
         places={name: absolute(location(path)) for name, path in places.items() if path is not None},
