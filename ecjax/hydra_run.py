@@ -236,11 +236,12 @@ def _run_of_sweep(name: str, here: str, cfg: DictConfig) -> _ExitCode:
     hydra = HydraConfig.get()
     if not hydra.launcher._target_.endswith("BasicLauncher"):
         # runs at the same time may not share a folder, and elsewhere have another working folder
-        from ecjax.tables.folder import location  # not for every command
+        from ecjax.tables.folder import absolute, is_local, location  # not for every command
 
         if os.path.isdir(here):
             os.chdir(here)
-        cfg.out = str(location(cfg.out) / str(hydra.job.num))
+        out = location(cfg.out) / str(hydra.job.num)
+        cfg.out = str(out) if is_local(out) else absolute(out)
     try:
         return _ExitCode(load_job(JOBS[name]).run(cfg))
     except UserError as error:

@@ -25,7 +25,7 @@ from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.optimize.scenario_rows import failures
 from ecjax.tables.checks import check
 from ecjax.tables.fingerprint import fingerprint
-from ecjax.tables.folder import absolute, location
+from ecjax.tables.folder import location, public
 from ecjax.tables.read import read_input
 from ecjax.tables.run_ids import run_id
 
@@ -138,6 +138,7 @@ def case_of(options: OptimizeOptions, tables: Tables) -> Case:
     Raises:
         UserError: something in the options, or in what they name, is wrong.
     """
+    _say_what_is_left_aside(options, tables.files)
     nodes, files, names, per_node = tables.nodes, tables.files, tables.names, options.max_chunks_per_node
     arrays = nodes_arrays(nodes, options.size_scaling), files_arrays(files)
     if per_node > 1:
@@ -188,7 +189,7 @@ def case_of(options: OptimizeOptions, tables: Tables) -> Case:
         class_rate_scale=tables.class_rate_scale,
         input_id=fingerprint_of(nodes, files),
         parameters=parameters,
-        places={name: absolute(location(path)) for name, path in places.items() if path is not None},
+        places={name: public(location(path)) for name, path in places.items() if path is not None},
     )
 
 
@@ -216,6 +217,10 @@ def input_tables(
     )
     if "min_extra_chunks" not in files.column_names:
         files = check(files.append_column("min_extra_chunks", pa.array(np.zeros(len(files), int))), "files")
+    return nodes, files
+
+
+def _say_what_is_left_aside(options: OptimizeOptions, files: pa.Table) -> None:
     if "n" in files.column_names and "fcfs" in options.queue:
         log.info("files: n is given and left aside; queue=fcfs chooses code lengths")
     if "nodes" in files.column_names and not options.fixed_groups and not options.migration_dollars_per_byte:
@@ -223,7 +228,6 @@ def input_tables(
             "files: nodes (the current placement) is given and left aside; migration_dollars_per_byte prices moves, "
             "fixed_groups=true keeps the files where they are"
         )
-    return nodes, files
 
 
 def fingerprint_of(nodes: pa.Table, files: pa.Table) -> str:

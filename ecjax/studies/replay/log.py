@@ -12,6 +12,7 @@ from rich.console import Console
 
 from ecjax import precision
 from ecjax.console import say
+from ecjax.display import without_secrets
 from ecjax.engine import Engine, Worker
 from ecjax.errors import UserError
 from ecjax.status import Status
@@ -128,7 +129,7 @@ def show_log(runs: pd.DataFrame, console: Console, options: ReplayOptions) -> No
         latencies = latencies[latencies["group"] == "all"]
         print_table(
             console,
-            f"second half of {Path(str(options.trace)).name}, service={run['service']}: {options.out}",
+            f"second half of {Path(without_secrets(str(options.trace))).name}, service={run['service']}: {options.out}",
             ("source", "reads", "mean s", "p50 s", "p90 s", "p99 s", "p99.9 s"),
             [_cells(row) for row in latencies.to_dict("records")],
             words=("source",),
