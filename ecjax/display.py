@@ -6,7 +6,7 @@ markup, a hundred thousand letters, the password of an object store. All that pe
 
 import re
 
-LINE, CELL = 2000, 60  # characters of a message, and of an id or label
+LINE, WORD, CELL = 2000, 120, 60  # characters of a message, of a word in a longer one, and of an id or label
 _INSTEAD = "\N{REPLACEMENT CHARACTER}"
 _ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 
@@ -15,7 +15,8 @@ def displayed(value: object, most: int = LINE) -> str:
     """A value as one line that can be shown anywhere.
 
     Addresses lose user information and query, line feeds and tabs become spaces, other characters that steer rather
-    than print become U+FFFD, and what is too long loses its middle.
+    than print become U+FFFD, and a text that is too long loses the middle of
+    its long words, then its own.
 
     Args:
         value: shown as its ``str``.
@@ -25,11 +26,18 @@ def displayed(value: object, most: int = LINE) -> str:
     if "://" in text:
         text = "".join(map(without_secrets, re.split(r"(\s+)", text)))
     if len(text) > most:
-        end = most // 3
-        text = text[: most - end - 1] + _ELLIPSIS + text[len(text) - end :]
+        text = _cut("".join(_cut(word, WORD) for word in re.split(r"(\s+)", text)), most)
     if text.isprintable():
         return text
     return "".join(each if each.isprintable() else " " if each.isspace() else _INSTEAD for each in text)
+
+
+def _cut(text: str, most: int) -> str:
+    """The text without its middle where it is longer."""
+    if len(text) <= most:
+        return text
+    end = most // 3
+    return text[: most - end - 1] + _ELLIPSIS + text[len(text) - end :]
 
 
 def without_secrets(address: str) -> str:

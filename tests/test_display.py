@@ -111,7 +111,8 @@ def _log_line(console, text):
 
 def test_figures_show_ids_without_math(tmp_path):
     figure = Figure(figsize=(12, 9), layout="constrained")
-    axes = figure.add_subplot()
+    figure.add_subplot(1, 2, 2).barh(NASTY, 1.0)
+    axes = figure.add_subplot(1, 2, 1)
     for place, text in enumerate(NASTY):
         axes.plot([1, 2], [place, 1], label=entry(text))
     axes.legend()

@@ -43,7 +43,11 @@ class Rule(Protocol):
 
 def is_number(value: Any) -> bool:
     """Whether ``value`` is a number no further from 0 than ``MOST_NUMBER``; true and false are none."""
-    return isinstance(value, Real) and not isinstance(value, bool) and abs(value) <= MOST_NUMBER
+    return isinstance(value, Real) and not isinstance(value, bool) and _size(value) <= MOST_NUMBER
+
+
+def _size(value: Any) -> float:
+    return abs(value)
 
 
 def is_whole(value: Any) -> bool:
@@ -93,7 +97,7 @@ class Number:
             and (self.below is None or value < self.below)
         )
         if not inside:
-            far = isinstance(value, Real) and abs(value) > MOST_NUMBER
+            far = isinstance(value, Real) and _size(value) > MOST_NUMBER
             raise Wrong(shown(value), f"{self.allowed}, up to {MOST_NUMBER:g}" if far else None)
         return float(value)
 

@@ -4,9 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 from matplotlib.axis import Axis
+from matplotlib.category import StrCategoryFormatter
 from matplotlib.figure import Figure
 from matplotlib.text import Text
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FixedFormatter, FuncFormatter
 
 from ecjax.display import displayed
 
@@ -30,8 +31,8 @@ def plain_texts(figure: Figure) -> None:
 def _plain_ticks(axis: Axis) -> None:
     """The words at ticks; a tick label is always searched for mathematics, so dollars are marked as such."""
     formatter = axis.get_major_formatter()
-    if isinstance(formatter, FuncFormatter):
-        formatter.func = _plain(formatter.func)
+    if isinstance(formatter, FuncFormatter | FixedFormatter | StrCategoryFormatter):
+        axis.set_major_formatter(_plain(formatter))
 
 
 def _plain(words: Callable[..., str]) -> Callable[..., str]:

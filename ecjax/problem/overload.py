@@ -105,14 +105,14 @@ def demand_of_tables(
 def _merged(demand: Demand) -> Demand:
     """Rows made one where nodes are loaded in the same proportions: where no chunk sizes, k, floor or writes differ."""
     powers = np.any(demand.service != 0, axis=1)
-    keys = [demand.k, demand.floor]
+    keys: list[np.ndarray] = [demand.k, demand.floor]
     for part in (demand.reads, demand.writes):
         if part is not None and powers.sum() > 1:
             used = part[powers]
             parts, exponents = np.frexp(used[1:] / np.where(used[0] > 0, used[0], 1.0))
             keys += list(np.ldexp(np.round(parts, 12), exponents))
     if demand.writes is not None:
-        keys += [demand.reads.any(axis=0), demand.writes.any(axis=0)]
+        keys += [np.any(part > 0, axis=0) for part in (demand.reads, demand.writes)]
     order = np.lexsort(keys)
     new = np.zeros(len(order), bool)
     for key in keys:
@@ -215,10 +215,6 @@ def _blocks(demand: Demand) -> Iterator[_Block]:
         written = np.broadcast_to(0.0, work.shape) if demand.writes is None else writes[:, part].T @ service
         may = np.broadcast_to(True, work.shape) if allowed is None else allowed[part]
         yield _Block(work, written, k[part], floor[part], may)
-
-
-def _background(demand: Demand) -> np.ndarray:
-    return np.array(demand.nodes.background[0], float)
 
 
 def _prices_of_speed(demand: Demand) -> np.ndarray:
