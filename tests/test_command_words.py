@@ -31,7 +31,7 @@ MISTAKES = [
     (
         "optimize",
         ["theta=[" + ",".join(["'a'"] * 20_000) + "]"],
-        "theta: found 20000 values; allowed: at most 10000",
+        "theta: found 20000 values; allowed: at most 2000",
     ),
     ("optimize", ["k=" + "9" * 5000], "k: found a number of 5000 digits; allowed: at most 400 digits"),
     (
