@@ -102,7 +102,7 @@ class AdaptOptions(LogOptions):
     extent_bytes: int | None = option(
         None,
         "of a block trace: an access is cut into requests at the borders of extents of this size; default: it is not",
-        Whole(1),
+        Whole(1, 2**62),
     )
     classes: str | list[ClassValues] | None = option(
         None,
