@@ -112,14 +112,17 @@ def _log_line(console, text):
 def test_figures_show_ids_without_math(tmp_path):
     figure = Figure(figsize=(12, 9), layout="constrained")
     figure.add_subplot(1, 2, 2).barh(NASTY, 1.0)
-    axes = figure.add_subplot(1, 2, 1)
+    axes = figure.add_subplot(2, 2, 1)
+    below = figure.add_subplot(2, 2, 3, sharex=axes)
     for place, text in enumerate(NASTY):
         axes.plot([1, 2], [place, 1], label=entry(text))
     axes.legend()
     axes.set(title=NASTY[3], xlabel=NASTY[4], ylabel=NASTY[0], yscale="log")
     axes.set_xticks(range(len(NASTY)), NASTY)
     figure.suptitle(NASTY[8])
-    save_png(figure, tmp_path / "figures" / "x.png")
+    for _ in range(2):
+        save_png(figure, tmp_path / "figures" / "x.png")
+    assert [label.get_text() for label in below.get_xticklabels()][4] == r"a\$b\$c"
     assert axes.get_xlabel() == NASTY[4]
     assert len(figure.get_suptitle()) == LABEL
     assert [text.get_text() for text in axes.get_legend().get_texts()][5] == " _x"

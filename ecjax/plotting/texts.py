@@ -1,8 +1,5 @@
 """The texts of a figure, whatever ids they hold: printable, short, and never mathematics."""
 
-from collections.abc import Callable
-from typing import Any
-
 from matplotlib.axis import Axis
 from matplotlib.category import StrCategoryFormatter
 from matplotlib.figure import Figure
@@ -31,15 +28,18 @@ def plain_texts(figure: Figure) -> None:
 def _plain_ticks(axis: Axis) -> None:
     """The words at ticks; a tick label is always searched for mathematics, so dollars are marked as such."""
     formatter = axis.get_major_formatter()
-    if isinstance(formatter, FuncFormatter | FixedFormatter | StrCategoryFormatter):
-        axis.set_major_formatter(_plain(formatter))
+    words = isinstance(formatter, FuncFormatter | FixedFormatter | StrCategoryFormatter)
+    # panels that share an axis share its formatter
+    if words and not isinstance(formatter, _PlainTicks):
+        axis.set_major_formatter(_PlainTicks(formatter))
 
 
-def _plain(words: Callable[..., str]) -> Callable[..., str]:
-    def plain(*place: Any) -> str:
-        return displayed(words(*place), NAME).replace("$", r"\$")
+class _PlainTicks(FuncFormatter):
+    """Words at ticks, as another formatter has them."""
 
-    return plain
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        """The words at a place."""
+        return displayed(self.func(x, pos), NAME).replace("$", r"\$")
 
 
 def entry(name: object) -> str:
