@@ -3,6 +3,7 @@
 Exit codes: 0 all well, 1 some items failed, 2 the user's mistake, 130 interrupted.
 """
 
+import errno
 import os
 import sys
 import textwrap
@@ -11,11 +12,14 @@ from dataclasses import fields, is_dataclass
 
 from ecjax import __version__
 from ecjax.command_words import check_words
+from ecjax.display import displayed
 from ecjax.errors import UserError
 from ecjax.jobs_index import JOBS, Job, experiments
 from ecjax.options import rule_of, shown
 
-EXIT_USER, EXIT_INTERRUPTED = 2, 130
+EXIT_FAILED, EXIT_USER, EXIT_INTERRUPTED = 1, 2, 130
+# what XLA, the system and the loader of libraries say where memory ends
+_NO_MEMORY = ("RESOURCE_EXHAUSTED", "Out of memory", "can't start new thread", "failed to map segment")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -24,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return _dispatch(words)
     except UserError as error:
-        print("ecjax: " + " ".join(str(error).split()), file=sys.stderr)
+        print(f"ecjax: {error}", file=sys.stderr)
         return EXIT_USER
     except KeyboardInterrupt:
         print(
@@ -36,6 +40,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # the reader of a pipe has gone (ecjax ... | head); what is still buffered goes nowhere
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except (MemoryError, OSError, RuntimeError, ImportError) as error:
+        line, code = _of_the_machine(error)
+        if line is None:
+            raise
+        print(f"ecjax: {line}", file=sys.stderr)
+        return code
+
+
+def _of_the_machine(error: Exception) -> tuple[str | None, int]:
+    """The line and exit code for an error that memory or a file is to blame for; None where it is neither."""
+    no_memory = isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM
+    if no_memory or any(words in str(error) for words in _NO_MEMORY):
+        what = "; what was finished is kept, and the same command goes on from there where there is more"
+        return f"out of memory{what}", EXIT_FAILED
+    if isinstance(error, OSError) and error.errno and error.filename is not None:
+        return displayed(f"{error.filename}: {os.strerror(error.errno)}"), EXIT_USER
+    return None, EXIT_FAILED
 
 
 def _dispatch(words: list[str]) -> int:

@@ -13,10 +13,13 @@ from typing import Any, get_args
 
 from ecjax.errors import UserError
 from ecjax.jobs_index import Job, experiments
-from ecjax.options import Wrong, checked, rule_of
+from ecjax.options import MOST_VALUES, Wrong, checked, rule_of
 
 FLAGS = ("-m", "--multirun", "--cfg", "-c", "--info", "-i", "--resolve", "--package", "-p", "--hydra-help")
 _WITH_VALUE = ("--cfg", "-c", "--package", "-p")
+_BRACKETS = {"[": "]", "{": "}", "(": ")"}
+_MOST_NESTED, _MOST_DIGITS = 20, 400
+_DIGITS = re.compile(rf"\d{{{_MOST_DIGITS + 1},}}")
 _WORD = re.compile(r"[A-Za-z_][\w./-]*")
 _WHOLE = re.compile(r"[+-]?(0|[1-9]\d*)")
 _NUMBER = re.compile(r"[+-]?(\d+\.\d*|\.\d+|\d+)([eE][+-]?\d+)?")
@@ -66,6 +69,7 @@ def check_words(job: Job, words: Iterable[str]) -> None:
             complete = False
             continue
         item = option_of(job, name)
+        check_written(name, item, text)
         if item is None or is_dataclass(item.type) or flags:
             complete = False
             continue
@@ -95,6 +99,66 @@ def _with_option(options: Any, path: list[str], value: Any) -> Any:
     if len(path) > 1:
         value = _with_option(getattr(options, path[0]), path[1:], value)
     return replace(options, **{path[0]: value})
+
+
+def check_written(name: str, item: Field[Any] | None, text: str) -> None:
+    """Check how a value is written, as far as Hydra's grammar would take long, or say it without the option.
+
+    Args:
+        name: of the option.
+        item: its field; None of a key within a mapping.
+        text: the value.
+
+    Raises:
+        UserError: brackets or quotes do not match, or there is too much of something.
+    """
+    if item is not None and is_text(item.type) and not is_written(text):
+        return
+    long = _DIGITS.search(text)
+    if long:
+        raise UserError(
+            f"{name}: found a number of {len(long[0])} digits; allowed: at most {_MOST_DIGITS} digits"
+        )
+    values = text.count(",") + 1
+    if values > MOST_VALUES:
+        raise UserError(f"{name}: found {values} values; allowed: at most {MOST_VALUES}")
+    _check_brackets(name, text)
+
+
+def _check_brackets(name: str, text: str) -> None:
+    """Check that brackets and quotes are closed, in their order."""
+    still_open: list[tuple[str, int]] = []
+    quote = 0
+    escaped = False
+    for place, letter in enumerate(text, 1):
+        if escaped:
+            escaped = False
+        elif letter == "\\":
+            escaped = True
+        elif quote:
+            quote = 0 if letter == text[quote - 1] else quote
+        elif letter in "'\"":
+            quote = place
+        elif letter in _BRACKETS:
+            still_open.append((letter, place))
+            if len(still_open) > _MOST_NESTED:
+                raise UserError(
+                    f"{name}: found brackets nested {_MOST_NESTED + 1} deep; allowed: {_MOST_NESTED}"
+                )
+        elif letter in _BRACKETS.values():
+            if not still_open or _BRACKETS[still_open.pop()[0]] != letter:
+                raise UserError(
+                    f"{name}: found {text}, where {letter!r} (character {place}) closes nothing; allowed: brackets "
+                    "that match"
+                )
+    if quote:
+        still_open.append((text[quote - 1], quote))
+    if still_open:
+        letter, place = still_open[-1]
+        raise UserError(
+            f"{name}: found {text}, where {letter!r} (character {place}) is not closed; allowed: {name}=... with "
+            f"{_BRACKETS.get(letter, letter)!r} at its end"
+        )
 
 
 def is_hydras(name: str) -> bool:

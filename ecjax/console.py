@@ -21,6 +21,8 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from ecjax.display import displayed
+
 # A pipe or file has no width of its own; 80 columns would cut the tables.
 OUTPUT = Console(width=None if sys.stdout.isatty() else 120)
 MESSAGES = Console(stderr=True)
@@ -34,11 +36,29 @@ def show_log_lines() -> None:
     Not by ``logging.config.dictConfig``: it closes the handlers of other libraries, and with them, under a test runner
     or notebook that replaced standard error, the stream.
     """
-    handler = RichHandler(console=MESSAGES, show_path=False)
-    handler.setFormatter(logging.Formatter("%(message)s"))
-    log.handlers[:] = [handler]
+    log.handlers[:] = [log_handler(MESSAGES)]
     log.setLevel(logging.INFO)
     log.propagate = False
+
+
+def log_handler(console: Console) -> logging.Handler:
+    """What writes log lines to a console."""
+    handler = RichHandler(console=console, show_path=False)
+    handler.setFormatter(LogLine())
+    return handler
+
+
+class LogLine(logging.Formatter):
+    """The message of a log line, each of its lines as it can be shown."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The text."""
+        return "\n".join(map(displayed, super().format(record).split("\n")))
+
+
+def say(console: Console, text: str, style: str = "") -> None:
+    """Print a line; text in it is text, not markup."""
+    console.print(Text(displayed(text), style=style))
 
 
 @contextmanager
@@ -56,11 +76,11 @@ def progress(what: str, total: int | None, console: Console = MESSAGES) -> Itera
     if not console.is_terminal:
         yield _lines(what, total)
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), _Speed())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), _Speed())
     with Progress(
         *columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console, transient=True
     ) as bar:
-        task = bar.add_task(what, total=total)
+        task = bar.add_task(displayed(what), total=total)
         yield lambda items: bar.advance(task, items)
 
 

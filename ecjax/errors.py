@@ -1,9 +1,14 @@
 """What a user can get wrong, as one exception whose message is one line."""
 
+from ecjax.display import displayed
+
 
 class UserError(ValueError):
     """A mistake in what the user gave: names the place, what was found and what is allowed.
 
     The command line prints the message as one line and exits with code 2; in the library it is an ordinary
-    ``ValueError``.
+    ``ValueError``. Whatever an id or a path in it holds, the message can be shown anywhere (``display.displayed``).
     """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(displayed(" ".join(message.split())))

@@ -23,7 +23,15 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from ecjax.command_words import check_experiment, is_hydras, is_text, is_written, option_of, split_flags
+from ecjax.command_words import (
+    check_experiment,
+    check_written,
+    is_hydras,
+    is_text,
+    is_written,
+    option_of,
+    split_flags,
+)
 from ecjax.console import log, show_log_lines
 from ecjax.engine.options import NAMES, EngineOptions
 from ecjax.errors import UserError
@@ -72,13 +80,20 @@ def options_from(cfg: DictConfig, kind: type[_Options]) -> _Options:
     Raises:
         UserError: an option has a value that is not allowed.
     """
-    return checked(_options_of(OmegaConf.to_container(cfg, resolve=True), kind))
+    try:
+        values = OmegaConf.to_container(cfg, resolve=True)
+    except OmegaConfBaseException as error:
+        raise UserError(_user_message(error)) from error
+    return checked(_options_of(values, kind))
 
 
 def _options_of(values: Any, kind: Any, prefix: str = "") -> Any:
     """An options dataclass with the values of a configuration."""
     if not isinstance(values, dict):
         raise UserError(f"{prefix[:-1]}: found {values}; allowed: {prefix}KEY=VALUE")
+    for item in fields(kind):
+        if item.name not in values:
+            raise UserError(f"{prefix}{item.name}: found no value (~{prefix}{item.name}); allowed: a value")
     named = {
         item.name: _options_of(values[item.name], item.type, f"{prefix}{item.name}.")
         if is_dataclass(item.type)
@@ -112,6 +127,14 @@ def _override(job: Job, word: str, sweep: bool) -> str:
     item = option_of(job, name)
     if item is not None and item.type is EngineOptions and not sweep and value not in NAMES:
         raise UserError(f"engine: found {value!r}; allowed: {', '.join(NAMES)} (or engine.KEY=...)")
+    if (
+        item is not None
+        and is_dataclass(item.type)
+        and item.type is not EngineOptions
+        and value[:1] not in "{"
+    ):
+        raise UserError(f"{name}: found {value}; allowed: {name}.KEY=VALUE")
+    check_written(name, item, value)
     if item is None or not is_text(item.type) or is_written(value) or (sweep and "," in value):
         return word
     escaped = value.replace("'", "\\'")
@@ -141,14 +164,14 @@ def _compose(job: Job, overrides: list[str]) -> DictConfig:
     try:
         with initialize_config_dir(str(folder("conf").resolve()), version_base="1.3"):
             return compose(job.name, overrides)
-    except (HydraException, OmegaConfBaseException) as error:
+    except (HydraException, OmegaConfBaseException, ValueError, RecursionError) as error:
         raise UserError(_user_message(error)) from error
 
 
 def _parsed(overrides: list[str]) -> list[Override]:
     try:
         return OverridesParser.create().parse_overrides(overrides)
-    except HydraException as error:
+    except (HydraException, ValueError, RecursionError) as error:
         raise UserError(_user_message(error)) from error
 
 
@@ -213,15 +236,16 @@ def _run_of_sweep(name: str, start_folder: str, cfg: DictConfig) -> _ExitCode:
     hydra = HydraConfig.get()
     if not hydra.launcher._target_.endswith("BasicLauncher"):
         # runs at the same time may not share a folder, and elsewhere have another working folder
-        from ecjax.tables.folder import location  # not for every command
+        from ecjax.tables.folder import absolute, is_local, location  # not for every command
 
         if os.path.isdir(start_folder):
             os.chdir(start_folder)
-        cfg.out = str(location(cfg.out) / str(hydra.job.num))
+        out = location(cfg.out) / str(hydra.job.num)
+        cfg.out = str(out) if is_local(out) else absolute(out)
     try:
         return _ExitCode(load_job(JOBS[name]).run(cfg))
     except UserError as error:
-        print("ecjax: " + " ".join(str(error).split()), file=sys.stderr)
+        print(f"ecjax: {error}", file=sys.stderr)
         return _ExitCode(2)
 
 

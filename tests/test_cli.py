@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from ecjax import cli, hydra_run
@@ -49,6 +50,11 @@ def test_help_needs_neither_hydra_nor_jax():
         (["optimize", "theta=1,2"], ["theta=1,2", "key=[value1,value2]"]),
         (["optimize", "theta=[1"], ["[1"]),
         (["optimize", "--fast"], ["--fast", "key=value"]),
+        (["optimize", "theta=${foo}"], ["theta", "foo"]),
+        (["optimize", "~out"], ["out: found no value"]),
+        (["optimize", "cluster=1"], ["cluster: found 1; allowed: cluster.KEY=VALUE"]),
+        (["optimize", "out="], ["out: found ''"]),
+        (["optimize", "objective={mean: [[0]]}"], ["objective"]),
         (["optimize", "experiment=jlcm_fig99"], ["experiment", "jlcm_fig99", "jlcm_fig9"]),
         (["optimize", "nowhere"], ["nowhere", "folder of one ecjax analyze"]),
         (["optimize", "theta=[1,x]"], ["theta", "number"]),
@@ -84,6 +90,39 @@ def test_interrupt_exits_with_130(capsys, monkeypatch):
 
     monkeypatch.setattr(hydra_run, "run_job", interrupted)
     assert run(capsys, "optimize")[0] == 130
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "line"),
+    [
+        (MemoryError(), 1, "ecjax: out of memory; what was finished is kept"),
+        (pa.ArrowMemoryError("malloc of size 64 failed"), 1, "ecjax: out of memory"),
+        (RuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 8 bytes."), 1, "ecjax: out of memory"),
+        (OSError(12, "Cannot allocate memory"), 1, "ecjax: out of memory"),
+        (
+            PermissionError(13, "Permission denied", "/some/folder"),
+            2,
+            "ecjax: /some/folder: Permission denied",
+        ),
+    ],
+)
+def test_what_the_machine_refuses_ends_with_a_line(capsys, monkeypatch, error, code, line):
+    def refused(*_):
+        raise error
+
+    monkeypatch.setattr(hydra_run, "run_job", refused)
+    ended, _, err = run(capsys, "optimize")
+    assert ended == code
+    assert err.startswith(line) and len(err.splitlines()) == 1
+
+
+def test_mistakes_of_the_program_are_not_hidden(monkeypatch):
+    def wrong(*_):
+        raise RuntimeError("a mistake")
+
+    monkeypatch.setattr(hydra_run, "run_job", wrong)
+    with pytest.raises(RuntimeError, match="a mistake"):
+        cli.main(["optimize"])
 
 
 @pytest.mark.parametrize("job", sorted(JOBS))

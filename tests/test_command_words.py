@@ -23,13 +23,30 @@ MISTAKES = [
     ("optimize", ["theta=-1"], "theta: found -1; allowed: a number, at least 0"),
     ("optimize", ["objective=p999x"], "objective: found p999x; allowed: bound, mean"),
     ("optimize", ["cluster.load=1"], "cluster.load: found 1; allowed: a number between 0 and 1"),
+    ("optimize", ["theta=[1,"], "theta: found [1,, where '[' (character 1) is not closed"),
+    ("optimize", ["theta=1]"], "theta: found 1], where ']' (character 2) closes nothing"),
+    ("optimize", ["deadline_s={a: [1, 2}"], "where '}' (character 10) closes nothing"),
+    ("optimize", ["objective='p99"], 'where "\'" (character 1) is not closed'),
+    ("optimize", ["theta=" + "[" * 300 + "]" * 300], "theta: found brackets nested 21 deep; allowed: 20"),
+    (
+        "optimize",
+        ["theta=[" + ",".join(["'a'"] * 20_000) + "]"],
+        "theta: found 20000 values; allowed: at most 2000",
+    ),
+    ("optimize", ["k=" + "9" * 5000], "k: found a number of 5000 digits; allowed: at most 400 digits"),
+    (
+        "optimize",
+        ["k=99999999999999999999"],
+        "found 99999999999999999999; allowed: a whole number from 1 to 2147483647",
+    ),
+    ("optimize", ["theta=1e308"], "theta: found 1e+308; allowed: a number, at least 0, up to 1e+30"),
     ("optimize", ["--fast"], "found --fast; allowed: key=value"),
 ]
 FINE = [
     ("schedule", ["n=[5,6]", "k=3", "trace=null", "out=a=b,c", "generate.requests=10"]),
     ("schedule", ["columns={arrival_s: ts}", "engine=ray", "hydra.run.dir=x"]),
     ("schedule", ["-m", "n=5,6", "scheduler=fair,fifo"]),
-    ("schedule", ["some/path", "widths=[1,2]"]),
+    ("schedule", ["some/path", "widths=[1,2]", "out=a[b", "trace=it's", r"columns={arrival_s: 'a]\'b'}"]),
     (
         "optimize",
         ["theta=1e3", "objective={mean: 0.5}", "deadline_s=[80,null]", "class_rate_scale=[[1,2],[2,1]]"],

@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 
 from ecjax.errors import UserError
-from ecjax.options import Special, Whole, Words, Wrong, is_number, option
+from ecjax.options import Special, Whole, Words, Wrong, is_number, option, shown
 
 NAMES = ("serial", "ray")
 
 
 def _part(value: object) -> float:
     if not is_number(value) or not (value == 0 or 0.01 <= value < 1 or value == int(value) >= 1):  # type: ignore
-        raise Wrong(str(value))
+        raise Wrong(shown(value))
     return float(value)  # type: ignore[arg-type]
 
 

@@ -7,6 +7,9 @@ composed configuration, the check and the identity of a run all read that field.
 from ecjax.options.checking import checked
 from ecjax.options.fields import defaults, identifying, option, rule_of, section
 from ecjax.options.rules import (
+    MOST_NUMBER,
+    MOST_VALUES,
+    MOST_WHOLE,
     Flag,
     Listed,
     Mapping,
@@ -24,6 +27,9 @@ from ecjax.options.rules import (
 )
 
 __all__ = [
+    "MOST_NUMBER",
+    "MOST_VALUES",
+    "MOST_WHOLE",
     "Special",
     "Flag",
     "Listed",

@@ -1,10 +1,14 @@
 """What values an option may have: rules that turn a value into its type, or say what is allowed instead."""
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, Protocol
+
+MOST_WHOLE = 2**31 - 1  # where a rule says nothing else
+MOST_NUMBER = 1e30  # on both sides of 0, where a rule says nothing else: its cube is a number too
+MOST_VALUES = 2000  # of a list; Hydra parses a thousand a second or two
+_MANY_DIGITS = 10**100
 
 
 class Wrong(ValueError):
@@ -38,8 +42,12 @@ class Rule(Protocol):
 
 
 def is_number(value: Any) -> bool:
-    """Whether ``value`` is a finite number; true and false are none."""
-    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    """Whether ``value`` is a number no further from 0 than ``MOST_NUMBER``; true and false are none."""
+    return isinstance(value, Real) and not isinstance(value, bool) and _size(value) <= MOST_NUMBER
+
+
+def _size(value: Any) -> float:
+    return abs(value)
 
 
 def is_whole(value: Any) -> bool:
@@ -49,7 +57,10 @@ def is_whole(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class Number:
-    """A finite number within bounds: ``least`` and ``most`` belong to them, ``above`` and ``below`` do not."""
+    """A finite number within bounds: ``least`` and ``most`` belong to them, ``above`` and ``below`` do not.
+
+    None is further from 0 than ``MOST_NUMBER``.
+    """
 
     least: float | None = None
     above: float | None = None
@@ -86,13 +97,14 @@ class Number:
             and (self.below is None or value < self.below)
         )
         if not inside:
-            raise Wrong(shown(value))
+            far = isinstance(value, Real) and _size(value) > MOST_NUMBER
+            raise Wrong(shown(value), f"{self.allowed}, up to {MOST_NUMBER:g}" if far else None)
         return float(value)
 
 
 @dataclass(frozen=True)
 class Whole:
-    """An integer from ``least`` to ``most``."""
+    """An integer from ``least`` to ``most``, by default ``MOST_WHOLE``."""
 
     least: int
     most: int | None = None
@@ -108,6 +120,8 @@ class Whole:
         """The number as an int."""
         if not is_whole(value) or value < self.least or (self.most is not None and value > self.most):
             raise Wrong(shown(value))
+        if self.most is None and value > MOST_WHOLE:
+            raise Wrong(shown(value), f"a whole number from {self.least} to {MOST_WHOLE}")
         return int(value)
 
 
@@ -181,6 +195,7 @@ class Listed:
         values = list(value) if isinstance(value, list | tuple) else [value]
         if not values and not self.empty:
             raise Wrong("an empty list")
+        _check_count(values)
         try:
             return list(dict.fromkeys(None if v is None and self.null else self.rule(v) for v in values))
         except Wrong as wrong:
@@ -213,10 +228,11 @@ class Series:
         values = list(value) if isinstance(value, list | tuple) else [value]
         if not values or (self.most is not None and len(values) > self.most):
             raise Wrong(shown(value))
+        _check_count(values)
         try:
             return [self.rule(each) for each in values]
-        except Wrong:
-            raise Wrong(shown(value)) from None
+        except Wrong as wrong:
+            raise Wrong(shown(value), wrong.allowed) from None
 
 
 @dataclass(frozen=True)
@@ -249,6 +265,13 @@ class Special:
         return self.take(value)
 
 
+def _check_count(values: list[Any]) -> None:
+    if len(values) > MOST_VALUES:
+        raise Wrong(f"{len(values)} values", f"at most {MOST_VALUES}")
+
+
 def shown(value: Any) -> str:
     """A value in a message, as a configuration writes it."""
+    if is_whole(value) and abs(value) >= _MANY_DIGITS:
+        return "a number of hundreds of digits"  # which str refuses where they are thousands
     return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)

@@ -53,7 +53,7 @@ def names(runs: pd.DataFrame, axis: str | None = None) -> list[str]:
 
 _WORDS = {
     "method": lambda value: METHOD_NAMES.get(value, value),
-    "theta": lambda value: rf"$\theta$ = {value:g}",
+    "theta": lambda value: f"θ = {value:g}",
     "policy": lambda value: value.replace("_", " "),
     "queue": lambda value: value,
     "service": lambda value: value,

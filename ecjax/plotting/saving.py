@@ -1,5 +1,6 @@
 """Figures to files: what was drawn is said, and what could not be is too."""
 
+import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
@@ -8,6 +9,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 from rich.console import Console
 
+from ecjax.console import say
+from ecjax.plotting.texts import plain_texts
 from ecjax.tables.datasets import batches_written
 from ecjax.tables.folder import location, publishing, write_errors
 
@@ -77,7 +80,10 @@ def save_png(figure: Figure, path: Path) -> None:
     Raises:
         UserError: the folder cannot be written.
     """
-    with write_errors(path.parent.parent), publishing(path) as file:
+    plain_texts(figure)
+    with write_errors(path.parent.parent), publishing(path) as file, warnings.catch_warnings():
+        # letters that the font lacks are drawn as boxes
+        warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)
         figure.savefig(file, format="png", dpi=150)
 
 
@@ -93,9 +99,9 @@ def save(out: Path, figures: Iterable[tuple[str, Figure | str | None]], console:
     drawn = []
     for kind, figure in figures:
         if isinstance(figure, str):
-            console.print(f"figure {kind}: needs {figure}")
+            say(console, f"figure {kind}: needs {figure}")
         elif figure is not None:
             save_png(figure, folder / f"{kind}.png")
             drawn.append(f"{kind}.png")
     if drawn:
-        console.print(f"figures in {folder}: {', '.join(drawn)}", highlight=False)
+        say(console, f"figures in {folder}: {', '.join(drawn)}")

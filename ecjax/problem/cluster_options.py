@@ -12,7 +12,7 @@ _POSITIVE, _NOT_NEGATIVE = Series(Number(above=0)), Series(Number(least=0))
 class ClusterOptions:
     """The built-in cluster: nodes at three sites, files in classes."""
 
-    files: int = option(1000, "number of files, divided evenly over the classes", Whole(1))
+    files: int = option(1000, "number of files, divided evenly over the classes", Whole(1, 10**8))
     bytes: list[float] | None = option(
         None,
         "file size in bytes: one number, or the two ends of a uniform range; default: k chunks of 12.5 MB",
@@ -29,7 +29,7 @@ class ClusterOptions:
         0.6, "largest node load when every node serves the same number of chunks", Number(above=0, below=1)
     )
     grouped: bool = option(False, "one placement per class (a group) instead of one per file")
-    nodes_per_site: int = option(4, "nodes at each of the sites", Whole(1))
+    nodes_per_site: int = option(4, "nodes at each of the sites", Whole(1, 10**5))
     slowdown: list[float] = option(
         [1.0, 1.3, 1.6],
         "service times of the sites, as multiples of 13.9 s per 12.5 MB; a site per number",
@@ -41,7 +41,7 @@ class ClusterOptions:
     connect_mean_s: list[float] = option(
         [0.01, 0.04, 0.08], "mean connection delay, by site; deviation a fifth of it", _NOT_NEGATIVE
     )
-    seed: int = option(0, "seed of the file sizes", Whole(0))
+    seed: int = option(0, "seed of the file sizes", Whole(0, 2**63 - 1))
 
     def completed(self) -> "ClusterOptions":
         """These options, if they go together.

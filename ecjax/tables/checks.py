@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ecjax.tables.ids import canonical_id_lists, canonical_ids, decoded, is_text
+from ecjax.tables.ids import canonical_id_lists, canonical_ids, decoded, is_text, with_counted_nulls
 from ecjax.tables.place import Place
 from ecjax.tables.rules import RULES
 from ecjax.tables.schemas import FLOAT, ID, IDS, INPUTS, INTEGER, TIME, Column
@@ -41,7 +41,7 @@ def check(table: pa.Table, name: str, *, sort: bool = False, source: str | None 
     for column in INPUTS[name]:
         if column.name not in table.column_names:
             continue
-        values = table.column(column.name)
+        values = with_counted_nulls(table.column(column.name))
         if _without_values(values) and not column.required:
             table = table.drop_columns([column.name])
             continue
@@ -101,7 +101,7 @@ def _canonical(values: pa.ChunkedArray, column: Column, place: Place) -> pa.Chun
 def _numbers(values: pa.ChunkedArray, column: Column, place: Place) -> pa.ChunkedArray:
     kind = values.type
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
-        allowed = _allowed(column) + (" or timestamps" if column.kind == TIME else "")
+        allowed = allowed_numbers(column) + (" or timestamps" if column.kind == TIME else "")
         row = _first_word(values) if is_text(kind) else None
         value = f"type {kind}" if row is None else repr(values[row].as_py())
         raise place.error(f"found {value}; allowed: {allowed}", column=column.name, row=row)
@@ -129,14 +129,16 @@ def _integers(values: pa.ChunkedArray, column: Column, place: Place) -> pa.Chunk
         if wrong.any():
             row = int(np.argmax(wrong))
             raise place.error(
-                f"found {floats[row].item()!r}; allowed: {_allowed(column)}", column=column.name, row=row
+                f"found {floats[row].item()!r}; allowed: {allowed_numbers(column)}",
+                column=column.name,
+                row=row,
             )
     try:
         return numbers.cast(pa.int64())
     except pa.ArrowInvalid:
         largest = pc.max(numbers).as_py()
         raise place.error(
-            f"found {largest}; allowed: {_allowed(column)} below 2^63", column=column.name
+            f"found {largest}; allowed: {allowed_range(column, largest)}", column=column.name
         ) from None
 
 
@@ -145,37 +147,48 @@ def _floats(values: pa.ChunkedArray) -> np.ndarray:
     return values.cast(pa.float64(), safe=False).to_numpy()
 
 
-def _allowed(column: Column) -> str:
+def allowed_numbers(column: Column) -> str:
+    """What numbers a column allows."""
     kind = "integers" if column.kind == INTEGER else "finite numbers"
     if column.least is None:
         return kind
     return f"{kind} {'>' if column.above else '>='} {column.least:g}"
 
 
+def allowed_range(column: Column, value: float) -> str:
+    """What numbers are allowed, with the limits of all columns where ``value`` breaks these alone."""
+    if not math.isfinite(value) or (column.least is not None and value < column.least):
+        return allowed_numbers(column)
+    if value > column.most or value < -column.most:
+        return f"{allowed_numbers(column)}, up to {column.most:.10g}{' s' if column.kind == TIME else ''}"
+    if column.smallest is not None and column.least is not None and column.least < value < column.smallest:
+        return f"{allowed_numbers(column)}, from {column.smallest:g}"
+    return allowed_numbers(column)
+
+
+def out_of_range(numbers: np.ndarray, column: Column) -> np.ndarray:
+    """Which values a column does not allow; NaN is not looked at."""
+    bad = np.abs(numbers) > column.most
+    if column.smallest is not None:
+        bad |= numbers < column.smallest
+    return bad
+
+
 def _check_values(values: pa.ChunkedArray, column: Column, place: Place) -> None:
     if values.null_count and not column.nullable:
         row = int(np.argmax(np.asarray(values.is_null())))
-        allowed = _allowed(column) if column.kind in (FLOAT, INTEGER, TIME) else "a value in every row"
+        allowed = allowed_numbers(column) if column.kind in (FLOAT, INTEGER, TIME) else "a value in every row"
         raise place.error(f"found an empty cell (null); allowed: {allowed}", column=column.name, row=row)
     if column.kind not in (FLOAT, INTEGER, TIME):
         return
-    # NaN passes through Arrow's min and max only where all is NaN, so finiteness is asked for by itself.
-    least = pc.min(values).as_py()
-    if pc.all(pc.is_finite(values)).as_py() is not False and not _below(least, column):
-        return
     numbers = _floats(values)
-    bad = ~np.isfinite(numbers) & np.asarray(values.is_valid())
-    if column.least is not None:
-        bad |= numbers <= column.least if column.above else numbers < column.least
-    row = int(np.argmax(bad))
-    value = values[row].as_py()
-    raise place.error(f"found {value!r}; allowed: {_allowed(column)}", column=column.name, row=row)
-
-
-def _below(value: float | None, column: Column) -> bool:
-    if value is None or column.least is None or math.isnan(value):
-        return False
-    return value <= column.least if column.above else value < column.least
+    bad = ~np.isfinite(numbers) & np.asarray(values.is_valid()) | out_of_range(numbers, column)
+    if bad.any():
+        row = int(np.argmax(bad))
+        value = values[row].as_py()
+        raise place.error(
+            f"found {value!r}; allowed: {allowed_range(column, value)}", column=column.name, row=row
+        )
 
 
 def _check_unique(ids: pa.ChunkedArray, name: str, place: Place) -> None:

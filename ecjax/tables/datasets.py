@@ -22,6 +22,9 @@ from ecjax.tables.formats import parquet_file, user_errors
 from ecjax.tables.ids import decoded, is_text
 from ecjax.tables.result_schemas import RUNS
 
+# what to do about a file of results that cannot be read
+_DAMAGED = "damaged or of another format (move it away and run the same command again)"
+
 _RUN_IDS_KEY = b"ecjax_run_ids"
 _TOKEN_KEY = b"ecjax_store"
 
@@ -149,7 +152,7 @@ def file_schema(path: Path) -> pa.Schema:
     Raises:
         UserError: the file is damaged.
     """
-    with user_errors(path), parquet_file(path) as file:
+    with user_errors(path, _DAMAGED), parquet_file(path) as file:
         schema = file.schema_arrow
     file_keys = (_RUN_IDS_KEY, _TOKEN_KEY)
     metadata = {key: value for key, value in (schema.metadata or {}).items() if key not in file_keys}
@@ -177,13 +180,13 @@ def written_by(out: Path) -> str | None:
 
 def file_run_ids(path: Path) -> list[str]:
     """The run ids that a dataset file was written for, from its footer."""
-    with user_errors(path), parquet_file(path) as file:
+    with user_errors(path, _DAMAGED), parquet_file(path) as file:
         return json.loads((file.metadata.metadata or {}).get(_RUN_IDS_KEY, b"[]"))
 
 
 def file_token(path: Path) -> str:
     """The token of the store that a dataset file was written for, from its footer."""
-    with user_errors(path), parquet_file(path) as file:
+    with user_errors(path, _DAMAGED), parquet_file(path) as file:
         return (file.metadata.metadata or {}).get(_TOKEN_KEY, b"").decode()
 
 
@@ -193,7 +196,7 @@ def read_file(path: Path, columns: list[str] | None = None) -> pa.Table:
     Raises:
         UserError: the file is damaged.
     """
-    with user_errors(path), parquet_file(path, pre_buffer=True) as file:
+    with user_errors(path, _DAMAGED), parquet_file(path, pre_buffer=True) as file:
         # Decoding a file of one row on several threads takes three times as long as on one.
         return file.read(columns=columns, use_threads=file.metadata.num_rows > 10_000)
 
@@ -231,7 +234,7 @@ def rows_of(path: Path, run_ids: list[str]) -> Iterator[pa.Table]:
         UserError: the file is damaged.
     """
     value_set = pa.array(run_ids, pa.string())
-    with user_errors(path), parquet_file(path) as file:
+    with user_errors(path, _DAMAGED), parquet_file(path) as file:
         for group in range(file.num_row_groups):
             table = file.read_row_group(group)
             yield table.filter(pc.is_in(table.column("run_id"), value_set=value_set))

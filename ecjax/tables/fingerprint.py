@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from ecjax.errors import UserError
 from ecjax.tables.folder import location
-from ecjax.tables.formats import user_errors, visible_files
+from ecjax.tables.formats import check_regular, user_errors, visible_files
 from ecjax.tables.remote import RemotePath
 from ecjax.tables.schemas import INPUTS
 
@@ -84,6 +84,7 @@ def trace_fingerprint(paths: str | Path | Iterable[str | Path]) -> str:
         with user_errors(path):
             if not path.exists():
                 raise UserError(f"{path}: no such file or folder")
+            check_regular(path)
             files = list(visible_files(path)) if path.is_dir() else [path]
             root = path if path.is_dir() else path.parent
         for file in files:

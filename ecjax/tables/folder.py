@@ -13,6 +13,7 @@ from uuid import uuid4
 
 from filelock import FileLock, Timeout
 
+from ecjax.display import without_secrets
 from ecjax.errors import UserError
 from ecjax.tables.remote import RemotePath
 
@@ -53,8 +54,13 @@ def is_local(path: Path) -> bool:
 
 
 def absolute(path: Path) -> str:
-    """The address of a path from anywhere on this machine."""
-    return os.path.abspath(path) if is_local(path) else str(path)
+    """The address that opens a path from anywhere on this machine; of an object store, secrets are part of it."""
+    return os.path.abspath(path) if is_local(path) else path.address  # type: ignore[attr-defined]
+
+
+def public(path: Path) -> str:
+    """The address of a path from anywhere, as results keep it: without user information and query."""
+    return without_secrets(absolute(path))
 
 
 @contextmanager

@@ -36,11 +36,13 @@ def user_errors(place: object, what: str = "damaged or of another format") -> It
     """Turn what Arrow and the system say of a file into a ``UserError`` of one line that names ``place``."""
     try:
         yield
-    except UserError:
+    except (UserError, MemoryError):
         raise
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         if isinstance(error, OSError) and error.errno:
-            raise UserError(f"{place}: {os.strerror(error.errno)}") from error
+            # of a folder, what is in it may be to blame
+            name = place if error.filename is None else error.filename
+            raise UserError(f"{name}: {os.strerror(error.errno)}") from error
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise UserError(f"{place}: {what}: {reason}") from error
 
@@ -53,26 +55,59 @@ def list_files(path: Path) -> list[Path]:
     """
     with user_errors(path):
         if path.is_dir():
-            files = sorted(file for file in visible_files(path) if file.name.lower().endswith(PARQUET))
+            files = parquet_files(path)
             if not files:
                 raise UserError(f"{path}: the folder holds no Parquet file (*.parquet)")
             return files
         if not path.exists():
             raise UserError(f"{path}: no such file or folder")
+        check_regular(path)
     allowed = PARQUET + IPC + CSV
     if not path.name.lower().endswith(allowed):
         raise UserError(f"{path}: unknown ending; allowed: {', '.join(allowed)}, or a folder of Parquet")
     return [path]
 
 
-def visible_files(folder: Path) -> Iterator[Path]:
-    """All files under a folder, apart from names that begin with "." or "_", files or folders."""
+def check_regular(path: Path) -> None:
+    """Refuse what is there and is no file: a pipe would be waited for.
+
+    Raises:
+        UserError: it is a pipe, a socket or a device.
+    """
+    if is_local(path) and path.exists() and not (path.is_file() or path.is_dir()):
+        raise UserError(f"{path}: a pipe, socket or device; allowed: a file, or a folder of Parquet files")
+
+
+def parquet_files(folder: Path) -> list[Path]:
+    """The Parquet files under a folder, in the order of their names.
+
+    Raises:
+        UserError: as ``visible_files``, or a folder cannot be looked into.
+    """
+    with user_errors(folder):
+        return sorted(file for file in visible_files(folder) if file.name.lower().endswith(PARQUET))
+
+
+def visible_files(folder: Path, above: tuple[str, ...] = ()) -> Iterator[Path]:
+    """All files under a folder, apart from names that begin with "." or "_", files or folders.
+
+    Args:
+        folder: to look into.
+        above: the folders that it is in, as they are without links.
+
+    Raises:
+        UserError: one of them is a pipe or device, or a folder that links to one that it is in.
+    """
+    real = os.path.realpath(folder) if is_local(folder) else str(folder)
+    if real in above:
+        raise UserError(f"{folder}: links to a folder that it is in; allowed: folders that end")
     for entry in folder.iterdir():
         if entry.name.startswith((".", "_")):
             continue
         if entry.is_dir():
-            yield from visible_files(entry)
+            yield from visible_files(entry, (*above, real))
         else:
+            check_regular(entry)
             yield entry
 
 

@@ -27,6 +27,14 @@ def decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column
 
 
+def with_counted_nulls(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The column, decoded where it is encoded by words of which one is null: Arrow counts such cells as filled."""
+    kind = column.type
+    if pa.types.is_dictionary(kind) and any(chunk.dictionary.null_count for chunk in column.chunks):
+        return decoded(column)
+    return decoded(column) if pa.types.is_run_end_encoded(kind) else column
+
+
 def id_type(kind: pa.DataType) -> pa.DataType | None:
     """The type that ids of Arrow type ``kind`` are kept in: int64, string, or None where they are no ids."""
     if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):

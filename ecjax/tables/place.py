@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from ecjax.display import CELL, displayed
 from ecjax.errors import UserError
 from ecjax.tables.schemas import ID, INPUTS
 
@@ -39,6 +40,7 @@ class Place:
         if row is not None:
             label = f"row {self.before + row}"
             if self.id_column not in (None, column):
-                label += f" ({self.id_column} {self.table.column(self.id_column)[row].as_py()!r})"
+                name = self.table.column(self.id_column)[row].as_py()
+                label += f" ({self.id_column} {displayed(repr(name), CELL)})"
             parts.append(label)
         return UserError(f"{', '.join(parts)}: {message}")

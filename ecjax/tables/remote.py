@@ -11,6 +11,7 @@ from urllib.parse import quote
 import pyarrow as pa
 from pyarrow import fs
 
+from ecjax.display import without_secrets
 from ecjax.errors import UserError
 
 _ADDRESS = re.compile(
@@ -57,22 +58,27 @@ class RemotePath:
         separator = "" if not base or base.endswith("/") else "/"
         self._path = f"{base}{separator if self._names else ''}{'/'.join(self._names)}"
 
-    def __str__(self) -> str:
+    @property
+    def address(self) -> str:
+        """What opens it again, with user information and settings: neither to be shown nor to be kept."""
         scheme, authority, query = self._root
         path = "".join(f"/{name}" for name in self._names)
         return f"{scheme}://{authority}{path}{'?' if query else ''}{query}"
+
+    def __str__(self) -> str:
+        return without_secrets(self.address)
 
     def __repr__(self) -> str:
         return f"RemotePath({str(self)!r})"
 
     def __reduce__(self) -> tuple[type["RemotePath"], tuple[str]]:
-        return RemotePath, (str(self),)
+        return RemotePath, (self.address,)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, RemotePath) and str(self) == str(other)
+        return isinstance(other, RemotePath) and self.address == other.address
 
     def __hash__(self) -> int:
-        return hash(str(self))
+        return hash(self.address)
 
     def __lt__(self, other: "RemotePath") -> bool:
         return self._names < other._names

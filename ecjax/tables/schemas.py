@@ -20,6 +20,8 @@ class Column:
     """One column: its kind, unit, meaning and the values that are allowed.
 
     ``least`` is the smallest allowed value; ``above`` excludes that value itself. ``nullable`` allows empty cells.
+    No number is larger than ``most``: 1e12 s of a point in time, 2^31 - 1 of an integer, 1e30 of other numbers, whose
+    cubes and products are numbers too. One that must be above 0 is at least 1e-30 for the same reason.
     """
 
     name: str
@@ -31,6 +33,19 @@ class Column:
     least: float | None = None
     above: bool = False
 
+    @property
+    def most(self) -> float:
+        """The largest allowed value; also how far below 0 one may be."""
+        return _MOST.get(self.kind, MOST_NUMBER)
+
+    @property
+    def smallest(self) -> float | None:
+        """The smallest allowed value, as a number that is allowed itself."""
+        return self.least if self.least is None or not self.above else max(self.least, 1 / MOST_NUMBER)
+
+
+MOST_SECONDS, MOST_NUMBER = 1e12, 1e30
+_MOST = {TIME: MOST_SECONDS, INTEGER: 2**31 - 1}
 
 REQUESTS = (
     Column("request_id", ID, "", "the chunk accesses of one file access share it", required=True),

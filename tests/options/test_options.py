@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from ecjax.errors import UserError
 from ecjax.jobs_index import JOBS
 from ecjax.options import (
+    MOST_WHOLE,
     Flag,
     Listed,
     Number,
@@ -43,14 +44,24 @@ VALUES = st.one_of(
 @pytest.mark.parametrize(
     ("rule", "inside", "outside", "allowed"),
     [
-        (Number(), [0, -1.5], [True, "1", None, float("nan"), float("inf")], "a number"),
+        (
+            Number(),
+            [0, -1.5, -1e30],
+            [True, "1", None, float("nan"), float("inf"), 1.1e30, 10**400],
+            "a number",
+        ),
         (Number(least=0), [0, 2], [-1], "a number, at least 0"),
         (Number(above=0), [1e-9], [0, -1], "a number above 0"),
         (Number(least=0, most=1), [0, 1], [1.1, -0.1], "a number from 0 to 1"),
         (Number(least=0, below=1), [0], [1], "a number from 0 to below 1"),
         (Number(above=0, below=1), [0.5], [0, 1], "a number between 0 and 1"),
         (Number(above=0, most=1), [1], [0], "a number above 0, at most 1"),
-        (Whole(1), [1, 10**30], [0, 1.0, True, "1"], "a whole number of at least 1"),
+        (
+            Whole(1),
+            [1, MOST_WHOLE],
+            [0, 1.0, True, "1", MOST_WHOLE + 1, 10**400],
+            "a whole number of at least 1",
+        ),
         (Whole(0, 5), [0, 5], [-1, 6], "a whole number from 0 to 5"),
         (Flag(), [True, False], [0, 1, "true", None], "true, false"),
         (Text(), ["a", 3], ["", True, None, ["a"]], "a text"),
@@ -73,6 +84,23 @@ def test_rules_take_what_they_say(rule, inside, outside, allowed):
     for value in outside:
         with pytest.raises(Wrong):
             rule(value)
+
+
+@pytest.mark.parametrize(
+    ("rule", "value", "found", "allowed"),
+    [
+        (Whole(1), 99999999999999999999, "99999999999999999999", "a whole number from 1 to 2147483647"),
+        (Listed(Whole(1)), [1, 2**62], str([1, 2**62]), "a whole number from 1 to 2147483647"),
+        (Number(above=0), 1e308, "1e+308", "a number above 0, up to 1e+30"),
+        (Number(least=0), 10**150, "a number of hundreds of digits", "a number, at least 0, up to 1e+30"),
+        (Listed(Number()), [0.5] * 20_000, "20000 values", "at most 2000"),
+        (Series(Number()), [0.5] * 20_000, "20000 values", "at most 2000"),
+    ],
+)
+def test_what_is_too_much_is_told_with_its_limit(rule, value, found, allowed):
+    with pytest.raises(Wrong) as wrong:
+        rule(value)
+    assert (wrong.value.found, wrong.value.allowed) == (found, allowed)
 
 
 @given(value=VALUES, lists=st.booleans())

@@ -89,7 +89,7 @@ def test_sizes_in_turn_are_alike_in_every_class():
     [
         ({"files": 3}, "cluster.files: found 3; allowed: at least 4, one file per class"),
         ({"files": 10.5}, "cluster.files: found 10.5"),
-        ({"nodes_per_site": 0}, "cluster.nodes_per_site: found 0; allowed: a whole number of at least 1"),
+        ({"nodes_per_site": 0}, "cluster.nodes_per_site: found 0; allowed: a whole number from 1 to 100000"),
         ({"seed": -1}, "cluster.seed: found -1"),
         ({"k": [2.5, 3, 4, 5]}, "cluster.k: found [2.5, 3, 4, 5]; allowed: a whole number of at least 1"),
         (

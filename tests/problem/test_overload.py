@@ -5,11 +5,13 @@ from dataclasses import replace
 import jax.numpy as jnp
 import numpy as np
 import problems
+import pyarrow as pa
 import pytest
 from scipy.optimize import linprog
 
-from ecjax.optimize import Problem
-from ecjax.problem.overload import least_overload
+from ecjax.optimize import Problem, prepare, scaled
+from ecjax.problem.arrays import files_arrays, nodes_arrays, placement_rows, several_per_node
+from ecjax.problem.overload import demand_of, demand_of_tables, least_overload
 
 
 def least_load(problem: Problem) -> float:
@@ -77,7 +79,7 @@ def test_the_least_load_of_the_busiest_node_is_that_of_the_linear_program(name, 
     if problem.writes is not None:
         powers["writes"] = problem.writes * factor
     problem = replace(problem, **powers)
-    expected, load = least_load(problem), least_overload(problem)
+    expected, load = least_load(problem), least_overload(demand_of(problem))
     if expected < 1:
         assert load is None
     else:
@@ -88,7 +90,44 @@ def test_the_least_load_of_the_busiest_node_is_that_of_the_linear_program(name, 
 
 def test_many_files_are_taken_some_at_a_time(monkeypatch):
     problem = replace(CASES["forbidden nodes"](), reads=4 * CASES["forbidden nodes"]().reads)
-    whole = least_overload(problem)
+    whole = least_overload(demand_of(problem))
     monkeypatch.setattr("ecjax.problem.overload._BLOCK", 7)
     assert whole is not None
-    np.testing.assert_allclose(least_overload(problem), whole, rtol=1e-9)
+    np.testing.assert_allclose(least_overload(demand_of(problem)), whole, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["mixed", "fixed", "idle", "replicated", "grouped"])
+@pytest.mark.parametrize("factor", [1.3, 2.5])
+def test_tables_tell_the_same_load_without_a_problem(name, factor):
+    case = getattr(problems, name)()
+    nodes, files = case.tables()
+    rows = placement_rows(files)
+    demand = demand_of_tables(nodes, files, rows, case.size_scaling, 1)
+    load = least_overload(demand.scaled(factor, 1.5))
+    other = least_overload(demand_of(scaled(case.problem(), factor, 1.5)))
+    assert (load is None) == (other is None)
+    if load is not None and other is not None:
+        assert load.max() == pytest.approx(other.max(), rel=1e-3)
+
+
+def test_several_chunks_per_node_ask_for_as_much_as_the_problem_says():
+    case = problems.mixed()
+    nodes, files = case.tables()
+    files = files.set_column(files.column_names.index("k"), "k", [[4] * len(files)])
+    arrays = several_per_node(nodes_arrays(nodes), files_arrays(files), 2)
+    problem = scaled(prepare(*arrays), 40.0, 1.0)
+    load = least_overload(
+        demand_of_tables(nodes, files, placement_rows(files), "proportional", 2).scaled(40.0, 1.0)
+    )
+    assert load is not None
+    assert load.max() == pytest.approx(least_overload(demand_of(problem)).max(), rel=1e-3)
+
+
+def test_alike_rows_are_one_row():
+    """Many files of a few sizes are a problem of a few rows; under a law of one power sizes do not matter."""
+    nodes, files = problems.mixed().tables()
+    many = pa.concat_tables([files] * 50)
+    one = demand_of_tables(nodes, files, placement_rows(files), "proportional", 1)
+    merged = demand_of_tables(nodes, many, placement_rows(many), "proportional", 1)
+    assert len(merged.k) == len(one.k) == len(set(files["k"].to_pylist()))
+    np.testing.assert_allclose(merged.reads, 50 * one.reads)

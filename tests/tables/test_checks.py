@@ -377,7 +377,9 @@ def test_groups_share_k():
 def test_no_reads_at_all():
     message = refused({**FILES, "rate_per_s": [0, 0, 0]}, "files")
     assert "column rate_per_s: found rates that sum to 0" in message
-    assert "sum to inf" in refused({**FILES, "rate_per_s": [1e308, 1e308, 0]}, "files")
+    assert "found 1e+308; allowed: finite numbers >= 0, up to 1e+30" in refused(
+        {**FILES, "rate_per_s": [1e308, 1e308, 0]}, "files"
+    )
 
 
 @pytest.mark.parametrize("kind", [pa.list_(pa.int32()), pa.large_list(pa.int64()), pa.list_(pa.int64(), 2)])

@@ -20,7 +20,7 @@ from ecjax.studies.optimize.tables import TABLES
 from ecjax.tables import remote
 from ecjax.tables.datasets import dataset_files
 from ecjax.tables.fingerprint import trace_fingerprint
-from ecjax.tables.folder import location, publishing
+from ecjax.tables.folder import absolute, location, public, publishing
 from ecjax.tables.read import open_batches, read_input
 from ecjax.tables.results import find_run, read_results, read_run
 from ecjax.tables.store import ResultStore
@@ -105,13 +105,18 @@ def test_a_scheme_that_fsspec_does_not_know():
 
 
 def test_settings_of_a_store_stay_at_the_end_of_its_addresses():
-    path = location("s3://bucket/a//b/?region=us-east-1&endpoint_override=127.0.0.1:1") / "runs/x.parquet"
+    path = (
+        location("s3://key:secret@bucket/a//b/?region=us-east-1&endpoint_override=127.0.0.1:1")
+        / "runs/x.parquet"
+    )
     settings = "?region=us-east-1&endpoint_override=127.0.0.1:1"
-    assert str(path) == f"s3://bucket/a/b/runs/x.parquet{settings}"
-    assert str(path.parent) == f"s3://bucket/a/b/runs{settings}"
+    assert path.address == f"s3://key:secret@bucket/a/b/runs/x.parquet{settings}"
+    assert path.parent.address == f"s3://key:secret@bucket/a/b/runs{settings}"
+    assert str(path) == public(path) == "s3://bucket/a/b/runs/x.parquet"
+    assert repr(path) == "RemotePath('s3://bucket/a/b/runs/x.parquet')"
     assert (path.name, path.stem, path.suffix) == ("x.parquet", "x", ".parquet")
     assert path.relative_to(path.parent.parent).as_posix() == "runs/x.parquet"
-    assert pickle.loads(pickle.dumps(path)) == path == location(str(path))
+    assert pickle.loads(pickle.dumps(path)) == path == location(path.address) == location(absolute(path))
     assert path._path == "bucket/a/b/runs/x.parquet"
 
 

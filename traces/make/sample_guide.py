@@ -1,6 +1,18 @@
 """The guide to the input tables and the list of sources in ``traces/``, from the schemas themselves."""
 
-from ecjax.tables.schemas import BOOLEAN, FLOAT, ID, IDS, INPUTS, INTEGER, STRING, TIME, Column
+from ecjax.tables.schemas import (
+    BOOLEAN,
+    FLOAT,
+    ID,
+    IDS,
+    INPUTS,
+    INTEGER,
+    MOST_NUMBER,
+    MOST_SECONDS,
+    STRING,
+    TIME,
+    Column,
+)
 
 KINDS = {
     ID: "integer or string",
@@ -45,6 +57,8 @@ def guide() -> str:
         "Units are SI: seconds, bytes, 1/s, dollars; a column's name carries its unit. A table is a Parquet file or "
         "a folder of them, Arrow IPC (`.arrow`, `.feather`, `.ipc`), CSV (`.csv`, `.csv.gz`), or in Python a pyarrow "
         "Table or a pandas DataFrame. Ids are integers or strings and come back as they came. Extra columns are kept. "
+        f"Points in time are at most {MOST_SECONDS:g} s, integers 2^31 - 1, other numbers {MOST_NUMBER:g} and, where "
+        f"they must be above 0, at least {1 / MOST_NUMBER:g}. "
         "Each file here is a small example; SOURCES.md says how it was made. What comes out of a job is in RESULTS.md.",
     ]
     for name, columns in INPUTS.items():

@@ -100,11 +100,11 @@ def _of_table(path: str) -> list[Laws]:
         )
         ops = [row["op"]] if row.get("op") else OPERATIONS
         laws.setdefault(row["name"], {}).update(dict.fromkeys(ops, model))
-    return [Laws(name, of_op, f"delays table {Path(path).name}") for name, of_op in laws.items()]
+    return [Laws(name, of_op, f"delays table {location(path).name}") for name, of_op in laws.items()]
 
 
 def _of_log(path: str, options: AdaptOptions) -> Laws:
-    name, laws, words = Path(path).name, {}, []
+    name, laws, words = location(path).name, {}, []
     # extents are those of the trace: logs with service times have none
     trace = open_reading(reading_of(path, replace(options, extent_bytes=None)))
     for op, delays in task_delays(trace, options.seed).items():

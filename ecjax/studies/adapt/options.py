@@ -64,6 +64,9 @@ def _steps(value: object) -> list[tuple[float, float]]:
     return [(float(start), float(rate)) for start, rate in value]
 
 
+_MOST_CHUNKS = 10**4  # of a code
+
+
 def _codes(value: object) -> str | list[Code]:
     if value == ALL:
         return ALL
@@ -75,7 +78,7 @@ def _codes(value: object) -> str | list[Code]:
     pairs: dict[Code, None] = {}
     for code in codes:
         n, k = code if isinstance(code, list | tuple) and len(code) == 2 else (0, 0)
-        if not (is_whole(n) and is_whole(k) and 1 <= k <= n):
+        if not (is_whole(n) and is_whole(k) and 1 <= k <= n <= _MOST_CHUNKS):
             raise Wrong(str(value))
         pairs[int(n), int(k)] = None
     return list(pairs)
@@ -99,7 +102,7 @@ class AdaptOptions(LogOptions):
     extent_bytes: int | None = option(
         None,
         "of a block trace: an access is cut into requests at the borders of extents of this size; default: it is not",
-        Whole(1),
+        Whole(1, 2**62),
     )
     classes: str | list[ClassValues] | None = option(
         None,

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 from rich.console import Console
 
+from ecjax.console import say
 from ecjax.studies.adapt.tables import BEST_STATIC, STATIC
 from ecjax.studies.adapt.words import POINT, basic, over_seeds
 from ecjax.studies.spine.printed import number, print_errors, print_table
@@ -26,7 +27,7 @@ def show(runs: pd.DataFrame, console: Console, out: str) -> None:
     """
     every = over_seeds(runs)
     seeds = f", {int(every['seeds'].max())} seeds" if not every.empty and every["seeds"].max() > 1 else ""
-    console.print(f"adapt: {len(runs)} runs{seeds} in {out}", style="italic", highlight=False, markup=False)
+    say(console, f"adapt: {len(runs)} runs{seeds} in {out}", "italic")
     if not every.empty:
         _show_replays(every, console)
     print_errors(runs, console)
@@ -48,14 +49,14 @@ def _show_replays(every: pd.DataFrame, console: Console) -> None:
         _show_comparison(rows, console)
         _show_capacities(rows, console)
     if hidden:
-        console.print(f"{len(hidden)} more static codes: dataset runs, figure tradeoff.", highlight=False)
+        say(console, f"{len(hidden)} more static codes: dataset runs, figure tradeoff.")
     overloaded = int(shown["overloaded"].sum())
     if overloaded:
-        console.print(
+        say(
+            console,
             f"{overloaded} of {len(shown)} lines are not stationary (*): requests come faster than the strategy can "
             "serve them, all the time or at the end, and latencies depend on how long that lasts.",
-            style="yellow",
-            highlight=False,
+            "yellow",
         )
 
 
@@ -90,7 +91,7 @@ def _show_comparison(rows: pd.DataFrame, console: Console) -> None:
             change = both[name] / both[f"{name}_peer"] - 1
             most = "" if len(change) == 1 else f" to {change.max():+z.1%}"
             words.append(f"{word} {change.min():+z.1%}{most}")
-        console.print(f"{_OURS} against {peer}: {', '.join(words)}.", highlight=False)
+        say(console, f"{_OURS} against {peer}: {', '.join(words)}.")
 
 
 def _show_capacities(rows: pd.DataFrame, console: Console) -> None:
@@ -102,7 +103,6 @@ def _show_capacities(rows: pd.DataFrame, console: Console) -> None:
         f"{name} {share:.2f}"
         for name, share in zip(searched["name"], searched["capacity_share"], strict=True)
     )
-    console.print(
-        f"Capacity as a share of that of the (1, 1) code, {unit:.4g} requests/s: {', '.join(parts)}.",
-        highlight=False,
+    say(
+        console, f"Capacity as a share of that of the (1, 1) code, {unit:.4g} requests/s: {', '.join(parts)}."
     )

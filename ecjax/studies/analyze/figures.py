@@ -11,6 +11,7 @@ from rich.console import Console
 
 from ecjax.plotting.panels import COLOURS, few, panels
 from ecjax.plotting.saving import save
+from ecjax.plotting.texts import entry
 from ecjax.tables.folder import location
 
 Tables: TypeAlias = dict[str, pd.DataFrame]
@@ -98,7 +99,7 @@ def node_ccdf(tables: Tables) -> Figure | None:
     for node, colour in colour_of_node.items():
         edges, shares = _distribution(bins[bins["node_id"] == node])
         above = 1 - shares
-        axes.plot(edges[above > 1e-12], above[above > 1e-12], color=colour, lw=1.4, label=str(node))
+        axes.plot(edges[above > 1e-12], above[above > 1e-12], color=colour, lw=1.4, label=entry(node))
     axes.set(
         yscale="log",
         xlabel=f"{quantity} time of a chunk read (s)",
@@ -138,7 +139,9 @@ def delay_vs_size(tables: Tables) -> Figure | None:
         rows = (delays[delays["node_id"] == node] if named else delays).sort_values("chunk_bytes")
         size = rows["chunk_bytes"] / 1e6
         for panel, name in zip(axes, ("mean", "std"), strict=True):
-            panel.plot(size, rows[f"{name}_s"], "o", color=colour, ms=4, label=str(node) if named else "all")
+            panel.plot(
+                size, rows[f"{name}_s"], "o", color=colour, ms=4, label=entry(node) if named else "all"
+            )
             panel.plot(size, rows[f"fit_{name}_s"], "-", color=colour, lw=1)
     for panel, text in zip(axes, ("mean", "standard deviation"), strict=True):
         panel.set(xlabel="chunk size (MB)", ylabel=f"{text} of the {quantity} time (s)")

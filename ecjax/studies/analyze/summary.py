@@ -10,6 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ecjax.console import say
+from ecjax.display import displayed
 from ecjax.studies.spine.printed import number, print_errors, print_table
 
 _NODES_SHOWN = 24
@@ -26,13 +28,13 @@ def show(runs: pd.DataFrame, tables: dict[str, pa.Table], console: Console, out:
         _show_nodes(tables["nodes"], console)
     for row in rows:
         for sentence in (row["notices"] or "").splitlines():
-            console.print(Text(f"note: {sentence}", style="yellow"))
+            say(console, f"note: {sentence}", "yellow")
     print_errors(runs, console)
 
 
 def _show_trace(row: dict[str, Any], console: Console, out: str) -> None:
     table = Table(
-        title=Text(f"analyze: {row['trace']} in {out}"),
+        title=Text(displayed(f"analyze: {row['trace']} in {out}")),
         box=box.SIMPLE_HEAD,
         show_header=False,
         title_justify="left",
@@ -41,7 +43,7 @@ def _show_trace(row: dict[str, Any], console: Console, out: str) -> None:
     table.add_column(no_wrap=True)
     table.add_column()
     for name, value in _facts(row):
-        table.add_row(Text(name), Text(value))
+        table.add_row(Text(name), Text(displayed(value)))
     console.print(table)
 
 
@@ -115,7 +117,7 @@ def _show_nodes(nodes: pa.Table, console: Console) -> None:
     cells = [_node_cells(row) for row in rows]
     print_table(console, title, _HEADINGS, cells, words=("node",), padding=(0, 1, 0, 0))
     if nodes.num_rows > _NODES_SHOWN:
-        console.print(f"... and {nodes.num_rows - _NODES_SHOWN} more nodes", highlight=False)
+        say(console, f"... and {nodes.num_rows - _NODES_SHOWN} more nodes")
 
 
 def _node_cells(row: dict[str, Any]) -> list[str]:

@@ -18,7 +18,7 @@ class BenchOptions:
     )
     repeats: int = option(5, "timed runs of each variant, after one that is not timed", Whole(1))
     quick: bool = option(False, "small sizes, to see that everything runs; no targets")
-    seed: int = option(0, "seed of the generated data", Whole(0))
+    seed: int = option(0, "seed of the generated data", Whole(0, 2**62))
     trace: str | None = option(None, "coflows_trace: a Coflow-Benchmark text; default: generated shuffles")
 
     def completed(self) -> "BenchOptions":

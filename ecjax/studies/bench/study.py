@@ -5,9 +5,8 @@ from dataclasses import asdict
 
 import psutil
 from rich.console import Console
-from rich.text import Text
 
-from ecjax.console import log
+from ecjax.console import log, say
 from ecjax.options import checked
 from ecjax.studies.bench.cases import CASES
 from ecjax.studies.bench.fresh import ProcessFailed, run_fresh
@@ -46,8 +45,8 @@ def bench_study(options: BenchOptions, console: Console) -> int:
                 show(title, measured.rows, console)
             else:
                 failed += 1
-                console.print(Text(f"{name}: failed: {measured.error}", style="red"))
-    console.print(f"tables: {options.out}", highlight=False)
+                say(console, f"{name}: failed: {measured.error}", "red")
+    say(console, f"tables: {options.out}")
     return 1 if failed else 0
 
 

@@ -3,7 +3,10 @@
 from rich import box
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
+from ecjax.console import say
+from ecjax.display import displayed
 from ecjax.studies.bench.rows import Row
 
 
@@ -25,16 +28,18 @@ def show(title: str, rows: list[Row], console: Console) -> None:
         "met": [{True: "yes", False: "NO", None: ""}[row.met] for row in rows],
     }
     filled = {heading: cells for heading, cells in columns.items() if any(cells)}
-    table = Table(title=title, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), title_justify="left")
+    table = Table(
+        title=Text(displayed(title)), box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), title_justify="left"
+    )
     for heading in filled:
         words = heading in ("variant", "size")
         table.add_column(heading, justify="left" if words else "right", no_wrap=heading != "size")
     for cells in zip(*filled.values(), strict=True):
-        table.add_row(*cells)
+        table.add_row(*(Text(displayed(cell)) for cell in cells))
     console.print(table)
     for row in rows:
         if row.note:
-            console.print(f"{row.variant}, {row.size}: {row.note}", style="dim", highlight=False)
+            say(console, f"{row.variant}, {row.size}: {row.note}", "dim")
 
 
 def _number(value: float | None, digits: int = 3) -> str:

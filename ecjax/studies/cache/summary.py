@@ -5,6 +5,7 @@ from typing import Any
 import pandas as pd
 from rich.console import Console
 
+from ecjax.console import say
 from ecjax.studies.cache.words import POINT, SCHEMES, SHORT, over_seeds, varying
 from ecjax.studies.spine.printed import number, print_errors, print_table
 
@@ -29,18 +30,18 @@ def show(runs: pd.DataFrame, console: Console, out: str) -> None:
     seeds = f", {means['seeds'].max()} seeds" if not means.empty and means["seeds"].max() > 1 else ""
     title = f"cache: {len(runs)} runs{seeds} in {out}"
     if means.empty:
-        console.print(title, style="table.title", highlight=False, markup=False)
+        say(console, title, "table.title")
     else:
         _print_means(means.head(_MOST_LINES), console, title)
     if len(means) > _MOST_LINES:
-        console.print(f"{len(means) - _MOST_LINES} more lines: dataset runs.", highlight=False)
+        say(console, f"{len(means) - _MOST_LINES} more lines: dataset runs.")
     lost = int((runs["failed_reads"] > 0).sum())
     if lost:
-        console.print(
+        say(
+            console,
             f"In {lost} of {len(runs)} runs reads failed, as too few chunks were up: column failed_reads; latencies "
             "are those of the others.",
-            style="yellow",
-            highlight=False,
+            "yellow",
         )
     print_errors(runs, console)
 

@@ -25,7 +25,7 @@ from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.optimize.scenario_rows import failures
 from ecjax.tables.checks import check
 from ecjax.tables.fingerprint import fingerprint
-from ecjax.tables.folder import absolute, location
+from ecjax.tables.folder import location, public
 from ecjax.tables.read import read_input
 from ecjax.tables.run_ids import run_id
 
@@ -90,30 +90,56 @@ class Case:
         return scaled(self.problem, lane.rate_scale, lane.size_scale)
 
 
-def read_cases(options: OptimizeOptions) -> Iterator[Case]:
-    """The cases of a study: k, d, class_rate_scale; the last fastest.
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """The checked tables at one k, d and scaling of the classes' rates; the fields are those of ``Case``."""
+
+    nodes: pa.Table
+    files: pa.Table
+    names: Identity
+    k: int | None
+    d: int | None
+    class_rate_scale: str | None
+
+
+def read_tables(options: OptimizeOptions) -> Iterator[Tables]:
+    """The tables of a study at every k, d, class_rate_scale; the last fastest.
 
     Args:
         options: checked.
 
     Raises:
-        UserError: something in the options, or in what they name, is wrong.
+        UserError: something in the tables is wrong.
     """
     sweeps: list[list] = [options.k or [None], options.d or [None], options.class_rate_scale or [None]]
     for k, d, class_rates in itertools.product(*sweeps):
-        yield _case(options, k, d, class_rates)
+        nodes, files = input_tables(options, k, d)
+        check_together(nodes, files, options.max_chunks_per_node)
+        names = identity(nodes, files, options.max_chunks_per_node)
+        rates_text = None
+        if class_rates is not None:
+            files, rates_text = with_class_rates(files, names, class_rates)
+        yield Tables(nodes, files, names, k, d, rates_text)
 
 
-def _case(
-    options: OptimizeOptions, k: int | None, d: int | None, class_rates: tuple[float, ...] | None
-) -> Case:
-    nodes, files = input_tables(options, k, d)
-    per_node = options.max_chunks_per_node
-    check_together(nodes, files, per_node)
-    names = identity(nodes, files, per_node)
-    rates_text = None
-    if class_rates is not None:
-        files, rates_text = with_class_rates(files, names, class_rates)
+def read_cases(options: OptimizeOptions) -> Iterator[Case]:
+    """The cases of a study, as ``read_tables`` has their tables.
+
+    Raises:
+        UserError: something in the options, or in what they name, is wrong.
+    """
+    for tables in read_tables(options):
+        yield case_of(options, tables)
+
+
+def case_of(options: OptimizeOptions, tables: Tables) -> Case:
+    """The problem that tables and options make.
+
+    Raises:
+        UserError: something in the options, or in what they name, is wrong.
+    """
+    _say_what_is_left_aside(options, tables.files)
+    nodes, files, names, per_node = tables.nodes, tables.files, tables.names, options.max_chunks_per_node
     arrays = nodes_arrays(nodes, options.size_scaling), files_arrays(files)
     if per_node > 1:
         arrays = several_per_node(*arrays, per_node)
@@ -158,12 +184,12 @@ def _case(
         files=files,
         earlier=earlier,
         classes=classes,
-        k=k,
-        d=d,
-        class_rate_scale=rates_text,
+        k=tables.k,
+        d=tables.d,
+        class_rate_scale=tables.class_rate_scale,
         input_id=fingerprint_of(nodes, files),
         parameters=parameters,
-        places={name: absolute(location(path)) for name, path in places.items() if path is not None},
+        places={name: public(location(path)) for name, path in places.items() if path is not None},
     )
 
 
@@ -191,6 +217,10 @@ def input_tables(
     )
     if "min_extra_chunks" not in files.column_names:
         files = check(files.append_column("min_extra_chunks", pa.array(np.zeros(len(files), int))), "files")
+    return nodes, files
+
+
+def _say_what_is_left_aside(options: OptimizeOptions, files: pa.Table) -> None:
     if "n" in files.column_names and "fcfs" in options.queue:
         log.info("files: n is given and left aside; queue=fcfs chooses code lengths")
     if "nodes" in files.column_names and not options.fixed_groups and not options.migration_dollars_per_byte:
@@ -198,7 +228,6 @@ def input_tables(
             "files: nodes (the current placement) is given and left aside; migration_dollars_per_byte prices moves, "
             "fixed_groups=true keeps the files where they are"
         )
-    return nodes, files
 
 
 def fingerprint_of(nodes: pa.Table, files: pa.Table) -> str:

@@ -105,6 +105,12 @@ def _unstable(case: Case, item: Item, plan: Solution, start_load: jax.Array) -> 
     load, spread = np.asarray(start_load), EVENLY
     if item.way.method != "published" or load.max() < 1:
         load, spread = np.asarray(plan.evaluation.load), f"in the plan of method={item.way.method}"
+    if load.max() < 1:
+        error = (
+            "objective: is not a finite number, although no node is overloaded; allowed: theta and prices whose "
+            "product is a number"
+        )
+        return {"status": str(Status.FAILED), "error": error, "max_load": float(load.max())}
     background = np.asarray(case.problem.nodes.background[0])
     error = overload(load, background, case.lane(item.lane).rate_scale, case.names.nodes, spread)
     return {"status": str(Status.UNSTABLE), "error": error, "max_load": float(load.max())}

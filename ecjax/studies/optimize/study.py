@@ -2,21 +2,17 @@
 
 from functools import partial
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 from rich.console import Console
 
 from ecjax import precision
-from ecjax.console import log
 from ecjax.engine import Engine
-from ecjax.errors import UserError
-from ecjax.optimize import scaled
 from ecjax.options import checked
-from ecjax.problem.overload import EVENLY, least_overload, overload
 from ecjax.studies.optimize.batches import batches, items_of, lanes_of, widest_batch
 from ecjax.studies.optimize.figures.kinds import draw
-from ecjax.studies.optimize.inputs import Case, read_cases
+from ecjax.studies.optimize.inputs import Case, case_of, read_tables
+from ecjax.studies.optimize.loads import case_loads, refuse_overload, table_loads, warn_of_overload
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.optimize.run import solve
 from ecjax.studies.optimize.summary import show
@@ -56,9 +52,14 @@ def _accelerated(options: OptimizeOptions) -> bool:
 
 
 def _work(options: OptimizeOptions, engine: Engine) -> Work:
+    tables = list(read_tables(options))
+    loads = [table_loads(options, each) for each in tables]
+    refuse_overload(loads)
     precision.use_compilation_cache()
-    cases = list(read_cases(options))
-    _check_loads(options, cases)
+    cases = [case_of(options, each) for each in tables]
+    loads = [case_loads(options, case, without) for case, without in zip(cases, loads, strict=True)]
+    refuse_overload(loads)
+    warn_of_overload(loads)
     runs = [(case, items_of(case, options)) for case in cases]
     lanes = sum(len(lanes_of(items)) for _, items in runs)
 
@@ -76,30 +77,6 @@ def _work(options: OptimizeOptions, engine: Engine) -> Work:
         divisible=False,
         all_unstable_is_wrong=True,
     )
-
-
-def _check_loads(options: OptimizeOptions, cases: list[Case]) -> None:
-    """Say at once which points of the sweep overload a node however reads are spread.
-
-    Raises:
-        UserError: all of them do.
-    """
-    errors, stable = list[tuple[float, str]](), False
-    for case in cases:
-        problem = case.problem if "fcfs" in options.queue else case.fixed_lengths
-        for size in np.unique(case.lanes.size_scale):
-            # a point that is not overloaded is not overloaded at lower rates either
-            for rate in np.unique(case.lanes.rate_scale)[::-1]:
-                load = least_overload(scaled(problem, rate, size))
-                if load is None:
-                    stable = True
-                    break
-                background = np.asarray(problem.nodes.background[0])
-                errors.append((load.max(), overload(load, background, rate, case.names.nodes, EVENLY)))
-    if errors and not stable:
-        raise UserError(min(errors)[1])
-    for _, error in errors:
-        log.warning("%s", error)
 
 
 def _inputs(case: Case) -> tuple[str, dict[str, pa.Table]]:

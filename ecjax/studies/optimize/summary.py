@@ -6,8 +6,8 @@ from typing import Any
 
 import pandas as pd
 from rich.console import Console
-from rich.text import Text
 
+from ecjax.console import say
 from ecjax.plotting.class_values import CLASS_COLUMNS, in_a_line
 from ecjax.plotting.panels import number as short
 from ecjax.status import Status
@@ -83,21 +83,21 @@ def _warn(runs: pd.DataFrame, console: Console, options: OptimizeOptions) -> Non
     words = {str(Status.UNSTABLE): "without a stable plan", str(Status.INFEASIBLE): "that break a constraint"}
     failed = runs[runs["error"].notna()]
     for (status, message), count in Counter(zip(failed["status"], failed["error"], strict=True)).items():
-        console.print(Text(f"{count} runs {words.get(status, status)}: {message}", style="red"))
+        say(console, f"{count} runs {words.get(status, status)}: {message}", "red")
     certified = (runs["method"] == "certified") & runs["error"].isna()
     open_ = runs[certified & (runs["gap"] > options.gap)]
     if len(open_):
-        console.print(
+        say(
+            console,
             f"{len(open_)} of {certified.sum()} certified plans are not proven to be within gap={options.gap:g} of the "
             "best: the gap says how much better another plan could be (it stays open where chunk sizes differ, files "
             "are few, or nodes are nearly full).",
-            highlight=False,
         )
     bare = runs[runs["files_without_redundancy"] > 0]
     if len(bare):
-        console.print(
+        say(
+            console,
             f"warning: {len(bare)} of {len(runs)} plans keep some files without redundancy (n = k): "
             "the loss of any node loses them. min_extra_chunks=2 sets a durability floor.",
-            style="yellow",
-            highlight=False,
+            "yellow",
         )

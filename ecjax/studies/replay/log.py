@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 import pandas as pd
 import pyarrow.compute as pc
 from rich.console import Console
-from rich.text import Text
 
 from ecjax import precision
+from ecjax.console import say
+from ecjax.display import without_secrets
 from ecjax.engine import Engine, Worker
 from ecjax.errors import UserError
 from ecjax.status import Status
@@ -120,7 +121,7 @@ def show_log(runs: pd.DataFrame, console: Console, options: ReplayOptions) -> No
         several = f"service={run['service']}: " if len(runs) > 1 else ""
         failed = pd.notna(run["error"])
         text = several + run["error" if failed else "prediction"]
-        console.print(Text(text, style="red" if failed else ""))
+        say(console, text, "red" if failed else "")
     for run in rows:
         if pd.isna(run["notices"]):
             continue
@@ -128,13 +129,13 @@ def show_log(runs: pd.DataFrame, console: Console, options: ReplayOptions) -> No
         latencies = latencies[latencies["group"] == "all"]
         print_table(
             console,
-            f"second half of {Path(str(options.trace)).name}, service={run['service']}: {options.out}",
+            f"second half of {Path(without_secrets(str(options.trace))).name}, service={run['service']}: {options.out}",
             ("source", "reads", "mean s", "p50 s", "p90 s", "p99 s", "p99.9 s"),
             [_cells(row) for row in latencies.to_dict("records")],
             words=("source",),
         )
         for notice in dict.fromkeys(json.loads(run["notices"])):
-            console.print(Text(f"- {notice}"))
+            say(console, f"- {notice}")
 
 
 def _cells(row: dict[Any, Any]) -> list[str]:

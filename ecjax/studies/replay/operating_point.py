@@ -8,14 +8,14 @@ import numpy as np
 from ecjax import optimize
 from ecjax.optimize import placement
 from ecjax.problem import arrays
-from ecjax.problem.overload import overload
+from ecjax.problem.overload import EVENLY, demand_of, least_overload, overload
 from ecjax.problem.service_laws import service_laws
 from ecjax.replay import law_fit
 from ecjax.replay.laws import Laws
 from ecjax.replay.run import STATIC, Queue
 from ecjax.studies.replay.inputs import Case, LoggedReads
 from ecjax.studies.replay.options import ReplayOptions
-from ecjax.studies.replay.plans import Plan
+from ecjax.studies.replay.plans import CANCELLING, Plan
 from ecjax.validation.service import EMPIRICAL
 
 
@@ -134,12 +134,12 @@ def _spread(plan: Plan, policy: str, problem: optimize.Problem) -> np.ndarray:
 
 def why_unstable(at: OperatingPoint) -> str | None:
     """Which node, or class at a node, has more to do than it can, in one line; None where that is not known."""
+    background, nodes = np.asarray(at.problem.nodes.background)[0], at.plan.names.nodes
     if not at.static:
-        return None
+        least = None if at.policy in CANCELLING else least_overload(demand_of(at.problem))
+        return None if least is None else overload(least, background, at.rate_scale, nodes, EVENLY)
     load = at.loads
     if load.max() >= 1:
-        background = np.asarray(at.problem.nodes.background[0])
-        nodes = at.plan.names.nodes
         return overload(load, background, at.rate_scale, nodes, f"with policy={at.policy}")
     return _overfull_class(at) if at.queue.name == "partitioned" else None
 

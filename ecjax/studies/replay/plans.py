@@ -1,7 +1,8 @@
 """The plans to replay, each with the tables it was made for."""
 
+import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -17,15 +18,19 @@ from ecjax.problem import arrays
 from ecjax.problem.classes import Classes, file_classes
 from ecjax.problem.earlier_plan import plan_arrays, plan_weights
 from ecjax.problem.identity import Identity, identity
-from ecjax.studies.optimize.inputs import fingerprint_of, input_tables
+from ecjax.studies.optimize.inputs import Tables, fingerprint_of, input_tables, read_tables
+from ecjax.studies.optimize.loads import refuse_overload, table_loads
+from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.optimize.study import planned
 from ecjax.studies.replay.options import NO_PLAN, ReplayOptions
 from ecjax.tables.folder import location
 from ecjax.tables.read import read_input
 from ecjax.tables.results import find_run, find_runs
+from ecjax.validation.service import EMPIRICAL
 
 # queues that plans are made for, and what they are replayed under unless options say otherwise
 PLAN_QUEUES = {"fcfs": "fcfs", "priority": "priority", "weighted": "partitioned"}
+CANCELLING = ("fork_join", "late_binding", "hedged")  # policies whose work is not known beforehand
 PLANNING = "planning"  # folder under ``out`` of the plans that are made first
 
 
@@ -114,6 +119,8 @@ def read_plans(options: ReplayOptions) -> list[Plan]:
     if options.plan == NO_PLAN:
         return [_without_plan(options)]
     if options.plan is None:
+        planning = options.planning
+        _refuse_overload(options, planning, read_tables(planning), planning.rate_scale, planning.size_scale)
         folder = location(options.out) / PLANNING
         runs = planned(replace(options.planning, out=str(folder), engine=options.engine))
         for run in runs[runs["error"].notna()].itertuples():
@@ -128,6 +135,36 @@ def read_plans(options: ReplayOptions) -> list[Plan]:
     else:
         rows = [find_run(folder, options.plan_run, options.plan_where)]
     return list(_of_runs(folder, rows))
+
+
+def _refuse_overload(
+    options: ReplayOptions,
+    planning: OptimizeOptions,
+    tables: Iterable[Tables],
+    rates: Sequence[float],
+    sizes: Sequence[float],
+) -> None:
+    """Refuse, before anything is planned or simulated, replays that overload a node whatever reads which node.
+
+    Args:
+        options: checked.
+        planning: how chunks are kept.
+        tables: to replay.
+        rates: that rates are multiplied by beforehand.
+        sizes: that file sizes are multiplied by beforehand.
+
+    Raises:
+        UserError: names the node.
+    """
+    # what is cancelled is less work, and work of a log or at rates that vary is not known from the tables
+    unknown = options.arrivals == "trace" or options.rates is not None or EMPIRICAL in (options.service or [])
+    if unknown or set(options.policy) & set(CANCELLING):
+        return
+    products = [
+        [one * other for one, other in itertools.product(before, own)]
+        for before, own in ((rates, options.rate_scale), (sizes, options.size_scale))
+    ]
+    refuse_overload(table_loads(planning, each, *products) for each in tables)
 
 
 def _of_runs(folder: Path, rows: list[dict[str, Any]]) -> Iterator[Plan]:
@@ -186,6 +223,9 @@ def _without_plan(options: ReplayOptions) -> Plan:
     """Chunks on the files' current nodes, on all nodes where they have none; every chunk read alike."""
     nodes, files = input_tables(options.planning)
     arrays.check_together(nodes, files)
+    one_each = replace(options.planning, max_chunks_per_node=1)
+    tables = Tables(nodes, files, identity(nodes, files), None, None, None)
+    _refuse_overload(options, one_each, [tables], [1.0], [1.0])
     names, scaling = identity(nodes, files), options.planning.size_scaling
     problem = _problem(nodes, files, names, 1, scaling)
     stored = _current_nodes(files, names)

@@ -4,8 +4,8 @@ from typing import Any
 
 import pandas as pd
 from rich.console import Console
-from rich.text import Text
 
+from ecjax.console import say
 from ecjax.plotting.class_values import CLASS_COLUMNS, in_a_line
 from ecjax.status import Status
 from ecjax.studies.replay.options import ReplayOptions
@@ -37,18 +37,17 @@ def show(runs: pd.DataFrame, console: Console, options: ReplayOptions) -> None:
     print_errors(runs, console)
     left_out = [words for words, used in _left_out(options) if used]
     if left_out and (of_mean or of_p99):
-        console.print(
+        say(
+            console,
             f"Estimate and bound are of Poisson arrivals at the mean rates and leave out: {', '.join(left_out)}.",
-            highlight=False,
         )
     drifting = runs["status"] == str(Status.NOT_STATIONARY)
     if drifting.any():
-        console.print(
-            Text(
-                f"{drifting.sum()} of {len(runs)} replays are not stationary: their latencies still grow or change "
-                "with time, so that means depend on the length of the run (more requests, or a lower rate_scale).",
-                style="yellow",
-            )
+        say(
+            console,
+            f"{drifting.sum()} of {len(runs)} replays are not stationary: their latencies still grow or change "
+            "with time, so that means depend on the length of the run (more requests, or a lower rate_scale).",
+            "yellow",
         )
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from ecjax.coflow.generate import ReadSettings, generate
 from ecjax.coflow.workload import Fabric, Workload, given_sources
+from ecjax.display import without_secrets
 from ecjax.errors import UserError
 from ecjax.problem.arrays import index_in
 from ecjax.studies.schedule.logged_reads import (
@@ -195,7 +196,7 @@ def _of_transfers(options: ScheduleOptions, transfers: Transfers) -> Case:
         (transfers.ports, transfers.ports),
         ids,
         {"transfers": fingerprint(table, "transfers"), "count": len(transfers.ports)},
-        description=f"{len(ids)} coflows, {len(table)} flows of {Path(str(options.trace)).name}",
+        description=f"{len(ids)} coflows, {len(table)} flows of {Path(without_secrets(str(options.trace))).name}",
         base=partial(_same, workload),
         drawn=False,
         source_selection=False,

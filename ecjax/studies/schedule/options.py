@@ -42,12 +42,12 @@ _WHOLES = Listed(Whole(1))
 class GenerateOptions:
     """Reads that ``ecjax schedule`` generates where no trace is given: Table I of the D-Target paper by default."""
 
-    requests: int = option(512, "reads", Whole(1))
-    servers: int = option(60, "servers, one sending port each", Whole(1))
+    requests: int = option(512, "reads", Whole(1, 10**7))
+    servers: int = option(60, "servers, one sending port each", Whole(1, 10**6))
     racks: int | None = option(
-        None, "racks of the servers; chunks of a file go to different ones while they last", Whole(1)
+        None, "racks of the servers; chunks of a file go to different ones while they last", Whole(1, 10**6)
     )
-    clients: int = option(60, "clients, one receiving port each", Whole(1))
+    clients: int = option(60, "clients, one receiving port each", Whole(1, 10**6))
     min_bytes: float = option(1e5, "smallest file; sizes are log-uniform", Number(above=0))
     max_bytes: float = option(1e10, "largest file", Number(above=0))
     duration_s: float = option(1000.0, "arrivals are uniform from 0 to this", Number(least=0))

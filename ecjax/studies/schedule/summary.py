@@ -8,6 +8,7 @@ import pandas as pd
 from rich.console import Console
 from scipy import stats
 
+from ecjax.console import say
 from ecjax.status import Status
 from ecjax.studies.schedule.words import POINT
 from ecjax.studies.spine.printed import number, print_errors, print_table
@@ -99,10 +100,10 @@ def show(runs: pd.DataFrame, console: Console, out: str) -> None:
         groups=table["group"].tolist(),
     )
     if several:
-        console.print(
+        say(
+            console,
             "Means over the seeds, ± the 95 % interval of the mean, improvement (least-most); improvement is over fair "
             "with the same sources and seed.",
-            highlight=False,
         )
     _show_best(runs, swept, console)
     print_errors(runs, console)
@@ -133,11 +134,11 @@ def _show_best(runs: pd.DataFrame, swept: list[str], console: Console) -> None:
             with_sources = "" if row["sources"] == "given" else f" with {row['sources']}"
             where = ", ".join(f"{name}={row[name]:g}" for name in swept)
             margin = f" ± {row['ci']:.2%}" if math.isfinite(row["ci"]) else ""
-            console.print(
+            say(
+                console,
                 f"{where + ': ' if where else ''}{row['scheduler']}{with_sources}: mean completion time "
                 f"{row['change']:+.2%}{margin} against dtarget"
                 + (" with smallest_load, seed by seed" if with_sources else ""),
-                highlight=False,
             )
 
 

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from ecjax.console import log, progress
+from ecjax.display import displayed
 from ecjax.engine import Engine, Failed, Function, Lost, Task, Worker
 from ecjax.errors import UserError
 from ecjax.status import Status
@@ -139,7 +140,7 @@ def _failed(items: Mapping[str, HasRun], error: Exception) -> Rows:
     """Rows of runs that failed together."""
     few = ", ".join(list(items)[:3]) + (" ..." if len(items) > 3 else "")
     log.error("%s failed: %s\n%s", few, error, getattr(error, "trace", ""))
-    status = {"status": str(Status.FAILED), "error": str(error)}
+    status = {"status": str(Status.FAILED), "error": displayed(error)}
     return [item.run.row() | status for item in items.values()]
 
 

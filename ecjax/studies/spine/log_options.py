@@ -21,6 +21,6 @@ class LogOptions:
         COLUMNS,
     )
     extent_bytes: int | None = option(
-        None, "of the log: size of the extents that stand for files in a block trace", Whole(1)
+        None, "of the log: size of the extents that stand for files in a block trace", Whole(1, 2**62)
     )
     sort: bool = option(False, "sort the log by arrival, in memory, instead of refusing an unsorted one")

@@ -10,7 +10,7 @@ from ecjax.console import log
 from ecjax.errors import UserError
 from ecjax.studies.spine.log_options import LogOptions
 from ecjax.tables.datasets import written_by
-from ecjax.tables.folder import absolute, location
+from ecjax.tables.folder import absolute, location, public
 from ecjax.tables.importers import Trace, open_trace
 from ecjax.tables.results import read_results
 
@@ -34,7 +34,7 @@ class Reading:
     def row(self) -> dict[str, str]:
         """Columns of ``traces`` that say how the log of an analysis was read."""
         return {
-            "path": absolute(location(self.path)),
+            "path": public(location(self.path)),
             "reading": json.dumps(self.options, sort_keys=True),
         }
 
@@ -70,7 +70,7 @@ def log_reading(options: LogOptions, path: str | None = None, inputs: Iterable[s
         log.info("trace=%s: %s", name, " ".join((reading.path, *_words(reading.options))))
         return Reading(reading.path, _merged(options, reading.options), reading.fingerprints)
     for other in filter(None, inputs):
-        readings = [each for each in _readings_behind(other) if each.path == absolute(place)]
+        readings = [each for each in _readings_behind(other) if each.path == public(place)]
         if len(readings) > 1:
             log.info("trace=%s: was read in several ways for %s; none of them is taken over", name, other)
         if len(readings) == 1:

@@ -9,6 +9,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ecjax.console import say
+from ecjax.display import CELL, displayed
+
 
 def print_table(
     console: Console,
@@ -31,7 +34,7 @@ def print_table(
         padding: of cells: lines or spaces above, to the right, below, to the left.
     """
     table = Table(
-        title=Text(title),
+        title=Text(displayed(title)),
         box=box.SIMPLE_HEAD,
         padding=padding,
         title_justify="left",
@@ -42,7 +45,7 @@ def print_table(
     for place, row in enumerate(rows):
         if groups is not None and place and groups[place] != groups[place - 1]:
             table.add_section()
-        table.add_row(*map(Text, row))
+        table.add_row(*(Text(displayed(cell, CELL)) for cell in row))
     console.print(table)
 
 
@@ -55,4 +58,4 @@ def print_errors(runs: pd.DataFrame, console: Console) -> None:
     """Print what made runs fail, each message once."""
     for message, count in Counter(runs["error"].dropna()).items():
         several = "runs" if count > 1 else "run"
-        console.print(Text(f"{count} {several}: {message}", style="red"))
+        say(console, f"{count} {several}: {message}", "red")

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import ecjax
+from ecjax.display import without_secrets
 from ecjax.tables.run_ids import ALGORITHM_VERSION, canonical, run_id
 
 FLOAT64 = "float64"
@@ -41,7 +42,7 @@ class Run:
     @cached_property
     def run_id(self) -> str:
         """Name of the run: the hash of what it computes."""
-        identity = (self.parameters, self.input_id, self.seed, self.dtype, self.algorithm_version)
+        identity = (_public(self.parameters), self.input_id, self.seed, self.dtype, self.algorithm_version)
         return run_id(self.job, *identity)
 
     def params(self, **remarks: Any) -> str:
@@ -53,7 +54,7 @@ class Run:
         unusual: dict[str, Any] = {} if self.dtype in (FLOAT64, "") else {"dtype": self.dtype}
         if self.algorithm_version != ALGORITHM_VERSION:
             unusual["algorithm_version"] = self.algorithm_version
-        return canonical({**self.remarks, **remarks, **unusual, **self.parameters})
+        return canonical(_public({**self.remarks, **remarks, **unusual, **self.parameters}))
 
     def row(self) -> dict[str, Any]:
         """What is known of the run before it is done: its row of ``runs`` without status and results."""
@@ -61,12 +62,21 @@ class Run:
             "run_id": self.run_id,
             "job": self.job,
             **({"input_id": self.input_id} if self.input_id else {}),
-            **self.columns,
+            **_public(self.columns),
             "device": "cpu",
             "version": ecjax.__version__,
             "seed": self.seed,
             "params": self.params(),
         }
+
+
+def _public(value: Any) -> Any:
+    """Parameters, with addresses of object stores in them as they may be kept."""
+    if isinstance(value, str):
+        return without_secrets(value)
+    if isinstance(value, Mapping):
+        return {name: _public(each) for name, each in value.items()}
+    return [_public(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def json_text(value: Any) -> str | None:

@@ -15,6 +15,7 @@ from ecjax.tables.importers.checking import OPERATION, WORDS
 from ecjax.tables.importers.trace import BATCH_ROWS
 
 _LARGEST = 1 << 62
+_MOST_PIECES = 1 << 20  # extents that one access touches
 
 
 class Accesses(NamedTuple):
@@ -63,19 +64,19 @@ class BlockFormat:
         Raises:
             UserError: an access is out of order or outside what 63 bits hold; names the line.
         """
-        accesses = self._sorted() if sort else self._in_order()
+        accesses = self._sorted(extent_bytes) if sort else self._in_order(extent_bytes)
         origin, number = None, 0
         for batch in accesses:
-            for begin in range(0, batch.ticks.shape[0], BATCH_ROWS):
-                part = _slice(batch, begin)
+            pieces = _pieces(batch, extent_bytes)
+            for part in _slices(batch, pieces):
                 origin = part.ticks[0] if origin is None else origin
                 yield _by_extent(part, extent_bytes, origin, number, self.tick_s)
                 number += part.ticks.shape[0]
 
-    def _in_order(self) -> Iterator[Accesses]:
+    def _in_order(self, extent_bytes: int) -> Iterator[Accesses]:
         line, last = self.first_line, None
         for batch in self.parse():
-            self._check(batch, line)
+            self._check(batch, line, extent_bytes)
             falls = np.flatnonzero(batch.ticks[1:] < batch.ticks[:-1]) + 1
             row = 0 if last is not None and batch.ticks[0] < last else int(falls[0]) if falls.size else None
             if row is not None:
@@ -87,10 +88,10 @@ class BlockFormat:
             last, line = batch.ticks[-1], line + batch.ticks.shape[0]
             yield batch
 
-    def _sorted(self) -> Iterator[Accesses]:
+    def _sorted(self, extent_bytes: int) -> Iterator[Accesses]:
         line, batches = self.first_line, []
         for batch in self.parse():
-            self._check(batch, line)
+            self._check(batch, line, extent_bytes)
             line += batch.ticks.shape[0]
             batches.append(batch)
         order = np.argsort(np.concatenate([b.ticks for b in batches]), kind="stable")
@@ -105,7 +106,7 @@ class BlockFormat:
                 fields.append(whole.take(pa.array(order)))
         yield Accesses(*fields)
 
-    def _check(self, batch: Accesses, line: int) -> None:
+    def _check(self, batch: Accesses, line: int, extent_bytes: int) -> None:
         for name, values in (("offset", batch.offset), ("size", batch.size)):
             wrong = (values < 0) | (values > _LARGEST - (batch.size if name == "offset" else 0))
             if wrong.any():
@@ -113,11 +114,32 @@ class BlockFormat:
                 raise UserError(
                     f"{self.path}, line {line + row}: found {name} {values[row]} bytes; allowed: 0 to 2^62"
                 )
+        pieces = _pieces(batch, extent_bytes)
+        if pieces.max() > _MOST_PIECES:
+            row = int(np.argmax(pieces > _MOST_PIECES))
+            raise UserError(
+                f"{self.path}, line {line + row}: found size {batch.size[row]} bytes, {pieces[row]} extents of "
+                f"extent_bytes={extent_bytes}; allowed: at most {_MOST_PIECES} extents"
+            )
 
 
-def _slice(batch: Accesses, begin: int) -> Accesses:
-    fields: list[Any] = [None if values is None else values[begin : begin + BATCH_ROWS] for values in batch]
-    return Accesses(*fields)
+def _pieces(batch: Accesses, extent_bytes: int) -> np.ndarray:
+    """Extents that each access touches."""
+    last = batch.offset + np.maximum(batch.size, 1) - 1
+    return last // extent_bytes - batch.offset // extent_bytes + 1
+
+
+def _slices(batch: Accesses, pieces: np.ndarray) -> Iterator[Accesses]:
+    """The batch in parts of some accesses, and of about as many extents as an access may touch."""
+    ends = np.cumsum(pieces)
+    begin = 0
+    while begin < len(pieces):
+        done = ends[begin - 1] if begin else 0
+        fitting = int(np.searchsorted(ends, done + _MOST_PIECES, side="right"))
+        end = min(max(fitting, begin + 1), begin + BATCH_ROWS)
+        fields: list[Any] = [None if values is None else values[begin:end] for values in batch]
+        yield Accesses(*fields)
+        begin = end
 
 
 @numba.njit(cache=True, nogil=True)

@@ -8,7 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ecjax.errors import UserError
-from ecjax.tables.ids import canonical_ids, decoded, is_text
+from ecjax.tables.checks import allowed_numbers, allowed_range, out_of_range
+from ecjax.tables.ids import canonical_ids, decoded, is_text, with_counted_nulls
 from ecjax.tables.importers.trace import BATCH_ROWS
 from ecjax.tables.place import Place
 from ecjax.tables.rules import operations
@@ -147,7 +148,7 @@ class Checker:
         return pa.record_batch(arrays)
 
     def _canonical(self, batch: pa.RecordBatch, column: Column, place: BatchPlace) -> pa.Array:
-        values = pa.chunked_array([batch.column(column.name)])
+        values = with_counted_nulls(pa.chunked_array([batch.column(column.name)]))
         if values.null_count and not column.nullable:
             row = int(np.argmax(np.asarray(values.is_null())))
             raise place.error(
@@ -175,7 +176,7 @@ class Checker:
 
 
 def _empty(batch: pa.RecordBatch, column: Column) -> bool:
-    return batch.column(column.name).null_count == batch.num_rows
+    return with_counted_nulls(pa.chunked_array([batch.column(column.name)])).null_count == batch.num_rows
 
 
 def _type(batch: pa.RecordBatch, name: str) -> pa.DataType:
@@ -204,7 +205,7 @@ def _operations(values: pa.ChunkedArray, place: BatchPlace) -> pa.Array:
 
 def _numbers(values: pa.ChunkedArray, column: Column, place: BatchPlace) -> pa.Array:
     kind = values.type
-    allowed = "finite numbers" if column.least is None else f"finite numbers >= {column.least:g}"
+    allowed = allowed_numbers(column)
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
         if not pa.types.is_null(kind):
             raise _no_numbers(values, column, allowed, place)
@@ -213,10 +214,10 @@ def _numbers(values: pa.ChunkedArray, column: Column, place: BatchPlace) -> pa.A
     bad = ~np.isfinite(numbers)
     if bad.any():
         bad &= np.asarray(array.is_valid())
-    if column.least is not None:
-        bad |= numbers < column.least
+    bad |= out_of_range(numbers, column)
     if bad.any():
         row = int(np.argmax(bad))
+        allowed = allowed_range(column, numbers[row])
         raise place.error(f"found {numbers[row]!s}; allowed: {allowed}", column=column.name, row=row)
     return array
 

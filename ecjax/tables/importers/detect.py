@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from ecjax.errors import UserError
-from ecjax.tables.formats import CSV, IPC, PARQUET, open_file, user_errors, visible_files
+from ecjax.tables.formats import CSV, IPC, PARQUET, check_regular, open_file, parquet_files, user_errors
 from ecjax.tables.importers.text import open_stream
 from ecjax.tables.importers.trace import Head
 
@@ -16,10 +16,12 @@ def read_head(path: Path) -> Head:
     Raises:
         UserError: it does not exist or cannot be read.
     """
-    if not path.exists():
-        raise UserError(f"{path}: no such file or folder")
+    with user_errors(path):
+        if not path.exists():
+            raise UserError(f"{path}: no such file or folder")
+        check_regular(path)
     if path.is_dir():
-        files = sorted(file for file in visible_files(path) if file.name.lower().endswith(PARQUET))
+        files = parquet_files(path)
         return Head(path, b"", (), _columns(files[0]) if files else ())
     with user_errors(path), open_stream(path) as stream:
         start = stream.read(_BYTES)

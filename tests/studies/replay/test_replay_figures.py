@@ -254,7 +254,7 @@ def test_names_tell_runs_apart():
     assert of(run("a")) == ["replay"]
     assert of(run("a", theta=None, method="none"), run("b")) == [
         "none",
-        r"certified, $\theta$ = 10",
+        "certified, θ = 10",
     ]
     assert of(run("a", plan_run="abcdefgh"), run("b", plan_run="hgfedcba")) == ["plan abcdef", "plan hgfedc"]
     both = run("a", rate_scale=0.5, queue="fcfs"), run("b", queue="priority")

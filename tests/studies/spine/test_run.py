@@ -50,3 +50,14 @@ def test_the_id_is_that_of_the_store_and_params_hold_all_parameters():
 def test_a_parameter_without_a_name_in_json_is_a_mistake_of_the_program():
     with pytest.raises(ValueError):
         Run("schedule", {"n": float("nan")}, "", None).row()
+
+
+def test_addresses_are_kept_without_secrets_and_others_change_no_id():
+    def run(address, log="s3://key:secret@bucket/log.csv?token=1"):
+        return Run("adapt", {"delays": [address], "n": 1}, "x", 0, {"delays": address}, {"log": log})
+
+    secret, plain = run("s3://key:secret@bucket/x.parquet?token=1"), run("s3://bucket/x.parquet")
+    assert "secret" not in json.dumps(secret.row()) and "token" not in json.dumps(secret.row())
+    assert json.loads(secret.row()["params"])["log"] == "s3://bucket/log.csv"
+    assert secret.row() == plain.row()
+    assert plain.run_id == run_id("adapt", plain.parameters, "x", 0, "float64")

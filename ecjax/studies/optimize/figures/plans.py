@@ -43,7 +43,7 @@ def tradeoff(out: Path, runs: pd.DataFrame) -> Figure | None:
             extent = np.array([np.ptp(_per_file(ordered)), np.ptp(ordered["latency_s"])]) + 1e-12
             # labels that would lie on each other are left out
             if last is None or np.abs(np.subtract(point, last) / extent).max() > 0.08:
-                label = rf"$\theta$ = {run.theta:g}"
+                label = f"θ = {run.theta:g}"
                 axes.annotate(
                     label, point, xytext=(-6, -10), textcoords="offset points", fontsize=8, ha="right"
                 )
@@ -62,7 +62,7 @@ def convergence(out: Path, runs: pd.DataFrame) -> Figure | None:
     figure, (axes,) = panels()
     for run in published.sort_values("theta").itertuples():
         values = read_run(out, "history", run.run_id).to_pandas()
-        label = rf"$\theta$ = {run.theta:g}" + _where(run, published)
+        label = f"θ = {run.theta:g}" + _where(run, published)
         axes.plot(values["iteration"], values["objective"] / values["objective"].iloc[-1], label=label)
     axes.set(
         xlabel="iteration",
@@ -123,7 +123,7 @@ def methods(out: Path, runs: pd.DataFrame) -> Figure:
         axes.set_ylabel(label)
         axes.tick_params(axis="x", labelsize=7)
         axes.spines[["top", "right"]].set_visible(False)
-    figure.suptitle(rf"JLCM against oblivious schemes, $\theta$ = {rows['theta'].iloc[0]:g}")
+    figure.suptitle(f"JLCM against oblivious schemes, θ = {rows['theta'].iloc[0]:g}")
     return figure
 
 
@@ -145,7 +145,7 @@ def classes(out: Path, runs: pd.DataFrame) -> Figure:
     axes.set(
         xlabel="latency bound of a file (s)",
         ylabel="share of files at or below",
-        title=rf"Latency bound by class, $\theta$ = {run['theta']:g}",
+        title=f"Latency bound by class, θ = {run['theta']:g}",
         ylim=(0, 1.02),
     )
     axes.legend(frameon=False, fontsize=8)
@@ -159,7 +159,7 @@ def sizes(out: Path, runs: pd.DataFrame) -> Figure:
     figure, (axes,) = panels()
     for (method, theta), group in runs.groupby(["method", "theta"], sort=False):
         ordered = group.sort_values("size_scale")
-        label = rf"{METHOD_NAMES[method]}, $\theta$ = {theta:g}"
+        label = f"{METHOD_NAMES[method]}, θ = {theta:g}"
         axes.plot(
             ordered["size_scale"] * mean / 1e6, ordered["latency_s"], marker=MARKERS[method], label=label
         )
@@ -211,7 +211,7 @@ def code_lengths(out: Path, runs: pd.DataFrame) -> Figure:
     if runs["theta"].min() > 0:
         axes.set_xscale("log")
     axes.set(
-        xlabel=r"$\theta$ (s/\$)",
+        xlabel="θ (s/$)",
         ylabel="mean code length n",
         title="Code length against the price of storage",
     )
