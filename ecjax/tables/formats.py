@@ -11,7 +11,7 @@ import pyarrow.ipc
 import pyarrow.parquet as pq
 
 from ecjax.errors import UserError
-from ecjax.tables import csv_files
+from ecjax.tables import csv_files, seals
 from ecjax.tables.folder import is_local
 
 PARQUET = (".parquet",)
@@ -80,7 +80,7 @@ def read_file(path: Path) -> pa.Table:
     """Read one file whole; errors are those of Arrow and the operating system."""
     ending = path.name.lower()
     if ending.endswith(PARQUET):
-        with parquet_file(path, pre_buffer=True) as file:
+        with checked_parquet_file(path) as file:
             return file.read()
     if ending.endswith(CSV):
         return csv_files.read_csv(path)
@@ -93,6 +93,20 @@ def parquet_file(path: Path, *, pre_buffer: bool = False) -> pq.ParquetFile:
     buffer = 0 if pre_buffer else _PARQUET_BUFFER_BYTES
     source = path if is_local(path) else _source(path)
     return pq.ParquetFile(source, page_checksum_verification=True, pre_buffer=pre_buffer, buffer_size=buffer)
+
+
+def checked_parquet_file(path: Path) -> pq.ParquetFile:
+    """Open a Parquet file to read it whole; of one that carries the hash of its bytes, these are checked first.
+
+    Raises:
+        UserError: they are not those that were written.
+    """
+    content, wrong = seals.sealed_content(path)
+    if content is None:
+        return parquet_file(path, pre_buffer=True)
+    if wrong:
+        raise UserError(f"{path}: damaged or of another format: {wrong}")
+    return pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
 
 
 def _source(path: Path) -> pa.NativeFile:

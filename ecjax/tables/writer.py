@@ -14,8 +14,9 @@ from ecjax.errors import UserError
 from ecjax.status import Status
 from ecjax.tables import datasets as layout
 from ecjax.tables.arrow_schemas import dataset_schema
-from ecjax.tables.folder import location, publishing, sync_folder, write_errors
+from ecjax.tables.folder import location, publishing, staged, write_errors
 from ecjax.tables.result_schemas import JobTables
+from ecjax.tables.seals import Contents
 
 Tables: TypeAlias = pa.Table | Iterable[pa.Table]
 
@@ -51,12 +52,17 @@ class DatasetWriter:
         """Whether this process sees the folder of the store, rather than none or another of that name."""
         return _reaches(self.out, f"{_MARKER}{self.token}")
 
-    def write(self, run_ids: Iterable[str], datasets: Mapping[str, Tables]) -> None:
+    def write(self, run_ids: Iterable[str], datasets: Mapping[str, Tables]) -> dict[str, Contents]:
         """Write the datasets of the batch of these runs; writing them again replaces them.
+
+        In a folder of this machine they wait under hidden names, so that nobody reads them before they are committed.
 
         Args:
             run_ids: all runs of the batch.
             datasets: rows by dataset name, as ``ResultStore.commit`` takes them.
+
+        Returns:
+            What was written, by dataset, for ``ResultStore.commit``.
 
         Raises:
             UserError: the disk is full, the folder cannot be written, or the store is not open any more; no file is
@@ -64,17 +70,20 @@ class DatasetWriter:
             ValueError: rows that do not fit the schema, or of runs that are not in ``run_ids``.
         """
         ids = list(run_ids)
-        batch = layout.batch_id(ids)
+        written = {}
         with write_errors(self.out):
             for name, tables in datasets.items():
                 if self.writes(name):
                     schema = self.schema(name)
-                    path = self._folder / name / f"{batch}.parquet"
+                    path = staged(self.path(name, layout.batch_id(ids)), self.token)
                     rows = self._checked(name, tables, ids)
                     whole = next(rows) if isinstance(tables, pa.Table) else rows
-                    layout.write_parquet(path, whole, schema, ids, self.token, self.check_open)
-                    # A run must not outlast its rows in a power cut.
-                    sync_folder(path.parent)
+                    written[name] = layout.write_parquet(path, whole, schema, ids, check=self.check_open)
+        return written
+
+    def path(self, dataset: str, batch: str) -> Path:
+        """Where the rows of a batch are."""
+        return self._folder / dataset / f"{batch}.parquet"
 
     def conformed(self, datasets: Mapping[str, Tables]) -> dict[str, list[pa.Table]]:
         """The datasets that are kept, computed and in their schemas, to be sent to where they are written.

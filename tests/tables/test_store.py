@@ -21,7 +21,7 @@ from ecjax.errors import UserError
 from ecjax.status import Status
 from ecjax.studies.analyze.tables import TABLES as ANALYSIS
 from ecjax.studies.optimize.tables import TABLES as PLANS
-from ecjax.tables import result_schemas, store
+from ecjax.tables import fitting, result_schemas
 from ecjax.tables.arrow_schemas import dataset_schema
 from ecjax.tables.checks import check
 from ecjax.tables.datasets import dataset_files, written_by, written_datasets
@@ -36,7 +36,7 @@ from ecjax.tables.store import ResultStore, batch_id, check_out
 # those of plans, and the nodes of an analysis, which serve as inputs
 TABLES = JobTables("optimize", {**PLANS.datasets, "nodes": ANALYSIS.datasets["nodes"]})
 IDS = {"file_id": pa.int64(), "node_id": pa.string()}
-BATCH_COLUMNS = ["batch_id", "batch_runs"]
+BATCH_COLUMNS = ["batch_id", "batch_runs", "batch_files"]
 
 
 def run_row(run: str, status: str = "ok", **more) -> dict:
@@ -371,7 +371,7 @@ def test_other_schema_version(tmp_path, monkeypatch):
     with ResultStore(tmp_path, TABLES, IDS) as results:
         results.commit([run_row(a)], {"placements": placements(a)})
     version = result_schemas.SCHEMA_VERSION
-    monkeypatch.setattr(store, "SCHEMA_VERSION", version + 1)
+    monkeypatch.setattr(fitting, "SCHEMA_VERSION", version + 1)
     with pytest.raises(
         UserError, match=f"is of schema version {version}, now it is {version + 1}; choose a new"
     ):

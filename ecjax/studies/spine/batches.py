@@ -10,10 +10,12 @@ from ecjax.engine import Engine, Failed, Function, Lost, Task, Worker
 from ecjax.errors import UserError
 from ecjax.status import Status
 from ecjax.studies.spine.run import Run
+from ecjax.tables.seals import Contents
 from ecjax.tables.store import DatasetWriter, ResultStore, Tables
 
 Rows = list[dict[str, Any]]
 Solved = tuple[Rows, Mapping[str, Tables]]  # rows of ``runs``, and the other datasets
+Written = tuple[Rows, Mapping[str, Tables | Contents]]  # the same, or what was written of them
 
 TASKS_PER_WORKER = 2  # at least, so that workers end at about the same time
 
@@ -160,13 +162,12 @@ def _solved(
     shared: Any,
     items: dict[str, Any],
     worker: Worker,
-) -> tuple[Rows, Mapping[str, Tables] | None]:
-    """Rows of ``runs``, and the other datasets where they are not written yet: whoever computes them writes them."""
+) -> Written:
+    """Rows of ``runs``, and the other datasets, or what was written of them: whoever computes them writes them."""
     rows, datasets = solve(shared, items, worker)
     if writer.reaches():
         try:
-            writer.write(list(items), datasets)
-            return rows, None
+            return rows, writer.write(list(items), datasets)
         except UserError:
             if not worker.remote:
                 raise

@@ -19,6 +19,8 @@ from ecjax.tables.result_schemas import JobTables
 from ecjax.tables.results import read_results
 from ecjax.tables.store import ResultStore, check_out
 
+_FILES_NAMED = 3
+
 
 class StudyOptions(Protocol):
     """What the options of every study have."""
@@ -102,6 +104,9 @@ def computed(
         work = prepare(engine)
         store = stack.enter_context(ResultStore(options.out, tables, dict(work.id_types), options.write))
         finished = store.finished(work.run_ids) if options.resume else set()
+        damaged = store.damaged(work.run_ids) if options.resume else {}
+        if damaged:
+            log.warning("%s: runs of damaged files are computed anew: %s", store.out, _named(damaged))
         if finished:
             log.info("%d of %d runs are finished in %s", len(finished), len(work.run_ids), store.out)
         if isinstance(work.solve, Driven):
@@ -126,6 +131,13 @@ def computed(
             all_unstable_is_wrong=work.all_unstable_is_wrong and not finished,
         )
     return runs_of(options.out, work.run_ids)
+
+
+def _named(damaged: Mapping[str, str]) -> str:
+    """The first few of damaged files."""
+    few = ", ".join(f"{file} {wrong}" for file, wrong in sorted(damaged.items())[:_FILES_NAMED])
+    more = len(damaged) - _FILES_NAMED
+    return few + (f" and {more} more" if more > 0 else "")
 
 
 def run_study(

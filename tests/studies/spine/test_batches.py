@@ -86,7 +86,7 @@ def test_what_one_worker_cannot_write_the_driver_writes(tmp_path, monkeypatch):
     def refuse(self, run_ids, datasets, write=writing.DatasetWriter.write):
         if self is not driver[0]:  # a worker has a copy
             raise UserError("out: cannot be written: Read-only file system")
-        write(self, run_ids, datasets)
+        return write(self, run_ids, datasets)
 
     driver = []
     with ResultStore(tmp_path, TABLES, {}) as store:
