@@ -1,5 +1,7 @@
 """Which runs of a folder are committed, and the files that each of them says its batch wrote."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -54,11 +56,18 @@ def run_files(out: Path) -> list[tuple[Path, pa.Table]]:
     return found
 
 
-def _run_file(path: Path) -> pa.Table | None:
+@contextmanager
+def says_how_to_mend() -> Iterator[None]:
+    """Add to what is said of the damaged file of a run what to do."""
     try:
-        table = layout.read_file(path)
+        yield
     except UserError as error:
         raise UserError(f"{error}; remove it, and the command that made it computes its run anew") from None
+
+
+def _run_file(path: Path) -> pa.Table | None:
+    with says_how_to_mend():
+        table = layout.read_file(path)
     named = "run_id" in table.column_names and table.column("run_id").to_pylist() == [path.stem]
     return table if named and layout.schema_version(table.schema) is not None else None
 

@@ -1,12 +1,13 @@
 """Whether a folder can take the results of a job: it is empty, or holds those of the same job, version and types."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
 import pyarrow as pa
 
 from ecjax.errors import UserError
 from ecjax.tables import datasets as layout
+from ecjax.tables.committed import says_how_to_mend
 from ecjax.tables.folder import location, write_errors
 from ecjax.tables.result_schemas import RUNS, SCHEMA_VERSION, JobTables
 
@@ -22,7 +23,8 @@ def check_out(out: str | Path, tables: JobTables) -> None:
         if place.exists() and not place.is_dir():
             raise UserError(f"out={place}: is a file; allowed: a folder, which is made if absent")
     for path in layout.dataset_files(place, RUNS)[:1]:
-        schema = layout.checked_schema(path)
+        with says_how_to_mend():
+            schema = layout.checked_schema(path)
         reason, job = _other_version(schema), layout.schema_job(schema)
         if reason:
             raise UserError(f"out={place}: {path.relative_to(place)} {reason}; choose a new out")
@@ -42,23 +44,28 @@ def _other_version(schema: pa.Schema) -> str | None:
     return None
 
 
-def check_datasets(out: Path, names: Iterable[str], schema_of: Callable[[str], pa.Schema]) -> None:
+def check_datasets(
+    out: Path, names: Iterable[str], schema_of: Callable[[str], pa.Schema], damaged: Collection[str]
+) -> None:
     """Refuse a folder where a dataset has other columns or types than are to be written.
 
     Args:
         out: the folder.
         names: of datasets that it has.
         schema_of: the schema of a dataset that is to be written.
+        damaged: files that are computed anew, by path under ``out``.
 
     Raises:
         UserError: naming the first file of the dataset that is not damaged.
     """
     for name in names:
         for path in layout.dataset_files(out, name):
+            if f"{name}/{path.name}" in damaged:
+                continue
             try:
                 stored = layout.checked_schema(path)
             except UserError:
-                continue  # what is damaged is computed anew
+                continue
             reason = _misfit(stored, schema_of(name))
             if reason:
                 raise UserError(f"out={out}: {path.relative_to(out)} {reason}; choose a new out")

@@ -42,6 +42,7 @@ class ResultStore:
         tables: datasets of the job that writes.
         id_types: Arrow type (int64 or string) by id column, as ``ids.id_types`` finds them in the inputs.
         write: datasets to write apart from ``runs`` and the inputs (default: all).
+        sources: what the runs were computed from, as ``sources.sources_text`` says it.
 
     Attributes:
         writer: writes datasets of batches, also in other processes while the store is open.
@@ -58,6 +59,7 @@ class ResultStore:
         tables: JobTables,
         id_types: dict[str, pa.DataType],
         write: list[str] | None = None,
+        sources: str | None = None,
     ) -> None:
         unknown = [name for name in write or () if name not in tables.datasets]
         if unknown:
@@ -70,6 +72,7 @@ class ResultStore:
         self._lock = FolderLock(self.out)
         self._files = Upkeep(self.out, tables.datasets, lambda row: self._write_run(row))
         self._inputs: dict[str, dict[str, Contents]] = {}  # that are there: files by input id
+        self._sources = sources
         self._synced = 0.0
 
     def __enter__(self) -> "ResultStore":
@@ -77,10 +80,11 @@ class ResultStore:
         with write_errors(self.out):
             self._lock.acquire()
             try:
-                check_datasets(self.out, self._files.existing(), self.writer.schema)
-                # First of all: from here on, writers of a killed job replace nothing.
+                self._files.look()
+                check_datasets(self.out, self._files.existing(), self.writer.schema, self._files.damaged)
+                # From here on, writers of a killed job replace nothing.
                 self.writer.open()
-                self._files.open()
+                self._files.tidy()
             except BaseException:
                 self._lock.release()
                 raise
@@ -166,7 +170,7 @@ class ResultStore:
         if len(set(ids)) < len(ids) or not ids:
             raise ValueError("a batch is one or more runs, each once")
         batch = layout.batch_id(ids)
-        rows = [self._rows.table(run, batch, len(ids)) for run in runs]
+        rows = [self._rows.table({"sources": self._sources} | run, batch, len(ids)) for run in runs]
         replaced = {self._files.committed[run].batch_id for run in ids if run in self._files.committed}
         with write_errors(self.out):
             try:

@@ -41,23 +41,26 @@ class Upkeep:
         self.committed: dict[str, Committed] = {}
         self.damaged: dict[str, str] = {}
 
-    def open(self) -> None:
-        """See what is there, and take away what a killed job left."""
-        self.committed = read_committed(self._out)
-        self.find_damage()
-        self.clean()
+    def look(self) -> None:
+        """Read the runs, and compare files with what they say of them; nothing is changed.
 
-    def find_damage(self) -> None:
-        """Compare files with what their runs say of them.
-
-        A killed job may have taken rows of other runs out of a file, and not have written that down: it is done now.
+        Raises:
+            UserError: the file of a run is damaged.
         """
+        self.committed = read_committed(self._out)
         self.damaged = differences(self._out, self.committed)
+
+    def tidy(self) -> None:
+        """Take away what a killed job left.
+
+        It may have taken rows of other runs out of a file, and not have written that down: it is done now.
+        """
         changed = {run: self._rewritten(row) for run, row in self.committed.items() if self.wrong(run)}
         for run, files in changed.items():
             self._note_files([run], files)
         if any(changed.values()):
             self.damaged = differences(self._out, self.committed)
+        self.clean()
 
     def _rewritten(self, row: Committed) -> dict[str, Contents]:
         found = {
