@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from ecjax.errors import UserError
 from ecjax.tables import csv_files, seals
 from ecjax.tables.folder import is_local
+from ecjax.tables.parquet_schemas import check_chunks, check_names
 
 PARQUET = (".parquet",)
 IPC = (".arrow", ".feather", ".ipc")
@@ -81,7 +82,9 @@ def read_file(path: Path) -> pa.Table:
     ending = path.name.lower()
     if ending.endswith(PARQUET):
         with checked_parquet_file(path) as file:
-            return file.read()
+            table = file.read()
+            check_chunks(file, path)
+            return table
     if ending.endswith(CSV):
         return csv_files.read_csv(path)
     with _source(path) as source:
@@ -99,11 +102,13 @@ def checked_parquet_file(path: Path) -> pq.ParquetFile:
     """Open a Parquet file to read it whole; of one that carries the hash of its bytes, these are checked first.
 
     Raises:
-        UserError: they are not those that were written.
+        UserError: they are not those that were written, or, without a hash, the footer contradicts itself.
     """
     content, wrong = seals.sealed_content(path)
     if content is None:
-        return parquet_file(path, pre_buffer=True)
+        file = parquet_file(path, pre_buffer=True)
+        check_names(file, path)
+        return file
     if wrong:
         raise UserError(f"{path}: damaged or of another format: {wrong}")
     return pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
@@ -129,6 +134,7 @@ def _chosen(schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
 
 def _open_parquet(path: Path, columns: Sequence[str] | None) -> Opened:
     with parquet_file(path) as file:
+        check_names(file, path)
         schema, rows = _chosen(file.schema_arrow, columns), file.metadata.num_rows
 
     def batches() -> Iterator[pa.RecordBatch]:
