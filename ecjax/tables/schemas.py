@@ -20,6 +20,7 @@ class Column:
     """One column: its kind, unit, meaning and the values that are allowed.
 
     ``least`` is the smallest allowed value; ``above`` excludes that value itself. ``nullable`` allows empty cells.
+    ``infinite`` columns of results may hold infinities, also of runs that are ok; no others may, and none NaN.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Column:
     nullable: bool = False
     least: float | None = None
     above: bool = False
+    infinite: bool = False
 
 
 REQUESTS = (

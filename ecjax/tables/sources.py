@@ -36,8 +36,8 @@ class Source(NamedTuple):
             return MISSING
 
 
-def sources_text(options: Mapping[str, Any]) -> str | None:
-    """The inputs that options name, as JSON; None where they name none.
+def sources_text(options: Mapping[str, Any]) -> str:
+    """The files that options name as inputs, as JSON.
 
     Folders of results are none: they say themselves what they hold.
 
@@ -46,7 +46,7 @@ def sources_text(options: Mapping[str, Any]) -> str | None:
     """
     found = {name: _source(options[name]) for name in _OPTIONS if isinstance(options.get(name), str)}
     named = {name: source for name, source in found.items() if source is not None}
-    return json.dumps(named, sort_keys=True) if named else None
+    return json.dumps(named, sort_keys=True)
 
 
 def _source(path: str) -> dict[str, str] | None:

@@ -18,6 +18,7 @@ from ecjax.tables.committed import (
     place_of,
 )
 from ecjax.tables.datasets import batch_id
+from ecjax.tables.finite import ok_runs
 from ecjax.tables.fitting import check_datasets, check_out
 from ecjax.tables.folder import FolderLock, absolute, each, location, sync_folder, write_errors
 from ecjax.tables.result_schemas import RUNS, JobTables
@@ -59,7 +60,7 @@ class ResultStore:
         tables: JobTables,
         id_types: dict[str, pa.DataType],
         write: list[str] | None = None,
-        sources: str | None = None,
+        sources: str = "{}",
     ) -> None:
         unknown = [name for name in write or () if name not in tables.datasets]
         if unknown:
@@ -68,7 +69,7 @@ class ResultStore:
         self.out, self._tables = location(out), tables
         kept = None if write is None else frozenset((RUNS, *write))
         self.writer = DatasetWriter(absolute(self.out), tables, dict(id_types), kept)
-        self._rows = RunRows(self.writer.schema(RUNS))
+        self._rows = RunRows(self.writer.schema(RUNS), tables)
         self._lock = FolderLock(self.out)
         self._files = Upkeep(self.out, tables.datasets, lambda row: self._write_run(row))
         self._inputs: dict[str, dict[str, Contents]] = {}  # that are there: files by input id
@@ -174,7 +175,7 @@ class ResultStore:
         replaced = {self._files.committed[run].batch_id for run in ids if run in self._files.committed}
         with write_errors(self.out):
             try:
-                files = self._written(ids, batch, datasets, batch in replaced)
+                files = self._written(runs, batch, datasets, batch in replaced)
                 kept = [files | self._inputs.get(run.get("input_id", ""), {}) for run in runs]
                 rows = [with_files(row, names) for row, names in zip(rows, kept, strict=True)]
                 deque(each(self._write_run, rows, self.out), maxlen=0)
@@ -191,13 +192,13 @@ class ResultStore:
                 self._files.remove_uncommitted(replaced - {batch})
 
     def _written(
-        self, ids: list[str], batch: str, datasets: Mapping[str, Tables | Contents], again: bool
+        self, runs: list[dict[str, Any]], batch: str, datasets: Mapping[str, Tables | Contents], again: bool
     ) -> dict[str, Contents]:
         """Write what is not written yet, and have the datasets of a batch where they are read."""
         files = {name: value for name, value in datasets.items() if isinstance(value, Contents)}
         tables = {name: value for name, value in datasets.items() if not isinstance(value, Contents)}
         by_worker = bool(files)
-        files |= self.writer.write(ids, tables)
+        files |= self.writer.write([run["run_id"] for run in runs], tables, ok_runs(runs))
         for name in files:
             folder.publish(self.writer.path(name, batch), self.writer.token)
         # of an earlier commit, or of a worker that did not come to an end

@@ -30,7 +30,7 @@ from ecjax.tables.read import read_input
 from ecjax.tables.result_schemas import JobTables, job_tables
 from ecjax.tables.results import read_results
 from ecjax.tables.run_ids import ALGORITHM_VERSION, run_id
-from ecjax.tables.schemas import INPUTS
+from ecjax.tables.schemas import FLOAT, INPUTS, Column
 from ecjax.tables.store import ResultStore, batch_id, check_out
 
 # those of plans, and the nodes of an analysis, which serve as inputs
@@ -245,6 +245,34 @@ def test_mistakes_of_the_program(tmp_path, runs, datasets, message):
         results.commit(runs, datasets)
     assert not isinstance(caught.value, UserError)
     assert list(tmp_path.rglob("*.parquet*")) == []
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_numbers_of_runs_that_are_ok_are_numbers(tmp_path, value):
+    a, b = run_name(1), run_name(2)
+    values = pa.table({"run_id": [a, b], "iteration": [0, 0], "objective": [value, 1.0]})
+    with ResultStore(tmp_path, TABLES, IDS) as results:
+        for rows, datasets, column in (
+            ([run_row(a, theta=value)], {}, "runs.theta"),
+            ([run_row(a), run_row(b, "failed")], {"history": values}, "history.objective"),
+        ):
+            with pytest.raises(
+                ValueError, match=f"{column} of a run that is ok: found {value}; allowed: finite"
+            ):
+                results.commit(rows, datasets)
+        assert results.finished([a, b]) == set() and list(tmp_path.rglob("*.parquet")) == []
+        results.commit([run_row(a, "failed", theta=value), run_row(b)], {"history": values})
+    assert len(read_results(tmp_path, "history")) == 2
+
+
+def test_columns_that_may_be_infinite_say_so(tmp_path):
+    columns = (Column("below", FLOAT, "", "", infinite=True),)
+    tables = job_tables("bench", (), history=columns)
+    with ResultStore(tmp_path, tables, {}) as results:
+        row = {"run_id": "a", "job": "bench", "status": "ok"}
+        with pytest.raises(ValueError, match="history.below of a run that is ok: found nan"):
+            results.commit([row], {"history": pa.table({"run_id": ["a"], "below": [float("nan")]})})
+        results.commit([row], {"history": pa.table({"run_id": ["a"], "below": [float("inf")]})})
 
 
 # Inputs
