@@ -28,7 +28,9 @@ RUN_COLUMNS = (
     Column(
         "batch_files", STRING, "", "JSON: rows, bytes and SHA-256 of each file that they wrote; ecjax verify"
     ),
-    Column("sources", STRING, "", "JSON: path and SHA-256 of inputs that are files, by option; ecjax verify"),
+    Column(
+        "input_files", STRING, "", "JSON: path and SHA-256 of inputs that are files, by option; ecjax verify"
+    ),
     Column("params", STRING, "", "JSON: all else that its run_id depends on, and what was read"),
 )
 INPUT_ID = Column("input_id", STRING, "", "fingerprint of the inputs; names the tables in inputs/")

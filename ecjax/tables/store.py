@@ -171,7 +171,7 @@ class ResultStore:
         if len(set(ids)) < len(ids) or not ids:
             raise ValueError("a batch is one or more runs, each once")
         batch = layout.batch_id(ids)
-        rows = [self._rows.table({"sources": self._sources} | run, batch, len(ids)) for run in runs]
+        rows = [self._rows.table({"input_files": self._sources} | run, batch, len(ids)) for run in runs]
         replaced = {self._files.committed[run].batch_id for run in ids if run in self._files.committed}
         with write_errors(self.out):
             try:

@@ -17,7 +17,7 @@ from ecjax.tables.seals import Contents
 from ecjax.tables.sources import Source, sources_of
 
 _INPUTS = "inputs"
-_COLUMNS = ["run_id", "batch_id", "batch_runs", "status", "batch_files", "sources"]
+_COLUMNS = ["run_id", "batch_id", "batch_runs", "status", "batch_files", "input_files"]
 
 
 class Finding(NamedTuple):
@@ -134,7 +134,7 @@ class _Folder:
             if row.pop("run_id") != path.stem:
                 self._say(path, "is a copy of the file of another run", "remove it")
                 continue
-            for source in sources_of(row.pop("sources")):
+            for source in sources_of(row.pop("input_files")):
                 if source not in self._verified.sources:
                     self._verified.sources[source] = source.state()
             committed[path.stem] = Committed(**row)

@@ -1,8 +1,8 @@
 """Options, cases and runs of ``ecjax replay``; loads of nodes; logs that are read as their analysis was."""
 
+import io
 import json
 import math
-import os
 
 import numpy as np
 import pyarrow as pa
@@ -184,14 +184,14 @@ def test_every_column_of_runs_is_filled_by_some_run(tmp_path, monkeypatch):
 
 def shown(**values):
     """What a replay prints."""
-    console = Console(record=True, width=200, quiet=False, file=open(os.devnull, "w"))
+    console = Console(width=200, file=io.StringIO())
     code = replay_study(ReplayOptions(**FEW | values), console)
-    return code, console.export_text()
+    return code, console.file.getvalue()
 
 
 def test_too_few_reads_for_an_interval_have_none(tmp_path):
     out = str(tmp_path / "out")
-    code, text = shown(plan=plan_by_hand(tmp_path, "fcfs"), out=out, requests=60, replications=1)
+    code, text = shown(plan=plan_by_hand(tmp_path, "fcfs"), out=out, requests=300, replications=1)
     run = read_results(out, "runs").iloc[0]
     assert code == 0 and run["status"] == "ok" and run["mean_s"] > 0
     table = pq.read_table(tmp_path / "out" / "runs")
