@@ -24,23 +24,16 @@ def difference(path: Path, expected: Contents) -> str | None:
     if not path.exists():
         return "is missing"
     try:
-        found = layout.footer(path).contents
+        found, replaces = layout.footer(path)
     except UserError:
         return "is damaged"
+    if replaces == expected.sha256:
+        return None
     if found.bytes != expected.bytes:
         return f"has {found.bytes} bytes, not {expected.bytes}"
     if found.rows != expected.rows:
         return f"has {found.rows} rows, not {expected.rows}"
     return None if found.sha256 == expected.sha256 else "is another file than was written"
-
-
-def rewritten(path: Path, expected: Contents) -> Contents | None:
-    """What a file holds that keeps some rows of the expected one, and was written in its place; else None."""
-    try:
-        footer = layout.footer(path)
-    except UserError:
-        return None
-    return footer.contents if footer.replaces == expected.sha256 else None
 
 
 def differences(out: Path, committed: Mapping[str, Committed]) -> dict[str, str]:

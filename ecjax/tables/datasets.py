@@ -124,7 +124,7 @@ def write_parquet(
         tables: each table of an iterable is written as it comes, as row groups of its own.
         schema: of all tables.
         run_ids: runs that it is written for.
-        replaces: hash of the file of which it keeps some rows.
+        replaces: hash of the file in whose place it keeps some rows.
         check: called when all is written; an error that it raises leaves ``path`` as it was.
     """
     parts = [tables] if isinstance(tables, pa.Table) else tables
@@ -212,7 +212,7 @@ class Footer(NamedTuple):
 
     Attributes:
         contents: of it.
-        replaces: hash of the file of which it keeps some rows; else empty.
+        replaces: hash of the file in whose place it keeps some rows; else empty.
     """
 
     contents: Contents

@@ -71,7 +71,7 @@ class ResultStore:
         self.writer = DatasetWriter(absolute(self.out), tables, dict(id_types), kept)
         self._rows = RunRows(self.writer.schema(RUNS), tables)
         self._lock = FolderLock(self.out)
-        self._files = Upkeep(self.out, tables.datasets, lambda row: self._write_run(row))
+        self._files = Upkeep(self.out, tables.datasets)
         self._inputs: dict[str, dict[str, Contents]] = {}  # that are there: files by input id
         self._sources = sources
         self._synced = 0.0
@@ -85,7 +85,7 @@ class ResultStore:
                 check_datasets(self.out, self._files.existing(), self.writer.schema, self._files.damaged)
                 # From here on, writers of a killed job replace nothing.
                 self.writer.open()
-                self._files.tidy()
+                self._files.clean()
             except BaseException:
                 self._lock.release()
                 raise

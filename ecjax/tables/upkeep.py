@@ -1,6 +1,6 @@
 """Keeps the files of a folder of results as its committed runs say: what is damaged, and what was never committed."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,14 +13,13 @@ from ecjax.tables.arrow_schemas import INPUT_DATASETS
 from ecjax.tables.committed import (
     Committed,
     all_rows_count,
-    place_of,
     read_committed,
     runs_by_batch,
     say_once,
 )
-from ecjax.tables.damage import NO_BATCH, differences, is_batch_name, rewritten
+from ecjax.tables.damage import NO_BATCH, differences, is_batch_name
 from ecjax.tables.result_schemas import RUNS
-from ecjax.tables.seals import Contents, as_text, from_text
+from ecjax.tables.seals import Contents, as_text
 
 
 class Upkeep:
@@ -29,15 +28,14 @@ class Upkeep:
     Args:
         out: the folder.
         names: datasets of the job.
-        write_run: writes the row of a run.
 
     Attributes:
         committed: runs, by run id.
         damaged: what is wrong with files of committed runs, by path under ``out``.
     """
 
-    def __init__(self, out: Path, names: Iterable[str], write_run: Callable[[pa.Table], None]) -> None:
-        self._out, self._names, self._write_run = out, tuple(names), write_run
+    def __init__(self, out: Path, names: Iterable[str]) -> None:
+        self._out, self._names = out, tuple(names)
         self.committed: dict[str, Committed] = {}
         self.damaged: dict[str, str] = {}
 
@@ -49,25 +47,6 @@ class Upkeep:
         """
         self.committed = read_committed(self._out)
         self.damaged = differences(self._out, self.committed)
-
-    def tidy(self) -> None:
-        """Take away what a killed job left.
-
-        It may have taken rows of other runs out of a file, and not have written that down: it is done now.
-        """
-        changed = {run: self._rewritten(row) for run, row in self.committed.items() if self.wrong(run)}
-        for run, files in changed.items():
-            self._note_files([run], files)
-        if any(changed.values()):
-            self.damaged = differences(self._out, self.committed)
-        self.clean()
-
-    def _rewritten(self, row: Committed) -> dict[str, Contents]:
-        found = {
-            name: rewritten(self._out / place_of(name, row.batch_id), old)
-            for name, old in from_text(row.batch_files).items()
-        }
-        return {name: contents for name, contents in found.items() if contents is not None}
 
     def ended(self, run: str) -> bool:
         """Whether a run is committed and need not be computed again for its status."""
@@ -93,7 +72,6 @@ class Upkeep:
     def remove_uncommitted(self, batches: set[str] | None = None) -> None:
         """Take rows of runs that are not committed with their batch out of the files of ``batches`` (all)."""
         committed = runs_by_batch(self.committed)
-        changed: dict[str, dict[str, Contents]] = {}
         for name in self.of_batches():
             for path in layout.dataset_files(self._out, name):
                 if batches is not None and path.stem not in batches:
@@ -106,32 +84,21 @@ class Upkeep:
                     if not layout.is_foreign(path):
                         path.unlink(missing_ok=True)
                 elif f"{name}/{path.name}" not in self.damaged:
-                    kept = self._only(path, valid)
-                    if kept is not None:
-                        changed.setdefault(path.stem, {})[name] = kept
-        for batch, files in changed.items():
-            self._note_files(committed[batch], files)
+                    self._keep_only(path, valid)
 
-    def _only(self, path: Path, valid: list[str]) -> Contents | None:
-        """Leave only the rows of some runs in a file; what it holds then, or None where that is all it held."""
+    def _keep_only(self, path: Path, valid: list[str]) -> None:
+        """Leave only the rows of some runs in a file, which says then what it stands for."""
         try:
             if all_rows_count(path, valid, self.committed):
-                return None
-            before = layout.footer(path).contents.sha256
+                return
+            before = layout.footer(path)
             rows = list(layout.rows_of(path, valid))
         except UserError:
             self.damaged[f"{path.parent.name}/{path.name}"] = "is damaged"
-            return None
-        kept = layout.write_parquet(path, rows, layout.file_schema(path), valid, before)
+            return
+        first = before.replaces or before.contents.sha256
+        layout.write_parquet(path, rows, layout.file_schema(path), valid, first)
         folder.sync_folder(path.parent)
-        return kept
-
-    def _note_files(self, runs: Iterable[str], files: Mapping[str, Contents]) -> None:
-        """Write down in the rows of runs what files of their batch hold now."""
-        for run in runs:
-            row = layout.read_file(self._out / RUNS / f"{run}.parquet")
-            before = from_text(self.committed[run].batch_files)
-            self._write_run(with_files(row, before | dict(files)))
 
     def existing(self) -> list[str]:
         """Datasets of the job, and inputs, that are there."""

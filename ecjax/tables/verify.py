@@ -9,7 +9,7 @@ from ecjax.errors import UserError
 from ecjax.tables import datasets as layout
 from ecjax.tables import seals
 from ecjax.tables.committed import Committed, runs_by_batch
-from ecjax.tables.damage import is_batch_name
+from ecjax.tables.damage import difference, is_batch_name
 from ecjax.tables.folder import each, location
 from ecjax.tables.formats import user_errors
 from ecjax.tables.result_schemas import RUNS, SCHEMA_VERSION
@@ -158,7 +158,7 @@ class _Folder:
         """Check a file that runs name."""
         if wrong:
             self._say(path, f"is damaged: {wrong}", self._remove)
-        elif expected != {layout.footer(path).contents}:
+        elif any(difference(path, contents) for contents in expected):
             self._say(path, "is another file than its runs say", self._remove)
         elif runs is not None and not set(layout.file_run_ids(path)) <= runs:
             self._say(path, "has rows of runs that were not committed", self._tidy)

@@ -22,7 +22,6 @@ from ecjax.tables.datasets import batch_id, read_file
 from ecjax.tables.results import read_results, read_run
 from ecjax.tables.sources import sources_text
 from ecjax.tables.store import ResultStore
-from ecjax.tables.upkeep import Upkeep
 from ecjax.tables.verify import verify
 
 IDS = {"node_id": pa.string()}
@@ -253,22 +252,17 @@ def test_rows_that_were_not_committed_are_named(out, sound):
     assert_mended(out, sound)
 
 
-def test_a_kill_between_a_file_and_what_runs_say_of_it(out, monkeypatch):
-    """Rows of a run go from a file; before the other run's row says so, the job is killed."""
-
-    class Killed(BaseException):
-        pass
-
-    def killed(self, runs, files):
-        raise Killed
-
+def test_a_file_that_keeps_some_of_its_rows_stands_for_the_one_before(out):
+    """Rows of runs go from it, one after another; rows of runs stay as they are."""
+    rows = {run: (out / "runs" / f"{run}.parquet").read_bytes() for run in (A, C)}
     (out / "runs" / f"{B}.parquet").unlink()
-    with monkeypatch.context() as patch:
-        patch.setattr(Upkeep, "_note_files", killed)
-        with pytest.raises(Killed):
-            ResultStore(out, TABLES, IDS).__enter__()
-    assert findings(out)
     assert job(out) == {B}
+    assert verify(out).findings == [] and job(out) == set()
+    assert all((out / "runs" / f"{run}.parquet").read_bytes() == content for run, content in rows.items())
+    flip(out / FIRST, b"objective")
+    assert list(findings(out)) == [FIRST]
+    (out / FIRST).unlink()
+    assert job(out) == {A}
     assert verify(out).findings == []
 
 
