@@ -56,6 +56,8 @@ _JOBS = (
     ),
     Job("bench", "timing", "time ecjax beside the alternatives"),
 )
+VERIFY = "verify"  # the one command that is no job: it takes a folder, and no options
+VERIFY_SUMMARY = "whether the results in a folder are as they were written, and inputs still the same"
 JOBS = {job.name: job for job in _JOBS}
 
 

@@ -19,7 +19,7 @@ from ecjax.engine.tasks import attempt
 from ecjax.tables.results import read_results
 
 # columns that tell how and when a run was done, not what came of it
-HOW = ("batch_id", "batch_runs", "solve_s", "compile_s", "requests_per_s")
+HOW = ("batch_id", "batch_runs", "batch_files", "solve_s", "compile_s", "requests_per_s")
 HOW += ("decision_mean_s", "decision_p99_s", "decision_p9999_s")
 
 

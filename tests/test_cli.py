@@ -32,6 +32,17 @@ def test_job_help_lists_every_key_with_its_default(capsys, job):
         assert f"  {name}" in out
 
 
+def test_verify_needs_neither_hydra_nor_jax(tmp_path):
+    program = (
+        "import sys; from ecjax.cli import main; main(['verify', 'none']); "
+        "sys.exit(any(m in sys.modules for m in ('hydra', 'jax', 'numba', 'ray', 'matplotlib')))"
+    )
+    assert (
+        subprocess.run([sys.executable, "-c", program], cwd=tmp_path, stderr=subprocess.DEVNULL).returncode
+        == 0
+    )
+
+
 def test_help_needs_neither_hydra_nor_jax():
     program = (
         "import sys; from ecjax.cli import main; main(['optimize', '--help']); "

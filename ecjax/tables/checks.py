@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ecjax.tables.ids import canonical_id_lists, canonical_ids, decoded, is_text, with_counted_nulls
+from ecjax.tables.near_names import near_miss
 from ecjax.tables.place import Place
 from ecjax.tables.rules import RULES
 from ecjax.tables.schemas import FLOAT, ID, IDS, INPUTS, INTEGER, TIME, Column
@@ -22,7 +23,7 @@ def check(table: pa.Table, name: str, *, sort: bool = False, source: str | None 
     ``op`` becomes "read" or "write". Timestamps become float64 seconds since the first arrival, counted in
     integers before the conversion; times given as numbers stay as they are. Optional columns without any
     value, and lists that are all empty, are dropped, as if absent; columns that the schema does not name are kept
-    as they are.
+    as they are, but for those almost named as an optional one that is absent.
 
     Args:
         table: the table.
@@ -77,6 +78,11 @@ def _check_names(table: pa.Table, place: Place) -> None:
     missing = [c.name for c in INPUTS[place.name] if c.required and c.name not in names]
     if missing:
         raise place.error(f"missing columns: {', '.join(missing)}; found: {', '.join(names) or 'none'}")
+    near = near_miss(names, place.name)
+    if near:
+        raise place.error(
+            "unknown, and almost {1}; allowed: {1}, or another name".format(*near), column=near[0]
+        )
 
 
 def _canonical(values: pa.ChunkedArray, column: Column, place: Place) -> pa.ChunkedArray:

@@ -16,29 +16,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from ecjax.errors import UserError
+from ecjax.tables import seals
 from ecjax.tables.arrow_schemas import INPUT_DATASETS, JOB_KEY, VERSION_KEY
-from ecjax.tables.folder import each, publishing
-from ecjax.tables.formats import parquet_file, user_errors
+from ecjax.tables.folder import publishing
+from ecjax.tables.formats import checked_parquet_file, parquet_file, user_errors
 from ecjax.tables.ids import decoded, is_text
 from ecjax.tables.result_schemas import RUNS
+from ecjax.tables.seals import Contents
 
 # what to do about a file of results that cannot be read
 _DAMAGED = "damaged or of another format (move it away and run the same command again)"
 
 _RUN_IDS_KEY = b"ecjax_run_ids"
-_TOKEN_KEY = b"ecjax_store"
+_REPLACES_KEY = b"ecjax_replaces"
 
 # Tables of a few rows are written without what makes large ones small: that takes twice as long for them.
 _FEW_ROWS = 100
 _PLAIN: dict[str, Any] = {"use_dictionary": False, "compression": "none", "write_statistics": False}
-
-
-class Committed(NamedTuple):
-    """What the ``runs`` dataset says of a run that is committed."""
-
-    batch_id: str
-    batch_runs: int
-    status: str
 
 
 def batch_id(run_ids: Iterable[str]) -> str:
@@ -122,28 +117,32 @@ def write_parquet(
     tables: pa.Table | Iterable[pa.Table],
     schema: pa.Schema,
     run_ids: Iterable[str] = (),
-    token: str = "",
+    replaces: str = "",
     check: Callable[[], None] = lambda: None,
-) -> None:
-    """Write a Parquet file that is there whole or not at all (see ``folder.publishing``).
+) -> Contents:
+    """Write a Parquet file that is there whole or not at all (see ``folder.publishing``), with its hash in it.
 
     Args:
         path: the file; its folder is made.
         tables: each table of an iterable is written as it comes, as row groups of its own.
         schema: of all tables.
         run_ids: runs that it is written for.
-        token: of the store that it is written for.
+        replaces: hash of the file in whose place it keeps some rows.
         check: called when all is written; an error that it raises leaves ``path`` as it was.
     """
     parts = [tables] if isinstance(tables, pa.Table) else tables
     few = isinstance(tables, pa.Table) and len(tables) <= _FEW_ROWS
+    rows = 0
     with publishing(path) as temporary:
         with pq.ParquetWriter(temporary, schema, write_page_checksum=True, **_PLAIN if few else {}) as writer:
             for part in parts:
                 writer.write_table(part)
-            footer = {_RUN_IDS_KEY: json.dumps(sorted(run_ids)), _TOKEN_KEY: token}
-            writer.add_key_value_metadata(footer)
+                rows += len(part)
+            footer = {_RUN_IDS_KEY: json.dumps(sorted(run_ids)), _REPLACES_KEY: replaces}
+            writer.add_key_value_metadata(footer | {seals.KEY: seals.BLANK})
+        written = Contents(rows, temporary.stat().st_size, seals.seal(temporary))
         check()
+    return written
 
 
 def file_schema(path: Path) -> pa.Schema:
@@ -153,10 +152,37 @@ def file_schema(path: Path) -> pa.Schema:
         UserError: the file is damaged.
     """
     with user_errors(path, _DAMAGED), parquet_file(path) as file:
-        schema = file.schema_arrow
-    file_keys = (_RUN_IDS_KEY, _TOKEN_KEY)
-    metadata = {key: value for key, value in (schema.metadata or {}).items() if key not in file_keys}
+        return _of_dataset(file.schema_arrow)
+
+
+def _of_dataset(schema: pa.Schema) -> pa.Schema:
+    of_file = (_RUN_IDS_KEY, _REPLACES_KEY, seals.KEY.encode())
+    metadata = {key: value for key, value in (schema.metadata or {}).items() if key not in of_file}
     return schema.with_metadata(metadata)
+
+
+def checked_schema(path: Path) -> pa.Schema:
+    """As ``file_schema``, of a file whose hash is verified.
+
+    Raises:
+        UserError: the file is damaged.
+    """
+    with user_errors(path, _DAMAGED), checked_parquet_file(path) as file:
+        return _of_dataset(file.schema_arrow)
+
+
+def is_whole(path: Path) -> bool:
+    """Whether a file holds the bytes that ecjax wrote; it is read as a whole."""
+    content, wrong = seals.sealed_content(path)
+    return content is not None and wrong is None
+
+
+def is_foreign(path: Path) -> bool:
+    """Whether ecjax did not write a file; of a damaged one that is not known."""
+    try:
+        return schema_version(file_schema(path)) is None
+    except UserError:
+        return False
 
 
 def schema_version(schema: pa.Schema) -> str | None:
@@ -184,47 +210,43 @@ def file_run_ids(path: Path) -> list[str]:
         return json.loads((file.metadata.metadata or {}).get(_RUN_IDS_KEY, b"[]"))
 
 
-def file_token(path: Path) -> str:
-    """The token of the store that a dataset file was written for, from its footer."""
-    with user_errors(path, _DAMAGED), parquet_file(path) as file:
-        return (file.metadata.metadata or {}).get(_TOKEN_KEY, b"").decode()
+class Footer(NamedTuple):
+    """What a file of a dataset says of itself.
+
+    Attributes:
+        contents: of it.
+        replaces: hash of the file in whose place it keeps some rows; else empty.
+    """
+
+    contents: Contents
+    replaces: str
+
+
+def footer(path: Path) -> Footer:
+    """What a file of a dataset says of itself; its rows are not read.
+
+    Raises:
+        UserError: there is no such file, or its footer is damaged.
+    """
+    with user_errors(path, _DAMAGED):
+        size = path.stat().st_size
+        with parquet_file(path) as file:
+            values = file.metadata.metadata or {}
+            rows = file.metadata.num_rows
+    sha256, replaces = (values.get(key, b"").decode() for key in (seals.KEY.encode(), _REPLACES_KEY))
+    return Footer(Contents(rows, size, sha256), replaces)
 
 
 def read_file(path: Path, columns: list[str] | None = None) -> pa.Table:
-    """Read one dataset file, verifying its page checksums.
+    """Read one dataset file, verifying its hash and page checksums.
 
     Raises:
         UserError: the file is damaged.
     """
-    with user_errors(path, _DAMAGED), parquet_file(path, pre_buffer=True) as file:
+    with user_errors(path, _DAMAGED), checked_parquet_file(path) as file:
         # Decoding a file of one row on several threads takes three times as long as on one.
-        return file.read(columns=columns, use_threads=file.metadata.num_rows > 10_000)
-
-
-def read_committed(out: Path) -> dict[str, Committed]:
-    """The committed runs of ``out`` by run id."""
-    columns = ["run_id", "batch_id", "batch_runs", "status"]
-    committed = {}
-    for table in each(lambda path: read_file(path, columns), dataset_files(out, RUNS), out):
-        for row in table.to_pylist():
-            committed[row["run_id"]] = Committed(row["batch_id"], row["batch_runs"], row["status"])
-    return committed
-
-
-def runs_by_batch(committed: dict[str, Committed]) -> dict[str, list[str]]:
-    """The committed runs of each batch."""
-    batches: dict[str, list[str]] = {}
-    for run, row in committed.items():
-        batches.setdefault(row.batch_id, []).append(run)
-    return batches
-
-
-def all_rows_count(path: Path, valid: list[str], committed: dict[str, Committed]) -> bool:
-    """Whether all rows of a dataset file count, given its batch's committed runs ``valid``.
-
-    Where all runs of the batch are committed that is so without a look at the file.
-    """
-    return len(valid) == committed[valid[0]].batch_runs or set(file_run_ids(path)) <= set(valid)
+        table = file.read(columns=columns, use_threads=file.metadata.num_rows > 10_000)
+    return table.replace_schema_metadata(_of_dataset(table.schema).metadata)
 
 
 def rows_of(path: Path, run_ids: list[str]) -> Iterator[pa.Table]:
@@ -234,7 +256,7 @@ def rows_of(path: Path, run_ids: list[str]) -> Iterator[pa.Table]:
         UserError: the file is damaged.
     """
     value_set = pa.array(run_ids, pa.string())
-    with user_errors(path, _DAMAGED), parquet_file(path) as file:
+    with user_errors(path, _DAMAGED), checked_parquet_file(path) as file:
         for group in range(file.num_row_groups):
             table = file.read_row_group(group)
             yield table.filter(pc.is_in(table.column("run_id"), value_set=value_set))

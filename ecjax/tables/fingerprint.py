@@ -68,13 +68,17 @@ def _text_bytes(array: pa.Array) -> memoryview:
     return memoryview(data)[ends[0] : ends[-1]] if data is not None else memoryview(b"")
 
 
-def trace_fingerprint(paths: str | Path | Iterable[str | Path]) -> str:
+_digests: dict[tuple[object, ...], str] = {}  # of files that were read, by path, size and time
+
+
+def trace_fingerprint(paths: str | Path | Iterable[str | Path], fresh: bool = True) -> str:
     """SHA-256 (hex) over the files of a trace: sorted relative names, sizes and content hashes.
 
     Names are relative to a folder that is given, and bare for a file that is given, so that a trace may move.
 
     Args:
         paths: a file, a folder (names that begin with "." or "_" are ignored), or several of these.
+        fresh: read all of them, also those that this process has read before and that look as they did.
 
     Raises:
         UserError: a path is missing or cannot be read.
@@ -88,9 +92,18 @@ def trace_fingerprint(paths: str | Path | Iterable[str | Path]) -> str:
             files = list(visible_files(path)) if path.is_dir() else [path]
             root = path if path.is_dir() else path.parent
         for file in files:
-            with user_errors(file), file.open("rb") as stream:
-                content = hashlib.file_digest(stream, "sha256").hexdigest()
-                size = file.stat().st_size
+            with user_errors(file):
+                size, content = _content(file, fresh)
                 entries.append((file.relative_to(root).as_posix(), size, content))
     lines = "".join(f"{name}\0{size}\0{content}\n" for name, size, content in sorted(entries))
     return hashlib.sha256(lines.encode()).hexdigest()
+
+
+def _content(file: Path, fresh: bool) -> tuple[int, str]:
+    """Size and SHA-256 of a file."""
+    status = file.stat()
+    key = (file, status.st_size, getattr(status, "st_mtime_ns", 0))
+    if fresh or key not in _digests:
+        with file.open("rb") as stream:
+            _digests[key] = hashlib.file_digest(stream, "sha256").hexdigest()
+    return status.st_size, _digests[key]

@@ -95,6 +95,27 @@ def publishing(path: Path) -> Iterator[Path]:
         raise
 
 
+def staged(path: Path, token: str) -> Path:
+    """Where a file waits, written, until ``publish`` puts it at ``path``: under a name that readers of folders skip.
+
+    An object store renames nothing: there it is at ``path`` at once.
+    """
+    return path.with_name(f".{path.name}-{token}{_TEMPORARY}") if is_local(path) else path
+
+
+def publish(path: Path, token: str) -> None:
+    """Put a staged file where it belongs, for good."""
+    if is_local(path):
+        os.replace(staged(path, token), path)
+        sync_folder(path.parent)
+
+
+def withdraw(path: Path, token: str) -> None:
+    """Remove what is staged for ``path``; in an object store nothing is."""
+    if is_local(path):
+        staged(path, token).unlink(missing_ok=True)
+
+
 def sync_folder(folder: Path) -> None:
     """Make the renames in a folder last through a power cut; what an object store has taken lasts."""
     if not is_local(folder):

@@ -11,8 +11,9 @@ import pyarrow.ipc
 import pyarrow.parquet as pq
 
 from ecjax.errors import UserError
-from ecjax.tables import csv_files
+from ecjax.tables import csv_files, seals
 from ecjax.tables.folder import is_local
+from ecjax.tables.parquet_schemas import check_chunks, check_names
 
 PARQUET = (".parquet",)
 IPC = (".arrow", ".feather", ".ipc")
@@ -115,8 +116,10 @@ def read_file(path: Path) -> pa.Table:
     """Read one file whole; errors are those of Arrow and the operating system."""
     ending = path.name.lower()
     if ending.endswith(PARQUET):
-        with parquet_file(path, pre_buffer=True) as file:
-            return file.read()
+        with checked_parquet_file(path) as file:
+            table = file.read()
+            check_chunks(file, path)
+            return table
     if ending.endswith(CSV):
         return csv_files.read_csv(path)
     with _source(path) as source:
@@ -128,6 +131,22 @@ def parquet_file(path: Path, *, pre_buffer: bool = False) -> pq.ParquetFile:
     buffer = 0 if pre_buffer else _PARQUET_BUFFER_BYTES
     source = path if is_local(path) else _source(path)
     return pq.ParquetFile(source, page_checksum_verification=True, pre_buffer=pre_buffer, buffer_size=buffer)
+
+
+def checked_parquet_file(path: Path) -> pq.ParquetFile:
+    """Open a Parquet file to read it whole; of one that carries the hash of its bytes, these are checked first.
+
+    Raises:
+        UserError: they are not those that were written, or, without a hash, the footer contradicts itself.
+    """
+    content, wrong = seals.sealed_content(path)
+    if content is None:
+        file = parquet_file(path, pre_buffer=True)
+        check_names(file, path)
+        return file
+    if wrong:
+        raise UserError(f"{path}: damaged or of another format: {wrong}")
+    return pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
 
 
 def _source(path: Path) -> pa.NativeFile:
@@ -150,6 +169,7 @@ def _selection(schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
 
 def _open_parquet(path: Path, columns: Sequence[str] | None) -> Opened:
     with parquet_file(path) as file:
+        check_names(file, path)
         schema, rows = _selection(file.schema_arrow, columns), file.metadata.num_rows
 
     def batches() -> Iterator[pa.RecordBatch]:

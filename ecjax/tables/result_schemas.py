@@ -25,6 +25,12 @@ RUN_COLUMNS = (
     Column("version", STRING, "", "version of ecjax"),
     Column("batch_id", STRING, "", "runs that were computed and written together share it"),
     Column("batch_runs", INTEGER, "", "how many those are"),
+    Column(
+        "batch_files", STRING, "", "JSON: rows, bytes and SHA-256 of each file that they wrote; ecjax verify"
+    ),
+    Column(
+        "input_files", STRING, "", "JSON: path and SHA-256 of inputs that are files, by option; ecjax verify"
+    ),
     Column("params", STRING, "", "JSON: all else that its run_id depends on, and what was read"),
 )
 INPUT_ID = Column("input_id", STRING, "", "fingerprint of the inputs; names the tables in inputs/")

@@ -10,6 +10,8 @@ from ecjax.errors import UserError
 from ecjax.status import Status
 from ecjax.tables import datasets as layout
 from ecjax.tables.arrow_schemas import INPUT_DATASETS
+from ecjax.tables.committed import all_rows_count, read_committed, run_files, runs_by_batch, say_once
+from ecjax.tables.damage import NO_BATCH, is_batch_name
 from ecjax.tables.folder import each, location
 from ecjax.tables.formats import user_errors
 from ecjax.tables.ids import ID_NAMES
@@ -48,21 +50,36 @@ def _read(out: Path, dataset: str) -> pa.Table:
         if not files or layout.schema_version(layout.file_schema(files[0])) is None:
             names = ", ".join(layout.written_datasets(out))
             raise UserError(f"out={out}: has no dataset {dataset!r}; it has {names or 'none'}")
-    if dataset in (RUNS, *INPUT_DATASETS):
-        return pa.concat_tables(each(layout.read_file, files, out))
-    committed = layout.read_committed(out)
-    batches = layout.runs_by_batch(committed)
+    if dataset == RUNS:
+        tables = [table for _, table in run_files(out)]
+        return pa.concat_tables(tables) if tables else layout.file_schema(files[0]).empty_table()
+    if dataset in INPUT_DATASETS:
+        named = [path for path in files if _is_input(path)]
+        tables = list(each(layout.read_file, named, out))
+        return pa.concat_tables(tables) if tables else layout.file_schema(files[0]).empty_table()
+    committed = read_committed(out)
+    batches = runs_by_batch(committed)
 
     def rows(path: Path) -> list[pa.Table]:
         valid = batches.get(path.stem)
         if not valid:
+            if not is_batch_name(path):
+                say_once(NO_BATCH.format(path))
             return []
-        if layout.all_rows_count(path, valid, committed):
+        if all_rows_count(path, valid, committed):
             return [layout.read_file(path)]
         return list(layout.rows_of(path, valid))
 
     tables = [table for part in each(rows, files, out) for table in part]
     return pa.concat_tables(tables) if tables else layout.file_schema(files[0]).empty_table()
+
+
+def _is_input(path: Path) -> bool:
+    """Whether a file holds the input that its name says; a copy of one is named in a log line."""
+    ids = layout.read_file(path, ["input_id"]).column("input_id").unique().to_pylist()
+    if ids not in ([], [path.stem]):
+        say_once(f"{path}: holds the input {ids[0]}, which its name does not say; it is not read")
+    return ids in ([], [path.stem])
 
 
 def find_run(

@@ -22,6 +22,7 @@ class Column:
     ``least`` is the smallest allowed value; ``above`` excludes that value itself. ``nullable`` allows empty cells.
     No number is larger than ``most``: 1e12 s of a point in time, 2^31 - 1 of an integer, 1e30 of other numbers, whose
     cubes and products are numbers too. One that must be above 0 is at least 1e-30 for the same reason.
+    ``infinite`` columns of results may hold infinities, also of runs that are ok; no others may, and none NaN.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Column:
     nullable: bool = False
     least: float | None = None
     above: bool = False
+    infinite: bool = False
 
     @property
     def most(self) -> float:

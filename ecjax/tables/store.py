@@ -11,54 +11,22 @@ from typing import Any
 import pyarrow as pa
 
 from ecjax.errors import UserError
-from ecjax.status import Status
 from ecjax.tables import datasets as layout
-from ecjax.tables.arrow_schemas import INPUT_DATASETS
-from ecjax.tables.datasets import Committed, batch_id
-from ecjax.tables.folder import (
-    FolderLock,
-    absolute,
-    each,
-    location,
-    remove_temporaries,
-    sync_folder,
-    write_errors,
+from ecjax.tables import folder
+from ecjax.tables.committed import (
+    Committed,
+    place_of,
 )
-from ecjax.tables.result_schemas import RUNS, SCHEMA_VERSION, JobTables
+from ecjax.tables.datasets import batch_id
+from ecjax.tables.finite import ok_runs
+from ecjax.tables.fitting import check_datasets, check_out
+from ecjax.tables.folder import FolderLock, absolute, each, location, sync_folder, write_errors
+from ecjax.tables.result_schemas import RUNS, JobTables
+from ecjax.tables.seals import Contents
+from ecjax.tables.upkeep import Upkeep, with_files
 from ecjax.tables.writer import DatasetWriter, RunRows, Tables
 
 __all__ = ["ResultStore", "batch_id", "check_out"]
-
-
-def check_out(out: str | Path, tables: JobTables) -> None:
-    """Refuse a folder that cannot take the results of a job, before anything is computed.
-
-    Raises:
-        UserError: ``out`` is a file, or holds results of another job, another version, or of no ecjax.
-    """
-    place = location(out)
-    with write_errors(place):
-        if place.exists() and not place.is_dir():
-            raise UserError(f"out={place}: is a file; allowed: a folder, which is made if absent")
-    for path in layout.dataset_files(place, RUNS)[:1]:
-        schema = layout.file_schema(path)
-        reason, job = _other_version(schema), layout.schema_job(schema)
-        if reason:
-            raise UserError(f"out={place}: {path.relative_to(place)} {reason}; choose a new out")
-        if job != tables.job:
-            raise UserError(
-                f"out={place}: holds results of ecjax {job}; choose a new out for ecjax {tables.job}"
-            )
-
-
-def _other_version(schema: pa.Schema) -> str | None:
-    """Why a file of this schema is not one of this version of ecjax."""
-    version = layout.schema_version(schema)
-    if version is None:
-        return "was not written by ecjax"
-    if version != str(SCHEMA_VERSION):
-        return f"is of schema version {version}, now it is {SCHEMA_VERSION}"
-    return None
 
 
 class ResultStore:
@@ -75,6 +43,7 @@ class ResultStore:
         tables: datasets of the job that writes.
         id_types: Arrow type (int64 or string) by id column, as ``ids.id_types`` finds them in the inputs.
         write: datasets to write apart from ``runs`` and the inputs (default: all).
+        sources: what the runs were computed from, as ``sources.sources_text`` says it.
 
     Attributes:
         writer: writes datasets of batches, also in other processes while the store is open.
@@ -91,6 +60,7 @@ class ResultStore:
         tables: JobTables,
         id_types: dict[str, pa.DataType],
         write: list[str] | None = None,
+        sources: str = "{}",
     ) -> None:
         unknown = [name for name in write or () if name not in tables.datasets]
         if unknown:
@@ -99,10 +69,11 @@ class ResultStore:
         self.out, self._tables = location(out), tables
         datasets = None if write is None else frozenset((RUNS, *write))
         self.writer = DatasetWriter(absolute(self.out), tables, dict(id_types), datasets)
-        self._rows = RunRows(self.writer.schema(RUNS))
+        self._rows = RunRows(self.writer.schema(RUNS), tables)
         self._lock = FolderLock(self.out)
-        self._committed: dict[str, Committed] = {}
-        self._inputs: set[Path] = set()  # that are there
+        self._files = Upkeep(self.out, tables.datasets)
+        self._inputs: dict[str, dict[str, Contents]] = {}  # that are there: files by input id
+        self._sources = sources
         self._synced = 0.0
 
     def __enter__(self) -> "ResultStore":
@@ -110,11 +81,11 @@ class ResultStore:
         with write_errors(self.out):
             self._lock.acquire()
             try:
-                self._check_existing()
-                # First of all: from here on, writers of a killed job replace nothing.
+                self._files.look()
+                check_datasets(self.out, self._files.existing(), self.writer.schema, self._files.damaged)
+                # From here on, writers of a killed job replace nothing.
                 self.writer.open()
-                self._committed = layout.read_committed(self.out)
-                self._clean()
+                self._files.clean()
             except BaseException:
                 self._lock.release()
                 raise
@@ -128,7 +99,7 @@ class ResultStore:
             with suppress(OSError, UserError):
                 if self.writer.is_open():
                     self.writer.close()
-                    self._clean()
+                    self._files.clean()
                     if (self.out / RUNS).is_dir():
                         sync_folder(self.out / RUNS)
         finally:
@@ -139,9 +110,19 @@ class ResultStore:
         return self.writer.writes(dataset)
 
     def finished(self, run_ids: Iterable[str]) -> set[str]:
-        """Those of ``run_ids`` that are committed and need not be computed again (ok or not converged)."""
+        """Those of ``run_ids`` that are committed and need not be computed again (ok or not converged).
+
+        Runs are not among them whose files are not those that were written; only sizes and footers are looked at.
+        """
+        return {run for run in run_ids if self._files.ended(run) and not self._files.wrong(run)}
+
+    def damaged(self, run_ids: Iterable[str]) -> dict[str, str]:
+        """What is wrong with files of those of ``run_ids`` that would else be finished, by path under ``out``."""
         return {
-            run for run in run_ids if run in self._committed and Status(self._committed[run].status).finished
+            file: why
+            for run in run_ids
+            if self._files.ended(run)
+            for file, why in self._files.wrong(run).items()
         }
 
     def write_input(self, dataset: str, input_id: str, table: pa.Table) -> None:
@@ -157,25 +138,30 @@ class ResultStore:
             ValueError: an id column has another type than the store was opened with.
         """
         name = f"inputs/{dataset}"
-        path = self.out / name / f"{input_id}.parquet"
-        if path in self._inputs or path.exists():
+        place = f"{name}/{input_id}"
+        files = self._inputs.setdefault(input_id, {})
+        if place in files:
             return
-        self._inputs.add(path)
+        path = self.out / f"{place}.parquet"
+        if path.exists() and layout.is_whole(path):
+            files[place] = layout.footer(path).contents
+            return
         schema = self.writer.schema(name)
         table = table.select([column for column in table.column_names if column in schema.names[1:]])
         table = table.append_column("input_id", pa.array([input_id] * len(table), pa.string()))
         with write_errors(self.out):
-            layout.write_parquet(path, layout.conform(table, schema), schema)
+            files[place] = layout.write_parquet(path, layout.conform(table, schema), schema)
             sync_folder(path.parent)
+        self._files.damaged.pop(f"{place}.parquet", None)
 
-    def commit(self, runs: list[dict[str, Any]], datasets: Mapping[str, Tables] | None) -> None:
+    def commit(self, runs: list[dict[str, Any]], datasets: Mapping[str, Tables | Contents]) -> None:
         """Write the rows of a batch of runs: first the datasets, then the runs, whose presence is the commit.
 
         Args:
-            runs: one row of the ``runs`` dataset each; ``batch_id`` and ``batch_runs`` are filled in.
+            runs: one row of the ``runs`` dataset each; what concerns the batch is filled in.
             datasets: rows by dataset name, with a ``run_id`` column; an iterable of tables is written piece
-                by piece, and not even started where ``write`` leaves the dataset out. None: the store's ``writer``
-                wrote them for the batch of these runs.
+                by piece, and not even started where ``write`` leaves the dataset out. Or what the store's ``writer``
+                returned that wrote them for the batch of these runs.
 
         Raises:
             UserError: the disk is full or ``out`` cannot be written; nothing half-written is left.
@@ -185,100 +171,55 @@ class ResultStore:
         if len(set(ids)) < len(ids) or not ids:
             raise ValueError("a batch is one or more runs, each once")
         batch = layout.batch_id(ids)
-        rows = [self._rows.table(run, batch, len(ids)) for run in runs]
-        replaced = {self._committed[run].batch_id for run in ids if run in self._committed}
+        rows = [self._rows.table({"input_files": self._sources} | run, batch, len(ids)) for run in runs]
+        replaced = {self._files.committed[run].batch_id for run in ids if run in self._files.committed}
         with write_errors(self.out):
             try:
-                if datasets is not None:
-                    self.writer.write(ids, datasets)
-                # of an earlier commit, or of a worker that did not come to an end
-                if batch in replaced or datasets is not None:
-                    self._remove_older(batch, datasets)
+                files = self._written(runs, batch, datasets, batch in replaced)
+                kept = [files | self._inputs.get(run.get("input_id", ""), {}) for run in runs]
+                rows = [with_files(row, names) for row, names in zip(rows, kept, strict=True)]
                 deque(each(self._write_run, rows, self.out), maxlen=0)
                 self._sync_runs()
             except BaseException:
                 with suppress(OSError, UserError):
                     # Once another job has taken over an object store, the batch may be its own.
                     if self.writer.is_open():
-                        self._remove_uncommitted({batch})
+                        for name in datasets:
+                            folder.withdraw(self.writer.path(name, batch), self.writer.token)
+                        self._files.remove_uncommitted({batch})
                 raise
             if replaced - {batch}:
-                self._remove_uncommitted(replaced - {batch})
+                self._files.remove_uncommitted(replaced - {batch})
+
+    def _written(
+        self, runs: list[dict[str, Any]], batch: str, datasets: Mapping[str, Tables | Contents], again: bool
+    ) -> dict[str, Contents]:
+        """Write what is not written yet, and have the datasets of a batch where they are read."""
+        files = {name: value for name, value in datasets.items() if isinstance(value, Contents)}
+        tables = {name: value for name, value in datasets.items() if not isinstance(value, Contents)}
+        by_worker = bool(files)
+        files |= self.writer.write([run["run_id"] for run in runs], tables, ok_runs(runs))
+        for name in files:
+            folder.publish(self.writer.path(name, batch), self.writer.token)
+        # of an earlier commit, or of a worker that did not come to an end
+        if again or not by_worker:
+            for name in self._files.of_batches():
+                if name not in files:
+                    self.writer.path(name, batch).unlink(missing_ok=True)
+        for name in files:
+            self._files.damaged.pop(place_of(name, batch), None)
+        return files
 
     def _write_run(self, row: pa.Table) -> None:
-        values = row.select(["run_id", "batch_id", "batch_runs", "status"]).to_pylist()[0]
+        names = ["run_id", "batch_id", "batch_runs", "status", "batch_files"]
+        values = row.select(names).to_pylist()[0]
         run = values.pop("run_id")
         path = self.out / RUNS / f"{run}.parquet"
-        layout.write_parquet(path, row, row.schema, [run], self.writer.token, self.writer.check_open)
-        self._committed[run] = Committed(**values)
+        layout.write_parquet(path, row, row.schema, [run], check=self.writer.check_open)
+        self._files.committed[run] = Committed(**values)
 
     def _sync_runs(self) -> None:
         """Once a second: a power cut may take the runs committed in the last second, which are then done again."""
         if time.monotonic() - self._synced > 1:
             sync_folder(self.out / RUNS)
             self._synced = time.monotonic()
-
-    def _remove_older(self, batch: str, datasets: Mapping[str, Tables] | None) -> None:
-        """Remove what was written for the same batch to datasets that were not written now."""
-        for name in self._batch_datasets():
-            path = self.out / name / f"{batch}.parquet"
-            if not path.exists():
-                continue
-            if datasets is None:
-                older = layout.file_token(path) != self.writer.token
-            else:
-                older = name not in datasets or not self.writes(name)
-            if older:
-                path.unlink()
-
-    def _clean(self) -> None:
-        """Take away what was written and is not committed."""
-        for folder in (*self._existing(), "figures"):
-            remove_temporaries(self.out / folder)
-        self._remove_uncommitted()
-
-    def _batch_datasets(self) -> list[str]:
-        skipped = (RUNS, *INPUT_DATASETS)
-        return [name for name in self._existing() if name not in skipped]
-
-    def _remove_uncommitted(self, batches: set[str] | None = None) -> None:
-        """Take rows of runs that are not committed with their batch out of the files of ``batches`` (all)."""
-        committed = layout.runs_by_batch(self._committed)
-        for name in self._batch_datasets():
-            for path in layout.dataset_files(self.out, name):
-                if batches is not None and path.stem not in batches:
-                    continue
-                valid = committed.get(path.stem)
-                if valid and not layout.all_rows_count(path, valid, self._committed):
-                    layout.write_parquet(path, layout.rows_of(path, valid), layout.file_schema(path), valid)
-                    sync_folder(path.parent)
-                # A file that ecjax did not write is not ours to remove; it is not read either.
-                elif not valid and layout.schema_version(layout.file_schema(path)) is not None:
-                    path.unlink(missing_ok=True)
-
-    def _existing(self) -> list[str]:
-        return layout.existing_datasets(self.out, self._tables.datasets)
-
-    def _check_existing(self) -> None:
-        for name in self._existing():
-            for path in layout.dataset_files(self.out, name)[:1]:
-                reason = self._misfit(layout.file_schema(path), self.writer.schema(name))
-                if reason:
-                    raise UserError(
-                        f"out={self.out}: {path.relative_to(self.out)} {reason}; choose a new out"
-                    )
-
-    @staticmethod
-    def _misfit(stored: pa.Schema, schema: pa.Schema) -> str | None:
-        """Why rows of a schema cannot go beside a file of another one."""
-        reason = _other_version(stored)
-        if reason:
-            return reason
-        if layout.schema_job(stored) != layout.schema_job(schema):
-            return f"is of ecjax {layout.schema_job(stored)}, this is ecjax {layout.schema_job(schema)}"
-        if stored.names != schema.names:
-            return "has other columns than this version of ecjax writes"
-        for before, now in zip(stored, schema, strict=True):
-            if before.type != now.type:
-                return f"has {before.name} of type {before.type}, now it is {now.type}"
-        return None

@@ -1,6 +1,6 @@
 """Writing the datasets of a batch where it was computed; the one driver commits it."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -14,8 +14,10 @@ from ecjax.errors import UserError
 from ecjax.status import Status
 from ecjax.tables import datasets as layout
 from ecjax.tables.arrow_schemas import dataset_schema
-from ecjax.tables.folder import location, publishing, sync_folder, write_errors
+from ecjax.tables.finite import check_finite, check_row
+from ecjax.tables.folder import location, publishing, staged, write_errors
 from ecjax.tables.result_schemas import JobTables
+from ecjax.tables.seals import Contents
 
 Tables: TypeAlias = pa.Table | Iterable[pa.Table]
 
@@ -51,45 +53,63 @@ class DatasetWriter:
         """Whether this process sees the folder of the store, rather than none or another of that name."""
         return _reaches(self.out, f"{_MARKER}{self.token}")
 
-    def write(self, run_ids: Iterable[str], datasets: Mapping[str, Tables]) -> None:
+    def write(
+        self, run_ids: Iterable[str], datasets: Mapping[str, Tables], ok: Collection[str] | None = None
+    ) -> dict[str, Contents]:
         """Write the datasets of the batch of these runs; writing them again replaces them.
+
+        In a folder of this machine they wait under hidden names, so that nobody reads them before they are committed.
 
         Args:
             run_ids: all runs of the batch.
             datasets: rows by dataset name, as ``ResultStore.commit`` takes them.
+            ok: those of the runs that are ok; None: all.
+
+        Returns:
+            What was written, by dataset, for ``ResultStore.commit``.
 
         Raises:
             UserError: the disk is full, the folder cannot be written, or the store is not open any more; no file is
                 half-written.
-            ValueError: rows that do not fit the schema, or of runs that are not in ``run_ids``.
+            ValueError: rows that do not fit the schema, of runs that are not in ``run_ids``, or, of runs that are ok,
+                with numbers that are none (``finite``).
         """
         ids = list(run_ids)
-        batch = layout.batch_id(ids)
+        written = {}
         with write_errors(self.out):
             for name, tables in datasets.items():
                 if self.writes(name):
                     schema = self.schema(name)
-                    path = self._folder / name / f"{batch}.parquet"
-                    rows = self._checked(name, tables, ids)
+                    path = staged(self.path(name, layout.batch_id(ids)), self.token)
+                    rows = self._checked(name, tables, ids, ok)
                     whole = next(rows) if isinstance(tables, pa.Table) else rows
-                    layout.write_parquet(path, whole, schema, ids, self.token, self.check_open)
-                    # A run must not outlast its rows in a power cut.
-                    sync_folder(path.parent)
+                    written[name] = layout.write_parquet(path, whole, schema, ids, check=self.check_open)
+        return written
 
-    def conformed(self, datasets: Mapping[str, Tables]) -> dict[str, list[pa.Table]]:
+    def path(self, dataset: str, batch: str) -> Path:
+        """Where the rows of a batch are."""
+        return self._folder / dataset / f"{batch}.parquet"
+
+    def conformed(
+        self, datasets: Mapping[str, Tables], ok: Collection[str] | None = None
+    ) -> dict[str, list[pa.Table]]:
         """The datasets that are kept, computed and in their schemas, to be sent to where they are written.
 
+        Args:
+            datasets: rows by dataset name.
+            ok: as for ``write``.
+
         Raises:
-            ValueError: rows that do not fit the schema.
+            ValueError: rows that do not fit the schema, or numbers that are none.
         """
-        return {
-            name: [
-                layout.conform(table, self.schema(name))
-                for table in ([tables] if isinstance(tables, pa.Table) else tables)
-            ]
-            for name, tables in datasets.items()
-            if self.writes(name)
-        }
+        kept: dict[str, list[pa.Table]] = {}
+        for name, tables in datasets.items():
+            if self.writes(name):
+                parts = [tables] if isinstance(tables, pa.Table) else tables
+                kept[name] = [layout.conform(table, self.schema(name)) for table in parts]
+                for table in kept[name]:
+                    check_finite(table, name, self.tables, ok)
+        return kept
 
     def schema(self, dataset: str) -> pa.Schema:
         """Schema of a dataset with the store's id types."""
@@ -136,7 +156,9 @@ class DatasetWriter:
                 f"out={self.out}: the job that this is written for has ended, or another ecjax job writes to it now"
             )
 
-    def _checked(self, name: str, tables: Tables, ids: list[str]) -> Iterator[pa.Table]:
+    def _checked(
+        self, name: str, tables: Tables, ids: list[str], ok: Collection[str] | None
+    ) -> Iterator[pa.Table]:
         ids_of_batch = pa.array(ids, pa.string())
         for table in [tables] if isinstance(tables, pa.Table) else _computed(tables):
             rows = layout.conform(table, self.schema(name))
@@ -144,6 +166,7 @@ class DatasetWriter:
                 pc.is_in(pc.unique(rows.column("run_id")), value_set=ids_of_batch), min_count=0
             ).as_py():
                 raise ValueError(f"{name} has rows of runs that are not in the batch")
+            check_finite(rows, name, self.tables, ok)
             yield rows
 
     def __getstate__(self) -> dict[str, Any]:
@@ -172,17 +195,18 @@ class RunRows:
 
     Args:
         schema: of the dataset.
+        tables: of the job.
     """
 
-    def __init__(self, schema: pa.Schema) -> None:
-        self._schema = schema
+    def __init__(self, schema: pa.Schema, tables: JobTables) -> None:
+        self._schema, self._tables = schema, tables
         self._empty = {field.name: pa.nulls(1, field.type) for field in schema}
 
     def table(self, run: dict[str, Any], batch: str, count: int) -> pa.Table:
         """The row of a run that is committed with a batch of ``count`` runs.
 
         Raises:
-            ValueError: the schema lacks a column, or there is no such status.
+            ValueError: the schema lacks a column, there is no such status, or it is ok and a number is none.
         """
         row = {**run, "batch_id": batch, "batch_runs": count}
         unknown = sorted(set(row) - set(self._empty))
@@ -193,4 +217,5 @@ class RunRows:
             empty if row.get(name) is None else pa.array([row[name]], empty.type)
             for name, empty in self._empty.items()
         ]
+        check_row(row, self._tables)
         return pa.Table.from_arrays(columns, schema=self._schema)

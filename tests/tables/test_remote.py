@@ -131,9 +131,9 @@ def test_commit_resume_and_read(out):
         store.commit([row("a", theta=0.1), row("b", "failed")], {"history": map(history, "ab")})
         writer = pickle.loads(pickle.dumps(store.writer))
         assert writer.reaches()
-        writer.write("c", {"history": history("c")})
+        written = writer.write("c", {"history": history("c")})
         assert set(read_results(out, "history")["run_id"]) == {"a", "b"}
-        store.commit([row("c")], None)
+        store.commit([row("c")], written)
     assert not writer._marker.exists()
     with ResultStore(out, TABLES, IDS) as store:
         assert store.finished("abcd") == {"a", "c"}
@@ -168,13 +168,13 @@ def test_what_a_killed_job_left_goes(out):
     killed.__enter__()
     killed.commit([row("a")], {"history": history("a")})
     orphan = pickle.loads(pickle.dumps(killed.writer))
-    orphan.write("b", {"history": history("b")})
+    written = orphan.write("b", {"history": history("b")})
     assert len(dataset_files(location(out), "history")) == 2
     with ResultStore(out, TABLES, IDS) as store:
         assert len(dataset_files(location(out), "history")) == 1
         for late in (
             lambda: orphan.write("b", {"history": history("b")}),
-            lambda: killed.commit([row("b")], None),
+            lambda: killed.commit([row("b")], written),
         ):
             with pytest.raises(
                 UserError, match=f"out={out}: the job .* has ended, or another ecjax job writes to it now"
@@ -189,13 +189,13 @@ def test_a_job_that_was_shut_out_takes_nothing_from_the_one_that_did_so(out):
     first.__enter__()
     first.commit([row("a")], {"history": history("a")})
     second.__enter__()
-    second.writer.write("b", {"history": history("b")})
+    written = second.writer.write("b", {"history": history("b")})
     second.commit([row("c")], {"history": history("c")})
     for run in "bc":
         with pytest.raises(UserError, match="another ecjax job writes to it now"):
             first.commit([row(run)], {"history": history(run)})
     first.__exit__(None, None, None)
-    second.commit([row("b")], None)
+    second.commit([row("b")], written)
     second.__exit__(None, None, None)
     assert read_results(out, "history").groupby("run_id").size().to_dict() == {"a": 3, "b": 3, "c": 3}
     assert not [name for name in names(out) if name.startswith(".")]

@@ -26,7 +26,8 @@ import pyarrow as pa
 
 writer = pickle.load(sys.stdin.buffer)
 assert writer.reaches()
-writer.write(["w"], {"history": pa.table({"run_id": ["w"], "iteration": [0], "objective": [1.0]})})
+written = writer.write(["w"], {"history": pa.table({"run_id": ["w"], "iteration": [0], "objective": [1.0]})})
+pickle.dump(written, sys.stdout.buffer)
 """
 
 
@@ -147,8 +148,9 @@ def test_commit_resume_and_read(moto):
         store.commit([row("a"), row("b", "failed")], {"history": map(history, "ab")})
         for number in range(20):
             store.commit([row(f"r{number}")], {"history": history(f"r{number}")})
-        subprocess.run([sys.executable, "-c", WORKER], input=pickle.dumps(store.writer), check=True)
-        store.commit([row("w")], None)
+        worker = [sys.executable, "-c", WORKER]
+        done = subprocess.run(worker, input=pickle.dumps(store.writer), stdout=subprocess.PIPE, check=True)
+        store.commit([row("w")], pickle.loads(done.stdout))
         large = pa.table({"run_id": ["l"] * 2_000_000, "iteration": range(2_000_000)})
         store.writer.write("l", {"history": (large.slice(part * 500_000, 500_000) for part in range(4))})
     with ResultStore(out, TABLES, {}) as store:

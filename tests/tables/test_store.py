@@ -21,7 +21,7 @@ from ecjax.errors import UserError
 from ecjax.status import Status
 from ecjax.studies.analyze.tables import TABLES as ANALYSIS
 from ecjax.studies.optimize.tables import TABLES as PLANS
-from ecjax.tables import result_schemas, store
+from ecjax.tables import fitting, result_schemas
 from ecjax.tables.arrow_schemas import dataset_schema
 from ecjax.tables.checks import check
 from ecjax.tables.datasets import dataset_files, written_by, written_datasets
@@ -30,13 +30,13 @@ from ecjax.tables.read import read_input
 from ecjax.tables.result_schemas import JobTables, job_tables
 from ecjax.tables.results import read_results
 from ecjax.tables.run_ids import ALGORITHM_VERSION, run_id
-from ecjax.tables.schemas import INPUTS
+from ecjax.tables.schemas import FLOAT, INPUTS, Column
 from ecjax.tables.store import ResultStore, batch_id, check_out
 
 # those of plans, and the nodes of an analysis, which serve as inputs
 TABLES = JobTables("optimize", {**PLANS.datasets, "nodes": ANALYSIS.datasets["nodes"]})
 IDS = {"file_id": pa.int64(), "node_id": pa.string()}
-BATCH_COLUMNS = ["batch_id", "batch_runs"]
+BATCH_COLUMNS = ["batch_id", "batch_runs", "batch_files"]
 
 
 def run_row(run: str, status: str = "ok", **more) -> dict:
@@ -247,6 +247,34 @@ def test_mistakes_of_the_program(tmp_path, runs, datasets, message):
     assert list(tmp_path.rglob("*.parquet*")) == []
 
 
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_numbers_of_runs_that_are_ok_are_numbers(tmp_path, value):
+    a, b = run_name(1), run_name(2)
+    values = pa.table({"run_id": [a, b], "iteration": [0, 0], "objective": [value, 1.0]})
+    with ResultStore(tmp_path, TABLES, IDS) as results:
+        for rows, datasets, column in (
+            ([run_row(a, theta=value)], {}, "runs.theta"),
+            ([run_row(a), run_row(b, "failed")], {"history": values}, "history.objective"),
+        ):
+            with pytest.raises(
+                ValueError, match=f"{column} of a run that is ok: found {value}; allowed: finite"
+            ):
+                results.commit(rows, datasets)
+        assert results.finished([a, b]) == set() and list(tmp_path.rglob("*.parquet")) == []
+        results.commit([run_row(a, "failed", theta=value), run_row(b)], {"history": values})
+    assert len(read_results(tmp_path, "history")) == 2
+
+
+def test_columns_that_may_be_infinite_say_so(tmp_path):
+    columns = (Column("below", FLOAT, "", "", infinite=True),)
+    tables = job_tables("bench", (), history=columns)
+    with ResultStore(tmp_path, tables, {}) as results:
+        row = {"run_id": "a", "job": "bench", "status": "ok"}
+        with pytest.raises(ValueError, match="history.below of a run that is ok: found nan"):
+            results.commit([row], {"history": pa.table({"run_id": ["a"], "below": [float("nan")]})})
+        results.commit([row], {"history": pa.table({"run_id": ["a"], "below": [float("inf")]})})
+
+
 # Inputs
 
 
@@ -371,7 +399,7 @@ def test_other_schema_version(tmp_path, monkeypatch):
     with ResultStore(tmp_path, TABLES, IDS) as results:
         results.commit([run_row(a)], {"placements": placements(a)})
     version = result_schemas.SCHEMA_VERSION
-    monkeypatch.setattr(store, "SCHEMA_VERSION", version + 1)
+    monkeypatch.setattr(fitting, "SCHEMA_VERSION", version + 1)
     with pytest.raises(
         UserError, match=f"is of schema version {version}, now it is {version + 1}; choose a new"
     ):

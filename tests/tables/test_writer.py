@@ -58,16 +58,12 @@ def test_written_by_a_worker_and_committed_by_the_driver(tmp_path):
     with ResultStore(tmp_path, TABLES, {}) as store:
         writer = elsewhere(store)
         assert writer.reaches()
-        writer.write(["a", "b"], {"history": [history("a"), history("b")]})
-        assert seen_before_commit(tmp_path)
-        store.commit([row("a"), row("b")], None)
+        written = writer.write(["a", "b"], {"history": [history("a"), history("b")]})
+        assert not list(tmp_path.rglob("*.parquet"))
+        store.commit([row("a"), row("b")], written)
     assert seen(tmp_path) == on_disk(tmp_path) == {"a": 3, "b": 3}
     assert read_results(tmp_path, "runs")["batch_id"].tolist() == [batch_id(["a", "b"])] * 2
     assert [path.name for path in tmp_path.rglob(".*")] == [".lock"]
-
-
-def seen_before_commit(out: Path) -> bool:
-    return len(read_results(out, "history")) == 0
 
 
 def test_what_is_sent_back_is_what_would_be_written(tmp_path):
@@ -84,8 +80,7 @@ def test_what_is_sent_back_is_what_would_be_written(tmp_path):
                 assert list(sent) == ["history"]
                 store.commit([row("a"), row("b")], sent)
             else:
-                writer.write(["a", "b"], datasets)
-                store.commit([row("a"), row("b")], None)
+                store.commit([row("a"), row("b")], writer.write(["a", "b"], datasets))
     sent, written = (read_results(tmp_path / place, "history") for place in ("sent", "written"))
     pd.testing.assert_frame_equal(sent, written)
     assert not (tmp_path / "sent" / "placements").exists()
@@ -109,9 +104,9 @@ def test_out_is_found_from_another_folder(tmp_path, monkeypatch):
         (tmp_path / "deeper").mkdir()
         monkeypatch.chdir(tmp_path / "deeper")
         assert writer.reaches()
-        writer.write(["a"], {"history": history("a")})
+        written = writer.write(["a"], {"history": history("a")})
         monkeypatch.chdir(tmp_path)
-        store.commit([row("a")], None)
+        store.commit([row("a")], written)
     assert seen(tmp_path / "out") == {"a": 3}
 
 
@@ -137,8 +132,8 @@ def test_two_workers_write_one_batch_at_a_time(tmp_path):
 
         def interrupted():
             yield history("a")
-            retried.write(["a", "b"], {"history": history("a", "b")})
-            store.commit([row("a"), row("b")], None)
+            written = retried.write(["a", "b"], {"history": history("a", "b")})
+            store.commit([row("a"), row("b")], written)
             yield history("b")
 
         lost.write(["a", "b"], {"history": interrupted()})
@@ -152,9 +147,10 @@ def test_a_worker_outlives_its_driver(tmp_path):
     killed.commit([row("a")], {"history": history("a")})
     orphan = elsewhere(killed)
     orphan.write(["b"], {"history": history("b")})
+    assert on_disk(tmp_path) == {"a": 3}
     kill(killed)
     with ResultStore(tmp_path, TABLES, {}) as store:
-        assert not (tmp_path / "history" / f"{batch_id('b')}.parquet").exists()
+        assert len(list((tmp_path / "history").iterdir())) == 1
         store.commit([row("b")], {"history": history("b")})
         for runs in ("b", "ab", "c"):
             with pytest.raises(UserError, match="the job that this is written for has ended"):
@@ -188,8 +184,7 @@ def test_a_batch_that_was_split_after_it_was_written(tmp_path):
         writer = elsewhere(store)
         writer.write("ab", {"history": history("a", "b")})
         for run in "ab":
-            writer.write(run, {"history": history(run)})
-            store.commit([row(run)], None)
+            store.commit([row(run)], writer.write(run, {"history": history(run)}))
         assert seen(tmp_path) == {"a": 3, "b": 3}
     assert seen(tmp_path) == on_disk(tmp_path) == {"a": 3, "b": 3}
 
@@ -199,8 +194,7 @@ def test_datasets_of_an_earlier_commit_of_the_batch_go(tmp_path):
     with ResultStore(tmp_path, TABLES, {}) as store:
         store.commit([row("a", "failed")], {"history": history("a"), "scenarios": scenarios})
     with ResultStore(tmp_path, TABLES, {}) as store:
-        elsewhere(store).write("a", {"history": history("a", count=1)})
-        store.commit([row("a")], None)
+        store.commit([row("a")], elsewhere(store).write("a", {"history": history("a", count=1)}))
     assert seen(tmp_path) == {"a": 1}
     assert list((tmp_path / "scenarios").iterdir()) == []
 
@@ -218,7 +212,7 @@ EVENTS = st.one_of(
 def test_any_order_of_writes_commits_and_kills(tmp_path_factory, events):
     """Writers of all drivers so far write when they like; a driver commits what was written for it."""
     out = tmp_path_factory.mktemp("events")
-    stores, writers, written, committed = [], [], set(), set()
+    stores, writers, written, committed = [], [], {}, set()
 
     def start():
         if stores:
@@ -232,16 +226,15 @@ def test_any_order_of_writes_commits_and_kills(tmp_path_factory, events):
         datasets = {"history": history(*batch)}
         if what == "kill":
             start()
-            written = set()
+            written = {}
         elif what == "write":
             with contextlib.suppress(UserError):
-                writers[who % len(writers)].write(batch, datasets)
-                written.add(batch)
+                written[batch] = writers[who % len(writers)].write(batch, datasets)
         else:
             mine = batch in written and who
-            stores[-1].commit([row(run) for run in batch], None if mine else datasets)
+            stores[-1].commit([row(run) for run in batch], written[batch] if mine else datasets)
             committed.update(batch)
-            written = {other for other in written if not set(other) & set(batch)}
+            written = {other: files for other, files in written.items() if not set(other) & set(batch)}
         if committed:
             assert seen(out) == dict.fromkeys(sorted(committed), 3)
             assert set(read_results(out, "runs")["run_id"]) == committed
@@ -258,14 +251,17 @@ import pickle, subprocess, sys, time
 from pathlib import Path
 import pyarrow as pa
 from ecjax.studies.optimize.tables import TABLES
+from ecjax.tables.seals import Contents
 from ecjax.tables.store import ResultStore
 
 with ResultStore(sys.argv[1], TABLES, {}) as store:
     Path(sys.argv[2]).write_bytes(pickle.dumps(store.writer))
     worker = subprocess.Popen([sys.executable, "-c", sys.argv[3], sys.argv[2]], stdout=subprocess.PIPE, text=True)
     for line in worker.stdout:
-        store.commit([{"run_id": line.strip(), "job": "optimize", "status": "ok"}], None)
-        print(worker.pid, line.strip(), flush=True)
+        run, rows, size, sha256 = line.split()
+        written = {"history": Contents(int(rows), int(size), sha256)}
+        store.commit([{"run_id": run, "job": "optimize", "status": "ok"}], written)
+        print(worker.pid, run, flush=True)
 """
 
 WORKER = """
@@ -280,12 +276,12 @@ for number in itertools.count():
     run = f"{number:016x}"
     parts = (pa.table({"run_id": [run], "iteration": [i], "objective": [i / 8]}) for i in range(3))
     try:
-        writer.write([run], {"history": parts})
+        written = writer.write([run], {"history": parts})
     except UserError as error:
         Path(sys.argv[1] + ".ended").write_text(str(error))
         sys.exit()
     try:
-        print(run, flush=True)
+        print(run, *written["history"], flush=True)
     except BrokenPipeError:
         sys.stdout = open("/dev/null", "w")
 """

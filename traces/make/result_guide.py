@@ -62,6 +62,10 @@ def result_guide() -> str:
         "columns, empty where they do not apply; `run_id` says which run a row belongs to. Units are SI: seconds, "
         "bytes, 1/s, dollars. Ids are integers or strings, as in the inputs. Each file carries units and meanings "
         "with it, as metadata of its columns.",
+        "After a kill, `read_results` leaves out rows of runs that were not committed. `pandas.read_parquet` sees none "
+        "of them either in a folder of this machine, but for a kill during the commit itself; in an object store it "
+        "may, until the same command has run again. `ecjax verify DIR` names such files, and all that are damaged, "
+        "missing, doubled or of another program.",
         f"Where a job plans or replays on tables, those that were used are in {inputs}: the columns of README.md, and "
         "`input_id` as in `runs`.",
         f"## Every job\n\nA row of `{RUNS}` is one run; it begins with\n\n{_table(RUN_COLUMNS)}",

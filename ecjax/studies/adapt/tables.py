@@ -80,7 +80,7 @@ TABLES = job_tables(
         Column("memory", FLOAT, "", "a of s <- a s + (1 - a) signal at every arrival; 0: the signal itself"),
         Column("weight", FLOAT, "", "w of w s + (1 - w) signal, what the two next columns are held against"),
         Column("backlog_from", FLOAT, "", "the code is used where that is at least this"),
-        Column("backlog_below", FLOAT, "", "and below this"),
+        Column("backlog_below", FLOAT, "", "and below this; infinite for the last code", infinite=True),
         Column("n", INTEGER, "", "tasks of a request"),
         Column("k", INTEGER, "", "of them that it takes"),
     ),

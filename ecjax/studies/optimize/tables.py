@@ -25,7 +25,13 @@ TABLES = job_tables(
             "latency_shared_z_s", FLOAT, "s", "mean latency bound with one z for all files, or one per class"
         ),
         Column("class_latency_s", STRING, "", "JSON: latency_s of each service class, queues by class"),
-        Column("z_s", FLOAT, "s", "the shared z; null where classes have their own"),
+        Column(
+            "z_s",
+            FLOAT,
+            "s",
+            "the shared z, -inf where all reads take one chunk; null where classes have their own",
+            infinite=True,
+        ),
         Column("latency_polished_s", FLOAT, "s", "latency_s with reads rescheduled for one z per file"),
         Column("estimated_mean_s", FLOAT, "s", "mean latency without simulation, with objective="),
         Column("estimated_p99_s", FLOAT, "s", "99 % quantile without simulation, with objective="),
@@ -86,7 +92,7 @@ TABLES = job_tables(
         Column("importance", FLOAT, "", "what a second of its latency counts (C_k)"),
         Column("latency_s", FLOAT, "s", "mean latency bound of its reads, one z per file"),
         Column("latency_shared_z_s", FLOAT, "s", "the same with one z for the class: what is planned for"),
-        Column("z_s", FLOAT, "s", "that z; null where its reads take one chunk"),
+        Column("z_s", FLOAT, "s", "that z; null where its reads take one chunk", infinite=True),
         Column(
             "estimated_mean_s", FLOAT, "s", "mean latency without simulation, where deadlines are kept by it"
         ),

@@ -22,8 +22,10 @@ from ecjax.studies.replay.simulation import Simulation, simulation
 from ecjax.studies.replay.tables import TABLES
 from ecjax.studies.spine.batches import Solved
 from ecjax.studies.spine.run import Run
+from ecjax.tables.nulls import or_none
 
 _P50, _P99 = 0, 2  # places among the quantiles
+_NO_READS = "no read was replayed: rates and the factors of rates= are 0; allowed: above 0 at some time"
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,8 @@ def solve(options: ReplayOptions, case: Case, items: dict[str, Item], worker: Wo
     predicted = predictions(at, options.estimate, options.earlier_bounds)
     outcomes = _outcomes(simulation(case, at, item.point, options), options, worker)
     summary = summarise([outcome.tally for outcome in outcomes], [outcome.span for outcome in outcomes])
+    if summary.all is None or not summary.all.count[0]:
+        return [row | {"status": str(Status.FAILED), "error": _NO_READS}], {}
     complete = all(outcome.complete for outcome in outcomes)
     row |= _results(summary, complete) | _predicted(predicted.get("all", []))
     row["solve_s"] = time.perf_counter() - began
@@ -126,11 +130,11 @@ def _results(summary: Summary, complete: bool) -> dict[str, Any]:
         "status": str(Status.OK if complete and summary.stationary else Status.NOT_STATIONARY),
         "requests": int(reads.count[0]),
         "warm_up_share": summary.warm_up,
-        "mean_s": float(reads.mean[0]),
-        "ci_s": float(reads.half_width[0]),
-        "p50_s": float(reads.quantiles[0, _P50]),
-        "p99_s": float(reads.quantiles[0, _P99]),
-        "max_utilisation": float(summary.utilisation.max()),
+        "mean_s": or_none(reads.mean[0]),
+        "ci_s": or_none(reads.half_width[0]),  # too few requests for one
+        "p50_s": or_none(reads.quantiles[0, _P50]),
+        "p99_s": or_none(reads.quantiles[0, _P99]),
+        "max_utilisation": or_none(summary.utilisation.max()),
     }
 
 

@@ -55,7 +55,8 @@ def _cells(
     run: dict[Any, Any], swept: list[str], of_mean: list[str], of_p99: list[str], failed: bool
 ) -> list[str]:
     load = run["max_utilisation"] if pd.isna(run["max_load"]) else run["max_load"]
-    mean = f"{run['mean_s']:.4g} ± {run['ci_s']:.2g}" if pd.notna(run["mean_s"]) else ""
+    interval = "-" if pd.isna(run["ci_s"]) else f"{run['ci_s']:.2g}"  # too few requests for one
+    mean = f"{run['mean_s']:.4g} ± {interval}" if pd.notna(run["mean_s"]) else ""
     cells = [_cell(name, run[name]) for name in swept] + [number(load, ".2f"), mean]
     cells += [number(run[name]) for name in (*of_mean, "p99_s", *of_p99)]
     return cells + [number(run["requests"], ".3g")] + ([run["status"]] if failed else [])

@@ -11,10 +11,13 @@ from ecjax.engine import Engine, Failed, Function, Lost, Task, Worker
 from ecjax.errors import UserError
 from ecjax.status import Status
 from ecjax.studies.spine.run import Run
+from ecjax.tables.finite import NotFinite, check_row, ok_runs
+from ecjax.tables.seals import Contents
 from ecjax.tables.store import DatasetWriter, ResultStore, Tables
 
 Rows = list[dict[str, Any]]
 Solved = tuple[Rows, Mapping[str, Tables]]  # rows of ``runs``, and the other datasets
+Written = tuple[Rows, Mapping[str, Tables | Contents]]  # the same, or what was written of them
 
 TASKS_PER_WORKER = 2  # at least, so that workers end at about the same time
 
@@ -130,10 +133,9 @@ def run_driven(
     for shared, items in batches:
         with progress(verb, driven.parts) as advance:
             try:
-                rows, datasets = driven.solve(shared, dict(items), engine, advance)
-            except (Failed, Lost) as error:
-                rows, datasets = _failed(items, error), {}
-        store.commit(rows, datasets)
+                store.commit(*driven.solve(shared, dict(items), engine, advance))
+            except (Failed, Lost, NotFinite) as error:
+                store.commit(_failed(items, error), {})
 
 
 def _failed(items: Mapping[str, HasRun], error: Exception) -> Rows:
@@ -161,16 +163,17 @@ def _solved(
     shared: Any,
     items: dict[str, Any],
     worker: Worker,
-) -> tuple[Rows, Mapping[str, Tables] | None]:
-    """Rows of ``runs``, and the other datasets where they are not written yet: whoever computes them writes them."""
+) -> Written:
+    """Rows of ``runs``, and the other datasets, or what was written of them: whoever computes them writes them."""
     rows, datasets = solve(shared, items, worker)
+    for row in rows:
+        check_row(row, writer.tables)
     if writer.reaches():
         try:
-            writer.write(list(items), datasets)
-            return rows, None
+            return rows, writer.write(list(items), datasets, ok_runs(rows))
         except UserError:
             if not worker.remote:
                 raise
             # what hinders this worker (a folder of its node that is mounted read-only) need not hinder the driver
             rows, datasets = solve(shared, items, worker)
-    return rows, writer.conformed(datasets)
+    return rows, writer.conformed(datasets, ok_runs(rows))

@@ -17,7 +17,10 @@ from ecjax.status import Status
 from ecjax.studies.spine.batches import Batch, Driven, Solve, run_batches, run_driven
 from ecjax.tables.result_schemas import JobTables
 from ecjax.tables.results import read_results
+from ecjax.tables.sources import sources_text
 from ecjax.tables.store import ResultStore, check_out
+
+_FILES_NAMED = 3
 
 
 class StudyOptions(Protocol):
@@ -100,10 +103,11 @@ def computed(
         # first of all: Ray starts processes, which is not safe once JAX has started threads
         engine = stack.enter_context(open_engine(options.engine, accelerated))
         work = prepare(engine)
-        store = stack.enter_context(ResultStore(options.out, tables, dict(work.id_types), options.write))
-        finished = store.finished(work.run_ids) if options.resume else set()
-        if finished:
-            log.info("%d of %d runs are finished in %s", len(finished), len(work.run_ids), store.out)
+        sources = sources_text(vars(options))
+        store = stack.enter_context(
+            ResultStore(options.out, tables, dict(work.id_types), options.write, sources)
+        )
+        finished = resumed(work.run_ids, store) if options.resume else set()
         if isinstance(work.solve, Driven):
             run_driven(work.batches(finished), work.solve, store, engine, work.verb)
             return runs_of(options.out, work.run_ids)
@@ -126,6 +130,19 @@ def computed(
             all_unstable_is_wrong=work.all_unstable_is_wrong and not finished,
         )
     return runs_of(options.out, work.run_ids)
+
+
+def resumed(run_ids: Sequence[str], store: ResultStore) -> set[str]:
+    """The runs that need not be computed again; says how many there are, and which files are damaged."""
+    finished, damaged = store.finished(run_ids), store.damaged(run_ids)
+    if damaged:
+        named = [f"{file} {wrong}" for file, wrong in sorted(damaged.items())]
+        more = f" and {len(named) - _FILES_NAMED} more" if len(named) > _FILES_NAMED else ""
+        text = "%s: files are not as they were written, their runs are computed anew: %s%s"
+        log.warning(text, store.out, ", ".join(named[:_FILES_NAMED]), more)
+    if finished:
+        log.info("%d of %d runs are finished in %s", len(finished), len(run_ids), store.out)
+    return finished
 
 
 def run_study(

@@ -179,7 +179,7 @@ def test_seeds_are_paired_and_the_same_seed_gives_the_same_rows(found, tmp_path)
     runs = read_results(tmp_path, "runs").set_index("run_id")
     theirs = found["runs"].set_index("run_id")
     shared = runs.index[runs["seed"] == 0]
-    apart = ["batch_id", "batch_runs", "solve_s"]
+    apart = ["batch_id", "batch_runs", "batch_files", "solve_s"]
     pd.testing.assert_frame_equal(
         runs.loc[shared].drop(columns=apart), theirs.loc[shared].drop(columns=apart)
     )

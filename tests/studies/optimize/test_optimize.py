@@ -15,7 +15,7 @@ from ecjax.problem.overload import overload
 from ecjax.status import Status
 from ecjax.tables.results import read_results
 
-TIMES = ["solve_s", "compile_s", "batch_id", "batch_runs"]
+TIMES = ["solve_s", "compile_s", "batch_id", "batch_runs", "batch_files"]
 
 
 def runs_of(out) -> pd.DataFrame:

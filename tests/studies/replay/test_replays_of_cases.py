@@ -1,5 +1,6 @@
 """Options, cases and runs of ``ecjax replay``; loads of nodes; logs that are read as their analysis was."""
 
+import io
 import json
 import math
 
@@ -179,3 +180,30 @@ def test_every_column_of_runs_is_filled_by_some_run(tmp_path, monkeypatch):
     assert set(runs) == {column.name for column in TABLES.datasets["runs"]}
     notices = json.loads(runs["notices"].dropna().iloc[0])
     assert any("There is no estimate" in notice for notice in notices) and math.isfinite(runs["mean_s"].max())
+
+
+def shown(**values):
+    """What a replay prints."""
+    console = Console(width=200, file=io.StringIO())
+    code = replay_study(ReplayOptions(**FEW | values), console)
+    return code, console.file.getvalue()
+
+
+def test_too_few_reads_for_an_interval_have_none(tmp_path):
+    out = str(tmp_path / "out")
+    code, text = shown(plan=plan_by_hand(tmp_path, "fcfs"), out=out, requests=300, replications=1)
+    run = read_results(out, "runs").iloc[0]
+    assert code == 0 and run["status"] == "ok" and run["mean_s"] > 0
+    table = pq.read_table(tmp_path / "out" / "runs")
+    assert table["ci_s"].to_pylist() == [None]
+    assert "± -" in text and "nan" not in text
+
+
+def test_a_replay_without_reads_is_no_result(tmp_path):
+    rates = tmp_path / "rates.parquet"
+    pq.write_table(pa.table({"start_s": [0.0], "factor": [0.0]}), rates)
+    out = str(tmp_path / "out")
+    code, text = shown(plan=plan_by_hand(tmp_path, "fcfs"), out=out, rates=str(rates))
+    run = read_results(out, "runs").iloc[0]
+    assert code == 1 and run["status"] == "failed" and math.isnan(run["mean_s"])
+    assert run["error"].startswith("no read was replayed") and "nan" not in text

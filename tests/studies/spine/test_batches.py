@@ -83,10 +83,10 @@ def test_rows_that_cannot_be_computed_are_those_of_a_failed_run(tmp_path, monkey
 
 
 def test_what_one_worker_cannot_write_the_driver_writes(tmp_path, monkeypatch):
-    def refuse(self, run_ids, datasets, write=writing.DatasetWriter.write):
+    def refuse(self, run_ids, datasets, ok=None, write=writing.DatasetWriter.write):
         if self is not driver[0]:  # a worker has a copy
             raise UserError("out: cannot be written: Read-only file system")
-        write(self, run_ids, datasets)
+        return write(self, run_ids, datasets, ok)
 
     driver = []
     with ResultStore(tmp_path, TABLES, {}) as store:
@@ -114,6 +114,39 @@ def test_a_run_of_this_process_gets_the_engine_and_fails_as_a_row(tmp_path, erro
     assert runs["status"].tolist() == ["ok", "ok" if error is None else "failed", "ok"]
     assert runs["error"].dropna().tolist() == ([] if error is None else [str(error)])
     assert pd.read_parquet(tmp_path / "history")["run_id"].nunique() == (3 if error is None else 2)
+
+
+@pytest.mark.parametrize("place", ["runs", "history", "a run that failed"])
+@pytest.mark.parametrize("how", ["driven", "batches", "sent"])
+def test_what_is_no_number_is_no_result(tmp_path, monkeypatch, place, how):
+    """Of a run that is ok; the run becomes a row that says so."""
+    if how == "sent":
+        monkeypatch.setattr(writing.DatasetWriter, "reaches", lambda self: False)
+
+    def rows_of(items):
+        values = {name: float("nan") if item.run.seed == 1 else 1.0 for name, item in items.items()}
+        failed = place == "a run that failed"
+        rows = [item.run.row() | {"status": "failed" if failed else "ok"} for item in items.values()]
+        if place == "runs":
+            rows = [row | {"solve_s": values[row["run_id"]]} for row in rows]
+            values = dict.fromkeys(values, 1.0)
+        return rows, {"history": history(list(items)).set_column(2, "objective", [list(values.values())])}
+
+    with ResultStore(tmp_path, TABLES, {}) as store:
+        if how == "driven":
+            driven = Driven(lambda shared, items, engine, advance: rows_of(items), 3)
+            run_driven([batch(*NAMES[:2])], driven, store, Serial(), "running")
+        else:
+            engine = Serial()
+            run_batches(
+                [batch(*NAMES[:2])], lambda shared, items, worker: rows_of(items), store, engine, "running"
+            )
+    errors = pd.read_parquet(tmp_path / "runs").set_index("run_id").loc[NAMES[1], "error"]
+    if place == "a run that failed":
+        assert errors is None or pd.isna(errors)
+    else:
+        column = "runs.solve_s" if place == "runs" else "history.objective"
+        assert f"{column} of a run that is ok: found nan; allowed: finite numbers, null" in errors
 
 
 def test_what_the_user_did_wrong_ends_a_run_of_this_process(tmp_path):

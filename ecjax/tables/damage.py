@@ -1,0 +1,47 @@
+"""Whether the files of committed runs are those that were written, as far as their sizes and footers tell."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from ecjax.errors import UserError
+from ecjax.tables import datasets as layout
+from ecjax.tables.committed import Committed
+from ecjax.tables.folder import each
+from ecjax.tables.seals import Contents
+
+NO_BATCH = "{}: is no file of these results, whose names are those of their batches; it is not read"
+_BATCH = re.compile(r"[0-9a-f]{16}")
+
+
+def is_batch_name(path: Path) -> bool:
+    """Whether a file is named as those of batches are."""
+    return _BATCH.fullmatch(path.stem) is not None
+
+
+def difference(path: Path, expected: Contents) -> str | None:
+    """How a file differs from what was written; None where neither its size nor its footer tells."""
+    if not path.exists():
+        return "is missing"
+    try:
+        found, replaces = layout.footer(path)
+    except UserError:
+        return "is damaged"
+    if replaces == expected.sha256:
+        return None
+    if found.bytes != expected.bytes:
+        return f"has {found.bytes} bytes, not {expected.bytes}"
+    if found.rows != expected.rows:
+        return f"has {found.rows} rows, not {expected.rows}"
+    return None if found.sha256 == expected.sha256 else "is another file than was written"
+
+
+def differences(out: Path, committed: Mapping[str, Committed]) -> dict[str, str]:
+    """What is wrong with files of committed runs, by path under ``out``."""
+    expected = {(place, each_) for row in committed.values() for place, each_ in row.files().items()}
+
+    def checked(file: tuple[str, Contents]) -> tuple[str, str | None]:
+        return file[0], difference(out / file[0], file[1])
+
+    found = each(checked, sorted(expected), out)
+    return {place: wrong for place, wrong in found if wrong is not None}

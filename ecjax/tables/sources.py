@@ -1,0 +1,68 @@
+"""Which files the inputs of a run were, so that one can tell later whether they are still the same."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ecjax.errors import UserError
+from ecjax.tables.datasets import written_by
+from ecjax.tables.fingerprint import trace_fingerprint
+from ecjax.tables.folder import absolute, location
+from ecjax.tables.schemas import INPUTS
+
+SAME, CHANGED, MISSING = "same", "changed", "not found"
+_OPTIONS = ("trace", "arrivals", *INPUTS)
+
+
+class Source(NamedTuple):
+    """An input of a run.
+
+    Attributes:
+        option: that named it.
+        path: where it was, absolute.
+        sha256: fingerprint of its files (``trace_fingerprint``).
+    """
+
+    option: str
+    path: str
+    sha256: str
+
+    def state(self) -> str:
+        """Whether it is still the same: ``SAME``, ``CHANGED`` or ``MISSING``."""
+        try:
+            return SAME if trace_fingerprint(self.path) == self.sha256 else CHANGED
+        except UserError:
+            return MISSING
+
+
+def sources_text(options: Mapping[str, Any]) -> str:
+    """The files that options name as inputs, as JSON.
+
+    Folders of results are none: they say themselves what they hold.
+
+    Args:
+        options: of a job, by name.
+    """
+    found = {name: _source(options[name]) for name in _OPTIONS if isinstance(options.get(name), str)}
+    named = {name: source for name, source in found.items() if source is not None}
+    return json.dumps(named, sort_keys=True)
+
+
+def _source(path: str) -> dict[str, str] | None:
+    place = location(path)
+    if not _is_there(place) or (place.is_dir() and written_by(place) is not None):
+        return None  # a word that is no path, or results
+    return {"path": absolute(place), "sha256": trace_fingerprint(place, fresh=False)}
+
+
+def _is_there(place: Path) -> bool:
+    try:
+        return place.exists()
+    except (OSError, UserError):
+        return False
+
+
+def sources_of(text: str | None) -> list[Source]:
+    """What ``sources_text`` wrote."""
+    return [Source(option, one["path"], one["sha256"]) for option, one in json.loads(text or "{}").items()]
