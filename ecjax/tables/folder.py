@@ -79,7 +79,7 @@ def publishing(path: Path) -> Iterator[Path]:
             yield file
             path.upload(file)  # type: ignore[attr-defined]
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     temporary = path.with_name(f".{path.name.removeprefix('.')}-{uuid4().hex}{_TEMPORARY}")
     try:
         yield temporary
@@ -114,6 +114,14 @@ def withdraw(path: Path, token: str) -> None:
     """Remove what is staged for ``path``; in an object store nothing is."""
     if is_local(path):
         staged(path, token).unlink(missing_ok=True)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder of this machine and those above it, if absent, for good."""
+    absent = [place for place in (folder, *folder.parents) if not place.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for place in absent:
+        sync_folder(place.parent)
 
 
 def sync_folder(folder: Path) -> None:
@@ -168,7 +176,7 @@ class FolderLock:
         """
         if self._lock is None:
             return
-        self._folder.mkdir(parents=True, exist_ok=True)
+        make_folder(self._folder)
         try:
             self._lock.acquire()
         except Timeout:

@@ -42,7 +42,7 @@ class Disk:
         self._bytes: dict[int, bytes] = {}
         self.moments: list[Moment] = []
         self.committed: tuple[str, ...] = ()
-        self._inodes_kept: list[int] = []  # open, so that no inode is used twice
+        self._open: dict[int, int] = {}  # files by inode, so that no inode is used twice
         for name in CALLS:
             patch.setattr(os, name, self._traced(name, getattr(os, name)))
 
@@ -72,6 +72,8 @@ class Disk:
             entries[folder.stat().st_ino] = {one.name: one.stat().st_ino for one in folder.iterdir()}
             for path in folder.iterdir():
                 if path.is_file():
+                    if path.stat().st_ino not in self._open:
+                        self._open[path.stat().st_ino] = os.open(path, os.O_RDONLY)
                     data[path.stat().st_ino] = path.read_bytes()
         self.moments.append(
             Moment(
@@ -83,6 +85,11 @@ class Disk:
                 self.committed,
             )
         )
+
+    def close(self) -> None:
+        """Let the files go."""
+        for descriptor in self._open.values():
+            os.close(descriptor)
 
 
 def after_power_cut(moment: Moment, place: Path, random: np.random.Generator) -> None:
@@ -143,6 +150,7 @@ def test_what_is_committed_outlives_power_cuts(tmp_path):
         disk.look()
         with ResultStore(out, TABLES, {}) as store:
             commit(store, "bb", "dd")  # bb again, with another
+        disk.close()
     expected = {run: [RUNS[run] + i / 8 for i in range(3)] for run in RUNS}
     assert rows(out) == expected
     random = np.random.default_rng(5)
