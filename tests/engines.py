@@ -103,7 +103,7 @@ def _rows(folder: Path, name: str, but: tuple[str, ...]) -> pd.DataFrame:
     table = read_results(folder, name)
     if "params" in table:  # where inputs are read from is not what is compared
         table["params"] = [{**json.loads(text), "inputs": None} for text in table["params"]]
-    table = table.drop(columns=[column for column in but if column in table])
+    table = table.drop(columns=[column for column in (*but, "input_files") if column in table])
     order = np.argsort(table["run_id"].to_numpy(str), kind="stable")
     return table.iloc[order].reset_index(drop=True)
 
