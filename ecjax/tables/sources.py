@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ecjax.errors import UserError
 from ecjax.tables.datasets import written_by
 from ecjax.tables.fingerprint import trace_fingerprint
-from ecjax.tables.folder import absolute, location
+from ecjax.tables.folder import location, public
 from ecjax.tables.schemas import INPUTS
 
 SAME, CHANGED, MISSING = "same", "changed", "not found"
@@ -20,7 +20,7 @@ class Source(NamedTuple):
 
     Attributes:
         option: that named it.
-        path: where it was, absolute.
+        path: where it was, absolute, without secrets.
         sha256: fingerprint of its files (``trace_fingerprint``).
     """
 
@@ -53,7 +53,7 @@ def _source(path: str) -> dict[str, str] | None:
     place = location(path)
     if not _is_there(place) or (place.is_dir() and written_by(place) is not None):
         return None  # a word that is no path, or results
-    return {"path": absolute(place), "sha256": trace_fingerprint(place, fresh=False)}
+    return {"path": public(place), "sha256": trace_fingerprint(place, fresh=False)}
 
 
 def _is_there(place: Path) -> bool:
