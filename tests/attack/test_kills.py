@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from engines import same_tables
 
-COUNT = int(os.environ.get("ECJAX_ATTACKS", "60"))
+COUNT = int(os.environ.get("ECJAX_ATTACKS", "40"))
 FIRST = int(os.environ.get("ECJAX_ATTACKS_FROM", "0"))
 TRACES = Path(__file__).parents[2] / "traces"
 READS = "generate.requests=60 generate.servers=10 generate.clients=5 n=5 k=3 figures=[]"

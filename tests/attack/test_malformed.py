@@ -15,7 +15,7 @@ from attack.malformed import case
 from ecjax.cli import main
 from ecjax.tables.results import read_results
 
-COUNT = int(os.environ.get("ECJAX_ATTACKS", "240"))
+COUNT = int(os.environ.get("ECJAX_ATTACKS", "120"))
 FIRST = int(os.environ.get("ECJAX_ATTACKS_FROM", "0"))
 LONGEST_S = 120.0  # of a busy machine that compiles
 CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
