@@ -1,8 +1,10 @@
 """Results in a store that speaks the S3 protocol: what it refuses is one line, what it takes is read back."""
 
 import importlib.util
+import random
 import re
 import socket
+import socketserver
 import subprocess
 import sys
 import threading
@@ -19,6 +21,7 @@ from ecjax.studies.optimize.tables import TABLES
 from ecjax.tables.datasets import batch_id
 from ecjax.tables.results import find_run, read_results, read_run
 from ecjax.tables.store import ResultStore
+from ecjax.tables.verify import verify
 
 WORKER = """
 import pickle, sys
@@ -171,4 +174,71 @@ def test_missing_bucket(moto):
         "cannot be written: .* NO_SUCH_BUCKET",
         one_line(out, lambda: ResultStore(out, TABLES, {}).__enter__()),
     )
-    assert one_line(out, lambda: read_results(out, "runs")) == f"out={out}: no such folder"
+    assert one_line(out, lambda: read_results(out, "runs")) == f"out={out.partition('?')[0]}: no such folder"
+
+
+class Dropping(socketserver.ThreadingTCPServer):
+    """Passes connections on to a server; breaks some off, after some bytes."""
+
+    daemon_threads = True
+
+    def __init__(self, port: int, share: float) -> None:
+        super().__init__(("127.0.0.1", 0), Passing)
+        self.port, self.share, self.random, self.dropped = port, share, random.Random(3), 0
+
+
+class Passing(socketserver.BaseRequestHandler):
+    def handle(self) -> None:
+        server = self.server
+        assert isinstance(server, Dropping)
+        broken = server.random.random() < server.share
+        self.left = server.random.randrange(4000) if broken else None
+        with socket.create_connection(("127.0.0.1", server.port)) as there:
+            back = threading.Thread(target=self.forward, args=(there, self.request), daemon=True)
+            back.start()
+            self.forward(self.request, there)
+            back.join()
+        server.dropped += broken
+
+    def forward(self, source: socket.socket, target: socket.socket) -> None:
+        try:
+            while data := source.recv(1000):
+                if self.left is not None:
+                    self.left -= len(data)
+                    if self.left < 0:
+                        break
+                target.sendall(data)
+        except OSError:
+            pass
+        for one in (source, target):
+            try:
+                one.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+
+@pytest.mark.slow
+def test_dropped_connections(moto):
+    """What cannot be written ends in one line; what is committed is there, and the same commands end the work."""
+    names = [f"r{number}" for number in range(30)]
+    with Dropping(moto, 0.2) as proxy:
+        threading.Thread(target=proxy.serve_forever, daemon=True).start()
+        out = address("bucket", proxy.server_address[1])
+        for _ in range(200):
+            try:
+                with ResultStore(out, TABLES, {}) as store:
+                    missing = sorted(set(names) - store.finished(names))
+                    for name in missing:
+                        store.commit([row(name)], {"history": history(name)})
+                    if not missing:
+                        break
+            except UserError as error:
+                assert "\n" not in str(error)
+        else:
+            pytest.fail("not done in 200 attempts")
+        proxy.shutdown()
+        assert proxy.dropped > 10
+    sound = address("bucket", moto)
+    assert sorted(read_results(sound, "runs")["run_id"]) == sorted(names)
+    assert (read_results(sound, "history").groupby("run_id").size() == 3).all()
+    assert not verify(sound).findings
