@@ -6,10 +6,14 @@ as users do, and so does every command that a test starts. What is compiled is k
 (emptied by ``pytest --cache-clear``), where the other processes of a run and the next run find it.
 """
 
+import functools
+import hashlib
 import os
+import threading
 from pathlib import Path
 
 import jax
+from filelock import FileLock, Timeout
 from hypothesis import settings
 
 import ecjax.precision  # noqa: F401  (turns on 64-bit floats before any array exists)
@@ -44,20 +48,50 @@ def keep_programs(folder):
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
 
+def compile_once(folder):
+    """Numba does not wait while another process compiles the same function for its cache; tests do."""
+    from numba.core.dispatcher import Dispatcher
+
+    compile_function = Dispatcher.compile
+    locked = set()
+
+    @functools.wraps(compile_function)
+    def compile_alone(self, signature):
+        name = hashlib.sha256(f"{self.py_func.__module__} {self.py_func.__qualname__}".encode()).hexdigest()
+        # other threads may be what the one with the lock waits for
+        main = threading.current_thread() is threading.main_thread()
+        if not main or not self.stats.cache_path or name in locked:
+            return compile_function(self, signature)
+        lock = FileLock(folder / f"{name[:20]}.lock")
+        try:
+            lock.acquire(timeout=120.0)
+        except Timeout:
+            return compile_function(self, signature)
+        locked.add(name)
+        try:
+            return compile_function(self, signature)
+        finally:
+            locked.remove(name)
+            lock.release()
+
+    Dispatcher.compile = compile_alone
+
+
 def pytest_configure(config):
     if config.option.markexpr == "not slow":
         compile_quickly()
     # commands keep theirs in it, too; workers inherit the folder from the process that started them
     folder = os.environ.setdefault("ECJAX_CACHE", str(config.cache.mkdir("programs")))
     keep_programs(Path(folder) / "jax")
+    compile_once(Path(config.cache.mkdir("compiling")))
 
 
 def pytest_collection_modifyitems(items):
     """The README's commands first: they are one file, for one worker, and the longest.
 
-    The tests of what they compile come last: what Numba has compiled is found by all processes.
+    The tests of what they compile come last: what Numba has compiled is found by all processes, also by those of Ray.
     """
-    last = ("adapt", "cache", "coflow", "replay")
+    last = ("adapt", "cache", "coflow", "engine", "replay")
     items.sort(
         key=lambda item: (item.path.name != "test_readme.py") + (item.path.relative_to(HERE).parts[0] in last)
     )
