@@ -104,7 +104,7 @@ def _overview() -> str:
     lines += [
         f"  {VERIFY:{width}}  {VERIFY_SUMMARY} (ecjax verify OUT)",
         "",
-        "Lists are written key=[a,b,c]. -m before or after the overrides runs Hydra sweeps.",
+        "Lists are written key=a,b,c (or 'key=[a,b,c]'). -m before or after the overrides runs Hydra sweeps.",
         "Exit codes: 0 all well, 1 some items failed, 2 a mistake in what was given, 130 interrupted.",
     ]
     return "\n".join(lines)

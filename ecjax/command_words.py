@@ -13,7 +13,7 @@ from typing import Any, get_args
 
 from ecjax.errors import UserError
 from ecjax.jobs_index import Job, experiments
-from ecjax.options import MOST_VALUES, Wrong, checked, rule_of
+from ecjax.options import MOST_VALUES, Listed, Series, Special, Wrong, checked, rule_of
 
 FLAGS = ("-m", "--multirun", "--cfg", "-c", "--info", "-i", "--resolve", "--package", "-p", "--hydra-help")
 _WITH_VALUE = ("--cfg", "-c", "--package", "-p")
@@ -69,6 +69,8 @@ def check_words(job: Job, words: Iterable[str]) -> None:
             complete = False
             continue
         item = option_of(job, name)
+        if not flags:
+            text = bracketed(name, item, text)
         check_written(name, item, text)
         if item is None or is_dataclass(item.type) or flags:
             complete = False
@@ -99,6 +101,37 @@ def _with_option(options: Any, path: list[str], value: Any) -> Any:
     if len(path) > 1:
         value = _with_option(getattr(options, path[0]), path[1:], value)
     return replace(options, **{path[0]: value})
+
+
+def bracketed(name: str, item: Field[Any] | None, text: str) -> str:
+    """The value of an option, with the brackets that a list of values may lack: ``1,2`` is ``[1,2]``.
+
+    Raises:
+        UserError: there are several values of an option that takes one.
+    """
+    if item is None or is_dataclass(item.type) or is_text(item.type) or not _has_comma_outside(text):
+        return text
+    rule = rule_of(item)
+    if not isinstance(rule, Listed | Series | Special):
+        raise UserError(f"{name}: found {text}; allowed: {rule.allowed}; several values only with -m")
+    return f"[{text}]"
+
+
+def _has_comma_outside(text: str) -> bool:
+    """Whether a comma stands outside of all brackets and quotes."""
+    depth, quote = 0, ""
+    for letter in text:
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "'\"":
+            quote = letter
+        elif letter in _BRACKETS:
+            depth += 1
+        elif letter in _BRACKETS.values():
+            depth -= 1
+        elif letter == "," and depth == 0:
+            return True
+    return False
 
 
 def check_written(name: str, item: Field[Any] | None, text: str) -> None:

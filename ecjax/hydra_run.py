@@ -24,6 +24,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from ecjax.command_words import (
+    bracketed,
     check_experiment,
     check_written,
     is_hydras,
@@ -134,6 +135,9 @@ def _override(job: Job, word: str, sweep: bool) -> str:
         and value[:1] not in "{"
     ):
         raise UserError(f"{name}: found {value}; allowed: {name}.KEY=VALUE")
+    if not sweep and "," in value:
+        value = bracketed(name, item, value)
+        word = f"{key}={value}"
     check_written(name, item, value)
     if item is None or not is_text(item.type) or is_written(value) or (sweep and "," in value):
         return word
