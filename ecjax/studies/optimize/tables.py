@@ -50,13 +50,20 @@ TABLES = job_tables(
         Column("mean_n_by_class", STRING, "", "JSON: mean code length by service class, else by k"),
         Column("files_without_redundancy", INTEGER, "", "files with n = k: the loss of any node loses them"),
         Column("iterations", INTEGER, "", "iterations done; of the certified method, passes over the files"),
-        Column("scenarios_mean_latency_s", FLOAT, "s", "mean of latency_s over the failure scenarios"),
+        Column(
+            "scenarios_mean_latency_s",
+            FLOAT,
+            "s",
+            "mean of latency_s over the failure scenarios; inf where a node is overloaded in one",
+            infinite=True,
+        ),
         Column("worst_scenario", STRING, "", "node or site whose failure is worst"),
         Column(
             "worst_scenario_latency_s",
             FLOAT,
             "s",
             "latency_s in that scenario; inf where a node is overloaded",
+            infinite=True,
         ),
         Column(
             "worst_unavailable_share", FLOAT, "", "largest share of reads without enough surviving chunks"
@@ -148,8 +155,9 @@ TABLES = job_tables(
             FLOAT,
             "s",
             "mean latency bound of the reads that are served, one z per file; inf: unstable, null: none served",
+            infinite=True,
         ),
-        Column("latency_shared_z_s", FLOAT, "s", "the same with one z for all files"),
+        Column("latency_shared_z_s", FLOAT, "s", "the same with one z for all files", infinite=True),
         Column("max_load", FLOAT, "", "largest load of a node that is up"),
         Column("busiest_node", ID, "", "that node"),
         Column("unavailable_files", INTEGER, "", "files with fewer surviving chunks than rebuild them"),

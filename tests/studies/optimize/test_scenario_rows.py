@@ -7,6 +7,8 @@ import pytest
 from ecjax.errors import UserError
 from ecjax.optimize.scenarios import Outcomes
 from ecjax.studies.optimize.scenario_rows import failures, scenarios, summary
+from ecjax.studies.optimize.tables import TABLES
+from ecjax.tables.finite import check_finite
 
 NODES = pa.table({"node_id": [7, 8, 9], "site": ["b", "a", "b"]})
 
@@ -87,3 +89,16 @@ def test_summary_names_the_worst_scenario():
     assert (lost["scenarios_mean_latency_s"], lost["worst_scenario"]) == (3.0, "8")
     assert lost["worst_scenario_latency_s"] is None
     assert summary(outcomes([np.nan] * 3), which)["scenarios_mean_latency_s"] is None
+
+
+def test_runs_whose_plan_fails_in_a_scenario_are_ok():
+    """An overloaded node has an infinite latency there, and reads that cannot be served have none."""
+    runs = {"run_id": ["r"], "latency_s": [2.0]}
+    runs |= {"scenarios_mean_latency_s": [np.inf], "worst_scenario_latency_s": [np.inf]}
+    scenarios = {"run_id": ["r", "r"], "latency_s": [np.inf, None], "latency_shared_z_s": [np.inf, None]}
+    for name, columns in (("runs", runs), ("scenarios", scenarios)):
+        table = pa.table(columns)
+        for column in TABLES.datasets[name]:
+            if column.name not in columns:
+                table = table.append_column(column.name, pa.nulls(len(table), pa.string()))
+        check_finite(table, name, TABLES, ["r"])
