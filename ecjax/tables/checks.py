@@ -11,7 +11,7 @@ from ecjax.tables.near_names import near_miss
 from ecjax.tables.place import Place
 from ecjax.tables.rules import RULES
 from ecjax.tables.schemas import FLOAT, ID, IDS, INPUTS, INTEGER, TIME, Column
-from ecjax.tables.times import is_timestamp, timestamps_to_seconds
+from ecjax.tables.times import clock_unit, is_timestamp, timestamps_to_seconds
 
 _UNIQUE = {"nodes": "node_id", "files": "file_id", "ports": "port_id"}
 
@@ -166,7 +166,11 @@ def allowed_range(column: Column, value: float) -> str:
     if not math.isfinite(value) or (column.least is not None and value < column.least):
         return allowed_numbers(column)
     if value > column.most or value < -column.most:
-        return f"{allowed_numbers(column)}, up to {column.most:.10g}{' s' if column.kind == TIME else ''}"
+        unit = clock_unit(value) if column.kind == TIME else None
+        hint = f" (these look like {unit.name} since 1970: multiply them by {unit.seconds:g})" if unit else ""
+        return (
+            f"{allowed_numbers(column)}, up to {column.most:.10g}{' s' if column.kind == TIME else ''}{hint}"
+        )
     if column.smallest is not None and column.least is not None and column.least < value < column.smallest:
         return f"{allowed_numbers(column)}, from {column.smallest:g}"
     return allowed_numbers(column)

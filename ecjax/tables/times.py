@@ -1,5 +1,7 @@
 """Timestamps of an input table as float seconds that share one origin."""
 
+from typing import NamedTuple
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -7,6 +9,23 @@ import pyarrow.compute as pc
 from ecjax.tables.place import Place
 
 _UNITS = ("s", "ms", "us", "ns")
+LATEST_S = 1e11  # as seconds since 1970 a clock that reads more is thousands of years ahead
+
+
+class ClockUnit(NamedTuple):
+    """A unit of a clock, and its seconds."""
+
+    name: str
+    seconds: float
+
+
+def clock_unit(value: float) -> ClockUnit | None:
+    """In which unit other than seconds a clock that reads ``value`` counts since 1970; None where it may be seconds."""
+    if not LATEST_S < value < 1e20:
+        return None
+    if value < 1e14:
+        return ClockUnit("milliseconds", 1e-3)
+    return ClockUnit("microseconds", 1e-6) if value < 1e17 else ClockUnit("nanoseconds", 1e-9)
 
 
 def is_timestamp(kind: pa.DataType) -> bool:

@@ -16,6 +16,7 @@ from ecjax.tables.importers.text import csv_batches
 from ecjax.tables.importers.trace import Head, Source, Trace
 from ecjax.tables.read import open_batches
 from ecjax.tables.schemas import ID, REQUESTS
+from ecjax.tables.times import LATEST_S, clock_unit
 
 _IDS = tuple(column.name for column in REQUESTS if column.kind == ID)
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
@@ -120,7 +121,8 @@ def _read_renamed(groups: RowGroups, mapped: Mapped, source: str, origin: float)
 
 def _origin(batch: pa.RecordBatch, mapped: Mapped, source: str) -> float:
     """The first reading of the arrivals' clock where it is whole, else 0."""
-    arrivals, _ = _clock(batch, "arrival_s", mapped, source)
+    arrivals, scale = _clock(batch, "arrival_s", mapped, source)
+    _check_epoch(arrivals, scale, mapped, source)
     return arrivals[0].as_py() if pa.types.is_integer(arrivals.type) and arrivals[0].is_valid else 0.0
 
 
@@ -152,6 +154,18 @@ def _renamed(
         arrays["op"] = _operations(batch, mapped)
         before += batch.num_rows
         yield pa.record_batch(arrays)
+
+
+def _check_epoch(arrivals: pa.Array, scale: float, mapped: Mapped, source: str) -> None:
+    """Notice a clock that is read in a unit other than its own, by its first reading."""
+    first = arrivals[0].as_py() if len(arrivals) else None
+    unit = clock_unit(first) if first is not None and first * scale > LATEST_S else None
+    if unit is not None:
+        column = mapped.columns["arrival_s"]
+        raise UserError(
+            f"{source}, column {column} (arrival_s): found {first}, read as {scale:g} s each, which looks like "
+            f"{unit.name} since 1970; allowed: in columns=, arrival_s_scale: {unit.seconds:g}"
+        )
 
 
 def _clock(batch: pa.RecordBatch, name: str, mapped: Mapped, source: str) -> tuple[pa.Array, float]:

@@ -40,7 +40,7 @@ def parse_mapping(mapping: Mapping[str, Any] | None) -> Mapped:
     Raises:
         UserError: a key is unknown or missing, or a value has the wrong kind.
     """
-    example = "columns={arrival_s: ts_ms, arrival_s_scale: 0.001, file_id: key, bytes: size}"
+    example = "'columns={arrival_s: ts_ms, arrival_s_scale: 0.001, file_id: key, bytes: size}'"
     if not mapping:
         raise UserError(f"columns: missing; allowed: a mapping of the log's columns, as {example}")
     scales, words, columns = {}, {}, {}

@@ -62,6 +62,25 @@ def test_iso_timestamps(tmp_path):
         read(tmp_path / "a.csv", arrival_s_scale=2)
 
 
+@pytest.mark.parametrize(
+    ("clock", "scale", "word", "mend"),
+    [
+        (1_726_560_000_005, None, "milliseconds", "0.001"),
+        (1_726_560_000_005.25, None, "milliseconds", "0.001"),
+        (1_726_560_000_005_000, 0.001, "microseconds", "1e-06"),
+        (1_726_560_000_005_000_000, None, "nanoseconds", "1e-09"),
+    ],
+)
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_a_clock_in_another_unit_is_noticed(tmp_path, form, clock, scale, word, mend):
+    path = tmp_path / f"a.{form}"
+    frame = pd.DataFrame({"t": [clock, clock + 10], "f": ["a", "b"], "b": 5})
+    frame.to_csv(path, index=False) if form == "csv" else frame.to_parquet(path)
+    message = f"column t \\(arrival_s\\): found .* {word} since 1970; allowed: .* arrival_s_scale: {mend}"
+    with pytest.raises(UserError, match=message):
+        read(path, **({} if scale is None else {"arrival_s_scale": scale}))
+
+
 WRONG = {
     "none": (None, "columns: missing; allowed: a mapping"),
     "key": (BASE | {"when": "t"}, "columns: found 'when'; allowed: request_id, arrival_s"),
