@@ -213,11 +213,12 @@ def _check_run(run, facts: Facts, figures: dict, nodes: int) -> None:
     """The row of the run against what was computed again."""
     n = figures["n"]
     expected = {
-        **{name: figures[name] for name in ("max_load", "latency_shared_z_s", "latency_s", "cost")},
+        **{name: figures[name] for name in ("max_load", "latency_shared_z_s", "latency_s")},
+        "cost_dollars_per_period": figures["cost"],
         "objective": figures["objective"],
         "mean_n": n.mean(),
-        "files": len(n),
-        "nodes": nodes,
+        "file_count": len(n),
+        "node_count": nodes,
         "files_without_redundancy": np.sum(n == facts.k),
     }
     for name, value in expected.items():
@@ -251,7 +252,7 @@ def _check_file_plans(plans: pd.DataFrame, files: pd.DataFrame, facts: Facts, fi
         ("n", figures["n"]),
         ("k", facts.k),
         ("latency_s", figures["file_latency"]),
-        ("cost", figures["file_cost"]),
+        ("cost_dollars_per_period", figures["file_cost"]),
     ):
         found = plans[column].to_numpy(float)
         require(

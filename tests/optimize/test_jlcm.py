@@ -11,6 +11,7 @@ import pytest
 from scipy.optimize import minimize
 
 from ecjax.optimize import Solution, settings, starts
+from ecjax.options import checked
 from ecjax.problem import builtin
 from ecjax.problem.cluster_options import ClusterOptions
 from ecjax.studies.optimize.options import OptimizeOptions
@@ -205,7 +206,7 @@ def test_frontier_of_the_built_in_cluster():
     """The default settings on 200 files: what the figures show."""
     options = ClusterOptions(files=200)
     case = problems.Case(builtin.nodes(options).to_pandas(), builtin.files(options).to_pandas())
-    theta = OptimizeOptions().theta
+    theta = checked(OptimizeOptions()).theta
     plans = problems.solve(case, theta, methods=METHODS, settings=settings(10.0, 1e-4, 1000, "merged"))
     found = [lane(plans, index).evaluation for index in range(len(theta))]
     assert np.all(np.diff([each.cost for each in found]) < 0)

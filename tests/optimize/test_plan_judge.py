@@ -67,20 +67,20 @@ def hand_made(current=("a", "c")):
         latency_s=latency,
         latency_shared_z_s=latency,
         z_s=1.75,
-        cost=cost,
+        cost_dollars_per_period=cost,
         lower_bound=4.0,
         gap=(latency + 0.5 * cost) / 4 - 1,
         max_load=0.5,
         mean_n=2.0,
-        files=1,
+        file_count=1,
         files_without_redundancy=1,
-        nodes=3,
+        node_count=3,
     )
     placements = pd.DataFrame(
         {"run_id": "r", "file_id": 5, "node_id": ["a", "b"], "probability": 1.0, "chunks": 1}
     )
     file_plans = pd.DataFrame(
-        {"run_id": "r", "file_id": [5], "n": 2, "k": 2, "latency_s": latency, "cost": cost}
+        {"run_id": "r", "file_id": [5], "n": 2, "k": 2, "latency_s": latency, "cost_dollars_per_period": cost}
     )
     return [nodes, files, run, placements, file_plans], {"migration": 0.25e-6, "network": network}
 
@@ -95,7 +95,7 @@ def test_accepts_a_plan_worked_out_on_paper():
 @pytest.mark.parametrize("option, cost", [("migration", 0.0), ("network", None)])
 def test_charges_count(option, cost):
     tables, options = hand_made()
-    with pytest.raises(AssertionError, match="runs: cost is"):
+    with pytest.raises(AssertionError, match="runs: cost_dollars_per_period is"):
         judge(*tables, **options | {option: cost})
 
 
@@ -115,13 +115,17 @@ CHANGES = {  # table, column, row, value -> sentence
     "capacity": (0, {"capacity_chunks": [1.0, 0.0, None]}, "node_id b holds 1 chunks, .* capacity 0"),
     "forbidden": (1, {"forbidden_nodes": [["c", "b"]]}, "file_id 5 on node_id b: that node is forbidden"),
     "load": (1, {"rate_per_s": [1.0]}, "node 0 has a load of 1.0"),
-    "prices": (0, {"cost_per_chunk_dollars": [1.0, 2.1, 3.0]}, "runs: cost is"),
+    "prices": (0, {"cost_per_chunk_dollars": [1.0, 2.1, 3.0]}, "runs: cost_dollars_per_period is"),
     "moments": (0, {"service_third_s3": [3.0, 3.00001, 3.0]}, "runs: latency_shared_z_s is"),
     "writes": (1, {"write_rate_per_s": [1e-6]}, "runs: max_load is"),
     "n": (4, {"n": [3]}, "file_plans: n of file_id 5 is 3.0; the tables give 2"),
     "k": (4, {"k": [1]}, "file_plans: k of file_id 5"),
     "latency of a file": (4, {"latency_s": [3.2]}, "file_plans: latency_s of file_id 5 is 3.2"),
-    "cost of a file": (4, {"cost": [5.0]}, "file_plans: cost of file_id 5 is 5.0"),
+    "cost of a file": (
+        4,
+        {"cost_dollars_per_period": [5.0]},
+        "file_plans: cost_dollars_per_period of file_id 5 is 5.0",
+    ),
     "files": (4, {"file_id": [6]}, "file_plans: the files are not those"),
 }
 
@@ -140,10 +144,17 @@ def test_names_what_is_wrong_in_a_table(name):
     [
         *(
             (name, lambda value: value * (1 + 1e-7), f"runs: {name} is")
-            for name in ("objective", "latency_s", "latency_shared_z_s", "cost", "max_load", "mean_n")
+            for name in (
+                "objective",
+                "latency_s",
+                "latency_shared_z_s",
+                "cost_dollars_per_period",
+                "max_load",
+                "mean_n",
+            )
         ),
-        ("files", lambda value: value + 1, "runs: files is"),
-        ("nodes", lambda value: value + 1, "runs: nodes is"),
+        ("file_count", lambda value: value + 1, "runs: file_count is"),
+        ("node_count", lambda value: value + 1, "runs: node_count is"),
         ("files_without_redundancy", lambda value: 0, "runs: files_without_redundancy is"),
         ("z_s", lambda value: value + 1e-2, "runs: the bound is"),
         ("z_s", lambda value: -np.inf, "runs: the bound is inf at z_s = -inf"),
@@ -184,7 +195,7 @@ def test_an_earlier_plan_stands_in_for_the_current_placement():
     )
     tables[1] = tables[1].drop(columns="nodes")
     judge(*tables, earlier=earlier, **options)
-    with pytest.raises(AssertionError, match="runs: cost is"):
+    with pytest.raises(AssertionError, match="runs: cost_dollars_per_period is"):
         judge(*tables, earlier=earlier.assign(node_id=["a", "b", "b"]), **options)
 
 
