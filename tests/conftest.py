@@ -17,7 +17,6 @@ from filelock import FileLock, Timeout
 from hypothesis import settings
 
 import ecjax.precision  # noqa: F401  (turns on 64-bit floats before any array exists)
-from ecjax.cores import available_cores
 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_dtype_promotion", "strict")
@@ -89,7 +88,7 @@ def pytest_configure(config):
 
 def pytest_xdist_auto_num_workers(config):
     """One more than there are cores: processes wait for what others compile, for Ray and for commands."""
-    return available_cores() + 1
+    return len(os.sched_getaffinity(0)) + 1
 
 
 def pytest_collection_modifyitems(items):
