@@ -86,11 +86,6 @@ def pytest_configure(config):
     compile_once(Path(config.cache.mkdir("compiling")))
 
 
-def pytest_xdist_auto_num_workers(config):
-    """One more than there are cores: processes wait for what others compile, for Ray and for commands."""
-    return len(os.sched_getaffinity(0)) + 1
-
-
 def pytest_collection_modifyitems(items):
     """The README's commands first: they are one file, for one worker, and the longest.
 
