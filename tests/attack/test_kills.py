@@ -61,7 +61,9 @@ class Server:
         return os.waitstatus_to_exitcode(self._asked(None))
 
     def close(self) -> None:
+        assert self._process.stdin and self._process.stdout
         self._process.stdin.close()
+        self._process.stdout.close()
         self._process.wait(timeout=60)
 
 
