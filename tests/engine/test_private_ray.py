@@ -86,7 +86,6 @@ def test_a_token_that_others_can_read_is_warned_of(tmp_path, monkeypatch, caplog
     path.chmod(mode)
     monkeypatch.delenv("RAY_AUTH_TOKEN", raising=False)
     monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", str(path))
-    monkeypatch.setattr(joining.log, "propagate", True)
     with caplog.at_level(logging.WARNING, "ecjax"):
         joining._warn_of_open_token()
     assert [f"chmod 600 {path}" in message for message in caplog.messages] == [True] * warned

@@ -136,7 +136,7 @@ def test_overload_at_some_points_is_said_at_once(tmp_path, caplog):
             tmp_path / "out", problems.mixed(), method="max_ec", rate_scale=[50.0, 1.0, 1.1]
         )
     assert code == 1
-    assert [record.message[:12] for record in caplog.records] == ["nodes: row 0"] or len(caplog.records) == 1
+    assert len(caplog.records) == 1
     assert "rate_scale=50 with reads" in caplog.text
 
 
