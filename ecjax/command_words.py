@@ -6,7 +6,7 @@ true, false, null or a list of these, are held against the option's rule at once
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import Field, fields, is_dataclass, replace
 from types import UnionType
 from typing import Any, get_args
@@ -18,6 +18,7 @@ from ecjax.options import MOST_VALUES, Listed, Series, Special, Wrong, checked, 
 FLAGS = ("-m", "--multirun", "--cfg", "-c", "--info", "-i", "--resolve", "--package", "-p", "--hydra-help")
 _WITH_VALUE = ("--cfg", "-c", "--package", "-p")
 _BRACKETS = {"[": "]", "{": "}", "(": ")"}
+_QUOTES = "'\""
 _MOST_NESTED, _MOST_DIGITS = 20, 400
 _DIGITS = re.compile(rf"\d{{{_MOST_DIGITS + 1},}}")
 _WORD = re.compile(r"[A-Za-z_][\w./-]*")
@@ -119,19 +120,33 @@ def bracketed(name: str, item: Field[Any] | None, text: str) -> str:
 
 def _has_comma_outside(text: str) -> bool:
     """Whether a comma stands outside of all brackets and quotes."""
-    depth, quote = 0, ""
-    for letter in text:
-        if quote:
-            quote = "" if letter == quote else quote
-        elif letter in "'\"":
-            quote = letter
-        elif letter in _BRACKETS:
-            depth += 1
-        elif letter in _BRACKETS.values():
-            depth -= 1
-        elif letter == "," and depth == 0:
+    depth = 0
+    for _, letter in _unquoted(text):
+        depth += (letter in _BRACKETS) - (letter in _BRACKETS.values())
+        if letter == "," and depth == 0:
             return True
     return False
+
+
+def _unquoted(text: str) -> Iterator[tuple[int, str]]:
+    """The characters outside of quotes that no backslash precedes, and their places from 1.
+
+    A quote that is not closed comes last.
+    """
+    quote, escaped = 0, False
+    for place, letter in enumerate(text, 1):
+        if escaped:
+            escaped = False
+        elif letter == "\\":
+            escaped = True
+        elif quote:
+            quote = 0 if letter == text[quote - 1] else quote
+        elif letter in _QUOTES:
+            quote = place
+        else:
+            yield place, letter
+    if quote:
+        yield quote, text[quote - 1]
 
 
 def check_written(name: str, item: Field[Any] | None, text: str) -> None:
@@ -161,18 +176,8 @@ def check_written(name: str, item: Field[Any] | None, text: str) -> None:
 def _check_brackets(name: str, text: str) -> None:
     """Check that brackets and quotes are closed, in their order."""
     still_open: list[tuple[str, int]] = []
-    quote = 0
-    escaped = False
-    for place, letter in enumerate(text, 1):
-        if escaped:
-            escaped = False
-        elif letter == "\\":
-            escaped = True
-        elif quote:
-            quote = 0 if letter == text[quote - 1] else quote
-        elif letter in "'\"":
-            quote = place
-        elif letter in _BRACKETS:
+    for place, letter in _unquoted(text):
+        if letter in _BRACKETS or letter in _QUOTES:
             still_open.append((letter, place))
             if len(still_open) > _MOST_NESTED:
                 raise UserError(
@@ -184,8 +189,6 @@ def _check_brackets(name: str, text: str) -> None:
                     f"{name}: found {text}, where {letter!r} (character {place}) closes nothing; allowed: brackets "
                     "that match"
                 )
-    if quote:
-        still_open.append((text[quote - 1], quote))
     if still_open:
         letter, place = still_open[-1]
         raise UserError(

@@ -56,9 +56,16 @@ class LogLine(logging.Formatter):
         return "\n".join(map(displayed, super().format(record).split("\n")))
 
 
-def say(console: Console, text: str, style: str = "") -> None:
-    """Print a line; text in it is text, not markup."""
-    console.print(Text(displayed(text), style=style))
+def say(console: Console, text: str, style: str = "", soft_wrap: bool = False) -> None:
+    """Print a line; text in it is text, not markup.
+
+    Args:
+        console: where.
+        text: the line.
+        style: of rich.
+        soft_wrap: leave it to the terminal to break the line, so that paths can be copied from it.
+    """
+    console.print(Text(displayed(text), style=style), soft_wrap=soft_wrap)
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ecjax.console import OUTPUT
+from ecjax.console import OUTPUT, say
 from ecjax.errors import UserError
 
 EXIT_DAMAGED = 1
@@ -28,7 +28,7 @@ def run_verify(words: Sequence[str]) -> int:
     ]
     print_table(OUTPUT, f"{words[0]}", ("dataset", "files", "bytes", "wrong"), rows, ("dataset",))
     for finding in verified.findings:
-        OUTPUT.print(f"{finding.file}: {finding.what}; {finding.cure}", markup=False, soft_wrap=True)
+        say(OUTPUT, f"{finding.file}: {finding.what}; {finding.cure}", soft_wrap=True)
     for source, state in sorted(verified.sources.items()):
-        OUTPUT.print(f"input {source.option}={source.path}: {state}", markup=False, soft_wrap=True)
+        say(OUTPUT, f"input {source.option}={source.path}: {state}", soft_wrap=True)
     return EXIT_DAMAGED if verified.findings else 0

@@ -32,7 +32,7 @@ def private_session() -> Iterator[str]:
     before = {name: os.environ.get(name) for name in environment}
     # before the environment is changed: the one that ends the processes of the session is not one of them
     watchdog = subprocess.Popen(
-        [sys.executable, "-P", str(Path(__file__).with_name("watchdog.py")), mark, folder],
+        [sys.executable, "-P", str(Path(__file__).with_name("watchdog.py")), f"{MARK}={mark}", folder],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         start_new_session=True,  # Ctrl-C is for this process

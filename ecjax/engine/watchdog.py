@@ -1,4 +1,4 @@
-"""A program that outlives a command and takes away what its Ray left: ``watchdog.py MARK FOLDER``.
+"""A program that outlives a command and takes away what its Ray left: ``watchdog.py NAME=VALUE FOLDER``.
 
 Its standard input is a pipe from the command. The pipe ends with the command, however that ended: Ray stops most of
 its processes itself, some only after minutes, and not all.
@@ -12,15 +12,15 @@ import time
 import psutil
 
 PATIENCE_S = 3.0  # for what ends by itself
-_COMMAND = os.getppid()
 
 
 def main() -> None:
     """Wait for the end of the command, then end the processes of its session."""
     mark, folder = sys.argv[1:]
+    command = os.getppid()
     farewell = sys.stdin.buffer.read()
     until = time.monotonic() + PATIENCE_S
-    while (left := _processes(mark, folder)) and time.monotonic() < until:
+    while (left := _processes(mark, folder, command)) and time.monotonic() < until:
         time.sleep(0.1)
     for process in left:
         try:
@@ -37,16 +37,17 @@ def main() -> None:
         )
 
 
-def _processes(mark: str, folder: str) -> list[psutil.Process]:
+def _processes(mark: str, folder: str, command: int) -> list[psutil.Process]:
     """Processes of the session, but for the command."""
-    others = [one for one in psutil.process_iter() if one.pid not in (os.getpid(), _COMMAND)]
+    others = [one for one in psutil.process_iter() if one.pid not in (os.getpid(), command)]
     return [one for one in others if _belongs(one, mark, folder)]
 
 
 def _belongs(process: psutil.Process, mark: str, folder: str) -> bool:
-    """Whether it has the mark, or, where its title has overwritten that, writes files of the session."""
+    """Whether the mark is in its environment, or, where its title overwrote that, it writes files of the session."""
     try:
-        if process.environ().get("ECJAX_RAY_SESSION") == mark:
+        name, _, value = mark.partition("=")
+        if process.environ().get(name) == value:
             return True
         return any(
             file.path.startswith(folder + "/") and getattr(file, "mode", "w") != "r"

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ecjax.tables import near_names
 from ecjax.tables.ids import canonical_id_lists, canonical_ids, decoded, is_text, with_counted_nulls
-from ecjax.tables.near_names import near_miss
 from ecjax.tables.place import Place
 from ecjax.tables.rules import RULES
 from ecjax.tables.schemas import FLOAT, ID, IDS, INPUTS, INTEGER, TIME, Column
@@ -78,11 +78,7 @@ def _check_names(table: pa.Table, place: Place) -> None:
     missing = [c.name for c in INPUTS[place.name] if c.required and c.name not in names]
     if missing:
         raise place.error(f"missing columns: {', '.join(missing)}; found: {', '.join(names) or 'none'}")
-    near = near_miss(names, place.name)
-    if near:
-        raise place.error(
-            "unknown, and almost {1}; allowed: {1}, or another name".format(*near), column=near[0]
-        )
+    near_names.check_names(names, place)
 
 
 def _canonical(values: pa.ChunkedArray, column: Column, place: Place) -> pa.ChunkedArray:

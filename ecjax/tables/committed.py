@@ -45,15 +45,15 @@ def run_files(out: Path) -> list[tuple[Path, pa.Table]]:
         UserError: a file is damaged.
     """
     files = layout.dataset_files(out, RUNS)
-    found = []
+    tables = []
     for path, table in zip(files, each(_run_file, files, out), strict=True):
         if table is None:
             say_once(
                 f"{path}: is no file of these results, whose names are the run ids in them; it is not read"
             )
         else:
-            found.append((path, table))
-    return found
+            tables.append((path, table))
+    return tables
 
 
 @contextmanager

@@ -24,24 +24,23 @@ def difference(path: Path, expected: Contents) -> str | None:
     if not path.exists():
         return "is missing"
     try:
-        found, replaces = layout.footer(path)
+        contents, replaces = layout.footer(path)
     except UserError:
         return "is damaged"
     if replaces == expected.sha256:
         return None
-    if found.bytes != expected.bytes:
-        return f"has {found.bytes} bytes, not {expected.bytes}"
-    if found.rows != expected.rows:
-        return f"has {found.rows} rows, not {expected.rows}"
-    return None if found.sha256 == expected.sha256 else "is another file than was written"
+    if contents.bytes != expected.bytes:
+        return f"has {contents.bytes} bytes, not {expected.bytes}"
+    if contents.rows != expected.rows:
+        return f"has {contents.rows} rows, not {expected.rows}"
+    return None if contents.sha256 == expected.sha256 else "is another file than was written"
 
 
 def differences(out: Path, committed: Mapping[str, Committed]) -> dict[str, str]:
     """What is wrong with files of committed runs, by path under ``out``."""
-    expected = {(place, each_) for row in committed.values() for place, each_ in row.files().items()}
+    expected = {(place, contents) for row in committed.values() for place, contents in row.files().items()}
 
     def checked(file: tuple[str, Contents]) -> tuple[str, str | None]:
         return file[0], difference(out / file[0], file[1])
 
-    found = each(checked, sorted(expected), out)
-    return {place: wrong for place, wrong in found if wrong is not None}
+    return {place: wrong for place, wrong in each(checked, sorted(expected), out) if wrong is not None}

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from ecjax.errors import UserError
 from ecjax.tables import seals
 from ecjax.tables.arrow_schemas import INPUT_DATASETS, JOB_KEY, VERSION_KEY
-from ecjax.tables.folder import publishing
+from ecjax.tables.folder import is_visible, publishing
 from ecjax.tables.formats import checked_parquet_file, parquet_file, user_errors
 from ecjax.tables.ids import decoded, is_text
 from ecjax.tables.result_schemas import RUNS
@@ -67,7 +67,7 @@ def dataset_files(out: Path, dataset: str) -> list[Path]:
     folder = out / dataset
     if not folder.is_dir():
         return []
-    return sorted(f for f in folder.iterdir() if f.suffix == ".parquet" and not f.name.startswith((".", "_")))
+    return sorted(f for f in folder.iterdir() if f.suffix == ".parquet" and is_visible(f))
 
 
 def batches_written(out: Path, dataset: str) -> set[str]:

@@ -135,6 +135,11 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+def is_visible(path: Path) -> bool:
+    """Whether readers of its folder take a file or folder for a part of a table: its name begins with no "." or "_"."""
+    return not path.name.startswith((".", "_"))
+
+
 def remove_temporaries(folder: Path) -> None:
     """Remove what killed writers left half-written."""
     if is_local(folder) and folder.is_dir():

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from ecjax.errors import UserError
 from ecjax.tables import csv_files, seals
-from ecjax.tables.folder import is_local
+from ecjax.tables.folder import is_local, is_visible
 from ecjax.tables.parquet_schemas import check_chunks, check_names
 
 PARQUET = (".parquet",)
@@ -103,7 +103,7 @@ def visible_files(folder: Path, above: tuple[str, ...] = ()) -> Iterator[Path]:
     if real in above:
         raise UserError(f"{folder}: links to a folder that it is in; allowed: folders that end")
     for entry in folder.iterdir():
-        if entry.name.startswith((".", "_")):
+        if not is_visible(entry):
             continue
         if entry.is_dir():
             yield from visible_files(entry, (*above, real))

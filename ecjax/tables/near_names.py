@@ -3,26 +3,33 @@
 from collections.abc import Iterable
 from itertools import pairwise
 
+from ecjax.tables.place import Place
 from ecjax.tables.schemas import INPUTS
 
 
-def near_miss(names: Iterable[str], table: str) -> tuple[str, str] | None:
-    """An unknown column and the optional column that it is almost named as, of a table without that one.
+def check_names(names: Iterable[str], place: Place) -> None:
+    """Refuse an unknown column that is named almost as an optional column of a table without that one.
 
     Longer names may differ more: one character from six on, two from ten on, and one bit of a character from four on.
 
     Args:
         names: of the columns.
-        table: key of ``schemas.INPUTS``.
+        place: the table.
+
+    Raises:
+        UserError: naming both.
     """
-    found = list(names)
-    known = [column.name for column in INPUTS[table]]
-    absent = [column.name for column in INPUTS[table] if not column.required and column.name not in found]
-    for name in found:
+    present = list(names)
+    schema = [column.name for column in INPUTS[place.name]]
+    absent = [
+        column.name for column in INPUTS[place.name] if not column.required and column.name not in present
+    ]
+    for name in present:
         for optional in absent:
-            if name not in known and _near(name, optional):
-                return name, optional
-    return None
+            if name not in schema and _near(name, optional):
+                raise place.error(
+                    f"unknown, and almost {optional}; allowed: {optional}, or another name", column=name
+                )
 
 
 def _near(name: str, optional: str) -> bool:

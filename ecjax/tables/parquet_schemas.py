@@ -26,14 +26,14 @@ def check_names(file: pq.ParquetFile, place: object) -> None:
     Raises:
         UserError: naming the column.
     """
-    found, stored = file.schema_arrow, _arrow_schema(file.metadata)
+    read, stored = file.schema_arrow, _arrow_schema(file.metadata)
     if stored is None:
         return
-    if stored.names != found.names:
-        pairs = zip(stored.names, found.names, strict=False)
-        names = next(((a, b) for a, b in pairs if a != b), (len(stored.names), len(found.names)))
+    if stored.names != read.names:
+        pairs = zip(stored.names, read.names, strict=False)
+        names = next(((a, b) for a, b in pairs if a != b), (len(stored.names), len(read.names)))
         raise _error(place, f"its schemas have columns {names[0]!r} and {names[1]!r}")
-    for one, other in zip(stored, found, strict=True):
+    for one, other in zip(stored, read, strict=True):
         if _family(one.type) != _family(other.type):
             raise _error(place, f"its schemas have column {one.name} as {one.type} and as {other.type}")
 

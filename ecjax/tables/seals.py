@@ -65,6 +65,12 @@ def sealed_content(path: Path) -> tuple[bytes | None, str | None]:
     return content, None if same else "its bytes are not those that were written (SHA-256)"
 
 
+def carries_hash(path: Path) -> bool:
+    """Whether a file carries its hash, right or wrong; only its end is read."""
+    with path.open("rb") as file:
+        return _place(file) is not None
+
+
 def _place(file: IO[bytes]) -> int | None:
     """Where the hash begins in a Parquet file; None where it has none."""
     size = file.seek(0, 2)
@@ -86,7 +92,9 @@ def _place(file: IO[bytes]) -> int | None:
 
 def as_text(files: Mapping[str, Contents]) -> str:
     """The contents of files by name, as JSON."""
-    return json.dumps({name: list(found) for name, found in sorted(files.items())}, separators=(",", ":"))
+    return json.dumps(
+        {name: list(contents) for name, contents in sorted(files.items())}, separators=(",", ":")
+    )
 
 
 def from_text(text: str | None) -> dict[str, Contents]:

@@ -44,8 +44,8 @@ def sources_text(options: Mapping[str, Any]) -> str:
     Args:
         options: of a job, by name.
     """
-    found = {name: _source(options[name]) for name in _OPTIONS if isinstance(options.get(name), str)}
-    named = {name: source for name, source in found.items() if source is not None}
+    sources = {name: _source(options[name]) for name in _OPTIONS if isinstance(options.get(name), str)}
+    named = {name: source for name, source in sources.items() if source is not None}
     return json.dumps(named, sort_keys=True)
 
 

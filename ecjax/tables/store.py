@@ -13,10 +13,7 @@ import pyarrow as pa
 from ecjax.errors import UserError
 from ecjax.tables import datasets as layout
 from ecjax.tables import folder
-from ecjax.tables.committed import (
-    Committed,
-    place_of,
-)
+from ecjax.tables.committed import Committed, place_of
 from ecjax.tables.datasets import batch_id
 from ecjax.tables.finite import ok_runs
 from ecjax.tables.fitting import check_datasets, check_out
@@ -176,8 +173,8 @@ class ResultStore:
         with write_errors(self.out):
             try:
                 files = self._written(runs, batch, datasets, batch in replaced)
-                kept = [files | self._inputs.get(run.get("input_id", ""), {}) for run in runs]
-                rows = [with_files(row, names) for row, names in zip(rows, kept, strict=True)]
+                batch_files = [files | self._inputs.get(run.get("input_id", ""), {}) for run in runs]
+                rows = [with_files(row, names) for row, names in zip(rows, batch_files, strict=True)]
                 deque(each(self._write_run, rows, self.out), maxlen=0)
                 self._sync_runs()
             except BaseException:

@@ -10,7 +10,7 @@ from ecjax.tables import datasets as layout
 from ecjax.tables import seals
 from ecjax.tables.committed import Committed, runs_by_batch
 from ecjax.tables.damage import difference, is_batch_name
-from ecjax.tables.folder import each, location
+from ecjax.tables.folder import each, is_visible, location
 from ecjax.tables.formats import user_errors
 from ecjax.tables.result_schemas import RUNS, SCHEMA_VERSION
 from ecjax.tables.seals import Contents
@@ -59,7 +59,7 @@ def verify(out: str | Path) -> Verified:
     with user_errors(f"out={out}"):
         if not place.is_dir():
             raise UserError(f"out={out}: no such folder")
-        folders = [each_ for each_ in (place, *_subfolders(place)) if (each_ / RUNS).is_dir()]
+        folders = [folder for folder in (place, *_subfolders(place)) if (folder / RUNS).is_dir()]
     if not folders:
         raise UserError(f"out={out}: holds no results of ecjax; allowed: what a job was told as out=")
     verified = Verified()
@@ -78,7 +78,7 @@ class _Folder:
     Args:
         out: the folder.
         prefix: of the names of its files.
-        verified: what is found is added to it.
+        verified: findings are added to it.
     """
 
     def __init__(self, out: Path, prefix: str, verified: Verified) -> None:
@@ -100,17 +100,17 @@ class _Folder:
         for row in committed.values():
             for place, contents in row.files().items():
                 expected.setdefault(place, set()).add(contents)
-        seen = set()
+        present = set()
         for dataset, files in self._datasets(expected):
             for path, wrong in zip(files, each(self._wrong, files, self._out), strict=True):
                 place = f"{dataset}/{path.name}"
-                seen.add(place)
+                present.add(place)
                 self._count(dataset, path)
                 if place in expected:
                     self._check_expected(path, wrong, expected[place], valid.get(path.stem))
                 else:
                     self._check_other(path, wrong, dataset)
-        for place in sorted(set(expected) - seen):
+        for place in sorted(set(expected) - present):
             self._say(self._out / place, "is missing", self._recompute)
 
     def _count(self, dataset: str, path: Path) -> None:
@@ -149,7 +149,7 @@ class _Folder:
             if name in (RUNS, _INPUTS) or (folder / RUNS).is_dir():
                 continue
             files = _visible(folder)
-            if name in named or any(seals.sealed_content(path)[0] is not None for path in files):
+            if name in named or any(map(seals.carries_hash, files)):
                 yield name, files
 
     def _check_expected(
@@ -204,4 +204,4 @@ def _job(out: Path) -> str:
 
 def _visible(folder: Path) -> list[Path]:
     """The files of a folder that readers of it take for its tables."""
-    return sorted(f for f in folder.iterdir() if not f.is_dir() and not f.name.startswith((".", "_")))
+    return sorted(f for f in folder.iterdir() if is_visible(f) and not f.is_dir())

@@ -102,14 +102,14 @@ class DatasetWriter:
         Raises:
             ValueError: rows that do not fit the schema, or numbers that are none.
         """
-        kept: dict[str, list[pa.Table]] = {}
+        conformed: dict[str, list[pa.Table]] = {}
         for name, tables in datasets.items():
             if self.writes(name):
                 parts = [tables] if isinstance(tables, pa.Table) else tables
-                kept[name] = [layout.conform(table, self.schema(name)) for table in parts]
-                for table in kept[name]:
+                conformed[name] = [layout.conform(table, self.schema(name)) for table in parts]
+                for table in conformed[name]:
                     check_finite(table, name, self.tables, ok)
-        return kept
+        return conformed
 
     def schema(self, dataset: str) -> pa.Schema:
         """Schema of a dataset with the store's id types."""

@@ -32,7 +32,7 @@ def about():
     return {
         "addresses": sorted(set(listening)),
         "processes": [one.pid for one in children],
-        "missed": [one.name() for one in family if not _belongs(one, mark, str(folder))],
+        "missed": [one.name() for one in family if not _belongs(one, f"ECJAX_RAY_SESSION={mark}", str(folder))],
         "shown": any(token in " ".join(one.cmdline()) for one in family),
         "length": len(token),
         "folder": str(folder),

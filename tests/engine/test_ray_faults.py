@@ -26,6 +26,7 @@ STUDY = [
     "sources=random",
 ]
 STUDY += ["figures=[]", "lower_bound=false"]
+ON_RAY = ["engine=ray", "engine.actors=2"]
 
 
 def command(*words, before=""):
@@ -39,6 +40,17 @@ def finished(*words, **options):
     began = time.monotonic()
     done = subprocess.run(command(*words, **options), capture_output=True, text=True, timeout=300)
     return done.returncode, " ".join(done.stderr.split()), time.monotonic() - began
+
+
+def started(out, stderr):
+    """The study on Ray, under way."""
+    return subprocess.Popen(
+        command(*STUDY, f"out={out}", *ON_RAY),
+        stdout=subprocess.DEVNULL,
+        stderr=stderr,
+        text=True,
+        start_new_session=True,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -60,12 +72,7 @@ def undisturbed(tmp_path_factory):
 def test_the_driver_is_killed(undisturbed, tmp_path, seen, after_s):
     """At the moment that so many runs are committed, or a little later: while workers write, while it commits."""
     out = tmp_path / "out"
-    driver = subprocess.Popen(
-        command(*STUDY, f"out={out}", "engine=ray", "engine.actors=2"),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+    driver = started(out, stderr=subprocess.DEVNULL)
     try:
         _until(lambda: driver.poll() is not None or len(_files(out)) >= seen + (seen > 0))
         time.sleep(after_s)
@@ -75,7 +82,7 @@ def test_the_driver_is_killed(undisturbed, tmp_path, seen, after_s):
     assert driver.wait() in (-signal.SIGKILL, 0)
     _check_readable(out, undisturbed)
     assert not psutil.wait_procs(family, timeout=30)[1]
-    assert finished(*STUDY, f"out={out}", "engine=ray", "engine.actors=2")[0] == 0
+    assert finished(*STUDY, f"out={out}", *ON_RAY)[0] == 0
     same_tables(undisturbed, out, rtol=1e-12)
     assert [path.name for path in out.rglob(".*")] == [".lock"]
     # and nothing is done again
@@ -197,13 +204,7 @@ def test_no_room_on_a_cluster_is_told(three_nodes, tmp_path):
 def test_interrupted(tmp_path):
     """Ctrl-C: exit code 130, what is committed stays, nothing runs on."""
     out = tmp_path / "out"
-    driver = subprocess.Popen(
-        command(*STUDY, f"out={out}", "engine=ray", "engine.actors=2"),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+    driver = started(out, stderr=subprocess.PIPE)
     _until(lambda: driver.poll() is not None or len(_files(out)) >= 2)
     family = _family(driver.pid)
     os.kill(driver.pid, signal.SIGINT)
@@ -220,13 +221,7 @@ def test_interrupted(tmp_path):
 def test_a_process_of_ray_is_killed(undisturbed, tmp_path, kind):
     """The command ends with one line or does without it; nothing stays behind, and the study can be ended."""
     out = tmp_path / "out"
-    driver = subprocess.Popen(
-        command(*STUDY, f"out={out}", "engine=ray", "engine.actors=2"),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+    driver = started(out, stderr=subprocess.PIPE)
     _until(lambda: driver.poll() is not None or len(_files(out)) >= 1)
     family = _family(driver.pid)
     for process in family:

@@ -11,7 +11,8 @@ import pytest
 from ecjax.errors import UserError
 from ecjax.jobs_index import JOBS
 from ecjax.tables.importers import open_trace
-from ecjax.tables.near_names import near_miss
+from ecjax.tables.near_names import check_names
+from ecjax.tables.place import Place
 from ecjax.tables.read import open_batches, read_input
 from ecjax.tables.schemas import INPUTS
 
@@ -119,8 +120,10 @@ def test_names_that_are_almost_those_of_optional_columns(tmp_path, name, optiona
 
 
 def test_a_name_may_be_near_one_that_is_there():
-    assert near_miss(["service_mean_s", "service_men_s"], "nodes") is None
-    assert near_miss(["service_men_s"], "nodes") == ("service_men_s", "service_mean_s")
+    place = Place(pa.table({}), "nodes")
+    check_names(["service_mean_s", "service_men_s"], place)
+    with pytest.raises(UserError, match="nodes table, column service_men_s: .* almost service_mean_s"):
+        check_names(["service_men_s"], place)
 
 
 def test_a_log_with_a_column_almost_named_as_an_optional_one(tmp_path):
@@ -138,4 +141,4 @@ def test_tables_of_results_are_near_no_optional_column(job):
 
     for name, columns in import_module(f"ecjax.studies.{job}.tables").TABLES.datasets.items():
         if name in INPUTS:
-            assert near_miss([column.name for column in columns], name) is None
+            check_names([column.name for column in columns], Place(pa.table({}), name))

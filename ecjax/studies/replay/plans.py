@@ -161,8 +161,8 @@ def _refuse_overload(
     if unknown or set(options.policy) & set(CANCELLING):
         return
     products = [
-        [one * other for one, other in itertools.product(before, own)]
-        for before, own in ((rates, options.rate_scale), (sizes, options.size_scale))
+        [one * other for one, other in itertools.product(of_plans, of_replay)]
+        for of_plans, of_replay in ((rates, options.rate_scale), (sizes, options.size_scale))
     ]
     refuse_overload(table_loads(planning, each, *products) for each in tables)
 

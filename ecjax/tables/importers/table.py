@@ -11,7 +11,8 @@ from ecjax.tables.importers.checking import COLUMNS, Checker, checked
 from ecjax.tables.importers.clock import clock_resolution
 from ecjax.tables.importers.row_groups import RowGroups, cut, is_parquet
 from ecjax.tables.importers.trace import RATES, SERVICE, SOJOURN, Head, Piece, Source, Trace
-from ecjax.tables.near_names import near_miss
+from ecjax.tables.near_names import check_names
+from ecjax.tables.place import Place
 from ecjax.tables.read import open_batches
 
 _REQUIRED = [column.name for column in COLUMNS.values() if column.required]
@@ -48,12 +49,7 @@ class TableImporter:
                 f"requests table ({path}): missing columns: {', '.join(missing)}; found: {names} (name the columns "
                 "that take their place by columns=)"
             )
-        near = near_miss(schema.names, "requests")
-        if near:
-            raise UserError(
-                f"requests table ({path}), column {near[0]}: unknown, and almost {near[1]}; allowed: {near[1]}, or "
-                "another name"
-            )
+        check_names(schema.names, Place(schema.empty_table(), "requests", path))
         opened = open_batches(source.path, _USED)
         return trace_of_batches(
             source,
