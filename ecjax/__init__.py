@@ -1,6 +1,6 @@
 """ecjax: batch optimizer and trace analyzer for erasure-coded storage.
 
-Importing the package is cheap; the parts are imported by name (``ecjax.queueing``, ``ecjax.cache``,
+Importing the package is cheap; the parts are imported by name (``ecjax.queueing``, ``ecjax.caching``,
 ``ecjax.tables``), and only those that compute load JAX.
 """
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 __all__ = ["__version__", "read_results"]
 
 _PARTS = (
-    "adapt",
-    "cache",
+    "adaptation",
+    "caching",
     "coflow",
     "model",
-    "optimize",
+    "planning",
     "queueing",
-    "replay",
+    "simulation",
     "plotting",
     "studies",
     "tables",

@@ -91,7 +91,7 @@ def pytest_collection_modifyitems(items):
 
     The tests of what they compile come last: what Numba has compiled is found by all processes, also by those of Ray.
     """
-    last = ("adapt", "cache", "coflow", "engine", "replay")
+    last = ("adaptation", "caching", "coflow", "engine", "simulation")
     items.sort(
         key=lambda item: (item.path.name != "test_readme.py") + (item.path.relative_to(HERE).parts[0] in last)
     )

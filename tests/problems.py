@@ -30,7 +30,7 @@ class Case:
         )
 
     def problem(self):
-        from ecjax.optimize import prepare
+        from ecjax.planning import prepare
         from ecjax.problem.arrays import files_arrays, nodes_arrays, placement_rows
 
         nodes, files = self.tables()
@@ -365,15 +365,15 @@ def of_rows(case: Case, rows: int, values: np.ndarray) -> np.ndarray:
 
 def solve_settings(**changes):
     """Tight settings of a batch: the same for all tests, so that they share compiled programs."""
-    from ecjax.optimize import BatchSettings, settings
+    from ecjax.planning import BatchSettings, settings
 
     return BatchSettings(**{"settings": settings(10.0, 1e-9, 500, "merged"), **changes})
 
 
 def solve(case: Case, theta, rate=1.0, size=1.0, start_plan=None, **changes):
     """Plans of a batch with a lane per theta (or per rate or size)."""
-    from ecjax.optimize import Lanes
-    from ecjax.optimize import solve as solve_batch
+    from ecjax.planning import Lanes
+    from ecjax.planning import solve as solve_batch
 
     lanes = Lanes(
         *(np.array(values, float) for values in np.broadcast_arrays(np.atleast_1d(theta), rate, size))
@@ -390,7 +390,7 @@ def study(out, case: Case | None = None, **options):
 
     from rich.console import Console
 
-    from ecjax.optimize import METHODS
+    from ecjax.planning import METHODS
     from ecjax.studies.optimize.options import OptimizeOptions
     from ecjax.studies.optimize.study import optimize_study
 

@@ -4,12 +4,12 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ecjax import optimize
+from ecjax import planning
 from ecjax.queueing import Delay, ServiceMoments, latency_bound, priority, weighted
 
 
 def class_bounds(
-    problem: optimize.Problem,
+    problem: planning.Problem,
     probabilities: np.ndarray,
     stored: np.ndarray,
     of_file: np.ndarray,
@@ -32,7 +32,7 @@ def class_bounds(
     files, nodes = problem.files, problem.nodes
     shares = np.asarray(weights, float)
     count = len(shares)
-    reads, writes = (optimize.of_files(problem, jnp.asarray(rows, float)) for rows in (probabilities, stored))
+    reads, writes = (planning.of_files(problem, jnp.asarray(rows, float)) for rows in (probabilities, stored))
     member = jnp.asarray(of_file[None, :] == np.arange(count)[:, None], float)
     powers = files.chunk_bytes[None, :] ** jnp.arange(4.0)[:, None]
     work = jnp.einsum("ki,pi,ij->pkj", member, powers * files.rate[None, :], reads)

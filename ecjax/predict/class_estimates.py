@@ -5,13 +5,13 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ecjax import optimize
+from ecjax import planning
 from ecjax.predict.latencies import Latencies
 from ecjax.predict.workload import ESTIMATE, workload_of
 from ecjax.problem.classes import Classes
 from ecjax.queueing.class_queues import ClassQueues, partitioned_queues, priority_queues
 from ecjax.queueing.estimate import LEVELS, Estimate
-from ecjax.replay.laws import Laws
+from ecjax.simulation.laws import Laws
 
 ESTIMATED = ("priority", "partitioned")  # queues that have an estimate
 # one small program for each; the large one of the estimate is the same for both
@@ -20,7 +20,7 @@ _PARTITIONED = jax.jit(partitioned_queues)
 
 
 def class_estimates(
-    problem: optimize.Problem,
+    problem: planning.Problem,
     laws: Laws,
     probabilities: np.ndarray,
     stored: np.ndarray,
@@ -57,7 +57,7 @@ def class_estimates(
 
 
 def class_mean_estimates(
-    problem: optimize.Problem,
+    problem: planning.Problem,
     laws: Laws,
     probabilities: np.ndarray,
     stored: np.ndarray,
@@ -85,7 +85,7 @@ def class_mean_estimates(
 
 
 def _estimate(
-    problem: optimize.Problem,
+    problem: planning.Problem,
     laws: Laws,
     probabilities: np.ndarray,
     stored: np.ndarray,
@@ -96,12 +96,12 @@ def _estimate(
 ) -> Estimate:
     if queue not in ESTIMATED:
         raise ValueError(f"queue is {queue!r}, it must be one of {', '.join(ESTIMATED)}")
-    reads = optimize.of_files(problem, jnp.asarray(probabilities, float))
+    reads = planning.of_files(problem, jnp.asarray(probabilities, float))
     # writes go by class: of the work beside the reads only that of the nodes is left
     load = workload_of(problem, laws, np.zeros_like(stored))
     writes = None
     if problem.writes is not None:
-        writes = problem.files.write_rate[:, None] * optimize.of_files(problem, jnp.asarray(stored, float))
+        writes = problem.files.write_rate[:, None] * planning.of_files(problem, jnp.asarray(stored, float))
     groups = jnp.asarray(of_file, int)
     queues: ClassQueues
     if queue == "priority":

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from ecjax.replay.tally import bin_edges
+from ecjax.simulation.tally import bin_edges
 
 QUANTILES = ("p50_s", "p90_s", "p99_s", "p999_s")
 _ID_COLUMNS = {"class": "class", "file": "file_id", "node": "node_id"}  # by kind of group

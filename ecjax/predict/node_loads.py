@@ -4,8 +4,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
-from ecjax.optimize import Problem
-from ecjax.optimize.problem import prices, reading_prices
+from ecjax.planning import Problem
+from ecjax.planning.problem import prices, reading_prices
 from ecjax.problem.identity import Identity
 
 

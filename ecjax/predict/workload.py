@@ -5,11 +5,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from ecjax import optimize
+from ecjax import planning
 from ecjax.queueing import estimate_latency, tail_bound
 from ecjax.queueing.service_law import ServiceLaw, UnitLaw
 from ecjax.queueing.workload import Workload
-from ecjax.replay.laws import (
+from ecjax.simulation.laws import (
     DETERMINISTIC,
     FIRST_SAMPLE,
     KIND,
@@ -36,7 +36,7 @@ ESTIMATE, TAIL_BOUND = (
 _POINTS = 512  # samples that stand for two points with their probabilities
 
 
-def workload_of(problem: optimize.Problem, laws: Laws, stored: ArrayLike) -> Workload:
+def workload_of(problem: planning.Problem, laws: Laws, stored: ArrayLike) -> Workload:
     """Reads of a scaled problem on nodes with these laws; writes and background work as work beside the reads.
 
     Args:
@@ -52,7 +52,7 @@ def workload_of(problem: optimize.Problem, laws: Laws, stored: ArrayLike) -> Wor
         files.k,
         node_laws(laws, nodes.count),
         (nodes.connect_mean, nodes.connect_variance),
-        optimize.node_work(problem, jnp.zeros_like(holds), holds),
+        planning.node_work(problem, jnp.zeros_like(holds), holds),
     )
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ecjax.errors import UserError
-from ecjax.optimize import Problem
+from ecjax.planning import Problem
 from ecjax.problem.arrays import Rows, column, index_in
 from ecjax.tables.ids import id_types
 

@@ -6,8 +6,8 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from ecjax.errors import UserError
-from ecjax.optimize import Problem
-from ecjax.optimize.limits import violations
+from ecjax.planning import Problem
+from ecjax.planning.limits import violations
 from ecjax.problem.arrays import Rows
 from ecjax.problem.constraints import of_file
 

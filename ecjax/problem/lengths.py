@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 
 from ecjax.errors import UserError
-from ecjax.optimize import Problem
-from ecjax.optimize.problem import usable
+from ecjax.planning import Problem
+from ecjax.planning.problem import usable
 from ecjax.problem.arrays import column
 from ecjax.problem.constraints import of_file
 from ecjax.problem.identity import Identity

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from scipy.optimize import linprog
 
-from ecjax.optimize import Problem
+from ecjax.planning import Problem
 from ecjax.problem.arrays import Rows, code_k, column, nodes_arrays
 
 EVENLY = "with reads spread as evenly as they go"

@@ -7,8 +7,18 @@ from ecjax.errors import UserError
 from ecjax.model import Files
 from ecjax.problem import arrays
 from ecjax.problem.arrays import column
-from ecjax.replay import law_fit
-from ecjax.replay.laws import COLUMNS, EXPONENTIAL, KIND, KINDS, LINES, OFFSET, OFFSET_PER_BYTE, SCALE, Laws
+from ecjax.simulation import law_fit
+from ecjax.simulation.laws import (
+    COLUMNS,
+    EXPONENTIAL,
+    KIND,
+    KINDS,
+    LINES,
+    OFFSET,
+    OFFSET_PER_BYTE,
+    SCALE,
+    Laws,
+)
 
 
 def service_laws(

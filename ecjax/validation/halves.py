@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
-from ecjax.replay.laws import Laws
+from ecjax.simulation.laws import Laws
 from ecjax.tables.requests import Accesses, TraceRequests
 from ecjax.tables.statistics.service import ServiceInference
 from ecjax.validation import theory

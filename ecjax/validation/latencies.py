@@ -8,9 +8,9 @@ import pyarrow as pa
 from scipy import stats
 
 from ecjax.predict.latencies import Latencies, histogram_rows, latency_rows
-from ecjax.replay import summary
-from ecjax.replay.summary import LEVELS
-from ecjax.replay.tally import BATCHES
+from ecjax.simulation import summary
+from ecjax.simulation.summary import LEVELS
+from ecjax.simulation.tally import BATCHES
 from ecjax.validation.replay import Counted
 
 _NAMED = 5

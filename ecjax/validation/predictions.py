@@ -3,7 +3,7 @@
 import numpy as np
 
 from ecjax.errors import UserError
-from ecjax.replay.laws import Laws
+from ecjax.simulation.laws import Laws
 from ecjax.validation import theory
 from ecjax.validation.halves import Halves
 from ecjax.validation.latencies import Statistics, listed, unknown

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
-from ecjax.replay import laws, tally
-from ecjax.replay.laws import Laws
-from ecjax.replay.tally import BINS
+from ecjax.simulation import laws, tally
+from ecjax.simulation.laws import Laws
+from ecjax.simulation.tally import BINS
 from ecjax.streams import streams
 
 

@@ -12,8 +12,8 @@ from scipy import stats
 from scipy.optimize import nnls
 
 from ecjax.errors import UserError
-from ecjax.replay import law_fit
-from ecjax.replay.laws import LINES, OFFSET, SCALE, Laws
+from ecjax.simulation import law_fit
+from ecjax.simulation.laws import LINES, OFFSET, SCALE, Laws
 
 EMPIRICAL = "empirical"
 LEAST_SAMPLES = 20  # of a node, for a law of its own; of a size, to take part in a relation

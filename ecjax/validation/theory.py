@@ -10,8 +10,8 @@ from ecjax.queueing import Delay, latency_bound, waiting
 from ecjax.queueing.estimate import Estimate
 from ecjax.queueing.tail import TailBound
 from ecjax.queueing.workload import Workload
-from ecjax.replay import law_fit
-from ecjax.replay.laws import Laws
+from ecjax.simulation import law_fit
+from ecjax.simulation.laws import Laws
 from ecjax.validation.service import size_classes
 
 LEAST_READS = 30  # of a file, for dispatch shares of its own

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from ecjax.replay.laws import FIRST_SAMPLE, Laws
-from ecjax.replay.tally import BINS
+from ecjax.simulation.laws import FIRST_SAMPLE, Laws
+from ecjax.simulation.tally import BINS
 from ecjax.tables.requests import Accesses, TraceRequests
 from ecjax.validation.halves import Halves, service_times
 from ecjax.validation.latencies import Groups, Statistics, histograms, listed, seconds, table, unknown

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 from scipy.optimize import minimize_scalar
 
-from ecjax import optimize
+from ecjax import planning
 from ecjax.model import Files, Nodes
 from ecjax.predict.class_bounds import class_bounds
 from ecjax.studies.optimize.options import OptimizeOptions
@@ -30,7 +30,7 @@ def problem(write_rate=0.02):
     )
     sizes = [1.0, 1.0, 2.0, 2.0]
     columns = (sizes, sizes, [2.0] * 4, [0.0] * 4, [0.1, 0.05, 0.1, 0.02], [write_rate, 0.0, 0.0, 0.0])
-    return optimize.prepare(nodes, Files(*map(jnp.asarray, columns)))
+    return planning.prepare(nodes, Files(*map(jnp.asarray, columns)))
 
 
 PI = np.array([[0.4] * 5, [1.0, 1.0, 0, 0, 0], [0, 0.5, 0.5, 0.5, 0.5], [0.2, 0.3, 0.5, 0.4, 0.6]])
@@ -39,7 +39,7 @@ PI = np.array([[0.4] * 5, [1.0, 1.0, 0, 0, 0], [0, 0.5, 0.5, 0.5, 0.5], [0.2, 0.
 @pytest.mark.parametrize("queue", ["priority", "partitioned", "shared"])
 def test_one_class_is_first_come_first_served(queue):
     own = problem()
-    plain = optimize.evaluate(own, jnp.asarray(PI), jnp.asarray(PI > 0), jnp.zeros(()))
+    plain = planning.evaluate(own, jnp.asarray(PI), jnp.asarray(PI > 0), jnp.zeros(()))
     found = class_bounds(own, PI, PI > 0, np.zeros(4, int), queue, (1.0,))
     assert found == pytest.approx(np.asarray(plain.file_latency), rel=1e-10)
 

@@ -7,14 +7,14 @@ import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
-from ecjax import optimize
+from ecjax import planning
 from ecjax.model import Files, Nodes
 from ecjax.predict.class_estimates import class_estimates, class_mean_estimates
 from ecjax.problem.classes import Classes
-from ecjax.replay import laws, tally
-from ecjax.replay.run import Policy, Queue, replay
-from ecjax.replay.summary import summarise
-from ecjax.replay.system import System, whole_units
+from ecjax.simulation import laws, tally
+from ecjax.simulation.run import Policy, Queue, replay
+from ecjax.simulation.summary import summarise
+from ecjax.simulation.system import System, whole_units
 from ecjax.streams import arrivals
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.replay.options import ReplayOptions
@@ -79,7 +79,7 @@ def problem(rates, writes=0.0, background=0.0):
     )
     size = [1.0, 1.0, 2.0]
     columns = (size, size, [2.0] * 3, [0.0] * 3, rates, [writes, 0.0, 0.0])
-    return optimize.prepare(nodes, Files(*map(jnp.asarray, columns)))
+    return planning.prepare(nodes, Files(*map(jnp.asarray, columns)))
 
 
 # exponential service of 0.5 s per byte
@@ -162,7 +162,7 @@ def test_wide_grid(k, load, queue):
             count = len(shares)
             service = np.zeros((3, 4, NODES))
             found = class_estimates(
-                optimize.prepare(
+                planning.prepare(
                     Nodes(
                         jnp.asarray(service),
                         *jnp.zeros((2, NODES)),

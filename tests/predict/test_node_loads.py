@@ -7,7 +7,7 @@ import numpy as np
 import problems
 import pytest
 
-from ecjax.optimize import evaluate, scaled
+from ecjax.planning import evaluate, scaled
 from ecjax.predict.node_loads import node_loads
 from ecjax.problem.identity import identity
 

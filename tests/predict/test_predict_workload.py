@@ -4,11 +4,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from ecjax import optimize
+from ecjax import planning
 from ecjax.model import Files, Nodes
 from ecjax.predict.workload import node_laws, workload_of
-from ecjax.replay import law_fit
-from ecjax.replay.laws import KINDS, Laws
+from ecjax.simulation import law_fit
+from ecjax.simulation.laws import KINDS, Laws
 
 
 def row(kind, a=0.0, b=0.0):
@@ -53,7 +53,7 @@ def test_writes_and_background_are_work_beside_the_reads():
     files = Files(
         *(jnp.asarray(v) for v in ([2.0, 5.0], [2.0, 5.0], [2.0, 2.0], [0.0, 0.0], [0.3, 0.2], [0.1, 0.0]))
     )
-    problem = optimize.prepare(nodes, files)
+    problem = planning.prepare(nodes, files)
     stored = np.array([[1, 1, 1, 0, 0, 0, 0, 0], [0, 1, 1, 1, 1, 1, 1, 1]], bool)
     found = workload_of(problem, LAWS, stored)
     # writes of the first file load its chunks; nothing writes the second

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from ecjax.errors import UserError
-from ecjax.optimize import prepare
+from ecjax.planning import prepare
 from ecjax.problem.arrays import check_together, code_k, column, files_arrays, nodes_arrays, placement_rows
 
 SIZES = [1e3, 7e5, 1e6, 3e7]

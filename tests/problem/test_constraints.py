@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from ecjax.errors import UserError
-from ecjax.optimize import prepare
+from ecjax.planning import prepare
 from ecjax.problem.arrays import files_arrays, nodes_arrays, placement_rows
 from ecjax.problem.constraints import PERIOD_S, constrained
 from ecjax.tables.checks import check

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from scipy.optimize import linprog
 
-from ecjax.optimize import Problem, prepare, scaled
+from ecjax.planning import Problem, prepare, scaled
 from ecjax.problem.arrays import files_arrays, nodes_arrays, placement_rows, several_per_node
 from ecjax.problem.overload import demand_of, demand_of_tables, least_overload
 

@@ -6,9 +6,9 @@ import pytest
 from scipy import stats
 
 from ecjax.queueing.earlier_bounds import forks_bound, largest_moments, split_merge_bound
-from ecjax.replay import fcfs, fork_join, laws, tally
-from ecjax.replay.summary import summarise
-from ecjax.replay.system import System, whole_units
+from ecjax.simulation import fcfs, fork_join, laws, tally
+from ecjax.simulation.summary import summarise
+from ecjax.simulation.system import System, whole_units
 
 LEVELS = np.concatenate((np.linspace(0, 0.9, 4000), 1 - np.geomspace(0.1, 1e-12, 4000)[1:], [1.0]))
 

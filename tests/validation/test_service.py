@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ecjax.replay import laws
+from ecjax.simulation import laws
 from ecjax.streams import streams
 from ecjax.validation.replay import draw_service
 from ecjax.validation.service import RELATIONS, Samples, fit_service

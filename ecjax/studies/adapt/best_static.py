@@ -5,8 +5,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ecjax.adapt import static_code
-from ecjax.adapt.thresholds import fitted
+from ecjax.adaptation import static_code
+from ecjax.adaptation.thresholds import fitted
 from ecjax.intervals import LEVELS
 from ecjax.studies.adapt.inputs import Proxy
 from ecjax.studies.adapt.options import Code

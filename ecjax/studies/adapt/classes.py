@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ecjax.adapt.proxy import RequestClass
+from ecjax.adaptation.proxy import RequestClass
 from ecjax.console import log
 from ecjax.errors import UserError
 from ecjax.studies.adapt.logs import OPERATIONS, WHOLE, reading_of

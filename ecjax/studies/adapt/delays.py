@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ecjax.adapt.delays import BUILT_IN, DelayModel
-from ecjax.adapt.measured import LEAST_DELAYS, Measured, exponential_rho, measured
-from ecjax.adapt.proxy import EXPONENTIAL, LOGNORMAL
+from ecjax.adaptation.delays import BUILT_IN, DelayModel
+from ecjax.adaptation.measured import LEAST_DELAYS, Measured, exponential_rho, measured
+from ecjax.adaptation.proxy import EXPONENTIAL, LOGNORMAL
 from ecjax.console import log
 from ecjax.errors import UserError
 from ecjax.studies.adapt.logs import OPERATIONS, reading_of, task_delays

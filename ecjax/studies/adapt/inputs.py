@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ecjax.adapt.delays import DelayModel, mean_delay, tasks_of
-from ecjax.adapt.proxy import RequestClass, Tasks
+from ecjax.adaptation.delays import DelayModel, mean_delay, tasks_of
+from ecjax.adaptation.proxy import RequestClass, Tasks
 from ecjax.console import log
 from ecjax.errors import UserError
 from ecjax.studies.adapt.classes import Traced, read_classes

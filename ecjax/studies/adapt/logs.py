@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ecjax.adapt.measured import Delays
+from ecjax.adaptation.measured import Delays
 from ecjax.console import log
 from ecjax.errors import UserError
 from ecjax.studies.adapt.options import DELAYS, AdaptOptions

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ecjax.adapt import arrivals
-from ecjax.adapt.arrivals import Rates, Requests
-from ecjax.adapt.proxy import RequestClass
+from ecjax.adaptation import arrivals
+from ecjax.adaptation.arrivals import Rates, Requests
+from ecjax.adaptation.proxy import RequestClass
 from ecjax.errors import UserError
 from ecjax.streams.arrivals import Factors
 from ecjax.studies.adapt.classes import Traced

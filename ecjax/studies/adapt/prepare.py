@@ -6,10 +6,10 @@ from functools import partial
 
 import numpy as np
 
-from ecjax.adapt.arrivals import constant, poisson
-from ecjax.adapt.capacity import capacity
-from ecjax.adapt.proxy import Strategy
-from ecjax.adapt.replay import replay
+from ecjax.adaptation.arrivals import constant, poisson
+from ecjax.adaptation.capacity import capacity
+from ecjax.adaptation.proxy import Strategy
+from ecjax.adaptation.replay import replay
 from ecjax.console import log, progress
 from ecjax.engine import Engine, Task, Worker
 from ecjax.errors import UserError

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
-from ecjax.adapt.delays import DelayModel, linear_delays, mean_delay, quantile
-from ecjax.adapt.proxy import EMPIRICAL, EXPONENTIAL, RequestClass, Strategy
-from ecjax.adapt.replay import Outcome
+from ecjax.adaptation.delays import DelayModel, linear_delays, mean_delay, quantile
+from ecjax.adaptation.proxy import EMPIRICAL, EXPONENTIAL, RequestClass, Strategy
+from ecjax.adaptation.replay import Outcome
 from ecjax.intervals import NAMES, statistics
 from ecjax.studies.spine.batches import Rows
 

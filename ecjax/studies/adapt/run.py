@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from ecjax.adapt.arrivals import Requests
-from ecjax.adapt.proxy import Strategy
-from ecjax.adapt.replay import replay
-from ecjax.adapt.storage import chunks_stored, storage
-from ecjax.adapt.thresholds import threshold_table
+from ecjax.adaptation.arrivals import Requests
+from ecjax.adaptation.proxy import Strategy
+from ecjax.adaptation.replay import replay
+from ecjax.adaptation.storage import chunks_stored, storage
+from ecjax.adaptation.thresholds import threshold_table
 from ecjax.engine import Worker
 from ecjax.errors import UserError
 from ecjax.intervals import statistics

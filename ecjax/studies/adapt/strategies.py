@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ecjax.adapt import strategies
-from ecjax.adapt.calibrated import calibrated
-from ecjax.adapt.proxy import RequestClass, Strategy
-from ecjax.adapt.static_code import all_codes
+from ecjax.adaptation import strategies
+from ecjax.adaptation.calibrated import calibrated
+from ecjax.adaptation.proxy import RequestClass, Strategy
+from ecjax.adaptation.static_code import all_codes
 from ecjax.errors import UserError
 from ecjax.studies.adapt.inputs import Proxy
 from ecjax.studies.adapt.options import TOFEC, Code

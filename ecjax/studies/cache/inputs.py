@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ecjax.cache.system import Network, Reads, Stored
-from ecjax.cache.workload import Popularity, placed, zipf_reads
+from ecjax.caching.system import Network, Reads, Stored
+from ecjax.caching.workload import Popularity, placed, zipf_reads
 from ecjax.studies.cache.logged_reads import Log, most_popular, read_log, reads_of
 from ecjax.studies.cache.network import Nodes, failures, network, read_nodes
 from ecjax.studies.cache.options import CacheOptions

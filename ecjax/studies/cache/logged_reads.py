@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from ecjax.cache.system import Reads
+from ecjax.caching.system import Reads
 from ecjax.console import log
 from ecjax.errors import UserError
 from ecjax.studies.cache.options import CacheOptions

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from ecjax.cache import workload
-from ecjax.cache.system import Network
+from ecjax.caching import workload
+from ecjax.caching.system import Network
 from ecjax.errors import UserError
 from ecjax.studies.cache.options import CacheOptions, Latencies
 from ecjax.tables.place import Place

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ecjax.cache.system import Outcome, Reads
+from ecjax.caching.system import Outcome, Reads
 from ecjax.intervals import NAMES, statistics
 
 Rows = list[dict[str, Any]]

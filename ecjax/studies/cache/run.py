@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from ecjax.cache.cooperative_replay import replay_cooperative
-from ecjax.cache.replay import replay
-from ecjax.cache.system import Outcome, Policy, Reads, Stored
+from ecjax.caching.cooperative_replay import replay_cooperative
+from ecjax.caching.replay import replay
+from ecjax.caching.system import Outcome, Policy, Reads, Stored
 from ecjax.engine import Worker
 from ecjax.errors import UserError
 from ecjax.status import Status

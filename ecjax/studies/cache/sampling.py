@@ -10,10 +10,10 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from ecjax.cache.knapsack import exact
-from ecjax.cache.sampling import SCHEMES
-from ecjax.cache.sampling_study import SamplingStudy
-from ecjax.cache.valuation import valuation
+from ecjax.caching.knapsack import exact
+from ecjax.caching.sampling import SCHEMES
+from ecjax.caching.sampling_study import SamplingStudy
+from ecjax.caching.valuation import valuation
 from ecjax.engine import Engine, Worker
 from ecjax.options import identifying
 from ecjax.status import Status

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pandas as pd
 from rich.console import Console
 
-from ecjax.cache.system import Policy
+from ecjax.caching.system import Policy
 from ecjax.console import log
 from ecjax.engine import Engine
 from ecjax.options import checked, identifying

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from ecjax import optimize
+from ecjax import planning
 from ecjax.engine import Engine
 from ecjax.options import identifying
 from ecjax.studies.optimize.class_rules import CLASS_METHODS, importances
@@ -146,7 +146,7 @@ def widest_batch(case: Case, options: OptimizeOptions, lanes: int, engine: Engin
         engine: where they run.
     """
     memory = options.memory_bytes or engine.memory_bytes
-    fitting = optimize.lanes_per_batch(case.problem, memory, options.dtype)
+    fitting = planning.lanes_per_batch(case.problem, memory, options.dtype)
     if engine.workers == 1:
         return fitting
     return min(fitting, max(2, math.ceil(lanes / (TASKS_PER_WORKER * engine.workers))))

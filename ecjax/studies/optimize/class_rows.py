@@ -6,9 +6,9 @@ import jax.numpy as jnp
 import numpy as np
 import pyarrow as pa
 
-from ecjax.optimize import Solution
-from ecjax.optimize.classes.alternate import ClassPlan
-from ecjax.optimize.classes.model import ClassModel, class_work, kind_reads, other_work
+from ecjax.planning import Solution
+from ecjax.planning.classes.alternate import ClassPlan
+from ecjax.planning.classes.model import ClassModel, class_work, kind_reads, other_work
 from ecjax.problem.classes import Classes
 from ecjax.problem.identity import Identity
 from ecjax.queueing.minimise import single

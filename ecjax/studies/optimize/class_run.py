@@ -13,11 +13,11 @@ import pyarrow as pa
 
 from ecjax.compiling import CompileTime
 from ecjax.model import Evaluation
-from ecjax.optimize import Solution, evaluate, scaled
-from ecjax.optimize.classes.alternate import ClassPlan, Settings, Step, plan_classes
-from ecjax.optimize.classes.model import ClassModel, class_model, class_work, kind_reads, other_work
-from ecjax.optimize.classes.search import search_start
-from ecjax.optimize.classes.start import Start, start_plan
+from ecjax.planning import Solution, evaluate, scaled
+from ecjax.planning.classes.alternate import ClassPlan, Settings, Step, plan_classes
+from ecjax.planning.classes.model import ClassModel, class_model, class_work, kind_reads, other_work
+from ecjax.planning.classes.search import search_start
+from ecjax.planning.classes.start import Start, start_plan
 from ecjax.predict.class_bounds import class_bounds
 from ecjax.problem.arrays import code_k
 from ecjax.problem.overload import EVENLY, overload

@@ -5,10 +5,10 @@ from collections.abc import Callable
 import numpy as np
 
 from ecjax.errors import UserError
-from ecjax.optimize.classes.alternate import Point, Settings, Step
-from ecjax.optimize.classes.deadlines import Deadlines, Kept, plan_deadlines
-from ecjax.optimize.classes.model import ClassModel
-from ecjax.optimize.classes.start import Start
+from ecjax.planning.classes.alternate import Point, Settings, Step
+from ecjax.planning.classes.deadlines import Deadlines, Kept, plan_deadlines
+from ecjax.planning.classes.model import ClassModel
+from ecjax.planning.classes.start import Start
 from ecjax.predict.class_bounds import class_bounds
 from ecjax.predict.class_estimates import class_mean_estimates
 from ecjax.problem.classes import Classes

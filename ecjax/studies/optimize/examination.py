@@ -8,11 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 import pyarrow as pa
 
-from ecjax.optimize import Problem, Solution, slack
-from ecjax.optimize.descent import Stopping
-from ecjax.optimize.problem import EVALUATE
-from ecjax.optimize.robust import robust_improve
-from ecjax.optimize.scenarios import evaluate_scenarios
+from ecjax.planning import Problem, Solution, slack
+from ecjax.planning.descent import Stopping
+from ecjax.planning.problem import EVALUATE
+from ecjax.planning.robust import robust_improve
+from ecjax.planning.scenarios import evaluate_scenarios
 from ecjax.problem.arrays import code_k
 from ecjax.studies.optimize import scenario_rows
 from ecjax.studies.optimize.batches import Item

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from ecjax import optimize
+from ecjax import planning
 from ecjax.console import log
-from ecjax.optimize import Lanes, Problem, scaled
+from ecjax.planning import Lanes, Problem, scaled
 from ecjax.problem import builtin
 from ecjax.problem.arrays import check_together, files_arrays, nodes_arrays, several_per_node
 from ecjax.problem.class_rates import with_class_rates
@@ -143,7 +143,7 @@ def case_of(options: OptimizeOptions, tables: Tables) -> Case:
     arrays = nodes_arrays(nodes, options.size_scaling), files_arrays(files)
     if per_node > 1:
         arrays = several_per_node(*arrays, per_node)
-    problem = optimize.prepare(*arrays, names.rows.of_file, names.rows.count)
+    problem = planning.prepare(*arrays, names.rows.of_file, names.rows.count)
     earlier, parameters = None, dict[str, str]()
     if options.plan is not None:
         earlier = read_plan(options.plan, options.plan_run, options.plan_where, names)

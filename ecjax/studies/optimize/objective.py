@@ -8,10 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from ecjax import optimize
-from ecjax.optimize import Problem, Solution, estimated
-from ecjax.optimize.estimated import Mix
-from ecjax.optimize.problem import EVALUATE
+from ecjax import planning
+from ecjax.planning import Problem, Solution, estimated
+from ecjax.planning.estimated import Mix
+from ecjax.planning.problem import EVALUATE
 from ecjax.predict.workload import ESTIMATE, workload_of
 from ecjax.problem.service_laws import service_laws
 from ecjax.queueing.workload import Workload
@@ -26,7 +26,7 @@ _THETAS = (1.0, 0.5, 0.25)
 
 
 def for_objective(
-    options: OptimizeOptions, case: Case, item: Item, plan: Solution, settings: optimize.BatchSettings
+    options: OptimizeOptions, case: Case, item: Item, plan: Solution, settings: planning.BatchSettings
 ) -> tuple[Solution, dict[str, Any]]:
     """The plan of least mix + theta cost that was found, and columns for its run.
 
@@ -54,8 +54,8 @@ def for_objective(
     if lane.theta > 0:
         thetas = lane.theta * jnp.asarray(_THETAS[1:])
         alike = jnp.ones_like(thetas)
-        lanes = optimize.Lanes(thetas, alike * lane.rate_scale, alike * lane.size_scale)
-        more = optimize.solve(case.problem, lanes, settings).by_method[item.way.method]
+        lanes = planning.Lanes(thetas, alike * lane.rate_scale, alike * lane.size_scale)
+        more = planning.solve(case.problem, lanes, settings).by_method[item.way.method]
         candidates += [
             jax.tree.map(lambda leaf, at=at: np.asarray(leaf[at]), more) for at in range(len(thetas))
         ]
@@ -91,7 +91,7 @@ def _estimates(
     By the same program as the columns, not by ``estimated.mixed_latency``: compiling takes longer than running.
     """
     levels = (*(level for level, _ in mix.levels), 0.99)
-    estimate = ESTIMATE(optimize.of_files(problem, probabilities), reads, levels=levels)
+    estimate = ESTIMATE(planning.of_files(problem, probabilities), reads, levels=levels)
     mean, quantiles = float(estimate.mean), np.asarray(estimate.quantiles)
     value = sum(weight * quantiles[place] for place, (_, weight) in enumerate(mix.levels))
     value += mix.mean * mean if mix.mean else 0.0

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ecjax.optimize import Problem, Solution
+from ecjax.planning import Problem, Solution
 from ecjax.predict.node_loads import node_loads
 from ecjax.problem.arrays import code_k
 from ecjax.problem.earlier_plan import EarlierPlan

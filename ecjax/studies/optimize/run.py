@@ -7,9 +7,9 @@ import jax
 import numpy as np
 import pyarrow as pa
 
-from ecjax import optimize, precision
+from ecjax import planning, precision
 from ecjax.engine import Worker
-from ecjax.optimize import BatchSettings, Plans, Solution
+from ecjax.planning import BatchSettings, Plans, Solution
 from ecjax.problem.overload import EVENLY, overload
 from ecjax.status import Status
 from ecjax.studies.optimize import rows as plan_rows
@@ -50,10 +50,10 @@ def _plan_batch(options: OptimizeOptions, case: Case, items: list[Item]) -> tupl
     lanes = case.lanes.take(np.array(numbers + padding))
     place = {number: at for at, number in enumerate(numbers)}
     start = None if case.earlier is None else (case.earlier.probabilities, case.earlier.stored)
-    plans = optimize.solve(case.problem, lanes, _settings(options), start)
+    plans = planning.solve(case.problem, lanes, _settings(options), start)
     rows, datasets = _outcomes(options, case, items, plans, place)
     if start is not None and options.compare_cold_start:
-        cold = optimize.solve(case.problem, lanes, _settings(options))
+        cold = planning.solve(case.problem, lanes, _settings(options))
         for row, item in zip(rows, items, strict=True):
             objective = float(cold.by_method[item.way.method].evaluation.objective[place[item.lane]])
             row["cold_start_objective"] = objective if np.isfinite(objective) else None
@@ -62,12 +62,12 @@ def _plan_batch(options: OptimizeOptions, case: Case, items: list[Item]) -> tupl
 
 def _settings(options: OptimizeOptions) -> BatchSettings:
     return BatchSettings(
-        methods=tuple(name for name in optimize.METHODS if name in (options.method or [])),
-        start=options.start if options.start in optimize.STARTS else "uniform",
-        settings=optimize.settings(options.beta, options.eps, options.max_iterations, options.loop),
+        methods=tuple(name for name in planning.METHODS if name in (options.method or [])),
+        start=options.start if options.start in planning.STARTS else "uniform",
+        settings=planning.settings(options.beta, options.eps, options.max_iterations, options.loop),
         dtype=options.dtype,
         seed=options.seed,
-        certified=optimize.Certified(gap=options.gap, seed=options.seed),
+        certified=planning.Certified(gap=options.gap, seed=options.seed),
     )
 
 

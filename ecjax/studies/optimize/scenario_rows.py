@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from ecjax.errors import UserError
-from ecjax.optimize.scenarios import Outcomes, node_scenarios, site_scenarios
+from ecjax.planning.scenarios import Outcomes, node_scenarios, site_scenarios
 
 KINDS = ("node", "site")
 

@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 from ecjax.console import log
 from ecjax.errors import UserError
 from ecjax.problem.arrays import index_in
-from ecjax.replay.laws import Laws
-from ecjax.replay.run import Outages
+from ecjax.simulation.laws import Laws
+from ecjax.simulation.run import Outages
 from ecjax.streams.arrivals import Bursts, Factors
 from ecjax.studies.replay.options import ReplayOptions
 from ecjax.studies.replay.plans import Plan, read_plans

@@ -5,14 +5,14 @@ from dataclasses import dataclass, replace
 import jax.numpy as jnp
 import numpy as np
 
-from ecjax import optimize
-from ecjax.optimize import placement
+from ecjax import planning
+from ecjax.planning import placement
 from ecjax.problem import arrays
 from ecjax.problem.overload import EVENLY, demand_of, least_overload, overload
 from ecjax.problem.service_laws import service_laws
-from ecjax.replay import law_fit
-from ecjax.replay.laws import Laws
-from ecjax.replay.run import STATIC, Queue
+from ecjax.simulation import law_fit
+from ecjax.simulation.laws import Laws
+from ecjax.simulation.run import STATIC, Queue
 from ecjax.studies.replay.inputs import Case, LoggedReads
 from ecjax.studies.replay.options import ReplayOptions
 from ecjax.studies.replay.plans import CANCELLING, Plan
@@ -54,7 +54,7 @@ class OperatingPoint:
 
     plan: Plan
     policy: str
-    problem: optimize.Problem
+    problem: planning.Problem
     laws: Laws
     probabilities: np.ndarray
     queue: Queue
@@ -69,7 +69,7 @@ class OperatingPoint:
     def loads(self) -> np.ndarray:
         """Load rho of every node, (m,), under dispatch that does not depend on the state."""
         stored = jnp.asarray(self.plan.stored, float)
-        return np.asarray(optimize.node_work(self.problem, jnp.asarray(self.probabilities), stored)[0])
+        return np.asarray(planning.node_work(self.problem, jnp.asarray(self.probabilities), stored)[0])
 
 
 def operating_point(case: Case, point: Point, options: ReplayOptions) -> OperatingPoint:
@@ -84,7 +84,7 @@ def operating_point(case: Case, point: Point, options: ReplayOptions) -> Operati
     if point.service != EMPIRICAL or laws is None:
         family, files = point.service, plan.problem.files
         laws = service_laws(plan.nodes, files, family, plan.size_scaling, size_scale, options.pareto_ratio)
-    problem = optimize.scaled(_with_laws(plan, laws), rate_scale, size_scale)
+    problem = planning.scaled(_with_laws(plan, laws), rate_scale, size_scale)
     probabilities = _spread(plan, point.policy, problem)
     queue = Queue(point.queue, weights_of(options, plan))
     return OperatingPoint(plan, point.policy, problem, laws, probabilities, queue, rate_scale)
@@ -106,12 +106,12 @@ def _at_rates_of(reads: LoggedReads, plan: Plan) -> Plan:
     files = replace(problem.files, rate=jnp.asarray(counts / reads.span_s))
     return replace(
         plan,
-        problem=optimize.prepare(problem.nodes, files, problem.row, problem.rows),
+        problem=planning.prepare(problem.nodes, files, problem.row, problem.rows),
         run=replace(plan.run, rate_scale=1.0),
     )
 
 
-def _with_laws(plan: Plan, laws: Laws) -> optimize.Problem:
+def _with_laws(plan: Plan, laws: Laws) -> planning.Problem:
     """The plan's problem with the moments of these laws."""
     nodes = replace(plan.problem.nodes, service=jnp.asarray(law_fit.polynomials(laws, len(plan.nodes))))
     if plan.per_node > 1:
@@ -122,7 +122,7 @@ def _with_laws(plan: Plan, laws: Laws) -> optimize.Problem:
     return replace(plan.problem, nodes=nodes)
 
 
-def _spread(plan: Plan, policy: str, problem: optimize.Problem) -> np.ndarray:
+def _spread(plan: Plan, policy: str, problem: planning.Problem) -> np.ndarray:
     """Probabilities (R, m) that a policy reads with: the plan's, all chunks alike, or proportional to service rates."""
     stored = jnp.asarray(plan.stored)
     if policy in ("probabilistic", "hedged"):
@@ -152,7 +152,7 @@ def _overfull_class(at: OperatingPoint) -> str | None:
     problem, classes, weights = at.problem, at.plan.classes, np.asarray(at.queue.weights)
     files, first = problem.files, np.asarray(problem.nodes.service)[0]
     reads, writes = (
-        np.asarray(optimize.of_files(problem, jnp.asarray(rows)))
+        np.asarray(planning.of_files(problem, jnp.asarray(rows)))
         for rows in (at.probabilities, at.plan.stored)
     )
     powers = np.asarray(files.chunk_bytes)[:, None] ** np.arange(4)

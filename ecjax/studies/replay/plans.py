@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ecjax import optimize
+from ecjax import planning
 from ecjax.console import log
 from ecjax.errors import UserError
 from ecjax.problem import arrays
@@ -92,7 +92,7 @@ class Plan:
     nodes: pa.Table
     files: pa.Table
     names: Identity
-    problem: optimize.Problem
+    problem: planning.Problem
     probabilities: np.ndarray
     stored: np.ndarray
     per_node: int
@@ -212,11 +212,11 @@ def _of_run(folder: Path, run: PlanRun, nodes: pa.Table, files: pa.Table) -> Pla
 
 def _problem(
     nodes: pa.Table, files: pa.Table, names: Identity, per_node: int, scaling: str
-) -> optimize.Problem:
+) -> planning.Problem:
     parts = arrays.nodes_arrays(nodes, scaling), arrays.files_arrays(files)
     if per_node > 1:
         parts = arrays.several_per_node(*parts, per_node)
-    return optimize.prepare(*parts, names.rows.of_file, names.rows.count)
+    return planning.prepare(*parts, names.rows.of_file, names.rows.count)
 
 
 def _without_plan(options: ReplayOptions) -> Plan:

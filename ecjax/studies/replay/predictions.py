@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ecjax import optimize
+from ecjax import planning
 from ecjax.errors import UserError
 from ecjax.predict.class_bounds import class_bounds
 from ecjax.predict.class_estimates import class_estimates
@@ -13,7 +13,7 @@ from ecjax.predict.workload import ESTIMATE, TAIL_BOUND, node_laws, workload_of
 from ecjax.problem.classes import Classes
 from ecjax.queueing import waiting
 from ecjax.queueing.earlier_bounds import forks_bound, split_merge_bound
-from ecjax.replay.laws import EXPONENTIAL, KIND
+from ecjax.simulation.laws import EXPONENTIAL, KIND
 from ecjax.studies.replay.operating_point import OperatingPoint
 
 PREDICTABLE = ("probabilistic", "uniform", "proportional")
@@ -39,7 +39,7 @@ def predictions(at: OperatingPoint, estimate: bool, earlier: bool) -> dict[str, 
     if at.queue.name != "fcfs":
         return _by_class(at, estimate)
     stored = jnp.asarray(at.plan.stored)
-    plan = optimize.evaluate(at.problem, jnp.asarray(at.probabilities), stored, jnp.zeros(()))
+    plan = planning.evaluate(at.problem, jnp.asarray(at.probabilities), stored, jnp.zeros(()))
     by_file = np.asarray(plan.file_latency)
     means = {
         "all": np.array([float(plan.latency)]),
@@ -76,7 +76,7 @@ def _by_class(at: OperatingPoint, estimate: bool) -> dict[str, list[Latencies]]:
 def _node_delays(at: OperatingPoint) -> Latencies:
     """Mean and deviation of the time that a read's chunk spends at each node, and the node's load: M/G/1."""
     problem, reads = at.problem, jnp.asarray(at.probabilities)
-    work = optimize.node_work(problem, reads, jnp.asarray(at.plan.stored, float))
+    work = planning.node_work(problem, reads, jnp.asarray(at.plan.stored, float))
     wait = waiting(work[0], work[1], work[2])
     powers = problem.reads @ reads
     service = jnp.sum(problem.nodes.service * powers[None], axis=1) / powers[:1]
@@ -90,13 +90,13 @@ def _node_delays(at: OperatingPoint) -> Latencies:
 def mean_bound(at: OperatingPoint) -> float:
     """Bound on the mean latency of reads by the plan, s; infinite where it overloads a node."""
     plan = jnp.asarray(at.plan.probabilities), jnp.asarray(at.plan.stored)
-    return float(optimize.evaluate(at.problem, *plan, jnp.zeros(())).latency)
+    return float(planning.evaluate(at.problem, *plan, jnp.zeros(())).latency)
 
 
 def _estimates(at: OperatingPoint) -> dict[str, tuple[Latencies, np.ndarray]]:
     """Estimated mean and quantiles, and the quantiles (G, Q) that are promised, by kind of group."""
     classes = at.plan.classes
-    reads = optimize.of_files(at.problem, jnp.asarray(at.probabilities))
+    reads = planning.of_files(at.problem, jnp.asarray(at.probabilities))
     load = workload_of(at.problem, at.laws, at.plan.stored)
     groups = {"groups": jnp.asarray(classes.of_file), "group_count": len(classes.names)}
     estimate, bound = ESTIMATE(reads, load, **groups), TAIL_BOUND(reads, load, **groups)

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from ecjax.predict import node_loads as predict
 from ecjax.predict.latencies import Latencies, histogram_rows, latency_rows
-from ecjax.replay.summary import Summary
+from ecjax.simulation.summary import Summary
 from ecjax.studies.replay.operating_point import OperatingPoint
 from ecjax.studies.replay.plans import Plan
 

@@ -10,8 +10,8 @@ from ecjax.engine import Worker
 from ecjax.options import identifying
 from ecjax.predict.latencies import Latencies
 from ecjax.problem.service_laws import law_name
-from ecjax.replay.run import Outcome
-from ecjax.replay.summary import Summary, summarise
+from ecjax.simulation.run import Outcome
+from ecjax.simulation.summary import Summary, summarise
 from ecjax.status import Status
 from ecjax.studies.replay import rows
 from ecjax.studies.replay.inputs import Case, queues_of

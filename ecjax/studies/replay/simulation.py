@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ecjax.replay import tally
-from ecjax.replay.run import Outcome, Policy, replay
+from ecjax.simulation import tally
+from ecjax.simulation.run import Outcome, Policy, replay
 from ecjax.streams import arrivals
 from ecjax.studies.replay.inputs import Case
 from ecjax.studies.replay.operating_point import OperatingPoint, Point

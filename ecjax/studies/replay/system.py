@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ecjax.problem.arrays import column
-from ecjax.replay import law_fit
-from ecjax.replay.laws import Laws
-from ecjax.replay.system import UNIT, System, whole_units
+from ecjax.simulation import law_fit
+from ecjax.simulation.laws import Laws
+from ecjax.simulation.system import UNIT, System, whole_units
 from ecjax.studies.replay.operating_point import OperatingPoint
 from ecjax.studies.replay.options import ReplayOptions
 

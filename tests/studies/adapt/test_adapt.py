@@ -15,13 +15,13 @@ from rich.console import Console
 from scipy import stats
 
 from ecjax import hydra_run
-from ecjax.adapt import strategies
-from ecjax.adapt.arrivals import constant, poisson
-from ecjax.adapt.delays import BUILT_IN, tasks_of
-from ecjax.adapt.proxy import RequestClass
-from ecjax.adapt.replay import replay
-from ecjax.adapt.static_code import all_codes
-from ecjax.adapt.storage import chunks_stored, storage
+from ecjax.adaptation import strategies
+from ecjax.adaptation.arrivals import constant, poisson
+from ecjax.adaptation.delays import BUILT_IN, tasks_of
+from ecjax.adaptation.proxy import RequestClass
+from ecjax.adaptation.replay import replay
+from ecjax.adaptation.static_code import all_codes
+from ecjax.adaptation.storage import chunks_stored, storage
 from ecjax.errors import UserError
 from ecjax.intervals import NAMES, statistics
 from ecjax.jobs_index import JOBS, experiments

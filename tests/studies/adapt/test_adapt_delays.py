@@ -8,8 +8,8 @@ import pytest
 import sample_tables
 from rich.console import Console
 
-from ecjax.adapt.delays import BUILT_IN, mean_delay, quantile
-from ecjax.adapt.proxy import EMPIRICAL, EXPONENTIAL, LOGNORMAL
+from ecjax.adaptation.delays import BUILT_IN, mean_delay, quantile
+from ecjax.adaptation.proxy import EMPIRICAL, EXPONENTIAL, LOGNORMAL
 from ecjax.errors import UserError
 from ecjax.options import checked
 from ecjax.studies.adapt import logs as adapt_logs

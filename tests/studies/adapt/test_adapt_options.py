@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from ecjax.adapt.capacity import Capacity
-from ecjax.adapt.delays import BUILT_IN
+from ecjax.adaptation.capacity import Capacity
+from ecjax.adaptation.delays import BUILT_IN
 from ecjax.errors import UserError
 from ecjax.options import checked
 from ecjax.studies.adapt import prepare as adapt_prepare

@@ -8,8 +8,8 @@ import pytest
 from engines import PickledEngine, open_pickled, same_tables
 from rich.console import Console
 
-from ecjax.adapt import strategies
-from ecjax.adapt.capacity import Capacity
+from ecjax.adaptation import strategies
+from ecjax.adaptation.capacity import Capacity
 from ecjax.errors import UserError
 from ecjax.studies.adapt import prepare as adapt_prepare
 from ecjax.studies.adapt import strategies as adapt_strategies

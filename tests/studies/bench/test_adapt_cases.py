@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from bench_cases import rows_of
 
-from ecjax.adapt import strategies
-from ecjax.adapt.arrivals import constant, poisson
-from ecjax.adapt.delays import BUILT_IN, tasks_of
-from ecjax.adapt.replay import replay
+from ecjax.adaptation import strategies
+from ecjax.adaptation.arrivals import constant, poisson
+from ecjax.adaptation.delays import BUILT_IN, tasks_of
+from ecjax.adaptation.replay import replay
 from ecjax.studies.adapt import strategies as adapt_strategies
 from ecjax.studies.bench.run import Runner, Settings
 from ecjax.studies.bench.setups import adapt, adapt_simpy, simpy_rivals

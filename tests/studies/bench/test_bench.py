@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 
 from ecjax.errors import UserError
-from ecjax.optimize import project_hypersimplex
+from ecjax.planning import project_hypersimplex
 from ecjax.studies.bench import __main__ as command
 from ecjax.studies.bench import run, study
 from ecjax.studies.bench.cases import CASES, PARTS

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from bench_cases import rows_of
 
-from ecjax.cache.knapsack import plan
-from ecjax.cache.replay import POLICIES
+from ecjax.caching.knapsack import plan
+from ecjax.caching.replay import POLICIES
 from ecjax.studies.bench.run import Settings
 from ecjax.studies.bench.setups import caching
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from bench_cases import rows_of
 
-from ecjax.optimize import evaluate
+from ecjax.planning import evaluate
 from ecjax.studies.bench.rows import Row
 from ecjax.studies.bench.run import Runner, Settings
 from ecjax.studies.bench.setups import certified

@@ -14,9 +14,9 @@ from numpy.testing import assert_allclose
 from rich.console import Console
 
 from ecjax import hydra_run
-from ecjax.cache.replay import POLICIES, replay
-from ecjax.cache.system import Network, Policy
-from ecjax.cache.workload import EDGES, LATENCY_S, NODES, Popularity, placed, zipf_reads
+from ecjax.caching.replay import POLICIES, replay
+from ecjax.caching.system import Network, Policy
+from ecjax.caching.workload import EDGES, LATENCY_S, NODES, Popularity, placed, zipf_reads
 from ecjax.errors import UserError
 from ecjax.jobs_index import JOBS, experiments
 from ecjax.studies.cache import run as cache_run

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from ecjax.cache.replay import POLICIES
+from ecjax.caching.replay import POLICIES
 from ecjax.engine.serial import Serial
 from ecjax.options import checked
 from ecjax.studies.analyze.tables import TABLES as ANALYSIS

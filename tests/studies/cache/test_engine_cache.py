@@ -9,7 +9,7 @@ import pytest
 from engines import PickledEngine, open_pickled, same_tables
 from rich.console import Console
 
-from ecjax.cache.replay import replay
+from ecjax.caching.replay import replay
 from ecjax.studies.cache import run as cache_run
 from ecjax.studies.cache import sampling as cache_sampling
 from ecjax.studies.cache.options import CacheOptions

@@ -7,13 +7,13 @@ import numpy as np
 import problems
 import pytest
 
-from ecjax import optimize
+from ecjax import planning
 from ecjax.engine.options import EngineOptions
 from ecjax.errors import UserError
-from ecjax.optimize.classes.model import QUEUES as CLASS_QUEUES
 from ecjax.options import checked
+from ecjax.planning.classes.model import QUEUES as CLASS_QUEUES
 from ecjax.problem.cluster_options import ClusterOptions
-from ecjax.replay.law_fit import FAMILIES
+from ecjax.simulation.law_fit import FAMILIES
 from ecjax.studies.optimize import run as optimize_run
 from ecjax.studies.optimize.batches import batches, items_of, lanes_of
 from ecjax.studies.optimize.class_rules import QUEUES, STARTS
@@ -31,10 +31,10 @@ def options(**chosen) -> OptimizeOptions:
 
 
 def test_words_are_those_of_the_library():
-    assert METHODS == optimize.METHODS
+    assert METHODS == planning.METHODS
     assert set(LAWS) == set(FAMILIES)
     assert QUEUES == ("fcfs", *CLASS_QUEUES)
-    assert set(STARTS) == {*optimize.STARTS, "certified", "plan", "search"}
+    assert set(STARTS) == {*planning.STARTS, "certified", "plan", "search"}
     assert list(FIGURES) == list(KINDS)
     assert SCENARIOS == ("node", "site")
 

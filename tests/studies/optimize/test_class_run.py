@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import problems
 import pytest
-from optimize.classes.plain_classes import Plain, charges, delays, latencies, plain_classes, work
+from planning.classes.plain_classes import Plain, charges, delays, latencies, plain_classes, work
 from problems import FILES, Case, least_bound
 
 from ecjax import cli

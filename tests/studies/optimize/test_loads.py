@@ -46,7 +46,7 @@ def nothing_is_prepared(monkeypatch):
         pytest.fail("prepared in spite of overload")
 
     for place in (
-        "ecjax.optimize.prepare",
+        "ecjax.planning.prepare",
         "ecjax.studies.optimize.study.case_of",
         "ecjax.studies.replay.plans.planned",
     ):

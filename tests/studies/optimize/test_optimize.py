@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from ecjax.errors import UserError
-from ecjax.optimize import METHODS
+from ecjax.planning import METHODS
 from ecjax.problem.overload import overload
 from ecjax.status import Status
 from ecjax.tables.results import read_results

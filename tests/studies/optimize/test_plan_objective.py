@@ -5,8 +5,8 @@ import pytest
 from rich.console import Console
 
 from ecjax.errors import UserError
-from ecjax.optimize.estimated import Mix
 from ecjax.options import checked
+from ecjax.planning.estimated import Mix
 from ecjax.problem.cluster_options import ClusterOptions
 from ecjax.studies.optimize.objective import mix_of
 from ecjax.studies.optimize.options import OptimizeOptions

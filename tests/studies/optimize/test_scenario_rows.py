@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from ecjax.errors import UserError
-from ecjax.optimize.scenarios import Outcomes
+from ecjax.planning.scenarios import Outcomes
 from ecjax.studies.optimize.scenario_rows import failures, scenarios, summary
 from ecjax.studies.optimize.tables import TABLES
 from ecjax.tables.finite import check_finite

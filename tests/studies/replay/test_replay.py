@@ -9,7 +9,7 @@ from rich.console import Console
 
 from ecjax.errors import UserError
 from ecjax.problem.cluster_options import ClusterOptions
-from ecjax.replay.run import POLICIES, QUEUES
+from ecjax.simulation.run import POLICIES, QUEUES
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.replay import run as replay_run
 from ecjax.studies.replay.options import ReplayOptions

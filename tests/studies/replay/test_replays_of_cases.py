@@ -14,9 +14,9 @@ from rich.console import Console
 
 from ecjax.errors import UserError
 from ecjax.options import checked
-from ecjax.replay.law_fit import FAMILIES
-from ecjax.replay.run import POLICIES as LIBRARY_POLICIES
-from ecjax.replay.run import QUEUES as LIBRARY_QUEUES
+from ecjax.simulation.law_fit import FAMILIES
+from ecjax.simulation.run import POLICIES as LIBRARY_POLICIES
+from ecjax.simulation.run import QUEUES as LIBRARY_QUEUES
 from ecjax.studies.analyze.tables import TABLES as ANALYSIS
 from ecjax.studies.replay.figures.kinds import KINDS
 from ecjax.studies.replay.inputs import read_cases

@@ -8,12 +8,12 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from rich.console import Console
 
-from ecjax.adapt import strategies
-from ecjax.adapt.arrivals import Requests, constant, poisson
-from ecjax.adapt.calibrated import calibrated
-from ecjax.adapt.delays import BUILT_IN, DelayModel, mean_delay, tasks_of
-from ecjax.adapt.proxy import RequestClass, Strategy
-from ecjax.adapt.replay import replay
+from ecjax.adaptation import strategies
+from ecjax.adaptation.arrivals import Requests, constant, poisson
+from ecjax.adaptation.calibrated import calibrated
+from ecjax.adaptation.delays import BUILT_IN, DelayModel, mean_delay, tasks_of
+from ecjax.adaptation.proxy import RequestClass, Strategy
+from ecjax.adaptation.replay import replay
 from ecjax.studies.adapt.options import AdaptOptions
 from ecjax.studies.adapt.study import adapt_study
 from ecjax.studies.bench.rows import Row

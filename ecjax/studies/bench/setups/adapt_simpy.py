@@ -10,9 +10,9 @@ from functools import partial
 import numba
 import numpy as np
 
-from ecjax.adapt.delays import BUILT_IN, tasks_of
-from ecjax.adapt.proxy import Strategy
-from ecjax.adapt.replay import PURPOSE, replay
+from ecjax.adaptation.delays import BUILT_IN, tasks_of
+from ecjax.adaptation.proxy import Strategy
+from ecjax.adaptation.replay import PURPOSE, replay
 from ecjax.streams import streams
 from ecjax.streams import ziggurat as draws
 from ecjax.studies.bench.rows import Row

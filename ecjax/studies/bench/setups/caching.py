@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from scipy.optimize import LinearConstraint, milp
 
-from ecjax.cache.knapsack import exact, exact_full, plan
-from ecjax.cache.replay import POLICIES, replay
-from ecjax.cache.system import Network, Outcome, Policy, Reads, Stored
-from ecjax.cache.valuation import valuation
-from ecjax.cache.workload import LATENCY_S, Popularity, placed, zipf_reads
+from ecjax.caching.knapsack import exact, exact_full, plan
+from ecjax.caching.replay import POLICIES, replay
+from ecjax.caching.system import Network, Outcome, Policy, Reads, Stored
+from ecjax.caching.valuation import valuation
+from ecjax.caching.workload import LATENCY_S, Popularity, placed, zipf_reads
 from ecjax.studies.bench.rows import Row
 from ecjax.studies.bench.run import Clocked, Runner, Timing, clocked
 
@@ -47,7 +47,7 @@ def beside_scipy(runner: Runner, size: Size) -> Iterator[Row]:
 
 def batched(runner: Runner, size: Size, caches: int) -> Iterator[Row]:
     """Many caches at once on the device, beside one after the other on a core; and all capacities of one cache."""
-    from ecjax.cache.batched import exact_batched  # the other cases do not load JAX
+    from ecjax.caching.batched import exact_batched  # the other cases do not load JAX
 
     items, most, _ = size
     random = np.random.default_rng(runner.seed)

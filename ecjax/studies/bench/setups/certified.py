@@ -11,8 +11,8 @@ from functools import cache, partial
 import jax.numpy as jnp
 import numpy as np
 
-from ecjax import optimize, precision
-from ecjax.optimize import BatchSettings, Certified, Lanes, Plans, Problem
+from ecjax import planning, precision
+from ecjax.planning import BatchSettings, Certified, Lanes, Plans, Problem
 from ecjax.studies.bench.rows import Row
 from ecjax.studies.bench.run import Clocked, Outcome, Runner
 from ecjax.studies.bench.setups.random_problem import changed, random_problem
@@ -101,7 +101,7 @@ def _solve(
     unit = jnp.ones(len(thetas))
     how = BatchSettings((method,), certified=Certified(gap=gap))
     arrays = None if start is None else (jnp.asarray(start[0]), jnp.asarray(start[1]))
-    plans = optimize.solve(problem, Lanes(jnp.asarray(thetas), unit, unit), how, arrays)
+    plans = planning.solve(problem, Lanes(jnp.asarray(thetas), unit, unit), how, arrays)
     return Clocked(plans, plans.solve_s)
 
 

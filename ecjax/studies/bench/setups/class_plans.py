@@ -7,10 +7,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ecjax import optimize, precision
-from ecjax.optimize import Problem
-from ecjax.optimize.classes.alternate import ClassPlan, Settings, plan_classes
-from ecjax.optimize.classes.model import (
+from ecjax import planning, precision
+from ecjax.planning import Problem
+from ecjax.planning.classes.alternate import ClassPlan, Settings, plan_classes
+from ecjax.planning.classes.model import (
     ClassModel,
     class_model,
     class_work,
@@ -20,8 +20,8 @@ from ecjax.optimize.classes.model import (
     state,
     tolls,
 )
-from ecjax.optimize.classes.scheduling import Fixed, Goal, schedule
-from ecjax.optimize.classes.start import start_plan
+from ecjax.planning.classes.scheduling import Fixed, Goal, schedule
+from ecjax.planning.classes.start import start_plan
 from ecjax.problem import arrays, builtin
 from ecjax.problem.cluster_options import ClusterOptions
 from ecjax.studies.bench.rows import Row
@@ -118,7 +118,7 @@ def _problem(files: int, ratio: list[float], seed: int) -> tuple[Problem, np.nda
     options = ClusterOptions(files=files, k=[4, 4], rates=ratio, bytes=[100e6], load=LOAD, seed=seed)
     nodes = read_input(builtin.nodes(options), "nodes")
     table = read_input(builtin.files(options), "files", constants={"min_extra_chunks": 3})
-    problem = optimize.prepare(arrays.nodes_arrays(nodes), arrays.files_arrays(table))
+    problem = planning.prepare(arrays.nodes_arrays(nodes), arrays.files_arrays(table))
     return problem, table["service_class"].to_numpy() - 1
 
 

@@ -13,8 +13,8 @@ from ecjax.predict.workload import node_laws
 from ecjax.queueing.class_queues import partitioned_queues, priority_queues
 from ecjax.queueing.estimate import LEVELS, Estimate, estimate_latency
 from ecjax.queueing.workload import Workload
-from ecjax.replay.run import Outcome, Queue
-from ecjax.replay.summary import Summary, summarise
+from ecjax.simulation.run import Outcome, Queue
+from ecjax.simulation.summary import Summary, summarise
 from ecjax.studies.bench.rows import Row
 from ecjax.studies.bench.run import Runner, clocked, compiled
 from ecjax.studies.bench.setups.reference_system import (

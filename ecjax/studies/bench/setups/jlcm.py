@@ -10,9 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.optimize import LinearConstraint
 
-from ecjax import optimize, precision
-from ecjax.optimize import BatchSettings, Lanes, Plans, Problem, starts
-from ecjax.optimize.problem import node_work, prices, shared_latency
+from ecjax import planning, precision
+from ecjax.planning import BatchSettings, Lanes, Plans, Problem, starts
+from ecjax.planning.problem import node_work, prices, shared_latency
 from ecjax.problem import arrays, builtin
 from ecjax.problem.cluster_options import ClusterOptions
 from ecjax.studies.bench.rows import Row
@@ -106,14 +106,14 @@ def _cluster(files: int, seed: int) -> Problem:
     options = ClusterOptions(files=files, seed=seed)
     nodes = read_input(builtin.nodes(options), "nodes")
     table = read_input(builtin.files(options), "files")
-    return optimize.prepare(arrays.nodes_arrays(nodes), arrays.files_arrays(table))
+    return planning.prepare(arrays.nodes_arrays(nodes), arrays.files_arrays(table))
 
 
 def _solve(problem: Problem, thetas: tuple[float, ...], eps: float, max_iterations: int) -> Clocked:
     """Plans, and the time that solving took without compilation."""
-    how = BatchSettings(settings=optimize.settings(BETA, eps, max_iterations, "merged"))
+    how = BatchSettings(settings=planning.settings(BETA, eps, max_iterations, "merged"))
     unit = jnp.ones(len(thetas))
-    plans: Plans = optimize.solve(problem, Lanes(jnp.asarray(thetas), unit, unit), how)
+    plans: Plans = planning.solve(problem, Lanes(jnp.asarray(thetas), unit, unit), how)
     return Clocked(plans, plans.solve_s)
 
 

@@ -9,8 +9,8 @@ from optax.assignment import hungarian_algorithm
 from scipy.optimize import linear_sum_assignment
 
 import ecjax.precision  # noqa: F401  (64-bit floats)
-from ecjax.optimize.classes.matching import place
-from ecjax.optimize.classes.model import (
+from ecjax.planning.classes.matching import place
+from ecjax.planning.classes.model import (
     ClassModel,
     State,
     class_model,
@@ -21,8 +21,8 @@ from ecjax.optimize.classes.model import (
     state,
     tolls,
 )
-from ecjax.optimize.classes.scheduling import Fixed, Goal
-from ecjax.optimize.placement import proportional, random_nodes
+from ecjax.planning.classes.scheduling import Fixed, Goal
+from ecjax.planning.placement import proportional, random_nodes
 from ecjax.studies.bench.rows import Row
 from ecjax.studies.bench.run import Runner, compiled
 from ecjax.studies.bench.setups.random_problem import random_problem

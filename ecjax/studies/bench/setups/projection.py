@@ -10,7 +10,7 @@ import numba
 import numpy as np
 
 import ecjax.precision  # noqa: F401  (64-bit floats)
-from ecjax.optimize import project_hypersimplex
+from ecjax.planning import project_hypersimplex
 from ecjax.studies.bench.rows import Row
 from ecjax.studies.bench.run import Runner, compiled
 

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ecjax.model import Files, Nodes
-from ecjax.optimize import Problem, prepare
+from ecjax.planning import Problem, prepare
 
 CHUNK_BYTES = 8e6
 FASTEST_BYTES_PER_S = 200e6

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ecjax.replay import laws, run, tally
-from ecjax.replay.run import Outcome, Policy, Queue
-from ecjax.replay.system import System, whole_units
+from ecjax.simulation import laws, run, tally
+from ecjax.simulation.run import Outcome, Policy, Queue
+from ecjax.simulation.system import System, whole_units
 from ecjax.streams import arrivals
 
 FILES, NODES, NEED, CLASSES = 1000, 12, 6, 4

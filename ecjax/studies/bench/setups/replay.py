@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ecjax.replay.run import Outcome, Policy, Queue
+from ecjax.simulation.run import Outcome, Policy, Queue
 from ecjax.streams import arrivals
 from ecjax.studies.bench.rows import Row
 from ecjax.studies.bench.run import Clocked, Runner, clocked
@@ -94,7 +94,7 @@ def scanned(runner: Runner, requests: int, requests_on_cpu: int) -> Iterator[Row
     """Replications as one scan, meant for accelerators, and by the compiled loop; a CPU gets few requests."""
     import jax  # the other cases do not load it
 
-    from ecjax.replay.scan import tallies_fcfs
+    from ecjax.simulation.scan import tallies_fcfs
 
     count = requests_on_cpu if jax.devices()[0].platform == "cpu" else requests
     reference = reference_system("shifted exponential", PLACED, LOAD, runner.seed)

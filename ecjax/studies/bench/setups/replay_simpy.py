@@ -8,9 +8,9 @@ from functools import partial
 import numba
 import numpy as np
 
-from ecjax.replay import laws, subset
-from ecjax.replay.completion import connection
-from ecjax.replay.system import System
+from ecjax.simulation import laws, subset
+from ecjax.simulation.completion import connection
+from ecjax.simulation.system import System
 from ecjax.streams import arrivals, streams
 from ecjax.studies.bench.rows import Row
 from ecjax.studies.bench.run import Runner

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, minimize
 from scipy.sparse import csr_matrix, kron
 
-from ecjax.optimize import Problem
+from ecjax.planning import Problem
 
 Objective = Callable[[np.ndarray], tuple[float, np.ndarray]]
 

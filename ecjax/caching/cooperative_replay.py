@@ -1,0 +1,163 @@
+"""Replay of edges that serve each other, planned together once per period.
+
+Rules are those of ``ecjax.caching``, with two changes. A data chunk that the edge does not keep comes from the nearest
+edge that keeps it, in h[e, f], where that is not farther than the node it would come from (by estimate, of nodes that
+are up); such a fetch has no jitter and tells nothing of nodes. And every ``period_s`` after the first read the caches
+of all edges are planned together (``cooperative_plan``) from their rates and estimates of that moment; until the first
+plan nothing is kept. With h = inf between edges this is the policy ``agar``, the exact plan of each edge for itself
+once per period (and with ``edge_s``, which equation 1 leaves out): what cooperation gains is the difference.
+"""
+
+import math
+import time
+from itertools import pairwise
+from typing import NamedTuple
+
+import numba
+import numpy as np
+
+from ecjax.caching.cooperative import cooperative_plan
+from ecjax.caching.edge_state import begin_empty
+from ecjax.caching.popularity import count_read
+from ecjax.caching.replay import fetching_of, node_changes
+from ecjax.caching.serving import Fetching, has, how_many, serve, sources_for
+from ecjax.caching.system import Network, NodeChanges, Outcome, Policy, Reads, Stored
+from ecjax.errors import UserError
+
+_NANOSECOND = 9  # decimals of estimates in plans: nodes that are alike but for rounding stay alike
+
+
+class Cooperation(NamedTuple):
+    """What became of Q reads."""
+
+    outcome: Outcome  # decision times: of a plan, at the last read before it
+    neighbour_chunks: np.ndarray  # (Q,) uint8, data chunks that came from other edges
+
+
+class _Inputs(NamedTuple):
+    """What a replay goes by."""
+
+    reads: Reads
+    stored: Stored
+    fetching: Fetching
+    changes: NodeChanges
+    between_s: np.ndarray  # (E, E), the diagonal is ``edge_s``
+    half_life_s: float
+
+
+def replay_cooperative(
+    reads: Reads, stored: Stored, network: Network, between_s: np.ndarray, policy: Policy
+) -> Cooperation:
+    """Replay reads at edges that take chunks from each other.
+
+    Args:
+        reads: in order of time.
+        stored: where chunks are.
+        network: how edges reach nodes.
+        between_s: (E, E) s, for edge e (row) to take a chunk that edge f keeps; the diagonal is not used.
+        policy: capacity, half-life, memory, period and seed are used.
+
+    Raises:
+        UserError: ``between_s`` is not as above, or the period is not above 0.
+    """
+    edges, nodes = network.latency_s.shape
+    items, total, _ = stored.node_of.shape
+    count = len(reads.time_s)
+    if not policy.period_s > 0:
+        raise UserError(f"period_s: found {policy.period_s}; allowed: above 0")
+    between = np.array(between_s, float)
+    if between.shape != (edges, edges) or not (between >= 0).all():
+        raise UserError(
+            f"between_s: found shape {between.shape}, or less than 0; allowed: {(edges, edges)}, s"
+        )
+    np.fill_diagonal(between, network.edge_s)
+    state = begin_empty(items, network, policy.capacity)
+    if count:
+        state.edges["reference_s"] = reads.time_s[0]
+    inputs = _Inputs(
+        Reads(
+            np.ascontiguousarray(reads.time_s, float),
+            np.ascontiguousarray(reads.item, np.int64),
+            np.ascontiguousarray(reads.edge, np.int64),
+        ),
+        Stored(stored.k, np.ascontiguousarray(stored.node_of, np.int64)),
+        fetching_of(network, policy),
+        node_changes(network),
+        between,
+        float(policy.half_life_s),
+    )
+    sources = sources_for(total, nodes)
+    measured = (np.zeros(count), np.zeros(count, np.uint8), np.zeros(count, np.uint8))
+    decision = np.zeros(count)
+    start_s = inputs.reads.time_s[:1]
+    period = np.floor((inputs.reads.time_s - start_s) / policy.period_s)
+    begins = np.flatnonzero(np.diff(period, prepend=-1.0))
+    filled = 0
+    for begin, end in pairwise(np.append(begins, count)):
+        if begin:
+            started = time.perf_counter()
+            now = start_s[0] + period[begin] * policy.period_s
+            weight, contents = state.items["weight"], state.items["contents"]
+            rates = weight * np.exp2((state.edges["reference_s"] - now) / policy.half_life_s)[:, None]
+            latency = _estimated(inputs.stored.node_of[:, : stored.k], state.estimate)
+            plan = cooperative_plan(
+                rates * (math.log(2) / policy.half_life_s), latency, between, np.full(edges, policy.capacity)
+            ).contents
+            bits = (plan << np.arange(stored.k, dtype=np.uint64)).sum(axis=2, dtype=np.uint64)
+            filled += int(np.bitwise_count(bits & ~contents).sum())
+            contents[:] = bits
+            decision[begin - 1] = time.perf_counter() - started
+        _run(begin, end, inputs, state, sources, measured)
+    latency_s, hit_chunks, neighbour_chunks = measured
+    outcome = Outcome(latency_s, hit_chunks, decision, filled, state.items["contents"].copy())
+    return Cooperation(outcome, neighbour_chunks)
+
+
+def _estimated(node_of: np.ndarray, estimate: np.ndarray) -> np.ndarray:
+    """Estimates of data chunks from their nearest copies, up or down, (E, M, K) s."""
+    nearest = np.full((len(estimate), *node_of.shape[:2]), np.inf)
+    for copy in range(node_of.shape[2]):
+        node = node_of[:, :, copy]
+        np.minimum(nearest, estimate[:, node], out=nearest, where=node >= 0)
+    return np.round(nearest, _NANOSECOND)
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _run(begin, end, inputs, state, sources, measured):
+    """Serve reads from ``begin`` to ``end`` while what is kept stays."""
+    time_s, item, edge = inputs.reads
+    change_s, change_node, change = inputs.changes
+    stored, fetching, between_s = inputs.stored, inputs.fetching, inputs.between_s
+    k, node_of = stored.k, stored.node_of
+    items, edges, estimate, down, outage = state.items, state.edges, state.estimate, state.down, state.outage
+    latency_s, hit_chunks, neighbour_chunks = measured
+    for i in range(begin, end):
+        now, m, e = time_s[i], item[i], edge[i]
+        while outage[0] < change_s.size and change_s[outage[0]] <= now:
+            down[change_node[outage[0]]] += change[outage[0]]
+            outage[0] += 1
+        bits, least = items[e, m].contents, fetching.edge_s
+        hit_chunks[i] = how_many(bits)
+        for chunk in range(k):
+            if has(items[e, m].contents, chunk):
+                continue
+            near = far = np.inf
+            for f in range(items.shape[0]):
+                if has(items[f, m].contents, chunk):
+                    near = min(near, between_s[e, f])
+            if near == np.inf:
+                continue
+            for copy in range(node_of.shape[2]):
+                node = node_of[m, chunk, copy]
+                if node >= 0 and down[node] == 0:
+                    far = min(far, estimate[e, node])
+            if near <= far:
+                bits |= np.uint64(1) << np.uint64(chunk)
+                least = max(least, near)
+                neighbour_chunks[i] += 1
+        # to what serves the rest, chunks of neighbours are at hand, and a read takes as long as they do at least
+        nearby = Fetching(
+            fetching.latency_s, least, fetching.decode_s, fetching.key, fetching.sigma, fetching.memory
+        )
+        latency_s[i] = serve(stored, nearby, state, sources, bits, e, m, i)
+        count_read(items, edges, inputs.half_life_s, e, m, now)

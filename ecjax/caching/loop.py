@@ -1,0 +1,80 @@
+"""The loop over reads: serve, count, decide."""
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+
+from ecjax.caching.clock import nanoseconds
+from ecjax.caching.edge_state import Rules
+from ecjax.caching.exchange import EXACT, exchange
+from ecjax.caching.item_caches import LFU, LRU, keep_item
+from ecjax.caching.popularity import count_read
+from ecjax.caching.serving import Fetching, Sources, how_many, serve
+from ecjax.caching.system import NodeChanges, Reads, Stored
+
+FIXED = 0  # keeps what whole plans say, or nothing
+
+
+class Inputs(NamedTuple):
+    """What a replay goes by."""
+
+    reads: Reads
+    stored: Stored
+    fetching: Fetching
+    changes: NodeChanges
+    rules: Rules
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def run(begin, end, inputs, state, scratch, candidates, measured):
+    """Serve reads from ``begin`` to ``end``, or until an edge is to be planned.
+
+    Args:
+        begin: first read.
+        end: after the last.
+        inputs: Inputs.
+        state: State, updated.
+        scratch: Scratch.
+        candidates: Candidates.
+        measured: latency_s, hit_chunks and decision_s (Q,), written.
+
+    Returns:
+        The first read not served.
+    """
+    time_s, item, edge = inputs.reads
+    latency_s, hit_chunks, decision_s = measured
+    stored, rules, fetching = inputs.stored, inputs.rules, inputs.fetching
+    change_s, change_node, change = inputs.changes
+    items, edges, heap, down, outage = state.items, state.edges, state.heap, state.down, state.outage
+    kind, k = rules.kind, stored.k
+    sources = Sources(
+        np.empty(stored.node_of.shape[1], np.int64), np.full(down.size, -1), np.empty(down.size)
+    )
+    moment = np.empty(2, np.int64)
+    for i in range(begin, end):
+        now, m, e = time_s[i], item[i], edge[i]
+        while outage[0] < change_s.size and change_s[outage[0]] <= now:
+            down[change_node[outage[0]]] += change[outage[0]]
+            outage[0] += 1
+        hit_chunks[i] = how_many(items[e, m].contents)
+        took = serve(stored, fetching, state, sources, items[e, m].contents, e, m, i)
+        latency_s[i] = took
+        started = nanoseconds(moment)
+        before = items[e, m].weight
+        scale = count_read(items, edges, rules.half_life_s, e, m, now)
+        if kind != FIXED:
+            if scale != 1.0 and kind != LRU and kind != LFU:
+                for place in range(edges[e].ranked):
+                    items[e, heap[e, place]].key *= scale
+            if kind < EXACT:
+                keep_item(rules, k, state, e, m, i, took < np.inf)
+            else:
+                grown = items[e, m].weight / (before * scale)
+                exchange(rules, stored, state, scratch, candidates, e, m, grown, took < np.inf)
+        decision_s[i] = (nanoseconds(moment) - started) * 1e-9
+        if rules.replan_reads > 0:
+            edges[e].unplanned += 1
+            if edges[e].unplanned >= rules.replan_reads:
+                return i + 1
+    return end

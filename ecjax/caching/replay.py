@@ -1,0 +1,168 @@
+"""Replay of reads through caches at edges (the rules are those of ``ecjax.caching``).
+
+A read that fails fetches nothing and moves no estimate, and nothing is kept after it; it counts as a read of the
+item. An outage is from <= time < until. The order of the chunks of an item, and so what they are worth, is by the
+estimates of all their nodes, whether up or down. Estimates begin with the means.
+"""
+
+import math
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from ecjax.caching.candidate_samples import partition_table
+from ecjax.caching.edge_state import Rules, begin_empty, candidates_for, scratch_for
+from ecjax.caching.exchange import EXACT, NEAR_OPTIMAL, SAMPLEX, rank_all
+from ecjax.caching.item_caches import DECAYED_LFU, LFU, LRU
+from ecjax.caching.knapsack import exact
+from ecjax.caching.loop import FIXED, Inputs, run
+from ecjax.caching.serving import Fetching
+from ecjax.caching.system import Network, NodeChanges, Outcome, Policy, Reads, Stored
+from ecjax.caching.whole_plans import plan_edge
+from ecjax.streams import streams
+
+NETWORK, _SAMPLES = 20, 21  # purposes of random numbers
+_KIND = {
+    "none": FIXED,
+    "lru": LRU,
+    "lfu": LFU,
+    "decayed_lfu": DECAYED_LFU,
+    "exact": EXACT,
+    "near_optimal": NEAR_OPTIMAL,
+    "samplex": SAMPLEX,
+    "agar": FIXED,
+    "optimal_static": FIXED,
+    "samplex_static": FIXED,
+}
+POLICIES = tuple(_KIND)
+_MOST_CHUNKS = 60
+
+
+def replay(
+    reads: Reads, stored: Stored, network: Network, policy: Policy, popularity: np.ndarray | None = None
+) -> Outcome:
+    """Replay reads through a cache at every edge; caches begin empty.
+
+    Latencies are random by the number of the read, the node and the policy's seed: every policy meets the same network.
+
+    Args:
+        reads: Q reads.
+        stored: M items.
+        network: E edges, N nodes.
+        policy: which, and its parameters.
+        popularity: (E, M), in any unit, for ``optimal_static`` and ``samplex_static``; None: the reads counted.
+
+    Raises:
+        ValueError: an unknown policy, a data chunk without a copy, K above 60.
+    """
+    k, edges, items = stored.k, len(network.latency_s), len(stored.node_of)
+    if policy.name not in _KIND:
+        raise ValueError(f"policy: {policy.name!r}; allowed: {', '.join(POLICIES)}")
+    if not 1 <= k <= _MOST_CHUNKS:
+        raise ValueError(f"k: {k}; allowed: 1 to {_MOST_CHUNKS}")
+    node_of = _writable(stored.node_of, np.int64)
+    if (node_of[:, :k] < 0).all(axis=2).any():
+        raise ValueError("node_of: a data chunk without a copy")
+    count, stored = len(reads.time_s), Stored(k, node_of)
+    reads = Reads(
+        _writable(reads.time_s, float), _writable(reads.item, np.int64), _writable(reads.edge, np.int64)
+    )
+    rules = _rules(k, policy)
+    inputs = Inputs(reads, stored, fetching_of(network, policy), node_changes(network), rules)
+    state, scratch, candidates = (
+        begin_empty(items, network, policy.capacity),
+        scratch_for(k),
+        candidates_for(k),
+    )
+    if count:
+        state.edges["reference_s"] = reads.time_s[0]
+    measured = np.empty(count), np.empty(count, np.uint8), np.zeros(count)
+    filled = 0
+
+    def plan(planner: Callable, weight: np.ndarray, e: int, at: int) -> int:
+        """Plan edge e after read ``at``, whose decision it prolongs."""
+        begun = time.perf_counter()
+        new = plan_edge(planner, stored, state, weight, policy.capacity, e, scratch)
+        if rules.kind == EXACT:
+            rank_all(rules.kind, stored, state, scratch, e)
+        if count:
+            measured[2][max(at, 0)] += time.perf_counter() - begun
+        return new
+
+    if policy.name in ("optimal_static", "samplex_static"):
+        planner = exact if policy.name == "optimal_static" else _sampler(policy)
+        rates = _counted(reads, edges, items) if popularity is None else _writable(popularity, float)
+        filled += sum(plan(planner, rates, e, -1) for e in range(edges))
+    begin = 0
+    while begin < count:
+        end = count
+        if policy.name == "agar":
+            start_s = reads.time_s[0]
+            period = math.floor((reads.time_s[begin] - start_s) / policy.period_s)
+            end = int(np.searchsorted(reads.time_s, start_s + (period + 1) * policy.period_s))
+            end = max(end, begin + 1)
+        begin = run(begin, end, inputs, state, scratch, candidates, measured)
+        if policy.name == "agar" and begin < count:
+            weight = state.items["weight"].copy()
+            filled += sum(plan(exact, weight, e, begin - 1) for e in range(edges))
+        elif rules.replan_reads > 0:
+            weight = state.items["weight"].copy()
+            for e in np.flatnonzero(state.edges["unplanned"] >= rules.replan_reads):
+                filled += plan(exact, weight, int(e), begin - 1)
+                state.edges["unplanned"][e] = 0
+    return Outcome(*measured, filled, state.items["contents"].copy())
+
+
+def fetching_of(network: Network, policy: Policy) -> Fetching:
+    """Latencies drawn by the policy's seed, the same for every policy."""
+    return Fetching(
+        latency_s=_writable(network.latency_s, float),
+        edge_s=float(network.edge_s),
+        decode_s=float(network.decode_s),
+        key=np.uint64(streams.key(policy.seed, NETWORK)),
+        sigma=math.sqrt(math.log1p(network.jitter**2)),
+        memory=float(policy.memory),
+    )
+
+
+def _rules(k: int, policy: Policy) -> Rules:
+    """What compiled loops decide by."""
+    kind = _KIND[policy.name]
+    table = partition_table(3 * k, k, k + 2) if kind == SAMPLEX else np.zeros((1, 1, 1), np.int64)
+    return Rules(
+        kind=kind,
+        capacity=policy.capacity,
+        half_life_s=float(policy.half_life_s),
+        replan_reads=policy.replan_reads if kind == EXACT else 0,
+        samples=policy.samples,
+        partitions=table,
+        random_state=np.array([streams.key(policy.seed, _SAMPLES)], np.uint64),
+    )
+
+
+def _writable(values: np.ndarray, dtype: type) -> np.ndarray:
+    """The same values as an array for which nothing is compiled once more."""
+    return np.require(values, dtype, ["C", "A", "W"])
+
+
+def _sampler(policy: Policy) -> Callable[[np.ndarray, int], np.ndarray]:
+    from ecjax.caching.sampling import samplex
+
+    return lambda tau, capacity: samplex(tau, capacity, policy.samples, policy.seed)
+
+
+def _counted(reads: Reads, edges: int, items: int) -> np.ndarray:
+    """Reads of every item at every edge, (E, M)."""
+    flat = np.asarray(reads.edge, dtype=np.int64) * items + np.asarray(reads.item, dtype=np.int64)
+    return np.bincount(flat, minlength=edges * items).reshape(edges, items).astype(float)
+
+
+def node_changes(network: Network) -> NodeChanges:
+    """When outages begin and end; those that last no time are left out."""
+    lasting = np.asarray(network.down_until_s) > np.asarray(network.down_from_s)
+    node = np.asarray(network.down_node, dtype=np.int64)[lasting]
+    times = np.concatenate((np.asarray(network.down_until_s)[lasting], network.down_from_s[lasting]))
+    change = np.repeat(np.array([-1, 1]), len(node))
+    order = np.argsort(times, kind="stable")
+    return NodeChanges(times[order].astype(float), np.concatenate((node, node))[order], change[order])

@@ -1,0 +1,113 @@
+"""Plans of all that an edge keeps: of ``agar`` once per period, of ``exact`` every so many reads, and fixed ones.
+
+- ``optimal_static``: the best plan for known rates, from the start to the end.
+- ``samplex_static``: that of Algorithm 1.
+- ``agar`` (Halalai, Felber, Kermarrec and Taiani, "Agar: A caching system for erasure-coded data", ICDCS 2017), in our
+  reading: at the end of every period the options (item, j slowest chunks) have the value tau_j, by the popularity of
+  rule 4 and the estimated latencies, and the weight j; the best configuration is found by dynamic programming, and
+  what is missing is fetched at once. Agar smooths the frequencies of periods instead, and its programme updates one
+  configuration per weight by heuristics: ours finds at least as good a configuration.
+
+A plan adds a chunk only if it can be had when the plan is made: from a node that is up, or decoded from K others that
+are at the edge or up. Fixed plans are made before the first outage.
+"""
+
+from collections.abc import Callable
+
+import numba
+import numpy as np
+
+from ecjax.caching.chunk_order import choices, chunks_of, slowest_first
+from ecjax.caching.edge_state import Scratch, State
+from ecjax.caching.serving import has, how_many
+from ecjax.caching.system import Stored
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _at_hand(stored, state, e, m, chunk):
+    """Whether the edge keeps the chunk, or a node that is up has it."""
+    if chunk < stored.k and has(state.items[e, m].contents, chunk):
+        return True
+    for copy in range(stored.node_of.shape[2]):
+        node = stored.node_of[m, chunk, copy]
+        if node >= 0 and state.down[node] == 0:
+            return True
+    return False
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _to_be_had(stored, state, e, m, order):
+    """How many chunks, slowest first (row k of ``order``), come before the first that is lost for now."""
+    k, count = stored.k, 0
+    for chunk in range(stored.node_of.shape[1]):
+        if _at_hand(stored, state, e, m, chunk):
+            count += 1
+            if count >= k:
+                return k
+    for j in range(k):
+        if not _at_hand(stored, state, e, m, order[k, j]):
+            return j
+    return k
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _values(stored, state, weight, e, scratch, tau):
+    k, latency, order = stored.k, scratch.latency, scratch.order
+    for m in range(tau.shape[0]):
+        tau[m, 0] = 0.0
+        if weight[e, m] > 0.0:
+            contents = state.items[e, m].contents
+            slowest_first(stored.node_of, k, state.estimate, contents, e, m, k, latency, order)
+            limit = _to_be_had(stored, state, e, m, order)
+            for j in range(1, k + 1):
+                tau[m, j] = weight[e, m] * (latency[k, 0] - latency[k, min(j, limit)])
+        else:
+            tau[m, 1:] = 0.0
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _keep(stored, state, weight, e, scratch, plan):
+    """Keep the slowest chunks of every item, as many as the plan says, can be had and are worth anything."""
+    latency, order, size, value = scratch
+    k = stored.k
+    filled = used = 0
+    for m in range(plan.size):
+        contents, new = state.items[e, m].contents, np.uint64(0)
+        if plan[m] > 0 and weight[e, m] > 0.0:
+            slowest_first(stored.node_of, k, state.estimate, contents, e, m, k, latency, order)
+            limit = min(plan[m], _to_be_had(stored, state, e, m, order))
+            count = choices(latency, k, limit, weight[e, m], size, value)
+            new = chunks_of(order, k, size[k, count - 1])
+        filled += how_many(new & ~contents)
+        used += how_many(new)
+        state.items[e, m].contents = new
+    return filled, used
+
+
+def plan_edge(
+    planner: Callable[[np.ndarray, int], np.ndarray],
+    stored: Stored,
+    state: State,
+    weight: np.ndarray,
+    capacity: int,
+    e: int,
+    scratch: Scratch,
+) -> int:
+    """Plan what edge e keeps; returns how many chunks are new.
+
+    Args:
+        planner: (values (M, K + 1), capacity) -> chunks per item (M,).
+        stored: where chunks are.
+        state: of all edges; what e keeps and what is free there is updated.
+        weight: (E, M) popularity, in any unit.
+        capacity: C.
+        e: edge.
+        scratch: of this replay.
+    """
+    tau = np.empty((len(stored.node_of), stored.k + 1))
+    _values(stored, state, weight, e, scratch, tau)
+    tau /= max(tau.max(initial=0.0), 1e-300)  # weights may be far from 1
+    plan = np.asarray(planner(tau, capacity), dtype=np.int64)
+    filled, used = _keep(stored, state, weight, e, scratch, plan)
+    state.edges[e]["free"] = capacity - used
+    return filled

@@ -1,0 +1,277 @@
+"""Many problems of one shape as one compiled program: theta, rate and size scalings are lanes of a vmap."""
+
+import time
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ecjax.planning import jlcm, limits, starts
+from ecjax.planning.certified import Settings, plan_lanes
+from ecjax.planning.descent import Stopping
+from ecjax.planning.jlcm import Jlcm, Solution
+from ecjax.planning.problem import Problem, evaluate, scaled, usable
+from ecjax.planning.projection import project_hypersimplex
+
+METHODS = ("certified", "published", "oblivious_lb", "random_cp", "max_ec")
+STARTS = {"uniform": starts.uniform, "proportional": starts.proportional}
+
+# Arrays of the size of the probabilities that a lane holds at its peak (measured at 10^5 files), with some room.
+_ARRAYS_PER_LANE = 30
+# The certified method compares itself with the published one, if nobody asked, on problems up to this many entries.
+_MOST_TO_DESCEND_TWICE = 2_000_000
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Lanes:
+    """What differs between the problems of a batch; NumPy or JAX arrays."""
+
+    theta: jax.Array  # (L,) s per dollar of mean cost per file
+    rate_scale: jax.Array  # (L,)
+    size_scale: jax.Array  # (L,)
+
+    @property
+    def count(self) -> int:
+        """Number of lanes L."""
+        return len(self.theta)
+
+    def take(self, index: np.ndarray) -> "Lanes":
+        """Some of the lanes."""
+        return jax.tree.map(lambda values: values[index], self)
+
+
+@dataclass(frozen=True)
+class Plans:
+    """Solutions of a batch by method, each with a leading lane axis, and what they took."""
+
+    by_method: dict[str, Solution]
+    start_load: (
+        jax.Array
+    )  # (L, m) node loads at the start of the descent, or of the certified plan without one
+    lower_bound: (
+        np.ndarray | None
+    )  # (L,) s, below every plan's objective; None where the certified method did not run
+    solve_s: float
+    compile_s: float
+
+
+@dataclass(frozen=True)
+class BatchSettings:
+    """How a batch is solved.
+
+    Attributes:
+        methods: of ``METHODS``; the baselines build on the published plan of their lane. Where the certified method
+            leaves a gap it takes the published plan if that is better.
+        start: "uniform" or "proportional"; ignored where a start is given.
+        settings: of the published method.
+        certified: of the certified method.
+        dtype: of the descent; plans are always evaluated, and bounds computed, in float64.
+        seed: of the perturbed start and the random placement.
+    """
+
+    methods: tuple[str, ...] = ("published",)
+    start: str = "uniform"
+    settings: Jlcm = field(default_factory=Jlcm)
+    dtype: str = "float64"
+    seed: int = 0
+    certified: Settings = field(default_factory=Settings)
+
+
+def lanes_per_batch(problem: Problem, memory_bytes: float, dtype: str) -> int:
+    """How many lanes fit in ``memory_bytes``, at least one."""
+    lane = problem.rows * problem.nodes.count * np.dtype(dtype).itemsize * _ARRAYS_PER_LANE
+    return max(1, int(memory_bytes // lane))
+
+
+def solve(
+    problem: Problem, lanes: Lanes, how: BatchSettings, start_plan: tuple[jax.Array, jax.Array] | None = None
+) -> Plans:
+    """Plan every lane.
+
+    A lane for which no plan with all node loads below 1 was found has an infinite objective.
+
+    Args:
+        problem: the problem before scaling.
+        lanes: what to multiply and to trade.
+        how: methods and settings.
+        start_plan: (R, m) probabilities to start from, and (R, m) bool where that plan keeps chunks.
+    """
+    plans, lower_bound, timer = {}, None, _Timer()
+    others = tuple(name for name in how.methods if name != "certified")
+    if "certified" in how.methods:
+        plans["certified"], lower_bound = timer.host(
+            certified_lanes, problem, lanes, how.certified, start_plan
+        )
+        gap = plans["certified"].evaluation.objective - lower_bound
+        open_ = ~(gap <= how.certified.gap * np.abs(lower_bound))
+        # where nobody asked for it, only for the lanes with a gap: no lane's plan depends on the other lanes
+        compared = open_ | bool(others)
+        if others and "published" not in others:
+            others = ("published", *others)
+        if not others and open_.any() and problem.rows * problem.nodes.count <= _MOST_TO_DESCEND_TWICE:
+            others = ("published",)
+    start_load = None
+    if others:
+        start = None if start_plan is None else start_plan[0]
+        descended, start_load = _descended(problem, lanes, replace(how, methods=others), start, timer)
+        if "certified" in plans and "published" in descended:
+            plans["certified"] = _better(plans["certified"], descended["published"], compared, problem)
+        plans |= {name: plan for name, plan in descended.items() if name in how.methods}
+    else:
+        start_load = plans["certified"].evaluation.load
+    return Plans(plans, start_load, lower_bound, timer.run_s, timer.compile_s)
+
+
+def _descended(
+    problem: Problem, lanes: Lanes, how: BatchSettings, probabilities: jax.Array | None, timer: "_Timer"
+):
+    """Plans of the published method and its baselines, and the node loads they start from."""
+    lanes = jax.tree.map(jnp.asarray, lanes)
+    start, overloaded = timer.run(_STARTS, problem, lanes, probabilities, how=how)
+    if bool(jnp.any(overloaded)):
+        # a lane whose start is good keeps it, whatever the other lanes of its batch need
+        spread = timer.run(_BALANCED, problem, lanes, start, how=how)
+        start = jnp.where(overloaded[:, None, None], spread, start)
+    return timer.run(_PROGRAM, problem, lanes, start, how=how)
+
+
+def _better(certified: Solution, other: Solution, compared: np.ndarray, problem: Problem) -> Solution:
+    """The certified plan of each lane, or the other one where it is compared, better, and keeps all limits."""
+    take = compared & (np.asarray(other.evaluation.objective) < np.asarray(certified.evaluation.objective))
+    for lane in np.flatnonzero(take):
+        broken = limits.violations(problem, np.asarray(other.stored[lane]))
+        take[lane] = not any(violation.times for violation in broken.values())
+    if not take.any():
+        return certified
+
+    def choose(mine, theirs):
+        mine, theirs = np.asarray(mine), np.asarray(theirs)
+        return np.where(take.reshape(-1, *(1,) * (mine.ndim - 1)), theirs, mine)
+
+    # the history, of another length, stays that of the certified method
+    both = jax.tree.map(choose, certified, other._replace(history=certified.history))
+    return both._replace(iterations=certified.iterations)
+
+
+def certified_lanes(
+    problem: Problem, lanes: Lanes, settings: Settings, start_plan: tuple[jax.Array, jax.Array] | None
+) -> tuple[Solution, np.ndarray]:
+    """Certified plans and lower bounds of all lanes, close to a given plan if there is one."""
+    start = None if start_plan is None else _choices(problem, *map(np.asarray, start_plan))
+    theta, rate, size = (
+        np.asarray(values, float) for values in (lanes.theta, lanes.rate_scale, lanes.size_scale)
+    )
+    return plan_lanes(problem, theta, rate, size, settings, start)
+
+
+def _choices(problem: Problem, probabilities: np.ndarray, stored: np.ndarray) -> np.ndarray:
+    """Whole choices like a given plan's: the k most read chunks hot, its others cold as far as the floor needs them."""
+    k, floor = (np.asarray(values).astype(int)[:, None] for values in (problem.k, problem.floor))
+    usable_chunks = stored & np.asarray(usable(problem))
+    rank = np.argsort(
+        np.argsort(-(usable_chunks + probabilities * usable_chunks), axis=1, kind="stable"), axis=1
+    )
+    complete = usable_chunks.sum(axis=1, keepdims=True) >= floor
+    return np.where(
+        complete & usable_chunks & (rank < k), 2, np.where(complete & usable_chunks & (rank < floor), 1, 0)
+    ).astype(np.int8)
+
+
+class _Timer:
+    """Runs programs, compilation and execution timed apart."""
+
+    def __init__(self) -> None:
+        self.compile_s = self.run_s = 0.0
+
+    def run(self, program: Any, *arguments: Any, how: BatchSettings) -> Any:
+        began = time.perf_counter()
+        compiled = program.lower(*arguments, how).compile()
+        ready = time.perf_counter()
+        result = jax.block_until_ready(compiled(*arguments))
+        self.compile_s += ready - began
+        self.run_s += time.perf_counter() - ready
+        return result
+
+    def host(self, function: Any, *arguments: Any) -> Any:
+        """Run what compiles by itself; all of it counts as running."""
+        began = time.perf_counter()
+        result = function(*arguments)
+        self.run_s += time.perf_counter() - began
+        return result
+
+
+def _as(dtype: str, tree):
+    def cast(leaf: jax.Array) -> jax.Array:
+        return leaf.astype(dtype) if jnp.issubdtype(leaf.dtype, jnp.floating) else leaf
+
+    return jax.tree.map(cast, tree)
+
+
+def _lane_problem(problem: Problem, lane: Lanes) -> Problem:
+    return scaled(problem, lane.rate_scale, lane.size_scale)
+
+
+def _start(
+    problem: Problem, lane: Lanes, probabilities: jax.Array | None, how: BatchSettings
+) -> tuple[jax.Array, jax.Array]:
+    """The start of a lane and whether it overloads a node."""
+    lane_problem = _as(how.dtype, _lane_problem(problem, lane))
+    if probabilities is None:
+        start = STARTS[how.start](lane_problem, jax.random.key(how.seed))
+    else:
+        start = starts.nearest(lane_problem, probabilities.astype(how.dtype))
+    return start, jnp.any(jlcm.surrogate_load(lane_problem, start, how.settings) >= 1)
+
+
+def _balanced(problem: Problem, lane: Lanes, start: jax.Array, how: BatchSettings) -> jax.Array:
+    return jlcm.balanced(_as(how.dtype, _lane_problem(problem, lane)), start, how.settings)
+
+
+def _lane(
+    problem: Problem, lane: Lanes, start: jax.Array, how: BatchSettings
+) -> tuple[dict[str, Solution], jax.Array]:
+    exact = _lane_problem(problem, lane)
+    rounded, theta = _as(how.dtype, exact), lane.theta.astype(how.dtype)
+    plan = jlcm.published(rounded, theta, start, how.settings)
+    probabilities = plan.probabilities
+    if how.dtype != "float64":
+        probabilities = project_hypersimplex(probabilities.astype("float64"), exact.k, mask=plan.stored)
+    placements = {"published": (probabilities, plan.stored)}
+    if "oblivious_lb" in how.methods:
+        placements["oblivious_lb"] = jlcm.oblivious_load_balancing(exact, plan)
+    if "random_cp" in how.methods:
+        key = jax.random.fold_in(jax.random.key(how.seed), 1)
+        placements["random_cp"] = jlcm.random_placement(exact, plan, key)
+    if "max_ec" in how.methods:
+        placements["max_ec"] = jlcm.maximum_code(exact, plan)
+    # one after the other: a single program evaluates them all, in the memory of one
+    stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *(placements[name] for name in how.methods))
+    evaluations = jax.lax.map(lambda pair: evaluate(exact, pair[0], pair[1], lane.theta), stacked)
+    solutions = {}
+    for index, name in enumerate(how.methods):
+        evaluation = jax.tree.map(lambda leaf, index=index: leaf[index], evaluations)
+        if name == "published":
+            solutions[name] = plan._replace(probabilities=probabilities, evaluation=evaluation)
+        else:
+            solutions[name] = Solution(
+                *placements[name],
+                evaluation=evaluation,
+                iterations=jnp.zeros((), jnp.int32),
+                converged=jnp.isfinite(evaluation.objective),
+                history=evaluation.objective[None],
+            )
+    return solutions, jlcm.surrogate_load(rounded, start, how.settings)
+
+
+# Made once, so that the batches of a study and the studies of a process share compiled programs.
+_STARTS = jax.jit(jax.vmap(_start, (None, 0, None, None)), static_argnums=3)
+_BALANCED = jax.jit(jax.vmap(_balanced, (None, 0, 0, None)), static_argnums=3)
+_PROGRAM = jax.jit(jax.vmap(_lane, (None, 0, 0, None)), static_argnums=3)
+
+
+def settings(beta: float, eps: float, max_iterations: int, loop: str) -> Jlcm:
+    """Settings of the published method from plain values."""
+    return replace(Jlcm(), beta=beta, stopping=Stopping(eps, max_iterations, merged=loop == "merged"))

@@ -1,0 +1,138 @@
+"""One problem, one theta: a plan and a lower bound on every plan."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ecjax.planning.certified.bound import lower_bound
+from ecjax.planning.certified.choice import HOT, NONE
+from ecjax.planning.certified.relax import Passes, groups_of, relax, respond
+from ecjax.planning.certified.rounding import keeps_capacity, round_off, spare_chunks, worth
+
+_START_SWEEPS = 6
+_MIXED_TOL = 5e-5
+_MIXED_PASSES = 50
+_MANY_NODES = 24
+_ROUNDINGS = 8  # tries, on problems of up to _FEW rows times nodes
+_FEW = 200_000
+_MOST_BASINS = 4  # times that the search for z may find a better region
+
+
+@dataclass(frozen=True)
+class Settings:
+    """When the certified method ends.
+
+    Attributes:
+        gap: relative gap between objective and lower bound that is good enough.
+        passes: limit of passes over the files for the relaxation, and again for the bound.
+        seed: of the order in which rows respond.
+    """
+
+    gap: float = 1e-4
+    passes: int = 200
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Whole choices with what is proved about them."""
+
+    probabilities: np.ndarray  # (R, m) 0 or 1
+    stored: np.ndarray  # (R, m) bool
+    z: float  # s
+    lower_bound: float  # s; minus infinity where none was found
+    passes: int
+    spare: tuple[
+        np.ndarray, np.ndarray
+    ]  # rows and nodes where one chunk more would help, best first; few or none
+
+
+def certify(passes: Passes, settings: Settings, start: np.ndarray | None = None) -> Certificate:
+    """A plan of whole choices (every read of a row uses the same k nodes) and a lower bound on all plans.
+
+    Args:
+        passes: the rows, with theta set.
+        settings: when to end.
+        start: (R, m) choices to start from (2 where reads go, 1 cold chunk, 0 none; a row of zeros is new), or None.
+    """
+    service, rows = passes.service, passes.rows
+    m = len(rows.chunk_price)
+    # passes get dearer and more with the nodes
+    tol = (0.05 if m <= _MANY_NODES else 0.25) * settings.gap
+    if len(service.size) > 1 or rows.written:
+        # the gap stays open there, and passes are dear
+        tol = max(tol, _MIXED_TOL)
+        settings = replace(settings, passes=min(settings.passes, _MIXED_PASSES))
+    candidates: list[tuple[np.ndarray, float, float]] = []
+    if start is not None:
+        certificate, candidates = _placed_anew(passes, settings, start)
+        if certificate is not None:
+            return certificate
+    kinds = np.zeros((rows.number, m), np.int8) if start is None else start.copy()
+    z, _ = respond(passes, kinds, None, np.zeros(m), _START_SWEEPS, 1e-3, settings.seed)
+    group = groups_of(service, rows)
+    relaxed = relax(passes, group, kinds, z, tol, settings.passes)
+    count = relaxed.passes
+    for _ in range(_MOST_BASINS):
+        bound = lower_bound(passes, relaxed, 0.1 * settings.gap, settings.passes)
+        count += bound.passes
+        if bound.better is None:
+            break
+        relaxed = relax(passes, group, relaxed.kinds, bound.better.z, tol, settings.passes)
+        count += relaxed.passes
+    target = bound.value + settings.gap * abs(bound.value)
+    for earlier in candidates:
+        # what a few passes could not prove of the earlier plan
+        if earlier[2] <= target:
+            return _certificate(passes, settings, *earlier, bound.value, count)
+    kinds, z, objective = round_off(passes, relaxed, 1e-3 * settings.gap, settings.seed)
+    for again in range(1, _ROUNDINGS if kinds.size <= _FEW else 1):
+        if objective <= target:
+            break
+        # the order in which rows are decided is chance: another may end lower
+        other = round_off(passes, relaxed, 1e-3 * settings.gap, settings.seed + again, shuffled=True)
+        if other[2] < objective and keeps_capacity(passes, other[0]):
+            kinds, z, objective = other
+    return _certificate(passes, settings, kinds, z, objective, bound.value, count)
+
+
+def _placed_anew(
+    passes: Passes, settings: Settings, start: np.ndarray
+) -> tuple[Certificate | None, list[tuple[np.ndarray, float, float]]]:
+    """An earlier plan with its new rows placed, if that is good enough already: a few passes instead of many.
+
+    Also the plans that were tried, the least changed first: choices, z, objective.
+    """
+    rows = passes.rows
+    kinds = start.copy()
+    nothing = np.zeros(len(rows.chunk_price))
+    new = np.flatnonzero(~(kinds == HOT).any(axis=1))
+    count, tried = 0, []
+    for which in (new, None):
+        if which is None or len(which):
+            respond(passes, kinds, None, nothing, 1, settings.gap, settings.seed, which)
+        z, objective = worth(passes, kinds)
+        if not keeps_capacity(passes, kinds):
+            continue
+        tried.append((kinds.copy(), z, objective))
+        relaxed = relax(passes, groups_of(passes.service, rows), kinds, z, np.inf, 1)
+        bound = lower_bound(passes, relaxed, 0.3 * settings.gap, 10)
+        count += 1 + bound.passes
+        if objective <= bound.value + settings.gap * abs(bound.value):
+            return _certificate(passes, settings, kinds, z, objective, bound.value, count), tried
+    return None, tried
+
+
+def _certificate(
+    passes: Passes,
+    settings: Settings,
+    kinds: np.ndarray,
+    z: float,
+    objective: float,
+    bound: float,
+    count: int,
+) -> Certificate:
+    spare = np.zeros(0, np.int64), np.zeros(0, np.int64)
+    if objective > bound + settings.gap * abs(bound):
+        spare = spare_chunks(passes, kinds, z, 2 * kinds.shape[1])
+    return Certificate((kinds == HOT).astype(float), kinds != NONE, z, bound, count, spare)

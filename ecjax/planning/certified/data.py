@@ -1,0 +1,197 @@
+"""A planning problem as flat NumPy arrays for the loops over placement rows, with chunk sizes on a grid.
+
+The loops see every chunk size as a mixture of two sizes of a grid of at most ``MOST_SIZES`` (exact where there are no
+more sizes than that). Plans made with them are evaluated with the true sizes, and the lower bound holds for those too.
+"""
+
+import heapq
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from ecjax.planning.problem import Problem, of_rows, reading_prices
+
+MOST_SIZES = 16
+
+
+class Service(NamedTuple):
+    """What a chunk of every grid size does to a node and waits for there."""
+
+    size: np.ndarray  # (C,) grid of chunk sizes, B, rising
+    moments: np.ndarray  # (3, m, C) raw service moments
+    mean: np.ndarray  # (m, C) s, service and connection
+    variance: np.ndarray  # (m, C) s^2
+    background: np.ndarray  # (m, 3) sums of other work
+    rate: float  # 1/s, reads of all files
+    alone: bool  # every file has k = 1: the bound is the mean, at z = -inf
+    penalty: float  # s, charged for a load of 1
+
+
+class TrueSizes(NamedTuple):
+    """What the grid hides where there are more sizes than it has."""
+
+    coefficients: np.ndarray  # (3, 4, m): m_n(B) = sum_p coefficients[n - 1, p] B^p
+    between: (
+        np.ndarray
+    )  # (2, C - 1) 1/s, reads and writes of files with sizes between neighbouring grid sizes
+    on: np.ndarray  # (2, C) 1/s, of files with grid sizes
+
+
+class Rows(NamedTuple):
+    """Placement rows; entries start[i]:start[i + 1] of grid, read and write belong to row i."""
+
+    start: np.ndarray  # (R + 1,)
+    grid: np.ndarray  # (entries,) index of the grid size
+    read: np.ndarray  # (entries,) 1/s
+    write: np.ndarray  # (entries,) 1/s
+    hot: np.ndarray  # (R,) k
+    length: np.ndarray  # (R,) least code length
+    chunks: np.ndarray  # (R,) chunks that one placed chunk stands for
+    bytes: np.ndarray  # (R,) bytes of those
+    per_dollar: float  # s per dollar of total cost, theta / r
+    chunk_price: np.ndarray  # (m,) dollars
+    byte_price: np.ndarray  # (m,) dollars
+    surcharge: np.ndarray  # (R, m) dollars for keeping a chunk, or (0, m)
+    reading: np.ndarray  # (R, m) dollars if all reads use the node, or (0, m)
+    allowed: np.ndarray  # (R, m) bool, or (0, m)
+    site: np.ndarray  # (m,)
+    per_site: int  # most chunks per site; 0 for no limit
+    capacity: np.ndarray  # (m,) chunks; infinite where there is no limit
+    written: bool
+    true_size: TrueSizes | None  # None where every size is on the grid
+
+    @property
+    def number(self) -> int:
+        """Number of placement rows."""
+        return len(self.hot)
+
+
+def grid_of(sizes: np.ndarray, rates: np.ndarray) -> np.ndarray:
+    """The distinct sizes, or, of too many, those between which straight lines through the moments err least.
+
+    Relative to a power of B the error grows with the square of an interval's width in log B; the intervals count by
+    their share in the sums of rate x B, B^2 and B^3. The one where one size more mends most is split first.
+
+    Args:
+        sizes: (r,) B.
+        rates: (r,) 1/s, of reads and writes.
+    """
+    distinct, which = np.unique(sizes, return_inverse=True)
+    if len(distinct) <= MOST_SIZES:
+        return distinct
+    rate = np.bincount(which, rates)
+    power = rate * np.stack([distinct**p for p in (1, 2, 3)])
+    share = power / np.maximum(power.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+    sums, place = np.append(0.0, np.cumsum(share.sum(axis=0))), np.log(distinct)
+
+    def split(first: int, last: int) -> tuple[float, int, int, int]:
+        """Minus what the best size between two gains, and the three."""
+        inside = np.arange(first + 1, last)
+        if not len(inside):
+            return 0.0, first, first, last
+        errors = (place[inside] - place[first]) ** 2 * (sums[inside] - sums[first + 1])
+        errors += (place[last] - place[inside]) ** 2 * (sums[last] - sums[inside + 1])
+        whole = (place[last] - place[first]) ** 2 * (sums[last] - sums[first + 1])
+        best = int(np.argmin(errors))
+        return float(errors[best] - whole), first, int(inside[best]), last
+
+    cells = [split(0, len(distinct) - 1)]
+    knots = [0, len(distinct) - 1]
+    while len(knots) < MOST_SIZES and cells[0][0] < 0:
+        _, first, middle, last = heapq.heappop(cells)
+        knots.append(middle)
+        heapq.heappush(cells, split(first, middle))
+        heapq.heappush(cells, split(middle, last))
+    return distinct[np.sort(knots)]
+
+
+def flatten(problem: Problem) -> tuple[Service, Rows]:
+    """Arrays for the loops; ``per_dollar`` is 0 and to be set for each theta."""
+    files, nodes = problem.files, problem.nodes
+    size = np.asarray(files.chunk_bytes)
+    grid = grid_of(size, np.asarray(files.rate) + np.asarray(files.write_rate))
+    powers = np.stack([grid**p for p in range(4)])
+    moments = np.einsum("npm,pc->nmc", np.asarray(nodes.service), powers)
+    moments = np.ascontiguousarray(moments)
+    connect = np.asarray(nodes.connect_mean), np.asarray(nodes.connect_variance)
+    share = np.asarray(problem.share)
+    service = Service(
+        size=grid,
+        moments=moments,
+        mean=moments[0] + connect[0][:, None],
+        variance=np.maximum(moments[1] - moments[0] ** 2, 0) + connect[1][:, None],
+        background=np.ascontiguousarray(np.asarray(nodes.background).T),
+        rate=float(np.sum(files.rate)),
+        alone=bool(np.sum(share * np.asarray(files.k)) <= 1 + 1e-12),
+        # certainly more than a little overload should save
+        penalty=float(100 * np.max(moments[0])),
+    )
+    rows = _rows(problem, size, grid)
+    return service, rows
+
+
+def _rows(problem: Problem, size: np.ndarray, grid: np.ndarray) -> Rows:
+    files, m, count = problem.files, problem.nodes.count, problem.rows
+    r = len(size)
+    row = np.arange(r) if problem.row is None else np.asarray(problem.row)
+    upper = np.clip(np.searchsorted(grid, size), min(1, len(grid) - 1), len(grid) - 1)
+    lower = np.maximum(upper - 1, 0)
+    width = np.where(upper > lower, grid[upper] - grid[lower], 1.0)
+    part = np.where(upper > lower, (size - grid[lower]) / width, 0.0)
+    reads, writes = np.asarray(files.rate), np.asarray(files.write_rate)
+    by_operation = {}
+    for name, rate in (("read", reads), ("write", writes)):
+        entries = np.concatenate([rate * (1 - part), rate * part])
+        where = (np.concatenate([row, row]), np.concatenate([lower, upper]))
+        # explicit zeros keep the two patterns alike
+        pattern = np.concatenate([part < 1, part > 0])
+        by_operation[name] = sparse.coo_array(
+            (entries[pattern], (where[0][pattern], where[1][pattern])), shape=(count, len(grid))
+        ).tocsr()
+    read, write = by_operation["read"], by_operation["write"]
+    read.sort_indices()
+    write.sort_indices()
+    nodes = problem.nodes
+
+    def dense(values, dtype=float) -> np.ndarray:
+        if values is None:
+            return np.zeros((0, m), dtype)
+        return np.ascontiguousarray(np.asarray(values), dtype)
+
+    capacity, site, per_site = problem.capacity, problem.site, problem.per_site
+    return Rows(
+        start=read.indptr.astype(np.int64),
+        grid=read.indices.astype(np.int64),
+        read=read.data,
+        write=write.data,
+        hot=np.asarray(problem.k).round().astype(np.int64),
+        length=np.asarray(problem.floor).round().astype(np.int64),
+        chunks=np.asarray(problem.price_chunks, float),
+        bytes=np.asarray(problem.price_bytes, float),
+        per_dollar=0.0,
+        chunk_price=np.asarray(nodes.cost_per_chunk, float),
+        byte_price=np.asarray(nodes.cost_per_byte, float),
+        surcharge=dense(None if problem.surcharge is None else of_rows(problem, problem.surcharge)),
+        reading=dense(reading_prices(problem)),
+        allowed=dense(problem.allowed, bool),
+        site=np.zeros(m, np.int64) if site is None else np.unique(np.asarray(site), return_inverse=True)[1],
+        per_site=0 if per_site is None else int(per_site),
+        capacity=np.full(m, np.inf) if capacity is None else np.asarray(capacity, float),
+        written=problem.writes is not None,
+        true_size=_true_sizes(problem, size, grid),
+    )
+
+
+def _true_sizes(problem: Problem, size: np.ndarray, grid: np.ndarray) -> TrueSizes | None:
+    on = np.isin(size, grid)
+    if on.all():
+        return None
+    place = np.searchsorted(grid, size)
+    files = problem.files
+    rates = [np.asarray(rate) for rate in (files.rate, files.write_rate)]
+    return TrueSizes(
+        np.asarray(problem.nodes.service),
+        np.stack([np.bincount(place[~on] - 1, rate[~on], len(grid) - 1) for rate in rates]),
+        np.stack([np.bincount(place[on], rate[on], len(grid)) for rate in rates]),
+    )

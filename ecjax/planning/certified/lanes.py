@@ -1,0 +1,100 @@
+"""The lanes of a batch by the certified method: the host plans them side by side, JAX polishes and evaluates."""
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ecjax.cores import available_cores
+from ecjax.planning.certified.certify import Certificate, Settings, certify
+from ecjax.planning.certified.data import Rows, Service, flatten
+from ecjax.planning.certified.relax import Passes
+from ecjax.planning.descent import Stopping
+from ecjax.planning.jlcm import Solution
+from ecjax.planning.problem import EVALUATE, Problem, reading_prices, scaled
+from ecjax.planning.rescheduling import reschedule
+
+
+def plan_lanes(
+    problem: Problem,
+    theta: np.ndarray,
+    rate_scale: np.ndarray,
+    size_scale: np.ndarray,
+    settings: Settings,
+    start: np.ndarray | None = None,
+) -> tuple[Solution, np.ndarray]:
+    """Plans of all lanes, with a leading lane axis, and their lower bounds (L,) s.
+
+    Args:
+        problem: before scaling.
+        theta: (L,) s per dollar of mean cost per file.
+        rate_scale: (L,) what rates are multiplied by.
+        size_scale: (L,) what sizes are multiplied by.
+        settings: when to end.
+        start: (R, m) choices of an earlier plan to start from, or None.
+    """
+    flat: dict[tuple[float, float], tuple[Service, Rows, Problem]] = {}
+    for key in dict.fromkeys(zip(rate_scale.tolist(), size_scale.tolist(), strict=True)):
+        lane_problem = scaled(problem, *key)
+        flat[key] = (*flatten(lane_problem), lane_problem)
+    lanes = list(zip(theta.tolist(), rate_scale.tolist(), size_scale.tolist(), strict=True))
+    distinct = list(dict.fromkeys(lanes))
+    at_once = min(len(distinct), available_cores())
+
+    def one(lane: tuple[float, float, float]) -> Certificate:
+        service, rows, _ = flat[lane[1:]]
+        passes = Passes(service, rows, max(1, available_cores() // at_once))
+        passes.with_theta(lane[0] / problem.files.count)
+        try:
+            return certify(passes, settings, start)
+        finally:
+            passes.close()
+
+    with ThreadPoolExecutor(at_once) as pool:
+        certificates = dict(zip(distinct, pool.map(one, distinct), strict=True))
+    plans, bounds = [], []
+    for lane in lanes:
+        certificate = certificates[lane]
+        plan = finished(flat[lane[1:]][2], lane[0], certificate, settings.gap)
+        plans.append(plan)
+        bounds.append(certificate.lower_bound)
+    return jax.tree.map(lambda *leaves: np.stack(leaves), *plans), np.array(bounds)
+
+
+def finished(problem: Problem, theta: float, certificate: Certificate, gap: float) -> Solution:
+    """The plan of a certificate, evaluated with true sizes.
+
+    Where its gap is not closed, reads are rescheduled over the chunks that rows have beyond k, and over spare ones.
+    """
+    probabilities = jnp.asarray(certificate.probabilities)
+    stored = jnp.asarray(certificate.stored)
+    price, by_reading = jnp.asarray(theta), reading_prices(problem)
+    toll = None if by_reading is None else theta / problem.files.count * by_reading
+    evaluation = EVALUATE(problem, probabilities, stored, price)
+    rows, nodes = certificate.spare
+    proven = evaluation.objective <= certificate.lower_bound + gap * abs(certificate.lower_bound)
+    cold = np.any(certificate.stored.sum(axis=1) > certificate.probabilities.sum(axis=1))
+    tries = [0] if cold and not proven else []
+    tries += [len(rows) // 4, len(rows) // 2, len(rows)] if len(rows) else []
+    whole, placed = probabilities, stored
+    for count in dict.fromkeys(tries):
+        more = placed.at[rows[:count], nodes[:count]].set(True)
+        polished = _RESCHEDULE(problem, whole, more, toll=toll).point
+        worth = EVALUATE(problem, polished, more, price)
+        if worth.objective < evaluation.objective:
+            probabilities, stored, evaluation = polished, more, worth
+    solution = Solution(
+        probabilities=probabilities,
+        stored=stored,
+        evaluation=evaluation,
+        iterations=jnp.asarray(certificate.passes, jnp.int32),
+        converged=jnp.isfinite(evaluation.objective),
+        history=evaluation.objective[None],
+    )
+    return jax.tree.map(np.asarray, solution)
+
+
+_POLISHING = Stopping(eps=1e-7, max_iterations=100)
+_RESCHEDULE = jax.jit(partial(reschedule, stopping=_POLISHING))

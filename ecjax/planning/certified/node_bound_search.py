@@ -1,0 +1,171 @@
+"""Branch and bound over the levels of one node's wait: bounds of the minimum of its Lagrangian."""
+
+import heapq
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from ecjax.planning.certified.node_bound_cell import Terms, cell_bound, delay_terms, multiplier_slopes
+from ecjax.planning.certified.node_bound_lp import solve
+
+MOST_TURNS = 20  # of the descent from rates that are better than the best before
+THINNEST = 16.0  # ratio of a cell's sides, in logarithms
+FIXED = (0.0, 0.0, 0.0, 0.0)  # multipliers that do not change with the levels
+
+
+class Program(NamedTuple):
+    """Linear program at some levels."""
+
+    cost: np.ndarray  # (n,)
+    first: np.ndarray  # (n,)
+    second: np.ndarray  # (n,)
+    x: np.ndarray  # (n,) its solution, 1/s
+    basis: np.ndarray  # (2,)
+
+
+@njit(cache=True, nogil=True)
+def search(node, region, beyond, z, rate, alone, tol, work, best):
+    """Bounds of the minimum N of one node's Lagrangian; the cell with the least bound is split first.
+
+    Args:
+        node: ``Columns``, n of them.
+        region: (p_1, p_2, g_1, g_2), the cell to search.
+        beyond: s, lower bound of N at levels outside of it, at least -tol.
+        z: s.
+        rate: lambda_hat, 1/s.
+        alone: whether phi is the mean delay.
+        tol: s; the search ends when the bounds are as near.
+        work: most cells.
+        best: (n,) 1/s, result: the rates with the least value met.
+
+    Returns:
+        (low, upper, cells): low <= N <= upper, the second of which is the value at ``best``, and how many cells
+        were bounded.
+    """
+    n, reads, ends = len(node.most), len(node.mean), len(node.price)
+    terms = Terms(np.empty(reads), np.empty(reads), np.empty(reads), np.empty((ends, reads)))
+    program = Program(np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.array([n, n + 1]))
+    best[:] = 0.0
+    bound, across, upper = _branch(node, region, z, rate, alone, tol, 0.0, terms, program, best)
+    cells = 1
+    queue = [(bound, across, region, (program.basis[0], program.basis[1]))]
+    while queue[0][0] < upper - tol and cells + 1 < work:
+        parent, across, cell, basis = heapq.heappop(queue)
+        for half in _halves(cell, across):
+            program.basis[0], program.basis[1] = basis
+            bound, across, upper = _branch(node, half, z, rate, alone, tol, upper, terms, program, best)
+            cells += 1
+            item = (max(bound, parent), across, half, (program.basis[0], program.basis[1]))
+            heapq.heappush(queue, item)
+    return min(queue[0][0], upper, beyond), upper, cells
+
+
+@njit(cache=True, nogil=True)
+def _branch(node, cell, z, rate, alone, tol, upper, terms, program, best):
+    """Bound of a cell, whether to split it across g (1) or p (0), and the least value at any rates so far."""
+    reads = len(node.mean)
+    if not alone and cell[2] * cell[0] * node.background[2] > 3 * (1 - node.background[0]):
+        return np.inf, 0, upper
+    p = _inside(cell[0], cell[1])
+    s = _inside(cell[2], cell[3]) * p
+    a, b = _multipliers(node, p, s, z, rate, alone, terms, program)
+    x = program.x
+    bound = cell_bound(node, cell, p, s, terms, a, b, FIXED)
+    if bound < upper - tol:
+        slopes = multiplier_slopes(node, terms, p, s, a, b, program.basis, alone)
+        bound = max(bound, cell_bound(node, cell, p, s, terms, a, b, slopes))
+    work = _work(node, x)
+    by_p, by_s = -(x[:reads] @ terms.by_p), -(x[:reads] @ terms.by_s)
+    if bound < upper - tol and work[1] > 0:
+        # multipliers that make the levels stationary at the rates found
+        level_a, level_b = 2 * by_p / work[1], 3 * by_s / work[2]
+        bound = max(bound, cell_bound(node, cell, p, s, terms, level_a, level_b, FIXED))
+    # what a relative change of each level would change, twice over
+    of_g = s * (by_s + b * work[2] / 3)
+    of_p = p * (by_p + 0.5 * a * work[1]) + of_g
+    wide = np.log(cell[1] / cell[0]) if cell[0] > 0 else 4.0
+    deep = np.log(cell[3] / cell[2])
+    # the rates found may be 0 where others are not: no side is ever left much longer than the other
+    across = 1 if deep > THINNEST * wide or (of_g * deep > of_p * wide and wide <= THINNEST * deep) else 0
+    if bound < upper:
+        upper = _descend(node, work, z, rate, alone, tol, upper, program, best)
+    return bound, across, upper
+
+
+@njit(cache=True, nogil=True)
+def _multipliers(node, p, s, z, rate, alone, terms, program):
+    """Solve the linear program at the levels, from the basis there is; the multipliers."""
+    n, reads = len(node.most), len(node.mean)
+    delay_terms(node, p, s, z, rate, alone, terms)
+    for c in range(n):
+        m_1 = node.moments[0, c]
+        program.cost[c] = (terms.value[c] if c < reads else 0.0) - node.middle_price[c]
+        program.first[c] = m_1 + 0.5 * p * node.moments[1, c]
+        program.second[c] = 0.0 if alone else m_1 + s * node.moments[2, c] / 3
+    free = 1 - node.background[0]
+    room_first = max(0.0, free - 0.5 * p * node.background[1])
+    room_second = 1.0 if alone else max(0.0, free - s * node.background[2] / 3)
+    return solve(
+        program.cost,
+        program.first,
+        program.second,
+        room_first,
+        room_second,
+        node.most,
+        program.basis,
+        program.x,
+    )
+
+
+@njit(cache=True, nogil=True)
+def _descend(node, work, z, rate, alone, tol, upper, program, best):
+    """Least value at the rates found and at those that follow from their levels, and from theirs; or ``upper``."""
+    reads = len(node.mean)
+    terms = Terms(np.empty(reads), np.empty(reads), np.empty(reads), np.empty((len(node.price), reads)))
+    for _ in range(MOST_TURNS):
+        if work[0] >= 1 or work[1] <= 0 or work[2] <= 0:
+            break
+        p, s = 2 * (1 - work[0]) / work[1], 3 * (1 - work[0]) / work[2]
+        delay_terms(node, p, s, z, rate, alone, terms)
+        value = program.x[:reads] @ terms.value - program.x @ node.middle_price
+        drop = upper - value
+        if value < upper:
+            upper = value
+            best[:] = program.x
+        if drop <= 0.1 * tol:
+            break
+        _multipliers(node, p, s, z, rate, alone, terms, program)
+        work = _work(node, program.x)
+    return upper
+
+
+@njit(cache=True, nogil=True)
+def _work(node, x):
+    """A_1, A_2, A_3."""
+    first, second, third = node.background[0], node.background[1], node.background[2]
+    for c in range(len(x)):
+        first += x[c] * node.moments[0, c]
+        second += x[c] * node.moments[1, c]
+        third += x[c] * node.moments[2, c]
+    return first, second, third
+
+
+@njit(cache=True, nogil=True)
+def _inside(low, high):
+    """Where to take the tangent: the middle of the logarithm, or nearer to the upper end of a wide interval.
+
+    phi is like 1/p: a tangent far below the upper end would fall under 0 there.
+    """
+    return max(np.sqrt(low * high), 0.7 * high)
+
+
+@njit(cache=True, nogil=True)
+def _halves(cell, across):
+    """A cell in two, in the middle of the logarithm of p or g; an end p = 0 is halved."""
+    p_1, p_2, g_1, g_2 = cell
+    if across:
+        g = np.sqrt(g_1 * g_2)
+        return (p_1, p_2, g_1, g), (p_1, p_2, g, g_2)
+    p = np.sqrt(p_1 * p_2) if p_1 > 0 else 0.25 * p_2
+    return (p_1, p, g_1, g_2), (p, p_2, g_1, g_2)

@@ -1,0 +1,112 @@
+"""The node half of the lower bound: the least Lagrangian of every node at given prices."""
+
+import numpy as np
+
+from ecjax.planning.certified import one_size
+from ecjax.planning.certified.data import Rows, Service
+from ecjax.planning.certified.node_bound import cell_minima, node_minima
+from ecjax.planning.certified.relax import Prices
+
+# Cells of levels that the search for one node's minimum may open; what it leaves shows as a gap.
+_WORK = 300
+
+
+class NodeMinima:
+    """Sums over nodes of min over loads of [latency - prices . loads], never above the true ones.
+
+    Args:
+        service: nodes.
+        rows: placement rows; they limit how much of each chunk size a node can get.
+    """
+
+    def __init__(self, service: Service, rows: Rows) -> None:
+        self.service = service
+        self.plain = len(service.size) == 1 and not rows.written
+        self.cells = None if rows.true_size is None else _Cells(service, rows)
+        sizes = len(service.size)
+        row = np.repeat(np.arange(rows.number), np.diff(rows.start))
+        may = rows.allowed[row].T if len(rows.allowed) else np.ones((len(service.mean), 1), bool)
+        self.read, self.written = (
+            # a little more, so that rounding does not make them less than the sums of the choices
+            np.stack([np.bincount(rows.grid, rate * node, sizes) for node in may]) * (1 + 1e-12)
+            for rate in (rows.read, rows.write)
+        )
+        self.writes = rows.written
+
+    def sums(self, prices: Prices, z: np.ndarray, tol: float) -> np.ndarray:
+        """The sum at every z, (Z,) s; it falls with z. Each node's minimum is wanted to ``tol`` s."""
+        service = self.service
+        if self.plain:
+            result = np.empty((len(z), len(service.mean)))
+            one_size.least(
+                np.ascontiguousarray(service.moments[:, :, 0]),
+                np.ascontiguousarray(service.mean[:, 0]),
+                np.ascontiguousarray(service.variance[:, 0]),
+                service.background,
+                np.ascontiguousarray(self.read[:, 0]),
+                np.ascontiguousarray(prices.read[:, 0]),
+                z,
+                service.rate,
+                service.alone,
+                result,
+            )
+            return result.sum(axis=1)
+        if self.cells:
+            return self.cells.minima(prices, z, tol).sum(axis=1)
+        written = (self.written, prices.write) if self.writes else (None, None)
+        return node_minima(service, self.read, prices.read, z, tol, _WORK, *written)[0].sum(axis=1)
+
+    def states(self, prices: Prices, z: float, tol: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Every node's minimum at one z with the loads of grid sizes that are best there.
+
+        Returns:
+            lower bounds of the minima (m,) s as in ``sums``, the latency (m,) s of the loads, and the loads (m, X) 1/s.
+        """
+        service, at = self.service, np.array([z])
+        kinds = 2 if self.writes else 1
+        rates = np.empty((1, kinds, *prices.read.shape))
+        most, price = (self.written, prices.write) if self.writes else (None, None)
+        bounds = node_minima(service, self.read, prices.read, at, tol, _WORK, most, price, rates)
+        low, value = bounds[0][0], bounds[1][0]
+        by_kind = np.stack([prices.read, prices.write][:kinds])
+        latency = value + np.einsum("kmc,kmc->m", rates[0], by_kind)
+        if self.cells:
+            low = self.cells.minima(prices, at, tol)[0]
+        return low, latency, np.hstack(rates[0])
+
+
+class _Cells:
+    """Grid sizes and the intervals of chunk sizes between them, where there are more sizes than the grid has."""
+
+    def __init__(self, service: Service, rows: Rows) -> None:
+        assert rows.true_size is not None
+        true, grid = rows.true_size, np.arange(len(service.size))
+        rates = np.hstack([true.between, true.on])
+        requested = rates.sum(axis=0) > 0
+        # grid sizes at the two ends of every class
+        self.at = np.stack([np.append(grid[:-1], grid), np.append(grid[1:], grid)])[:, requested]
+        self.ends = service.size[self.at]
+        middle = self.ends.mean(axis=0)
+        coefficients = true.coefficients
+        moments = np.einsum("npm,pc->nmc", coefficients, np.stack([middle**p for p in range(4)]))
+        connect = (
+            service.mean - service.moments[0],
+            service.variance - (service.moments[1] - service.moments[0] ** 2),
+        )
+        self.service = service._replace(
+            size=middle,
+            moments=np.ascontiguousarray(moments),
+            mean=moments[0] + connect[0][:, :1],
+            variance=np.maximum(moments[1] - moments[0] ** 2, 0) + np.maximum(connect[1][:, :1], 0),
+        )
+        self.coefficients = coefficients
+        m = len(service.mean)
+        self.read, self.written = (np.tile(rate * (1 + 1e-12), (m, 1)) for rate in rates[:, requested])
+        self.writes = rows.written
+
+    def minima(self, prices: Prices, z: np.ndarray, tol: float) -> np.ndarray:
+        by_end = [p[:, self.at].transpose(1, 0, 2).copy() for p in (prices.read, prices.write)]
+        written = (self.written, by_end[1]) if self.writes else (None, None)
+        return cell_minima(
+            self.service, self.coefficients, self.ends, self.read, by_end[0], z, tol, _WORK, *written
+        )[0]

@@ -1,0 +1,268 @@
+"""The convex relaxation: every row mixes choices, prices decide which (Dantzig-Wolfe, rows in groups).
+
+Each pass asks every row for its cheapest choice at the prices of the current mixture, adds up the choices of each group
+of similar rows, and lets the master problem mix those sums. As prices are few (one per node and chunk size) and groups
+give the mixture freedom, some ten passes are enough whatever the number of files. The prices of every pass, with the
+sum of the cheapest costs at them, are what the lower bound is made of.
+"""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+import numpy as np
+from threadpoolctl import ThreadpoolController
+
+from ecjax.planning.certified import loops
+from ecjax.planning.certified.data import Rows, Service
+from ecjax.planning.certified.master import Columns, Mixture, mix
+from ecjax.planning.certified.waits import best_z, slopes, work_of
+
+_ROWS_PER_TASK = 4096
+_MOST_TASKS = 32
+_LEAST_WEIGHT = 1e-9
+_REMEMBERED = 10  # passes
+# With many nodes prices swing: most passes ask at prices that follow those of the mixture slowly.
+_MANY_NODES = 24
+_INERTIA = 0.7
+_EXACT_EVERY = 4
+
+
+_LIBRARIES = ThreadpoolController()
+
+
+@dataclass(frozen=True)
+class Prices:
+    """Prices of node work, and the sum over rows of the cheapest choices at them."""
+
+    read: np.ndarray  # (m, C) s per 1/s
+    write: np.ndarray  # (m, C)
+    chunk: np.ndarray  # (m,) s
+    cheapest: float  # s
+    z: float  # where they come from
+
+
+@dataclass(frozen=True)
+class Relaxed:
+    """A mixture of choices close to the best."""
+
+    columns: Columns
+    mixture: Mixture
+    prices: list[Prices]  # of every pass; the mixture's last
+    group: np.ndarray  # (R,)
+    kinds: np.ndarray  # (R, m) the choices of columns with price -1
+    z: float
+    objective: float  # s
+    open: float  # s, what the first-order optimality leaves open
+    passes: int
+
+
+class Passes:
+    """Passes over the rows, shared out to threads."""
+
+    def __init__(self, service: Service, rows: Rows, threads: int) -> None:
+        self.service, self.rows = service, rows
+        # the same parts for any number of threads: sums must not depend on it
+        edges = list(range(0, rows.number, max(_ROWS_PER_TASK, -(-rows.number // _MOST_TASKS))))
+        self._parts = list(zip(edges, [*edges[1:], rows.number], strict=True))
+        self._threads = min(threads, len(self._parts))
+        self._pool = ThreadPoolExecutor(self._threads) if self._threads > 1 else None
+
+    def close(self) -> None:
+        """End the threads."""
+        if self._pool:
+            self._pool.shutdown()
+
+    def with_theta(self, per_dollar: float) -> None:
+        """Let a dollar of total cost be worth so many seconds."""
+        self.rows = self.rows._replace(per_dollar=per_dollar)
+
+    def cheapest(
+        self, read, write, chunk, group: np.ndarray, groups: int
+    ) -> tuple[float, tuple[np.ndarray, ...]]:
+        """Sum of the cheapest costs at prices, and loads, chunks, dollars of the choices by group."""
+
+        def part(first, last, out):
+            return loops.cheapest(first, last, self.rows, group, read, write, chunk, *out)
+
+        return self._all(part, groups)
+
+    def totals(self, kinds: np.ndarray, group: np.ndarray, groups: int) -> tuple[np.ndarray, ...]:
+        """Loads, chunks and dollars of given choices by group."""
+        sizes = len(self.service.size)
+
+        def part(first, last, out):
+            loops.totals(first, last, self.rows, kinds, group, sizes, *out)
+            return 0.0
+
+        return self._all(part, groups)[1]
+
+    def _all(self, part, groups: int):
+        m = len(self.rows.chunk_price)
+        width = len(self.service.size) * (2 if self.rows.written else 1)
+
+        def run(bounds):
+            out = np.zeros((groups, m, width)), np.zeros((groups, m)), np.zeros(groups)
+            return part(*bounds, out), out
+
+        # in the order of the parts, so that rounding does not depend on the threads
+        results = list(self._pool.map(run, self._parts) if self._pool else map(run, self._parts))
+        sums = tuple(sum(out[index] for _, out in results) for index in range(3))
+        return float(sum(value for value, _ in results)), sums
+
+
+def groups_of(service: Service, rows: Rows) -> np.ndarray:
+    """Group of every row: rows whose reads weigh alike against their storage cost think alike of prices."""
+    m = len(rows.chunk_price)
+    groups = min(rows.number, max(16, m // 3))
+    work = np.add.reduceat(np.append(rows.read * service.size[rows.grid], 0.0), rows.start[:-1])
+    work = np.where(np.diff(rows.start) > 0, work, 0.0)
+    dollars = rows.chunks * rows.chunk_price.mean() + rows.bytes * rows.byte_price.mean()
+    weight = work / np.where(dollars > 0, dollars, 1.0)
+    rank = np.empty(rows.number, np.int64)
+    rank[np.argsort(weight, kind="stable")] = np.arange(rows.number)
+    return rank * groups // rows.number
+
+
+def relax(
+    passes: Passes,
+    group: np.ndarray,
+    kinds: np.ndarray,
+    z: float,
+    tol: float,
+    most: int,
+    fixed_z: bool = False,
+) -> Relaxed:
+    """Mix choices until first order promises a relative gain below ``tol``, or for ``most`` passes.
+
+    Args:
+        passes: the rows.
+        group: (R,) groups.
+        kinds: (R, m) choices to start from.
+        z: s, to start from, or to stay at.
+        tol: relative.
+        most: passes.
+        fixed_z: whether z stays.
+    """
+    # the master's matrices are small: more threads than one only wait for each other
+    with _LIBRARIES.limit(limits=1, user_api="blas"):
+        *_, last = mixtures(passes, group, kinds, z, tol, most, fixed_z)
+    return last
+
+
+def mixtures(
+    passes: Passes, group: np.ndarray, kinds: np.ndarray, z: float, tol: float, most: int, fixed_z: bool
+) -> Iterator[Relaxed]:
+    """The mixture after every pass."""
+    service, rows = passes.service, passes.rows
+    groups = int(group.max()) + 1
+    loads, chunks, dollars = passes.totals(kinds, group, groups)
+    columns = Columns(loads, chunks, dollars, np.arange(groups), np.full(groups, -1))
+    weight = np.ones(groups)
+    point = slopes(service, loads.sum(0), z)
+    full = full_price(rows, point.value + dollars.sum() + abs(z))
+    current = Mixture(
+        weight, loads.sum(0), point, np.zeros(len(chunks[0])), point.value, float(dollars.sum())
+    )
+    prices: list[Prices] = []
+    many = len(service.mean) > _MANY_NODES
+    for number in range(most):
+        slope, chunk = current.slopes, current.chunk_price
+        exact = not many or number % _EXACT_EVERY == 0 or number == most - 1
+        price_set = Prices(slope.read, slope.write, chunk, 0.0, z)
+        if not exact:
+            price_set = _between(prices[-1], price_set)
+        cheapest, sums = passes.cheapest(price_set.read, price_set.write, price_set.chunk, group, groups)
+        prices.append(replace(price_set, cheapest=cheapest))
+        limited = np.isfinite(rows.capacity)
+        over = np.maximum((current.weight @ columns.chunks - rows.capacity)[limited], 0).sum() * full
+        upper = current.dollars + float((_joined(slope, current.loads) * current.loads).sum())
+        upper += float(chunk[limited] @ rows.capacity[limited]) + over
+        objective = z * (not service.alone) + current.latency + current.dollars + over
+        relaxed = Relaxed(
+            columns, current, prices, group, kinds, z, objective, max(upper - cheapest, 0.0), number + 1
+        )
+        if exact:
+            yield relaxed
+            if relaxed.open <= tol * abs(objective):
+                return
+        keep = current.weight > _LEAST_WEIGHT
+        if limited.any():
+            # prices of places may jump between two ends: only together do the columns of both show what is between
+            keep |= columns.price > number - _REMEMBERED
+        loads, chunks, dollars = sums
+        more = Columns(loads, chunks, dollars, np.arange(groups), np.full(groups, number))
+        columns = columns.take(keep).plus(more)
+        weight = np.concatenate([current.weight[keep], np.zeros(groups)])
+        weight /= np.bincount(columns.group, weight, groups)[columns.group]
+        current = mix(service, columns, weight, z, rows.capacity, full, 0.05 * tol)
+        if not fixed_z:
+            z = best_z(service, current.loads)
+            point = slopes(service, current.loads, z)
+            current = Mixture(
+                current.weight, current.loads, point, current.chunk_price, point.value, current.dollars
+            )
+
+
+def _between(past: Prices, new: Prices) -> Prices:
+    read, write, chunk = (
+        _INERTIA * getattr(past, name) + (1 - _INERTIA) * getattr(new, name)
+        for name in ("read", "write", "chunk")
+    )
+    return Prices(read, write, chunk, 0.0, new.z)
+
+
+def _joined(point, loads: np.ndarray) -> np.ndarray:
+    return point.read if loads.shape[1] == point.read.shape[1] else np.hstack([point.read, point.write])
+
+
+def full_price(rows: Rows, objective: float) -> float:
+    """Price of a chunk beyond a node's capacity, s: above anything that moving one can gain."""
+    return abs(objective) / max(rows.chunks.min(), 1.0)
+
+
+def loads_of(passes: Passes, kinds: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    """Loads (m, X), chunks (m,) and dollars in s of whole choices."""
+    loads, chunks, dollars = passes.totals(kinds, np.zeros(len(kinds), np.int64), 1)
+    return loads[0], chunks[0], float(dollars[0])
+
+
+def respond(
+    passes: Passes,
+    kinds: np.ndarray,
+    z: float | None,
+    chunk_price: np.ndarray,
+    sweeps: int,
+    tol: float,
+    seed: int,
+    which: np.ndarray | None = None,
+) -> tuple[float, float]:
+    """Best responses, sweep after sweep, until one gains relatively less than ``tol``; changes ``kinds``.
+
+    Only the rows ``which`` respond, where given.
+
+    Returns:
+        z and the objective, s.
+    """
+    service, rows = passes.service, passes.rows
+    sizes = len(service.size)
+    random = np.random.default_rng(seed)
+    if z is None:
+        z = float(service.mean.mean())
+    last = np.inf
+    for _ in range(sweeps):
+        loads, chunks, dollars = loads_of(passes, kinds)
+        if kinds.any():
+            z = best_z(service, loads)
+        value = slopes(service, loads, z).value + dollars + (0.0 if service.alone else z)
+        if not last - value > tol * abs(value) and kinds.any():
+            break
+        last = value if kinds.any() else np.inf
+        work, reads = work_of(service, loads), np.ascontiguousarray(loads[:, :sizes])
+        full = full_price(rows, value)
+        order = random.permutation(rows.number if which is None else which)
+        if loops.respond(order, service, rows, kinds, work, reads, chunks, z, chunk_price, full) == 0:
+            break
+    loads, _, dollars = loads_of(passes, kinds)
+    z = best_z(service, loads)
+    return z, slopes(service, loads, z).value + dollars + (0.0 if service.alone else z)

@@ -1,0 +1,203 @@
+"""FCFS replay as a parallel scan in JAX, for accelerators: the same draws and the same paths as ``fcfs``.
+
+A request takes the time F at which a node is free to max(F + s, c): s = X, c = t + X where it reads from the node, with
+the service time X and the arrival t; s = 0, c = -inf where it does not. Such maps compose to maps of the same form::
+
+    (s1, c1) then (s2, c2):  (s1 + s2, max(c1 + s2, c2))
+
+so that a block of requests is an associative scan; blocks follow one another. Nodes sit in a dense (requests, nodes)
+array: on a CPU the compiled loop of ``fcfs`` is faster.
+"""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import ecjax.precision  # noqa: F401  (64-bit types)
+from ecjax.simulation import laws, scan_draws, tally
+from ecjax.simulation.system import System
+from ecjax.streams import streams
+
+_DENSE = 1 << 21  # most elements of a dense block, lanes x requests x nodes
+
+
+class _Fixed(NamedTuple):
+    """What the compiled program depends on."""
+
+    nodes: int
+    widest: int  # entries of a row
+    kinds: tuple[int, ...]  # of the laws in use
+    chunks: int  # most of them served together
+    linked: bool  # some client's link is limited
+    requests: int
+    block: int  # requests taken together
+    batches: int  # most batches that a block touches
+    classes: int  # 0: only latencies
+
+
+def replay_fcfs(system: System, times: Any, files: Any, seeds: Any, units: Any = None) -> jax.Array:
+    """Latencies (lanes, b), s, of requests under probabilistic scheduling, first come, first served.
+
+    A lane is a replication, or a plan. Requests with ``group`` -1 have a latency too.
+
+    Args:
+        system: System; constant connection delays, any law but gamma.
+        times: (b,) or (lanes, b) s, arrivals, in order.
+        files: as times, int64.
+        seeds: (lanes,) of the draws.
+        units: (lanes, entries) int64, probabilities of each lane instead of ``system.units``.
+
+    Raises:
+        ValueError: the system has gamma laws or random connection delays.
+    """
+    fixed, lanes = _prepared(system, times, files, seeds, units, classes=0)
+    return _run(fixed, system, lanes)[0]
+
+
+def tallies_fcfs(
+    system: System, times: Any, files: Any, seeds: Any, classes: int, units: Any = None
+) -> list[tally.Tally]:
+    """One tally per lane, summed on the device; arguments and errors as of ``replay_fcfs``.
+
+    Files are not counted apart, and paths are not kept.
+    """
+    fixed, lanes = _prepared(system, times, files, seeds, units, classes)
+    _, sums, busy, bins = jax.tree.map(np.asarray, _run(fixed, system, lanes))
+    tallies = []
+    for lane, times_of in enumerate(lanes["time"]):
+        counts = tally.empty(fixed.requests, classes, fixed.nodes)
+        batch = np.asarray(_batch_of(np.arange(fixed.requests), fixed.requests))
+        held, first = np.unique(batch, return_index=True)
+        counts.began[held] = times_of[first]
+        touched = batch[:: fixed.block, None] + np.arange(fixed.batches)
+        touched = np.minimum(touched, tally.BATCHES - 1).ravel()
+        for block, sums_of_block in zip(touched, sums[lane].reshape(-1, *sums.shape[3:]), strict=True):
+            counts.batches[:, block] += sums_of_block[:, :2]
+            counts.sums[counts.segment[block]] += sums_of_block
+        for block, busy_of_block in zip(touched, busy[lane].reshape(-1, fixed.nodes), strict=True):
+            counts.busy[counts.segment[block]] += busy_of_block
+        counts.bins[...] = bins[lane]
+        tallies.append(counts)
+    return tallies
+
+
+def _batch_of(number, requests):
+    """Batches of requests; see ``tally.batch_of``."""
+    per_request = min(1.0, tally.BATCHES / max(requests, 1))
+    return (number.astype(float) * per_request).astype(int).clip(0, tally.BATCHES - 1)
+
+
+def _prepared(system, times, files, seeds, units, classes):
+    """Static facts; arrays by lane."""
+    kinds = tuple(sorted({int(kind) for kind in system.laws.table[np.unique(system.law), laws.KIND]}))
+    if laws.GAMMA in kinds:
+        raise ValueError("gamma laws are drawn on the host only; all other laws are supported here")
+    if np.any(system.connect[0] > 0):
+        raise ValueError(
+            "random connection delays are drawn on the host only; constant ones are supported here"
+        )
+    seeds = [int(seed) for seed in np.atleast_1d(seeds)]
+    times = np.broadcast_to(np.asarray(times, float), (len(seeds), np.shape(times)[-1]))
+    requests = times.shape[1]
+    # a block touches few batches, whatever the length of the run
+    most = max(64, min(_DENSE // (len(seeds) * system.nodes), requests // 64))
+    block = 1 << (most.bit_length() - 1)
+    fixed = _Fixed(
+        nodes=system.nodes,
+        widest=system.widest,
+        kinds=kinds,
+        chunks=int(system.chunks.max()),
+        linked=bool(np.any(system.link_s > 0)),
+        requests=requests,
+        block=block,
+        batches=min(block, block * tally.BATCHES // max(requests, tally.BATCHES) + 2),
+        classes=classes,
+    )
+    purposes = (streams.SERVICE, streams.DISPATCH)
+    lanes = {
+        "time": times,
+        "file": np.broadcast_to(np.asarray(files, np.int64), times.shape),
+        "key": np.array([[int(streams.key(seed, use)) for use in purposes] for seed in seeds], np.uint64),
+        "units": np.broadcast_to(system.units if units is None else units, (len(seeds), len(system.units))),
+    }
+    return fixed, lanes
+
+
+def _composed(first, second):
+    return first[0] + second[0], jnp.maximum(first[1] + second[0], second[1])
+
+
+def _block(fixed, system, lane, carry, requests):
+    """One block of one lane: the nodes' free times and histograms go on, latencies and sums come out."""
+    free, bins = carry
+    number, time, file = requests["number"], requests["time"], requests["file"]
+    valid = number < fixed.requests
+    begin, end = system.start[system.row[file]], system.start[system.row[file] + 1]
+    choice = scan_draws.stream(lane["key"][1], number)
+    entry, read = scan_draws.entries(fixed.widest, lane["units"], begin, end - begin, choice)
+    read &= valid[:, None]
+    node = system.node[entry]
+    work = scan_draws.service(
+        fixed.kinds,
+        fixed.chunks,
+        system.laws.table[system.law[entry]],
+        system.laws.samples,
+        system.chunk_bytes[file][:, None],
+        system.chunks[entry],
+        scan_draws.stream(lane["key"][0], number[:, None] * fixed.nodes + node),
+    )
+    spot = jnp.arange(fixed.block)[:, None], jnp.where(read, node, fixed.nodes)
+    dense = jnp.zeros((fixed.block, fixed.nodes)).at[spot].set(work, mode="drop")
+    reached = jnp.full((fixed.block, fixed.nodes), -jnp.inf).at[spot].set(time[:, None] + work, mode="drop")
+    total, floor = jax.lax.associative_scan(_composed, (dense, reached))
+    finish = jnp.maximum(free[None, :] + total, floor)
+    sojourn = finish - time[:, None]
+    ready = jnp.take_along_axis(sojourn, node, axis=1) + system.connect[1][node]
+    if (
+        fixed.linked
+    ):  # a chunk keeps those that come after it waiting: the last ends after the longest such wait
+        ready = jnp.sort(jnp.where(read, ready, jnp.inf), axis=1)
+        remainder = read.sum(axis=1)[:, None] - jnp.arange(fixed.widest)[None, :]
+        read, ready = remainder > 0, ready + remainder.astype(float) * system.link_s[file][:, None]
+    latency = jnp.where(read, ready, -jnp.inf).max(axis=1) + system.extra_s[file]
+    if not fixed.classes:
+        return (finish[-1], bins), (latency, (), ())
+    group = jnp.where(valid, system.group[file], -1)
+    of_class = group[:, None] == jnp.arange(fixed.classes)[None, :]
+    counted = jnp.concatenate([of_class, (reached > -jnp.inf) & (group >= 0)[:, None]], axis=1)
+    value = jnp.concatenate([jnp.broadcast_to(latency[:, None], of_class.shape), sojourn], axis=1)
+    value = jnp.where(counted, value, 0.0)
+    batch = _batch_of(number, fixed.requests)
+    within = (batch - batch[0])[:, None] == jnp.arange(fixed.batches)[None, :]
+    powers = jnp.stack([counted.astype(float), value, value**2], axis=-1)
+    # products, not scattered sums: those would add in another order every time
+    sums = jnp.einsum("bk,bgs->kgs", within.astype(float), powers)
+    busy = within.astype(float).T @ dense
+    place = (jax.lax.bitcast_convert_type(value, jnp.int64) >> tally.BIN_SHIFT) - tally.BIN_OFFSET
+    segment = jnp.searchsorted(jnp.asarray(tally.SEGMENTS), batch, side="right") - 1
+    spots = segment[:, None], jnp.arange(value.shape[1])[None, :], place.clip(0, tally.BINS - 1)
+    bins = bins.at[spots].add(counted.astype(jnp.uint32))
+    return (finish[-1], bins), ((), sums, busy)
+
+
+@partial(jax.jit, static_argnums=0)
+def _run(fixed, system, lanes):
+    """Latencies (lanes, b), or sums (lanes, blocks, batches, G, 3), busy (..., m) and bins (lanes, S, G, BINS)."""
+    blocks = -(-fixed.requests // fixed.block)
+    whole = blocks * fixed.block
+    groups = fixed.classes + fixed.nodes if fixed.classes else 0
+
+    def blocked(values):
+        return jnp.pad(values, (0, whole - len(values)), mode="edge").reshape(blocks, fixed.block)
+
+    def one(lane):
+        requests = {"number": jnp.arange(whole), "time": lane["time"], "file": lane["file"]}
+        start = jnp.zeros(fixed.nodes), jnp.zeros((len(tally.SEGMENTS), groups, tally.BINS), jnp.uint32)
+        body = partial(_block, fixed, system, lane)
+        (_, bins), (latency, sums, busy) = jax.lax.scan(body, start, jax.tree.map(blocked, requests))
+        return (() if fixed.classes else latency.reshape(whole)[: fixed.requests]), sums, busy, bins
+
+    return jax.vmap(one)(lanes)

@@ -1,0 +1,109 @@
+"""What requests draw, in JAX: the same numbers as ``streams``, ``subset`` and ``laws`` give, for whole blocks."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ecjax.simulation import laws
+from ecjax.simulation.system import UNIT
+from ecjax.streams.streams import FIRST, SECOND, STEP
+
+_UNIT_BITS = UNIT.bit_length() - 1
+
+
+def _mixed(state):
+    z = (state ^ (state >> np.uint64(30))) * FIRST
+    z = (z ^ (z >> np.uint64(27))) * SECOND
+    return z ^ (z >> np.uint64(31))
+
+
+def stream(start, counter):
+    """States of the streams of counters, any shape; see ``streams.stream``."""
+    return start + counter.astype(jnp.uint64) * STEP
+
+
+def _advance(state):
+    return _mixed(state) ^ STEP
+
+
+def _uniform(state):
+    return ((_mixed(state) >> np.uint64(12)).astype(float) + 0.5) * 2.0**-52
+
+
+def entries(widest, units, begin, count, state):
+    """Entries (b, widest) of each request's row in random order, and whether they are read; see ``subset.draw``.
+
+    Args:
+        widest: most entries of a row, at least ``count``.
+        units: (entries,) probabilities in whole units.
+        begin: (b,) first entry of the row.
+        count: (b,) entries of the row; those beyond are not read.
+        state: (b,) of the DISPATCH stream.
+    """
+    place = jnp.arange(widest)[None, :]
+
+    def swap(step, carry):
+        order, state = carry
+        i = widest - 1 - step
+        active = i < count
+        state = jnp.where(active, _advance(state), state)
+        j = jnp.where(active, (_uniform(state) * jnp.float64(i + 1)).astype(int), i)
+        current, there = order[:, i, None], jnp.take_along_axis(order, j[:, None], axis=1)
+        order = jnp.where(place == i, there, jnp.where(place == j[:, None], current, order))
+        return order, state
+
+    order = jnp.broadcast_to(place, (len(begin), widest))
+    order, state = jax.lax.fori_loop(0, widest - 1, swap, (order, state))
+    first = (_uniform(_advance(state)) * 2.0**_UNIT_BITS).astype(int)
+    entry = begin[:, None] + jnp.minimum(order, count[:, None] - 1)
+    share = jnp.where(place < count[:, None], units[entry], 0)
+    reach = first[:, None] + jnp.cumsum(share, axis=1)
+    return entry, (reach >> _UNIT_BITS) > ((reach - share) >> _UNIT_BITS)
+
+
+def _unit(kinds, table, samples, state):
+    """Draws of U for laws ``table`` (..., COLUMNS)."""
+    a, b, kind = table[..., laws.A], table[..., laws.B], table[..., laws.KIND]
+    u = _uniform(state)
+    drawn = jnp.zeros_like(u)
+    for which in kinds:
+        if which == laws.EXPONENTIAL:
+            value = -jnp.log(u)
+        elif which == laws.LOGNORMAL:
+            angle = 2.0 * np.pi * _uniform(_advance(state))
+            value = jnp.exp(a * (jnp.sqrt(-2.0 * jnp.log(u)) * jnp.cos(angle)))
+        elif which == laws.WEIBULL:
+            value = (-jnp.log(u)) ** (1.0 / a)
+        elif which == laws.PARETO:
+            value = (1.0 - u * (1.0 - b**-a)) ** (-1.0 / a)
+        elif which == laws.TWO_POINT:
+            value = jnp.where(u < a, 1.0, 0.0)
+        elif which == laws.EMPIRICAL:
+            count = table[..., laws.SAMPLES]
+            place = jnp.minimum((u * count).astype(int), count.astype(int) - 1)
+            value = samples[table[..., laws.FIRST_SAMPLE].astype(int) + place]
+        else:
+            continue
+        drawn = jnp.where(kind == which, value, drawn)
+    return drawn
+
+
+def service(kinds, most, table, samples, chunk_bytes, chunks, state):
+    """Service times, s, of any shape; see ``laws.service``.
+
+    Args:
+        kinds: of the laws that occur; gamma is not among them.
+        most: chunks that are served together at most.
+        table: (..., COLUMNS) of ``Laws``.
+        samples: of the empirical laws.
+        chunk_bytes: (...) B.
+        chunks: (...) served together.
+        state: (...) of the SERVICE stream.
+    """
+    total = _unit(kinds, table, samples, state)
+    for number in range(1, most):
+        further = _unit(kinds, table, samples, stream(_mixed(state), jnp.full(state.shape, number)))
+        total = total + jnp.where(number < chunks, further, 0.0)
+    offset = table[..., laws.OFFSET] + table[..., laws.OFFSET_PER_BYTE] * chunk_bytes
+    scale = table[..., laws.SCALE] + table[..., laws.SCALE_PER_BYTE] * chunk_bytes
+    return chunks.astype(float) * offset + scale * total

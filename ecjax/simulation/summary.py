@@ -1,0 +1,217 @@
+"""Means, quantiles and confidence intervals of replays, without their warm-up.
+
+Intervals come from batch means (each replication gives its own), with batches merged until neighbours no longer
+correlate. The warm-up is cut where MSER (White, "An effective truncation heuristic", Simulation 69, 1997) puts it, at
+the next segment of the tally; one that reaches into the second half, or halves that differ, mark a run as not
+stationary.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from ecjax.simulation import tally
+from ecjax.simulation.tally import BATCHES, SEGMENTS, Tally
+
+LEVELS = (0.5, 0.9, 0.99, 0.999)
+_FEWEST_BATCHES = 8
+_HALF = 16  # batches of each half in the test for drift
+_MOST_BATCHES = 64
+_SIGNIFICANCE = 1e-3
+_UNLIKE = 0.01  # a beginning that differs from the rest by more than this chance is warm-up
+_ALIKE = 3  # blocks of its length in the rest that it takes to tell
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Statistics of every group of a tally; G groups, R replications."""
+
+    count: np.ndarray  # (G,) requests, or chunk accesses of nodes
+    mean: np.ndarray  # (G,) s; nan where nothing was counted
+    deviation: np.ndarray  # (G,) s
+    half_width: np.ndarray  # (G,) s, of the 95 % interval of the mean; nan where it is not known
+    quantiles: np.ndarray  # (G, len(LEVELS)) s; nan for groups without histograms
+    bins: np.ndarray  # (C, BINS) histograms of the classes
+    all: "Summary | None"  # the same of all reads together, G = 1
+    warm_up: float  # share of the run that was dropped
+    stationary: bool
+    utilisation: np.ndarray  # (m,) share of time that nodes gave service
+
+
+def summarise(tallies: list[Tally], spans: list[float]) -> Summary:
+    """Statistics over replications of one replay.
+
+    Args:
+        tallies: of the replications, alike in shape.
+        spans: s, time of the last arrival of each.
+    """
+    classes = int(tallies[0].classes[0])
+    dropped = max(_warm_up(t.batches[:classes].sum(axis=0)) for t in tallies)
+    # nodes start empty: the first segment always goes
+    first = next((batch for batch in SEGMENTS[1:] if batch >= dropped), None)
+    stationary = first is not None
+    segment = SEGMENTS.index(first if first is not None else SEGMENTS[-1])
+    start = SEGMENTS[segment]
+    sums = sum(t.sums[segment:].sum(axis=0) for t in tallies)
+    bins = sum(t.bins[segment:].sum(axis=0, dtype=np.int64) for t in tallies)
+    batches = [t.batches[:, start:] for t in tallies]
+    together = [b[:classes].sum(axis=0, keepdims=True) for b in batches]
+    file_bins = sum(t.file_bins[segment:].sum(axis=0, dtype=np.int64) for t in tallies)
+    return Summary(
+        **_statistics(sums, bins, batches, file_bins),
+        all=Summary(
+            **_statistics(sums[None, :classes].sum(axis=1), bins[None, :classes].sum(axis=1), together),
+            bins=bins[:classes],
+            all=None,
+            warm_up=start / BATCHES,
+            stationary=stationary,
+            utilisation=np.empty(0),
+        ),
+        bins=bins[:classes],
+        warm_up=start / BATCHES,
+        stationary=stationary and not _drifts([b[0] for b in together]),
+        utilisation=_utilisation(tallies, spans, segment, start),
+    )
+
+
+def quantiles(bins: np.ndarray) -> np.ndarray:
+    """Quantiles of histograms (G, bins) at LEVELS, linear within a bin: (G, Q) s, nan where a histogram is empty."""
+    edges = tally.bin_edges(bins.shape[1])
+    values = np.full((len(bins), len(LEVELS)), np.nan)
+    for group, counts in enumerate(bins):
+        total = counts.sum()
+        if total == 0:
+            continue
+        below = np.concatenate(([0], np.cumsum(counts)))
+        for column, level in enumerate(LEVELS):
+            rank = level * total
+            place = min(int(np.searchsorted(below, rank, side="left")), len(counts)) - 1
+            place = max(place, int(np.argmax(counts > 0)))
+            share = (rank - below[place]) / counts[place] if counts[place] else 0.0
+            values[group, column] = edges[place] + share * (edges[place + 1] - edges[place])
+    return values
+
+
+def _statistics(
+    sums: np.ndarray, bins: np.ndarray, batches: list[np.ndarray], file_bins: np.ndarray | None = None
+) -> dict[str, np.ndarray]:
+    count, total, square = sums.T
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = total / count
+        deviation = np.sqrt(np.maximum(square / count - mean**2, 0.0))
+        half_width = stats.norm.ppf(0.975) * deviation / np.sqrt(count)
+    half_width[count < 2] = np.nan
+    levels = np.full((len(sums), len(LEVELS)), np.nan)
+    levels[: len(bins)] = quantiles(bins)
+    if file_bins is not None and len(file_bins):
+        levels[len(bins) :] = quantiles(file_bins)
+    for group in range(len(batches[0])):
+        half_width[group] = interval([batch[group] for batch in batches])
+    return {
+        "count": count,
+        "mean": mean,
+        "deviation": deviation,
+        "half_width": half_width,
+        "quantiles": levels,
+    }
+
+
+def _series(batches: np.ndarray) -> np.ndarray:
+    """Means of the batches (b, 2) that hold anything."""
+    held = batches[batches[:, 0] > 0]
+    return held[:, 1] / held[:, 0]
+
+
+def _warm_up(batches: np.ndarray) -> int:
+    """Batches (b, 2) that MSER drops: the truncation that makes the interval of what remains shortest.
+
+    Nothing is dropped where the beginning is like the rest: of queues that are nearly full MSER cuts whatever happens
+    to be high, and what remains is too low, and looks surer than it is.
+    """
+    held = np.flatnonzero(batches[:, 0] > 0)
+    if len(held) < 8:
+        return 0
+    series = _series(batches)
+    number = np.arange(1, len(series) + 1)
+    mean = np.cumsum(series[::-1]) / number
+    spread = np.cumsum(series[::-1] ** 2) / number - mean**2
+    error = (np.maximum(spread, 0.0) / number)[::-1]
+    # the very last batches agree by chance: no more than three quarters are ever cut
+    cut = int(np.argmin(error[: max(1, 3 * len(held) // 4)]))
+    alike = (len(series) - cut) // cut if cut else 0
+    if alike >= _ALIKE:
+        blocks = series[cut : cut + alike * cut].reshape(alike, cut).mean(axis=1)
+        reach = stats.t.ppf(1 - _UNLIKE / 2, alike - 1) * math.sqrt(1 + 1 / alike) * blocks.std(ddof=1)
+        if abs(series[:cut].mean() - blocks.mean()) <= reach:
+            return 0
+    return int(held[cut])
+
+
+def _merged(batches: np.ndarray, number: int) -> np.ndarray:
+    """Sums (b, 2) of neighbouring batches, merged into so many."""
+    edges = np.linspace(0, len(batches), number + 1).astype(int)[:-1]
+    return np.add.reduceat(batches, edges, axis=0)
+
+
+def interval(replications: list[np.ndarray]) -> float:
+    """Half width of the 95 % interval of the mean, from batches (b, 2) of each replication; nan if too few."""
+    number = _MOST_BATCHES
+    while True:
+        merged = [_merged(part, number) for part in replications]
+        series = [_series(part) for part in merged]
+        if any(len(part) < number for part in series):  # empty batches: too few requests for so many
+            if number <= 4:
+                return math.nan
+            number //= 2
+            continue
+        if number <= _FEWEST_BATCHES or not _correlated(series):
+            break
+        number //= 2
+    values = np.concatenate(series)
+    spread = sum(((part - part.mean()) ** 2).sum() for part in series)
+    freedom = len(values) - len(series)
+    if len(series) > 1:
+        # between replications too: they began alike, and a rare event may fall into one of them only
+        spread = ((values - values.mean()) ** 2).sum()
+        freedom = len(values) - 1
+    # what correlation is left adds to the variance of the mean as in an autoregressive series
+    correlation = min(max(_correlation(series)[0], 0.0), 0.9)
+    variance = spread / freedom / len(values) * (1 + correlation) / (1 - correlation)
+    return float(stats.t.ppf(0.975, freedom) * math.sqrt(variance))
+
+
+def _correlation(series: list[np.ndarray]) -> tuple[float, int]:
+    """Correlation of neighbouring batches, and how many pairs it was taken from."""
+    above = sum(float((part[1:] - part.mean()) @ (part[:-1] - part.mean())) for part in series)
+    spread = sum(float(((part - part.mean()) ** 2).sum()) for part in series)
+    return above / spread if spread > 0 else 0.0, sum(len(part) - 1 for part in series)
+
+
+def _correlated(series: list[np.ndarray]) -> bool:
+    """Whether neighbouring batches seem to correlate (one-sided, at 30 %: too few batches do less harm than that)."""
+    correlation, pairs = _correlation(series)
+    return correlation > stats.norm.ppf(0.7) / math.sqrt(pairs)
+
+
+def _drifts(replications: list[np.ndarray]) -> bool:
+    """Whether the first and the second half of the batches differ by more than chance."""
+    series = [_series(_merged(part, 2 * _HALF)) for part in replications]
+    if any(len(part) < 2 * _HALF for part in series):
+        return False
+    early = np.concatenate([part[:_HALF] for part in series])
+    late = np.concatenate([part[_HALF:] for part in series])
+    if early.std() == 0 and late.std() == 0:
+        return bool(early[0] != late[0])
+    return bool(stats.ttest_ind(early, late, equal_var=False).pvalue < _SIGNIFICANCE)
+
+
+def _utilisation(tallies: list[Tally], spans: list[float], segment: int, start: int) -> np.ndarray:
+    busy = sum(t.busy[segment:].sum(axis=0) for t in tallies)
+    began = [t.began[start:] for t in tallies]
+    length = sum(
+        span - (begin[~np.isnan(begin)][0] if np.any(~np.isnan(begin)) else 0.0)
+        for begin, span in zip(began, spans, strict=True)
+    )
+    return busy / length if length > 0 else np.zeros_like(busy)

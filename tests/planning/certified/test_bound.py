@@ -1,0 +1,157 @@
+"""The lower bound against the brute-force optimum, and against independent relaxed values over z."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import problems
+import pytest
+from planning.brute_force import optimum
+from planning.certified.untuned import KINDS, limited, passes_of, relaxed_at, tiny
+
+from ecjax.planning.certified import Certificate, Settings, certify
+from ecjax.planning.certified.bound import lower_bound
+from ecjax.planning.certified.relax import groups_of, relax, respond
+
+SETTINGS = Settings()
+
+
+def objective(case, problem, theta, certificate: Certificate) -> float:
+    """What the whole choices are worth, in NumPy; infinite where a node is overloaded."""
+    found = problems.outcome(case, certificate.probabilities, certificate.stored)
+    cost = found.cost
+    if problem.surcharge is not None:
+        cost += (np.asarray(problem.surcharge) * certificate.stored).sum()
+    if problem.reading is not None:
+        cost += (np.asarray(problem.reading) * certificate.probabilities).sum()
+    return found.latency_shared_z_s + theta * cost / len(case.files)
+
+
+def compare(seed, kind, files, nodes, settings=SETTINGS):
+    case, problem, theta = tiny(seed, kind, files, nodes)
+    certificate = certify(passes_of(problem, theta), settings)
+    best = optimum(problem, theta)
+    found = objective(case, problem, theta, certificate)
+    kept = problem.capacity is None or np.all(certificate.stored.sum(axis=0) <= np.asarray(problem.capacity))
+    if best is None:  # no placement is stable and within the capacities: none is shown
+        assert not kept or np.isinf(found)
+        return certificate.lower_bound, np.inf
+    assert certificate.lower_bound <= best.objective * (1 + 1e-9)
+    if kept:
+        assert best.objective <= found * (1 + 1e-7)
+    return certificate.lower_bound, best.objective
+
+
+SLOW = ("charges", "mask")  # each compiles programs of its own
+EACH = [pytest.param(kind, marks=[pytest.mark.slow] if kind in SLOW else []) for kind in KINDS]
+
+
+@pytest.mark.parametrize("kind", EACH)
+def test_no_plan_is_below_the_bound(kind):
+    bound, best = compare(2, kind, 2, 4, Settings(gap=0.05) if kind.endswith("writes") else SETTINGS)
+    # sizes that differ or writes leave a gap that prices of nodes do not close
+    assert bound > (0 if kind.startswith("mixed") else 0.2 * best)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(2, 8))
+def test_no_plan_of_more_files_is_below_the_bound(kind, seed):
+    random = np.random.default_rng(seed)
+    compare(seed, kind, int(random.integers(1, 5)), int(random.integers(3, 6)))
+
+
+def test_no_plan_of_groups_is_below_the_bound():
+    """Two files of one group, of one size, are one file of both rates that costs twice as much."""
+    case, _, theta = tiny(1, "plain", 3, 4)
+    files = case.files.assign(k=[2, 2, 1], min_extra_chunks=[1, 1, 0], group=["a", "a", None])
+    case = replace(case, files=files.assign(bytes=1e6 * files["k"])).scaled(rate=0.3)
+    rate = case.file("rate_per_s")
+    joined = {
+        "bytes": [2e6, 1e6],
+        "k": [2, 1],
+        "rate_per_s": [rate[:2].sum(), rate[2]],
+        "min_extra_chunks": [1, 0],
+    }
+    single = problems.Case(case.nodes, pd.DataFrame({"file_id": [0, 1], **joined})).problem()
+    twice = limited(single, surcharge=np.stack([case.node("cost_per_chunk_dollars"), np.zeros(4)]))
+    problem = case.problem()
+    certificate = certify(passes_of(problem, theta), SETTINGS)
+    best = optimum(twice, theta * 2 / 3)
+    found = objective(case, problem, theta, _of_files(certificate, problem))
+    assert 0.5 * best.objective < certificate.lower_bound <= best.objective * (1 + 1e-9)
+    assert best.objective <= found * (1 + 1e-7)
+
+
+def _of_files(certificate, problem):
+    row = np.asarray(problem.row)
+    return replace(certificate, probabilities=certificate.probabilities[row], stored=certificate.stored[row])
+
+
+def bounded(problem, theta, tol=1e-6):
+    passes = passes_of(problem, theta)
+    m = problem.nodes.count
+    kinds = np.zeros((passes.rows.number, m), np.int8)
+    z, _ = respond(passes, kinds, None, np.zeros(m), 6, 1e-3, 0)
+    relaxed = relax(passes, groups_of(passes.service, passes.rows), kinds, z, 0.1 * tol, 200)
+    bound = lower_bound(passes, relaxed, tol, 200)
+    for _ in range(3):
+        if bound.better is None:
+            break
+        relaxed = relax(passes, relaxed.group, relaxed.kinds, bound.better.z, 0.1 * tol, 200)
+        bound = lower_bound(passes, relaxed, tol, 200)
+    return bound, relaxed
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["plain", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("sites", "background", "charges"))],
+)
+@pytest.mark.parametrize("seed", [0])
+def test_no_relaxed_value_at_any_z_is_below_the_bound(kind, seed):
+    """One chunk size: the bound is the least relaxed value over z, up to the tolerance."""
+    _, problem, theta = tiny(seed, kind, 3, 4)
+    bound, relaxed = bounded(problem, theta)
+    width = 3 * abs(relaxed.z) + np.asarray(problem.nodes.service)[0].max() * 1e6
+    grid = np.append(relaxed.z + width * np.linspace(-1, 1, 7), relaxed.z)
+    values = np.array([relaxed_at(problem, theta, z) for z in grid])
+    assert bound.value <= values.min() + 1e-8 * values.min()
+    assert bound.value >= values.min() * (1 - 1e-4)
+    assert bound.value <= relaxed.objective
+
+
+def test_a_bad_start_finds_the_better_z():
+    """A relaxation that stays at a poor z gives no bound above the best."""
+    _, problem, theta = tiny(0, "plain", 3, 4)
+    best, relaxed = bounded(problem, theta)
+    passes = passes_of(problem, theta)
+    poor = relax(passes, relaxed.group, relaxed.kinds, 4 * relaxed.z, 1e-7, 200, fixed_z=True)
+    found = lower_bound(passes, poor, 1e-6, 200)
+    assert poor.objective > relaxed.objective * 1.01
+    if found.better is not None:
+        assert found.better.objective < poor.objective
+    assert found.value <= relaxed.objective * (1 + 1e-9)
+
+
+def test_loose_prices_give_a_valid_bound():
+    """After a single pass prices are poor: the bound is lower and holds."""
+    for seed in range(4):
+        _, problem, theta = tiny(seed, "plain", 3, 4)
+        passes = passes_of(problem, theta)
+        kinds = np.zeros((3, 4), np.int8)
+        z, _ = respond(passes, kinds, None, np.zeros(4), 1, 1e-3, 0)
+        poor = relax(passes, groups_of(passes.service, passes.rows), kinds, z, np.inf, 1)
+        best, relaxed = bounded(problem, theta)
+        assert lower_bound(passes, poor, 1e-3, 1).value <= relaxed.objective * (1 + 1e-9)
+
+
+@pytest.mark.slow
+def test_more_sizes_than_the_grid_has():
+    """30 sizes: the bound holds for the true ones, below the plan."""
+    random = np.random.default_rng(0)
+    case, problem, theta = tiny(0, "plain", 30, 4)
+    case = replace(case, files=case.files.assign(bytes=1e6 * case.k * np.exp(random.uniform(-1, 1, 30))))
+    problem = case.scaled(rate=0.5).problem()
+    certificate = certify(passes_of(problem, theta), SETTINGS)
+    found = objective(case.scaled(rate=0.5), problem, theta, certificate)
+    assert 0 < certificate.lower_bound <= found

@@ -1,0 +1,257 @@
+"""Certified plans of whole problems: gaps, constraints in plain NumPy, and problems at the edges."""
+
+from dataclasses import replace
+
+import jax
+import numpy as np
+import problems
+import pytest
+from planning.certified.untuned import (
+    at_largest_load,
+    check,
+    files_of,
+    limited,
+    nodes_of,
+    passes_of,
+    tiny,
+    untuned,
+)
+
+from ecjax.planning import BatchSettings, Certified, Lanes, solve
+from ecjax.planning.certified import Certificate, certify
+
+# seed, files, load, theta, most chunks of a file per site: three sites of four nodes
+UNTUNED = [
+    # half of them every day: near idle and near saturation the search takes other turns
+    pytest.param(0, 300, 0.3, 0.0, 3, marks=pytest.mark.slow),
+    (1, 300, 0.5, 1e-4, 3),
+    pytest.param(2, 300, 0.7, 1e-3, 3, marks=pytest.mark.slow),
+    (3, 300, 0.95, 1e-2, 3),
+]
+MORE = [
+    (4, 500, 0.9, 0.0, 4),
+    (5, 1000, 0.95, 1e-4, 3),
+    (6, 300, 0.3, 1e-3, 4),
+    (7, 500, 0.5, 1e-2, 3),
+    (8, 1000, 0.7, 0.0, 4),
+    (9, 300, 0.8, 1e-4, 3),
+    (10, 500, 0.9, 1e-3, 4),
+    (11, 1000, 0.95, 1e-2, 3),
+]
+
+
+def planned(problem, theta, rate=1.0, given=None, **changes):
+    """Plans of a batch with a lane per theta (or per rate)."""
+    lanes = Lanes(
+        *(np.array(values, float) for values in np.broadcast_arrays(np.atleast_1d(theta), rate, 1.0))
+    )
+    return solve(problem, lanes, BatchSettings(**{"methods": ("certified",), **changes}), given)
+
+
+def lane(plans, index=0, method="certified"):
+    return jax.tree.map(lambda leaf: np.asarray(leaf)[index], plans.by_method[method])
+
+
+def gap_of(plans, index=0) -> float:
+    return float(lane(plans, index).evaluation.objective / plans.lower_bound[index] - 1)
+
+
+def whole(case, problem, theta, certificate: Certificate) -> float:
+    """Objective of whole choices in NumPy, constraints checked."""
+    hot, stored = certificate.probabilities, certificate.stored
+    assert np.array_equal(hot.sum(axis=1), np.asarray(problem.k)) and not np.any(hot[~stored])
+    assert np.all(stored.sum(axis=1) >= np.asarray(problem.floor))
+    if problem.capacity is not None:
+        assert np.all(np.asarray(problem.price_chunks) @ stored <= np.asarray(problem.capacity))
+    row = slice(None) if problem.row is None else np.asarray(problem.row)
+    return problems.outcome(case, hot[row], stored[row].astype(float)).objective(theta)
+
+
+def untuned_is_closed(seed, files, load, theta, per_site):
+    case = untuned(seed, files, load)
+    problem = limited(case.problem(), site=np.arange(12) % 3, per_site=per_site)
+    plans = planned(problem, theta, methods=("certified", "published"))
+    plan = lane(plans)
+    check(case, problem, theta, plan)
+    assert 0 <= gap_of(plans) <= 1e-3
+    assert plan.evaluation.objective <= lane(plans, 0, "published").evaluation.objective
+
+
+@pytest.mark.parametrize(("seed", "files", "load", "theta", "per_site"), UNTUNED)
+def test_problems_that_nobody_tuned_for(seed, files, load, theta, per_site):
+    untuned_is_closed(seed, files, load, theta, per_site)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("seed", "files", "load", "theta", "per_site"), MORE)
+def test_more_problems_that_nobody_tuned_for(seed, files, load, theta, per_site):
+    untuned_is_closed(seed, files, load, theta, per_site)
+
+
+def test_groups_share_their_nodes():
+    case = untuned(20, 300, 0.6)
+    k = 2 + np.arange(300) // 2 % 4
+    group = [f"g{i // 2}" if i < 100 else None for i in range(300)]
+    files = case.files.assign(k=k, bytes=1e6 * k, min_extra_chunks=np.arange(300) // 2 % 3, group=group)
+    case = at_largest_load(replace(case, files=files), 0.6)
+    problem = case.problem()
+    assert problem.rows == 250
+    certificate = certify(passes_of(problem, 1e-3), Certified(gap=1e-3))
+    found = whole(case, problem, 1e-3, certificate)
+    assert certificate.lower_bound <= found <= certificate.lower_bound * (1 + 1e-3)
+
+
+def test_replicated_files():
+    """k = 1 everywhere: the bound is the mean, at no z."""
+    random = np.random.default_rng(21)
+    files = files_of(random, 300, np.ones(300, int)).assign(rate_per_s=random.lognormal(0, 0.5, 300))
+    case = at_largest_load(problems.Case(nodes_of(random, 12), files), 0.6)
+    problem = case.problem()
+    certificate = certify(passes_of(problem, 1e-3), Certified(gap=1e-3))
+    found = whole(case, problem, 1e-3, certificate)
+    assert certificate.lower_bound <= found <= certificate.lower_bound * (1 + 1e-3)
+
+
+def test_a_node_that_costs_nothing():
+    case = untuned(22, 300, 0.6)
+    free = case.nodes["cost_per_chunk_dollars"].where(case.nodes.index != 4, 0.0)
+    case = replace(case, nodes=case.nodes.assign(cost_per_chunk_dollars=free))
+    problem = case.problem()
+    certificate = certify(passes_of(problem, 0.01), Certified(gap=1e-3))
+    found = whole(case, problem, 0.01, certificate)
+    assert certificate.lower_bound <= found <= certificate.lower_bound * (1 + 1e-3)
+
+
+def test_nodes_that_cost_nothing_at_all():
+    case = untuned(23, 300, 0.6)
+    case = replace(case, nodes=case.nodes.assign(cost_per_chunk_dollars=0.0))
+    problem = case.problem()
+    certificate = certify(passes_of(problem, 0.01), Certified(gap=1e-3))
+    found = whole(case, problem, 0.01, certificate)
+    assert certificate.lower_bound <= found <= certificate.lower_bound * (1 + 1e-3)
+
+
+@pytest.mark.parametrize("files", [1, 2, 7, 15])
+def test_fewer_files_than_groups(files):
+    case = untuned(24, files, 0.4)
+    problem = case.problem()
+    certificate = certify(passes_of(problem, 1e-3), Certified())
+    found = whole(case, problem, 1e-3, certificate)
+    assert 0 < certificate.lower_bound <= found * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_capacity_that_binds(seed):
+    case = untuned(seed, 300, 0.5)
+    problem = case.problem()
+    theta = 1e-2
+    free = certify(passes_of(problem, theta), Certified(gap=1e-3))
+    held = free.stored.sum(axis=0)
+    capacity = np.full(12, np.inf)
+    dearest = np.argsort(-held)[:3]
+    capacity[dearest] = held[dearest] // 2
+    tight = limited(problem, capacity=capacity)
+    certificate = certify(passes_of(tight, theta), Certified(gap=1e-3))
+    found = whole(case, tight, theta, certificate)
+    assert free.lower_bound <= certificate.lower_bound * (1 + 1e-3)
+    assert certificate.lower_bound <= found <= certificate.lower_bound * (1 + 5e-3)
+    assert found > whole(case, problem, theta, free) * 1.001
+
+
+def test_capacity_without_room_to_spare():
+    """Exactly as many places as chunks."""
+    case = untuned(25, 120, 0.4)
+    need = int((case.k + case.file("min_extra_chunks")).sum())
+    capacity = np.full(12, need // 12)
+    capacity[: need % 12] += 1
+    problem = limited(case.problem(), capacity=capacity)
+    certificate = certify(passes_of(problem, 1e-3), Certified(gap=1e-2))
+    found = whole(case, problem, 1e-3, certificate)
+    assert np.array_equal(certificate.stored.sum(axis=0), capacity)
+    assert certificate.lower_bound <= found <= certificate.lower_bound * 1.05
+
+
+@pytest.mark.slow  # two lanes compile anew
+def test_overload_is_an_infinite_objective():
+    """Beside a lane that is well."""
+    case, problem, theta = tiny(0, "plain")
+    plans = planned(problem, theta, rate=[1.0, 50.0])
+    assert np.isfinite(lane(plans, 0).evaluation.objective)
+    hopeless = lane(plans, 1)
+    assert hopeless.evaluation.objective == np.inf and not hopeless.converged
+    assert np.isfinite(plans.lower_bound[0])
+    assert not np.isnan(plans.lower_bound[1])
+
+
+def test_same_seed_same_plan_whatever_the_threads():
+    problem = untuned(26, 9000, 0.7).problem()
+    one, two, again = (certify(passes_of(problem, 1e-3, threads), Certified()) for threads in (1, 2, 1))
+    for other in (two, again):
+        np.testing.assert_array_equal(one.stored, other.stored)
+        np.testing.assert_array_equal(one.probabilities, other.probabilities)
+        assert one.lower_bound == other.lower_bound and one.z == other.z
+
+
+def test_another_seed_is_as_good():
+    case = untuned(27, 300, 0.7)
+    problem = case.problem()
+    values = [
+        whole(case, problem, 1e-3, certify(passes_of(problem, 1e-3), Certified(gap=1e-3, seed=seed)))
+        for seed in (0, 1)
+    ]
+    assert values[0] == pytest.approx(values[1], rel=3e-3)
+
+
+def test_a_batch_is_its_lanes():
+    case = untuned(0, 300, 0.3)  # the shape of the untuned problems: one compilation
+    problem = limited(case.problem(), site=np.arange(12) % 3, per_site=3)
+    thetas, rates = [0.0, 1e-3, 1e-3], [1.0, 1.0, 1.5]
+    batch = planned(problem, thetas, rates, certified=Certified(gap=1e-3))
+    for index, (theta, rate) in enumerate(zip(thetas, rates, strict=True)):
+        alone = planned(problem, theta, rate, certified=Certified(gap=1e-3))
+        np.testing.assert_array_equal(lane(batch, index).stored, lane(alone).stored)
+        np.testing.assert_array_equal(lane(batch, index).probabilities, lane(alone).probabilities)
+        assert batch.lower_bound[index] == alone.lower_bound[0]
+        check(case.scaled(rate=rate), problem, theta, lane(batch, index))
+
+
+def test_a_given_plan_stays_mostly_in_place():
+    """One file in a hundred is read more often, one in a hundred is new."""
+    theta = 1e-3
+    case = untuned(28, 300, 0.6)
+    problem = case.problem()
+    before = certify(passes_of(problem, theta), Certified(gap=5e-3))
+    files = case.files.copy()
+    changed = np.arange(0, 300, 100)
+    files.loc[changed, "rate_per_s"] *= 1.5
+    now = replace(case, files=files)
+    start = np.where(before.probabilities > 0, 2, before.stored).astype(np.int8)
+    start[changed + 1] = 0
+    warm = certify(passes_of(now.problem(), theta), Certified(gap=5e-3), start)
+    cold = certify(passes_of(now.problem(), theta), Certified(gap=5e-3))
+    kept = np.setdiff1d(np.arange(300), np.concatenate([changed, changed + 1]))
+    moved = (warm.stored[kept] != before.stored[kept]).any(axis=1).mean()
+    assert moved <= 0.1
+    assert moved < 0.5 * (cold.stored[kept] != before.stored[kept]).any(axis=1).mean()
+    value = whole(now, now.problem(), theta, warm)
+    assert warm.lower_bound <= value <= warm.lower_bound * (1 + 5e-3)
+    assert value <= whole(now, now.problem(), theta, cold) * (1 + 5e-3)
+
+
+def test_a_given_plan_that_is_still_the_best_is_kept():
+    problem = untuned(29, 300, 0.6).problem()
+    before = certify(passes_of(problem, 1e-3), Certified(gap=5e-3))
+    start = np.where(before.probabilities > 0, 2, before.stored).astype(np.int8)
+    after = certify(passes_of(problem, 1e-3), Certified(gap=5e-3), start)
+    np.testing.assert_array_equal(after.stored, before.stored)
+    np.testing.assert_array_equal(after.probabilities, before.probabilities)
+
+
+def test_solve_starts_from_a_given_plan():
+    case = untuned(0, 300, 0.3)
+    problem = limited(case.problem(), site=np.arange(12) % 3, per_site=3)
+    settings = Certified(gap=5e-3)
+    before = lane(planned(problem, 1e-3, certified=settings))
+    after = planned(problem, 1e-3, given=(before.probabilities, before.stored), certified=settings)
+    np.testing.assert_array_equal(lane(after).stored, before.stored)
+    assert gap_of(after) <= 5e-3

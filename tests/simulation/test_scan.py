@@ -1,0 +1,118 @@
+"""The parallel scan gives the paths and the tallies of the compiled loop: same draws, same queues."""
+
+import numpy as np
+import pytest
+from systems import law_table, make_system, poisson
+
+from ecjax.simulation import fcfs, laws, scan, tally
+from ecjax.simulation.system import whole_units
+
+
+def looped(system, times, files, seed, classes=2):
+    counts = tally.empty(len(times), classes, system.nodes, paths=True)
+    rows = len(system.start) - 1
+    fcfs.replay_block(
+        system, counts, times, files, 0, seed, fcfs.SAMPLED, np.ones((system.nodes, 1)), np.zeros((system.nodes, 1)),
+        np.zeros(rows, np.int64),
+    )  # fmt: skip
+    return counts
+
+
+def every_law():
+    """Deterministic, exponential, lognormal, Pareto, Weibull, two-point and empirical nodes."""
+    kinds = [
+        ("deterministic", 0.0, 0.0),
+        ("exponential", 0.0, 0.0),
+        ("lognormal", 0.9, 0.0),
+        ("pareto", 1.4, 100.0),
+        ("weibull", 0.7, 0.0),
+        ("two_point", 0.25, 0.0),
+        ("empirical", 0.0, 0.0),
+    ]
+    table = np.concatenate([law_table(kind, 1, 0.1, 0.3, a, b, 0.01, 0.02).table for kind, a, b in kinds])
+    table[-1, 7:] = 1, 4
+    return laws.Laws(table, np.array([9.0, 0.5, 1.0, 1.5, 3.0]))
+
+
+def system_of_every_kind(link_s):
+    """Rows of several lengths, a row read whole, a write, sizes, constant delays, chunks served together."""
+    system = make_system(
+        [3, 2, 1, 4, 2],
+        [[0, 1, 2, 3, 4, 5, 6], [6, 4, 2, 0], [5], [1, 3, 5, 6], [0, 1]],
+        every_law(),
+        probabilities=[
+            [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.9],
+            [1.0, 0.0, 0.5, 0.5],
+            [1.0],
+            [1.0] * 4,
+            [1.0] * 2,
+        ],
+        classes=[0, 1, 0, 1, -1],
+        chunk_bytes=[1.0, 2.0, 3.0, 4.0, 5.0],
+        connect=np.array([np.zeros(7), np.linspace(0, 0.3, 7)]),
+        extra_s=[0.0, 0.1, 0.2, 0.3, 0.4],
+        link_s=link_s,
+    )
+    return system._replace(chunks=np.arange(len(system.node)) % 3 + 1)
+
+
+@pytest.mark.parametrize("link_s", [0.0, [0.0, 0.1, 0.2, 0.3, 0.4]])
+def test_paths_equal_the_loop(link_s):
+    """Three seeds at once, 1000 requests: whole blocks and a part of one."""
+    system = system_of_every_kind(link_s)
+    times, files = poisson([0.1] * 5, 1000, 4)
+    seeds = [0, 7, 2**40]
+    found = np.asarray(scan.replay_fcfs(system, times, files, seeds))
+    assert found.shape == (3, 1000)
+    for lane, seed in enumerate(seeds):
+        np.testing.assert_allclose(found[lane], looped(system, times, files, seed).paths, rtol=1e-9)
+
+
+def test_lanes_with_plans_and_arrivals_of_their_own():
+    system = make_system([2], [[0, 1, 2, 3]], law_table("exponential", 4, 0.5, 0.5))
+    plans = [[0.5] * 4, [1.0, 1.0, 0.0, 0.0], [0.2, 0.4, 0.6, 0.8]]
+    units = np.array([whole_units(np.array(p), system.start, system.need) for p in plans])
+    arrivals = [poisson([0.9], 300, seed) for seed in range(3)]
+    times, files = (np.array(own) for own in zip(*arrivals, strict=True))
+    found = np.asarray(scan.replay_fcfs(system, times, files, [1, 2, 3], units))
+    for lane in range(3):
+        expected = looped(system._replace(units=units[lane]), times[lane], files[lane], lane + 1)
+        np.testing.assert_allclose(found[lane], expected.paths, rtol=1e-9)
+
+
+def test_tallies_equal_those_of_the_loop():
+    service = law_table("exponential", 5, 1e-3, 2e-3)
+    system = make_system([2, 3, 2], [[0, 1, 2, 3], [1, 2, 3, 4], [0, 4]], service, classes=[0, 1, -1])
+    times, files = poisson([200.0, 150.0, 30.0], 17_001, 9)
+    lanes = scan.tallies_fcfs(system, times, files, [5, 6], classes=2)
+    for seed, found in zip([5, 6], lanes, strict=True):
+        expected = looped(system, times, files, seed)
+        np.testing.assert_array_equal(found.bins, expected.bins)
+        np.testing.assert_allclose(found.sums, expected.sums, rtol=1e-9)
+        np.testing.assert_allclose(found.busy, expected.busy, rtol=1e-9)
+        np.testing.assert_allclose(found.batches, expected.batches, rtol=1e-9)
+        np.testing.assert_array_equal(found.began, expected.began)
+        np.testing.assert_array_equal(found.segment, expected.segment)
+
+
+def test_tallies_of_fewer_requests_than_batches():
+    system = make_system([2], [[0, 1, 2, 3]], law_table("exponential", 4, 0.5, 0.5))
+    times, files = poisson([0.9], 300, 1)
+    (found,) = scan.tallies_fcfs(system, times, files, 4, classes=1)
+    expected = looped(system, times, files, 4, classes=1)
+    for name in ("sums", "bins", "batches", "busy", "began"):
+        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-9)
+
+
+def test_what_is_drawn_on_the_host_only_is_refused():
+    times, files = poisson([1.0], 10, 1)
+    with pytest.raises(
+        ValueError, match="gamma laws are drawn on the host only; all other laws are supported"
+    ):
+        scan.replay_fcfs(make_system([1], [[0]], law_table("gamma", 1, a=2.0)), times, files, [1])
+    connect = np.array([[2.0], [0.1]])
+    system = make_system([1], [[0]], law_table("exponential", 1), connect=connect)
+    with pytest.raises(
+        ValueError, match="random connection delays are drawn on the host only; constant ones"
+    ):
+        scan.replay_fcfs(system, times, files, [1])

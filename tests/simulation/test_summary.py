@@ -1,0 +1,92 @@
+"""Means, quantiles and intervals of replays, against theory and against plain NumPy on the paths."""
+
+import numpy as np
+import pytest
+from systems import law_table, make_system
+
+from ecjax.simulation import summary, tally
+from ecjax.simulation.run import Policy, Queue, replay
+from ecjax.streams import arrivals
+
+
+def mm1(load, requests, seed, paths=False):
+    """One M/M/1 queue with mean service 1 s."""
+    system = make_system([1], [[0]], law_table("exponential", 1))
+    counts = tally.empty(requests, 1, 1, 1, True, paths)
+    return replay(system, arrivals.poisson([load], requests, seed), counts, seed, Policy(), Queue())
+
+
+@pytest.mark.parametrize("load", [0.3, 0.8])
+def test_intervals_cover_the_true_mean_as_often_as_they_say(load):
+    covered, truth = 0, 1 / (1 - load)
+    for seed in range(100):
+        run = mm1(load, 60_000, seed)
+        found = summary.summarise([run.tally], [run.span])
+        covered += abs(found.mean[0] - truth) <= found.half_width[0]
+    assert 90 <= covered <= 98
+
+
+def test_statistics_are_those_of_the_paths():
+    runs = [mm1(0.7, 20_000, seed, paths=True) for seed in range(3)]
+    found = summary.summarise([run.tally for run in runs], [run.span for run in runs])
+    start = round(found.warm_up * 20_000)
+    kept = np.concatenate([run.tally.paths[start:] for run in runs])
+    assert found.count[0] == pytest.approx(len(kept), abs=3)
+    assert found.mean[0] == pytest.approx(kept.mean(), rel=1e-3)
+    assert found.deviation[0] == pytest.approx(kept.std(), rel=1e-3)
+    expected = np.quantile(kept, summary.LEVELS)
+    assert found.quantiles[0] == pytest.approx(expected, rel=0.01)
+    # the only node, the only file, and all reads together are the same here
+    assert found.all.mean[0] == found.mean[0] == found.mean[1] == found.mean[2]
+    assert found.quantiles[2] == pytest.approx(expected, rel=0.03)
+    assert found.utilisation[0] == pytest.approx(0.7, abs=0.02)
+    assert found.stationary
+
+
+@pytest.mark.parametrize("level", [0.01, 0.25, 0.5, 0.75])
+def test_the_warm_up_is_cut(level):
+    """A start from a high level that decays over a tenth of the run."""
+    rng = np.random.default_rng(0)
+    batch = np.arange(tally.BATCHES)
+    counts = tally.empty(tally.BATCHES, 1, 1)
+    values = 1 + 0.1 * rng.standard_normal(len(batch)) + 10 * level * np.exp(-batch / 30)
+    for b, value in zip(batch, values, strict=True):
+        counts.batches[0, b] = 1, value
+        counts.sums[counts.segment[b], 0] += 1, value, value**2
+    counts.began[:] = batch
+    found = summary.summarise([counts], [1024.0])
+    assert found.mean[0] == pytest.approx(1.0, abs=0.02)
+    assert found.warm_up >= 32 / 1024
+    assert found.stationary
+
+
+def test_an_overloaded_queue_is_not_stationary():
+    run = mm1(1.1, 60_000, 1)
+    assert not summary.summarise([run.tally], [run.span]).stationary
+
+
+def test_groups_without_requests_have_no_mean():
+    system = make_system([1, 1], [[0], [1]], law_table("exponential", 2), classes=[0, 1])
+    counts = tally.empty(1000, 2, 2, 2, True)
+    run = replay(system, arrivals.poisson([0.5, 0.0], 1000, 0), counts, 0, Policy(), Queue())
+    found = summary.summarise([run.tally], [run.span])
+    assert np.isnan(found.mean[[1, 3, 5]]).all()
+    assert np.isnan(found.quantiles[[1, 3, 5]]).all()
+    assert found.all.count[0] == found.count[0]
+
+
+def test_quantiles_of_a_constant():
+    counts = np.zeros((1, tally.BINS), np.int64)
+    counts[0, tally.bin_of(3.0)] = 10
+    assert summary.quantiles(counts)[0] == pytest.approx([3.0] * 4, rel=0.02)
+
+
+def test_bins_hold_their_values():
+    rng = np.random.default_rng(0)
+    for number, shift in ((tally.BINS, 0), (tally.FILE_BINS, 2)):
+        edges = tally.bin_edges(number)
+        assert np.all(np.diff(edges) > 0)
+        for value in np.exp(rng.uniform(-15, 12, 200)):
+            place = tally.bin_of(value)
+            place = ((place - 1) >> shift) + 1 if shift else place
+            assert edges[place] <= value < edges[place + 1]
