@@ -33,7 +33,7 @@ def adapt_study(options: AdaptOptions, console: Console) -> int:
         show(runs, console, options.out)
         draw(options.out, runs, options.figures, console)
 
-    return run_study(TABLES, options, partial(_work, options), present)
+    return run_study(TABLES, options, partial(_work, options), present, console)
 
 
 def _work(options: AdaptOptions, engine: Engine) -> Work:

@@ -44,7 +44,7 @@ def analyze_study(options: AnalyzeOptions, console: Console) -> int:
         if options.figures:
             draw(options.out, {name: table.to_pandas() for name, table in tables.items()}, console)
 
-    return run_study(TABLES, options, partial(_work, options, computed), present)
+    return run_study(TABLES, options, partial(_work, options, computed), present, console)
 
 
 def _work(options: AnalyzeOptions, computed: dict[str, pa.Table], engine: Engine) -> Work:

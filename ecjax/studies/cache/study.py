@@ -50,7 +50,7 @@ def cache_study(options: CacheOptions, console: Console) -> int:
         (show if replays else show_plans)(runs, console, options.out)
         (kinds if replays else sampling).draw(options.out, runs, options.figures or [], console)
 
-    return run_study(TABLES, options, partial(_work if replays else sampling_work, options), present)
+    return run_study(TABLES, options, partial(_work if replays else sampling_work, options), present, console)
 
 
 def _work(options: CacheOptions, engine: Engine) -> Work:

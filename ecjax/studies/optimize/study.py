@@ -33,7 +33,7 @@ def optimize_study(options: OptimizeOptions, console: Console) -> int:
         show(runs, console, options)
         draw(options.out, runs, options.figures, console)
 
-    return run_study(TABLES, options, partial(_work, options), present, _accelerated(options))
+    return run_study(TABLES, options, partial(_work, options), present, console, _accelerated(options))
 
 
 def planned(options: OptimizeOptions) -> pd.DataFrame:

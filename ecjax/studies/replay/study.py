@@ -36,7 +36,7 @@ def replay_study(options: ReplayOptions, console: Console) -> int:
         print_runs(runs, console, options)
         draw(options.out, runs, options.figures, console)
 
-    return run_study(TABLES, options, partial(prepare, options), present)
+    return run_study(TABLES, options, partial(prepare, options), present, console)
 
 
 def _work(options: ReplayOptions, engine: Engine) -> Work:

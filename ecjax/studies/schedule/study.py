@@ -36,7 +36,7 @@ def schedule_study(options: ScheduleOptions, console: Console) -> int:
         show(runs, console, options.out)
         draw(options.out, runs, options.figures, console)
 
-    return run_study(TABLES, options, partial(_work, options), present)
+    return run_study(TABLES, options, partial(_work, options), present, console)
 
 
 def _work(options: ScheduleOptions, engine: Engine) -> Work:

@@ -9,12 +9,15 @@ from typing import Any, Protocol
 import pandas as pd
 import psutil
 import pyarrow as pa
+from rich.console import Console
 
 from ecjax.compiling import Compilation, announced
-from ecjax.console import log
+from ecjax.console import log, say
 from ecjax.engine import Engine, EngineOptions, open_engine
 from ecjax.status import Status
 from ecjax.studies.spine.batches import Batch, Driven, Solve, run_batches, run_driven
+from ecjax.studies.spine.recommendation import Recommendation, keep_recommendation
+from ecjax.tables.folder import location
 from ecjax.tables.result_schemas import JobTables
 from ecjax.tables.results import read_results
 from ecjax.tables.sources import sources_text
@@ -149,7 +152,8 @@ def run_study(
     tables: JobTables,
     options: StudyOptions,
     prepare: Callable[[Engine], Work],
-    present: Callable[[pd.DataFrame], None],
+    present: Callable[[pd.DataFrame], Recommendation | None],
+    console: Console,
     accelerated: bool = False,
 ) -> int:
     """All steps of a study; returns its exit code: 0, or 1 where some of its runs did not finish.
@@ -158,7 +162,8 @@ def run_study(
         tables: datasets of the job.
         options: checked.
         prepare: reads the inputs.
-        present: prints and draws rows of ``runs``.
+        present: prints and draws rows of ``runs``; returns what they recommend, which is said last and kept.
+        console: where the recommendation is said.
         accelerated: whether the work gains from a GPU.
 
     Raises:
@@ -166,7 +171,10 @@ def run_study(
     """
     with announced() as compilation:
         runs = computed(tables, options, prepare, accelerated)
-        present(runs)
+        recommendation = present(runs)
+        if recommendation is not None:
+            say(console, recommendation.sentence, "bold")
+            keep_recommendation(location(options.out), recommendation)
         say_seconds(compilation)
     return exit_code(runs)
 

@@ -1,0 +1,50 @@
+"""What a study recommends, in a sentence, and where that is kept: the file ``recommended.json`` of its results."""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from ecjax.errors import UserError
+from ecjax.tables.folder import publishing
+from ecjax.tables.formats import user_errors
+
+FILE = "recommended.json"
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """What to do, by the results of a study.
+
+    Attributes:
+        sentence: what is recommended, by how much it is better, under which condition, and what it costs.
+        run_id: of the run that is recommended; None where the sentence says why none is.
+        among: why the run was chosen, in a few words: ``the knee``, ``the cheapest with max_latency_s=0.05``.
+    """
+
+    sentence: str
+    run_id: str | None = None
+    among: str = ""
+
+
+def keep_recommendation(out: Path, recommendation: Recommendation) -> None:
+    """Write the recommendation beside the results, in place of that of an earlier command."""
+    with publishing(out / FILE) as file:
+        file.write_text(json.dumps(asdict(recommendation), indent=1) + "\n")
+
+
+def kept_recommendation(out: Path) -> Recommendation | None:
+    """The recommendation of the last command that wrote to ``out``; None where there is none.
+
+    Raises:
+        UserError: the file is damaged.
+    """
+    path = out / FILE
+    with user_errors(path):
+        if not path.exists():
+            return None
+        with path.open("rb") as file:
+            text = file.read()
+    try:
+        return Recommendation(**json.loads(text))
+    except (ValueError, TypeError) as error:
+        raise UserError(f"{path}: damaged; remove it, or run the command that made it again") from error
