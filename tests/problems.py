@@ -406,6 +406,7 @@ def study(out, case: Case | None = None, **options):
     chosen = {
         "method": list(METHODS),
         "theta": 5.0,
+        "estimate": False,
         "eps": 1e-9,
         "max_iterations": 500,
         "memory_bytes": 1.0,

@@ -12,6 +12,7 @@ from ecjax import planning
 from ecjax.planning import Problem, Solution, estimated
 from ecjax.planning.estimated import Mix
 from ecjax.planning.problem import EVALUATE
+from ecjax.predict.plan_estimates import plan_estimate
 from ecjax.predict.workload import ESTIMATE, workload_of
 from ecjax.problem.service_laws import service_laws
 from ecjax.queueing.workload import Workload
@@ -81,6 +82,16 @@ def for_objective(
         **estimates,
     }
     return changed, columns
+
+
+def estimates(options: OptimizeOptions, case: Case, item: Item, plan: Solution) -> dict[str, float | None]:
+    """Columns of a run with what its plan is estimated to deliver; null where that is not finite."""
+    lane = case.lane(item.lane)
+    problem = case.problem_of(lane)
+    laws = service_laws(case.nodes, problem.files, options.service, options.size_scaling, lane.size_scale)
+    estimate = plan_estimate(problem, laws, np.asarray(plan.probabilities), np.asarray(plan.stored))
+    columns = {"estimated_mean_s": estimate.mean, "estimated_p99_s": estimate.p99}
+    return {name: value if np.isfinite(value) else None for name, value in columns.items()}
 
 
 def _estimates(

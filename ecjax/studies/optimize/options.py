@@ -100,9 +100,24 @@ class OptimizeOptions:
     )
     service: str = option(
         "auto",
-        "objective other than bound: service law, as in ecjax replay",
+        "service law of the estimates, as in ecjax replay",
         Words(*LAWS),
-        identifies=estimated,
+        identifies=lambda options: estimated(options) or options.service != "auto",
+    )
+    estimate: bool = option(
+        True,
+        "estimate mean and 99 % quantile of every plan with queue=fcfs",
+    )
+    max_latency_s: float | None = option(
+        None,
+        "recommend the cheapest plan whose expected mean latency is at most this",
+        Number(above=0),
+    )
+    max_p99_s: float | None = option(
+        None, "recommend the cheapest plan whose expected 99 % quantile is at most this", Number(above=0)
+    )
+    budget: float | None = option(
+        None, "recommend the fastest plan that costs at most so many dollars per period", Number(least=0)
     )
     theta_per: str = option(
         "file",

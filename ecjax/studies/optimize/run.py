@@ -17,7 +17,7 @@ from ecjax.studies.optimize.batches import Item, lanes_of
 from ecjax.studies.optimize.class_run import class_run
 from ecjax.studies.optimize.examination import examined
 from ecjax.studies.optimize.inputs import Case
-from ecjax.studies.optimize.objective import for_objective
+from ecjax.studies.optimize.objective import estimates, for_objective
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.spine.batches import Rows
 
@@ -90,6 +90,8 @@ def _outcomes(
             if options.objective != "bound":
                 plan, columns = for_objective(options, case, item, plan, _settings(options))
             plan, examination, table = examined(options, case, item, plan)
+            if options.objective == "bound" and options.estimate and case.names.per_node == 1:
+                columns = estimates(options, case, item, plan)
             bound = None if plans.lower_bound is None else float(plans.lower_bound[at])
             row |= plan_rows.plan_columns(plan, case, bound) | columns | examination
             stable.append((item, plan))

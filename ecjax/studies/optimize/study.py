@@ -14,9 +14,11 @@ from ecjax.studies.optimize.figures.kinds import draw
 from ecjax.studies.optimize.inputs import Case, case_of, read_tables
 from ecjax.studies.optimize.loads import case_loads, refuse_overload, table_loads, warn_of_overload
 from ecjax.studies.optimize.options import OptimizeOptions
+from ecjax.studies.optimize.recommend import recommend
 from ecjax.studies.optimize.run import solve
 from ecjax.studies.optimize.summary import show
 from ecjax.studies.optimize.tables import TABLES
+from ecjax.studies.spine.recommendation import Recommendation
 from ecjax.studies.spine.study import Work, computed, run_study
 from ecjax.tables.ids import id_types
 
@@ -29,9 +31,10 @@ def optimize_study(options: OptimizeOptions, console: Console) -> int:
     """
     options = checked(options)
 
-    def present(runs: pd.DataFrame) -> None:
+    def present(runs: pd.DataFrame) -> Recommendation | None:
         show(runs, console, options)
         draw(options.out, runs, options.figures, console)
+        return recommend(runs, options)
 
     return run_study(TABLES, options, partial(_work, options), present, console, _accelerated(options))
 

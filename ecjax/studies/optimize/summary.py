@@ -43,6 +43,9 @@ def _columns(runs: pd.DataFrame) -> dict[str, list[str]]:
             columns[name.replace("_", "\n")] = [_swept(name, value) for value in runs[name]]
     if not (few and by_class) or (runs["theta"] > 0).any():
         columns["theta\ns/$"] = [f"{theta:g}" for theta in runs["theta"]]
+    for heading, name in (("expected\nmean s", "estimated_mean_s"), ("expected\np99 s", "estimated_p99_s")):
+        if runs[name].notna().any():
+            columns[heading] = _numbers(runs[name], ".4g")
     columns["latency\nbound s"] = _numbers(runs["latency_s"], ".4g")
     if few and by_class:
         columns[f"by class\n{'/'.join(classes)}"] = list(map(_latencies, runs["class_latency_s"]))

@@ -122,7 +122,7 @@ def read_plans(options: ReplayOptions) -> list[Plan]:
         planning = options.planning
         _refuse_overload(options, planning, read_tables(planning), planning.rate_scale, planning.size_scale)
         folder = location(options.out) / PLANNING
-        runs = planned(replace(options.planning, out=str(folder), engine=options.engine))
+        runs = planned(replace(options.planning, out=str(folder), engine=options.engine, estimate=False))
         for run in runs[runs["error"].notna()].itertuples():
             log.warning("planning: method=%s theta=%g is not replayed: %s", run.method, run.theta, run.error)
         rows = runs[runs["error"].isna()].astype(object)

@@ -1,0 +1,110 @@
+"""Estimated mean and quantiles of the latency of all reads of a plan, at the price of some hundred files.
+
+Files that are read alike (probabilities, chunk size, k) count as one with the sum of their rates. Of plans with more
+kinds of files a sample stands for all: drawn with probabilities that go with the rates, and weighted so that every node
+has exactly the load that the whole plan gives it (calibration weights; Deville and Sarndal 1992).
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from ecjax import planning
+from ecjax.predict.workload import ESTIMATE, node_laws
+from ecjax.queueing.service_law import ServiceLaw
+from ecjax.queueing.workload import Workload
+from ecjax.simulation.laws import Laws
+
+_LEVELS = (0.99,)
+MOST_KINDS = 1024
+_ROWS = (128, MOST_KINDS)  # few sizes of arrays are few programs to compile
+_ROUNDS = 20
+
+
+class Kinds(NamedTuple):
+    """Files of a kind, b of them."""
+
+    probabilities: np.ndarray  # (b, m)
+    rate: np.ndarray  # (b,) 1/s, of all files of the kind
+    chunk_bytes: np.ndarray  # (b,) B
+    k: np.ndarray  # (b,) chunks that a read takes
+
+
+class PlanEstimate(NamedTuple):
+    """Latency of all reads of a plan under Poisson arrivals, s."""
+
+    mean: float
+    p99: float
+
+
+def plan_estimate(
+    problem: planning.Problem, laws: Laws, probabilities: np.ndarray, stored: np.ndarray
+) -> PlanEstimate:
+    """Estimated latency of all reads, first come, first served; infinite where a node is not stable.
+
+    Args:
+        problem: scaled.
+        laws: of the m nodes.
+        probabilities: (R, m) of the placement rows.
+        stored: (R, m) bool, chunks that writes load.
+    """
+    nodes = problem.nodes
+    holds = jnp.asarray(stored, float)
+    beside = planning.node_work(problem, jnp.zeros_like(holds), holds)
+    service = node_laws(laws, nodes.count)
+    kinds = _padded(calibrated(kinds_of(problem, probabilities), service))
+    load = Workload.of(
+        kinds.rate,
+        kinds.chunk_bytes,
+        kinds.k,
+        service,
+        (nodes.connect_mean, nodes.connect_variance),
+        beside,
+    )
+    estimate = ESTIMATE(jnp.asarray(kinds.probabilities), load, levels=_LEVELS)
+    return PlanEstimate(float(estimate.mean), float(estimate.quantiles[0]))
+
+
+def kinds_of(problem: planning.Problem, probabilities: np.ndarray) -> Kinds:
+    """The files that are read, those that are read alike as one, in the order of what they read."""
+    rows = np.asarray(probabilities, float)
+    files = problem.files
+    rate, size, k = (np.asarray(each, float) for each in (files.rate, files.chunk_bytes, files.k))
+    row = np.arange(len(rate)) if problem.row is None else np.asarray(problem.row)
+    # equal rows have equal sums, and others almost surely not
+    draw = np.random.default_rng(0).uniform(0.5, 1.5, rows.shape[1])
+    key = np.stack([k, size, (rows @ draw)[row]])
+    order = np.lexsort(key[::-1])
+    order = order[rate[order] > 0]
+    new = np.ones(len(order), bool)
+    new[1:] = np.any(np.diff(key[:, order], axis=1) != 0, axis=0)
+    first = order[new]
+    return Kinds(rows[row[first]], np.add.reduceat(rate[order], np.flatnonzero(new)), size[first], k[first])
+
+
+def calibrated(kinds: Kinds, service: ServiceLaw, most: int = MOST_KINDS) -> Kinds:
+    """At most so many kinds, with the load of all of them at every node."""
+    if len(kinds.rate) <= most:
+        return kinds
+    share = np.cumsum(kinds.rate) / kinds.rate.sum()
+    drawn = np.searchsorted(share, (np.arange(most) + 0.5) / most)
+    sample = Kinds(*(each[drawn] for each in kinds))
+    work = np.asarray(service.moments(kinds.chunk_bytes[:, None])[0]) * kinds.probabilities
+    target = kinds.rate @ work
+    rate = np.full(most, kinds.rate.sum() / most)
+    # few rounds of the linear method keep all weights above 0
+    for _ in range(_ROUNDS):
+        columns = work[drawn] * rate[:, None]
+        prices = np.linalg.lstsq(work[drawn].T @ columns, target - rate @ work[drawn], rcond=None)[0]
+        rate = np.maximum(rate + columns @ prices, 0.1 * rate)
+    return sample._replace(rate=rate)
+
+
+def _padded(kinds: Kinds) -> Kinds:
+    """As many rows as one of ``_ROWS``, the last of them not read."""
+    count = next(rows for rows in _ROWS if rows >= len(kinds.rate))
+    place = np.minimum(np.arange(count), len(kinds.rate) - 1)
+    padded = Kinds(*(each[place] for each in kinds))
+    padded.rate[len(kinds.rate) :] = 0.0
+    return padded

@@ -1,0 +1,153 @@
+"""Which of the plans to take: the knee of cost and latency, or the one that keeps what options ask for."""
+
+import pandas as pd
+
+from ecjax.status import Status
+from ecjax.studies.optimize.options import OptimizeOptions
+from ecjax.studies.spine.recommendation import Recommendation
+from ecjax.studies.spine.sentences import compared, dollars_text, time_text, word
+
+_BUSY = 0.9
+_COST = "cost_dollars_per_period"
+_CHOICES = ("method", "queue", "importance", "k", "d", "theta")  # columns that a user chooses by
+_DEMAND = (
+    "rate_scale",
+    "size_scale",
+    "class_rate_scale",
+)  # what is asked of the cluster; plans of one are compared
+
+
+def recommend(runs: pd.DataFrame, options: OptimizeOptions) -> Recommendation | None:
+    """The plan to take, in words; None where no plan is finished.
+
+    Among the plans that keep ``max_latency_s``, ``max_p99_s`` and ``budget``: the cheapest where a latency is asked
+    for, the fastest where only a budget is. Without any of these the knee: of the plans that no other beats in both,
+    the one of least cost times latency. There a per cent of latency costs a per cent of dollars; cheaper plans are
+    slower by more than they save.
+
+    Args:
+        runs: rows of the ``runs`` dataset of one study.
+        options: of the study.
+    """
+    plans = runs[runs["status"].map(lambda status: Status(status).finished) & runs["latency_s"].notna()]
+    if plans.empty:
+        return None
+    plans, demand = _of_one_demand(plans)
+    plans = plans.assign(mean=_latency(plans))
+    keeping = plans[_keeps(plans, options)]
+    asked = _asked(options)
+    if keeping.empty:
+        fastest = plans.loc[plans["mean"].idxmin()]
+        return Recommendation(
+            f"No plan of {len(plans)} keeps {asked}{demand}: the fastest has {_speed(fastest)} and costs "
+            f"{_cost(fastest)}. Next: a larger budget, more or faster nodes, or a lower rate."
+        )
+    by_cost = options.max_latency_s is not None or options.max_p99_s is not None
+    if by_cost:
+        chosen, among = keeping.sort_values([_COST, "mean"]).iloc[0], f"the cheapest that keeps {asked}"
+    elif options.budget is not None:
+        chosen, among = keeping.sort_values(["mean", _COST]).iloc[0], f"the fastest that keeps {asked}"
+    else:
+        chosen, among = _knee(plans), "the knee"
+    front = _front(plans)
+    several = f", {among} of {len(plans)} plans" if len(plans) > 1 else ""
+    sentence = f"Recommended{demand}: {_name(chosen, plans)}{several}: {_speed(chosen)}; {_cost(chosen)}."
+    sentence += _beside(chosen, front) + _busy(chosen)
+    return Recommendation(f"{sentence} Next: ecjax replay plan={word(options.out)}", chosen["run_id"], among)
+
+
+def _of_one_demand(plans: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """The plans for the demand that is nearest to what the tables say, and words for it where there are several."""
+    keys = [name for name in _DEMAND if plans[name].nunique(dropna=False) > 1]
+    if not keys:
+        return plans, ""
+    groups = [group for _, group in plans.groupby(keys, sort=False, dropna=False)]
+
+    def away(group: pd.DataFrame) -> float:
+        return sum(abs(group[name].iloc[0] - 1.0) for name in keys if name != "class_rate_scale")
+
+    nearest = min(groups, key=away)
+    words = ", ".join(f"{name}={_short(nearest[name].iloc[0])}" for name in keys)
+    return nearest, f" at {words}"
+
+
+def _latency(plans: pd.DataFrame) -> pd.Series:
+    """Expected mean latencies where all plans have them, otherwise bounds, s."""
+    expected = plans["estimated_mean_s"]
+    return expected if expected.notna().all() else plans["latency_s"]
+
+
+def _keeps(plans: pd.DataFrame, options: OptimizeOptions) -> pd.Series:
+    keeps = pd.Series(True, plans.index)
+    limits = (
+        ("mean", options.max_latency_s),
+        ("estimated_p99_s", options.max_p99_s),
+        (_COST, options.budget),
+    )
+    for name, limit in limits:
+        if limit is not None:
+            keeps &= plans[name].astype(float) <= limit
+    return keeps
+
+
+def _asked(options: OptimizeOptions) -> str:
+    names = ("max_latency_s", "max_p99_s", "budget")
+    return " and ".join(
+        f"{name}={getattr(options, name):g}" for name in names if getattr(options, name) is not None
+    )
+
+
+def _front(plans: pd.DataFrame) -> pd.DataFrame:
+    """The plans that no other beats in cost and latency, the cheapest first; equal ones once."""
+    rising = plans.sort_values([_COST, "mean"], kind="stable")
+    best = rising["mean"].cummin().shift(fill_value=float("inf"))
+    return rising[rising["mean"] < best * (1 - 1e-9)]
+
+
+def _knee(plans: pd.DataFrame) -> pd.Series:
+    front = _front(plans)
+    return front.loc[(front[_COST] * front["mean"]).idxmin()] if front[_COST].min() > 0 else front.iloc[-1]
+
+
+def _name(chosen: pd.Series, plans: pd.DataFrame) -> str:
+    """The columns that tell the plan from the others."""
+    differing = [name for name in _CHOICES if plans[name].nunique(dropna=False) > 1]
+    names = differing or ["theta"]
+    return ", ".join(f"{name}={_short(chosen[name])}" for name in names)
+
+
+def _short(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _speed(plan: pd.Series) -> str:
+    """What the plan delivers, and under which assumption."""
+    bound = time_text(plan["latency_s"])
+    if pd.isna(plan["estimated_mean_s"]):
+        return f"a mean latency of at most {bound} with Poisson arrivals"
+    p99 = "" if pd.isna(plan["estimated_p99_s"]) else f" and {time_text(plan['estimated_p99_s'])} at p99"
+    return f"{time_text(plan['estimated_mean_s'])} expected in the mean{p99}, at most {bound} with Poisson arrivals"
+
+
+def _cost(plan: pd.Series) -> str:
+    if not plan[_COST] > 0:
+        return "no prices, so theta has no effect"
+    return f"{dollars_text(plan[_COST])} per period, {plan['mean_n']:.3g} chunks per file"
+
+
+def _beside(chosen: pd.Series, front: pd.DataFrame) -> str:
+    """The cheapest and the fastest plan beside the chosen one."""
+    parts = []
+    for name, other in (("cheapest", front.iloc[0]), ("fastest", front.iloc[-1])):
+        if other["run_id"] != chosen["run_id"] and chosen[_COST] > 0:
+            cost = compared(other[_COST], chosen[_COST], "cheaper", "dearer")
+            speed = compared(other["mean"], chosen["mean"], "faster", "slower")
+            parts.append(f"the {name} is {speed} and {cost}")
+    return f" {'; '.join(parts).capitalize()}." if parts else ""
+
+
+def _busy(chosen: pd.Series) -> str:
+    load = chosen["max_load"]
+    if not load > _BUSY:
+        return ""
+    return f" Its busiest node is at load {load:.2f}: there, small errors in rates are large ones in latency."

@@ -1,0 +1,58 @@
+"""Numbers in sentences: times, dollars and comparisons as people say them."""
+
+import math
+import shlex
+from collections.abc import Iterable
+
+_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"))
+_LONG = ((86400.0, "days"), (3600.0, "h"), (60.0, "min"))
+
+
+def time_text(seconds: float) -> str:
+    """A length of time in the unit that fits: ``31.2 ms``."""
+    if not math.isfinite(seconds) or seconds == 0:
+        return f"{seconds:g} s"
+    for length, unit in _LONG:
+        if abs(seconds) >= 2 * length:
+            return f"{seconds / length:.3g} {unit}"
+    scale, unit = next(((scale, unit) for scale, unit in _UNITS if abs(seconds) >= scale), _UNITS[-1])
+    return f"{seconds / scale:.3g} {unit}"
+
+
+def dollars_text(dollars: float) -> str:
+    """An amount of money: ``$812``, ``$0.0312``, ``$1,234,000``."""
+    return f"${dollars:,.0f}" if dollars >= 1000 else f"${dollars:.3g}"
+
+
+def percent_text(ratio: float) -> str:
+    """A share without its sign, as a whole percentage from 10 % on: ``23 %``, ``3.1 %``."""
+    size = abs(ratio)
+    return f"{100 * size:.0f} %" if size >= 0.095 else f"{100 * size:.2g} %"
+
+
+def compared(value: float, other: float, less: str, more: str) -> str:
+    """How a value compares with another: ``23 % less``, ``equal``, ``more by a factor of 2.5``.
+
+    Args:
+        value: is compared.
+        other: with this, above 0.
+        less: word for a smaller value.
+        more: word for a larger one.
+    """
+    change = value / other - 1
+    if abs(change) < 5e-4:
+        return "equal"
+    if change >= 1:
+        return f"{more} by a factor of {value / other:.2g}"
+    return f"{percent_text(change)} {less if change < 0 else more}"
+
+
+def listed(words: Iterable[str]) -> str:
+    """Words as a list in a sentence: ``a, b and c``."""
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def word(value: object) -> str:
+    """A value of an option, as a shell takes it."""
+    return shlex.quote(str(value))
