@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
+from ecjax.console import log
 from ecjax.errors import UserError
 from ecjax.status import Status
 from ecjax.tables import datasets as layout
@@ -15,6 +16,7 @@ from ecjax.tables.damage import NO_BATCH, is_batch_name
 from ecjax.tables.folder import each, location
 from ecjax.tables.formats import user_errors
 from ecjax.tables.ids import ID_NAMES
+from ecjax.tables.recommendation import kept_recommendation
 from ecjax.tables.result_schemas import RUNS
 
 _RUNS_SHOWN = 12
@@ -85,7 +87,7 @@ def _is_input(path: Path) -> bool:
 def find_run(
     out: str | Path, plan_run: str | None = None, plan_where: str | None = None, job: str = "optimize"
 ) -> dict[str, Any]:
-    """The finished run to build on: the only one, the one named, or the one that matches.
+    """The finished run to build on: the only one, the one named, the one that matches, or the one recommended.
 
     Args:
         out: folder of the results.
@@ -104,6 +106,23 @@ def find_run(
     fitting, runs = _fitting(out, plan_run, plan_where, job)
     if len(fitting) == 1:
         return fitting[0]
+    if plan_run is None and not plan_where:
+        recommended = kept_recommendation(location(out))
+        for row in fitting:
+            if recommended is not None and row["run_id"] == recommended.run_id:
+                among = (
+                    f"{row['method']}, theta {_number(row['theta'])}, {recommended.among} of {len(fitting)}"
+                )
+                other = next(each for each in fitting if each is not row)
+                log.info(
+                    "plan=%s: run %s is taken, which was recommended (%s); another: plan_where='method=%s,theta=%s'",
+                    out,
+                    row["run_id"],
+                    among,
+                    other["method"],
+                    _number(other["theta"]),
+                )
+                return row
     conditions = [f"plan_run={plan_run}"] if plan_run is not None else []
     conditions += [f"plan_where={plan_where!r}"] if plan_where else []
     several = len(fitting) > 1
@@ -161,12 +180,13 @@ def _conditions(text: str, schema: pa.Schema) -> dict[str, Any]:
     return conditions
 
 
-def _listed(runs: list[dict[str, Any]]) -> str:
-    def number(value: float | None) -> str:
-        return "none" if value is None else f"{value:g}"
+def _number(value: float | None) -> str:
+    return "none" if value is None else f"{value:g}"
 
+
+def _listed(runs: list[dict[str, Any]]) -> str:
     shown = [
-        f"{row['run_id']} (method {row['method']}, theta {number(row['theta'])}, {row['status']})"
+        f"{row['run_id']} (method {row['method']}, theta {_number(row['theta'])}, {row['status']})"
         for row in sorted(runs, key=lambda row: (row["method"] or "", row["theta"] or 0.0, row["run_id"]))
     ]
     more = f" and {len(shown) - _RUNS_SHOWN} more" if len(shown) > _RUNS_SHOWN else ""

@@ -12,6 +12,7 @@ from ecjax.studies.adapt.figures.kinds import draw
 from ecjax.studies.adapt.inputs import Case, read_cases
 from ecjax.studies.adapt.options import TOFEC, AdaptOptions
 from ecjax.studies.adapt.prepare import prepared
+from ecjax.studies.adapt.recommend import recommend
 from ecjax.studies.adapt.run import Item, Settings, common_code, solve
 from ecjax.studies.adapt.strategies import choices
 from ecjax.studies.adapt.summary import show
@@ -19,6 +20,7 @@ from ecjax.studies.adapt.tables import TABLES
 from ecjax.studies.spine.batches import Batch
 from ecjax.studies.spine.run import Run
 from ecjax.studies.spine.study import Work, run_study, unfinished
+from ecjax.tables.recommendation import Recommendation
 
 
 def adapt_study(options: AdaptOptions, console: Console) -> int:
@@ -29,9 +31,10 @@ def adapt_study(options: AdaptOptions, console: Console) -> int:
     """
     options = checked(options)
 
-    def present(runs: pd.DataFrame) -> None:
+    def present(runs: pd.DataFrame) -> Recommendation | None:
         show(runs, console, options.out)
         draw(options.out, runs, options.figures, console)
+        return recommend(runs)
 
     return run_study(TABLES, options, partial(_work, options), present, console)
 

@@ -13,6 +13,7 @@ from ecjax.errors import UserError
 from ecjax.options import checked, identifying
 from ecjax.studies.analyze.figures import draw
 from ecjax.studies.analyze.options import AnalyzeOptions
+from ecjax.studies.analyze.recommend import recommend
 from ecjax.studies.analyze.run import Item, Settings, solve
 from ecjax.studies.analyze.summary import show
 from ecjax.studies.analyze.tables import TABLES
@@ -22,6 +23,7 @@ from ecjax.studies.spine.run import Run
 from ecjax.studies.spine.study import Work, run_study, unfinished
 from ecjax.tables.ids import id_types
 from ecjax.tables.importers import Trace
+from ecjax.tables.recommendation import Recommendation
 from ecjax.tables.results import read_run
 
 _VERSION = 2  # 2: ties are spread, blocks begun and requests sampled by hashes
@@ -38,11 +40,12 @@ def analyze_study(options: AnalyzeOptions, console: Console) -> int:
         str, pa.Table
     ] = {}  # the datasets, also those that are not written; empty where it was finished
 
-    def present(runs: pd.DataFrame) -> None:
+    def present(runs: pd.DataFrame) -> Recommendation | None:
         tables = computed or _stored(options.out, runs["run_id"][0])
         show(runs, tables, console, options.out)
         if options.figures:
             draw(options.out, {name: table.to_pandas() for name, table in tables.items()}, console)
+        return recommend(runs, tables, options)
 
     return run_study(TABLES, options, partial(_work, options, computed), present, console)
 

@@ -16,6 +16,7 @@ from ecjax.studies.cache.figures import kinds, sampling
 from ecjax.studies.cache.inputs import Case, read_cases
 from ecjax.studies.cache.network import between
 from ecjax.studies.cache.options import CacheOptions
+from ecjax.studies.cache.recommend import recommend
 from ecjax.studies.cache.run import Distances, Item, Settings, solve
 from ecjax.studies.cache.sampling import sampling_work
 from ecjax.studies.cache.summary import show, show_plans
@@ -23,6 +24,7 @@ from ecjax.studies.cache.tables import COOPERATIVE, REFERENCE, TABLES
 from ecjax.studies.spine.batches import Batch
 from ecjax.studies.spine.run import Run
 from ecjax.studies.spine.study import Work, run_study, unfinished
+from ecjax.tables.recommendation import Recommendation
 
 _SAMPLED = ("samplex", "samplex_static")
 # options that matter to some policies only
@@ -46,9 +48,10 @@ def cache_study(options: CacheOptions, console: Console) -> int:
     options = checked(options)
     replays = options.partitions is None
 
-    def present(runs: pd.DataFrame) -> None:
+    def present(runs: pd.DataFrame) -> Recommendation | None:
         (show if replays else show_plans)(runs, console, options.out)
         (kinds if replays else sampling).draw(options.out, runs, options.figures or [], console)
+        return recommend(runs) if replays else None
 
     return run_study(TABLES, options, partial(_work if replays else sampling_work, options), present, console)
 

@@ -6,7 +6,7 @@ import pandas as pd
 from rich.console import Console
 
 from ecjax.console import say
-from ecjax.studies.cache.words import POINT, SCHEMES, SHORT, over_seeds, varying
+from ecjax.studies.cache.words import POINT, POINT_WORDS, SCHEMES, SHORT, over_seeds, varying
 from ecjax.studies.spine.printed import number, print_errors, print_table
 
 _MOST_FAILED = 3  # of more, what is down in turn is one line
@@ -57,7 +57,7 @@ def _together(runs: pd.DataFrame) -> pd.DataFrame:
 def _print_means(means: pd.DataFrame, console: Console, title: str) -> None:
     swept = varying(means)
     same = [name for name in POINT if name not in swept and pd.notna(means[name].iloc[0])]
-    words = ", ".join(f"{SHORT[name]} = {_coordinate(means[name].iloc[0])}" for name in same)
+    words = ", ".join(f"{POINT_WORDS[name]} {_coordinate(means[name].iloc[0])}" for name in same)
     print_table(
         console,
         f"{title}\n{words}",
@@ -100,7 +100,7 @@ def show_plans(runs: pd.DataFrame, console: Console, out: str) -> None:
     print_table(
         console,
         f"cache: {len(runs)} runs in {out}",
-        [*(SHORT[name] for name in swept), "plan", "S", "mean s", "above best", "ms"],
+        [*(SHORT[name] for name in swept), "plan", "partitions", "mean s", "above best", "ms"],
         [
             [
                 *(_coordinate(row[name]) for name in swept),

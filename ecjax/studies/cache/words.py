@@ -13,22 +13,22 @@ matplotlib.use("Agg")
 
 POINT = ("k", "capacity", "copies", "items", "zipf", "failed", "half_life_s")
 POINT_WORDS = {
-    "k": "data chunks of an item, K",
-    "capacity": "chunks that an edge can keep, C",
+    "k": "data chunks of an item",
+    "capacity": "chunks that an edge can keep",
     "copies": "further copies of every chunk",
-    "items": "items, M",
+    "items": "items",
     "zipf": "exponent of popularity",
     "failed": "down",
-    "half_life_s": "half-life of popularity, H (s)",
+    "half_life_s": "half-life of popularity (s)",
 }
 SHORT = {
-    "k": "K",
-    "capacity": "C",
+    "k": "data\nchunks",
+    "capacity": "chunks\nkept",
     "copies": "copies",
-    "items": "M",
+    "items": "items",
     "zipf": "exponent",
     "failed": "down",
-    "half_life_s": "H",
+    "half_life_s": "half-life\ns",
 }
 NEVER_DECIDES = ("none", REFERENCE, "samplex_static")
 LATENCIES = {"mean_s": "ci_s", "p50_s": "p50_ci_s", "p90_s": "p90_ci_s", "p99_s": "p99_ci_s"}

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ecjax import planning
 from ecjax.console import log
@@ -120,6 +121,17 @@ def read_tables(options: OptimizeOptions) -> Iterator[Tables]:
         if class_rates is not None:
             files, rates_text = with_class_rates(files, names, class_rates)
         yield Tables(nodes, files, names, k, d, rates_text)
+
+
+def has_prices(options: OptimizeOptions, tables: Tables) -> bool:
+    """Whether plans differ in what they cost, so that theta matters."""
+    names = [
+        name
+        for name in ("cost_per_chunk_dollars", "cost_per_byte_dollars")
+        if name in tables.nodes.column_names
+    ]
+    charged = options.network is not None or options.migration_dollars_per_byte > 0
+    return charged or any(pc.max(tables.nodes.column(name)).as_py() for name in names)
 
 
 def read_cases(options: OptimizeOptions) -> Iterator[Case]:

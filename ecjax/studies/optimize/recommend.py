@@ -4,8 +4,8 @@ import pandas as pd
 
 from ecjax.status import Status
 from ecjax.studies.optimize.options import OptimizeOptions
-from ecjax.studies.spine.recommendation import Recommendation
 from ecjax.studies.spine.sentences import compared, dollars_text, time_text, word
+from ecjax.tables.recommendation import Recommendation
 
 _BUSY = 0.9
 _COST = "cost_dollars_per_period"
@@ -50,7 +50,8 @@ def recommend(runs: pd.DataFrame, options: OptimizeOptions) -> Recommendation | 
     else:
         chosen, among = _knee(plans), "the knee"
     front = _front(plans)
-    several = f", {among} of {len(plans)} plans" if len(plans) > 1 else ""
+    count = len(plans.drop_duplicates([_COST, "mean"]))
+    several = f", {among} of {count} plans" if count > 1 else ""
     sentence = f"Recommended{demand}: {_name(chosen, plans)}{several}: {_speed(chosen)}; {_cost(chosen)}."
     sentence += _beside(chosen, front) + _busy(chosen)
     return Recommendation(f"{sentence} Next: ecjax replay plan={word(options.out)}", chosen["run_id"], among)

@@ -1,5 +1,6 @@
 """``ecjax optimize``: from tables (or the built-in cluster) to plans, result tables and figures."""
 
+from dataclasses import replace
 from functools import partial
 
 import pandas as pd
@@ -7,20 +8,21 @@ import pyarrow as pa
 from rich.console import Console
 
 from ecjax import precision
+from ecjax.console import log
 from ecjax.engine import Engine
 from ecjax.options import checked
 from ecjax.studies.optimize.batches import batches, items_of, lanes_of, widest_batch
 from ecjax.studies.optimize.figures.kinds import draw
-from ecjax.studies.optimize.inputs import Case, case_of, read_tables
+from ecjax.studies.optimize.inputs import Case, case_of, has_prices, read_tables
 from ecjax.studies.optimize.loads import case_loads, refuse_overload, table_loads, warn_of_overload
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.optimize.recommend import recommend
 from ecjax.studies.optimize.run import solve
 from ecjax.studies.optimize.summary import show
 from ecjax.studies.optimize.tables import TABLES
-from ecjax.studies.spine.recommendation import Recommendation
 from ecjax.studies.spine.study import Work, computed, run_study
 from ecjax.tables.ids import id_types
+from ecjax.tables.recommendation import Recommendation
 
 
 def optimize_study(options: OptimizeOptions, console: Console) -> int:
@@ -56,6 +58,9 @@ def _accelerated(options: OptimizeOptions) -> bool:
 
 def _work(options: OptimizeOptions, engine: Engine) -> Work:
     tables = list(read_tables(options))
+    if len(options.theta or []) > 1 and not any(has_prices(options, each) for each in tables):
+        options = replace(options, theta=(options.theta or [])[:1])
+        log.info("no prices in the nodes, so theta has no effect: one plan is made")
     loads = [table_loads(options, each) for each in tables]
     refuse_overload(loads)
     precision.use_compilation_cache()

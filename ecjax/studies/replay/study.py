@@ -2,11 +2,13 @@
 
 from functools import partial
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 from rich.console import Console
 
 from ecjax import precision
+from ecjax.console import log
 from ecjax.cores import available_cores
 from ecjax.engine import Engine
 from ecjax.options import checked
@@ -14,12 +16,14 @@ from ecjax.studies.replay.figures.kinds import draw
 from ecjax.studies.replay.inputs import Case, read_cases
 from ecjax.studies.replay.log import log_work, show_log
 from ecjax.studies.replay.options import ReplayOptions
+from ecjax.studies.replay.recommend import recommend
 from ecjax.studies.replay.run import items_of, solve
 from ecjax.studies.replay.summary import show
 from ecjax.studies.replay.tables import TABLES
 from ecjax.studies.spine.batches import Batch
 from ecjax.studies.spine.study import Work, run_study, unfinished
 from ecjax.tables.ids import id_types
+from ecjax.tables.recommendation import Recommendation
 
 
 def replay_study(options: ReplayOptions, console: Console) -> int:
@@ -32,15 +36,18 @@ def replay_study(options: ReplayOptions, console: Console) -> int:
     precision.use_compilation_cache()
     prepare, print_runs = (log_work, show_log) if options.predicts_log else (_work, show)
 
-    def present(runs: pd.DataFrame) -> None:
+    def present(runs: pd.DataFrame) -> Recommendation | None:
         print_runs(runs, console, options)
         draw(options.out, runs, options.figures, console)
+        return recommend(runs, options)
 
     return run_study(TABLES, options, partial(prepare, options), present, console)
 
 
 def _work(options: ReplayOptions, engine: Engine) -> Work:
     cases = read_cases(options)
+    if len(options.policy) > 1 and all(_reads_all(case) for case in cases):
+        log.warning("every read takes all chunks of its file (n = k), so policies cannot differ")
     # a task per replay: its replications take the cores first, then replays do
     batches = [Batch(case, {item.run.run_id: item}) for case in cases for item in items_of(case, options)]
     return Work(
@@ -52,6 +59,12 @@ def _work(options: ReplayOptions, engine: Engine) -> Work:
         inputs=_inputs,
         at_once=max(1, available_cores() // options.replications),
     )
+
+
+def _reads_all(case: Case) -> bool:
+    """Whether no read has a choice of nodes."""
+    plan = case.plan
+    return bool(np.all(np.asarray(plan.stored).sum(axis=1) <= np.asarray(plan.problem.k)))
 
 
 def _inputs(case: Case) -> tuple[str, dict[str, pa.Table]]:

@@ -15,12 +15,14 @@ from ecjax.options import checked, identifying
 from ecjax.studies.schedule.figures.kinds import draw
 from ecjax.studies.schedule.inputs import Case, read_cases
 from ecjax.studies.schedule.options import ScheduleOptions
+from ecjax.studies.schedule.recommend import recommend
 from ecjax.studies.schedule.run import Item, Point, Settings, solve
 from ecjax.studies.schedule.summary import show
 from ecjax.studies.schedule.tables import TABLES
 from ecjax.studies.spine.batches import Batch
 from ecjax.studies.spine.run import Run
 from ecjax.studies.spine.study import Work, run_study, unfinished
+from ecjax.tables.recommendation import Recommendation
 from ecjax.tables.run_ids import run_id
 
 
@@ -32,9 +34,10 @@ def schedule_study(options: ScheduleOptions, console: Console) -> int:
     """
     options = checked(options)
 
-    def present(runs: pd.DataFrame) -> None:
+    def present(runs: pd.DataFrame) -> Recommendation | None:
         show(runs, console, options.out)
         draw(options.out, runs, options.figures, console)
+        return recommend(runs)
 
     return run_study(TABLES, options, partial(_work, options), present, console)
 

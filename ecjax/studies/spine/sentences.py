@@ -56,3 +56,12 @@ def listed(words: Iterable[str]) -> str:
 def word(value: object) -> str:
     """A value of an option, as a shell takes it."""
     return shlex.quote(str(value))
+
+
+def with_interval(mean: float, half_width: float | None) -> str:
+    """A mean time with the half width of its interval, in one unit: ``31.2 ± 0.4 ms``."""
+    text = time_text(mean)
+    if half_width is None or not math.isfinite(half_width) or mean <= 0:
+        return text
+    number, unit = text.split()
+    return f"{number} ± {half_width * float(number) / mean:.2g} {unit}"

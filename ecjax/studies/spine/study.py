@@ -16,8 +16,8 @@ from ecjax.console import log, say
 from ecjax.engine import Engine, EngineOptions, open_engine
 from ecjax.status import Status
 from ecjax.studies.spine.batches import Batch, Driven, Solve, run_batches, run_driven
-from ecjax.studies.spine.recommendation import Recommendation, keep_recommendation
 from ecjax.tables.folder import location
+from ecjax.tables.recommendation import Recommendation, keep_recommendation
 from ecjax.tables.result_schemas import JobTables
 from ecjax.tables.results import read_results
 from ecjax.tables.sources import sources_text

@@ -1,0 +1,48 @@
+"""What to do next with a log that was analysed."""
+
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+
+from ecjax.studies.analyze.options import AnalyzeOptions
+from ecjax.studies.spine.sentences import word
+from ecjax.tables.recommendation import Recommendation
+
+_BUSY = 0.9
+
+
+def recommend(
+    runs: pd.DataFrame, tables: dict[str, pa.Table], options: AnalyzeOptions
+) -> Recommendation | None:
+    """The next command for this log, and what its nodes show; None where it was not analysed.
+
+    Args:
+        runs: the row of the ``runs`` dataset.
+        tables: result tables by name.
+        options: of the study.
+    """
+    traces = tables["traces"].to_pylist() if "traces" in tables else []
+    if not traces or "files" not in tables:
+        return None
+    next_, nodes = word(options.out), tables.get("nodes")
+    has_k = "k" in tables["files"].column_names and tables["files"]["k"].null_count == 0
+    more = "" if has_k else " k=4"
+    if nodes is None:
+        command = f"ecjax optimize files={word(f'{options.out}/files')} nodes=YOUR_NODES{more}"
+        sentence = f"The log says what is read, not how fast the nodes are. Next: {command}"
+    else:
+        sentence = f"{_busiest(nodes.to_pylist())} Next: ecjax optimize {next_}{more}"
+    return Recommendation(sentence, runs["run_id"].iloc[0], "")
+
+
+def _busiest(nodes: list[dict[str, Any]]) -> str:
+    loads = [node for node in nodes if node["load"] is not None]
+    if not loads:
+        return f"{len(nodes)} nodes."
+    first = max(loads, key=lambda node: node["load"])
+    mean = sum(node["load"] for node in loads) / len(loads)
+    text = f"Of {len(nodes)} nodes {first['node_id']} is the busiest: load {first['load']:.2f}, {mean:.2f} on average."
+    return text + (
+        " Near 1 waits grow without limit: move reads away from it." if first["load"] > _BUSY else ""
+    )

@@ -1,0 +1,81 @@
+"""Which policy of reads to take, by what the replays delivered."""
+
+import pandas as pd
+
+from ecjax.status import Status
+from ecjax.studies.replay.options import ReplayOptions
+from ecjax.studies.spine.sentences import compared, dollars_text, listed, time_text, with_interval
+from ecjax.studies.spine.winners import Winner, at_point, differing, tally, winners
+from ecjax.tables.recommendation import Recommendation
+
+_OWN = "probabilistic"  # reads as the plan says
+_DEMAND = ("service", "arrivals", "rate_scale", "size_scale")
+_POINT = ("plan_run", "method", "theta", "importance", "class_rate_scale", "queue", *_DEMAND)
+_SHOWN = ("method", "theta", "queue", "service", "rate_scale", "size_scale")
+
+
+def recommend(runs: pd.DataFrame, options: ReplayOptions) -> Recommendation | None:
+    """The policy that read fastest; None where no replay ended.
+
+    Args:
+        runs: rows of the ``runs`` dataset of one study.
+        options: of the study.
+    """
+    ended = runs[runs["mean_s"].notna() & (runs["status"] == str(Status.OK))]
+    if options.predicts_log or ended.empty:
+        return None
+    point = differing(ended, _POINT)
+    every = winners(ended, point, "policy")
+    shown = [name for name in point if name in _SHOWN]
+    policy, times = tally(every, "policy")
+    winner = next(each for each in every if each.best["policy"] == policy)
+    best = winner.best
+    if _OWN in winner.equals:
+        own = winner.others[winner.others["policy"] == _OWN].iloc[0]
+        where = at_point(own, shown)
+        sentence = f"Recommended: policy={_OWN}, the plan's own reads{where}: {_speed(own)}{_storage(own)}."
+        sentence += " No other policy is faster beyond the intervals."
+        return Recommendation(sentence, own["run_id"], "the plan's own reads")
+    where = at_point(best, shown)
+    speed = _speed(best)
+    if not len(winner.others):
+        sentence = f"Reads by {policy}{where} take {speed}{_storage(best)}.{_bound(best, options)}"
+        return Recommendation(sentence, best["run_id"], "the only policy")
+    most = f", fastest at {times} of {len(every)} points" if len(every) > 1 else ""
+    sentence = f"Recommended: policy={policy}{most}{where}: {speed}{_beside(winner)}{_storage(best)}."
+    if winner.equals:
+        sentence += f" Within its interval {listed(winner.equals)} cannot be told from it."
+    return Recommendation(sentence + _bound(best, options), best["run_id"], "the fastest policy")
+
+
+def _speed(run: pd.Series) -> str:
+    return f"{with_interval(run['mean_s'], run['ci_s'])} mean, {time_text(run['p99_s'])} at p99"
+
+
+def _beside(winner: Winner) -> str:
+    """The policy of the plan, else the next one, beside the best."""
+    others = winner.others
+    own = others[others["policy"] == _OWN]
+    other = (own if len(own) else others).iloc[0]
+    name = f"{other['policy']} (the plan's own)" if other["policy"] == _OWN else other["policy"]
+    text = f"; {name} is {compared(other['mean_s'], winner.best['mean_s'], 'faster', 'slower')}"
+    busy, usual = winner.best["max_utilisation"], other["max_utilisation"]
+    if pd.notna(busy) and pd.notna(usual) and abs(busy - usual) > 0.02 * usual:
+        text += f", its busiest node {compared(usual, busy, 'less busy', 'busier')}"
+    return text
+
+
+def _storage(best: pd.Series) -> str:
+    cost = best["cost_dollars_per_period"]
+    return f"; the plan costs {dollars_text(cost)} per period" if pd.notna(cost) and cost > 0 else ""
+
+
+def _bound(best: pd.Series, options: ReplayOptions) -> str:
+    """Whether the bound held, where it is one of these arrivals."""
+    bound = best["latency_s"]
+    if pd.isna(bound):
+        return ""
+    poisson = options.arrivals == "poisson" and options.rates is None and options.outages is None
+    if not poisson:
+        return " Bound and estimate assume Poisson arrivals at constant rates and all nodes up: not so here."
+    return f" The bound on its mean is {time_text(bound)}."
