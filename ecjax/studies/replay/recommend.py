@@ -8,6 +8,7 @@ from ecjax.studies.spine.sentences import compared, dollars_text, listed, time_t
 from ecjax.studies.spine.winners import Winner, at_point, differing, tally, winners
 from ecjax.tables.recommendation import Recommendation
 
+_ALIKE = 0.03  # 99 % quantiles of replays that differ by less say nothing
 _OWN = "probabilistic"  # reads as the plan says
 _DEMAND = ("service", "arrivals", "rate_scale", "size_scale")
 _POINT = ("plan_run", "method", "theta", "importance", "class_rate_scale", "queue", *_DEMAND)
@@ -30,8 +31,8 @@ def recommend(runs: pd.DataFrame, options: ReplayOptions) -> Recommendation | No
     policy, times = tally(every, "policy")
     winner = next(each for each in every if each.best["policy"] == policy)
     best = winner.best
-    if _OWN in winner.equals:
-        own = winner.others[winner.others["policy"] == _OWN].iloc[0]
+    own = next((row for _, row in winner.others.iterrows() if row["policy"] == _OWN), best)
+    if _OWN in winner.equals and own["p99_s"] <= best["p99_s"] * (1 + _ALIKE):
         where = at_point(own, shown)
         sentence = f"Recommended: policy={_OWN}, the plan's own reads{where}: {_speed(own)}{_storage(own)}."
         sentence += " No other policy is faster beyond the intervals."
@@ -44,7 +45,7 @@ def recommend(runs: pd.DataFrame, options: ReplayOptions) -> Recommendation | No
     most = f", fastest at {times} of {len(every)} points" if len(every) > 1 else ""
     sentence = f"Recommended: policy={policy}{most}{where}: {speed}{_beside(winner)}{_storage(best)}."
     if winner.equals:
-        sentence += f" Within its interval {listed(winner.equals)} cannot be told from it."
+        sentence += f" Within its interval {listed(winner.equals)} cannot be told from it in the mean."
     return Recommendation(sentence + _bound(best, options), best["run_id"], "the fastest policy")
 
 
@@ -58,7 +59,8 @@ def _beside(winner: Winner) -> str:
     own = others[others["policy"] == _OWN]
     other = (own if len(own) else others).iloc[0]
     name = f"{other['policy']} (the plan's own)" if other["policy"] == _OWN else other["policy"]
-    text = f"; {name} is {compared(other['mean_s'], winner.best['mean_s'], 'faster', 'slower')}"
+    text = f"; {name} is {compared(other['mean_s'], winner.best['mean_s'], 'faster', 'slower')} in the mean"
+    text += f" and {compared(other['p99_s'], winner.best['p99_s'], 'faster', 'slower')} at p99"
     busy, usual = winner.best["max_utilisation"], other["max_utilisation"]
     if pd.notna(busy) and pd.notna(usual) and abs(busy - usual) > 0.02 * usual:
         text += f", its busiest node {compared(usual, busy, 'less busy', 'busier')}"

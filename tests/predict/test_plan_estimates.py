@@ -1,0 +1,85 @@
+"""Estimates of whole plans: kinds of files instead of files, a sample instead of many kinds."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from ecjax import planning
+from ecjax.planning import prepare
+from ecjax.predict import plan_estimates
+from ecjax.predict.plan_estimates import Kinds, calibrated, kinds_of, plan_estimate
+from ecjax.predict.workload import ESTIMATE, node_laws, workload_of
+from ecjax.problem import builtin
+from ecjax.problem.arrays import files_arrays, nodes_arrays
+from ecjax.problem.cluster_options import ClusterOptions
+from ecjax.problem.service_laws import service_laws
+
+NODES = 12
+
+
+def plan_of(count, seed=0):
+    """The built-in cluster with placements at random: problem, laws, probabilities."""
+    options = ClusterOptions(files=count)
+    nodes, files = builtin.nodes(options), builtin.files(options)
+    problem = prepare(nodes_arrays(nodes), files_arrays(files))
+    draw = np.random.default_rng(seed)
+    probabilities = np.zeros((count, NODES))
+    for row, k in zip(probabilities, np.asarray(problem.files.k), strict=True):
+        row[draw.permutation(NODES)[: int(k) + 1]] = k / (k + 1)
+    return problem, service_laws(nodes, problem.files, "auto", "proportional"), probabilities
+
+
+def test_files_that_are_read_alike_are_one_kind():
+    problem, _, probabilities = plan_of(8)
+    probabilities[1] = probabilities[0]
+    kinds = kinds_of(problem, probabilities)
+    rate = np.asarray(problem.files.rate)
+    assert len(kinds.rate) == 7
+    together = np.flatnonzero(np.isclose(kinds.rate, rate[0] + rate[1]))
+    assert np.any(np.all(kinds.probabilities[together] == probabilities[0], axis=1))
+    np.testing.assert_allclose(kinds.rate @ kinds.probabilities, rate @ probabilities, rtol=1e-12)
+
+
+def test_a_row_read_with_two_chunk_sizes_is_two_kinds():
+    problem, _, probabilities = plan_of(4)
+    probabilities[:] = probabilities[0]
+    files = problem.files
+    sizes = np.asarray(files.chunk_bytes) * np.array([1, 1, 2, 2])
+    k = np.full(4, np.asarray(files.k)[0])
+    from dataclasses import replace
+
+    changed = replace(problem, files=replace(files, chunk_bytes=jnp.asarray(sizes), k=jnp.asarray(k)))
+    assert sorted(kinds_of(changed, probabilities).chunk_bytes) == sorted(set(sizes))
+
+
+@pytest.mark.parametrize("most", [32, 100])
+def test_a_sample_loads_every_node_as_all_files_do(most):
+    draw = np.random.default_rng(most)
+    _, laws, _ = plan_of(8)
+    service = node_laws(laws, NODES)
+    chosen = draw.random((400, NODES)).argsort(axis=1) < 5
+    kinds = Kinds(chosen * 0.8, draw.lognormal(0, 1.5, 400), draw.choice([1e6, 4e6], 400), np.full(400, 4.0))
+
+    def load(part):
+        return part.rate @ (np.asarray(service.moments(part.chunk_bytes[:, None])[0]) * part.probabilities)
+
+    sample = calibrated(kinds, service, most)
+    assert len(sample.rate) == most and np.all(sample.rate > 0)
+    np.testing.assert_allclose(load(sample), load(kinds), rtol=1e-6)
+    assert calibrated(kinds, service, 400) is kinds
+
+
+@pytest.mark.slow
+def test_kinds_give_the_estimate_of_all_files_and_samples_nearly():
+    problem, laws, probabilities = plan_of(600)
+    load = workload_of(problem, laws, probabilities > 0)
+    whole = ESTIMATE(planning.of_files(problem, jnp.asarray(probabilities)), load, levels=(0.99,))
+    estimate = plan_estimate(problem, laws, probabilities, probabilities > 0)
+    assert estimate.mean == pytest.approx(float(whole.mean), rel=1e-6)
+    assert estimate.p99 == pytest.approx(float(whole.quantiles[0]), rel=1e-6)
+    sample = calibrated(kinds_of(problem, probabilities), node_laws(laws, NODES), 128)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plan_estimates, "calibrated", lambda kinds, service: sample)
+        sampled = plan_estimate(problem, laws, probabilities, probabilities > 0)
+    assert sampled.mean == pytest.approx(estimate.mean, rel=0.01)
+    assert sampled.p99 == pytest.approx(estimate.p99, rel=0.02)

@@ -1,0 +1,101 @@
+"""Which plan is recommended, and in which words."""
+
+import pandas as pd
+import pytest
+
+from ecjax.studies.optimize.options import OptimizeOptions
+from ecjax.studies.optimize.recommend import recommend
+
+
+def runs(costs, means, **columns):
+    """Rows of ``runs`` of plans with these costs and expected means; others as they come."""
+    count = len(costs)
+    common = {
+        "run_id": [f"run{i}" for i in range(count)],
+        "status": "ok",
+        "method": "certified",
+        "queue": "fcfs",
+        "importance": None,
+        "k": None,
+        "d": None,
+        "theta": [10.0 * (i + 1) for i in range(count)],
+        "rate_scale": 1.0,
+        "size_scale": 1.0,
+        "class_rate_scale": None,
+        "cost_dollars_per_period": costs,
+        "estimated_mean_s": means,
+        "estimated_p99_s": [3 * mean for mean in means],
+        "latency_s": [1.5 * mean for mean in means],
+        "max_load": 0.6,
+        "mean_n": 6.0,
+    }
+    return pd.DataFrame(common | columns)
+
+
+PLANS = runs([100.0, 130.0, 200.0, 150.0], [0.9, 0.5, 0.45, 0.6])
+
+
+@pytest.mark.parametrize(
+    ("options", "run", "words"),
+    [
+        # 90, 65 and 90; the last is beaten by the second
+        ({}, "run1", "the knee of 4 plans"),
+        ({"max_latency_s": 0.48}, "run2", "the cheapest that keeps max_latency_s=0.48"),
+        ({"max_latency_s": 0.7}, "run1", "the cheapest that keeps max_latency_s=0.7"),
+        ({"max_p99_s": 1.4}, "run2", "the cheapest that keeps max_p99_s=1.4"),
+        ({"budget": 120.0}, "run0", "the fastest that keeps budget=120"),
+        ({"budget": 1000.0}, "run2", "the fastest that keeps budget=1000"),
+        ({"budget": 150.0, "max_latency_s": 0.7}, "run1", "max_latency_s=0.7 and budget=150"),
+    ],
+)
+def test_the_plan_that_is_asked_for(options, run, words):
+    recommended = recommend(PLANS, OptimizeOptions(**options))
+    assert recommended.run_id == run and words in recommended.sentence
+
+
+def test_none_keeps_what_is_asked_for():
+    recommended = recommend(PLANS, OptimizeOptions(max_latency_s=0.1))
+    assert recommended.run_id is None
+    assert recommended.sentence.startswith(
+        "No plan of 4 keeps max_latency_s=0.1: the fastest has 450 ms expected"
+    )
+
+
+def test_the_cheapest_and_the_fastest_stand_beside_the_knee():
+    sentence = recommend(PLANS, OptimizeOptions()).sentence
+    assert "$130 per period" in sentence and "500 ms expected in the mean and 1.5 s at p99" in sentence
+    assert "The cheapest is 80 % slower and 23 % cheaper" in sentence
+    assert "the fastest is 10 % faster and 54 % dearer" in sentence
+    assert sentence.endswith("Next: ecjax replay plan=results/optimize")
+
+
+def test_without_prices_the_fastest():
+    recommended = recommend(runs([0.0, 0.0], [0.5, 0.4]), OptimizeOptions())
+    assert recommended.run_id == "run1" and "no prices, so theta has no effect" in recommended.sentence
+
+
+def test_equal_plans_are_one():
+    sentence = recommend(runs([100.0, 100.0], [0.5, 0.5]), OptimizeOptions()).sentence
+    assert "plans" not in sentence
+
+
+def test_without_estimates_the_bound_counts():
+    plans = runs([100.0, 130.0], [0.9, 0.5], estimated_mean_s=float("nan"), estimated_p99_s=float("nan"))
+    recommended = recommend(plans, OptimizeOptions(max_latency_s=0.8))
+    assert recommended.run_id == "run1"
+    assert "a mean latency of at most 750 ms with Poisson arrivals" in recommended.sentence
+
+
+def test_plans_for_one_demand_are_compared():
+    plans = runs([100.0, 130.0, 90.0], [0.9, 0.5, 0.3], rate_scale=[1.0, 1.0, 0.1])
+    recommended = recommend(plans, OptimizeOptions())
+    assert recommended.run_id == "run1" and "Recommended at rate_scale=1:" in recommended.sentence
+
+
+def test_a_busy_node_is_remarked():
+    assert "load 0.95" in recommend(runs([100.0], [0.9], max_load=0.95), OptimizeOptions()).sentence
+    assert "load" not in recommend(PLANS, OptimizeOptions()).sentence
+
+
+def test_no_finished_plan():
+    assert recommend(runs([100.0], [0.9], status="unstable"), OptimizeOptions()) is None
