@@ -1,6 +1,7 @@
 """The two consoles: results go to standard output; progress bars and log lines share the one on standard error."""
 
 import logging
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -23,8 +24,8 @@ from rich.text import Text
 
 from ecjax.display import displayed
 
-# A pipe or file has no width of its own; 80 columns would cut the tables.
-OUTPUT = Console(width=None if sys.stdout.isatty() else 120)
+# a pipe or file has no width of its own, unless COLUMNS says one
+OUTPUT = Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 120)
 MESSAGES = Console(stderr=True)
 
 log = logging.getLogger("ecjax")

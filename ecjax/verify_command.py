@@ -26,7 +26,9 @@ def run_verify(words: Sequence[str]) -> int:
         (name, f"{len(sizes):,}", f"{sum(sizes):,}", str(wrong.count(name)))
         for name, sizes in verified.files.items()
     ]
-    print_table(OUTPUT, f"{words[0]}", ("dataset", "files", "bytes", "wrong"), rows, ("dataset",))
+    print_table(
+        OUTPUT, f"{words[0]}", ("dataset", "files", "bytes", "wrong"), rows, ("dataset",), least=("bytes",)
+    )
     for finding in verified.findings:
         say(OUTPUT, f"{finding.file}: {finding.what}; {finding.cure}", soft_wrap=True)
     for source, state in sorted(verified.sources.items()):
