@@ -10,7 +10,7 @@ from ecjax.console import say
 from ecjax.studies.adapt.tables import BEST_STATIC, STATIC
 from ecjax.studies.adapt.words import POINT, basic, over_seeds
 from ecjax.studies.spine.printed import number, print_errors, print_table
-from ecjax.studies.spine.units import Unit, fitting_unit
+from ecjax.studies.spine.units import Unit, fitting_unit, plain
 
 _LATENCIES = {"mean_s": "mean", "p50_s": "p50", "p90_s": "p90", "p99_s": "p99", "std_s": "std"}
 _OURS, _PEERS = "calibrated", (BEST_STATIC, "tofec")
@@ -70,7 +70,7 @@ def _cells(row: dict[Any, Any], unit: Unit) -> list[str]:
         latencies[0] = unit.interval(row["mean_s"], row["ci_s"])
     strategy = row["strategy"] + ("*" if row["overloaded"] else "")
     return [
-        *(number(row["rate_per_s"]), number(row["load"], ".3g"), strategy, _code(row)),
+        *(plain(row["rate_per_s"]), number(row["load"], ".3g"), strategy, _code(row)),
         *(*latencies, number(row["utilisation"], ".2f")),
     ]
 

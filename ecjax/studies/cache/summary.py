@@ -63,7 +63,7 @@ def _print_means(means: pd.DataFrame, console: Console, title: str) -> None:
     hits, decides = ["chunk\nhits", "full\nhits"], [f"decides\n{deciding.name}", f"p99.99\n{deciding.name}"]
     print_table(
         console,
-        f"{title}\n{words}",
+        f"{title}; {words}" if words else title,
         [
             *(SHORT[name] for name in swept),
             "policy",

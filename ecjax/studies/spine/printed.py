@@ -17,6 +17,7 @@ from ecjax.display import CELL, displayed
 
 _CUT = 24  # characters of an id or name, where columns do not fit otherwise
 _Padding = tuple[int, int, int, int]
+_TIGHT: _Padding = (0, 1, 0, 0)
 
 
 class _Grid(NamedTuple):
@@ -54,9 +55,9 @@ def print_table(
 ) -> None:
     """Print a table; text in it is text, not markup. No number is cut, however narrow the console is.
 
-    Where it is too narrow, words are cut first; then columns go, which a line below the table names; and a table whose
-    other columns do not fit either is printed as a paragraph per row. Rows that are equal in all that is shown are
-    printed once, with their count in a column ``runs``.
+    Where it is too narrow, spaces and words are cut first; then columns go, which a line below the table names; and a
+    table whose other columns do not fit either is printed as a paragraph per row. Rows that are equal in all that is
+    shown are printed once, with their count in a column ``runs``.
 
     Args:
         console: where.
@@ -74,11 +75,13 @@ def print_table(
     keys = list(groups) if groups is not None else [None] * len(rows)
     going = [heading for heading in least if heading in headings]
     for count in range(len(going) + 1):
-        for most in (CELL, _CUT):
+        for most, spaces in ((CELL, padding), (CELL, _TIGHT), (_CUT, _TIGHT)):
             grid = _grid(headings, listed, keys, set(going[:count]), words, most)
-            if _table_width(grid, padding) <= console.width:
-                console.print(_table(grid, words, padding))
-                _name_hidden(console, headings, listed, keys, going[:count], words, padding, dataset)
+            if _table_width(grid, spaces) <= console.width:
+                console.print(_table(grid, words, spaces))
+                if count:
+                    every = _grid(headings, listed, keys, (), words, _CUT)
+                    _name_hidden(console, going[:count], headings, _table_width(every, _TIGHT), dataset)
                 return
     _print_folded(console, _grid(headings, listed, keys, set(), words, CELL))
 
@@ -128,20 +131,10 @@ def _table(grid: _Grid, words: Collection[str], padding: _Padding) -> Table:
 
 
 def _name_hidden(
-    console: Console,
-    headings: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    groups: Sequence[object],
-    hidden: Sequence[str],
-    words: Collection[str],
-    padding: _Padding,
-    dataset: str,
+    console: Console, hidden: Collection[str], headings: Sequence[str], needed: int, dataset: str
 ) -> None:
-    """A line with the columns that are not shown, and how to see them."""
-    if not hidden:
-        return
+    """A line with the columns that are not shown, and how to see them: in so many columns, or in the dataset."""
     names = ", ".join(one_line(heading) for heading in headings if heading in hidden)
-    needed = _table_width(_grid(headings, rows, groups, (), words, _CUT), padding)
     also = f", or dataset {dataset}" if dataset else ""
     say(console, f"not shown in {console.width} columns: {names} (COLUMNS={needed}{also})", "dim")
 
