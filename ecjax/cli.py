@@ -8,10 +8,11 @@ import os
 import sys
 import textwrap
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields, is_dataclass
 
 from ecjax import __version__
-from ecjax.command_words import check_words
+from ecjax.command_words import check_words, split_flags
 from ecjax.display import displayed
 from ecjax.errors import UserError
 from ecjax.jobs_index import JOBS, VERIFY, VERIFY_SUMMARY, Job, experiments
@@ -20,6 +21,8 @@ from ecjax.options import rule_of, shown
 EXIT_FAILED, EXIT_USER, EXIT_INTERRUPTED = 1, 2, 130
 # what XLA, the system and the loader of libraries say where memory ends
 _NO_MEMORY = ("RESOURCE_EXHAUSTED", "Out of memory", "can't start new thread", "failed to map segment")
+
+_PRINTED = ("--json", "--quiet")
 
 _VERIFY_HELP = f"""ecjax {VERIFY}: {VERIFY_SUMMARY}
 
@@ -76,7 +79,7 @@ def _dispatch(words: list[str]) -> int:
     if words[0] in ("-V", "--version"):
         print(f"ecjax {__version__}")
         return 0
-    name, rest = words[0], words[1:]
+    name, (what, rest) = words[0], _what_to_print(words[1:])
     if name not in (*JOBS, VERIFY):
         raise UserError(f"found job {name!r}; allowed: {', '.join((*JOBS, VERIFY))} (ecjax --help)")
     if any(word in ("-h", "--help") for word in rest):
@@ -85,11 +88,38 @@ def _dispatch(words: list[str]) -> int:
     if name == VERIFY:
         from ecjax.verify_command import run_verify  # Arrow is slow to import
 
-        return run_verify(rest)
+        with _printing(what):
+            return run_verify(rest)
     check_words(JOBS[name], rest)
+    if what is not None and split_flags(rest)[0]:
+        raise UserError(
+            f"found {what} with one of Hydra's flags, {split_flags(rest)[0][0]}; allowed: one of them"
+        )
     from ecjax.hydra_run import run_job  # Hydra is slow to import
 
-    return run_job(JOBS[name], rest)
+    with _printing(what):
+        return run_job(JOBS[name], rest)
+
+
+def _what_to_print(words: list[str]) -> tuple[str | None, list[str]]:
+    """``--json`` or ``--quiet``, if it is among the words, and the others.
+
+    Raises:
+        UserError: both are.
+    """
+    flags = sorted({word for word in words if word in _PRINTED})
+    if len(flags) > 1:
+        raise UserError(f"found {' and '.join(flags)}; allowed: one of them")
+    return flags[0] if flags else None, [word for word in words if word not in _PRINTED]
+
+
+def _printing(what: str | None) -> AbstractContextManager[None]:
+    """The context in which a command prints what is wanted."""
+    if what is None:
+        return nullcontext()
+    from ecjax.console import Wanted, printing  # not for help and mistakes
+
+    return printing(Wanted(what))
 
 
 def _overview() -> str:

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from enum import Enum
 from threading import Lock
 
 from rich.console import Console
@@ -30,6 +31,37 @@ MESSAGES = Console(stderr=True)
 
 log = logging.getLogger("ecjax")
 
+_SERIOUS = ("red", "yellow")  # styles of errors and warnings
+
+
+class Wanted(Enum):
+    """What a command prints: tables and log lines, what matters only, or an object for another program."""
+
+    ALL = "all"
+    QUIET = "--quiet"
+    JSON = "--json"
+
+
+_wanted = Wanted.ALL
+
+
+def wanted() -> Wanted:
+    """What the command that runs prints."""
+    return _wanted
+
+
+@contextmanager
+def printing(what: Wanted) -> Iterator[None]:
+    """Print this only, until the context is left."""
+    global _wanted
+    before, level = (_wanted, OUTPUT.quiet), log.level
+    _wanted, OUTPUT.quiet = what, what is not Wanted.ALL
+    try:
+        yield
+    finally:
+        (_wanted, OUTPUT.quiet) = before
+        log.setLevel(level)
+
 
 def show_log_lines() -> None:
     """Send ecjax's own log lines to ``MESSAGES``.
@@ -38,7 +70,7 @@ def show_log_lines() -> None:
     or notebook that replaced standard error, the stream.
     """
     log.handlers[:] = [log_handler(MESSAGES)]
-    log.setLevel(logging.INFO)
+    log.setLevel(logging.WARNING if _wanted is Wanted.QUIET else logging.INFO)
     log.propagate = False
 
 
@@ -58,7 +90,7 @@ class LogLine(logging.Formatter):
 
 
 def say(console: Console, text: str, style: str = "", soft_wrap: bool = False) -> None:
-    """Print a line; text in it is text, not markup.
+    """Print a line; text in it is text, not markup. Errors and warnings of a quiet console go to ``MESSAGES``.
 
     Args:
         console: where.
@@ -66,7 +98,19 @@ def say(console: Console, text: str, style: str = "", soft_wrap: bool = False) -
         style: of rich.
         soft_wrap: leave it to the terminal to break the line, so that paths can be copied from it.
     """
+    if console.quiet and style in _SERIOUS:
+        console = MESSAGES
     console.print(Text(displayed(text), style=style), soft_wrap=soft_wrap)
+
+
+def conclude(console: Console, text: str) -> None:
+    """Print the line that a study ends with, also where tables are not wanted."""
+    before = console.quiet
+    console.quiet = _wanted is Wanted.JSON
+    try:
+        say(console, text, "bold")
+    finally:
+        console.quiet = before
 
 
 @contextmanager
@@ -81,6 +125,9 @@ def progress(what: str, total: int | None, console: Console = MESSAGES) -> Itera
     Yields:
         A function to call with the number of items just done, or parts of them; from any thread.
     """
+    if _wanted is Wanted.QUIET:
+        yield lambda items: None
+        return
     if not console.is_terminal:
         yield _lines(what, total)
         return
