@@ -3,24 +3,12 @@
 import logging
 import os
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import Enum
-from threading import Lock
 
 from rich.console import Console
 from rich.logging import RichHandler
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 from rich.text import Text
 
 from ecjax.display import displayed
@@ -111,71 +99,3 @@ def conclude(console: Console, text: str) -> None:
         say(console, text, "bold")
     finally:
         console.quiet = before
-
-
-@contextmanager
-def progress(what: str, total: int | None, console: Console = MESSAGES) -> Iterator[Callable[[float], None]]:
-    """Show how far long work is, items/s and the time left: a bar on a terminal, a log line per tenth elsewhere.
-
-    Args:
-        what: a few words, in the present participle.
-        total: items in all, or None where that is not known.
-        console: where the bar goes.
-
-    Yields:
-        A function to call with the number of items just done, or parts of them; from any thread.
-    """
-    if _wanted is Wanted.QUIET:
-        yield lambda items: None
-        return
-    if not console.is_terminal:
-        yield _lines(what, total)
-        return
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), _Speed())
-    with Progress(
-        *columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console, transient=True
-    ) as bar:
-        task = bar.add_task(displayed(what), total=total)
-        yield lambda items: bar.advance(task, items)
-
-
-class _Speed(ProgressColumn):
-    """Items per second."""
-
-    def render(self, task: Task) -> Text:
-        speed = task.finished_speed or task.speed
-        return Text("" if speed is None else f"{_rounded(speed)}/s", style="progress.data.speed")
-
-
-def _rounded(number: float) -> str:
-    return f"{number:.3g}" if number < 100 else f"{number:.0f}"
-
-
-def _lines(what: str, total: int | None) -> Callable[[float], None]:
-    count = shown = 0.0
-    lock, begun = Lock(), time.monotonic()
-
-    def advance(items: float) -> None:
-        nonlocal count, shown
-        with lock:
-            count += items
-            # where the end is not known a line comes with every doubling
-            step = shown if total is None else total / 10
-            if count < shown + step or count <= shown:
-                return
-            shown = count
-            speed = count / max(time.monotonic() - begun, 1e-9)
-            text = (
-                f"{what}: {count:.0f}" + ("" if total is None else f" of {total}") + f", {_rounded(speed)}/s"
-            )
-            if total is not None and count < total:
-                text += f", {_duration((total - count) / speed)} left"
-            log.info("%s", text)
-
-    return advance
-
-
-def _duration(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"

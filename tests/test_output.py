@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from ecjax import cli
-from ecjax.console import MESSAGES, OUTPUT, Wanted, log, progress, say, wanted
+from ecjax.console import MESSAGES, OUTPUT, Wanted, log, say, wanted
 from ecjax.jobs_index import JOBS
+from ecjax.progress import progress
 from ecjax.studies.spine import study
 from ecjax.studies.spine.recommendation import Recommendation
 

@@ -14,6 +14,7 @@ from ecjax.coflow.lower_bound import lower_bound
 from ecjax.coflow.replay import replay
 from ecjax.coflow.workload import Fabric, Workload
 from ecjax.engine import Worker
+from ecjax.progress import detail
 from ecjax.status import Status
 from ecjax.studies.schedule.inputs import Case
 from ecjax.studies.schedule.rows import coflow_widths, coflows, statistics
@@ -175,6 +176,7 @@ def reference(transfers: Transfers, bound: bool) -> Reference:
 def replayed(transfers: Transfers, scheduler: str, sources: str, seed: int) -> Replayed:
     """One replay; of its outcome by flow only what the tables need is kept."""
     workload, fabric = transfers.workload, transfers.fabric
+    detail(f"{scheduler} with {sources} sources, seed {seed}")
     began = time.perf_counter()
     outcome = replay(workload, fabric, scheduler, sources, seed)
     seconds = time.perf_counter() - began
