@@ -11,14 +11,14 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields, is_dataclass
 
-from ecjax import __version__
+from ecjax import __version__, interrupts
 from ecjax.command_words import check_words, split_flags
 from ecjax.display import displayed
 from ecjax.errors import UserError
 from ecjax.jobs_index import JOBS, VERIFY, VERIFY_SUMMARY, Job, experiments
 from ecjax.options import rule_of, shown
 
-EXIT_FAILED, EXIT_USER, EXIT_INTERRUPTED = 1, 2, 130
+EXIT_FAILED, EXIT_USER = 1, 2
 # what XLA, the system and the loader of libraries say where memory ends
 _NO_MEMORY = ("RESOURCE_EXHAUSTED", "Out of memory", "can't start new thread", "failed to map segment")
 
@@ -35,6 +35,15 @@ kill) is a line that says what to do. Of inputs that were files it says whether 
 Exit codes: 0 all as it was written, 1 something is not, 2 OUT holds no results."""
 
 
+def command(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line as a program of its own, which Ctrl-C ends soon; returns the exit code."""
+    with interrupts.answered():
+        code = main(arguments)
+    if code == interrupts.EXIT_INTERRUPTED:
+        interrupts.end_now(code)  # threads may be at work for long
+    return code
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
@@ -44,11 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"ecjax: {error}", file=sys.stderr)
         return EXIT_USER
     except KeyboardInterrupt:
-        print(
-            "ecjax: interrupted; what was finished is kept, and the same command goes on from there",
-            file=sys.stderr,
-        )
-        return EXIT_INTERRUPTED
+        print(interrupts.LINE, file=sys.stderr)
+        return interrupts.EXIT_INTERRUPTED
     except BrokenPipeError:
         # the reader of a pipe has gone (ecjax ... | head); what is still buffered goes nowhere
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -169,4 +175,4 @@ def _keys(options: object, prefix: str) -> list[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command())
