@@ -6,17 +6,15 @@ Exit codes: 0 all well, 1 some items failed, 2 the user's mistake, 130 interrupt
 import errno
 import os
 import sys
-import textwrap
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import fields, is_dataclass
 
 from ecjax import __version__, interrupts
 from ecjax.command_words import check_words, split_flags
 from ecjax.display import displayed
 from ecjax.errors import UserError
-from ecjax.jobs_index import JOBS, VERIFY, VERIFY_SUMMARY, Job, experiments
-from ecjax.options import rule_of, shown
+from ecjax.job_help import job_help, overview
+from ecjax.jobs_index import JOBS, VERIFY
 
 EXIT_FAILED, EXIT_USER = 1, 2
 # what XLA, the system and the loader of libraries say where memory ends
@@ -24,15 +22,28 @@ _NO_MEMORY = ("RESOURCE_EXHAUSTED", "Out of memory", "can't start new thread", "
 
 _PRINTED = ("--json", "--quiet")
 
-_VERIFY_HELP = f"""ecjax {VERIFY}: {VERIFY_SUMMARY}
+_VERIFY_HELP = f"""ecjax {VERIFY}: whether the results in a folder are as they were written, and
+inputs still the same
 
 usage: ecjax {VERIFY} OUT
 
-Reads every file under OUT, what a job was told as out=, and compares it with the hash that it was written with. Each
-file that is damaged, missing, a copy, of another program, or holds rows of runs that were never committed (after a
-kill) is a line that says what to do. Of inputs that were files it says whether they are the same, changed or not found.
+Reads every file under OUT, what a job was told as out=, and compares it with
+the hash that it was written with. Each file that is damaged, missing, a copy,
+of another program, or holds rows of runs that were never committed (after a
+kill) is a line that says what to do. Of inputs that were files it says whether
+they are the same, changed or not found.
 
-Exit codes: 0 all as it was written, 1 something is not, 2 OUT holds no results."""
+  --json       one JSON object on standard output: job, out, datasets,
+               findings, inputs, exit_code
+  --quiet      only what is wrong
+
+examples:
+  ecjax verify results/optimize
+  ecjax verify results/optimize --quiet
+  ecjax verify s3://bucket/results --json
+
+Exit codes: 0 all as it was written, 1 something is not, 2 OUT holds no
+results."""
 
 
 def command(arguments: Sequence[str] | None = None) -> int:
@@ -80,7 +91,7 @@ def _of_the_machine(error: Exception) -> tuple[str | None, int]:
 
 def _dispatch(words: list[str]) -> int:
     if not words or words[0] in ("-h", "--help", "help"):
-        print(_overview())
+        print(overview(__version__))
         return 0
     if words[0] in ("-V", "--version"):
         print(f"ecjax {__version__}")
@@ -89,7 +100,7 @@ def _dispatch(words: list[str]) -> int:
     if name not in (*JOBS, VERIFY):
         raise UserError(f"found job {name!r}; allowed: {', '.join((*JOBS, VERIFY))} (ecjax --help)")
     if any(word in ("-h", "--help") for word in rest):
-        print(_VERIFY_HELP if name == VERIFY else _help(JOBS[name]))
+        print(_VERIFY_HELP if name == VERIFY else job_help(JOBS[name]))
         return 0
     if name == VERIFY:
         from ecjax.verify_command import run_verify  # Arrow is slow to import
@@ -126,52 +137,6 @@ def _printing(what: str | None) -> AbstractContextManager[None]:
     from ecjax.console import Wanted, printing  # not for help and mistakes
 
     return printing(Wanted(what))
-
-
-def _overview() -> str:
-    width = max(map(len, (*JOBS, VERIFY)))
-    lines = [
-        f"ecjax {__version__}: batch optimizer and trace analyzer for erasure-coded storage",
-        "",
-        "usage: ecjax JOB [key=value ...]      ecjax JOB --help lists the keys",
-        "",
-    ]
-    lines += [f"  {job.name:{width}}  {job.summary}" for job in JOBS.values()]
-    lines += [
-        f"  {VERIFY:{width}}  {VERIFY_SUMMARY} (ecjax verify OUT)",
-        "",
-        "Lists are written key=a,b,c (or 'key=[a,b,c]'). -m before or after the overrides runs Hydra sweeps.",
-        "Exit codes: 0 all well, 1 some items failed, 2 a mistake in what was given, 130 interrupted.",
-    ]
-    return "\n".join(lines)
-
-
-def _help(job: Job) -> str:
-    lines = [f"ecjax {job.name}: {job.summary}", "", f"usage: ecjax {job.name} [key=value ...]", ""]
-    lines += _keys(job.options_class(), "")
-    named = experiments(job.name)
-    if named:
-        lines += ["", "named studies, experiment=NAME:"]
-        lines += [f"  {name:14} {text}" for name, text in named.items()]
-    return "\n".join(lines)
-
-
-def _keys(options: object, prefix: str) -> list[str]:
-    lines = []
-    for item in fields(options):  # type: ignore[arg-type]
-        value = getattr(options, item.name)
-        text = item.metadata.get("help", "")
-        if is_dataclass(value):
-            lines += [f"  {prefix}{item.name}.*: {text}", *_keys(value, f"{prefix}{item.name}.")]
-            continue
-        listed = f"[{','.join(map(shown, value))}]" if isinstance(value, list) else shown(value)
-        lines += [f"  {prefix}{item.name}={listed}", f"      {text}"]
-        allowed = rule_of(item).allowed
-        if allowed not in ("a text", "true, false"):
-            lines += textwrap.wrap(
-                f"allowed: {allowed}", 96, initial_indent=" " * 6, subsequent_indent=" " * 6
-            )
-    return lines
 
 
 if __name__ == "__main__":
