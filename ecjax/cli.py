@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 
 from ecjax import __version__, interrupts
 from ecjax.command_words import check_words, split_flags
+from ecjax.completion import candidates, completion_script
 from ecjax.display import displayed
 from ecjax.errors import UserError
 from ecjax.job_help import job_help, overview
@@ -95,6 +96,12 @@ def _dispatch(words: list[str]) -> int:
         return 0
     if words[0] in ("-V", "--version"):
         print(f"ecjax {__version__}")
+        return 0
+    if words[0] == "--completion":
+        print(completion_script(words[1:]))
+        return 0
+    if words[0] == "--complete":
+        sys.stdout.writelines(f"{word}\n" for word in candidates(words[1:]))
         return 0
     name, (what, rest) = words[0], _what_to_print(words[1:])
     if name not in (*JOBS, VERIFY):

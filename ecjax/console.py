@@ -64,7 +64,7 @@ def show_log_lines() -> None:
 
 def log_handler(console: Console) -> logging.Handler:
     """What writes log lines to a console."""
-    handler = RichHandler(console=console, show_path=False)
+    handler = RichHandler(console=console, show_path=False, log_time_format="%Y-%m-%d %H:%M:%S")
     handler.setFormatter(LogLine())
     return handler
 
