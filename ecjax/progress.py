@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from threading import Lock
+from threading import Event, Lock, Thread
 from typing import Protocol
 
 from rich.console import Console
@@ -16,6 +16,7 @@ from ecjax.display import displayed
 _KNOWN_SHARE, _KNOWN_S = 0.05, 2.0  # of the work, and of time, from which on the pace can be told
 _FEW = 20  # of so few items parts are shown
 _DETAIL_EVERY_S = 10.0  # between log lines that say what an item is at
+_POLLED_EVERY_S = 0.5
 
 
 @contextmanager
@@ -65,6 +66,40 @@ def detail(text: str) -> None:
     """
     for shown in _active[-1:]:
         shown.detail(text)
+
+
+@contextmanager
+def polled(advance: Callable[[float], object]) -> Iterator[Callable[[Callable[[], float]], None]]:
+    """Advance by an item in parts, while compiled code works at it that cannot tell how far it is.
+
+    Args:
+        advance: called with parts of the item, from another thread; with what is left at the end.
+
+    Yields:
+        A function to call with one that tells the share of the item that is done.
+    """
+    over, told = Event(), 0.0
+
+    def poll(share: Callable[[], float]) -> None:
+        nonlocal told
+        while not over.wait(_POLLED_EVERY_S):
+            done = min(1.0, share())
+            advance(done - told)
+            told = done
+
+    threads: list[Thread] = []
+
+    def begin(share: Callable[[], float]) -> None:
+        threads.append(Thread(target=poll, args=(share,), daemon=True))
+        threads[-1].start()
+
+    try:
+        yield begin
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
+    advance(1.0 - told)
 
 
 class _Shows(Protocol):

@@ -2,11 +2,12 @@
 
 import logging
 from io import StringIO
+from threading import Event
 
 import pytest
 from rich.console import Console
 
-from ecjax.progress import Pace, detail, progress
+from ecjax.progress import Pace, detail, polled, progress
 
 
 class Clock:
@@ -62,3 +63,16 @@ def test_details_stand_beside_the_bar():
         advance(0.5)
     text = console.file.getvalue()
     assert "pass 12" in text and "0/" not in text and "nobody" not in text
+
+
+def test_what_cannot_tell_how_far_it_is_is_asked():
+    parts, asked = [], Event()
+
+    def share():
+        asked.set()
+        return 0.25
+
+    with polled(parts.append) as poll:
+        poll(share)
+        assert asked.wait(60.0)
+    assert sum(parts) == pytest.approx(1.0) and parts[0] == 0.25

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from ecjax.console import say
 from ecjax.display import CELL, displayed
+from ecjax.studies.spine.units import formatted
 
 _CUT = 24  # characters of an id or name, where columns do not fit otherwise
 _Padding = tuple[int, int, int, int]
@@ -157,7 +158,7 @@ def one_line(heading: str) -> str:
 
 def number(value: float | None, form: str = ".4g") -> str:
     """A cell with a number; empty where there is none."""
-    return "" if value is None or pd.isna(value) else format(value, form)
+    return "" if value is None or pd.isna(value) else formatted(value, form)
 
 
 def print_errors(runs: pd.DataFrame, console: Console) -> None:

@@ -51,7 +51,11 @@ def fitting_unit(*columns_s: Iterable[float | None]) -> Unit:
 
 
 def plain(value: float, digits: int = 4) -> str:
-    """A number with so many digits that count; with thousands apart, and no power of ten, where it is that large."""
-    if 10**digits <= abs(value) < _MOST_PLAIN:
-        return f"{value:,.0f}"
-    return f"{value:.{digits}g}"
+    """A number with so many digits that count; a large one with thousands apart, and without a power of ten."""
+    return formatted(value, f".{digits}g")
+
+
+def formatted(value: float, form: str) -> str:
+    """A number in some format, but a large one with thousands apart where that would give it a power of ten."""
+    text = format(value, form)
+    return f"{value:,.0f}" if "e+" in text and abs(value) < _MOST_PLAIN else text
