@@ -2,6 +2,6 @@
 
 import sys
 
-from ecjax.cli import main
+from ecjax.cli import command
 
-sys.exit(main())
+sys.exit(command())

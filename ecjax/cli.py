@@ -6,30 +6,54 @@ Exit codes: 0 all well, 1 some items failed, 2 the user's mistake, 130 interrupt
 import errno
 import os
 import sys
-import textwrap
 from collections.abc import Sequence
-from dataclasses import fields, is_dataclass
+from contextlib import AbstractContextManager, nullcontext
 
-from ecjax import __version__
-from ecjax.command_words import check_words
+from ecjax import __version__, interrupts
+from ecjax.command_words import check_words, split_flags
+from ecjax.completion import candidates, completion_script
 from ecjax.display import displayed
 from ecjax.errors import UserError
-from ecjax.jobs_index import JOBS, VERIFY, VERIFY_SUMMARY, Job, experiments
-from ecjax.options import rule_of, shown
+from ecjax.job_help import job_help, overview
+from ecjax.jobs_index import JOBS, VERIFY
 
-EXIT_FAILED, EXIT_USER, EXIT_INTERRUPTED = 1, 2, 130
+EXIT_FAILED, EXIT_USER = 1, 2
 # what XLA, the system and the loader of libraries say where memory ends
 _NO_MEMORY = ("RESOURCE_EXHAUSTED", "Out of memory", "can't start new thread", "failed to map segment")
 
-_VERIFY_HELP = f"""ecjax {VERIFY}: {VERIFY_SUMMARY}
+_PRINTED = ("--json", "--quiet")
+
+_VERIFY_HELP = f"""ecjax {VERIFY}: whether the results in a folder are as they were written, and
+inputs still the same
 
 usage: ecjax {VERIFY} OUT
 
-Reads every file under OUT, what a job was told as out=, and compares it with the hash that it was written with. Each
-file that is damaged, missing, a copy, of another program, or holds rows of runs that were never committed (after a
-kill) is a line that says what to do. Of inputs that were files it says whether they are the same, changed or not found.
+Reads every file under OUT, what a job was told as out=, and compares it with
+the hash that it was written with. Each file that is damaged, missing, a copy,
+of another program, or holds rows of runs that were never committed (after a
+kill) is a line that says what to do. Of inputs that were files it says whether
+they are the same, changed or not found.
 
-Exit codes: 0 all as it was written, 1 something is not, 2 OUT holds no results."""
+  --json       one JSON object on standard output: job, out, datasets,
+               findings, inputs, exit_code
+  --quiet      only what is wrong
+
+examples:
+  ecjax verify results/optimize
+  ecjax verify results/optimize --quiet
+  ecjax verify s3://bucket/results --json
+
+Exit codes: 0 all as it was written, 1 something is not, 2 OUT holds no
+results."""
+
+
+def command(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line as a program of its own, which Ctrl-C ends soon; returns the exit code."""
+    with interrupts.answered():
+        code = main(arguments)
+    if code == interrupts.EXIT_INTERRUPTED:
+        interrupts.end_now(code)  # threads may be at work for long
+    return code
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -41,11 +65,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"ecjax: {error}", file=sys.stderr)
         return EXIT_USER
     except KeyboardInterrupt:
-        print(
-            "ecjax: interrupted; what was finished is kept, and the same command goes on from there",
-            file=sys.stderr,
-        )
-        return EXIT_INTERRUPTED
+        print(interrupts.LINE, file=sys.stderr)
+        return interrupts.EXIT_INTERRUPTED
     except BrokenPipeError:
         # the reader of a pipe has gone (ecjax ... | head); what is still buffered goes nowhere
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -71,72 +92,59 @@ def _of_the_machine(error: Exception) -> tuple[str | None, int]:
 
 def _dispatch(words: list[str]) -> int:
     if not words or words[0] in ("-h", "--help", "help"):
-        print(_overview())
+        print(overview(__version__))
         return 0
     if words[0] in ("-V", "--version"):
         print(f"ecjax {__version__}")
         return 0
-    name, rest = words[0], words[1:]
+    if words[0] == "--completion":
+        print(completion_script(words[1:]))
+        return 0
+    if words[0] == "--complete":
+        sys.stdout.writelines(f"{word}\n" for word in candidates(words[1:]))
+        return 0
+    name, (what, rest) = words[0], _what_to_print(words[1:])
     if name not in (*JOBS, VERIFY):
         raise UserError(f"found job {name!r}; allowed: {', '.join((*JOBS, VERIFY))} (ecjax --help)")
     if any(word in ("-h", "--help") for word in rest):
-        print(_VERIFY_HELP if name == VERIFY else _help(JOBS[name]))
+        print(_VERIFY_HELP if name == VERIFY else job_help(JOBS[name]))
         return 0
     if name == VERIFY:
         from ecjax.verify_command import run_verify  # Arrow is slow to import
 
-        return run_verify(rest)
+        with _printing(what):
+            return run_verify(rest)
     check_words(JOBS[name], rest)
+    if what is not None and split_flags(rest)[0]:
+        raise UserError(
+            f"found {what} with one of Hydra's flags, {split_flags(rest)[0][0]}; allowed: one of them"
+        )
     from ecjax.hydra_run import run_job  # Hydra is slow to import
 
-    return run_job(JOBS[name], rest)
+    with _printing(what):
+        return run_job(JOBS[name], rest)
 
 
-def _overview() -> str:
-    width = max(map(len, (*JOBS, VERIFY)))
-    lines = [
-        f"ecjax {__version__}: batch optimizer and trace analyzer for erasure-coded storage",
-        "",
-        "usage: ecjax JOB [key=value ...]      ecjax JOB --help lists the keys",
-        "",
-    ]
-    lines += [f"  {job.name:{width}}  {job.summary}" for job in JOBS.values()]
-    lines += [
-        f"  {VERIFY:{width}}  {VERIFY_SUMMARY} (ecjax verify OUT)",
-        "",
-        "Lists are written key=a,b,c (or 'key=[a,b,c]'). -m before or after the overrides runs Hydra sweeps.",
-        "Exit codes: 0 all well, 1 some items failed, 2 a mistake in what was given, 130 interrupted.",
-    ]
-    return "\n".join(lines)
+def _what_to_print(words: list[str]) -> tuple[str | None, list[str]]:
+    """``--json`` or ``--quiet``, if it is among the words, and the others.
+
+    Raises:
+        UserError: both are.
+    """
+    flags = sorted({word for word in words if word in _PRINTED})
+    if len(flags) > 1:
+        raise UserError(f"found {' and '.join(flags)}; allowed: one of them")
+    return flags[0] if flags else None, [word for word in words if word not in _PRINTED]
 
 
-def _help(job: Job) -> str:
-    lines = [f"ecjax {job.name}: {job.summary}", "", f"usage: ecjax {job.name} [key=value ...]", ""]
-    lines += _keys(job.options_class(), "")
-    named = experiments(job.name)
-    if named:
-        lines += ["", "named studies, experiment=NAME:"]
-        lines += [f"  {name:14} {text}" for name, text in named.items()]
-    return "\n".join(lines)
+def _printing(what: str | None) -> AbstractContextManager[None]:
+    """The context in which a command prints what is wanted."""
+    if what is None:
+        return nullcontext()
+    from ecjax.console import Wanted, printing  # not for help and mistakes
 
-
-def _keys(options: object, prefix: str) -> list[str]:
-    lines = []
-    for item in fields(options):  # type: ignore[arg-type]
-        value = getattr(options, item.name)
-        text = item.metadata.get("help", "")
-        if is_dataclass(value):
-            lines += [f"  {prefix}{item.name}.*: {text}", *_keys(value, f"{prefix}{item.name}.")]
-            continue
-        listed = f"[{','.join(map(shown, value))}]" if isinstance(value, list) else shown(value)
-        lines += [f"  {prefix}{item.name}={listed}", f"      {text}"]
-        allowed = rule_of(item).allowed
-        if allowed not in ("a text", "true, false"):
-            lines += textwrap.wrap(
-                f"allowed: {allowed}", 96, initial_indent=" " * 6, subsequent_indent=" " * 6
-            )
-    return lines
+    return printing(Wanted(what))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command())

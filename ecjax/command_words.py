@@ -45,7 +45,7 @@ def split_flags(words: Iterable[str]) -> tuple[list[str], list[str]]:
         elif word.startswith("-"):
             if word.split("=")[0] not in FLAGS:
                 raise UserError(
-                    f"found {word}; allowed: key=value, --help, or one of Hydra's {', '.join(FLAGS)}"
+                    f"found {word}; allowed: key=value, --help, --json, --quiet, or one of Hydra's {', '.join(FLAGS)}"
                 )
             flags.append(word)
         else:

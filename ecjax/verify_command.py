@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ecjax.console import OUTPUT, say
+from ecjax.console import OUTPUT, Wanted, say, wanted
 from ecjax.errors import UserError
 
 EXIT_DAMAGED = 1
@@ -17,6 +17,7 @@ def run_verify(words: Sequence[str]) -> int:
     if len(words) != 1 or words[0].startswith("-"):
         found = " ".join(words) or "nothing"
         raise UserError(f"verify: found {found}; allowed: one folder of results, ecjax verify OUT")
+    from ecjax.studies.spine.as_json import print_object
     from ecjax.studies.spine.printed import print_table
     from ecjax.tables.verify import verify
 
@@ -26,9 +27,27 @@ def run_verify(words: Sequence[str]) -> int:
         (name, f"{len(sizes):,}", f"{sum(sizes):,}", str(wrong.count(name)))
         for name, sizes in verified.files.items()
     ]
-    print_table(OUTPUT, f"{words[0]}", ("dataset", "files", "bytes", "wrong"), rows, ("dataset",))
+    code = EXIT_DAMAGED if verified.findings else 0
+    if wanted() is Wanted.JSON:
+        print_object(
+            {
+                "job": "verify",
+                "out": words[0],
+                "datasets": [
+                    {"dataset": name, "files": len(sizes), "bytes": sum(sizes), "wrong": wrong.count(name)}
+                    for name, sizes in verified.files.items()
+                ],
+                "findings": [finding._asdict() for finding in verified.findings],
+                "inputs": [source._asdict() | {"state": state} for source, state in verified.sources.items()],
+                "exit_code": code,
+            }
+        )
+        return code
+    print_table(
+        OUTPUT, f"{words[0]}", ("dataset", "files", "bytes", "wrong"), rows, ("dataset",), least=("bytes",)
+    )
     for finding in verified.findings:
-        say(OUTPUT, f"{finding.file}: {finding.what}; {finding.cure}", soft_wrap=True)
+        say(OUTPUT, f"{finding.file}: {finding.what}; {finding.cure}", "yellow", soft_wrap=True)
     for source, state in sorted(verified.sources.items()):
         say(OUTPUT, f"input {source.option}={source.path}: {state}", soft_wrap=True)
-    return EXIT_DAMAGED if verified.findings else 0
+    return code

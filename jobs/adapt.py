@@ -29,6 +29,6 @@ def run(cfg: DictConfig) -> int:
 
 
 if __name__ == "__main__":
-    from ecjax.cli import main
+    from ecjax.cli import command
 
-    sys.exit(main(["adapt", *sys.argv[1:]]))
+    sys.exit(command(["adapt", *sys.argv[1:]]))

@@ -26,6 +26,6 @@ def run(cfg: DictConfig) -> int:
 
 
 if __name__ == "__main__":
-    from ecjax.cli import main
+    from ecjax.cli import command
 
-    sys.exit(main(["analyze", *sys.argv[1:]]))
+    sys.exit(command(["analyze", *sys.argv[1:]]))

@@ -23,6 +23,6 @@ def run(cfg: DictConfig) -> int:
 
 
 if __name__ == "__main__":
-    from ecjax.cli import main
+    from ecjax.cli import command
 
-    sys.exit(main(["bench", *sys.argv[1:]]))
+    sys.exit(command(["bench", *sys.argv[1:]]))

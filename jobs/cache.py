@@ -28,6 +28,6 @@ def run(cfg: DictConfig) -> int:
 
 
 if __name__ == "__main__":
-    from ecjax.cli import main
+    from ecjax.cli import command
 
-    sys.exit(main(["cache", *sys.argv[1:]]))
+    sys.exit(command(["cache", *sys.argv[1:]]))

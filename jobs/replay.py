@@ -30,6 +30,6 @@ def run(cfg: DictConfig) -> int:
 
 
 if __name__ == "__main__":
-    from ecjax.cli import main
+    from ecjax.cli import command
 
-    sys.exit(main(["replay", *sys.argv[1:]]))
+    sys.exit(command(["replay", *sys.argv[1:]]))

@@ -27,6 +27,6 @@ def run(cfg: DictConfig) -> int:
 
 
 if __name__ == "__main__":
-    from ecjax.cli import main
+    from ecjax.cli import command
 
-    sys.exit(main(["schedule", *sys.argv[1:]]))
+    sys.exit(command(["schedule", *sys.argv[1:]]))

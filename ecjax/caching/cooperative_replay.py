@@ -10,6 +10,7 @@ once per period (and with ``edge_s``, which equation 1 leaves out): what coopera
 
 import math
 import time
+from collections.abc import Callable
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -19,7 +20,7 @@ import numpy as np
 from ecjax.caching.cooperative import cooperative_plan
 from ecjax.caching.edge_state import begin_empty
 from ecjax.caching.popularity import count_read
-from ecjax.caching.replay import fetching_of, node_changes
+from ecjax.caching.replay import AT_ONCE, fetching_of, node_changes
 from ecjax.caching.serving import Fetching, has, how_many, serve, sources_for
 from ecjax.caching.system import Network, NodeChanges, Outcome, Policy, Reads, Stored
 from ecjax.errors import UserError
@@ -46,7 +47,12 @@ class _Inputs(NamedTuple):
 
 
 def replay_cooperative(
-    reads: Reads, stored: Stored, network: Network, between_s: np.ndarray, policy: Policy
+    reads: Reads,
+    stored: Stored,
+    network: Network,
+    between_s: np.ndarray,
+    policy: Policy,
+    advance: Callable[[float], None] = lambda share: None,
 ) -> Cooperation:
     """Replay reads at edges that take chunks from each other.
 
@@ -56,6 +62,7 @@ def replay_cooperative(
         network: how edges reach nodes.
         between_s: (E, E) s, for edge e (row) to take a chunk that edge f keeps; the diagonal is not used.
         policy: capacity, half-life, memory, period and seed are used.
+        advance: called with the share of the reads just served.
 
     Raises:
         UserError: ``between_s`` is not as above, or the period is not above 0.
@@ -107,7 +114,10 @@ def replay_cooperative(
             filled += int(np.bitwise_count(bits & ~contents).sum())
             contents[:] = bits
             decision[begin - 1] = time.perf_counter() - started
-        _run(begin, end, inputs, state, sources, measured)
+        for first in range(begin, end, AT_ONCE):
+            last = min(end, first + AT_ONCE)
+            _run(first, last, inputs, state, sources, measured)
+            advance((last - first) / count)
     latency_s, hit_chunks, neighbour_chunks = measured
     outcome = Outcome(latency_s, hit_chunks, decision, filled, state.items["contents"].copy())
     return Cooperation(outcome, neighbour_chunks)

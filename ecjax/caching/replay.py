@@ -37,10 +37,16 @@ _KIND = {
 }
 POLICIES = tuple(_KIND)
 _MOST_CHUNKS = 60
+AT_ONCE = 1 << 14  # reads in a call of a compiled loop
 
 
 def replay(
-    reads: Reads, stored: Stored, network: Network, policy: Policy, popularity: np.ndarray | None = None
+    reads: Reads,
+    stored: Stored,
+    network: Network,
+    policy: Policy,
+    popularity: np.ndarray | None = None,
+    advance: Callable[[float], None] = lambda share: None,
 ) -> Outcome:
     """Replay reads through a cache at every edge; caches begin empty.
 
@@ -52,6 +58,7 @@ def replay(
         network: E edges, N nodes.
         policy: which, and its parameters.
         popularity: (E, M), in any unit, for ``optimal_static`` and ``samplex_static``; None: the reads counted.
+        advance: called with the share of the reads just served.
 
     Raises:
         ValueError: an unknown policy, a data chunk without a copy, K above 60.
@@ -102,8 +109,10 @@ def replay(
             period = math.floor((reads.time_s[begin] - start_s) / policy.period_s)
             end = int(np.searchsorted(reads.time_s, start_s + (period + 1) * policy.period_s))
             end = max(end, begin + 1)
-        begin = run(begin, end, inputs, state, scratch, candidates, measured)
-        if policy.name == "agar" and begin < count:
+        before, stop = begin, min(end, begin + AT_ONCE)
+        begin = run(begin, stop, inputs, state, scratch, candidates, measured)
+        advance((begin - before) / count)
+        if policy.name == "agar" and begin == end < count:
             weight = state.items["weight"].copy()
             filled += sum(plan(exact, weight, e, begin - 1) for e in range(edges))
         elif rules.replan_reads > 0:

@@ -1,5 +1,6 @@
 """Replay coflows on a fabric under one scheduler and one rule of source selection."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -34,6 +35,7 @@ def replay(
     sources: str = "given",
     seed: int = 0,
     log: bool = False,
+    watch: Callable[[np.ndarray], object] = lambda completion_s: None,
 ) -> Outcome:
     """Replay all coflows until the last has ended; event-exact, see ``ecjax.coflow``.
 
@@ -44,6 +46,7 @@ def replay(
         sources: one of ``SOURCES``; "given" where all sources are given.
         seed: of the random choice of sources, and of ties between servers.
         log: also return the rates.
+        watch: called at the beginning with the array (C,) in which coflows that have ended are not 0.
 
     Raises:
         UserError: the scheduler or rule is unknown, or the workload is not as ``workload.check`` wants it.
@@ -57,35 +60,49 @@ def replay(
     rule = rules.CODES.get(sources, rules.RANDOM)
     rows = _FIRST_LOG if log else 0
     while True:
-        outcome, needed = _run(workload, fabric, scheduler, rule, seed, rows)
+        outcome, needed = _run(workload, fabric, scheduler, rule, seed, rows, watch)
         if not log or needed <= rows:
             return outcome._replace(log=outcome.log[:needed])
         rows = needed
 
 
 def _run(
-    workload: Workload, fabric: Fabric, scheduler: str, rule: int, seed: int, rows: int
+    workload: Workload,
+    fabric: Fabric,
+    scheduler: str,
+    rule: int,
+    seed: int,
+    rows: int,
+    watch: Callable[[np.ndarray], object],
 ) -> tuple[Outcome, int]:
     candidate = rules.random_order(workload, seed)
     log = np.zeros((rows, 4))
     if scheduler in coflow_level.CODES:
-        return _by_coflow(workload, fabric, scheduler, rule, candidate, log)
+        return _by_coflow(workload, fabric, scheduler, rule, candidate, log, watch)
     if scheduler == "pfabric":
         arrivals, events, needed = smallest_first.replay(workload, fabric, candidate, rule, log)
     else:
         ports, arrivals = pairs.fresh(workload, fabric, candidate)
+        watch(arrivals.completion)
         events, needed = sharing.run(ports, arrivals, sharing.CODES[scheduler], rule, log)
     took = arrivals.completion - workload.arrival_s
     return Outcome(took, arrivals.finish, arrivals.source, events, 0, log), needed
 
 
 def _by_coflow(
-    workload: Workload, fabric: Fabric, scheduler: str, rule: int, candidate: np.ndarray, log: np.ndarray
+    workload: Workload,
+    fabric: Fabric,
+    scheduler: str,
+    rule: int,
+    candidate: np.ndarray,
+    log: np.ndarray,
+    watch: Callable[[np.ndarray], object],
 ) -> tuple[Outcome, int]:
     fresh, flow = state.fresh(workload, fabric)
     heavy = float(np.quantile(workload.coflow_bytes, _HEAVY)) if len(workload.arrival_s) else 0.0
     settings = coflow_level.Settings(coflow_level.CODES[scheduler], rule, heavy)
     finish, completion = np.zeros(len(flow)), np.zeros(len(workload.arrival_s))
+    watch(completion)
     reads = Reads(
         first_candidate=workload.first_candidate.astype(np.int64),
         candidate=candidate.astype(np.int64),

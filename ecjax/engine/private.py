@@ -7,7 +7,10 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
+
+from ecjax.interrupts import farewell
 
 MARK = "ECJAX_RAY_SESSION"  # in the environment of the processes of one session
 FAREWELL = b"end"
@@ -40,7 +43,7 @@ def private_session() -> Iterator[str]:
     try:
         os.environ.update(environment)
         _read_token_again()
-        with _loopback_only():
+        with _loopback_only(), farewell(partial(_say_farewell, watchdog)):
             yield f"{folder}/ray"  # which Ray opens to everybody; the folder around it stays closed
     finally:
         for name, value in before.items():
@@ -49,12 +52,17 @@ def private_session() -> Iterator[str]:
             else:
                 os.environ[name] = value
         _read_token_again()
-        assert watchdog.stdin is not None
-        with suppress(OSError):
-            watchdog.stdin.write(FAREWELL)
-            watchdog.stdin.close()
+        _say_farewell(watchdog)
         with suppress(subprocess.TimeoutExpired):
             watchdog.wait(timeout=10.0)
+
+
+def _say_farewell(watchdog: subprocess.Popen[bytes]) -> None:
+    """Tell the watchdog that the command ends by itself."""
+    assert watchdog.stdin is not None
+    with suppress(OSError, ValueError):
+        watchdog.stdin.write(FAREWELL)
+        watchdog.stdin.close()
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from ecjax.planning.descent import Stopping
 from ecjax.planning.jlcm import Jlcm, Solution
 from ecjax.planning.problem import Problem, evaluate, scaled, usable
 from ecjax.planning.projection import project_hypersimplex
+from ecjax.progress import detail
 
 METHODS = ("certified", "published", "oblivious_lb", "random_cp", "max_ec")
 STARTS = {"uniform": starts.uniform, "proportional": starts.proportional}
@@ -129,6 +130,7 @@ def _descended(
     problem: Problem, lanes: Lanes, how: BatchSettings, probabilities: jax.Array | None, timer: "_Timer"
 ):
     """Plans of the published method and its baselines, and the node loads they start from."""
+    detail("descents of the published method")
     lanes = jax.tree.map(jnp.asarray, lanes)
     start, overloaded = timer.run(_STARTS, problem, lanes, probabilities, how=how)
     if bool(jnp.any(overloaded)):

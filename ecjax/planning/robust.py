@@ -27,6 +27,7 @@ from ecjax.planning.scenarios import (
     unconstrained,
 )
 from ecjax.planning.slopes import latency_slopes
+from ecjax.progress import detail
 
 WEIGHTS = ("mean", "worst")
 
@@ -175,6 +176,7 @@ def robust_improve(
             order = order[len(rows) :]  # nodes without room
             continue
         tried += 1
+        detail(f"robust: trial {tried} of {trials}")
         trial = _lanes(plain, lanes.points, candidate, many, toll, width)
         worth = value(trial, candidate)
         if worth.below(best):

@@ -17,6 +17,7 @@ from ecjax.planning.certified import loops
 from ecjax.planning.certified.data import Rows, Service
 from ecjax.planning.certified.master import Columns, Mixture, mix
 from ecjax.planning.certified.waits import best_z, slopes, work_of
+from ecjax.progress import detail
 
 _ROWS_PER_TASK = 4096
 _MOST_TASKS = 32
@@ -67,6 +68,7 @@ class Passes:
         self._parts = list(zip(edges, [*edges[1:], rows.number], strict=True))
         self._threads = min(threads, len(self._parts))
         self._pool = ThreadPoolExecutor(self._threads) if self._threads > 1 else None
+        self._count = 0
 
     def close(self) -> None:
         """End the threads."""
@@ -100,6 +102,8 @@ class Passes:
     def _all(self, part, groups: int):
         m = len(self.rows.chunk_price)
         width = len(self.service.size) * (2 if self.rows.written else 1)
+        self._count += 1
+        detail(f"pass {self._count} over {self.rows.number:,} rows")
 
         def run(bounds):
             out = np.zeros((groups, m, width)), np.zeros((groups, m)), np.zeros(groups)

@@ -10,9 +10,10 @@ from ecjax.adaptation.arrivals import constant, poisson
 from ecjax.adaptation.capacity import capacity
 from ecjax.adaptation.proxy import Strategy
 from ecjax.adaptation.replay import replay
-from ecjax.console import log, progress
+from ecjax.console import log
 from ecjax.engine import Engine, Task, Worker
 from ecjax.errors import UserError
+from ecjax.progress import progress
 from ecjax.studies.adapt.inputs import Proxy
 from ecjax.studies.adapt.options import ALL
 from ecjax.studies.adapt.run import Settings

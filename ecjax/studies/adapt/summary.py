@@ -1,6 +1,5 @@
 """What ``ecjax adapt`` prints at its end: a line per point and strategy, and how much each strategy can serve."""
 
-import math
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,9 @@ from ecjax.console import say
 from ecjax.studies.adapt.tables import BEST_STATIC, STATIC
 from ecjax.studies.adapt.words import POINT, basic, over_seeds
 from ecjax.studies.spine.printed import number, print_errors, print_table
+from ecjax.studies.spine.units import Unit, fitting_unit, plain
 
-_LATENCIES = {"mean_s": "mean s", "p50_s": "p50 s", "p90_s": "p90 s", "p99_s": "p99 s", "std_s": "std s"}
+_LATENCIES = {"mean_s": "mean", "p50_s": "p50", "p90_s": "p90", "p99_s": "p99", "std_s": "std"}
 _OURS, _PEERS = "calibrated", (BEST_STATIC, "tofec")
 _MOST_CODES = 5  # of static codes that are more, only (1, 1) is printed
 
@@ -38,13 +38,17 @@ def _show_replays(every: pd.DataFrame, console: Console) -> None:
     hidden = codes - {basic()} if len(codes) > _MOST_CODES else set()
     shown = every[~every["name"].isin(hidden)]
     for delays, rows in shown.groupby("delays", sort=False):
+        unit = fitting_unit(*(rows[name] for name in _LATENCIES))
+        latencies = {name: f"{word} {unit.name}" for name, word in _LATENCIES.items()}
         print_table(
             console,
             f"delays: {Path(str(delays)).name}",
-            ["rate /s", "load", "strategy", "n, k", *_LATENCIES.values(), "threads\nbusy"],
-            [_cells(row) for row in rows.to_dict("records")],
+            ["rate /s", "load", "strategy", "n, k", *latencies.values(), "threads\nbusy"],
+            [_cells(row, unit) for row in rows.to_dict("records")],
             words=("strategy",),
             groups=list(rows[list(POINT)].itertuples(index=False, name=None)),
+            least=(latencies["std_s"], "threads\nbusy", latencies["p90_s"], latencies["p50_s"], "n, k"),
+            dataset="runs",
         )
         _show_comparison(rows, console)
         _show_capacities(rows, console)
@@ -60,13 +64,13 @@ def _show_replays(every: pd.DataFrame, console: Console) -> None:
         )
 
 
-def _cells(row: dict[Any, Any]) -> list[str]:
-    latencies = [number(row[name]) for name in _LATENCIES]
-    if math.isfinite(row["ci_s"]) and not row["overloaded"]:
-        latencies[0] += f" ± {row['ci_s']:.2g}"
+def _cells(row: dict[Any, Any], unit: Unit) -> list[str]:
+    latencies = [unit.cell(row[name]) for name in _LATENCIES]
+    if not row["overloaded"]:
+        latencies[0] = unit.interval(row["mean_s"], row["ci_s"])
     strategy = row["strategy"] + ("*" if row["overloaded"] else "")
     return [
-        *(number(row["rate_per_s"]), number(row["load"], ".3g"), strategy, _code(row)),
+        *(plain(row["rate_per_s"]), number(row["load"], ".3g"), strategy, _code(row)),
         *(*latencies, number(row["utilisation"], ".2f")),
     ]
 

@@ -13,10 +13,11 @@ from rich.text import Text
 from ecjax.console import say
 from ecjax.display import displayed
 from ecjax.studies.spine.printed import number, print_errors, print_table
+from ecjax.studies.spine.units import Unit, fitting_unit
 
 _NODES_SHOWN = 24
 _PLAUSIBLE_SHARE = 0.1
-_HEADINGS = ("node", "reads", "writes", "mean s", "± s", "sd s", "KS to\nexponential", "load", "in\nnode")
+_TIMES = ("mean", "±", "sd")
 
 
 def show(runs: pd.DataFrame, tables: dict[str, pa.Table], console: Console, out: str) -> None:
@@ -114,21 +115,32 @@ def _p(value: float) -> str:
 def _show_nodes(nodes: pa.Table, console: Console) -> None:
     rows = nodes.slice(0, _NODES_SHOWN).to_pylist()
     title = f"nodes: service times ({rows[0]['service_source']})"
-    cells = [_node_cells(row) for row in rows]
-    print_table(console, title, _HEADINGS, cells, words=("node",), padding=(0, 1, 0, 0))
+    unit = fitting_unit(row["observed_mean_s"] for row in rows)
+    mean, margin, deviation = (f"{name} {unit.name}" for name in _TIMES)
+    headings = ("node", "reads", "writes", mean, margin, deviation, "KS to\nexponential", "load", "in\nnode")
+    print_table(
+        console,
+        title,
+        headings,
+        [_node_cells(row, unit) for row in rows],
+        words=("node",),
+        padding=(0, 1, 0, 0),
+        least=("in\nnode", "KS to\nexponential", margin, "writes", deviation),
+        dataset="nodes",
+    )
     if nodes.num_rows > _NODES_SHOWN:
         say(console, f"... and {nodes.num_rows - _NODES_SHOWN} more nodes")
 
 
-def _node_cells(row: dict[str, Any]) -> list[str]:
+def _node_cells(row: dict[str, Any], unit: Unit) -> list[str]:
     variance = row["observed_second_s2"] - row["observed_mean_s"] ** 2
     return [
         str(row["node_id"]),
         f"{row['chunk_reads']:,}",
         f"{row['chunk_writes']:,}",
-        number(row["observed_mean_s"]),
-        number(row["observed_mean_error_s"], ".2g"),
-        number(math.sqrt(max(variance, 0.0))),
+        unit.cell(row["observed_mean_s"]),
+        unit.cell(row["observed_mean_error_s"], 2),
+        unit.cell(math.sqrt(max(variance, 0.0))),
         number(row["exponential_distance"], ".3f"),
         number(row["load"], ".3f"),
         number(row["concurrency"], ".3g"),

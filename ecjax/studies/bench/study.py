@@ -6,7 +6,7 @@ from dataclasses import asdict
 import psutil
 from rich.console import Console
 
-from ecjax.console import log, say
+from ecjax.console import Wanted, log, say, wanted
 from ecjax.options import checked
 from ecjax.studies.bench.cases import CASES
 from ecjax.studies.bench.fresh import ProcessFailed, run_fresh
@@ -17,6 +17,8 @@ from ecjax.studies.bench.rows import Row
 from ecjax.studies.bench.run import Settings
 from ecjax.studies.bench.summary import show
 from ecjax.studies.bench.tables import TABLES
+from ecjax.studies.spine.as_json import print_json
+from ecjax.studies.spine.study import runs_of
 from ecjax.tables.store import ResultStore, check_out
 
 
@@ -33,12 +35,13 @@ def bench_study(options: BenchOptions, console: Console) -> int:
     settings = Settings(options.repeats, options.quick, options.seed, options.trace)
     machine = describe()
     _warn_if_busy(cores())
-    failed = 0
+    failed, run_ids = 0, []
     with ResultStore(options.out, TABLES, {}) as store:
         for name in options.cases or []:
             log.info("%s: %s", name, CASES[name])
             measured = _measure(name, settings)
             run = run_row(measured, settings, machine)
+            run_ids.append(run["run_id"])
             store.commit([run], {"bench": bench_table(run["run_id"], measured, cores())})
             if measured.error is None:
                 title = f"{name}: {'small sizes' if settings.quick else CASES[name]}"
@@ -47,7 +50,10 @@ def bench_study(options: BenchOptions, console: Console) -> int:
                 failed += 1
                 say(console, f"{name}: failed: {measured.error}", "red")
     say(console, f"tables: {options.out}")
-    return 1 if failed else 0
+    code = 1 if failed else 0
+    if wanted() is Wanted.JSON:
+        print_json(TABLES, options.out, runs_of(options.out, run_ids), None, code)
+    return code
 
 
 def _measure(name: str, settings: Settings) -> Measured:

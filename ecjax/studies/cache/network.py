@@ -43,7 +43,7 @@ def read_nodes(options: CacheOptions, logged: list[str] | None) -> Nodes:
     if count > len(nodes.edge_ids):
         raise UserError(
             f"edges: found {count}; allowed: at most the {len(nodes.edge_ids)} that nodes has latencies of "
-            f"({', '.join(nodes.edge_ids)}); nodes={{NAME: LATENCY, ...}} is of any number of edges"
+            f"({', '.join(nodes.edge_ids)}); 'nodes={{NAME: LATENCY, ...}}' is of any number of edges"
         )
     return Nodes(nodes.node_ids, nodes.edge_ids[:count], np.ascontiguousarray(nodes.latency_s[:count]))
 

@@ -1,6 +1,7 @@
 """Replays of one point of a sweep of caches under several policies, and their rows."""
 
 import time
+from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import lru_cache
@@ -90,7 +91,7 @@ def solve(settings: Settings, cases: list[Case], items: dict[str, Item], worker:
     reads = case.source.reads(seed)
     workload = Workload(case, reads, case.stored(seed), int(settings.warm_up * len(reads.time_s)))
     replays = {
-        name: worker.pool.submit(replayed, name, workload, item.policy, item.between_s)
+        name: worker.pool.submit(replayed, name, workload, item.policy, item.between_s, worker.advance)
         for name, item in items.items()
     }
     # the reference is not a run unless it is one of the items
@@ -101,7 +102,6 @@ def solve(settings: Settings, cases: list[Case], items: dict[str, Item], worker:
     outcomes = {}
     for name, each in replays.items():
         outcomes[name] = each.result()
-        worker.advance(1)
     mean_s = None if reference is None else _mean_s(reference)
     if mean_s is not None:
         means_s[first.reference] = mean_s
@@ -125,7 +125,13 @@ def _mean_s(reference: Future[Replayed]) -> float | None:
     return None if error else reference.result().values.get("mean_s")
 
 
-def replayed(name: str, workload: Workload, policy: Policy, between_s: Distances | None) -> Replayed:
+def replayed(
+    name: str,
+    workload: Workload,
+    policy: Policy,
+    between_s: Distances | None,
+    advance: Callable[[float], None] = lambda share: None,
+) -> Replayed:
     """One replay.
 
     Args:
@@ -133,12 +139,13 @@ def replayed(name: str, workload: Workload, policy: Policy, between_s: Distances
         workload: what is replayed.
         policy: who decides what an edge keeps.
         between_s: how far edges are from each other that serve each other; None: they do not.
+        advance: called with the share of the reads just served.
     """
     case, first = workload.case, workload.first
     few = Reads(*(column[:_FEW] for column in workload.reads))
-    _outcome(workload._replace(reads=few), policy, between_s)
+    _outcome(workload._replace(reads=few), policy, between_s, lambda share: None)
     began = time.perf_counter()
-    outcome, neighbour_chunks = _outcome(workload, policy, between_s)
+    outcome, neighbour_chunks = _outcome(workload, policy, between_s, advance)
     seconds = time.perf_counter() - began
     values = run_values(outcome, case.point.k, first, seconds)
     if neighbour_chunks is not None:
@@ -152,15 +159,15 @@ def replayed(name: str, workload: Workload, policy: Policy, between_s: Distances
 
 
 def _outcome(
-    workload: Workload, policy: Policy, between_s: Distances | None
+    workload: Workload, policy: Policy, between_s: Distances | None, advance: Callable[[float], None]
 ) -> tuple[Outcome, np.ndarray | None]:
     """What becomes of the reads, and how many chunks of each came from other edges where these serve each other."""
     case, edges = workload.case, len(workload.case.edge_ids)
     if between_s is None:
         shares = case.source.popularity
         popularity = None if shares is None else np.tile(shares, (edges, 1))
-        return replay(workload.reads, workload.stored, case.network, policy, popularity), None
+        return replay(workload.reads, workload.stored, case.network, policy, popularity, advance), None
     cooperation = replay_cooperative(
-        workload.reads, workload.stored, case.network, between(between_s, edges), policy
+        workload.reads, workload.stored, case.network, between(between_s, edges), policy, advance
     )
     return cooperation.outcome, cooperation.neighbour_chunks

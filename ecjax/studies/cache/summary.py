@@ -8,14 +8,13 @@ from rich.console import Console
 from ecjax.console import say
 from ecjax.studies.cache.words import POINT, POINT_WORDS, SCHEMES, SHORT, over_seeds, varying
 from ecjax.studies.spine.printed import number, print_errors, print_table
+from ecjax.studies.spine.units import Unit, fitting_unit
 
 _MOST_FAILED = 3  # of more, what is down in turn is one line
 _MOST_LINES = 120
 _NONE = 1e-9  # relative half width of an interval that is one by rounding only
-_HEADINGS = (
-    *("policy", "mean s", "p50 s", "p99 s", "chunk\nhits", "full\nhits", "above\noptimum"),
-    *("decides\nµs", "p99.99\nµs", "1000\nreads/s"),
-)
+_TIMES = ("mean_s", "p50_s", "p99_s")
+_DECISIONS = ("decision_mean_s", "decision_p9999_s")
 
 
 def show(runs: pd.DataFrame, console: Console, out: str) -> None:
@@ -58,30 +57,43 @@ def _print_means(means: pd.DataFrame, console: Console, title: str) -> None:
     swept = varying(means)
     same = [name for name in POINT if name not in swept and pd.notna(means[name].iloc[0])]
     words = ", ".join(f"{POINT_WORDS[name]} {_coordinate(means[name].iloc[0])}" for name in same)
+    unit = fitting_unit(*(means[name] for name in _TIMES))
+    deciding = fitting_unit(*(means[name] for name in _DECISIONS))
+    times = [f"{name} {unit.name}" for name in ("mean", "p50", "p99")]
+    hits, decides = ["chunk\nhits", "full\nhits"], [f"decides\n{deciding.name}", f"p99.99\n{deciding.name}"]
     print_table(
         console,
-        f"{title}\n{words}",
-        [*(SHORT[name] for name in swept), *_HEADINGS],
-        [_cells(row, swept) for row in means.to_dict("records")],
+        f"{title}; {words}" if words else title,
+        [
+            *(SHORT[name] for name in swept),
+            "policy",
+            *times,
+            *hits,
+            "above\noptimum",
+            *decides,
+            "1000\nreads/s",
+        ],
+        [_cells(row, swept, unit, deciding) for row in means.to_dict("records")],
         words=("policy",),
         groups=[tuple(map(str, point)) for point in means[swept].to_numpy()],
         padding=(0, 1, 0, 0),
+        least=("1000\nreads/s", decides[1], times[1], hits[1], decides[0], hits[0], times[2]),
+        dataset="runs",
     )
 
 
-def _cells(row: dict[Any, Any], swept: list[str]) -> list[str]:
-    interval = f" ± {row['ci_s']:.2g}" if row["ci_s"] > _NONE * row["mean_s"] else ""
+def _cells(row: dict[Any, Any], swept: list[str], unit: Unit, deciding: Unit) -> list[str]:
+    half_width = row["ci_s"] if row["ci_s"] > _NONE * row["mean_s"] else None
     return [
         *(_coordinate(row[name]) for name in swept),
         row["name"],
-        number(row["mean_s"]) + interval,
-        number(row["p50_s"]),
-        number(row["p99_s"]),
+        unit.interval(row["mean_s"], half_width),
+        unit.cell(row["p50_s"]),
+        unit.cell(row["p99_s"]),
         number(row["chunk_hit_ratio"], ".3f"),
         number(row["full_hit_ratio"], ".3f"),
         number(row["above_optimum"], "+.2%"),
-        number(1e6 * row["decision_mean_s"], ".3g"),
-        number(1e6 * row["decision_p9999_s"], ".3g"),
+        *(deciding.cell(row[name], 3) for name in _DECISIONS),
         number(row["requests_per_s"] / 1000, ",.4g"),
     ]
 
@@ -97,23 +109,27 @@ def show_plans(runs: pd.DataFrame, console: Console, out: str) -> None:
     swept = varying(runs)
     means = runs.groupby([*swept, "scheme", "samples"], sort=False, dropna=False)
     rows = means[["mean_s", "above_optimum", "solve_s"]].mean().reset_index()
+    unit, solving = fitting_unit(rows["mean_s"]), fitting_unit(rows["solve_s"])
+    headings = ["plan", "partitions", f"mean {unit.name}", "above best", f"solved\nin {solving.name}"]
     print_table(
         console,
         f"cache: {len(runs)} runs in {out}",
-        [*(SHORT[name] for name in swept), "plan", "partitions", "mean s", "above best", "ms"],
+        [*(SHORT[name] for name in swept), *headings],
         [
             [
                 *(_coordinate(row[name]) for name in swept),
                 SCHEMES[row["scheme"]],
                 number(row["samples"], ".0f"),
-                number(row["mean_s"]),
+                unit.cell(row["mean_s"]),
                 number(row["above_optimum"], "+.2%"),
-                number(1e3 * row["solve_s"], ",.3g"),
+                solving.cell(row["solve_s"], 3),
             ]
             for row in rows.to_dict("records")
         ],
         words=("plan",),
         groups=[tuple(map(str, point)) for point in rows[swept].to_numpy()],
+        least=(headings[-1],),
+        dataset="runs",
     )
     print_errors(runs, console)
 

@@ -10,7 +10,9 @@ import pyarrow as pa
 from ecjax import planning, precision
 from ecjax.engine import Worker
 from ecjax.planning import BatchSettings, Plans, Solution
+from ecjax.planning.classes.alternate import Step
 from ecjax.problem.overload import EVENLY, overload
+from ecjax.progress import detail
 from ecjax.status import Status
 from ecjax.studies.optimize import rows as plan_rows
 from ecjax.studies.optimize.batches import Item, lanes_of
@@ -39,8 +41,12 @@ def solve(
     first = next(iter(items.values()))
     if first.way.queue == "fcfs":
         return _plan_batch(options, case, list(items.values()))
-    row, datasets = class_run(options, case, first)
+    row, datasets = class_run(options, case, first, _tell)
     return [row], datasets
+
+
+def _tell(step: Step) -> None:
+    detail(f"iteration {step.iteration}, {step.name}: objective {step.objective:.5g} s")
 
 
 def _plan_batch(options: OptimizeOptions, case: Case, items: list[Item]) -> tuple[Rows, Datasets]:

@@ -9,10 +9,10 @@ from rich.console import Console
 
 from ecjax.console import say
 from ecjax.plotting.class_values import CLASS_COLUMNS, in_a_line
-from ecjax.plotting.panels import number as short
 from ecjax.status import Status
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.spine.printed import number, print_table
+from ecjax.studies.spine.units import Unit, fitting_unit, plain
 
 _SWEPT = ("k", "d", *CLASS_COLUMNS, "rate_scale", "size_scale")
 MOST_CLASSES = 6  # more would not fit in a line of the printed table
@@ -26,7 +26,9 @@ def show(runs: pd.DataFrame, console: Console, options: OptimizeOptions) -> None
         f"optimize: {len(runs)} runs in {options.out}",
         list(columns),
         list(zip(*columns.values(), strict=True)),
-        words=("method",),
+        words=("method", "status"),
+        least=_least(columns),
+        dataset="runs",
     )
     _warn(runs, console, options)
 
@@ -43,14 +45,19 @@ def _columns(runs: pd.DataFrame) -> dict[str, list[str]]:
             columns[name.replace("_", "\n")] = [_swept(name, value) for value in runs[name]]
     if not (few and by_class) or (runs["theta"] > 0).any():
         columns["theta\ns/$"] = [f"{theta:g}" for theta in runs["theta"]]
-    for heading, name in (("expected\nmean s", "estimated_mean_s"), ("expected\np99 s", "estimated_p99_s")):
+    expected = ("estimated_mean_s", "estimated_p99_s")
+    unit = fitting_unit(*(runs[name] for name in (*expected, "latency_s")))
+    for word, name in zip(("mean", "p99"), expected, strict=True):
         if runs[name].notna().any():
-            columns[heading] = _numbers(runs[name], ".4g")
-    columns["latency\nbound s"] = _numbers(runs["latency_s"], ".4g")
+            columns[f"expected\n{word} {unit.name}"] = list(map(unit.cell, runs[name]))
+    columns[f"latency\nbound {unit.name}"] = list(map(unit.cell, runs["latency_s"]))
     if few and by_class:
-        columns[f"by class\n{'/'.join(classes)}"] = list(map(_latencies, runs["class_latency_s"]))
+        columns[f"by class\n{'/'.join(classes)}"] = [
+            _latencies(each, unit) for each in runs["class_latency_s"]
+        ]
     columns["cost\n$/file"] = _numbers(runs["cost_dollars_per_period"] / runs["file_count"], ".4g")
-    columns["objective\ns"] = _numbers(runs["objective"], ".5g")
+    unit = fitting_unit(runs["objective"])
+    columns[f"objective\n{unit.name}"] = [unit.cell(each, 5) for each in runs["objective"]]
     if runs["gap"].notna().any():
         columns["gap"] = list(map(_gap, runs["gap"]))
     if few:
@@ -59,7 +66,8 @@ def _columns(runs: pd.DataFrame) -> dict[str, list[str]]:
     else:
         columns["mean n"] = _numbers(runs["mean_n"], ".3g")
     columns["iterations"] = _numbers(runs["iterations"], ".0f")
-    columns["seconds"] = _numbers(runs["solve_s"], ".2g")
+    unit = fitting_unit(runs["solve_s"])
+    columns[f"solved\nin {unit.name}"] = [unit.cell(each, 2) for each in runs["solve_s"]]
     if (runs["status"] != str(Status.OK)).any():
         columns["status"] = runs["status"].tolist()
     return columns
@@ -69,9 +77,17 @@ def _numbers(values: pd.Series, form: str) -> list[str]:
     return [number(value, form) for value in values]
 
 
-def _latencies(values: str | None) -> str:
-    """Seconds of each class; empty for a queue that knows none."""
-    return "" if pd.isna(values) else "/".join(short(value) for value in json.loads(str(values)).values())
+def _least(columns: dict[str, list[str]]) -> list[str]:
+    """Headings of the columns that go where it is narrow, the least important first."""
+    order = ("solved", "iterations", "objective", "mean n", "gap")
+    return [heading for word in order for heading in columns if heading.startswith(word)]
+
+
+def _latencies(values: str | None, unit: Unit) -> str:
+    """Latency of each class; empty for a queue that knows none."""
+    if pd.isna(values):
+        return ""
+    return "/".join(plain(value / unit.seconds, 3) for value in json.loads(str(values)).values())
 
 
 def _gap(gap: float) -> str:

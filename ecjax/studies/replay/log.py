@@ -24,6 +24,7 @@ from ecjax.studies.spine.logs import log_reading, open_reading
 from ecjax.studies.spine.printed import number, print_table
 from ecjax.studies.spine.run import Run
 from ecjax.studies.spine.study import Work
+from ecjax.studies.spine.units import Unit, fitting_unit
 from ecjax.tables.ids import id_types
 from ecjax.tables.requests import TraceRequests, requests
 from ecjax.tables.results import read_run
@@ -127,18 +128,22 @@ def show_log(runs: pd.DataFrame, console: Console, options: ReplayOptions) -> No
             continue
         latencies = read_run(options.out, "latencies", run["run_id"]).to_pandas()
         latencies = latencies[latencies["group"] == "all"]
+        unit = fitting_unit(*(latencies[name] for name in ("mean_s", *_QUANTILES)))
+        shown = ("mean", "p50", "p90", "p99", "p99.9")
         print_table(
             console,
             f"second half of {Path(without_secrets(str(options.trace))).name}, service={run['service']}: {options.out}",
-            ("source", "reads", "mean s", "p50 s", "p90 s", "p99 s", "p99.9 s"),
-            [_cells(row) for row in latencies.to_dict("records")],
+            ("source", "reads", *(f"{name} {unit.name}" for name in shown)),
+            [_cells(row, unit) for row in latencies.to_dict("records")],
             words=("source",),
+            least=("reads", f"p50 {unit.name}", f"p90 {unit.name}"),
+            dataset="latencies",
         )
         for notice in dict.fromkeys(json.loads(run["notices"])):
             say(console, f"- {notice}")
 
 
-def _cells(row: dict[Any, Any]) -> list[str]:
-    margin = f" ± {row['ci_s']:.2g}" if row["source"] != "observed" and pd.notna(row["ci_s"]) else ""
-    cells = [row["source"], number(row["requests"], ".0f"), number(row["mean_s"]) + margin]
-    return cells + [number(row[name]) for name in _QUANTILES]
+def _cells(row: dict[Any, Any], unit: Unit) -> list[str]:
+    mean = unit.interval(row["mean_s"], None if row["source"] == "observed" else row["ci_s"])
+    cells = [row["source"], number(row["requests"], ".0f"), mean]
+    return cells + [unit.cell(row[name]) for name in _QUANTILES]

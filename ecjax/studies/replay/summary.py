@@ -10,12 +10,13 @@ from ecjax.plotting.class_values import CLASS_COLUMNS, in_a_line
 from ecjax.status import Status
 from ecjax.studies.replay.options import ReplayOptions
 from ecjax.studies.spine.printed import number, print_errors, print_table
+from ecjax.studies.spine.units import Unit, fitting_unit
 
 _SWEPT = ("method", "theta", "policy", "queue", "service", *CLASS_COLUMNS, "rate_scale", "size_scale")
 _NUMBERS = ("theta", "rate_scale", "size_scale")
 # columns that predict the mean, and the 99 % quantile, with their headings
 _OF_MEAN = {"estimated_mean_s": "esti-\nmated", "latency_s": "bound"}
-_OF_P99 = {"estimated_p99_s": "esti-\nmated", "promised_p99_s": "bound"}
+_OF_P99 = {"estimated_p99_s": "p99 esti-\nmated", "promised_p99_s": "p99\nbound"}
 
 
 def show(runs: pd.DataFrame, console: Console, options: ReplayOptions) -> None:
@@ -24,15 +25,23 @@ def show(runs: pd.DataFrame, console: Console, options: ReplayOptions) -> None:
     of_mean, of_p99 = ([name for name in names if runs[name].notna().any()] for names in (_OF_MEAN, _OF_P99))
     failed = bool((runs["status"] != str(Status.OK)).any())
     headings = {name: name.replace("_", "\n") for name in swept}
+    unit = fitting_unit(*(runs[name] for name in ("mean_s", "p99_s", *of_mean, *of_p99)))
     print_table(
         console,
         f"replay: {len(runs)} runs in {options.out}",
         [
-            *(*headings.values(), "load", "mean s", *(_OF_MEAN[name] for name in of_mean)),
-            *("p99 s", *(_OF_P99[name] for name in of_p99), "reads", *(["status"] if failed else [])),
+            *(*headings.values(), "load", f"mean {unit.name}", *(_OF_MEAN[name] for name in of_mean)),
+            *(
+                f"p99 {unit.name}",
+                *(_OF_P99[name] for name in of_p99),
+                "reads",
+                *(["status"] if failed else []),
+            ),
         ],
-        [_cells(run, swept, of_mean, of_p99, failed) for run in runs.to_dict("records")],
-        words=[headings[name] for name in swept if name not in _NUMBERS] + ["status"],
+        [_cells(run, swept, (of_mean, of_p99), failed, unit) for run in runs.to_dict("records")],
+        words=[headings[name] for name in swept if name not in (*_NUMBERS, *CLASS_COLUMNS)] + ["status"],
+        least=("reads", *reversed(_OF_P99.values()), "load", *_OF_MEAN.values()),
+        dataset="runs",
     )
     print_errors(runs, console)
     left_out = [words for words, used in _left_out(options) if used]
@@ -52,13 +61,14 @@ def show(runs: pd.DataFrame, console: Console, options: ReplayOptions) -> None:
 
 
 def _cells(
-    run: dict[Any, Any], swept: list[str], of_mean: list[str], of_p99: list[str], failed: bool
+    run: dict[Any, Any], swept: list[str], predicted: tuple[list[str], list[str]], failed: bool, unit: Unit
 ) -> list[str]:
+    of_mean, of_p99 = predicted
     load = run["max_utilisation"] if pd.isna(run["max_load"]) else run["max_load"]
-    interval = "-" if pd.isna(run["ci_s"]) else f"{run['ci_s']:.2g}"  # too few requests for one
-    mean = f"{run['mean_s']:.4g} ± {interval}" if pd.notna(run["mean_s"]) else ""
+    interval = unit.cell(run["ci_s"], 2) or "-"  # too few requests for one
+    mean = f"{unit.cell(run['mean_s'])} ± {interval}" if pd.notna(run["mean_s"]) else ""
     cells = [_cell(name, run[name]) for name in swept] + [number(load, ".2f"), mean]
-    cells += [number(run[name]) for name in (*of_mean, "p99_s", *of_p99)]
+    cells += [unit.cell(run[name]) for name in (*of_mean, "p99_s", *of_p99)]
     return cells + [number(run["requests"], ".3g")] + ([run["status"]] if failed else [])
 
 

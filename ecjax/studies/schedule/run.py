@@ -1,7 +1,7 @@
 """Replays of one workload under several schedulers and source rules, and their rows."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -14,6 +14,7 @@ from ecjax.coflow.lower_bound import lower_bound
 from ecjax.coflow.replay import replay
 from ecjax.coflow.workload import Fabric, Workload
 from ecjax.engine import Worker
+from ecjax.progress import detail, polled
 from ecjax.status import Status
 from ecjax.studies.schedule.inputs import Case
 from ecjax.studies.schedule.rows import coflow_widths, coflows, statistics
@@ -96,11 +97,16 @@ def solve(
     pairs = [(item.sources, item.scheduler) for item in items.values()]
     # the baseline is not a run unless it is one of the items
     replays: dict[tuple[str, str], Future[Replayed]] = {
-        (sources, scheduler): worker.pool.submit(replayed, transfers, scheduler, sources, seed)
+        (sources, scheduler): worker.pool.submit(
+            replayed,
+            transfers,
+            scheduler,
+            sources,
+            seed,
+            worker.advance if (sources, scheduler) in pairs else _nobody,
+        )
         for sources, scheduler in dict.fromkeys([(sources, BASELINE) for sources, _ in pairs] + pairs)
     }
-    for pair in pairs:
-        replays[pair].add_done_callback(lambda _: worker.advance(1))
     outcomes = {name: replays[item.sources, item.scheduler].result() for name, item in items.items()}
     fair = {
         sources: None if baseline.exception() else baseline.result().completion_s
@@ -172,11 +178,27 @@ def reference(transfers: Transfers, bound: bool) -> Reference:
     return Reference(isolation, least.mean_s, least.kind)
 
 
-def replayed(transfers: Transfers, scheduler: str, sources: str, seed: int) -> Replayed:
-    """One replay; of its outcome by flow only what the tables need is kept."""
+def _nobody(share: float) -> None:
+    """What advances nothing."""
+
+
+def replayed(
+    transfers: Transfers,
+    scheduler: str,
+    sources: str,
+    seed: int,
+    advance: Callable[[float], object] = _nobody,
+) -> Replayed:
+    """One replay; of its outcome by flow only what the tables need is kept. ``advance`` is called with shares of it."""
     workload, fabric = transfers.workload, transfers.fabric
+    detail(f"{scheduler} with {sources} sources, seed {seed}")
     began = time.perf_counter()
-    outcome = replay(workload, fabric, scheduler, sources, seed)
+    with polled(advance) as poll:
+
+        def watch(completion_s: np.ndarray) -> None:
+            poll(lambda: np.count_nonzero(completion_s) / max(len(completion_s), 1))
+
+        outcome = replay(workload, fabric, scheduler, sources, seed, watch=watch)
     seconds = time.perf_counter() - began
     makespan = float(outcome.finish_s.max() - workload.arrival_s[0])
     busy = max(

@@ -12,8 +12,10 @@ from ecjax.console import say
 from ecjax.status import Status
 from ecjax.studies.schedule.words import POINT
 from ecjax.studies.spine.printed import number, print_errors, print_table
+from ecjax.studies.spine.units import Unit, fitting_unit, plain
 
-_NUMBERS = ("mean_s", "p50_s", "p95_s", "p99_s", "improvement", "slowdown", "gap")
+_TIMES = {"mean_s": "mean", "p50_s": "p50", "p95_s": "p95", "p99_s": "p99"}
+_NUMBERS = (*_TIMES, "improvement", "slowdown", "gap")
 
 
 def over_seeds(runs: pd.DataFrame) -> pd.DataFrame:
@@ -86,18 +88,22 @@ def show(runs: pd.DataFrame, console: Console, out: str) -> None:
     several = table["seeds"].max() > 1
     # without a lower bound nothing says what is left to gain
     bounded = table["gap"].notna().any()
-    rows = [_cells(row, swept, bounded) for row in table.to_dict("records")]
+    unit = fitting_unit(*(table[name] for name in _TIMES))
+    times = {name: f"{word} {unit.name}" for name, word in _TIMES.items()}
+    rows = [_cells(row, swept, bounded, unit) for row in table.to_dict("records")]
     print_table(
         console,
         f"schedule: {len(runs)} runs{f', {table.seeds.max()} seeds' if several else ''} in {out}",
         [
             *(name.replace("_", "\n") for name in swept),
-            *("sources", "scheduler", "mean s", "p50 s", "p95 s", "p99 s", "improvement", "slowdown"),
+            *("sources", "scheduler", *times.values(), "improvement", "slowdown"),
             *(["gap"] if bounded else []),
         ],
         rows,
         words=("sources", "scheduler"),
         groups=table["group"].tolist(),
+        least=(times["p95_s"], times["p50_s"], "slowdown", times["p99_s"], "improvement"),
+        dataset="runs",
     )
     if several:
         say(
@@ -109,16 +115,14 @@ def show(runs: pd.DataFrame, console: Console, out: str) -> None:
     print_errors(runs, console)
 
 
-def _cells(row: dict[Any, Any], swept: list[str], bounded: bool) -> list[str]:
+def _cells(row: dict[Any, Any], swept: list[str], bounded: bool, unit: Unit) -> list[str]:
     improvement = number(row["improvement"], ".3g")
     if row["improvement_most"] > row["improvement_least"]:
         improvement += f" ({row['improvement_least']:.3g}-{row['improvement_most']:.3g})"
-    mean = number(row["mean_s"], ".4g")
-    if math.isfinite(row["ci_s"]):
-        mean += f" ± {row['ci_s']:.2g}"
+    mean = unit.interval(row["mean_s"], row["ci_s"])
     cells = [*(number(row[name], "g") for name in swept), row["sources"], row["scheduler"], mean]
-    cells += [_short(row[name]) for name in ("p50_s", "p95_s", "p99_s")]
-    cells += [improvement, _short(row["slowdown"])]
+    cells += [unit.cell(row[name], 3) for name in ("p50_s", "p95_s", "p99_s")]
+    cells += [improvement, "" if pd.isna(row["slowdown"]) else plain(row["slowdown"], 3)]
     return cells + ([number(row["gap"], "z.1%" if row["gap"] < 1 else ".0%")] if bounded else [])
 
 
@@ -140,8 +144,3 @@ def _show_best(runs: pd.DataFrame, swept: list[str], console: Console) -> None:
                 f"{row['change']:+.2%}{margin} against dtarget"
                 + (" with smallest_load, seed by seed" if with_sources else ""),
             )
-
-
-def _short(value: float) -> str:
-    """Three digits, and no powers of ten for large numbers."""
-    return number(value, ".3g" if value < 1000 else ",.0f")

@@ -5,10 +5,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
-from ecjax.console import log, progress
+from ecjax.console import log
 from ecjax.display import displayed
 from ecjax.engine import Engine, Failed, Function, Lost, Task, Worker
 from ecjax.errors import UserError
+from ecjax.progress import progress
 from ecjax.status import Status
 from ecjax.studies.spine.run import Run
 from ecjax.tables.finite import NotFinite, check_row, ok_runs

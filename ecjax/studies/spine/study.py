@@ -12,9 +12,10 @@ import pyarrow as pa
 from rich.console import Console
 
 from ecjax.compiling import Compilation, announced
-from ecjax.console import log, say
+from ecjax.console import Wanted, conclude, log, wanted
 from ecjax.engine import Engine, EngineOptions, open_engine
 from ecjax.status import Status
+from ecjax.studies.spine.as_json import print_json
 from ecjax.studies.spine.batches import Batch, Driven, Solve, run_batches, run_driven
 from ecjax.tables.folder import location
 from ecjax.tables.recommendation import Recommendation, keep_recommendation
@@ -173,10 +174,13 @@ def run_study(
         runs = computed(tables, options, prepare, accelerated)
         recommendation = present(runs)
         if recommendation is not None:
-            say(console, recommendation.sentence, "bold")
+            conclude(console, recommendation.sentence)
             keep_recommendation(location(options.out), recommendation)
         say_seconds(compilation)
-    return exit_code(runs)
+    code = exit_code(runs)
+    if wanted() is Wanted.JSON:
+        print_json(tables, options.out, runs, recommendation, code)
+    return code
 
 
 def say_seconds(compilation: Compilation) -> None:

@@ -143,10 +143,10 @@ def test_finished_replays_are_not_done_again(study, found, monkeypatch):
 
 
 def test_a_replay_that_fails_is_a_row_and_the_rest_finish(tmp_path, monkeypatch):
-    def fails(reads, stored, network, policy, known):
+    def fails(reads, stored, network, policy, known, advance):
         if policy.name == "lfu" and policy.seed == 1:
             raise MemoryError("no room")
-        return replay(reads, stored, network, policy, known)
+        return replay(reads, stored, network, policy, known, advance)
 
     monkeypatch.setattr(cache_run, "replay", fails)
     given = options(tmp_path, policy=["lfu", "lru"], seeds=2)

@@ -227,10 +227,10 @@ def test_a_trace_with_given_sources_needs_one_seed(tmp_path):
 
 
 def test_a_replay_that_fails_is_a_row_and_the_rest_finish(tmp_path, monkeypatch):
-    def fails(workload, fabric, scheduler, sources, seed):
+    def fails(workload, fabric, scheduler, sources, seed, **watching):
         if scheduler == "fifo" and seed == 1:
             raise MemoryError("no room")
-        return replay(workload, fabric, scheduler, sources, seed)
+        return replay(workload, fabric, scheduler, sources, seed, **watching)
 
     given = options(tmp_path, scheduler=["fifo", "varys"], sources="random")
     monkeypatch.setattr(schedule_run, "replay", fails)
@@ -247,10 +247,10 @@ def test_a_replay_that_fails_is_a_row_and_the_rest_finish(tmp_path, monkeypatch)
 
 
 def test_without_the_baseline_there_is_no_improvement(tmp_path, monkeypatch):
-    def fails(workload, fabric, scheduler, sources, seed):
+    def fails(workload, fabric, scheduler, sources, seed, **watching):
         if scheduler == "fair":
             raise MemoryError("no room")
-        return replay(workload, fabric, scheduler, sources, seed)
+        return replay(workload, fabric, scheduler, sources, seed, **watching)
 
     monkeypatch.setattr(schedule_run, "replay", fails)
     assert schedule_study(options(tmp_path, scheduler="fifo", sources="random", seeds=1), QUIET) == 0

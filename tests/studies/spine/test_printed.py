@@ -1,5 +1,6 @@
 """Tables on the console: text from data is text."""
 
+import re
 from io import StringIO
 
 import pandas as pd
@@ -33,3 +34,36 @@ def test_each_error_is_printed_once_with_its_count():
 
 def test_numbers_that_are_not_there_are_empty_cells():
     assert [number(value) for value in (None, float("nan"), 1.23456)] == ["", "", "1.235"]
+
+
+def test_equal_rows_are_one_with_their_count():
+    out = console()
+    rows = [["a", "1", "x"], ["a", "1", "y"], ["b", "1", "x"]]
+    print_table(out, "t", ["name", "mean s", "solved by"], rows, ["name"], least=["solved by"])
+    assert [line.split() for line in out.file.getvalue().splitlines()][4:7] == rows
+    narrow = Console(file=StringIO(), width=22)
+    print_table(
+        narrow, "t", ["name", "mean s", "solved by"], rows, ["name"], least=["solved by"], dataset="runs"
+    )
+    lines = [line.split() for line in narrow.file.getvalue().splitlines()]
+    assert ["name", "mean", "s", "runs"] in lines and ["a", "1", "2"] in lines and ["b", "1", "1"] in lines
+    said = " ".join(narrow.file.getvalue().split())
+    assert "not shown in 22 columns: solved by (COLUMNS=26, or dataset runs)" in said
+
+
+def test_what_fits_nowhere_is_a_paragraph_per_row():
+    out = Console(file=StringIO(), width=20)
+    print_table(out, "t", ["a\nname", "long-\ner number"], [["x" * 60, "123456789"], ["y", "1"]], ["a\nname"])
+    text = out.file.getvalue()
+    assert "longer number" in text and "123456789" in text and max(map(len, text.splitlines())) <= 20
+
+
+def test_the_width_that_is_told_is_enough():
+    rows = [["a", "1", "123456"]]
+    narrow = Console(file=StringIO(), width=18)
+    print_table(narrow, "t", ["name", "mean s", "solved by"], rows, ["name"], least=["solved by"])
+    (needed,) = re.findall(r"COLUMNS=(\d+)", narrow.file.getvalue())
+    for width, shown in ((int(needed), True), (int(needed) - 1, False)):
+        out = Console(file=StringIO(), width=width)
+        print_table(out, "t", ["name", "mean s", "solved by"], rows, ["name"], least=["solved by"])
+        assert ("123456" in out.file.getvalue()) == shown

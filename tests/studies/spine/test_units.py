@@ -1,0 +1,41 @@
+"""Times on the console: one unit for a column, and numbers without powers of ten."""
+
+import math
+
+import pytest
+
+from ecjax.studies.spine.units import SECONDS, fitting_unit, plain
+
+
+@pytest.mark.parametrize(
+    ("values_s", "name"),
+    [
+        ([12.0, 56.0, 127.0], "s"),
+        ([0.6], "s"),
+        ([0.4, 0.02], "ms"),
+        ([0.12, 0.2, 40.0], "ms"),
+        ([1e-5, 3e-5], "us"),
+        ([1e-9], "us"),
+        ([], "s"),
+        ([0.0, math.nan, None, math.inf], "s"),
+    ],
+)
+def test_the_unit_fits_the_median(values_s, name):
+    assert fitting_unit(values_s).name == name
+
+
+def test_cells():
+    unit = fitting_unit([0.1], [0.2, 0.3])
+    assert unit.cell(0.1234567) == "123.5" and unit.cell(0.0999, 2) == "100"
+    assert unit.cell(None) == unit.cell(math.nan) == ""
+    assert unit.interval(0.1234, 0.0012) == "123.4 ± 1.2" and unit.interval(0.1234, math.nan) == "123.4"
+    assert unit.interval(math.nan, 0.1) == ""
+    assert SECONDS.cell(123456.0) == "123,456"
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [(99.96, "100"), (999.7, "1,000"), (12345.6, "12,346"), (0.01234, "0.0123"), (-1e6, "-1,000,000")],
+)
+def test_no_powers_of_ten(value, words):
+    assert plain(value, 3) == words

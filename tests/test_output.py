@@ -1,0 +1,95 @@
+"""``--json`` and ``--quiet``: what goes to standard output, and what does not."""
+
+import json
+from pathlib import Path
+
+import pytest
+from ecjax.studies.spine.recommendation import Recommendation
+
+from ecjax import cli
+from ecjax.console import MESSAGES, OUTPUT, Wanted, log, say, wanted
+from ecjax.jobs_index import JOBS
+from ecjax.progress import progress
+from ecjax.studies.spine import study
+
+LOG = Path(__file__).parents[1] / "traces" / "requests_objects.parquet"
+
+
+@pytest.fixture
+def streams(monkeypatch):
+    """The consoles write to what pytest has put in place of the streams."""
+    monkeypatch.setattr(OUTPUT, "_file", None)
+    monkeypatch.setattr(MESSAGES, "_file", None)
+
+
+def analyzed(out, *words):
+    return cli.main(["analyze", str(LOG), *words, "figures=false", f"out={out}"])
+
+
+def test_json_is_one_object_and_nothing_else(tmp_path, capsys, streams):
+    code = analyzed(tmp_path / "out", "--json")
+    out, _ = capsys.readouterr()
+    told = json.loads(out, parse_constant=pytest.fail)
+    assert code == told["exit_code"] == 0
+    assert told["job"] == "analyze" and told["out"] == str(tmp_path / "out")
+    (run,) = told["runs"]
+    assert run["status"] == "ok" and run["error"] is None and isinstance(run["batch_runs"], int)
+    assert told["recommendation"] is None
+    assert wanted() is Wanted.ALL and not OUTPUT.quiet
+
+
+def test_quiet_leaves_warnings_errors_and_the_recommendation(tmp_path, capsys, streams, monkeypatch):
+    whole = study.run_study
+
+    def recommending(tables, options, prepare, present, console, accelerated=False):
+        def presented(runs):
+            present(runs)
+            log.info("not this")
+            log.warning("but this")
+            say(console, "this too", "yellow")
+            with progress("counting", 10) as advance:
+                advance(10)
+            return Recommendation("Do nothing.", runs["run_id"][0], "the only one")
+
+        return whole(tables, options, prepare, presented, console, accelerated)
+
+    monkeypatch.setattr("ecjax.studies.analyze.study.run_study", recommending)
+    level = log.level
+    assert analyzed(tmp_path / "out", "--quiet") == 0
+    out, err = capsys.readouterr()
+    assert out == "Do nothing.\n"
+    assert "but this" in err and "this too" in err and "not this" not in err and "counting" not in err
+    assert log.level == level
+
+    assert analyzed(tmp_path / "out", "--json") == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["recommendation"]["sentence"] == "Do nothing." and "not this" in err
+
+
+def test_verify_speaks_json_too(tmp_path, capsys, streams):
+    analyzed(tmp_path / "out", "--quiet")
+    assert capsys.readouterr().out == ""
+    assert cli.main(["verify", "--json", str(tmp_path / "out")]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["findings"] == [] and told["exit_code"] == 0
+    assert {"dataset": "runs", "wrong": 0}.items() <= told["datasets"][0].items() or len(told["datasets"]) > 1
+    assert [source["state"] for source in told["inputs"]] != []
+
+
+HYDRAS = [["--quiet", "-m"], ["--cfg", "job", "--json"]]
+
+
+@pytest.mark.parametrize(
+    ("job", "words"),
+    [(job, ["--json", "--quiet"]) for job in (*JOBS, "verify")]
+    + [(job, words) for job in JOBS for words in HYDRAS],
+)
+def test_what_contradicts_is_refused(job, words, capsys):
+    assert cli.main([job, *words]) == 2
+    out, err = capsys.readouterr()
+    assert not out and err.startswith("ecjax: found --") and "allowed: one of them" in err
+
+
+def test_a_mistake_prints_no_object(capsys):
+    assert cli.main(["optimize", "--json", "thetta=3"]) == 2
+    assert capsys.readouterr().out == ""
