@@ -4,13 +4,13 @@ import json
 from pathlib import Path
 
 import pytest
-from ecjax.studies.spine.recommendation import Recommendation
 
 from ecjax import cli
 from ecjax.console import MESSAGES, OUTPUT, Wanted, log, say, wanted
 from ecjax.jobs_index import JOBS
 from ecjax.progress import progress
 from ecjax.studies.spine import study
+from ecjax.tables.recommendation import Recommendation
 
 LOG = Path(__file__).parents[1] / "traces" / "requests_objects.parquet"
 

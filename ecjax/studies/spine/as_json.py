@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ecjax.studies.spine.recommendation import Recommendation
+from ecjax.tables.recommendation import Recommendation
 from ecjax.tables.result_schemas import RUNS, JobTables
 from ecjax.tables.schemas import INTEGER
 
