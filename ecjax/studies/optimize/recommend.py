@@ -39,8 +39,8 @@ def recommend(runs: pd.DataFrame, options: OptimizeOptions) -> Recommendation | 
     if keeping.empty:
         fastest = plans.loc[plans["mean"].idxmin()]
         return Recommendation(
-            f"No plan of {len(plans)} keeps {asked}{demand}: the fastest has {_speed(fastest)} and costs "
-            f"{_cost(fastest)}. Next: a larger budget, more or faster nodes, or a lower rate."
+            f"No plan of {len(plans)} keeps {asked}{demand}: the fastest has {_speed(fastest)}; {_cost(fastest)}. "
+            "Next: a larger budget, more or faster nodes, or a lower rate."
         )
     by_cost = options.max_latency_s is not None or options.max_p99_s is not None
     if by_cost:
@@ -125,9 +125,9 @@ def _speed(plan: pd.Series) -> str:
     """What the plan delivers, and under which assumption."""
     bound = time_text(plan["latency_s"])
     if pd.isna(plan["estimated_mean_s"]):
-        return f"a mean latency of at most {bound} with Poisson arrivals"
-    p99 = "" if pd.isna(plan["estimated_p99_s"]) else f" and {time_text(plan['estimated_p99_s'])} at p99"
-    return f"{time_text(plan['estimated_mean_s'])} expected in the mean{p99}, at most {bound} with Poisson arrivals"
+        return f"mean at most {bound}, Poisson arrivals"
+    p99 = "" if pd.isna(plan["estimated_p99_s"]) else f", p99 {time_text(plan['estimated_p99_s'])}"
+    return f"expected mean {time_text(plan['estimated_mean_s'])}{p99} (proven: mean at most {bound}), Poisson arrivals"
 
 
 def _cost(plan: pd.Series) -> str:

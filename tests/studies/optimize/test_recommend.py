@@ -57,13 +57,16 @@ def test_none_keeps_what_is_asked_for():
     recommended = recommend(PLANS, OptimizeOptions(max_latency_s=0.1))
     assert recommended.run_id is None
     assert recommended.sentence.startswith(
-        "No plan of 4 keeps max_latency_s=0.1: the fastest has 450 ms expected"
+        "No plan of 4 keeps max_latency_s=0.1: the fastest has expected mean 450 ms"
     )
 
 
 def test_the_cheapest_and_the_fastest_stand_beside_the_knee():
     sentence = recommend(PLANS, OptimizeOptions()).sentence
-    assert "$130 per period" in sentence and "500 ms expected in the mean and 1.5 s at p99" in sentence
+    assert (
+        "$130 per period" in sentence
+        and "expected mean 500 ms, p99 1.5 s (proven: mean at most 750 ms), Poisson arrivals" in sentence
+    )
     assert "The cheapest is 80 % slower and 23 % cheaper" in sentence
     assert "the fastest is 10 % faster and 54 % dearer" in sentence
     assert sentence.endswith("Next: ecjax replay plan=results/optimize")
@@ -83,7 +86,7 @@ def test_without_estimates_the_bound_counts():
     plans = runs([100.0, 130.0], [0.9, 0.5], estimated_mean_s=float("nan"), estimated_p99_s=float("nan"))
     recommended = recommend(plans, OptimizeOptions(max_latency_s=0.8))
     assert recommended.run_id == "run1"
-    assert "a mean latency of at most 750 ms with Poisson arrivals" in recommended.sentence
+    assert "mean at most 750 ms, Poisson arrivals" in recommended.sentence
 
 
 def test_plans_for_one_demand_are_compared():
