@@ -176,7 +176,7 @@ def test_wide_grid(k, load, queue):
             part = np.array(shares) / sum(shares)
             rates, weights = part * load * NODES / k, np.tile(part[:, None], NODES)
             served = Queue("partitioned", weights) if queue == "partitioned" else Queue("priority")
-            requests = 400_000 if load < 0.8 else 2_000_000
+            requests = 160_000 if load < 0.8 else 800_000
             own, mean, half, quantile, quantile_half = replayed(law, rates, k, served, requests)
             count = len(shares)
             service = np.zeros((3, 4, NODES))
