@@ -6,6 +6,21 @@ from ecjax.errors import UserError
 from ecjax.options import Special, Whole, Words, Wrong, is_number, option, shown
 
 NAMES = ("serial", "ray")
+_ADDRESSES = (
+    "host:port, or auto, of a cluster (ray start --head prints it); without it Ray is started on this machine"
+)
+
+
+def _address(value: object) -> str:
+    text = str(value)
+    host, _, port = text.rpartition(":")
+    named = bool(host) and "/" not in host and port.isdigit() and 0 < int(port) < 65536
+    if not (text == "auto" or named):
+        client = text.startswith("ray://")
+        raise Wrong(
+            repr(value), f"{_ADDRESSES}; ray:// is for Ray Client, which is not used" if client else None
+        )
+    return text
 
 
 def _part(value: object) -> float:
@@ -24,6 +39,7 @@ class EngineOptions:
     address: str | None = option(
         None,
         "of a Ray cluster: host:port, or auto (that of this machine); default: Ray is started on this machine",
+        Special(_ADDRESSES, _address),
     )
     actors: int | None = option(
         None, "worker processes; default: as many as there are cores (or GPUs) for", Whole(1)

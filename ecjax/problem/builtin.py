@@ -1,10 +1,27 @@
-"""The built-in cluster as ordinary input tables.
+"""The built-in cluster as ordinary input tables: hosts with hard disks, or the testbed of the JLCM paper.
 
-The testbed of the JLCM paper in shape: twelve nodes at three sites; chunks of 12.5 MB are served in 13.9 s on average
-with a standard deviation of 4.3 s and a third moment of 3476.8 s^3 at the fastest site. The paper's printed rates
-overload these nodes (rho of 1.6 to 2.3), so the rates keep their ratios and are scaled to a stated load. All chunks
-have one size unless file sizes are given.
+**disk**: twelve hosts in three racks, each of which reads one chunk of 4 MiB at a time from a hard disk of 7200 turns
+a minute. The disk is arithmetic on what data sheets of such drives for servers state (8.5 ms average seek, 4.17 ms
+average rotational latency, about 250 MB/s sustained on the outermost tracks):
+
+- rotation: uniform over a turn, T = 60/7200 s: mean T/2 = 4.17 ms, variance T^2 / 12;
+- seek: grows with the square root of the distance between two uniform positions, whose density is 2 (1 - x): variance
+  (1/3) / (8/15)^2 - 1 = 11/64 of the squared mean;
+- transfer: tracks of the innermost half radius hold half as much as the outermost ones; bytes spread evenly over the
+  platter are read at (250 + 125) / 2 = 187.5 MB/s, the harmonic mean: 22.4 ms for 4 MiB.
+
+Service is a shifted exponential of that mean and of the variance of positioning: the tail stands for the retries and
+other work of a real host, and bytes lengthen the fixed part alone. 4 MiB take 35.0 ms on average with a standard
+deviation of 4.3 ms, and half as many bytes take more than half as long. Older racks are slower and cheaper.
+
+**tahoe**: the testbed of the JLCM paper in shape: twelve nodes at three sites; chunks of 12.5 MB are served in 13.9 s
+on average with a standard deviation of 4.3 s and a third moment of 3476.8 s^3 at the fastest site.
+
+The paper's printed rates overload its nodes (rho of 1.6 to 2.3), so rates keep their ratios and are scaled to a stated
+load. All chunks have one size unless file sizes are given.
 """
+
+import math
 
 import numpy as np
 import pyarrow as pa
@@ -12,15 +29,53 @@ import pyarrow as pa
 from ecjax.options import checked
 from ecjax.problem.cluster_options import ClusterOptions
 
-REFERENCE_BYTES = 12.5e6
-SERVICE_MEAN_S, SERVICE_DEVIATION_S, SERVICE_THIRD_S3 = 13.9, 4.3, 3476.8
-SITES = ("near", "middle", "far")
+CHUNK_BYTES = {"disk": float(4 * 2**20), "tahoe": 12.5e6}
+SITES = {"disk": ("rack-1", "rack-2", "rack-3"), "tahoe": ("near", "middle", "far")}
 CONNECT_VARIATION = 0.2  # standard deviation / mean of the connection delay
 MIN_EXTRA_CHUNKS = 2
 
+SEEK_MEAN_S, TURN_S, BYTES_PER_S = 8.5e-3, 60 / 7200, (250e6 + 125e6) / 2
+POSITIONING_MEAN_S = SEEK_MEAN_S + TURN_S / 2
+POSITIONING_DEVIATION_S = math.sqrt(11 / 64 * SEEK_MEAN_S**2 + TURN_S**2 / 12)
 
-def _site_names(count: int) -> list[str]:
-    return [SITES[i] if i < len(SITES) else f"site{i + 1}" for i in range(count)]
+SERVICE_MEAN_S, SERVICE_DEVIATION_S, SERVICE_THIRD_S3 = 13.9, 4.3, 3476.8
+
+
+def chunk_bytes(options: ClusterOptions) -> float:
+    """Size of the chunks of files whose sizes are not set."""
+    return CHUNK_BYTES[options.hardware]
+
+
+def _site_names(options: ClusterOptions) -> list[str]:
+    names, prefix = SITES[options.hardware], {"disk": "rack-", "tahoe": "site"}[options.hardware]
+    count = len(options.of_sites.slowdown)
+    return [names[i] if i < len(names) else f"{prefix}{i + 1}" for i in range(count)]
+
+
+def _service(options: ClusterOptions, slowdown: np.ndarray) -> dict[str, np.ndarray]:
+    """Columns of the service law."""
+    if options.hardware == "disk":
+        fixed = POSITIONING_MEAN_S - POSITIONING_DEVIATION_S
+        return {
+            "delta_s": fixed * slowdown,
+            "delta_s_per_byte": slowdown / BYTES_PER_S,
+            "psi_s": POSITIONING_DEVIATION_S * slowdown,
+            "psi_s_per_byte": 0.0 * slowdown,
+        }
+    second = SERVICE_MEAN_S**2 + SERVICE_DEVIATION_S**2
+    return {
+        "service_mean_s": SERVICE_MEAN_S * slowdown,
+        "service_second_s2": second * slowdown**2,
+        "service_third_s3": SERVICE_THIRD_S3 * slowdown**3,
+        "reference_bytes": np.full(len(slowdown), chunk_bytes(options)),
+    }
+
+
+def _mean_service(options: ClusterOptions, slowdown: float) -> tuple[float, float]:
+    """Mean service time of a chunk at a site: s, and s per byte."""
+    if options.hardware == "disk":
+        return POSITIONING_MEAN_S * slowdown, slowdown / BYTES_PER_S
+    return 0.0, SERVICE_MEAN_S * slowdown / chunk_bytes(options)
 
 
 def nodes(options: ClusterOptions) -> pa.Table:
@@ -31,20 +86,15 @@ def nodes(options: ClusterOptions) -> pa.Table:
     """
     options = checked(options, "cluster.")
     per_site = options.nodes_per_site
-    sites = _site_names(len(options.slowdown))
-    slowdown = np.repeat(options.slowdown, per_site)
-    price = np.repeat(options.chunk_price, per_site)
-    connect = np.repeat(options.connect_mean_s, per_site)
-    second = SERVICE_MEAN_S**2 + SERVICE_DEVIATION_S**2
+    sites, of_sites = _site_names(options), options.of_sites
+    slowdown, price, connect = (np.repeat(values, per_site) for values in of_sites)
+    infix = "-host" if options.hardware == "disk" else ""
     return pa.table(
         {
-            "node_id": [f"{site}-{i + 1}" for site in sites for i in range(per_site)],
+            "node_id": [f"{site}{infix}-{i + 1}" for site in sites for i in range(per_site)],
             "site": np.repeat(sites, per_site).tolist(),
-            "service_mean_s": SERVICE_MEAN_S * slowdown,
-            "service_second_s2": second * slowdown**2,
-            "service_third_s3": SERVICE_THIRD_S3 * slowdown**3,
-            "reference_bytes": np.full(len(slowdown), REFERENCE_BYTES),
-            "cost_per_byte_dollars": price / REFERENCE_BYTES,
+            **_service(options, slowdown),
+            "cost_per_byte_dollars": price / 1e12,
             "connect_mean_s": connect,
             "connect_var_s2": (CONNECT_VARIATION * connect) ** 2,
         }
@@ -68,15 +118,16 @@ def files(options: ClusterOptions) -> pa.Table:
         within = np.arange(options.files) - np.searchsorted(of_file, of_file)
         size = turns[within % len(turns)]
     elif options.bytes is None:
-        size = k * REFERENCE_BYTES
+        size = k * chunk_bytes(options)
     else:
         least, most = options.bytes[0], options.bytes[-1]
         size = np.random.default_rng(options.seed).uniform(least, most, options.files)
     rate = np.array(options.rates)[of_file]
-    slowdown = options.slowdown
-    service = SERVICE_MEAN_S * max(slowdown) / REFERENCE_BYTES
+    slowdown = options.of_sites.slowdown
     count = len(slowdown) * options.nodes_per_site
-    busiest = np.sum(rate * k / count * (size / k) * service)
+    of_chunk, of_byte = _mean_service(options, max(slowdown))
+    chunks = rate * k / count  # per second at every node
+    busiest = np.sum(chunks * (size / k) * of_byte) + np.sum(chunks) * of_chunk
     columns = {
         "file_id": np.arange(options.files),
         "bytes": size,

@@ -1,21 +1,51 @@
 """Options of the built-in cluster. Imports nothing heavy."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from ecjax.errors import UserError
-from ecjax.options import Number, Series, Whole, option
+from ecjax.options import Number, Series, Whole, Words, option
 
 _POSITIVE, _NOT_NEGATIVE = Series(Number(above=0)), Series(Number(least=0))
 
 
+class Hardware(NamedTuple):
+    """What the options of a cluster are where they are not set, a number per site each.
+
+    Attributes:
+        slowdown: service times as multiples of those of the hardware.
+        dollars_per_tb: price of 10^12 bytes for 30 days.
+        connect_mean_s: mean connection delay.
+    """
+
+    slowdown: tuple[float, ...]
+    dollars_per_tb: tuple[float, ...]
+    connect_mean_s: tuple[float, ...]
+
+
+# Racks of one data centre, the newest first: object stores sell a terabyte and month for 10 to 20 dollars.
+# The testbed of the JLCM paper: sites of a wide area network; 2, 1.5 and 1 dollars per chunk of 12.5 MB.
+HARDWARE = {
+    "disk": Hardware((1.0, 1.3, 1.6), (20.0, 14.0, 10.0), (0.0005, 0.001, 0.002)),
+    "tahoe": Hardware((1.0, 1.3, 1.6), (160e3, 120e3, 80e3), (0.01, 0.04, 0.08)),
+}
+
+
 @dataclass(frozen=True)
 class ClusterOptions:
-    """The built-in cluster: nodes at three sites, files in classes."""
+    """The built-in cluster: hosts in three racks, files in classes."""
 
+    hardware: str = option(
+        "disk",
+        "disk: hosts with hard disks in racks, 4 MiB chunks in 35 ms; tahoe: the testbed of the JLCM paper, sites that "
+        "serve 12.5 MB chunks in 13.9 s",
+        Words(*HARDWARE),
+    )
     files: int = option(1000, "number of files, divided evenly over the classes", Whole(1, 10**8))
     bytes: list[float] | None = option(
         None,
-        "file size in bytes: one number, or the two ends of a uniform range; default: k chunks of 12.5 MB",
+        "file size in bytes: one number, or the two ends of a uniform range; default: k chunks of 4 MiB (tahoe: "
+        "12.5 MB)",
         Series(Number(above=0), most=2),
     )
     sizes: list[float] | None = option(
@@ -29,25 +59,31 @@ class ClusterOptions:
         0.6, "largest node load when every node serves the same number of chunks", Number(above=0, below=1)
     )
     grouped: bool = option(False, "one placement per class (a group) instead of one per file")
-    nodes_per_site: int = option(4, "nodes at each of the sites", Whole(1, 10**5))
-    slowdown: list[float] = option(
-        [1.0, 1.3, 1.6],
-        "service times of the sites, as multiples of 13.9 s per 12.5 MB; a site per number",
+    nodes_per_site: int = option(4, "nodes at each of the sites (racks)", Whole(1, 10**5))
+    slowdown: list[float] | None = option(
+        None,
+        "service times of the sites, as multiples of those of the hardware; a site per number; default: 1, 1.3, 1.6",
         _POSITIVE,
     )
-    chunk_price: list[float] = option(
-        [2.0, 1.5, 1.0], "dollars per 12.5 MB chunk and 30 days, by site", _POSITIVE
+    dollars_per_tb: list[float] | None = option(
+        None,
+        "price of 10^12 bytes for 30 days, by site; default: 20, 14, 10 (tahoe: 160e3, 120e3, 80e3: 2, 1.5 and 1 "
+        "dollars per chunk)",
+        _POSITIVE,
     )
-    connect_mean_s: list[float] = option(
-        [0.01, 0.04, 0.08], "mean connection delay, by site; deviation a fifth of it", _NOT_NEGATIVE
+    connect_mean_s: list[float] | None = option(
+        None,
+        "mean connection delay, by site; deviation a fifth of it; default: 0.0005, 0.001, 0.002 (tahoe: 0.01, 0.04, "
+        "0.08)",
+        _NOT_NEGATIVE,
     )
     seed: int = option(0, "seed of the file sizes", Whole(0, 2**63 - 1))
 
     def completed(self) -> "ClusterOptions":
-        """These options, if they go together.
+        """These options, if they go together, with the defaults of the hardware.
 
         Raises:
-            UserError: they do not.
+            UserError: they do not go together.
         """
         if self.files < len(self.k):
             raise UserError(
@@ -57,13 +93,24 @@ class ClusterOptions:
             raise UserError(
                 f"cluster.sizes: found cluster.bytes={self.bytes} too; allowed: one of both, sizes in turn or bytes"
             )
-        for name, count in (
-            ("rates", self.k),
-            ("chunk_price", self.slowdown),
-            ("connect_mean_s", self.slowdown),
+        slowdown, price, connect = (list(values) for values in self.of_sites)
+        options = replace(self, slowdown=slowdown, dollars_per_tb=price, connect_mean_s=connect)
+        for name, count, each in (
+            ("rates", len(self.k), "one per class"),
+            ("dollars_per_tb", len(slowdown), "one per site"),
+            ("connect_mean_s", len(slowdown), "one per site"),
         ):
-            values = getattr(self, name)
-            if len(values) != len(count):
-                words = "one per class" if name == "rates" else "one per site"
-                raise UserError(f"cluster.{name}: found {values}; allowed: {len(count)} numbers, {words}")
-        return self
+            values = getattr(options, name)
+            if len(values) != count:
+                raise UserError(f"cluster.{name}: found {values}; allowed: {count} numbers, {each}")
+        return options
+
+    @property
+    def of_sites(self) -> Hardware:
+        """What differs by site; where it is not set, that of the hardware."""
+        default = HARDWARE[self.hardware]
+        return Hardware(
+            tuple(self.slowdown or default.slowdown),
+            tuple(self.dollars_per_tb or default.dollars_per_tb),
+            tuple(self.connect_mean_s or default.connect_mean_s),
+        )

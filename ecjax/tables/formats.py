@@ -66,6 +66,7 @@ def list_files(path: Path) -> list[Path]:
     allowed = PARQUET + IPC + CSV
     if not path.name.lower().endswith(allowed):
         raise UserError(f"{path}: unknown ending; allowed: {', '.join(allowed)}, or a folder of Parquet")
+    refuse_empty(path)
     return [path]
 
 
@@ -77,6 +78,16 @@ def check_regular(path: Path) -> None:
     """
     if is_local(path) and path.exists() and not (path.is_file() or path.is_dir()):
         raise UserError(f"{path}: a pipe, socket or device; allowed: a file, or a folder of Parquet files")
+
+
+def refuse_empty(path: Path) -> None:
+    """Refuse a file without a byte, which whatever was to write it has left.
+
+    Raises:
+        UserError: the file is empty.
+    """
+    if is_local(path) and path.is_file() and path.stat().st_size == 0:
+        raise UserError(f"{path}: the file is empty (0 bytes); allowed: a file with rows, so write it anew")
 
 
 def parquet_files(folder: Path) -> list[Path]:

@@ -11,6 +11,7 @@ from ecjax.tables import formats
 from ecjax.tables.checks import check
 from ecjax.tables.folder import location
 from ecjax.tables.remote import RemotePath
+from ecjax.tables.results_below import refuse_above_table
 
 _RUNS_SHOWN = 12
 
@@ -52,8 +53,11 @@ def read_input(
     if isinstance(source, pa.Table):
         content = source
     elif isinstance(source, str | Path | RemotePath):
-        name = name or str(source)
-        content = _read_path(location(source), name)
+        name, path = name or str(source), location(source)
+        with formats.user_errors(path):
+            if path.is_dir():
+                refuse_above_table(path, table, name)
+        content = _read_path(path, name)
     else:
         with formats.user_errors(name or f"{table} table", "the data frame has no Arrow form"):
             content = pa.Table.from_pandas(source, preserve_index=False)

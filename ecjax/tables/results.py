@@ -13,11 +13,13 @@ from ecjax.tables import datasets as layout
 from ecjax.tables.arrow_schemas import INPUT_DATASETS
 from ecjax.tables.committed import all_rows_count, read_committed, run_files, runs_by_batch, say_once
 from ecjax.tables.damage import NO_BATCH, is_batch_name
+from ecjax.tables.datasets import written_by
 from ecjax.tables.folder import each, location
 from ecjax.tables.formats import user_errors
 from ecjax.tables.ids import ID_NAMES
 from ecjax.tables.recommendation import kept_recommendation
 from ecjax.tables.result_schemas import RUNS
+from ecjax.tables.results_below import of_job, results_below
 
 _RUNS_SHOWN = 12
 
@@ -149,8 +151,21 @@ def _fitting(
     out: str | Path, plan_run: str | None, plan_where: str | None, job: str
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The finished runs that fit, and all runs of the job."""
-    table = _read(location(out), RUNS)
+    folder = location(out)
+    if folder.is_dir() and not (folder / RUNS).is_dir():
+        listed = of_job(results_below(folder), job)
+        raise UserError(
+            f"plan={out}: has no dataset 'runs', holds no results; allowed: results of ecjax {job}{listed}"
+        )
+    table = _read(folder, RUNS)
     runs = [row for row in table.to_pylist() if row["job"] == job]
+    writer = written_by(folder)
+    if not runs and writer not in (None, job):
+        listed = of_job(results_below(folder), job)
+        raise UserError(
+            f"plan={out}: no finished {job} run found; runs there: none, but results of ecjax {writer}; allowed: those "
+            f"of ecjax {job}{listed}"
+        )
     conditions = _conditions(plan_where, table.schema) if plan_where else {}
     fitting = [
         row

@@ -88,10 +88,15 @@ def validate(
     replayed, bins["replayed"] = halves.replayed(laws, seed, replications)
     sources["replayed"] = replayed
     sources.update(predictions(halves, laws, notices))
+    if "bound" in sources:
+        notices.append(
+            "The bound is one of Poisson arrivals at the rates, shares and service laws of the first half: it promises "
+            "nothing where arrivals of the log are not Poisson."
+        )
     if "bound" in sources and observed.mean[0] > sources["bound"].mean[0]:
         notices.append(
-            "The mean observed is above the bound, which is that of the rates, shares and service laws of the first "
-            "half: the second is another, or was by chance."
+            "The mean observed is above the bound: the second half is not as the first, its arrivals are not Poisson, "
+            "or it was by chance."
         )
     if replications >= _FEWEST and replayed.mean[0] > 0:
         notices.append(_chance(replayed, replications))

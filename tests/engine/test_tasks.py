@@ -113,6 +113,13 @@ def test_what_comes_of_a_task_can_be_sent():
         ({"name": "ray", "gpus_per_actor": 1.5}, "engine.gpus_per_actor: found 1.5; allowed: 0, a part of 1"),
         ({"name": "ray", "gpus_per_actor": -1}, "engine.gpus_per_actor: found -1"),
         ({"address": "head:6379"}, "engine.address: found 'head:6379'; allowed: nothing with engine=serial"),
+        ({"name": "ray", "address": "head"}, "engine.address: found 'head'; allowed: host:port, or auto"),
+        (
+            {"name": "ray", "address": "ray://head:1"},
+            "engine.address: found 'ray://head:1'; allowed: host:port",
+        ),
+        ({"name": "ray", "address": 6379}, "engine.address: found 6379; allowed: host:port, or auto"),
+        ({"name": "ray", "address": "head:port"}, "engine.address: found 'head:port'; allowed: host:port"),
         ({"actors": 2}, "engine.actors: found 2; allowed: nothing with engine=serial"),
     ],
 )
@@ -123,6 +130,11 @@ def test_mistakes_name_the_option(given, words):
     assert str(error.value).startswith(words) and "\n" not in str(error.value)
     with pytest.raises(UserError), open_engine(options):
         pass
+
+
+@pytest.mark.parametrize("address", ["auto", "head:6379", "10.0.0.1:6379", "[::1]:6379", None])
+def test_addresses_of_clusters(address):
+    assert checked(EngineOptions("ray", address=address)).address == address
 
 
 @pytest.mark.parametrize("gpus", [None, 0, 0.5, 1, 2.0])

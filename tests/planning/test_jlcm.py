@@ -33,7 +33,7 @@ def solved(name: str):
 
 def cluster() -> problems.Case:
     """The built-in cluster, small."""
-    options = ClusterOptions(files=problems.FILES, nodes_per_site=2, k=[3, 4, 3, 2])
+    options = ClusterOptions(hardware="tahoe", files=problems.FILES, nodes_per_site=2, k=[3, 4, 3, 2])
     return problems.Case(builtin.nodes(options).to_pandas(), builtin.files(options).to_pandas())
 
 
@@ -204,9 +204,9 @@ def test_cost_falls_and_latency_rises_with_theta():
 @pytest.mark.slow
 def test_frontier_of_the_built_in_cluster():
     """The default settings on 200 files: what the figures show."""
-    options = ClusterOptions(files=200)
+    options = ClusterOptions(hardware="tahoe", files=200)
     case = problems.Case(builtin.nodes(options).to_pandas(), builtin.files(options).to_pandas())
-    theta = checked(OptimizeOptions()).theta
+    theta = checked(OptimizeOptions(cluster=options)).theta
     plans = problems.solve(case, theta, methods=METHODS, settings=settings(10.0, 1e-4, 1000, "merged"))
     found = [lane(plans, index).evaluation for index in range(len(theta))]
     assert np.all(np.diff([each.cost for each in found]) < 0)

@@ -1,5 +1,7 @@
 """The built-in cluster: the numbers it promises, and mistakes in its options."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -17,20 +19,54 @@ def tables(**options):
     )
 
 
+def mean_service(node, size):
+    """Seconds for a chunk of ``size`` bytes."""
+    if hasattr(node, "service_mean_s"):
+        return node.service_mean_s * size / node.reference_bytes
+    return node.delta_s + node.psi_s + (node.delta_s_per_byte + node.psi_s_per_byte) * size
+
+
 def even_loads(nodes, files):
     """rho when every node serves k / m of the chunks of every file, by loops."""
     loads = np.zeros(len(nodes))
     for j, node in enumerate(nodes.itertuples()):
         for file in files.itertuples():
-            size = file.bytes / file.k
-            loads[j] += (
-                file.rate_per_s * file.k / len(nodes) * node.service_mean_s * size / node.reference_bytes
-            )
+            loads[j] += file.rate_per_s * file.k / len(nodes) * mean_service(node, file.bytes / file.k)
     return loads
 
 
-def test_the_cluster_is_the_one_described():
+def drawn_disk(count, size):
+    """Service times of a disk, drawn move by move: seek, rotation, and a transfer from where the bytes are."""
+    random = np.random.default_rng(1)
+    distance = np.abs(random.random(count) - random.random(count))
+    seek = 8.5e-3 * np.sqrt(distance) / (8 / 15)  # the mean of the square root of the distance is 8/15
+    radius = np.sqrt(random.uniform(0.25, 1, count))  # bytes are spread evenly over the area
+    return seek + random.uniform(0, 60 / 7200, count), size / (250e6 * radius)
+
+
+def test_a_chunk_takes_what_a_disk_of_7200_turns_needs():
     nodes, files = tables()
+    size = 4 * 2**20
+    positioning, transfer = drawn_disk(200_000, size)
+    mean = np.array([mean_service(node, size) for node in nodes.itertuples()])
+    assert mean[0] == pytest.approx(np.mean(positioning + transfer), rel=2e-3)
+    assert nodes["psi_s"][0] == pytest.approx(np.std(positioning), rel=5e-3)
+    assert mean[0] == pytest.approx(0.035, rel=2e-3) and np.all(nodes["psi_s_per_byte"] == 0)
+    np.testing.assert_allclose(mean / mean[0], np.repeat([1, 1.3, 1.6], 4), rtol=1e-12)
+    assert nodes["node_id"][5] == "rack-2-host-2" and nodes["site"].unique().tolist() == [
+        "rack-1",
+        "rack-2",
+        "rack-3",
+    ]
+    np.testing.assert_allclose(nodes["cost_per_byte_dollars"] * 1e12, np.repeat([20, 14, 10], 4), rtol=1e-12)
+    np.testing.assert_allclose(files["bytes"] / files["k"], size, rtol=1e-12)
+    assert len(nodes) == 12 and len(files) == 1000 and np.all(files["min_extra_chunks"] == 2)
+    assert even_loads(nodes, files).max() == pytest.approx(0.6, rel=1e-9)
+    assert math.isclose(nodes["connect_var_s2"][0], (0.2 * 0.0005) ** 2)
+
+
+def test_the_testbed_of_the_paper_is_the_one_described():
+    nodes, files = tables(hardware="tahoe")
     assert len(nodes) == 12 and len(files) == 1000
     assert nodes["site"].value_counts().tolist() == [4, 4, 4]
     np.testing.assert_allclose(nodes["service_mean_s"] / 13.9, np.repeat([1, 1.3, 1.6], 4), rtol=1e-12)
@@ -41,7 +77,7 @@ def test_the_cluster_is_the_one_described():
     price = nodes["cost_per_byte_dollars"] * 12.5e6
     np.testing.assert_allclose(price, np.repeat([2, 1.5, 1], 4), rtol=1e-12)
     np.testing.assert_allclose(files["bytes"] / files["k"], 12.5e6, rtol=1e-12)
-    various = tables(bytes=[50e6, 100e6])[1]
+    various = tables(hardware="tahoe", bytes=[50e6, 100e6])[1]
     assert various["bytes"].between(50e6, 100e6).all() and various["bytes"].nunique() == 1000
     assert np.all(files["min_extra_chunks"] == 2)
     classes = files.groupby("service_class")
@@ -53,6 +89,7 @@ def test_the_cluster_is_the_one_described():
     assert "group" not in files
 
 
+@pytest.mark.parametrize("hardware", ["disk", "tahoe"])
 @pytest.mark.parametrize(
     "options",
     [
@@ -61,8 +98,10 @@ def test_the_cluster_is_the_one_described():
         {"files": 21, "sizes": [50e6, 100e6, 150e6], "k": [4, 3], "rates": [1, 22]},
     ],
 )
-def test_load_is_that_of_the_busiest_node_under_round_robin(options):
-    assert even_loads(*tables(**options)).max() == pytest.approx(options.get("load", 0.6), rel=1e-9)
+def test_load_is_that_of_the_busiest_node_under_round_robin(options, hardware):
+    assert even_loads(*tables(hardware=hardware, **options)).max() == pytest.approx(
+        options.get("load", 0.6), rel=1e-9
+    )
 
 
 def test_grouped_classes_and_one_size():
@@ -121,13 +160,14 @@ def test_sizes_in_turn_are_alike_in_every_class():
         ),
         (
             {"slowdown": [1.0, 2.0]},
-            "cluster.chunk_price: found [2.0, 1.5, 1.0]; allowed: 2 numbers, one per site",
+            "cluster.dollars_per_tb: found [20.0, 14.0, 10.0]; allowed: 2 numbers, one per site",
         ),
         (
             {"connect_mean_s": [0.0, 1.0]},
             "cluster.connect_mean_s: found [0.0, 1.0]; allowed: 3 numbers, one per site",
         ),
-        ({"chunk_price": 1.0}, "cluster.chunk_price: found [1.0]; allowed: 3 numbers, one per site"),
+        ({"dollars_per_tb": 1.0}, "cluster.dollars_per_tb: found [1.0]; allowed: 3 numbers, one per site"),
+        ({"hardware": "tape"}, "cluster.hardware: found 'tape'; allowed: disk, tahoe"),
         ({"load": 1.0}, "cluster.load: found 1.0; allowed: a number between 0 and 1"),
         ({"load": "high"}, "cluster.load: found high"),
     ],

@@ -16,7 +16,7 @@ from ecjax.studies.optimize.study import planned
 from ecjax.tables.read import read_input
 from ecjax.tables.results import read_results
 
-CLUSTER = ClusterOptions(files=8, k=[2, 2], rates=[1.0, 2.0], load=0.3, nodes_per_site=2)
+CLUSTER = ClusterOptions(hardware="tahoe", files=8, k=[2, 2], rates=[1.0, 2.0], load=0.3, nodes_per_site=2)
 
 
 def files(**columns) -> pa.Table:

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ecjax.errors import UserError
+from ecjax.tables.importers import open_trace
 from ecjax.tables.read import open_batches, read_input
 
 ROWS = 5000
@@ -176,7 +177,7 @@ def test_folder_without_parquet(tmp_path):
 @pytest.mark.parametrize("name", [name for name in FORMATS if name != "folder"])
 def test_empty_file(tmp_path, name):
     (tmp_path / name).write_bytes(b"")
-    both(tmp_path / name, "damaged or of another format")
+    both(tmp_path / name, r"the file is empty \(0 bytes\); allowed: a file with rows")
 
 
 @pytest.mark.parametrize("name", [name for name in FORMATS if name not in ("folder", "t.csv")])
@@ -370,3 +371,10 @@ def test_csv_timestamps(tmp_path):
         "request_id,arrival_s,file_id,op,bytes\n1,2024-05-01 10:00:00.5,a,r,1\n2,2024-05-01 10:00:02,a,r,1\n",
     )
     assert read_input(path, "requests").column("arrival_s").to_pylist() == [0.0, 1.5]
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.parquet", "x.arrow", "x.log"])
+def test_an_empty_log(tmp_path, name):
+    (tmp_path / name).touch()
+    with pytest.raises(UserError, match=r"the file is empty \(0 bytes\); allowed: a file with rows"):
+        open_trace(tmp_path / name)

@@ -89,11 +89,21 @@ def test_every_input_table_has_a_sample():
     assert {name.split("_")[0].split(".")[0] for name in sample_tables.TABLES} == set(INPUTS)
 
 
-def test_chunk_sample_is_first_come_first_served():
-    rows = load(TRACES / "requests_chunks.parquet").to_pandas()
+@pytest.mark.parametrize("name", ["requests_chunks.parquet", "requests_racks.parquet"])
+def test_chunk_samples_are_first_come_first_served(name):
+    rows = load(TRACES / name).to_pandas()
     for _, node in rows.groupby("node_id"):
         before = node["finish_s"].shift(fill_value=0.0)
         expected = node["arrival_s"].where(node["arrival_s"] > before, before)
         assert (node["start_s"] - expected).abs().max() < 2e-6
     reads = rows[rows["op"] == "read"].groupby("request_id").size()
     assert set(reads) == {sample_tables.K}
+
+
+def test_racks_have_prices_and_hosts_that_run_hot():
+    rows = load(TRACES / "requests_racks.parquet").to_pandas()
+    nodes = read_input(TRACES / "nodes_racks.csv", "nodes").to_pandas()
+    busy = (rows["finish_s"] - rows["start_s"]).groupby(rows["node_id"]).sum() / rows["arrival_s"].max()
+    assert set(busy.index) == set(nodes["node_id"]) and 0.5 < busy.mean() < 0.7 and 0.8 < busy.max() < 0.95
+    assert nodes.groupby("site")["cost_per_byte_dollars"].nunique().tolist() == [1, 1, 1]
+    assert rows.groupby("file_id")["node_id"].nunique().max() == sample_tables.STORED > sample_tables.K

@@ -107,6 +107,7 @@ def sources(descriptions: dict[str, str]) -> str:
         "All are generated, with fixed seeds, by one command in the repository's root:",
         f"    {COMMAND}",
         "\n".join(f"- `{name}`: {text.strip().splitlines()[0]}" for name, text in descriptions.items()),
+        "`requests_racks` was simulated on `nodes_racks` in the same way, at a mean load of 0.6, with reads alone.",
         "`requests_chunks` was simulated on `nodes` and `files`: at a mean load of 0.5, each chunk is served in "
         "Delta(B) + Exp(mean Psi(B)) by the law of its node, one at a time in order of arrival; times are rounded to "
         "microseconds.",

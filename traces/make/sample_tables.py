@@ -12,6 +12,9 @@ import pyarrow.parquet as pq
 from result_guide import result_guide
 from sample_guide import guide, sources
 
+from ecjax.problem import builtin
+from ecjax.problem.cluster_options import ClusterOptions
+
 SEED = 20240917
 K, STORED = 4, 6
 SITES = ("virginia", "oregon", "tokyo")
@@ -20,6 +23,7 @@ CHUNK_BYTES = (262144, 524288, 1048576, 2097152)
 DELTA_S, DELTA_S_PER_BYTE = 0.020, 40e-9
 PSI_S, PSI_S_PER_BYTE = 0.015, 25e-9
 _REQUESTS, _LOAD, _WRITE_SHARE = 2200, 0.5, 0.08
+_RACKS_REQUESTS, _RACKS_LOAD = 2300, 0.6
 
 
 def nodes() -> pa.Table:
@@ -141,6 +145,55 @@ def requests_chunks() -> pa.Table:
 
 def _microseconds(times: np.ndarray) -> np.ndarray:
     return np.round(times, 6)
+
+
+def nodes_racks() -> pa.Table:
+    """The twelve hosts of the built-in cluster: three racks of hard disks of unequal age, with their prices."""
+    table = builtin.nodes(ClusterOptions())
+    return table.append_column("capacity_chunks", pa.array(np.full(len(table), 1e6)))
+
+
+def requests_racks() -> pa.Table:
+    """Reads of ninety files on ``nodes_racks``: 4 of the 6 chunks, two per rack, whichever; some hosts run hot."""
+    random = np.random.default_rng([SEED, 5])
+    table, count = nodes_racks(), 90
+    names = table["node_id"].to_pylist()
+    law = [table[name].to_numpy() for name in ("delta_s", "delta_s_per_byte", "psi_s")]
+    chunk = np.where(np.arange(count) % 3 == 0, 1.0, 4.0) * 2**20
+    share = np.arange(1, count + 1) ** -0.6
+    share = random.permutation(share / share.sum())
+    placement = [
+        np.concatenate([4 * rack + random.choice(4, 2, replace=False) for rack in range(3)])
+        for _ in range(count)
+    ]
+    mean = law[0] + law[1] * chunk[:, None] + law[2]
+    work = np.array([row[stored].mean() for row, stored in zip(mean, placement, strict=True)])
+    rate = _RACKS_LOAD * len(names) / float(share @ work * K)
+    arrivals = np.cumsum(random.exponential(1 / rate, _RACKS_REQUESTS))
+    chosen = random.choice(count, _RACKS_REQUESTS, p=share)
+    free = np.zeros(len(names))
+    rows = []
+    for request, (arrival, file) in enumerate(zip(arrivals, chosen, strict=True)):
+        for node in np.sort(random.choice(placement[file], K, replace=False)):
+            start = max(arrival, free[node])
+            fixed = law[0][node] + law[1][node] * chunk[file]
+            free[node] = start + fixed + random.exponential(law[2][node])
+            rows.append((request, arrival, file, chunk[file], node, start, free[node]))
+    of_row, arrived, file, size, node, start, finish = (
+        np.array(values) for values in zip(*rows, strict=True)
+    )
+    return pa.table(
+        {
+            "request_id": of_row,
+            "arrival_s": _microseconds(arrived),
+            "file_id": [f"photos/{number:02d}" for number in file],
+            "op": ["read"] * len(rows),
+            "bytes": size,
+            "node_id": [names[place] for place in node],
+            "start_s": _microseconds(start),
+            "finish_s": _microseconds(finish),
+        }
+    )
 
 
 def requests_objects() -> pa.Table:
@@ -267,8 +320,10 @@ def edges() -> pa.Table:
 TABLES: dict[str, Callable[[], pa.Table]] = {
     "requests_objects.parquet": requests_objects,
     "requests_chunks.parquet": requests_chunks,
+    "requests_racks.parquet": requests_racks,
     "nodes.parquet": nodes,
     "nodes.arrow": nodes,
+    "nodes_racks.csv": nodes_racks,
     "files.parquet": files,
     "network.parquet": network,
     "rates.parquet": rates,

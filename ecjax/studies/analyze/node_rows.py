@@ -68,10 +68,6 @@ def node_table(
         }
     )
     _warn_of_overload(load, statistics.node_ids, notices)
-    notices.append(
-        "The trace has no prices: without cost_per_chunk_dollars or cost_per_byte_dollars in the nodes table every "
-        "plan costs nothing."
-    )
     served = _without_unserved(table, observed[:, 0] > 0, notices)
     return None if served is None else served.sort_by("node_id")
 

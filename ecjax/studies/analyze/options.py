@@ -18,6 +18,10 @@ class AnalyzeOptions(LogOptions):
         "access log: a file, or a folder of Parquet files; or the folder of an analysis: the log that it read",
     )
     out: str = option("results/analyze", "folder of the result tables and figures")
+    nodes: str | None = option(
+        None,
+        "nodes table with what a log does not tell: prices, sites, capacities; its service law gives way to the log's",
+    )
     k: int | None = option(
         None, "chunks that rebuild a file; overrides what chunk accesses tell", Whole(1), identifies=True
     )

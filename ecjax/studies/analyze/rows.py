@@ -21,7 +21,7 @@ from ecjax.tables.statistics.files import (
     interarrival_cv,
 )
 from ecjax.tables.statistics.moments import pooled_rows
-from ecjax.tables.statistics.poisson import poisson_test
+from ecjax.tables.statistics.poisson import PoissonTest, poisson_test, too_coarse
 from ecjax.tables.statistics.scan import TraceStatistics
 from ecjax.tables.statistics.zipf import fit_zipf
 
@@ -118,7 +118,10 @@ def trace_table(
         notices: what the other tables lack; what this one lacks is added.
     """
     arrivals, span = statistics.arrivals, statistics.arrivals.span_s
-    poisson = poisson_test(*arrivals.block_distances())
+    clock = trace.clock_resolution_s
+    poisson = PoissonTest(0, np.nan, np.nan)
+    if not too_coarse(clock, arrivals.ties, statistics.requests, span):
+        poisson = poisson_test(*arrivals.block_distances())
     zipf = fit_zipf(statistics.files[:, READS])
     if span <= 0:
         notices.append(
@@ -148,7 +151,7 @@ def trace_table(
         "span_s": span,
         "read_rate_per_s": statistics.reads / span if span > 0 else None,
         "write_rate_per_s": statistics.writes / span if span > 0 else None,
-        "clock_resolution_s": trace.clock_resolution_s,
+        "clock_resolution_s": clock,
         "ties": arrivals.ties,
         "interarrival_cv": arrivals.interarrival_cv,
         "poisson_blocks": poisson.blocks,

@@ -14,6 +14,7 @@ from ecjax.console import log
 from ecjax.engine import Engine, Failed, Task, Worker
 from ecjax.errors import UserError
 from ecjax.status import Status
+from ecjax.studies.analyze.descriptions import described
 from ecjax.studies.analyze.node_rows import delay_tables, node_table
 from ecjax.studies.analyze.rows import arrival_table, file_table, trace_table
 from ecjax.studies.analyze.tables import TABLES
@@ -45,6 +46,7 @@ class Settings(NamedTuple):
     k: int | None  # chunks that rebuild a file, where the trace does not tell
     reference_bytes: float | None  # chunk size of the moments of nodes
     reading: dict[str, str]  # columns of ``traces`` that say how the trace was read
+    nodes: pa.Table | None = None  # checked, with what a trace does not tell of nodes
 
 
 def solve(
@@ -95,7 +97,7 @@ def result_tables(statistics: TraceStatistics, trace: Trace, settings: Settings)
     }
     nodes = node_table(statistics, settings.reference_bytes, notices)
     if nodes is not None:
-        tables["nodes"] = nodes
+        tables["nodes"] = described(nodes, settings.nodes, notices)
     if statistics.cells.quantity.size:
         tables["delays"], tables["delay_bins"] = delay_tables(statistics)
     return tables | {"traces": trace_table(statistics, trace, settings.reading, notices)}

@@ -21,8 +21,10 @@ from ecjax.studies.spine.batches import Batch, Driven, Rows
 from ecjax.studies.spine.logs import log_reading, open_reading
 from ecjax.studies.spine.run import Run
 from ecjax.studies.spine.study import Work, run_study, unfinished
+from ecjax.tables.fingerprint import fingerprint
 from ecjax.tables.ids import id_types
 from ecjax.tables.importers import Trace
+from ecjax.tables.read import read_input
 from ecjax.tables.recommendation import Recommendation
 from ecjax.tables.results import read_run
 
@@ -54,16 +56,18 @@ def _work(options: AnalyzeOptions, computed: dict[str, pa.Table], engine: Engine
     reading = log_reading(options)
     trace = open_reading(reading)
     columns = {"format": trace.format}
+    nodes = None if options.nodes is None else read_input(options.nodes, "nodes")
+    described = {} if nodes is None else {"nodes": fingerprint(nodes, "nodes")}
     run = Run(
         TABLES.job,
         # the format that was told by content, where it was not set
-        reading.options | identifying(options) | columns,
+        reading.options | identifying(options) | described | columns,
         trace.fingerprint,
         options.seed,
         columns,
         algorithm_version=_VERSION,
     )
-    settings = Settings(options.seed, options.k, options.reference_bytes, reading.row())
+    settings = Settings(options.seed, options.k, options.reference_bytes, reading.row(), nodes)
 
     def solved(
         trace: Trace, items: dict[str, Item], engine: Engine, advance: Callable[[float], Any]

@@ -14,6 +14,7 @@ from ecjax.console import say
 from ecjax.display import displayed
 from ecjax.studies.spine.printed import number, print_errors, print_table
 from ecjax.studies.spine.units import Unit, fitting_unit
+from ecjax.tables.statistics.poisson import too_coarse
 
 _NODES_SHOWN = 24
 _PLAUSIBLE_SHARE = 0.1
@@ -91,7 +92,7 @@ def _clock(row: dict[str, Any]) -> str:
 
 def _arrivals(row: dict[str, Any]) -> str:
     parts = []
-    if row["interarrival_cv"] is not None:
+    if row["interarrival_cv"] is not None and not _coarse(row):
         parts.append(f"coefficient of variation of the gaps {row['interarrival_cv']:.3g} (Poisson: 1)")
     parts.append(verdict(row))
     return "; ".join(parts)
@@ -100,12 +101,21 @@ def _arrivals(row: dict[str, Any]) -> str:
 def verdict(row: dict[str, Any]) -> str:
     """What the test of Poisson arrivals says, in words."""
     share, p = row["poisson_rejected_share"], row["poisson_p"]
+    if _coarse(row):
+        return (
+            f"the clock is too coarse to tell whether they are Poisson ({row['ties']:,} of {row['requests']:,} share a "
+            f"tick of {row['clock_resolution_s']:g} s, mean gap {row['span_s'] / row['requests']:.3g} s)"
+        )
     if p is None:
         return "too few requests to test for Poisson arrivals"
     numbers = f"{100 * share:.1f} % of {row['poisson_blocks']:,} blocks rejected at 5 %, p {_p(p)})"
     if p >= 0.05:
         return f"agrees with Poisson arrivals ({numbers}"
     return f"{'close to' if share < _PLAUSIBLE_SHARE else 'not'} Poisson arrivals ({numbers}"
+
+
+def _coarse(row: dict[str, Any]) -> bool:
+    return too_coarse(row["clock_resolution_s"], row["ties"], row["requests"], row["span_s"])
 
 
 def _p(value: float) -> str:

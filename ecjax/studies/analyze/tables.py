@@ -40,7 +40,12 @@ TABLES = job_tables(
             "",
             "coefficient of variation of the gaps, ties spread over the clock's step",
         ),
-        Column("poisson_blocks", INTEGER, "", "blocks of 128 gaps in the test of Poisson arrivals"),
+        Column(
+            "poisson_blocks",
+            INTEGER,
+            "",
+            "blocks of 128 gaps in the test of Poisson arrivals; 0: too few, or the clock is too coarse",
+        ),
         Column("poisson_p", FLOAT, "", "p-value of all blocks together"),
         Column("poisson_rejected_share", FLOAT, "", "blocks rejected at the 5 % level; 0.05 is Poisson"),
         Column("zipf_exponent", FLOAT, "", "popularity of the rank-r file read goes with r^-exponent"),

@@ -29,7 +29,11 @@ FIGURES = (
     *("tradeoff", "convergence", "methods", "classes", "sizes", "rates", "code_lengths", "gap", "scenarios"),
     *("class_latency", "class_convergence"),
 )
-THETAS = [3.0, 10.0, 20.0, 30.0, 50.0, 100.0, 200.0, 500.0, 1000.0]
+# prices of latency by hardware: files of 25 MB at 10 to 20 dollars per TB, and those of the JLCM paper
+THETAS = {
+    "disk": [100.0, 500.0, 1000.0, 2000.0, 3000.0, 5000.0, 10000.0, 20000.0, 50000.0],
+    "tahoe": [3.0, 10.0, 20.0, 30.0, 50.0, 100.0, 200.0, 500.0, 1000.0],
+}
 
 
 def estimated(options: "OptimizeOptions") -> bool:
@@ -64,7 +68,8 @@ class OptimizeOptions:
     theta: list[float] | None = option(
         None,
         "seconds of mean latency that a dollar of storage cost is worth; one or a list; default: "
-        "[3, 10, 20, 30, 50, 100, 200, 500, 1000] with queue=fcfs, otherwise 0",
+        "[100, 500, 1000, 2000, 3000, 5000, 10000, 20000, 50000] with queue=fcfs (cluster.hardware=tahoe: 3 to 1000), "
+        "otherwise 0",
         Listed(Number(least=0)),
     )
     objective: str | dict[str, float] = option(
@@ -264,7 +269,7 @@ class OptimizeOptions:
         Raises:
             UserError: they do not.
         """
-        options = replace(self, **check_classes(self, THETAS))
+        options = replace(self, **check_classes(self, THETAS[self.cluster.hardware]))
         if "fcfs" in options.queue:
             for name in options.method or []:
                 if name not in METHODS:

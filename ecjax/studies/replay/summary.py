@@ -8,6 +8,7 @@ from rich.console import Console
 from ecjax.console import say
 from ecjax.plotting.class_values import CLASS_COLUMNS, in_a_line
 from ecjax.status import Status
+from ecjax.studies.replay.assumptions import ASSUMED, broken
 from ecjax.studies.replay.options import ReplayOptions
 from ecjax.studies.spine.printed import number, print_errors, print_table
 from ecjax.studies.spine.units import Unit, fitting_unit
@@ -44,11 +45,12 @@ def show(runs: pd.DataFrame, console: Console, options: ReplayOptions) -> None:
         dataset="runs",
     )
     print_errors(runs, console)
-    left_out = [words for words, used in _left_out(options) if used]
-    if left_out and (of_mean or of_p99):
+    void = broken(runs)
+    if void and (of_mean or of_p99):
         say(
             console,
-            f"Estimate and bound are of Poisson arrivals at the mean rates and leave out: {', '.join(left_out)}.",
+            f"The bound promises nothing here, and estimates may be off: {', '.join(void)}. Both assume {ASSUMED}.",
+            "yellow",
         )
     drifting = runs["status"] == str(Status.NOT_STATIONARY)
     if drifting.any():
@@ -76,15 +78,3 @@ def _cell(name: str, value: Any) -> str:
     if name in CLASS_COLUMNS:
         return in_a_line(value)
     return number(value) if name in _NUMBERS else "" if pd.isna(value) else value
-
-
-def _left_out(options: ReplayOptions) -> list[tuple[str, bool]]:
-    """What bound and estimate do not know, and whether options set it."""
-    return [
-        ("the order of the trace's arrivals", options.arrivals == "trace"),
-        ("bursts", options.arrivals == "bursts"),
-        ("rates that vary", options.rates is not None),
-        ("outages", options.outages is not None),
-        ("decoding", options.decode_s_per_byte > 0),
-        ("client links", options.client_bandwidth_bytes_per_s is not None),
-    ]

@@ -13,6 +13,7 @@ from ecjax.tables.datasets import written_by
 from ecjax.tables.folder import absolute, location, public
 from ecjax.tables.importers import Trace, open_trace
 from ecjax.tables.results import read_results
+from ecjax.tables.results_below import of_job, results_below
 
 ANALYZE, TRACES = "analyze", "traces"  # the job, and its dataset, that say how a log was read
 
@@ -69,6 +70,11 @@ def log_reading(options: LogOptions, path: str | None = None, inputs: Iterable[s
         reading = _analysed(name, place, job)
         log.info("trace=%s: %s", name, " ".join((reading.path, *_words(reading.options))))
         return Reading(reading.path, _merged(options, reading.options), reading.fingerprints)
+    if place.is_dir() and (results := results_below(place)):
+        listed = of_job(results, ANALYZE)
+        raise UserError(
+            f"trace={name}: a folder above results; allowed: a log, or the folder of an ecjax analyze{listed}"
+        )
     for other in filter(None, inputs):
         readings = [each for each in _readings_behind(other) if each.path == public(place)]
         if len(readings) > 1:

@@ -9,6 +9,7 @@ from typing import Any
 
 from ecjax.errors import UserError
 from ecjax.tables.folder import location
+from ecjax.tables.formats import refuse_empty, user_errors
 from ecjax.tables.importers.cloudphysics import CLOUDPHYSICS
 from ecjax.tables.importers.columns import COLUMN_MAPPING
 from ecjax.tables.importers.detect import describe, read_head
@@ -46,6 +47,8 @@ def open_trace(
     source = Source(location(path), columns, extent_bytes, sort)
     if format not in ("auto", *FORMATS):
         raise UserError(f"format: found {format!r}; allowed: auto, {', '.join(FORMATS)}")
+    with user_errors(path):
+        refuse_empty(source.path)
     head = read_head(source.path)
     if columns is not None:
         if format not in ("auto", COLUMN_MAPPING.name):

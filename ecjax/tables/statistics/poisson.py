@@ -8,6 +8,7 @@ from scipy.interpolate import CubicSpline
 from scipy.special import smirnov
 
 LEVEL = 0.05
+TIED = 0.01  # largest share of arrivals that tie, and largest tick / mean gap, of a clock that tells gaps
 _SMALLEST_P = 1e-300
 _KNOTS = 257
 
@@ -24,6 +25,20 @@ class PoissonTest(NamedTuple):
     blocks: int
     p_value: float
     rejected_share: float
+
+
+def too_coarse(resolution_s: float, ties: int, requests: int, span_s: float) -> bool:
+    """Whether a clock ticks too coarsely to tell anything of the gaps between arrivals.
+
+    Ties are spread over the tick as Poisson arrivals would be, so that a test of them finds what was put in.
+
+    Args:
+        resolution_s: length of a tick (s); 0 where the clock is continuous: no tie was spread.
+        ties: arrivals at the same tick as the one before.
+        requests: all arrivals.
+        span_s: from the first arrival to the last (s).
+    """
+    return resolution_s > 0 and (ties > TIED * requests or resolution_s * requests > TIED * span_s)
 
 
 def poisson_test(distances: np.ndarray, sizes: np.ndarray) -> PoissonTest:

@@ -416,3 +416,26 @@ def test_a_trace_that_breaks_off_leaves_no_tables(tmp_path):
 def test_words_for_times_and_sizes():
     assert duration(90.0) == "90 s" and duration(7200.0) == "7,200 s (2 hours)"
     assert size(999.0) == "999 B" and size(2.5e9) == "2.5 GB" and size(3e16) == "30 PB"
+
+
+def test_a_clock_too_coarse_for_the_gaps_tells_nothing_of_poisson_arrivals(tmp_path):
+    random = np.random.default_rng(5)
+    for name, times in (
+        ("regular", np.repeat(np.arange(40.0), 50)),
+        ("poisson", random.uniform(0, 40, 2000)),
+    ):
+        log = {
+            "request_id": np.arange(2000),
+            "arrival_s": np.floor(np.sort(times)),
+            "file_id": np.arange(2000) % 9,
+        }
+        (tmp_path / name).mkdir()
+        _, text = analysed(tmp_path / name, log | {"bytes": np.full(2000, 1e6), "op": ["read"] * 2000}, k=1)
+        words = " ".join(text.split())
+        assert (
+            "the clock is too coarse to tell whether they are Poisson (1,960 of 2,000 share a tick of 1 s"
+            in words
+        )
+        assert "Poisson arrivals" not in words and "coefficient" not in words
+        trace = read_results(tmp_path / name / "out", "traces").iloc[0]
+        assert trace["poisson_blocks"] == 0 and np.isnan(trace["poisson_p"])

@@ -24,7 +24,7 @@ FILES = 3000
 @pytest.fixture
 def tables(tmp_path) -> dict[str, str]:
     """Files of three classes that load the nodes by 1.9 however they are spread."""
-    nodes = builtin.nodes(ClusterOptions())
+    nodes = builtin.nodes(ClusterOptions(hardware="tahoe"))
     mean = nodes["service_mean_s"].to_numpy()
     rate = 1.9 / (np.arange(FILES) % 3 + 1).sum() / 4 * (1 / mean).sum()
     files = {

@@ -120,7 +120,7 @@ def builtin_study(tmp_path_factory):
     from ecjax.problem.cluster_options import ClusterOptions
 
     out = tmp_path_factory.mktemp("builtin") / "out"
-    cluster = ClusterOptions(files=problems.FILES, nodes_per_site=2, k=[3, 4, 3, 2])
+    cluster = ClusterOptions(hardware="tahoe", files=problems.FILES, nodes_per_site=2, k=[3, 4, 3, 2])
     options = {"cluster": cluster, "theta": [3.0, 30.0, 300.0], "method": "published", "memory_bytes": None}
     code, text = problems.study(out, **options)
     return out, options, code, text

@@ -47,7 +47,7 @@ def test_chunks_served_together_have_no_estimate(tmp_path):
 
 @pytest.mark.slow  # compiles the estimate and its derivatives
 def test_the_quantile_falls_and_the_plan_stays_a_plan(tmp_path):
-    cluster = ClusterOptions(files=8, k=[3], rates=[1.0], load=0.8, nodes_per_site=2)
+    cluster = ClusterOptions(hardware="tahoe", files=8, k=[3], rates=[1.0], load=0.8, nodes_per_site=2)
     common = {"theta": [5.0], "cluster": cluster, "figures": [], "min_extra_chunks": 1}
     given = OptimizeOptions(objective="p99", out=str(tmp_path), **common)
     assert optimize_study(given, QUIET) == 0

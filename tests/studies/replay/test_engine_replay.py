@@ -25,7 +25,7 @@ def on(engine, monkeypatch) -> None:
 
 
 def options(out, **values) -> ReplayOptions:
-    cluster = ClusterOptions(files=24, load=0.6, nodes_per_site=3)
+    cluster = ClusterOptions(hardware="tahoe", files=24, load=0.6, nodes_per_site=3)
     planning = OptimizeOptions(theta=[10.0, 100.0], figures=[], cluster=cluster)
     given = {"requests": 2000, "replications": 2, "figures": [], "estimate": False, "planning": planning}
     return ReplayOptions(**(given | {"out": str(out)} | values))

@@ -12,6 +12,7 @@ from ecjax.problem.cluster_options import ClusterOptions
 from ecjax.simulation.run import POLICIES, QUEUES
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.replay import run as replay_run
+from ecjax.studies.replay.assumptions import broken
 from ecjax.studies.replay.options import ReplayOptions
 from ecjax.studies.replay.study import replay_study
 from ecjax.tables.results import read_results
@@ -20,7 +21,7 @@ QUIET = Console(quiet=True)
 
 
 def options(out, planning=None, **values):
-    cluster = ClusterOptions(files=24, load=0.6, nodes_per_site=3)
+    cluster = ClusterOptions(hardware="tahoe", files=24, load=0.6, nodes_per_site=3)
     plan = OptimizeOptions(**({"theta": [10.0], "figures": [], "cluster": cluster} | (planning or {})))
     given = {"requests": 4000, "replications": 2, "figures": [], "estimate": False}
     given |= {"out": str(out), "planning": plan}
@@ -226,6 +227,8 @@ def test_rates_bursts_and_outages(tmp_path):
         == 0
     )
     assert len(replays(tmp_path / "out")) == 3
+    assert set(broken(replays(tmp_path / "out"))) == {"rates vary", "arrivals come in bursts"}
+    assert broken(replays(tmp_path / "down")) == ["nodes fail"]
     used = rows(tmp_path / "down", "node").set_index("node_id")["requests"]
     assert set(used.index) == {"n2", "n3", "n4", "n5"}
 

@@ -194,7 +194,7 @@ WRONG = {
     ),
     "unknown text": ("a.log", "hello there\n", {}, "found as first line 'hello there'"),
     "unknown bytes": ("a.bin", b"\x00\xff" * 50, {}, "found binary data"),
-    "empty file": ("a.csv", "", {}, "cannot tell its format"),
+    "empty file": ("a.csv", "", {}, "the file is empty"),
     "no extents": (
         "a.csv",
         CLOUD,
@@ -336,7 +336,7 @@ def test_truncated_and_damaged_files(tmp_path):
     ):
         list(open_trace(tmp_path / "a.oracleGeneral").batches())
     (tmp_path / "b.oracleGeneral").write_bytes(b"")
-    with pytest.raises(UserError, match="no records"):
+    with pytest.raises(UserError, match="the file is empty"):
         list(open_trace(tmp_path / "b.oracleGeneral").batches())
     (tmp_path / "c.csv.gz").write_bytes(gzip.compress(CLOUD.encode() * 2000)[:-40])
     with pytest.raises(UserError, match=r"c\.csv\.gz"):

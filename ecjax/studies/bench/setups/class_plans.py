@@ -115,7 +115,9 @@ def beside_scipy(runner: Runner, files: int) -> Iterator[Row]:
 
 def _problem(files: int, ratio: list[float], seed: int) -> tuple[Problem, np.ndarray]:
     """Files of 100 MB with (7, 4) codes in two classes, and their classes."""
-    options = ClusterOptions(files=files, k=[4, 4], rates=ratio, bytes=[100e6], load=LOAD, seed=seed)
+    options = ClusterOptions(
+        hardware="tahoe", files=files, k=[4, 4], rates=ratio, bytes=[100e6], load=LOAD, seed=seed
+    )
     nodes = read_input(builtin.nodes(options), "nodes")
     table = read_input(builtin.files(options), "files", constants={"min_extra_chunks": 3})
     problem = planning.prepare(arrays.nodes_arrays(nodes), arrays.files_arrays(table))

@@ -103,7 +103,7 @@ def beside_scipy(runner: Runner, files: int) -> Iterator[Row]:
 
 
 def _cluster(files: int, seed: int) -> Problem:
-    options = ClusterOptions(files=files, seed=seed)
+    options = ClusterOptions(hardware="tahoe", files=files, seed=seed)
     nodes = read_input(builtin.nodes(options), "nodes")
     table = read_input(builtin.files(options), "files")
     return planning.prepare(arrays.nodes_arrays(nodes), arrays.files_arrays(table))

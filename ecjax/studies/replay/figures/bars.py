@@ -11,6 +11,7 @@ from matplotlib.lines import Line2D
 
 from ecjax.plotting.panels import COLOURS, few, limit, number, panels
 from ecjax.plotting.runs import names, rows
+from ecjax.studies.replay.assumptions import bound_label
 from ecjax.studies.replay.words import EARLIER, MOST_BARS, SECONDS, SOURCES
 
 _MOST_RUNS = 30
@@ -20,7 +21,7 @@ _INTERVAL: dict[str, Any] = {"fmt": "none", "ecolor": "black", "capsize": 2, "li
 
 
 def latency(out: Path, runs: pd.DataFrame) -> Figure:
-    """Mean and 99 % quantile of every run: as replayed (with the interval of the mean), estimated and promised."""
+    """Mean and 99 % quantile of every run: as replayed (with the interval of the mean), estimated and bounded."""
     shown = runs.iloc[:_MOST_RUNS]
     table = rows(out, "latencies", shown, "all")
     sources = _sources(table)
@@ -33,6 +34,7 @@ def latency(out: Path, runs: pd.DataFrame) -> Figure:
             part = table[(table["source"] == source) & np.isfinite(table[value])]
             where = part["run_id"].map(places).to_numpy(float) - 0.42 + thick * (place + 0.5)
             word, colour = SOURCES[source]
+            word = bound_label(runs) if source == "bound" else word
             half = part["ci_s"].fillna(0.0).to_numpy() if value == "mean_s" else np.zeros(len(part))
             each.barh(where, part[value], thick * 0.92, color=colour, label=word)
             measured = half > 0
@@ -69,7 +71,7 @@ def classes(out: Path, runs: pd.DataFrame) -> Figure:
     top = limit(table["mean_s"] + table["ci_s"].fillna(0.0))
     for place, (run, title) in enumerate(zip(shown["run_id"], names(runs), strict=False)):
         axes = figure.add_subplot(lines, columns, place + 1)
-        _bars(axes, table[table["run_id"] == run], groups, sources, top)
+        _bars(axes, table[table["run_id"] == run], groups, sources, top, bound_label(runs))
         axes.set(ylim=(0, 1.08 * top), xlabel="class of files")
         if place % columns == 0:
             axes.set_ylabel("mean " + SECONDS)
@@ -153,13 +155,14 @@ def _placed(
     return positions, part[value].to_numpy(float), part["ci_s"].fillna(0.0).to_numpy(float)
 
 
-def _bars(axes: Axes, table: pd.DataFrame, groups: list, sources: list[str], top: float) -> None:
+def _bars(axes: Axes, table: pd.DataFrame, groups: list, sources: list[str], top: float, bound: str) -> None:
     """A bar per class and source, with intervals; one that leaves the panel bears its value."""
     thick = 0.84 / len(sources)
     for order, source in enumerate(sources):
         where, values, half = _placed(table, source, "class", groups, "mean_s")
         where = where - 0.42 + thick * (order + 0.5)
         word, colour = SOURCES[source]
+        word = bound if source == "bound" else word
         axes.bar(where, values, 0.92 * thick, color=colour, label=word)
         inside = (half > 0) & (values <= top)
         axes.errorbar(where[inside], values[inside], half[inside], **_INTERVAL)

@@ -11,6 +11,7 @@ from matplotlib.lines import Line2D
 
 from ecjax.plotting.panels import COLOURS, few, limit, panels, plain_numbers
 from ecjax.plotting.runs import names, rows
+from ecjax.studies.replay.assumptions import bound_label
 from ecjax.studies.replay.words import MOST_CURVES, SECONDS
 
 _QUANTILES = {"p50_s": 0.5, "p90_s": 0.9, "p99_s": 0.99, "p999_s": 0.999}
@@ -19,8 +20,8 @@ _QUANTILES = {"p50_s": 0.5, "p90_s": 0.9, "p99_s": 0.99, "p999_s": 0.999}
 def cdf(out: Path, runs: pd.DataFrame) -> Figure:
     """Distribution of latency and its tail: of every class of one run, or of all reads of several runs.
 
-    Estimated quantiles are dots, promised ones triangles, the bound on the mean is a vertical line (Fig. 10 of the JLCM
-    paper is the first panel).
+    Estimated quantiles are dots, bounds on them triangles, the bound on the mean is a vertical line (Fig. 10 of the
+    JLCM paper is the first panel).
     """
     bins, latencies = rows(out, "latency_bins", runs), rows(out, "latencies", runs)
     curves: list[tuple[str, pd.DataFrame, pd.DataFrame]] = []
@@ -48,6 +49,9 @@ def cdf(out: Path, runs: pd.DataFrame) -> Figure:
             right.plot(edges, 1 - below, style, color=colour)
             ends.append(float(edges[np.searchsorted(below, 0.995)]))
         kinds |= _predicted(left, right, summary, colour)
+    for word in ("bound on the mean", "bounds on quantiles"):
+        if word in kinds:
+            kinds[word].set_label(bound_label(runs, word))
     left.set(
         xlabel=SECONDS,
         ylabel="share of reads at or below",
@@ -78,7 +82,7 @@ def _predicted(left: Axes, right: Axes, latencies: pd.DataFrame, colour: tuple) 
     handles = {}
     for source, mark, word in (
         ("estimated", "o", "estimated quantiles"),
-        ("bound", "v", "promised quantiles"),
+        ("bound", "v", "bounds on quantiles"),
     ):
         for row in latencies[latencies["source"] == source].to_dict("records"):
             points = {level: row[name] for name, level in _QUANTILES.items() if np.isfinite(row[name])}
@@ -95,8 +99,7 @@ def _predicted(left: Axes, right: Axes, latencies: pd.DataFrame, colour: tuple) 
                 handles[word] = Line2D([], [], marker=mark, linestyle="", **style | {"color": "grey"})
             if source == "bound" and np.isfinite(row["mean_s"]):
                 left.axvline(row["mean_s"], color=colour, linestyle=":", linewidth=1.2)
-                handles["bound"] = Line2D([], [], color="grey", linestyle=":", linewidth=1.2)
-    labels = {"bound": "bound on the mean"}
+                handles["bound on the mean"] = Line2D([], [], color="grey", linestyle=":", linewidth=1.2)
     for word, handle in handles.items():
-        handle.set_label(labels.get(word, word))
+        handle.set_label(word)
     return handles

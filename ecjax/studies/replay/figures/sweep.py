@@ -10,6 +10,7 @@ from matplotlib.lines import Line2D
 
 from ecjax.plotting.panels import COLOURS, few, panels, scale
 from ecjax.plotting.runs import names, rows
+from ecjax.studies.replay.assumptions import bound_label
 from ecjax.studies.replay.words import (
     EARLIER,
     LOAD,
@@ -23,7 +24,7 @@ from ecjax.studies.replay.words import (
 
 
 def sweep(out: Path, runs: pd.DataFrame) -> Figure | None:
-    """Mean and 99 % quantile against rate, size or load: as replayed, estimated and promised, a colour per policy.
+    """Mean and 99 % quantile against rate, size or load: as replayed, estimated and bounded, a colour per policy.
 
     Returns:
         None where neither rate, nor size, nor load varies.
@@ -51,7 +52,7 @@ def sweep(out: Path, runs: pd.DataFrame) -> Figure | None:
                 look: dict[str, Any] = {"linestyle": style, "marker": mark, "markersize": 4, "linewidth": 1.4}
                 half = part["ci_s"].to_numpy() if value == "mean_s" and part["ci_s"].notna().any() else None
                 each.errorbar(part["at"], part[value], half, color=colour, capsize=2, **look)
-                word = {"bound": "promised" if value == "p99_s" else "bound"}.get(source, source)
+                word = bound_label(runs) if source == "bound" else source
                 used.setdefault(source, Line2D([], [], color="grey", label=word, **look))
                 drawn.append(part[value])
         each.set(xlabel=label, ylabel=SECONDS, title=title)

@@ -1,0 +1,41 @@
+"""What a log does not tell of its nodes, from a table that does: prices, sites, capacities."""
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ecjax.errors import UserError
+from ecjax.tables.rules import AFFINE_COLUMNS, MOMENT_COLUMNS
+
+_PRICES = ("cost_per_chunk_dollars", "cost_per_byte_dollars")
+
+
+def described(learned: pa.Table, nodes: pa.Table | None, notices: list[str]) -> pa.Table:
+    """The ``nodes`` table of a log with the further columns of another one, whose service law is left aside.
+
+    Args:
+        learned: of the log.
+        nodes: checked table, or None.
+        notices: what is lacking is added.
+
+    Raises:
+        UserError: the other table lacks a node of the log.
+    """
+    if nodes is not None:
+        ids = learned["node_id"].combine_chunks()
+        same = nodes["node_id"].type == ids.type
+        rows = pc.index_in(ids, value_set=nodes["node_id"].combine_chunks()) if same else pa.nulls(len(ids))
+        if rows.null_count:
+            missing = ids.filter(pc.is_null(rows))[0].as_py()
+            raise UserError(f"nodes: found no node_id {missing!r}; allowed: a row for every node of the log")
+        law = {"node_id", *MOMENT_COLUMNS, *AFFINE_COLUMNS}
+        for name in nodes.column_names:
+            if name not in law and name not in learned.column_names:
+                learned = learned.append_column(name, nodes[name].take(rows))
+        if len(nodes) > len(ids):
+            notices.append(f"{len(nodes) - len(ids)} nodes of nodes= are not in the log: they are left out.")
+    if not set(_PRICES) & set(learned.column_names):
+        notices.append(
+            f"The trace has no prices: without {' or '.join(_PRICES)} in the nodes table (nodes=TABLE) every plan "
+            "costs nothing."
+        )
+    return learned
