@@ -157,6 +157,8 @@ class Pace:
         return (self.total - self.count) / speed
 
     def __str__(self) -> str:
+        if self.total is None and not self.count:
+            return ""  # how much there is to do is not known, nor is any of it done
         count = f"{self.count:,.0f}"
         if self.total is not None:
             # of few items, also what is done of those that are not done

@@ -42,7 +42,7 @@ def test_parts_of_few_items_are_shown():
     assert str(pace) == "0.2 of 3"
     pace.advance(0.75)
     assert str(pace) == "1 of 3"
-    assert str(Pace(None)) == "0"
+    assert str(Pace(None)) == ""
 
 
 def test_nothing_to_do_is_not_shown(caplog):
