@@ -66,13 +66,13 @@ def test_details_stand_beside_the_bar():
 
 
 def test_what_cannot_tell_how_far_it_is_is_asked():
-    parts, asked = [], Event()
+    parts, polled_once = [], Event()
 
     def share():
-        asked.set()
+        polled_once.set()
         return 0.25
 
     with polled(parts.append) as poll:
         poll(share)
-        assert asked.wait(60.0)
+        assert polled_once.wait(60.0)
     assert sum(parts) == pytest.approx(1.0) and parts[0] == 0.25

@@ -6,7 +6,7 @@ from dataclasses import asdict
 import psutil
 from rich.console import Console
 
-from ecjax.console import Wanted, log, say, wanted
+from ecjax.console import OutputMode, log, output_mode, say
 from ecjax.options import checked
 from ecjax.progress import progress
 from ecjax.studies.bench.cases import CASES
@@ -54,7 +54,7 @@ def bench_study(options: BenchOptions, console: Console) -> int:
                 say(console, f"{name}: failed: {measured.error}", "red")
     say(console, f"tables: {options.out}")
     code = 1 if failed else 0
-    if wanted() is Wanted.JSON:
+    if output_mode() is OutputMode.JSON:
         print_json(TABLES, options.out, runs_of(options.out, run_ids), None, code)
     return code
 
