@@ -163,7 +163,7 @@ class Pace:
         if self.total is not None:
             # of few items, also what is done of those that are not done
             parts = self.total <= _FEW and abs(self.count - round(self.count)) > 1e-6
-            count = (f"{self.count:.1f}" if parts else count) + f" of {self.total:,}"
+            count = (f"{self.count:.2f}" if parts else count) + f" of {self.total:,}"
         speed, left = self.per_s(), self.left_s()
         words = [count, *([] if speed is None else [f"{_rounded(speed)}/s"])]
         return ", ".join(words + ([] if left is None else [f"{_duration(left)} left"]))

@@ -39,7 +39,7 @@ def test_the_time_left_is_told_once_the_pace_is_known():
 def test_parts_of_few_items_are_shown():
     pace = Pace(3)
     pace.advance(0.25)
-    assert str(pace) == "0.2 of 3"
+    assert str(pace) == "0.25 of 3"
     pace.advance(0.75)
     assert str(pace) == "1 of 3"
     assert str(Pace(None)) == ""
