@@ -138,12 +138,12 @@ def _what_to_print(words: list[str]) -> tuple[str | None, list[str]]:
 
 
 def _printing(what: str | None) -> AbstractContextManager[None]:
-    """The context in which a command prints what is wanted."""
+    """The context in which a command prints what its flags say."""
     if what is None:
         return nullcontext()
-    from ecjax.console import Wanted, printing  # not for help and mistakes
+    from ecjax.console import OutputMode, printing  # not for help and mistakes
 
-    return printing(Wanted(what))
+    return printing(OutputMode(what))
 
 
 if __name__ == "__main__":

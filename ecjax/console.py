@@ -22,7 +22,7 @@ log = logging.getLogger("ecjax")
 _SERIOUS = ("red", "yellow")  # styles of errors and warnings
 
 
-class Wanted(Enum):
+class OutputMode(Enum):
     """What a command prints: tables and log lines, what matters only, or an object for another program."""
 
     ALL = "all"
@@ -30,24 +30,24 @@ class Wanted(Enum):
     JSON = "--json"
 
 
-_wanted = Wanted.ALL
+_mode = OutputMode.ALL
 
 
-def wanted() -> Wanted:
+def output_mode() -> OutputMode:
     """What the command that runs prints."""
-    return _wanted
+    return _mode
 
 
 @contextmanager
-def printing(what: Wanted) -> Iterator[None]:
+def printing(what: OutputMode) -> Iterator[None]:
     """Print this only, until the context is left."""
-    global _wanted
-    before, level = (_wanted, OUTPUT.quiet), log.level
-    _wanted, OUTPUT.quiet = what, what is not Wanted.ALL
+    global _mode
+    before, level = (_mode, OUTPUT.quiet), log.level
+    _mode, OUTPUT.quiet = what, what is not OutputMode.ALL
     try:
         yield
     finally:
-        (_wanted, OUTPUT.quiet) = before
+        (_mode, OUTPUT.quiet) = before
         log.setLevel(level)
 
 
@@ -58,7 +58,7 @@ def show_log_lines() -> None:
     or notebook that replaced standard error, the stream.
     """
     log.handlers[:] = [log_handler(MESSAGES)]
-    log.setLevel(logging.WARNING if _wanted is Wanted.QUIET else logging.INFO)
+    log.setLevel(logging.WARNING if _mode is OutputMode.QUIET else logging.INFO)
     log.propagate = False
 
 
@@ -92,9 +92,9 @@ def say(console: Console, text: str, style: str = "", soft_wrap: bool = False) -
 
 
 def conclude(console: Console, text: str) -> None:
-    """Print the line that a study ends with, also where tables are not wanted."""
+    """Print the line that a study ends with, also of a command without tables."""
     before = console.quiet
-    console.quiet = _wanted is Wanted.JSON
+    console.quiet = _mode is OutputMode.JSON
     try:
         say(console, text, "bold")
     finally:

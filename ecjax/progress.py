@@ -10,10 +10,10 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from ecjax.console import MESSAGES, Wanted, log, wanted
+from ecjax.console import MESSAGES, OutputMode, log, output_mode
 from ecjax.display import displayed
 
-_KNOWN_SHARE, _KNOWN_S = 0.05, 2.0  # of the work, and of time, from which on the pace can be told
+_LEAST_SHARE, _LEAST_S = 0.05, 2.0  # of the work, and of time, from which on the pace is known
 _FEW = 20  # of so few items parts are shown
 _DETAIL_EVERY_S = 10.0  # between log lines that say what an item is at
 _POLLED_EVERY_S = 0.5
@@ -23,7 +23,7 @@ _POLLED_EVERY_S = 0.5
 def progress(what: str, total: int | None, console: Console = MESSAGES) -> Iterator[Callable[[float], None]]:
     """Show how far long work is, items/s and the time left: a bar on a terminal, a log line per tenth elsewhere.
 
-    Nothing is shown where there is nothing to do. The time left is not told before the pace is known, which begins with
+    Nothing is shown where there is nothing to do. No time left is shown before the pace is known, which begins with
     the first item, or part of one, that is done: what is compiled before is not part of it.
 
     Args:
@@ -34,7 +34,7 @@ def progress(what: str, total: int | None, console: Console = MESSAGES) -> Itera
     Yields:
         A function to call with the number of items just done, or parts of them; from any thread.
     """
-    if wanted() is Wanted.QUIET or total == 0:
+    if output_mode() is OutputMode.QUIET or total == 0:
         yield lambda items: None
         return
     pace = Pace(total)
@@ -78,14 +78,14 @@ def polled(advance: Callable[[float], object]) -> Iterator[Callable[[Callable[[]
     Yields:
         A function to call with one that tells the share of the item that is done.
     """
-    over, told = Event(), 0.0
+    over, reported = Event(), 0.0
 
     def poll(share: Callable[[], float]) -> None:
-        nonlocal told
+        nonlocal reported
         while not over.wait(_POLLED_EVERY_S):
             done = min(1.0, share())
-            advance(done - told)
-            told = done
+            advance(done - reported)
+            reported = done
 
     threads: list[Thread] = []
 
@@ -99,7 +99,7 @@ def polled(advance: Callable[[float], object]) -> Iterator[Callable[[Callable[[]
         over.set()
         for thread in threads:
             thread.join()
-    advance(1.0 - told)
+    advance(1.0 - reported)
 
 
 class _Shows(Protocol):
@@ -145,7 +145,7 @@ class Pace:
             return None
         began, before = self._first
         seconds, items = self._clock() - began, self.count - before
-        if seconds < _KNOWN_S or items <= 0 or (self.total and items < _KNOWN_SHARE * self.total):
+        if seconds < _LEAST_S or items <= 0 or (self.total and items < _LEAST_SHARE * self.total):
             return None
         return items / seconds
 
@@ -157,11 +157,13 @@ class Pace:
         return (self.total - self.count) / speed
 
     def __str__(self) -> str:
+        if self.total is None and not self.count:
+            return ""  # how much there is to do is not known, nor is any of it done
         count = f"{self.count:,.0f}"
         if self.total is not None:
             # of few items, also what is done of those that are not done
             parts = self.total <= _FEW and abs(self.count - round(self.count)) > 1e-6
-            count = (f"{self.count:.1f}" if parts else count) + f" of {self.total:,}"
+            count = (f"{self.count:.2f}" if parts else count) + f" of {self.total:,}"
         speed, left = self.per_s(), self.left_s()
         words = [count, *([] if speed is None else [f"{_rounded(speed)}/s"])]
         return ", ".join(words + ([] if left is None else [f"{_duration(left)} left"]))

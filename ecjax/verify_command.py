@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ecjax.console import OUTPUT, Wanted, say, wanted
+from ecjax.console import OUTPUT, OutputMode, output_mode, say
 from ecjax.errors import UserError
 
 EXIT_DAMAGED = 1
@@ -28,7 +28,7 @@ def run_verify(words: Sequence[str]) -> int:
         for name, sizes in verified.files.items()
     ]
     code = EXIT_DAMAGED if verified.findings else 0
-    if wanted() is Wanted.JSON:
+    if output_mode() is OutputMode.JSON:
         print_object(
             {
                 "job": "verify",

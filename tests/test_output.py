@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ecjax import cli
-from ecjax.console import MESSAGES, OUTPUT, Wanted, log, say, wanted
+from ecjax.console import MESSAGES, OUTPUT, OutputMode, log, output_mode, say
 from ecjax.jobs_index import JOBS
 from ecjax.progress import progress
 from ecjax.studies.spine import study
@@ -29,13 +29,13 @@ def analyzed(out, *words):
 def test_json_is_one_object_and_nothing_else(tmp_path, capsys, streams):
     code = analyzed(tmp_path / "out", "--json")
     out, _ = capsys.readouterr()
-    told = json.loads(out, parse_constant=pytest.fail)
-    assert code == told["exit_code"] == 0
-    assert told["job"] == "analyze" and told["out"] == str(tmp_path / "out")
-    (run,) = told["runs"]
+    printed = json.loads(out, parse_constant=pytest.fail)
+    assert code == printed["exit_code"] == 0
+    assert printed["job"] == "analyze" and printed["out"] == str(tmp_path / "out")
+    (run,) = printed["runs"]
     assert run["status"] == "ok" and run["error"] is None and isinstance(run["batch_runs"], int)
-    assert told["recommendation"] is None
-    assert wanted() is Wanted.ALL and not OUTPUT.quiet
+    assert printed["recommendation"] is None
+    assert output_mode() is OutputMode.ALL and not OUTPUT.quiet
 
 
 def test_quiet_leaves_warnings_errors_and_the_recommendation(tmp_path, capsys, streams, monkeypatch):
@@ -70,10 +70,12 @@ def test_verify_speaks_json_too(tmp_path, capsys, streams):
     analyzed(tmp_path / "out", "--quiet")
     assert capsys.readouterr().out == ""
     assert cli.main(["verify", "--json", str(tmp_path / "out")]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["findings"] == [] and told["exit_code"] == 0
-    assert {"dataset": "runs", "wrong": 0}.items() <= told["datasets"][0].items() or len(told["datasets"]) > 1
-    assert [source["state"] for source in told["inputs"]] != []
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["findings"] == [] and printed["exit_code"] == 0
+    assert {"dataset": "runs", "wrong": 0}.items() <= printed["datasets"][0].items() or len(
+        printed["datasets"]
+    ) > 1
+    assert [source["state"] for source in printed["inputs"]] != []
 
 
 HYDRAS = [["--quiet", "-m"], ["--cfg", "job", "--json"]]

@@ -39,10 +39,10 @@ def test_the_time_left_is_told_once_the_pace_is_known():
 def test_parts_of_few_items_are_shown():
     pace = Pace(3)
     pace.advance(0.25)
-    assert str(pace) == "0.2 of 3"
+    assert str(pace) == "0.25 of 3"
     pace.advance(0.75)
     assert str(pace) == "1 of 3"
-    assert str(Pace(None)) == "0"
+    assert str(Pace(None)) == ""
 
 
 def test_nothing_to_do_is_not_shown(caplog):
@@ -66,13 +66,13 @@ def test_details_stand_beside_the_bar():
 
 
 def test_what_cannot_tell_how_far_it_is_is_asked():
-    parts, asked = [], Event()
+    parts, polled_once = [], Event()
 
     def share():
-        asked.set()
+        polled_once.set()
         return 0.25
 
     with polled(parts.append) as poll:
         poll(share)
-        assert asked.wait(60.0)
+        assert polled_once.wait(60.0)
     assert sum(parts) == pytest.approx(1.0) and parts[0] == 0.25

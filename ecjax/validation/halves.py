@@ -3,6 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
+from ecjax.progress import detail
 from ecjax.simulation.laws import Laws
 from ecjax.tables.requests import Accesses, TraceRequests
 from ecjax.tables.statistics.service import ServiceInference
@@ -100,6 +101,7 @@ class Halves:
         law = self.law[late]
         counter = Counter(self.groups.first[3], replications)
         for replication in range(replications):
+            detail(f"replication {replication + 1} of {replications}")
             finish = drawn_finishes(
                 laws,
                 law,

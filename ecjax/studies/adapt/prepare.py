@@ -13,7 +13,7 @@ from ecjax.adaptation.replay import replay
 from ecjax.console import log
 from ecjax.engine import Engine, Task, Worker
 from ecjax.errors import UserError
-from ecjax.progress import progress
+from ecjax.progress import detail, progress
 from ecjax.studies.adapt.inputs import Proxy
 from ecjax.studies.adapt.options import ALL
 from ecjax.studies.adapt.run import Settings
@@ -80,6 +80,7 @@ def _prepare(
 
 
 def _one(proxy: Proxy, choice: Choice, settings: Settings, worker: Worker) -> Prepared:
+    detail(_name(proxy, choice))
     table, throughput = None, None
     if choice.strategy == BEST_STATIC:
         shared = choices([STATIC], ALL, proxy.classes)

@@ -17,6 +17,7 @@ from ecjax.adaptation.thresholds import threshold_table
 from ecjax.engine import Worker
 from ecjax.errors import UserError
 from ecjax.intervals import statistics
+from ecjax.progress import detail
 from ecjax.status import Status
 from ecjax.studies.adapt import rows
 from ecjax.studies.adapt.best_static import envelope, searched
@@ -166,6 +167,9 @@ def _best(workload: Workload) -> Replayed:
 
 def _replayed(workload: Workload, table: Strategy) -> Replayed:
     """One replay of a table of codes."""
+    detail(
+        f"{workload.case.proxy.delays}, {workload.case.point.rate_per_s:.4g} requests/s, seed {workload.seed}"
+    )
     (proxy, _, timeline_s), (arrival, class_of) = workload.case, workload.requests
     began = time.perf_counter()
     outcome = replay(arrival, class_of, proxy.tasks, table, proxy.threads, workload.seed)

@@ -6,8 +6,9 @@ from dataclasses import asdict
 import psutil
 from rich.console import Console
 
-from ecjax.console import Wanted, log, say, wanted
+from ecjax.console import OutputMode, log, output_mode, say
 from ecjax.options import checked
+from ecjax.progress import progress
 from ecjax.studies.bench.cases import CASES
 from ecjax.studies.bench.fresh import ProcessFailed, run_fresh
 from ecjax.studies.bench.machine import cores, describe
@@ -37,9 +38,11 @@ def bench_study(options: BenchOptions, console: Console) -> int:
     _warn_if_busy(cores())
     failed, run_ids = 0, []
     with ResultStore(options.out, TABLES, {}) as store:
-        for name in options.cases or []:
+        cases = options.cases or []
+        for place, name in enumerate(cases, 1):
             log.info("%s: %s", name, CASES[name])
-            measured = _measure(name, settings)
+            with progress(f"timing {name} ({place} of {len(cases)})", None):
+                measured = _measure(name, settings)
             run = run_row(measured, settings, machine)
             run_ids.append(run["run_id"])
             store.commit([run], {"bench": bench_table(run["run_id"], measured, cores())})
@@ -51,7 +54,7 @@ def bench_study(options: BenchOptions, console: Console) -> int:
                 say(console, f"{name}: failed: {measured.error}", "red")
     say(console, f"tables: {options.out}")
     code = 1 if failed else 0
-    if wanted() is Wanted.JSON:
+    if output_mode() is OutputMode.JSON:
         print_json(TABLES, options.out, runs_of(options.out, run_ids), None, code)
     return code
 

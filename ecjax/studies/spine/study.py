@@ -12,7 +12,7 @@ import pyarrow as pa
 from rich.console import Console
 
 from ecjax.compiling import Compilation, announced
-from ecjax.console import Wanted, conclude, log, wanted
+from ecjax.console import OutputMode, conclude, log, output_mode
 from ecjax.engine import Engine, EngineOptions, open_engine
 from ecjax.status import Status
 from ecjax.studies.spine.as_json import print_json
@@ -178,7 +178,7 @@ def run_study(
             keep_recommendation(location(options.out), recommendation)
         say_seconds(compilation)
     code = exit_code(runs)
-    if wanted() is Wanted.JSON:
+    if output_mode() is OutputMode.JSON:
         print_json(tables, options.out, runs, recommendation, code)
     return code
 
