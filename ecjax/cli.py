@@ -14,22 +14,12 @@ from ecjax import __version__
 from ecjax.command_words import check_words
 from ecjax.display import displayed
 from ecjax.errors import UserError
-from ecjax.jobs_index import JOBS, VERIFY, VERIFY_SUMMARY, Job, experiments
+from ecjax.jobs_index import COMMANDS, JOBS, Command, Job, experiments
 from ecjax.options import rule_of, shown
 
 EXIT_FAILED, EXIT_USER, EXIT_INTERRUPTED = 1, 2, 130
 # what XLA, the system and the loader of libraries say where memory ends
 _NO_MEMORY = ("RESOURCE_EXHAUSTED", "Out of memory", "can't start new thread", "failed to map segment")
-
-_VERIFY_HELP = f"""ecjax {VERIFY}: {VERIFY_SUMMARY}
-
-usage: ecjax {VERIFY} OUT
-
-Reads every file under OUT, what a job was told as out=, and compares it with the hash that it was written with. Each
-file that is damaged, missing, a copy, of another program, or holds rows of runs that were never committed (after a
-kill) is a line that says what to do. Of inputs that were files it says whether they are the same, changed or not found.
-
-Exit codes: 0 all as it was written, 1 something is not, 2 OUT holds no results."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -77,15 +67,13 @@ def _dispatch(words: list[str]) -> int:
         print(f"ecjax {__version__}")
         return 0
     name, rest = words[0], words[1:]
-    if name not in (*JOBS, VERIFY):
-        raise UserError(f"found job {name!r}; allowed: {', '.join((*JOBS, VERIFY))} (ecjax --help)")
+    if name not in (*JOBS, *COMMANDS):
+        raise UserError(f"found job {name!r}; allowed: {', '.join((*JOBS, *COMMANDS))} (ecjax --help)")
     if any(word in ("-h", "--help") for word in rest):
-        print(_VERIFY_HELP if name == VERIFY else _help(JOBS[name]))
+        print(_command_help(COMMANDS[name]) if name in COMMANDS else _help(JOBS[name]))
         return 0
-    if name == VERIFY:
-        from ecjax.verify_command import run_verify  # Arrow is slow to import
-
-        return run_verify(rest)
+    if name in COMMANDS:
+        return COMMANDS[name].run(rest)  # Arrow is slow to import
     check_words(JOBS[name], rest)
     from ecjax.hydra_run import run_job  # Hydra is slow to import
 
@@ -93,7 +81,7 @@ def _dispatch(words: list[str]) -> int:
 
 
 def _overview() -> str:
-    width = max(map(len, (*JOBS, VERIFY)))
+    width = max(map(len, (*JOBS, *COMMANDS)))
     lines = [
         f"ecjax {__version__}: batch optimizer and trace analyzer for erasure-coded storage",
         "",
@@ -102,12 +90,19 @@ def _overview() -> str:
     ]
     lines += [f"  {job.name:{width}}  {job.summary}" for job in JOBS.values()]
     lines += [
-        f"  {VERIFY:{width}}  {VERIFY_SUMMARY} (ecjax verify OUT)",
+        f"  {one.name:{width}}  {one.summary} (ecjax {one.name} {one.usage})" for one in COMMANDS.values()
+    ]
+    lines += [
         "",
         "Lists are written key=a,b,c (or 'key=[a,b,c]'). -m before or after the overrides runs Hydra sweeps.",
         "Exit codes: 0 all well, 1 some items failed, 2 a mistake in what was given, 130 interrupted.",
     ]
     return "\n".join(lines)
+
+
+def _command_help(command: Command) -> str:
+    usage = f"usage: ecjax {command.name} {command.usage}"
+    return f"ecjax {command.name}: {command.summary}\n\n{usage}\n\n{command.about}"
 
 
 def _help(job: Job) -> str:
