@@ -37,6 +37,12 @@ Texts: TypeAlias = str | Sequence[str]
 Numbers: TypeAlias = float | Sequence[float]
 Wholes: TypeAlias = int | Sequence[int]
 
+# of options whose defaults are not those of the command
+_OTHER_TEXTS = {
+    "out": "folder of the results; default: a temporary one, which goes with the object",
+    "figures": "figures to draw into the folder too; any is drawn by the results' figure(name)",
+}
+
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
@@ -72,7 +78,7 @@ def _described(job: Job) -> str:
     """The section of a docstring that says what the arguments are."""
     lines = ["Args:"]
     for item in fields(job.options_class()):
-        text = item.metadata.get("help", "")
+        text = _OTHER_TEXTS.get(item.name) or item.metadata.get("help", "")
         if is_dataclass(item.type):
             text += f"; keys: {', '.join(each.name for each in fields(item.type))}"
         elif rule_of(item).allowed not in ("a text", "true, false"):
