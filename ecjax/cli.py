@@ -14,37 +14,15 @@ from ecjax.command_words import check_words, split_flags
 from ecjax.completion import candidates, completion_script
 from ecjax.display import displayed
 from ecjax.errors import UserError
-from ecjax.job_help import job_help, overview
-from ecjax.jobs_index import JOBS, VERIFY
+from ecjax.guides import page
+from ecjax.job_help import command_help, job_help, overview
+from ecjax.jobs_index import COMMANDS, JOBS
 
 EXIT_FAILED, EXIT_USER = 1, 2
 # what XLA, the system and the loader of libraries say where memory ends
 _NO_MEMORY = ("RESOURCE_EXHAUSTED", "Out of memory", "can't start new thread", "failed to map segment")
 
 _PRINTED = ("--json", "--quiet")
-
-_VERIFY_HELP = f"""ecjax {VERIFY}: whether the results in a folder are as they were written, and
-inputs still the same
-
-usage: ecjax {VERIFY} OUT
-
-Reads every file under OUT, what a job was told as out=, and compares it with
-the hash that it was written with. Each file that is damaged, missing, a copy,
-of another program, or holds rows of runs that were never committed (after a
-kill) is a line that says what to do. Of inputs that were files it says whether
-they are the same, changed or not found.
-
-  --json       one JSON object on standard output: job, out, datasets,
-               findings, inputs, exit_code
-  --quiet      only what is wrong
-
-examples:
-  ecjax verify results/optimize
-  ecjax verify results/optimize --quiet
-  ecjax verify s3://bucket/results --json
-
-Exit codes: 0 all as it was written, 1 something is not, 2 OUT holds no
-results."""
 
 
 def command(arguments: Sequence[str] | None = None) -> int:
@@ -104,16 +82,17 @@ def _dispatch(words: list[str]) -> int:
         sys.stdout.writelines(f"{word}\n" for word in candidates(words[1:]))
         return 0
     name, (what, rest) = words[0], _what_to_print(words[1:])
-    if name not in (*JOBS, VERIFY):
-        raise UserError(f"found job {name!r}; allowed: {', '.join((*JOBS, VERIFY))} (ecjax --help)")
+    if name not in (*JOBS, *COMMANDS):
+        raise UserError(f"found job {name!r}; allowed: {', '.join((*JOBS, *COMMANDS))} (ecjax --help)")
     if any(word in ("-h", "--help") for word in rest):
-        print(_VERIFY_HELP if name == VERIFY else job_help(JOBS[name]))
+        print(command_help(COMMANDS[name]) if name in COMMANDS else job_help(JOBS[name]))
         return 0
-    if name == VERIFY:
-        from ecjax.verify_command import run_verify  # Arrow is slow to import
-
+    if name in JOBS and "--guide" in rest:
+        print(page(name))
+        return 0
+    if name in COMMANDS:
         with _printing(what):
-            return run_verify(rest)
+            return COMMANDS[name].run(rest)  # Arrow is slow to import
     check_words(JOBS[name], rest)
     if what is not None and split_flags(rest)[0]:
         raise UserError(

@@ -11,7 +11,7 @@ from typing import Any
 from ecjax.command_words import option_of
 from ecjax.engine.options import NAMES, EngineOptions
 from ecjax.errors import UserError
-from ecjax.jobs_index import JOBS, VERIFY, Job, experiments
+from ecjax.jobs_index import COMMANDS, JOBS, Job, experiments
 from ecjax.options import Flag, Listed, Rule, Series, Words, rule_of
 
 _BASH = r"""
@@ -54,7 +54,7 @@ end
 complete -c ecjax -a '(__ecjax_complete)'
 """
 SHELLS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
-_FLAGS = ("--help ", "--json ", "--quiet ")
+_FLAGS = ("--help ", "--guide ", "--json ", "--quiet ")
 
 
 def completion_script(words: Sequence[str]) -> str:
@@ -76,7 +76,7 @@ def candidates(words: Sequence[str]) -> list[str]:
     """
     current = words[-1] if words else ""
     if len(words) < 2:
-        first = (*(f"{name} " for name in (*JOBS, VERIFY)), "--help ", "--version ", "--completion ")
+        first = (*(f"{name} " for name in (*JOBS, *COMMANDS)), "--help ", "--version ", "--completion ")
         return [word for word in first if word.startswith(current)]
     if words[0] == "--completion":
         return [f"{shell} " for shell in SHELLS if shell.startswith(current)]

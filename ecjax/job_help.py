@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import Field, fields, is_dataclass
 from typing import Any
 
-from ecjax.jobs_index import JOBS, VERIFY, VERIFY_SUMMARY, Job, experiments
+from ecjax.jobs_index import COMMANDS, JOBS, Command, Job, experiments
 from ecjax.options import rule_of, shown
 
 WIDTH = 79
@@ -128,7 +128,7 @@ _ELSEWHERE = {"planning": "optimize"}
 def overview(version: str) -> str:
     """What the command can do."""
     summaries = {job.name: job.summary for job in JOBS.values()} | {
-        VERIFY: f"{VERIFY_SUMMARY} (ecjax verify OUT)"
+        one.name: f"{one.summary} (ecjax {one.name} {one.usage})" for one in COMMANDS.values()
     }
     width = max(map(len, summaries))
     lines = [
@@ -158,7 +158,21 @@ def _flags() -> list[str]:
         "  --json       one JSON object on standard output: job, out, runs,",
         "               recommendation, exit_code",
         "  --quiet      only warnings, errors and the recommendation",
+        "  --guide      what the job is for, with commands to copy",
     ]
+
+
+def command_help(command: Command) -> str:
+    """What a command that is no job takes and does."""
+    lines = [
+        *_wrapped(f"ecjax {command.name}: {command.summary}", 2),
+        "",
+        f"usage: ecjax {command.name} {command.usage}",
+    ]
+    for paragraph in command.about.split("\n\n"):
+        lines += ["", *textwrap.wrap(paragraph, WIDTH)]
+    lines += ["", "examples:", *(f"  {example}" for example in command.examples)]
+    return "\n".join(lines)
 
 
 def job_help(job: Job) -> str:

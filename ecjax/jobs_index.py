@@ -1,5 +1,6 @@
 """What the command line can run, and where its configuration and entry points are. Light: no heavy import."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -56,8 +57,84 @@ _JOBS = (
     ),
     Job("bench", "timing", "time ecjax beside the alternatives"),
 )
-VERIFY = "verify"  # the one command that is no job: it takes a folder, and no options
-VERIFY_SUMMARY = "whether the results in a folder are as they were written, and inputs still the same"
+
+
+@dataclass(frozen=True)
+class Command:
+    """A verb of the command line that is no job: it takes folders of results, computes nothing and writes nothing.
+
+    Attributes:
+        name: the verb; ``ecjax.NAME_command.run_NAME`` runs it.
+        usage: the words that follow the verb.
+        summary: one line.
+        about: what its help says below the usage, in paragraphs.
+        examples: commands.
+    """
+
+    name: str
+    usage: str
+    summary: str
+    about: str
+    examples: tuple[str, ...]
+
+    @property
+    def run(self) -> Callable[[Sequence[str]], int]:
+        """What runs it on the words that follow the verb, and returns the exit code."""
+        module = import_module(f"ecjax.{self.name}_command")
+        function: Callable[[Sequence[str]], int] = getattr(module, f"run_{self.name}")
+        return function
+
+
+_COMMANDS = (
+    Command(
+        "guide",
+        "PAGE",
+        "a page of the guide: one per job, and some on results, clusters, Python, words",
+        """Without PAGE it lists the pages. ecjax JOB --guide prints that of a job.""",
+        ("ecjax guide", "ecjax guide glossary", "ecjax optimize --guide"),
+    ),
+    Command(
+        "show",
+        "OUT",
+        "what a folder of results holds: runs, the best of them, what is recommended",
+        """Prints what a job wrote to OUT, what it was told as out=, as the job itself printed it: nothing is computed
+again. Of many runs these are the best.
+
+Exit codes: 0 it was printed, 2 OUT holds no results.""",
+        ("ecjax show results/optimize", "ecjax show s3://bucket/results"),
+    ),
+    Command(
+        "compare",
+        "A B",
+        "two plans or two replays beside each other: dollars, latencies, loads, chunks moved",
+        """A and B are folders of results of ecjax optimize, or of ecjax replay: OUT where it holds one finished run or
+recommends one; else OUT:RUN_ID, or OUT:theta=10,method=certified, values of columns of its dataset runs.
+where=theta=10 holds for both.
+
+Exit codes: 0 both were compared, 2 a run cannot be told.""",
+        (
+            "ecjax compare results/optimize:theta=100 results/optimize:theta=1000",
+            "ecjax compare results/before results/after",
+        ),
+    ),
+    Command(
+        "verify",
+        "OUT",
+        "whether the results in a folder are as they were written, and inputs still the same",
+        """Reads every file under OUT, what a job was told as out=, and compares it with the hash that it was written
+with. Each file that is damaged, missing, a copy, of another program, or holds rows of runs that were never committed
+(after a kill) is a line that says what to do. Of inputs that were files it says whether they are the same, changed or
+not found. --json prints one object: job, out, datasets, findings, inputs, exit_code; --quiet only what is wrong.
+
+Exit codes: 0 all as it was written, 1 something is not, 2 OUT holds no results.""",
+        (
+            "ecjax verify results/optimize",
+            "ecjax verify results/optimize --quiet",
+            "ecjax verify s3://bucket/results --json",
+        ),
+    ),
+)
+COMMANDS = {command.name: command for command in _COMMANDS}
 JOBS = {job.name: job for job in _JOBS}
 
 

@@ -9,8 +9,6 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 
-matplotlib.use("Agg")
-
 COLOURS = matplotlib.colormaps["tab20"].colors  # type: ignore[attr-defined]
 COLOURS = (*COLOURS[::2], *COLOURS[1::2])  # strong ones first
 _FAR = 4.0  # an axis ends at so many medians: one run that is far from stable would hide the others

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,6 +11,7 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 from ecjax.console import say
+from ecjax.errors import UserError
 from ecjax.plotting.texts import plain_texts
 from ecjax.tables.datasets import batches_written
 from ecjax.tables.folder import location, publishing, write_errors
@@ -26,17 +28,19 @@ class Kind(NamedTuple):
     about: Callable[[pd.DataFrame], pd.DataFrame] = lambda runs: runs  # the runs that it shows, of all
 
 
-def drawing(
-    kinds: dict[str, Kind], drawable: Callable[[pd.DataFrame], pd.DataFrame]
-) -> Callable[[str | Path, pd.DataFrame, list[str], Console], None]:
-    """A function that draws the figures of a study.
+@dataclass(frozen=True)
+class Drawing:
+    """The figures of a study.
 
-    Args:
+    Attributes:
         kinds: what can be drawn, by name.
         drawable: the rows of ``runs`` that have something to draw.
     """
 
-    def draw(out: str | Path, runs: pd.DataFrame, names: list[str], console: Console) -> None:
+    kinds: dict[str, Kind]
+    drawable: Callable[[pd.DataFrame], pd.DataFrame]
+
+    def __call__(self, out: str | Path, runs: pd.DataFrame, names: list[str], console: Console) -> None:
         """Draw figures of these runs into out/figures; what cannot be drawn is said, unless there are no runs.
 
         Args:
@@ -45,12 +49,25 @@ def drawing(
             names: kinds to draw.
             console: where to say what was drawn.
         """
-        drawable_runs = drawable(runs)
-        if not drawable_runs.empty:
+        drawable = self.drawable(runs)
+        if not drawable.empty:
             folder = location(out)
-            save(folder, ((name, _figure(folder, drawable_runs, kinds[name])) for name in names), console)
+            save(folder, ((name, _figure(folder, drawable, self.kinds[name])) for name in names), console)
 
-    return draw
+    def figure(self, out: str | Path, runs: pd.DataFrame, name: str) -> Figure:
+        """One figure of these runs, which is not written.
+
+        Raises:
+            UserError: there is no such kind, or the runs lack what it shows.
+        """
+        if name not in self.kinds:
+            raise UserError(f"figure: found {name!r}; allowed: {', '.join(self.kinds)}")
+        drawable = self.drawable(runs)
+        figure = None if drawable.empty else _figure(location(out), drawable, self.kinds[name])
+        if not isinstance(figure, Figure):
+            raise UserError(f"figure {name}: needs {figure or 'runs of another kind, which end well'}")
+        plain_texts(figure)
+        return figure
 
 
 def replayed(runs: pd.DataFrame) -> pd.DataFrame:

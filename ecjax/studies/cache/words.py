@@ -3,13 +3,10 @@
 import math
 from typing import Any
 
-import matplotlib
 import pandas as pd
 
 from ecjax.plotting.panels import COLOURS
 from ecjax.studies.cache.tables import ALL, BEST, COOPERATIVE, REFERENCE
-
-matplotlib.use("Agg")
 
 POINT = ("k", "capacity", "copies", "items", "zipf", "failed", "half_life_s")
 POINT_WORDS = {

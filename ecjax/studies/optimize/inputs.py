@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,7 @@ from ecjax.problem.arrays import check_together, files_arrays, nodes_arrays, sev
 from ecjax.problem.class_rates import with_class_rates
 from ecjax.problem.classes import Classes, check_classes
 from ecjax.problem.constraints import constrained
+from ecjax.problem.described_nodes import read_nodes
 from ecjax.problem.earlier_plan import EarlierPlan, read_plan
 from ecjax.problem.feasibility import check_feasible
 from ecjax.problem.identity import Identity, identity
@@ -63,7 +64,7 @@ class Case:
         class_rate_scale: JSON: what rates of the files were multiplied by, by class; or None.
         input_id: fingerprint of both tables.
         parameters: by name, what else changes results: network, plan_run.
-        places: by name, where the input tables and the earlier plan are.
+        places: by name, where the input tables and the earlier plan are, or how nodes were described.
     """
 
     problem: Problem
@@ -79,7 +80,7 @@ class Case:
     class_rate_scale: str | None
     input_id: str
     parameters: dict[str, str]
-    places: dict[str, str]
+    places: dict[str, Any]
 
     def lane(self, number: int) -> Lane:
         """One of the lanes."""
@@ -201,7 +202,11 @@ def case_of(options: OptimizeOptions, tables: Tables) -> Case:
         class_rate_scale=tables.class_rate_scale,
         input_id=fingerprint_of(nodes, files),
         parameters=parameters,
-        places={name: public(location(path)) for name, path in places.items() if path is not None},
+        places={
+            name: public(location(place)) if isinstance(place, str) else place
+            for name, place in places.items()
+            if place is not None
+        },
     )
 
 
@@ -220,7 +225,10 @@ def input_tables(
     options: OptimizeOptions, k: int | None = None, d: int | None = None
 ) -> tuple[pa.Table, pa.Table]:
     """The checked nodes and files tables, overrides applied: what a plan is computed from."""
-    nodes = read_input(builtin.nodes(options.cluster) if options.nodes is None else options.nodes, "nodes")
+    if options.nodes is None:
+        nodes = read_input(builtin.nodes(options.cluster), "nodes")
+    else:
+        nodes = read_nodes(options.nodes)
     overrides = {"k": k, "d": d, "min_extra_chunks": options.min_extra_chunks}
     files = read_input(
         builtin.files(options.cluster) if options.files is None else options.files,

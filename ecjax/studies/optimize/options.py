@@ -5,7 +5,9 @@ from dataclasses import dataclass, replace
 from ecjax.engine.options import EngineOptions
 from ecjax.errors import UserError
 from ecjax.options import Listed, Number, Special, Whole, Words, option, section
+from ecjax.problem import node_options
 from ecjax.problem.cluster_options import ClusterOptions
+from ecjax.problem.node_options import Description
 from ecjax.studies.optimize.class_rules import (
     CLASS_METHODS,
     CLASS_RATES,
@@ -50,8 +52,11 @@ def by_class(options: "OptimizeOptions") -> bool:
 class OptimizeOptions:
     """What ``ecjax optimize`` plans, for what, and where to."""
 
-    nodes: str | None = option(
-        None, "nodes table (Parquet file or folder, Arrow IPC, CSV); built-in if absent"
+    nodes: str | Description | None = option(
+        None,
+        "nodes table (Parquet file or folder, Arrow IPC, CSV), output of fio --output-format=json, or the hardware in "
+        "numbers; built-in if absent",
+        Special(node_options.ALLOWED, node_options.nodes),
     )
     files: str | None = option(None, "files table; built-in if absent")
     out: str = option("results/optimize", "folder of the result tables and figures")

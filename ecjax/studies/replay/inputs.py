@@ -85,9 +85,11 @@ def read_cases(options: ReplayOptions) -> list[Case]:
 
 def _other_inputs(options: ReplayOptions, plans: list[Plan]) -> Iterator[str | None]:
     """Tables and folders that may come from an analysis of the log."""
-    yield from (options.plan, options.planning.nodes, options.planning.files)
+    places = [options.plan, options.planning.nodes, options.planning.files]
     for plan in plans:
-        yield from plan.run.parameters.get("inputs", {}).values()
+        places += plan.run.parameters.get("inputs", {}).values()
+    # nodes may be described rather than named
+    yield from (place for place in places if not isinstance(place, dict))
 
 
 def queues_of(options: ReplayOptions, plan: Plan) -> list[str]:

@@ -5,13 +5,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 import pandas as pd
 
 from ecjax.plotting.grid import own_rows
 from ecjax.plotting.panels import COLOURS
-
-matplotlib.use("Agg")
 
 BASELINE = "fair"
 POINT = ("n", "k", "share_at_zero", "rate_scale", "size_scale")

@@ -1,8 +1,9 @@
 """The steps of every study: inputs, runs, engine and store, batches, rows, printed table, figures, exit code."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -72,6 +73,28 @@ class Work:
     at_once: int | None = None
     divisible: bool = True
     all_unstable_is_wrong: bool = False
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a study ended with: its rows of ``runs`` in the order of the sweep, and what they recommend."""
+
+    runs: pd.DataFrame
+    recommendation: Recommendation | None
+
+
+_outcomes: ContextVar[list[Outcome] | None] = ContextVar("outcomes", default=None)
+
+
+@contextmanager
+def collected_outcomes() -> Iterator[list[Outcome]]:
+    """The outcomes of the studies that run within the block: a command needs their exit code only, a library more."""
+    outcomes: list[Outcome] = []
+    before = _outcomes.set(outcomes)
+    try:
+        yield outcomes
+    finally:
+        _outcomes.reset(before)
 
 
 def unfinished(batches: Iterable[Batch]) -> Callable[[set[str]], list[Batch]]:
@@ -177,6 +200,9 @@ def run_study(
             conclude(console, recommendation.sentence)
             keep_recommendation(location(options.out), recommendation)
         say_seconds(compilation)
+    outcomes = _outcomes.get()
+    if outcomes is not None:
+        outcomes.append(Outcome(runs, recommendation))
     code = exit_code(runs)
     if output_mode() is OutputMode.JSON:
         print_json(tables, options.out, runs, recommendation, code)

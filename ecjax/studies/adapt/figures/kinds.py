@@ -1,6 +1,6 @@
 """Figures of ``ecjax adapt``, drawn from its result tables only."""
 
-from ecjax.plotting.saving import Kind, drawing
+from ecjax.plotting.saving import Drawing, Kind
 from ecjax.studies.adapt.figures.bars import composition
 from ecjax.studies.adapt.figures.lines import delay, deviation, tradeoff
 from ecjax.studies.adapt.figures.timeline import timeline
@@ -14,4 +14,4 @@ KINDS = {
     "timeline": Kind(timeline, "steps, or timeline_s", ("timeline",)),
 }
 
-draw = drawing(KINDS, replayed)
+draw = Drawing(KINDS, replayed)

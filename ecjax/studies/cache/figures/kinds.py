@@ -1,6 +1,6 @@
 """Figures of ``ecjax cache``, drawn from its result tables only."""
 
-from ecjax.plotting.saving import Kind, drawing
+from ecjax.plotting.saving import Drawing, Kind
 from ecjax.studies.cache.figures.bars import decisions, edges, failures, policies, throughput
 from ecjax.studies.cache.figures.lines import neighbours, sweep
 from ecjax.studies.cache.words import replayed
@@ -15,4 +15,4 @@ KINDS = {
     "edges": Kind(edges, "two edges", ("latencies",)),
 }
 
-draw = drawing(KINDS, replayed)
+draw = Drawing(KINDS, replayed)

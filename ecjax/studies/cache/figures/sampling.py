@@ -11,7 +11,7 @@ from matplotlib.ticker import NullLocator
 
 from ecjax.plotting.grid import own_rows
 from ecjax.plotting.panels import COLOURS, legend
-from ecjax.plotting.saving import Kind, drawing
+from ecjax.plotting.saving import Drawing, Kind
 from ecjax.studies.cache.figures.panels import by_point
 from ecjax.studies.cache.tables import ALL, BEST
 from ecjax.studies.cache.words import SCHEMES
@@ -98,4 +98,4 @@ KINDS = {
     "distribution": Kind(distribution, "a setting", _NEEDS),
 }
 
-draw = drawing(KINDS, lambda runs: runs)
+draw = Drawing(KINDS, lambda runs: runs)

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from ecjax.plotting.method_names import BY_CLASS
-from ecjax.plotting.saving import Kind, drawing
+from ecjax.plotting.saving import Drawing, Kind
 from ecjax.studies.optimize.figures import plans
 from ecjax.studies.optimize.figures.classes import class_convergence, class_latency
 from ecjax.studies.optimize.figures.scenarios import scenarios
@@ -35,4 +35,4 @@ KINDS = {
     "class_convergence": Kind(class_convergence, datasets=("history",), about=_by_class),
 }
 
-draw = drawing(KINDS, _planned)
+draw = Drawing(KINDS, _planned)

@@ -1,6 +1,6 @@
 """Figures of ``ecjax replay``, drawn from its result tables only."""
 
-from ecjax.plotting.saving import Kind, drawing, replayed
+from ecjax.plotting.saving import Drawing, Kind, replayed
 from ecjax.studies.replay.figures.bars import classes, latency, utilisation
 from ecjax.studies.replay.figures.classes import class_sizes, class_sweep
 from ecjax.studies.replay.figures.distribution import cdf
@@ -23,4 +23,4 @@ KINDS = {
     "class_sizes": Kind(class_sizes, "files of several sizes, 50 at most", _ROWS),
 }
 
-draw = drawing(KINDS, replayed)
+draw = Drawing(KINDS, replayed)

@@ -1,6 +1,6 @@
 """Figures of ``ecjax schedule``, drawn from its result tables only."""
 
-from ecjax.plotting.saving import Kind, drawing, replayed
+from ecjax.plotting.saving import Drawing, Kind, replayed
 from ecjax.studies.schedule.figures.bars import gap, improvement, sources
 from ecjax.studies.schedule.figures.lines import cdf, sweep
 
@@ -15,4 +15,4 @@ KINDS = {
     "gap": Kind(gap, "lower_bound=true"),
 }
 
-draw = drawing(KINDS, replayed)
+draw = Drawing(KINDS, replayed)

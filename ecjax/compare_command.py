@@ -1,0 +1,60 @@
+"""The command ``ecjax compare A B``: two plans, or two replays, beside each other."""
+
+import math
+from collections.abc import Sequence
+
+from ecjax.console import OUTPUT, say
+from ecjax.errors import UserError
+
+_NAMED = ("method", "theta", "k", "d", "policy", "queue", "service", "rate_scale", "size_scale")
+
+
+def run_compare(words: Sequence[str]) -> int:
+    """Print both runs with their differences, and what they come to in a sentence; returns the exit code, 0.
+
+    Raises:
+        UserError: a run cannot be told, or they are of different jobs.
+    """
+    # slow to import
+    from ecjax.comparison import Side, compared, moved_chunks, sentence, side_of
+    from ecjax.studies.spine.printed import number, print_table
+
+    conditions = [word for word in words if word.startswith("where=")]
+    sides = [word.removeprefix("out=") for word in words if word not in conditions]
+    if len(sides) != 2 or len(conditions) > 1 or any(side.startswith("-") for side in sides):
+        found = " ".join(words) or "nothing"
+        raise UserError(
+            f"compare: found {found}; allowed: two runs, ecjax compare A B (each OUT, OUT:RUN_ID or OUT:column=value)"
+        )
+    where = conditions[0].removeprefix("where=") if conditions else None
+    one, other = (side_of(side, where) for side in sides)
+
+    def described(letter: str, side: Side) -> str:
+        values = {name: side.run.get(name) for name in _NAMED}
+        differing = [name for name in _NAMED if one.run.get(name) != other.run.get(name)]
+        of_it = [f"{name}={_word(values[name])}" for name in differing if values[name] is not None]
+        return f"{letter}: {side.out} {' '.join((side.run['run_id'], *of_it))}"
+
+    rows = [
+        (name, number(before), number(after), f"{after - before:+.4g}", _percent(before, after))
+        for name, before, after in compared(one, other)
+    ]
+    moved = moved_chunks(one, other)
+    if moved is not None:
+        rows.append(("chunks moved from A to B", "", str(moved[0]), "", f"{moved[0] / max(moved[1], 1):.1%}"))
+    for letter, side in (("A", one), ("B", other)):
+        say(OUTPUT, described(letter, side), soft_wrap=True)
+    print_table(
+        OUTPUT, f"{one.job}: B against A", ("quantity", "A", "B", "B - A", "change"), rows, ("quantity",)
+    )
+    say(OUTPUT, sentence(one, other), "bold")
+    return 0
+
+
+def _word(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _percent(before: float, after: float) -> str:
+    """The change as a share of what was; empty where that has none."""
+    return f"{after / before - 1:+.1%}" if before and math.isfinite(before) else ""

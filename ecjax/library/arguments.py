@@ -1,0 +1,128 @@
+"""Arguments of a job's function: their types, and how they become the options of the job. Imports nothing heavy."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from functools import wraps
+from typing import Any, ParamSpec, Protocol, TypeAlias, TypeVar
+
+from ecjax.command_words import option_of
+from ecjax.errors import UserError
+from ecjax.jobs_index import JOBS, Job
+from ecjax.options import rule_of
+
+
+class ArrowTable(Protocol):
+    """A table in memory of any library: pandas, Arrow, Polars, DuckDB, ... (the Arrow PyCapsule interface)."""
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """The table as a stream of Arrow."""
+
+
+class HasFolder(Protocol):
+    """Results of a job: what ``ecjax.analyze`` and ``ecjax.optimize`` return."""
+
+    @property
+    def out(self) -> str:
+        """Folder of the results."""
+
+
+# a path, a table in memory, or the results of an earlier job that hold it
+TableLike: TypeAlias = str | os.PathLike[str] | ArrowTable | HasFolder
+Texts: TypeAlias = str | Sequence[str]
+Numbers: TypeAlias = float | Sequence[float]
+Wholes: TypeAlias = int | Sequence[int]
+
+# of options whose defaults are not those of the command
+_OTHER_TEXTS = {
+    "out": "folder of the results; default: a temporary one, which goes with the object",
+    "figures": "figures to draw into the folder too; any is drawn by the results' figure(name)",
+}
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def of_job(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Make a function take the options of the job of its name, documented in its docstring.
+
+    A key of a group may be set by its dotted name, ``**{"cluster.files": 100}``. What is no option is a ``UserError``,
+    as on the command line.
+    """
+    job = JOBS[function.__name__]
+    names = set(inspect.signature(function).parameters)
+
+    @wraps(function)
+    def call(*values: _P.args, **options: _P.kwargs) -> _R:
+        grouped: dict[str, Any] = {}
+        for name, value in options.items():
+            group, dot, key = name.partition(".")
+            if name not in names:
+                option_of(job, name)  # says what it could be
+            if not dot:
+                grouped[name] = value
+                continue
+            before = grouped.get(group)
+            grouped[group] = {**({"name": before} if isinstance(before, str) else before or {}), key: value}
+        return function(*values, **grouped)
+
+    call.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\n{_described(job)}"
+    return call
+
+
+def _described(job: Job) -> str:
+    """The section of a docstring that says what the arguments are."""
+    lines = ["Args:"]
+    for item in fields(job.options_class()):
+        text = _OTHER_TEXTS.get(item.name) or item.metadata.get("help", "")
+        if is_dataclass(item.type):
+            text += f"; keys: {', '.join(each.name for each in fields(item.type))}"
+        elif rule_of(item).allowed not in ("a text", "true, false"):
+            text += f"; allowed: {rule_of(item).allowed}"
+        lines += textwrap.wrap(f"{item.name}: {text}", 100, initial_indent="    ", subsequent_indent=" " * 8)
+    lines.append("    quiet: false: say and show what the command does")
+    return "\n".join(lines)
+
+
+def options_of(job: Job, values: Mapping[str, Any]) -> Any:
+    """The options of a job with these values; groups are mappings.
+
+    Raises:
+        UserError: a key of a group is no option.
+    """
+    return _with_values(job, job.options_class(), values, "")
+
+
+def _with_values(job: Job, options: Any, values: Mapping[str, Any], prefix: str) -> Any:
+    set_to: dict[str, Any] = {}
+    for name, value in values.items():
+        option_of(job, prefix + name)
+        group: Any = getattr(options, name)
+        if not is_dataclass(group):
+            set_to[name] = plain(value)
+        elif isinstance(value, str) and name == "engine":
+            set_to[name] = replace(group, name=value)  # type: ignore[type-var]
+        elif isinstance(value, Mapping):
+            set_to[name] = _with_values(job, group, value, f"{prefix}{name}.")
+        elif isinstance(value, type(group)):
+            set_to[name] = value
+        elif value is not None:
+            raise UserError(f"{prefix}{name}: found {value!r}; allowed: a mapping, {{key: value}}")
+    return replace(options, **set_to)
+
+
+def plain(value: Any) -> Any:
+    """A value of Python's own types: what arrays of NumPy and columns of pandas hold, paths as texts."""
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, Mapping):
+        return {name: plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    return value

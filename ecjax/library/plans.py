@@ -1,0 +1,106 @@
+"""Functions of the jobs that learn from a log and plan for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ecjax.library.arguments import Numbers, TableLike, Texts, Wholes, of_job
+from ecjax.library.calling import call_job
+
+if TYPE_CHECKING:
+    from ecjax.library.results import Results
+
+
+@of_job
+def analyze(
+    trace: TableLike | None = None,
+    *,
+    format: str = "auto",
+    columns: Mapping[str, Any] | None = None,
+    extent_bytes: int | None = None,
+    sort: bool = False,
+    out: str | Path | None = None,
+    k: int | None = None,
+    reference_bytes: float | None = None,
+    seed: int = 0,
+    figures: bool = False,
+    engine: str | Mapping[str, Any] = "serial",
+    resume: bool = True,
+    write: Texts | None = None,
+    quiet: bool = True,
+) -> Results:
+    """Learn rates, sizes and service times from an access log: ``ecjax analyze``.
+
+    Returns:
+        The tables ``files``, ``nodes``, ``delays``, ... as far as the log tells them.
+
+    Raises:
+        UserError: something in the options or tables is wrong; nothing is left behind.
+    """
+    return call_job("analyze", locals())
+
+
+@of_job
+def optimize(
+    nodes: TableLike | Mapping[str, Any] | None = None,
+    files: TableLike | None = None,
+    *,
+    out: str | Path | None = None,
+    queue: Texts = ("fcfs",),
+    method: Texts | None = None,
+    theta: Numbers | None = None,
+    objective: str | Mapping[str, float] = "bound",
+    importance: Sequence[Sequence[float]] | None = None,
+    weights: Numbers | None = None,
+    deadline_s: float | list[float | None] | dict[str, float | None] | None = None,
+    deadline_by: str = "bound",
+    service: str = "auto",
+    theta_per: str = "file",
+    rate_scale: Numbers = (1.0,),
+    class_rate_scale: Sequence[Sequence[float]] | None = None,
+    size_scale: Numbers = (1.0,),
+    k: Wholes | None = None,
+    min_extra_chunks: int | None = None,
+    d: Wholes | None = None,
+    max_chunks_per_node: int = 1,
+    max_chunks_per_site: int | None = None,
+    migration_dollars_per_byte: float = 0.0,
+    network: TableLike | None = None,
+    fixed_groups: bool = False,
+    size_scaling: str = "proportional",
+    scenarios: Texts = (),
+    scheduling: str = "nearest",
+    robust: str = "none",
+    robust_trials: int = 30,
+    polish: bool = False,
+    start: str | None = None,
+    plan: TableLike | None = None,
+    plan_run: str | None = None,
+    plan_where: str | None = None,
+    compare_cold_start: bool = False,
+    gap: float = 0.0001,
+    loop: str = "merged",
+    beta: float = 10.0,
+    eps: float = 0.0001,
+    max_iterations: int = 1000,
+    seed: int = 0,
+    dtype: str = "float64",
+    memory_bytes: float | None = None,
+    engine: str | Mapping[str, Any] = "serial",
+    resume: bool = True,
+    write: Texts | None = None,
+    figures: Texts = (),
+    cluster: Mapping[str, Any] | None = None,
+    quiet: bool = True,
+) -> Results:
+    """Plan code lengths, placement and scheduling, latency against storage cost: ``ecjax optimize``.
+
+    Returns:
+        A plan per run; ``placements``, ``file_plans``, ``node_loads``, ...
+
+    Raises:
+        UserError: something in the options or tables is wrong; nothing is left behind.
+    """
+    return call_job("optimize", locals())

@@ -1,0 +1,65 @@
+"""The command ``ecjax show OUT``: what a folder of results holds, as its job printed it."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from ecjax.console import OUTPUT, say
+from ecjax.errors import UserError
+
+
+def run_show(words: Sequence[str]) -> int:
+    """Print what a folder of results holds; returns the exit code, 0.
+
+    Raises:
+        UserError: no or several folders are named, or it holds no results.
+    """
+    if len(words) != 1 or words[0].startswith("-"):
+        found = " ".join(words) or "nothing"
+        raise UserError(f"show: found {found}; allowed: one folder of results, ecjax show OUT")
+    # slow to import
+    from ecjax.summaries import in_order, print_summary
+    from ecjax.tables.datasets import written_by, written_datasets
+    from ecjax.tables.folder import location
+    from ecjax.tables.recommendation import kept_recommendation
+    from ecjax.tables.results import read_results
+
+    out = words[0].removeprefix("out=")
+    place = location(out)
+    job = written_by(place) if place.is_dir() else None
+    if job is None:
+        raise UserError(f"show: {out} holds no results of ecjax; allowed: what a job was told as out=")
+    runs = in_order(job, read_results(out, "runs"))
+    say(OUTPUT, f"{out}: {_counted(job, runs)}", "bold", soft_wrap=True)
+    say(OUTPUT, f"datasets: {', '.join(written_datasets(place))}", soft_wrap=True)
+    figures = place / "figures"
+    drawn = sorted(path.name for path in figures.iterdir()) if figures.is_dir() else []
+    if drawn:
+        say(OUTPUT, f"figures: {', '.join(drawn)}", soft_wrap=True)
+    for folder, other in _inside(place):
+        say(OUTPUT, f"{folder}: results of ecjax {other} (ecjax show {folder})", soft_wrap=True)
+    if len(runs):
+        print_summary(out, job, runs, OUTPUT)
+    recommendation = kept_recommendation(place)
+    if recommendation is not None:
+        say(OUTPUT, recommendation.sentence, "bold")
+    return 0
+
+
+def _counted(job: str, runs: pd.DataFrame) -> str:
+    """The job with the number of its runs by status, and the version that made them."""
+    counts = Counter(runs["status"])
+    several = "run" if len(runs) == 1 else "runs"
+    by_status = ", ".join(f"{count} {status}" for status, count in counts.most_common())
+    versions = ", ".join(sorted(set(runs["version"])))
+    return f"ecjax {job} {versions}, {len(runs)} {several} ({by_status})"
+
+
+def _inside(place: Path) -> list[tuple[Path, str]]:
+    """Folders of results within a folder of results: of plans that a replay made first, of a sweep."""
+    from ecjax.tables.datasets import written_by
+
+    inside = [(entry, written_by(entry)) for entry in sorted(place.iterdir()) if entry.is_dir()]
+    return [(entry, job) for entry, job in inside if job is not None]

@@ -1,0 +1,222 @@
+"""The jobs as functions: options as arguments, tables in memory, results as an object."""
+
+import gc
+import inspect
+import subprocess
+import sys
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from matplotlib.figure import Figure
+
+import ecjax
+from ecjax.errors import UserError
+from ecjax.jobs_index import JOBS
+from ecjax.library.arguments import options_of
+from ecjax.library.memory_tables import arrow_table
+from ecjax.options import checked
+from ecjax.studies.optimize import study as optimize_study
+from ecjax.tables.recommendation import Recommendation
+
+JOB_NAMES = [name for name in JOBS if name != "bench"]
+NODES = {
+    "node_id": ["a", "b", "c"],
+    "delta_s": [0.01, 0.02, 0.02],
+    "delta_s_per_byte": [1e-8, 1e-8, 2e-8],
+    "psi_s": [0.01, 0.01, 0.03],
+    "psi_s_per_byte": [1e-8, 1e-8, 1e-8],
+    "cost_per_chunk_dollars": [3.0, 2.0, 1.0],
+}
+FILES = {"file_id": [7, 8], "bytes": [2e6, 1e6], "k": [2, 1], "rate_per_s": [1.0, 2.0]}
+BASELINE = {"method": "max_ec", "theta": 1}  # a plan that costs nothing to compute
+
+
+class OtherTable:
+    """A table of another library: all that is known of it is the Arrow PyCapsule interface."""
+
+    def __init__(self, columns):
+        self._table = pa.table(columns)
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        texts = [
+            field.with_type(pa.large_string()) if field.type == pa.string() else field
+            for field in self._table.schema
+        ]
+        return self._table.cast(pa.schema(texts)).__arrow_c_stream__(requested_schema)
+
+
+@pytest.fixture(scope="module")
+def plan():
+    with ecjax.optimize(nodes=pd.DataFrame(NODES), files=pd.DataFrame(FILES), **BASELINE) as results:
+        yield results
+
+
+def tuples(value):
+    return tuple(map(tuples, value)) if isinstance(value, list | tuple) else value
+
+
+@pytest.mark.parametrize("name", JOB_NAMES)
+def test_arguments_are_the_options_of_the_job_with_their_defaults(name):
+    parameters = inspect.signature(getattr(ecjax, name)).parameters
+    options = JOBS[name].options_class()
+    assert set(parameters) == {item.name for item in fields(options)} | {"quiet"}
+    for item in fields(options):
+        default = parameters[item.name].default
+        if item.name == "out" or (is_dataclass(item.type) and item.name != "engine"):
+            assert default is None
+        elif item.name == "figures":
+            assert not default  # they are drawn by Results.figure
+        elif item.name == "engine":
+            assert default == options.engine.name
+        else:
+            assert default == tuples(getattr(options, item.name)), item.name
+        assert parameters[item.name].annotation is not inspect.Parameter.empty
+        assert f"\n    {item.name}: " in getattr(ecjax, name).__doc__
+
+
+def test_importing_and_looking_a_function_up_is_cheap():
+    program = (
+        "import sys, ecjax; ecjax.optimize; "
+        "sys.exit(any(m in sys.modules for m in ('hydra', 'jax', 'pyarrow', 'pandas', 'numba', 'matplotlib')))"
+    )
+    assert subprocess.run([sys.executable, "-c", program]).returncode == 0
+
+
+def test_options_from_arguments_are_those_of_the_command():
+    values = {"theta": np.array([1.0, 2.0]), "engine": "ray", "cluster": {"files": 20, "k": (2, 3, 2, 3)}}
+    options = checked(options_of(JOBS["optimize"], values | {"out": Path("x")}))
+    assert (options.theta, options.engine.name, options.out) == ([1.0, 2.0], "ray", "x")
+    assert (options.cluster.files, options.cluster.k) == (20, [2, 3, 2, 3])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        ({"thetta": 3}, "found option 'thetta'; did you mean theta? Allowed: nodes, files"),
+        ({"theta": -1}, "theta: found -1; allowed: a number, at least 0, or a list of them"),
+        ({"cluster": {"fils": 3}}, "found option 'cluster.fils'; did you mean cluster.files?"),
+        ({"cluster.fils": 3}, "found option 'cluster.fils'; did you mean cluster.files?"),
+        ({"cluster": 3}, "cluster: found 3; allowed: a mapping"),
+        ({"engine": "rey"}, "engine.name: found 'rey'; allowed: serial, ray"),
+        ({"nodes": "nowhere.csv"}, "nowhere.csv: no such file or folder"),
+        ({"nodes": pd.DataFrame({"node": [1]})}, "nodes table (nodes): missing columns: node_id"),
+        ({"files": pa.table({"x": [1]})}, "files table (files): missing columns:"),
+        ({"nodes": pd.DataFrame({"node_id": [{1}, "a"]})}, "nodes: the DataFrame has no Arrow form"),
+    ],
+)
+def test_mistakes_are_the_errors_of_the_command_and_leave_nothing(arguments, line, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with pytest.raises(UserError) as error:
+        ecjax.optimize(**arguments)
+    assert str(error.value).startswith(line)
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_same_tables_are_the_same_run_whichever_way_they_come(plan, tmp_path):
+    pa.parquet.write_table(pa.table(NODES), tmp_path / "somewhere.parquet")
+    pd.DataFrame(FILES).to_csv(tmp_path / "some.csv", index=False)
+    ways = [
+        (pa.table(NODES), OtherTable(FILES)),
+        (OtherTable(NODES), pa.table(FILES)),
+        (tmp_path / "somewhere.parquet", str(tmp_path / "some.csv")),
+        (plan, plan),
+    ]
+    for nodes, files in ways:
+        with ecjax.optimize(nodes, files, **BASELINE) as other:
+            assert other.run_ids == plan.run_ids
+
+
+def test_texts_of_other_libraries_are_texts():
+    assert arrow_table(OtherTable(NODES), "nodes").equals(pa.table(NODES))
+
+
+def test_results_are_data_frames_by_name(plan):
+    assert plan.runs["status"].tolist() == ["ok"]
+    assert {"runs", "placements", "nodes", "files"} <= set(plan.datasets) <= set(dir(plan))
+    assert set(plan.placements["file_id"]) == {7, 8}
+    assert plan.nodes["node_id"].tolist() == NODES["node_id"]
+    assert "optimize: 1 runs" in plan.summary
+    assert isinstance(plan.figure("tradeoff"), Figure)
+    with pytest.raises(UserError, match="figure: found 'trade'; allowed: tradeoff"):
+        plan.figure("trade")
+    with pytest.raises(AttributeError, match="has no dataset 'places'"):
+        _ = plan.places
+
+
+def test_a_temporary_folder_goes_with_its_results(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    results = ecjax.optimize(nodes=pa.table(NODES), files=pa.table(FILES), **BASELINE)
+    assert Path(results.out).is_relative_to(tmp_path)
+    del results
+    gc.collect()
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_named_folder_stays_and_holds_the_runs_of_other_calls(tmp_path):
+    first = ecjax.optimize(
+        pa.table(NODES), pa.table(FILES), method="max_ec", theta=[1, 2], out=tmp_path / "out"
+    )
+    second = ecjax.optimize(
+        pa.table(NODES), pa.table(FILES), method="max_ec", theta=[2, 3], out=tmp_path / "out"
+    )
+    assert second.runs["theta"].tolist() == [2, 3]
+    assert set(second.placements["run_id"]) == set(second.run_ids)
+    assert len(ecjax.read_results(tmp_path / "out", "runs")) == 3
+    first.close()
+    assert set(first.placements["run_id"]) == set(first.run_ids)
+
+
+def test_what_is_recommended_is_a_row_and_a_sentence(monkeypatch):
+    run_study = optimize_study.run_study
+
+    def recommending(tables, options, prepare, present, *others):
+        def presented(runs):
+            present(runs)
+            return Recommendation("Take the last.", runs["run_id"].iloc[-1], "the last")
+
+        return run_study(tables, options, prepare, presented, *others)
+
+    monkeypatch.setattr(optimize_study, "run_study", recommending)
+    results = ecjax.optimize(pa.table(NODES), pa.table(FILES), method="max_ec", theta=[1, 2])
+    assert results.sentence == "Take the last." in repr(results)
+    assert results.recommended["theta"] == 2
+    # it is the one that is replayed
+    replayed = ecjax.replay(results, requests=200, replications=2, estimate=False)
+    assert replayed.runs["plan_run"].tolist() == [results.recommended_run]
+
+
+def test_quiet_unless_told_otherwise(capfd):
+    arguments = {"strategy": "static", "codes": [[3, 2]], "requests": 500, "load": 0.5, "capacity": False}
+    ecjax.adapt(**arguments)
+    assert capfd.readouterr() == ("", "")
+    ecjax.adapt(**arguments, quiet=False)
+    out, err = capfd.readouterr()
+    assert "adapt" in out or "(3,2)" in out
+    assert "replaying" in err or "took" in err
+    ecjax.adapt(**arguments)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_log_in_memory_becomes_the_tables_of_a_plan():
+    generator = np.random.default_rng(3)
+    count = 400
+    log = pd.DataFrame(
+        {
+            "request_id": np.arange(count),
+            "arrival_s": np.sort(generator.uniform(0, 100, count)),
+            "file_id": generator.integers(0, 4, count),
+            "op": "read",
+            "bytes": 1e6,
+        }
+    )
+    analysis = ecjax.analyze(log, k=2)
+    assert analysis.files["rate_per_s"].sum() == pytest.approx(count / 100, rel=0.05)
+    assert isinstance(analysis.figure("popularity"), Figure)
+    with ecjax.optimize(pa.table(NODES), analysis, **BASELINE) as planned:
+        assert planned.runs["file_count"].tolist() == [4]
+    again = ecjax.analyze(arrow_table(log, "trace"), k=2)
+    assert again.run_ids == analysis.run_ids

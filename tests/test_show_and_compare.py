@@ -1,0 +1,164 @@
+"""``ecjax show`` and ``ecjax compare``: what folders of results hold, without computing it again."""
+
+import re
+
+import pyarrow as pa
+import pytest
+
+import ecjax
+from ecjax.cli import main
+from ecjax.comparison import Side, moved_chunks, sentence, side_of
+from ecjax.tables.recommendation import Recommendation, keep_recommendation
+
+NODES = {
+    "node_id": ["a", "b", "c"],
+    "delta_s": [0.01, 0.02, 0.02],
+    "delta_s_per_byte": [1e-8, 1e-8, 2e-8],
+    "psi_s": [0.01, 0.01, 0.03],
+    "psi_s_per_byte": [1e-8, 1e-8, 1e-8],
+    "cost_per_chunk_dollars": [3.0, 2.0, 1.0],
+}
+FILES = {"file_id": [7, 8], "bytes": [2e6, 1e6], "k": [2, 1], "rate_per_s": [1.0, 2.0]}
+
+
+@pytest.fixture(scope="module")
+def plans(tmp_path_factory):
+    """All chunks everywhere (max_ec) for two theta, and a replay of one plan."""
+    out = tmp_path_factory.mktemp("plans")
+    nodes, files = pa.table(NODES), pa.table(FILES)
+    both = ecjax.optimize(nodes, files, method="max_ec", theta=[1, 2], out=out / "plans")
+    grouped = pa.table({**FILES, "k": [2, 2], "group": ["g", "g"]})
+    ecjax.optimize(nodes, grouped, method="max_ec", theta=1, out=out / "grouped")
+    for seed in (0, 1):
+        plan = {"plan": both, "plan_run": both.run_ids[0]}
+        ecjax.replay(**plan, requests=300, replications=2, seed=seed, out=out / "replays")
+    return out
+
+
+def run(capsys, *words):
+    code = main([str(word) for word in words])
+    captured = capsys.readouterr()
+    return code, re.sub(r"\s+", " ", captured.out), captured.err
+
+
+def test_show_prints_what_the_job_printed(capsys, plans):
+    code, out, _ = run(capsys, "show", plans / "plans")
+    assert code == 0
+    assert "ecjax optimize" in out and "2 runs (2 ok)" in out
+    assert "datasets: runs, file_plans" in out and "inputs/nodes" in out
+    assert f"optimize: 2 runs in {plans / 'plans'}" in out
+    assert run(capsys, "show", plans / "replays")[1].count("2 runs (2 ok)") == 1
+
+
+def test_show_says_what_is_recommended(capsys, plans):
+    keep_recommendation(plans / "plans", Recommendation("Take theta=2."))
+    assert run(capsys, "show", plans / "plans")[1].rstrip().endswith("Take theta=2.")
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        lambda out: ecjax.adapt(
+            strategy="static", codes=[3, 2], requests=500, load=0.5, capacity=False, out=out
+        ),
+        pytest.param(  # what they compile takes a minute and more
+            lambda out: ecjax.schedule(
+                generate={"requests": 8}, scheduler=["fair", "fifo"], seeds=1, out=out
+            ),
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            lambda out: ecjax.cache(policy=["lru", "none"], items=20, reads=500, capacity=10, out=out),
+            marks=pytest.mark.slow,
+        ),
+    ],
+    ids=["adapt", "schedule", "cache"],
+)
+def test_show_knows_every_job(capsys, tmp_path, job):
+    results = job(tmp_path)
+    code, out, _ = run(capsys, "show", tmp_path)
+    assert code == 0 and f"ecjax {results.job}" in out
+    assert re.sub(r"\s+", " ", results.summary).split(".")[0].strip()[:40] in out
+
+
+def test_two_plans_beside_each_other(capsys, plans):
+    a, b = f"{plans / 'plans'}:theta=1", f"{plans / 'plans'}:theta=2"
+    code, out, _ = run(capsys, "compare", a, b)
+    assert code == 0
+    for words in (
+        "dollars per period",
+        "mean latency, bound (s)",
+        "largest load",
+        "chunks moved from A to B 0",
+    ):
+        assert words in out
+    assert out.count("B costs the same ($12)") == 1 and "keeps all chunks where A has them" in out
+
+
+def test_a_run_is_named_by_its_id_by_conditions_or_by_the_recommendation(capsys, plans):
+    folder = plans / "plans"
+    first, second = ecjax.read_results(folder, "runs").sort_values("theta")["run_id"]
+    assert side_of(f"{folder}:{first}", None).run["theta"] == 1
+    assert side_of(str(folder), "theta=2").run["run_id"] == second
+    keep_recommendation(folder, Recommendation("Take theta=2.", second))
+    assert side_of(str(folder), None).run["run_id"] == second
+    keep_recommendation(folder, Recommendation("None fits."))
+    code, _, err = run(capsys, "compare", folder, folder)
+    assert code == 2 and "2 finished optimize runs found" in err and first in err
+
+
+def test_chunks_of_a_group_are_those_of_its_files(plans):
+    grouped = side_of(str(plans / "grouped"), None)
+    assert grouped.chunks().sum() == side_of(f"{plans / 'plans'}:theta=1", None).chunks().sum() == 6
+    # its rows are of other names than those of files
+    assert moved_chunks(side_of(f"{plans / 'plans'}:theta=1", None), grouped) == (0, 0)
+
+
+def test_two_replays_beside_each_other(capsys, plans):
+    a, b = (f"{plans / 'replays'}:seed={seed}" for seed in (0, 1))
+    code, out, _ = run(capsys, "compare", a, b)
+    assert code == 0
+    for words in ("mean latency, replayed (s)", "p99 latency, estimate (s)", "B costs the same ($12)"):
+        assert words in out
+
+
+def test_the_sentence_says_by_how_much_and_whether_chance_explains_it():
+    a = Side(
+        "a",
+        "replay",
+        {"plan_run": None, "input_id": 1, "cost_dollars_per_period": 10.0, "mean_s": 1.0, "ci_s": 0.1},
+    )
+    b = Side("b", "replay", a.run | {"cost_dollars_per_period": 8.0, "mean_s": 1.12})
+    assert sentence(a, b) == (
+        "B costs 20 % less ($8 instead of $10) and has a replayed mean latency that is 12 % longer "
+        "(1.12 s instead of 1 s), within what chance explains."
+    )
+    c = Side("c", "replay", a.run | {"mean_s": 0.5, "input_id": 2})
+    assert sentence(a, c) == (
+        "B costs the same ($10) and has a replayed mean latency that is 50 % shorter (0.5 s instead of 1 s); "
+        "they are for different nodes or files."
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["show"], "show: found nothing; allowed: one folder of results"),
+        (["show", "{}/none"], "show: {}/none holds no results of ecjax"),
+        (["compare", "{}/plans"], "compare: found {}/plans; allowed: two runs"),
+        (["compare", "{}/none", "{}/plans"], "compare: {}/none: no such folder"),
+        (
+            ["compare", "{}/plans:theta=9", "{}/plans"],
+            "compare: {}/plans: no finished optimize run fits where='theta=9'",
+        ),
+        (
+            ["compare", "{}/plans:theta=1", "{}/replays:seed=0"],
+            "compare: found {}/plans of ecjax optimize and",
+        ),
+        (["compare", "{}", "{}/plans"], "compare: {} holds results of no job"),
+    ],
+)
+def test_mistakes_of_commands_are_one_line(capsys, plans, words, line):
+    code, _, err = run(capsys, *(word.format(plans) for word in words))
+    assert code == 2 and len(err.strip().splitlines()) == 1
+    assert line.format(plans) in err
