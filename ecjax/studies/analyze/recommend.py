@@ -10,6 +10,7 @@ from ecjax.studies.spine.sentences import word
 from ecjax.tables.recommendation import Recommendation
 
 _BUSY = 0.9
+_DESCRIBED = "{count: 12, per_rack: 4, seek_ms: 8, MBps: 180, dollars_per_TB: 20}"
 
 
 def recommend(
@@ -29,8 +30,8 @@ def recommend(
     has_k = "k" in tables["files"].column_names and tables["files"]["k"].null_count == 0
     more = "" if has_k else " k=4"
     if nodes is None:
-        command = f"ecjax optimize files={word(f'{options.out}/files')} nodes=YOUR_NODES{more}"
-        sentence = f"The log says what is read, not how fast the nodes are. Next: {command}"
+        command = f"ecjax optimize files={word(f'{options.out}/files')} nodes='{_DESCRIBED}'{more}"
+        sentence = f"The log says what is read, not how fast the nodes are: describe yours. Next: {command}"
     else:
         sentence = f"{_busiest(nodes.to_pylist())} Next: ecjax optimize {next_}{more}"
     return Recommendation(sentence, runs["run_id"].iloc[0], "")
