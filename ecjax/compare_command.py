@@ -2,9 +2,13 @@
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from ecjax.console import OUTPUT, say
+from ecjax.console import OUTPUT, OutputMode, conclude, output_mode, say
 from ecjax.errors import UserError
+
+if TYPE_CHECKING:
+    from ecjax.comparison import Side
 
 _NAMED = ("method", "theta", "k", "d", "policy", "queue", "service", "rate_scale", "size_scale")
 
@@ -16,7 +20,8 @@ def run_compare(words: Sequence[str]) -> int:
         UserError: a run cannot be told, or they are of different jobs.
     """
     # slow to import
-    from ecjax.comparison import Side, compared, moved_chunks, sentence, side_of
+    from ecjax.comparison import compared, moved_chunks, sentence, side_of
+    from ecjax.studies.spine.as_json import print_object
     from ecjax.studies.spine.printed import number, print_table
 
     conditions = [word for word in words if word.startswith("where=")]
@@ -29,17 +34,32 @@ def run_compare(words: Sequence[str]) -> int:
     where = conditions[0].removeprefix("where=") if conditions else None
     one, other = (side_of(side, where) for side in sides)
 
-    def described(letter: str, side: Side) -> str:
+    def described(letter: str, side: "Side") -> str:
         values = {name: side.run.get(name) for name in _NAMED}
         differing = [name for name in _NAMED if one.run.get(name) != other.run.get(name)]
         of_it = [f"{name}={_word(values[name])}" for name in differing if values[name] is not None]
         return f"{letter}: {side.out} {' '.join((side.run['run_id'], *of_it))}"
 
+    quantities, moved = compared(one, other), moved_chunks(one, other)
+    if output_mode() is OutputMode.JSON:
+        print_object(
+            {
+                "job": "compare",
+                **{name: _named(side) for name, side in (("a", one), ("b", other))},
+                "quantities": [
+                    {"quantity": name, "a": _finite(before), "b": _finite(after)}
+                    for name, before, after in quantities
+                ],
+                "moved_chunks": None if moved is None else moved[0],
+                "sentence": sentence(one, other),
+                "exit_code": 0,
+            }
+        )
+        return 0
     rows = [
         (name, number(before), number(after), f"{after - before:+.4g}", _percent(before, after))
-        for name, before, after in compared(one, other)
+        for name, before, after in quantities
     ]
-    moved = moved_chunks(one, other)
     if moved is not None:
         rows.append(("chunks moved from A to B", "", str(moved[0]), "", f"{moved[0] / max(moved[1], 1):.1%}"))
     for letter, side in (("A", one), ("B", other)):
@@ -47,8 +67,16 @@ def run_compare(words: Sequence[str]) -> int:
     print_table(
         OUTPUT, f"{one.job}: B against A", ("quantity", "A", "B", "B - A", "change"), rows, ("quantity",)
     )
-    say(OUTPUT, sentence(one, other), "bold")
+    conclude(OUTPUT, sentence(one, other))
     return 0
+
+
+def _named(side: "Side") -> dict[str, str]:
+    return {"out": side.out, "job": side.job, "run_id": side.run["run_id"]}
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
 
 
 def _word(value: object) -> str:

@@ -98,7 +98,8 @@ _COMMANDS = (
         "OUT",
         "what a folder of results holds: runs, the best of them, what is recommended",
         """Prints what a job wrote to OUT, what it was told as out=, as the job itself printed it: nothing is computed
-again. Of many runs these are the best.
+again. Of many runs these are the best. --json prints one object: job, out, runs, recommendation, exit_code; --quiet
+only what is recommended.
 
 Exit codes: 0 it was printed, 2 OUT holds no results.""",
         ("ecjax show results/optimize", "ecjax show s3://bucket/results"),
@@ -109,7 +110,8 @@ Exit codes: 0 it was printed, 2 OUT holds no results.""",
         "two plans or two replays beside each other: dollars, latencies, loads, chunks moved",
         """A and B are folders of results of ecjax optimize, or of ecjax replay: OUT where it holds one finished run or
 recommends one; else OUT:RUN_ID, or OUT:theta=10,method=certified, values of columns of its dataset runs.
-where=theta=10 holds for both.
+where=theta=10 holds for both. --json prints one object: job, a, b, quantities, moved_chunks, sentence, exit_code;
+--quiet only the sentence.
 
 Exit codes: 0 both were compared, 2 a run cannot be told.""",
         (

@@ -2,11 +2,12 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 
 import pandas as pd
 
-from ecjax.console import OUTPUT, say
+from ecjax.console import OUTPUT, OutputMode, conclude, output_mode, say
 from ecjax.errors import UserError
 
 
@@ -20,6 +21,7 @@ def run_show(words: Sequence[str]) -> int:
         found = " ".join(words) or "nothing"
         raise UserError(f"show: found {found}; allowed: one folder of results, ecjax show OUT")
     # slow to import
+    from ecjax.studies.spine.as_json import print_json
     from ecjax.summaries import in_order, print_summary
     from ecjax.tables.datasets import written_by, written_datasets
     from ecjax.tables.folder import location
@@ -32,6 +34,11 @@ def run_show(words: Sequence[str]) -> int:
     if job is None:
         raise UserError(f"show: {out} holds no results of ecjax; allowed: what a job was told as out=")
     runs = in_order(job, read_results(out, "runs"))
+    recommendation = kept_recommendation(place)
+    if output_mode() is OutputMode.JSON:
+        tables = import_module(f"ecjax.studies.{job}.tables").TABLES
+        print_json(tables, out, runs, recommendation, 0)
+        return 0
     say(OUTPUT, f"{out}: {_counted(job, runs)}", "bold", soft_wrap=True)
     say(OUTPUT, f"datasets: {', '.join(written_datasets(place))}", soft_wrap=True)
     figures = place / "figures"
@@ -42,9 +49,8 @@ def run_show(words: Sequence[str]) -> int:
         say(OUTPUT, f"{folder}: results of ecjax {other} (ecjax show {folder})", soft_wrap=True)
     if len(runs):
         print_summary(out, job, runs, OUTPUT)
-    recommendation = kept_recommendation(place)
     if recommendation is not None:
-        say(OUTPUT, recommendation.sentence, "bold")
+        conclude(OUTPUT, recommendation.sentence)
     return 0
 
 

@@ -1,5 +1,6 @@
 """``ecjax show`` and ``ecjax compare``: what folders of results hold, without computing it again."""
 
+import json
 import re
 
 import pyarrow as pa
@@ -93,6 +94,16 @@ def test_two_plans_beside_each_other(capsys, plans):
     ):
         assert words in out
     assert out.count("B costs the same ($12)") == 1 and "keeps all chunks where A has them" in out
+
+
+def test_both_speak_json(capsys, plans):
+    a, b = (str(plans / "plans") + f":theta={theta}" for theta in (1, 2))
+    assert main(["compare", a, b, "--json"]) == 0
+    compared = json.loads(capsys.readouterr().out)
+    assert compared["sentence"].startswith("B costs the same") and compared["moved_chunks"] == 0
+    assert {"quantity": "dollars per period", "a": 12.0, "b": 12.0} in compared["quantities"]
+    assert main(["show", str(plans / "plans"), "--json"]) == 0
+    assert [run["theta"] for run in json.loads(capsys.readouterr().out)["runs"]] == [1, 2]
 
 
 def test_a_run_is_named_by_its_id_by_conditions_or_by_the_recommendation(capsys, plans):
