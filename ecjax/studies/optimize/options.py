@@ -33,7 +33,7 @@ FIGURES = (
 )
 # prices of latency by hardware: files of 25 MB at 10 to 20 dollars per TB, and those of the JLCM paper
 THETAS = {
-    "disk": [100.0, 500.0, 1000.0, 2000.0, 3000.0, 5000.0, 10000.0, 20000.0, 50000.0],
+    "disk": [100.0, 1000.0, 1500.0, 2000.0, 3000.0, 5000.0, 7000.0, 10000.0, 20000.0],
     "tahoe": [3.0, 10.0, 20.0, 30.0, 50.0, 100.0, 200.0, 500.0, 1000.0],
 }
 
@@ -73,7 +73,7 @@ class OptimizeOptions:
     theta: list[float] | None = option(
         None,
         "seconds of mean latency that a dollar of storage cost is worth; one or a list; default: "
-        "[100, 500, 1000, 2000, 3000, 5000, 10000, 20000, 50000] with queue=fcfs (cluster.hardware=tahoe: 3 to 1000), "
+        "[100, 1000, 1500, 2000, 3000, 5000, 7000, 10000, 20000] with queue=fcfs (cluster.hardware=tahoe: 3 to 1000), "
         "otherwise 0",
         Listed(Number(least=0)),
     )

@@ -11,6 +11,7 @@ from ecjax.tables.fingerprint import trace_fingerprint
 from ecjax.tables.importers.blocks import Accesses, BlockFormat, block_schema
 from ecjax.tables.importers.text import csv_batches
 from ecjax.tables.importers.trace import RATES, Head, Source, Trace
+from ecjax.tables.times import clock_unit
 
 _HEADER = ("version", "time", "op", "size", "lbn")
 _SECTOR_BYTES = 512
@@ -74,6 +75,12 @@ def _parse(path: Path) -> Iterator[Accesses]:
                     f"{path}, line {line + row}: found op {word!r}; allowed: 28 (read) or 2a (write)"
                 )
         time, size, sector = (batch.column(name).to_numpy() for name in ("time", "size", "lbn"))
+        unit = clock_unit(float(time[0])) if len(time) else None
+        if unit is not None:
+            raise UserError(
+                f"{path}, line {line}: found time {time[0]}, which looks like {unit.name} since 1970; allowed: "
+                f"seconds, so multiply it by {unit.seconds:g}"
+            )
         wrong = (sector < 0) | (sector > (1 << 53))
         if wrong.any():
             row = int(np.argmax(wrong))

@@ -201,6 +201,18 @@ WRONG = {
         {},
         r"give extent_bytes=, the size of the extents to take for files \(65536",
     ),
+    "milliseconds": (
+        "a.csv",
+        CLOUD.replace(",5,", ",1726500000000,").replace(",6,", ",1726500000001,"),
+        {"extent_bytes": 512},
+        "line 2: found time 1726500000000, which looks like milliseconds since 1970; allowed: seconds, so multiply it",
+    ),
+    "microseconds in a table": (
+        "a.csv",
+        REQUESTS.replace(",0.5,", ",1726500000000000,").replace(",1.5,", ",1726500000000001,"),
+        {},
+        "these look like microseconds since 1970: multiply them by 1e-06",
+    ),
     "no msr extents": ("a.csv", MSR, {}, "give extent_bytes="),
     "extents of zero": ("a.csv", CLOUD, {"extent_bytes": 0}, "extent_bytes: found 0; allowed: integers >= 1"),
     "extents for objects": (
