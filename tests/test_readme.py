@@ -1,4 +1,4 @@
-"""What the README shows is what runs."""
+"""What the README and the pages of the guide show is what runs."""
 
 import os
 import re
@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-TEXT = (ROOT / "README.md").read_text()
-BLOCKS = re.findall(r"```(\w*)\n(.*?)```", TEXT, flags=re.S)
+PAGES = [ROOT / "README.md", *sorted((ROOT / "ecjax" / "guides").glob("*.md"))]
+BLOCKS = [block for page in PAGES for block in re.findall(r"```(\w*)\n(.*?)```", page.read_text(), flags=re.S)]
 SET_UP = "pip install uv && uv run "
 
 
 def commands():
     lines = [line for kind, body in BLOCKS if not kind for line in body.splitlines() if line]
-    return [line.removeprefix(SET_UP).removeprefix("uv run ") for line in lines]
+    return list(dict.fromkeys(line.removeprefix(SET_UP).removeprefix("uv run ") for line in lines))
 
 
 def test_the_two_commands_do_their_own_set_up():
@@ -59,7 +59,17 @@ def test_commands_run(place, command):
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("body", [marked(body) for kind, body in BLOCKS if kind == "python"])
+@pytest.mark.parametrize("body", [marked(body) for kind, body in dict.fromkeys(BLOCKS) if kind == "python"])
 def test_python_examples_run(place, body):
     done = subprocess.run([sys.executable, "-c", body], cwd=place, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_readme_is_short():
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 200
+
+
+def test_pictures_and_pages_are_there():
+    for page in PAGES:
+        for link in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+            assert (page.parent / link).exists(), f"{page.name}: {link}"
