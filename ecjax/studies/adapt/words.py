@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from ecjax.intervals import HALF_WIDTHS
-from ecjax.plotting.panels import COLOURS
+from ecjax.plotting.looks import COLOURS
 from ecjax.status import Status
 from ecjax.studies.adapt.tables import BEST_STATIC, STATIC
 

@@ -9,7 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from rich.console import Console
 
-from ecjax.plotting.panels import COLOURS, few, panels
+from ecjax.plotting.looks import COLOURS
+from ecjax.plotting.panels import few, panels
 from ecjax.plotting.saving import save
 from ecjax.plotting.texts import entry
 from ecjax.tables.folder import location

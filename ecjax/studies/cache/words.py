@@ -6,7 +6,7 @@ from typing import Any
 import matplotlib
 import pandas as pd
 
-from ecjax.plotting.panels import COLOURS
+from ecjax.plotting.looks import COLOURS
 from ecjax.studies.cache.tables import ALL, BEST, COOPERATIVE, REFERENCE
 
 matplotlib.use("Agg")
@@ -137,4 +137,5 @@ def point_words(name: str, value: Any) -> str:
     """One coordinate of a point, in words."""
     if name == "failed":
         return "all up" if pd.isna(value) else f"{value} down"
-    return f"{SHORT[name]} = {value:g}"
+    short = SHORT[name].replace("\n", " ")  # of a heading of a table
+    return f"{short} = {value:g}"

@@ -9,7 +9,7 @@ import matplotlib
 import pandas as pd
 
 from ecjax.plotting.grid import own_rows
-from ecjax.plotting.panels import COLOURS
+from ecjax.plotting.looks import COLOURS
 
 matplotlib.use("Agg")
 

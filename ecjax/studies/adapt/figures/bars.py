@@ -8,7 +8,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from ecjax.plotting.grid import MOST_PANELS, grid, own_rows
-from ecjax.plotting.panels import COLOURS, few, legend
+from ecjax.plotting.looks import COLOURS
+from ecjax.plotting.panels import few, legend
 from ecjax.studies.adapt.tables import BEST_STATIC, STATIC
 from ecjax.studies.adapt.words import strategy_name
 

@@ -12,7 +12,9 @@ from matplotlib.lines import Line2D
 
 from ecjax.intervals import HALF_WIDTHS
 from ecjax.plotting.grid import grid
-from ecjax.plotting.panels import COLOURS, few, legend, plain_numbers, scale
+from ecjax.plotting.looks import COLOURS
+from ecjax.plotting.panels import few, legend, scale
+from ecjax.plotting.units import plain_numbers
 from ecjax.studies.adapt.tables import BEST_STATIC, STATIC
 from ecjax.studies.adapt.words import basic, colours, over_seeds
 

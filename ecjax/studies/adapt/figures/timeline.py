@@ -7,7 +7,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from ecjax.plotting.grid import own_rows
-from ecjax.plotting.panels import few, legend, plain_numbers
+from ecjax.plotting.panels import few, legend
+from ecjax.plotting.units import plain_numbers
 from ecjax.studies.adapt.tables import STATIC
 from ecjax.studies.adapt.words import POINT, colours
 

@@ -11,7 +11,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from ecjax.plotting.class_values import by_class
-from ecjax.plotting.panels import COLOURS, few, legend, number, panels, scale
+from ecjax.plotting.looks import COLOURS
+from ecjax.plotting.panels import few, legend, number, panels, scale
 from ecjax.plotting.runs import names, rows, swept
 
 BOUND = "mean latency bound (s)"

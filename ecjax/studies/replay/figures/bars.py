@@ -9,7 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from ecjax.plotting.panels import COLOURS, few, limit, number, panels
+from ecjax.plotting.looks import COLOURS
+from ecjax.plotting.panels import few, limit, number, panels
 from ecjax.plotting.runs import names, rows
 from ecjax.studies.replay.words import EARLIER, MOST_BARS, SECONDS, SOURCES
 

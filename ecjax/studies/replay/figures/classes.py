@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from ecjax.plotting.class_values import class_names
-from ecjax.plotting.panels import COLOURS, few, legend, panels, scale
+from ecjax.plotting.looks import COLOURS
+from ecjax.plotting.panels import few, legend, panels, scale
 from ecjax.plotting.runs import names, rows, swept
 from ecjax.studies.replay.words import SECONDS, STYLES
 from ecjax.tables.results import read_results

@@ -9,8 +9,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from ecjax.plotting.panels import COLOURS, few, limit, panels, plain_numbers
+from ecjax.plotting.looks import COLOURS
+from ecjax.plotting.panels import few, limit, panels
 from ecjax.plotting.runs import names, rows
+from ecjax.plotting.units import plain_numbers
 from ecjax.studies.replay.words import MOST_CURVES, SECONDS
 
 _QUANTILES = {"p50_s": 0.5, "p90_s": 0.9, "p99_s": 0.99, "p999_s": 0.999}

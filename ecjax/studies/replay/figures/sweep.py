@@ -8,7 +8,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from ecjax.plotting.panels import COLOURS, few, panels, scale
+from ecjax.plotting.looks import COLOURS
+from ecjax.plotting.panels import few, panels, scale
 from ecjax.plotting.runs import names, rows
 from ecjax.studies.replay.words import (
     EARLIER,

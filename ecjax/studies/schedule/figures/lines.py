@@ -9,7 +9,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from ecjax.plotting.grid import MOST_PANELS, grid, spread
-from ecjax.plotting.panels import few, legend, plain_numbers
+from ecjax.plotting.panels import few, legend
+from ecjax.plotting.units import plain_numbers
 from ecjax.studies.schedule.words import (
     BASELINE,
     POINT,
