@@ -5,13 +5,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
 
+from ecjax.plotting.labels import label_points
+from ecjax.plotting.looks import COLOURS, line_look, tapering
 from ecjax.plotting.method_names import BY_CLASS, MARKERS, METHOD_NAMES
-from ecjax.plotting.panels import panels
+from ecjax.plotting.panels import legend, number, panels
+from ecjax.plotting.units import TimeUnit, plain_numbers, time_axis, time_unit
 from ecjax.tables.results import read_results, read_run
 
-LATENCY = "mean latency bound (s)"
+BOUND = "bound, Poisson arrivals"  # on what the bound rests
+LATENCY = "mean latency, bound for Poisson arrivals"
 COST = "storage cost per file ($ per period)"
 
 
@@ -20,38 +23,61 @@ def _per_file(runs: pd.DataFrame) -> pd.Series:
 
 
 def tradeoff(out: Path, runs: pd.DataFrame) -> Figure | None:
-    """Latency against cost, a point per theta, a line per method; queues by class only where theta varies."""
+    """Latency against cost, a point per theta, a colour per method; queues by class only where theta varies.
+
+    Solid lines are the mean that is expected, dashed ones its bound; a ring marks the plan that is recommended.
+
+    Args:
+        out: folder of the tables.
+        runs: rows of ``runs``; with a column ``recommended``, if any plan is.
+    """
     if runs["theta"].nunique() == 1:
         runs = runs[~runs["method"].isin(BY_CLASS)]
     if runs.empty:
         return None
-    figure, (axes,) = panels()
-    for method, group in runs.groupby("method", sort=False):
+    unit = time_unit(runs["latency_s"])
+    figure, (axes,) = panels(1, 7.0, 5.0)
+    groups = list(runs.groupby(["method", *_demand(runs)], sort=False))
+    points: list[tuple[float, float]] = []
+    for place, ((method, *demand), group) in enumerate(groups):
+        look = {"color": COLOURS[place % len(COLOURS)], **tapering(place, len(groups))}
+        look["marker"] = MARKERS[method]
         ordered = group.sort_values("theta")
-        axes.plot(
-            _per_file(ordered),
-            ordered["latency_s"],
-            marker=MARKERS[method],
-            label=METHOD_NAMES[method],
-            alpha=0.9,
-        )
-        if method != runs["method"].iloc[0]:
-            continue
-        last = None
-        for run in ordered.itertuples():
-            point = (run.cost_dollars_per_period / run.file_count, run.latency_s)
-            extent = np.array([np.ptp(_per_file(ordered)), np.ptp(ordered["latency_s"])]) + 1e-12
-            # labels that would lie on each other are left out
-            if last is None or np.abs(np.subtract(point, last) / extent).max() > 0.08:
-                label = f"θ = {run.theta:g}"
-                axes.annotate(
-                    label, point, xytext=(-6, -10), textcoords="offset points", fontsize=8, ha="right"
-                )
-                last = point
-    axes.set(xlabel=COST, ylabel=LATENCY, title="Latency against storage cost")
-    axes.margins(0.15, 0.08)
-    axes.legend(frameon=False)
+        words = _words(method, demand, runs)
+        lines = [("expected", "-", "estimated_mean_s"), (BOUND, "--", "latency_s")]
+        for word, style, column in lines:
+            if ordered[column].notna().any():
+                label = f"{words}: {word}" if len(groups) > 1 else word
+                axes.plot(_per_file(ordered), ordered[column], linestyle=style, label=label, **look)
+                points += zip(_per_file(ordered), ordered[column], strict=True)
+    axes.set(xlabel=COST, title="Latency against storage cost")
+    time_axis(axes.yaxis, "mean latency of a read", unit)
+    axes.margins(0.1, 0.1)
+    first = groups[0][1].sort_values("theta")
+    expected = first["estimated_mean_s"].notna().all()
+    shown = first["estimated_mean_s" if expected else "latency_s"]
+    if "recommended" in runs:
+        best = runs[runs["recommended"]]
+        value = best["estimated_mean_s"].fillna(best["latency_s"])
+        look = {"color": "black", "markerfacecolor": "none", "markersize": 13, "linestyle": ""}
+        axes.plot(_per_file(best), value, "o", label="recommended" if len(best) else None, **look)
+    legend(figure, axes.get_legend_handles_labels()[0])
+    places = list(zip(_per_file(first), shown, strict=True))
+    label_points(figure, axes, places, [f"θ = {theta:g}" for theta in first["theta"]], points)
     return figure
+
+
+_DEMAND = {"rate_scale": "rates", "size_scale": "sizes"}
+
+
+def _demand(runs: pd.DataFrame) -> list[str]:
+    """What is asked of the cluster, as far as it varies: plans of one demand are on one line."""
+    return [name for name in _DEMAND if runs[name].nunique() > 1]
+
+
+def _words(method: str, demand: list[float], runs: pd.DataFrame) -> str:
+    scaled = [f"{_DEMAND[name]} x {value:g}" for name, value in zip(_demand(runs), demand, strict=True)]
+    return ", ".join([METHOD_NAMES[method], *scaled])
 
 
 def convergence(out: Path, runs: pd.DataFrame) -> Figure | None:
@@ -60,16 +86,20 @@ def convergence(out: Path, runs: pd.DataFrame) -> Figure | None:
     if published.empty:
         return None
     figure, (axes,) = panels()
-    for run in published.sort_values("theta").itertuples():
+    for place, run in enumerate(published.sort_values("theta").itertuples()):
         values = read_run(out, "history", run.run_id).to_pandas()
         label = f"θ = {run.theta:g}" + _where(run, published)
-        axes.plot(values["iteration"], values["objective"] / values["objective"].iloc[-1], label=label)
+        look = line_look(place, len(published)) | {"marker": ""}
+        look["color"] = COLOURS[place % len(COLOURS)]
+        axes.plot(
+            values["iteration"], values["objective"] / values["objective"].iloc[-1], label=label, **look
+        )
     axes.set(
         xlabel="iteration",
         ylabel="objective of the descent / its last value",
-        title="Convergence of JLCM (latency + theta x log surrogate of the cost)",
+        title="Convergence of JLCM (latency + θ x log surrogate of the cost)",
     )
-    axes.legend(frameon=False, fontsize=8, ncols=2)
+    legend(figure, axes.get_lines())
     return figure
 
 
@@ -79,22 +109,23 @@ def gap(out: Path, runs: pd.DataFrame) -> Figure | None:
     if rows.empty:
         return None
     figure, (axes,) = panels()
-    for method, group in rows.groupby("method", sort=False):
+    groups = list(rows.groupby(["method", *_demand(rows)], sort=False))
+    for place, ((method, *demand), group) in enumerate(groups):
         ordered = group.sort_values("theta")
-        label = METHOD_NAMES[method]
-        axes.plot(
-            ordered["theta"], 100 * ordered["gap"].clip(lower=1e-9), marker=MARKERS[method], label=label
-        )
+        look = line_look(place, len(groups)) | {"marker": MARKERS[method]}
+        look |= {"color": COLOURS[place % len(COLOURS)], "label": _words(method, demand, rows)}
+        axes.plot(ordered["theta"], 100 * ordered["gap"].clip(lower=1e-9), **look)
     axes.set(
         xscale="log" if (rows["theta"] > 0).all() else "linear",
         yscale="log",
-        xlabel="theta (s/$)",
+        xlabel="θ (s/$)",
         ylabel="(objective - lower bound) / lower bound (%)",
         title="How much better another plan could be, at most",
     )
-    for which in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
-        which(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.legend(frameon=False)
+    plain_numbers(axes.yaxis)
+    if axes.get_xscale() == "log":
+        plain_numbers(axes.xaxis)
+    legend(figure, axes.get_lines())
     return figure
 
 
@@ -110,20 +141,28 @@ def _where(run, runs: pd.DataFrame) -> str:
 def methods(out: Path, runs: pd.DataFrame) -> Figure:
     """Latency and cost of every method, side by side (Fig. 9 of the JLCM paper); the largest theta of the sweep."""
     rows = runs[runs["theta"] == runs["theta"].max()].drop_duplicates("method")
-    figure = Figure(figsize=(8.5, 4.2), layout="constrained")
-    for index, (values, label) in enumerate(
-        ((rows["latency_s"], LATENCY), (_per_file(rows), COST), (rows["objective"], "objective (s)"))
-    ):
+    unit = time_unit(rows["latency_s"])
+    objective = time_unit(rows["objective"])
+    figure = Figure(figsize=(max(8.5, 1.5 + 2.1 * len(rows)), 4.4), layout="constrained")
+    columns: list[tuple[pd.Series, TimeUnit | None, str]] = [
+        (rows["latency_s"], unit, LATENCY),
+        (_per_file(rows), None, COST),
+        (rows["objective"], objective, "objective"),
+    ]
+    for index, (values, of, label) in enumerate(columns):
         axes = figure.add_subplot(1, 3, index + 1)
         names = [METHOD_NAMES[method].replace(" ", "\n") for method in rows["method"]]
-        bars = axes.bar(names, values, color=f"C{index}", width=0.65)
-        axes.bar_label(
-            bars, labels=[f"{value:.{0 if value >= 1000 else 1}f}" for value in values], fontsize=8
-        )
-        axes.set_ylabel(label)
-        axes.tick_params(axis="x", labelsize=7)
+        bars = axes.bar(names, values, color=COLOURS[index], width=0.65)
+        words = [of.text(value) if of else number(value) for value in values]
+        axes.bar_label(bars, labels=words, fontsize=8, padding=2)
+        if of:
+            time_axis(axes.yaxis, label, of)
+        else:
+            axes.set_ylabel(label)
+        axes.margins(y=0.08)
+        axes.tick_params(axis="x", labelsize=8)
         axes.spines[["top", "right"]].set_visible(False)
-    figure.suptitle(f"JLCM against oblivious schemes, θ = {rows['theta'].iloc[0]:g}")
+    figure.suptitle(f"Methods, θ = {rows['theta'].iloc[0]:g}")
     return figure
 
 
@@ -136,19 +175,21 @@ def classes(out: Path, runs: pd.DataFrame) -> Figure:
     plans = plans.assign(service_class=files["service_class"].reindex(plans["file_id"]).to_numpy())
     key = "service_class" if plans["service_class"].notna().all() else "k"
     figure, (axes,) = panels()
-    for name, group in plans.groupby(key):
+    groups = list(plans.groupby(key))
+    for place, (name, group) in enumerate(groups):
         values = np.sort(group["latency_s"])
-        codes = "/".join(sorted({f"({n}, {k})" for n, k in zip(group["n"], group["k"], strict=True)}))
-        axes.step(
-            values, np.arange(1, len(values) + 1) / len(values), where="post", label=f"{key} {name} {codes}"
+        codes = "/".join(
+            dict.fromkeys(f"({n}, {k})" for n, k in sorted(zip(group["n"], group["k"], strict=True)))
         )
+        look = line_look(place, len(groups)) | {"marker": "", "color": COLOURS[place % len(COLOURS)]}
+        words = f"k = {name}" if key == "k" else f"class {name}"
+        share = np.arange(1, len(values) + 1) / len(values)
+        axes.step(values, share, where="post", label=f"{words}: {codes}", **look)
     axes.set(
-        xlabel="latency bound of a file (s)",
-        ylabel="share of files at or below",
-        title=f"Latency bound by class, θ = {run['theta']:g}",
-        ylim=(0, 1.02),
+        ylabel="share of files at or below", title=f"Latency by class, θ = {run['theta']:g}", ylim=(0, 1.02)
     )
-    axes.legend(frameon=False, fontsize=8)
+    time_axis(axes.xaxis, "mean latency of a file, bound for Poisson arrivals", time_unit(plans["latency_s"]))
+    legend(figure, axes.get_lines())
     return figure
 
 
@@ -157,14 +198,15 @@ def sizes(out: Path, runs: pd.DataFrame) -> Figure:
     files = read_results(out, "inputs/files")
     mean = files[files["input_id"] == runs["input_id"].iloc[0]]["bytes"].mean()
     figure, (axes,) = panels()
-    for (method, theta), group in runs.groupby(["method", "theta"], sort=False):
+    groups = list(runs.groupby(["method", "theta"], sort=False))
+    for place, ((method, theta), group) in enumerate(groups):
         ordered = group.sort_values("size_scale")
-        label = f"{METHOD_NAMES[method]}, θ = {theta:g}"
-        axes.plot(
-            ordered["size_scale"] * mean / 1e6, ordered["latency_s"], marker=MARKERS[method], label=label
-        )
-    axes.set(xlabel="mean file size (MB)", ylabel=LATENCY, title="Latency bound against file size")
-    axes.legend(frameon=False)
+        look = line_look(place, len(groups)) | {"marker": MARKERS[method]}
+        look |= {"color": COLOURS[place % len(COLOURS)], "label": f"{METHOD_NAMES[method]}, θ = {theta:g}"}
+        axes.plot(ordered["size_scale"] * mean / 1e6, ordered["latency_s"], **look)
+    axes.set(xlabel="mean file size (MB)", title="Latency against file size")
+    time_axis(axes.yaxis, LATENCY, time_unit(runs["latency_s"]))
+    legend(figure, axes.get_lines())
     return figure
 
 
@@ -176,20 +218,17 @@ def rates(out: Path, runs: pd.DataFrame) -> Figure:
     ordered = rows.sort_values("rate_scale")
     figure, (axes,) = panels()
     names = [f"{scale * total:.3g}" for scale in ordered["rate_scale"]]
-    axes.bar(names, ordered["latency_s"], width=0.6, color="C0", label=LATENCY)
-    axes.set(
-        xlabel="request rate of all files (1/s)",
-        ylabel=LATENCY,
-        title="Latency and cost against the request rate",
-    )
+    axes.bar(names, ordered["latency_s"], width=0.6, color=COLOURS[4], label=LATENCY)
+    axes.set(xlabel="request rate of all files (1/s)", title="Latency and cost against the request rate")
+    time_axis(axes.yaxis, LATENCY, time_unit(ordered["latency_s"]))
     right = axes.twinx()
-    right.plot(names, _per_file(ordered), color="C1", marker="o", label=COST)
+    right.plot(names, _per_file(ordered), color=COLOURS[5], marker="o", label=COST)
     right.set_ylabel(COST)
     right.spines["top"].set_visible(False)
-    right.set_ylim(0, 1.35 * _per_file(ordered).max())
+    right.set_ylim(0, 1.1 * _per_file(ordered).max())
     handles = [*axes.get_legend_handles_labels()[0], *right.get_legend_handles_labels()[0]]
-    axes.legend(handles, [LATENCY, COST], frameon=False, loc="upper left")
-    axes.set_ylim(0, 1.35 * ordered["latency_s"].max())
+    legend(figure, handles)
+    axes.set_ylim(0, 1.1 * ordered["latency_s"].max())
     return figure
 
 
@@ -205,15 +244,18 @@ def code_lengths(out: Path, runs: pd.DataFrame) -> Figure:
         for run in rows.itertuples()
     )
     figure, (axes,) = panels()
-    for k, group in lengths.groupby("k"):
+    groups = list(lengths.groupby("k"))
+    for place, (k, group) in enumerate(groups):
         mean = group.groupby("theta")["n_mean"].mean()
-        axes.plot(mean.index, mean, marker="o", label=f"k = {k}")
+        look = line_look(place, len(groups)) | {"color": COLOURS[place % len(COLOURS)]}
+        axes.plot(mean.index, mean, label=f"k = {k}", **look)
     if runs["theta"].min() > 0:
         axes.set_xscale("log")
+        plain_numbers(axes.xaxis)
     axes.set(
         xlabel="θ (s/$)",
         ylabel="mean code length n",
         title="Code length against the price of storage",
     )
-    axes.legend(frameon=False)
+    legend(figure, axes.get_lines())
     return figure
