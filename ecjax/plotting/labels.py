@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
@@ -21,11 +22,7 @@ _HALF = 4.0  # of a point, pixels at the figure's resolution
 
 
 def label_points(
-    figure: Figure,
-    axes: Axes,
-    points: Sequence[tuple[float, float]],
-    words: Sequence[str],
-    others: Sequence[tuple[float, float]] = (),
+    figure: Figure, axes: Axes, points: Sequence[tuple[float, float]], words: Sequence[str]
 ) -> None:
     """Write words beside points, at the first of eight places that is free; words without a free place are left out.
 
@@ -34,15 +31,10 @@ def label_points(
         axes: of the points.
         points: in the units of the axes.
         words: one for each.
-        others: further points that no words may hide.
     """
     figure.draw_without_rendering()
     frame = axes.get_window_extent()
-    pixels = axes.transData.transform([*points, *others])
-    taken = [Bbox.from_extents(x - _HALF, y - _HALF, x + _HALF, y + _HALF) for x, y in pixels]
-    legend = axes.get_legend()
-    if legend is not None:
-        taken.append(legend.get_window_extent())
+    taken = _lines(axes)
     for point, text in zip(points, words, strict=True):
         for offset, across, up in _PLACES:
             note = axes.annotate(
@@ -50,7 +42,23 @@ def label_points(
             )
             note.set_in_layout(False)
             box = note.get_window_extent()
-            if frame.containsx(box.x0) and frame.containsx(box.x1) and not any(map(box.overlaps, taken)):
+            inside = frame.x0 <= box.x0 and box.x1 <= frame.x1 and frame.y0 <= box.y0 and box.y1 <= frame.y1
+            if inside and not any(map(box.overlaps, taken)):
                 taken.append(box)
                 break
             note.remove()
+
+
+def _lines(axes: Axes) -> list[Bbox]:
+    """Small boxes, in pixels, along the lines and points that are drawn."""
+    boxes = []
+    for line in axes.get_lines():
+        pixels = line.get_transform().transform(np.asarray(line.get_xydata(), float))
+        pixels = pixels[np.isfinite(pixels).all(axis=1)]
+        for place, (x, y) in enumerate(pixels):
+            boxes.append(Bbox.from_extents(x - _HALF, y - _HALF, x + _HALF, y + _HALF))
+            if place + 1 < len(pixels) and line.get_linestyle() != "None":
+                steps = int(np.hypot(*(pixels[place + 1] - pixels[place])) / _HALF) + 2
+                for x, y in np.linspace(pixels[place], pixels[place + 1], steps)[1:-1]:
+                    boxes.append(Bbox.from_extents(x - 1, y - 1, x + 1, y + 1))
+    return boxes

@@ -61,6 +61,13 @@ def scale(axes: Axes, values: pd.Series) -> None:
 def legend(figure: Figure, handles: list[Any]) -> None:
     """A legend below the panels, in as many columns as the figure's width holds."""
     longest = max(len(str(handle.get_label())) for handle in handles)
-    inches = 0.55 + 0.075 * longest  # of an entry in 8 points
+    inches = 0.75 + 0.075 * longest  # of an entry in 8 points
     columns = max(1, min(len(handles), int(figure.get_figwidth() / inches)))
-    figure.legend(handles=handles, loc="outside lower center", ncols=columns, frameon=False, fontsize=8)
+    figure.legend(
+        handles=handles,
+        loc="outside lower center",
+        ncols=columns,
+        frameon=False,
+        fontsize=8,
+        handlelength=3.6,
+    )

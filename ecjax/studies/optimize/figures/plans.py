@@ -6,77 +6,34 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ecjax.plotting.labels import label_points
-from ecjax.plotting.looks import COLOURS, line_look, tapering
-from ecjax.plotting.method_names import BY_CLASS, MARKERS, METHOD_NAMES
+from ecjax.plotting.looks import COLOURS, line_look
+from ecjax.plotting.method_names import MARKERS, METHOD_NAMES
 from ecjax.plotting.panels import legend, number, panels
 from ecjax.plotting.units import TimeUnit, plain_numbers, time_axis, time_unit
 from ecjax.tables.results import read_results, read_run
 
-BOUND = "bound, Poisson arrivals"  # on what the bound rests
 LATENCY = "mean latency, bound for Poisson arrivals"
 COST = "storage cost per file ($ per period)"
 
 
-def _per_file(runs: pd.DataFrame) -> pd.Series:
+def per_file(runs: pd.DataFrame) -> pd.Series:
+    """Storage cost by file, dollars per period."""
     return runs["cost_dollars_per_period"] / runs["file_count"]
-
-
-def tradeoff(out: Path, runs: pd.DataFrame) -> Figure | None:
-    """Latency against cost, a point per theta, a colour per method; queues by class only where theta varies.
-
-    Solid lines are the mean that is expected, dashed ones its bound; a ring marks the plan that is recommended.
-
-    Args:
-        out: folder of the tables.
-        runs: rows of ``runs``; with a column ``recommended``, if any plan is.
-    """
-    if runs["theta"].nunique() == 1:
-        runs = runs[~runs["method"].isin(BY_CLASS)]
-    if runs.empty:
-        return None
-    unit = time_unit(runs["latency_s"])
-    figure, (axes,) = panels(1, 7.0, 5.0)
-    groups = list(runs.groupby(["method", *_demand(runs)], sort=False))
-    points: list[tuple[float, float]] = []
-    for place, ((method, *demand), group) in enumerate(groups):
-        look = {"color": COLOURS[place % len(COLOURS)], **tapering(place, len(groups))}
-        look["marker"] = MARKERS[method]
-        ordered = group.sort_values("theta")
-        words = _words(method, demand, runs)
-        lines = [("expected", "-", "estimated_mean_s"), (BOUND, "--", "latency_s")]
-        for word, style, column in lines:
-            if ordered[column].notna().any():
-                label = f"{words}: {word}" if len(groups) > 1 else word
-                axes.plot(_per_file(ordered), ordered[column], linestyle=style, label=label, **look)
-                points += zip(_per_file(ordered), ordered[column], strict=True)
-    axes.set(xlabel=COST, title="Latency against storage cost")
-    time_axis(axes.yaxis, "mean latency of a read", unit)
-    axes.margins(0.1, 0.1)
-    first = groups[0][1].sort_values("theta")
-    expected = first["estimated_mean_s"].notna().all()
-    shown = first["estimated_mean_s" if expected else "latency_s"]
-    if "recommended" in runs:
-        best = runs[runs["recommended"]]
-        value = best["estimated_mean_s"].fillna(best["latency_s"])
-        look = {"color": "black", "markerfacecolor": "none", "markersize": 13, "linestyle": ""}
-        axes.plot(_per_file(best), value, "o", label="recommended" if len(best) else None, **look)
-    legend(figure, axes.get_legend_handles_labels()[0])
-    places = list(zip(_per_file(first), shown, strict=True))
-    label_points(figure, axes, places, [f"θ = {theta:g}" for theta in first["theta"]], points)
-    return figure
 
 
 _DEMAND = {"rate_scale": "rates", "size_scale": "sizes"}
 
 
-def _demand(runs: pd.DataFrame) -> list[str]:
+def demand_columns(runs: pd.DataFrame) -> list[str]:
     """What is asked of the cluster, as far as it varies: plans of one demand are on one line."""
     return [name for name in _DEMAND if runs[name].nunique() > 1]
 
 
-def _words(method: str, demand: list[float], runs: pd.DataFrame) -> str:
-    scaled = [f"{_DEMAND[name]} x {value:g}" for name, value in zip(_demand(runs), demand, strict=True)]
+def line_words(method: str, demand: list[float], runs: pd.DataFrame) -> str:
+    """The method and the demand of a line, in words."""
+    scaled = [
+        f"{_DEMAND[name]} x {value:g}" for name, value in zip(demand_columns(runs), demand, strict=True)
+    ]
     return ", ".join([METHOD_NAMES[method], *scaled])
 
 
@@ -109,11 +66,11 @@ def gap(out: Path, runs: pd.DataFrame) -> Figure | None:
     if rows.empty:
         return None
     figure, (axes,) = panels()
-    groups = list(rows.groupby(["method", *_demand(rows)], sort=False))
+    groups = list(rows.groupby(["method", *demand_columns(rows)], sort=False))
     for place, ((method, *demand), group) in enumerate(groups):
         ordered = group.sort_values("theta")
         look = line_look(place, len(groups)) | {"marker": MARKERS[method]}
-        look |= {"color": COLOURS[place % len(COLOURS)], "label": _words(method, demand, rows)}
+        look |= {"color": COLOURS[place % len(COLOURS)], "label": line_words(method, demand, rows)}
         axes.plot(ordered["theta"], 100 * ordered["gap"].clip(lower=1e-9), **look)
     axes.set(
         xscale="log" if (rows["theta"] > 0).all() else "linear",
@@ -146,12 +103,12 @@ def methods(out: Path, runs: pd.DataFrame) -> Figure:
     figure = Figure(figsize=(max(8.5, 1.5 + 2.1 * len(rows)), 4.4), layout="constrained")
     columns: list[tuple[pd.Series, TimeUnit | None, str]] = [
         (rows["latency_s"], unit, LATENCY),
-        (_per_file(rows), None, COST),
+        (per_file(rows), None, COST),
         (rows["objective"], objective, "objective"),
     ]
     for index, (values, of, label) in enumerate(columns):
         axes = figure.add_subplot(1, 3, index + 1)
-        names = [METHOD_NAMES[method].replace(" ", "\n") for method in rows["method"]]
+        names = [METHOD_NAMES[method] for method in rows["method"]]
         bars = axes.bar(names, values, color=COLOURS[index], width=0.65)
         words = [of.text(value) if of else number(value) for value in values]
         axes.bar_label(bars, labels=words, fontsize=8, padding=2)
@@ -160,7 +117,7 @@ def methods(out: Path, runs: pd.DataFrame) -> Figure:
         else:
             axes.set_ylabel(label)
         axes.margins(y=0.08)
-        axes.tick_params(axis="x", labelsize=8)
+        axes.set_xticks(range(len(names)), names, rotation=35, ha="right", rotation_mode="anchor", fontsize=8)
         axes.spines[["top", "right"]].set_visible(False)
     figure.suptitle(f"Methods, θ = {rows['theta'].iloc[0]:g}")
     return figure
@@ -193,8 +150,14 @@ def classes(out: Path, runs: pd.DataFrame) -> Figure:
     return figure
 
 
-def sizes(out: Path, runs: pd.DataFrame) -> Figure:
-    """Latency bound against mean file size (Fig. 11 of the JLCM paper)."""
+def sizes(out: Path, runs: pd.DataFrame) -> Figure | None:
+    """Latency bound against mean file size (Fig. 11 of the JLCM paper).
+
+    Returns:
+        None where all runs have files of the same sizes.
+    """
+    if runs["size_scale"].nunique() < 2:
+        return None
     files = read_results(out, "inputs/files")
     mean = files[files["input_id"] == runs["input_id"].iloc[0]]["bytes"].mean()
     figure, (axes,) = panels()
@@ -210,8 +173,14 @@ def sizes(out: Path, runs: pd.DataFrame) -> Figure:
     return figure
 
 
-def rates(out: Path, runs: pd.DataFrame) -> Figure:
-    """Latency bound as bars and cost as a line against the request rate (Fig. 12 of the JLCM paper)."""
+def rates(out: Path, runs: pd.DataFrame) -> Figure | None:
+    """Latency bound as bars and cost as a line against the request rate (Fig. 12 of the JLCM paper).
+
+    Returns:
+        None where all runs have the same rates.
+    """
+    if runs["rate_scale"].nunique() < 2:
+        return None
     files = read_results(out, "inputs/files")
     total = files[files["input_id"] == runs["input_id"].iloc[0]]["rate_per_s"].sum()
     rows = runs[(runs["method"] == runs["method"].iloc[0]) & (runs["theta"] == runs["theta"].iloc[0])]
@@ -222,10 +191,10 @@ def rates(out: Path, runs: pd.DataFrame) -> Figure:
     axes.set(xlabel="request rate of all files (1/s)", title="Latency and cost against the request rate")
     time_axis(axes.yaxis, LATENCY, time_unit(ordered["latency_s"]))
     right = axes.twinx()
-    right.plot(names, _per_file(ordered), color=COLOURS[5], marker="o", label=COST)
+    right.plot(names, per_file(ordered), color=COLOURS[5], marker="o", label=COST)
     right.set_ylabel(COST)
     right.spines["top"].set_visible(False)
-    right.set_ylim(0, 1.1 * _per_file(ordered).max())
+    right.set_ylim(0, 1.1 * per_file(ordered).max())
     handles = [*axes.get_legend_handles_labels()[0], *right.get_legend_handles_labels()[0]]
     legend(figure, handles)
     axes.set_ylim(0, 1.1 * ordered["latency_s"].max())
