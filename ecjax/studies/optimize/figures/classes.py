@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from ecjax.plotting.class_values import by_class
-from ecjax.plotting.looks import COLOURS, MARKS, line_look
+from ecjax.plotting.looks import COLOURS, MARKS, line_look, tapering
 from ecjax.plotting.panels import far_apart, few, legend, panels, scale
 from ecjax.plotting.runs import names, rows, swept
 from ecjax.plotting.units import time_axis, time_unit
@@ -121,8 +121,10 @@ def class_convergence(out: Path, runs: pd.DataFrame) -> Figure:
         latency = by_class(steps["class_latency_s"])
         classes += [name for name in latency if name not in classes]
         look: dict[str, Any] = {"linewidth": 1.4, "marker": "o" if len(steps) <= _MOST_DOTS else ""}
-        for name, colour in zip(classes[:_MOST_CLASSES], COLOURS, strict=False):
-            left.plot(steps["at"], latency[name], color=colour, markersize=3, **look)
+        shown_classes = classes[:_MOST_CLASSES]
+        for order, (name, colour) in enumerate(zip(shown_classes, COLOURS, strict=False)):
+            width = tapering(order, len(shown_classes))["linewidth"]
+            left.plot(steps["at"], latency[name], color=colour, markersize=3, **look | {"linewidth": width})
         together |= _objectives(right, steps, look, classes)
         right.set(ylabel="objective in force /\nits last value")
         scale(left, latency.stack())

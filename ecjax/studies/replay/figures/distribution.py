@@ -9,11 +9,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from ecjax.plotting.looks import COLOURS
-from ecjax.plotting.panels import few, limit, panels
+from ecjax.plotting.looks import COLOURS, DASHES, tapering
+from ecjax.plotting.panels import few, legend, limit, panels
 from ecjax.plotting.runs import names, rows
-from ecjax.plotting.units import plain_numbers
-from ecjax.studies.replay.words import MOST_CURVES, SECONDS
+from ecjax.plotting.units import time_axis, time_unit
+from ecjax.studies.replay.words import LATENCY, MOST_CURVES
 
 _QUANTILES = {"p50_s": 0.5, "p90_s": 0.9, "p99_s": 0.99, "p999_s": 0.999}
 
@@ -41,27 +41,24 @@ def cdf(out: Path, runs: pd.DataFrame) -> Figure:
     figure, (left, right) = panels(2, 10.5, 4.4 + 0.22 * np.ceil(len(shown) / 3))
     ends = []
     kinds: dict[str, Line2D] = {}
-    for (label, counts, summary), colour in zip(shown, COLOURS, strict=False):
+    for place, ((label, counts, summary), colour) in enumerate(zip(shown, COLOURS, strict=False)):
+        width = tapering(place, len(shown))["linewidth"]
         for source, group in counts.groupby("source", sort=False):
-            style = "--" if source == "observed" else "-"
+            style = DASHES[place % len(DASHES)] if source == "replayed" else (0, (8, 2))
             edges, below = _steps(group)
             text = label if source == "replayed" else f"{label}, {source}"
-            left.plot(edges, below, style, color=colour, label=text)
-            right.plot(edges, 1 - below, style, color=colour)
+            look: dict[str, Any] = {"color": colour, "linestyle": style, "linewidth": width}
+            left.plot(edges, below, label=text, **look)
+            right.plot(edges, 1 - below, **look)
             ends.append(float(edges[np.searchsorted(below, 0.995)]))
         kinds |= _predicted(left, right, summary, colour)
-    left.set(
-        xlabel=SECONDS,
-        ylabel="share of reads at or below",
-        ylim=(0, 1.02),
-        xlim=(0, 1.05 * limit(np.array(ends))),
-    )
-    right.set(xlabel=SECONDS, ylabel="share of reads above", xscale="log", yscale="log", ylim=(5e-5, 1.2))
-    plain_numbers(right.xaxis)
+    end = 1.05 * limit(np.array(ends))
+    left.set(ylabel="share of reads at or below", ylim=(0, 1.02), xlim=(0, end))
+    right.set(ylabel="share of reads above", xscale="log", yscale="log", ylim=(5e-5, 1.2))
+    for axes in (left, right):
+        time_axis(axes.xaxis, LATENCY, time_unit(end))
     lines = [line for line in left.get_lines() if not str(line.get_label()).startswith("_")]
-    figure.legend(
-        handles=[*lines, *kinds.values()], loc="outside lower center", ncols=3, frameon=False, fontsize=8
-    )
+    legend(figure, [*lines, *kinds.values()])
     figure.suptitle(f"Latency of reads{few(len(shown), len(curves), what)}")
     return figure
 
@@ -80,7 +77,7 @@ def _predicted(left: Axes, right: Axes, latencies: pd.DataFrame, colour: tuple) 
     handles = {}
     for source, mark, word in (
         ("estimated", "o", "estimated quantiles"),
-        ("bound", "v", "promised quantiles"),
+        ("bound", "v", "promised quantiles (Poisson arrivals)"),
     ):
         for row in latencies[latencies["source"] == source].to_dict("records"):
             points = {level: row[name] for name, level in _QUANTILES.items() if np.isfinite(row[name])}
@@ -98,7 +95,7 @@ def _predicted(left: Axes, right: Axes, latencies: pd.DataFrame, colour: tuple) 
             if source == "bound" and np.isfinite(row["mean_s"]):
                 left.axvline(row["mean_s"], color=colour, linestyle=":", linewidth=1.2)
                 handles["bound"] = Line2D([], [], color="grey", linestyle=":", linewidth=1.2)
-    labels = {"bound": "bound on the mean"}
+    labels = {"bound": "bound on the mean (Poisson arrivals)"}
     for word, handle in handles.items():
         handle.set_label(labels.get(word, word))
     return handles
