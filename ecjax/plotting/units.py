@@ -19,6 +19,8 @@ class TimeUnit(NamedTuple):
 
 
 SECONDS = TimeUnit("s", 1.0)
+# an axis to so many times its least value has room for labels at these digits between decades
+_BETWEEN = ((8.0, "123456789"), (20.0, "12357"), (10**3.2, "25"))
 _UNITS = (SECONDS, TimeUnit("ms", 1e3), TimeUnit("µs", 1e6))
 
 
@@ -48,18 +50,15 @@ def time_axis(axis: Axis, words: str, unit: TimeUnit) -> None:
 
 
 def plain_numbers(axis: Axis, factor: float = 1.0) -> None:
-    """Numbers instead of powers on a logarithmic axis; between decades those at 2 and 5 only, where they have room."""
+    """Numbers instead of powers on a logarithmic axis; between decades as many as have room."""
 
-    def major(value: float, _: int | None) -> str:
+    def major(value: float, _: Any) -> str:
         return f"{value * factor:g}"
 
-    def minor(value: float, _: int | None) -> str:
+    def minor(value: float, _: Any) -> str:
         low, high = sorted(axis.get_view_interval())
-        wanted = "25" if high < _ROOM * low else ""
-        return f"{value * factor:g}" if f"{value:e}"[0] in wanted else ""
+        digits = next((digits for below, digits in _BETWEEN if high < below * low), "")
+        return f"{value * factor:g}" if f"{value:e}"[0] in digits else ""
 
     axis.set_major_formatter(major)
     axis.set_minor_formatter(minor)
-
-
-_ROOM = 10**3.2  # an axis from which labels between decades would overlap

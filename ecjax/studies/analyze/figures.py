@@ -1,7 +1,7 @@
 """Figures of ``ecjax analyze``, drawn from its result tables only."""
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -116,7 +116,7 @@ def node_ccdf(tables: Tables) -> Figure | None:
     return figure
 
 
-def _chosen_nodes(nodes: np.ndarray) -> tuple[dict[object, object], str]:
+def _chosen_nodes(nodes: np.ndarray) -> tuple[dict[Any, str], str]:
     """Nodes to draw, with a colour each, and what to add to the title where some are left out."""
     ordered = natural(nodes)
     places = np.unique(np.linspace(0, len(ordered) - 1, min(len(ordered), _NODES_DRAWN)).round().astype(int))
@@ -144,7 +144,7 @@ def delay_vs_size(tables: Tables) -> Figure | None:
         rows = (delays[delays["node_id"] == node] if named else delays).sort_values("chunk_bytes")
         size = rows["chunk_bytes"] / 1e6
         for panel, name in zip(axes, ("mean", "std"), strict=True):
-            look = {"color": colour, "marker": MARKS[place % len(MARKS)], "markersize": 4.5}
+            look: dict[str, Any] = {"color": colour, "marker": MARKS[place % len(MARKS)], "markersize": 4.5}
             label = entry(node) if named else "all"
             panel.plot(size, rows[f"{name}_s"], linestyle="", label=label, **look)
             panel.plot(size, rows[f"fit_{name}_s"], "-", color=colour, lw=1)

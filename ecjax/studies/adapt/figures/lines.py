@@ -30,12 +30,13 @@ _ENVELOPE: dict[str, Any] = {
     "markersize": 7,
     "zorder": 1.5,
 }
+_LEAST: dict[str, Any] = {"color": "silver", "linewidth": 5.0, "zorder": 1.5}  # below the codes
 
 
 def tradeoff(out: Path, runs: pd.DataFrame) -> Figure | None:
     """Mean latency of static codes against the rate, coloured by k (Fig. 1 of the TOFEC paper); a panel per law.
 
-    A line ends where its code is overloaded. The black line is the least of all.
+    A line ends where its code is overloaded. The wide grey line is the least of all.
 
     Returns:
         None where there are not two static codes and two rates.
@@ -54,7 +55,7 @@ def tradeoff(out: Path, runs: pd.DataFrame) -> Figure | None:
             style = _STYLES[min(int(n - k), len(_STYLES) - 1)]
             axes.plot(line["rate_per_s"], line["mean_s"], style, color=shades.get(k, "grey"), linewidth=1.1)
         least = served.groupby("rate_per_s")["mean_s"].min()
-        axes.plot(least.index, least, color="black", linewidth=2.2, alpha=0.6)
+        axes.plot(least.index, least, **_LEAST)
         axes.set(xlabel=_RATE, title=title, yscale="log")
         axes.set_xlim(left=0)
         time_axis(axes.yaxis, "mean latency", time_unit(served["mean_s"]))
@@ -68,7 +69,7 @@ def tradeoff(out: Path, runs: pd.DataFrame) -> Figure | None:
         )
         for e in extra
     ]
-    legend(figure, [*handles, Line2D([], [], color="black", linewidth=2.2, alpha=0.6, label="least")])
+    legend(figure, [*handles, Line2D([], [], label="least", **_LEAST)])
     figure.suptitle(f"Static codes: latency against rate{few(len(shown), len(parts), 'laws')}")
     return figure
 

@@ -56,7 +56,7 @@ def timeline(out: Path, runs: pd.DataFrame) -> Figure:
             where="post",
             color="grey",
         )
-        latency.set(yscale="log", title=Path(values[0]).name if len(shown) > 1 else "")
+        latency.set(yscale="log", title=_title(values, [keys for keys, _ in parts]))
         time_axis(latency.yaxis, "mean latency" if column == 0 else "", time_unit(part["mean_s"]))
         rate.set(xlabel="time (s)", ylim=(0, None))
         for each in axes[:, column]:
@@ -69,6 +69,13 @@ def timeline(out: Path, runs: pd.DataFrame) -> Figure:
     words = f", {seeds} seeds" if seeds > 1 else ""
     figure.suptitle(f"Latency by time of arrival{words}{few(len(shown), len(parts), 'columns')}")
     return figure
+
+
+def _title(values: tuple, every: list[tuple]) -> str:
+    """What tells the delays, arrivals, scale of the rates and rate of a column from those of the others."""
+    words = (Path(values[0]).name, str(values[1]), f"rates x {values[2]:g}", f"{values[3]:.3g} requests/s")
+    varying = [len({str(keys[place]) for keys in every}) > 1 for place in range(len(words))]
+    return ", ".join(word for word, varies in zip(words, varying, strict=True) if varies)
 
 
 def _by_time(rows: pd.DataFrame) -> pd.DataFrame:

@@ -1,6 +1,7 @@
 """Figures of caches as bars: latency and hits by policy, time to decide, throughput, edges."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -85,7 +86,7 @@ def decisions(out: Path, runs: pd.DataFrame) -> Figure | None:
         return None
     figure, panels, cut = by_point(means, wide_enough(means, 0.55, 1.4))
     unit = time_unit(means["decision_p99_s"])
-    looks = {
+    looks: dict[str, dict[str, Any]] = {
         column: {"color": colour, "marker": mark, "linestyle": "", "markersize": 6}
         for column, colour, mark in zip(DECISIONS, COLOURS, MARKS, strict=False)
     }

@@ -37,7 +37,7 @@ def tradeoff(out: Path, runs: pd.DataFrame) -> Figure | None:
     handles = []
     used: dict[str, None] = {}
     for place, ((method, *demand), group) in enumerate(groups):
-        look = {"color": COLOURS[place % len(COLOURS)], **tapering(place, len(groups))}
+        look: dict[str, Any] = {"color": COLOURS[place % len(COLOURS)], **tapering(place, len(groups))}
         look["marker"] = MARKERS[method]
         ordered = group.sort_values("theta")
         for column, (_, style) in _STYLES.items():
@@ -52,7 +52,8 @@ def tradeoff(out: Path, runs: pd.DataFrame) -> Figure | None:
     colour = "grey" if len(groups) > 1 else COLOURS[0]
     for column in used:
         words, style = _STYLES[column]
-        handles.append(Line2D([], [], color=colour, linestyle=style, linewidth=1.6, label=words))
+        look = {"color": colour, "linestyle": style, "linewidth": 1.6}
+        handles.append(Line2D([], [], label=words, **look))
     handles += _ring(axes, runs)
     legend(figure, handles)
     _name_thetas(figure, axes, groups[0][1])

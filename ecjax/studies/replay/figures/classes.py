@@ -102,7 +102,7 @@ def _panels(table: pd.DataFrame, label: str, title: str = "") -> Figure:
                     look["marker"] = "_" if len(line) == 1 else ""
                 half = line["ci_s"].to_numpy() if line["ci_s"].notna().any() else None
                 each.errorbar(line["at"], line["mean_s"], half, color=colour, capsize=2, **look)
-                plain = {"color": "grey", "linestyle": style, "linewidth": 1.6}
+                plain: dict[str, Any] = {"color": "grey", "linestyle": style, "linewidth": 1.6}
                 used.setdefault(source, Line2D([], [], label=SOURCES[source][0], **plain))
         each.set_xlabel(label)
         each.set_title(way if len(shown) > 1 else "", fontsize=9)

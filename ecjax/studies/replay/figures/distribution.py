@@ -72,7 +72,7 @@ def _steps(bins: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     return edges.ravel(), np.stack((before, below), axis=1).ravel()
 
 
-def _predicted(left: Axes, right: Axes, latencies: pd.DataFrame, colour: tuple) -> dict[str, Line2D]:
+def _predicted(left: Axes, right: Axes, latencies: pd.DataFrame, colour: str) -> dict[str, Line2D]:
     """Quantiles and bounds that need no replay, on both panels; handles for a legend by what there was."""
     handles = {}
     for source, mark, word in (

@@ -54,7 +54,7 @@ def sweep(out: Path, runs: pd.DataFrame) -> Figure | None:
                     look["marker"] = "_" if len(part) == 1 else ""
                 half = part["ci_s"].to_numpy() if value == "mean_s" and part["ci_s"].notna().any() else None
                 each.errorbar(part["at"], part[value], half, color=colour, capsize=2, **look)
-                plain = {"color": "grey", "linestyle": style, "linewidth": 1.6}
+                plain: dict[str, Any] = {"color": "grey", "linestyle": style, "linewidth": 1.6}
                 used.setdefault(source, Line2D([], [], label=SOURCES[source][0], **plain))
                 drawn.append(part[value])
         each.set(xlabel=label, title=title)
