@@ -11,7 +11,9 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "ecjax" / "guides").glob("*.md"))]
-BLOCKS = [block for page in PAGES for block in re.findall(r"```(\w*)\n(.*?)```", page.read_text(), flags=re.S)]
+BLOCKS = [
+    block for page in PAGES for block in re.findall(r"```(\w*)\n(.*?)```", page.read_text(), flags=re.S)
+]
 SET_UP = "pip install uv && uv run "
 
 

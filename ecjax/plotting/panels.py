@@ -2,15 +2,13 @@
 
 from typing import Any
 
-import matplotlib
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 
-COLOURS = matplotlib.colormaps["tab20"].colors  # type: ignore[attr-defined]
-COLOURS = (*COLOURS[::2], *COLOURS[1::2])  # strong ones first
+from ecjax.plotting.units import plain_numbers
+
 _FAR = 4.0  # an axis ends at so many medians: one run that is far from stable would hide the others
 _LOGARITHMIC = 12.0  # largest / smallest value from which an axis is logarithmic
 
@@ -43,15 +41,14 @@ def number(value: float) -> str:
     return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
 
 
-def plain_numbers(axis: Axis) -> None:
-    """Numbers instead of powers on a logarithmic axis; between decades those at 2 and 5 only, which do not overlap."""
-    axis.set_major_formatter(lambda value, _: f"{value:g}")
-    axis.set_minor_formatter(lambda value, _: f"{value:g}" if f"{value:e}"[0] in "25" else "")
+def far_apart(values: pd.Series) -> bool:
+    """Whether positive values differ by so much that their axis is logarithmic."""
+    return bool(values.max() > _LOGARITHMIC * values.min() > 0)
 
 
 def scale(axes: Axes, values: pd.Series) -> None:
     """Logarithmic where values differ by much; from zero where they do not."""
-    if values.max() > _LOGARITHMIC * values.min() > 0:
+    if far_apart(values):
         axes.set_yscale("log")
         plain_numbers(axes.yaxis)
     else:
@@ -61,6 +58,13 @@ def scale(axes: Axes, values: pd.Series) -> None:
 def legend(figure: Figure, handles: list[Any]) -> None:
     """A legend below the panels, in as many columns as the figure's width holds."""
     longest = max(len(str(handle.get_label())) for handle in handles)
-    inches = 0.55 + 0.075 * longest  # of an entry in 8 points
+    inches = 0.75 + 0.075 * longest  # of an entry in 8 points
     columns = max(1, min(len(handles), int(figure.get_figwidth() / inches)))
-    figure.legend(handles=handles, loc="outside lower center", ncols=columns, frameon=False, fontsize=8)
+    figure.legend(
+        handles=handles,
+        loc="outside lower center",
+        ncols=columns,
+        frameon=False,
+        fontsize=8,
+        handlelength=3.6,
+    )

@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from ecjax.intervals import HALF_WIDTHS
-from ecjax.plotting.panels import COLOURS
+from ecjax.plotting.looks import COLOURS
 from ecjax.status import Status
 from ecjax.studies.adapt.tables import BEST_STATIC, STATIC
 
@@ -32,7 +32,7 @@ def basic() -> str:
 def colours(strategies: list[str]) -> dict[str, Any]:
     """A colour per strategy other than static codes: the same in every figure."""
     every = dict(zip(_COLOURED, COLOURS, strict=False))
-    return {name: every[name] for name in dict.fromkeys(strategies) if name in every}
+    return {name: colour for name, colour in every.items() if name in set(strategies)}
 
 
 def replayed(runs: pd.DataFrame) -> pd.DataFrame:

@@ -1,7 +1,7 @@
 """Figures of ``ecjax analyze``, drawn from its result tables only."""
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -9,9 +9,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from rich.console import Console
 
-from ecjax.plotting.panels import COLOURS, few, panels
+from ecjax.plotting.looks import COLOURS, MARKS, line_look
+from ecjax.plotting.ordering import natural
+from ecjax.plotting.panels import few, legend, panels
 from ecjax.plotting.saving import save
 from ecjax.plotting.texts import entry
+from ecjax.plotting.units import plain_numbers, time_axis, time_unit
 from ecjax.tables.folder import location
 
 Tables: TypeAlias = dict[str, pd.DataFrame]
@@ -62,8 +65,8 @@ def service_cdf(tables: Tables) -> Figure | None:
     times = np.linspace(0, last, 600)
     mean = float((delays["count"] * delays["mean_s"]).sum() / delays["count"].sum())
     figure, (axes,) = panels()
-    axes.plot(edges, shares, color="C0", lw=2, label="measured")
-    axes.plot(times, 1 - np.exp(-times / mean), "--", color="C3", label="exponential, same mean")
+    axes.plot(edges, shares, color=COLOURS[0], lw=4, label="measured")
+    axes.plot(times, 1 - np.exp(-times / mean), "--", color=COLOURS[5], label="exponential, same mean")
     fitted = delays[delays["fit_mean_s"].notna()]
     if len(fitted):
         weights = fitted["count"].to_numpy() / fitted["count"].sum()
@@ -74,16 +77,17 @@ def service_cdf(tables: Tables) -> Figure | None:
             times,
             -np.expm1(-late) @ weights,
             "-.",
-            color="C2",
+            color="black",
+            lw=1.2,
             label="shifted exponential, fitted by node and size",
         )
     axes.set(
-        xlabel=f"{quantity} time of a chunk read (s)",
         ylabel="share of reads at or below",
         xlim=(0, last),
         ylim=(0, 1.02),
         title=f"Distribution of the {quantity} time, all nodes",
     )
+    time_axis(axes.xaxis, f"{quantity} time of a chunk read", time_unit(last))
     axes.legend(frameon=False, loc="lower right")
     return figure
 
@@ -96,24 +100,25 @@ def node_ccdf(tables: Tables) -> Figure | None:
     quantity, _, bins = reads
     figure, (axes,) = panels()
     colour_of_node, note = _chosen_nodes(bins["node_id"].unique())
-    for node, colour in colour_of_node.items():
+    for place, (node, colour) in enumerate(colour_of_node.items()):
         edges, shares = _distribution(bins[bins["node_id"] == node])
         above = 1 - shares
-        axes.plot(edges[above > 1e-12], above[above > 1e-12], color=colour, lw=1.4, label=entry(node))
+        look = line_look(place, len(colour_of_node)) | {"marker": ""}
+        axes.plot(edges[above > 1e-12], above[above > 1e-12], color=colour, label=entry(node), **look)
     axes.set(
         yscale="log",
-        xlabel=f"{quantity} time of a chunk read (s)",
         ylabel="share of reads above",
         title=f"Tail of the {quantity} time by node{note}",
     )
     axes.set_xlim(left=0)
+    time_axis(axes.xaxis, f"{quantity} time of a chunk read", time_unit(bins["upper_s"]))
     _node_legend(axes)
     return figure
 
 
-def _chosen_nodes(nodes: np.ndarray) -> tuple[dict[object, object], str]:
+def _chosen_nodes(nodes: np.ndarray) -> tuple[dict[Any, str], str]:
     """Nodes to draw, with a colour each, and what to add to the title where some are left out."""
-    ordered = sorted(nodes)
+    ordered = natural(nodes)
     places = np.unique(np.linspace(0, len(ordered) - 1, min(len(ordered), _NODES_DRAWN)).round().astype(int))
     colour_of_node = {ordered[place]: COLOURS[number] for number, place in enumerate(places)}
     return colour_of_node, few(len(colour_of_node), len(ordered), "nodes")
@@ -134,21 +139,22 @@ def delay_vs_size(tables: Tables) -> Figure | None:
         return None
     figure, axes = panels(2, width=10.5)
     named = delays["node_id"].notna().all()
-    colour_of_node, note = _chosen_nodes(delays["node_id"].unique()) if named else ({None: "C0"}, "")
-    for node, colour in colour_of_node.items():
+    colour_of_node, note = _chosen_nodes(delays["node_id"].unique()) if named else ({None: COLOURS[0]}, "")
+    for place, (node, colour) in enumerate(colour_of_node.items()):
         rows = (delays[delays["node_id"] == node] if named else delays).sort_values("chunk_bytes")
         size = rows["chunk_bytes"] / 1e6
         for panel, name in zip(axes, ("mean", "std"), strict=True):
-            panel.plot(
-                size, rows[f"{name}_s"], "o", color=colour, ms=4, label=entry(node) if named else "all"
-            )
+            look: dict[str, Any] = {"color": colour, "marker": MARKS[place % len(MARKS)], "markersize": 4.5}
+            label = entry(node) if named else "all"
+            panel.plot(size, rows[f"{name}_s"], linestyle="", label=label, **look)
             panel.plot(size, rows[f"fit_{name}_s"], "-", color=colour, lw=1)
     for panel, text in zip(axes, ("mean", "standard deviation"), strict=True):
-        panel.set(xlabel="chunk size (MB)", ylabel=f"{text} of the {quantity} time (s)")
+        panel.set_xlabel("chunk size (MB)")
         panel.set_xlim(left=0)
         panel.set_ylim(bottom=0)
+        time_axis(panel.yaxis, f"{text} of the {quantity} time", time_unit(panel.get_ylim()[1]))
     figure.suptitle(
-        f"{quantity.capitalize()} time of reads by chunk size: measured (dots), affine law (lines){note}"
+        f"{quantity.capitalize()} time of reads by chunk size: measured (points), affine law (lines){note}"
     )
     if named:
         _node_legend(axes[1])
@@ -166,13 +172,17 @@ def popularity(tables: Tables) -> Figure | None:
     ranks = np.arange(1, counts.size + 1)
     shown = np.unique(np.geomspace(1, counts.size, 2000).round().astype(int)) - 1
     figure, (axes,) = panels()
-    axes.loglog(ranks[shown], counts[shown], ".", ms=4, color="C0", label="files")
+    axes.loglog(ranks[shown], counts[shown], ".", ms=4, color=COLOURS[0], label="files")
     trace = tables["traces"].iloc[0]
     if pd.notna(trace["zipf_exponent"]):
         law = ranks ** -float(trace["zipf_exponent"])
         label = f"Zipf, exponent {trace['zipf_exponent']:.3f} ± {trace['zipf_error']:.2g}"
-        axes.loglog(ranks[shown], (law * counts.sum() / law.sum())[shown], "--", color="C3", label=label)
+        axes.loglog(
+            ranks[shown], (law * counts.sum() / law.sum())[shown], "--", color=COLOURS[5], label=label
+        )
     axes.set(xlabel="rank of the file", ylabel="reads", title="Popularity of files")
+    plain_numbers(axes.xaxis)
+    plain_numbers(axes.yaxis)
     axes.legend(frameon=False)
     return figure
 
@@ -192,7 +202,7 @@ def arrivals(tables: Tables) -> Figure | None:
         ("s", 1.0),
     )
     figure, (axes,) = panels()
-    for name, colour in (("reads", "C0"), ("writes", "C1")):
+    for name, colour in (("reads", COLOURS[0]), ("writes", COLOURS[5])):
         if summed[name].any():
             rate = summed[name] / summed["duration_s"]
             axes.stairs(rate, np.append(start, end) / length, color=colour, lw=1.3, label=name)
@@ -203,7 +213,7 @@ def arrivals(tables: Tables) -> Figure | None:
     )
     axes.set_xlim(0, end / length)
     axes.set_ylim(bottom=0)
-    axes.legend(frameon=False)
+    legend(figure, axes.get_legend_handles_labels()[0])
     return figure
 
 
@@ -211,28 +221,39 @@ def node_load(tables: Tables) -> Figure | None:
     """Load and mean concurrency of each node."""
     if "nodes" not in tables or tables["nodes"]["load"].isna().all():
         return None
-    nodes = tables["nodes"].sort_values("load", ascending=False)
+    nodes = tables["nodes"]
+    few_enough = len(nodes) <= _BARS
+    nodes = (
+        nodes.sort_values("node_id", key=_ordered)
+        if few_enough
+        else nodes.sort_values("load", ascending=False)
+    )
     figure, axes = panels(2, width=10.5)
     labels = (
         ("load", "load rho (busy time / span)"),
         ("concurrency", "mean accesses at the node (waiting and in service)"),
     )
     for panel, (name, text) in zip(axes, labels, strict=True):
-        if len(nodes) <= _BARS:
-            panel.barh(nodes["node_id"].astype(str), nodes[name], color="C0", height=0.7)
+        if few_enough:
+            panel.barh(nodes["node_id"].astype(str), nodes[name], color=COLOURS[0], height=0.7)
             panel.invert_yaxis()
             panel.tick_params(axis="y", labelsize=8)
             panel.grid(axis="y", visible=False)
             panel.set_xlabel(text)
         else:
-            panel.plot(np.arange(1, len(nodes) + 1), nodes[name], ".", color="C0")
+            panel.plot(np.arange(1, len(nodes) + 1), nodes[name], ".", color=COLOURS[0])
             panel.set(xlabel="nodes by load", ylabel=text)
-    if len(nodes) <= _BARS:
-        axes[0].axvline(1.0, color="C3", ls="--", lw=1)
+    if few_enough:
+        axes[0].axvline(1.0, color=COLOURS[5], ls="--", lw=1)
     else:
-        axes[0].axhline(1.0, color="C3", ls="--", lw=1)
+        axes[0].axhline(1.0, color=COLOURS[5], ls="--", lw=1)
     figure.suptitle("Load and concurrency of the nodes (stable below a load of 1)")
     return figure
+
+
+def _ordered(ids: pd.Series) -> pd.Series:
+    """The place of each id in their natural order."""
+    return ids.map({name: place for place, name in enumerate(natural(ids.unique()))})
 
 
 FIGURES: dict[str, Callable[[Tables], Figure | None]] = {

@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from ecjax.plotting.panels import COLOURS
+from ecjax.plotting.looks import COLOURS
 from ecjax.studies.cache.tables import ALL, BEST, COOPERATIVE, REFERENCE
 
 POINT = ("k", "capacity", "copies", "items", "zipf", "failed", "half_life_s")
@@ -134,4 +134,5 @@ def point_words(name: str, value: Any) -> str:
     """One coordinate of a point, in words."""
     if name == "failed":
         return "all up" if pd.isna(value) else f"{value} down"
-    return f"{SHORT[name]} = {value:g}"
+    short = SHORT[name].replace("\n", " ")  # of a heading of a table
+    return f"{short} = {value:g}"

@@ -262,7 +262,7 @@ class OptimizeOptions:
         None, "datasets to write besides runs and inputs; default: all", Listed(Words("runs", *TABLES.names))
     )
     figures: list[str] = option(
-        ["tradeoff", "gap", "convergence", "scenarios", "class_latency", "class_convergence"],
+        ["tradeoff", "convergence", "scenarios", "class_latency", "class_convergence"],
         "figures to draw; those of queues by class begin with class_ and need queue=",
         Listed(Words(*FIGURES), empty=True),
     )

@@ -35,8 +35,10 @@ def optimize_study(options: OptimizeOptions, console: Console) -> int:
 
     def present(runs: pd.DataFrame) -> Recommendation | None:
         show(runs, console, options)
-        draw(options.out, runs, options.figures, console)
-        return recommend(runs, options)
+        recommendation = recommend(runs, options)
+        chosen = recommendation.run_id if recommendation is not None else None
+        draw(options.out, runs.assign(recommended=runs["run_id"] == chosen), options.figures, console)
+        return recommendation
 
     return run_study(TABLES, options, partial(_work, options), present, console, _accelerated(options))
 

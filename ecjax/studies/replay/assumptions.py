@@ -37,4 +37,4 @@ def _broken(arrivals: str | None, parameters: Mapping[str, Any]) -> list[str]:
 def bound_label(runs: pd.DataFrame, word: str = "bound") -> str:
     """What a figure calls a bound beside these runs."""
     words = broken(runs)
-    return f"{word}, void: {', '.join(words)}" if words else word
+    return f"{word}, void: {', '.join(words)}" if words else f"{word} (Poisson arrivals)"

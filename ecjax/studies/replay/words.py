@@ -4,20 +4,21 @@ from pathlib import Path
 
 import pandas as pd
 
+from ecjax.plotting.looks import COLOURS
 from ecjax.plotting.runs import names, swept
 
 SOURCES = {
-    "observed": ("observed", "C7"),
-    "replayed": ("replayed", "C0"),
-    "estimated": ("estimated", "C2"),
-    "bound": ("bound", "C1"),
+    "observed": ("observed", COLOURS[6]),
+    "replayed": ("replayed", COLOURS[0]),
+    "estimated": ("estimated", COLOURS[2]),
+    "bound": ("bound (Poisson arrivals)", COLOURS[1]),
     "split_merge": ("split-merge bound", "black"),
     "forks": ("forks bound", "dimgrey"),
 }  # of ``latencies``: word and colour, in the order of bars
 STYLES = {"observed": ":", "replayed": "-", "estimated": "--", "bound": "-."}
 EARLIER = {"split_merge", "forks"}  # bounds of other systems: they do not depend on the policy
 LOAD = "load of the busiest node"
-SECONDS = "latency of a read (s)"
+LATENCY = "latency of a read"
 MOST_CURVES = 12
 MOST_BARS = 40
 

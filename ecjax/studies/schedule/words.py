@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from ecjax.plotting.grid import own_rows
-from ecjax.plotting.panels import COLOURS
+from ecjax.plotting.looks import COLOURS
 
 BASELINE = "fair"
 POINT = ("n", "k", "share_at_zero", "rate_scale", "size_scale")

@@ -8,6 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 from rich.console import Console
 
+from ecjax.plotting.looks import MARKS
 from ecjax.status import Status
 from ecjax.studies.adapt.figures import kinds as adapt
 from ecjax.studies.adapt.figures.bars import composition
@@ -85,7 +86,7 @@ def test_delay_has_the_means_over_seeds(out, runs):
     figure = delay(out, runs)
     assert len(figure.axes) == 4
     for axes, name in zip(figure.axes, LATENCIES, strict=False):
-        drawn = [line.get_xydata() for line in axes.get_lines() if line.get_marker() == "o"]
+        drawn = [line.get_xydata() for line in axes.get_lines() if line.get_marker() in MARKS]
         assert len(drawn) == len(STRATEGIES)
         # strategies in the order of the table; the middle of the two seeds
         for place, (points, (method, n, _)) in enumerate(zip(drawn, STRATEGIES, strict=True)):

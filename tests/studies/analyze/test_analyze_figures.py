@@ -72,7 +72,7 @@ def test_figures_without_node_names():
     assert figures.node_ccdf(found) is None
     assert isinstance(figures.delay_vs_size(found), Figure)
     (axes,) = figures.service_cdf(found).axes
-    assert axes.get_xlabel() == "sojourn time of a chunk read (s)"
+    assert axes.get_xlabel() == "sojourn time of a chunk read (ms)"
 
 
 def lines(figure):

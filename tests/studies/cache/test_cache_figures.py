@@ -9,6 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 from rich.console import Console
 
+from ecjax.plotting.looks import MARKS
 from ecjax.studies.cache.figures import kinds as cache
 from ecjax.studies.cache.figures import sampling as cache_sampling
 from ecjax.studies.cache.figures.bars import decisions, edges, failures, policies, throughput
@@ -93,7 +94,9 @@ def test_over_seeds_are_means(runs):
 
 def test_policies_are_bars_of_means_and_hits(out, runs):
     figure = policies(out, up(runs))
-    assert [axes.get_title() for axes in figure.axes] == ["C = 10", "C = 10", "C = 20", "C = 20"]
+    assert [axes.get_title() for axes in figure.axes] == [
+        f"chunks kept = {count}" for count in (10, 10, 20, 20)
+    ]
     heights = [bar.get_height() for bar in figure.axes[0].patches]
     assert_allclose(heights, [value(place, 10, 0, 0.5) for place in range(5)])
     hits = [bar.get_height() for bar in figure.axes[1].patches]
@@ -103,16 +106,25 @@ def test_policies_are_bars_of_means_and_hits(out, runs):
 def test_sweep_has_a_line_per_policy(out, runs):
     figure = sweep(out, up(runs))
     latency, above, _, decide = figure.axes
-    drawn = [line.get_xydata() for line in latency.get_lines() if line.get_marker() == "o"]
+    drawn = [line.get_xydata() for line in latency.get_lines() if line.get_marker() in MARKS]
     assert len(drawn) == 5
     for place, points in enumerate(drawn):
         assert_allclose(points, [[c, value(place, c, 0, 0.5)] for c in CAPACITIES])
-    own = [line.get_ydata() for line in above.get_lines() if line.get_marker() == "o"]
+    own = [line.get_ydata() for line in above.get_lines() if line.get_marker() in MARKS]
     assert_allclose(
         np.array(own, float), [[1, 1], [2, 2], [3, 3]]
     )  # per cent; not of what has nothing to decide
-    times = [line.get_ydata() for line in decide.get_lines() if line.get_marker() == "o"]
-    assert_allclose(np.array(times, float), np.ones((3, 2)))
+    times = [line.get_ydata() for line in decide.get_lines() if line.get_marker() in MARKS]
+    assert_allclose(np.array(times, float), np.full((3, 2), 1e-6))
+    assert decide.get_ylabel() == "mean time to decide (µs)"
+    looks = [
+        (line.get_marker(), line.get_linewidth(), str(line.get_linestyle())) for line in latency.get_lines()
+    ]
+    looks = [each for each in looks if each[0] in MARKS]
+    assert (
+        len({mark for mark, _, _ in looks}) == 5
+        and sorted(w for _, w, _ in looks) == [w for _, w, _ in looks][::-1]
+    )
     assert sweep(out, runs[runs["capacity"] == 10]) is None
 
 
@@ -131,10 +143,16 @@ def test_failures_span_what_is_down_in_turn(out, runs):
 def test_decisions_and_throughput(out, runs):
     own = up(runs[runs["capacity"] == 10])
     (axes,) = decisions(out, own).axes
-    assert_allclose([bar.get_height() for bar in axes.patches], np.repeat([1.0, 2.0, 9.0], 3))
+    assert not axes.patches  # a bar has no length on a logarithmic axis
+    assert_allclose(
+        [line.get_ydata() for line in axes.get_lines()], np.repeat([[1e-6], [2e-6], [9e-6]], 3, axis=1)
+    )
     assert decisions(out, own[own["policy"].isin(["none", "optimal_static"])]) is None
     (axes,) = throughput(out, own).axes
-    assert_allclose([bar.get_height() for bar in axes.patches], [1, 2, 3, 4, 5])
+    assert not axes.patches
+    assert_allclose(
+        [line.get_ydata() for line in axes.get_lines()], np.array([[1], [2], [3], [4], [5]], float)
+    )
 
 
 def test_edges_have_a_bar_each(out, runs):

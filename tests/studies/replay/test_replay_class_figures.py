@@ -81,7 +81,13 @@ def test_a_sweep_of_replays_has_a_panel_per_queue(tmp_path):
     left, right = figure.axes
     assert [axes.get_title() for axes in figure.axes] == ["JLOP (priority)", "JLWO (weighted)"]
     assert left.get_ylim() == right.get_ylim() and left.get_xlabel() == "importance of class silver"
-    assert labels(figure) == ["class gold", "class silver", "replayed", "estimated", "bound"]
+    assert labels(figure) == [
+        "class gold",
+        "class silver",
+        "replayed",
+        "estimated",
+        "bound (Poisson arrivals)",
+    ]
     lines = [
         line for line in right.get_lines() if len(line.get_xdata()) == 2 and line.get_linestyle() != "None"
     ]

@@ -222,15 +222,15 @@ def test_bounds_against_load(sweep):
     axes = replay.bounds(out, runs).axes[0]
     handles, labels = axes.get_legend_handles_labels()
     assert labels == [
-        *("probabilistic: replayed", "probabilistic: estimated", "probabilistic: bound"),
+        *("probabilistic: replayed", "probabilistic: estimated", "probabilistic: bound (Poisson arrivals)"),
         *("split-merge bound", "forks bound"),
-        *("fork join: replayed", "fork join: estimated", "fork join: bound"),
+        *("fork join: replayed", "fork join: estimated", "fork join: bound (Poisson arrivals)"),
     ]
     line = dict(zip(labels, handles, strict=True))["forks bound"][0]
     np.testing.assert_allclose(line.get_xdata(orig=False), [0.25, 0.5, 0.75])
     np.testing.assert_allclose(line.get_ydata(orig=False), [7, 14, 21])
     alone = replay.bounds(out, runs.iloc[:3]).axes[0].get_legend_handles_labels()[1]
-    assert alone == ["replayed", "estimated", "bound", "split-merge bound", "forks bound"]
+    assert alone == ["replayed", "estimated", "bound (Poisson arrivals)", "split-merge bound", "forks bound"]
 
 
 def test_the_load_of_policies_that_leave_it_open_is_their_utilisation(tmp_path):

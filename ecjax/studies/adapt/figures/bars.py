@@ -8,11 +8,13 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from ecjax.plotting.grid import MOST_PANELS, grid, own_rows
-from ecjax.plotting.panels import COLOURS, few, legend
+from ecjax.plotting.looks import COLOURS
+from ecjax.plotting.panels import few, legend
 from ecjax.studies.adapt.tables import BEST_STATIC, STATIC
 from ecjax.studies.adapt.words import strategy_name
 
 _FIXED = (STATIC, BEST_STATIC, "replication")
+_LEVEL = 8  # labels that fit side by side
 
 
 def composition(out: Path, runs: pd.DataFrame) -> Figure | None:
@@ -45,7 +47,9 @@ def composition(out: Path, runs: pd.DataFrame) -> Figure | None:
         for k in table.columns:
             axes.bar(range(len(table)), table[k], 0.85, bottom=below, color=shades.get(k, "grey"))
             below += table[k].to_numpy()
-        axes.set_xticks(range(len(table)), [f"{load:.3g}" for load in table.index], rotation=45)
+        axes.set_xticks(
+            range(len(table)), [f"{load:.3g}" for load in table.index], rotation=45 if len(table) > 8 else 0
+        )
         title = strategy_name(strategy) + (f", {Path(delays).name}" if several else "")
         axes.set(title=title, xlabel="load", ylim=(0, 1))
         axes.grid(visible=False, axis="x")

@@ -12,7 +12,9 @@ from matplotlib.lines import Line2D
 
 from ecjax.intervals import HALF_WIDTHS
 from ecjax.plotting.grid import grid
-from ecjax.plotting.panels import COLOURS, few, legend, plain_numbers, scale
+from ecjax.plotting.looks import COLOURS, line_look
+from ecjax.plotting.panels import few, legend, scale
+from ecjax.plotting.units import time_axis, time_unit
 from ecjax.studies.adapt.tables import BEST_STATIC, STATIC
 from ecjax.studies.adapt.words import basic, colours, over_seeds
 
@@ -21,13 +23,20 @@ _TITLES = {"mean_s": "mean", "p50_s": "median", "p90_s": "90 % quantile", "p99_s
 _STYLES: tuple[Any, ...] = (":", "--", "-.", "-")  # of a code with 0, 1, 2, 3 or more extra chunks
 _MOST_ROWS = 3
 _MOST_CODES = 5  # more static codes are shown as a cloud
-_ENVELOPE: dict[str, Any] = {"color": "black", "linewidth": 1.6, "marker": "o", "markersize": 3}
+_ENVELOPE: dict[str, Any] = {
+    "color": "black",
+    "linewidth": 3.6,
+    "marker": "o",
+    "markersize": 7,
+    "zorder": 1.5,
+}
+_LEAST: dict[str, Any] = {"color": "silver", "linewidth": 5.0, "zorder": 1.5}  # below the codes
 
 
 def tradeoff(out: Path, runs: pd.DataFrame) -> Figure | None:
     """Mean latency of static codes against the rate, coloured by k (Fig. 1 of the TOFEC paper); a panel per law.
 
-    A line ends where its code is overloaded. The black line is the least of all.
+    A line ends where its code is overloaded. The wide grey line is the least of all.
 
     Returns:
         None where there are not two static codes and two rates.
@@ -46,10 +55,10 @@ def tradeoff(out: Path, runs: pd.DataFrame) -> Figure | None:
             style = _STYLES[min(int(n - k), len(_STYLES) - 1)]
             axes.plot(line["rate_per_s"], line["mean_s"], style, color=shades.get(k, "grey"), linewidth=1.1)
         least = served.groupby("rate_per_s")["mean_s"].min()
-        axes.plot(least.index, least, color="black", linewidth=2.2, alpha=0.6)
-        axes.set(xlabel=_RATE, ylabel="mean latency (s)", title=title, yscale="log")
+        axes.plot(least.index, least, **_LEAST)
+        axes.set(xlabel=_RATE, title=title, yscale="log")
         axes.set_xlim(left=0)
-        plain_numbers(axes.yaxis)
+        time_axis(axes.yaxis, "mean latency", time_unit(served["mean_s"]))
     handles = [
         Line2D([], [], color=shades.get(k, "grey"), linewidth=3, label=f"k = {k:.0f}") for k in dimensions
     ]
@@ -60,7 +69,7 @@ def tradeoff(out: Path, runs: pd.DataFrame) -> Figure | None:
         )
         for e in extra
     ]
-    legend(figure, [*handles, Line2D([], [], color="black", linewidth=2.2, alpha=0.6, label="least")])
+    legend(figure, [*handles, Line2D([], [], label="least", **_LEAST)])
     figure.suptitle(f"Static codes: latency against rate{few(len(shown), len(parts), 'laws')}")
     return figure
 
@@ -81,10 +90,11 @@ def delay(out: Path, runs: pd.DataFrame) -> Figure | None:
     figure, panels = grid(len(shown) * len(_TITLES), 3.9, 4.0, columns=len(_TITLES))
     for row, (title, part) in enumerate(shown):
         line = panels[row * len(_TITLES) : (row + 1) * len(_TITLES)]
-        line[0].set_ylabel("latency (s)")
+        unit = time_unit(part.loc[~part["overloaded"], list(_TITLES)])
         for axes, (value, words) in zip(line, _TITLES.items(), strict=True):
             _lines(axes, part, runs, value)
             axes.set(title=f"{words}, {title}" if title else words, xlabel=_RATE)
+            time_axis(axes.yaxis, "latency" if axes is line[0] else "", unit)
     legend(figure, _entries(means))
     figure.suptitle(f"Latency against rate{few(len(shown), len(parts), 'laws')}")
     return figure
@@ -105,7 +115,8 @@ def deviation(out: Path, runs: pd.DataFrame) -> Figure | None:
     for axes, (title, part) in zip(panels, shown, strict=True):
         _lines(axes, part, runs, "std_s")
         axes.set(title=title, xlabel=_RATE)
-    panels[0].set_ylabel("standard deviation of latency (s)")
+        unit = time_unit(means.loc[~means["overloaded"], "std_s"])
+        time_axis(axes.yaxis, "standard deviation of latency" if axes is panels[0] else "", unit)
     legend(figure, _entries(means))
     figure.suptitle(f"Deviation of latencies{few(len(shown), len(parts), 'laws')}")
     return figure
@@ -168,7 +179,9 @@ def _look(means: pd.DataFrame, name: str, strategy: str) -> dict[str, Any]:
             "color": "grey",
             "linestyle": ("--", ":", "-.", (0, (5, 1)), (0, (1, 3)))[codes.index(name)],
         }
-    return look | {"color": colours(list(means["strategy"]))[strategy]}
+    shades = colours(list(means["strategy"]))
+    place = list(shades).index(strategy)
+    return {"color": shades[strategy], **line_look(place + 1, len(shades) + 1)}
 
 
 def _entries(means: pd.DataFrame) -> list[Line2D]:

@@ -1,13 +1,16 @@
 """How strategies follow a rate that changes."""
 
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from ecjax.plotting.grid import own_rows
-from ecjax.plotting.panels import few, legend, plain_numbers
+from ecjax.plotting.looks import tapering
+from ecjax.plotting.panels import few, legend
+from ecjax.plotting.units import time_axis, time_unit
 from ecjax.studies.adapt.tables import STATIC
 from ecjax.studies.adapt.words import POINT, colours
 
@@ -26,12 +29,14 @@ def timeline(out: Path, runs: pd.DataFrame) -> Figure:
     names = rows[["name", "strategy"]].drop_duplicates()
     shades = colours(names["strategy"].tolist())
     static = names.loc[names["strategy"] == STATIC, "name"].tolist()
-    looks = {
+    looks: dict[str, dict[str, Any]] = {
         name: {"color": "black", "linestyle": _STYLES[static.index(name) % len(_STYLES)]}
         if strategy == STATIC
         else {"color": shades[strategy]}
         for name, strategy in names.itertuples(index=False)
     }
+    for place, look in enumerate(looks.values()):
+        look["linewidth"] = tapering(place, len(looks))["linewidth"]
     parts = list(rows.groupby(["delays", "arrivals", "rate_scale", "rate_per_s"], sort=False))
     shown = parts[:_MOST_COLUMNS]
     figure = Figure(figsize=(6.4 * len(shown) + 1.2, 7.0), layout="constrained")
@@ -40,8 +45,8 @@ def timeline(out: Path, runs: pd.DataFrame) -> Figure:
         latency, dimension, rate = axes[:, column]
         for name, look in looks.items():
             line = _by_time(part[part["name"] == name])
-            latency.plot(line.index, line["mean_s"], linewidth=1.3, **look)
-            dimension.plot(line.index, line["mean_k"], linewidth=1.3, **look)
+            latency.plot(line.index, line["mean_s"], **look)
+            dimension.plot(line.index, line["mean_k"], **look)
         first = part[part["name"] == part["name"].iloc[0]]
         length = first["start_s"].drop_duplicates().sort_values().diff().min()
         arrivals = _by_time(first)
@@ -51,19 +56,26 @@ def timeline(out: Path, runs: pd.DataFrame) -> Figure:
             where="post",
             color="grey",
         )
-        latency.set(yscale="log", title=Path(values[0]).name if len(shown) > 1 else "")
-        plain_numbers(latency.yaxis)
+        latency.set(yscale="log", title=_title(values, [keys for keys, _ in parts]))
+        time_axis(latency.yaxis, "mean latency" if column == 0 else "", time_unit(part["mean_s"]))
         rate.set(xlabel="time (s)", ylim=(0, None))
         for each in axes[:, column]:
             each.grid(alpha=0.3)
             each.spines[["top", "right"]].set_visible(False)
-    for each, label in zip(axes[:, 0], ("mean latency (s)", "mean k", "requests/s"), strict=True):
+    for each, label in zip(axes[1:, 0], ("mean k", "requests/s"), strict=True):
         each.set_ylabel(label)
-    legend(figure, [Line2D([], [], linewidth=2, label=name, **look) for name, look in looks.items()])
+    legend(figure, [Line2D([], [], label=name, **look) for name, look in looks.items()])
     seeds = rows["seed"].nunique()
     words = f", {seeds} seeds" if seeds > 1 else ""
     figure.suptitle(f"Latency by time of arrival{words}{few(len(shown), len(parts), 'columns')}")
     return figure
+
+
+def _title(values: tuple, every: list[tuple]) -> str:
+    """What tells the delays, arrivals, scale of the rates and rate of a column from those of the others."""
+    words = (Path(values[0]).name, str(values[1]), f"rates x {values[2]:g}", f"{values[3]:.3g} requests/s")
+    varying = [len({str(keys[place]) for keys in every}) > 1 for place in range(len(words))]
+    return ", ".join(word for word, varies in zip(words, varying, strict=True) if varies)
 
 
 def _by_time(rows: pd.DataFrame) -> pd.DataFrame:

@@ -1,14 +1,19 @@
 """Figures of caches as bars: latency and hits by policy, time to decide, throughput, edges."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from ecjax.plotting.grid import MOST_PANELS, own_rows, panel
-from ecjax.plotting.panels import COLOURS, few, legend, number, plain_numbers
+from ecjax.plotting.looks import COLOURS, MARKS, ink
+from ecjax.plotting.ordering import natural
+from ecjax.plotting.panels import few, legend
+from ecjax.plotting.units import plain_numbers, time_axis, time_unit
 from ecjax.studies.cache.figures.panels import by_point, name_bars, wide_enough
 from ecjax.studies.cache.words import (
     DECISIONS,
@@ -35,6 +40,7 @@ def policies(out: Path, runs: pd.DataFrame) -> Figure:
     every = parts(means, varying(means))
     shown = every[:_MOST_POINTS]
     figure = Figure(figsize=(2 * wide_enough(means), 3.6 * len(shown) + 0.9), layout="constrained")
+    unit = time_unit(*(part["p99_s"] for _, part in shown))
     for line, (title, part) in enumerate(shown):
         left, right = (panel(figure, len(shown), 2, 2 * line + column) for column in (0, 1))
         place = np.arange(len(part))
@@ -42,21 +48,20 @@ def policies(out: Path, runs: pd.DataFrame) -> Figure:
         half = part["ci_s"].fillna(0.0).to_numpy()
         left.bar(place, part["mean_s"], 0.8, color=shades, yerr=half, capsize=2)
         left.plot(place, part["p99_s"], "_", color="black", markersize=9)
-        for at, mean in enumerate(part["mean_s"]):
-            left.text(
-                at, 0.02 * part["p99_s"].max(), number(1e3 * mean), ha="center", va="bottom", fontsize=7
-            )
-        for at, (top, above) in enumerate(zip(part["mean_s"] + half, part["above_optimum"], strict=True)):
-            if np.isfinite(above):
-                words = f" {above:+.1%}"
-                left.text(at, top, words, ha="center", va="bottom", fontsize=6, rotation=90)
-        left.set(ylabel="latency of a read (s)", title=title)
+        base = 0.02 * part["p99_s"].max()
+        for at, (mean, above) in enumerate(zip(part["mean_s"], part["above_optimum"], strict=True)):
+            share = f"\n{100 * above:+.{0 if above >= 0.1 else 1}f} %" if np.isfinite(above) else ""
+            words = unit.text(mean) + share
+            left.text(at, base, words, ha="center", va="bottom", fontsize=7, color=ink(shades[at]))
+        time_axis(left.yaxis, "latency of a read", unit)
+        left.set_title(title, fontsize=10)
         right.bar(place - 0.2, part["chunk_hit_ratio"], 0.38, color=COLOURS[0])
         right.bar(place + 0.2, part["full_hit_ratio"], 0.38, color=COLOURS[1])
         if cooperative:
             near = part["neighbour_hit_ratio"].fillna(0.0)
             right.bar(place - 0.2, near, 0.38, bottom=part["chunk_hit_ratio"], color=COLOURS[2])
-        right.set(ylabel="hit ratio", title=title, ylim=(0, 1))
+        right.set(ylabel="hit ratio", ylim=(0, 1))
+        right.set_title(title, fontsize=10)
         for axes in (left, right):
             name_bars(axes, list(part["name"]))
     entries = [("chunks", COLOURS[0]), ("whole items", COLOURS[1])]
@@ -64,7 +69,7 @@ def policies(out: Path, runs: pd.DataFrame) -> Figure:
         entries.append(("chunks at a neighbour", COLOURS[2]))
     legend(figure, [Patch(color=colour, label=f"hits: {word}") for word, colour in entries])
     figure.suptitle(
-        "Latency (mean in ms, against the static optimum; dash: 99 % quantile) and hits"
+        "Latency (mean, and against the static optimum; dash: 99 % quantile) and hits"
         + few(len(shown), len(every), "points")
     )
     return figure
@@ -80,16 +85,20 @@ def decisions(out: Path, runs: pd.DataFrame) -> Figure | None:
     if means.empty:
         return None
     figure, panels, cut = by_point(means, wide_enough(means, 0.55, 1.4))
+    unit = time_unit(means["decision_p99_s"])
+    looks: dict[str, dict[str, Any]] = {
+        column: {"color": colour, "marker": mark, "linestyle": "", "markersize": 6}
+        for column, colour, mark in zip(DECISIONS, COLOURS, MARKS, strict=False)
+    }
     for axes, part in panels:
         place = np.arange(len(part))
-        for step, (column, colour) in enumerate(zip(DECISIONS, COLOURS, strict=False)):
-            axes.bar(place + 0.27 * (step - 1), 1e6 * part[column], 0.25, color=colour)
+        for step, (column, look) in enumerate(looks.items()):
+            axes.plot(place + 0.2 * (step - 1), part[column], **look)
         axes.set_yscale("log")
-        plain_numbers(axes.yaxis)
+        axes.set_xlim(-0.6, len(part) - 0.4)
+        time_axis(axes.yaxis, "time to decide" if axes is panels[0][0] else "", unit)
         name_bars(axes, list(part["name"]))
-    panels[0][0].set_ylabel("time to decide (µs)")
-    words = zip(DECISIONS.values(), COLOURS, strict=False)
-    legend(figure, [Patch(color=colour, label=word) for word, colour in words])
+    legend(figure, [Line2D([], [], label=DECISIONS[column], **look) for column, look in looks.items()])
     figure.suptitle(f"Time to decide after a read{cut}")
     return figure
 
@@ -99,9 +108,11 @@ def throughput(out: Path, runs: pd.DataFrame) -> Figure:
     means = over_seeds(runs)
     figure, panels, cut = by_point(means, wide_enough(means), 3.6)
     for axes, part in panels:
-        shades = list(colours(list(part["name"])).values())
-        axes.bar(np.arange(len(part)), part["requests_per_s"] / 1000, 0.8, color=shades)
+        shades = colours(list(part["name"]))
+        for at, (name, rate) in enumerate(zip(part["name"], part["requests_per_s"], strict=True)):
+            axes.plot([at], [rate / 1000], "o", color=shades[name], markersize=8)
         axes.set_yscale("log")
+        axes.set_xlim(-0.6, len(part) - 0.4)
         plain_numbers(axes.yaxis)
         name_bars(axes, list(part["name"]))
     panels[0][0].set_ylabel("1000 reads/s")
@@ -122,6 +133,7 @@ def failures(out: Path, runs: pd.DataFrame) -> Figure | None:
     if not down.any():
         return None
     figure, panels, cut = by_point(means, wide_enough(means), but="failed", noun="panels")
+    unit = time_unit(means["mean_s"])
     for axes, part in panels:
         names = list(dict.fromkeys(part["name"]))
         for at, name in enumerate(names):
@@ -133,7 +145,7 @@ def failures(out: Path, runs: pd.DataFrame) -> Figure | None:
             whole = of.loc[of["failed"].isna(), "mean_s"]
             axes.plot([at] * len(whole), whole, "o", color="black", markerfacecolor="none", markersize=8)
         name_bars(axes, names)
-    panels[0][0].set_ylabel("mean latency of a read (s)")
+        time_axis(axes.yaxis, "mean latency of a read" if axes is panels[0][0] else "", unit)
     count = means.loc[down, "failed"].nunique()
     words = f"one of {count} down, in turn" if count > 1 else f"{means.loc[down, 'failed'].iloc[0]} down"
     figure.suptitle(f"Failures: {words}{cut}")
@@ -153,8 +165,9 @@ def edges(out: Path, runs: pd.DataFrame) -> Figure | None:
     if rows.empty:
         return None
     rows = named(rows)
-    names = list(dict.fromkeys(rows["edge"]))
+    names = natural(rows["edge"].unique())
     figure, panels, cut = by_point(rows, wide_enough(rows, 0.5))
+    unit = time_unit(rows["mean_s"])
     for axes, part in panels:
         order = list(dict.fromkeys(part["name"]))
         thick = 0.84 / len(names)
@@ -162,7 +175,7 @@ def edges(out: Path, runs: pd.DataFrame) -> Figure | None:
             mean = part[part["edge"] == edge].groupby("name")["mean_s"].mean().reindex(order)
             axes.bar(np.arange(len(order)) - 0.42 + thick * (step + 0.5), mean, 0.92 * thick, color=colour)
         name_bars(axes, order)
-    panels[0][0].set_ylabel("mean latency of a read (s)")
+        time_axis(axes.yaxis, "mean latency of a read" if axes is panels[0][0] else "", unit)
     legend(figure, [Patch(color=c, label=e) for e, c in zip(names, COLOURS * len(names), strict=False)])
     figure.suptitle(f"Latency by edge{cut}")
     return figure

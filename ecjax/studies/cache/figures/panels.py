@@ -27,7 +27,7 @@ def by_point(
     shown = every[:MOST_PANELS]
     figure, panels = grid(len(shown), width, height)
     for axes, (title, _) in zip(panels, shown, strict=True):
-        axes.set_title(title)
+        axes.set_title(title, fontsize=10)
     pairs = [(axes, part) for axes, (_, part) in zip(panels, shown, strict=True)]
     return figure, pairs, few(len(shown), len(every), noun)
 

@@ -10,15 +10,17 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
 from ecjax.plotting.grid import own_rows
-from ecjax.plotting.panels import COLOURS, legend
+from ecjax.plotting.looks import COLOURS, line_look
+from ecjax.plotting.panels import legend
 from ecjax.plotting.saving import Drawing, Kind
+from ecjax.plotting.units import time_axis, time_unit
 from ecjax.studies.cache.figures.panels import by_point
 from ecjax.studies.cache.tables import ALL, BEST
 from ecjax.studies.cache.words import SCHEMES
 
 _MOST_POINTS = 20_000  # of a figure
 _FAR = 0.995  # an axis of latencies ends at this quantile
-_LABEL = "mean latency of a read (s)"
+_LABEL = "mean latency of a read"
 
 
 def sequence(out: Path, runs: pd.DataFrame) -> Figure:
@@ -30,7 +32,7 @@ def sequence(out: Path, runs: pd.DataFrame) -> Figure:
         axes.plot(table["place"][::step], table["mean_s"][::step], ",", color=COLOURS[0])
         axes.axhline(part.loc[part["scheme"] == ALL, "mean_s"].mean(), color="black", linewidth=0.8)
         axes.set(xlabel="place among all partitions", xlim=(0, 1))
-    panels[0][0].set_ylabel(_LABEL)
+        time_axis(axes.yaxis, _LABEL if axes is panels[0][0] else "", time_unit(runs["mean_s"]))
     figure.suptitle(f"All partitions in their order; the line is the best{cut}")
     return figure
 
@@ -39,12 +41,15 @@ def sampling(out: Path, runs: pd.DataFrame) -> Figure:
     """Mean latency by number of sampled partitions, a line per scheme, a panel per setting (Fig. 5)."""
     figure, panels, cut = by_point(runs, 5.2, noun="settings")
     schemes = [name for name in dict.fromkeys(runs["scheme"]) if name not in (ALL, BEST)]
-    look: dict[str, Any] = {"marker": "o", "markersize": 3.5, "linewidth": 1.3}
+    looks: dict[str, dict[str, Any]] = {
+        scheme: {"color": colour, **line_look(place, len(schemes))}
+        for place, (scheme, colour) in enumerate(zip(schemes, COLOURS, strict=False))
+    }
     for axes, part in panels:
-        for scheme, colour in zip(schemes, COLOURS, strict=False):
+        for scheme, look in looks.items():
             line = part[part["scheme"] == scheme].groupby("samples")[["mean_s", "ci_s"]].mean()
             half = line["ci_s"] if line["ci_s"].notna().all() else None
-            axes.errorbar(line.index, line["mean_s"], half, color=colour, capsize=2, **look)
+            axes.errorbar(line.index, line["mean_s"], half, capsize=2, **look)
         axes.axhline(
             part.loc[part["scheme"] == ALL, "mean_s"].mean(), color="black", linestyle="--", linewidth=1
         )
@@ -52,10 +57,8 @@ def sampling(out: Path, runs: pd.DataFrame) -> Figure:
         axes.set(xlabel="sampled partitions, S", xscale="log")
         axes.set_xticks(counts, [f"{count:.0f}" for count in counts])
         axes.xaxis.set_minor_locator(NullLocator())
-    panels[0][0].set_ylabel(_LABEL)
-    handles = [
-        Line2D([], [], color=c, label=SCHEMES[s], **look) for s, c in zip(schemes, COLOURS, strict=False)
-    ]
+        time_axis(axes.yaxis, _LABEL if axes is panels[0][0] else "", time_unit(runs["mean_s"]))
+    handles = [Line2D([], [], label=SCHEMES[scheme], **look) for scheme, look in looks.items()]
     legend(figure, [*handles, Line2D([], [], color="black", linestyle="--", label=SCHEMES[ALL])])
     figure.suptitle(f"Plans by sampled partitions{cut}")
     return figure
@@ -72,8 +75,9 @@ def distribution(out: Path, runs: pd.DataFrame) -> Figure:
         sampled = part[part["scheme"] == "samplex"].groupby("samples")["mean_s"].mean()
         for count, mean in sampled.items():
             axes.axvline(mean, color=shades.get(count, "grey"), linewidth=1, linestyle="--")
-        axes.set(xlabel=_LABEL, ylim=(0, 1))
+        axes.set_ylim(0, 1)
         axes.set_xlim(right=float(np.quantile(values, _FAR)))
+        time_axis(axes.xaxis, _LABEL, time_unit(runs["mean_s"]))
     panels[0][0].set_ylabel("share of partitions at or below")
     handles = [Line2D([], [], color=COLOURS[0], label="all partitions")]
     handles += [

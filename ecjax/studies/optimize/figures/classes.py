@@ -11,12 +11,12 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from ecjax.plotting.class_values import by_class
-from ecjax.plotting.panels import COLOURS, few, legend, number, panels, scale
+from ecjax.plotting.looks import COLOURS, MARKS, line_look, tapering
+from ecjax.plotting.panels import far_apart, few, legend, panels, scale
 from ecjax.plotting.runs import names, rows, swept
+from ecjax.plotting.units import time_axis, time_unit
 
-BOUND = "mean latency bound (s)"
-_STYLES = ("-", "--", ":", "-.")
-_MARKS = ("o", "s", "^", "D")
+BOUND = "mean latency, bound for Poisson arrivals"
 _MOST_CLASSES = 10
 _MOST_BARS = 48
 _MOST_NUMBERED = 16  # bars that bear their values
@@ -46,16 +46,20 @@ def _lines(
     figure, (axes,) = panels(1, 7.5, 5.2)
     ways = list(dict.fromkeys(labels))
     for place, way in enumerate(ways):
-        look = _look(place)
+        look = line_look(place, len(ways))
         for name, colour in zip(classes, COLOURS, strict=False):
             line = table[(table["run_id"].map(labels) == way) & (table["service_class"] == name)]
             line = line.assign(at=line["run_id"].map(at)).sort_values("at")
             axes.plot(line["at"], line["latency_s"], color=colour, **look)
-    axes.set(xlabel=label, ylabel=BOUND)
+    axes.set_xlabel(label)
     scale(axes, table["latency_s"])
+    time_axis(axes.yaxis, BOUND, time_unit(table["latency_s"]))
     handles = _class_handles(classes)
     if len(ways) > 1:
-        handles += [Line2D([], [], color="grey", label=way, **_look(place)) for place, way in enumerate(ways)]
+        looks = [line_look(place, len(ways)) for place in range(len(ways))]
+        handles += [
+            Line2D([], [], color="grey", label=way, **look) for way, look in zip(ways, looks, strict=True)
+        ]
     legend(figure, handles)
     return figure
 
@@ -67,19 +71,28 @@ def _bars(table: pd.DataFrame, runs: pd.DataFrame, classes: list[str]) -> Figure
     figure, (axes,) = panels(1, min(15.0, max(6.0, 2.5 + 0.4 * count)), 4.8)
     thick = 0.84 / len(shown)
     drawn = table[table["run_id"].isin(shown)]
+    unit = time_unit(drawn["latency_s"])
+    logarithmic = far_apart(drawn["latency_s"])  # where bars have no length
     for place, run in enumerate(shown):
         by_name = drawn[drawn["run_id"] == run].set_index("service_class").reindex(classes)
         where = np.arange(len(classes)) - 0.42 + thick * (place + 0.5)
-        bars = axes.bar(where, by_name["latency_s"], 0.92 * thick, color=COLOURS[place], label=ways[run])
-        if count <= _MOST_NUMBERED:
-            words = [number(value) for value in by_name["latency_s"]]
-            axes.bar_label(bars, words, fontsize=8, padding=3, bbox=_PLATE)
+        latency = by_name["latency_s"].to_numpy(float)
+        if logarithmic:
+            look: dict[str, Any] = {"marker": MARKS[place % len(MARKS)], "markersize": 7, "linestyle": ""}
+            axes.plot(where, latency, color=COLOURS[place % len(COLOURS)], label=ways[run], **look)
+        else:
+            axes.bar(where, latency, 0.92 * thick, color=COLOURS[place % len(COLOURS)], label=ways[run])
+        for at, value in zip(where, latency, strict=True):
+            if count <= _MOST_NUMBERED and np.isfinite(value):
+                style: dict[str, Any] = {"xytext": (0, 5), "textcoords": "offset points", "bbox": _PLATE}
+                axes.annotate(unit.text(value), (at, value), ha="center", va="bottom", fontsize=8, **style)
         deadline = by_name["deadline_s"].to_numpy(float)
         axes.hlines(deadline, where - 0.5 * thick, where + 0.5 * thick, color="black", linewidth=1.5)
     axes.grid(visible=False, axis="x")
     axes.set_xticks(range(len(classes)), classes)
-    axes.set(xlabel="class of files", ylabel=BOUND)
+    axes.set_xlabel("class of files")
     scale(axes, drawn["latency_s"])
+    time_axis(axes.yaxis, BOUND, unit)
     # room for the numbers above the bars
     low, high = axes.get_ylim()
     axes.set_ylim(low if axes.get_yscale() == "log" else 0, high * 1.06)
@@ -108,12 +121,14 @@ def class_convergence(out: Path, runs: pd.DataFrame) -> Figure:
         latency = by_class(steps["class_latency_s"])
         classes += [name for name in latency if name not in classes]
         look: dict[str, Any] = {"linewidth": 1.4, "marker": "o" if len(steps) <= _MOST_DOTS else ""}
-        for name, colour in zip(classes[:_MOST_CLASSES], COLOURS, strict=False):
-            left.plot(steps["at"], latency[name], color=colour, markersize=3, **look)
+        shown_classes = classes[:_MOST_CLASSES]
+        for order, (name, colour) in enumerate(zip(shown_classes, COLOURS, strict=False)):
+            width = tapering(order, len(shown_classes))["linewidth"]
+            left.plot(steps["at"], latency[name], color=colour, markersize=3, **look | {"linewidth": width})
         together |= _objectives(right, steps, look, classes)
-        left.set(ylabel="mean latency bound,\none z per class (s)")
         right.set(ylabel="objective in force /\nits last value")
         scale(left, latency.stack())
+        time_axis(left.yaxis, "mean latency, bound,\none z per class", time_unit(latency.stack()))
         for axes in (left, right):
             axes.grid(alpha=0.3)
             axes.spines[["top", "right"]].set_visible(False)
@@ -150,15 +165,6 @@ def _at(iteration: pd.Series) -> np.ndarray:
     """Where steps stand: those of outer iteration i evenly in (i - 1, i]."""
     order, count = iteration.groupby(iteration).cumcount() + 1, iteration.groupby(iteration).transform("size")
     return np.where(iteration > 0, iteration - 1 + order / count, 0.0)
-
-
-def _look(place: int) -> dict[str, Any]:
-    return {
-        "linestyle": _STYLES[place % len(_STYLES)],
-        "marker": _MARKS[place // len(_STYLES) % len(_MARKS) if place >= len(_STYLES) else place],
-        "markersize": 4.5,
-        "linewidth": 1.4,
-    }
 
 
 def _class_handles(classes: list[str]) -> list[Line2D]:

@@ -7,6 +7,7 @@ from ecjax.plotting.saving import Drawing, Kind
 from ecjax.studies.optimize.figures import plans
 from ecjax.studies.optimize.figures.classes import class_convergence, class_latency
 from ecjax.studies.optimize.figures.scenarios import scenarios
+from ecjax.studies.optimize.figures.tradeoff import tradeoff
 
 
 def _planned(runs: pd.DataFrame) -> pd.DataFrame:
@@ -22,12 +23,12 @@ def _by_class(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 KINDS = {
-    "tradeoff": Kind(plans.tradeoff),
+    "tradeoff": Kind(tradeoff),
     "convergence": Kind(plans.convergence, datasets=("history",), about=_fcfs),
     "methods": Kind(plans.methods),
     "classes": Kind(plans.classes, datasets=("file_plans",)),
-    "sizes": Kind(plans.sizes),
-    "rates": Kind(plans.rates),
+    "sizes": Kind(plans.sizes, "runs that differ in size_scale"),
+    "rates": Kind(plans.rates, "runs that differ in rate_scale"),
     "code_lengths": Kind(plans.code_lengths, datasets=("file_plans",)),
     "gap": Kind(plans.gap, about=_fcfs),
     "scenarios": Kind(scenarios, datasets=("scenarios",), about=_fcfs),

@@ -5,53 +5,36 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
 
-from ecjax.plotting.method_names import BY_CLASS, MARKERS, METHOD_NAMES
-from ecjax.plotting.panels import panels
+from ecjax.plotting.looks import COLOURS, line_look
+from ecjax.plotting.method_names import MARKERS, METHOD_NAMES
+from ecjax.plotting.panels import legend, number, panels
+from ecjax.plotting.units import TimeUnit, plain_numbers, time_axis, time_unit
 from ecjax.tables.results import read_results, read_run
 
-LATENCY = "mean latency bound (s)"
+LATENCY = "mean latency, bound for Poisson arrivals"
 COST = "storage cost per file ($ per period)"
 
 
-def _per_file(runs: pd.DataFrame) -> pd.Series:
+def per_file(runs: pd.DataFrame) -> pd.Series:
+    """Storage cost by file, dollars per period."""
     return runs["cost_dollars_per_period"] / runs["file_count"]
 
 
-def tradeoff(out: Path, runs: pd.DataFrame) -> Figure | None:
-    """Latency against cost, a point per theta, a line per method; queues by class only where theta varies."""
-    if runs["theta"].nunique() == 1:
-        runs = runs[~runs["method"].isin(BY_CLASS)]
-    if runs.empty:
-        return None
-    figure, (axes,) = panels()
-    for method, group in runs.groupby("method", sort=False):
-        ordered = group.sort_values("theta")
-        axes.plot(
-            _per_file(ordered),
-            ordered["latency_s"],
-            marker=MARKERS[method],
-            label=METHOD_NAMES[method],
-            alpha=0.9,
-        )
-        if method != runs["method"].iloc[0]:
-            continue
-        last = None
-        for run in ordered.itertuples():
-            point = (run.cost_dollars_per_period / run.file_count, run.latency_s)
-            extent = np.array([np.ptp(_per_file(ordered)), np.ptp(ordered["latency_s"])]) + 1e-12
-            # labels that would lie on each other are left out
-            if last is None or np.abs(np.subtract(point, last) / extent).max() > 0.08:
-                label = f"θ = {run.theta:g}"
-                axes.annotate(
-                    label, point, xytext=(-6, -10), textcoords="offset points", fontsize=8, ha="right"
-                )
-                last = point
-    axes.set(xlabel=COST, ylabel=LATENCY, title="Latency against storage cost")
-    axes.margins(0.15, 0.08)
-    axes.legend(frameon=False)
-    return figure
+_DEMAND = {"rate_scale": "rates", "size_scale": "sizes"}
+
+
+def demand_columns(runs: pd.DataFrame) -> list[str]:
+    """What is asked of the cluster, as far as it varies: plans of one demand are on one line."""
+    return [name for name in _DEMAND if runs[name].nunique() > 1]
+
+
+def line_words(method: str, demand: list[float], runs: pd.DataFrame) -> str:
+    """The method and the demand of a line, in words."""
+    scaled = [
+        f"{_DEMAND[name]} x {value:g}" for name, value in zip(demand_columns(runs), demand, strict=True)
+    ]
+    return ", ".join([METHOD_NAMES[method], *scaled])
 
 
 def convergence(out: Path, runs: pd.DataFrame) -> Figure | None:
@@ -60,16 +43,20 @@ def convergence(out: Path, runs: pd.DataFrame) -> Figure | None:
     if published.empty:
         return None
     figure, (axes,) = panels()
-    for run in published.sort_values("theta").itertuples():
+    for place, run in enumerate(published.sort_values("theta").itertuples()):
         values = read_run(out, "history", run.run_id).to_pandas()
         label = f"θ = {run.theta:g}" + _where(run, published)
-        axes.plot(values["iteration"], values["objective"] / values["objective"].iloc[-1], label=label)
+        look = line_look(place, len(published)) | {"marker": ""}
+        look["color"] = COLOURS[place % len(COLOURS)]
+        axes.plot(
+            values["iteration"], values["objective"] / values["objective"].iloc[-1], label=label, **look
+        )
     axes.set(
         xlabel="iteration",
         ylabel="objective of the descent / its last value",
-        title="Convergence of JLCM (latency + theta x log surrogate of the cost)",
+        title="Convergence of JLCM (latency + θ x log surrogate of the cost)",
     )
-    axes.legend(frameon=False, fontsize=8, ncols=2)
+    legend(figure, axes.get_lines())
     return figure
 
 
@@ -79,22 +66,23 @@ def gap(out: Path, runs: pd.DataFrame) -> Figure | None:
     if rows.empty:
         return None
     figure, (axes,) = panels()
-    for method, group in rows.groupby("method", sort=False):
+    groups = list(rows.groupby(["method", *demand_columns(rows)], sort=False))
+    for place, ((method, *demand), group) in enumerate(groups):
         ordered = group.sort_values("theta")
-        label = METHOD_NAMES[method]
-        axes.plot(
-            ordered["theta"], 100 * ordered["gap"].clip(lower=1e-9), marker=MARKERS[method], label=label
-        )
+        look = line_look(place, len(groups)) | {"marker": MARKERS[method]}
+        look |= {"color": COLOURS[place % len(COLOURS)], "label": line_words(method, demand, rows)}
+        axes.plot(ordered["theta"], 100 * ordered["gap"].clip(lower=1e-9), **look)
     axes.set(
         xscale="log" if (rows["theta"] > 0).all() else "linear",
         yscale="log",
-        xlabel="theta (s/$)",
+        xlabel="θ (s/$)",
         ylabel="(objective - lower bound) / lower bound (%)",
         title="How much better another plan could be, at most",
     )
-    for which in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
-        which(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.legend(frameon=False)
+    plain_numbers(axes.yaxis)
+    if axes.get_xscale() == "log":
+        plain_numbers(axes.xaxis)
+    legend(figure, axes.get_lines())
     return figure
 
 
@@ -110,20 +98,28 @@ def _where(run, runs: pd.DataFrame) -> str:
 def methods(out: Path, runs: pd.DataFrame) -> Figure:
     """Latency and cost of every method, side by side (Fig. 9 of the JLCM paper); the largest theta of the sweep."""
     rows = runs[runs["theta"] == runs["theta"].max()].drop_duplicates("method")
-    figure = Figure(figsize=(8.5, 4.2), layout="constrained")
-    for index, (values, label) in enumerate(
-        ((rows["latency_s"], LATENCY), (_per_file(rows), COST), (rows["objective"], "objective (s)"))
-    ):
+    unit = time_unit(rows["latency_s"])
+    objective = time_unit(rows["objective"])
+    figure = Figure(figsize=(max(8.5, 1.5 + 2.1 * len(rows)), 4.4), layout="constrained")
+    columns: list[tuple[pd.Series, TimeUnit | None, str]] = [
+        (rows["latency_s"], unit, LATENCY),
+        (per_file(rows), None, COST),
+        (rows["objective"], objective, "objective"),
+    ]
+    for index, (values, of, label) in enumerate(columns):
         axes = figure.add_subplot(1, 3, index + 1)
-        names = [METHOD_NAMES[method].replace(" ", "\n") for method in rows["method"]]
-        bars = axes.bar(names, values, color=f"C{index}", width=0.65)
-        axes.bar_label(
-            bars, labels=[f"{value:.{0 if value >= 1000 else 1}f}" for value in values], fontsize=8
-        )
-        axes.set_ylabel(label)
-        axes.tick_params(axis="x", labelsize=7)
+        names = [METHOD_NAMES[method] for method in rows["method"]]
+        bars = axes.bar(names, values, color=COLOURS[index], width=0.65)
+        words = [of.text(value) if of else number(value) for value in values]
+        axes.bar_label(bars, labels=words, fontsize=8, padding=2)
+        if of:
+            time_axis(axes.yaxis, label, of)
+        else:
+            axes.set_ylabel(label)
+        axes.margins(y=0.08)
+        axes.set_xticks(range(len(names)), names, rotation=35, ha="right", rotation_mode="anchor", fontsize=8)
         axes.spines[["top", "right"]].set_visible(False)
-    figure.suptitle(f"JLCM against oblivious schemes, θ = {rows['theta'].iloc[0]:g}")
+    figure.suptitle(f"Methods, θ = {rows['theta'].iloc[0]:g}")
     return figure
 
 
@@ -136,60 +132,72 @@ def classes(out: Path, runs: pd.DataFrame) -> Figure:
     plans = plans.assign(service_class=files["service_class"].reindex(plans["file_id"]).to_numpy())
     key = "service_class" if plans["service_class"].notna().all() else "k"
     figure, (axes,) = panels()
-    for name, group in plans.groupby(key):
+    groups = list(plans.groupby(key))
+    for place, (name, group) in enumerate(groups):
         values = np.sort(group["latency_s"])
-        codes = "/".join(sorted({f"({n}, {k})" for n, k in zip(group["n"], group["k"], strict=True)}))
-        axes.step(
-            values, np.arange(1, len(values) + 1) / len(values), where="post", label=f"{key} {name} {codes}"
+        codes = "/".join(
+            dict.fromkeys(f"({n}, {k})" for n, k in sorted(zip(group["n"], group["k"], strict=True)))
         )
+        look = line_look(place, len(groups)) | {"marker": "", "color": COLOURS[place % len(COLOURS)]}
+        words = f"k = {name}" if key == "k" else f"class {name}"
+        share = np.arange(1, len(values) + 1) / len(values)
+        axes.step(values, share, where="post", label=f"{words}: {codes}", **look)
     axes.set(
-        xlabel="latency bound of a file (s)",
-        ylabel="share of files at or below",
-        title=f"Latency bound by class, θ = {run['theta']:g}",
-        ylim=(0, 1.02),
+        ylabel="share of files at or below", title=f"Latency by class, θ = {run['theta']:g}", ylim=(0, 1.02)
     )
-    axes.legend(frameon=False, fontsize=8)
+    time_axis(axes.xaxis, "mean latency of a file, bound for Poisson arrivals", time_unit(plans["latency_s"]))
+    legend(figure, axes.get_lines())
     return figure
 
 
-def sizes(out: Path, runs: pd.DataFrame) -> Figure:
-    """Latency bound against mean file size (Fig. 11 of the JLCM paper)."""
+def sizes(out: Path, runs: pd.DataFrame) -> Figure | None:
+    """Latency bound against mean file size (Fig. 11 of the JLCM paper).
+
+    Returns:
+        None where all runs have files of the same sizes.
+    """
+    if runs["size_scale"].nunique() < 2:
+        return None
     files = read_results(out, "inputs/files")
     mean = files[files["input_id"] == runs["input_id"].iloc[0]]["bytes"].mean()
     figure, (axes,) = panels()
-    for (method, theta), group in runs.groupby(["method", "theta"], sort=False):
+    groups = list(runs.groupby(["method", "theta"], sort=False))
+    for place, ((method, theta), group) in enumerate(groups):
         ordered = group.sort_values("size_scale")
-        label = f"{METHOD_NAMES[method]}, θ = {theta:g}"
-        axes.plot(
-            ordered["size_scale"] * mean / 1e6, ordered["latency_s"], marker=MARKERS[method], label=label
-        )
-    axes.set(xlabel="mean file size (MB)", ylabel=LATENCY, title="Latency bound against file size")
-    axes.legend(frameon=False)
+        look = line_look(place, len(groups)) | {"marker": MARKERS[method]}
+        look |= {"color": COLOURS[place % len(COLOURS)], "label": f"{METHOD_NAMES[method]}, θ = {theta:g}"}
+        axes.plot(ordered["size_scale"] * mean / 1e6, ordered["latency_s"], **look)
+    axes.set(xlabel="mean file size (MB)", title="Latency against file size")
+    time_axis(axes.yaxis, LATENCY, time_unit(runs["latency_s"]))
+    legend(figure, axes.get_lines())
     return figure
 
 
-def rates(out: Path, runs: pd.DataFrame) -> Figure:
-    """Latency bound as bars and cost as a line against the request rate (Fig. 12 of the JLCM paper)."""
+def rates(out: Path, runs: pd.DataFrame) -> Figure | None:
+    """Latency bound as bars and cost as a line against the request rate (Fig. 12 of the JLCM paper).
+
+    Returns:
+        None where all runs have the same rates.
+    """
+    if runs["rate_scale"].nunique() < 2:
+        return None
     files = read_results(out, "inputs/files")
     total = files[files["input_id"] == runs["input_id"].iloc[0]]["rate_per_s"].sum()
     rows = runs[(runs["method"] == runs["method"].iloc[0]) & (runs["theta"] == runs["theta"].iloc[0])]
     ordered = rows.sort_values("rate_scale")
     figure, (axes,) = panels()
     names = [f"{scale * total:.3g}" for scale in ordered["rate_scale"]]
-    axes.bar(names, ordered["latency_s"], width=0.6, color="C0", label=LATENCY)
-    axes.set(
-        xlabel="request rate of all files (1/s)",
-        ylabel=LATENCY,
-        title="Latency and cost against the request rate",
-    )
+    axes.bar(names, ordered["latency_s"], width=0.6, color=COLOURS[4], label=LATENCY)
+    axes.set(xlabel="request rate of all files (1/s)", title="Latency and cost against the request rate")
+    time_axis(axes.yaxis, LATENCY, time_unit(ordered["latency_s"]))
     right = axes.twinx()
-    right.plot(names, _per_file(ordered), color="C1", marker="o", label=COST)
+    right.plot(names, per_file(ordered), color=COLOURS[5], marker="o", label=COST)
     right.set_ylabel(COST)
     right.spines["top"].set_visible(False)
-    right.set_ylim(0, 1.35 * _per_file(ordered).max())
+    right.set_ylim(0, 1.1 * per_file(ordered).max())
     handles = [*axes.get_legend_handles_labels()[0], *right.get_legend_handles_labels()[0]]
-    axes.legend(handles, [LATENCY, COST], frameon=False, loc="upper left")
-    axes.set_ylim(0, 1.35 * ordered["latency_s"].max())
+    legend(figure, handles)
+    axes.set_ylim(0, 1.1 * ordered["latency_s"].max())
     return figure
 
 
@@ -205,15 +213,18 @@ def code_lengths(out: Path, runs: pd.DataFrame) -> Figure:
         for run in rows.itertuples()
     )
     figure, (axes,) = panels()
-    for k, group in lengths.groupby("k"):
+    groups = list(lengths.groupby("k"))
+    for place, (k, group) in enumerate(groups):
         mean = group.groupby("theta")["n_mean"].mean()
-        axes.plot(mean.index, mean, marker="o", label=f"k = {k}")
+        look = line_look(place, len(groups)) | {"color": COLOURS[place % len(COLOURS)]}
+        axes.plot(mean.index, mean, label=f"k = {k}", **look)
     if runs["theta"].min() > 0:
         axes.set_xscale("log")
+        plain_numbers(axes.xaxis)
     axes.set(
         xlabel="θ (s/$)",
         ylabel="mean code length n",
         title="Code length against the price of storage",
     )
-    axes.legend(frameon=False)
+    legend(figure, axes.get_lines())
     return figure

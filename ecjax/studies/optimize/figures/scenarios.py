@@ -7,10 +7,12 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from ecjax.plotting.looks import COLOURS
 from ecjax.plotting.panels import panels
+from ecjax.plotting.units import time_axis, time_unit
 from ecjax.tables.results import read_run
 
-COLORS = {"node": "C0", "site": "C1"}
+COLORS = {"node": COLOURS[0], "site": COLOURS[1]}
 MOST = 40  # scenarios that fit on a page; the slowest are shown
 _HEIGHT_PER_BAR = 0.24
 _PLATE = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}  # behind words that cross bars or lines
@@ -55,7 +57,9 @@ def scenarios(out: Path, runs: pd.DataFrame) -> Figure | None:
     axes.set_ylim(len(shown) - 0.4, -0.6)
     axes.set_xlim(0, 1.25 * longest)
     few = f" (the {len(shown)} slowest of {len(table)})" if len(table) > len(shown) else ""
-    axes.set(xlabel="mean latency bound of the reads that are served (s)", title=f"With nodes down{few}")
+    axes.set_title(f"With nodes down{few}")
+    unit = time_unit(longest)
+    time_axis(axes.xaxis, "mean latency of the reads that are served, bound for Poisson arrivals", unit)
     kinds = [kind for kind in COLORS if (shown["kind"] == kind).any()]
     handles = [Patch(color=COLORS[kind]) for kind in kinds]
     figure.legend(

@@ -8,11 +8,15 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
-from ecjax.plotting.panels import COLOURS, few, limit, number, panels
+from ecjax.plotting.looks import COLOURS, ink
+from ecjax.plotting.ordering import natural
+from ecjax.plotting.panels import few, legend, limit, panels
 from ecjax.plotting.runs import names, rows
+from ecjax.plotting.units import time_axis, time_unit
 from ecjax.studies.replay.assumptions import bound_label
-from ecjax.studies.replay.words import EARLIER, MOST_BARS, SECONDS, SOURCES
+from ecjax.studies.replay.words import EARLIER, LATENCY, MOST_BARS, SOURCES
 
 _MOST_RUNS = 30
 _MOST_PANELS = 6
@@ -21,7 +25,7 @@ _INTERVAL: dict[str, Any] = {"fmt": "none", "ecolor": "black", "capsize": 2, "li
 
 
 def latency(out: Path, runs: pd.DataFrame) -> Figure:
-    """Mean and 99 % quantile of every run: as replayed (with the interval of the mean), estimated and bounded."""
+    """Mean and 99 % quantile of every run: as replayed (with the interval of the mean), estimated and promised."""
     shown = runs.iloc[:_MOST_RUNS]
     table = rows(out, "latencies", shown, "all")
     sources = _sources(table)
@@ -30,9 +34,16 @@ def latency(out: Path, runs: pd.DataFrame) -> Figure:
     places = dict(zip(shown["run_id"], range(len(shown)), strict=True))
     for each, value, title in ((axes[0], "mean_s", "mean"), (axes[1], "p99_s", "99 % quantile")):
         thick, end = 0.84 / len(sources), limit(table[value])
+        # bars of a run stand around its name, whichever sources it has
+        present = table[np.isfinite(table[value])].groupby("run_id")["source"].agg(set)
+        unit = time_unit(end)
         for place, source in enumerate(sources):
             part = table[(table["source"] == source) & np.isfinite(table[value])]
-            where = part["run_id"].map(places).to_numpy(float) - 0.42 + thick * (place + 0.5)
+            order = [
+                sum(each in present[run] for each in sources[:place]) - (len(present[run]) - 1) / 2
+                for run in part["run_id"]
+            ]
+            where = part["run_id"].map(places).to_numpy(float) + thick * np.array(order)
             word, colour = SOURCES[source]
             word = bound_label(runs) if source == "bound" else word
             half = part["ci_s"].fillna(0.0).to_numpy() if value == "mean_s" else np.zeros(len(part))
@@ -41,20 +52,23 @@ def latency(out: Path, runs: pd.DataFrame) -> Figure:
             each.errorbar(part[value][measured], where[measured], xerr=half[measured], **_INTERVAL)
             for place, length, reach in zip(where, part[value], part[value] + half, strict=True):
                 cut = reach > end
-                at, ha, ink = (
-                    (end, "right", "white") if cut and length > end else (min(reach, end), "left", "black")
+                at, ha, shade = (
+                    (end, "right", ink(colour))
+                    if cut and length > end
+                    else (min(reach, end), "left", "black")
                 )
                 style: dict[str, Any] = {
                     "xytext": (-3 if ha == "right" else 3, 0),
                     "textcoords": "offset points",
                     "fontsize": 7,
                 }
-                each.annotate(number(length), (at, place), ha=ha, va="center", color=ink, **style)
+                each.annotate(unit.text(length), (at, place), ha=ha, va="center", color=shade, **style)
         each.grid(visible=False, axis="y")
-        each.set(xlabel=SECONDS, title=title, ylim=(len(shown) - 0.4, -0.6), xlim=(0, 1.12 * end))
+        each.set(title=title, ylim=(len(shown) - 0.4, -0.6), xlim=(0, 1.14 * end))
+        time_axis(each.xaxis, LATENCY, unit)
     axes[0].set_yticks(range(len(shown)), names(runs)[: len(shown)], fontsize=8)
     axes[1].set_yticks(range(len(shown)), [""] * len(shown))
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
+    legend(figure, axes[0].get_legend_handles_labels()[0])
     figure.suptitle(f"Latency of reads{few(len(shown), len(runs), 'runs')}")
     return figure
 
@@ -71,16 +85,21 @@ def classes(out: Path, runs: pd.DataFrame) -> Figure:
     top = limit(table["mean_s"] + table["ci_s"].fillna(0.0))
     for place, (run, title) in enumerate(zip(shown["run_id"], names(runs), strict=False)):
         axes = figure.add_subplot(lines, columns, place + 1)
-        _bars(axes, table[table["run_id"] == run], groups, sources, top, bound_label(runs))
+        of_run = table[table["run_id"] == run]
+        _bars(axes, of_run, groups, _sources(of_run) or sources, top)
         axes.set(ylim=(0, 1.08 * top), xlabel="class of files")
-        if place % columns == 0:
-            axes.set_ylabel("mean " + SECONDS)
+        time_axis(axes.yaxis, "mean " + LATENCY if place % columns == 0 else "", time_unit(top))
         if len(runs) > 1:
             axes.set_title(title, fontsize=9)
-    handles = {
-        word: bar for axes in figure.axes for bar, word in zip(*axes.get_legend_handles_labels(), strict=True)
-    }
-    figure.legend(handles.values(), handles, loc="outside lower center", ncols=4, frameon=False)
+    legend(
+        figure,
+        [
+            Patch(
+                color=SOURCES[source][1], label=bound_label(runs) if source == "bound" else SOURCES[source][0]
+            )
+            for source in sources
+        ],
+    )
     figure.suptitle(f"Latency by class{few(len(shown), len(runs), 'runs')}")
     return figure
 
@@ -90,7 +109,7 @@ def utilisation(out: Path, runs: pd.DataFrame) -> Figure:
     shown = runs.iloc[:_MOST_NODE_RUNS]
     table = rows(out, "latencies", shown, "node")
     replayed = table[table["source"].isin(("replayed", "observed"))]
-    nodes = list(dict.fromkeys(replayed["node_id"]))
+    nodes = natural(replayed["node_id"].unique())
     of = len(nodes)
     if of > MOST_BARS:
         busiest = replayed.groupby("node_id")["utilisation"].max().nlargest(MOST_BARS).index
@@ -126,7 +145,9 @@ def utilisation(out: Path, runs: pd.DataFrame) -> Figure:
         axes.set_axisbelow(True)
         axes.spines[["top", "right"]].set_visible(False)
     upper.set(ylabel="utilisation", ylim=(0, max(1.0, upper.get_ylim()[1])))
-    lower.set(xlabel="node", ylabel="mean sojourn of a chunk (s)")
+    lower.set_xlabel("node")
+    sojourns = table.loc[table["node_id"].isin(nodes), "mean_s"]
+    time_axis(lower.yaxis, "mean sojourn of a chunk", time_unit(sojourns))
     upper.tick_params(labelbottom=False)
     slanted = max(len(str(node)) for node in nodes) * len(nodes) > 90
     angle: dict[str, Any] = {"rotation": 60, "ha": "right", "rotation_mode": "anchor"} if slanted else {}
@@ -134,7 +155,7 @@ def utilisation(out: Path, runs: pd.DataFrame) -> Figure:
     lower.set_xlim(-0.7, len(nodes) - 0.3)
     handles = [*(upper.get_legend_handles_labels()[0] if len(runs) > 1 else []), *marks.values()]
     if handles:
-        figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False, fontsize=8)
+        legend(figure, handles)
     figure.suptitle(
         f"Nodes in the replay{few(len(nodes), of, 'nodes, the busiest')}{few(len(shown), len(runs), 'runs')}"
     )
@@ -155,14 +176,13 @@ def _placed(
     return positions, part[value].to_numpy(float), part["ci_s"].fillna(0.0).to_numpy(float)
 
 
-def _bars(axes: Axes, table: pd.DataFrame, groups: list, sources: list[str], top: float, bound: str) -> None:
+def _bars(axes: Axes, table: pd.DataFrame, groups: list, sources: list[str], top: float) -> None:
     """A bar per class and source, with intervals; one that leaves the panel bears its value."""
     thick = 0.84 / len(sources)
     for order, source in enumerate(sources):
         where, values, half = _placed(table, source, "class", groups, "mean_s")
         where = where - 0.42 + thick * (order + 0.5)
         word, colour = SOURCES[source]
-        word = bound if source == "bound" else word
         axes.bar(where, values, 0.92 * thick, color=colour, label=word)
         inside = (half > 0) & (values <= top)
         axes.errorbar(where[inside], values[inside], half[inside], **_INTERVAL)
@@ -173,10 +193,11 @@ def _bars(axes: Axes, table: pd.DataFrame, groups: list, sources: list[str], top
                     "ha": "center",
                     "va": "top",
                     "fontsize": 7,
-                    "color": "white",
+                    "color": ink(colour),
                 }
-                axes.text(at, 1.05 * top, number(value), **style)
+                axes.text(at, 1.05 * top, time_unit(top).text(value), **style)
     axes.grid(alpha=0.3, axis="y")
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_xticks(range(len(groups)), [str(group) for group in groups], fontsize=8)
+    axes.set_xlim(-0.6, len(groups) - 0.4)

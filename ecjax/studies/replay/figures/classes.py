@@ -10,9 +10,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from ecjax.plotting.class_values import class_names
-from ecjax.plotting.panels import COLOURS, few, legend, panels, scale
+from ecjax.plotting.looks import COLOURS, tapering
+from ecjax.plotting.panels import few, legend, panels, scale
 from ecjax.plotting.runs import names, rows, swept
-from ecjax.studies.replay.words import SECONDS, STYLES
+from ecjax.plotting.units import time_axis, time_unit
+from ecjax.studies.replay.assumptions import bound_label
+from ecjax.studies.replay.words import LATENCY, SOURCES, STYLES
 from ecjax.tables.results import read_results
 
 _MOST_PANELS = 4
@@ -89,29 +92,34 @@ def _panels(table: pd.DataFrame, label: str, title: str = "") -> Figure:
     figure, axes = panels(len(shown), max(7.0, 1.0 + 4.2 * len(shown)), 5.0)
     used: dict[str, Line2D] = {}
     for each, way in zip(axes, shown, strict=True):
-        for name, colour in zip(drawn, COLOURS, strict=False):
+        for place, (name, colour) in enumerate(zip(drawn, COLOURS, strict=False)):
             for source, style in STYLES.items():
                 line = table[(table["panel"] == way) & (table["class"] == name) & (table["source"] == source)]
                 line = line[np.isfinite(line["mean_s"])].sort_values("at")
                 if line.empty:
                     continue
-                look: dict[str, Any] = {"linestyle": style, "linewidth": 1.4, "markersize": 4}
-                look["marker"] = "o" if source in ("replayed", "observed") else ""
+                look: dict[str, Any] = {**tapering(place, len(drawn)), "linestyle": style}
+                if source not in ("replayed", "observed"):
+                    look["marker"] = "_" if len(line) == 1 else ""
                 half = line["ci_s"].to_numpy() if line["ci_s"].notna().any() else None
                 each.errorbar(line["at"], line["mean_s"], half, color=colour, capsize=2, **look)
-                used.setdefault(source, Line2D([], [], color="grey", label=source, **look))
+                plain: dict[str, Any] = {"color": "grey", "linestyle": style, "linewidth": 1.6}
+                word = bound_label(runs) if source == "bound" else SOURCES[source][0]
+                used.setdefault(source, Line2D([], [], label=word, **plain))
         each.set_xlabel(label)
         each.set_title(way if len(shown) > 1 else "", fontsize=9)
         scale(each, table.loc[np.isfinite(table["mean_s"]), "mean_s"])
+        words = "mean " + LATENCY if each is axes[0] else ""
+        time_axis(each.yaxis, words, time_unit(table["mean_s"]))
         if each is not axes[0]:
             each.tick_params(labelleft=False)
     low, high = (pick(each.get_ylim()[side] for each in axes) for pick, side in ((min, 0), (max, 1)))
+    left, right = (pick(each.get_xlim()[side] for each in axes) for pick, side in ((min, 0), (max, 1)))
     for each in axes:
-        each.set_ylim(low, high)
-    axes[0].set_ylabel("mean " + SECONDS)
+        each.set(xlim=(left, right), ylim=(low, high))
     colours = [
-        Line2D([], [], color=colour, linewidth=4, label=f"class {name}")
-        for name, colour in zip(drawn, COLOURS, strict=False)
+        Line2D([], [], color=colour, label=f"class {name}", **tapering(place, len(drawn)))
+        for place, (name, colour) in enumerate(zip(drawn, COLOURS, strict=False))
     ]
     handles = [*colours, *used.values()]
     legend(figure, handles)

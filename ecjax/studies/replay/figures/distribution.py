@@ -9,19 +9,22 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from ecjax.plotting.panels import COLOURS, few, limit, panels, plain_numbers
+from ecjax.plotting.looks import COLOURS, DASHES, tapering
+from ecjax.plotting.panels import few, legend, limit, panels
 from ecjax.plotting.runs import names, rows
+from ecjax.plotting.units import time_axis, time_unit
 from ecjax.studies.replay.assumptions import bound_label
-from ecjax.studies.replay.words import MOST_CURVES, SECONDS
+from ecjax.studies.replay.words import LATENCY, MOST_CURVES
 
+BOUND_MEAN, BOUND_QUANTILES = "bound on the mean", "bounds on the quantiles"
 _QUANTILES = {"p50_s": 0.5, "p90_s": 0.9, "p99_s": 0.99, "p999_s": 0.999}
 
 
 def cdf(out: Path, runs: pd.DataFrame) -> Figure:
     """Distribution of latency and its tail: of every class of one run, or of all reads of several runs.
 
-    Estimated quantiles are dots, bounds on them triangles, the bound on the mean is a vertical line (Fig. 10 of the
-    JLCM paper is the first panel).
+    Estimated quantiles are dots, promised ones triangles, the bound on the mean is a vertical line (Fig. 10 of the JLCM
+    paper is the first panel).
     """
     bins, latencies = rows(out, "latency_bins", runs), rows(out, "latencies", runs)
     curves: list[tuple[str, pd.DataFrame, pd.DataFrame]] = []
@@ -40,30 +43,27 @@ def cdf(out: Path, runs: pd.DataFrame) -> Figure:
     figure, (left, right) = panels(2, 10.5, 4.4 + 0.22 * np.ceil(len(shown) / 3))
     ends = []
     kinds: dict[str, Line2D] = {}
-    for (label, counts, summary), colour in zip(shown, COLOURS, strict=False):
+    for place, ((label, counts, summary), colour) in enumerate(zip(shown, COLOURS, strict=False)):
+        width = tapering(place, len(shown))["linewidth"]
         for source, group in counts.groupby("source", sort=False):
-            style = "--" if source == "observed" else "-"
+            style = DASHES[place % len(DASHES)] if source == "replayed" else (0, (8, 2))
             edges, below = _steps(group)
             text = label if source == "replayed" else f"{label}, {source}"
-            left.plot(edges, below, style, color=colour, label=text)
-            right.plot(edges, 1 - below, style, color=colour)
+            look: dict[str, Any] = {"color": colour, "linestyle": style, "linewidth": width}
+            left.plot(edges, below, label=text, **look)
+            right.plot(edges, 1 - below, **look)
             ends.append(float(edges[np.searchsorted(below, 0.995)]))
         kinds |= _predicted(left, right, summary, colour)
-    for word in ("bound on the mean", "bounds on quantiles"):
+    end = 1.05 * limit(np.array(ends))
+    left.set(ylabel="share of reads at or below", ylim=(0, 1.02), xlim=(0, end))
+    right.set(ylabel="share of reads above", xscale="log", yscale="log", ylim=(5e-5, 1.2))
+    for axes in (left, right):
+        time_axis(axes.xaxis, LATENCY, time_unit(end))
+    for word in (BOUND_MEAN, BOUND_QUANTILES):
         if word in kinds:
             kinds[word].set_label(bound_label(runs, word))
-    left.set(
-        xlabel=SECONDS,
-        ylabel="share of reads at or below",
-        ylim=(0, 1.02),
-        xlim=(0, 1.05 * limit(np.array(ends))),
-    )
-    right.set(xlabel=SECONDS, ylabel="share of reads above", xscale="log", yscale="log", ylim=(5e-5, 1.2))
-    plain_numbers(right.xaxis)
     lines = [line for line in left.get_lines() if not str(line.get_label()).startswith("_")]
-    figure.legend(
-        handles=[*lines, *kinds.values()], loc="outside lower center", ncols=3, frameon=False, fontsize=8
-    )
+    legend(figure, [*lines, *kinds.values()])
     figure.suptitle(f"Latency of reads{few(len(shown), len(curves), what)}")
     return figure
 
@@ -77,12 +77,12 @@ def _steps(bins: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     return edges.ravel(), np.stack((before, below), axis=1).ravel()
 
 
-def _predicted(left: Axes, right: Axes, latencies: pd.DataFrame, colour: tuple) -> dict[str, Line2D]:
+def _predicted(left: Axes, right: Axes, latencies: pd.DataFrame, colour: str) -> dict[str, Line2D]:
     """Quantiles and bounds that need no replay, on both panels; handles for a legend by what there was."""
     handles = {}
     for source, mark, word in (
         ("estimated", "o", "estimated quantiles"),
-        ("bound", "v", "bounds on quantiles"),
+        ("bound", "v", BOUND_QUANTILES),
     ):
         for row in latencies[latencies["source"] == source].to_dict("records"):
             points = {level: row[name] for name, level in _QUANTILES.items() if np.isfinite(row[name])}
@@ -99,7 +99,7 @@ def _predicted(left: Axes, right: Axes, latencies: pd.DataFrame, colour: tuple) 
                 handles[word] = Line2D([], [], marker=mark, linestyle="", **style | {"color": "grey"})
             if source == "bound" and np.isfinite(row["mean_s"]):
                 left.axvline(row["mean_s"], color=colour, linestyle=":", linewidth=1.2)
-                handles["bound on the mean"] = Line2D([], [], color="grey", linestyle=":", linewidth=1.2)
+                handles[BOUND_MEAN] = Line2D([], [], color="grey", linestyle=":", linewidth=1.2)
     for word, handle in handles.items():
         handle.set_label(word)
     return handles

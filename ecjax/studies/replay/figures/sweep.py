@@ -8,14 +8,16 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from ecjax.plotting.panels import COLOURS, few, panels, scale
+from ecjax.plotting.looks import COLOURS, MARKS, tapering
+from ecjax.plotting.panels import few, legend, panels, scale
 from ecjax.plotting.runs import names, rows
+from ecjax.plotting.units import time_axis, time_unit
 from ecjax.studies.replay.assumptions import bound_label
 from ecjax.studies.replay.words import (
     EARLIER,
+    LATENCY,
     LOAD,
     MOST_CURVES,
-    SECONDS,
     SOURCES,
     STYLES,
     horizontal,
@@ -24,7 +26,7 @@ from ecjax.studies.replay.words import (
 
 
 def sweep(out: Path, runs: pd.DataFrame) -> Figure | None:
-    """Mean and 99 % quantile against rate, size or load: as replayed, estimated and bounded, a colour per policy.
+    """Mean and 99 % quantile against rate, size or load: as replayed, estimated and promised, a colour per policy.
 
     Returns:
         None where neither rate, nor size, nor load varies.
@@ -41,29 +43,32 @@ def sweep(out: Path, runs: pd.DataFrame) -> Figure | None:
     used: dict[str, Line2D] = {}
     for each, value, title in ((axes[0], "mean_s", "mean"), (axes[1], "p99_s", "99 % quantile")):
         drawn = []
-        for name, colour in zip(lines, COLOURS, strict=False):
+        for place, (name, colour) in enumerate(zip(lines, COLOURS, strict=False)):
             line = table[table["run_id"].map(labels) == name]
             for source, style in STYLES.items():
                 part = line[(line["source"] == source) & np.isfinite(line[value])]
                 if part.empty:
                     continue
                 part = part.assign(at=part["run_id"].map(at)).sort_values("at")
-                mark = "o" if source in ("replayed", "observed") else ""
-                look: dict[str, Any] = {"linestyle": style, "marker": mark, "markersize": 4, "linewidth": 1.4}
+                look: dict[str, Any] = {**tapering(place, len(lines)), "linestyle": style}
+                if source not in ("replayed", "observed"):
+                    look["marker"] = "_" if len(part) == 1 else ""
                 half = part["ci_s"].to_numpy() if value == "mean_s" and part["ci_s"].notna().any() else None
                 each.errorbar(part["at"], part[value], half, color=colour, capsize=2, **look)
-                word = bound_label(runs) if source == "bound" else source
-                used.setdefault(source, Line2D([], [], color="grey", label=word, **look))
+                plain: dict[str, Any] = {"color": "grey", "linestyle": style, "linewidth": 1.6}
+                word = bound_label(runs) if source == "bound" else SOURCES[source][0]
+                used.setdefault(source, Line2D([], [], label=word, **plain))
                 drawn.append(part[value])
-        each.set(xlabel=label, ylabel=SECONDS, title=title)
+        each.set(xlabel=label, title=title)
         if drawn:
             scale(each, pd.concat(drawn))
+            time_axis(each.yaxis, LATENCY, time_unit(*drawn))
     colours = [
-        Line2D([], [], color=colour, linewidth=4, label=name)
-        for name, colour in zip(lines, COLOURS, strict=False)
+        Line2D([], [], color=colour, label=name, **tapering(place, len(lines)))
+        for place, (name, colour) in enumerate(zip(lines, COLOURS, strict=False))
     ]
     handles = [*(colours if len(lines) > 1 else []), *used.values()]
-    figure.legend(handles=handles, loc="outside lower center", ncols=4, frameon=False, fontsize=8)
+    legend(figure, handles)
     figure.suptitle(f"Latency of reads{few(len(lines), labels.nunique(), 'lines')}")
     return figure
 
@@ -84,7 +89,8 @@ def bounds(out: Path, runs: pd.DataFrame) -> Figure | None:
     drawn: list[pd.Series] = []
     earlier: set[str] = set()
     several = labels.nunique() > 1
-    for name, line_colour in zip(dict.fromkeys(labels), COLOURS, strict=False):
+    count = labels.nunique()
+    for place, (name, line_colour) in enumerate(zip(dict.fromkeys(labels), COLOURS, strict=False)):
         line = table[table["run_id"].map(labels) == name]
         for source, (word, colour) in SOURCES.items():
             part = line[(line["source"] == source) & np.isfinite(line["mean_s"])]
@@ -99,17 +105,15 @@ def bounds(out: Path, runs: pd.DataFrame) -> Figure | None:
                 part["ci_s"].to_numpy() if part["ci_s"].notna().any() else None,
                 color=line_colour if apart else colour,
                 linestyle=STYLES.get(source, (0, (1, 1))),
-                marker="o" if source in ("replayed", "observed") else "",
+                marker=MARKS[place % len(MARKS)] if source in ("replayed", "observed") else "",
                 markersize=4,
+                linewidth=tapering(place, count)["linewidth"],
                 capsize=2,
                 label=f"{name}: {word}" if apart else word,
             )
             drawn.append(part["mean_s"])
-    axes.set(
-        xlabel=LOAD,
-        ylabel="mean " + SECONDS,
-        title="Mean latency and its bounds against load",
-    )
+    axes.set(xlabel=LOAD, title="Mean latency and its bounds against load")
     scale(axes, pd.concat(drawn))
-    axes.legend(frameon=False, fontsize=8)
+    time_axis(axes.yaxis, "mean " + LATENCY, time_unit(*drawn))
+    legend(figure, axes.get_legend_handles_labels()[0])
     return figure

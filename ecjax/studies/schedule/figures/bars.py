@@ -11,6 +11,7 @@ from matplotlib.patches import Patch
 
 from ecjax.plotting.grid import MOST_PANELS, grid, spread
 from ecjax.plotting.panels import few, legend
+from ecjax.plotting.units import time_axis, time_unit
 from ecjax.studies.schedule.words import (
     BASELINE,
     POINT,
@@ -24,6 +25,7 @@ from ecjax.studies.schedule.words import (
 
 _WHISKERS: dict[str, Any] = {"fmt": "none", "ecolor": "black", "capsize": 2, "linewidth": 1}
 _ALL = "all"
+_NOTHING = 1e-4  # a distance that is not drawn
 
 
 def improvement(out: Path, runs: pd.DataFrame) -> Figure | None:
@@ -50,7 +52,8 @@ def improvement(out: Path, runs: pd.DataFrame) -> Figure | None:
             table = table[table["width_class"] == _ALL]
         _bars(axes, table, "scheduler", colours(schedulers), "width_class", classes, "improvement")
         axes.axhline(1.0, color="black", linewidth=0.8)
-        axes.set(title=title, xlabel="coflows by width (flows)" if len(classes) > 1 else "")
+        axes.set_title(title, fontsize=10)
+        axes.set_xlabel("coflows by width (flows)" if len(classes) > 1 else "")
     panels[0].set_ylabel("mean completion time of fair / own")
     _finish(figure, panels, {scheduler_name(name): colour for name, colour in colours(schedulers).items()})
     figure.suptitle(f"Improvement over max-min fair sharing{few(len(shown), len(parts), 'panels')}")
@@ -65,17 +68,17 @@ def sources(out: Path, runs: pd.DataFrame) -> Figure | None:
     """
     if runs["sources"].nunique() < 2:
         return None
-    return _by_scheduler(runs, "mean_s", "mean completion time (s)", "Source selection")
+    return _by_scheduler(runs, "mean_s", "mean completion time", "Source selection")
 
 
 def gap(out: Path, runs: pd.DataFrame) -> Figure | None:
     """Distance of the mean completion time to its lower bound, by scheduler and source rule, a panel per point.
 
     Returns:
-        None where no lower bound is known.
+        None where no lower bound is known, or every mean is as good as it.
     """
     runs = runs[runs["gap"].notna()]
-    if runs.empty:
+    if runs.empty or runs["gap"].max() < _NOTHING:
         return None
     label = "mean completion time / lower bound - 1"
     return _by_scheduler(runs, "gap", label, "Distance to the lower bound of every schedule")
@@ -91,8 +94,11 @@ def _by_scheduler(runs: pd.DataFrame, value: str, label: str, title: str) -> Fig
         _bars(axes, replays, "sources", shades, "scheduler", schedulers, value)
         names = [scheduler_name(name) for name in schedulers]
         axes.set_xticks(range(len(names)), names, rotation=35, ha="right", rotation_mode="anchor")
-        axes.set_title(words)
-    panels[0].set_ylabel(label)
+        axes.set_title(words, fontsize=10)
+        if value.endswith("_s"):
+            time_axis(axes.yaxis, label if axes is panels[0] else "", time_unit(runs[value]))
+    if not value.endswith("_s"):
+        panels[0].set_ylabel(label)
     _finish(figure, panels, {sources_name(name): colour for name, colour in shades.items()})
     figure.suptitle(f"{title}{few(len(shown), len(parts), 'panels')}")
     return figure

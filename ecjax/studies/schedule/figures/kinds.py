@@ -12,7 +12,7 @@ KINDS = {
         sweep,
         "a scheduler besides fair, and runs that differ in n, k, share_at_zero, rate_scale or size_scale",
     ),
-    "gap": Kind(gap, "lower_bound=true"),
+    "gap": Kind(gap, "lower_bound=true, and a mean above the bound"),
 }
 
 draw = Drawing(KINDS, replayed)

@@ -9,7 +9,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from ecjax.plotting.grid import MOST_PANELS, grid, spread
-from ecjax.plotting.panels import few, legend, plain_numbers
+from ecjax.plotting.looks import line_look
+from ecjax.plotting.panels import few, legend
+from ecjax.plotting.units import plain_numbers, time_axis, time_unit
 from ecjax.studies.schedule.words import (
     BASELINE,
     POINT,
@@ -27,29 +29,34 @@ _SHORTEST = 1e-3  # an axis of times starts at this quantile: single tiny coflow
 def cdf(out: Path, runs: pd.DataFrame) -> Figure:
     """Distribution of completion times, all seeds together, a panel per source rule.
 
-    Fig. 5b and 5d of the D-Target paper. The dashed line is that of every coflow alone on the fabric.
+    Fig. 5b and 5d of the D-Target paper. The thin black line is that of every coflow alone on the fabric.
     """
     parts = groups(runs, (*POINT, "sources"))
     shown = parts[:MOST_PANELS]
     schedulers = list(dict.fromkeys(runs["scheduler"]))
     figure, panels = grid(len(shown), 5.4, 3.8)
+    shades = colours(schedulers)
+    looks: dict[str, dict[str, Any]] = {
+        name: {"color": shades[name], **line_look(place, len(schedulers)), "marker": ""}
+        for place, name in enumerate(schedulers)
+    }
+    unit = None
     for axes, (title, replays) in zip(panels, shown, strict=True):
         times = rows(out, "coflows", replays, ["completion_s", "isolation_s"])
         for name in schedulers:
             part = times[times["scheduler"] == name]
             if len(part):
-                axes.plot(*_steps(part["completion_s"]), color=colours(schedulers)[name], linewidth=1.3)
+                axes.plot(*_steps(part["completion_s"]), **looks[name])
         first = times[times["scheduler"] == times["scheduler"].iloc[0]]
-        axes.plot(*_steps(first["isolation_s"]), "--", color="black", linewidth=1)
-        axes.set(xscale="log", xlabel="completion time (s)", ylim=(0, 1.01), title=title)
+        axes.plot(*_steps(first["isolation_s"]), color="black", linewidth=1)
+        axes.set(xscale="log", ylim=(0, 1.01))
+        axes.set_title(title, fontsize=10)
         axes.set_xlim(left=max(first["isolation_s"].quantile(_SHORTEST), 1e-9))
-        axes.xaxis.set_minor_formatter(lambda value, _: "")
+        unit = unit or time_unit(times["completion_s"])
+        time_axis(axes.xaxis, "completion time", unit)
     panels[0].set_ylabel("share of coflows at or below")
-    handles = [
-        Line2D([], [], color=colour, linewidth=3, label=scheduler_name(name))
-        for name, colour in colours(schedulers).items()
-    ]
-    legend(figure, [*handles, Line2D([], [], color="black", linestyle="--", label="alone on the fabric")])
+    handles = [Line2D([], [], label=scheduler_name(name), **look) for name, look in looks.items()]
+    legend(figure, [*handles, Line2D([], [], color="black", linewidth=1, label="alone on the fabric")])
     figure.suptitle(f"Completion times{few(len(shown), len(parts), 'panels')}")
     return figure
 
@@ -78,6 +85,11 @@ def sweep(out: Path, runs: pd.DataFrame) -> Figure | None:
     shown = parts[:MOST_PANELS]
     schedulers = list(dict.fromkeys(runs["scheduler"]))
     figure, panels = grid(len(shown), 5.0, 3.8)
+    shades = colours(schedulers)
+    looks: dict[str, dict[str, Any]] = {
+        name: {"color": shades[name], **line_look(place, len(schedulers))}
+        for place, name in enumerate(schedulers)
+    }
     apart = 0.008 * (runs[column].max() - runs[column].min())  # so that whiskers do not hide each other
     for axes, (title, replays) in zip(panels, shown, strict=True):
         for place, name in enumerate(schedulers):
@@ -86,11 +98,11 @@ def sweep(out: Path, runs: pd.DataFrame) -> Figure | None:
                 continue
             at = np.array(list(line.groups), float) + apart * (place - (len(schedulers) - 1) / 2)
             spreads = [spread(values.astype(float)) for _, values in line]
-            look: dict[str, Any] = {"marker": "o", "markersize": 4, "linewidth": 1.4, "capsize": 2}
             reach = np.hstack([half for _, half in spreads])
-            axes.errorbar(at, [mean for mean, _ in spreads], reach, color=colours(schedulers)[name], **look)
+            axes.errorbar(at, [mean for mean, _ in spreads], reach, capsize=2, **looks[name])
         axes.axhline(1.0, color="black", linewidth=0.8)
-        axes.set(title=title, xlabel=POINT_WORDS[column])
+        axes.set_title(title, fontsize=10)
+        axes.set_xlabel(POINT_WORDS[column])
         if column.endswith("_scale"):
             axes.set_xscale("log")
             plain_numbers(axes.xaxis)
@@ -98,10 +110,7 @@ def sweep(out: Path, runs: pd.DataFrame) -> Figure | None:
     for axes in panels:
         axes.set_ylim(0, top)
     panels[0].set_ylabel("mean completion time of fair / own")
-    handles = [
-        Line2D([], [], color=colour, linewidth=3, label=scheduler_name(name))
-        for name, colour in colours(schedulers).items()
-    ]
+    handles = [Line2D([], [], label=scheduler_name(name), **look) for name, look in looks.items()]
     legend(figure, handles)
     figure.suptitle(f"Improvement over max-min fair sharing{few(len(shown), len(parts), 'panels')}")
     return figure

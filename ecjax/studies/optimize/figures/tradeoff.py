@@ -1,0 +1,83 @@
+"""Figure of latency against cost, drawn from the result tables of plans only."""
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from ecjax.plotting.labels import label_points
+from ecjax.plotting.looks import COLOURS, tapering
+from ecjax.plotting.method_names import BY_CLASS, MARKERS
+from ecjax.plotting.panels import legend, panels
+from ecjax.plotting.units import time_axis, time_unit
+from ecjax.studies.optimize.figures.plans import COST, demand_columns, line_words, per_file
+
+_EXPECTED, _BOUND = "estimated_mean_s", "latency_s"
+_STYLES = {_EXPECTED: ("expected", "-"), _BOUND: ("bound, Poisson arrivals", "--")}  # words and dashes
+
+
+def tradeoff(out: Path, runs: pd.DataFrame) -> Figure | None:
+    """Latency against cost, a point per theta, a colour per method; queues by class only where theta varies.
+
+    Solid lines are the mean that is expected, dashed ones its bound; a ring marks the plan that is recommended.
+
+    Args:
+        out: folder of the tables.
+        runs: rows of ``runs``; with a column ``recommended`` where it is known which plan is.
+    """
+    if runs["theta"].nunique() == 1:
+        runs = runs[~runs["method"].isin(BY_CLASS)]
+    if runs.empty:
+        return None
+    figure, (axes,) = panels(1, 7.0, 5.0)
+    groups = list(runs.groupby(["method", *demand_columns(runs)], sort=False))
+    handles = []
+    used: dict[str, None] = {}
+    for place, ((method, *demand), group) in enumerate(groups):
+        look: dict[str, Any] = {"color": COLOURS[place % len(COLOURS)], **tapering(place, len(groups))}
+        look["marker"] = MARKERS[method]
+        ordered = group.sort_values("theta")
+        for column, (_, style) in _STYLES.items():
+            if ordered[column].notna().any():
+                axes.plot(per_file(ordered), ordered[column], linestyle=style, **look)
+                used[column] = None
+        if len(groups) > 1:
+            handles.append(Line2D([], [], label=line_words(method, demand, runs), **look))
+    axes.set(xlabel=COST, title="Latency against storage cost")
+    time_axis(axes.yaxis, "mean latency of a read", time_unit(runs[_BOUND]))
+    axes.margins(0.1, 0.1)
+    colour = "grey" if len(groups) > 1 else COLOURS[0]
+    for column in used:
+        words, style = _STYLES[column]
+        look = {"color": colour, "linestyle": style, "linewidth": 1.6}
+        handles.append(Line2D([], [], label=words, **look))
+    handles += _ring(axes, runs)
+    legend(figure, handles)
+    _name_thetas(figure, axes, groups[0][1])
+    return figure
+
+
+def _ring(axes: Axes, runs: pd.DataFrame) -> list[Line2D]:
+    """A ring around the plan that is recommended, where one is; its entry of a legend."""
+    best = runs[runs["recommended"]] if "recommended" in runs else runs.iloc[:0]
+    if best.empty:
+        return []
+    look: dict[str, Any] = {"color": "black", "markerfacecolor": "none", "markersize": 13}
+    value = best[_EXPECTED].fillna(best[_BOUND])
+    axes.plot(per_file(best), value, "o", **look)
+    return [Line2D([], [], marker="o", linestyle="", label="recommended", **look)]
+
+
+def _name_thetas(figure: Figure, axes: Axes, plans: pd.DataFrame) -> None:
+    """The thetas of one line beside its points; plans that do not differ bear theirs together."""
+    value = plans[_EXPECTED] if plans[_EXPECTED].notna().all() else plans[_BOUND]
+    places = pd.DataFrame({"cost": per_file(plans), "value": value, "theta": plans["theta"]})
+    alike = [places["cost"].map("{:.4g}".format), places["value"].map("{:.4g}".format)]
+    points, words = [], []
+    for _, group in places.sort_values("theta").groupby(alike, sort=False):
+        points.append((group["cost"].iloc[0], group["value"].iloc[0]))
+        words.append("θ = " + ", ".join(f"{theta:g}" for theta in group["theta"].unique()))
+    label_points(figure, axes, points, words)
