@@ -19,7 +19,7 @@ def runs(*parameters):
 
 def test_nothing_is_broken_by_poisson_arrivals():
     table = runs({}, {"inputs": {"trace": "of service times"}})
-    assert broken(table) == [] and bound_label(table) == "bound"
+    assert broken(table) == [] and bound_label(table) == "bound (Poisson arrivals)"
 
 
 @pytest.mark.parametrize(
