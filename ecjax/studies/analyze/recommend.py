@@ -27,14 +27,19 @@ def recommend(
     if not traces or "files" not in tables:
         return None
     next_, nodes = word(options.out), tables.get("nodes")
-    has_k = "k" in tables["files"].column_names and tables["files"]["k"].null_count == 0
-    more = "" if has_k else " k=4"
+    advised = (("k", " k=4"), ("min_extra_chunks", " min_extra_chunks=2"))
+    more = "".join(words for name, words in advised if _lacks(tables["files"], name))
     if nodes is None:
         command = f"ecjax optimize files={word(f'{options.out}/files')} nodes='{_DESCRIBED}'{more}"
         sentence = f"The log says what is read, not how fast the nodes are: describe yours. Next: {command}"
     else:
         sentence = f"{_busiest(nodes.to_pylist())} Next: ecjax optimize {next_}{more}"
     return Recommendation(sentence, runs["run_id"].iloc[0], "")
+
+
+def _lacks(files: pa.Table, name: str) -> bool:
+    """Whether any file has no value in a column."""
+    return name not in files.column_names or files[name].null_count > 0
 
 
 def _busiest(nodes: list[dict[str, Any]]) -> str:

@@ -54,7 +54,10 @@ def recommend(runs: pd.DataFrame, options: OptimizeOptions) -> Recommendation | 
     several = f", {among} of {count} plans" if count > 1 else ""
     sentence = f"Recommended{demand}: {_name(chosen, plans)}{several}: {_speed(chosen)}; {_cost(chosen)}."
     sentence += _beside(chosen, front) + _busy(chosen)
-    return Recommendation(f"{sentence} Next: ecjax replay plan={word(options.out)}", chosen["run_id"], among)
+    sentence += (
+        f" Where every chunk goes: {options.out}/placements. Next: ecjax replay plan={word(options.out)}"
+    )
+    return Recommendation(sentence, chosen["run_id"], among)
 
 
 def _of_one_demand(plans: pd.DataFrame) -> tuple[pd.DataFrame, str]:
@@ -133,7 +136,12 @@ def _speed(plan: pd.Series) -> str:
 def _cost(plan: pd.Series) -> str:
     if not plan[_COST] > 0:
         return "no prices, so theta has no effect"
-    return f"{dollars_text(plan[_COST])} per period, {plan['mean_n']:.3g} chunks per file"
+    bare = (
+        f", {plan['files_without_redundancy']:.0f} files without redundancy"
+        if plan["files_without_redundancy"]
+        else ""
+    )
+    return f"{dollars_text(plan[_COST])} per period, {plan['mean_n']:.3g} chunks per file{bare}"
 
 
 def _beside(chosen: pd.Series, front: pd.DataFrame) -> str:

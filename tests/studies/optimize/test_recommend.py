@@ -28,6 +28,7 @@ def runs(costs, means, **columns):
         "latency_s": [1.5 * mean for mean in means],
         "max_load": 0.6,
         "mean_n": 6.0,
+        "files_without_redundancy": 0,
     }
     return pd.DataFrame(common | columns)
 
@@ -69,7 +70,9 @@ def test_the_cheapest_and_the_fastest_stand_beside_the_knee():
     )
     assert "The cheapest is 80 % slower and 23 % cheaper" in sentence
     assert "the fastest is 10 % faster and 54 % dearer" in sentence
-    assert sentence.endswith("Next: ecjax replay plan=results/optimize")
+    assert sentence.endswith(
+        "Where every chunk goes: results/optimize/placements. Next: ecjax replay plan=results/optimize"
+    )
 
 
 def test_without_prices_the_fastest():
