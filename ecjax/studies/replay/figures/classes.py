@@ -15,6 +15,7 @@ from ecjax.plotting.panels import few, legend, panels, scale
 from ecjax.plotting.runs import names, rows, swept
 from ecjax.plotting.units import time_axis, time_unit
 from ecjax.studies.replay.words import LATENCY, SOURCES, STYLES
+from ecjax.tables.datasets import batches_written
 from ecjax.tables.results import read_results
 
 _MOST_PANELS = 4
@@ -46,8 +47,10 @@ def class_sizes(out: Path, runs: pd.DataFrame) -> Figure | None:
     class.
 
     Returns:
-        None where all files have one size, or too many to tell apart.
+        None where all files have one size, or too many to tell apart, or their sizes were not written.
     """
+    if not batches_written(out, "inputs/files"):
+        return None
     shown = runs.iloc[:_MOST_PANELS]
     labels = dict(zip(runs["run_id"], names(runs), strict=True))
     table = rows(out, "latencies", shown)
