@@ -47,7 +47,7 @@ def class_sizes(out: Path, runs: pd.DataFrame) -> Figure | None:
     class.
 
     Returns:
-        None where all files have one size, or too many to tell apart, or their sizes were not written.
+        None where all files have one size, or too many to tell apart, or there are none of single files.
     """
     if not batches_written(out, "inputs/files"):
         return None
@@ -66,6 +66,8 @@ def class_sizes(out: Path, runs: pd.DataFrame) -> Figure | None:
             return None
         whole = of_run[(of_run["group"] == "class") & (of_run["source"] == "replayed")].set_index("class")
         parts += list(_by_size(by_file, whole["ci_s"] / whole["mean_s"], labels[run["run_id"]]))
+    if not parts:
+        return None
     return _panels(pd.DataFrame(parts), "file size (MB)", few(len(shown), len(runs), "runs"))
 
 
