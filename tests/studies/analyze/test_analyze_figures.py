@@ -105,3 +105,13 @@ def test_arrivals_are_rates():
     values, edges = steps.get_data().values, steps.get_data().edges
     assert values.sum() * 5 == found["arrivals"]["reads"].sum()
     assert edges[-1] == pytest.approx(15) and axes.get_xlabel().endswith("(min)")
+
+
+def test_nodes_are_in_the_order_of_their_numbers():
+    many = tables(nodes=3)
+    many["nodes"]["node_id"] = ["node-10", "node-2", "node-1"]
+    axes = figures.node_load(many).axes
+    names = ["node-1", "node-2", "node-10"]
+    assert all([label.get_text() for label in each.get_yticklabels()] == names for each in axes)
+    loads = many["nodes"].set_index("node_id")["load"]
+    np.testing.assert_allclose([bar.get_width() for bar in axes[0].patches], loads[names])

@@ -70,9 +70,7 @@ def test_the_cheapest_and_the_fastest_stand_beside_the_knee():
     )
     assert "The cheapest is 80 % slower and 23 % cheaper" in sentence
     assert "the fastest is 10 % faster and 54 % dearer" in sentence
-    assert sentence.endswith(
-        "placements. Next: ecjax replay plan=results/optimize"
-    )
+    assert sentence.endswith("placements. Next: ecjax replay plan=results/optimize")
 
 
 def test_without_prices_the_fastest():

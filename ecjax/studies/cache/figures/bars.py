@@ -27,6 +27,7 @@ from ecjax.studies.cache.words import (
 )
 
 _MOST_POINTS = MOST_PANELS // 2  # of two panels each
+_TALL = 0.16  # share of the axis that the numbers of a bar take
 
 
 def policies(out: Path, runs: pd.DataFrame) -> Figure:
@@ -48,11 +49,18 @@ def policies(out: Path, runs: pd.DataFrame) -> Figure:
         half = part["ci_s"].fillna(0.0).to_numpy()
         left.bar(place, part["mean_s"], 0.8, color=shades, yerr=half, capsize=2)
         left.plot(place, part["p99_s"], "_", color="black", markersize=9)
-        base = 0.02 * part["p99_s"].max()
-        for at, (mean, above) in enumerate(zip(part["mean_s"], part["above_optimum"], strict=True)):
+        highest = part["p99_s"].max()
+        for at, (mean, p99, above) in enumerate(
+            zip(part["mean_s"], part["p99_s"], part["above_optimum"], strict=True)
+        ):
             share = f"\n{100 * above:+.{0 if above >= 0.1 else 1}f} %" if np.isfinite(above) else ""
+            height, shade = 0.0, ink(shades[at])
+            if mean < _TALL * highest:  # too short: above the whisker, or above the dash where that is near
+                top = mean + half[at]
+                height, shade = p99 if top <= p99 < top + _TALL * highest else top, "black"
             words = unit.text(mean) + share
-            left.text(at, base, words, ha="center", va="bottom", fontsize=7, color=ink(shades[at]))
+            style: dict[str, Any] = {"ha": "center", "va": "bottom", "fontsize": 7, "color": shade}
+            left.text(at, height + 0.02 * highest, words, **style)
         time_axis(left.yaxis, "latency of a read", unit)
         left.set_title(title, fontsize=10)
         right.bar(place - 0.2, part["chunk_hit_ratio"], 0.38, color=COLOURS[0])

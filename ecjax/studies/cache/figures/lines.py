@@ -1,6 +1,5 @@
 """Figures of caches as lines: latency, hits and time to decide against what is swept."""
 
-import itertools
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
 from ecjax.plotting.grid import panel
-from ecjax.plotting.looks import DASHES, line_look
+from ecjax.plotting.looks import line_look
 from ecjax.plotting.panels import few, legend, scale
 from ecjax.plotting.units import plain_numbers, time_axis, time_unit
 from ecjax.studies.cache.figures.panels import by_point
@@ -42,7 +41,7 @@ def neighbours(out: Path, runs: pd.DataFrame) -> Figure | None:
     alone = list(dict.fromkeys(means.loc[means["policy"] != COOPERATIVE, "name"]))
     figure, panels, cut = by_point(means, 5.6, 4.0)
     look: dict[str, Any] = {"color": "black", "marker": "o", "markersize": 4}
-    dashes = dict(zip(alone, itertools.cycle(DASHES), strict=False))
+    looks = {name: line_look(place, len(alone)) | {"marker": ""} for place, name in enumerate(alone)}
     unit = time_unit(means["mean_s"])
     distances = time_unit(means["neighbour_s"])
     for axes, part in panels:
@@ -51,14 +50,14 @@ def neighbours(out: Path, runs: pd.DataFrame) -> Figure | None:
         axes.errorbar(line["neighbour_s"], line["mean_s"], half, capsize=2, **look)
         for name, colour in colours(alone).items():
             for mean in part.loc[part["name"] == name, "mean_s"]:
-                axes.axhline(mean, color=colour, linewidth=1.6, linestyle=dashes[name])
+                axes.axhline(mean, color=colour, **looks[name])
         axes.set_ylim(0, None)
         axes.set_xlim(left=0)
         time_axis(axes.xaxis, "time to take a chunk from a neighbour", distances)
         time_axis(axes.yaxis, _VALUES["mean_s"] if axes is panels[0][0] else "", unit)
     entries = [Line2D([], [], label="edges that serve each other", **look)]
     for name, colour in colours(alone).items():
-        entries.append(Line2D([], [], color=colour, linestyle=dashes[name], label=name))
+        entries.append(Line2D([], [], color=colour, label=name, **looks[name]))
     legend(figure, entries)
     figure.suptitle(f"Cooperation of edges{cut}")
     return figure

@@ -16,6 +16,7 @@ from ecjax.plotting.runs import names, rows, swept
 from ecjax.plotting.units import time_axis, time_unit
 from ecjax.studies.replay.assumptions import bound_label
 from ecjax.studies.replay.words import LATENCY, SOURCES, STYLES
+from ecjax.tables.datasets import batches_written
 from ecjax.tables.results import read_results
 
 _MOST_PANELS = 4
@@ -47,8 +48,10 @@ def class_sizes(out: Path, runs: pd.DataFrame) -> Figure | None:
     class.
 
     Returns:
-        None where all files have one size, or too many to tell apart.
+        None where all files have one size, or too many to tell apart, or there are none of single files.
     """
+    if not batches_written(out, "inputs/files"):
+        return None
     shown = runs.iloc[:_MOST_PANELS]
     labels = dict(zip(runs["run_id"], names(runs), strict=True))
     table = rows(out, "latencies", shown)
@@ -64,6 +67,8 @@ def class_sizes(out: Path, runs: pd.DataFrame) -> Figure | None:
             return None
         whole = of_run[(of_run["group"] == "class") & (of_run["source"] == "replayed")].set_index("class")
         parts += list(_by_size(by_file, whole["ci_s"] / whole["mean_s"], labels[run["run_id"]]))
+    if not parts:
+        return None
     return _panels(
         pd.DataFrame(parts), "file size (MB)", bound_label(shown), few(len(shown), len(runs), "runs")
     )

@@ -41,6 +41,7 @@ def cdf(out: Path, runs: pd.DataFrame) -> Figure:
             curves.append((label, *(table[table["run_id"] == run] for table in (bins, latencies))))
     shown = curves[:MOST_CURVES]
     figure, (left, right) = panels(2, 10.5, 4.4 + 0.22 * np.ceil(len(shown) / 3))
+    one_log = _one_log([counts for _, counts, _ in shown])
     ends = []
     kinds: dict[str, Line2D] = {}
     for place, ((label, counts, summary), colour) in enumerate(zip(shown, COLOURS, strict=False)):
@@ -50,6 +51,10 @@ def cdf(out: Path, runs: pd.DataFrame) -> Figure:
             edges, below = _steps(group)
             text = label if source == "replayed" else f"{label}, {source}"
             look: dict[str, Any] = {"color": colour, "linestyle": style, "linewidth": width}
+            if source == "observed" and one_log:  # which all runs replay: it is drawn once
+                if place:
+                    continue
+                text, look["color"] = source, "black"
             left.plot(edges, below, label=text, **look)
             right.plot(edges, 1 - below, **look)
             ends.append(float(edges[np.searchsorted(below, 0.995)]))
@@ -66,6 +71,15 @@ def cdf(out: Path, runs: pd.DataFrame) -> Figure:
     legend(figure, [*lines, *kinds.values()])
     figure.suptitle(f"Latency of reads{few(len(shown), len(curves), what)}")
     return figure
+
+
+def _one_log(bins: list[pd.DataFrame]) -> bool:
+    """Whether several runs replay what was observed once."""
+    logs = [
+        counts.loc[counts["source"] == "observed", ["lower_s", "upper_s", "count"]].to_numpy()
+        for counts in bins
+    ]
+    return len(logs) > 1 and len(logs[0]) > 0 and all(np.array_equal(log, logs[0]) for log in logs)
 
 
 def _steps(bins: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
