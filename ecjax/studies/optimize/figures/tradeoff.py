@@ -40,9 +40,10 @@ def tradeoff(out: Path, runs: pd.DataFrame) -> Figure | None:
         look: dict[str, Any] = {"color": COLOURS[place % len(COLOURS)], **tapering(place, len(groups))}
         look["marker"] = MARKERS[method]
         ordered = group.sort_values("theta")
-        for column, (_, style) in _STYLES.items():
+        for column, (word, style) in _STYLES.items():
             if ordered[column].notna().any():
-                axes.plot(per_file(ordered), ordered[column], linestyle=style, **look)
+                label = f"{line_words(method, demand, runs)}: {word}"
+                axes.plot(per_file(ordered), ordered[column], linestyle=style, label=label, **look)
                 used[column] = None
         if len(groups) > 1:
             handles.append(Line2D([], [], label=line_words(method, demand, runs), **look))
