@@ -320,9 +320,18 @@ def test_storage_is_paid_by_stored_bytes_and_reads_take_bytes(tmp_path):
 
 def test_only_what_is_asked_for_is_written(tmp_path):
     problems.study(tmp_path / "out", problems.mixed(), write=["runs"])
-    assert {name.split("/")[0] for name in files_under(tmp_path / "out")} == {"runs", "inputs"}
+    assert {name.split("/")[0] for name in files_under(tmp_path / "out")} == {
+        "runs",
+        "inputs",
+        "recommended.json",
+    }
     problems.study(tmp_path / "some", problems.mixed(), write="file_plans")
-    assert {name.split("/")[0] for name in files_under(tmp_path / "some")} == {"runs", "inputs", "file_plans"}
+    assert {name.split("/")[0] for name in files_under(tmp_path / "some")} == {
+        "runs",
+        "inputs",
+        "file_plans",
+        "recommended.json",
+    }
 
 
 def test_a_run_that_the_limit_ends_is_not_converged_and_finished(tmp_path):
