@@ -62,6 +62,7 @@ class Upkeep:
         """Take away what was written and is not committed."""
         for name in (*self.existing(), "figures"):
             folder.remove_temporaries(self._out / name)
+        folder.remove_temporaries(self._out)
         self.remove_uncommitted()
 
     def of_batches(self) -> list[str]:
