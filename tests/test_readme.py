@@ -75,3 +75,10 @@ def test_pictures_and_pages_are_there():
     for page in PAGES:
         for link in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
             assert (page.parent / link).exists(), f"{page.name}: {link}"
+
+
+def test_every_shell_takes_the_commands():
+    """Some refuse brackets, braces and wildcards outside of quotes."""
+    for line in commands():
+        bare = re.sub(r"'[^']*'|\"[^\"]*\"", "", line)
+        assert not set("[]{}*?~#") & set(bare), line

@@ -13,14 +13,18 @@ import pyarrow as pa
 
 from ecjax.compiling import CompileTime
 from ecjax.model import Evaluation
-from ecjax.planning import Solution, evaluate, scaled
+from ecjax.planning import Problem, Solution, evaluate, scaled
 from ecjax.planning.classes.alternate import ClassPlan, Settings, Step, plan_classes
 from ecjax.planning.classes.model import ClassModel, class_model, class_work, kind_reads, other_work
 from ecjax.planning.classes.search import search_start
 from ecjax.planning.classes.start import Start, start_plan
 from ecjax.predict.class_bounds import class_bounds
+from ecjax.predict.class_estimates import class_estimates
+from ecjax.predict.latencies import QUANTILES
+from ecjax.predict.plan_estimates import MOST_KINDS
 from ecjax.problem.arrays import code_k
 from ecjax.problem.overload import EVENLY, overload
+from ecjax.problem.service_laws import service_laws
 from ecjax.status import Status
 from ecjax.studies.optimize import class_rows
 from ecjax.studies.optimize import rows as plan_rows
@@ -73,6 +77,8 @@ def class_run(
     }
     if np.isfinite(plan.joint_gap):
         row["scheduling_gap"] = plan.joint_gap
+    if options.estimate and problem.files.count <= MOST_KINDS:
+        row |= _estimates(options, case, item, problem, plan)
     columns["importance"] = np.array(item.way.importance)
     if outcome is not None and deadlines is not None:
         columns |= deadline_columns(outcome, deadlines, options.deadline_by)
@@ -91,6 +97,24 @@ def class_run(
         weights = np.asarray(plan.weights)
         datasets["class_weights"] = iter([class_rows.class_weights(name, weights, classes, case.names)])
     return row, datasets
+
+
+def _estimates(
+    options: OptimizeOptions, case: Case, item: Item, problem: Problem, plan: ClassPlan
+) -> dict[str, float | None]:
+    """Columns of a run with what its plan is estimated to deliver; null where that is not finite."""
+    assert case.classes is not None
+    size_scale = case.lane(item.lane).size_scale
+    laws = service_laws(case.nodes, case.problem.files, options.service, options.size_scaling, size_scale)
+    served = "partitioned" if item.way.queue == "weighted" else "priority"
+    reads = np.asarray(plan.probabilities), np.asarray(plan.stored)
+    every = class_estimates(problem, laws, *reads, case.classes, served, np.asarray(plan.weights))["all"]
+    assert every.quantiles is not None
+    values = {
+        "estimated_mean_s": every.mean[0],
+        "estimated_p99_s": every.quantiles[0, QUANTILES.index("p99_s")],
+    }
+    return {name: float(value) if np.isfinite(value) else None for name, value in values.items()}
 
 
 def start_of(options: OptimizeOptions, case: Case, item: Item, model: ClassModel) -> Start:

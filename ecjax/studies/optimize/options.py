@@ -116,7 +116,7 @@ class OptimizeOptions:
     )
     estimate: bool = option(
         True,
-        "estimate mean and 99 % quantile of every plan with queue=fcfs",
+        "estimate mean and 99 % quantile of every plan; by class to 1024 files",
     )
     max_latency_s: float | None = option(
         None,
