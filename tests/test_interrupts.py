@@ -9,7 +9,9 @@ import pytest
 from ecjax.interrupts import EXIT_INTERRUPTED, LINE
 
 _START = """
-import sys, threading, time
+import signal, sys, threading, time
+# what starts the tests in the background may ignore Ctrl-C, and so would its children
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from ecjax import cli, hydra_run
 """
 _END = """
@@ -26,9 +28,9 @@ def run(job, words):
 # the main thread in compiled code: what signals raise gets nowhere
 MAIN_THREAD = """
 def run(job, words):
-    print("at work", flush=True)
     while True:
         try:
+            print("at work", flush=True)
             time.sleep(600)
         except KeyboardInterrupt:
             pass
@@ -36,8 +38,8 @@ def run(job, words):
 # work that ends in good order
 CLEANING = """
 def run(job, words):
-    print("at work", flush=True)
     try:
+        print("at work", flush=True)
         time.sleep(600)
     finally:
         print("cleared away", flush=True)
@@ -47,10 +49,13 @@ def run(job, words):
 @pytest.mark.parametrize("work", [THREAD, MAIN_THREAD, CLEANING], ids=["thread", "main thread", "cleaning"])
 def test_ctrl_c_ends_the_command(work):
     command = [sys.executable, "-c", _START + work + _END]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert process.stdout is not None and process.stdout.readline() == "at work\n"
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=120)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stdout.readline() == "at work\n"
+        process.send_signal(signal.SIGINT)
+        try:
+            out, err = process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert process.returncode == EXIT_INTERRUPTED
     assert err == LINE + "\n"
     assert ("cleared away" in out) == (work is CLEANING)

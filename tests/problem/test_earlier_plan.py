@@ -12,6 +12,7 @@ from ecjax.errors import UserError
 from ecjax.problem.earlier_plan import EarlierPlan, read_plan
 from ecjax.problem.identity import identity
 from ecjax.tables.read import read_input
+from ecjax.tables.recommendation import kept_recommendation
 
 
 def names_of(case):
@@ -51,6 +52,16 @@ def test_probabilities_are_those_of_the_run_chosen(earlier, where):
     assert found == run.run_id
     _, expected, _ = problems.written_plan(earlier, run)
     np.testing.assert_array_equal(probabilities, expected)
+
+
+def test_of_several_runs_the_recommended_one_is_taken(earlier, caplog):
+    recommended = kept_recommendation(earlier)
+    with caplog.at_level("INFO", "ecjax"):
+        *_, taken = read(earlier, problems.mixed())
+    assert taken == recommended.run_id
+    assert (
+        f"run {taken} is taken, which was recommended" in caplog.text and "plan_where='method=" in caplog.text
+    )
 
 
 def test_nodes_and_files_may_come_in_another_order_and_number(earlier, caplog):
@@ -102,6 +113,7 @@ def test_a_group_and_its_files_are_not_the_same_row(of_groups):
     ],
 )
 def test_no_run_or_several_is_a_mistake_that_lists_them(earlier, chosen, words):
+    (earlier / "recommended.json").unlink(missing_ok=True)
     with pytest.raises(UserError) as error:
         read(earlier, problems.mixed(), **chosen)
     for word in words:

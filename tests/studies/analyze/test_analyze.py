@@ -182,7 +182,8 @@ def test_objects_have_no_nodes_and_ask_for_k(tmp_path):
 @pytest.mark.skipif(not CLOUDPHYSICS.exists(), reason="the CloudPhysics trace is not here")
 def test_a_real_block_trace(tmp_path):
     code, text = run(CLOUDPHYSICS, tmp_path, extent_bytes=65536, k=4, figures=True)
-    assert code == 0 and "not Poisson" in text and "ticks of 1 s" in text
+    assert code == 0 and "ticks of 1 s" in text
+    assert "too coarse to tell whether they are Poisson" in " ".join(text.split())
     files = read_input(tmp_path / "files", "files").to_pandas()
     rows = pd.read_csv(CLOUDPHYSICS, dtype={"op": str})
     first, last = rows["lbn"] * 512 // 65536, (rows["lbn"] * 512 + rows["size"] - 1) // 65536

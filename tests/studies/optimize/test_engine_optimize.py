@@ -65,9 +65,9 @@ def test_a_batch_that_memory_cannot_hold_is_planned_in_parts_and_what_fails_is_a
             raise MemoryError("no room")
         return solve(problem, lanes, *more)
 
-    solve = optimize_run.optimize.solve
+    solve = optimize_run.planning.solve
     out, given = tmp_path / "out", {"method": "published", "theta": THETA, "memory_bytes": None}
-    monkeypatch.setattr(optimize_run.optimize, "solve", small)
+    monkeypatch.setattr(optimize_run.planning, "solve", small)
     code, text = problems.study(out, problems.mixed(), **given)
     assert code == 1 and "1 runs failed: MemoryError: no room" in text
     assert widths == [3, 1, 2, 1, 1]
@@ -77,7 +77,7 @@ def test_a_batch_that_memory_cannot_hold_is_planned_in_parts_and_what_fails_is_a
     assert runs[same].drop_duplicates().shape[0] == 1
     params = [json.loads(text) for text in runs["params"]]
     assert [each.pop("theta") for each in params] == THETA and params[0] == params[1] == params[2]
-    monkeypatch.setattr(optimize_run.optimize, "solve", solve)
+    monkeypatch.setattr(optimize_run.planning, "solve", solve)
     assert problems.study(out, problems.mixed(), **given | {"memory_bytes": 1.0})[0] == 0
     problems.study(tmp_path / "undisturbed", problems.mixed(), **given | {"memory_bytes": 1.0})
     same_tables(tmp_path / "undisturbed", out)
