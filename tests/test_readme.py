@@ -36,7 +36,8 @@ def place(tmp_path_factory):
 
 
 # what plans service classes or a learned cluster, with all that it needs, takes minutes; of the others some are
-# done by a faster test, too: strategies of the proxy with a log, sweeps of Hydra, workers of Ray
+# done by a faster test, too: strategies of the proxy with a log, sweeps of Hydra, workers of Ray, nodes that are
+# described, the jobs as functions
 LONG = (
     "results/classes",
     "results/learned",
@@ -45,6 +46,8 @@ LONG = (
     "results/values",
     "results/spread",
     "results/checked",
+    "results/described",
+    "ecjax.optimize(",
 )
 
 
