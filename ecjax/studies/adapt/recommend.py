@@ -2,10 +2,10 @@
 
 import pandas as pd
 
-from ecjax.studies.adapt.tables import BEST_STATIC
+from ecjax.studies.adapt.tables import BEST_STATIC, STATIC
 from ecjax.studies.adapt.words import POINT, basic, over_seeds
-from ecjax.studies.spine.sentences import compared, listed, time_text, with_interval
-from ecjax.studies.spine.winners import at_point, differing, tally, winners
+from ecjax.studies.spine.sentences import time_text, with_interval
+from ecjax.studies.spine.winners import at_point, beside, differing, run_of, tally, winners
 from ecjax.tables.recommendation import Recommendation
 
 
@@ -21,23 +21,19 @@ def recommend(runs: pd.DataFrame) -> Recommendation | None:
     served = table[~table["overloaded"]]
     point = differing(served, POINT)
     every = winners(served, [*POINT], "name")
-    name, times = tally(every, "name")
-    # the highest load that it wins says most
-    winner = [each for each in every if each.best["name"] == name][-1]
-    best = winner.best
-    run = runs[runs["strategy"] == best["strategy"]]["run_id"].iloc[0]
+    points, most = tally(every, "name")
+    winner = points[-1]  # the highest load that it wins says most
+    best, name = winner.best, winner.best["name"]
+    run = run_of(runs, best, [*POINT, "strategy", *(("n", "k") if best["strategy"] == STATIC else ())])
     where = at_point(best, [each for each in ("load", "rate_scale", "delays") if each in point])
     speed = f"{with_interval(best['mean_s'], best['ci_s'])} mean, {time_text(best['p99_s'])} at p99"
     if not len(winner.others):
         return Recommendation(f"{name}{where}: {speed}.", run, "the only strategy")
-    most = f", fastest at {times} of {len(every)} points" if len(every) > 1 else ""
-    beside = winner.others[winner.others["strategy"].isin([BEST_STATIC]) | (winner.others["name"] == basic())]
-    rows = list(dict.fromkeys([winner.others.index[0], *beside.index]))[:3]
-    words = [
-        f"{row['name']} is {compared(row['mean_s'], best['mean_s'], 'faster', 'slower')}"
-        for row in winner.others.loc[rows].to_dict("records")
-    ]
-    sentence = f"Recommended: {name}{most}{where}: {speed}; {listed(words)}. It starts {best['tasks_per_request']:.3g} "
+    peers = winner.others[winner.others["strategy"].isin([BEST_STATIC]) | (winner.others["name"] == basic())]
+    words = beside(winner, [winner.others.index[0], *peers.index[:2]], "name")
+    sentence = (
+        f"Recommended: {name}{most}{where}: {speed}; {words}. It starts {best['tasks_per_request']:.3g} "
+    )
     sentence += "tasks per request"
     if pd.notna(best["capacity_share"]):
         sentence += f" and serves up to {best['capacity_share']:.0%} of what {basic()} serves"

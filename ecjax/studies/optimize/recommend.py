@@ -5,6 +5,7 @@ import pandas as pd
 from ecjax.status import Status
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.spine.sentences import compared, dollars_text, time_text, word
+from ecjax.studies.spine.winners import differing
 from ecjax.tables.recommendation import Recommendation
 
 _BUSY = 0.9
@@ -42,14 +43,14 @@ def recommend(runs: pd.DataFrame, options: OptimizeOptions) -> Recommendation | 
             f"No plan of {len(plans)} keeps {asked}{demand}: the fastest has {_speed(fastest)}; {_cost(fastest)}. "
             "Next: a larger budget, more or faster nodes, or a lower rate."
         )
+    front = _front(plans)
     by_cost = options.max_latency_s is not None or options.max_p99_s is not None
     if by_cost:
         chosen, among = keeping.sort_values([_COST, "mean"]).iloc[0], f"the cheapest that keeps {asked}"
     elif options.budget is not None:
         chosen, among = keeping.sort_values(["mean", _COST]).iloc[0], f"the fastest that keeps {asked}"
     else:
-        chosen, among = _knee(plans), "the knee"
-    front = _front(plans)
+        chosen, among = _knee(front), "the knee"
     count = len(plans.drop_duplicates([_COST, "mean"]))
     several = f", {among} of {count} plans" if count > 1 else ""
     sentence = f"Recommended{demand}: {_name(chosen, plans)}{several}: {_speed(chosen)}; {_cost(chosen)}."
@@ -62,7 +63,7 @@ def recommend(runs: pd.DataFrame, options: OptimizeOptions) -> Recommendation | 
 
 def _of_one_demand(plans: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     """The plans for the demand that is nearest to what the tables say, and words for it where there are several."""
-    keys = [name for name in _DEMAND if plans[name].nunique(dropna=False) > 1]
+    keys = differing(plans, _DEMAND)
     if not keys:
         return plans, ""
     groups = [group for _, group in plans.groupby(keys, sort=False, dropna=False)]
@@ -108,15 +109,13 @@ def _front(plans: pd.DataFrame) -> pd.DataFrame:
     return rising[rising["mean"] < best * (1 - 1e-9)]
 
 
-def _knee(plans: pd.DataFrame) -> pd.Series:
-    front = _front(plans)
+def _knee(front: pd.DataFrame) -> pd.Series:
     return front.loc[(front[_COST] * front["mean"]).idxmin()] if front[_COST].min() > 0 else front.iloc[-1]
 
 
 def _name(chosen: pd.Series, plans: pd.DataFrame) -> str:
     """The columns that tell the plan from the others."""
-    differing = [name for name in _CHOICES if plans[name].nunique(dropna=False) > 1]
-    names = differing or ["theta"]
+    names = differing(plans, _CHOICES) or ["theta"]
     return ", ".join(f"{name}={_short(chosen[name])}" for name in names)
 
 

@@ -3,13 +3,14 @@
 import pandas as pd
 
 from ecjax.status import Status
+from ecjax.studies.replay.assumptions import broken
 from ecjax.studies.replay.options import ReplayOptions
 from ecjax.studies.spine.sentences import compared, dollars_text, listed, time_text, with_interval
 from ecjax.studies.spine.winners import Winner, at_point, differing, tally, winners
 from ecjax.tables.recommendation import Recommendation
 
 _ALIKE = 0.03  # 99 % quantiles of replays that differ by less say nothing
-_OWN = "probabilistic"  # reads as the plan says
+_PLANNED = "probabilistic"  # reads as the plan says
 _DEMAND = ("service", "arrivals", "rate_scale", "size_scale")
 _POINT = ("plan_run", "method", "theta", "importance", "class_rate_scale", "queue", *_DEMAND)
 _SHOWN = ("method", "theta", "queue", "service", "rate_scale", "size_scale")
@@ -28,25 +29,24 @@ def recommend(runs: pd.DataFrame, options: ReplayOptions) -> Recommendation | No
     point = differing(ended, _POINT)
     every = winners(ended, point, "policy")
     shown = [name for name in point if name in _SHOWN]
-    policy, times = tally(every, "policy")
-    winner = next(each for each in every if each.best["policy"] == policy)
-    best = winner.best
-    own = next((row for _, row in winner.others.iterrows() if row["policy"] == _OWN), best)
-    if _OWN in winner.equals and own["p99_s"] <= best["p99_s"] * (1 + _ALIKE):
-        where = at_point(own, shown)
-        sentence = f"Recommended: policy={_OWN}, the plan's own reads{where}: {_speed(own)}{_storage(own)}."
+    points, most = tally(every, "policy")
+    winner = points[0]
+    best, policy = winner.best, winner.best["policy"]
+    planned = next((row for _, row in winner.others.iterrows() if row["policy"] == _PLANNED), best)
+    if _PLANNED in winner.equals and planned["p99_s"] <= best["p99_s"] * (1 + _ALIKE):
+        where = at_point(planned, shown)
+        sentence = f"Recommended: policy={_PLANNED}, the plan's own reads{where}: {_speed(planned)}{_storage(planned)}."
         sentence += " No other policy is faster beyond the intervals."
-        return Recommendation(sentence, own["run_id"], "the plan's own reads")
+        return Recommendation(sentence, planned["run_id"], "the plan's own reads")
     where = at_point(best, shown)
     speed = _speed(best)
     if not len(winner.others):
-        sentence = f"Reads by {policy}{where} take {speed}{_storage(best)}.{_bound(best, options)}"
+        sentence = f"Reads by {policy}{where} take {speed}{_storage(best)}.{_bound(best)}"
         return Recommendation(sentence, best["run_id"], "the only policy")
-    most = f", fastest at {times} of {len(every)} points" if len(every) > 1 else ""
     sentence = f"Recommended: policy={policy}{most}{where}: {speed}{_beside(winner)}{_storage(best)}."
     if winner.equals:
         sentence += f" Within its interval {listed(winner.equals)} cannot be told from it in the mean."
-    return Recommendation(sentence + _bound(best, options), best["run_id"], "the fastest policy")
+    return Recommendation(sentence + _bound(best), best["run_id"], "the fastest policy")
 
 
 def _speed(run: pd.Series) -> str:
@@ -56,9 +56,9 @@ def _speed(run: pd.Series) -> str:
 def _beside(winner: Winner) -> str:
     """The policy of the plan, else the next one, beside the best."""
     others = winner.others
-    own = others[others["policy"] == _OWN]
-    other = (own if len(own) else others).iloc[0]
-    name = f"{other['policy']} (the plan's own)" if other["policy"] == _OWN else other["policy"]
+    planned = others[others["policy"] == _PLANNED]
+    other = (planned if len(planned) else others).iloc[0]
+    name = f"{other['policy']} (the plan's own)" if other["policy"] == _PLANNED else other["policy"]
     text = f"; {name} is {compared(other['mean_s'], winner.best['mean_s'], 'faster', 'slower')} in the mean"
     text += f" and {compared(other['p99_s'], winner.best['p99_s'], 'faster', 'slower')} at p99"
     busy, usual = winner.best["max_utilisation"], other["max_utilisation"]
@@ -72,12 +72,12 @@ def _storage(best: pd.Series) -> str:
     return f"; the plan costs {dollars_text(cost)} per period" if pd.notna(cost) and cost > 0 else ""
 
 
-def _bound(best: pd.Series, options: ReplayOptions) -> str:
+def _bound(best: pd.Series) -> str:
     """Whether the bound held, where it is one of these arrivals."""
     bound = best["latency_s"]
     if pd.isna(bound):
         return ""
-    poisson = options.arrivals == "poisson" and options.rates is None and options.outages is None
-    if not poisson:
-        return " Bound and estimate assume Poisson arrivals at constant rates and all nodes up: not so here."
+    words = broken(best.to_frame().T)
+    if words:
+        return f" Bound and estimate are void: {', '.join(words)}."
     return f" The bound on its mean is {time_text(bound)}."

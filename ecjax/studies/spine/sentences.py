@@ -4,7 +4,8 @@ import math
 import shlex
 from collections.abc import Iterable
 
-_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"))
+from ecjax.studies.spine.units import UNITS
+
 _LONG = ((86400.0, "days"), (3600.0, "h"), (60.0, "min"))
 
 
@@ -15,8 +16,8 @@ def time_text(seconds: float) -> str:
     for length, unit in _LONG:
         if abs(seconds) >= 2 * length:
             return f"{seconds / length:.3g} {unit}"
-    scale, unit = next(((scale, unit) for scale, unit in _UNITS if abs(seconds) >= scale), _UNITS[-1])
-    return f"{seconds / scale:.3g} {unit}"
+    fitting = next((each for each in UNITS if abs(seconds) >= each.seconds), UNITS[-1])
+    return f"{seconds / fitting.seconds:.3g} {fitting.name}"
 
 
 def dollars_text(dollars: float) -> str:

@@ -1,9 +1,11 @@
 """The fastest of several ways at every point of a sweep, and how they compare."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import NamedTuple
 
 import pandas as pd
+
+from ecjax.studies.spine.sentences import compared, listed
 
 
 class Winner(NamedTuple):
@@ -57,7 +59,31 @@ def differing(table: pd.DataFrame, names: Sequence[str]) -> list[str]:
     return [name for name in names if table[name].nunique(dropna=False) > 1]
 
 
-def tally(every: Sequence[Winner], way: str) -> tuple[str, int]:
-    """The way that is fastest at most points, and at how many."""
+def tally(every: Sequence[Winner], way: str) -> tuple[list[Winner], str]:
+    """The points at which the way is fastest that is so at most of them, and words for how many these are."""
     names = pd.Series([winner.best[way] for winner in every]).value_counts()
-    return str(names.index[0]), int(names.iloc[0])
+    points = [winner for winner in every if winner.best[way] == names.index[0]]
+    return points, f", fastest at {len(points)} of {len(every)} points" if len(every) > 1 else ""
+
+
+def beside(winner: Winner, rows: Iterable[Hashable], way: str) -> str:
+    """Words for how much slower the ways of some rows of ``winner.others`` are, each named once."""
+    mean = winner.best["mean_s"]
+    return listed(
+        f"{row[way]} is {compared(row['mean_s'], mean, 'faster', 'slower')}"
+        for row in winner.others.loc[list(dict.fromkeys(rows))].to_dict("records")
+    )
+
+
+def run_of(runs: pd.DataFrame, row: pd.Series, names: Iterable[str]) -> str:
+    """Id of the first run with a latency that is like the row in some columns.
+
+    Args:
+        runs: rows of the ``runs`` dataset.
+        row: means over some of them.
+        names: of columns of both.
+    """
+    like = runs["mean_s"].notna()
+    for name in names:
+        like &= runs[name].isna() if pd.isna(row[name]) else runs[name] == row[name]
+    return str(runs.loc[like, "run_id"].iloc[0])

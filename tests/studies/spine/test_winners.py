@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from ecjax.studies.spine.winners import differing, tally, winners
+from ecjax.studies.spine.winners import beside, differing, run_of, tally, winners
 
 TABLE = pd.DataFrame(
     {
@@ -27,7 +27,20 @@ def test_without_points_all_rows_are_one():
 
 
 def test_who_wins_most():
-    assert tally(winners(TABLE, ["load"], "way"), "way") == ("a", 2)
+    points, words = tally(winners(TABLE, ["load"], "way"), "way")
+    assert [winner.best["way"] for winner in points] == ["a", "a"] and words == ", fastest at 2 of 2 points"
+
+
+def test_others_stand_beside_it_once():
+    first, _ = winners(TABLE, ["load"], "way")
+    assert beside(first, [1, 2, 1], "way") == "b is 5 % slower and c is slower by a factor of 2"
+
+
+def test_the_run_is_one_of_the_point_that_has_a_latency():
+    runs = TABLE.assign(run_id=list("uvwxy"), k=float("nan"))
+    assert run_of(runs, runs.iloc[3], ["load", "way", "k"]) == "x"
+    runs.loc[0, "mean_s"] = float("nan")
+    assert run_of(runs, runs.iloc[0], ["load", "k"]) == "v"
 
 
 def test_columns_that_tell_rows_apart():
