@@ -10,7 +10,7 @@ import pandas as pd
 from ecjax.errors import UserError
 from ecjax.tables.datasets import written_by
 from ecjax.tables.folder import location
-from ecjax.tables.recommendation import kept_recommendation
+from ecjax.tables.recommendation import read_recommendation
 from ecjax.tables.results import find_run, read_run
 
 _DOLLARS = "dollars per period"
@@ -128,7 +128,7 @@ def side_of(text: str, where: str | None) -> Side:
             f"compare: {out} holds results of {job or 'no job'}; allowed: {', '.join(QUANTITIES)}"
         )
     if run_id is None and conditions is None:
-        recommended = kept_recommendation(location(out))
+        recommended = read_recommendation(location(out))
         run_id = None if recommended is None else recommended.run_id
     try:
         return Side(out, job, find_run(out, run_id, conditions, job))
@@ -169,8 +169,8 @@ def moved_chunks(one: Side, other: Side) -> tuple[int, int] | None:
     if before is None or after is None:
         return None
     levels = [0, 1]
-    known = before.groupby(level=levels).sum().index.intersection(after.groupby(level=levels).sum().index)
-    both = after[after.index.droplevel(2).isin(known)]
+    placed = before.groupby(level=levels).sum().index.intersection(after.groupby(level=levels).sum().index)
+    both = after[after.index.droplevel(2).isin(placed)]
     moved = (both - before.reindex(both.index, fill_value=0)).clip(lower=0)
     return int(moved.sum()), int(both.sum())
 

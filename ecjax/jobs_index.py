@@ -140,6 +140,18 @@ COMMANDS = {command.name: command for command in _COMMANDS}
 JOBS = {job.name: job for job in _JOBS}
 
 
+def folder_of_results(command: str, words: Sequence[str]) -> str:
+    """The one folder that a command is about.
+
+    Raises:
+        UserError: there is no word, or there are several.
+    """
+    if len(words) != 1 or words[0].startswith("-"):
+        listed = " ".join(words) or "nothing"
+        raise UserError(f"{command}: found {listed}; allowed: one folder of results, ecjax {command} OUT")
+    return words[0].removeprefix("out=")
+
+
 def folder(name: str) -> Path:
     """``conf`` or ``jobs``: inside an installed package, else beside it in a checkout."""
     for place in (_PACKAGE / name, _PACKAGE.parent / name):

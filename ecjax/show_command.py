@@ -9,6 +9,7 @@ import pandas as pd
 
 from ecjax.console import OUTPUT, OutputMode, conclude, output_mode, say
 from ecjax.errors import UserError
+from ecjax.jobs_index import folder_of_results
 
 
 def run_show(words: Sequence[str]) -> int:
@@ -17,24 +18,21 @@ def run_show(words: Sequence[str]) -> int:
     Raises:
         UserError: no or several folders are named, or it holds no results.
     """
-    if len(words) != 1 or words[0].startswith("-"):
-        found = " ".join(words) or "nothing"
-        raise UserError(f"show: found {found}; allowed: one folder of results, ecjax show OUT")
+    out = folder_of_results("show", words)
     # slow to import
     from ecjax.studies.spine.as_json import print_json
     from ecjax.summaries import in_order, print_summary
     from ecjax.tables.datasets import written_by, written_datasets
     from ecjax.tables.folder import location
-    from ecjax.tables.recommendation import kept_recommendation
+    from ecjax.tables.recommendation import read_recommendation
     from ecjax.tables.results import read_results
 
-    out = words[0].removeprefix("out=")
     place = location(out)
     job = written_by(place) if place.is_dir() else None
     if job is None:
         raise UserError(f"show: {out} holds no results of ecjax; allowed: what a job was told as out=")
     runs = in_order(job, read_results(out, "runs"))
-    recommendation = kept_recommendation(place)
+    recommendation = read_recommendation(place)
     if output_mode() is OutputMode.JSON:
         tables = import_module(f"ecjax.studies.{job}.tables").TABLES
         print_json(tables, out, runs, recommendation, 0)

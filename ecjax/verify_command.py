@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from ecjax.console import OUTPUT, OutputMode, output_mode, say
-from ecjax.errors import UserError
+from ecjax.jobs_index import folder_of_results
 
 EXIT_DAMAGED = 1
 
@@ -14,14 +14,12 @@ def run_verify(words: Sequence[str]) -> int:
     Raises:
         UserError: no or several folders are named, or it holds no results.
     """
-    if len(words) != 1 or words[0].startswith("-"):
-        found = " ".join(words) or "nothing"
-        raise UserError(f"verify: found {found}; allowed: one folder of results, ecjax verify OUT")
+    out = folder_of_results("verify", words)
     from ecjax.studies.spine.as_json import print_object
     from ecjax.studies.spine.printed import print_table
     from ecjax.tables.verify import verify
 
-    verified = verify(words[0].removeprefix("out="))
+    verified = verify(out)
     wrong = [finding.file.rpartition("/")[0] for finding in verified.findings]
     rows = [
         (name, f"{len(sizes):,}", f"{sum(sizes):,}", str(wrong.count(name)))

@@ -9,7 +9,7 @@ import pytest
 import ecjax
 from ecjax.cli import main
 from ecjax.comparison import Side, moved_chunks, sentence, side_of
-from ecjax.tables.recommendation import Recommendation, keep_recommendation
+from ecjax.tables.recommendation import Recommendation, write_recommendation
 
 NODES = {
     "node_id": ["a", "b", "c"],
@@ -52,7 +52,7 @@ def test_show_prints_what_the_job_printed(capsys, plans):
 
 
 def test_show_says_what_is_recommended(capsys, plans):
-    keep_recommendation(plans / "plans", Recommendation("Take theta=2."))
+    write_recommendation(plans / "plans", Recommendation("Take theta=2."))
     assert run(capsys, "show", plans / "plans")[1].rstrip().endswith("Take theta=2.")
 
 
@@ -111,9 +111,9 @@ def test_a_run_is_named_by_its_id_by_conditions_or_by_the_recommendation(capsys,
     first, second = ecjax.read_results(folder, "runs").sort_values("theta")["run_id"]
     assert side_of(f"{folder}:{first}", None).run["theta"] == 1
     assert side_of(str(folder), "theta=2").run["run_id"] == second
-    keep_recommendation(folder, Recommendation("Take theta=2.", second))
+    write_recommendation(folder, Recommendation("Take theta=2.", second))
     assert side_of(str(folder), None).run["run_id"] == second
-    keep_recommendation(folder, Recommendation("None fits."))
+    write_recommendation(folder, Recommendation("None fits."))
     code, _, err = run(capsys, "compare", folder, folder)
     assert code == 2 and "2 finished optimize runs found" in err and first in err
 

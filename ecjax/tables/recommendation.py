@@ -26,13 +26,13 @@ class Recommendation:
     among: str = ""
 
 
-def keep_recommendation(out: Path, recommendation: Recommendation) -> None:
+def write_recommendation(out: Path, recommendation: Recommendation) -> None:
     """Write the recommendation beside the results, in place of that of an earlier command."""
     with publishing(out / FILE) as file:
         file.write_text(json.dumps(asdict(recommendation), indent=1) + "\n")
 
 
-def kept_recommendation(out: Path) -> Recommendation | None:
+def read_recommendation(out: Path) -> Recommendation | None:
     """The recommendation of the last command that wrote to ``out``; None where there is none.
 
     Raises:

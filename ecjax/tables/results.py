@@ -17,7 +17,7 @@ from ecjax.tables.datasets import written_by
 from ecjax.tables.folder import each, location
 from ecjax.tables.formats import user_errors
 from ecjax.tables.ids import ID_NAMES
-from ecjax.tables.recommendation import kept_recommendation
+from ecjax.tables.recommendation import read_recommendation
 from ecjax.tables.result_schemas import RUNS
 from ecjax.tables.results_below import of_job, results_below
 
@@ -109,7 +109,7 @@ def find_run(
     if len(fitting) == 1:
         return fitting[0]
     if plan_run is None and not plan_where:
-        recommended = kept_recommendation(location(out))
+        recommended = read_recommendation(location(out))
         for row in fitting:
             if recommended is not None and row["run_id"] == recommended.run_id:
                 among = (

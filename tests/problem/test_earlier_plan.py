@@ -12,7 +12,7 @@ from ecjax.errors import UserError
 from ecjax.problem.earlier_plan import EarlierPlan, read_plan
 from ecjax.problem.identity import identity
 from ecjax.tables.read import read_input
-from ecjax.tables.recommendation import kept_recommendation
+from ecjax.tables.recommendation import read_recommendation
 
 
 def names_of(case):
@@ -55,7 +55,7 @@ def test_probabilities_are_those_of_the_run_chosen(earlier, where):
 
 
 def test_of_several_runs_the_recommended_one_is_taken(earlier, caplog):
-    recommended = kept_recommendation(earlier)
+    recommended = read_recommendation(earlier)
     with caplog.at_level("INFO", "ecjax"):
         *_, taken = read(earlier, problems.mixed())
     assert taken == recommended.run_id

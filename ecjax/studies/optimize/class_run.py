@@ -110,11 +110,7 @@ def _estimates(
     reads = np.asarray(plan.probabilities), np.asarray(plan.stored)
     every = class_estimates(problem, laws, *reads, case.classes, served, np.asarray(plan.weights))["all"]
     assert every.quantiles is not None
-    values = {
-        "estimated_mean_s": every.mean[0],
-        "estimated_p99_s": every.quantiles[0, QUANTILES.index("p99_s")],
-    }
-    return {name: float(value) if np.isfinite(value) else None for name, value in values.items()}
+    return plan_rows.estimate_columns(every.mean[0], every.quantiles[0, QUANTILES.index("p99_s")])
 
 
 def start_of(options: OptimizeOptions, case: Case, item: Item, model: ClassModel) -> Start:

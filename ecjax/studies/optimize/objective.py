@@ -21,6 +21,7 @@ from ecjax.studies.optimize.class_rules import ORDERS
 from ecjax.studies.optimize.inputs import Case
 from ecjax.studies.optimize.objective_rules import objective_weights
 from ecjax.studies.optimize.options import OptimizeOptions
+from ecjax.studies.optimize.rows import estimate_columns
 
 # A quantile weighs queueing more than the bound on the mean does: placements planned for cheaper storage are tried too.
 _THETAS = (1.0, 0.5, 0.25)
@@ -90,8 +91,7 @@ def estimates(options: OptimizeOptions, case: Case, item: Item, plan: Solution) 
     problem = case.problem_of(lane)
     laws = service_laws(case.nodes, problem.files, options.service, options.size_scaling, lane.size_scale)
     estimate = plan_estimate(problem, laws, np.asarray(plan.probabilities), np.asarray(plan.stored))
-    columns = {"estimated_mean_s": estimate.mean, "estimated_p99_s": estimate.p99}
-    return {name: value if np.isfinite(value) else None for name, value in columns.items()}
+    return estimate_columns(estimate.mean, estimate.p99)
 
 
 def _estimates(

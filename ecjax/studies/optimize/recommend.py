@@ -36,19 +36,19 @@ def recommend(runs: pd.DataFrame, options: OptimizeOptions) -> Recommendation | 
     plans, demand = _of_one_demand(plans)
     plans = plans.assign(mean=_latency(plans))
     keeping = plans[_keeps(plans, options)]
-    asked = _asked(options)
+    limits = _limits(options)
     if keeping.empty:
         fastest = plans.loc[plans["mean"].idxmin()]
         return Recommendation(
-            f"No plan of {len(plans)} keeps {asked}{demand}: the fastest has {_speed(fastest)}; {_cost(fastest)}. "
+            f"No plan of {len(plans)} keeps {limits}{demand}: the fastest has {_speed(fastest)}; {_cost(fastest)}. "
             "Next: a larger budget, more or faster nodes, or a lower rate."
         )
     front = _front(plans)
     by_cost = options.max_latency_s is not None or options.max_p99_s is not None
     if by_cost:
-        chosen, among = keeping.sort_values([_COST, "mean"]).iloc[0], f"the cheapest that keeps {asked}"
+        chosen, among = keeping.sort_values([_COST, "mean"]).iloc[0], f"the cheapest that keeps {limits}"
     elif options.budget is not None:
-        chosen, among = keeping.sort_values(["mean", _COST]).iloc[0], f"the fastest that keeps {asked}"
+        chosen, among = keeping.sort_values(["mean", _COST]).iloc[0], f"the fastest that keeps {limits}"
     else:
         chosen, among = _knee(front), "the knee"
     count = len(plans.drop_duplicates([_COST, "mean"]))
@@ -84,18 +84,18 @@ def _latency(plans: pd.DataFrame) -> pd.Series:
 
 def _keeps(plans: pd.DataFrame, options: OptimizeOptions) -> pd.Series:
     keeps = pd.Series(True, plans.index)
-    limits = (
+    bounds = (
         ("mean", options.max_latency_s),
         ("estimated_p99_s", options.max_p99_s),
         (_COST, options.budget),
     )
-    for name, limit in limits:
+    for name, limit in bounds:
         if limit is not None:
             keeps &= plans[name].astype(float) <= limit
     return keeps
 
 
-def _asked(options: OptimizeOptions) -> str:
+def _limits(options: OptimizeOptions) -> str:
     names = ("max_latency_s", "max_p99_s", "budget")
     return " and ".join(
         f"{name}={getattr(options, name):g}" for name in names if getattr(options, name) is not None

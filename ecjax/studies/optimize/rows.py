@@ -52,6 +52,12 @@ def plan_columns(plan: Solution, case: Case, lower_bound: float | None = None) -
     return row
 
 
+def estimate_columns(mean: float, p99: float) -> dict[str, float | None]:
+    """Columns of ``runs`` with what a plan is estimated to deliver, s; null where that is not finite."""
+    columns = {"estimated_mean_s": float(mean), "estimated_p99_s": float(p99)}
+    return {name: value if np.isfinite(value) else None for name, value in columns.items()}
+
+
 def moved_chunks(problem: Problem, earlier: EarlierPlan, stored: np.ndarray) -> int:
     """Chunks on nodes where the earlier plan had none, of files that it knew."""
     before = np.asarray(earlier.stored)

@@ -19,7 +19,7 @@ from ecjax.status import Status
 from ecjax.studies.spine.as_json import print_json
 from ecjax.studies.spine.batches import Batch, Driven, Solve, run_batches, run_driven
 from ecjax.tables.folder import location
-from ecjax.tables.recommendation import Recommendation, keep_recommendation
+from ecjax.tables.recommendation import Recommendation, write_recommendation
 from ecjax.tables.result_schemas import JobTables
 from ecjax.tables.results import read_results
 from ecjax.tables.sources import sources_text
@@ -198,7 +198,7 @@ def run_study(
         recommendation = present(runs)
         if recommendation is not None:
             conclude(console, recommendation.sentence)
-            keep_recommendation(location(options.out), recommendation)
+            write_recommendation(location(options.out), recommendation)
         say_seconds(compilation)
     outcomes = _outcomes.get()
     if outcomes is not None:
