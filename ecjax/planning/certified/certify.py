@@ -4,10 +4,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ecjax.planning.certified import one_size_plan
 from ecjax.planning.certified.bound import lower_bound
 from ecjax.planning.certified.choice import HOT, NONE
 from ecjax.planning.certified.relax import Passes, groups_of, relax, respond
 from ecjax.planning.certified.rounding import keeps_capacity, round_off, spare_chunks, worth
+from ecjax.planning.certified.smooth import Bins
 
 _START_SWEEPS = 6
 _MIXED_TOL = 5e-5
@@ -68,6 +70,8 @@ def certify(passes: Passes, settings: Settings, start: np.ndarray | None = None)
         certificate, candidates = _placed_anew(passes, settings, start)
         if certificate is not None:
             return certificate
+    if len(service.size) == 1 and not rows.written:
+        return _one_size(passes, settings, candidates)
     kinds = np.zeros((rows.number, m), np.int8) if start is None else start.copy()
     z, _ = respond(passes, kinds, None, np.zeros(m), _START_SWEEPS, 1e-3, settings.seed)
     group = groups_of(service, rows)
@@ -94,6 +98,20 @@ def certify(passes: Passes, settings: Settings, start: np.ndarray | None = None)
         if other[2] < objective and keeps_capacity(passes, other[0]):
             kinds, z, objective = other
     return _certificate(passes, settings, kinds, z, objective, bound.value, count)
+
+
+def _one_size(
+    passes: Passes, settings: Settings, candidates: list[tuple[np.ndarray, float, float]]
+) -> Certificate:
+    bins = Bins(passes)
+    relaxation, bound, turns = one_size_plan.prove(bins, settings.gap, settings.passes)
+    target = bound + settings.gap * abs(bound)
+    for earlier in candidates:
+        # what a few passes could not prove of the earlier plan
+        if earlier[2] <= target:
+            return _certificate(passes, settings, *earlier, bound, turns)
+    plan = one_size_plan.round_off(bins, relaxation, target, 1e-3 * settings.gap, settings.seed)
+    return _certificate(passes, settings, *plan, bound, turns)
 
 
 def _placed_anew(

@@ -6,21 +6,25 @@ give the mixture freedom, some ten passes are enough whatever the number of file
 sum of the cheapest costs at them, are what the lower bound is made of.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from ecjax.planning.certified import loops
 from ecjax.planning.certified.data import Rows, Service
+from ecjax.planning.certified.least_cost import least_cost
 from ecjax.planning.certified.master import Columns, Mixture, mix
 from ecjax.planning.certified.waits import best_z, slopes, work_of
 from ecjax.progress import detail
 
 _ROWS_PER_TASK = 4096
 _MOST_TASKS = 32
+_BINS_PER_TASK = 128
+_MOST_BIN_TASKS = 8
 _LEAST_WEIGHT = 1e-9
 _REMEMBERED = 10  # passes
 # With many nodes prices swing: most passes ask at prices that follow those of the mixture slowly.
@@ -30,6 +34,8 @@ _EXACT_EVERY = 4
 
 
 _LIBRARIES = ThreadpoolController()
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -66,8 +72,7 @@ class Passes:
         # the same parts for any number of threads: sums must not depend on it
         edges = list(range(0, rows.number, max(_ROWS_PER_TASK, -(-rows.number // _MOST_TASKS))))
         self._parts = list(zip(edges, [*edges[1:], rows.number], strict=True))
-        self._threads = min(threads, len(self._parts))
-        self._pool = ThreadPoolExecutor(self._threads) if self._threads > 1 else None
+        self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
         self._count = 0
 
     def close(self) -> None:
@@ -89,6 +94,32 @@ class Passes:
 
         return self._all(part, groups)
 
+    def least(self, read: np.ndarray, chunk: np.ndarray) -> float:
+        """Sum of the cheapest costs at prices of reads (m,) and places (m,), where all chunks have one size; s."""
+        self._count += 1
+        detail(f"pass {self._count} over {self.rows.number:,} rows")
+
+        return float(sum(self.share_out(lambda first, last: least_cost(first, last, self.rows, read, chunk))))
+
+    def share_out(self, part: Callable[[int, int], T]) -> list[T]:
+        """What ``part`` returns for all rows, in parts (first, last + 1), in their order for any number of threads."""
+
+        def run(bounds: tuple[int, int]) -> T:
+            return part(*bounds)
+
+        return list(self._pool.map(run, self._parts) if self._pool else map(run, self._parts))
+
+    def share_out_bins(self, number: int, part: Callable[[int, int], T]) -> list[T]:
+        """The same for ``number`` bins, in parts that do not depend on the threads either."""
+        step = max(_BINS_PER_TASK, -(-number // _MOST_BIN_TASKS))
+        edges = [*range(0, number, step), number]
+        bounds = list(zip(edges[:-1], edges[1:], strict=True))
+
+        def run(ends: tuple[int, int]) -> T:
+            return part(*ends)
+
+        return list(self._pool.map(run, bounds) if self._pool and len(bounds) > 1 else map(run, bounds))
+
     def totals(self, kinds: np.ndarray, group: np.ndarray, groups: int) -> tuple[np.ndarray, ...]:
         """Loads, chunks and dollars of given choices by group."""
         sizes = len(self.service.size)
@@ -105,12 +136,12 @@ class Passes:
         self._count += 1
         detail(f"pass {self._count} over {self.rows.number:,} rows")
 
-        def run(bounds):
+        def run(first, last):
             out = np.zeros((groups, m, width)), np.zeros((groups, m)), np.zeros(groups)
-            return part(*bounds, out), out
+            return part(first, last, out), out
 
         # in the order of the parts, so that rounding does not depend on the threads
-        results = list(self._pool.map(run, self._parts) if self._pool else map(run, self._parts))
+        results = self.share_out(run)
         sums = tuple(sum(out[index] for _, out in results) for index in range(3))
         return float(sum(value for value, _ in results)), sums
 

@@ -1,0 +1,120 @@
+"""Out of corners that no single row leaves: a few rows at a time are taken out and placed again, in another order."""
+
+import numpy as np
+from numba import njit
+
+from ecjax.planning.certified.choice import HOT, NONE, choose
+from ecjax.planning.certified.loops import _dollars
+from ecjax.planning.certified.systematic import node_cost
+
+_LEAST_GAIN = 1e-13
+
+
+@njit(cache=True, nogil=True)
+def exchange(tuples, service, rows, rate, kinds, loads, chunks, z, full_price):
+    """Place the rows of each tuple anew, one after the other; keep what is better. Returns the gain at this z, s.
+
+    Args:
+        tuples: (T, p) rows that are taken out together.
+        service: nodes; one chunk size.
+        rows: the rows.
+        rate: (R,) 1/s, reads of each.
+        kinds: (R, m) choices, changed in place.
+        loads: (m,) 1/s, reads of the nodes, changed in place.
+        chunks: (m,) chunks of the nodes, changed in place.
+        z: s.
+        full_price: s, charged for a chunk beyond a node's capacity.
+    """
+    m, several = len(loads), tuples.shape[1]
+    hot, cold = np.empty(m), np.empty(m)
+    nodes = np.empty(m, np.int64)
+    scratch, numbers = np.empty((2, m + 2)), np.empty((3, m + 2), np.int64)
+    now, trial = np.empty(m), np.empty(m)
+    old_kinds = np.empty((several, m), np.int8)
+    old_loads, old_chunks = np.empty(m), np.empty(m)
+    for j in range(m):
+        now[j] = node_cost(service, j, loads[j], z)
+    gain = 0.0
+    for t in range(len(tuples)):
+        old_loads[:], old_chunks[:], trial[:] = loads, chunks, now
+        change = 0.0
+        distinct = True
+        for p in range(several):
+            i = tuples[t, p]
+            for earlier in range(p):
+                distinct &= tuples[t, earlier] != i
+        if not distinct:
+            continue
+        for p in range(several):
+            i = tuples[t, p]
+            old_kinds[p] = kinds[i]
+            change -= _take(i, rows, rate[i], kinds[i], loads, chunks, full_price)
+            kinds[i] = NONE
+        for j in range(m):
+            if loads[j] != old_loads[j]:
+                trial[j] = node_cost(service, j, loads[j], z)
+        for p in range(several):
+            i = tuples[t, p]
+            flow, count = rate[i], 0
+            for j in range(m):
+                if len(rows.allowed) and not rows.allowed[i, j]:
+                    continue
+                nodes[count] = j
+                count += 1
+                stored, reading = _dollars(rows, i, j)
+                over = max(0.0, min(rows.chunks[i], chunks[j] + rows.chunks[i] - rows.capacity[j]))
+                cold[j] = stored + full_price * over
+                hot[j] = cold[j] + reading + node_cost(service, j, loads[j] + flow, z) - trial[j]
+            extra = max(0, rows.length[i] - rows.hot[i])
+            choose(
+                hot,
+                cold,
+                nodes,
+                count,
+                rows.hot[i],
+                extra,
+                rows.site,
+                rows.per_site,
+                kinds[i],
+                scratch,
+                numbers,
+            )
+            for j in range(m):
+                if kinds[i, j] != NONE:
+                    chunks[j] += rows.chunks[i]
+                    stored, reading = _dollars(rows, i, j)
+                    over = max(0.0, min(rows.chunks[i], chunks[j] - rows.capacity[j]))
+                    change += stored + full_price * over
+                    if kinds[i, j] == HOT:
+                        loads[j] += flow
+                        change += reading
+                        trial[j] = node_cost(service, j, loads[j], z)
+        scale = 0.0
+        for j in range(m):
+            change += trial[j] - now[j]
+            scale += now[j]
+        if change < -_LEAST_GAIN * scale:
+            gain -= change
+            now[:] = trial
+            continue
+        loads[:], chunks[:] = old_loads, old_chunks
+        for p in range(several):
+            kinds[tuples[t, p]] = old_kinds[p]
+    return gain
+
+
+@njit(cache=True, nogil=True)
+def _take(i, rows, flow, kind, loads, chunks, full_price):
+    """Take a row out of the loads and chunks; what its chunks cost, s."""
+    cost = 0.0
+    for j in range(len(loads)):
+        if kind[j] == NONE:
+            continue
+        stored, reading = _dollars(rows, i, j)
+        over = max(0.0, min(rows.chunks[i], chunks[j] - rows.capacity[j]))
+        cost += stored + full_price * over
+        chunks[j] -= rows.chunks[i]
+        if kind[j] == HOT:
+            cost += reading
+            loads[j] = max(loads[j] - flow, 0.0)
+    return cost

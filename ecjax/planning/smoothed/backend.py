@@ -1,0 +1,90 @@
+"""The control flow and linear algebra of NumPy and of JAX under the same names, so that a method is written once.
+
+NumPy starts at once and skips what a step does not need; a program of JAX runs on any device and takes lanes by vmap.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import linalg
+
+State = Any
+
+# added to a unit diagonal, the first that lets the factors exist
+RIDGES = (1e-12, 1e-9, 1e-6, 1e-3)
+
+
+class Backend(NamedTuple):
+    """What the array program needs beside the functions that NumPy and JAX share.
+
+    Attributes:
+        xp: ``numpy`` or ``jax.numpy``.
+        while_loop: (condition, body, state) -> state.
+        cond: (predicate, if true, if false, state) -> state.
+        scan: (body, carry, count) -> (carry, outputs stacked on axis 0); the body gets the carry and the step's number.
+        solve: (symmetric matrix (m, m) of unit diagonal, positive definite but for rounding, right side (m,)) -> (m,).
+    """
+
+    xp: Any
+    while_loop: Callable[..., State]
+    cond: Callable[..., State]
+    scan: Callable[..., tuple[State, Any]]
+    solve: Callable[..., Any]
+
+
+def _while_loop(condition, body, state):
+    while condition(state):
+        state = body(state)
+    return state
+
+
+def _cond(predicate, if_true, if_false, state):
+    return if_true(state) if predicate else if_false(state)
+
+
+def _scan(body, carry, count):
+    outputs = []
+    for step in range(count):
+        carry, output = body(carry, step)
+        outputs.append(output)
+    return carry, np.stack(outputs)
+
+
+def _solve(matrix, right):
+    for ridge in RIDGES:
+        try:
+            factors = linalg.cho_factor(matrix + ridge * np.eye(len(right)), check_finite=False)
+        except linalg.LinAlgError:
+            continue
+        return linalg.cho_solve(factors, right, check_finite=False)
+    return right
+
+
+NUMPY = Backend(np, _while_loop, _cond, _scan, _solve)
+
+
+def jax_backend() -> Backend:
+    """The same of JAX."""
+    import jax
+    from jax import numpy as jnp
+
+    def scan(body, carry, count):
+        return jax.lax.scan(body, carry, jnp.arange(count))
+
+    def solve(matrix, right):
+        ridges = jnp.array(RIDGES)
+
+        def body(state):
+            number, _ = state
+            factors = jax.scipy.linalg.cho_factor(matrix + ridges[number] * jnp.eye(right.shape[0]))
+            return number + 1, jax.scipy.linalg.cho_solve(factors, right)
+
+        def failed(state):
+            number, solution = state
+            return (number < len(RIDGES)) & ~jnp.all(jnp.isfinite(solution))
+
+        solution = jax.lax.while_loop(failed, body, (0, jnp.full_like(right, jnp.nan)))[1]
+        return jnp.where(jnp.isfinite(solution), solution, right)
+
+    return Backend(jnp, jax.lax.while_loop, jax.lax.cond, scan, solve)

@@ -1,0 +1,74 @@
+"""The demand of rows on processor cores: row by row, in parts that threads share."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ecjax.planning.smoothed import host
+from ecjax.planning.smoothed.newton import Answer, Demand
+from ecjax.planning.smoothed.response import Rows
+
+ShareOut = Callable[[int, Callable[[int, int], Any]], list[Any]]
+
+
+class Marginals(NamedTuple):
+    """Of rows: hot and cold (R, m), and alpha and beta (2, R) s."""
+
+    hot: np.ndarray
+    cold: np.ndarray
+    multipliers: np.ndarray
+
+
+def host_demand(
+    rows: Rows, sites: tuple[np.ndarray, np.ndarray], with_places: bool, share_out: ShareOut
+) -> Demand:
+    """The demand of rows whose costs are by node, (R, m).
+
+    Args:
+        rows: rows; ``reading`` is (0, m) where reads cost nothing themselves.
+        sites: nodes site by site (m,), and where each site starts (S + 1,).
+        with_places: whether places for chunks have prices.
+        share_out: (number, part) -> what part(first, last + 1) returns for all of them, in their order.
+    """
+    number, m = rows.cold_cost.shape
+    finite = np.isfinite(rows.cold_cost)
+    usual = np.nanmedian(np.where(finite, rows.cold_cost, np.nan), axis=1)
+    payable = np.where(finite, rows.cold_cost, 0.0)
+    size = 2 * m if with_places else m
+
+    def answer(prices: np.ndarray, tau: np.ndarray) -> Answer:
+        hot, cold = np.empty((number, m)), np.empty((number, m))
+        multipliers = np.empty((2, number))
+
+        def part(first: int, last: int) -> int:
+            return host.respond(first, last, rows, prices, tau, sites, hot, cold, multipliers)
+
+        unfinished = sum(share_out(number, part))
+        stored = hot + cold
+        dollars = np.einsum("r,rm,rm->", rows.weight, stored, payable)
+        if len(rows.reading):
+            dollars += np.einsum("r,rm,rm->", rows.weight, hot, rows.reading)
+        return Answer(
+            (rows.weight * rows.rate) @ hot,
+            (rows.weight * rows.chunks) @ stored,
+            dollars,
+            unfinished,
+            Marginals(hot, cold, multipliers),
+        )
+
+    def curvature(answer: Answer, prices: np.ndarray, tau: np.ndarray) -> np.ndarray:
+        weight = np.sqrt(rows.weight / tau) * np.stack([rows.rate, rows.chunks])
+        roots = np.empty((number, 2, size))
+        hot, cold, multipliers = answer.detail
+
+        def part(first: int, last: int) -> np.ndarray:
+            blocks = np.zeros((size, size))
+            host.curve(first, last, rows, prices, multipliers, tau, sites, hot, cold, weight, roots, blocks)
+            return blocks
+
+        blocks = sum(share_out(number, part))
+        flat = roots.reshape(-1, size)
+        return blocks - flat.T @ flat
+
+    return Demand(lambda mean, eps: eps * (rows.rate * mean + usual), answer, curvature)
