@@ -20,9 +20,6 @@ from ecjax.planning.certified.nodes import NodeMinima
 from ecjax.planning.certified.relax import Passes, Prices, Relaxed, relax
 from ecjax.planning.certified.waits import slopes, waits
 
-_FIRST_INTERVALS = 32
-_SPLIT = 4
-_MOST_INTERVALS = 40_000
 _ROUNDS = 30  # of better prices at one z
 _RENEWALS = 3  # times that a z gets prices of its own; each takes a relaxation
 
@@ -34,31 +31,6 @@ class Bound:
     value: float  # s
     passes: int  # over the rows
     better: Relaxed | None
-
-
-class _Intervals:
-    """Intervals of z with the best lower bound known on each, and at the right end of each."""
-
-    def __init__(self, edges: np.ndarray) -> None:
-        self.left, self.right = edges[:-1], edges[1:]
-        self.bound = np.full(len(edges) - 1, -np.inf)
-        self.point = np.full(len(edges) - 1, -np.inf)
-
-    def improve(self, which: np.ndarray, rest: np.ndarray) -> None:
-        self.bound[which] = np.maximum(self.bound[which], self.left[which] + rest)
-        self.point[which] = np.maximum(self.point[which], self.right[which] + rest)
-
-    def split(self, which: np.ndarray) -> None:
-        ends = np.linspace(self.left[which], self.right[which], _SPLIT + 1)
-        keep = np.ones(len(self.left), bool)
-        keep[which] = False
-        bound = np.broadcast_to(self.bound[which], (_SPLIT, len(which))).ravel()
-        point = np.broadcast_to(self.point[which] - self.right[which], (_SPLIT, len(which))) + ends[1:]
-        self.left = np.concatenate([self.left[keep], ends[:-1].ravel()])
-        self.right = np.concatenate([self.right[keep], ends[1:].ravel()])
-        self.bound = np.concatenate([self.bound[keep], bound])
-        # the rest of the bound falls with z: at an earlier end it is no less
-        self.point = np.concatenate([self.point[keep], point.ravel()])
 
 
 def lower_bound(passes: Passes, relaxed: Relaxed, tol: float, most_passes: int) -> Bound:
@@ -83,8 +55,7 @@ def lower_bound(passes: Passes, relaxed: Relaxed, tol: float, most_passes: int) 
     group = np.zeros(rows.number, np.int64)
     storage = passes.cheapest(nothing, np.zeros_like(last.write), np.zeros(len(nothing)), group, 1)[0]
     soonest = float((service.mean + waits(service.background)[0][:, None]).min())
-    if not minima.plain:
-        last = improve(passes, relaxed, minima, tol, _ROUNDS)
+    last = improve(passes, relaxed, minima, tol, _ROUNDS)
     # no read is over before its soonest chunk
     surely = storage + soonest
     if service.alone:
@@ -98,64 +69,23 @@ def lower_bound(passes: Passes, relaxed: Relaxed, tol: float, most_passes: int) 
     k = float(np.sum(np.repeat(rows.hot, np.diff(rows.start)) * rows.read)) / service.rate
     high = max(target - storage, relaxed.z)
     low = min((k * soonest + storage - target) / (k - 1), relaxed.z)
-    if not minima.plain:
-        renewals: list[int] = []
+    renewals: list[int] = []
 
-        def one(prices: Prices, z: float, fine: float) -> float:
-            return float(rest(prices, np.array([z]), fine / abs(relaxed.objective))[0])
+    def one(prices: Prices, z: float, fine: float) -> float:
+        return float(rest(prices, np.array([z]), fine / abs(relaxed.objective))[0])
 
-        def renewed(z: float) -> list[Prices] | Relaxed:
-            if len(renewals) >= _RENEWALS or sum(renewals) >= most_passes:
-                return []
-            moved = _priced(passes, relaxed, z, last, gradient)
-            there = relax(passes, relaxed.group, relaxed.kinds, z, max(0.3 * tol, 1e-3), 10, fixed_z=True)
-            renewals.append(1 + there.passes)
-            if there.objective < relaxed.objective - tol * abs(relaxed.objective):
-                return there
-            return [moved, improve(passes, there, minima, tol, _ROUNDS)]
+    def renewed(z: float) -> list[Prices] | Relaxed:
+        if len(renewals) >= _RENEWALS or sum(renewals) >= most_passes:
+            return []
+        moved = _priced(passes, relaxed, z, last, gradient)
+        there = relax(passes, relaxed.group, relaxed.kinds, z, max(0.3 * tol, 1e-3), 10, fixed_z=True)
+        renewals.append(1 + there.passes)
+        if there.objective < relaxed.objective - tol * abs(relaxed.objective):
+            return there
+        return [moved, improve(passes, there, minima, tol, _ROUNDS)]
 
-        value, better = march(one, renewed, last, Range(low, high, target, tol * abs(at_best)))
-        return Bound(max(surely, value), 1 + sum(renewals), better)
-    edges = np.unique(np.append(np.linspace(low, high, _FIRST_INTERVALS + 1), relaxed.z))
-    intervals = _Intervals(edges)
-    count, better = 1, None
-    everywhere = np.arange(len(edges) - 1)
-    intervals.improve(everywhere, rest(last, intervals.right, tol))
-    price_sets = [last]
-    while True:
-        failing = np.flatnonzero(intervals.bound < target)
-        if not len(failing) or len(intervals.left) > _MOST_INTERVALS:
-            break
-        stuck = failing[intervals.point[failing] < target]
-        if len(stuck):
-            worst = stuck[np.argmin(intervals.point[stuck])]
-            z = float(intervals.right[worst])
-            moved = _priced(passes, relaxed, z, last, gradient)
-            price_sets.append(moved)
-            count += 1
-            intervals.improve(failing, rest(moved, intervals.right[failing], 0.3 * tol))
-            if intervals.point[worst] < target and count < most_passes:
-                # the loads were made for another z: make some for this one
-                there = relax(passes, relaxed.group, relaxed.kinds, z, 0.3 * tol, 25, fixed_z=True)
-                count += there.passes
-                price_sets.append(there.prices[-1])
-                if there.objective < relaxed.objective - tol * abs(relaxed.objective):
-                    better = there
-                    break
-                intervals.improve(failing, rest(price_sets[-1], intervals.right[failing], 0.3 * tol))
-            if intervals.point[worst] < target:
-                target = float(intervals.point[worst]) - tol * abs(target)
-            continue
-        before = len(intervals.left) - len(failing)
-        intervals.split(failing)
-        new = np.arange(before, len(intervals.left))
-        distance = np.abs(np.array([p.z for p in price_sets])[:, None] - intervals.right[new])
-        for index, prices in enumerate(price_sets):
-            # only the two prices made for the nearest z
-            near = (distance < distance[index]).sum(axis=0) < 2
-            if near.any():
-                intervals.improve(new[near], rest(prices, intervals.right[new[near]], 0.3 * tol))
-    return Bound(max(surely, float(min(intervals.bound.min(), target))), count, better)
+    value, better = march(one, renewed, last, Range(low, high, target, tol * abs(at_best)))
+    return Bound(max(surely, value), 1 + sum(renewals), better)
 
 
 def _priced(passes: Passes, relaxed: Relaxed, z: float, last: Prices, gradient: Prices) -> Prices:

@@ -59,19 +59,18 @@ def certify(passes: Passes, settings: Settings, start: np.ndarray | None = None)
     """
     service, rows = passes.service, passes.rows
     m = len(rows.chunk_price)
+    if len(service.size) == 1 and not rows.written:
+        return _one_size(passes, settings, start)
     # passes get dearer and more with the nodes
     tol = (0.05 if m <= _MANY_NODES else 0.25) * settings.gap
-    if len(service.size) > 1 or rows.written:
-        # the gap stays open there, and passes are dear
-        tol = max(tol, _MIXED_TOL)
-        settings = replace(settings, passes=min(settings.passes, _MIXED_PASSES))
+    # the gap stays open, and passes are dear
+    tol = max(tol, _MIXED_TOL)
+    settings = replace(settings, passes=min(settings.passes, _MIXED_PASSES))
     candidates: list[tuple[np.ndarray, float, float]] = []
     if start is not None:
         certificate, candidates = _placed_anew(passes, settings, start)
         if certificate is not None:
             return certificate
-    if len(service.size) == 1 and not rows.written:
-        return _one_size(passes, settings, candidates)
     kinds = np.zeros((rows.number, m), np.int8) if start is None else start.copy()
     z, _ = respond(passes, kinds, None, np.zeros(m), _START_SWEEPS, 1e-3, settings.seed)
     group = groups_of(service, rows)
@@ -100,15 +99,18 @@ def certify(passes: Passes, settings: Settings, start: np.ndarray | None = None)
     return _certificate(passes, settings, kinds, z, objective, bound.value, count)
 
 
-def _one_size(
-    passes: Passes, settings: Settings, candidates: list[tuple[np.ndarray, float, float]]
-) -> Certificate:
+def _one_size(passes: Passes, settings: Settings, start: np.ndarray | None) -> Certificate:
     bins = Bins(passes)
+    tried: list[one_size_plan.Plan] = []
+    if start is not None:
+        tried, plan, bound = one_size_plan.placed_anew(bins, start, settings.gap, settings.seed)
+        if plan is not None:
+            return _certificate(passes, settings, *plan, bound, len(tried))
     relaxation, bound, turns = one_size_plan.prove(bins, settings.gap, settings.passes)
     target = bound + settings.gap * abs(bound)
-    for earlier in candidates:
-        # what a few passes could not prove of the earlier plan
-        if earlier[2] <= target:
+    for earlier in tried:
+        # what its own loads could not prove of the earlier plan
+        if earlier.objective <= target:
             return _certificate(passes, settings, *earlier, bound, turns)
     plan = one_size_plan.round_off(bins, relaxation, target, 1e-3 * settings.gap, settings.seed)
     return _certificate(passes, settings, *plan, bound, turns)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ecjax.planning.certified.data import Rows
+from ecjax.planning.certified.data import Rows, rates_of
 
 _LEAST_BINS = 6  # of a class
 
@@ -30,13 +30,6 @@ class Collapsed(NamedTuple):
     size: np.ndarray
     rate: np.ndarray
     example: np.ndarray
-
-
-def rates_of(rows: Rows) -> np.ndarray:
-    """Reads of every row, (R,) 1/s."""
-    if len(rows.read) == rows.number:
-        return rows.read
-    return np.add.reduceat(np.append(rows.read, 0.0), rows.start[:-1])
 
 
 def collapse(rows: Rows, most: int) -> Collapsed:

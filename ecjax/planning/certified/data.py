@@ -67,6 +67,22 @@ class Rows(NamedTuple):
         return len(self.hot)
 
 
+def rates_of(rows: Rows) -> np.ndarray:
+    """Reads of every row, (R,) 1/s."""
+    if len(rows.read) == rows.number:
+        return rows.read
+    return np.add.reduceat(np.append(rows.read, 0.0), rows.start[:-1])
+
+
+def sites_of(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes site by site (m,), and where each site starts (S + 1,); each is its own site without a limit."""
+    m = len(rows.site)
+    if rows.per_site == 0:
+        return np.arange(m), np.arange(m + 1)
+    count = np.bincount(rows.site)
+    return np.argsort(rows.site, kind="stable"), np.append(0, np.cumsum(count))
+
+
 def grid_of(sizes: np.ndarray, rates: np.ndarray) -> np.ndarray:
     """The distinct sizes, or, of too many, those between which straight lines through the moments err least.
 

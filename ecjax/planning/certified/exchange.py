@@ -1,4 +1,7 @@
-"""Out of corners that no single row leaves: a few rows at a time are taken out and placed again, in another order."""
+"""Rows taken out, one or a few at a time, and placed again where they cost least: best responses, and exchanges.
+
+Several rows together leave corners that no single row leaves.
+"""
 
 import numpy as np
 from numba import njit
@@ -12,7 +15,8 @@ _LEAST_GAIN = 1e-13
 
 @njit(cache=True, nogil=True)
 def exchange(tuples, service, rows, rate, kinds, loads, chunks, z, full_price):
-    """Place the rows of each tuple anew, one after the other; keep what is better. Returns the gain at this z, s.
+    """Place the rows of each tuple anew, one after the other; keep what is better. A row without a
+    choice gets one. Returns the gain at this z, s.
 
     Args:
         tuples: (T, p) rows that are taken out together.
@@ -45,9 +49,11 @@ def exchange(tuples, service, rows, rate, kinds, loads, chunks, z, full_price):
                 distinct &= tuples[t, earlier] != i
         if not distinct:
             continue
+        missing = False
         for p in range(several):
             i = tuples[t, p]
             old_kinds[p] = kinds[i]
+            missing |= not _reads_somewhere(kinds[i])
             change -= _take(i, rows, rate[i], kinds[i], loads, chunks, full_price)
             kinds[i] = NONE
         for j in range(m):
@@ -93,7 +99,7 @@ def exchange(tuples, service, rows, rate, kinds, loads, chunks, z, full_price):
         for j in range(m):
             change += trial[j] - now[j]
             scale += now[j]
-        if change < -_LEAST_GAIN * scale:
+        if missing or change < -_LEAST_GAIN * scale:
             gain -= change
             now[:] = trial
             continue
@@ -101,6 +107,14 @@ def exchange(tuples, service, rows, rate, kinds, loads, chunks, z, full_price):
         for p in range(several):
             kinds[tuples[t, p]] = old_kinds[p]
     return gain
+
+
+@njit(cache=True, nogil=True)
+def _reads_somewhere(kind):
+    for j in range(len(kind)):
+        if kind[j] == HOT:
+            return True
+    return False
 
 
 @njit(cache=True, nogil=True)

@@ -1,12 +1,15 @@
 """A plan and its lower bound where all chunks have one size: prices from bins, systematic rounding, a short polish."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ecjax.planning.certified import systematic
-from ecjax.planning.certified.collapse import rates_of
+from ecjax.planning.certified.choice import HOT
+from ecjax.planning.certified.data import rates_of
 from ecjax.planning.certified.every_z import bound_every_z
 from ecjax.planning.certified.exchange import exchange
-from ecjax.planning.certified.relax import full_price, loads_of, respond
+from ecjax.planning.certified.relax import full_price, loads_of
 from ecjax.planning.certified.rounding import keeps_capacity, worth
 from ecjax.planning.certified.smooth import Bins, Relaxation
 from ecjax.planning.smoothed import latency
@@ -20,6 +23,47 @@ _TRIALS = 120_000  # of those, times nodes, in a round
 _TRIALS_A_ROUND = (2000, 10_000)
 _MOST_ROUNDS = 20
 _WORTHWHILE = 0.02  # of the gap, which two rounds have to close for others to follow
+
+
+class Plan(NamedTuple):
+    """Whole choices (R, m), the z that is best for them in s, and their objective in s."""
+
+    kinds: np.ndarray
+    z: float
+    objective: float
+
+
+def placed_anew(
+    bins: Bins, start: np.ndarray, gap: float, seed: int
+) -> tuple[list[Plan], Plan | None, float]:
+    """An earlier plan with its new rows placed, if that is good enough already: no search for other prices.
+
+    Args:
+        bins: of the rows.
+        start: (R, m) choices; a row of zeros is new.
+        gap: relative, of plan and bound, that is good enough.
+        seed: of the order in which rows respond.
+
+    Returns:
+        the plans that were tried, the least changed first; the one that is good enough; its lower bound in s.
+    """
+    kinds, random = start.copy(), np.random.default_rng(seed)
+    tried: list[Plan] = []
+    new = np.flatnonzero(~(kinds == HOT).any(axis=1))
+    for which in (new, None):
+        plan = Plan(kinds, *worth(bins.passes, kinds))
+        if which is None or len(which):
+            plan = respond(bins, kinds, gap, random, which)
+        plan = plan._replace(kinds=kinds.copy())
+        if not keeps_capacity(bins.passes, kinds):
+            continue
+        tried.append(plan)
+        bound = bound_every_z(
+            bins, bins.at_loads(loads_of(bins.passes, kinds)[0][:, 0], plan.z), 0.3 * gap, 0
+        )
+        if plan.objective <= bound.value + gap * abs(bound.value):
+            return tried, plan, bound.value
+    return tried, None, -np.inf
 
 
 def prove(bins: Bins, gap: float, most_turns: int) -> tuple[Relaxation, float, int]:
@@ -44,9 +88,7 @@ def prove(bins: Bins, gap: float, most_turns: int) -> tuple[Relaxation, float, i
     return relaxation, value, turns
 
 
-def round_off(
-    bins: Bins, relaxation: Relaxation, target: float, tol: float, seed: int
-) -> tuple[np.ndarray, float, float]:
+def round_off(bins: Bins, relaxation: Relaxation, target: float, tol: float, seed: int) -> Plan:
     """Whole choices close to the relaxation.
 
     Args:
@@ -55,59 +97,83 @@ def round_off(
         target: s; an objective that is good enough.
         tol: relative gain of a sweep that ends them.
         seed: of further tries.
-
-    Returns:
-        choices (R, m), their z and objective, s.
     """
-    passes = bins.passes
-    tries = _ROUNDINGS if passes.rows.number * len(relaxation.loads) <= _FEW else 1
+    few = bins.passes.rows.number * len(relaxation.loads) <= _FEW
     random = np.random.default_rng(seed)
-    best: tuple[np.ndarray, float, float] | None = None
-    for attempt in range(tries):
-        if tries > 1:
+    best: Plan | None = None
+    for attempt in range(_ROUNDINGS if few else 1):
+        if few:
             kinds = _spread(bins, relaxation, random if attempt else None)
+            plan = respond(bins, kinds, tol, random)
         else:
             kinds = _rounded(bins, relaxation)
             _polish(bins, kinds, tol)
-        if tries > 1 or not keeps_capacity(passes, kinds):
-            respond(passes, kinds, None, relaxation.prices.chunk, _SWEEPS, tol, seed + attempt)
-        z, objective = worth(passes, kinds)
-        if best is None or (objective < best[2] and keeps_capacity(passes, kinds)):
-            best = kinds, z, objective
-        if best[2] <= target:
+            plan = Plan(kinds, *worth(bins.passes, kinds))
+            if not keeps_capacity(bins.passes, kinds):
+                plan = respond(bins, kinds, tol, random)
+        if best is None or (plan.objective < best.objective and keeps_capacity(bins.passes, kinds)):
+            best = plan
+        if best.objective <= target:
             break
     assert best is not None
-    if tries > 1 and best[2] > target:
+    if few and best.objective > target:
         best = _exchanged(bins, best, target, random)
     return best
 
 
-def _exchanged(
-    bins: Bins, plan: tuple[np.ndarray, float, float], target: float, random: np.random.Generator
-) -> tuple[np.ndarray, float, float]:
-    """A few rows at a time placed anew, while that closes the gap."""
+def respond(
+    bins: Bins, kinds: np.ndarray, tol: float, random: np.random.Generator, which: np.ndarray | None = None
+) -> Plan:
+    """Best responses of one row after the other, in sweeps until one gains little; changes ``kinds``.
+
+    Args:
+        bins: of the rows.
+        kinds: (R, m) choices; a row without one gets one.
+        tol: relative gain of a sweep that ends them.
+        random: of the order.
+        which: rows that respond; None for all.
+    """
     passes = bins.passes
-    service, rows = passes.service, passes.rows
-    rate, (kinds, z, objective) = rates_of(rows), plan
-    kinds = kinds.copy()
-    if rows.number < _TOGETHER:
+    number = passes.rows.number
+    z, before = worth(passes, kinds)
+    if not kinds.any():
+        z, before = bins.first_z(), np.inf
+    for _ in range(_SWEEPS):
+        order = random.permutation(number if which is None else which)
+        _exchange(bins, kinds, z, before, order[:, None])
+        z, objective = worth(passes, kinds)
+        if not before - objective > tol * abs(objective):
+            break
+        before = objective
+    return Plan(kinds, *worth(passes, kinds))
+
+
+def _exchange(bins: Bins, kinds: np.ndarray, z: float, objective: float, tuples: np.ndarray) -> None:
+    service, rows = bins.passes.service, bins.passes.rows
+    loads, chunks, dollars = loads_of(bins.passes, kinds)
+    full = full_price(rows, objective if np.isfinite(objective) else z + dollars)
+    exchange(tuples, service, rows, rates_of(rows), kinds, np.ascontiguousarray(loads[:, 0]), chunks, z, full)
+
+
+def _exchanged(bins: Bins, plan: Plan, target: float, random: np.random.Generator) -> Plan:
+    """A few rows at a time placed anew, while that closes the gap."""
+    passes, number = bins.passes, bins.passes.rows.number
+    if number < _TOGETHER:
         return plan
+    kinds, z, objective = plan.kinds.copy(), plan.z, plan.objective
     trials = int(np.clip(_TRIALS // kinds.shape[1], *_TRIALS_A_ROUND))
     before = objective
-    for number in range(_MOST_ROUNDS):
-        if number % 2 == 0:
-            if number and before - objective < _WORTHWHILE * (before - target):
+    for turn in range(_MOST_ROUNDS):
+        if turn % 2 == 0:
+            if turn and before - objective < _WORTHWHILE * (before - target):
                 break
             before = objective
-        loads, chunks, _ = loads_of(passes, kinds)
-        full = full_price(rows, objective)
-        tuples = random.integers(0, rows.number, (trials, _TOGETHER))
-        exchange(tuples, service, rows, rate, kinds, np.ascontiguousarray(loads[:, 0]), chunks, z, full)
+        _exchange(bins, kinds, z, objective, random.integers(0, number, (trials, _TOGETHER)))
         z, objective = worth(passes, kinds)
         if objective <= target:
             break
-    if objective < plan[2] and keeps_capacity(passes, kinds):
-        return kinds, z, objective
+    if objective < plan.objective and keeps_capacity(passes, kinds):
+        return Plan(kinds, z, objective)
     return plan
 
 

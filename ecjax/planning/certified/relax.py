@@ -15,7 +15,7 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from ecjax.planning.certified import loops
-from ecjax.planning.certified.data import Rows, Service
+from ecjax.planning.certified.data import Rows, Service, rates_of, sites_of
 from ecjax.planning.certified.least_cost import least_cost
 from ecjax.planning.certified.master import Columns, Mixture, mix
 from ecjax.planning.certified.waits import best_z, slopes, work_of
@@ -33,7 +33,7 @@ _INERTIA = 0.7
 _EXACT_EVERY = 4
 
 
-_LIBRARIES = ThreadpoolController()
+LIBRARIES = ThreadpoolController()
 
 T = TypeVar("T")
 
@@ -99,7 +99,12 @@ class Passes:
         self._count += 1
         detail(f"pass {self._count} over {self.rows.number:,} rows")
 
-        return float(sum(self.share_out(lambda first, last: least_cost(first, last, self.rows, read, chunk))))
+        rate, sites = rates_of(self.rows), sites_of(self.rows)
+
+        def part(first: int, last: int) -> float:
+            return least_cost(first, last, self.rows, rate, read, chunk, sites)
+
+        return float(sum(self.share_out(part)))
 
     def share_out(self, part: Callable[[int, int], T]) -> list[T]:
         """What ``part`` returns for all rows, in parts (first, last + 1), in their order for any number of threads."""
@@ -180,7 +185,7 @@ def relax(
         fixed_z: whether z stays.
     """
     # the master's matrices are small: more threads than one only wait for each other
-    with _LIBRARIES.limit(limits=1, user_api="blas"):
+    with LIBRARIES.limit(limits=1, user_api="blas"):
         *_, last = mixtures(passes, group, kinds, z, tol, most, fixed_z)
     return last
 

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ecjax.planning.certified.collapse import Collapsed, collapse, rates_of
-from ecjax.planning.certified.data import Rows, Service
-from ecjax.planning.certified.relax import Passes, Prices
+from ecjax.planning.certified.collapse import Collapsed, collapse
+from ecjax.planning.certified.data import Rows, Service, rates_of, sites_of
+from ecjax.planning.certified.relax import LIBRARIES, Passes, Prices
 from ecjax.planning.smoothed import latency, newton, response
 from ecjax.planning.smoothed.backend import NUMPY
 from ecjax.planning.smoothed.host_demand import host_demand
@@ -17,6 +17,7 @@ _FIRST_LOAD = 0.95  # of the busiest node at the start, where the rows ask for m
 _ANEW = 1e-3  # temperature at which prices for another z start
 _HANDED_OVER = 1e-3  # temperature at which more bins take over
 _COARSE_BINS = 192
+_LARGE = 256  # nodes whose matrices are worth several threads
 _FINE_BINS = (512, 3000)  # least and most
 _FINE = 60_000  # bins times nodes
 
@@ -112,8 +113,22 @@ class Bins:
     def _solve(
         self, level: Level, settings: Settings, z: float, read: np.ndarray, place: np.ndarray
     ) -> Solution:
-        with np.errstate(all="ignore"):
+        # small matrices: more threads than one only wait for each other
+        threads = None if len(self.cluster.capacity) > _LARGE else 1
+        with np.errstate(all="ignore"), LIBRARIES.limit(limits=threads, user_api="blas"):
             return newton.solve(NUMPY, self.cluster, level.demand, settings, z, read, place)
+
+    def at_loads(self, loads: np.ndarray, z: float) -> Relaxation:
+        """Prices that belong to the loads of a plan, (m,) 1/s; its marginals are left out."""
+        law = self.cluster.law
+        inside = np.minimum(loads, latency.most(law))
+        nothing = np.zeros((0, len(loads)))
+        prices = self._prices(latency.cost(np, law, inside, z).slope, np.zeros(len(loads)), z)
+        return Relaxation(prices, inside[:, None], nothing, nothing, z, z, 0)
+
+    def first_z(self) -> float:
+        """The best z for equal loads, s."""
+        return float(latency.best_z(NUMPY, self.cluster.law, self._equal_loads()))
 
     def priced(self, relaxation: Relaxation, z: float) -> Relaxation:
         """The same mixture with prices for another z: they move along with the slopes at its loads."""
@@ -156,15 +171,6 @@ class Bins:
             low, high = (middle, high) if room.sum() < total else (low, middle)
         load = min(high, 0.5 * (_FIRST_LOAD + max(_FIRST_LOAD, float(law.background[0].max()))))
         return np.maximum(load - law.background[0], 0) / law.moments[0]
-
-
-def sites_of(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes site by site (m,), and where each site starts (S + 1,); each is its own site without a limit."""
-    m = len(rows.site)
-    if rows.per_site == 0:
-        return np.arange(m), np.arange(m + 1)
-    count = np.bincount(rows.site)
-    return np.argsort(rows.site, kind="stable"), np.append(0, np.cumsum(count))
 
 
 def _law(service: Service) -> latency.NodeLaw:

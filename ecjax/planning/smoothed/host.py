@@ -7,12 +7,14 @@ import numpy as np
 from numba import njit
 
 _MOST_TURNS = 100
-_CLOSED = 1e-10  # chunks that a row may be short of
+_CLOSED = 1e-8  # chunks that a row may be short of
 _STEP = 20.0  # temperatures
 _LEAST_PART = 0.2
 _LARGEST = 300.0  # exponent above that of the q-th node of a site
 _BEYOND = 30.0  # temperatures above the last chosen node, where no other could follow
 _DECIDED = 1e-12
+_NOTHING = -60.0  # exponent: e^-60 of a chunk is none
+_FAR = 0.3  # chunks: earlier multipliers that miss by more are no start
 _TINY = 1e-14  # variance: less than that comes of rounding
 
 
@@ -125,7 +127,7 @@ def respond(first, last, rows, prices, tau, sites, hot, cold, multipliers):
         sites: nodes site by site (m,), and where each site starts (S + 1,).
         hot: (R, m) result.
         cold: (R, m) result.
-        multipliers: (2, R) result: alpha and beta, s.
+        multipliers: (2, R) changed: alpha and beta to start from, or not numbers, and those at the end; s.
     """
     m, q = prices.shape[1], rows.per_site
     widest = 1
@@ -148,8 +150,14 @@ def respond(first, last, rows, prices, tau, sites, hot, cold, multipliers):
             if len(rows.reading):
                 hot_cost[j] += rows.reading[i, j]
         k, extra, t = rows.hot[i], rows.extra[i], tau[i]
-        _, shift, level = cheapest(hot_cost, cold_cost, k, extra, sites, q, _BEYOND * t, room)
-        alpha, beta = level + shift, level
+        alpha, beta = multipliers[0, i], multipliers[1, i]
+        near = np.isfinite(alpha)
+        if near:
+            sums = _sums(alpha, beta, hot_cost, cold_cost, extra, t, sites, q, x, y, polynomials)
+            near = abs(k - sums[0]) < _FAR and (extra == 0 or abs(extra - sums[1]) < _FAR)
+        if not near:
+            _, shift, level = cheapest(hot_cost, cold_cost, k, extra, sites, q, _BEYOND * t, room)
+            alpha, beta = level + shift, level
         best_alpha, best_beta, least = alpha, beta, np.inf
         move_alpha = move_beta = 0.0
         base_alpha, base_beta, length, promise = alpha, beta, 0.0, 0.0
@@ -240,8 +248,14 @@ def _terms(alpha, beta, hot_cost, cold_cost, extra, tau, order, begin, end, q, x
         j = order[position]
         excess = max(x[j], y[j]) - level - _LARGEST / q
         shift = level + max(excess, 0.0)
-        x[j], y[j] = np.exp(x[j] - shift), np.exp(y[j] - shift)
-    return np.exp(-level)
+        x[j], y[j] = _exp(x[j] - shift), _exp(y[j] - shift)
+    return _exp(-level)
+
+
+@njit(cache=True, nogil=True)
+def _exp(x):
+    # most nodes are out of the question once it is cold
+    return np.exp(x) if x > _NOTHING else 0.0
 
 
 @njit(cache=True, nogil=True)
@@ -469,18 +483,18 @@ def _pairs(x, y, order, begin, end, most, none, before, after, result):
             other = x[j] + y[j]
             left, right = before[two - begin], after[two - begin + 1]
             both = single = neither = 0.0
-            scales = np.ones(3)
+            scale = fewer = fewest = 1.0
             for d in range(most, -1, -1):
                 coefficient = 0.0
                 for e in range(d + 1):
                     coefficient += left[e] * right[d - e]
-                neither += scales[0] * coefficient
-                scales[0] *= none
+                neither += scale * coefficient
+                scale *= none
                 if d < most:
-                    single += scales[1] * coefficient
-                    scales[1] *= none
+                    single += fewer * coefficient
+                    fewer *= none
                 if d < most - 1:
-                    both += scales[2] * coefficient
-                    scales[2] *= none
+                    both += fewest * coefficient
+                    fewest *= none
             total = own * other * both + (own + other) * single + neither
             result[one - begin, two - begin] = own * other * both / total

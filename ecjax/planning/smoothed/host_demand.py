@@ -36,15 +36,18 @@ def host_demand(
     usual = np.nanmedian(np.where(finite, rows.cold_cost, np.nan), axis=1)
     payable = np.where(finite, rows.cold_cost, 0.0)
     size = 2 * m if with_places else m
+    # where the next answer starts from
+    last_multipliers = np.full((2, number), np.nan)
 
     def answer(prices: np.ndarray, tau: np.ndarray) -> Answer:
         hot, cold = np.empty((number, m)), np.empty((number, m))
-        multipliers = np.empty((2, number))
+        multipliers = last_multipliers.copy()
 
         def part(first: int, last: int) -> int:
             return host.respond(first, last, rows, prices, tau, sites, hot, cold, multipliers)
 
         unfinished = sum(share_out(number, part))
+        last_multipliers[:] = multipliers
         stored = hot + cold
         dollars = np.einsum("r,rm,rm->", rows.weight, stored, payable)
         if len(rows.reading):
