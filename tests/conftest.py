@@ -1,22 +1,25 @@
 """Strict numerics for every test: 64-bit floats, no silent promotion; few, repeatable examples.
 
-Most of the time of the tests is compilation. Those of every day compile quickly: without most optimizations, and
-without the fusion emitters, which take half of the time that is left. Any other selection (``-m slow``) runs JAX
-as users do, and so does every command that a test starts. What is compiled is kept in pytest's cache folder
-(emptied by ``pytest --cache-clear``), where the other processes of a run and the next run find it.
+Most of the time of the tests is compilation. Those of every day compile quickly: JAX without most optimizations, and
+without the fusion emitters, which take half of the time that is left. So do the commands that they start. Any other
+selection (``-m slow``) runs JAX as users do. What is compiled is kept in pytest's cache folder (emptied by ``pytest
+--cache-clear``), where commands, the other processes of a run and the next run find it.
 """
 
 import functools
+import gc
 import hashlib
 import os
 import threading
 from pathlib import Path
 
 import jax
+import psutil
 from filelock import FileLock, Timeout
 from hypothesis import settings
 
 import ecjax.precision  # noqa: F401  (turns on 64-bit floats before any array exists)
+from ecjax.cores import available_cores
 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_dtype_promotion", "strict")
@@ -30,19 +33,17 @@ settings.load_profile("ecjax")
 
 
 def compile_quickly():
-    """XLA reads its flags once, with its first device; the commands that tests start do not see them."""
+    """In this process, and by the environment in those that are started from it; XLA reads its flags once."""
     jax.config.update("jax_disable_most_optimizations", True)
-    flags = os.environ.get("XLA_FLAGS")
-    os.environ["XLA_FLAGS"] = f"{flags or ''} {QUICK}"
-    jax.devices()
-    if flags is None:
-        del os.environ["XLA_FLAGS"]
-    else:
-        os.environ["XLA_FLAGS"] = flags
+    os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "1"
+    flags = os.environ.get("XLA_FLAGS", "")
+    if QUICK not in flags.split():
+        os.environ["XLA_FLAGS"] = f"{flags} {QUICK}".strip()
 
 
 def keep_programs(folder):
     """One cache for all processes of this run."""
+    os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
     jax.config.update("jax_compilation_cache_dir", str(folder))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
@@ -84,6 +85,18 @@ def pytest_configure(config):
     folder = os.environ.setdefault("ECJAX_CACHE", str(config.cache.mkdir("programs")))
     keep_programs(Path(folder) / "jax")
     compile_once(Path(config.cache.mkdir("compiling")))
+
+
+def pytest_xdist_auto_num_workers():
+    """One more than cores: tests wait for Ray, for locks and for the disk."""
+    return (psutil.cpu_count(logical=False) or available_cores()) + 1
+
+
+def pytest_collection_finish():
+    """Modules and tests stay: looking for garbage among them is a tenth of the time of the tests."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000, 50, 50)
 
 
 def pytest_collection_modifyitems(items):
