@@ -10,13 +10,13 @@ import functools
 import gc
 import hashlib
 import os
-import threading
 from pathlib import Path
 
 import jax
 import psutil
 from filelock import FileLock, Timeout
 from hypothesis import settings
+from xdist.scheduler import LoadScopeScheduling
 
 import ecjax.precision  # noqa: F401  (turns on 64-bit floats before any array exists)
 from ecjax.cores import available_cores
@@ -51,6 +51,7 @@ def keep_programs(folder):
 
 def compile_once(folder):
     """Numba does not wait while another process compiles the same function for its cache; tests do."""
+    from numba.core.compiler_lock import global_compiler_lock
     from numba.core.dispatcher import Dispatcher
 
     compile_function = Dispatcher.compile
@@ -59,21 +60,23 @@ def compile_once(folder):
     @functools.wraps(compile_function)
     def compile_alone(self, signature):
         name = hashlib.sha256(f"{self.py_func.__module__} {self.py_func.__qualname__}".encode()).hexdigest()
-        # other threads may be what the one with the lock waits for
-        main = threading.current_thread() is threading.main_thread()
-        if not main or not self.stats.cache_path or name in locked:
+        if not self.stats.cache_path:
             return compile_function(self, signature)
-        lock = FileLock(folder / f"{name[:20]}.lock")
-        try:
-            lock.acquire(timeout=120.0)
-        except Timeout:
-            return compile_function(self, signature)
-        locked.add(name)
-        try:
-            return compile_function(self, signature)
-        finally:
-            locked.remove(name)
-            lock.release()
+        # Numba's own first, in every thread: none that waits for it has the lock of a function
+        with global_compiler_lock:
+            if name in locked:
+                return compile_function(self, signature)
+            lock = FileLock(folder / f"{name[:20]}.lock")
+            try:
+                lock.acquire(timeout=240.0)
+            except Timeout:
+                return compile_function(self, signature)
+            locked.add(name)
+            try:
+                return compile_function(self, signature)
+            finally:
+                locked.remove(name)
+                lock.release()
 
     Dispatcher.compile = compile_alone
 
@@ -99,12 +102,31 @@ def pytest_collection_finish():
     gc.set_threshold(10_000, 50, 50)
 
 
-def pytest_collection_modifyitems(items):
-    """The README's commands first: they are one file, for one worker, and the longest.
+class ByFolder(LoadScopeScheduling):
+    """Tests of a folder go to one process: they are of the same shapes, and share what it has traced and compiled."""
 
-    The tests of what they compile come last: what Numba has compiled is found by all processes, also by those of Ray.
-    """
-    last = ("adaptation", "caching", "coflow", "engine", "simulation")
-    items.sort(
-        key=lambda item: (item.path.name != "test_readme.py") + (item.path.relative_to(HERE).parts[0] in last)
-    )
+    def _split_scope(self, nodeid):
+        return folder_of(nodeid.split("::", 1)[0])
+
+
+def folder_of(path):
+    """Folder below ``tests``, for those that are right in it the file."""
+    parts = Path(path).parts
+    parts = parts[parts.index("tests") + 1 :] if "tests" in parts else parts
+    return "/".join(parts[:-1] or parts)
+
+
+def pytest_xdist_make_scheduler(config, log):
+    return ByFolder(config, log) if config.option.dist == "loadfile" else None
+
+
+# the longest first; the engine, which mostly waits, when the README's commands have compiled what it runs
+FIRST = ("test_readme.py", "planning/certified", "planning", "engine", "studies/optimize", "simulation")
+FIRST += ("planning/classes", "queueing", "studies/replay", "studies/bench", "adaptation")
+
+
+def pytest_collection_modifyitems(items):
+    folders = [folder_of(item.path.relative_to(HERE.parent)) for item in items]
+    rank = {folder: FIRST.index(folder) if folder in FIRST else len(FIRST) for folder in folders}
+    order = sorted(range(len(items)), key=lambda place: (rank[folders[place]], folders[place]))
+    items[:] = [items[place] for place in order]
