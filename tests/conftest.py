@@ -44,6 +44,8 @@ def compile_quickly():
 def keep_programs(folder):
     """One cache for all processes of this run."""
     os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
+    # as in pyproject.toml: commands that read half of a program say nothing, and compile it
+    os.environ.setdefault("PYTHONWARNINGS", "ignore:Error reading persistent compilation cache entry")
     jax.config.update("jax_compilation_cache_dir", str(folder))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
