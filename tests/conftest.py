@@ -123,7 +123,7 @@ def pytest_xdist_make_scheduler(config, log):
 
 
 # the longest first; the engine, which mostly waits, when the README's commands have compiled what it runs
-FIRST = ("test_readme.py", "planning/certified", "planning", "engine", "studies/optimize", "simulation")
+FIRST = ("test_readme.py", "planning/certified", "planning", "studies/optimize", "simulation", "engine")
 FIRST += ("planning/classes", "queueing", "studies/replay", "studies/bench", "adaptation")
 
 
