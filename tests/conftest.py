@@ -1,22 +1,25 @@
 """Strict numerics for every test: 64-bit floats, no silent promotion; few, repeatable examples.
 
-Most of the time of the tests is compilation. Those of every day compile quickly: without most optimizations, and
-without the fusion emitters, which take half of the time that is left. Any other selection (``-m slow``) runs JAX
-as users do, and so does every command that a test starts. What is compiled is kept in pytest's cache folder
-(emptied by ``pytest --cache-clear``), where the other processes of a run and the next run find it.
+Most of the time of the tests is compilation. Those of every day compile quickly: JAX without most optimizations, and
+without the fusion emitters, which take half of the time that is left. So do the commands that they start. Any other
+selection (``-m slow``) runs JAX as users do. What is compiled is kept in pytest's cache folder (emptied by ``pytest
+--cache-clear``), where commands, the other processes of a run and the next run find it.
 """
 
 import functools
+import gc
 import hashlib
 import os
-import threading
 from pathlib import Path
 
 import jax
+import psutil
 from filelock import FileLock, Timeout
 from hypothesis import settings
+from xdist.scheduler import LoadScopeScheduling
 
 import ecjax.precision  # noqa: F401  (turns on 64-bit floats before any array exists)
+from ecjax.cores import available_cores
 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_dtype_promotion", "strict")
@@ -30,19 +33,19 @@ settings.load_profile("ecjax")
 
 
 def compile_quickly():
-    """XLA reads its flags once, with its first device; the commands that tests start do not see them."""
+    """In this process, and by the environment in those that are started from it; XLA reads its flags once."""
     jax.config.update("jax_disable_most_optimizations", True)
-    flags = os.environ.get("XLA_FLAGS")
-    os.environ["XLA_FLAGS"] = f"{flags or ''} {QUICK}"
-    jax.devices()
-    if flags is None:
-        del os.environ["XLA_FLAGS"]
-    else:
-        os.environ["XLA_FLAGS"] = flags
+    os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "1"
+    flags = os.environ.get("XLA_FLAGS", "")
+    if QUICK not in flags.split():
+        os.environ["XLA_FLAGS"] = f"{flags} {QUICK}".strip()
 
 
 def keep_programs(folder):
     """One cache for all processes of this run."""
+    os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
+    # as in pyproject.toml: commands that read half of a program say nothing, and compile it
+    os.environ.setdefault("PYTHONWARNINGS", "ignore:Error reading persistent compilation cache entry")
     jax.config.update("jax_compilation_cache_dir", str(folder))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
@@ -50,6 +53,7 @@ def keep_programs(folder):
 
 def compile_once(folder):
     """Numba does not wait while another process compiles the same function for its cache; tests do."""
+    from numba.core.compiler_lock import global_compiler_lock
     from numba.core.dispatcher import Dispatcher
 
     compile_function = Dispatcher.compile
@@ -58,21 +62,23 @@ def compile_once(folder):
     @functools.wraps(compile_function)
     def compile_alone(self, signature):
         name = hashlib.sha256(f"{self.py_func.__module__} {self.py_func.__qualname__}".encode()).hexdigest()
-        # other threads may be what the one with the lock waits for
-        main = threading.current_thread() is threading.main_thread()
-        if not main or not self.stats.cache_path or name in locked:
+        if not self.stats.cache_path:
             return compile_function(self, signature)
-        lock = FileLock(folder / f"{name[:20]}.lock")
-        try:
-            lock.acquire(timeout=120.0)
-        except Timeout:
-            return compile_function(self, signature)
-        locked.add(name)
-        try:
-            return compile_function(self, signature)
-        finally:
-            locked.remove(name)
-            lock.release()
+        # Numba's own first, in every thread: none that waits for it has the lock of a function
+        with global_compiler_lock:
+            if name in locked:
+                return compile_function(self, signature)
+            lock = FileLock(folder / f"{name[:20]}.lock")
+            try:
+                lock.acquire(timeout=240.0)
+            except Timeout:
+                return compile_function(self, signature)
+            locked.add(name)
+            try:
+                return compile_function(self, signature)
+            finally:
+                locked.remove(name)
+                lock.release()
 
     Dispatcher.compile = compile_alone
 
@@ -86,12 +92,43 @@ def pytest_configure(config):
     compile_once(Path(config.cache.mkdir("compiling")))
 
 
-def pytest_collection_modifyitems(items):
-    """The README's commands first: they are one file, for one worker, and the longest.
+def pytest_xdist_auto_num_workers():
+    """One more than cores: tests wait for Ray, for locks and for the disk."""
+    return (psutil.cpu_count(logical=False) or available_cores()) + 1
 
-    The tests of what they compile come last: what Numba has compiled is found by all processes, also by those of Ray.
-    """
-    last = ("adaptation", "caching", "coflow", "engine", "simulation")
-    items.sort(
-        key=lambda item: (item.path.name != "test_readme.py") + (item.path.relative_to(HERE).parts[0] in last)
-    )
+
+def pytest_collection_finish():
+    """Modules and tests stay: looking for garbage among them is a tenth of the time of the tests."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000, 50, 50)
+
+
+class ByFolder(LoadScopeScheduling):
+    """Tests of a folder go to one process: they are of the same shapes, and share what it has traced and compiled."""
+
+    def _split_scope(self, nodeid):
+        return folder_of(nodeid.split("::", 1)[0])
+
+
+def folder_of(path):
+    """Folder below ``tests``, for those that are right in it the file."""
+    parts = Path(path).parts
+    parts = parts[parts.index("tests") + 1 :] if "tests" in parts else parts
+    return "/".join(parts[:-1] or parts)
+
+
+def pytest_xdist_make_scheduler(config, log):
+    return ByFolder(config, log) if config.option.dist == "loadfile" else None
+
+
+# the longest first; the engine, which mostly waits, when the README's commands have compiled what it runs
+FIRST = ("test_readme.py", "planning/certified", "planning", "studies/optimize", "simulation", "engine")
+FIRST += ("planning/classes", "queueing", "studies/replay", "studies/bench", "adaptation")
+
+
+def pytest_collection_modifyitems(items):
+    folders = [folder_of(item.path.relative_to(HERE.parent)) for item in items]
+    rank = {folder: FIRST.index(folder) if folder in FIRST else len(FIRST) for folder in folders}
+    order = sorted(range(len(items)), key=lambda place: (rank[folders[place]], folders[place]))
+    items[:] = [items[place] for place in order]

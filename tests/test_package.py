@@ -76,7 +76,7 @@ def test_the_wheel_works_outside_the_checkout(tmp_path):
     needed |= {"ecjax/conf/engine/ray.yaml", "ecjax/conf/hydra/launcher/ray_local.yaml"}
     assert needed <= set(names)
     assert not any(name.startswith(("tests/", "conf/", "jobs/")) for name in names)
-    words = ["optimize", "experiment=jlcm_fig8", "cluster.files=12", "theta=30", "out=here"]
+    words = ["optimize", "experiment=jlcm_fig8", "cluster.files=12", "theta=30", "estimate=false", "out=here"]
     environment = os.environ | {"PYTHONPATH": str(tmp_path / "site")}
     command = [sys.executable, "-m", "ecjax", *words]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)

@@ -248,5 +248,6 @@ def evaluate(problem: Problem, probabilities: jax.Array, stored: jax.Array, pric
     )
 
 
-# One program for all that evaluate a single plan.
+# One program for all that evaluate a single plan, or take its loads.
 EVALUATE = jax.jit(evaluate)
+NODE_WORK = jax.jit(node_work)

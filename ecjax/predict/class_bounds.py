@@ -1,5 +1,8 @@
 """Bounds on the latency of files whose classes have queues of their own at the nodes."""
 
+from functools import partial
+
+import jax
 import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,11 +32,34 @@ def class_bounds(
         weights: (K, m) shares of the classes at every node, or (K,) for all nodes alike; under priority only their
             number counts.
     """
-    files, nodes = problem.files, problem.nodes
     shares = np.asarray(weights, float)
-    count = len(shares)
-    reads, writes = (planning.of_files(problem, jnp.asarray(rows, float)) for rows in (probabilities, stored))
-    member = jnp.asarray(of_file[None, :] == np.arange(count)[:, None], float)
+    share = np.array(np.broadcast_to(shares.T, (problem.nodes.count, len(shares))).T)
+    if queue == "priority":
+        share = np.ones_like(share)
+    bound = _bounds(
+        problem,
+        jnp.asarray(probabilities, float),
+        jnp.asarray(stored, float),
+        jnp.asarray(of_file, int),
+        jnp.asarray(share),
+        queue == "priority",
+    )
+    return np.asarray(bound)
+
+
+@partial(jax.jit, static_argnames="first_goes_first")
+def _bounds(
+    problem: planning.Problem,
+    probabilities: jax.Array,
+    stored: jax.Array,
+    of_file: jax.Array,
+    share: jax.Array,
+    first_goes_first: bool,
+) -> jax.Array:
+    """As ``class_bounds``, with the shares of the classes at every node, (K, m): ones under priority."""
+    files, nodes = problem.files, problem.nodes
+    reads, writes = (planning.of_files(problem, rows) for rows in (probabilities, stored))
+    member = (of_file[None, :] == jnp.arange(len(share))[:, None]).astype(float)
     powers = files.chunk_bytes[None, :] ** jnp.arange(4.0)[:, None]
     work = jnp.einsum("ki,pi,ij->pkj", member, powers * files.rate[None, :], reads)
     if problem.writes is not None:
@@ -42,10 +68,7 @@ def class_bounds(
     # classes that read nothing at a node have no moments; a rate of 1 lets the sums stand for them
     rates = jnp.where(work[0] > 0, work[0], 1)
     service = ServiceMoments(*(part / rates for part in sums))
-    share = jnp.asarray(np.broadcast_to(shares if shares.ndim == 2 else shares[:, None], rates.shape))
-    if queue == "priority":
-        share = jnp.ones_like(share)
-    delay = priority(rates, service) if queue == "priority" else weighted(rates, service, share)
+    delay = priority(rates, service) if first_goes_first else weighted(rates, service, share)
     wait_mean = delay.mean - service.first / share
     wait_variance = delay.variance - service.variance / share**2
     # the file's own service on the server of its class
@@ -53,4 +76,4 @@ def class_bounds(
     slow = 1 / share[of_file]
     mean = first * slow + wait_mean[of_file] + nodes.connect_mean[None]
     variance = (second - first**2) * slow**2 + wait_variance[of_file] + nodes.connect_variance[None]
-    return np.asarray(latency_bound(reads, Delay(mean, jnp.maximum(variance, 0))))
+    return latency_bound(reads, Delay(mean, jnp.maximum(variance, 0)))

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ecjax import planning
+from ecjax.planning.problem import NODE_WORK
 from ecjax.predict.workload import ESTIMATE, node_laws
 from ecjax.queueing.service_law import ServiceLaw
 from ecjax.queueing.workload import Workload
@@ -51,7 +52,7 @@ def plan_estimate(
     """
     nodes = problem.nodes
     holds = jnp.asarray(stored, float)
-    beside = planning.node_work(problem, jnp.zeros_like(holds), holds)
+    beside = NODE_WORK(problem, jnp.zeros_like(holds), holds)
     service = node_laws(laws, nodes.count)
     kinds = _padded(calibrated(kinds_of(problem, probabilities), service))
     load = Workload.of(

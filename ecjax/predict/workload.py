@@ -6,6 +6,7 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from ecjax import planning
+from ecjax.planning.problem import NODE_WORK
 from ecjax.queueing import estimate_latency, tail_bound
 from ecjax.queueing.service_law import ServiceLaw, UnitLaw
 from ecjax.queueing.workload import Workload
@@ -52,7 +53,7 @@ def workload_of(problem: planning.Problem, laws: Laws, stored: ArrayLike) -> Wor
         files.k,
         node_laws(laws, nodes.count),
         (nodes.connect_mean, nodes.connect_variance),
-        planning.node_work(problem, jnp.zeros_like(holds), holds),
+        NODE_WORK(problem, jnp.zeros_like(holds), holds),
     )
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -16,6 +17,7 @@ from ecjax.validation.service import size_classes
 
 LEAST_READS = 30  # of a file, for dispatch shares of its own
 _MOST_FILES = 1000
+_BOUND = jax.jit(latency_bound)
 
 
 @dataclass(frozen=True)
@@ -137,7 +139,7 @@ def node_delays(laws: Laws, powers: np.ndarray, sums: np.ndarray) -> Delay:
 
 def bounds(rows: Dispatch, laws: Laws, sums: np.ndarray) -> np.ndarray:
     """Bound on the mean latency of each row, s, (R,)."""
-    return np.asarray(latency_bound(rows.probabilities, node_delays(laws, rows.powers, sums)))
+    return np.asarray(_BOUND(jnp.asarray(rows.probabilities), node_delays(laws, rows.powers, sums)))
 
 
 def estimates(rows: Dispatch, laws: Laws, others: np.ndarray, classes: int) -> tuple[Estimate, TailBound]:

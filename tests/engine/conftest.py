@@ -12,6 +12,8 @@ WORKERS = {"JAX_DISABLE_MOST_OPTIMIZATIONS": str(int(jax.config.values["jax_disa
 WORKERS |= {"RAY_USAGE_STATS_ENABLED": "0", "JAX_PLATFORMS": "cpu"}
 # Ray reads it when it is imported, and would else write a token of its own into the user's folder.
 os.environ.setdefault("RAY_AUTH_MODE", "disabled")
+# Ray's workers are otherwise 15 nicer than the other tests, which would leave them next to nothing of the cores.
+os.environ.setdefault("RAY_worker_niceness", "0")
 STORE_BYTES = 100 << 20
 
 

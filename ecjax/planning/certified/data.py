@@ -8,6 +8,7 @@ import heapq
 from typing import NamedTuple
 
 import numpy as np
+from jax.typing import ArrayLike
 from scipy import sparse
 
 from ecjax.planning.problem import Problem, of_rows, reading_prices
@@ -137,7 +138,7 @@ def flatten(problem: Problem) -> tuple[Service, Rows]:
         moments=moments,
         mean=moments[0] + connect[0][:, None],
         variance=np.maximum(moments[1] - moments[0] ** 2, 0) + connect[1][:, None],
-        background=np.ascontiguousarray(np.asarray(nodes.background).T),
+        background=_own(np.asarray(nodes.background).T),
         rate=float(np.sum(files.rate)),
         alone=bool(np.sum(share * np.asarray(files.k)) <= 1 + 1e-12),
         # certainly more than a little overload should save
@@ -170,10 +171,8 @@ def _rows(problem: Problem, size: np.ndarray, grid: np.ndarray) -> Rows:
     write.sort_indices()
     nodes = problem.nodes
 
-    def dense(values, dtype=float) -> np.ndarray:
-        if values is None:
-            return np.zeros((0, m), dtype)
-        return np.ascontiguousarray(np.asarray(values), dtype)
+    def dense(values, dtype: type = float) -> np.ndarray:
+        return np.zeros((0, m), dtype) if values is None else _own(values, dtype)
 
     capacity, site, per_site = problem.capacity, problem.site, problem.per_site
     return Rows(
@@ -183,20 +182,28 @@ def _rows(problem: Problem, size: np.ndarray, grid: np.ndarray) -> Rows:
         write=write.data,
         hot=np.asarray(problem.k).round().astype(np.int64),
         length=np.asarray(problem.floor).round().astype(np.int64),
-        chunks=np.asarray(problem.price_chunks, float),
-        bytes=np.asarray(problem.price_bytes, float),
+        chunks=_own(problem.price_chunks),
+        bytes=_own(problem.price_bytes),
         per_dollar=0.0,
-        chunk_price=np.asarray(nodes.cost_per_chunk, float),
-        byte_price=np.asarray(nodes.cost_per_byte, float),
+        chunk_price=_own(nodes.cost_per_chunk),
+        byte_price=_own(nodes.cost_per_byte),
         surcharge=dense(None if problem.surcharge is None else of_rows(problem, problem.surcharge)),
         reading=dense(reading_prices(problem)),
         allowed=dense(problem.allowed, bool),
         site=np.zeros(m, np.int64) if site is None else np.unique(np.asarray(site), return_inverse=True)[1],
         per_site=0 if per_site is None else int(per_site),
-        capacity=np.full(m, np.inf) if capacity is None else np.asarray(capacity, float),
+        capacity=np.full(m, np.inf) if capacity is None else _own(capacity),
         written=problem.writes is not None,
         true_size=_true_sizes(problem, size, grid),
     )
+
+
+def _own(values: ArrayLike, dtype: type = float) -> np.ndarray:
+    """A copy in C order that may be written to: arrays that JAX lends are read-only, for Numba another type.
+
+    The loops over rows are compiled once for each combination of types.
+    """
+    return np.array(values, dtype, order="C")
 
 
 def _true_sizes(problem: Problem, size: np.ndarray, grid: np.ndarray) -> TrueSizes | None:

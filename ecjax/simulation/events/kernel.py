@@ -91,7 +91,7 @@ def run(system, counts, times, files, first, seed, settings, state, until):
     width = 1 << shift
     order, selection, room = np.empty(width, np.int64), np.empty(width, np.int64), np.empty(width)
     start_node, start_lane = np.empty(width + lanes + 1, np.int64), np.zeros(width + lanes + 1, np.int64)
-    lost, moved, loser = np.empty(0, np.int64), 0, 0
+    lost, moved, loser = np.empty(0, np.int64), 0, np.int64(0)  # a literal 0 would be a type of its own
     now, slot, b = -np.inf, 0, 0
     while True:
         # the next event

@@ -74,7 +74,8 @@ def _speeds(weights: ArrayLike, classes: int, nodes: int) -> np.ndarray:
             f"weights must be {classes} positive numbers, one per class, or ({classes}, {nodes}) of them, one per "
             f"class and node, not {values.tolist()}"
         )
-    return np.ascontiguousarray(np.broadcast_to(values.T, (nodes, len(values))))
+    # a copy, also where it has the shape: what is read-only is another type, for which the loop is compiled again
+    return np.array(np.broadcast_to(values.T, (nodes, len(values))), order="C")
 
 
 def settings(

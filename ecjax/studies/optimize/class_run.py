@@ -13,11 +13,12 @@ import pyarrow as pa
 
 from ecjax.compiling import CompileTime
 from ecjax.model import Evaluation
-from ecjax.planning import Problem, Solution, evaluate, scaled
+from ecjax.planning import Problem, Solution, scaled
 from ecjax.planning.classes.alternate import ClassPlan, Settings, Step, plan_classes
 from ecjax.planning.classes.model import ClassModel, class_model, class_work, kind_reads, other_work
 from ecjax.planning.classes.search import search_start
 from ecjax.planning.classes.start import Start, start_plan
+from ecjax.planning.problem import EVALUATE
 from ecjax.predict.class_bounds import class_bounds
 from ecjax.predict.class_estimates import class_estimates
 from ecjax.predict.latencies import QUANTILES
@@ -152,7 +153,7 @@ def _solution(queue: str, case: Case, model: ClassModel, plan: ClassPlan) -> Sol
     problem, classes = model.problem, case.classes
     assert classes is not None
     reads, stored = jnp.asarray(plan.probabilities), jnp.asarray(plan.stored)
-    plain = evaluate(problem, reads, stored, jnp.zeros(()))
+    plain = EVALUATE(problem, reads, stored, jnp.zeros(()))
     served = "partitioned" if queue == "weighted" else "priority"
     by_file = class_bounds(
         problem, np.asarray(reads), np.asarray(stored), classes.of_file, served, np.asarray(plan.weights)

@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass, replace
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 from ecjax import planning
 from ecjax.planning import placement
+from ecjax.planning.problem import NODE_WORK
 from ecjax.problem import arrays
 from ecjax.problem.overload import EVENLY, demand_of, least_overload, overload
 from ecjax.problem.service_laws import service_laws
@@ -17,6 +19,8 @@ from ecjax.studies.replay.inputs import Case, LoggedReads
 from ecjax.studies.replay.options import ReplayOptions
 from ecjax.studies.replay.plans import CANCELLING, Plan
 from ecjax.validation.service import EMPIRICAL
+
+_EVEN, _PROPORTIONAL = jax.jit(placement.even), jax.jit(placement.proportional)
 
 
 @dataclass(frozen=True)
@@ -69,7 +73,7 @@ class OperatingPoint:
     def loads(self) -> np.ndarray:
         """Load rho of every node, (m,), under dispatch that does not depend on the state."""
         stored = jnp.asarray(self.plan.stored, float)
-        return np.asarray(planning.node_work(self.problem, jnp.asarray(self.probabilities), stored)[0])
+        return np.asarray(NODE_WORK(self.problem, jnp.asarray(self.probabilities), stored)[0])
 
 
 def operating_point(case: Case, point: Point, options: ReplayOptions) -> OperatingPoint:
@@ -128,8 +132,8 @@ def _spread(plan: Plan, policy: str, problem: planning.Problem) -> np.ndarray:
     if policy in ("probabilistic", "hedged"):
         return plan.probabilities
     if policy == "proportional":
-        return np.asarray(placement.proportional(problem, stored))
-    return np.asarray(placement.even(problem, stored))
+        return np.asarray(_PROPORTIONAL(problem, stored))
+    return np.asarray(_EVEN(problem, stored))
 
 
 def why_unstable(at: OperatingPoint) -> str | None:

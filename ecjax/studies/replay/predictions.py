@@ -6,6 +6,7 @@ import numpy as np
 
 from ecjax import planning
 from ecjax.errors import UserError
+from ecjax.planning.problem import EVALUATE
 from ecjax.predict.class_bounds import class_bounds
 from ecjax.predict.class_estimates import class_estimates
 from ecjax.predict.latencies import Latencies
@@ -39,7 +40,7 @@ def predictions(at: OperatingPoint, estimate: bool, earlier: bool) -> dict[str, 
     if at.queue.name != "fcfs":
         return _by_class(at, estimate)
     stored = jnp.asarray(at.plan.stored)
-    plan = planning.evaluate(at.problem, jnp.asarray(at.probabilities), stored, jnp.zeros(()))
+    plan = EVALUATE(at.problem, jnp.asarray(at.probabilities), stored, jnp.zeros(()))
     by_file = np.asarray(plan.file_latency)
     means = {
         "all": np.array([float(plan.latency)]),
@@ -75,22 +76,28 @@ def _by_class(at: OperatingPoint, estimate: bool) -> dict[str, list[Latencies]]:
 
 def _node_delays(at: OperatingPoint) -> Latencies:
     """Mean and deviation of the time that a read's chunk spends at each node, and the node's load: M/G/1."""
-    problem, reads = at.problem, jnp.asarray(at.probabilities)
-    work = planning.node_work(problem, reads, jnp.asarray(at.plan.stored, float))
+    reads, stored = jnp.asarray(at.probabilities), jnp.asarray(at.plan.stored, float)
+    mean, variance, load = (np.asarray(each) for each in _sojourn(at.problem, reads, stored))
+    return Latencies("estimated", mean, deviation=np.sqrt(variance), utilisation=load)
+
+
+@jax.jit
+def _sojourn(
+    problem: planning.Problem, reads: jax.Array, stored: jax.Array
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Mean (s; nan where nothing is read), variance (s^2) and load of every node, (m,) each."""
+    work = planning.node_work(problem, reads, stored)
     wait = waiting(work[0], work[1], work[2])
     powers = problem.reads @ reads
     service = jnp.sum(problem.nodes.service * powers[None], axis=1) / powers[:1]
-    variance = wait.variance + service[1] - service[0] ** 2
-    mean = np.asarray(jnp.where(powers[0] > 0, wait.mean + service[0], jnp.nan))
-    return Latencies(
-        "estimated", mean, deviation=np.sqrt(np.asarray(variance)), utilisation=np.asarray(work[0])
-    )
+    mean = jnp.where(powers[0] > 0, wait.mean + service[0], jnp.nan)
+    return mean, wait.variance + service[1] - service[0] ** 2, work[0]
 
 
 def mean_bound(at: OperatingPoint) -> float:
     """Bound on the mean latency of reads by the plan, s; infinite where it overloads a node."""
     plan = jnp.asarray(at.plan.probabilities), jnp.asarray(at.plan.stored)
-    return float(planning.evaluate(at.problem, *plan, jnp.zeros(())).latency)
+    return float(EVALUATE(at.problem, *plan, jnp.zeros(())).latency)
 
 
 def _estimates(at: OperatingPoint) -> dict[str, tuple[Latencies, np.ndarray]]:

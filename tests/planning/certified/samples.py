@@ -24,7 +24,7 @@ def service_of(
         moments=moments,
         mean=mean + random.uniform(0, 0.2, (nodes, 1)),
         variance=moments[1] - mean**2 + random.uniform(0, 0.05, (nodes, 1)),
-        background=background,
+        background=np.ascontiguousarray(background),
         rate=float(random.uniform(0.1, 10)),
         alone=alone,
         penalty=float(100 * mean.max()),
