@@ -51,10 +51,9 @@ def placed_anew(
     tried: list[Plan] = []
     new = np.flatnonzero(~(kinds == HOT).any(axis=1))
     for which in (new, None):
-        plan = Plan(kinds, *worth(bins.passes, kinds))
         if which is None or len(which):
-            plan = respond(bins, kinds, gap, random, which)
-        plan = plan._replace(kinds=kinds.copy())
+            respond(bins, kinds, gap, random, which)
+        plan = Plan(kinds.copy(), *worth(bins.passes, kinds))
         if not keeps_capacity(bins.passes, kinds):
             continue
         tried.append(plan)
@@ -135,9 +134,7 @@ def respond(
     """
     passes = bins.passes
     number = passes.rows.number
-    z, before = worth(passes, kinds)
-    if not kinds.any():
-        z, before = bins.first_z(), np.inf
+    z, before = worth(passes, kinds) if kinds.any() else (bins.first_z(), np.inf)
     for _ in range(_SWEEPS):
         order = random.permutation(number if which is None else which)
         _exchange(bins, kinds, z, before, order[:, None])

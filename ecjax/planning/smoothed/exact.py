@@ -59,6 +59,7 @@ def cheapest(
     keeps = extra > 0
     cold = xp.where(keeps[:, None, None], cold, xp.inf)
     length = k + extra
+    k, extra, number_of = (each.astype(hot.dtype) for each in (k, extra, length))
     candidates = sites * min(per_site, width)
 
     def select(values: Any) -> tuple[Any, Any, Any, Any]:
@@ -83,7 +84,7 @@ def cheapest(
         return values.reshape(number, sites * width)
 
     all_cold, all_hot = select(cold)[0], select(hot)
-    start_shift = xp.where(keeps, (all_hot[0] - all_cold) / xp.maximum(length, 1), 0.0)
+    start_shift = xp.where(keeps, (all_hot[0] - all_cold) / xp.maximum(number_of, 1.0), 0.0)
     # where one of the lines does not exist, the other end is good enough to start from
     start_shift = xp.where(xp.isfinite(start_shift), start_shift, 0.0)
 
@@ -91,7 +92,7 @@ def cheapest(
         values = xp.minimum(hot - state.shift[:, None, None], cold)
         total, place, chosen, level = select(values)
         is_hot = xp.take_along_axis(flat(hot - state.shift[:, None, None] <= cold), place, axis=1)
-        slope = k - xp.sum(chosen & is_hot, axis=1)
+        slope = k - xp.sum(chosen & is_hot, axis=1).astype(hot.dtype)
         value = k * state.shift + total
         promised = state.left_value + state.left_slope * state.shift
         scale = _ROUNDING * (xp.abs(value) + xp.abs(k * state.shift))
@@ -105,7 +106,7 @@ def cheapest(
         left_value = xp.where(left, at_zero, state.left_value)
         right_slope = xp.where(right, slope, state.right_slope)
         right_value = xp.where(right, at_zero, state.right_value)
-        shift = (right_value - left_value) / xp.where(left_slope > right_slope, left_slope - right_slope, 1)
+        shift = (right_value - left_value) / xp.where(left_slope > right_slope, left_slope - right_slope, 1.0)
         return _Lines(
             left_slope,
             left_value,

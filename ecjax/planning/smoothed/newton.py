@@ -35,7 +35,7 @@ class Settings(NamedTuple):
 
     first: float = 0.1
     last: float = 1e-5
-    tol: float = 1e-7
+    tol: float = 1e-9
     turns: int = 400
     fixed_z: bool = False
 
@@ -167,7 +167,7 @@ def solve(
         tried = state._replace(
             loads=loads,
             turn=state.turn + 1,
-            unfinished=state.unfinished + (answer.unfinished > 0),
+            unfinished=state.unfinished + xp.where(answer.unfinished > 0, 1, 0),
         )
 
         def longer(_: Any) -> _State:
@@ -181,7 +181,7 @@ def solve(
             with_places = matrix.shape[0] > nodes
             if with_places:
                 held = xp.where(limited, barrier / xp.where(limited, prices[1], 1.0) ** 2, 1.0)
-                free = xp.concatenate([xp.ones_like(bend), limited * 1.0])
+                free = xp.concatenate([xp.ones_like(bend), xp.where(limited, 1.0, 0.0)])
                 matrix = matrix * free[:, None] * free[None]
                 diagonal = xp.concatenate([diagonal, held])
                 right = xp.concatenate([gradient[0], gradient[1]])
@@ -195,7 +195,7 @@ def solve(
             relative = promised / xp.abs(objective)
             coldest = state.eps <= settings.last
             settled = xp.where(coldest, relative < settings.tol, relative < _DONE * state.eps)
-            rounds = state.rounds + (settled & coldest)
+            rounds = state.rounds + xp.where(settled & coldest, 1, 0)
             finished = settled & coldest & ((rounds >= _Z_ROUNDS) | settings.fixed_z)
             # the next temperature, or the last one again at another z
             eps = xp.where(settled, xp.maximum(_COOLING * state.eps, settings.last), state.eps)

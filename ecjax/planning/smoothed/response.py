@@ -133,6 +133,7 @@ def respond(backend: Backend, rows: Rows, prices: Prices, tau: Any) -> Response:
     xp = backend.xp
     hot_cost, cold_cost = costs(xp, rows, prices)
     keeps_cold = rows.extra > 0
+    k, extra = (each.astype(hot_cost.dtype) for each in (rows.hot, rows.extra))
     limit = _STEP * tau
     # the multipliers of whole choices are a few temperatures away
     whole = cheapest(backend, hot_cost, cold_cost, rows.hot, rows.extra, rows.per_site, tau)
@@ -141,8 +142,8 @@ def respond(backend: Backend, rows: Rows, prices: Prices, tau: Any) -> Response:
     def sums(at: Multipliers) -> tuple[Any, ...]:
         sites = _sites(backend, rows, _terms(xp, rows, hot_cost, cold_cost, tau, at))
         totals = [xp.sum(values, axis=1) for values in sites]
-        short_hot = rows.hot - totals[0]
-        short_cold = xp.where(keeps_cold, rows.extra - totals[1], 0.0)
+        short_hot = k - totals[0]
+        short_cold = xp.where(keeps_cold, extra - totals[1], 0.0)
         return short_hot, short_cold, *totals[2:]
 
     def body(state: _Search) -> _Search:
@@ -239,7 +240,7 @@ def _sites(backend: Backend, rows: Rows, terms: Terms) -> _Sites:
     powers = terms.none[..., None] ** (q - xp.arange(q + 1))
     value, first, second = value * powers, first * powers, second * powers
     total = xp.sum(value, axis=-1)
-    number = xp.arange(q + 1)
+    number = xp.arange(q + 1).astype(total.dtype)
     stored = xp.sum(number * value, axis=-1) / total
     hot = xp.sum(first, axis=-1) / total
     hot_hot = xp.sum(second, axis=-1) / total - hot * hot

@@ -1,0 +1,179 @@
+"""Plans of files with one chunk size: bins, prices from the smoothed dual, rounding, exchanges."""
+
+import numpy as np
+import problems
+import pytest
+from planning.certified.test_relax import CONVEX
+from planning.certified.test_rounding import THETA, constrained
+from planning.certified.untuned import limited, passes_of, relaxed_at, tiny, untuned
+
+from ecjax.planning.certified import one_size_plan
+from ecjax.planning.certified.collapse import classes_of, collapse
+from ecjax.planning.certified.data import rates_of
+from ecjax.planning.certified.exchange import exchange
+from ecjax.planning.certified.nodes import NodeMinima
+from ecjax.planning.certified.one_size_plan import Plan, prove, round_off
+from ecjax.planning.certified.relax import loads_of
+from ecjax.planning.certified.rounding import worth
+from ecjax.planning.certified.smooth import Bins
+
+
+def proven_at(bins: Bins, relaxation) -> float:
+    """What the prices of a relaxation prove at its z, s."""
+    service, rows = bins.passes.service, bins.passes.rows
+    minima = NodeMinima(service, rows).sums(relaxation.prices, np.array([relaxation.z]), 1e-12)[0]
+    held = np.where(np.isfinite(rows.capacity), rows.capacity, 0.0)
+    z = 0.0 if service.alone else relaxation.z
+    return float(z + minima + relaxation.prices.cheapest - relaxation.prices.chunk @ held)
+
+
+@pytest.mark.parametrize("kind", CONVEX)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_at_a_fixed_z_prices_and_marginals_meet_at_the_convex_optimum(kind, seed):
+    _, problem, theta = tiny(seed, kind)
+    bins = Bins(passes_of(problem, theta))
+    z = bins.first_z()
+    relaxation = bins.relax(z, fixed_z=True)
+    exact = relaxed_at(problem, theta, z)
+    assert relaxation.z == z
+    assert proven_at(bins, relaxation) <= exact * (1 + 1e-7)
+    assert proven_at(bins, relaxation) == pytest.approx(exact, rel=1e-4)
+    assert relaxation.objective == pytest.approx(exact, rel=1e-3)
+
+
+def test_bins_keep_what_they_gather():
+    problem = untuned(3, 20_000, 0.6).problem()
+    rows = passes_of(problem, THETA).rows
+    bins = collapse(rows, 200)
+    rate = rates_of(rows)
+    assert len(bins.rate) <= 400
+    assert bins.size.sum() == rows.number and len(bins.size) == bins.of_row.max() + 1
+    np.testing.assert_allclose(bins.size * bins.rate, np.bincount(bins.of_row, rate), rtol=1e-12)
+    classes = classes_of(rows, rate)
+    np.testing.assert_array_equal(classes, classes[bins.example][bins.of_row])
+    # neighbours in rate share a bin
+    for one in np.unique(classes):
+        of_class = np.flatnonzero(classes == one)
+        by_rate = of_class[np.argsort(rate[of_class], kind="stable")]
+        assert np.all(np.diff(bins.of_row[by_rate]) >= 0)
+    assert sorted(bins.rank) == list(range(rows.number))
+
+
+def test_rows_of_their_own_stay():
+    random = np.random.default_rng(4)
+    problem = limited(untuned(4, 600, 0.6).problem(), surcharge=random.uniform(0, 3, (600, 12)))
+    bins = collapse(passes_of(problem, THETA).rows, 100)
+    assert np.array_equal(bins.of_row, np.arange(600)) and np.all(bins.size == 1)
+
+
+def test_masks_and_places_of_clients_make_classes():
+    random = np.random.default_rng(5)
+    case = untuned(5, 900, 0.6)
+    allowed, client = np.ones((900, 12), bool), random.integers(0, 2, 900)
+    allowed[::3, 0] = False
+    rate = case.file("rate_per_s")
+    problem = limited(
+        case.problem(), allowed=allowed, reading=rate[:, None] * random.uniform(0, 1e-3, (2, 12))[client]
+    )
+    rows = passes_of(problem, THETA).rows
+    classes = classes_of(rows, rates_of(rows))
+    kinds = list(zip(case.k, case.file("min_extra_chunks"), client, allowed[:, 0], strict=True))
+    assert classes.max() + 1 == len(set(kinds))
+    for one in np.unique(classes):
+        assert len({kinds[i] for i in np.flatnonzero(classes == one)}) == 1
+
+
+def keeps(case, problem, kinds) -> bool:
+    stored, site = kinds > 0, np.asarray(problem.site)
+    return bool(
+        np.all((kinds == 2).sum(axis=1) == case.k)
+        and np.all((kinds == 1).sum(axis=1) == case.file("min_extra_chunks"))
+        and not np.any(stored & ~np.asarray(problem.allowed))
+        and all(stored[:, site == s].sum(axis=1).max() <= problem.per_site for s in range(site.max() + 1))
+        and np.all(stored.sum(axis=0) <= np.asarray(problem.capacity))
+    )
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_plans_keep_the_constraints_and_lose_little(seed):
+    case, problem = constrained(seed)
+    bins = Bins(passes_of(problem, THETA))
+    relaxation, bound, _ = prove(bins, 1e-4, 400)
+    plan = round_off(bins, relaxation, bound * (1 + 1e-4), 1e-7, 0)
+    assert keeps(case, problem, plan.kinds)
+    expected = problems.outcome(case, (plan.kinds == 2).astype(float), (plan.kinds > 0).astype(float))
+    assert plan.z == pytest.approx(expected.z_s, rel=1e-5)
+    assert plan.objective == pytest.approx(expected.objective(THETA), rel=1e-8)
+    assert bound <= plan.objective <= bound * (1 + 1e-2)
+
+
+def test_many_files_are_placed_by_systematic_sampling(monkeypatch):
+    """Sites and masks are kept there, too, and the loads are those of the marginals."""
+    monkeypatch.setattr(one_size_plan, "_FEW", 0)
+    case = untuned(6, 3000, 0.7)
+    random = np.random.default_rng(6)
+    allowed = np.ones((3000, 12), bool)
+    allowed[random.random(3000) < 0.3, 11] = False
+    problem = limited(
+        case.problem(), site=np.arange(12) % 3, per_site=3, allowed=allowed, capacity=np.full(12, np.inf)
+    )
+    bins = Bins(passes_of(problem, THETA))
+    relaxation, bound, _ = prove(bins, 1e-4, 400)
+    sampled = one_size_plan._rounded(bins, relaxation)
+    assert keeps(case, problem, sampled)
+    loads = loads_of(bins.passes, sampled)[0]
+    np.testing.assert_allclose(loads, relaxation.loads, rtol=0.05, atol=0.01 * relaxation.loads.max())
+    plan = round_off(bins, relaxation, bound, 1e-7, 0)
+    assert keeps(case, problem, plan.kinds)
+    assert bound <= plan.objective <= min(bound * (1 + 1e-3), worth(bins.passes, sampled)[1])
+
+
+@pytest.mark.parametrize("together", [1, 3])
+def test_an_exchange_gains_what_it_says(together):
+    case, problem = constrained(2, files=60)
+    bins = Bins(passes_of(problem, THETA))
+    rows, random = bins.passes.rows, np.random.default_rng(0)
+    plan = one_size_plan.respond(bins, np.zeros((60, 12), np.int8), 1e-9, random)
+    assert keeps(case, problem, plan.kinds)
+    # a worse plan: some rows on other nodes
+    kinds = plan.kinds.copy()
+    kinds[:9] = np.roll(kinds[:9], 1, axis=0)[np.argsort(random.random(9))]
+    fits = np.all((kinds == 2).sum(axis=1) == case.k)
+    kinds = kinds if fits and keeps(case, problem, kinds) else plan.kinds.copy()
+    z = plan.z
+    loads, chunks, _ = loads_of(bins.passes, kinds)
+    at_z = objective_at(case, kinds, z)
+    tuples = random.integers(0, 60, (400, together))
+    gain = exchange(
+        tuples, bins.passes.service, rows, rates_of(rows), kinds, loads[:, 0].copy(), chunks, z, 1.0
+    )
+    assert keeps(case, problem, kinds)
+    assert gain >= 0
+    assert objective_at(case, kinds, z) == pytest.approx(at_z - gain, rel=1e-9)
+
+
+def objective_at(case, kinds, z) -> float:
+    """Objective of whole choices at a z, s: from the law of the nodes in NumPy."""
+    passes = passes_of(case.problem(), THETA)
+    loads, _, dollars = loads_of(passes, kinds)
+    service = passes.service
+    work = service.background + loads * service.moments[:, :, 0].T
+    room = 1 - work[:, 0]
+    wait = work[:, 1] / (2 * room)
+    spread = work[:, 2] / (3 * room) + wait**2 + service.variance[:, 0]
+    d = wait + service.mean[:, 0] - z
+    return float(z + (loads[:, 0] / service.rate * 0.5 * (d + np.sqrt(d**2 + spread))).sum() + dollars)
+
+
+def test_an_earlier_plan_that_is_good_enough_stays():
+    problem = untuned(8, 300, 0.6).problem()
+    bins = Bins(passes_of(problem, THETA))
+    relaxation, bound, _ = prove(bins, 1e-4, 400)
+    plan = round_off(bins, relaxation, bound * (1 + 1e-4), 1e-7, 0)
+    start = plan.kinds.copy()
+    start[:3] = 0
+    tried, enough, value = one_size_plan.placed_anew(bins, start, 1e-2, 0)
+    assert isinstance(enough, Plan) and enough is tried[-1]
+    assert value <= enough.objective <= value * 1.01
+    np.testing.assert_array_equal(enough.kinds[3:], plan.kinds[3:])
+    assert np.all((enough.kinds[:3] == 2).sum(axis=1) == np.asarray(problem.k)[:3])
