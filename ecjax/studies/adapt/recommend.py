@@ -4,9 +4,10 @@ import pandas as pd
 
 from ecjax.studies.adapt.tables import BEST_STATIC, STATIC
 from ecjax.studies.adapt.words import POINT, basic, over_seeds
-from ecjax.studies.spine.sentences import time_text, with_interval
+from ecjax.studies.spine.sentences import with_interval
 from ecjax.studies.spine.winners import at_point, beside, differing, run_of, tally, winners
 from ecjax.tables.recommendation import Recommendation
+from ecjax.units import time_text
 
 
 def recommend(runs: pd.DataFrame) -> Recommendation | None:

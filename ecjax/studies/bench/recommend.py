@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from ecjax.studies.bench.measured import Measured
 from ecjax.studies.bench.rows import Row
-from ecjax.studies.spine.sentences import compared, listed, time_text
+from ecjax.studies.spine.sentences import compared, listed
 from ecjax.tables.recommendation import Recommendation
+from ecjax.units import time_text
 
 _OWN = "ecjax"  # variants of ecjax begin with it
 _MOST_OTHERS, _MOST_CASES = 3, 6  # that are named

@@ -4,9 +4,10 @@ import pandas as pd
 
 from ecjax.studies.cache.tables import REFERENCE
 from ecjax.studies.cache.words import POINT, POINT_WORDS, over_seeds, replayed
-from ecjax.studies.spine.sentences import listed, time_text, with_interval
+from ecjax.studies.spine.sentences import listed, with_interval
 from ecjax.studies.spine.winners import beside, differing, run_of, tally, winners
 from ecjax.tables.recommendation import Recommendation
+from ecjax.units import time_text
 
 _FAMILIAR = ("lru", "none")
 

@@ -8,7 +8,7 @@ from rich.console import Console
 from ecjax.console import say
 from ecjax.studies.cache.words import POINT, POINT_WORDS, SCHEMES, SHORT, over_seeds, varying
 from ecjax.studies.spine.printed import number, print_errors, print_table
-from ecjax.studies.spine.units import Unit, fitting_unit
+from ecjax.units import Unit, fitting_unit
 
 _MOST_FAILED = 3  # of more, what is down in turn is one line
 _MOST_LINES = 120

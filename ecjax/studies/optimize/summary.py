@@ -12,7 +12,7 @@ from ecjax.plotting.class_values import CLASS_COLUMNS, in_a_line
 from ecjax.status import Status
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.spine.printed import number, print_table
-from ecjax.studies.spine.units import Unit, fitting_unit, plain
+from ecjax.units import Unit, fitting_unit, plain
 
 _SWEPT = ("k", "d", *CLASS_COLUMNS, "rate_scale", "size_scale")
 MOST_CLASSES = 6  # more would not fit in a line of the printed table

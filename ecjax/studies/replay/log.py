@@ -24,10 +24,10 @@ from ecjax.studies.spine.logs import log_reading, open_reading
 from ecjax.studies.spine.printed import number, print_table
 from ecjax.studies.spine.run import Run
 from ecjax.studies.spine.study import Work
-from ecjax.studies.spine.units import Unit, fitting_unit
 from ecjax.tables.ids import id_types
 from ecjax.tables.requests import TraceRequests, requests
 from ecjax.tables.results import read_run
+from ecjax.units import Unit, fitting_unit
 from ecjax.validation.validate import Validation, validate
 
 _QUANTILES = ("p50_s", "p90_s", "p99_s", "p999_s")

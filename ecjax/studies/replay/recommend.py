@@ -5,9 +5,10 @@ import pandas as pd
 from ecjax.status import Status
 from ecjax.studies.replay.assumptions import broken
 from ecjax.studies.replay.options import ReplayOptions
-from ecjax.studies.spine.sentences import compared, dollars_text, listed, time_text, with_interval
+from ecjax.studies.spine.sentences import compared, dollars_text, listed, with_interval
 from ecjax.studies.spine.winners import Winner, at_point, differing, tally, winners
 from ecjax.tables.recommendation import Recommendation
+from ecjax.units import time_text
 
 _ALIKE = 0.03  # 99 % quantiles of replays that differ by less say nothing
 _PLANNED = "probabilistic"  # reads as the plan says

@@ -11,7 +11,7 @@ from ecjax.status import Status
 from ecjax.studies.replay.assumptions import ASSUMED, broken
 from ecjax.studies.replay.options import ReplayOptions
 from ecjax.studies.spine.printed import number, print_errors, print_table
-from ecjax.studies.spine.units import Unit, fitting_unit
+from ecjax.units import Unit, fitting_unit
 
 _SWEPT = ("method", "theta", "policy", "queue", "service", *CLASS_COLUMNS, "rate_scale", "size_scale")
 _NUMBERS = ("theta", "rate_scale", "size_scale")

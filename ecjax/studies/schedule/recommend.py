@@ -4,9 +4,10 @@ import pandas as pd
 
 from ecjax.studies.schedule.summary import over_seeds
 from ecjax.studies.schedule.words import BASELINE, POINT
-from ecjax.studies.spine.sentences import listed, time_text, with_interval
+from ecjax.studies.spine.sentences import listed, with_interval
 from ecjax.studies.spine.winners import at_point, beside, differing, run_of, tally, winners
 from ecjax.tables.recommendation import Recommendation
+from ecjax.units import time_text
 
 
 def recommend(runs: pd.DataFrame) -> Recommendation | None:

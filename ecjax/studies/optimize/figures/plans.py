@@ -9,8 +9,9 @@ from matplotlib.figure import Figure
 from ecjax.plotting.looks import COLOURS, line_look
 from ecjax.plotting.method_names import MARKERS, METHOD_NAMES
 from ecjax.plotting.panels import legend, number, panels
-from ecjax.plotting.units import TimeUnit, plain_numbers, time_axis, time_unit
+from ecjax.plotting.units import plain_numbers, time_axis, time_unit
 from ecjax.tables.results import read_results, read_run
+from ecjax.units import Unit
 
 LATENCY = "mean latency, bound for Poisson arrivals"
 COST = "storage cost per file ($ per period)"
@@ -101,7 +102,7 @@ def methods(out: Path, runs: pd.DataFrame) -> Figure:
     unit = time_unit(rows["latency_s"])
     objective = time_unit(rows["objective"])
     figure = Figure(figsize=(max(8.5, 1.5 + 2.1 * len(rows)), 4.4), layout="constrained")
-    columns: list[tuple[pd.Series, TimeUnit | None, str]] = [
+    columns: list[tuple[pd.Series, Unit | None, str]] = [
         (rows["latency_s"], unit, LATENCY),
         (per_file(rows), None, COST),
         (rows["objective"], objective, "objective"),
@@ -110,7 +111,7 @@ def methods(out: Path, runs: pd.DataFrame) -> Figure:
         axes = figure.add_subplot(1, 3, index + 1)
         names = [METHOD_NAMES[method] for method in rows["method"]]
         bars = axes.bar(names, values, color=COLOURS[index], width=0.65)
-        words = [of.text(value) if of else number(value) for value in values]
+        words = [of.cell(value, 3) if of else number(value) for value in values]
         axes.bar_label(bars, labels=words, fontsize=8, padding=2)
         if of:
             time_axis(axes.yaxis, label, of)

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from ecjax.studies.spine.units import SECONDS, fitting_unit, plain
+from ecjax.units import SECONDS, fitting_unit, plain
 
 
 @pytest.mark.parametrize(
@@ -14,8 +14,8 @@ from ecjax.studies.spine.units import SECONDS, fitting_unit, plain
         ([0.6], "s"),
         ([0.4, 0.02], "ms"),
         ([0.12, 0.2, 40.0], "ms"),
-        ([1e-5, 3e-5], "us"),
-        ([1e-9], "us"),
+        ([1e-5, 3e-5], "µs"),
+        ([1e-9], "µs"),
         ([], "s"),
         ([0.0, math.nan, None, math.inf], "s"),
     ],
