@@ -24,13 +24,20 @@ class Unit(NamedTuple):
     seconds: float
 
     def cell(self, value_s: float | None, digits: int = 4) -> str:
-        """A time in this unit, without its name; empty where there is none.
+        """A time as a cell of a column, without its unit, with zeros at its end; empty where there is none.
 
         Args:
             value_s: the time, in seconds.
             digits: that count.
         """
-        return "" if value_s is None or math.isnan(value_s) else plain(value_s / self.seconds, digits)
+        if value_s is None or math.isnan(value_s):
+            return ""
+        text = format(value_s / self.seconds, f"#.{digits}g")
+        return plain(value_s / self.seconds, digits) if "e" in text or value_s == 0 else text.rstrip(".")
+
+    def text(self, value_s: float) -> str:
+        """A time as a label: in this unit, without its name."""
+        return plain(value_s / self.seconds, 3)
 
     def interval(self, value_s: float, half_width_s: float | None) -> str:
         """A time and the half width of its interval, where it has one; empty where there is no time."""

@@ -14,6 +14,25 @@ from ecjax.tables.datasets import read_file
 MOST_PANELS = 6
 
 
+def telling(parts: list[tuple[str, pd.DataFrame]], value: str, way: str) -> list[tuple[str, pd.DataFrame]]:
+    """Those of some parts that have room as panels, in their order: of more, those in which ways differ most.
+
+    Args:
+        parts: title and rows of each.
+        value: column that is compared.
+        way: column of what is compared by its mean.
+    """
+    if len(parts) <= MOST_PANELS:
+        return parts
+
+    def apart(place: int) -> float:
+        means = parts[place][1].groupby(way)[value].mean()
+        return float(means.max() / means.min()) if means.min() > 0 else 0.0
+
+    first = sorted(range(len(parts)), key=apart, reverse=True)[:MOST_PANELS]
+    return [parts[place] for place in sorted(first)]
+
+
 def own_rows(out: Path, dataset: str, runs: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
     """Rows of a dataset of these runs, every file read once: ``run_id`` and the columns."""
     value_set = pa.array(runs["run_id"].tolist(), pa.string())

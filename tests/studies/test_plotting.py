@@ -17,7 +17,7 @@ from ecjax.plotting.units import plain_numbers, time_axis, time_unit
 )
 def test_the_unit_fits_the_largest_time(largest, name, text):
     unit = time_unit([1e-7, largest], np.array([np.nan, np.inf]))
-    assert unit.name == name and unit.cell(largest, 3) == text
+    assert unit.name == name and unit.text(largest) == text
 
 
 def test_without_times_the_unit_is_seconds():

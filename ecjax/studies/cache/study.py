@@ -25,6 +25,7 @@ from ecjax.studies.spine.batches import Batch
 from ecjax.studies.spine.run import Run
 from ecjax.studies.spine.study import Work, run_study, unfinished
 from ecjax.tables.recommendation import Recommendation
+from ecjax.units import time_text
 
 _SAMPLED = ("samplex", "samplex_static")
 # options that matter to some policies only
@@ -62,6 +63,7 @@ def _work(options: CacheOptions, engine: Engine) -> Work:
         between(between_s, len(cases[0].edge_ids))  # a mistake there should end all of it
     for description in dict.fromkeys(case.source.description for case in cases):
         log.info("%s", description)
+    _warn_of_late_plans(options, cases[0])
     seeds = range(options.seed, options.seed + options.seeds)
     batches = [
         Batch(cases, _items(place, case, seed, options)) for seed in seeds for place, case in enumerate(cases)
@@ -73,6 +75,20 @@ def _work(options: CacheOptions, engine: Engine) -> Work:
         {"file_id": cases[0].source.item_ids.type},
         "replaying reads",
     )
+
+
+def _warn_of_late_plans(options: CacheOptions, case: Case) -> None:
+    """Say so where what plans from time to time has not done it yet when reads begin to count."""
+    late = ["agar"] * ("agar" in options.policy) + ["neighbours"] * bool(options.neighbours)
+    if options.trace is None:
+        span_s = options.reads / options.rate_per_s
+    else:
+        times = case.source.reads(options.seed).time_s
+        span_s = float(times[-1] - times[0])
+    if late and options.warm_up * span_s < options.period_s:
+        begin, end, period = map(time_text, (options.warm_up * span_s, span_s, options.period_s))
+        text = "%s: nothing is kept before period_s, %s, but reads count from %s on and end at %s; mend: %s"
+        log.warning(text, " and ".join(late), period, begin, end, "a smaller period_s, or more reads")
 
 
 def _choices(options: CacheOptions) -> list[Choice]:

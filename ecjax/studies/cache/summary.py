@@ -56,7 +56,7 @@ def _together(runs: pd.DataFrame) -> pd.DataFrame:
 def _print_means(means: pd.DataFrame, console: Console, title: str) -> None:
     swept = varying(means)
     same = [name for name in POINT if name not in swept and pd.notna(means[name].iloc[0])]
-    words = ", ".join(f"{POINT_WORDS[name]} {_coordinate(means[name].iloc[0])}" for name in same)
+    words = ", ".join(f"{POINT_WORDS[name]} = {_coordinate(means[name].iloc[0])}" for name in same)
     unit = fitting_unit(*(means[name] for name in _TIMES))
     deciding = fitting_unit(*(means[name] for name in _DECISIONS))
     times = [f"{name} {unit.name}" for name in ("mean", "p50", "p99")]

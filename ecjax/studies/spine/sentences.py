@@ -4,7 +4,7 @@ import math
 import shlex
 from collections.abc import Iterable
 
-from ecjax.units import time_text
+from ecjax.units import plain, time_text
 
 
 def dollars_text(dollars: float) -> str:
@@ -52,4 +52,4 @@ def with_interval(mean: float, half_width: float | None) -> str:
     if half_width is None or not math.isfinite(half_width) or mean <= 0:
         return text
     number, unit = text.split()
-    return f"{number} ± {half_width * float(number) / mean:.2g} {unit}"
+    return f"{number} ± {plain(half_width * float(number) / mean, 2)} {unit}"

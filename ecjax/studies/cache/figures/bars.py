@@ -58,7 +58,7 @@ def policies(out: Path, runs: pd.DataFrame) -> Figure:
             if mean < _TALL * highest:  # too short: above the whisker, or above the dash where that is near
                 top = mean + half[at]
                 height, shade = p99 if top <= p99 < top + _TALL * highest else top, "black"
-            words = unit.cell(mean, 3) + share
+            words = unit.text(mean) + share
             style: dict[str, Any] = {"ha": "center", "va": "bottom", "fontsize": 7, "color": shade}
             left.text(at, height + 0.02 * highest, words, **style)
         time_axis(left.yaxis, "latency of a read", unit)

@@ -85,7 +85,7 @@ def _bars(table: pd.DataFrame, runs: pd.DataFrame, classes: list[str]) -> Figure
         for at, value in zip(where, latency, strict=True):
             if count <= _MOST_NUMBERED and np.isfinite(value):
                 style: dict[str, Any] = {"xytext": (0, 5), "textcoords": "offset points", "bbox": _PLATE}
-                axes.annotate(unit.cell(value, 3), (at, value), ha="center", va="bottom", fontsize=8, **style)
+                axes.annotate(unit.text(value), (at, value), ha="center", va="bottom", fontsize=8, **style)
         deadline = by_name["deadline_s"].to_numpy(float)
         axes.hlines(deadline, where - 0.5 * thick, where + 0.5 * thick, color="black", linewidth=1.5)
     axes.grid(visible=False, axis="x")

@@ -96,9 +96,15 @@ def _where(run, runs: pd.DataFrame) -> str:
     return text
 
 
-def methods(out: Path, runs: pd.DataFrame) -> Figure:
-    """Latency and cost of every method, side by side (Fig. 9 of the JLCM paper); the largest theta of the sweep."""
+def methods(out: Path, runs: pd.DataFrame) -> Figure | None:
+    """Latency and cost of every method, side by side (Fig. 9 of the JLCM paper); the largest theta of the sweep.
+
+    Returns:
+        None where there is one method only.
+    """
     rows = runs[runs["theta"] == runs["theta"].max()].drop_duplicates("method")
+    if len(rows) < 2:
+        return None
     unit = time_unit(rows["latency_s"])
     objective = time_unit(rows["objective"])
     figure = Figure(figsize=(max(8.5, 1.5 + 2.1 * len(rows)), 4.4), layout="constrained")
@@ -111,7 +117,7 @@ def methods(out: Path, runs: pd.DataFrame) -> Figure:
         axes = figure.add_subplot(1, 3, index + 1)
         names = [METHOD_NAMES[method] for method in rows["method"]]
         bars = axes.bar(names, values, color=COLOURS[index], width=0.65)
-        words = [of.cell(value, 3) if of else number(value) for value in values]
+        words = [of.text(value) if of else number(value) for value in values]
         axes.bar_label(bars, labels=words, fontsize=8, padding=2)
         if of:
             time_axis(axes.yaxis, label, of)

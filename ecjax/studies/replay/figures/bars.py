@@ -62,7 +62,7 @@ def latency(out: Path, runs: pd.DataFrame) -> Figure:
                     "textcoords": "offset points",
                     "fontsize": 7,
                 }
-                each.annotate(unit.cell(length, 3), (at, place), ha=ha, va="center", color=shade, **style)
+                each.annotate(unit.text(length), (at, place), ha=ha, va="center", color=shade, **style)
         each.grid(visible=False, axis="y")
         each.set(title=title, ylim=(len(shown) - 0.4, -0.6), xlim=(0, 1.14 * end))
         time_axis(each.xaxis, LATENCY, unit)
@@ -195,7 +195,7 @@ def _bars(axes: Axes, table: pd.DataFrame, groups: list, sources: list[str], top
                     "fontsize": 7,
                     "color": ink(colour),
                 }
-                axes.text(at, 1.05 * top, time_unit(top).cell(value, 3), **style)
+                axes.text(at, 1.05 * top, time_unit(top).text(value), **style)
     axes.grid(alpha=0.3, axis="y")
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
