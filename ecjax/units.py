@@ -33,7 +33,12 @@ class Unit(NamedTuple):
         if value_s is None or math.isnan(value_s):
             return ""
         text = format(value_s / self.seconds, f"#.{digits}g")
-        return plain(value_s / self.seconds, digits) if "e" in text or value_s == 0 else text.rstrip(".")
+        if "e" in text or value_s == 0:
+            return plain(value_s / self.seconds, digits)
+        whole, _, decimals = text.partition(".")
+        # zeros that say nothing on how exact a small number is
+        decimals = decimals[: digits - 1] + decimals[digits - 1 :].rstrip("0")
+        return f"{whole}.{decimals}" if decimals else whole
 
     def text(self, value_s: float) -> str:
         """A time as a label: in this unit, without its name."""

@@ -30,6 +30,13 @@ def test_cells():
     assert unit.cell(None) == unit.cell(math.nan) == ""
     assert unit.interval(0.1234, 0.0012) == "123.4 ± 1.2" and unit.interval(0.1234, math.nan) == "123.4"
     assert unit.interval(math.nan, 0.1) == ""
+    assert [SECONDS.cell(value) for value in (0.0, 0.5, 0.005, 0.00051, 12.0)] == [
+        "0",
+        "0.500",
+        "0.005",
+        "0.00051",
+        "12.00",
+    ]
     assert SECONDS.cell(123456.0) == "123,456"
 
 

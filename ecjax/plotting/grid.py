@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from ecjax.tables.datasets import read_file
 
 MOST_PANELS = 6
+_APART = 0.008  # of the length of an axis, between points of two lines
 
 
 def telling(parts: list[tuple[str, pd.DataFrame]], value: str, way: str) -> list[tuple[str, pd.DataFrame]]:
@@ -47,6 +48,20 @@ def spread(values: pd.Series) -> tuple[float, np.ndarray]:
     """Mean over seeds, and how far down and up from it the least and the largest lie, (2, 1)."""
     mean = float(values.mean())
     return mean, np.array([[mean - values.min()], [values.max() - mean]])
+
+
+def beside(at: np.ndarray, swept: np.ndarray, steps: float, logarithmic: bool) -> np.ndarray:
+    """Where the points of one of several lines stand, so that whiskers hide no others.
+
+    Args:
+        at: what was swept, of each point.
+        swept: all values of it, ascending.
+        steps: of the line beside the middle one.
+        logarithmic: whether the axis is.
+    """
+    if logarithmic:
+        return at * (swept[-1] / swept[0]) ** (_APART * steps)
+    return at + _APART * steps * (swept[-1] - swept[0])
 
 
 def grid(count: int, width: float, height: float, columns: int = 3) -> tuple[Figure, list[Axes]]:

@@ -2,8 +2,8 @@
 
 import pandas as pd
 
-from ecjax.studies.cache.tables import REFERENCE
-from ecjax.studies.cache.words import POINT, over_seeds, point_words, replayed
+from ecjax.studies.cache.tables import BEST, REFERENCE
+from ecjax.studies.cache.words import POINT, SCHEMES, over_seeds, point_words, replayed, varying
 from ecjax.studies.spine.sentences import percent_text, with_interval
 from ecjax.studies.spine.winners import alike, at_most, beside, differing, run_of, tally, winners
 from ecjax.tables.recommendation import Recommendation
@@ -44,3 +44,26 @@ def recommend(runs: pd.DataFrame) -> Recommendation | None:
     )
     sentence = f"Recommended: policy {name}{at_most(most, where)}: {speed}{hits}; {words}."
     return Recommendation(sentence + alike(winner, "Within its interval"), run, "the least mean latency")
+
+
+def recommend_sampling(runs: pd.DataFrame) -> Recommendation | None:
+    """The way to sample partitions that comes closest to the best plan, with what exactness costs; None without one.
+
+    Args:
+        runs: rows of the ``runs`` dataset of a study of sampling.
+    """
+    sampled = runs[runs["samples"].notna() & runs["above_optimum"].notna()]
+    if sampled.empty:
+        return None
+    point = varying(runs)
+    first = sampled.loc[sampled["above_optimum"].idxmin()]
+    same = runs[(runs[point] == first[point]).all(axis=1)] if point else runs
+    where = "".join(f", {point_words(name, first[name])}" for name in point)
+    sentence = (
+        f"Recommended: {SCHEMES[first['scheme']]} of {first['samples']:.0f} partitions{where}: "
+        f"{percent_text(first['above_optimum'])} above the best plan, found in {time_text(first['solve_s'])}"
+    )
+    exact = same[same["scheme"] == BEST]
+    if len(exact):
+        sentence += f"; exact finds the best in {time_text(exact['solve_s'].mean())}"
+    return Recommendation(sentence + ".", str(first["run_id"]), "the closest to the best plan")

@@ -16,7 +16,7 @@ from ecjax.studies.cache.figures import kinds, sampling
 from ecjax.studies.cache.inputs import Case, read_cases
 from ecjax.studies.cache.network import between
 from ecjax.studies.cache.options import CacheOptions
-from ecjax.studies.cache.recommend import recommend
+from ecjax.studies.cache.recommend import recommend, recommend_sampling
 from ecjax.studies.cache.run import Distances, Item, Settings, solve
 from ecjax.studies.cache.sampling import sampling_work
 from ecjax.studies.cache.summary import show, show_plans
@@ -52,7 +52,7 @@ def cache_study(options: CacheOptions, console: Console) -> int:
     def present(runs: pd.DataFrame) -> Recommendation | None:
         (show if replays else show_plans)(runs, console, options.out)
         (kinds if replays else sampling).draw(options.out, runs, options.figures or [], console)
-        return recommend(runs) if replays else None
+        return recommend(runs) if replays else recommend_sampling(runs)
 
     return run_study(TABLES, options, partial(_work if replays else sampling_work, options), present, console)
 

@@ -92,7 +92,7 @@ def _cells(row: dict[Any, Any], swept: list[str], unit: Unit, deciding: Unit) ->
         unit.cell(row["p99_s"]),
         number(row["chunk_hit_ratio"], ".3f"),
         number(row["full_hit_ratio"], ".3f"),
-        number(row["above_optimum"], "+.2%"),
+        number(row["above_optimum"], "+z.2%"),
         *(deciding.cell(row[name], 3) for name in _DECISIONS),
         number(row["requests_per_s"] / 1000, ",.4g"),
     ]
@@ -121,7 +121,7 @@ def show_plans(runs: pd.DataFrame, console: Console, out: str) -> None:
                 SCHEMES[row["scheme"]],
                 number(row["samples"], ".0f"),
                 unit.cell(row["mean_s"]),
-                number(row["above_optimum"], "+.2%"),
+                number(row["above_optimum"], "+z.2%"),
                 solving.cell(row["solve_s"], 3),
             ]
             for row in rows.to_dict("records")

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
-from ecjax.plotting.grid import MOST_PANELS, grid, spread, telling
+from ecjax.plotting.grid import MOST_PANELS, beside, grid, spread, telling
 from ecjax.plotting.looks import line_look
 from ecjax.plotting.panels import few, legend
 from ecjax.plotting.units import time_axis, time_unit
@@ -99,7 +99,7 @@ def sweep(out: Path, runs: pd.DataFrame) -> Figure | None:
             line = replays[replays["scheduler"] == name].groupby(column)["improvement"]
             if not len(line):
                 continue
-            at = _beside(
+            at = beside(
                 np.array(list(line.groups), float), swept, place - (len(schedulers) - 1) / 2, logarithmic
             )
             spreads = [spread(values.astype(float)) for _, values in line]
@@ -122,13 +122,6 @@ def sweep(out: Path, runs: pd.DataFrame) -> Figure | None:
     legend(figure, handles)
     figure.suptitle(f"Improvement over max-min fair sharing{few(len(shown), len(parts), 'panels')}")
     return figure
-
-
-def _beside(at: np.ndarray, swept: np.ndarray, steps: float, logarithmic: bool) -> np.ndarray:
-    """Where points of one of several lines stand, so many steps beside what was swept: whiskers hide no others."""
-    if logarithmic:
-        return at * (swept[-1] / swept[0]) ** (0.008 * steps)
-    return at + 0.008 * steps * (swept[-1] - swept[0])
 
 
 def _over_random(runs: pd.DataFrame) -> pd.DataFrame:
