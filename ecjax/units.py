@@ -37,7 +37,7 @@ class Unit(NamedTuple):
             return plain(value_s / self.seconds, digits)
         whole, _, decimals = text.partition(".")
         # zeros that say nothing on how exact a small number is
-        decimals = decimals[: digits - 1] + decimals[digits - 1 :].rstrip("0")
+        decimals = decimals[:digits] + decimals[digits:].rstrip("0")
         return f"{whole}.{decimals}" if decimals else whole
 
     def text(self, value_s: float) -> str:
