@@ -32,8 +32,8 @@ def test_cells():
     assert unit.interval(math.nan, 0.1) == ""
     assert [SECONDS.cell(value) for value in (0.0, 0.5, 0.005, 0.00051, 12.0)] == [
         "0",
-        "0.500",
-        "0.005",
+        "0.5000",
+        "0.0050",
         "0.00051",
         "12.00",
     ]
