@@ -9,6 +9,7 @@ _BELOW_ONE = 0.5  # a unit is chosen from half of it on: 0.62 s reads as well as
 _MOST = 1e5  # so many of a unit are said in the next larger one
 _STEP = 1000  # from one to the next
 _MOST_PLAIN = 1e12
+_DECIMALS = 4  # up to which zeros at the end of a cell are kept
 _LONG = ((86400.0, "days"), (3600.0, "h"), (60.0, "min"))
 
 
@@ -37,7 +38,7 @@ class Unit(NamedTuple):
             return plain(value_s / self.seconds, digits)
         whole, _, decimals = text.partition(".")
         # zeros that say nothing on how exact a small number is
-        decimals = decimals[:digits] + decimals[digits:].rstrip("0")
+        decimals = decimals[:_DECIMALS] + decimals[_DECIMALS:].rstrip("0")
         return f"{whole}.{decimals}" if decimals else whole
 
     def text(self, value_s: float) -> str:

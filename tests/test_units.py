@@ -29,7 +29,7 @@ def test_cells():
     assert unit.cell(0.1234567) == "123.5" and unit.cell(0.0999, 2) == "100"
     assert unit.cell(None) == unit.cell(math.nan) == ""
     assert unit.interval(0.1234, 0.0012) == "123.4 ± 1.2" and unit.interval(0.1234, math.nan) == "123.4"
-    assert unit.interval(math.nan, 0.1) == ""
+    assert unit.interval(math.nan, 0.1) == "" and SECONDS.interval(0.47171, 0.02) == "0.4717 ± 0.020"
     assert [SECONDS.cell(value) for value in (0.0, 0.5, 0.005, 0.00051, 12.0)] == [
         "0",
         "0.5000",
