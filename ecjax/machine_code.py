@@ -30,7 +30,7 @@ from ecjax.cache_folder import cache_folder
 _Function = TypeVar("_Function", bound=Callable[..., object])
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 _IMPORT = re.compile(r"^(?:from (ecjax[\w.]*) import (\([^)]*\)|.*)|import (ecjax[\w.]*))", re.MULTILINE)
-_KEPT = 4  # folders of a module: of as many versions or checkouts
+_MOST_FOLDERS = 4  # folders of a module: of as many versions or checkouts
 _DAY_S = 86400.0
 _LONGEST = 100  # letters of a module in the name of its folder
 # what reading a damaged file raises, or one of types that have been renamed since
@@ -116,7 +116,7 @@ class _Locator(_CacheLocator):
         self._folder.mkdir(parents=True, exist_ok=True)
         module = self._folder.name.rpartition("-")[0]
         folders = sorted(self._folder.parent.glob(f"{module}-*"), key=_used, reverse=True)
-        for folder in folders[_KEPT:]:
+        for folder in folders[_MOST_FOLDERS:]:
             shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -145,8 +145,8 @@ class _Cache(FunctionCache):
 @cache
 def _base() -> Path | None:
     """The folder of all machine code; None where there is none and none can be made."""
-    user, own = vars(config)["CACHE_DIR"], cache_folder()
-    folder = Path(user) if user else own / "numba" if own is not None else None
+    user, default = vars(config)["CACHE_DIR"], cache_folder()
+    folder = Path(user) if user else default / "numba" if default is not None else None
     if folder is not None:
         with suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "ecjax" / "guides").glob("*.md"))]
 ZSH = ("zsh", "-f")  # without the start-up files of who runs the tests
 SHELLS = (("bash", "--norc"), ZSH, ("fish", "--no-config"))
-HERE = "TAB-WAS-HERE"
+MARK = "TAB-WAS-MARK"
 
 
 def installed(shell):
@@ -91,12 +91,12 @@ FISH_LINES = {
 
 @pytest.mark.skipif(shutil.which("fish") is None, reason="fish is not installed")
 def test_completion_in_fish(place):
-    lines = "".join(f"echo {HERE}; complete -C {shlex.quote(line)}\n" for line in FISH_LINES)
+    lines = "".join(f"echo {MARK}; complete -C {shlex.quote(line)}\n" for line in FISH_LINES)
     done = subprocess.run(
         ["fish", "--no-config", "-c", f"ecjax --completion fish | source\n{lines}"],
         **dict(cwd=place, env=environment(place), capture_output=True, text=True, timeout=120),
     )
-    replies = [reply.split() for reply in done.stdout.split(HERE)[1:]]
+    replies = [reply.split() for reply in done.stdout.split(MARK)[1:]]
     assert dict(zip(FISH_LINES, replies, strict=True)) == FISH_LINES, done.stderr
 
 
@@ -113,7 +113,7 @@ ZSH_LINES = {
 ZSH_SET_UP = f"""
 autoload -Uz compinit; compinit -u -D
 eval "$(ecjax --completion zsh)"
-show-line() {{ print -r -- "<<$BUFFER>>{HERE}" }}
+show-line() {{ print -r -- "<<$BUFFER>>{MARK}" }}
 zle -N show-line
 bindkey '^X^P' show-line
 print READY-"TO"-GO
@@ -136,7 +136,7 @@ def test_completion_in_zsh(place):
         after_tab = {}
         for line in ZSH_LINES:
             os.write(terminal, f"{line}\t\x18\x10".encode())
-            after_tab[line] = read_until(terminal, HERE).rpartition("<<")[2].partition(">>")[0]
+            after_tab[line] = read_until(terminal, MARK).rpartition("<<")[2].partition(">>")[0]
             os.write(terminal, b"\x15")  # an empty line again
         assert after_tab == ZSH_LINES
     finally:

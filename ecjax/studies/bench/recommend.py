@@ -9,7 +9,7 @@ from ecjax.studies.spine.sentences import compared, listed
 from ecjax.tables.recommendation import Recommendation
 from ecjax.units import time_text
 
-_OWN = "ecjax"  # variants of ecjax begin with it
+_PREFIX = "ecjax"  # variants of ecjax begin with it
 _MOST_OTHERS, _MOST_CASES = 3, 6  # that are named
 _SHORT = 60  # characters of a note that a sentence can hold
 
@@ -33,7 +33,7 @@ class _Race:
     @property
     def factor(self) -> float:
         """How many times as long the other side takes, ecjax in its forms or what is beside it; 0 without one."""
-        other_side = [row for row in self.others if _is_own(row) != _is_own(self.best)]
+        other_side = [row for row in self.others if _is_ecjax(row) != _is_ecjax(self.best)]
         return other_side[0].median_s / self.best.median_s if other_side else 0.0
 
     def sentence(self, cores: int) -> str:
@@ -97,7 +97,7 @@ def recommend(cases: Sequence[tuple[str, Measured]], cores: int) -> Recommendati
     text = f"{len(races)} of {len(cases)} cases were measured{_within(cases)}."
     if not beside:
         return Recommendation(text, first.run_id, "the first case")
-    won = sum(_is_own(race.best) for race in beside)
+    won = sum(_is_ecjax(race.best) for race in beside)
     text += f" ecjax is the fastest in {won} of the {len(beside)} that time something else beside it. "
     return Recommendation(
         f"{text}The widest gap: {first.sentence(cores)}", first.run_id, "the largest factor"
@@ -109,8 +109,8 @@ def case_sentence(run_id: str, measured: Measured, cores: int) -> str | None:
     return _race(run_id, measured).sentence(cores) if _timed(measured.rows) else None
 
 
-def _is_own(row: Row) -> bool:
-    return row.variant.startswith(_OWN)
+def _is_ecjax(row: Row) -> bool:
+    return row.variant.startswith(_PREFIX)
 
 
 def _timed(rows: Sequence[Row]) -> list[Row]:

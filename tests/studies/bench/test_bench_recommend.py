@@ -77,7 +77,7 @@ def test_the_study_ends_with_it_and_keeps_it(tmp_path, monkeypatch):
     monkeypatch.setattr(study, "run_fresh", lambda *_: {"rows": rows, "device": "abacus"})
     console = Console(file=io.StringIO(), width=200)
     assert study.bench_study(BenchOptions(out=str(tmp_path), cases=["projection"]), console) == 0
-    kept = read_recommendation(tmp_path)
-    assert console.file.getvalue().splitlines()[-1].strip() == kept.sentence
-    assert "ecjax is the fastest, 200 ms; loop takes 10 times as long." in kept.sentence
-    assert json.loads((tmp_path / "recommended.json").read_text())["run_id"] == kept.run_id
+    stored = read_recommendation(tmp_path)
+    assert console.file.getvalue().splitlines()[-1].strip() == stored.sentence
+    assert "ecjax is the fastest, 200 ms; loop takes 10 times as long." in stored.sentence
+    assert json.loads((tmp_path / "recommended.json").read_text())["run_id"] == stored.run_id
