@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 
 from ecjax.console import OUTPUT, OutputMode, conclude, output_mode, say
 from ecjax.errors import UserError
+from ecjax.units import fitting_unit, formatted
 
 if TYPE_CHECKING:
     from ecjax.comparison import Side
 
+_SECONDS = "(s)"  # at the end of a quantity that is a time
 _NAMED = ("method", "theta", "k", "d", "policy", "queue", "service", "rate_scale", "size_scale")
 
 
@@ -22,7 +24,7 @@ def run_compare(words: Sequence[str]) -> int:
     # slow to import
     from ecjax.comparison import compared, moved_chunks, sentence, side_of
     from ecjax.studies.spine.as_json import print_object
-    from ecjax.studies.spine.printed import number, print_table
+    from ecjax.studies.spine.printed import print_table
 
     conditions = [word for word in words if word.startswith("where=")]
     sides = [word.removeprefix("out=") for word in words if word not in conditions]
@@ -56,10 +58,7 @@ def run_compare(words: Sequence[str]) -> int:
             }
         )
         return 0
-    rows = [
-        (name, number(before), number(after), f"{after - before:+.4g}", _percent(before, after))
-        for name, before, after in quantities
-    ]
+    rows = [_cells(*quantity) for quantity in quantities]
     if moved is not None:
         rows.append(("chunks moved from A to B", "", str(moved[0]), "", f"{moved[0] / max(moved[1], 1):.1%}"))
     for letter, side in (("A", one), ("B", other)):
@@ -69,6 +68,23 @@ def run_compare(words: Sequence[str]) -> int:
     )
     conclude(OUTPUT, sentence(one, other))
     return 0
+
+
+def _cells(name: str, before: float, after: float) -> tuple[str, str, str, str, str]:
+    """A row of the table; times in a unit that fits them."""
+    if not name.endswith(_SECONDS):
+        return (
+            name,
+            formatted(before, ".4g"),
+            formatted(after, ".4g"),
+            f"{after - before:+.4g}",
+            _percent(before, after),
+        )
+    unit = fitting_unit((before, after))
+    name = f"{name.removesuffix(_SECONDS)}({unit.name})"
+    sign = "-" if after < before else "+"
+    difference = f"{sign}{unit.cell(abs(after - before))}"
+    return name, unit.cell(before), unit.cell(after), difference, _percent(before, after)
 
 
 def _named(side: "Side") -> dict[str, str]:

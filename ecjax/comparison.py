@@ -8,10 +8,12 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from ecjax.errors import UserError
+from ecjax.studies.spine import sentences
 from ecjax.tables.datasets import written_by
 from ecjax.tables.folder import location
 from ecjax.tables.recommendation import read_recommendation
 from ecjax.tables.results import find_run, read_run
+from ecjax.units import fitting_unit, plain
 
 _DOLLARS = "dollars per period"
 
@@ -184,7 +186,7 @@ def sentence(one: Side, other: Side) -> str:
     quantity, name = _LATENCY[one.job]
     latency = one.value(quantity.column), other.value(quantity.column)
     if not any(map(math.isnan, latency)):
-        text = f"has a {name} that is {_change(*latency, 'shorter', 'longer', ' s')}"
+        text = f"has a {name} that is {_change(*latency, 'shorter', 'longer', 's')}"
         margins = [side.value(quantity.margin) for side in (one, other)] if quantity.margin else []
         if margins and abs(latency[1] - latency[0]) <= math.hypot(*margins):
             text += ", within what chance explains"
@@ -207,10 +209,17 @@ def _joined(parts: list[str]) -> str:
 
 def _change(before: float, after: float, less: str, more: str, unit: str) -> str:
     """A change in words: ``12 % less ($3.1 instead of $3.5)``."""
-    shown = [f"${value:.4g}" if unit == "$" else f"{value:.4g}{unit}" for value in (before, after)]
+    if unit == "$":
+        shown = [f"${value:.4g}" for value in (before, after)]
+    else:
+        fitting = fitting_unit((before, after))
+        shown = [f"{plain(value / fitting.seconds)} {fitting.name}" for value in (before, after)]
     if shown[0] == shown[1]:
         return f"the same ({shown[0]})"
     word = less if after < before else more
-    share = f"{abs(after / before - 1):.2g}" if before and math.isfinite(before) else ""
-    percent = f"{float(share):.2%}".replace(".00%", "%").replace("%", " % ") if share else ""
-    return f"{percent}{word} ({shown[1]} instead of {shown[0]})"
+    share = (
+        f"{sentences.compared(after, before, less, more)} "
+        if before and math.isfinite(before)
+        else f"{word} "
+    )
+    return f"{share}({shown[1]} instead of {shown[0]})"

@@ -47,13 +47,15 @@ class Compilation:
         with self._lock:
             self._compiling = max(0, self._compiling - 1)
             self.programs += 1
+            now = time.perf_counter()
+            seconds = self.seconds + now - self._since  # also of what is still being compiled around this
             if not self._compiling:
-                self.seconds += time.perf_counter() - self._since
-            say = self._said and time.perf_counter() - self._said > _EVERY_S
+                self.seconds = seconds
+            say = self._said and now - self._said > _EVERY_S
             if say:
-                self._said = time.perf_counter()
+                self._said = now
         if say:
-            self._say(f"compiling: {self.programs} programs, {self.seconds:.0f} s so far")
+            self._say(f"compiling: {self.programs} programs, {seconds:.0f} s so far")
 
     def over(self) -> None:
         """Nothing is announced from here on."""

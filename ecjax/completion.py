@@ -11,6 +11,7 @@ from typing import Any
 from ecjax.command_words import option_of
 from ecjax.engine.options import NAMES, EngineOptions
 from ecjax.errors import UserError
+from ecjax.guides import pages
 from ecjax.jobs_index import COMMANDS, JOBS, Job, experiments
 from ecjax.options import Flag, Listed, Rule, Series, Words, rule_of
 
@@ -47,11 +48,13 @@ _ecjax() {
 compdef _ecjax ecjax
 """
 _FISH = r"""
-function __ecjax_complete
+function __ecjax_has_candidates
     set -l words (commandline -opc) (commandline -ct)
-    command $words[1] --complete $words[2..-1] 2> /dev/null | string trim --right
+    set -g __ecjax_candidates (command $words[1] --complete $words[2..-1] 2> /dev/null | string trim --right)
+    count $__ecjax_candidates > /dev/null
 end
-complete -c ecjax -a '(__ecjax_complete)'
+# files where there are no candidates
+complete -c ecjax -n __ecjax_has_candidates -f -a '$__ecjax_candidates'
 """
 SHELLS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 _FLAGS = ("--help ", "--guide ", "--json ", "--quiet ")
@@ -82,6 +85,8 @@ def candidates(words: Sequence[str]) -> list[str]:
         return [f"{shell} " for shell in SHELLS if shell.startswith(current)]
     if current.startswith("-"):
         return [flag for flag in _FLAGS if flag.startswith(current)]
+    if words[0] == "guide":
+        return [f"{name} " for name in pages() if name.startswith(current) and len(words) == 2]
     if words[0] not in JOBS:
         return []
     job = JOBS[words[0]]

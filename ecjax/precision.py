@@ -5,24 +5,25 @@ setting ``JAX_ENABLE_X64`` in the environment overrides that.
 """
 
 import os
-from pathlib import Path
 
 import jax
+
+from ecjax.cache_folder import cache_folder
 
 if "JAX_ENABLE_X64" not in os.environ:
     jax.config.update("jax_enable_x64", True)
 
 
 def use_compilation_cache() -> None:
-    """Keep compiled programs in the user's cache folder (``ECJAX_CACHE``, else ``~/.cache/ecjax``).
+    """Keep compiled programs in the user's cache folder (see ``cache_folder``).
 
     A folder that JAX was already given (``JAX_COMPILATION_CACHE_DIR``) is left alone, and so is a shorter least
     time of compilation.
     """
     if jax.config.values.get("jax_compilation_cache_dir") is None:
-        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-        folder = Path(os.environ.get("ECJAX_CACHE") or Path(base) / "ecjax") / "jax"
-        jax.config.update("jax_compilation_cache_dir", str(folder))
+        folder = cache_folder()
+        if folder is not None:
+            jax.config.update("jax_compilation_cache_dir", str(folder / "jax"))
     least = min(jax.config.values["jax_persistent_cache_min_compile_time_secs"], 0.1)
     jax.config.update("jax_persistent_cache_min_compile_time_secs", least)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)

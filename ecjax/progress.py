@@ -12,6 +12,7 @@ from rich.text import Text
 
 from ecjax.console import MESSAGES, OutputMode, log, output_mode
 from ecjax.display import displayed
+from ecjax.units import time_text
 
 _LEAST_SHARE, _LEAST_S = 0.05, 2.0  # of the work, and of time, from which on the pace is known
 _FEW = 20  # of so few items parts are shown
@@ -166,7 +167,7 @@ class Pace:
             count = (f"{self.count:.2f}" if parts else count) + f" of {self.total:,}"
         speed, left = self.per_s(), self.left_s()
         words = [count, *([] if speed is None else [f"{_rounded(speed)}/s"])]
-        return ", ".join(words + ([] if left is None else [f"{_duration(left)} left"]))
+        return ", ".join(words + ([] if left is None else [f"{_rough(left)} left"]))
 
 
 class _Paced(ProgressColumn):
@@ -223,7 +224,6 @@ def _rounded(number: float) -> str:
     return f"{number:.3g}" if number < 100 else f"{number:,.0f}"
 
 
-def _duration(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"
+def _rough(seconds: float) -> str:
+    """A length of time that is only guessed: no parts of seconds, nor of minutes from two on."""
+    return time_text(60.0 * round(seconds / 60) if seconds >= 120 else float(round(seconds)))

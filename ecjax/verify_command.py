@@ -1,9 +1,13 @@
 """The command ``ecjax verify OUT``: reads all files of a folder of results; says which are not as they were written."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from ecjax.console import OUTPUT, OutputMode, output_mode, say
+from ecjax.console import OUTPUT, OutputMode, conclude, output_mode, say
 from ecjax.jobs_index import folder_of_results
+
+if TYPE_CHECKING:
+    from ecjax.tables.verify import Verified
 
 EXIT_DAMAGED = 1
 
@@ -48,4 +52,25 @@ def run_verify(words: Sequence[str]) -> int:
         say(OUTPUT, f"{finding.file}: {finding.what}; {finding.cure}", "yellow", soft_wrap=True)
     for source, state in sorted(verified.sources.items()):
         say(OUTPUT, f"input {source.option}={source.path}: {state}", soft_wrap=True)
+    conclude(OUTPUT, _sentence(verified))
     return code
+
+
+def _sentence(verified: "Verified") -> str:
+    """What came of it."""
+    files, wrong = (
+        sum(map(len, verified.files.values())),
+        len({finding.file for finding in verified.findings}),
+    )
+    text = (
+        f"{wrong} of {files} files are not as they were written"
+        if wrong
+        else f"All {files} files are as written"
+    )
+    states = list(verified.sources.values())
+    others = len(states) - states.count("same")
+    if others:
+        return (
+            f"{text}; {others} of {len(states)} inputs {'is' if others == 1 else 'are'} no longer the same."
+        )
+    return text + ("; so are the inputs." if states and not wrong else ".")

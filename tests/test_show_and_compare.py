@@ -88,7 +88,7 @@ def test_two_plans_beside_each_other(capsys, plans):
     assert code == 0
     for words in (
         "dollars per period",
-        "mean latency, bound (s)",
+        "mean latency, bound (ms)",
         "largest load",
         "chunks moved from A to B 0",
     ):
@@ -129,7 +129,7 @@ def test_two_replays_beside_each_other(capsys, plans):
     a, b = (f"{plans / 'replays'}:seed={seed}" for seed in (0, 1))
     code, out, _ = run(capsys, "compare", a, b)
     assert code == 0
-    for words in ("mean latency, replayed (s)", "p99 latency, estimate (s)", "B costs the same ($12)"):
+    for words in ("mean latency, replayed (ms)", "p99 latency, estimate (ms)", "B costs the same ($12)"):
         assert words in out
 
 

@@ -3,10 +3,10 @@
 import math
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from ecjax.adaptation.proxy import EMPIRICAL, EXPONENTIAL, IDLE, IN_SYSTEM, LOGNORMAL, Strategy, Tasks
+from ecjax.machine_code import njit
 from ecjax.streams import streams
 from ecjax.streams import ziggurat as draws
 
@@ -54,7 +54,7 @@ def replay(
     return Outcome(np.subtract(completion, arrival, out=completion), admitted, level, busy_s, started)
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@njit(inline="always")
 def _insert(values, first, count, value):
     """Insert into the ascending values[first:count]; there must be room for one more."""
     place = count
@@ -64,7 +64,7 @@ def _insert(values, first, count, value):
     values[place] = value
 
 
-@numba.njit(cache=True, nogil=True, inline="always", error_model="numpy")
+@njit(inline="always", error_model="numpy")
 def _unit(kind, shape, rho, common, state):
     """U of a task, or of EMPIRICAL the probability; ``common`` is what its request's tasks share."""
     if kind == EXPONENTIAL and rho == 0.0:
@@ -84,7 +84,7 @@ def _unit(kind, shape, rho, common, state):
     return value
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def _interpolated(quantiles, c, k, probability):
     steps = quantiles.shape[2] - 1
     place = probability * steps
@@ -93,7 +93,7 @@ def _interpolated(quantiles, c, k, probability):
     return low + (place - cell) * (quantiles[c, k, cell + 1] - low)
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@njit(inline="always")
 def _dropped(times, count, now):
     """Drop what is at most ``now`` from the ascending times[:count]; returns how many remain."""
     gone = 0
@@ -106,7 +106,7 @@ def _dropped(times, count, now):
     return count
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@njit(inline="always")
 def _merged(free, busy, completions, k, n):
     """Merge completions[:k], ascending, and n - k times its last into the ascending free[:busy]; returns how many."""
     unmerged, place = busy, n
@@ -121,7 +121,7 @@ def _merged(free, busy, completions, k, n):
     return busy + n
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def _replay(arrival, class_of, key, threads, tasks, strategy, smoothing, results):
     kind, shape, rho, shift, scale, quantiles, background = tasks
     signal, edges, lengths, dimensions = strategy

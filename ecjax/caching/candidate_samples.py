@@ -4,10 +4,10 @@ Algorithm 2 as printed can make the cache worse, as what it has is not among the
 unless a sample is worth more, and its own partition, best assigned, is looked at besides the S samples.
 """
 
-import numba
 import numpy as np
 
 from ecjax.caching.clearing import clear_in_turn
+from ecjax.machine_code import njit
 from ecjax.streams.streams import advance, uniform
 
 
@@ -29,7 +29,7 @@ def partition_table(capacity: int, k: int, items: int) -> np.ndarray:
     return table
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def unrank_small(table, capacity, items, index, x):
     """Make ``x``, (K,) int64, the partition that ``index`` others come before; 0 <= ``index`` < N(K, c, m)."""
     c, m = capacity, items
@@ -45,7 +45,7 @@ def unrank_small(table, capacity, items, index, x):
     x[0] = c
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def candidate_samplex(tau, chunks, capacity, table, samples, random_state):
     """Share chunks among candidates anew: the best of their current plan and S + 1 sampled partitions.
 
@@ -105,7 +105,7 @@ def candidate_samplex(tau, chunks, capacity, table, samples, random_state):
     return False, random_state
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def _sorted_columns(tau):
     """For each number of chunks the items in descending order of value, (K + 1, n); by insertion: there are few."""
     items, kinds = tau.shape

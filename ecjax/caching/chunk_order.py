@@ -1,12 +1,12 @@
 """Chunks of an item, slowest first, and what keeping some of them saves per unit of popularity (equation 1)."""
 
-import numba
 import numpy as np
 
 from ecjax.caching.serving import has
+from ecjax.machine_code import njit
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def slowest_first(node_of, k, estimate, bits, e, m, row, latency, order):
     """Order the data chunks of item m as edge e sees them: by the least estimate of their nodes, up or down.
 
@@ -50,7 +50,7 @@ def slowest_first(node_of, k, estimate, bits, e, m, row, latency, order):
     return useful
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@njit(inline="always")
 def chunks_of(order, row, count):
     """The set of the ``count`` slowest chunks."""
     bits = np.uint64(0)
@@ -59,7 +59,7 @@ def chunks_of(order, row, count):
     return bits
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def choices(latency, row, limit, weight, size, value):
     """The numbers of chunks that are worth more than any smaller one, from 0 to ``limit``.
 

@@ -18,12 +18,12 @@ Assignments are exact where sums of tau are (whole numbers below 2^53); otherwis
 
 from collections.abc import Sequence
 
-import numba
 import numpy as np
 
 from ecjax.caching.partitions import Partitions
 from ecjax.caching.valuation import checked_valuation
 from ecjax.errors import UserError
+from ecjax.machine_code import njit
 
 
 class Market:
@@ -118,7 +118,7 @@ class Market:
 #   utility  (K + 1,) u
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def _give(item, k, place, unsold, kind, members, spot, size):
     """Take an item from its kind and give it to kind k."""
     old = kind[item]
@@ -137,7 +137,7 @@ def _give(item, k, place, unsold, kind, members, spot, size):
             unsold[b] = min(unsold[b], place[b, item])
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def _look(a, tau, order, unsold, kind, members, size, best, gain):
     """Find anew what the items of kind a gain by going to other kinds."""
     kinds = tau.shape[1]
@@ -162,7 +162,7 @@ def _look(a, tau, order, unsold, kind, members, size, best, gain):
                 gain[a, b], best[a, b] = more, item
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def _shift(start, end, tau, order, place, unsold, kind, members, spot, size, best, gain, utility):
     """Give one item more to kind ``end`` and one less to kind ``start``, which has one, along the best path."""
     kinds = utility.size
@@ -199,7 +199,7 @@ def _shift(start, end, tau, order, place, unsold, kind, members, spot, size, bes
         b = previous[b]
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def clear_in_turn(tau, order, targets, values, chunks, utility):
     """Clear the markets of partitions, each from the one before; returns which has the largest value.
 

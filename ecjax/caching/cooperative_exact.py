@@ -7,12 +7,12 @@ best one is part of no plan that saves more than D - d: where a plan is known th
 remains a choice of one per item under F capacities, given to a solver of integer programs.
 """
 
-import numba
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array
 
 from ecjax.caching.cooperative_bound import Prices
+from ecjax.machine_code import njit
 
 _MOST_BITS = 16  # F K
 _MOST_PLANS = 1 << 22  # of single items, all together
@@ -86,7 +86,7 @@ def improved_exactly(
     return better, bound
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def _best_by_counts(rates, latency_s, between_s):
     """What each item saves at best (M, plans) with each numbers of chunks at the edges, and where the chunks are.
 

@@ -12,10 +12,10 @@ Edges that read (E) and edges that keep (F) are counted apart: those that keep m
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from ecjax.caching.serving import how_many
+from ecjax.machine_code import njit
 
 MOST_STORES = 6  # subsets of them are the bits of one word
 _ONE = np.uint64(1)
@@ -32,7 +32,7 @@ class Items(NamedTuple):
     reach: np.ndarray  # (M, E, A) int64, bit f: what f keeps is within the level
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def described(latency_s, between_s):
     """Kinds and levels of items.
 
@@ -86,7 +86,7 @@ def described(latency_s, between_s):
     return kind_of, chunks, levels, level_s, needs, reach
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def _lowest_bit(word):
     place = 0
     while not word & _ONE:
@@ -111,7 +111,7 @@ def by_price(price: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return every[order], cost[order], np.bitwise_or.reduce(meets * bits, axis=1)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def _narrowed(kinds, subsets, possible, m, e, a):
     """Least price of chunks once edge e is at level a; ``possible[e + 1]`` becomes the subsets that still will do."""
     _, chunks, _, _, needs, reach = kinds
@@ -128,7 +128,7 @@ def _narrowed(kinds, subsets, possible, m, e, a):
     return spent
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def _fits(kinds, subsets, possible, m, room):
     """Whether the cheapest of the subsets in ``possible`` leave no edge with more chunks than there is room for."""
     chunks, members = kinds[1], subsets[0]
@@ -142,7 +142,7 @@ def _fits(kinds, subsets, possible, m, room):
     return True
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def best_at_prices(rate, kinds, subsets, order, room, first_levels):
     """The best plan of each item alone: value less price of its chunks.
 
@@ -207,7 +207,7 @@ def best_at_prices(rate, kinds, subsets, order, room, first_levels):
     return net, keep
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def best_by_count(rate, latency_s, to_store_s):
     """What n chunks of each item are worth at one edge, for all edges together, and which n chunks.
 

@@ -14,7 +14,6 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from ecjax.caching.cooperative import cooperative_plan
@@ -24,6 +23,7 @@ from ecjax.caching.replay import AT_ONCE, fetching_of, node_changes
 from ecjax.caching.serving import Fetching, has, how_many, serve, sources_for
 from ecjax.caching.system import Network, NodeChanges, Outcome, Policy, Reads, Stored
 from ecjax.errors import UserError
+from ecjax.machine_code import njit
 
 _NANOSECOND = 9  # decimals of estimates in plans: nodes that are alike but for rounding stay alike
 
@@ -132,7 +132,7 @@ def _estimated(node_of: np.ndarray, estimate: np.ndarray) -> np.ndarray:
     return np.round(nearest, _NANOSECOND)
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def _run(begin, end, inputs, state, sources, measured):
     """Serve reads from ``begin`` to ``end`` while what is kept stays."""
     time_s, item, edge = inputs.reads

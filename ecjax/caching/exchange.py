@@ -20,20 +20,20 @@ mean latency is 0.7 % above that of the static optimum, and 2.1 % with keys that
 K = 15, Zipf 1.0). The plan of the candidates is by the estimates of now.
 """
 
-import numba
 import numpy as np
 
 from ecjax.caching.candidate_samples import candidate_samplex
 from ecjax.caching.chunk_order import choices, chunks_of, slowest_first
 from ecjax.caching.ranking import insert, remove, settle
 from ecjax.caching.serving import how_many
+from ecjax.machine_code import njit
 
 EXACT, NEAR_OPTIMAL, SAMPLEX = 10, 11, 12  # which of them
 _BETTER = 1.0 + 1e-12  # gains below this are of rounding
 _VANISHED = 1e200
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def _key(kind, size, value, row, count, number):
     """Key of a kept item, of ``number`` chunks: the less, the sooner it is a candidate."""
     whole = value[row, count - 1]
@@ -46,7 +46,7 @@ def _key(kind, size, value, row, count, number):
     return least
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def _rank(kind, stored, state, scratch, e, m, row):
     """Order the chunks of a kept item in ``row`` of the scratch and set its key; returns the number of choices."""
     latency, order, size, value = scratch
@@ -58,7 +58,7 @@ def _rank(kind, stored, state, scratch, e, m, row):
     return count
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def _refresh_first(kind, stored, state, scratch, e, row):
     """Until the first of the ranking has a key by the present estimates; only then is it known to be the first."""
     heap, items, edges = state.heap, state.items, state.edges
@@ -70,7 +70,7 @@ def _refresh_first(kind, stored, state, scratch, e, row):
         settle(heap, items, edges, e, first)
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def rank_all(kind, stored, state, scratch, e):
     """Rank everything that edge e keeps by the present estimates and popularity, from nothing."""
     heap, items, edges = state.heap, state.items, state.edges
@@ -82,7 +82,7 @@ def rank_all(kind, stored, state, scratch, e):
             insert(heap, items, edges, e, m)
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def _gains_too_little(size, value, count, now, room, price):
     """Whether the requested item, worth ``now``, cannot pay ``price`` per chunk beyond ``room`` chunks."""
     for o in range(1, count):
@@ -93,7 +93,7 @@ def _gains_too_little(size, value, count, now, room, price):
     return True
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def best_plan(rows, capacity, size, value, candidates):
     """The best choice for every row within a capacity in total; returns its value.
 
@@ -125,7 +125,7 @@ def best_plan(rows, capacity, size, value, candidates):
     return best[capacity]
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def _best_sampled(rows, capacity, size, value, candidates, chunks_of_row, rules):
     """As ``best_plan``, but of a few partitions of the capacity, and of the one in use, ``chunks_of_row``."""
     count, plan, random_state = candidates.options, candidates.plan, rules.random_state
@@ -150,7 +150,7 @@ def _best_sampled(rows, capacity, size, value, candidates, chunks_of_row, rules)
     return total
 
 
-@numba.njit(cache=True, nogil=True, inline="always", error_model="numpy")
+@njit(inline="always", error_model="numpy")
 def exchange(rules, stored, state, scratch, candidates, e, m, grown, complete):
     """Decide after a read of item m at edge e; where it failed, only the key of m follows its popularity.
 

@@ -3,11 +3,12 @@
 F_m(c) = max_j F_{m-1}(c - j) + tau_{m,j}: the best value of the first m items with c chunks at most.
 """
 
-import numba
 import numpy as np
 
+from ecjax.machine_code import njit
 
-@numba.njit(cache=True, nogil=True)
+
+@njit()
 def full_dp(tau, capacity, chunks):
     """Fill ``chunks`` with the fewest chunks of largest value.
 

@@ -7,15 +7,15 @@ The least key goes first:
 - ``decayed_lfu``: the decaying counter of the popularity; an item enters if its counter is larger than the least.
 """
 
-import numba
 import numpy as np
 
 from ecjax.caching.ranking import insert, remove, settle
+from ecjax.machine_code import njit
 
 LRU, LFU, DECAYED_LFU = 1, 2, 3  # which of them
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@njit(inline="always")
 def keep_item(rules, k, state, e, m, read, complete):
     """Decide after a read of item m at edge e.
 

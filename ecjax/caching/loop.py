@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from ecjax.caching.clock import nanoseconds
@@ -12,6 +11,7 @@ from ecjax.caching.item_caches import LFU, LRU, keep_item
 from ecjax.caching.popularity import count_read
 from ecjax.caching.serving import Fetching, Sources, how_many, serve
 from ecjax.caching.system import NodeChanges, Reads, Stored
+from ecjax.machine_code import njit
 
 FIXED = 0  # keeps what whole plans say, or nothing
 
@@ -26,7 +26,7 @@ class Inputs(NamedTuple):
     rules: Rules
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def run(begin, end, inputs, state, scratch, candidates, measured):
     """Serve reads from ``begin`` to ``end``, or until an edge is to be planned.
 

@@ -17,11 +17,11 @@ import random
 from collections.abc import Iterator
 from functools import lru_cache
 
-import numba
 import numpy as np
 
 from ecjax.caching.valuation import checked_whole
 from ecjax.errors import UserError
+from ecjax.machine_code import njit
 
 
 class Partitions:
@@ -202,7 +202,7 @@ def _gaussian_coefficients(most: int) -> list[list[list[int]]]:
     return table
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def _next_partitions(x, items, block):
     """Write ``x`` to the first row of ``block``, the partitions after it to the others; leave the next one in ``x``."""
     for i in range(block.shape[0]):
@@ -221,7 +221,7 @@ def _next_partitions(x, items, block):
             chunks += k * x[k - 1]
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def _first_below(x, most, chunks, items):
     """Set x_1, ..., x_most to the first partition of ``chunks`` among ``items``: the fewest of the largest parts."""
     for k in range(most, 0, -1):

@@ -6,12 +6,12 @@ kept instead: a read touches one of them, and nothing has to decay. They are rel
 numbers overflow.
 """
 
-import numba
+from ecjax.machine_code import njit
 
 _HALF_LIVES = 256.0  # after so many the moment moves on
 
 
-@numba.njit(cache=True, nogil=True, inline="always", error_model="numpy")
+@njit(inline="always", error_model="numpy")
 def count_read(items, edges, half_life_s, e, m, now):
     """Count a read of item m at edge e.
 

@@ -5,16 +5,16 @@ without places (``heapq``) could only follow by entries that pile up. ``heap``, 
 ``State``.
 """
 
-import numba
+from ecjax.machine_code import njit
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@njit(inline="always")
 def _before(items, e, one, other):
     a, b = items[e, one], items[e, other]
     return a.key < b.key or (a.key == b.key and a.tie < b.tie)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def settle(heap, items, edges, e, m):
     """Move item m, whose key may have changed, to where it belongs."""
     at = items[e, m].place
@@ -43,7 +43,7 @@ def settle(heap, items, edges, e, m):
     items[e, m].place = at
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def insert(heap, items, edges, e, m):
     """Add item m, which is not in the heap."""
     items[e, m].place = edges[e].ranked
@@ -51,7 +51,7 @@ def insert(heap, items, edges, e, m):
     settle(heap, items, edges, e, m)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def remove(heap, items, edges, e, m):
     """Take item m out, which is in the heap."""
     at = items[e, m].place

@@ -5,14 +5,15 @@ steepest segments of all envelopes, C chunks of them. The slope p of the segment
 of a chunk: no plan of C chunks is worth more than sum_m max_j (tau_{m,j} - p j) + p C.
 """
 
-import numba
 import numpy as np
+
+from ecjax.machine_code import njit
 
 _STEP, _ADD = np.uint64(6364136223846793005), np.uint64(1442695040888963407)  # Knuth's MMIX generator
 _HIGH = np.uint64(33)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def envelope(tau, m, ends, slopes):
     """Segments of the upper concave envelope of a row, steepest first; flat ones are left out.
 
@@ -40,7 +41,7 @@ def envelope(tau, m, ends, slopes):
     return count
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def price_of(slopes, lengths, count, capacity):
     """The slope p with less than or exactly ``capacity`` chunks in steeper segments, and more with those of slope p.
 
@@ -87,7 +88,7 @@ def price_of(slopes, lengths, count, capacity):
             begin = flatter
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def relaxed(tau, capacity, chunks):
     """A plan of whole segments that is best at the price of a chunk, and less than K chunks short of C.
 

@@ -3,9 +3,9 @@
 import math
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
+from ecjax.machine_code import njit
 from ecjax.streams import streams
 from ecjax.streams import ziggurat as draws
 
@@ -36,13 +36,13 @@ def sources_for(chunks: int, nodes: int) -> Sources:
     return Sources(np.zeros(chunks, np.int64), np.full(nodes, -1), np.zeros(nodes))
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@njit(inline="always")
 def has(bits, chunk):
     """Whether a set of chunks has this one."""
     return ((bits >> np.uint64(chunk)) & _ONE) != 0
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@njit(inline="always")
 def how_many(bits):
     """Number of chunks of a set."""
     count = 0
@@ -52,7 +52,7 @@ def how_many(bits):
     return count
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def factor(key, sigma, read, node):
     """What the latency of a node is multiplied by in this read: lognormal with mean 1, the same for every policy.
 
@@ -66,7 +66,7 @@ def factor(key, sigma, read, node):
     return math.exp(sigma * score - 0.5 * sigma * sigma)
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@njit(inline="always")
 def _nearest(node_of, estimate, down, e, m, chunk):
     """The node that is up, has a copy and the least estimate, the first of equals; -1: none."""
     nearest, least = -1, np.inf
@@ -77,7 +77,7 @@ def _nearest(node_of, estimate, down, e, m, chunk):
     return nearest
 
 
-@numba.njit(cache=True, nogil=True, inline="always", error_model="numpy")
+@njit(inline="always", error_model="numpy")
 def serve(stored, fetching, state, sources, bits, e, m, read):
     """Serve read number ``read``, of item m at edge e.
 

@@ -14,16 +14,16 @@ are at the edge or up. Fixed plans are made before the first outage.
 
 from collections.abc import Callable
 
-import numba
 import numpy as np
 
 from ecjax.caching.chunk_order import choices, chunks_of, slowest_first
 from ecjax.caching.edge_state import Scratch, State
 from ecjax.caching.serving import has, how_many
 from ecjax.caching.system import Stored
+from ecjax.machine_code import njit
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def _at_hand(stored, state, e, m, chunk):
     """Whether the edge keeps the chunk, or a node that is up has it."""
     if chunk < stored.k and has(state.items[e, m].contents, chunk):
@@ -35,7 +35,7 @@ def _at_hand(stored, state, e, m, chunk):
     return False
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def _to_be_had(stored, state, e, m, order):
     """How many chunks, slowest first (row k of ``order``), come before the first that is lost for now."""
     k, count = stored.k, 0
@@ -50,7 +50,7 @@ def _to_be_had(stored, state, e, m, order):
     return k
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def _values(stored, state, weight, e, scratch, tau):
     k, latency, order = stored.k, scratch.latency, scratch.order
     for m in range(tau.shape[0]):
@@ -65,7 +65,7 @@ def _values(stored, state, weight, e, scratch, tau):
             tau[m, 1:] = 0.0
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def _keep(stored, state, weight, e, scratch, plan):
     """Keep the slowest chunks of every item, as many as the plan says, can be had and are worth anything."""
     latency, order, size, value = scratch

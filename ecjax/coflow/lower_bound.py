@@ -7,7 +7,6 @@ largest is returned. On one port it is the optimum.
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from ecjax.coflow.isolation import Loads, isolation_of, port_loads
@@ -16,6 +15,7 @@ from ecjax.coflow.port_prices import Pieces, averages, cells, prices_of_weights,
 from ecjax.coflow.port_weights import PortEntries, by_port, weigh
 from ecjax.coflow.single_port import shortest_remaining
 from ecjax.coflow.workload import Fabric, Workload
+from ecjax.machine_code import njit
 
 WEIGHT_WORK = 2_200_000  # entries times rounds
 LEAST_WEIGHT_ROUNDS, MOST_WEIGHT_ROUNDS = 20, 300
@@ -93,7 +93,7 @@ def _at_bottlenecks(arrival: np.ndarray, isolation: np.ndarray, loads: Loads) ->
     return _busy_periods(isolation, *entries)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def _busy_periods(isolation, first, coflow, release, load):
     total = 0.0
     flow_time = np.empty(len(load))

@@ -5,16 +5,16 @@ of the sum of the loads up to c there. Smallest bottleneck first makes no use of
 exchanging neighbours as long as that lowers the sum of C_c does.
 """
 
-import numba as nb
 import numpy as np
 
 from ecjax.coflow.order import bssi_order
+from ecjax.machine_code import njit
 
 _LEAST_GAIN = 1e-12  # relative: less is rounding
 _MOST_PASSES = 100
 
 
-@nb.njit(cache=True, nogil=True)
+@njit()
 def exchange_neighbours(load, order):
     """Exchange neighbours in an order while the sum of completion times falls.
 
@@ -50,7 +50,7 @@ def exchange_neighbours(load, order):
                 before[p] += load[a, p]
 
 
-@nb.njit(cache=True, nogil=True)
+@njit()
 def sum_of_ends(load, order):
     """Sum of the completion times C_c in this order, s; arguments as of ``exchange_neighbours``."""
     coflows, ports = load.shape
@@ -66,7 +66,7 @@ def sum_of_ends(load, order):
     return total
 
 
-@nb.njit(cache=True, nogil=True)
+@njit()
 def _remaining(state, count):
     """The active coflows, ascending (A,), and their seconds at their ports: those of the i-th from first[i] on."""
     members = np.sort(state.active[:count])
@@ -86,14 +86,14 @@ def _remaining(state, count):
     return members, first, port, seconds
 
 
-@nb.njit(cache=True, nogil=True)
+@njit()
 def _by_algorithm_1(state, count, first, port, seconds):
     order = np.empty(count, np.int64)
     bssi_order(np.arange(count), first, port, seconds, len(state.capacity), order)
     return order
 
 
-@nb.njit(cache=True, nogil=True)
+@njit()
 def rank_by_algorithm_1(state, count):
     """Keys of the active coflows by Algorithm 1 on their remaining loads."""
     members, first, port, seconds = _remaining(state, count)
@@ -102,7 +102,7 @@ def rank_by_algorithm_1(state, count):
         state.key[members[order[i]]] = i
 
 
-@nb.njit(cache=True, nogil=True)
+@njit()
 def rank_by_local_search(state, count):
     """Keys of the active coflows: the better of two orders after exchanges of neighbours.
 

@@ -1,10 +1,11 @@
 """Algorithm 1 of the D-Target paper: an order of coflows, and a lower bound that certifies it."""
 
-import numba
 import numpy as np
 
+from ecjax.machine_code import njit
 
-@numba.njit(cache=True, nogil=True)
+
+@njit()
 def bssi_order(active, first, port, load, ports, order):
     """Order coflows that are all present at time 0, with a lower bound on the sum of their completion times.
 

@@ -7,11 +7,11 @@ pair was made) and a heap of the flows' readings of it at which they end.
 
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 
 from ecjax.coflow.sources import choose
 from ecjax.coflow.workload import CHOSEN_LATER, Fabric, Workload
+from ecjax.machine_code import njit
 
 ENDED = 1e-10  # of its size: a flow with less left has ended
 
@@ -140,18 +140,18 @@ def fresh(workload: Workload, fabric: Fabric, candidate: np.ndarray) -> tuple[Pa
     return pairs, arrivals
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def _before(reading, flow, i, j):
     return reading[i] < reading[j] or (reading[i] == reading[j] and flow[i] < flow[j])
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def _swap(reading, flow, i, j):
     reading[i], reading[j] = reading[j], reading[i]
     flow[i], flow[j] = flow[j], flow[i]
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def add(pairs, pair, x, size):
     """Flow x of ``size`` bytes joins a pair."""
     if pairs.slot[pair] < 0:
@@ -182,7 +182,7 @@ def add(pairs, pair, x, size):
     pairs.present[pairs.target[pair]] += 1
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def sink(pairs, pair):
     """Put the first flow of the heap of a pair in its place."""
     reading, flow, base, count = pairs.reading, pairs.flow, pairs.room[pair], pairs.flows[pair]
@@ -199,7 +199,7 @@ def sink(pairs, pair):
         i = child
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def remove_first(pairs, pair):
     """The first flow of a pair ends; returns it. A pair without flows gives up its slot."""
     reading, flow, base = pairs.reading, pairs.flow, pairs.room[pair]
@@ -241,7 +241,7 @@ def remove_first(pairs, pair):
     return x
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def _queued(pairs, port):
     """Bytes that a sending port has yet to send."""
     bytes_left = 0.0
@@ -252,7 +252,7 @@ def _queued(pairs, port):
     return bytes_left
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def arrive(pairs, arrivals, c, rule, queued, selection):
     """Coflow c arrives: sources are chosen where they are free, and its flows join their pairs.
 
@@ -278,7 +278,7 @@ def arrive(pairs, arrivals, c, rule, queued, selection):
         add(pairs, arrivals.pair[x], x, arrivals.size[x])
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def end_first(pairs, arrivals, pair, now):
     """The first flow of a pair ends; returns whether the pair has more."""
     more = pairs.flows[pair] > 1
@@ -291,7 +291,7 @@ def end_first(pairs, arrivals, pair, now):
     return more
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def record(pairs, shared, log, used, start, end):
     """Append the rates of an interval to the log while it has room; returns how much of it is needed.
 

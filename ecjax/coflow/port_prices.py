@@ -2,11 +2,11 @@
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from ecjax.coflow.price_response import cell_of, one_bound
 from ecjax.coflow.single_port import mean_busy
+from ecjax.machine_code import njit
 
 MEMORY = 0.8  # of the average of supergradients
 LARGEST = 3.0  # relative excess that counts
@@ -24,7 +24,7 @@ class Pieces(NamedTuple):
     low: np.ndarray  # (n,) price at the end
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def prices_of_weights(first, release, load, weight):
     """Prices that belong to the bound by weights: the fields of ``Pieces``.
 
@@ -97,7 +97,7 @@ def cells(pieces: Pieces, begin: float, end: float, count: int) -> np.ndarray:
     return np.unique(np.concatenate([[begin], edges[1:-1], moments[[0, -1]], [end]]))
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def averages(port, start, end, high, low, ports, edges):
     """Mean price of each cell, (P, K), of ``Pieces``."""
     cells = len(edges) - 1
@@ -128,7 +128,7 @@ def split_cells(edges: np.ndarray, price: np.ndarray, count: int) -> tuple[np.nd
     return edges, price
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def raise_prices(arrival, isolation, first, port, load, price, edges, rounds, work, step):
     """Prices that make the bound large: use above capacity raises a price, use below lowers it.
 

@@ -9,10 +9,10 @@ are found as in a game against the ports (multiplicative weights): ports that fi
 import math
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from ecjax.coflow.single_port import mean_busy
+from ecjax.machine_code import njit
 
 STEP = 0.2  # of the logarithms of weights, per isolation time
 STEADY = 50  # rounds before steps fall with the root of their number
@@ -37,7 +37,7 @@ def by_port(
     return PortEntries(first, coflow, arrival[coflow], load[order])
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def _soften(logarithm, left_logarithm, coflow, weight, remainder, largest, total):
     """Weights of one coflow, what is left for isolation among them, in proportion to exponentials, adding up to 1."""
     for c in range(len(remainder)):
@@ -56,7 +56,7 @@ def _soften(logarithm, left_logarithm, coflow, weight, remainder, largest, total
         weight[n] /= total[coflow[n]]
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def weigh(isolation, first, coflow, release, load, rounds):
     """Weights that make the bound large.
 

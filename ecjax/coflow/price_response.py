@@ -14,11 +14,12 @@ is not below the bound by weights (``port_weights``): there a coflow is served a
 mean busy time; here it completes everywhere at one moment, and no sooner than if it were alone.
 """
 
-import numba
 import numpy as np
 
+from ecjax.machine_code import njit
 
-@numba.njit(cache=True, nogil=True)
+
+@njit()
 def cell_of(edges, moment):
     """The last cell that begins at this moment or before."""
     low, high = 0, len(edges) - 1
@@ -31,7 +32,7 @@ def cell_of(edges, moment):
     return low
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def _dearest_first_push(price, amount, cell, size, new_price, new_amount, new_cell):
     at = size
     while at > 0 and price[(at - 1) // 2] < new_price:
@@ -41,7 +42,7 @@ def _dearest_first_push(price, amount, cell, size, new_price, new_amount, new_ce
     price[at], amount[at], cell[at] = new_price, new_amount, new_cell
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def _dearest_first_pop(price, amount, cell, size):
     last_price, last_amount, last_cell = price[size - 1], amount[size - 1], cell[size - 1]
     at = 0
@@ -58,7 +59,7 @@ def _dearest_first_pop(price, amount, cell, size):
     price[at], amount[at], cell[at] = last_price, last_amount, last_cell
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def _buy(price, edges, begin, moments, need, heap_price, heap_amount, heap_cell, cost, dearest):
     """The cheapest ``need`` seconds between begin and each moment: cost and dearest price, as moments pass.
 
@@ -106,7 +107,7 @@ def _buy(price, edges, begin, moments, need, heap_price, heap_amount, heap_cell,
     return size, steps
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def one_bound(arrival, isolation, first, port, load, price, edges, use):
     """The bound on the sum of flow times for given prices.
 

@@ -1,17 +1,17 @@
 """Schedulers that share ports between coflows by what they have sent: Aalo and Baraat."""
 
-import numba as nb
 import numpy as np
 
 from ecjax.coflow.rates import backfill, share, sort_active
 from ecjax.coflow.state import ACTIVE, SERVED
+from ecjax.machine_code import njit
 
 QUEUES = 10
 FIRST_LIMIT, FACTOR = 10e6, 10.0  # bytes; Aalo's defaults (Chowdhury and Stoica, SIGCOMM 2015)
 _AT_LIMIT = 1 - 1e-9
 
 
-@nb.njit(cache=True, nogil=True)
+@njit()
 def sent(state, c):
     """Bytes that a coflow has sent."""
     rest = 0.0
@@ -21,7 +21,7 @@ def sent(state, c):
     return state.total[c] - rest * state.scale[c]
 
 
-@nb.njit(cache=True, nogil=True)
+@njit()
 def _speeds(state, speed):
     """Bytes/s at which every coflow sends, (C,)."""
     for i in range(state.counts[ACTIVE]):
@@ -31,7 +31,7 @@ def _speeds(state, speed):
         speed[state.coflow[x]] += state.rate[x]
 
 
-@nb.njit(cache=True, nogil=True)
+@njit()
 def aalo(state, count, speed):
     """Rates of Aalo; returns the time until a coflow moves to the next queue, s."""
     active, key, free, capacity = state.active, state.key, state.free, state.capacity
@@ -70,7 +70,7 @@ def aalo(state, count, speed):
     return soonest
 
 
-@nb.njit(cache=True, nogil=True)
+@njit()
 def baraat(state, count, heavy_bytes, speed):
     """Rates of Baraat's FIFO with limited multiplexing; returns the time until a coflow becomes heavy, s."""
     active = state.active

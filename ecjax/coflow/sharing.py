@@ -1,16 +1,16 @@
 """The event loop of schedulers under which flows share ports: max-min fair and equal shares."""
 
-import numba as nb
 import numpy as np
 
 from ecjax.coflow.pairs import ENDED, arrive, end_first, record
+from ecjax.machine_code import njit
 
 FAIR, EQUAL_SHARE = range(2)
 _BELOW = 1 - 1e-9  # levels above this part of a rate may be affected by it
 CODES = {"fair": FAIR, "equal_share": EQUAL_SHARE}
 
 
-@nb.njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
+@njit(fastmath=True, error_model="numpy")
 def _least(values, count):
     """Smallest of the first ``count`` values; none is NaN, so that the order of comparisons does not matter."""
     least = np.inf
@@ -19,7 +19,7 @@ def _least(values, count):
     return least
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def _fair(pairs, free, flows, todo, place, ratio, level, least_changed):
     """Max-min rates by filling: the port with the least for each of its flows settles them, again and again.
 
@@ -84,7 +84,7 @@ def _fair(pairs, free, flows, todo, place, ratio, level, least_changed):
                 place[todo[j]] = j
 
 
-@nb.njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
+@njit(fastmath=True, error_model="numpy")
 def _at_levels(sender, receiver, level, soonest, clock, rate, count):
     """Rates of the pairs by the levels of their ports; returns the time until the next flow ends, s."""
     span = np.inf
@@ -95,7 +95,7 @@ def _at_levels(sender, receiver, level, soonest, clock, rate, count):
     return span
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def run(pairs, arrivals, scheduler, rule, log):
     """Replay all coflows.
 

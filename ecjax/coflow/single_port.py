@@ -3,11 +3,12 @@
 Entries of a port are given in order of arrival. Compiled; helpers of the lower bounds.
 """
 
-import numba
 import numpy as np
 
+from ecjax.machine_code import njit
 
-@numba.njit(cache=True, nogil=True)
+
+@njit()
 def _push(key, item, size, new_key, new_item):
     """Add to a heap with its smallest key first."""
     at = size
@@ -17,7 +18,7 @@ def _push(key, item, size, new_key, new_item):
     key[at], item[at] = new_key, new_item
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def _pop(key, item, size):
     """Remove the first of a heap that had ``size`` items."""
     last_key, last_item = key[size - 1], item[size - 1]
@@ -35,7 +36,7 @@ def _pop(key, item, size):
     key[at], item[at] = last_key, last_item
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def shortest_remaining(arrival, load, flow_time):
     """Shortest remaining processing time first: the least sum of flow times (completion - arrival) on one port.
 
@@ -73,7 +74,7 @@ def shortest_remaining(arrival, load, flow_time):
     return total
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def mean_busy(arrival, load, weight, flow_time, start, end, served):
     """Largest weight per load first, preemptive: the least weighted sum of (mean busy time + load / 2) on one port.
 

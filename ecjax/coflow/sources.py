@@ -1,9 +1,9 @@
 """Which k of the n servers that keep a chunk send one."""
 
-import numba as nb
 import numpy as np
 
 from ecjax.coflow.workload import Workload
+from ecjax.machine_code import njit
 
 RANDOM, SMALLEST_LOAD, LEAST_BOTTLENECK, LEAST_WORK_AHEAD = range(4)
 CODES = {
@@ -22,7 +22,7 @@ def random_order(workload: Workload, seed: int) -> np.ndarray:
     return workload.candidate[np.lexsort((draws, coflow))]
 
 
-@nb.njit(cache=True, nogil=True)
+@njit()
 def choose(candidates, k, rule, queued, chunk, capacity, selection):
     """The k candidates that a rule prefers, as places in ``candidates``, into ``selection`` (k,); ties: the earlier.
 

@@ -7,11 +7,11 @@ that shrink in proportion, as under MADD, cost one multiplication for the whole 
 
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 
 from ecjax.coflow.bits import ONE, ZERO
 from ecjax.coflow.workload import Fabric, Workload
+from ecjax.machine_code import njit
 
 
 class State(NamedTuple):
@@ -118,7 +118,7 @@ def fresh(workload: Workload, fabric: Fabric) -> tuple[State, np.ndarray]:
     return state, flow
 
 
-@nb.njit(cache=True, nogil=True)
+@njit()
 def admit(state, c):
     """A coflow arrives (or changes its sources): lists of its ports, with loads, from its flows with bytes left."""
     first, last, use = state.first[c], state.first[c + 1], state.first_use[c]
@@ -171,7 +171,7 @@ def admit(state, c):
     state.sources[c], state.targets[c], state.open_flows[c] = sources, targets, count
 
 
-@nb.njit(cache=True, nogil=True)
+@njit()
 def end_flow(state, x):
     """A flow ends: its bit, the counts and, summed anew so that no rounding is left, the loads of its ports."""
     c = state.coflow[x]

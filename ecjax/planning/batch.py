@@ -130,7 +130,12 @@ def _descended(
     problem: Problem, lanes: Lanes, how: BatchSettings, probabilities: jax.Array | None, timer: "_Timer"
 ):
     """Plans of the published method and its baselines, and the node loads they start from."""
-    detail("descents of the published method")
+    # one program, which cannot be asked how far it is: a callback would keep it out of the compilation cache
+    most, plans = (
+        how.settings.stopping.max_iterations,
+        f"{lanes.count} plans at once" if lanes.count > 1 else "a plan",
+    )
+    detail(f"published method: {plans}, at most {most:,} iterations")
     lanes = jax.tree.map(jnp.asarray, lanes)
     start, overloaded = timer.run(_STARTS, problem, lanes, probabilities, how=how)
     if bool(jnp.any(overloaded)):

@@ -12,6 +12,26 @@ from matplotlib.figure import Figure
 from ecjax.tables.datasets import read_file
 
 MOST_PANELS = 6
+_APART = 0.008  # of the length of an axis, between points of two lines
+
+
+def telling(parts: list[tuple[str, pd.DataFrame]], value: str, way: str) -> list[tuple[str, pd.DataFrame]]:
+    """Those of some parts that have room as panels, in their order: of more, those in which ways differ most.
+
+    Args:
+        parts: title and rows of each.
+        value: column that is compared.
+        way: column of what is compared by its mean.
+    """
+    if len(parts) <= MOST_PANELS:
+        return parts
+
+    def apart(place: int) -> float:
+        means = parts[place][1].groupby(way)[value].mean()
+        return float(means.max() / means.min()) if means.min() > 0 else 0.0
+
+    first = sorted(range(len(parts)), key=apart, reverse=True)[:MOST_PANELS]
+    return [parts[place] for place in sorted(first)]
 
 
 def own_rows(out: Path, dataset: str, runs: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
@@ -28,6 +48,20 @@ def spread(values: pd.Series) -> tuple[float, np.ndarray]:
     """Mean over seeds, and how far down and up from it the least and the largest lie, (2, 1)."""
     mean = float(values.mean())
     return mean, np.array([[mean - values.min()], [values.max() - mean]])
+
+
+def beside(at: np.ndarray, swept: np.ndarray, steps: float, logarithmic: bool) -> np.ndarray:
+    """Where the points of one of several lines stand, so that whiskers hide no others.
+
+    Args:
+        at: what was swept, of each point.
+        swept: all values of it, ascending.
+        steps: of the line beside the middle one.
+        logarithmic: whether the axis is.
+    """
+    if logarithmic:
+        return at * (swept[-1] / swept[0]) ** (_APART * steps)
+    return at + _APART * steps * (swept[-1] - swept[0])
 
 
 def grid(count: int, width: float, height: float, columns: int = 3) -> tuple[Figure, list[Axes]]:

@@ -1,12 +1,12 @@
 """When a request is complete, from the times at which its chunks are there."""
 
-import numba
 import numpy as np
 
+from ecjax.machine_code import njit
 from ecjax.streams import streams
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@njit(inline="always")
 def connection(connect, node, state):
     """Connection delay of one access, s: gamma, or constant."""
     shape = connect[0, node]
@@ -16,7 +16,7 @@ def connection(connect, node, state):
     return delay
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def smallest(values, count, k):
     """The k-th smallest of the first ``count`` values, k >= 1; reorders them (insertion sort: there are few)."""
     for i in range(1, count):
@@ -29,7 +29,7 @@ def smallest(values, count, k):
     return values[k - 1]
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def through_link(ready, count, need, link_s):
     """When the ``need``-th chunk has passed the client's link, which takes chunks one by one as they come.
 

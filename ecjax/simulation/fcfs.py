@@ -7,9 +7,9 @@ With begin and finish of service, X the service time, t the arrival and F_j the 
 Under strict partition every class has a server of its own at each node, slower by its weight there.
 """
 
-import numba
 import numpy as np
 
+from ecjax.machine_code import njit
 from ecjax.simulation import laws, subset, tally
 from ecjax.simulation.completion import connection, through_link
 from ecjax.streams import streams
@@ -17,7 +17,7 @@ from ecjax.streams import streams
 SAMPLED, ROUND_ROBIN = 0, 1  # how the nodes of a request are chosen
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def replay_block(system, counts, times, files, first, seed, choice, slowness, free, turn):
     """Replay one block of requests.
 

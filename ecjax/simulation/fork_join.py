@@ -13,15 +13,15 @@ cancellation too. With t the arrival, F_j the time at which node j is free and X
 distributed storage systems", IEEE JSAC 2014.)
 """
 
-import numba
 import numpy as np
 
+from ecjax.machine_code import njit
 from ecjax.simulation import laws, tally
 from ecjax.simulation.completion import connection, smallest, through_link
 from ecjax.streams import streams
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def replay_block(system, counts, times, files, first, seed, cancel, free):
     """Replay one block of requests.
 

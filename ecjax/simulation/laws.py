@@ -3,9 +3,9 @@
 import math
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
+from ecjax.machine_code import njit
 from ecjax.streams import streams
 
 KINDS = (
@@ -34,7 +34,7 @@ class Laws(NamedTuple):
     samples: np.ndarray  # (all samples,) values of U of the empirical laws
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def _unit(kind, a, b, state):
     """A draw of U of any kind but empirical."""
     if kind == EXPONENTIAL:
@@ -52,7 +52,7 @@ def _unit(kind, a, b, state):
     return 0.0
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@njit(inline="always")
 def unit(table, samples, law, state):
     """A draw of U."""
     kind = int(table[law, KIND])
@@ -64,7 +64,7 @@ def unit(table, samples, law, state):
     return value
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def _further_units(table, samples, law, chunks, state):
     """Sum of the draws of U after the first."""
     total = 0.0
@@ -74,7 +74,7 @@ def _further_units(table, samples, law, chunks, state):
     return total
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@njit(inline="always")
 def service(table, samples, law, chunk_bytes, chunks, state):
     """Time to serve ``chunks`` chunks of one request together, s."""
     offset = table[law, OFFSET] + table[law, OFFSET_PER_BYTE] * chunk_bytes

@@ -7,9 +7,9 @@ a ring of the finish times to come.
 
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 
+from ecjax.machine_code import njit
 from ecjax.simulation import laws, subset, tally
 from ecjax.simulation.completion import connection, through_link
 from ecjax.simulation.system import System
@@ -88,7 +88,7 @@ def replay_block(
         rings.grow()
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def _replay(system, counts, times, files, first, seed, probes, finishes, head, tail, free):
     """Requests replayed until a ring is full or the block ends."""
     table, samples = system.laws.table, system.laws.samples

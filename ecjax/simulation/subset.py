@@ -1,12 +1,11 @@
 """Which nodes a request reads, drawn by systematic sampling in a random order of the nodes."""
 
-import numba
-
+from ecjax.machine_code import njit
 from ecjax.simulation.system import UNIT
 from ecjax.streams import streams
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@njit(inline="always")
 def shuffle(order, count, state):
     """Numbers 0, ..., count - 1 in random order into ``order``; returns a further state."""
     for i in range(count):
@@ -18,7 +17,7 @@ def shuffle(order, count, state):
     return streams.advance(state)
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@njit(inline="always")
 def draw(units, begin, end, order, selection, state):
     """Entries begin <= e < end that a request reads, each with probability units[e] / 2^40, into ``selection``.
 

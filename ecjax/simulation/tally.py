@@ -6,11 +6,12 @@ can be cut off once it is known, and by batch, for confidence intervals.
 
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
+
+from ecjax.machine_code import njit
 
 BATCHES = 1024  # batches of a run, by order of arrival
 SEGMENTS = (0, 32, 64, 128, 256, 512)  # first batches of the segments; a warm-up ends with one of them
@@ -88,19 +89,19 @@ def empty(
     )
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@njit(inline="always")
 def batch_of(request, per_request):
     """Batch of a request."""
     return min(int(request * per_request), BATCHES - 1)
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@njit(inline="always")
 def bin_of(value):
     """Bin of a time, s."""
     return min(max((_bits(value) >> BIN_SHIFT) - BIN_OFFSET, 0), BINS - 1)
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@njit(inline="always")
 def count(sums, bins, batches, segment, batch, group, value):
     """Count a time, s, in a group. The arrays of a tally come one by one: taken from it in a loop they are slow."""
     sums[segment, group, 0] += 1.0
@@ -111,7 +112,7 @@ def count(sums, bins, batches, segment, batch, group, value):
     batches[group, batch, 1] += value
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@njit(inline="always")
 def count_file(sums, file_bins, segment, first, file, value):
     """Count a time, s, of a file; ``first`` is the group of file 0. Does nothing where files are not kept."""
     if first < sums.shape[1]:

@@ -8,8 +8,9 @@ are.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numba
 import numpy as np
+
+from ecjax.machine_code import njit
 
 BLOCK = 1 << 13
 
@@ -58,7 +59,7 @@ class Alias:
         return _drawn(self.keep, self.other, uniform)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def _drawn(keep, other, uniform):
     """Files that uniform numbers fall on; in one loop, half as long as by array operations."""
     files = np.empty(uniform.size, np.int64)
@@ -69,7 +70,7 @@ def _drawn(keep, other, uniform):
     return files
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def _alias_tables(weights):
     """Share that each of r equal cells keeps for itself, and whom the rest belongs to."""
     count = weights.size

@@ -8,8 +8,9 @@ OOPSLA 2014) whose state is set from the counter.
 
 import math
 
-import numba
 import numpy as np
+
+from ecjax.machine_code import njit
 
 # of SplitMix64: the step of its state, the factors of its output
 STEP = np.uint64(0x9E3779B97F4A7C15)
@@ -20,7 +21,7 @@ _12, _27, _30, _31 = np.uint64(12), np.uint64(27), np.uint64(30), np.uint64(31)
 SERVICE, CONNECT, DISPATCH = 1, 2, 3  # what a number is drawn for
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@njit(inline="always")
 def mixed(state):
     """The 64 random bits of a state."""
     z = (state ^ (state >> _30)) * FIRST
@@ -28,13 +29,13 @@ def mixed(state):
     return z ^ (z >> _31)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def key(seed, purpose):
     """Start of all streams of one seed and purpose; uint64."""
     return mixed(mixed(np.uint64(seed) + STEP) + np.uint64(purpose) * STEP)
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@njit(inline="always")
 def stream(start, counter):
     """State of the stream of a counter (>= 0); ``start`` is a ``key``.
 
@@ -43,31 +44,31 @@ def stream(start, counter):
     return np.uint64(start) + np.uint64(counter) * STEP
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@njit(inline="always")
 def advance(state):
     """The next state of the same stream; far from the states of other counters."""
     return mixed(state) ^ STEP
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@njit(inline="always")
 def uniform(state):
     """A number in (0, 1): 52 bits and a half, so that the largest is not rounded to 1."""
     return (np.float64(mixed(state) >> _12) + 0.5) * 2.220446049250313e-16
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@njit(inline="always")
 def exponential(state):
     """A draw of the exponential law with mean 1."""
     return -math.log(uniform(state))
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@njit(inline="always")
 def normal(state):
     """A draw of the standard normal law (Box and Muller), from this state and the next."""
     return math.sqrt(-2.0 * math.log(uniform(state))) * math.cos(2.0 * math.pi * uniform(advance(state)))
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def gamma(state, shape):
     """A draw of the gamma law with scale 1 (Marsaglia and Tsang, ACM TOMS 26, 2000)."""
     boost = 1.0

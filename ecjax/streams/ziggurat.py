@@ -7,9 +7,9 @@ comparison and no logarithm. A replay draws up to a dozen per request, and littl
 
 import math
 
-import numba
 import numpy as np
 
+from ecjax.machine_code import njit
 from ecjax.streams import streams
 
 _LAYERS = 256
@@ -45,7 +45,7 @@ _NORMAL_X, _NORMAL_F = _layers(
 )
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@njit(inline="always")
 def task_state(state, place):
     """State of a number of a request: 0 is what its tasks share, 1, 2, ... are its tasks.
 
@@ -56,14 +56,14 @@ def task_state(state, place):
     return state + np.uint64(place) * _TASK
 
 
-@numba.njit(cache=True, nogil=True, inline="always", error_model="numpy")
+@njit(inline="always", error_model="numpy")
 def _in_a_layer(bits, edges):
     """A layer, and a place below its right edge."""
     layer = np.int64(bits & _LAYER)
     return layer, (np.float64(bits >> _12) + 0.5) * _UNIT * edges[layer]
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def _exponential_otherwise(state, layer, x):
     """What is not below the layer above: the wedge or the tail, or anew."""
     while True:
@@ -79,7 +79,7 @@ def _exponential_otherwise(state, layer, x):
             return x
 
 
-@numba.njit(cache=True, nogil=True, inline="always", error_model="numpy")
+@njit(inline="always", error_model="numpy")
 def exponential(state):
     """A draw of the exponential law with mean 1."""
     layer, x = _in_a_layer(streams.mixed(state), _EXPONENTIAL_X)
@@ -88,7 +88,7 @@ def exponential(state):
     return x
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def _normal_otherwise(state, layer, x):
     """As above, of |N|."""
     while True:
@@ -109,7 +109,7 @@ def _normal_otherwise(state, layer, x):
             return x
 
 
-@numba.njit(cache=True, nogil=True, inline="always", error_model="numpy")
+@njit(inline="always", error_model="numpy")
 def normal(state):
     """A draw of the standard normal law."""
     bits = streams.mixed(state)

@@ -6,13 +6,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ecjax.errors import UserError
-from ecjax.tables.datasets import written_by
+from ecjax.tables.datasets import dataset_files, read_file, written_by
 from ecjax.tables.fingerprint import trace_fingerprint
 from ecjax.tables.folder import location, public
+from ecjax.tables.result_schemas import RUNS
 from ecjax.tables.schemas import INPUTS
 
 SAME, CHANGED, MISSING = "same", "changed", "not found"
-_OPTIONS = ("trace", "arrivals", *INPUTS)
+_LOGS = ("trace", "arrivals")  # options that take a log, or an analysis for its log
+_OPTIONS = (*_LOGS, *INPUTS)
+_COLUMN = "input_files"
 
 
 class Source(NamedTuple):
@@ -39,21 +42,34 @@ class Source(NamedTuple):
 def sources_text(options: Mapping[str, Any]) -> str:
     """The files that options name as inputs, as JSON.
 
-    Folders of results are none: they say themselves what they hold.
+    Folders of results are none: they say themselves what they hold. But where one stands for the log that its analysis
+    read, that log is an input.
 
     Args:
         options: of a job, by name.
     """
-    sources = {name: _source(options[name]) for name in _OPTIONS if isinstance(options.get(name), str)}
+    sources = {name: _source(name, options[name]) for name in _OPTIONS if isinstance(options.get(name), str)}
     named = {name: source for name, source in sources.items() if source is not None}
     return json.dumps(named, sort_keys=True)
 
 
-def _source(path: str) -> dict[str, str] | None:
+def _source(option: str, path: str) -> dict[str, str] | None:
     place = location(path)
-    if not _is_there(place) or (place.is_dir() and written_by(place) is not None):
-        return None  # a word that is no path, or results
+    if not _is_there(place):
+        return None  # a word that is no path
+    if place.is_dir() and written_by(place) is not None:
+        return _log_of(place) if option in _LOGS else None
     return {"path": public(place), "sha256": trace_fingerprint(place, fresh=False)}
+
+
+def _log_of(results: Path) -> dict[str, str] | None:
+    """The log behind an analysis; None where its runs name none or several."""
+    texts = (read_file(file, [_COLUMN])[_COLUMN][0].as_py() for file in dataset_files(results, RUNS))
+    logs = {source for text in texts for source in sources_of(text) if source.option in _LOGS}
+    if len(logs) != 1:
+        return None
+    log = logs.pop()
+    return {"path": log.path, "sha256": log.sha256}
 
 
 def _is_there(place: Path) -> bool:

@@ -2,16 +2,16 @@
 
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 
+from ecjax.machine_code import njit
 from ecjax.simulation import laws, tally
 from ecjax.simulation.laws import Laws
 from ecjax.simulation.tally import BINS
 from ecjax.streams import streams
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def draw_service(table, samples, law, sizes, seed, work):
     """Service times of accesses (a,) into ``work``, s: access i from the stream of its place i."""
     start = streams.key(seed, streams.SERVICE)
@@ -19,7 +19,7 @@ def draw_service(table, samples, law, sizes, seed, work):
         work[i] = laws.service(table, samples, law[i], sizes[i], 1, streams.stream(start, i))
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def queue(arrivals, nodes, work, free, finish):
     """Finish times of accesses in order of arrival: finish = max(arrival, node is free) + work.
 
@@ -36,7 +36,7 @@ def queue(arrivals, nodes, work, free, finish):
         finish[i] = free[node]
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def _count(values, group, sums, bins):
     for i in range(values.size):
         place = group[i]

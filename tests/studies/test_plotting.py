@@ -1,9 +1,11 @@
 """What all figures share: units of axes, order of ids, looks of lines, words beside points."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
+from ecjax.plotting.grid import MOST_PANELS, beside, telling
 from ecjax.plotting.labels import label_points
 from ecjax.plotting.looks import COLOURS, ink, line_look
 from ecjax.plotting.ordering import natural
@@ -94,3 +96,23 @@ def test_words_without_room_are_left_out():
     axes.plot([0, 1], [0, 1])
     label_points(figure, axes, [(0.5, 0.5)], ["w" * 200])
     assert not axes.texts
+
+
+def test_panels_are_those_in_which_ways_differ():
+    parts = [
+        (str(place), pd.DataFrame({"way": ["a", "b"], "mean_s": [1.0, 1.0 + place % 3]}))
+        for place in range(9)
+    ]
+    assert [title for title, _ in telling(parts, "mean_s", "way")] == list("124578")
+    assert telling(parts[:MOST_PANELS], "mean_s", "way") == parts[:MOST_PANELS]
+
+
+@pytest.mark.parametrize("logarithmic", [True, False])
+def test_points_of_lines_stand_beside_each_other_at_equal_steps(logarithmic):
+    swept = np.array([1.0, 30.0, 300.0])
+    left, middle, right = (beside(swept, swept, steps, logarithmic) for steps in (-1, 0, 1))
+    np.testing.assert_allclose(middle, swept)
+    on_axis = np.log if logarithmic else np.asarray
+    np.testing.assert_allclose(on_axis(right) - on_axis(middle), on_axis(middle) - on_axis(left))
+    assert np.ptp(on_axis(right) - on_axis(middle)) < 1e-9 and np.all(left < right)
+    assert np.all(left > 0) if logarithmic else np.all(np.isfinite(left))

@@ -5,12 +5,13 @@ it is a minimum-cost flow whose polytope has whole corners, so that a fractional
 """
 
 import numpy as np
-from numba import njit
+
+from ecjax.machine_code import njit
 
 HOT, COLD, NONE = 2, 1, 0
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def choose(hot, cold, usable, count, k, extra, site, per_site, kind, scratch, numbers):
     """Write the choice to ``kind`` and return its cost; infinite where there is none.
 
@@ -37,7 +38,7 @@ def choose(hot, cold, usable, count, k, extra, site, per_site, kind, scratch, nu
     return _hot_and_cold(hot, cold, usable, count, k, extra, kind, scratch, numbers[0])
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def _hot_only(hot, usable, count, k, kind, order):
     held = 0
     for position in range(count):
@@ -60,7 +61,7 @@ def _hot_only(hot, usable, count, k, kind, order):
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def _hot_and_cold(hot, cold, usable, count, k, extra, kind, scratch, order):
     """Hot nodes have the least hot - cold of all chosen ones: cut the nodes in that order at the best place."""
     for position in range(count):
@@ -103,7 +104,7 @@ def _hot_and_cold(hot, cold, usable, count, k, extra, kind, scratch, order):
     return value
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def _keep_least(best, held, most, value, total):
     """Insert into the ``most`` least values seen, kept in order with their sum."""
     if held < most:
@@ -122,7 +123,7 @@ def _keep_least(best, held, most, value, total):
     return total, held
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def _by_site(hot, cold, usable, count, k, extra, site, per_site, kind, scratch, numbers):
     """Successive shortest paths over the sites and two places to need a node from: 0 for hot, 1 for cold chunks."""
     distance, before, by_node, used = scratch[0], numbers[0], numbers[1], numbers[2]
@@ -202,7 +203,7 @@ def _by_site(hot, cold, usable, count, k, extra, site, per_site, kind, scratch, 
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def _relax(start, end, length, node, distance, before, by_node):
     if not np.isfinite(distance[start]):
         return False

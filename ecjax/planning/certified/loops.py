@@ -1,13 +1,13 @@
 """Passes over placement rows, compiled: cheapest choices at prices, best responses at true node values, rounding."""
 
 import numpy as np
-from numba import njit
 
+from ecjax.machine_code import njit
 from ecjax.planning.certified.choice import COLD, HOT, NONE, choose
 from ecjax.planning.certified.waits import node_value
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def _usable(rows, i, nodes):
     """Nodes that row ``i`` may use, to ``nodes``; returns how many."""
     m = len(rows.chunk_price)
@@ -19,7 +19,7 @@ def _usable(rows, i, nodes):
     return count
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def _dollars(rows, i, j):
     """Seconds of objective that a chunk of row ``i`` on node ``j`` costs in dollars; the second if reads use it."""
     stored = rows.chunks[i] * rows.chunk_price[j] + rows.bytes[i] * rows.byte_price[j]
@@ -29,7 +29,7 @@ def _dollars(rows, i, j):
     return rows.per_dollar * stored, rows.per_dollar * read
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def _at_prices(rows, i, read, write, chunk, nodes, count, hot, cold):
     for position in range(count):
         j = nodes[position]
@@ -43,7 +43,7 @@ def _at_prices(rows, i, read, write, chunk, nodes, count, hot, cold):
         cold[j], hot[j] = stored, stored + reading
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def _add(rows, i, kind, weight, sizes, loads, chunks):
     """Add the loads (m, X) and chunks (m,) of a choice; returns its dollars in s."""
     dollars = 0.0
@@ -63,7 +63,7 @@ def _add(rows, i, kind, weight, sizes, loads, chunks):
     return dollars
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def cheapest(first, last, rows, group, read, write, chunk, loads, chunks, dollars):
     """Cheapest choice of every row first..last - 1 at prices; returns the sum of their costs, s.
 
@@ -96,7 +96,7 @@ def cheapest(first, last, rows, group, read, write, chunk, loads, chunks, dollar
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def totals(first, last, rows, kinds, group, sizes, loads, chunks, dollars):
     """Loads, chunks and dollars of given choices (R, m), added by group as in ``cheapest``."""
     for i in range(first, last):
@@ -104,7 +104,7 @@ def totals(first, last, rows, kinds, group, sizes, loads, chunks, dollars):
         dollars[g] += _add(rows, i, kinds[i], 1.0, sizes, loads[g], chunks[g])
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def _shift(rows, i, moments, j, hot, stored, work, reads):
     """Add ``hot`` times the reads and ``stored`` times the writes of row ``i`` to a node's sums."""
     for p in range(rows.start[i], rows.start[i + 1]):
@@ -115,7 +115,7 @@ def _shift(rows, i, moments, j, hot, stored, work, reads):
             work[q] += rate * moments[q, j, c]
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def respond(order, service, rows, kinds, work, reads, chunks, z, chunk_price, full_price):
     """Every row of ``order`` in turn takes its best whole choice against all others; returns how many changed.
 
@@ -196,14 +196,14 @@ def respond(order, service, rows, kinds, work, reads, chunks, z, chunk_price, fu
     return moved
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def _value(service, j, work, reads, z):
     return node_value(
         work, reads, service.mean[j], service.variance[j], z, service.alone, service.penalty * service.rate
     )
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def spread_errors(order, rows, group, start, weight, price, read, write, chunk, kinds, roots, result):
     """Whole choices whose loads stay close to those of the mixture they come from (error diffusion).
 

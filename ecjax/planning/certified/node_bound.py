@@ -12,8 +12,8 @@ falls in z, so N does: N(z_2) is a lower bound on all of [z_1, z_2]. Bounds are 
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from ecjax.machine_code import njit
 from ecjax.planning.certified.data import Service
 from ecjax.planning.certified.node_bound_cell import Columns
 from ecjax.planning.certified.node_bound_search import search
@@ -142,7 +142,7 @@ def _minima(service, classes, z, tol, work, rates=None):
     return low, upper
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def _each(service, classes, z, tol, work, results):
     """Fill in the bounds, and the rates unless they are empty; arrays as in ``Columns``, nodes, then classes last."""
     low, upper, rates = results
@@ -166,7 +166,7 @@ def _each(service, classes, z, tol, work, results):
                     rates[i, kind, j, c] = best[t]
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def _columns(service, classes, j, z):
     """The columns of node j that are worth their while on an empty node, and the moments at the ends of their sizes.
 
@@ -234,7 +234,7 @@ def _columns(service, classes, j, z):
     return node, lightest, heaviest, columns[:n]
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def _region(node, lightest, heaviest, tol):
     """The cell (p_1, p_2, g_1, g_2) to search, and a lower bound of N beyond it."""
     load, second, third = node.background

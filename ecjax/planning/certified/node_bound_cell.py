@@ -27,7 +27,8 @@ moments are convex in B. So the tangent in B at the middle, at whichever end is 
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from ecjax.machine_code import njit
 
 
 class Columns(NamedTuple):
@@ -54,7 +55,7 @@ class Terms(NamedTuple):
     step: np.ndarray  # (E, reads) what the tangent adds at the ends of the sizes
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def delay_terms(node, p, s, z, rate, alone, terms):
     """Fill in the terms of every read at the levels.
 
@@ -89,7 +90,7 @@ def delay_terms(node, p, s, z, rate, alone, terms):
             step[e, c] = half * (more + (d * more + 0.5 * node.variance_step[e, c]) / root)
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def multiplier_slopes(node, terms, p, s, a, b, basis, alone):
     """Derivatives of the linear program's multipliers by the levels while the basis stays: a_p, a_s, b_p, b_s.
 
@@ -129,7 +130,7 @@ def multiplier_slopes(node, terms, p, s, a, b, basis, alone):
     )
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def _entries(node, index, p, s, alone):
     n = len(node.most)
     if index >= n:
@@ -138,7 +139,7 @@ def _entries(node, index, p, s, alone):
     return first + 0.5 * p * node.moments[1, index], 0.0 if alone else first + s * node.moments[2, index] / 3
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def cell_bound(node, cell, p, s, terms, a, b, slopes):
     """Lower bound of N over the levels of a cell, from the tangent at (p, s) and multipliers affine in the levels.
 

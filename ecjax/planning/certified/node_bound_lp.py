@@ -12,12 +12,13 @@ from: columns outside of it sit at the bound that the sign of their reduced cost
 """
 
 import numpy as np
-from numba import njit
+
+from ecjax.machine_code import njit
 
 MOST_STEPS = 60
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def column(index, first, second):
     """Entries of a column in the two rows; the slacks come after the columns."""
     count = len(first)
@@ -26,7 +27,7 @@ def column(index, first, second):
     return (1.0, 0.0) if index == count else (0.0, 1.0)
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def solve(cost, first, second, room_first, room_second, most, basis, x):
     """Solve from a basis; ``basis`` and ``x`` receive the last one and its solution.
 
@@ -89,7 +90,7 @@ def solve(cost, first, second, room_first, room_second, most, basis, x):
     return a, b
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def _multipliers(cost, first, second, basis):
     """Where the two pieces of a basis meet; the slacks instead where that is nowhere or not at a, b >= 0."""
     n = len(cost)
@@ -109,7 +110,7 @@ def _multipliers(cost, first, second, basis):
     return 0.0, 0.0
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def _end_of_edge(cost, first, second, most, i, j, a, b, along_a, along_b, rise):
     """The column whose kink ends the rise of D along an edge, and the length to there; -1 where it rises for ever."""
     n = len(cost)

@@ -5,13 +5,14 @@ phi = 1/2 [(w + E - z) + sqrt((w + E - z)^2 + q + w^2 + V)],  w, q the waits at 
 """
 
 import numpy as np
-from numba import njit
+
+from ecjax.machine_code import njit
 
 _HALVINGS = 60
 _SHARP = 1e-13
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def least(moments, mean, variance, background, most, price, z, rate, alone, result):
     """Write the minimum of every node at every z to ``result`` (Z, m), s, never above the true one.
 
@@ -56,7 +57,7 @@ def least(moments, mean, variance, background, most, price, z, rate, alone, resu
             result[i, j] = best
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def _at(x, moments, mean, variance, background, j, price, z, rate, alone):
     room = 1 - background[j, 0] - x * moments[0, j]
     second = background[j, 1] + x * moments[1, j]

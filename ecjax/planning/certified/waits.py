@@ -8,14 +8,14 @@ making may overload a node, at a high and finite price; the lower bound holds al
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from ecjax.machine_code import njit
 from ecjax.planning.certified.data import Service
 
 NEARLY_FULL = 1e-3
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def node_value(work, reads, mean, variance, z, alone, penalty):
     """Sum over sizes of reads times the bound's term of one chunk, s x 1/s.
 

@@ -1,8 +1,8 @@
 """Which nodes a request is sent to: the least loaded, and up ones instead of those that are down."""
 
-import numba
 import numpy as np
 
+from ecjax.machine_code import njit
 from ecjax.simulation.events.settings import FORK_JOIN, LEAST_LOADED, POWER_OF_D, ROUND_ROBIN
 
 _PLACE_BITS = (
@@ -12,7 +12,7 @@ _PLACES = (1 << _PLACE_BITS) - 1
 _MOST = np.iinfo(np.int64).max
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@njit(inline="always")
 def least_loaded(entry_node, load, begin, probed, count, order, selection):
     """The ``count`` least loaded of the first ``probed`` entries of an order, into ``selection``; ties: in order."""
     for i in range(count):
@@ -27,7 +27,7 @@ def least_loaded(entry_node, load, begin, probed, count, order, selection):
         selection[i] = begin + order[selection[i] & _PLACES]
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def to_up_nodes(policy, probes, entry_node, load, down, first, begin, end, need, order, selection, count):
     """Change the choice of a request's entries while nodes are down; returns how many there are.
 

@@ -1,8 +1,8 @@
 """The loop over events: services end, requests complete, nodes change, extra accesses are sent, requests arrive."""
 
-import numba
 import numpy as np
 
+from ecjax.machine_code import njit
 from ecjax.simulation import laws, subset, tally
 from ecjax.simulation.completion import connection, smallest, through_link
 from ecjax.simulation.events.dispatch import least_loaded, to_up_nodes
@@ -26,7 +26,7 @@ from ecjax.streams import streams
 _FINISH, _COMPLETE, _CHANGE, _HEDGE, _ARRIVAL, _MOVE = range(6)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def _completion(ready, first, count, need, link, room):
     """When ``need`` of the chunks ready[first:first + count] are at the client and through its link."""
     for i in range(count):
@@ -36,13 +36,13 @@ def _completion(ready, first, count, need, link, room):
     return smallest(room, count, need)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def _service(table, samples, law, chunk_bytes, chunks, state):
     """As ``laws.service``, out of line."""
     return laws.service(table, samples, law, chunk_bytes, chunks, state)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def run(system, counts, times, files, first, seed, settings, state, until):
     """Run a block of requests, and then on until a time; returns how many arrived (all, or no slot was free).
 

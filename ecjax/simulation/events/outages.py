@@ -1,14 +1,14 @@
 """What happens to the accesses of a node that goes down; rare, so that functions take the state whole."""
 
-import numba
 import numpy as np
 
+from ecjax.machine_code import njit
 from ecjax.simulation import tally
 from ecjax.simulation.events.queues import insert, remove
 from ecjax.simulation.events.state import HEDGE, NONE, SERVING, STATUS, WAITING
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def lose(state, system, counts, speeds, clock, node, late):
     """Stop the services of a node, and return the accesses that are lost, those in service first.
 
@@ -58,7 +58,7 @@ def lose(state, system, counts, speeds, clock, node, late):
     return lost[:count]
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def move(state, system, queues, node, access, started):
     """Send an access that was lost to the least loaded up node without one of its request, or let it wait.
 
@@ -89,7 +89,7 @@ def move(state, system, queues, node, access, started):
     return 1
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def give_back(state, system, queues, access, started):
     """Late binding: a request gets back the access that was lost, and waits in its old place at all other nodes.
 

@@ -1,9 +1,9 @@
 """Queues of accesses as circular doubly linked lists, and the clock of a node whose classes share its speed."""
 
-import numba
+from ecjax.machine_code import njit
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@njit(inline="always")
 def insert(after, before, place, access):
     """Put an access in front of another, or at the end of the queue of number ``place``."""
     last = before[place]
@@ -13,7 +13,7 @@ def insert(after, before, place, access):
     before[place] = access
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@njit(inline="always")
 def remove(after, before, access):
     """Take an access out of its queue."""
     behind, ahead = after[access], before[access]
@@ -21,7 +21,7 @@ def remove(after, before, access):
     before[behind] = ahead
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@njit(inline="always")
 def advance(clock, update_s, active, node, now):
     """Bring the clock of a shared node to ``now``: it runs at 1 / (weight in service)."""
     if active[node] > 0.0:

@@ -1,9 +1,9 @@
 """Which of many times is the soonest: a tournament of the nodes' next events, and a heap of the requests' due times."""
 
-import numba
+from ecjax.machine_code import njit
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@njit(inline="always")
 def set_time(tree, leaf, time):
     """Set one time of a tournament; ``tree`` (2 p,): the times are tree[p:], the soonest of all is tree[1]."""
     place = (tree.size >> 1) + leaf
@@ -14,7 +14,7 @@ def set_time(tree, leaf, time):
         tree[place] = time
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@njit(inline="always")
 def soonest_leaf(tree):
     """The lowest number whose time is the soonest."""
     half = tree.size >> 1
@@ -25,7 +25,7 @@ def soonest_leaf(tree):
     return place - half
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def due_set(heap, places, times, count, slot, time):
     """Set or lower the due time of a slot; returns how many are in the heap.
 
@@ -55,7 +55,7 @@ def due_set(heap, places, times, count, slot, time):
     return count
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def due_pop(heap, places, times, count):
     """Take out the first; returns how many are left."""
     places[heap[0]] = -1

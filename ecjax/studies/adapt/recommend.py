@@ -4,9 +4,10 @@ import pandas as pd
 
 from ecjax.studies.adapt.tables import BEST_STATIC, STATIC
 from ecjax.studies.adapt.words import POINT, basic, over_seeds
-from ecjax.studies.spine.sentences import time_text, with_interval
-from ecjax.studies.spine.winners import at_point, beside, differing, run_of, tally, winners
+from ecjax.studies.spine.sentences import percent_text, with_interval
+from ecjax.studies.spine.winners import at_most, at_point, beside, differing, run_of, tally, winners
 from ecjax.tables.recommendation import Recommendation
+from ecjax.units import time_text
 
 
 def recommend(runs: pd.DataFrame) -> Recommendation | None:
@@ -31,10 +32,11 @@ def recommend(runs: pd.DataFrame) -> Recommendation | None:
         return Recommendation(f"{name}{where}: {speed}.", run, "the only strategy")
     peers = winner.others[winner.others["strategy"].isin([BEST_STATIC]) | (winner.others["name"] == basic())]
     words = beside(winner, [winner.others.index[0], *peers.index[:2]], "name")
+    tasks = f"{best['tasks_per_request']:.3g}"
     sentence = (
-        f"Recommended: {name}{most}{where}: {speed}; {words}. It starts {best['tasks_per_request']:.3g} "
+        f"Recommended: {name}{at_most(most, where)}: {speed}; {words}. It starts "
+        f"{tasks} {'task' if tasks == '1' else 'tasks'} per request"
     )
-    sentence += "tasks per request"
     if pd.notna(best["capacity_share"]):
-        sentence += f" and serves up to {best['capacity_share']:.0%} of what {basic()} serves"
+        sentence += f" and serves up to {percent_text(best['capacity_share'])} of what {basic()} serves"
     return Recommendation(sentence + ".", run, "the least mean latency")

@@ -10,7 +10,7 @@ from ecjax.console import say
 from ecjax.studies.adapt.tables import BEST_STATIC, STATIC
 from ecjax.studies.adapt.words import POINT, basic, over_seeds
 from ecjax.studies.spine.printed import number, print_errors, print_table
-from ecjax.studies.spine.units import Unit, fitting_unit, plain
+from ecjax.units import Unit, fitting_unit, plain
 
 _LATENCIES = {"mean_s": "mean", "p50_s": "p50", "p90_s": "p90", "p99_s": "p99", "std_s": "std"}
 _OURS, _PEERS = "calibrated", (BEST_STATIC, "tofec")

@@ -13,8 +13,8 @@ from rich.text import Text
 from ecjax.console import say
 from ecjax.display import displayed
 from ecjax.studies.spine.printed import number, print_errors, print_table
-from ecjax.studies.spine.units import Unit, fitting_unit
 from ecjax.tables.statistics.poisson import too_coarse
+from ecjax.units import Unit, fitting_unit, time_text
 
 _NODES_SHOWN = 24
 _PLAUSIBLE_SHARE = 0.1
@@ -55,7 +55,7 @@ def _facts(row: dict[str, Any]) -> list[tuple[str, str]]:
     facts = [("format", f"{row['format']}; provides {row['provides']}")]
     facts += [("", sentence) for sentence in (row["loses"] or "").splitlines()]
     facts.append(("rows", f"{row['rows']:,} rows, {row['requests']:,} requests {kinds}"))
-    facts.append(("span", f"{duration(row['span_s'])}; clock {_clock(row)}"))
+    facts.append(("span", f"{time_text(row['span_s'])}; clock {_clock(row)}"))
     if row["read_rate_per_s"] is not None:
         rates = f"{row['read_rate_per_s']:.4g} reads/s, {row['write_rate_per_s']:.4g} writes/s"
         facts.append(("rates", rates))
@@ -65,7 +65,9 @@ def _facts(row: dict[str, Any]) -> list[tuple[str, str]]:
         facts.append(("popularity", exponent))
     facts.append(("arrivals", _arrivals(row)))
     if row["mean_delay_s"] is not None:
-        facts.append((row["delay_quantity"], f"mean {row['mean_delay_s']:.4g} s (reads){_concurrency(row)}"))
+        facts.append(
+            (row["delay_quantity"], f"mean {time_text(row['mean_delay_s'])} (reads){_concurrency(row)}")
+        )
     if row["chunk_correlation"] is not None:
         value = f"{row['chunk_correlation']:.3f}{_plus_minus(row['chunk_correlation_error'])}"
         between = f"between the {row['delay_quantity']} times of one request's chunks"
@@ -86,7 +88,7 @@ def _concurrency(row: dict[str, Any]) -> str:
 def _clock(row: dict[str, Any]) -> str:
     if row["clock_resolution_s"] == 0:
         return "continuous"
-    text = f"ticks of {row['clock_resolution_s']:g} s"
+    text = f"ticks of {time_text(row['clock_resolution_s'])}"
     return text + (f", {row['ties']:,} ties spread within a tick" if row["ties"] else "")
 
 
@@ -155,14 +157,6 @@ def _node_cells(row: dict[str, Any], unit: Unit) -> list[str]:
         number(row["load"], ".3f"),
         number(row["concurrency"], ".3g"),
     ]
-
-
-def duration(seconds: float) -> str:
-    """A length of time in words."""
-    for unit, length in (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0)):
-        if seconds >= 2 * length:
-            return f"{seconds:,.6g} s ({seconds / length:.3g} {unit})"
-    return f"{seconds:,.6g} s"
 
 
 def size(count: float) -> str:

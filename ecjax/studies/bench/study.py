@@ -6,7 +6,7 @@ from dataclasses import asdict
 import psutil
 from rich.console import Console
 
-from ecjax.console import OutputMode, log, output_mode, say
+from ecjax.console import OutputMode, conclude, log, output_mode, say
 from ecjax.options import checked
 from ecjax.progress import progress
 from ecjax.studies.bench.cases import CASES
@@ -14,12 +14,15 @@ from ecjax.studies.bench.fresh import ProcessFailed, run_fresh
 from ecjax.studies.bench.machine import cores, describe
 from ecjax.studies.bench.measured import Measured, bench_table, run_row
 from ecjax.studies.bench.options import BenchOptions
+from ecjax.studies.bench.recommend import case_sentence, recommend
 from ecjax.studies.bench.rows import Row
 from ecjax.studies.bench.run import Settings
 from ecjax.studies.bench.summary import show
 from ecjax.studies.bench.tables import TABLES
 from ecjax.studies.spine.as_json import print_json
 from ecjax.studies.spine.study import runs_of
+from ecjax.tables.folder import location
+from ecjax.tables.recommendation import write_recommendation
 from ecjax.tables.store import ResultStore, check_out
 
 
@@ -36,7 +39,7 @@ def bench_study(options: BenchOptions, console: Console) -> int:
     settings = Settings(options.repeats, options.quick, options.seed, options.trace)
     machine = describe()
     _warn_if_busy(cores())
-    failed, run_ids = 0, []
+    failed, measured_cases = 0, []
     with ResultStore(options.out, TABLES, {}) as store:
         cases = options.cases or []
         for place, name in enumerate(cases, 1):
@@ -44,18 +47,25 @@ def bench_study(options: BenchOptions, console: Console) -> int:
             with progress(f"timing {name} ({place} of {len(cases)})", None):
                 measured = _measure(name, settings)
             run = run_row(measured, settings, machine)
-            run_ids.append(run["run_id"])
+            measured_cases.append((run["run_id"], measured))
             store.commit([run], {"bench": bench_table(run["run_id"], measured, cores())})
             if measured.error is None:
                 title = f"{name}: {'small sizes' if settings.quick else CASES[name]}"
                 show(title, measured.rows, console)
+                if len(cases) > 1 and (sentence := case_sentence(run["run_id"], measured, cores())):
+                    say(console, sentence)
             else:
                 failed += 1
                 say(console, f"{name}: failed: {measured.error}", "red")
     say(console, f"tables: {options.out}")
+    recommendation = recommend(measured_cases, cores())
+    if recommendation is not None:
+        conclude(console, recommendation.sentence)
+        write_recommendation(location(options.out), recommendation)
     code = 1 if failed else 0
     if output_mode() is OutputMode.JSON:
-        print_json(TABLES, options.out, runs_of(options.out, run_ids), None, code)
+        runs = runs_of(options.out, [run_id for run_id, _ in measured_cases])
+        print_json(TABLES, options.out, runs, recommendation, code)
     return code
 
 

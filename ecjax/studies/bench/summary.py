@@ -5,7 +5,7 @@ from rich.console import Console
 from ecjax.console import say
 from ecjax.studies.bench.rows import Row
 from ecjax.studies.spine.printed import number, print_table
-from ecjax.studies.spine.units import fitting_unit
+from ecjax.units import fitting_unit
 
 
 def show(title: str, rows: list[Row], console: Console) -> None:

@@ -2,11 +2,12 @@
 
 import pandas as pd
 
-from ecjax.studies.cache.tables import REFERENCE
-from ecjax.studies.cache.words import POINT, POINT_WORDS, over_seeds, replayed
-from ecjax.studies.spine.sentences import listed, time_text, with_interval
-from ecjax.studies.spine.winners import beside, differing, run_of, tally, winners
+from ecjax.studies.cache.tables import BEST, REFERENCE
+from ecjax.studies.cache.words import POINT, SCHEMES, over_seeds, point_words, replayed, varying
+from ecjax.studies.spine.sentences import percent_text, with_interval
+from ecjax.studies.spine.winners import alike, at_most, beside, differing, run_of, tally, winners
 from ecjax.tables.recommendation import Recommendation
+from ecjax.units import time_text
 
 _FAMILIAR = ("lru", "none")
 
@@ -29,19 +30,40 @@ def recommend(runs: pd.DataFrame) -> Recommendation | None:
     winner = points[0]
     best, name = winner.best, winner.best["name"]
     run = run_of(replayed(runs), best, [*POINT, "neighbour_s", "name"])
-    where = ", ".join(f"{POINT_WORDS[column]} {best[column]:g}" for column in point if column != "failed")
-    where = f" ({where})" if where else ""
+    where = ", ".join(point_words(column, best[column]) for column in point if column != "failed")
+    where = f" at {where}" if where else ""
     speed = f"{with_interval(best['mean_s'], best['ci_s'])} mean, {time_text(best['p99_s'])} at p99"
     if not len(winner.others):
         return Recommendation(f"{name}{where}: {speed}.", run, "the only policy")
     familiar = winner.others[winner.others["policy"].isin(_FAMILIAR)]
     words = beside(winner, [winner.others.index[0], *familiar.index[:2]], "name")
     hits = (
-        f", {best['chunk_hit_ratio']:.0%} of the chunks from the cache"
+        f", {percent_text(best['chunk_hit_ratio'])} of the chunks from the cache"
         if pd.notna(best["chunk_hit_ratio"])
         else ""
     )
-    sentence = f"Recommended: policy {name}{most}{where}: {speed}{hits}; {words}."
-    if winner.equals:
-        sentence += f" Within its interval {listed(winner.equals)} cannot be told from it."
-    return Recommendation(sentence, run, "the least mean latency")
+    sentence = f"Recommended: policy {name}{at_most(most, where)}: {speed}{hits}; {words}."
+    return Recommendation(sentence + alike(winner, "Within its interval"), run, "the least mean latency")
+
+
+def recommend_sampling(runs: pd.DataFrame) -> Recommendation | None:
+    """The way to sample partitions that comes closest to the best plan, with what exactness costs; None without one.
+
+    Args:
+        runs: rows of the ``runs`` dataset of a study of sampling.
+    """
+    sampled = runs[runs["samples"].notna() & runs["above_optimum"].notna()]
+    if sampled.empty:
+        return None
+    point = varying(runs)
+    first = sampled.loc[sampled["above_optimum"].idxmin()]
+    same = runs[(runs[point] == first[point]).all(axis=1)] if point else runs
+    where = "".join(f", {point_words(name, first[name])}" for name in point)
+    sentence = (
+        f"Recommended: {SCHEMES[first['scheme']]} of {first['samples']:.0f} partitions{where}: "
+        f"{percent_text(first['above_optimum'])} above the best plan, found in {time_text(first['solve_s'])}"
+    )
+    exact = same[same["scheme"] == BEST]
+    if len(exact):
+        sentence += f"; exact finds the best in {time_text(exact['solve_s'].mean())}"
+    return Recommendation(sentence + ".", str(first["run_id"]), "the closest to the best plan")

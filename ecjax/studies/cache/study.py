@@ -16,7 +16,7 @@ from ecjax.studies.cache.figures import kinds, sampling
 from ecjax.studies.cache.inputs import Case, read_cases
 from ecjax.studies.cache.network import between
 from ecjax.studies.cache.options import CacheOptions
-from ecjax.studies.cache.recommend import recommend
+from ecjax.studies.cache.recommend import recommend, recommend_sampling
 from ecjax.studies.cache.run import Distances, Item, Settings, solve
 from ecjax.studies.cache.sampling import sampling_work
 from ecjax.studies.cache.summary import show, show_plans
@@ -25,6 +25,7 @@ from ecjax.studies.spine.batches import Batch
 from ecjax.studies.spine.run import Run
 from ecjax.studies.spine.study import Work, run_study, unfinished
 from ecjax.tables.recommendation import Recommendation
+from ecjax.units import time_text
 
 _SAMPLED = ("samplex", "samplex_static")
 # options that matter to some policies only
@@ -51,7 +52,7 @@ def cache_study(options: CacheOptions, console: Console) -> int:
     def present(runs: pd.DataFrame) -> Recommendation | None:
         (show if replays else show_plans)(runs, console, options.out)
         (kinds if replays else sampling).draw(options.out, runs, options.figures or [], console)
-        return recommend(runs) if replays else None
+        return recommend(runs) if replays else recommend_sampling(runs)
 
     return run_study(TABLES, options, partial(_work if replays else sampling_work, options), present, console)
 
@@ -62,6 +63,7 @@ def _work(options: CacheOptions, engine: Engine) -> Work:
         between(between_s, len(cases[0].edge_ids))  # a mistake there should end all of it
     for description in dict.fromkeys(case.source.description for case in cases):
         log.info("%s", description)
+    _warn_of_late_plans(options, cases[0])
     seeds = range(options.seed, options.seed + options.seeds)
     batches = [
         Batch(cases, _items(place, case, seed, options)) for seed in seeds for place, case in enumerate(cases)
@@ -73,6 +75,20 @@ def _work(options: CacheOptions, engine: Engine) -> Work:
         {"file_id": cases[0].source.item_ids.type},
         "replaying reads",
     )
+
+
+def _warn_of_late_plans(options: CacheOptions, case: Case) -> None:
+    """Say so where what plans from time to time has not done it yet when reads begin to count."""
+    late = ["agar"] * ("agar" in options.policy) + ["neighbours"] * bool(options.neighbours)
+    if options.trace is None:
+        span_s = options.reads / options.rate_per_s
+    else:
+        times = case.source.reads(options.seed).time_s
+        span_s = float(times[-1] - times[0])
+    if late and options.warm_up * span_s < options.period_s:
+        begin, end, period = map(time_text, (options.warm_up * span_s, span_s, options.period_s))
+        text = "%s: nothing is kept before period_s, %s, but reads count from %s on and end at %s; mend: %s"
+        log.warning(text, " and ".join(late), period, begin, end, "a smaller period_s, or more reads")
 
 
 def _choices(options: CacheOptions) -> list[Choice]:

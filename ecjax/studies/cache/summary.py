@@ -8,7 +8,7 @@ from rich.console import Console
 from ecjax.console import say
 from ecjax.studies.cache.words import POINT, POINT_WORDS, SCHEMES, SHORT, over_seeds, varying
 from ecjax.studies.spine.printed import number, print_errors, print_table
-from ecjax.studies.spine.units import Unit, fitting_unit
+from ecjax.units import Unit, fitting_unit
 
 _MOST_FAILED = 3  # of more, what is down in turn is one line
 _MOST_LINES = 120
@@ -56,7 +56,7 @@ def _together(runs: pd.DataFrame) -> pd.DataFrame:
 def _print_means(means: pd.DataFrame, console: Console, title: str) -> None:
     swept = varying(means)
     same = [name for name in POINT if name not in swept and pd.notna(means[name].iloc[0])]
-    words = ", ".join(f"{POINT_WORDS[name]} {_coordinate(means[name].iloc[0])}" for name in same)
+    words = ", ".join(f"{POINT_WORDS[name]} = {_coordinate(means[name].iloc[0])}" for name in same)
     unit = fitting_unit(*(means[name] for name in _TIMES))
     deciding = fitting_unit(*(means[name] for name in _DECISIONS))
     times = [f"{name} {unit.name}" for name in ("mean", "p50", "p99")]
@@ -92,7 +92,7 @@ def _cells(row: dict[Any, Any], swept: list[str], unit: Unit, deciding: Unit) ->
         unit.cell(row["p99_s"]),
         number(row["chunk_hit_ratio"], ".3f"),
         number(row["full_hit_ratio"], ".3f"),
-        number(row["above_optimum"], "+.2%"),
+        number(row["above_optimum"], "+z.2%"),
         *(deciding.cell(row[name], 3) for name in _DECISIONS),
         number(row["requests_per_s"] / 1000, ",.4g"),
     ]
@@ -121,7 +121,7 @@ def show_plans(runs: pd.DataFrame, console: Console, out: str) -> None:
                 SCHEMES[row["scheme"]],
                 number(row["samples"], ".0f"),
                 unit.cell(row["mean_s"]),
-                number(row["above_optimum"], "+.2%"),
+                number(row["above_optimum"], "+z.2%"),
                 solving.cell(row["solve_s"], 3),
             ]
             for row in rows.to_dict("records")

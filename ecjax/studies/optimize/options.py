@@ -3,7 +3,6 @@
 from dataclasses import dataclass, replace
 
 from ecjax.engine.options import EngineOptions
-from ecjax.errors import UserError
 from ecjax.options import Listed, Number, Special, Whole, Words, option, section
 from ecjax.problem import node_options
 from ecjax.problem.cluster_options import ClusterOptions
@@ -12,7 +11,6 @@ from ecjax.studies.optimize.class_rules import (
     CLASS_METHODS,
     CLASS_RATES,
     IMPORTANCES,
-    ORDERS,
     QUEUES,
     STARTS,
     WEIGHTS,
@@ -23,9 +21,9 @@ from ecjax.studies.optimize.class_rules import (
     weights,
 )
 from ecjax.studies.optimize.objective_rules import OBJECTIVES, objective
+from ecjax.studies.optimize.plan_rules import METHODS, together
 from ecjax.studies.optimize.tables import TABLES
 
-METHODS = ("certified", "published", "oblivious_lb", "random_cp", "max_ec")
 LAWS = ("auto", "deterministic", "exponential", "shifted_exponential", "gamma", "lognormal", "pareto")
 FIGURES = (
     *("tradeoff", "convergence", "methods", "classes", "sizes", "rates", "code_lengths", "gap", "scenarios"),
@@ -274,32 +272,4 @@ class OptimizeOptions:
         Raises:
             UserError: they do not.
         """
-        options = replace(self, **check_classes(self, THETAS[self.cluster.hardware]))
-        if "fcfs" in options.queue:
-            for name in options.method or []:
-                if name not in METHODS:
-                    raise UserError(f"method: found {name!r}; allowed: {', '.join(METHODS)}")
-            if not options.method:
-                raise UserError(f"method: found an empty list; allowed: {', '.join(METHODS)}")
-        if options.plan is None:
-            if options.start == "plan":
-                raise UserError("start=plan: plan=FOLDER is missing, the folder of an earlier optimize")
-            if options.plan_run or options.plan_where:
-                raise UserError("plan_run and plan_where choose a run of plan=FOLDER: give plan too")
-        else:
-            options = replace(options, start="plan")
-        per_node, per_site = options.max_chunks_per_node, options.max_chunks_per_site
-        if options.objective not in ("bound", *ORDERS) and per_node != 1:
-            raise UserError(
-                f"objective={options.objective}: found max_chunks_per_node={per_node}; allowed: 1, as chunks served "
-                "together have no estimate"
-            )
-        if per_site is not None and per_site < per_node:
-            raise UserError(
-                f"max_chunks_per_site: found {per_site}; allowed: at least max_chunks_per_node={per_node}"
-            )
-        if options.robust != "none" and not options.scenarios:
-            raise UserError(
-                f"robust={options.robust}: scenarios is empty; allowed: scenarios=node, site or both"
-            )
-        return options
+        return together(replace(self, **check_classes(self, THETAS[self.cluster.hardware])))

@@ -4,9 +4,10 @@ import pandas as pd
 
 from ecjax.status import Status
 from ecjax.studies.optimize.options import OptimizeOptions
-from ecjax.studies.spine.sentences import compared, dollars_text, time_text, word
+from ecjax.studies.spine.sentences import compared, dollars_text, word
 from ecjax.studies.spine.winners import differing
 from ecjax.tables.recommendation import Recommendation
+from ecjax.units import time_text
 
 _BUSY = 0.9
 _COST = "cost_dollars_per_period"

@@ -1,5 +1,6 @@
 """``ecjax optimize``: from tables (or the built-in cluster) to plans, result tables and figures."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -13,7 +14,7 @@ from ecjax.engine import Engine
 from ecjax.options import checked
 from ecjax.studies.optimize.batches import batches, items_of, lanes_of, widest_batch
 from ecjax.studies.optimize.figures.kinds import draw
-from ecjax.studies.optimize.inputs import Case, case_of, has_prices, read_tables
+from ecjax.studies.optimize.inputs import Case, Tables, case_of, has_prices, read_tables
 from ecjax.studies.optimize.loads import case_loads, refuse_overload, table_loads, warn_of_overload
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.optimize.recommend import recommend
@@ -40,17 +41,21 @@ def optimize_study(options: OptimizeOptions, console: Console) -> int:
         draw(options.out, runs.assign(recommended=runs["run_id"] == chosen), options.figures, console)
         return recommendation
 
-    return run_study(TABLES, options, partial(_work, options), present, console, _accelerated(options))
+    return run_study(TABLES, options, partial(_work, options, None), present, console, _accelerated(options))
 
 
-def planned(options: OptimizeOptions) -> pd.DataFrame:
+def planned(options: OptimizeOptions, tables: Sequence[Tables]) -> pd.DataFrame:
     """Plan what is not yet planned in ``out``; returns the rows of the ``runs`` dataset in the order of the sweep.
+
+    Args:
+        options: of the plans.
+        tables: that they name, as ``read_tables`` reads them.
 
     Raises:
         UserError: something the user gave is wrong; nothing was written.
     """
     options = checked(options)
-    return computed(TABLES, options, partial(_work, options), _accelerated(options))
+    return computed(TABLES, options, partial(_work, options, tables), _accelerated(options))
 
 
 def _accelerated(options: OptimizeOptions) -> bool:
@@ -58,8 +63,9 @@ def _accelerated(options: OptimizeOptions) -> bool:
     return "fcfs" in options.queue and options.method != ["certified"]
 
 
-def _work(options: OptimizeOptions, engine: Engine) -> Work:
-    tables = list(read_tables(options))
+def _work(options: OptimizeOptions, tables: Sequence[Tables] | None, engine: Engine) -> Work:
+    if tables is None:
+        tables = list(read_tables(options))
     if len(options.theta or []) > 1 and not any(has_prices(options, each) for each in tables):
         options = replace(options, theta=(options.theta or [])[:1])
         log.info("no prices in the nodes, so theta has no effect: one plan is made")

@@ -12,7 +12,7 @@ from ecjax.plotting.class_values import CLASS_COLUMNS, in_a_line
 from ecjax.status import Status
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.spine.printed import number, print_table
-from ecjax.studies.spine.units import Unit, fitting_unit, plain
+from ecjax.units import Unit, fitting_unit, plain
 
 _SWEPT = ("k", "d", *CLASS_COLUMNS, "rate_scale", "size_scale")
 MOST_CLASSES = 6  # more would not fit in a line of the printed table
@@ -62,7 +62,7 @@ def _columns(runs: pd.DataFrame) -> dict[str, list[str]]:
         columns["gap"] = list(map(_gap, runs["gap"]))
     if few:
         lengths = [json.loads(text).values() for text in runs["mean_n_by_class"]]
-        columns[f"mean n of\n{'/'.join(classes)}"] = ["/".join(f"{n:.3g}" for n in each) for each in lengths]
+        columns[f"n by class\n{'/'.join(classes)}"] = ["/".join(f"{n:.3g}" for n in each) for each in lengths]
     else:
         columns["mean n"] = _numbers(runs["mean_n"], ".3g")
     columns["iterations"] = _numbers(runs["iterations"], ".0f")
@@ -79,7 +79,7 @@ def _numbers(values: pd.Series, form: str) -> list[str]:
 
 def _least(columns: dict[str, list[str]]) -> list[str]:
     """Headings of the columns that go where it is narrow, the least important first."""
-    order = ("solved", "iterations", "objective", "mean n", "gap")
+    order = ("solved", "iterations", "objective", "mean n", "n by class", "gap")
     return [heading for word in order for heading in columns if heading.startswith(word)]
 
 

@@ -24,10 +24,10 @@ from ecjax.studies.spine.logs import log_reading, open_reading
 from ecjax.studies.spine.printed import number, print_table
 from ecjax.studies.spine.run import Run
 from ecjax.studies.spine.study import Work
-from ecjax.studies.spine.units import Unit, fitting_unit
 from ecjax.tables.ids import id_types
 from ecjax.tables.requests import TraceRequests, requests
 from ecjax.tables.results import read_run
+from ecjax.units import Unit, fitting_unit
 from ecjax.validation.validate import Validation, validate
 
 _QUANTILES = ("p50_s", "p90_s", "p99_s", "p999_s")
@@ -116,13 +116,13 @@ def _results(validation: Validation) -> dict[str, Any]:
 
 
 def show_log(runs: pd.DataFrame, console: Console, options: ReplayOptions) -> None:
-    """Print the predictions first, then what else there is to say."""
+    """Print the predictions, of one the recommendation speaks, then what else there is to say."""
     rows = runs.to_dict("records")
     for run in rows:
         several = f"service={run['service']}: " if len(runs) > 1 else ""
         failed = pd.notna(run["error"])
-        text = several + run["error" if failed else "prediction"]
-        say(console, text, "red" if failed else "")
+        if failed or several:
+            say(console, several + run["error" if failed else "prediction"], "red" if failed else "")
     for run in rows:
         if pd.isna(run["notices"]):
             continue

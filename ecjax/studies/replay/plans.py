@@ -119,10 +119,10 @@ def read_plans(options: ReplayOptions) -> list[Plan]:
     if options.plan == NO_PLAN:
         return [_without_plan(options)]
     if options.plan is None:
-        planning = options.planning
-        _refuse_overload(options, planning, read_tables(planning), planning.rate_scale, planning.size_scale)
-        folder = location(options.out) / PLANNING
-        runs = planned(replace(options.planning, out=str(folder), engine=options.engine, estimate=False))
+        planning, folder = options.planning, location(options.out) / PLANNING
+        tables = list(read_tables(planning))
+        _refuse_overload(options, planning, tables, planning.rate_scale, planning.size_scale)
+        runs = planned(replace(planning, out=str(folder), engine=options.engine, estimate=False), tables)
         for run in runs[runs["error"].notna()].itertuples():
             log.warning("planning: method=%s theta=%g is not replayed: %s", run.method, run.theta, run.error)
         rows = runs[runs["error"].isna()].astype(object)

@@ -5,9 +5,10 @@ import pandas as pd
 from ecjax.status import Status
 from ecjax.studies.replay.assumptions import broken
 from ecjax.studies.replay.options import ReplayOptions
-from ecjax.studies.spine.sentences import compared, dollars_text, listed, time_text, with_interval
-from ecjax.studies.spine.winners import Winner, at_point, differing, tally, winners
+from ecjax.studies.spine.sentences import compared, dollars_text, listed, percent_text, with_interval, word
+from ecjax.studies.spine.winners import Winner, alike, at_most, at_point, differing, tally, winners
 from ecjax.tables.recommendation import Recommendation
+from ecjax.units import time_text
 
 _ALIKE = 0.03  # 99 % quantiles of replays that differ by less say nothing
 _PLANNED = "probabilistic"  # reads as the plan says
@@ -17,15 +18,17 @@ _SHOWN = ("method", "theta", "queue", "service", "rate_scale", "size_scale")
 
 
 def recommend(runs: pd.DataFrame, options: ReplayOptions) -> Recommendation | None:
-    """The policy that read fastest; None where no replay ended.
+    """The policy that read fastest, or how well a log was predicted; None where no replay ended.
 
     Args:
         runs: rows of the ``runs`` dataset of one study.
         options: of the study.
     """
     ended = runs[runs["mean_s"].notna() & (runs["status"] == str(Status.OK))]
-    if options.predicts_log or ended.empty:
+    if ended.empty:
         return None
+    if options.predicts_log:
+        return _prediction(ended, options)
     point = differing(ended, _POINT)
     every = winners(ended, point, "policy")
     shown = [name for name in point if name in _SHOWN]
@@ -43,10 +46,28 @@ def recommend(runs: pd.DataFrame, options: ReplayOptions) -> Recommendation | No
     if not len(winner.others):
         sentence = f"Reads by {policy}{where} take {speed}{_storage(best)}.{_bound(best)}"
         return Recommendation(sentence, best["run_id"], "the only policy")
-    sentence = f"Recommended: policy={policy}{most}{where}: {speed}{_beside(winner)}{_storage(best)}."
-    if winner.equals:
-        sentence += f" Within its interval {listed(winner.equals)} cannot be told from it in the mean."
+    sentence = (
+        f"Recommended: policy={policy}{at_most(most, where)}: {speed}{_beside(winner)}{_storage(best)}."
+    )
+    sentence += alike(winner, "Within its interval")
     return Recommendation(sentence + _bound(best), best["run_id"], "the fastest policy")
+
+
+def _prediction(ended: pd.DataFrame, options: ReplayOptions) -> Recommendation:
+    """The service law that came closest to what was observed, and what to do with it."""
+    off = (ended["mean_s"] / ended["observed_mean_s"] - 1).abs().sort_values(kind="stable")
+    best = ended.loc[off.index[0]]
+    others = [
+        f"service={ended['service'][place]} is off by {percent_text(off[place])}" for place in off.index[1:]
+    ]
+    closest = f" That is the closest; {listed(others)} in the mean." if others else ""
+    sentence = (
+        f"The second half of the log, by service={best['service']} of its first half: {best['prediction']}.{closest} "
+        f"Next, for plans by such laws: ecjax analyze {word(options.trace)}"
+    )
+    return Recommendation(
+        sentence, best["run_id"], "the closest prediction" if others else "the only prediction"
+    )
 
 
 def _speed(run: pd.Series) -> str:

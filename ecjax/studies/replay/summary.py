@@ -11,13 +11,14 @@ from ecjax.status import Status
 from ecjax.studies.replay.assumptions import ASSUMED, broken
 from ecjax.studies.replay.options import ReplayOptions
 from ecjax.studies.spine.printed import number, print_errors, print_table
-from ecjax.studies.spine.units import Unit, fitting_unit
+from ecjax.units import Unit, fitting_unit
 
 _SWEPT = ("method", "theta", "policy", "queue", "service", *CLASS_COLUMNS, "rate_scale", "size_scale")
 _NUMBERS = ("theta", "rate_scale", "size_scale")
 # columns that predict the mean, and the 99 % quantile, with their headings
-_OF_MEAN = {"estimated_mean_s": "esti-\nmated", "latency_s": "bound"}
-_OF_P99 = {"estimated_p99_s": "p99 esti-\nmated", "promised_p99_s": "p99\nbound"}
+_OF_MEAN = {"estimated_mean_s": "expected\nmean", "latency_s": "mean\nbound"}
+_OF_P99 = {"estimated_p99_s": "expected\np99", "promised_p99_s": "p99\nbound"}
+_LOAD = "max\nload"  # of a node
 
 
 def show(runs: pd.DataFrame, console: Console, options: ReplayOptions) -> None:
@@ -31,7 +32,7 @@ def show(runs: pd.DataFrame, console: Console, options: ReplayOptions) -> None:
         console,
         f"replay: {len(runs)} runs in {options.out}",
         [
-            *(*headings.values(), "load", f"mean {unit.name}", *(_OF_MEAN[name] for name in of_mean)),
+            *(*headings.values(), _LOAD, f"mean {unit.name}", *(_OF_MEAN[name] for name in of_mean)),
             *(
                 f"p99 {unit.name}",
                 *(_OF_P99[name] for name in of_p99),
@@ -41,7 +42,7 @@ def show(runs: pd.DataFrame, console: Console, options: ReplayOptions) -> None:
         ],
         [_cells(run, swept, (of_mean, of_p99), failed, unit) for run in runs.to_dict("records")],
         words=[headings[name] for name in swept if name not in (*_NUMBERS, *CLASS_COLUMNS)] + ["status"],
-        least=("reads", *reversed(_OF_P99.values()), "load", *_OF_MEAN.values()),
+        least=("reads", *reversed(_OF_P99.values()), _LOAD, *_OF_MEAN.values()),
         dataset="runs",
     )
     print_errors(runs, console)

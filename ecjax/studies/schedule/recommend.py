@@ -4,9 +4,20 @@ import pandas as pd
 
 from ecjax.studies.schedule.summary import over_seeds
 from ecjax.studies.schedule.words import BASELINE, POINT
-from ecjax.studies.spine.sentences import listed, time_text, with_interval
-from ecjax.studies.spine.winners import at_point, beside, differing, run_of, tally, winners
+from ecjax.studies.spine.sentences import with_interval
+from ecjax.studies.spine.winners import (
+    alike,
+    at_most,
+    at_point,
+    beside,
+    differing,
+    run_of,
+    tally,
+    widest,
+    winners,
+)
 from ecjax.tables.recommendation import Recommendation
+from ecjax.units import time_text
 
 
 def recommend(runs: pd.DataFrame) -> Recommendation | None:
@@ -25,7 +36,7 @@ def recommend(runs: pd.DataFrame) -> Recommendation | None:
     point = differing(table, POINT)
     every = winners(table, point, "way")
     points, most = tally(every, "way")
-    winner = points[0]
+    winner = widest(points)
     best, way = winner.best, winner.best["way"]
     run = run_of(runs, best, [*POINT, "sources", "scheduler"])
     speed = f"{with_interval(best['mean_s'], best['ci_s'])} mean completion time, {time_text(best['p95_s'])} at p95"
@@ -34,7 +45,7 @@ def recommend(runs: pd.DataFrame) -> Recommendation | None:
         return Recommendation(f"{way}{where}: {speed}.", run, "the only scheduler")
     fair = winner.others[winner.others["scheduler"] == BASELINE]
     words = beside(winner, [winner.others.index[0], *fair.index[:1]], "way")
-    sentence = f"Recommended: {way}{most}{where}: {speed}; {words}. It moves no more bytes than they do."
-    if winner.equals:
-        sentence += f" Over these seeds {listed(winner.equals)} cannot be told from it."
-    return Recommendation(sentence, run, "the least mean completion time")
+    sentence = (
+        f"Recommended: {way}{at_most(most, where)}: {speed}; {words}. It moves no more bytes than they do."
+    )
+    return Recommendation(sentence + alike(winner, "Over these seeds"), run, "the least mean completion time")

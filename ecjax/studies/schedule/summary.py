@@ -12,7 +12,7 @@ from ecjax.console import say
 from ecjax.status import Status
 from ecjax.studies.schedule.words import POINT
 from ecjax.studies.spine.printed import number, print_errors, print_table
-from ecjax.studies.spine.units import Unit, fitting_unit, plain
+from ecjax.units import Unit, fitting_unit, plain
 
 _TIMES = {"mean_s": "mean", "p50_s": "p50", "p95_s": "p95", "p99_s": "p99"}
 _NUMBERS = (*_TIMES, "improvement", "slowdown", "gap")

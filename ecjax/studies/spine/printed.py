@@ -14,7 +14,7 @@ from rich.text import Text
 
 from ecjax.console import say
 from ecjax.display import CELL, displayed
-from ecjax.studies.spine.units import formatted
+from ecjax.units import formatted
 
 _CUT = 24  # characters of an id or name, where columns do not fit otherwise
 _Padding = tuple[int, int, int, int]

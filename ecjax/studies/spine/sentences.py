@@ -4,20 +4,7 @@ import math
 import shlex
 from collections.abc import Iterable
 
-from ecjax.studies.spine.units import UNITS
-
-_LONG = ((86400.0, "days"), (3600.0, "h"), (60.0, "min"))
-
-
-def time_text(seconds: float) -> str:
-    """A length of time in the unit that fits: ``31.2 ms``."""
-    if not math.isfinite(seconds) or seconds == 0:
-        return f"{seconds:g} s"
-    for length, unit in _LONG:
-        if abs(seconds) >= 2 * length:
-            return f"{seconds / length:.3g} {unit}"
-    fitting = next((each for each in UNITS if abs(seconds) >= each.seconds), UNITS[-1])
-    return f"{seconds / fitting.seconds:.3g} {fitting.name}"
+from ecjax.units import plain, time_text
 
 
 def dollars_text(dollars: float) -> str:
@@ -65,4 +52,4 @@ def with_interval(mean: float, half_width: float | None) -> str:
     if half_width is None or not math.isfinite(half_width) or mean <= 0:
         return text
     number, unit = text.split()
-    return f"{number} ± {half_width * float(number) / mean:.2g} {unit}"
+    return f"{number} ± {plain(half_width * float(number) / mean, 2)} {unit}"

@@ -7,6 +7,8 @@ import pandas as pd
 
 from ecjax.studies.spine.sentences import compared, listed
 
+_MOST_ALIKE = 3  # that are named
+
 
 class Winner(NamedTuple):
     """The fastest way at a point.
@@ -64,6 +66,35 @@ def tally(every: Sequence[Winner], way: str) -> tuple[list[Winner], str]:
     names = pd.Series([winner.best[way] for winner in every]).value_counts()
     points = [winner for winner in every if winner.best[way] == names.index[0]]
     return points, f", fastest at {len(points)} of {len(every)} points" if len(every) > 1 else ""
+
+
+def at_most(most: str, where: str) -> str:
+    """Both after the name of a way: at how many points it is fastest, and which of them the numbers are of."""
+    return f"{most};{where}" if most and where else most + where
+
+
+def widest(points: Sequence[Winner], value: str = "mean_s") -> Winner:
+    """The point at which the fastest is farthest ahead of the slowest: where it does not matter all are alike."""
+    return max(
+        points,
+        key=lambda each: float((each.others[value] / each.best[value]).max()) if len(each.others) else 0,
+    )
+
+
+def alike(winner: Winner, by: str) -> str:
+    """A sentence on those that cannot be told from the fastest; empty where all can.
+
+    Args:
+        winner: of a point.
+        by: what would tell them apart: ``Over these seeds``.
+    """
+    if not winner.equals:
+        return ""
+    if len(winner.equals) == len(winner.others) > 1:
+        return f" {by} none of the others can be told from it."
+    more = len(winner.equals) - _MOST_ALIKE
+    named = [*winner.equals[:_MOST_ALIKE], *([f"{more} more"] if more > 0 else [])]
+    return f" {by} {listed(named)} cannot be told from it."
 
 
 def beside(winner: Winner, rows: Iterable[Hashable], way: str) -> str:

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ecjax.errors import UserError
+from ecjax.machine_code import njit
 from ecjax.tables.importers.checking import OPERATION, WORDS
 from ecjax.tables.importers.trace import BATCH_ROWS
 
@@ -142,7 +142,7 @@ def _slices(batch: Accesses, pieces: np.ndarray) -> Iterator[Accesses]:
         begin = end
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def split_extents(offsets, sizes, extent):
     """Access, extent and bytes of every piece of the byte ranges [offset, offset + size), cut at extent borders.
 

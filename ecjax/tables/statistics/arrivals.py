@@ -7,16 +7,16 @@ rate within the tick this is exactly the law of the arrivals given their number.
 
 import math
 
-import numba
 import numpy as np
 
+from ecjax.machine_code import njit
 from ecjax.tables.statistics.sections import Sections, borders
 
 TIME_BINS = 1024
 _FIRST_BIN_S = 2.0**-20
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def _ticks(times, ticks, counts):
     """Runs of equal times. Returns how many there are."""
     last = -1
@@ -28,7 +28,7 @@ def _ticks(times, ticks, counts):
     return last + 1
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def _coarsen(bins):
     """Bins of twice the width."""
     half = bins.shape[0] // 2
@@ -38,7 +38,7 @@ def _coarsen(bins):
     bins[half:] = 0.0
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def _bin(times, writes, sizes, origin, width, bins):
     """Count into time bins, doubling their width as time goes on. Returns the width."""
     for i in range(times.shape[0]):

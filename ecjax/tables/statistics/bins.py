@@ -1,14 +1,15 @@
 """Logarithmic bins: a histogram of stated relative width over all sizes and times, with a bin for zero."""
 
-import numba
 import numpy as np
+
+from ecjax.machine_code import njit
 
 SIZE_BINS_PER_OCTAVE = 16  # sizes within 4.4 % of each other may fall together
 DELAY_BINS_PER_OCTAVE = 32  # edges 2.2 % apart
 BINS = 4096  # bin 0 holds zeros
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@njit(inline="always")
 def log_bin(value, per_octave):
     """Bin of a value >= 0: bin b > 0 holds 2^((b - 2048) / per_octave) <= value < the edge of bin b + 1."""
     if value <= 0.0:

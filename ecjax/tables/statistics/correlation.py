@@ -2,9 +2,9 @@
 
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 
+from ecjax.machine_code import njit
 from ecjax.tables.statistics.bins import BINS, SIZE_BINS_PER_OCTAVE, log_bin
 from ecjax.tables.statistics.index import mix
 
@@ -41,7 +41,7 @@ class Sampled(NamedTuple):
     groups: np.ndarray
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def _sample(
     first, begins, delays, groups, row, salt, state, bound, hashes, rows, sizes, kept_delays, kept_groups
 ):
@@ -203,7 +203,7 @@ def _rooms(count: int) -> Sampled:
     return Sampled(hashes, rows, chunks, np.zeros(shape), np.zeros(shape, np.int64))
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def chunk_groups(nodes, writes, sizes):
     """Group of each chunk, (n,): its node, operation and size class, in this order of significance.
 

@@ -8,9 +8,9 @@ cells and of the bins they use, not the number of rows.
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
 
+from ecjax.machine_code import njit
 from ecjax.tables.statistics.bins import BINS, DELAY_BINS_PER_OCTAVE, SIZE_BINS_PER_OCTAVE, log_bin
 from ecjax.tables.statistics.index import IntegerIndex, grown
 from ecjax.tables.statistics.moments import WIDTH, merge_rows, sample_rows
@@ -59,7 +59,7 @@ class Cells:
         )
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def _cell_keys(quantity, nodes, writes, sizes, delays, keys):
     """Key of each row's cell; returns how many rows have a delay (NaN: none), which come first in ``keys[1]``."""
     count = 0
@@ -72,13 +72,13 @@ def _cell_keys(quantity, nodes, writes, sizes, delays, keys):
     return count
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def _bin_keys(cells, delays, keys):
     for i in range(cells.shape[0]):
         keys[i] = cells[i] * BINS + log_bin(delays[i], DELAY_BINS_PER_OCTAVE)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def _add_bins(places, delays, sums):
     for i in range(places.shape[0]):
         row = sums[places[i]]
@@ -87,7 +87,7 @@ def _add_bins(places, delays, sums):
         _add_exactly(row, 2, delays[i] * delays[i])
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@njit(inline="always")
 def _add_exactly(row, place, value):
     """Add to a sum whose rounding errors are kept two places further on (Knuth's two-sum)."""
     total = row[place] + value
@@ -96,7 +96,7 @@ def _add_exactly(row, place, value):
     row[place] = total
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def _merge_bins(places, other, sums):
     for i in range(places.shape[0]):
         row, new = sums[places[i]], other[i]
@@ -106,7 +106,7 @@ def _merge_bins(places, other, sums):
             row[place + 2] += new[place + 2]
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def _add_sizes(places, sizes, totals):
     """Smallest, largest and sum of the sizes in each cell; a new cell has largest 0 and smallest 0."""
     for i in range(places.shape[0]):

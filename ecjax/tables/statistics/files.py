@@ -2,16 +2,16 @@
 
 from typing import Any
 
-import numba
 import numpy as np
 
+from ecjax.machine_code import njit
 from ecjax.tables.statistics.index import IntegerIndex, grown
 
 READS, WRITES, READ_BYTES, WRITE_BYTES, LARGEST, FIRST, LAST, GAP_SQUARES = range(8)
 _COUNTS = 64  # a request of 63 chunks or more counts as one of 63
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@njit(inline="always")
 def _gap_added(row, arrival):
     """Squares about the mean of the gaps of a file, after one more gap: from its last arrival to this one."""
     gaps = row[0] + row[1] - 1.0
@@ -22,7 +22,7 @@ def _gap_added(row, arrival):
     return row[7] + distance * distance * (gaps / (gaps + 1.0))
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def _add(files, arrivals, writes, sizes, pieces, totals):
     for i in range(files.shape[0]):
         row = totals[files[i]]
@@ -41,7 +41,7 @@ def _add(files, arrivals, writes, sizes, pieces, totals):
         row[4] = max(row[4], size / pieces[i])
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def _absorb(totals, places, later):
     """Add the totals of accesses that came later; ``places`` are their files' rows in ``totals``."""
     for i in range(later.shape[0]):
@@ -65,7 +65,7 @@ def _absorb(totals, places, later):
         row[4] = max(row[4], new[4])
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def _most_frequent(keys, counts, files):
     """Chunk count met most often per file (the smaller on a tie), 0 where none was met."""
     best = np.zeros(files, np.int64)

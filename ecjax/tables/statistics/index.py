@@ -6,9 +6,10 @@ hash of its bytes) and its number plus one, zero meaning empty.
 
 from typing import Any
 
-import numba
 import numpy as np
 import pyarrow as pa
+
+from ecjax.machine_code import njit
 
 _SMALLEST_TABLE = 1 << 12
 _ROTATE = np.uint64(0x9E3779B97F4A7C15)  # Weyl constant and finaliser of SplitMix64
@@ -17,7 +18,7 @@ _MIX_2 = np.uint64(0x94D049BB133111EB)
 _U8, _U27, _U30, _U31 = np.uint64(8), np.uint64(27), np.uint64(30), np.uint64(31)
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@njit(inline="always")
 def mix(word):
     """Spread the bits of a 64-bit word (the finaliser of SplitMix64)."""
     word = (word ^ (word >> _U30)) * _MIX_1
@@ -25,7 +26,7 @@ def mix(word):
     return word ^ (word >> _U31)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def number_integers(values, table, ids, count, numbers):
     """Number each of ``values``; new ones are added to ``table`` and ``ids``. Returns the new count.
 
@@ -51,7 +52,7 @@ def number_integers(values, table, ids, count, numbers):
     return count
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def _reinsert(keys, table, count):
     """Fill an empty table with the first ``count`` keys (all different as far as numbers go)."""
     mask = np.uint64(table.shape[0] - 1)
@@ -63,7 +64,7 @@ def _reinsert(keys, table, count):
         table[slot, 1] = number + 1
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@njit(inline="always")
 def load_word(data, place):
     """Eight bytes as one little-endian word (a single load, once compiled)."""
     word = np.uint64(0)
@@ -72,7 +73,7 @@ def load_word(data, place):
     return word
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def hash_strings(offsets, data, hashes):
     """64-bit hash of each string ``data[offsets[i]:offsets[i + 1]]``, eight bytes at a time."""
     for row in range(hashes.shape[0]):
@@ -89,7 +90,7 @@ def hash_strings(offsets, data, hashes):
         hashes[row] = np.int64(mix(state ^ word))
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def _find_hashes(hashes, table, numbers):
     """First number whose hash agrees, -1 where none does.
 
@@ -104,7 +105,7 @@ def _find_hashes(hashes, table, numbers):
         numbers[row] = table[slot, 1] - 1
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def _same_bytes(first, first_begin, second, second_begin, length):
     """Whether two runs of bytes agree; eight at a time, without early exit."""
     difference = np.uint64(0)
@@ -118,7 +119,7 @@ def _same_bytes(first, first_begin, second, second_begin, length):
     return difference == 0
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def _check_strings(offsets, data, starts, arena, numbers):
     """Set numbers whose string has other bytes than the row's to -1: places and lengths first, then bytes.
 
@@ -138,7 +139,7 @@ def _check_strings(offsets, data, starts, arena, numbers):
             numbers[row] = -1
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def _insert_strings(offsets, data, hashes, table, keys, starts, arena, count, numbers):
     """Number the strings that are still without one, adding those that are new. Returns the new count."""
     mask = np.uint64(table.shape[0] - 1)

@@ -8,15 +8,16 @@ moment needs.
 
 import math
 
-import numba
 import numpy as np
+
+from ecjax.machine_code import njit
 
 ORDER = 6
 WIDTH = ORDER + 1
 _BINOMIAL = np.array([[math.comb(p, j) for j in range(WIDTH)] for p in range(WIDTH)], float)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def moved(row, distance, power):
     """Sum of (x - mean + distance)^power over the sample that ``row`` stands for."""
     total = row[0] * distance**power
@@ -25,7 +26,7 @@ def moved(row, distance, power):
     return total
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def merge_rows(into, other, places):
     """Merge each row of ``other`` (rows, 7) into the row of ``into`` that ``places`` (rows,) names."""
     fresh = np.empty(WIDTH)
@@ -42,7 +43,7 @@ def merge_rows(into, other, places):
             old[power] = fresh[power]
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def sample_rows(values, places, rows):
     """Rows (rows, 7) of ``values`` (n,) grouped by ``places`` (n,): two passes, means first."""
     out = np.zeros((rows, WIDTH))

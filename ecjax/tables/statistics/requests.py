@@ -2,9 +2,9 @@
 
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 
+from ecjax.machine_code import njit
 from ecjax.tables.statistics.index import mix
 
 _RECENT = 1 << 16
@@ -25,7 +25,7 @@ class Requests(NamedTuple):
         return Requests(*(field[begin:end] for field in self))
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def _group(
     keys, files, arrivals, writes, sizes, state, key_state, recent, marks, returns, out_int, out_float, begins
 ):
@@ -70,7 +70,7 @@ def _group(
     return closed
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@njit(inline="always")
 def _place(key):
     return np.int64(mix(np.uint64(key)) % np.uint64(_RECENT))
 

@@ -7,9 +7,9 @@ that do not fill a block are left out of the test, and so is the gap across it.
 Arrivals of one tick are spread uniformly over it, by a generator that starts from the tick's time and the seed.
 """
 
-import numba
 import numpy as np
 
+from ecjax.machine_code import njit
 from ecjax.tables.statistics.index import mix
 
 BLOCK_GAPS = 128
@@ -22,14 +22,14 @@ _UNIT = 2.0**-53
 _BEGUN, _FIRST, _LAST, _TICK, _FILLED, _BEGAN = range(6)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def _uniform(random):
     """Next uniform number in (0, 1) of the SplitMix64 generator whose state is ``random[0]``."""
     random[0] += _WEYL
     return (np.float64(mix(random[0]) >> np.uint64(11)) + 0.5) * _UNIT
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def lewis_distance(gaps):
     """Kolmogorov-Smirnov distance of a block's sorted, normalised spacings from uniformity.
 
@@ -57,13 +57,13 @@ def lewis_distance(gaps):
     return distance
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@njit(inline="always")
 def _generator(bits, seed):
     """State of the generator of a tick, which depends on nothing but its time and the seed."""
     return mix(bits ^ mix(seed + _WEYL))
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def borders(bits, counts, seed):
     """Which ticks are borders, (n,): each with a chance of 1 / SECTION per arrival, by a hash of its time.
 
@@ -79,7 +79,7 @@ def borders(bits, counts, seed):
     return is_border
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def _walk(ticks, bits, counts, resolution, seed, state, gaps, block, distances):
     """Turn ticks into gaps; close blocks. Returns how many blocks were closed.
 

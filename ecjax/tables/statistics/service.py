@@ -1,12 +1,12 @@
 """Service times inferred from finish times, where the log allows it."""
 
-import numba
 import numpy as np
 
+from ecjax.machine_code import njit
 from ecjax.tables.statistics.index import grown
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def _infer(nodes, arrivals, finishes, continues, last, state, service, waiting):
     """``state``: first row without a finish, first row out of order (-1: none), rows before this batch.
 

@@ -13,7 +13,7 @@ from ecjax.errors import UserError
 from ecjax.options import checked
 from ecjax.studies.analyze.options import AnalyzeOptions
 from ecjax.studies.analyze.study import analyze_study
-from ecjax.studies.analyze.summary import duration, size
+from ecjax.studies.analyze.summary import size
 from ecjax.studies.analyze.tables import TABLES
 from ecjax.studies.optimize.tables import TABLES as PLANS
 from ecjax.tables.read import read_input
@@ -414,8 +414,7 @@ def test_a_trace_that_breaks_off_leaves_no_tables(tmp_path):
     assert not (tmp_path / "out" / "runs").exists() and not (tmp_path / "out" / "files").exists()
 
 
-def test_words_for_times_and_sizes():
-    assert duration(90.0) == "90 s" and duration(7200.0) == "7,200 s (2 hours)"
+def test_words_for_sizes():
     assert size(999.0) == "999 B" and size(2.5e9) == "2.5 GB" and size(3e16) == "30 PB"
 
 

@@ -12,15 +12,18 @@ from ecjax.errors import UserError
 from ecjax.studies.analyze.options import AnalyzeOptions
 from ecjax.studies.analyze.study import analyze_study
 from ecjax.tables.read import read_input
+from ecjax.tables.verify import verify
 
 TRACES = Path(__file__).parents[3] / "traces"
 NODES = str(TRACES / "nodes_racks.csv")
 
 
-def run(out, nodes):
+LOG = str(TRACES / "requests_racks.parquet")
+
+
+def run(out, nodes, log=LOG):
     """What was printed."""
     console = Console(file=io.StringIO(), width=160)
-    log = str(TRACES / "requests_racks.parquet")
     assert analyze_study(AnalyzeOptions(trace=log, out=str(out), nodes=nodes, figures=False), console) == 0
     return console.file.getvalue()
 
@@ -45,3 +48,23 @@ def test_a_table_that_lacks_a_node_of_the_log_is_refused(tmp_path):
     with pytest.raises(UserError, match="nodes: found no node_id 'rack-1-host-1'; allowed: a row for every"):
         run(tmp_path / "out", str(tmp_path / "nodes.parquet"))
     assert not (tmp_path / "out" / "nodes").exists()
+
+
+def test_inputs_are_verified_also_the_log_behind_an_analysis(tmp_path):
+    nodes = tmp_path / "racks.csv"
+    nodes.write_text(Path(NODES).read_text())
+    first, second = tmp_path / "first", tmp_path / "second"
+    run(first, str(nodes))
+    run(
+        second, str(first / "nodes"), str(first)
+    )  # what it knows of its nodes comes from the first, as does the log
+
+    def states(out):
+        return {(source.option, source.path): state for source, state in verify(out).sources.items()}
+
+    assert states(first) == {("trace", LOG): "same", ("nodes", str(nodes)): "same"}
+    assert states(second) == {("trace", LOG): "same", ("nodes", str(first / "nodes")): "same"}
+    nodes.write_text(nodes.read_text() + "\n")
+    next((first / "nodes").iterdir()).unlink()
+    assert states(first) == {("trace", LOG): "same", ("nodes", str(nodes)): "changed"}
+    assert states(second) == {("trace", LOG): "same", ("nodes", str(first / "nodes")): "changed"}

@@ -75,4 +75,4 @@ def test_targets_of_the_million():
     assert first.met is None and first.target_s is None
     assert (last.target_s, last.target_bytes, last.target_gap) == (60.0, 4_000_000_000, 1e-4)
     assert last.met is not None and last.peak_rss_bytes >= first.peak_rss_bytes
-    assert "us per file and node" in last.note
+    assert "µs per file and node" in last.note

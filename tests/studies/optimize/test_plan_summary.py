@@ -42,7 +42,7 @@ def test_classes_have_their_latencies_and_what_was_swept():
     importance = [json.dumps({"1": 1.0, "2": c}) for c in (0.4, 1.0)]
     rows = [by_class("weighted", 41.62, 1234.5, importance=importance[0])]
     text = printed(*rows, by_class("weighted", 45.0, 60.0, importance=importance[1]))
-    assert cells(text, "1/0.4")[:4] == ["1/0.4", "50", "41.6/1,234", "2"]
+    assert cells(text, "1/0.4")[:4] == ["1/0.4", "50.00", "41.6/1,234", "2"]
     assert cells(text, "1/1")[2] == "45/60"
     assert "theta" not in text and "importance" in text
 
@@ -50,8 +50,10 @@ def test_classes_have_their_latencies_and_what_was_swept():
 def test_queues_side_by_side():
     plain = {"method": "certified", "theta": 10.0, "gap": 0.2}
     text = printed(plain, by_class("priority", 30.0, 70.0, theta=10.0))
-    assert cells(text, "certified")[:3] == ["certified", "10", "50"] and "20.0%" in cells(text, "certified")
-    assert cells(text, "jlop")[:4] == ["jlop", "10", "50", "30/70"] and "nan" not in text
+    assert cells(text, "certified")[:3] == ["certified", "10", "50.00"] and "20.0%" in cells(
+        text, "certified"
+    )
+    assert cells(text, "jlop")[:4] == ["jlop", "10", "50.00", "30/70"] and "nan" not in text
     assert "1 of 1 certified plans are not proven" in text
 
 

@@ -2,15 +2,16 @@
 
 import pytest
 
-from ecjax.studies.spine.sentences import compared, dollars_text, listed, time_text, with_interval
+from ecjax.studies.spine.sentences import compared, dollars_text, listed, with_interval
+from ecjax.units import time_text
 
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [
         (0.0312, "31.2 ms"),
-        (4e-7, "0.4 us"),
-        (2.5e-5, "25 us"),
+        (4e-7, "0.4 µs"),
+        (2.5e-5, "25 µs"),
         (1.0, "1 s"),
         (119.0, "119 s"),
         (120.0, "2 min"),

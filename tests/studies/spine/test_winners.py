@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from ecjax.studies.spine.winners import beside, differing, run_of, tally, winners
+from ecjax.studies.spine.winners import alike, at_most, beside, differing, run_of, tally, widest, winners
 
 TABLE = pd.DataFrame(
     {
@@ -45,3 +45,22 @@ def test_the_run_is_one_of_the_point_that_has_a_latency():
 
 def test_columns_that_tell_rows_apart():
     assert differing(TABLE.assign(k=4), ["k", "load"]) == ["load"]
+
+
+def test_numbers_are_of_the_point_where_it_matters_most():
+    rows = [(0.1, "a", 1.0), (0.1, "b", 1.0), (0.9, "a", 2.0), (0.9, "b", 5.0)]
+    table = pd.DataFrame(rows, columns=["load", "way", "mean_s"]).assign(ci_s=0.1)
+    points, most = tally(winners(table, ["load"], "way"), "way")
+    assert widest(points).best["load"] == 0.9
+    assert at_most(most, " at load=0.9") == ", fastest at 2 of 2 points; at load=0.9"
+    assert at_most("", " at k=4") == " at k=4" and at_most(most, "") == most
+
+
+def test_those_that_cannot_be_told_apart_are_not_all_listed():
+    table = pd.DataFrame({"way": list("abcdef"), "mean_s": [1.0] * 5 + [9.0], "ci_s": 0.1})
+    (some,) = winners(table, [], "way")
+    assert alike(some, "By this") == " By this b, c, d and 1 more cannot be told from it."
+    (every,) = winners(table.head(3), [], "way")
+    assert alike(every, "By this") == " By this none of the others can be told from it."
+    (none,) = winners(table.tail(2), [], "way")
+    assert alike(none, "By this") == ""

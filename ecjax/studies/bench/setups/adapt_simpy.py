@@ -7,12 +7,12 @@ from collections import deque
 from collections.abc import Iterator
 from functools import partial
 
-import numba
 import numpy as np
 
 from ecjax.adaptation.delays import BUILT_IN, tasks_of
 from ecjax.adaptation.proxy import Strategy
 from ecjax.adaptation.replay import PURPOSE, replay
+from ecjax.machine_code import njit
 from ecjax.streams import streams
 from ecjax.streams import ziggurat as draws
 from ecjax.studies.bench.rows import Row
@@ -43,7 +43,7 @@ def beside_simpy(runner: Runner, name: str, requests: int) -> Iterator[Row]:
         yield Row(f"{who} {name}", size, *outcome.timing, rows=requests, dtype="float64", note=note)
 
 
-@numba.njit(cache=True)
+@njit()
 def drawn(count: int, most: int, seed: int) -> np.ndarray:
     """Exponential numbers of the tasks of the requests of a replay, (count, most)."""
     numbers = np.empty((count, most))

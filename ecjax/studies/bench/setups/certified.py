@@ -50,7 +50,7 @@ def planned(runner: Runner, files: int, gap: float, nodes: int = NODES, thetas: 
     values = np.geomspace(THETA / THETAS_SPREAD, THETA * THETAS_SPREAD, thetas) if thetas > 1 else [THETA]
     outcome = runner.time(partial(_solve, problem, tuple(map(float, values)), gap))
     each_us = outcome.timing.min_s / (files * nodes) * 1e6
-    words, note = f"load {LOAD:g}", f"{each_us:.3g} us per file and node"
+    words, note = f"load {LOAD:g}", f"{each_us:.3g} µs per file and node"
     if thetas > 1:
         within = int(np.sum(_gaps(outcome.value, outcome.value.lower_bound) <= gap))
         words, note = f"{thetas} thetas, {words}", f"{within} gaps of {thetas} within {gap:g}"

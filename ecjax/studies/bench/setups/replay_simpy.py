@@ -5,9 +5,9 @@ of its accesses.
 from collections.abc import Iterator
 from functools import partial
 
-import numba
 import numpy as np
 
+from ecjax.machine_code import njit
 from ecjax.simulation import laws, subset
 from ecjax.simulation.completion import connection
 from ecjax.simulation.system import System
@@ -49,7 +49,7 @@ def drawn(reference: ReferenceSystem, count: int, seed: int) -> tuple[np.ndarray
     return times, *_draws(reference.system, files, seed, NEED)
 
 
-@numba.njit(cache=True)
+@njit()
 def _draws(system: System, files: np.ndarray, seed: int, need: int) -> tuple[np.ndarray, ...]:
     nodes = system.connect.shape[1]
     keys = [streams.key(seed, purpose) for purpose in (streams.DISPATCH, streams.SERVICE, streams.CONNECT)]

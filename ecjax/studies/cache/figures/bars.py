@@ -156,6 +156,17 @@ def failures(out: Path, runs: pd.DataFrame) -> Figure | None:
         time_axis(axes.yaxis, "mean latency of a read" if axes is panels[0][0] else "", unit)
     count = means.loc[down, "failed"].nunique()
     words = f"one of {count} down, in turn" if count > 1 else f"{means.loc[down, 'failed'].iloc[0]} down"
+    ring: dict[str, Any] = {
+        "linestyle": "",
+        "marker": "o",
+        "color": "black",
+        "markerfacecolor": "none",
+        "markersize": 8,
+    }
+    handles = [Line2D([], [], marker="o", color="grey", label="with failures: mean, least and largest")]
+    if not down.all():
+        handles.append(Line2D([], [], label="all up", **ring))
+    legend(figure, handles)
     figure.suptitle(f"Failures: {words}{cut}")
     return figure
 

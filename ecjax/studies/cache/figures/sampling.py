@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
-from ecjax.plotting.grid import own_rows
+from ecjax.plotting.grid import beside, own_rows
 from ecjax.plotting.looks import COLOURS, line_look
 from ecjax.plotting.panels import legend
 from ecjax.plotting.saving import Drawing, Kind
@@ -20,6 +20,13 @@ from ecjax.studies.cache.words import SCHEMES
 
 _MOST_POINTS = 20_000  # of a figure
 _FAR = 0.995  # an axis of latencies ends at this quantile
+_DOTS: dict[str, Any] = {
+    "marker": ".",
+    "linestyle": "",
+    "markersize": 2,
+    "markeredgewidth": 0,
+    "color": COLOURS[0],
+}
 _LABEL = "mean latency of a read"
 
 
@@ -29,7 +36,7 @@ def sequence(out: Path, runs: pd.DataFrame) -> Figure:
     for axes, part in panels:
         table = _rows(out, part)
         step = -(-len(table) // _MOST_POINTS)
-        axes.plot(table["place"][::step], table["mean_s"][::step], ",", color=COLOURS[0])
+        axes.plot(table["place"][::step], table["mean_s"][::step], **_DOTS)
         axes.axhline(part.loc[part["scheme"] == ALL, "mean_s"].mean(), color="black", linewidth=0.8)
         axes.set(xlabel="place among all partitions", xlim=(0, 1))
         time_axis(axes.yaxis, _LABEL if axes is panels[0][0] else "", time_unit(runs["mean_s"]))
@@ -46,14 +53,15 @@ def sampling(out: Path, runs: pd.DataFrame) -> Figure:
         for place, (scheme, colour) in enumerate(zip(schemes, COLOURS, strict=False))
     }
     for axes, part in panels:
-        for scheme, look in looks.items():
+        counts = np.sort(part["samples"].dropna().unique()).astype(float)
+        for place, (scheme, look) in enumerate(looks.items()):
             line = part[part["scheme"] == scheme].groupby("samples")[["mean_s", "ci_s"]].mean()
             half = line["ci_s"] if line["ci_s"].notna().all() else None
-            axes.errorbar(line.index, line["mean_s"], half, capsize=2, **look)
+            at = beside(line.index.to_numpy(float), counts, place - (len(looks) - 1) / 2, logarithmic=True)
+            axes.errorbar(at, line["mean_s"], half, capsize=2, **look)
         axes.axhline(
             part.loc[part["scheme"] == ALL, "mean_s"].mean(), color="black", linestyle="--", linewidth=1
         )
-        counts = sorted(part["samples"].dropna().unique())
         axes.set(xlabel="sampled partitions, S", xscale="log")
         axes.set_xticks(counts, [f"{count:.0f}" for count in counts])
         axes.xaxis.set_minor_locator(NullLocator())

@@ -25,7 +25,7 @@ def _by_class(runs: pd.DataFrame) -> pd.DataFrame:
 KINDS = {
     "tradeoff": Kind(tradeoff),
     "convergence": Kind(plans.convergence, datasets=("history",), about=_fcfs),
-    "methods": Kind(plans.methods),
+    "methods": Kind(plans.methods, "several methods at a theta (method=certified,published)"),
     "classes": Kind(plans.classes, datasets=("file_plans",)),
     "sizes": Kind(plans.sizes, "runs that differ in size_scale"),
     "rates": Kind(plans.rates, "runs that differ in rate_scale"),

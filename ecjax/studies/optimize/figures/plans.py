@@ -9,8 +9,9 @@ from matplotlib.figure import Figure
 from ecjax.plotting.looks import COLOURS, line_look
 from ecjax.plotting.method_names import MARKERS, METHOD_NAMES
 from ecjax.plotting.panels import legend, number, panels
-from ecjax.plotting.units import TimeUnit, plain_numbers, time_axis, time_unit
+from ecjax.plotting.units import plain_numbers, time_axis, time_unit
 from ecjax.tables.results import read_results, read_run
+from ecjax.units import Unit
 
 LATENCY = "mean latency, bound for Poisson arrivals"
 COST = "storage cost per file ($ per period)"
@@ -95,13 +96,19 @@ def _where(run, runs: pd.DataFrame) -> str:
     return text
 
 
-def methods(out: Path, runs: pd.DataFrame) -> Figure:
-    """Latency and cost of every method, side by side (Fig. 9 of the JLCM paper); the largest theta of the sweep."""
+def methods(out: Path, runs: pd.DataFrame) -> Figure | None:
+    """Latency and cost of every method, side by side (Fig. 9 of the JLCM paper); the largest theta of the sweep.
+
+    Returns:
+        None where there is one method only.
+    """
     rows = runs[runs["theta"] == runs["theta"].max()].drop_duplicates("method")
+    if len(rows) < 2:
+        return None
     unit = time_unit(rows["latency_s"])
     objective = time_unit(rows["objective"])
     figure = Figure(figsize=(max(8.5, 1.5 + 2.1 * len(rows)), 4.4), layout="constrained")
-    columns: list[tuple[pd.Series, TimeUnit | None, str]] = [
+    columns: list[tuple[pd.Series, Unit | None, str]] = [
         (rows["latency_s"], unit, LATENCY),
         (per_file(rows), None, COST),
         (rows["objective"], objective, "objective"),

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from ecjax.plotting.grid import MOST_PANELS, grid, spread
+from ecjax.plotting.grid import grid, spread, telling
 from ecjax.plotting.panels import few, legend
 from ecjax.plotting.units import time_axis, time_unit
 from ecjax.studies.schedule.words import (
@@ -41,7 +41,7 @@ def improvement(out: Path, runs: pd.DataFrame) -> Figure | None:
         return None
     by_width = rows(out, "coflow_widths", runs, ["width_class", "improvement"])
     parts = groups(runs, (*POINT, "sources"))
-    shown = parts[:MOST_PANELS]
+    shown = telling(parts, "mean_s", "scheduler")
     schedulers, classes = list(dict.fromkeys(runs["scheduler"])), _classes(by_width)
     figure, panels = grid(len(shown), max(5.0, 0.11 * len(schedulers) * len(classes) + 1.6), 3.6)
     for axes, (title, replays) in zip(panels, shown, strict=True):
@@ -86,7 +86,7 @@ def gap(out: Path, runs: pd.DataFrame) -> Figure | None:
 
 def _by_scheduler(runs: pd.DataFrame, value: str, label: str, title: str) -> Figure:
     parts = groups(runs, POINT)
-    shown = parts[:MOST_PANELS]
+    shown = telling(parts, "mean_s", "sources" if runs["sources"].nunique() > 1 else "scheduler")
     rules, schedulers = (list(dict.fromkeys(runs[name])) for name in ("sources", "scheduler"))
     shades = colours(rules, SOURCES)
     figure, panels = grid(len(shown), max(5.0, 0.55 * len(schedulers) + 1.6), 3.8)

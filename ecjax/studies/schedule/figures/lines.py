@@ -7,11 +7,12 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import NullLocator
 
-from ecjax.plotting.grid import MOST_PANELS, grid, spread
+from ecjax.plotting.grid import MOST_PANELS, beside, grid, spread, telling
 from ecjax.plotting.looks import line_look
 from ecjax.plotting.panels import few, legend
-from ecjax.plotting.units import plain_numbers, time_axis, time_unit
+from ecjax.plotting.units import time_axis, time_unit
 from ecjax.studies.schedule.words import (
     BASELINE,
     POINT,
@@ -32,7 +33,7 @@ def cdf(out: Path, runs: pd.DataFrame) -> Figure:
     Fig. 5b and 5d of the D-Target paper. The thin black line is that of every coflow alone on the fabric.
     """
     parts = groups(runs, (*POINT, "sources"))
-    shown = parts[:MOST_PANELS]
+    shown = telling(parts, "mean_s", "scheduler")
     schedulers = list(dict.fromkeys(runs["scheduler"]))
     figure, panels = grid(len(shown), 5.4, 3.8)
     shades = colours(schedulers)
@@ -90,25 +91,32 @@ def sweep(out: Path, runs: pd.DataFrame) -> Figure | None:
         name: {"color": shades[name], **line_look(place, len(schedulers))}
         for place, name in enumerate(schedulers)
     }
-    apart = 0.008 * (runs[column].max() - runs[column].min())  # so that whiskers do not hide each other
+    swept = np.sort(runs[column].unique()).astype(float)
+    logarithmic = column.endswith("_scale")
+    low = high = 1.0
     for axes, (title, replays) in zip(panels, shown, strict=True):
         for place, name in enumerate(schedulers):
             line = replays[replays["scheduler"] == name].groupby(column)["improvement"]
             if not len(line):
                 continue
-            at = np.array(list(line.groups), float) + apart * (place - (len(schedulers) - 1) / 2)
+            at = beside(
+                np.array(list(line.groups), float), swept, place - (len(schedulers) - 1) / 2, logarithmic
+            )
             spreads = [spread(values.astype(float)) for _, values in line]
             reach = np.hstack([half for _, half in spreads])
-            axes.errorbar(at, [mean for mean, _ in spreads], reach, capsize=2, **looks[name])
+            means = np.array([mean for mean, _ in spreads])
+            axes.errorbar(at, means, reach, capsize=2, **looks[name])
+            low, high = min(low, np.min(means - reach[0])), max(high, np.max(means + reach[1]))
         axes.axhline(1.0, color="black", linewidth=0.8)
         axes.set_title(title, fontsize=10)
         axes.set_xlabel(POINT_WORDS[column])
-        if column.endswith("_scale"):
+        if logarithmic:
             axes.set_xscale("log")
-            plain_numbers(axes.xaxis)
-    top = max(axes.get_ylim()[1] for axes in panels)
+        axes.set_xticks(swept, [f"{value:g}" for value in swept])
+        axes.xaxis.set_minor_locator(NullLocator())
+    room = max(0.08 * (high - low), 0.01)
     for axes in panels:
-        axes.set_ylim(0, top)
+        axes.set_ylim(max(low - room, 0.0), high + room)
     panels[0].set_ylabel("mean completion time of fair / own")
     handles = [Line2D([], [], label=scheduler_name(name), **look) for name, look in looks.items()]
     legend(figure, handles)

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from ecjax.studies.spine.units import SECONDS, fitting_unit, plain
+from ecjax.units import SECONDS, fitting_unit, plain
 
 
 @pytest.mark.parametrize(
@@ -14,8 +14,8 @@ from ecjax.studies.spine.units import SECONDS, fitting_unit, plain
         ([0.6], "s"),
         ([0.4, 0.02], "ms"),
         ([0.12, 0.2, 40.0], "ms"),
-        ([1e-5, 3e-5], "us"),
-        ([1e-9], "us"),
+        ([1e-5, 3e-5], "µs"),
+        ([1e-9], "µs"),
         ([], "s"),
         ([0.0, math.nan, None, math.inf], "s"),
     ],
@@ -29,7 +29,14 @@ def test_cells():
     assert unit.cell(0.1234567) == "123.5" and unit.cell(0.0999, 2) == "100"
     assert unit.cell(None) == unit.cell(math.nan) == ""
     assert unit.interval(0.1234, 0.0012) == "123.4 ± 1.2" and unit.interval(0.1234, math.nan) == "123.4"
-    assert unit.interval(math.nan, 0.1) == ""
+    assert unit.interval(math.nan, 0.1) == "" and SECONDS.interval(0.47171, 0.02) == "0.4717 ± 0.020"
+    assert [SECONDS.cell(value) for value in (0.0, 0.5, 0.005, 0.00051, 12.0)] == [
+        "0",
+        "0.5000",
+        "0.0050",
+        "0.00051",
+        "12.00",
+    ]
     assert SECONDS.cell(123456.0) == "123,456"
 
 

@@ -1,0 +1,202 @@
+"""The one decorator for what Numba compiles, and the cache of its machine code.
+
+Numba's own cache looks at the file of a function only: where another file changes, from which the function inlines code
+or takes a constant, it goes on with the old machine code. Here the code of a module is kept in a folder whose name has
+a hash of that file and of all that it imports from ecjax, directly or not:
+``~/.cache/ecjax/numba/caching.exchange-0123456789abcdef`` (see ``cache_folder``; ``NUMBA_CACHE_DIR`` stands for
+``~/.cache/ecjax/numba``). Installations with the same source share it, and may be read-only.
+"""
+
+import hashlib
+import os
+import pickle
+import re
+import shutil
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from types import FunctionType
+from typing import Any, Literal, TypeVar
+
+import numba
+from numba import config
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
+from numba.core.dispatcher import Dispatcher
+
+from ecjax.cache_folder import cache_folder
+
+_Function = TypeVar("_Function", bound=Callable[..., object])
+_PACKAGE = os.path.dirname(os.path.abspath(__file__))
+_IMPORT = re.compile(r"^(?:from (ecjax[\w.]*) import (\([^)]*\)|.*)|import (ecjax[\w.]*))", re.MULTILINE)
+_MOST_FOLDERS = 4  # folders of a module: of as many versions or checkouts
+_DAY_S = 86400.0
+_LONGEST = 100  # letters of a module in the name of its folder
+# what reading a damaged file raises, or one of types that have been renamed since
+_UNREADABLE = (
+    OSError,
+    EOFError,
+    ImportError,
+    AttributeError,
+    pickle.UnpicklingError,
+    ValueError,
+    TypeError,
+    KeyError,
+)
+
+
+def njit(
+    *,
+    inline: Literal["never", "always"] = "never",
+    error_model: Literal["python", "numpy"] = "python",
+    fastmath: bool = False,
+) -> Callable[[_Function], "Dispatcher[_Function]"]:
+    """Decorator of a function that Numba compiles without the interpreter lock, once per installation.
+
+    Args:
+        inline: "always": into Numba's representation of its callers.
+        error_model: "numpy": dividing by zero is no error.
+        fastmath: sums may be taken in another order.
+    """
+    decorate = numba.njit(nogil=True, inline=inline, error_model=error_model, fastmath=fastmath)
+
+    def compiled(function: _Function) -> "Dispatcher[_Function]":
+        dispatcher = decorate(function)
+        # not where NUMBA_DISABLE_JIT leaves the function as it is
+        if isinstance(dispatcher, Dispatcher) and code_folder(function.__code__.co_filename) is not None:
+            setattr(dispatcher, "_cache", _Cache(function))  # noqa: B010  (a private name of Numba's)
+        return dispatcher
+
+    return compiled
+
+
+@cache
+def code_folder(file: str) -> Path | None:
+    """Where the machine code of the functions of a file is kept; None where there is no place."""
+    base, path = _base(), os.path.abspath(file)
+    if base is None or not os.path.isfile(path):
+        return None
+    module = path.removeprefix(_PACKAGE).removesuffix(".py").strip(os.sep).replace(os.sep, ".")
+    folder = base / f"{module[-_LONGEST:]}-{_key(path)}"
+    with suppress(OSError):  # noted down once a day
+        if time.time() - folder.stat().st_mtime > _DAY_S:
+            os.utime(folder)
+    return folder
+
+
+class _Locator(_CacheLocator):
+    """Where Numba keeps the code of a function."""
+
+    def __init__(self, folder: Path, line: int) -> None:
+        self._folder, self._line = folder, line
+
+    @classmethod
+    def from_function(cls, py_func: FunctionType, py_file: str) -> "_Locator | None":
+        """As Numba asks for it."""
+        folder = code_folder(py_file)
+        return None if folder is None else cls(folder, py_func.__code__.co_firstlineno)
+
+    def get_cache_path(self) -> str:
+        """The folder."""
+        return str(self._folder)
+
+    def get_source_stamp(self) -> str:
+        """What has to be the same for code to be fresh: the name of the folder says it."""
+        return self._folder.name
+
+    def get_disambiguator(self) -> str:
+        """What tells functions of the same name apart."""
+        return str(self._line)
+
+    def ensure_cache_path(self) -> None:
+        """Make the folder; then those of the module go that have not been used for longest."""
+        if self._folder.is_dir():
+            return
+        self._folder.mkdir(parents=True, exist_ok=True)
+        module = self._folder.name.rpartition("-")[0]
+        folders = sorted(self._folder.parent.glob(f"{module}-*"), key=_used, reverse=True)
+        for folder in folders[_MOST_FOLDERS:]:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+class _Implementation(CompileResultCacheImpl):
+    _locator_classes = [_Locator]
+
+
+class _Cache(FunctionCache):
+    """The cache of a function. What cannot be read is compiled anew, what cannot be written is compiled each time."""
+
+    _impl_class = _Implementation
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        try:
+            return super().load_overload(sig, target_context)
+        except _UNREADABLE:
+            with suppress(OSError):
+                self.flush()
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        with suppress(OSError):
+            super().save_overload(sig, data)
+
+
+@cache
+def _base() -> Path | None:
+    """The folder of all machine code; None where there is none and none can be made."""
+    user, default = vars(config)["CACHE_DIR"], cache_folder()
+    folder = Path(user) if user else default / "numba" if default is not None else None
+    if folder is not None:
+        with suppress(OSError):
+            folder.mkdir(parents=True, exist_ok=True)
+    return folder if folder is not None and folder.is_dir() else None
+
+
+def _used(folder: Path) -> float:
+    """When a folder was last used, up to a day."""
+    with suppress(OSError):
+        return folder.stat().st_mtime
+    return 0.0
+
+
+def _key(file: str) -> str:
+    """Hash of a file and of all that it imports from ecjax."""
+    digest = hashlib.sha256(numba.__version__.encode())
+    pending, seen = [file], set[str]()
+    while pending:
+        path = pending.pop()
+        if path not in seen:
+            seen.add(path)
+            pending += _source(path)[1]
+    for path in sorted(seen):
+        digest.update(_source(path)[0])
+    return digest.hexdigest()[:16]
+
+
+# strings rather than paths: this is done at the start of every command
+
+
+@cache
+def _source(path: str) -> tuple[bytes, list[str]]:
+    """Hash of a file with its name, and the files of ecjax that it imports when it is loaded."""
+    with open(path, "rb") as file:
+        content = file.read()
+    imported = []
+    for module, names, plain in _IMPORT.findall(content.decode()):
+        place = _place(module or plain)
+        imported.append(place)
+        if place.endswith("__init__.py"):
+            words = (name.split("#")[0].split() for name in names.strip("()").replace("\n", ",").split(","))
+            imported += [_place(f"{module}.{word[0]}") for word in words if word]
+    # by its name within the package, so that the place of that does not matter
+    name = path.removeprefix(_PACKAGE)
+    return hashlib.sha256(name.encode() + b"\0" + content).digest(), [place for place in imported if place]
+
+
+@cache
+def _place(module: str) -> str:
+    """The file of a module; empty where it is none, but the name of something in it."""
+    base = os.path.join(_PACKAGE, *module.split(".")[1:])
+    places = f"{base}.py", os.path.join(base, "__init__.py")
+    return next((place for place in places if os.path.isfile(place)), "")

@@ -1,0 +1,49 @@
+"""Which options of ``ecjax optimize`` go together. Imports nothing heavy: the command line reads it first."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ecjax.errors import UserError
+from ecjax.studies.optimize.class_rules import ORDERS
+
+if TYPE_CHECKING:
+    from ecjax.studies.optimize.options import OptimizeOptions
+
+METHODS = ("certified", "published", "oblivious_lb", "random_cp", "max_ec")  # of queue=fcfs
+
+
+def together(options: "OptimizeOptions") -> "OptimizeOptions":
+    """Options that go together, with what follows from them.
+
+    Args:
+        options: each checked alone, those of queues by class also with the others.
+
+    Raises:
+        UserError: they do not go together.
+    """
+    if "fcfs" in options.queue:
+        for name in options.method or []:
+            if name not in METHODS:
+                raise UserError(f"method: found {name!r}; allowed: {', '.join(METHODS)}")
+        if not options.method:
+            raise UserError(f"method: found an empty list; allowed: {', '.join(METHODS)}")
+    if options.plan is None:
+        if options.start == "plan":
+            raise UserError("start=plan: plan=FOLDER is missing, the folder of an earlier optimize")
+        if options.plan_run or options.plan_where:
+            raise UserError("plan_run and plan_where choose a run of plan=FOLDER: give plan too")
+    else:
+        options = replace(options, start="plan")
+    per_node, per_site = options.max_chunks_per_node, options.max_chunks_per_site
+    if options.objective not in ("bound", *ORDERS) and per_node != 1:
+        raise UserError(
+            f"objective={options.objective}: found max_chunks_per_node={per_node}; allowed: 1, as chunks served "
+            "together have no estimate"
+        )
+    if per_site is not None and per_site < per_node:
+        raise UserError(
+            f"max_chunks_per_site: found {per_site}; allowed: at least max_chunks_per_node={per_node}"
+        )
+    if options.robust != "none" and not options.scenarios:
+        raise UserError(f"robust={options.robust}: scenarios is empty; allowed: scenarios=node, site or both")
+    return options

@@ -1,0 +1,125 @@
+"""Machine code of Numba is never that of an earlier source, and does without a cache where there can be none."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ecjax import machine_code
+
+PACKAGE = Path(machine_code.__file__).parent
+INNER = """from ecjax.constants import STEP
+from ecjax.machine_code import njit
+
+@njit()
+def step(x):
+    return x + STEP
+"""
+OUTER = """from ecjax.inner import step
+from ecjax.machine_code import njit
+
+@njit()
+def walk(x):
+    return step(step(x))
+
+print(walk(0), sum(walk.stats.cache_hits.values()))
+"""
+
+
+@pytest.fixture
+def package(tmp_path):
+    """A package of the name with functions in two files and a constant in a third."""
+    folder = tmp_path / "ecjax"
+    folder.mkdir()
+    for name in ("machine_code.py", "cache_folder.py"):
+        shutil.copy(PACKAGE / name, folder)
+    (folder / "__init__.py").touch()
+    (folder / "constants.py").write_text("STEP = 1\n")
+    (folder / "inner.py").write_text(INNER)
+    (folder / "outer.py").write_text(OUTER)
+    return folder
+
+
+def walked(package, place="cache"):
+    """Result of the function, and how often its code came from the cache."""
+    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    environment |= {"PYTHONPATH": str(package.parent), "ECJAX_CACHE": str(package.parent / place)}
+    done = subprocess.run(
+        [sys.executable, "-c", "import ecjax.outer"],
+        **dict(cwd=package.parent, env=environment, capture_output=True, text=True),
+    )
+    assert done.returncode == 0, done.stderr
+    return tuple(map(int, done.stdout.split()))
+
+
+def test_code_is_compiled_anew_where_another_file_has_changed(package):
+    assert walked(package) == (2, 0) and walked(package) == (2, 1)
+    (package / "constants.py").write_text("STEP = 10\n")
+    assert walked(package) == (20, 0)
+    # a cache that cannot be read, of types that are no longer there or because it is damaged, is none
+    for index in (package.parent / "cache").rglob("outer.walk*.nbi"):
+        index.write_bytes(b"\x80\x04\x8c\x0becjax.gone\x94\x8c\x04Gone\x94\x93\x94.")
+    assert walked(package) == (20, 0) and walked(package) == (20, 1)
+
+
+def test_without_a_place_for_a_cache(package):
+    (package.parent / "file").touch()
+    assert walked(package, "file") == (2, 0)
+    folder = package.parent / "cache" / "numba"
+    folder.mkdir(parents=True)
+    folder.chmod(0o500)  # root may write all the same
+    assert walked(package)[0] == 2
+
+
+def test_a_key_follows_imports_and_nothing_else(package, monkeypatch):
+    monkeypatch.setattr(machine_code, "_PACKAGE", str(package))
+    (package / "parts").mkdir()
+    (package / "parts" / "__init__.py").touch()
+    (package / "parts" / "sums.py").write_text("from ecjax import (\n    inner,  # a module\n)\n")
+    (package / "other.py").touch()
+
+    def key():
+        machine_code._source.cache_clear()
+        machine_code._place.cache_clear()
+        return machine_code._key(str(package / "parts" / "sums.py"))
+
+    first = key()
+    (package / "other.py").write_text("X = 1\n")
+    assert key() == first
+    (package / "constants.py").write_text("STEP = 2\n")
+    second = key()
+    assert second != first
+    (package / "parts" / "__init__.py").write_text("# not imported by its modules\n")
+    assert key() == second
+    machine_code._place.cache_clear()
+    machine_code._source.cache_clear()
+
+
+def test_old_folders_go(tmp_path):
+    for age in range(7):
+        folder = tmp_path / f"caching.exchange-{age}"
+        folder.mkdir()
+        os.utime(folder, (1e9 - age, 1e9 - age))
+    (tmp_path / "caching.exchanges-0").mkdir()
+    machine_code._Locator(tmp_path / "caching.exchange-new", 1).ensure_cache_path()
+    assert sorted(folder.name for folder in tmp_path.iterdir()) == [
+        *(f"caching.exchange-{age}" for age in ("0", "1", "2", "new")),
+        "caching.exchanges-0",
+    ]
+
+
+def test_all_that_is_compiled_is_kept_so():
+    """And takes from modules that it names: what a package passes on is not followed."""
+    files = [path for path in PACKAGE.rglob("*.py") if "@njit" in path.read_text()]
+    assert len(files) > 50
+    for path in files:
+        text = path.read_text()
+        assert "cache=True" not in text and "from numba import njit" not in text, path
+        for module, names, _ in machine_code._IMPORT.findall(text):
+            if machine_code._place(module).endswith("__init__.py"):
+                words = [word.split()[0] for word in re.sub(r"#.*|[()\n]", "", names).split(",") if word]
+                assert all(machine_code._place(f"{module}.{word}") for word in words), (path, module)
