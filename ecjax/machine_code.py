@@ -13,7 +13,7 @@ import pickle
 import re
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -21,7 +21,7 @@ from types import FunctionType
 from typing import Any, Literal, TypeVar
 
 import numba
-from numba import config
+from numba import config, types
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 from numba.core.dispatcher import Dispatcher
 
@@ -66,9 +66,21 @@ def njit(
         # not where NUMBA_DISABLE_JIT leaves the function as it is
         if isinstance(dispatcher, Dispatcher) and code_folder(function.__code__.co_filename) is not None:
             setattr(dispatcher, "_cache", _Cache(function))  # noqa: B010  (a private name of Numba's)
+            _of_any_number(dispatcher)
         return dispatcher
 
     return compiled
+
+
+def _of_any_number(dispatcher: Dispatcher) -> None:
+    """Let callers share one version: Numba makes another for each constant that it sees as an argument."""
+    template = dispatcher.get_call_template
+
+    def get_call_template(args: Sequence[types.Type], kws: Mapping[str, types.Type]) -> Any:
+        named = {name: types.unliteral(value) for name, value in kws.items()}
+        return template([types.unliteral(value) for value in args], named)
+
+    setattr(dispatcher, "get_call_template", get_call_template)  # noqa: B010  (Numba asks the instance)
 
 
 @cache

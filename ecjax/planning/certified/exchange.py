@@ -4,8 +4,8 @@ Several rows together leave corners that no single row leaves.
 """
 
 import numpy as np
-from numba import njit
 
+from ecjax.machine_code import njit
 from ecjax.planning.certified.choice import HOT, NONE, choose
 from ecjax.planning.certified.loops import _dollars
 from ecjax.planning.certified.systematic import node_cost
@@ -13,7 +13,7 @@ from ecjax.planning.certified.systematic import node_cost
 _LEAST_GAIN = 1e-13
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def exchange(tuples, service, rows, rate, kinds, loads, chunks, z, full_price):
     """Place the rows of each tuple anew, one after the other; keep what is better. A row without a
     choice gets one. Returns the gain at this z, s.
@@ -109,7 +109,7 @@ def exchange(tuples, service, rows, rate, kinds, loads, chunks, z, full_price):
     return gain
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def _reads_somewhere(kind):
     for j in range(len(kind)):
         if kind[j] == HOT:
@@ -117,7 +117,7 @@ def _reads_somewhere(kind):
     return False
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def _take(i, rows, flow, kind, loads, chunks, full_price):
     """Take a row out of the loads and chunks; what its chunks cost, s."""
     cost = 0.0

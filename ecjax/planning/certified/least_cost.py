@@ -1,13 +1,13 @@
 """Sums of the cheapest whole choices of rows at prices: only what they cost."""
 
 import numpy as np
-from numba import njit
 
+from ecjax.machine_code import njit
 from ecjax.planning.certified.loops import _dollars
 from ecjax.planning.smoothed.host import cheapest
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def least_cost(first, last, rows, rate, read, chunk, sites):
     """Sum of the costs of the cheapest choices of rows first..last - 1, s, where all chunks have one size.
 

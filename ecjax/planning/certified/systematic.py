@@ -6,8 +6,8 @@ chunks than its marginals allow. Cold chunks go to the cheapest nodes that are l
 """
 
 import numpy as np
-from numba import njit
 
+from ecjax.machine_code import njit
 from ecjax.planning.certified.choice import COLD, HOT, NONE, choose
 from ecjax.planning.certified.loops import _dollars
 from ecjax.planning.certified.waits import node_value
@@ -15,7 +15,7 @@ from ecjax.planning.certified.waits import node_value
 _GOLDEN = 0.6180339887498949
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def place(first, last, rows, of_row, rank, sums, order, chunk, kinds):
     """Write whole choices of the rows first..last - 1 to ``kinds``.
 
@@ -64,7 +64,7 @@ def place(first, last, rows, of_row, rank, sums, order, chunk, kinds):
             used[rows.site[j]] += 1
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def _cheapest_left(rows, i, kinds, used, chunk):
     best, least = -1, np.inf
     for j in range(len(chunk)):
@@ -78,7 +78,7 @@ def _cheapest_left(rows, i, kinds, used, chunk):
     return best
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def spread(order, rows, rate, of_row, share, price, bend, chunk, kinds):
     """Whole choices, one row after the other, whose loads stay close to those of the marginals (error diffusion).
 
@@ -124,7 +124,7 @@ def spread(order, rows, rate, of_row, share, price, bend, chunk, kinds):
                 deviation[j] += flow
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def polish(order, service, rows, rate, kinds, loads, chunks, z):
     """Move chunks, one at a time, to where they cost less at the true rise of the latency; returns the gain in s.
 
@@ -207,7 +207,7 @@ def polish(order, service, rows, rate, kinds, loads, chunks, z):
     return gain
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def node_cost(service, j, load, z):
     """F of node j at a rate of reads, s, where all chunks have one size."""
     work, reads = np.empty(3), np.empty(1)
@@ -221,7 +221,7 @@ def node_cost(service, j, load, z):
     )
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def _slope(service, j, load, value, z):
     """No more than the slope of F at ``load``, s per 1/s: from a little before it."""
     step = 1e-6 * load

@@ -4,7 +4,8 @@ Array programs wait for the slowest row and compile for long; here every row end
 """
 
 import numpy as np
-from numba import njit
+
+from ecjax.machine_code import njit
 
 _MOST_TURNS = 100
 _CLOSED = 1e-8  # chunks that a row may be short of
@@ -18,7 +19,7 @@ _FAR = 0.3  # chunks: earlier multipliers that miss by more are no start
 _TINY = 1e-14  # variance: less than that comes of rounding
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def cheapest(hot, cold, k, extra, sites, per_site, margin, room):
     """The cheapest whole choice of a row: see ``exact.cheapest``.
 
@@ -61,7 +62,7 @@ def cheapest(hot, cold, k, extra, sites, per_site, margin, room):
     return best, best_shift, best_level
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def _select(hot, cold, n, shift, kind, sites, per_site, margin, room):
     """Sum of the n least min(hot - shift, cold), how many of them are hot, and a level above the last.
 
@@ -98,7 +99,7 @@ def _select(hot, cold, n, shift, kind, sites, per_site, margin, room):
     return total, number, level
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def _insert(best, held, most, cost, is_hot):
     if held < most:
         place = held
@@ -114,7 +115,7 @@ def _insert(best, held, most, cost, is_hot):
     return held
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def respond(first, last, rows, prices, tau, sites, hot, cold, multipliers):
     """Marginals of the rows first..last - 1 at prices, to ``hot`` and ``cold`` (R, m); how many did not add up.
 
@@ -211,7 +212,7 @@ def respond(first, last, rows, prices, tau, sites, hot, cold, multipliers):
     return unfinished
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def _terms(alpha, beta, hot_cost, cold_cost, extra, tau, order, begin, end, q, x, y):
     """Terms of a site's nodes to x (hot) and y (cold), scaled by e^-level; returns e^-level."""
     level = 0.0
@@ -252,13 +253,13 @@ def _terms(alpha, beta, hot_cost, cold_cost, extra, tau, order, begin, end, q, x
     return _exp(-level)
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def _exp(x):
     # most nodes are out of the question once it is cold
     return np.exp(x) if x > _NOTHING else 0.0
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def _sums(alpha, beta, hot_cost, cold_cost, extra, tau, sites, q, x, y, polynomials):
     """Expected numbers of hot and cold chunks, and their variances and covariance: HH, HC, CC."""
     order, start = sites
@@ -315,7 +316,7 @@ def _sums(alpha, beta, hot_cost, cold_cost, extra, tau, sites, q, x, y, polynomi
     return a, b, aa, ab, bb
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def _marginals(alpha, beta, hot_cost, cold_cost, extra, tau, sites, q, x, y, before, after, hot, cold):
     order, start = sites
     for s in range(len(start) - 1):
@@ -338,7 +339,7 @@ def _marginals(alpha, beta, hot_cost, cold_cost, extra, tau, sites, q, x, y, bef
             hot[j], cold[j] = x[j] * with_it / total, y[j] * with_it / total
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def _without_each(x, y, order, begin, end, most, skipped, before, after):
     """Polynomials of the nodes before and after each position of a site, but for the one ``skipped``."""
     width = end - begin
@@ -358,7 +359,7 @@ def _without_each(x, y, order, begin, end, most, skipped, before, after):
             after[place, d] = after[place + 1, d] + term * after[place + 1, d - 1]
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def _joined(before, after, most, none):
     """Sums up to degrees q - 1 and q of the product of two polynomials, at the scale of Z."""
     low = high = 0.0
@@ -375,7 +376,7 @@ def _joined(before, after, most, none):
     return low, high
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def curve(first, last, rows, prices, multipliers, tau, sites, hot, cold, weight, roots, blocks):
     """Parts of the curvature of rows first..last - 1: see ``curvature``.
 
@@ -469,7 +470,7 @@ def curve(first, last, rows, prices, multipliers, tau, sites, hot, cold, weight,
                 roots[i, 1, m + j] = v * third_root * own[3, j]
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def _pairs(x, y, order, begin, end, most, none, before, after, result):
     """Probability that two different nodes of a site both hold a chunk, (g, g)."""
     for one in range(begin, end):
