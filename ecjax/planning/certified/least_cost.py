@@ -1,4 +1,4 @@
-"""Sums of the cheapest whole choices of rows at prices: only what they cost."""
+"""What the cheapest whole choices of rows cost at prices."""
 
 import numpy as np
 
@@ -8,8 +8,8 @@ from ecjax.planning.smoothed.host import cheapest
 
 
 @njit()
-def least_cost(first, last, rows, rate, read, chunk, sites):
-    """Sum of the costs of the cheapest choices of rows first..last - 1, s, where all chunks have one size.
+def least_costs(first, last, rows, rate, read, chunk, sites, costs):
+    """Costs of the cheapest choices of rows first..last - 1, s, where all chunks have one size.
 
     Args:
         first: first row.
@@ -19,6 +19,7 @@ def least_cost(first, last, rows, rate, read, chunk, sites):
         read: (m,) s per 1/s.
         chunk: (m,) s, price of a place.
         sites: nodes site by site (m,), and where each site starts (S + 1,).
+        costs: (R,) result.
     """
     m, per_site = len(read), max(rows.per_site, 1)
     hot, cold = np.empty(m), np.empty(m)
@@ -26,7 +27,6 @@ def least_cost(first, last, rows, rate, read, chunk, sites):
     for i in range(first, last):
         most = max(most, rows.length[i], rows.hot[i])
     room = np.empty((most + 1 + per_site, 2))
-    total = 0.0
     for i in range(first, last):
         for j in range(m):
             hot[j] = cold[j] = np.inf
@@ -35,5 +35,4 @@ def least_cost(first, last, rows, rate, read, chunk, sites):
                 cold[j] = stored + rows.chunks[i] * chunk[j]
                 hot[j] = cold[j] + reading + rate[i] * read[j]
         extra = max(0, rows.length[i] - rows.hot[i])
-        total += cheapest(hot, cold, rows.hot[i], extra, sites, per_site, 0.0, room)[0]
-    return total
+        costs[i] = cheapest(hot, cold, rows.hot[i], extra, sites, per_site, 0.0, room)[0]

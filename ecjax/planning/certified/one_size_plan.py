@@ -16,6 +16,8 @@ from ecjax.planning.smoothed import latency
 
 _MOST_BASINS = 4  # times that the search for z may meet a better region
 _SWEEPS = 12
+_SHORT_SWEEPS = 3  # over the busiest rows only
+_BUSIEST = 0.1
 _ROUNDINGS = 8  # tries, on problems of up to _FEW rows times nodes
 _FEW = 200_000
 _TOGETHER = 3  # rows that are placed anew together
@@ -106,7 +108,7 @@ def round_off(bins: Bins, relaxation: Relaxation, target: float, tol: float, see
             plan = respond(bins, kinds, tol, random)
         else:
             kinds = _rounded(bins, relaxation)
-            _polish(bins, kinds, tol)
+            _polish(bins, kinds, target, tol)
             plan = Plan(kinds, *worth(bins.passes, kinds))
             if not keeps_capacity(bins.passes, kinds):
                 plan = respond(bins, kinds, tol, random)
@@ -222,25 +224,19 @@ def _rounded(bins: Bins, relaxation: Relaxation) -> np.ndarray:
     return kinds
 
 
-def _polish(bins: Bins, kinds: np.ndarray, tol: float) -> None:
+def _polish(bins: Bins, kinds: np.ndarray, target: float, tol: float) -> None:
+    """Chunks moved one at a time, while that is needed: those of the busiest rows first."""
     passes = bins.passes
     service, rows = passes.service, passes.rows
     rate = rates_of(rows)
     order = np.argsort(-rate, kind="stable")
+    busiest = order[: max(1, int(_BUSIEST * len(order)))]
     last = np.inf
-    for _ in range(_SWEEPS):
+    for which in (*[busiest] * _SHORT_SWEEPS, *[order] * _SWEEPS):
         z, objective = worth(passes, kinds)
-        if not last - objective > tol * abs(objective):
+        gains = last - objective > tol * abs(objective)
+        if objective <= target or (which is order and not gains and len(busiest) < len(order)):
             break
         last = objective
         loads, chunks, _ = loads_of(passes, kinds)
-        systematic.polish(
-            order,
-            service,
-            rows,
-            rate,
-            kinds,
-            np.ascontiguousarray(loads[:, 0]),
-            chunks,
-            z,
-        )
+        systematic.polish(which, service, rows, rate, kinds, np.ascontiguousarray(loads[:, 0]), chunks, z)

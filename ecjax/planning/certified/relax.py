@@ -9,14 +9,16 @@ sum of the cheapest costs at them, are what the lower bound is made of.
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from ecjax.planning.certified import loops
+from ecjax.planning.certified.collapse import Steps, ends_of, steps_of
 from ecjax.planning.certified.data import Rows, Service, rates_of, sites_of
-from ecjax.planning.certified.least_cost import least_cost
+from ecjax.planning.certified.least_cost import least_costs
 from ecjax.planning.certified.master import Columns, Mixture, mix
 from ecjax.planning.certified.waits import best_z, slopes, work_of
 from ecjax.progress import detail
@@ -80,6 +82,11 @@ class Passes:
         if self._pool:
             self._pool.shutdown()
 
+    @cached_property
+    def steps(self) -> Steps:
+        """The rows by class and step of their rate."""
+        return steps_of(self.rows)
+
     def with_theta(self, per_dollar: float) -> None:
         """Let a dollar of total cost be worth so many seconds."""
         self.rows = self.rows._replace(per_dollar=per_dollar)
@@ -95,16 +102,22 @@ class Passes:
         return self._all(part, groups)
 
     def least(self, read: np.ndarray, chunk: np.ndarray) -> float:
-        """Sum of the cheapest costs at prices of reads (m,) and places (m,), where all chunks have one size; s."""
+        """Sum of the cheapest costs at prices of reads (m,) and places (m,), where all chunks have one size; s.
+
+        Of many rows no more than that sum: from the ends of the steps of their rates.
+        """
         self._count += 1
         detail(f"pass {self._count} over {self.rows.number:,} rows")
 
-        rate, sites = rates_of(self.rows), sites_of(self.rows)
+        ends = ends_of(self.rows, self.steps)
+        rows, rate, weight = ends or (self.rows, rates_of(self.rows), np.ones(self.rows.number))
+        sites, costs = sites_of(self.rows), np.empty(len(rate))
 
-        def part(first: int, last: int) -> float:
-            return least_cost(first, last, self.rows, rate, read, chunk, sites)
+        def part(first: int, last: int) -> None:
+            least_costs(first, last, rows, rate, read, chunk, sites, costs)
 
-        return float(sum(self.share_out(part)))
+        self.share_out_bins(len(rate), part)
+        return float(weight @ costs)
 
     def share_out(self, part: Callable[[int, int], T]) -> list[T]:
         """What ``part`` returns for all rows, in parts (first, last + 1), in their order for any number of threads."""

@@ -17,7 +17,7 @@ _FIRST_LOAD = 0.95  # of the busiest node at the start, where the rows ask for m
 _ANEW = 1e-3  # temperature at which prices for another z start
 _HANDED_OVER = 1e-3  # temperature at which more bins take over
 _COARSE_BINS = 192
-_LARGE = 256  # nodes whose matrices are worth several threads
+_LARGE = 1500  # nodes whose matrices are worth several threads
 _FINE_BINS = (512, 3000)  # least and most
 _FINE = 60_000  # bins times nodes
 
@@ -67,9 +67,9 @@ class Bins:
         self.cluster = Cluster(_law(service), rows.capacity)
         self.sites = sites_of(rows)
         fine = int(np.clip(_FINE // m, *_FINE_BINS))
-        self.fine = self._level(collapse(rows, fine))
+        self.fine = self._level(collapse(rows, passes.steps, fine))
         few = len(self.fine.rows.rate) <= 2 * _COARSE_BINS
-        self.coarse = self.fine if few else self._level(collapse(rows, _COARSE_BINS))
+        self.coarse = self.fine if few else self._level(collapse(rows, passes.steps, _COARSE_BINS))
 
     def _level(self, collapsed: Collapsed) -> Level:
         rows = _bins(self.passes.rows, collapsed)

@@ -8,7 +8,7 @@ from planning.certified.test_rounding import THETA, constrained
 from planning.certified.untuned import limited, passes_of, relaxed_at, tiny, untuned
 
 from ecjax.planning.certified import one_size_plan
-from ecjax.planning.certified.collapse import classes_of, collapse
+from ecjax.planning.certified.collapse import classes_of, collapse, steps_of
 from ecjax.planning.certified.data import rates_of
 from ecjax.planning.certified.exchange import exchange
 from ecjax.planning.certified.nodes import NodeMinima
@@ -44,7 +44,7 @@ def test_at_a_fixed_z_prices_and_marginals_meet_at_the_convex_optimum(kind, seed
 def test_bins_keep_what_they_gather():
     problem = untuned(3, 20_000, 0.6).problem()
     rows = passes_of(problem, THETA).rows
-    bins = collapse(rows, 200)
+    bins = collapse(rows, steps_of(rows), 200)
     rate = rates_of(rows)
     assert len(bins.rate) <= 400
     assert bins.size.sum() == rows.number and len(bins.size) == bins.of_row.max() + 1
@@ -62,7 +62,8 @@ def test_bins_keep_what_they_gather():
 def test_rows_of_their_own_stay():
     random = np.random.default_rng(4)
     problem = limited(untuned(4, 600, 0.6).problem(), surcharge=random.uniform(0, 3, (600, 12)))
-    bins = collapse(passes_of(problem, THETA).rows, 100)
+    rows = passes_of(problem, THETA).rows
+    bins = collapse(rows, steps_of(rows), 100)
     assert np.array_equal(bins.of_row, np.arange(600)) and np.all(bins.size == 1)
 
 
