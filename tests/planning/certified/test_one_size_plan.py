@@ -5,7 +5,7 @@ import problems
 import pytest
 from planning.certified.test_relax import CONVEX
 from planning.certified.test_rounding import THETA, constrained
-from planning.certified.untuned import limited, passes_of, relaxed_at, tiny, untuned
+from planning.certified.untuned import at_largest_load, limited, passes_of, relaxed_at, tiny, untuned
 
 from ecjax.planning.certified import one_size_plan
 from ecjax.planning.certified.collapse import classes_of, collapse, steps_of
@@ -178,3 +178,28 @@ def test_an_earlier_plan_that_is_good_enough_stays():
     assert value <= enough.objective <= value * 1.01
     np.testing.assert_array_equal(enough.kinds[3:], plan.kinds[3:])
     assert np.all((enough.kinds[:3] == 2).sum(axis=1) == np.asarray(problem.k)[:3])
+
+
+def test_nodes_and_files_that_are_nearly_alike():
+    """Three kinds of nodes, reads of each file a whole number: ties everywhere."""
+    random = np.random.default_rng(9)
+    case = untuned(9, 240, 0.5)
+    kind = np.arange(12) // 4
+    mean = (0.035 + 0.01 * kind) * (1 + 0.002 * random.normal(size=12))
+    nodes = case.nodes.assign(
+        service_mean_s=mean,
+        service_second_s2=1.013 * mean**2,
+        service_third_s3=1.04 * mean**3,
+        connect_mean_s=0.0,
+        connect_var_s2=0.0,
+        cost_per_chunk_dollars=np.array([8.0, 6.0, 4.0])[kind] * 1e-5,
+    )
+    files = case.files.assign(
+        k=4, bytes=4e6, min_extra_chunks=2, rate_per_s=random.geometric(0.1, 240) / 58.0
+    )
+    case = at_largest_load(problems.Case(nodes, files), 0.5)
+    for theta in (100.0, 10_000.0):
+        bins = Bins(passes_of(case.problem(), theta))
+        relaxation, bound, _ = prove(bins, 1e-4, 400)
+        plan = round_off(bins, relaxation, bound * (1 + 1e-4), 1e-7, 0)
+        assert bound <= plan.objective <= bound * (1 + 3e-4)
