@@ -13,7 +13,6 @@ from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from ecjax.planning.certified import loops
 from ecjax.planning.certified.collapse import Steps, ends_of, steps_of
@@ -34,8 +33,6 @@ _MANY_NODES = 24
 _INERTIA = 0.7
 _EXACT_EVERY = 4
 
-
-LIBRARIES = ThreadpoolController()
 
 T = TypeVar("T")
 
@@ -197,9 +194,7 @@ def relax(
         most: passes.
         fixed_z: whether z stays.
     """
-    # the master's matrices are small: more threads than one only wait for each other
-    with LIBRARIES.limit(limits=1, user_api="blas"):
-        *_, last = mixtures(passes, group, kinds, z, tol, most, fixed_z)
+    *_, last = mixtures(passes, group, kinds, z, tol, most, fixed_z)
     return last
 
 

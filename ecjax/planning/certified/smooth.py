@@ -7,7 +7,7 @@ import numpy as np
 
 from ecjax.planning.certified.collapse import Collapsed, collapse
 from ecjax.planning.certified.data import Rows, Service, rates_of, sites_of
-from ecjax.planning.certified.relax import LIBRARIES, Passes, Prices
+from ecjax.planning.certified.relax import Passes, Prices
 from ecjax.planning.smoothed import latency, newton, response
 from ecjax.planning.smoothed.backend import NUMPY
 from ecjax.planning.smoothed.host_demand import host_demand
@@ -17,7 +17,6 @@ _FIRST_LOAD = 0.95  # of the busiest node at the start, where the rows ask for m
 _ANEW = 1e-3  # temperature at which prices for another z start
 _HANDED_OVER = 1e-3  # temperature at which more bins take over
 _COARSE_BINS = 192
-_LARGE = 1500  # nodes whose matrices are worth several threads
 _FINE_BINS = (512, 3000)  # least and most
 _FINE = 60_000  # bins times nodes
 
@@ -113,9 +112,7 @@ class Bins:
     def _solve(
         self, level: Level, settings: Settings, z: float, read: np.ndarray, place: np.ndarray
     ) -> Solution:
-        # small matrices: more threads than one only wait for each other
-        threads = None if len(self.cluster.capacity) > _LARGE else 1
-        with np.errstate(all="ignore"), LIBRARIES.limit(limits=threads, user_api="blas"):
+        with np.errstate(all="ignore"):
             return newton.solve(NUMPY, self.cluster, level.demand, settings, z, read, place)
 
     def at_loads(self, loads: np.ndarray, z: float) -> Relaxation:

@@ -70,7 +70,7 @@ def by_class(runner: Runner, queue: str, law: str, load: float, files: int, requ
     p99 = np.asarray(estimate.value.group_quantiles)[:, P99] / summary.quantiles[:CLASSES, P99] - 1
     half_width = summary.half_width[:CLASSES] / summary.mean[:CLASSES]
     yield Row(
-        f"{queue}, {law}",
+        f"ecjax estimate, {queue}, {law}",
         f"{files} files of {CLASSES} classes, k = {NEED}, {NODES} nodes, load {load}",
         *estimate.timing,
         rows=files,
