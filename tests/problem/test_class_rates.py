@@ -11,10 +11,17 @@ from ecjax.options import checked
 from ecjax.problem.class_rates import with_class_rates
 from ecjax.problem.cluster_options import ClusterOptions
 from ecjax.problem.identity import identity
+from ecjax.studies.optimize.inputs import read_tables
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.optimize.study import planned
 from ecjax.tables.read import read_input
 from ecjax.tables.results import read_results
+
+
+def planned_alone(options: OptimizeOptions):
+    options = checked(options)
+    return planned(options, list(read_tables(options)))
+
 
 CLUSTER = ClusterOptions(hardware="tahoe", files=8, k=[2, 2], rates=[1.0, 2.0], load=0.3, nodes_per_site=2)
 
@@ -90,9 +97,9 @@ def test_plans_are_of_the_tables_they_name(tmp_path):
         "figures": [],
         "write": ["placements"],
     }
-    plain = planned(checked(OptimizeOptions(out=str(tmp_path / "plain"), **options))).iloc[0]
+    plain = planned_alone(OptimizeOptions(out=str(tmp_path / "plain"), **options)).iloc[0]
     scales = [[1, 1], [2, 0.5]]
-    runs = planned(checked(OptimizeOptions(out=str(tmp_path / "out"), class_rate_scale=scales, **options)))
+    runs = planned_alone(OptimizeOptions(out=str(tmp_path / "out"), class_rate_scale=scales, **options))
     assert [json.loads(told) for told in runs["class_rate_scale"]] == [{"1": 1, "2": 1}, {"1": 2, "2": 0.5}]
     assert plain["class_rate_scale"] is None or plain.isna()["class_rate_scale"]
     assert runs["input_id"].iloc[0] == plain["input_id"] and runs["input_id"].nunique() == 2

@@ -1,7 +1,6 @@
 """Nodes without a log: a description in numbers, and what fio measured, become ordinary nodes tables."""
 
 import json
-import logging
 
 import numpy as np
 import pytest
@@ -101,9 +100,8 @@ def test_what_is_missing_is_named():
         columns({"count": 3, "seek_ms": 8})
 
 
-def test_a_description_counts_as_the_table_that_it_makes(tmp_path, caplog, monkeypatch):
+def test_a_description_counts_as_the_table_that_it_makes(tmp_path, caplog):
     described_nodes._say_once.cache_clear()
-    monkeypatch.setattr(logging.getLogger("ecjax"), "propagate", True)
     with caplog.at_level("INFO", "ecjax"):
         described = input_tables(checked(OptimizeOptions(nodes=TWELVE)))
         again = input_tables(checked(ReplayOptions(planning=OptimizeOptions(nodes=TWELVE))).planning)

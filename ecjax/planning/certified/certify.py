@@ -7,6 +7,7 @@ import numpy as np
 from ecjax.planning.certified import one_size_plan
 from ecjax.planning.certified.bound import lower_bound
 from ecjax.planning.certified.choice import HOT, NONE
+from ecjax.planning.certified.data import has_one_size
 from ecjax.planning.certified.relax import Passes, groups_of, relax, respond
 from ecjax.planning.certified.rounding import keeps_capacity, round_off, spare_chunks, worth
 from ecjax.planning.certified.smooth import Bins
@@ -59,7 +60,7 @@ def certify(passes: Passes, settings: Settings, start: np.ndarray | None = None)
     """
     service, rows = passes.service, passes.rows
     m = len(rows.chunk_price)
-    if len(service.size) == 1 and not rows.written:
+    if has_one_size(service, rows):
         return _one_size(passes, settings, start)
     # passes get dearer and more with the nodes
     tol = (0.05 if m <= _MANY_NODES else 0.25) * settings.gap

@@ -18,6 +18,7 @@ _LEAST_BINS = 6  # of a class
 _STEP_BITS = 7  # of the fraction of a rate that tell its step
 _FRACTION_BITS = 52
 _MANY = 20_000  # rows whose bound is that of steps
+_MOST_OWN = 8192  # bins of rows that are not alike
 
 
 class Collapsed(NamedTuple):
@@ -29,6 +30,7 @@ class Collapsed(NamedTuple):
         size: (G,) rows in each bin.
         rate: (G,) 1/s, mean reads of one.
         example: (G,) a row of each bin, which has its class.
+        alike: whether the rows of a bin are priced alike; otherwise the example is one of many.
     """
 
     of_row: np.ndarray
@@ -36,6 +38,7 @@ class Collapsed(NamedTuple):
     size: np.ndarray
     rate: np.ndarray
     example: np.ndarray
+    alike: bool
 
 
 class Steps(NamedTuple):
@@ -86,6 +89,8 @@ def steps_of(rows: Rows) -> Steps:
 def collapse(rows: Rows, steps: Steps, most: int) -> Collapsed:
     """Gather rows into bins; each row is a bin of its own where there are few, or where hardly any two are alike.
 
+    Of very many rows that are not alike, a bin has those of similar rates, and the costs of the one in its middle.
+
     Args:
         rows: the rows.
         steps: of the rows.
@@ -94,10 +99,7 @@ def collapse(rows: Rows, steps: Steps, most: int) -> Collapsed:
     number, kinds = rows.number, int(steps.kind.max()) + 1
     bins = max(most // kinds, _LEAST_BINS)
     if number <= 1.5 * most or kinds * bins > number // 2:
-        rank = np.empty(number, np.int64)
-        rank[np.argsort(steps.of_row, kind="stable")] = np.arange(number)
-        alone = np.arange(number)
-        return Collapsed(alone, rank, np.ones(number), rates_of(rows), alone)
+        return _of_their_own(rows, steps)
     bin_of = _gathered(steps, bins)
     of_row = bin_of[steps.of_row]
     size = np.bincount(bin_of, steps.size)
@@ -106,7 +108,25 @@ def collapse(rows: Rows, steps: Steps, most: int) -> Collapsed:
     rank = np.empty(number, np.int64)
     small = of_row.astype(np.uint16) if len(size) < 2**16 else of_row
     rank[np.argsort(small, kind="stable")] = np.arange(number)
-    return Collapsed(of_row, rank, size, np.bincount(bin_of, steps.total) / size, example)
+    return Collapsed(of_row, rank, size, np.bincount(bin_of, steps.total) / size, example, True)
+
+
+def _of_their_own(rows: Rows, steps: Steps) -> Collapsed:
+    number, rate = rows.number, rates_of(rows)
+    rank, alone = np.empty(number, np.int64), np.arange(number)
+    if number <= _MOST_OWN:
+        rank[np.argsort(steps.of_row, kind="stable")] = alone
+        return Collapsed(alone, rank, np.ones(number), rate, alone, True)
+    classes = _codes_of(rows)
+    order = np.lexsort((rate, classes))
+    rank[order] = alone
+    # every row is a step of its own
+    each = Steps(alone, np.ones(number), rate[order], rate[order], rate[order], classes[order], order)
+    bin_of = _gathered(each, max(_MOST_OWN // (int(classes.max()) + 1), _LEAST_BINS))
+    size = np.bincount(bin_of)
+    example = order[np.cumsum(size) - 1 - size // 2]
+    mean = np.bincount(bin_of, rate[order]) / size
+    return Collapsed(bin_of[rank], rank, size.astype(float), mean, example, False)
 
 
 def _gathered(steps: Steps, bins: int) -> np.ndarray:
@@ -152,17 +172,22 @@ def ends_of(rows: Rows, steps: Steps) -> tuple[Rows, np.ndarray, np.ndarray] | N
 
 def classes_of(rows: Rows, rate: np.ndarray) -> np.ndarray:
     """Number of the class of every row, (R,)."""
-    result = np.zeros(rows.number, np.int64)
-    for column in (rows.hot, rows.length, rows.chunks, rows.bytes):
-        result = _refined(result, column)
+    result = _codes_of(rows)
     if len(rows.allowed):
         result = _refined_by_bytes(result, np.packbits(rows.allowed, axis=1))
     if len(rows.surcharge):
-        result = _refined_by_bytes(result, rows.surcharge.astype(np.float32))
+        result = _refined_by_charges(result, rows.surcharge)
     if len(rows.reading):
         # the price of one read, which is what rows have in common whose clients are at one place
-        by_read = rows.reading / np.where(rate > 0, rate, 1.0)[:, None]
-        result = _refined_by_bytes(result, by_read.astype(np.float32))
+        result = _refined_by_charges(result, rows.reading / np.where(rate > 0, rate, 1.0)[:, None])
+    return result
+
+
+def _codes_of(rows: Rows) -> np.ndarray:
+    """Class of every row by its code and size alone, (R,)."""
+    result = np.zeros(rows.number, np.int64)
+    for column in (rows.hot, rows.length, rows.chunks, rows.bytes):
+        result = _refined(result, column)
     return result
 
 
@@ -179,6 +204,12 @@ def _refined_by_bytes(classes: np.ndarray, values: np.ndarray) -> np.ndarray:
     whole = np.ascontiguousarray(values).view(np.dtype((np.void, values.dtype.itemsize * values.shape[1])))
     which = np.unique(whole[:, 0], return_inverse=True)[1]
     return _numbered(classes * (which.max() + 1) + which)
+
+
+def _refined_by_charges(classes: np.ndarray, charges: np.ndarray) -> np.ndarray:
+    """By a weighted sum of the charges, to single precision: what is alike but for rounding shares a class."""
+    weights = np.random.default_rng(0).uniform(1, 2, charges.shape[1])
+    return _refined(classes, (charges @ weights).astype(np.float32))
 
 
 def _numbered(code: np.ndarray) -> np.ndarray:

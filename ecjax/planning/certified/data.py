@@ -68,6 +68,11 @@ class Rows(NamedTuple):
         return len(self.hot)
 
 
+def has_one_size(service: Service, rows: Rows) -> bool:
+    """Whether all chunks have one size and nothing is written: the relaxation is convex at a fixed z then."""
+    return len(service.size) == 1 and not rows.written
+
+
 def rates_of(rows: Rows) -> np.ndarray:
     """Reads of every row, (R,) 1/s."""
     if len(rows.read) == rows.number:

@@ -10,7 +10,8 @@ from threadpoolctl import ThreadpoolController
 
 from ecjax.cores import available_cores
 from ecjax.planning.certified.certify import Certificate, Settings, certify
-from ecjax.planning.certified.data import Rows, Service, flatten
+from ecjax.planning.certified.collapse import Steps, steps_of
+from ecjax.planning.certified.data import Rows, Service, flatten, has_one_size
 from ecjax.planning.certified.relax import Passes
 from ecjax.planning.descent import Stopping
 from ecjax.planning.jlcm import Solution
@@ -38,17 +39,18 @@ def plan_lanes(
         settings: when to end.
         start: (R, m) choices of an earlier plan to start from, or None.
     """
-    flat: dict[tuple[float, float], tuple[Service, Rows, Problem]] = {}
+    flat: dict[tuple[float, float], tuple[Service, Rows, Problem, Steps | None]] = {}
     for key in dict.fromkeys(zip(rate_scale.tolist(), size_scale.tolist(), strict=True)):
         lane_problem = scaled(problem, *key)
-        flat[key] = (*flatten(lane_problem), lane_problem)
+        service, rows = flatten(lane_problem)
+        flat[key] = service, rows, lane_problem, steps_of(rows) if has_one_size(service, rows) else None
     lanes = list(zip(theta.tolist(), rate_scale.tolist(), size_scale.tolist(), strict=True))
     distinct = list(dict.fromkeys(lanes))
     at_once = min(len(distinct), available_cores())
 
     def one(lane: tuple[float, float, float]) -> Certificate:
-        service, rows, _ = flat[lane[1:]]
-        passes = Passes(service, rows, max(1, available_cores() // at_once))
+        service, rows, _, steps = flat[lane[1:]]
+        passes = Passes(service, rows, max(1, available_cores() // at_once), steps)
         passes.with_theta(lane[0] / problem.files.count)
         try:
             return certify(passes, settings, start)

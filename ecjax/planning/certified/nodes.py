@@ -3,7 +3,7 @@
 import numpy as np
 
 from ecjax.planning.certified import one_size
-from ecjax.planning.certified.data import Rows, Service
+from ecjax.planning.certified.data import Rows, Service, has_one_size
 from ecjax.planning.certified.node_bound import cell_minima, node_minima
 from ecjax.planning.certified.relax import Prices
 
@@ -21,7 +21,7 @@ class NodeMinima:
 
     def __init__(self, service: Service, rows: Rows) -> None:
         self.service = service
-        self.plain = len(service.size) == 1 and not rows.written
+        self.plain = has_one_size(service, rows)
         self.cells = None if rows.true_size is None else _Cells(service, rows)
         sizes = len(service.size)
         row = np.repeat(np.arange(rows.number), np.diff(rows.start))

@@ -79,10 +79,12 @@ def prove(bins: Bins, gap: float, most_turns: int) -> tuple[Relaxation, float, i
     turns = relaxation.turns
     value = -np.inf
     for attempt in range(_MOST_BASINS):
-        bound = bound_every_z(bins, relaxation, 0.1 * gap, most_turns)
+        # the last one looks for no other relaxation, and so has a value
+        turns_left = most_turns if attempt < _MOST_BASINS - 1 else 0
+        bound = bound_every_z(bins, relaxation, 0.1 * gap, turns_left)
         turns += bound.turns
         value = max(value, bound.value)
-        if bound.better is None or attempt == _MOST_BASINS - 1:
+        if bound.better is None:
             break
         relaxation = bins.relax(bound.better.z, bound.better)
         turns += relaxation.turns
@@ -100,25 +102,31 @@ def round_off(bins: Bins, relaxation: Relaxation, target: float, tol: float, see
         seed: of further tries.
     """
     few = bins.passes.rows.number * len(relaxation.loads) <= _FEW
+    alike = bins.fine.collapsed.alike
     random = np.random.default_rng(seed)
     best: Plan | None = None
+
+    def rank(plan: Plan) -> tuple[bool, float]:
+        return not keeps_capacity(bins.passes, plan.kinds), plan.objective
+
     for attempt in range(_ROUNDINGS if few else 1):
         if few:
             kinds = _spread(bins, relaxation, random if attempt else None)
             plan = respond(bins, kinds, tol, random)
         else:
-            kinds = _rounded(bins, relaxation)
+            kinds = _rounded(bins, relaxation) if alike else _spread(bins, relaxation, None)
             _polish(bins, kinds, target, tol)
             plan = Plan(kinds, *worth(bins.passes, kinds))
             if not keeps_capacity(bins.passes, kinds):
                 plan = respond(bins, kinds, tol, random)
-        if best is None or (plan.objective < best.objective and keeps_capacity(bins.passes, kinds)):
+        if best is None or rank(plan) < rank(best):
             best = plan
-        if best.objective <= target:
+        if rank(best) <= (False, target):
             break
     assert best is not None
-    if few and best.objective > target:
-        best = _exchanged(bins, best, target, random)
+    if few and rank(best) > (False, target):
+        other = _exchanged(bins, best, target, random)
+        best = other if rank(other) < rank(best) else best
     return best
 
 
@@ -171,9 +179,7 @@ def _exchanged(bins: Bins, plan: Plan, target: float, random: np.random.Generato
         z, objective = worth(passes, kinds)
         if objective <= target:
             break
-    if objective < plan.objective and keeps_capacity(passes, kinds):
-        return Plan(kinds, z, objective)
-    return plan
+    return Plan(kinds, z, objective)
 
 
 def _spread(bins: Bins, relaxation: Relaxation, random: np.random.Generator | None) -> np.ndarray:

@@ -9,7 +9,6 @@ sum of the cheapest costs at them, are what the lower bound is made of.
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -64,10 +63,18 @@ class Relaxed:
 
 
 class Passes:
-    """Passes over the rows, shared out to threads."""
+    """Passes over the rows, shared out to threads.
 
-    def __init__(self, service: Service, rows: Rows, threads: int) -> None:
+    Args:
+        service: nodes.
+        rows: placement rows.
+        threads: at most.
+        steps: of the rows, where they are known already.
+    """
+
+    def __init__(self, service: Service, rows: Rows, threads: int, steps: Steps | None = None) -> None:
         self.service, self.rows = service, rows
+        self._steps = steps
         # the same parts for any number of threads: sums must not depend on it
         edges = list(range(0, rows.number, max(_ROWS_PER_TASK, -(-rows.number // _MOST_TASKS))))
         self._parts = list(zip(edges, [*edges[1:], rows.number], strict=True))
@@ -79,10 +86,12 @@ class Passes:
         if self._pool:
             self._pool.shutdown()
 
-    @cached_property
+    @property
     def steps(self) -> Steps:
-        """The rows by class and step of their rate."""
-        return steps_of(self.rows)
+        """The rows by class and step of their rate, whatever theta is."""
+        if self._steps is None:
+            self._steps = steps_of(self.rows)
+        return self._steps
 
     def with_theta(self, per_dollar: float) -> None:
         """Let a dollar of total cost be worth so many seconds."""

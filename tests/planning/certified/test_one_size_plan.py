@@ -7,10 +7,12 @@ from planning.certified.test_relax import CONVEX
 from planning.certified.test_rounding import THETA, constrained
 from planning.certified.untuned import at_largest_load, limited, passes_of, relaxed_at, tiny, untuned
 
+from ecjax.planning.certified import collapse as collapsing
 from ecjax.planning.certified import one_size_plan
 from ecjax.planning.certified.collapse import classes_of, collapse, steps_of
-from ecjax.planning.certified.data import rates_of
+from ecjax.planning.certified.data import rates_of, sites_of
 from ecjax.planning.certified.exchange import exchange
+from ecjax.planning.certified.least_cost import least_costs
 from ecjax.planning.certified.nodes import NodeMinima
 from ecjax.planning.certified.one_size_plan import Plan, prove, round_off
 from ecjax.planning.certified.relax import loads_of
@@ -59,12 +61,47 @@ def test_bins_keep_what_they_gather():
     assert sorted(bins.rank) == list(range(rows.number))
 
 
+def test_the_bound_of_many_rows_is_a_hair_below_the_sum_over_all():
+    case = untuned(11, 30_000, 0.6)
+    files = case.files.assign(k=4, bytes=4e6, min_extra_chunks=np.arange(30_000) % 2)
+    problem = at_largest_load(problems.Case(case.nodes, files), 0.6).problem()
+    passes = passes_of(problem, THETA)
+    rows, random = passes.rows, np.random.default_rng(11)
+    read, place = random.uniform(1, 3, 12) * 1e-6, random.uniform(0, 1e-7, 12)
+    costs = np.empty(rows.number)
+    least_costs(0, rows.number, rows, rates_of(rows), read, place, sites_of(rows), costs)
+    assert collapsing.ends_of(rows, passes.steps) is not None
+    assert costs.sum() * (1 - 1e-6) <= passes.least(read, place) <= costs.sum() * (1 + 1e-12)
+
+
 def test_rows_of_their_own_stay():
     random = np.random.default_rng(4)
     problem = limited(untuned(4, 600, 0.6).problem(), surcharge=random.uniform(0, 3, (600, 12)))
     rows = passes_of(problem, THETA).rows
     bins = collapse(rows, steps_of(rows), 100)
     assert np.array_equal(bins.of_row, np.arange(600)) and np.all(bins.size == 1)
+
+
+def test_very_many_rows_of_their_own_are_planned_from_some(monkeypatch):
+    monkeypatch.setattr(collapsing, "_MOST_OWN", 500)
+    monkeypatch.setattr(one_size_plan, "_FEW", 0)
+    random = np.random.default_rng(10)
+    case = untuned(10, 4000, 0.6)
+    now = np.argsort(random.random((4000, 12)), axis=1) < (case.k + case.file("min_extra_chunks"))[:, None]
+    problem = limited(case.problem(), surcharge=np.where(now, 0.0, 2.0))
+    bins = Bins(passes_of(problem, THETA))
+    collapsed = bins.fine.collapsed
+    assert not collapsed.alike and len(collapsed.size) <= 500 and collapsed.size.sum() == 4000
+    np.testing.assert_allclose(
+        collapsed.size * collapsed.rate, np.bincount(collapsed.of_row, rates_of(bins.passes.rows))
+    )
+    relaxation, bound, _ = prove(bins, 1e-4, 400)
+    plan = round_off(bins, relaxation, bound * (1 + 1e-4), 1e-7, 0)
+    stored = plan.kinds > 0
+    assert np.all((plan.kinds == 2).sum(axis=1) == case.k)
+    assert bound <= plan.objective <= bound * (1 + 2e-3)
+    # most chunks stay where they are
+    assert (stored & now).sum() > 0.5 * stored.sum()
 
 
 def test_masks_and_places_of_clients_make_classes():

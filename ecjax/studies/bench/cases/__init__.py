@@ -14,6 +14,7 @@ CASES = {
     "certified_thetas": "64 thetas of 1000 files",
     "certified_wide": "plan 10^5 files on 100 nodes",
     "certified_million": "plan 10^4, 10^5 and 10^6 files",
+    "certified_racks": "plan 10^4 files on 300 nodes and 10^5 on 1000, a chunk per rack",
     "certified_warm": "1 % of the files changed, from the old plan",
     "matching": "1000 matchings of 12 x 12 beside SciPy; passes of placement for classes",
     "analyze": "analyze 10^7 rows, integer ids",

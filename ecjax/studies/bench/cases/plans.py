@@ -63,6 +63,22 @@ PARTS = (
         )
         for files in (10**4, 10**5, 10**6)
     ),
+    Part(
+        "certified_racks",
+        "certified:planned",
+        dict(files=Sizes(10**4, 500), nodes=Sizes(300, 30), racks=Sizes(20, 10), gap=3e-4),
+        {"*": Target(6.0, gap=3e-4)},
+        "once",
+    ),
+    Part(
+        "certified_racks",
+        "certified:planned",
+        dict(files=10**5, nodes=1000, racks=62, gap=2e-4),
+        {"*": Target(20.0, gap=2e-4)},
+        "once",
+        quick=False,
+        memory=True,
+    ),
     Part("certified_warm", "certified:after_change", dict(files=Sizes(10**5, 1000), gap=_GAP), runs="once"),
     Part("certified_warm", "certified:after_change", dict(files=10**6, gap=_GAP), runs="once", quick=False),
     Part("matching", "matching:matchings", dict(count=1000), {"ecjax_matchings": Target(0.025)}),

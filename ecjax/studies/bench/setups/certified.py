@@ -6,6 +6,7 @@ runs once.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache, partial
 
 import jax.numpy as jnp
@@ -43,14 +44,19 @@ def beside_published(runner: Runner, files: int, load: float, mixed_sizes: bool,
     yield _row(_PUBLISHED, words, problem, published, compile_s, bound=bound)
 
 
-def planned(runner: Runner, files: int, gap: float, nodes: int = NODES, thetas: int = 1) -> Iterator[Row]:
-    """One theta, or many around it as one batch."""
+def planned(
+    runner: Runner, files: int, gap: float, nodes: int = NODES, thetas: int = 1, racks: int = 0
+) -> Iterator[Row]:
+    """One theta, or many around it as one batch; with racks no more than one chunk of a file in each."""
     compile_s = compiling_s(False, runner.seed)
     problem = random_problem(files, nodes, LOAD, False, runner.seed)
+    if racks:
+        problem = replace(problem, site=jnp.arange(nodes) % racks, per_site=1)
     values = np.geomspace(THETA / THETAS_SPREAD, THETA * THETAS_SPREAD, thetas) if thetas > 1 else [THETA]
     outcome = runner.time(partial(_solve, problem, tuple(map(float, values)), gap))
     each_us = outcome.timing.min_s / (files * nodes) * 1e6
-    words, note = f"load {LOAD:g}", f"{each_us:.3g} µs per file and node"
+    words = f"load {LOAD:g}" + (f", {racks} racks" if racks else "")
+    note = f"{each_us:.3g} µs per file and node"
     if thetas > 1:
         within = int(np.sum(_gaps(outcome.value, outcome.value.lower_bound) <= gap))
         words, note = f"{thetas} thetas, {words}", f"{within} gaps of {thetas} within {gap:g}"
