@@ -101,7 +101,7 @@ def certify(passes: Passes, settings: Settings, start: np.ndarray | None = None)
 
 
 def _one_size(passes: Passes, settings: Settings, start: np.ndarray | None) -> Certificate:
-    bins = Bins(passes)
+    bins = Bins(passes, 0.2 * settings.gap)
     tried: list[one_size_plan.Plan] = []
     if start is not None:
         tried, plan, bound = one_size_plan.placed_anew(bins, start, settings.gap, settings.seed)

@@ -48,8 +48,8 @@ class Steps(NamedTuple):
         of_row: (R,) step of each row.
         size: (S,) rows in each step.
         total: (S,) 1/s, their reads.
-        low: (S,) 1/s, where the step starts.
-        high: (S,) 1/s, where it ends.
+        low: (S,) 1/s, the least rate in it.
+        high: (S,) 1/s, the largest.
         kind: (S,) its class.
         example: (S,) a row of it.
     """
@@ -78,8 +78,9 @@ def steps_of(rows: Rows) -> Steps:
     number = np.empty(len(size), np.int64)
     number[present] = np.arange(len(present))
     of_row = number[code]
-    low = ((present % width + least) << shift).view(float)
-    high = ((present % width + least + 1) << shift).view(float)
+    low, high = np.full(len(present), np.inf), np.full(len(present), -np.inf)
+    np.minimum.at(low, of_row, rate)
+    np.maximum.at(high, of_row, rate)
     example = np.empty(len(present), np.int64)
     example[of_row] = np.arange(len(rate))
     total = np.bincount(of_row, rate)
@@ -152,7 +153,8 @@ def ends_of(rows: Rows, steps: Steps) -> tuple[Rows, np.ndarray, np.ndarray] | N
     """
     if rows.number < _MANY or len(rows.surcharge) or len(rows.reading) or 2 * len(steps.size) > rows.number:
         return None
-    part = np.clip((steps.total / steps.size - steps.low) / (steps.high - steps.low), 0.0, 1.0)
+    width = steps.high - steps.low
+    part = np.clip((steps.total / steps.size - steps.low) / np.where(width > 0, width, 1.0), 0.0, 1.0)
     weight = np.concatenate([steps.size * (1 - part), steps.size * part])
     rate = np.concatenate([steps.low, steps.high])
     at = np.concatenate([steps.example, steps.example])

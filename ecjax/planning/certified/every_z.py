@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ecjax.planning.certified.nodes import NodeMinima
 from ecjax.planning.certified.relax import Prices
 from ecjax.planning.certified.smooth import Bins, Relaxation
 from ecjax.planning.certified.waits import waits
@@ -70,7 +69,7 @@ def bound_every_z(bins: Bins, relaxation: Relaxation, tol: float, most_turns: in
     """
     passes = bins.passes
     service, rows = passes.service, passes.rows
-    minima = NodeMinima(service, rows)
+    minima = bins.minima
     each = abs(relaxation.objective) / len(service.mean)  # s, of a node
     capacity = np.where(np.isfinite(rows.capacity), rows.capacity, 0.0)
 

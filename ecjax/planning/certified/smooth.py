@@ -7,6 +7,7 @@ import numpy as np
 
 from ecjax.planning.certified.collapse import Collapsed, collapse
 from ecjax.planning.certified.data import Rows, Service, rates_of, sites_of
+from ecjax.planning.certified.nodes import NodeMinima
 from ecjax.planning.certified.relax import Passes, Prices
 from ecjax.planning.smoothed import latency, newton, response
 from ecjax.planning.smoothed.backend import NUMPY
@@ -16,6 +17,8 @@ from ecjax.planning.smoothed.newton import Cluster, Demand, Settings, Solution
 _FIRST_LOAD = 0.95  # of the busiest node at the start, where the rows ask for more than there is
 _ANEW = 1e-3  # temperature at which prices for another z start
 _HANDED_OVER = 1e-3  # temperature at which more bins take over
+_COLDER = (1e-6, 1e-7)  # temperatures after the usual last one, where that leaves a gap
+_TURNS_COLDER = 200
 _COARSE_BINS = 192
 _FINE_BINS = (512, 3000)  # least and most
 _FINE = 60_000  # bins times nodes
@@ -57,12 +60,15 @@ class Bins:
 
     Args:
         passes: the rows, with theta set.
+        tol: relative; what a relaxation may leave between its mixture and what its prices prove.
     """
 
-    def __init__(self, passes: Passes) -> None:
+    def __init__(self, passes: Passes, tol: float = 1e-5) -> None:
         service, rows = passes.service, passes.rows
         m = len(service.mean)
         self.passes = passes
+        self.tol = tol
+        self.minima = NodeMinima(service, rows)
         self.cluster = Cluster(_law(service), rows.capacity)
         self.sites = sites_of(rows)
         fine = int(np.clip(_FINE // m, *_FINE_BINS))
@@ -107,7 +113,36 @@ class Bins:
             rough = self._solve(self.coarse, settings._replace(last=_HANDED_OVER), z, read, place)
             z, read, place, turns = float(rough.z), rough.read, rough.place, int(rough.turns)
             settings = settings._replace(first=_HANDED_OVER)
-        return self._relaxation(self._solve(self.fine, settings, z, read, place), turns)
+        relaxation = self._relaxation(self._solve(self.fine, settings, z, read, place), turns)
+        return self._colder(relaxation, settings)
+
+    def _colder(self, relaxation: Relaxation, settings: Settings) -> Relaxation:
+        """The same at lower temperatures, where it leaves a gap: rows that are many and alike keep a share in dearer
+        choices until it is very cold. What closes most is taken.
+        """
+        proven = self.proven(relaxation)
+        for temperature in _COLDER:
+            left = relaxation.objective - proven
+            if left <= self.tol * abs(relaxation.objective):
+                break
+            settings = settings._replace(
+                first=newton.COOLING * settings.last, last=temperature, turns=_TURNS_COLDER
+            )
+            z, read, place = relaxation.z, relaxation.prices.read[:, 0], relaxation.prices.chunk
+            other = self._relaxation(self._solve(self.fine, settings, z, read, place), relaxation.turns)
+            more = self.proven(other)
+            if not abs(other.objective - more) < left:
+                return replace(relaxation, turns=other.turns)
+            relaxation, proven = other, more
+        return relaxation
+
+    def proven(self, relaxation: Relaxation) -> float:
+        """What the prices of a relaxation prove at its z, s."""
+        prices, capacity = relaxation.prices, self.cluster.capacity
+        minima = self.minima.sums(prices, np.array([relaxation.z]), 0.0)[0]
+        held = float(prices.chunk @ np.where(np.isfinite(capacity), capacity, 0.0))
+        z = 0.0 if self.passes.service.alone else relaxation.z
+        return float(z + minima + prices.cheapest - held)
 
     def _solve(
         self, level: Level, settings: Settings, z: float, read: np.ndarray, place: np.ndarray

@@ -17,7 +17,7 @@ from ecjax.planning.smoothed.latency import NodeLaw
 
 _MOST_RISE = 3.0  # times a price, in one step
 _LEAST_PART = 0.2  # of a price, and of a step that was too long
-_COOLING = 0.4
+COOLING = 0.4
 _DONE = 2.0  # temperatures that a step still promises, relative, when the next one comes
 _Z_ROUNDS = 2  # times that the last temperature is finished, with z moved in between
 
@@ -198,7 +198,7 @@ def solve(
             rounds = state.rounds + xp.where(settled & coldest, 1, 0)
             finished = settled & coldest & ((rounds >= _Z_ROUNDS) | settings.fixed_z)
             # the next temperature, or the last one again at another z
-            eps = xp.where(settled, xp.maximum(_COOLING * state.eps, settings.last), state.eps)
+            eps = xp.where(settled, xp.maximum(COOLING * state.eps, settings.last), state.eps)
             z = state.z
             moved_read = prices[0]
             if not settings.fixed_z:
