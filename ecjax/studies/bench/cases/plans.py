@@ -66,7 +66,7 @@ PARTS = (
     Part(
         "certified_racks",
         "certified:planned",
-        dict(files=Sizes(10**4, 500), nodes=Sizes(300, 30), racks=Sizes(20, 10), gap=3e-4),
+        dict(files=Sizes(10**4, 4000), nodes=Sizes(300, 30), racks=Sizes(20, 10), gap=3e-4),
         {"*": Target(6.0, gap=3e-4)},
         "once",
     ),
