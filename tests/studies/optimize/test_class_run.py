@@ -88,7 +88,7 @@ def follows_from_the_tables(out, run) -> None:
     np.testing.assert_allclose(plans["latency_shared_z_s"], shared, rtol=1e-8)
     assert np.all(plans["latency_s"] <= plans["latency_shared_z_s"] * (1 + 1e-12))
     assert json.loads(run.class_latency_s) == plans["latency_s"].to_dict()
-    np.testing.assert_allclose(plans["importance"], list(importance.values()))
+    np.testing.assert_allclose(plans["importance"], [importance[name] for name in names])
     np.testing.assert_allclose(plans["rate_per_s"], parts * plain.rate.sum(), rtol=1e-12)
     np.testing.assert_array_equal(plans["file_count"], np.bincount(plain.of_class))
     np.testing.assert_allclose(
