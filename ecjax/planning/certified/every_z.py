@@ -84,7 +84,7 @@ def bound_every_z(bins: Bins, relaxation: Relaxation, tol: float, most_turns: in
     surely = storage + soonest
     if service.alone:
         return Bound(max(surely, float(rest(last, np.zeros(1), 0.3 * tol)[0])), 0, None)
-    at_best = relaxation.z + float(rest(last, np.array([relaxation.z]), 0.3 * tol)[0])
+    at_best = bins.proven(relaxation)
     target = at_best - tol * abs(at_best)
     if target <= surely:
         return Bound(surely, 0, None)
@@ -111,7 +111,7 @@ def bound_every_z(bins: Bins, relaxation: Relaxation, tol: float, most_turns: in
                 there = bins.relax(z, relaxation, fixed_z=True)
                 turns += there.turns
                 price_sets.append(there.prices)
-                if z + float(rest(there.prices, np.array([z]), 0.3 * tol)[0]) < target - tol * abs(target):
+                if bins.proven(there) < target - tol * abs(target):
                     return Bound(-np.inf, turns, there)
                 intervals.improve(failing, rest(price_sets[-1], intervals.right[failing], 0.3 * tol))
             if intervals.point[worst] < target:

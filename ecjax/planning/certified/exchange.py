@@ -7,7 +7,7 @@ import numpy as np
 
 from ecjax.machine_code import njit
 from ecjax.planning.certified.choice import HOT, NONE, choose
-from ecjax.planning.certified.loops import _dollars
+from ecjax.planning.certified.loops import _dollars, usable
 from ecjax.planning.certified.systematic import node_cost
 
 _LEAST_GAIN = 1e-13
@@ -61,12 +61,9 @@ def exchange(tuples, service, rows, rate, kinds, loads, chunks, z, full_price):
                 trial[j] = node_cost(service, j, loads[j], z)
         for p in range(several):
             i = tuples[t, p]
-            flow, count = rate[i], 0
-            for j in range(m):
-                if len(rows.allowed) and not rows.allowed[i, j]:
-                    continue
-                nodes[count] = j
-                count += 1
+            flow, count = rate[i], usable(rows, i, nodes)
+            for position in range(count):
+                j = nodes[position]
                 stored, reading = _dollars(rows, i, j)
                 over = max(0.0, min(rows.chunks[i], chunks[j] + rows.chunks[i] - rows.capacity[j]))
                 cold[j] = stored + full_price * over

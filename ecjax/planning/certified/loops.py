@@ -8,7 +8,7 @@ from ecjax.planning.certified.waits import node_value
 
 
 @njit()
-def _usable(rows, i, nodes):
+def usable(rows, i, nodes):
     """Nodes that row ``i`` may use, to ``nodes``; returns how many."""
     m = len(rows.chunk_price)
     count = 0
@@ -85,7 +85,7 @@ def cheapest(first, last, rows, group, read, write, chunk, loads, chunks, dollar
     scratch, numbers = np.empty((2, m + 2)), np.empty((3, m + 2), np.int64)
     total = 0.0
     for i in range(first, last):
-        count = _usable(rows, i, nodes)
+        count = usable(rows, i, nodes)
         _at_prices(rows, i, read, write, chunk, nodes, count, hot, cold)
         extra = max(0, rows.length[i] - rows.hot[i])
         total += choose(
@@ -143,7 +143,7 @@ def respond(order, service, rows, kinds, work, reads, chunks, z, chunk_price, fu
     by_kind = np.empty((3, m))
     moved = 0
     for i in order:
-        count = _usable(rows, i, nodes)
+        count = usable(rows, i, nodes)
         for position in range(count):
             j = nodes[position]
             now = kinds[i, j]
@@ -238,7 +238,7 @@ def spread_errors(order, rows, group, start, weight, price, read, write, chunk, 
     last = len(read) - 1
     for i in order:
         g = group[i]
-        count = _usable(rows, i, nodes)
+        count = usable(rows, i, nodes)
         extra = max(0, rows.length[i] - rows.hot[i])
         by_read[:] = 0.0
         by_write[:] = 0.0

@@ -9,7 +9,7 @@ import numpy as np
 
 from ecjax.machine_code import njit
 from ecjax.planning.certified.choice import COLD, HOT, NONE, choose
-from ecjax.planning.certified.loops import _dollars
+from ecjax.planning.certified.loops import _dollars, usable
 from ecjax.planning.certified.waits import node_value
 
 _GOLDEN = 0.6180339887498949
@@ -24,7 +24,7 @@ def place(first, last, rows, of_row, rank, sums, order, chunk, kinds):
         last: one past the last row.
         rows: the rows.
         of_row: (R,) bin of each row.
-        rank: (R,) number of each row in its bin.
+        rank: (R,) number of each row in the order of the bins.
         sums: (G, m) hot marginals summed over the nodes in ``order``; the last is k.
         order: (m,) nodes, those of a site together.
         chunk: (m,) s, price of a place for a chunk.
@@ -103,13 +103,11 @@ def spread(order, rows, rate, of_row, share, price, bend, chunk, kinds):
     scratch, numbers = np.empty((2, m + 2)), np.empty((3, m + 2), np.int64)
     for i in order:
         flow, by = rate[i], share[of_row[i]]
-        count = 0
+        count = usable(rows, i, nodes)
         for j in range(m):
             deviation[j] -= flow * by[j]
-            if len(rows.allowed) and not rows.allowed[i, j]:
-                continue
-            nodes[count] = j
-            count += 1
+        for position in range(count):
+            j = nodes[position]
             stored, reading = _dollars(rows, i, j)
             cold[j] = stored + rows.chunks[i] * chunk[j]
             # a price below nothing would make reads welcome

@@ -144,12 +144,7 @@ def respond(first, last, rows, prices, tau, sites, hot, cold, multipliers):
     before, after = np.empty((widest + 1, q + 1)), np.empty((widest + 1, q + 1))
     unfinished = 0
     for i in range(first, last):
-        for j in range(m):
-            stored = rows.cold_cost[i, j] + rows.chunks[i] * prices[1, j]
-            cold_cost[j] = stored
-            hot_cost[j] = stored + rows.rate[i] * prices[0, j]
-            if len(rows.reading):
-                hot_cost[j] += rows.reading[i, j]
+        _price(rows, i, prices, hot_cost, cold_cost)
         k, extra, t = rows.hot[i], rows.extra[i], tau[i]
         alpha, beta = multipliers[0, i], multipliers[1, i]
         near = np.isfinite(alpha)
@@ -210,6 +205,16 @@ def respond(first, last, rows, prices, tau, sites, hot, cold, multipliers):
             cold[i],
         )
     return unfinished
+
+
+@njit()
+def _price(rows, i, prices, hot_cost, cold_cost):
+    """Cost of a hot and of a cold chunk of a row on every node, to (m,) s."""
+    for j in range(len(hot_cost)):
+        cold_cost[j] = rows.cold_cost[i, j] + rows.chunks[i] * prices[1, j]
+        hot_cost[j] = cold_cost[j] + rows.rate[i] * prices[0, j]
+        if len(rows.reading):
+            hot_cost[j] += rows.reading[i, j]
 
 
 @njit()
@@ -334,7 +339,7 @@ def _marginals(alpha, beta, hot_cost, cold_cost, extra, tau, sites, q, x, y, bef
         _without_each(x, y, order, begin, end, most, -1, before, after)
         for position in range(begin, end):
             j = order[position]
-            with_it, without = _joined(before[position - begin], after[position - begin + 1], most, none)
+            _, with_it, without = _joined(before[position - begin], after[position - begin + 1], most, none)
             total = (x[j] + y[j]) * with_it + without
             hot[j], cold[j] = x[j] * with_it / total, y[j] * with_it / total
 
@@ -361,9 +366,9 @@ def _without_each(x, y, order, begin, end, most, skipped, before, after):
 
 @njit()
 def _joined(before, after, most, none):
-    """Sums up to degrees q - 1 and q of the product of two polynomials, at the scale of Z."""
-    low = high = 0.0
-    scale = less = 1.0
+    """Sums up to degrees q - 2, q - 1 and q of the product of two polynomials, at the scale of Z."""
+    lowest = low = high = 0.0
+    scale = less = least = 1.0
     for d in range(most, -1, -1):
         coefficient = 0.0
         for i in range(d + 1):
@@ -373,7 +378,10 @@ def _joined(before, after, most, none):
         if d < most:
             low += less * coefficient
             less *= none
-    return low, high
+        if d < most - 1:
+            lowest += least * coefficient
+            least *= none
+    return lowest, low, high
 
 
 @njit()
@@ -408,13 +416,8 @@ def curve(first, last, rows, prices, multipliers, tau, sites, hot, cold, weight,
     for i in range(first, last):
         a, b = hot[i], cold[i]
         u, v = weight[0, i], weight[1, i]
-        for j in range(m):
-            if q > 1:
-                stored = rows.cold_cost[i, j] + rows.chunks[i] * prices[1, j]
-                cold_cost[j] = stored
-                hot_cost[j] = stored + rows.rate[i] * prices[0, j]
-                if len(rows.reading):
-                    hot_cost[j] += rows.reading[i, j]
+        if q > 1:
+            _price(rows, i, prices, hot_cost, cold_cost)
         k11 = k12 = k22 = 0.0
         for s in range(len(start) - 1):
             begin, end = start[s], start[s + 1]
@@ -483,19 +486,6 @@ def _pairs(x, y, order, begin, end, most, none, before, after, result):
             j = order[two]
             other = x[j] + y[j]
             left, right = before[two - begin], after[two - begin + 1]
-            both = single = neither = 0.0
-            scale = fewer = fewest = 1.0
-            for d in range(most, -1, -1):
-                coefficient = 0.0
-                for e in range(d + 1):
-                    coefficient += left[e] * right[d - e]
-                neither += scale * coefficient
-                scale *= none
-                if d < most:
-                    single += fewer * coefficient
-                    fewer *= none
-                if d < most - 1:
-                    both += fewest * coefficient
-                    fewest *= none
+            both, single, neither = _joined(left, right, most, none)
             total = own * other * both + (own + other) * single + neither
             result[one - begin, two - begin] = own * other * both / total

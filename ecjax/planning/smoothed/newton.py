@@ -114,7 +114,6 @@ class _State(NamedTuple):
     z: Any
     loads: Any  # (m,)
     tau: Any
-    objective: Any
     promise: Any
     rounds: Any
     done: Any
@@ -217,7 +216,6 @@ def solve(
                 eps=eps,
                 z=z,
                 tau=xp.where(settled & ~finished, demand.temperatures(xp.mean(moved_read), eps), state.tau),
-                objective=objective,
                 promise=relative,
                 rounds=rounds,
                 done=finished,
@@ -238,7 +236,6 @@ def solve(
         z=xp.asarray(z),
         loads=0.5 * latency.most(law),
         tau=tau,
-        objective=xp.asarray(0.0),
         promise=xp.asarray(xp.inf),
         rounds=xp.asarray(0),
         done=xp.asarray(False),
