@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow as pa
 
 from ecjax.tables.nulls import empty_to_null
+from ecjax.tables.schemas import MOST_NUMBER
 from ecjax.tables.statistics.affine import LEAST_SAMPLES
 from ecjax.tables.statistics.bins import DELAY_BINS_PER_OCTAVE, bin_edges
 from ecjax.tables.statistics.delays import QUANTITIES, SERVICE, SOJOURN, Cells
@@ -104,8 +105,9 @@ def _law(
         )
     mean = float(sizes[0]) if one_size else float(counts @ sizes / counts.sum())
     reference = mean if reference_bytes is None else float(reference_bytes)
-    with np.errstate(divide="ignore"):
-        factors = np.where(sizes > 0, reference / sizes, 1.0)
+    # less than the least size that other tables allow is as good as nothing, and its cube must be a number
+    sized = sizes >= 1 / MOST_NUMBER
+    factors = np.where(sized, reference / np.where(sized, sizes, 1.0), 1.0)
     scaled = pooled_rows(scaled_rows(cells.moments, factors), cells.node, count)
     moments, _ = raw_moments(scaled)
     names_of = ("service_mean_s", "service_second_s2", "service_third_s3")

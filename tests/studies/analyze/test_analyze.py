@@ -281,6 +281,19 @@ def test_varying_sizes_too_few_for_a_fit_give_scaled_moments(tmp_path):
     assert nodes.loc["x", "service_mean_s"] == pytest.approx(np.mean([1, 0.5, 1]) * reference / 100)
 
 
+def test_a_chunk_of_next_to_no_bytes_counts_as_one_of_none(tmp_path):
+    frame = frame_of("requests_chunks.parquet")
+    node = frame["node_id"] == frame["node_id"][0]
+    outs = []
+    for tiny in (0.0, 1e-308):
+        frame.loc[frame.index[node][0], "bytes"] = tiny
+        frame.to_parquet(tmp_path / "log.parquet")
+        code, _ = run(tmp_path / "log.parquet", tmp_path / f"{tiny:g}", reference_bytes=2e6)
+        assert code == 0
+        outs.append(read_input(tmp_path / f"{tiny:g}" / "nodes", "nodes").to_pandas().drop(columns="run_id"))
+    pd.testing.assert_frame_equal(*outs, check_exact=False)
+
+
 def test_heavy_tails_are_said_not_to_fit(tmp_path):
     random = np.random.default_rng(0)
     count = 400
