@@ -4,15 +4,20 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from ecjax.machine_code import njit
 from ecjax.planning.certified.waits import best_z, slopes, work_of
 from ecjax.planning.streamed.relaxation import Lane, Relaxed, Sites
 from ecjax.planning.streamed.tally import Counts, Piece, codes_of, steps_of
+from ecjax.queueing import Delay, latency_bound, waiting
 
 _GOLDEN = 0.6180339887498949
 _PART = 1 << 14  # files that a thread places at a time
+_SETS = 1 << 12  # sets of nodes whose latency is computed at a time
+_BOUND = jax.jit(latency_bound)
 
 
 class Masks(NamedTuple):
@@ -33,10 +38,12 @@ class Totals(NamedTuple):
     Attributes:
         loads: (m,) 1/s, reads of each node.
         chunks: (codes, m) chunks that each node keeps, by code of their files.
+        reads: (G, m + 1) 1/s, of the files of a bin that read from the same nodes; see ``_edges``.
     """
 
     loads: np.ndarray
     chunks: np.ndarray
+    reads: np.ndarray
 
 
 class Figures(NamedTuple):
@@ -44,8 +51,9 @@ class Figures(NamedTuple):
 
     Attributes:
         objective: s.
-        latency: s, mean latency bound with one z for all files.
-        z: s.
+        latency: s, mean latency bound with one z for each file.
+        latency_shared_z: s, with one for all files.
+        z: s, that one.
         cost: dollars per period.
         load: (m,) share of time that nodes are busy.
         node_cost: (m,) dollars per period.
@@ -54,11 +62,26 @@ class Figures(NamedTuple):
 
     objective: float
     latency: float
+    latency_shared_z: float
     z: float
     cost: float
     load: np.ndarray
     node_cost: np.ndarray
     bytes_stored: np.ndarray
+
+
+class _Law(NamedTuple):
+    """What tells the nodes of a file from its bin and its position; as in ``Relaxed``, and by code of files."""
+
+    code_of_bin: np.ndarray  # (G,)
+    sums: np.ndarray  # (G, m)
+    edges: np.ndarray  # (G, m)
+    order: np.ndarray  # (m,)
+    cold_order: np.ndarray  # (codes, m)
+    read: np.ndarray  # (codes,)
+    extra: np.ndarray  # (codes,)
+    site: np.ndarray  # (m,)
+    per_site: int
 
 
 class Placing:
@@ -70,6 +93,9 @@ class Placing:
         lane: what is planned for.
         sites: failure domains; None where they limit nothing.
         threads: at most.
+
+    Attributes:
+        totals: of the files that are placed.
     """
 
     def __init__(
@@ -80,11 +106,22 @@ class Placing:
         self._number = {code: number for number, code in enumerate(counts.codes)}
         self._key = counts.code * (counts.step.max() + 1) + counts.step
         self._next = relaxed.first_of_bin.copy()
-        self._site = np.arange(m) if sites is None else np.unique(sites.site, return_inverse=True)[1]
-        self._per_site = 1 if sites is None else sites.per_site
-        self._read = np.array([code.read for code in counts.codes])
-        self._extra = np.array([max(code.length - code.read, 0) for code in counts.codes])
-        self.totals = Totals(np.zeros(m), np.zeros((len(counts.codes), m), np.int64))
+        self._law = _Law(
+            relaxed.code_of_bin,
+            relaxed.sums,
+            _edges(relaxed.sums),
+            relaxed.order,
+            relaxed.cold_order,
+            np.array([code.read for code in counts.codes]),
+            np.array([max(code.length - code.read, 0) for code in counts.codes]),
+            np.arange(m) if sites is None else np.unique(sites.site, return_inverse=True)[1],
+            1 if sites is None else sites.per_site,
+        )
+        self.totals = self._nothing()
+
+    def _nothing(self) -> Totals:
+        bins, m = self._relaxed.sums.shape
+        return Totals(np.zeros(m), np.zeros((len(self._counts.codes), m), np.int64), np.zeros((bins, m + 1)))
 
     def place(self, pieces: Iterator[Piece]) -> Iterator[Masks]:
         """Masks of every piece; what they come to is added to ``totals``."""
@@ -98,38 +135,20 @@ class Placing:
         code = np.array([self._number[each] for each in codes])[which]
         key = code * (self._counts.step.max() + 1) + steps_of(piece.rate)
         bins = relaxed.bin_of_step[np.searchsorted(self._key, key)]
-        rank = np.empty(len(bins), np.int64)
-        _number(bins, self._next, rank)
+        position = np.empty(len(bins))
+        _number(bins, self._next, position)
         number, width = len(bins), -(-m // 8)
         masks = Masks(np.zeros((number, width), np.uint8), np.zeros((number, width), np.uint8))
         rate = self._lane.rate_scale * piece.rate
 
         def part(first: int) -> Totals:
-            sums = Totals(np.zeros(m), np.zeros_like(self.totals.chunks))
-            _place(
-                first,
-                min(first + _PART, number),
-                bins,
-                rank,
-                rate,
-                relaxed.code_of_bin,
-                relaxed.sums,
-                relaxed.order,
-                relaxed.cold_order,
-                self._read,
-                self._extra,
-                self._site,
-                self._per_site,
-                masks.read,
-                masks.stored,
-                sums.loads,
-                sums.chunks,
-            )
+            sums, last = self._nothing(), min(first + _PART, number)
+            _place(first, last, bins, position, rate, self._law, masks, sums)
             return sums
 
         for sums in pool.map(part, range(0, number, _PART)):
-            self.totals.loads[:] += sums.loads
-            self.totals.chunks[:] += sums.chunks
+            for total, more in zip(self.totals, sums, strict=True):
+                total += more
         return masks
 
     def figures(self) -> Figures:
@@ -142,86 +161,114 @@ class Placing:
         node_cost = np.sum(chunks * (rows.chunk_price + size * rows.byte_price), axis=0)
         service = relaxed.service
         z = best_z(service, loads)
-        latency = slopes(service, loads, z).value + (0.0 if service.alone else z)
+        shared = float(slopes(service, loads, z).value + (0.0 if service.alone else z))
         cost = float(node_cost.sum())
-        objective = latency + self._lane.theta / self._counts.files * cost
-        load = work_of(service, loads)[:, 0]
-        return Figures(float(objective), float(latency), float(z), cost, load, node_cost, bytes_stored)
+        objective = shared + self._lane.theta / self._counts.files * cost
+        work = work_of(service, loads)
+        latency = self._latency(work) if work[:, 0].max() < 1 else np.inf
+        return Figures(objective, latency, shared, float(z), cost, work[:, 0], node_cost, bytes_stored)
+
+    def _latency(self, work: np.ndarray) -> float:
+        """Mean latency bound with a z for each file, s: one for each set of nodes that files of a bin read from."""
+        service, m = self._relaxed.service, len(self._relaxed.order)
+        wait = waiting(*jnp.asarray(work.T))
+        delay = Delay(
+            wait.mean + jnp.asarray(service.mean[:, 0]), wait.variance + jnp.asarray(service.variance[:, 0])
+        )
+        which = np.argwhere(self.totals.reads > 0)
+        reads, total = self.totals.reads[which[:, 0], which[:, 1]], 0.0
+        for first in range(0, len(which), _SETS):
+            some = which[first : first + _SETS]
+            masks = Masks(*(np.zeros((_SETS, -(-m // 8)), np.uint8) for _ in range(2)))
+            _representatives(self._law, some, *masks)
+            if len(some) < _SETS:
+                masks.read[len(some) :] = masks.read[0]
+            read = np.unpackbits(masks.read, axis=1, bitorder="little")[:, :m].astype(float)
+            total += reads[first : first + _SETS] @ np.asarray(_BOUND(jnp.asarray(read), delay))[: len(some)]
+        return float(total / reads.sum())
+
+
+def _edges(sums: np.ndarray) -> np.ndarray:
+    """Positions at which the choice of a bin changes, (G, m) rising: the fractional parts of its summed marginals."""
+    return np.sort(sums % 1.0, axis=1)
 
 
 @njit()
-def _number(bins, following, rank):
+def _number(bins, following, position):
     for i in range(len(bins)):
-        rank[i] = following[bins[i]]
+        position[i] = following[bins[i]] * _GOLDEN % 1.0
         following[bins[i]] += 1
 
 
 @njit()
-def _place(
-    first,
-    last,
-    bins,
-    rank,
-    rate,
-    code_of_bin,
-    sums,
-    order,
-    cold_order,
-    read,
-    extra,
-    site,
-    per_site,
-    read_mask,
-    stored_mask,
-    loads,
-    chunks,
-):
-    """Write the masks of files first..last - 1, and add their reads and chunks to ``loads`` and ``chunks``.
+def _place(first, last, bins, position, rate, law, masks, totals):
+    """Write the masks of files first..last - 1, and add what they come to to ``totals``.
 
-    As in ``systematic.place``: the file of rank i reads from the nodes at which u, u + 1, ... fall among the summed
-    marginals, u the fractional part of i times the golden ratio.
+    As in ``systematic.place``: a file reads from the nodes at which u, u + 1, ... fall among the summed marginals, u
+    its position: the fractional part of its rank times the golden ratio.
     """
-    m = len(order)
+    m = len(law.order)
     used = np.zeros(m, np.int64)
     chosen = np.zeros(m, np.bool_)
     for i in range(first, last):
-        b = bins[i]
-        c = code_of_bin[b]
-        by = sums[b]
-        u = rank[i] * _GOLDEN % 1.0
-        k, left = read[c], extra[c]
-        hot = 0
-        chosen[:] = False
-        used[:] = 0
-        before = 0.0
-        for position in range(m):
-            here = by[position]
-            j = order[position]
-            if here > u + hot and here > before and used[site[j]] < per_site:
-                chosen[j] = True
-                used[site[j]] += 1
-                read_mask[i, j >> 3] |= 1 << (j & 7)
-                stored_mask[i, j >> 3] |= 1 << (j & 7)
-                loads[j] += rate[i]
-                chunks[c, j] += 1
-                hot += 1
-                if hot == k:
-                    break
-            before = here
-        for position in range(m):
-            if hot == k and left == 0:
-                break
-            j = cold_order[c, position]
-            if chosen[j] or used[site[j]] >= per_site:
-                continue
+        b, u = bins[i], position[i]
+        c = law.code_of_bin[b]
+        _choose(b, c, u, law, chosen, used, masks.read[i], masks.stored[i])
+        for j in range(m):
+            if chosen[j]:
+                totals.chunks[c, j] += 1
+                if masks.read[i, j >> 3] >> (j & 7) & 1:
+                    totals.loads[j] += rate[i]
+        totals.reads[b, np.searchsorted(law.edges[b], u, side="right")] += rate[i]
+
+
+@njit()
+def _choose(b, c, u, law, chosen, used, read_mask, stored_mask):
+    """The nodes of a file of bin b and code c at position u."""
+    m = len(law.order)
+    by = law.sums[b]
+    k, left = law.read[c], law.extra[c]
+    hot = 0
+    chosen[:] = False
+    used[:] = 0
+    before = 0.0
+    for place in range(m):
+        here = by[place]
+        j = law.order[place]
+        if here > u + hot and here > before and used[law.site[j]] < law.per_site:
             chosen[j] = True
-            used[site[j]] += 1
-            stored_mask[i, j >> 3] |= 1 << (j & 7)
-            chunks[c, j] += 1
-            if hot < k:
-                # rounding of the sums lost one at the end
-                read_mask[i, j >> 3] |= 1 << (j & 7)
-                loads[j] += rate[i]
-                hot += 1
-            else:
-                left -= 1
+            used[law.site[j]] += 1
+            read_mask[j >> 3] |= 1 << (j & 7)
+            stored_mask[j >> 3] |= 1 << (j & 7)
+            hot += 1
+            if hot == k:
+                break
+        before = here
+    for place in range(m):
+        if hot == k and left == 0:
+            break
+        j = law.cold_order[c, place]
+        if chosen[j] or used[law.site[j]] >= law.per_site:
+            continue
+        chosen[j] = True
+        used[law.site[j]] += 1
+        stored_mask[j >> 3] |= 1 << (j & 7)
+        if hot < k:
+            # rounding of the sums lost one at the end
+            read_mask[j >> 3] |= 1 << (j & 7)
+            hot += 1
+        else:
+            left -= 1
+
+
+@njit()
+def _representatives(law, which, read_masks, stored_masks):
+    """Masks of one file of each of the sets ``which`` (n, 2) of a bin and an interval between its edges."""
+    m = len(law.order)
+    used, chosen = np.zeros(m, np.int64), np.zeros(m, np.bool_)
+    for i in range(len(which)):
+        b, interval = which[i]
+        low = law.edges[b, interval - 1] if interval else 0.0
+        high = law.edges[b, interval] if interval < m else 1.0
+        middle = 0.5 * (low + high)
+        _choose(b, law.code_of_bin[b], middle, law, chosen, used, read_masks[i], stored_masks[i])
