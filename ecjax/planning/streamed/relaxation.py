@@ -123,8 +123,9 @@ def relaxed(counts: Counts, problem: Problem, lane: Lane, settings: Settings, th
     """
     service, rows = flatten(scaled(problem, lane.rate_scale, lane.size_scale))
     each = np.arange(len(counts.code))
-    rates = (lane.rate_scale * values for values in (counts.total, counts.low, counts.high))
-    passes = _StepPasses(service, rows, threads, Steps(each, counts.size, *rates, counts.code, each))
+    total, low, high = (lane.rate_scale * values for values in (counts.total, counts.low, counts.high))
+    steps = Steps(each, counts.size, total, low, high, counts.code, each)
+    passes = _StepPasses(service, rows, threads, steps)
     passes.with_theta(lane.theta / counts.files)
     try:
         bins = Bins(passes, 0.2 * settings.gap)

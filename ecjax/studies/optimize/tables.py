@@ -1,7 +1,7 @@
 """Columns of the result datasets of ``ecjax optimize``, with units. Imports nothing heavy."""
 
 from ecjax.tables.result_schemas import INPUT_ID, job_tables
-from ecjax.tables.schemas import BOOLEAN, FLOAT, ID, IDS, INTEGER, STRING, Column
+from ecjax.tables.schemas import BOOLEAN, BYTES, FLOAT, ID, IDS, INTEGER, STRING, Column
 
 TABLES = job_tables(
     "optimize",
@@ -83,6 +83,18 @@ TABLES = job_tables(
         Column("node_id", ID, "", "node that keeps a chunk"),
         Column("probability", FLOAT, "", "share of reads that use the node; 0 for a cold chunk"),
         Column("chunks", INTEGER, "", "chunks kept there"),
+    ),
+    placement_masks=(
+        Column("file_id", ID, "", "file, with stream=true"),
+        Column("k", INTEGER, "", "chunks that rebuild it"),
+        Column("n", INTEGER, "", "code length"),
+        Column(
+            "read_nodes",
+            BYTES,
+            "",
+            "bit mask of the nodes that reads use: bit j % 8 of byte j // 8, from the lowest, is row j of inputs/nodes",
+        ),
+        Column("stored_nodes", BYTES, "", "bit mask of the nodes that keep a chunk"),
     ),
     node_loads=(
         Column("node_id", ID, "", "node"),

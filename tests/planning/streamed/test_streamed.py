@@ -15,6 +15,7 @@ from ecjax.planning.streamed.tally import Piece, Tally, steps_of
 
 FILES, THETA = 30_000, 0.5
 PIECE = 7_001
+PLAIN = Lane(THETA, 1.0, 1.0)
 
 
 def pieces_of(problem):
@@ -27,7 +28,7 @@ def pieces_of(problem):
         yield Piece(k[part], k[part], length[part], rate[part])
 
 
-def streamed(problem, sites=None, lane=Lane(THETA, 1.0, 1.0)):
+def streamed(problem, sites=None, lane=PLAIN):
     tally = Tally()
     for piece in pieces_of(problem):
         tally.add(piece)
@@ -103,4 +104,8 @@ def test_counts_are_those_of_the_files():
 
 
 def test_rates_of_nothing_are_a_step_of_their_own():
-    assert steps_of(np.array([-0.0, 0.0, 1.0, 1.0001])).tolist() == [0, 0, *[int(steps_of(np.ones(1))[0])] * 2]
+    assert steps_of(np.array([-0.0, 0.0, 1.0, 1.0001])).tolist() == [
+        0,
+        0,
+        *[int(steps_of(np.ones(1))[0])] * 2,
+    ]
