@@ -84,18 +84,6 @@ TABLES = job_tables(
         Column("probability", FLOAT, "", "share of reads that use the node; 0 for a cold chunk"),
         Column("chunks", INTEGER, "", "chunks kept there"),
     ),
-    placement_masks=(
-        Column("file_id", ID, "", "file, with stream=true"),
-        Column("k", INTEGER, "", "chunks that rebuild it"),
-        Column("n", INTEGER, "", "code length"),
-        Column(
-            "read_nodes",
-            BYTES,
-            "",
-            "bit mask of the nodes that reads use: bit j % 8 of byte j // 8, from the lowest, is row j of inputs/nodes",
-        ),
-        Column("stored_nodes", BYTES, "", "bit mask of the nodes that keep a chunk"),
-    ),
     node_loads=(
         Column("node_id", ID, "", "node"),
         Column("load", FLOAT, "", "rho: share of time that it serves, reads and background"),
@@ -144,6 +132,18 @@ TABLES = job_tables(
         Column("k", INTEGER, "", "chunks that rebuild the file"),
         Column("latency_s", FLOAT, "s", "latency bound with the file's own z"),
         Column("cost_dollars_per_period", FLOAT, "$/period", "storage cost"),
+    ),
+    placement_masks=(
+        Column("file_id", ID, "", "file, with stream=true"),
+        Column("k", INTEGER, "", "chunks that rebuild it"),
+        Column("n", INTEGER, "", "code length"),
+        Column(
+            "read_nodes",
+            BYTES,
+            "",
+            "bit mask of the nodes that reads use: bit j % 8 of byte j // 8, from the lowest, is row j of inputs/nodes",
+        ),
+        Column("stored_nodes", BYTES, "", "bit mask of the nodes that keep a chunk"),
     ),
     history=(
         Column("iteration", INTEGER, "", "iteration"),
