@@ -82,9 +82,13 @@ class Compilation:
 
 
 @contextmanager
-def announced() -> Iterator[Compilation]:
-    """Watch the compilers that are imported already, until the context is left."""
-    compilation = Compilation()
+def announced(say: Callable[[str], None] = log.info) -> Iterator[Compilation]:
+    """Watch the compilers that are imported already, until the context is left.
+
+    Args:
+        say: hears that they are busy.
+    """
+    compilation = Compilation(say)
     undo = [watch(compilation) for name, watch in _WATCHED.items() if name in sys.modules]
     try:
         yield compilation

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from ecjax.tables.result_schemas import SCHEMA_VERSION, JobTables
-from ecjax.tables.schemas import BOOLEAN, FLOAT, ID, IDS, INPUTS, INTEGER, STRING, TIME, Column
+from ecjax.tables.schemas import BOOLEAN, BYTES, FLOAT, ID, IDS, INPUTS, INTEGER, STRING, TIME, Column
 
 VERSION_KEY, JOB_KEY = b"ecjax_schema_version", b"ecjax_job"
 INPUT_DATASETS = ("inputs/nodes", "inputs/files", "inputs/network")
@@ -21,6 +21,7 @@ def arrow_type(kind: str, id_type: pa.DataType) -> pa.DataType:
         STRING: pa.string(),
         BOOLEAN: pa.bool_(),
         TIME: pa.float64(),
+        BYTES: pa.binary(),
     }
     if kind == ID:
         return id_type

@@ -16,7 +16,14 @@ from ecjax.tables.times import clock_unit, is_timestamp, timestamps_to_seconds
 _UNIQUE = {"nodes": "node_id", "files": "file_id", "ports": "port_id"}
 
 
-def check(table: pa.Table, name: str, *, sort: bool = False, source: str | None = None) -> pa.Table:
+def check(
+    table: pa.Table,
+    name: str,
+    *,
+    sort: bool = False,
+    source: str | None = None,
+    piece_from: int | None = None,
+) -> pa.Table:
     """Check an input table and give its columns their canonical types.
 
     Ids become int64 or string, numbers float64 or int64 (floats with whole values are accepted for integers),
@@ -30,12 +37,14 @@ def check(table: pa.Table, name: str, *, sort: bool = False, source: str | None 
         name: which input table it is, a key of ``schemas.INPUTS``.
         sort: sort requests by arrival (stably) instead of refusing unsorted ones.
         source: where it was read from, for messages.
+        piece_from: rows before these, of a table that is read in pieces: its ids may be left out, and what holds for
+            whole tables only (ids that occur once, sums) is not looked at.
 
     Raises:
         UserError: one line naming table, column, row (0-based) and id, what was found and what is allowed.
     """
-    place = Place(table, name, source)
-    _check_names(table, place)
+    place = Place(table, name, source, piece_from or 0)
+    _check_names(table, place, piece_from is not None)
     if table.num_rows == 0:
         raise place.error("found no rows; allowed: at least one")
     present = []
@@ -53,9 +62,11 @@ def check(table: pa.Table, name: str, *, sort: bool = False, source: str | None 
     times = [column.name for column in present if column.kind == TIME]
     if times:
         table = timestamps_to_seconds(table, times, place)
-    place = Place(table, name, source)
+    place = Place(table, name, source, piece_from or 0)
     for column in present:
         _check_values(table.column(column.name), column, place)
+    if piece_from is not None:
+        return table
     if name in _UNIQUE:
         _check_unique(table.column(_UNIQUE[name]), _UNIQUE[name], place)
     return RULES[name](table, place, sort) if name in RULES else table
@@ -70,12 +81,16 @@ def _without_values(values: pa.ChunkedArray) -> bool:
     return lists and len(pc.list_flatten(values)) == 0
 
 
-def _check_names(table: pa.Table, place: Place) -> None:
+def _check_names(table: pa.Table, place: Place, is_piece: bool) -> None:
     names = table.column_names
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise place.error(f"columns that occur more than once: {', '.join(twice)}")
-    missing = [c.name for c in INPUTS[place.name] if c.required and c.name not in names]
+    missing = [
+        c.name
+        for c in INPUTS[place.name]
+        if c.required and c.name not in names and not (is_piece and c.kind == ID)
+    ]
     if missing:
         raise place.error(f"missing columns: {', '.join(missing)}; found: {', '.join(names) or 'none'}")
     near_names.check_names(names, place)

@@ -13,6 +13,7 @@ STRING = "string"
 BOOLEAN = "boolean"
 TIME = "time"  # seconds as a number, or an Arrow timestamp
 IDS = "ids"  # list of ids
+BYTES = "bytes"  # a few of them, as bit masks
 
 
 @dataclass(frozen=True)

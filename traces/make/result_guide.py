@@ -18,6 +18,7 @@ _ROWS = {
     "arrivals": "interval of the log's time",
     # optimize
     "placements": "file, or group of files, and node that keeps chunks of it",
+    "placement_masks": "file, with `stream=true`",
     "node_loads": "node",
     "class_weights": "service class and node",
     "class_plans": "service class",

@@ -2,6 +2,7 @@
 
 from ecjax.tables.schemas import (
     BOOLEAN,
+    BYTES,
     FLOAT,
     ID,
     IDS,
@@ -22,6 +23,7 @@ KINDS = {
     BOOLEAN: "true or false",
     TIME: "number of seconds, or timestamp",
     IDS: "list of ids",
+    BYTES: "bytes",
 }
 _ABOUT = {
     "requests": "An access log. One row per chunk access; or, without `node_id`, one per access of a whole file. "

@@ -14,7 +14,7 @@ import numpy as np
 
 from ecjax.planning.certified.data import Rows, rates_of
 
-_LEAST_BINS = 6  # of a class
+LEAST_BINS = 6  # of a class
 _STEP_BITS = 7  # of the fraction of a rate that tell its step
 _FRACTION_BITS = 52
 _MANY = 20_000  # rows whose bound is that of steps
@@ -98,18 +98,30 @@ def collapse(rows: Rows, steps: Steps, most: int) -> Collapsed:
         most: bins, about.
     """
     number, kinds = rows.number, int(steps.kind.max()) + 1
-    bins = max(most // kinds, _LEAST_BINS)
+    bins = max(most // kinds, LEAST_BINS)
     if number <= 1.5 * most or kinds * bins > number // 2:
         return _of_their_own(rows, steps)
+    by_step = collapse_steps(steps, bins)
+    of_row = by_step.of_row[steps.of_row]
+    rank = np.empty(number, np.int64)
+    small = of_row.astype(np.uint16) if len(by_step.size) < 2**16 else of_row
+    rank[np.argsort(small, kind="stable")] = np.arange(number)
+    return by_step._replace(of_row=of_row, rank=rank)
+
+
+def collapse_steps(steps: Steps, bins: int) -> Collapsed:
+    """Gather steps into bins, so many of a class; the result has the bin of every step in place of those of rows.
+
+    Args:
+        steps: of rows.
+        bins: of a class, about.
+    """
     bin_of = _gathered(steps, bins)
-    of_row = bin_of[steps.of_row]
     size = np.bincount(bin_of, steps.size)
     example = np.empty(len(size), np.int64)
     example[bin_of] = steps.example
-    rank = np.empty(number, np.int64)
-    small = of_row.astype(np.uint16) if len(size) < 2**16 else of_row
-    rank[np.argsort(small, kind="stable")] = np.arange(number)
-    return Collapsed(of_row, rank, size, np.bincount(bin_of, steps.total) / size, example, True)
+    rank = np.zeros(0, np.int64)
+    return Collapsed(bin_of, rank, size, np.bincount(bin_of, steps.total) / size, example, True)
 
 
 def _of_their_own(rows: Rows, steps: Steps) -> Collapsed:
@@ -123,7 +135,7 @@ def _of_their_own(rows: Rows, steps: Steps) -> Collapsed:
     rank[order] = alone
     # every row is a step of its own
     each = Steps(alone, np.ones(number), rate[order], rate[order], rate[order], classes[order], order)
-    bin_of = _gathered(each, max(_MOST_OWN // (int(classes.max()) + 1), _LEAST_BINS))
+    bin_of = _gathered(each, max(_MOST_OWN // (int(classes.max()) + 1), LEAST_BINS))
     size = np.bincount(bin_of)
     example = order[np.cumsum(size) - 1 - size // 2]
     mean = np.bincount(bin_of, rate[order]) / size
@@ -153,6 +165,11 @@ def ends_of(rows: Rows, steps: Steps) -> tuple[Rows, np.ndarray, np.ndarray] | N
     """
     if rows.number < _MANY or len(rows.surcharge) or len(rows.reading) or 2 * len(steps.size) > rows.number:
         return None
+    return ends_of_all(rows, steps)
+
+
+def ends_of_all(rows: Rows, steps: Steps) -> tuple[Rows, np.ndarray, np.ndarray]:
+    """The same, however many rows there are; they have no charges of their own."""
     width = steps.high - steps.low
     part = np.clip((steps.total / steps.size - steps.low) / np.where(width > 0, width, 1.0), 0.0, 1.0)
     weight = np.concatenate([steps.size * (1 - part), steps.size * part])

@@ -14,7 +14,7 @@ from typing import TypeVar
 import numpy as np
 
 from ecjax.planning.certified import loops
-from ecjax.planning.certified.collapse import Steps, ends_of, steps_of
+from ecjax.planning.certified.collapse import Collapsed, Steps, collapse, ends_of, steps_of
 from ecjax.planning.certified.data import Rows, Service, rates_of, sites_of
 from ecjax.planning.certified.least_cost import least_costs
 from ecjax.planning.certified.master import Columns, Mixture, mix
@@ -115,8 +115,7 @@ class Passes:
         self._count += 1
         detail(f"pass {self._count} over {self.rows.number:,} rows")
 
-        ends = ends_of(self.rows, self.steps)
-        rows, rate, weight = ends or (self.rows, rates_of(self.rows), np.ones(self.rows.number))
+        rows, rate, weight = self.ends() or (self.rows, rates_of(self.rows), np.ones(self.rows.number))
         sites, costs = sites_of(self.rows), np.empty(len(rate))
 
         def part(first: int, last: int) -> None:
@@ -124,6 +123,14 @@ class Passes:
 
         self.share_out_bins(len(rate), part)
         return float(weight @ costs)
+
+    def ends(self) -> tuple[Rows, np.ndarray, np.ndarray] | None:
+        """Rows that stand for all in the lower bound, their rates and weights; None where all rows do themselves."""
+        return ends_of(self.rows, self.steps)
+
+    def collapsed(self, most: int) -> Collapsed:
+        """The rows gathered into so many bins, about."""
+        return collapse(self.rows, self.steps, most)
 
     def share_out(self, part: Callable[[int, int], T]) -> list[T]:
         """What ``part`` returns for all rows, in parts (first, last + 1), in their order for any number of threads."""

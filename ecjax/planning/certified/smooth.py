@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ecjax.planning.certified.collapse import Collapsed, collapse
+from ecjax.planning.certified.collapse import Collapsed
 from ecjax.planning.certified.data import Rows, Service, rates_of, sites_of
 from ecjax.planning.certified.nodes import NodeMinima
 from ecjax.planning.certified.relax import Passes, Prices
@@ -72,9 +72,9 @@ class Bins:
         self.cluster = Cluster(_law(service), rows.capacity)
         self.sites = sites_of(rows)
         fine = int(np.clip(_FINE // m, *_FINE_BINS))
-        self.fine = self._level(collapse(rows, passes.steps, fine))
+        self.fine = self._level(passes.collapsed(fine))
         few = len(self.fine.rows.rate) <= 2 * _COARSE_BINS
-        self.coarse = self.fine if few else self._level(collapse(rows, passes.steps, _COARSE_BINS))
+        self.coarse = self.fine if few else self._level(passes.collapsed(_COARSE_BINS))
 
     def _level(self, collapsed: Collapsed) -> Level:
         rows = _bins(self.passes.rows, collapsed)

@@ -46,7 +46,7 @@ def table_loads(
         options.rate_scale if rates is None else rates,
         options.size_scale if sizes is None else sizes,
     )
-    return _loads(demand, rates, sizes, tables.names.nodes)
+    return loads_of(demand, rates, sizes, tables.names.nodes)
 
 
 def case_loads(options: OptimizeOptions, case: Case, without: Loads) -> Loads:
@@ -60,10 +60,18 @@ def case_loads(options: OptimizeOptions, case: Case, without: Loads) -> Loads:
     problem = case.problem if "fcfs" in options.queue else case.fixed_lengths
     if problem.allowed is None and (problem.writes is None or problem is case.problem):
         return without
-    return _loads(demand_of(problem), options.rate_scale, options.size_scale, case.names.nodes)
+    return loads_of(demand_of(problem), options.rate_scale, options.size_scale, case.names.nodes)
 
 
-def _loads(demand: Demand, rates: Iterable[float], sizes: Iterable[float], nodes: pa.Array) -> Loads:
+def loads_of(demand: Demand, rates: Iterable[float], sizes: Iterable[float], nodes: pa.Array) -> Loads:
+    """What the points of a sweep come to.
+
+    Args:
+        demand: at rates and sizes as they are.
+        rates: that rates are multiplied by.
+        sizes: that file sizes are multiplied by.
+        nodes: ids.
+    """
     errors, stable = list[tuple[float, str]](), False
     for size in np.unique(list(sizes)):
         # a point that is not overloaded is not overloaded at lower rates either

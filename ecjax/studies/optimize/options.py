@@ -41,6 +41,11 @@ def estimated(options: "OptimizeOptions") -> bool:
     return options.objective != "bound"
 
 
+def streamed(options: "OptimizeOptions") -> bool:
+    """Whether the files are read in pieces."""
+    return options.stream
+
+
 def by_class(options: "OptimizeOptions") -> bool:
     """Whether any queue is by class."""
     return options.queue != ["fcfs"]
@@ -126,6 +131,11 @@ class OptimizeOptions:
     )
     budget: float | None = option(
         None, "recommend the fastest plan that costs at most so many dollars per period", Number(least=0)
+    )
+    stream: bool = option(
+        False,
+        "read the files in pieces, twice, and keep two bit masks for each: 10^8 files of one chunk size",
+        identifies=streamed,
     )
     theta_per: str = option(
         "file",

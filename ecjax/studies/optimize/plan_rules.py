@@ -1,7 +1,7 @@
 """Which options of ``ecjax optimize`` go together. Imports nothing heavy: the command line reads it first."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ecjax.errors import UserError
 from ecjax.studies.optimize.class_rules import ORDERS
@@ -9,6 +9,21 @@ from ecjax.studies.optimize.class_rules import ORDERS
 if TYPE_CHECKING:
     from ecjax.studies.optimize.options import OptimizeOptions
 
+# what a streamed plan does without: option, and the only value that goes with it
+_STREAM_ONLY: dict[str, Any] = {
+    "queue": ["fcfs"],
+    "method": ["certified"],
+    "objective": "bound",
+    "class_rate_scale": None,
+    "max_chunks_per_node": 1,
+    "migration_dollars_per_byte": 0.0,
+    "network": None,
+    "fixed_groups": False,
+    "scenarios": [],
+    "polish": False,
+    "plan": None,
+    "dtype": "float64",
+}
 METHODS = ("certified", "published", "oblivious_lb", "random_cp", "max_ec")  # of queue=fcfs
 
 
@@ -27,6 +42,12 @@ def together(options: "OptimizeOptions") -> "OptimizeOptions":
                 raise UserError(f"method: found {name!r}; allowed: {', '.join(METHODS)}")
         if not options.method:
             raise UserError(f"method: found an empty list; allowed: {', '.join(METHODS)}")
+    if options.stream:
+        for name, only in _STREAM_ONLY.items():
+            if getattr(options, name) != only:
+                raise UserError(
+                    f"{name}: found {getattr(options, name)} with stream=true; allowed with it: {only}"
+                )
     if options.plan is None:
         if options.start == "plan":
             raise UserError("start=plan: plan=FOLDER is missing, the folder of an earlier optimize")

@@ -56,9 +56,12 @@ def recommend(runs: pd.DataFrame, options: OptimizeOptions) -> Recommendation | 
     several = f", {among} of {count} plans" if count > 1 else ""
     sentence = f"Recommended{demand}: {_name(chosen, plans)}{several}: {_speed(chosen)}; {_cost(chosen)}."
     sentence += _beside(chosen, front) + _busy(chosen)
-    sentence += (
-        f" Where every chunk goes: {options.out}/placements. Next: ecjax replay plan={word(options.out)}"
-    )
+    if options.stream:
+        sentence += f" Where every chunk goes: {options.out}/placement_masks."
+    else:
+        sentence += (
+            f" Where every chunk goes: {options.out}/placements. Next: ecjax replay plan={word(options.out)}"
+        )
     return Recommendation(sentence, chosen["run_id"], among)
 
 

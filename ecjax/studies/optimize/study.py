@@ -19,6 +19,7 @@ from ecjax.studies.optimize.loads import case_loads, refuse_overload, table_load
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.optimize.recommend import recommend
 from ecjax.studies.optimize.run import solve
+from ecjax.studies.optimize.streamed import streamed_work
 from ecjax.studies.optimize.summary import show
 from ecjax.studies.optimize.tables import TABLES
 from ecjax.studies.spine.study import Work, computed, run_study
@@ -64,6 +65,8 @@ def _accelerated(options: OptimizeOptions) -> bool:
 
 
 def _work(options: OptimizeOptions, tables: Sequence[Tables] | None, engine: Engine) -> Work:
+    if options.stream:
+        return streamed_work(options)
     if tables is None:
         tables = list(read_tables(options))
     if len(options.theta or []) > 1 and not any(has_prices(options, each) for each in tables):

@@ -1,7 +1,7 @@
 """Columns of the result datasets of ``ecjax optimize``, with units. Imports nothing heavy."""
 
 from ecjax.tables.result_schemas import INPUT_ID, job_tables
-from ecjax.tables.schemas import BOOLEAN, FLOAT, ID, IDS, INTEGER, STRING, Column
+from ecjax.tables.schemas import BOOLEAN, BYTES, FLOAT, ID, IDS, INTEGER, STRING, Column
 
 TABLES = job_tables(
     "optimize",
@@ -132,6 +132,18 @@ TABLES = job_tables(
         Column("k", INTEGER, "", "chunks that rebuild the file"),
         Column("latency_s", FLOAT, "s", "latency bound with the file's own z"),
         Column("cost_dollars_per_period", FLOAT, "$/period", "storage cost"),
+    ),
+    placement_masks=(
+        Column("file_id", ID, "", "file, with stream=true"),
+        Column("k", INTEGER, "", "chunks that rebuild it"),
+        Column("n", INTEGER, "", "code length"),
+        Column(
+            "read_nodes",
+            BYTES,
+            "",
+            "bit mask of the nodes that reads use: bit j % 8 of byte j // 8, from the lowest, is row j of inputs/nodes",
+        ),
+        Column("stored_nodes", BYTES, "", "bit mask of the nodes that keep a chunk"),
     ),
     history=(
         Column("iteration", INTEGER, "", "iteration"),

@@ -1,0 +1,274 @@
+"""Whole choices for files as they come: systematic sampling from the marginals of their bins."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ecjax.machine_code import njit
+from ecjax.planning.certified.waits import best_z, slopes, work_of
+from ecjax.planning.streamed.relaxation import Lane, Relaxed, Sites
+from ecjax.planning.streamed.tally import Counts, Piece, codes_of, steps_of
+from ecjax.queueing import Delay, latency_bound, waiting
+
+_GOLDEN = 0.6180339887498949
+_PART = 1 << 14  # files that a thread places at a time
+_SETS = 1 << 12  # sets of nodes whose latency is computed at a time
+_BOUND = jax.jit(latency_bound)
+
+
+class Masks(NamedTuple):
+    """Bit masks of nodes, (r, bytes): bit j % 8 of byte j // 8 is node j.
+
+    Attributes:
+        read: nodes that reads use.
+        stored: nodes that keep a chunk, those among them.
+    """
+
+    read: np.ndarray
+    stored: np.ndarray
+
+
+class Totals(NamedTuple):
+    """What whole choices come to.
+
+    Attributes:
+        loads: (m,) 1/s, reads of each node.
+        chunks: (codes, m) chunks that each node keeps, by code of their files.
+        reads: (G, m + 1) 1/s, of the files of a bin that read from the same nodes; see ``_edges``.
+    """
+
+    loads: np.ndarray
+    chunks: np.ndarray
+    reads: np.ndarray
+
+
+class Figures(NamedTuple):
+    """A plan in numbers.
+
+    Attributes:
+        objective: s.
+        latency: s, mean latency bound with one z for each file.
+        latency_shared_z: s, with one for all files.
+        z: s, that one.
+        cost: dollars per period.
+        load: (m,) share of time that nodes are busy.
+        node_cost: (m,) dollars per period.
+        bytes_stored: (m,) B.
+    """
+
+    objective: float
+    latency: float
+    latency_shared_z: float
+    z: float
+    cost: float
+    load: np.ndarray
+    node_cost: np.ndarray
+    bytes_stored: np.ndarray
+
+
+class _Law(NamedTuple):
+    """What tells the nodes of a file from its bin and its position; as in ``Relaxed``, and by code of files."""
+
+    code_of_bin: np.ndarray  # (G,)
+    sums: np.ndarray  # (G, m)
+    edges: np.ndarray  # (G, m)
+    order: np.ndarray  # (m,)
+    cold_order: np.ndarray  # (codes, m)
+    read: np.ndarray  # (codes,)
+    extra: np.ndarray  # (codes,)
+    site: np.ndarray  # (m,)
+    per_site: int
+
+
+class Placing:
+    """Places files piece by piece, in the order in which they were counted or in another.
+
+    Args:
+        counts: of all files.
+        relaxed: of their steps.
+        lane: what is planned for.
+        sites: failure domains; None where they limit nothing.
+        threads: at most.
+
+    Attributes:
+        totals: of the files that are placed.
+    """
+
+    def __init__(
+        self, counts: Counts, relaxed: Relaxed, lane: Lane, sites: Sites | None, threads: int
+    ) -> None:
+        m = len(relaxed.order)
+        self._counts, self._relaxed, self._lane, self._threads = counts, relaxed, lane, threads
+        self._number = {code: number for number, code in enumerate(counts.codes)}
+        self._key = counts.code * (counts.step.max() + 1) + counts.step
+        self._next = relaxed.first_of_bin.copy()
+        self._law = _Law(
+            relaxed.code_of_bin,
+            relaxed.sums,
+            _edges(relaxed.sums),
+            relaxed.order,
+            relaxed.cold_order,
+            np.array([code.read for code in counts.codes]),
+            np.array([max(code.length - code.read, 0) for code in counts.codes]),
+            np.arange(m) if sites is None else np.unique(sites.site, return_inverse=True)[1],
+            1 if sites is None else sites.per_site,
+        )
+        self.totals = self._nothing()
+
+    def _nothing(self) -> Totals:
+        bins, m = self._relaxed.sums.shape
+        return Totals(np.zeros(m), np.zeros((len(self._counts.codes), m), np.int64), np.zeros((bins, m + 1)))
+
+    def place(self, pieces: Iterator[Piece]) -> Iterator[Masks]:
+        """Masks of every piece; what they come to is added to ``totals``."""
+        with ThreadPoolExecutor(self._threads) as pool:
+            for piece in pieces:
+                yield self._placed(piece, pool)
+
+    def _placed(self, piece: Piece, pool: ThreadPoolExecutor) -> Masks:
+        relaxed, m = self._relaxed, len(self._relaxed.order)
+        which, codes = codes_of(piece)
+        code = np.array([self._number[each] for each in codes])[which]
+        key = code * (self._counts.step.max() + 1) + steps_of(piece.rate)
+        bins = relaxed.bin_of_step[np.searchsorted(self._key, key)]
+        position = np.empty(len(bins))
+        _number(bins, self._next, position)
+        number, width = len(bins), -(-m // 8)
+        masks = Masks(np.zeros((number, width), np.uint8), np.zeros((number, width), np.uint8))
+        rate = self._lane.rate_scale * piece.rate
+
+        def part(first: int) -> Totals:
+            sums, last = self._nothing(), min(first + _PART, number)
+            _place(first, last, bins, position, rate, self._law, masks, sums)
+            return sums
+
+        for sums in pool.map(part, range(0, number, _PART)):
+            for total, more in zip(self.totals, sums, strict=True):
+                total += more
+        return masks
+
+    def figures(self) -> Figures:
+        """The plan in numbers, once all files are placed."""
+        relaxed, rows = self._relaxed, self._relaxed.rows
+        loads = np.ascontiguousarray(self.totals.loads[:, None])
+        first = np.searchsorted(self._counts.code, np.arange(len(self._counts.codes)))
+        chunks, size = self.totals.chunks, rows.bytes[first, None]
+        bytes_stored = np.sum(chunks * size, axis=0)
+        node_cost = np.sum(chunks * (rows.chunk_price + size * rows.byte_price), axis=0)
+        service = relaxed.service
+        z = best_z(service, loads)
+        shared = float(slopes(service, loads, z).value + (0.0 if service.alone else z))
+        cost = float(node_cost.sum())
+        objective = shared + self._lane.theta / self._counts.files * cost
+        work = work_of(service, loads)
+        latency = self._latency(work) if work[:, 0].max() < 1 else np.inf
+        return Figures(objective, latency, shared, float(z), cost, work[:, 0], node_cost, bytes_stored)
+
+    def _latency(self, work: np.ndarray) -> float:
+        """Mean latency bound with a z for each file, s: one for each set of nodes that files of a bin read from."""
+        service, m = self._relaxed.service, len(self._relaxed.order)
+        wait = waiting(*jnp.asarray(work.T))
+        delay = Delay(
+            wait.mean + jnp.asarray(service.mean[:, 0]), wait.variance + jnp.asarray(service.variance[:, 0])
+        )
+        which = np.argwhere(self.totals.reads > 0)
+        reads, total = self.totals.reads[which[:, 0], which[:, 1]], 0.0
+        for first in range(0, len(which), _SETS):
+            some = which[first : first + _SETS]
+            masks = Masks(*(np.zeros((_SETS, -(-m // 8)), np.uint8) for _ in range(2)))
+            _representatives(self._law, some, *masks)
+            if len(some) < _SETS:
+                masks.read[len(some) :] = masks.read[0]
+            read = np.unpackbits(masks.read, axis=1, bitorder="little")[:, :m].astype(float)
+            total += reads[first : first + _SETS] @ np.asarray(_BOUND(jnp.asarray(read), delay))[: len(some)]
+        return float(total / reads.sum())
+
+
+def _edges(sums: np.ndarray) -> np.ndarray:
+    """Positions at which the choice of a bin changes, (G, m) rising: the fractional parts of its summed marginals."""
+    return np.sort(sums % 1.0, axis=1)
+
+
+@njit()
+def _number(bins, following, position):
+    for i in range(len(bins)):
+        position[i] = following[bins[i]] * _GOLDEN % 1.0
+        following[bins[i]] += 1
+
+
+@njit()
+def _place(first, last, bins, position, rate, law, masks, totals):
+    """Write the masks of files first..last - 1, and add what they come to to ``totals``.
+
+    As in ``systematic.place``: a file reads from the nodes at which u, u + 1, ... fall among the summed marginals, u
+    its position: the fractional part of its rank times the golden ratio.
+    """
+    m = len(law.order)
+    used = np.zeros(m, np.int64)
+    chosen = np.zeros(m, np.bool_)
+    for i in range(first, last):
+        b, u = bins[i], position[i]
+        c = law.code_of_bin[b]
+        _choose(b, c, u, law, chosen, used, masks.read[i], masks.stored[i])
+        for j in range(m):
+            if chosen[j]:
+                totals.chunks[c, j] += 1
+                if masks.read[i, j >> 3] >> (j & 7) & 1:
+                    totals.loads[j] += rate[i]
+        totals.reads[b, np.searchsorted(law.edges[b], u, side="right")] += rate[i]
+
+
+@njit()
+def _choose(b, c, u, law, chosen, used, read_mask, stored_mask):
+    """The nodes of a file of bin b and code c at position u."""
+    m = len(law.order)
+    by = law.sums[b]
+    k, left = law.read[c], law.extra[c]
+    hot = 0
+    chosen[:] = False
+    used[:] = 0
+    before = 0.0
+    for place in range(m):
+        here = by[place]
+        j = law.order[place]
+        if here > u + hot and here > before and used[law.site[j]] < law.per_site:
+            chosen[j] = True
+            used[law.site[j]] += 1
+            read_mask[j >> 3] |= 1 << (j & 7)
+            stored_mask[j >> 3] |= 1 << (j & 7)
+            hot += 1
+            if hot == k:
+                break
+        before = here
+    for place in range(m):
+        if hot == k and left == 0:
+            break
+        j = law.cold_order[c, place]
+        if chosen[j] or used[law.site[j]] >= law.per_site:
+            continue
+        chosen[j] = True
+        used[law.site[j]] += 1
+        stored_mask[j >> 3] |= 1 << (j & 7)
+        if hot < k:
+            # rounding of the sums lost one at the end
+            read_mask[j >> 3] |= 1 << (j & 7)
+            hot += 1
+        else:
+            left -= 1
+
+
+@njit()
+def _representatives(law, which, read_masks, stored_masks):
+    """Masks of one file of each of the sets ``which`` (n, 2) of a bin and an interval between its edges."""
+    m = len(law.order)
+    used, chosen = np.zeros(m, np.int64), np.zeros(m, np.bool_)
+    for i in range(len(which)):
+        b, interval = which[i]
+        low = law.edges[b, interval - 1] if interval else 0.0
+        high = law.edges[b, interval] if interval < m else 1.0
+        middle = 0.5 * (low + high)
+        _choose(b, law.code_of_bin[b], middle, law, chosen, used, read_masks[i], stored_masks[i])

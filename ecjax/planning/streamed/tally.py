@@ -1,0 +1,130 @@
+"""Files counted by code and step of their rate, piece by piece."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ecjax.machine_code import njit
+
+_STEP_SHIFT = 45  # of the bits of a float64: what is left is its exponent, and 7 bits of its fraction
+_WIDTH = 1 << 18  # steps of a code
+
+
+class Code(NamedTuple):
+    """How files are coded and read.
+
+    Attributes:
+        k: chunks that rebuild a file.
+        read: chunks that a read takes.
+        length: least code length.
+    """
+
+    k: int
+    read: int
+    length: int
+
+
+class Piece(NamedTuple):
+    """Some of the files.
+
+    Attributes:
+        k: (r,) int64.
+        read: (r,) int64, chunks that a read takes.
+        length: (r,) int64, least code length.
+        rate: (r,) 1/s, reads; not negative.
+    """
+
+    k: np.ndarray
+    read: np.ndarray
+    length: np.ndarray
+    rate: np.ndarray
+
+
+class Counts(NamedTuple):
+    """Files by code and step of their rate, S steps in all.
+
+    Attributes:
+        codes: of the files.
+        code: (S,) which of them, rising.
+        step: (S,) number of the step, rising for each code.
+        size: (S,) files.
+        total: (S,) 1/s, their reads.
+        low: (S,) 1/s, the least rate among them.
+        high: (S,) 1/s, the largest.
+    """
+
+    codes: tuple[Code, ...]
+    code: np.ndarray
+    step: np.ndarray
+    size: np.ndarray
+    total: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+    @property
+    def files(self) -> int:
+        """How many files there are."""
+        return int(self.size.sum())
+
+
+class Tally:
+    """Counts files as they come; the order of the pieces changes sums of rates in their last digits only."""
+
+    def __init__(self) -> None:
+        self._codes: dict[Code, int] = {}
+        self._size = np.zeros((0, _WIDTH), np.int64)
+        self._total, self._low, self._high = (np.zeros((0, _WIDTH)) for _ in range(3))
+
+    def add(self, piece: Piece) -> None:
+        """Count the files of a piece."""
+        code = self._code_of(piece)
+        while len(self._size) < len(self._codes):
+            self._size = np.vstack([self._size, np.zeros((1, _WIDTH), np.int64)])
+            self._total = np.vstack([self._total, np.zeros((1, _WIDTH))])
+            self._low = np.vstack([self._low, np.full((1, _WIDTH), np.inf)])
+            self._high = np.vstack([self._high, np.full((1, _WIDTH), -np.inf)])
+        _count(code, steps_of(piece.rate), piece.rate, self._size, self._total, self._low, self._high)
+
+    def counts(self) -> Counts:
+        """What has been counted, by code."""
+        order = sorted(self._codes)
+        rows = [self._codes[code] for code in order]
+        size = self._size[rows]
+        code, step = np.nonzero(size)
+        total, low, high = (each[rows][code, step] for each in (self._total, self._low, self._high))
+        return Counts(tuple(order), code, step, size[code, step].astype(float), total, low, high)
+
+    def _code_of(self, piece: Piece) -> np.ndarray:
+        """Number of the code of every file in the order in which codes were met."""
+        which, codes = codes_of(piece)
+        numbers = np.array([self._codes.setdefault(code, len(self._codes)) for code in codes], np.int64)
+        return numbers[which]
+
+
+def codes_of(piece: Piece) -> tuple[np.ndarray, list[Code]]:
+    """The codes of a piece, and the number of each file's among them, (r,)."""
+    columns = piece.k, piece.read, piece.length
+    base = 1 + max(int(column.max()) for column in columns)
+    key = (piece.k * base + piece.read) * base + piece.length
+    if key.min() == key.max():
+        present, which = key[:1], np.zeros(len(key), np.int64)
+    else:
+        present, which = np.unique(key, return_inverse=True)
+    codes = [Code(int(each // base**2), int(each // base % base), int(each % base)) for each in present]
+    return which, codes
+
+
+def steps_of(rate: np.ndarray) -> np.ndarray:
+    """Number of the step of every rate, (r,): its leading bits, which rise with it."""
+    # a negative zero would come first of all
+    return np.ascontiguousarray(rate + 0.0).view(np.int64) >> _STEP_SHIFT
+
+
+@njit()
+def _count(code, step, rate, size, total, low, high):
+    for i in range(len(code)):
+        c, s, x = code[i], step[i], rate[i]
+        size[c, s] += 1
+        total[c, s] += x
+        low[c, s] = min(low[c, s], x)
+        high[c, s] = max(high[c, s], x)

@@ -1,0 +1,111 @@
+"""Plans of files that come in pieces: the relaxation of whole tables, and choices that keep every rule."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from planning.certified.untuned import passes_of, untuned
+
+from ecjax.planning.certified.certify import Settings
+from ecjax.planning.certified.one_size_plan import prove
+from ecjax.planning.certified.smooth import Bins
+from ecjax.planning.problem import EVALUATE
+from ecjax.planning.streamed.placing import Placing
+from ecjax.planning.streamed.relaxation import Lane, Sites, problem_of, relaxed
+from ecjax.planning.streamed.tally import Piece, Tally, steps_of
+
+FILES, THETA = 30_000, 0.5
+PIECE = 7_001
+PLAIN = Lane(THETA, 1.0, 1.0)
+
+
+def pieces_of(problem):
+    files = problem.files
+    k = np.asarray(files.k).astype(np.int64)
+    length = k + np.asarray(files.min_extra_chunks).astype(np.int64)
+    rate = np.asarray(files.rate)
+    for first in range(0, len(k), PIECE):
+        part = slice(first, first + PIECE)
+        yield Piece(k[part], k[part], length[part], rate[part])
+
+
+def streamed(problem, sites=None, lane=PLAIN):
+    tally = Tally()
+    for piece in pieces_of(problem):
+        tally.add(piece)
+    counts = tally.counts()
+    by_step = problem_of(counts, problem.nodes, float(problem.files.chunk_bytes[0]), sites)
+    answer = relaxed(counts, by_step, lane, Settings(), 2)
+    placing = Placing(counts, answer, lane, sites, 2)
+    masks = list(placing.place(pieces_of(problem)))
+    m = problem.nodes.count
+    read, stored = (
+        np.unpackbits(np.concatenate(parts), axis=1, bitorder="little")[:, :m].astype(bool)
+        for parts in zip(*masks, strict=True)
+    )
+    return counts, answer, placing.figures(), read, stored
+
+
+@pytest.mark.parametrize("per_site", [None, 2])
+def test_a_plan_keeps_every_rule_and_is_worth_what_it_says(per_site):
+    problem = untuned(5, FILES, 0.7).problem()
+    sites = None if per_site is None else Sites(np.arange(12) % 5, per_site)
+    _, answer, figures, read, stored = streamed(problem, sites)
+    files = problem.files
+    np.testing.assert_array_equal(read.sum(axis=1), np.asarray(files.k))
+    np.testing.assert_array_equal(stored.sum(axis=1), np.asarray(files.k + files.min_extra_chunks))
+    assert np.all(stored | ~read)
+    if sites is not None:
+        at_site = np.stack([stored[:, sites.site == site].sum(axis=1) for site in range(5)])
+        assert at_site.max() <= per_site
+    evaluation = EVALUATE(problem, jnp.asarray(read, float), jnp.asarray(stored), jnp.asarray(THETA))
+    assert figures.objective == pytest.approx(float(evaluation.objective), rel=1e-9)
+    assert figures.latency_shared_z == pytest.approx(float(evaluation.latency_shared_z), rel=1e-9)
+    assert figures.latency == pytest.approx(float(evaluation.latency), rel=1e-7)
+    assert figures.cost == pytest.approx(float(evaluation.cost), rel=1e-12)
+    np.testing.assert_allclose(figures.load, evaluation.load, rtol=1e-9)
+    assert answer.lower_bound <= figures.objective
+    assert figures.objective <= answer.lower_bound * (1 + 1e-3)
+
+
+def test_the_bound_is_that_of_the_whole_table():
+    problem = untuned(6, FILES, 0.6).problem()
+    _, answer, *_ = streamed(problem)
+    bins = Bins(passes_of(problem, THETA))
+    whole = prove(bins, 1e-4, 200)[1]
+    assert answer.lower_bound == pytest.approx(whole, rel=3e-6)
+
+
+def test_scales_are_those_of_rates_and_sizes():
+    problem = untuned(7, 5_000, 0.5).problem()
+    _, plain, figures, *_ = streamed(problem)
+    # twice the reads of chunks half as large load nodes as before
+    _, _, other, *_ = streamed(problem, lane=Lane(THETA, 2.0, 0.5))
+    np.testing.assert_allclose(other.load.sum(), figures.load.sum(), rtol=0.05)
+
+
+def test_counts_are_those_of_the_files():
+    problem = untuned(8, 3_000, 0.5).problem()
+    tally = Tally()
+    pieces = list(pieces_of(problem))
+    for piece in reversed(pieces):
+        tally.add(piece)
+    counts = tally.counts()
+    k, rate = np.asarray(problem.files.k), np.asarray(problem.files.rate)
+    length = k + np.asarray(problem.files.min_extra_chunks)
+    for number, code in enumerate(counts.codes):
+        files = (k == code.k) & (length == code.length)
+        of_code = counts.code == number
+        assert counts.size[of_code].sum() == files.sum()
+        assert counts.total[of_code].sum() == pytest.approx(rate[files].sum(), rel=1e-12)
+        assert counts.low[of_code].min() == rate[files].min()
+        assert counts.high[of_code].max() == rate[files].max()
+    assert np.all(counts.high <= counts.low * (1 + 1 / 128))
+    assert counts.files == 3_000
+
+
+def test_rates_of_nothing_are_a_step_of_their_own():
+    assert steps_of(np.array([-0.0, 0.0, 1.0, 1.0001])).tolist() == [
+        0,
+        0,
+        *[int(steps_of(np.ones(1))[0])] * 2,
+    ]

@@ -1,0 +1,139 @@
+"""``stream=true``: a files table that is read in pieces gives the plan that its masks say, judged by plain NumPy."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import problems
+import pytest
+from planning.certified.untuned import untuned
+
+from ecjax.errors import UserError
+from ecjax.tables import formats
+from ecjax.tables.results import read_results
+
+
+@pytest.fixture(autouse=True)
+def short_pieces(monkeypatch):
+    monkeypatch.setattr(formats, "_BATCH_ROWS", 700)
+
+
+def with_sites(case: problems.Case, sites: int) -> problems.Case:
+    return problems.Case(case.nodes.assign(site=np.arange(len(case.nodes)) % sites), case.files)
+
+
+def masks_of(column: pd.Series, nodes: int) -> np.ndarray:
+    """As the documentation of the column says."""
+    raw = np.frombuffer(b"".join(column), np.uint8).reshape(len(column), -1)
+    return np.unpackbits(raw, axis=1, bitorder="little")[:, :nodes]
+
+
+@pytest.fixture(scope="module")
+def planned(tmp_path_factory):
+    case = with_sites(untuned(11, 4_000, 0.6), 6)
+    out = tmp_path_factory.mktemp("streamed") / "out"
+    options = {"method": ["certified"], "theta": [0.1, 0.5], "rate_scale": [0.8], "max_chunks_per_site": 2}
+    code, text = problems.study(out, case, stream=True, figures=["tradeoff", "convergence"], **options)
+    assert code == 0
+    return case, out, text
+
+
+def test_masks_are_plans_worth_what_the_rows_say(planned):
+    case, out, _ = planned
+    case = case.scaled(rate=0.8)
+    runs = read_results(out, "runs")
+    assert len(runs) == 2 and (runs["status"] == "ok").all()
+    placements = read_results(out, "placement_masks")
+    loads = read_results(out, "node_loads").set_index("run_id")
+    for run in runs.itertuples():
+        of_run = placements[placements["run_id"] == run.run_id]
+        np.testing.assert_array_equal(of_run["file_id"], case.files["file_id"])
+        read, stored = (masks_of(of_run[name], 12) for name in ("read_nodes", "stored_nodes"))
+        np.testing.assert_array_equal(read.sum(axis=1), case.k)
+        np.testing.assert_array_equal(stored.sum(axis=1), case.k + case.file("min_extra_chunks"))
+        np.testing.assert_array_equal(of_run["n"], stored.sum(axis=1))
+        assert np.all(stored >= read)
+        of_site = np.stack([stored[:, case.nodes["site"] == site].sum(axis=1) for site in range(6)])
+        assert of_site.max() <= 2
+        expected = problems.outcome(case, read.astype(float), stored.astype(float))
+        assert run.objective == pytest.approx(expected.objective(run.theta), rel=1e-6)
+        assert run.latency_shared_z_s == pytest.approx(expected.latency_shared_z_s, rel=1e-6)
+        assert run.latency_s == pytest.approx(expected.latency_s, rel=1e-6)
+        assert run.cost_dollars_per_period == pytest.approx(expected.cost, rel=1e-12)
+        np.testing.assert_allclose(loads.loc[run.run_id, "load"], expected.load, rtol=1e-9)
+        assert loads.loc[run.run_id, "chunks"].sum() == stored.sum()
+        assert run.lower_bound <= run.objective <= run.lower_bound * 1.01
+        assert run.mean_n == pytest.approx(stored.sum() / len(stored))
+        by_k = {str(k): stored[case.k == k].sum(axis=1).mean() for k in np.unique(case.k).astype(int)}
+        assert json.loads(run.mean_n_by_class) == pytest.approx(by_k)
+        assert run.files_without_redundancy == (stored.sum(axis=1) == case.k).sum()
+
+
+def test_the_bound_holds_for_plans_of_the_whole_table(planned, tmp_path):
+    case, out, _ = planned
+    case = case.scaled(rate=0.8)
+    problems.study(tmp_path / "whole", case, method=["certified"], theta=[0.1, 0.5], max_chunks_per_site=2)
+    whole, runs = read_results(tmp_path / "whole", "runs"), read_results(out, "runs")
+    pairs = pd.merge(whole, runs, on="theta", suffixes=("", "_streamed"))
+    assert np.all(pairs["lower_bound_streamed"] <= pairs["objective"] * (1 + 1e-9))
+    np.testing.assert_allclose(pairs["lower_bound_streamed"], pairs["lower_bound"], rtol=1e-3)
+
+
+def test_what_is_printed_names_the_masks_and_no_missing_dataset(planned):
+    _, _, text = planned
+    assert "placement_masks" in text and "was not written" not in text
+
+
+def test_a_second_run_computes_nothing(planned):
+    case, out, _ = planned
+    before = read_results(out, "runs")
+    options = {"method": ["certified"], "theta": [0.1, 0.5], "rate_scale": [0.8], "max_chunks_per_site": 2}
+    assert problems.study(out, case, stream=True, **options)[0] == 0
+    pd.testing.assert_frame_equal(before, read_results(out, "runs"))
+
+
+def test_rows_of_other_types_and_overrides(tmp_path):
+    case = untuned(12, 2_000, 0.4)
+    files = case.files.assign(
+        k=4.0, bytes=(4 * 10**6), rate_per_s=case.files["rate_per_s"].where(lambda s: s > 0.3, 0)
+    )
+    files.loc[:800, "rate_per_s"] = 0.0  # a piece that nobody reads
+    case = problems.Case(case.nodes, files)
+    code, _ = problems.study(
+        tmp_path / "out", case, method=["certified"], stream=True, d=[4, 5], rate_scale=[0.3]
+    )
+    # chunks of 4 MB / 5 are all alike, too
+    assert code == 0
+    runs = read_results(tmp_path / "out", "runs")
+    assert sorted(runs["d"]) == [4, 5]
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "says"),
+    [
+        ({"bytes": 3e6}, {}, "allowed: one chunk size"),
+        ({"group": "a"}, {}, "has a column group"),
+        ({"write_rate_per_s": 0.1}, {}, "has a column write_rate_per_s"),
+        ({"rate_per_s": 0.0}, {}, "no file is read"),
+        ({"k": 20, "bytes": 20e6}, {}, "needs 20 nodes; nodes has 12"),
+        ({"k": 0}, {}, "column k, row 0: found 0; allowed: integers >= 1"),
+        ({}, {"rate_scale": [50.0]}, "load rho"),
+        ({}, {"method": ["published"]}, "found ['published'] with stream=true"),
+        ({}, {"max_chunks_per_site": 1}, "needs a column site|no column site"),
+        ({"d": 1}, {}, "allowed: at least k"),
+    ],
+)
+def test_mistakes_end_in_one_line(tmp_path, change, options, says):
+    case = untuned(13, 900, 0.5)
+    if "k" not in change:
+        case.files["k"], case.files["bytes"] = 2, 2e6
+    if "bytes" in change and "k" not in change:
+        case.files.loc[800, "bytes"] = change["bytes"]
+    else:
+        for name, value in change.items():
+            case.files[name] = value
+    case.files["min_extra_chunks"] = 0
+    with pytest.raises(UserError, match=says.replace("[", r"\[").replace("]", r"\]")) as error:
+        problems.study(tmp_path / "out", case, **({"method": ["certified"], "stream": True} | options))
+    assert "\n" not in str(error.value)
+    assert not (tmp_path / "out" / "runs").exists() or not list((tmp_path / "out" / "runs").iterdir())
