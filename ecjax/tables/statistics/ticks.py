@@ -1,0 +1,214 @@
+"""Counts of arrivals by tick of the clock, streamed in bounded memory: only ticks at which something arrived.
+
+All series (reads and writes, or the reads of each class) share a number of ticks; where one has more than its part, its
+neighbouring ticks become one, so that what is lost are the shortest times of long logs. The pieces of a log give
+together what one pass gives: ticks and counts are integers, and a tick is as long as the whole log needs.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ecjax.machine_code import njit
+
+_TICKS = 1 << 22  # of all series together
+_LEAST_TICKS = 1 << 12  # of one
+MOST_SERIES = _TICKS // _LEAST_TICKS
+_CONTINUOUS_S = 2.0**-20  # ticks of a clock that is as good as continuous
+_UNEVEN = 64  # steps of the clock in a window, from which on one more or less does not matter
+
+
+class TickCounts(NamedTuple):
+    """Arrivals of one series by tick.
+
+    Attributes:
+        tick_s: length of a tick (s).
+        length: ticks from the log's first arrival to its last, both included.
+        tick: (E,) int64, ascending: those at which something arrived; 0 is that of the log's first arrival.
+        count: (E,) int64, how much did, at least 1.
+        least: shortest window that tells something, in ticks: more than 1 where the clock's steps are longer.
+    """
+
+    tick_s: float
+    length: int
+    tick: np.ndarray
+    count: np.ndarray
+    least: int = 1
+
+
+@njit()
+def _halve(ticks, counts, used):
+    """Neighbouring ticks become one, in place. Returns how many there are then."""
+    last = -1
+    for i in range(used):
+        tick = ticks[i] >> 1
+        if last >= 0 and ticks[last] == tick:
+            counts[last] += counts[i]
+        else:
+            last += 1
+            ticks[last], counts[last] = tick, counts[i]
+    return last + 1
+
+
+@njit()
+def _add(places, series, limit, ticks, counts, used, level):
+    """Count arrivals at ``places`` (n,) of the clock; a tick of series s is 2^level[s] places."""
+    for i in range(places.shape[0]):
+        s = series[i]
+        if s < 0:
+            continue
+        while True:
+            tick, last = places[i] >> level[s], used[s] - 1
+            if last >= 0 and ticks[s, last] == tick:
+                counts[s, last] += 1
+                break
+            if used[s] < limit:
+                ticks[s, last + 1], counts[s, last + 1] = tick, 1
+                used[s] += 1
+                break
+            used[s] = _halve(ticks[s], counts[s], used[s])
+            level[s] += 1
+
+
+@njit()
+def _common_step(places, step):
+    """Greatest common divisor of ``step`` and all ``places``."""
+    for i in range(places.shape[0]):
+        if step == 1:
+            break
+        value = places[i]
+        while value != 0:
+            step, value = value, step % value
+    return step
+
+
+class TickHistogram:
+    """Counts by tick of several series on one clock.
+
+    Args:
+        resolution_s: step of the clock (s); 0 where it is as good as continuous.
+        first_s: the log's first arrival (s); default: the first that is added.
+    """
+
+    def __init__(self, resolution_s: float, first_s: float | None = None) -> None:
+        self._ticked = resolution_s > 0
+        self._unit_s = resolution_s if self._ticked else _CONTINUOUS_S
+        self._first_s = first_s
+        self._step, self._last = 0, 0  # of all arrivals: common divisor of their places, and the last place
+        self._series = 0
+        self._ticks, self._counts = np.zeros((0, 0), np.int64), np.zeros((0, 0), np.int32)
+        self._used, self._level = np.zeros(0, np.int64), np.zeros(0, np.int64)
+
+    @property
+    def series(self) -> int:
+        """Number of series; 0 also where they are more than ``MOST_SERIES``, and none is counted."""
+        return self._series if self._series <= MOST_SERIES else 0
+
+    @property
+    def step_s(self) -> float:
+        """The longest step (s) of which all times since the first arrival are multiples; 0: none shows."""
+        return self._unit_s * self._step if self._ticked or self._step > 1 else 0.0
+
+    def add(self, times: np.ndarray, series: np.ndarray) -> None:
+        """Add arrivals in order: seconds (n,), and the series of each (n,) int64, negative where it is of none."""
+        if not times.shape[0]:
+            return
+        if self._first_s is None:
+            self._first_s = float(times[0])
+        places = self._places(times)
+        self._step = int(_common_step(places, np.int64(self._step)))
+        self._last = max(self._last, int(places[-1]))
+        self._widen(int(series.max()) + 1)
+        if self.series:
+            self._make_room(times.shape[0])
+            _add(places, series, self._limit, self._ticks, self._counts, self._used, self._level)
+
+    def absorb(self, other: "TickHistogram", series: np.ndarray) -> None:
+        """Add arrivals that come later; ``series`` (series there,) are the numbers here of the series there."""
+        self._step = math.gcd(self._step, other._step)
+        self._last = max(self._last, other._last)
+        self._widen(MOST_SERIES + 1 if other._series > MOST_SERIES else int(series.max(initial=-1)) + 1)
+        for number, place in enumerate(series) if self.series else ():
+            self._absorb_series(place, other, number)
+
+    def counts(self, series: int) -> TickCounts:
+        """What was counted of a series."""
+        used, level = int(self._used[series]), int(self._level[series])
+        ticks, counts = self._ticks[series, :used].copy(), self._counts[series, :used].astype(np.int64)
+        step = max(self._step, 1)
+        if level == 0:
+            return TickCounts(self._unit_s * step, self._last // step + 1, ticks // step, counts)
+        width = 1 << level
+        even = width % step == 0
+        least = 1 if even else -(-step // width) if step & (step - 1) == 0 else -(-_UNEVEN * step // width)
+        return TickCounts(self._unit_s * width, (self._last >> level) + 1, ticks, counts, least)
+
+    def __getstate__(self) -> dict[str, Any]:
+        most = int(self._used.max(initial=0))
+        used = {"_ticks": self._ticks[:, :most].copy(), "_counts": self._counts[:, :most].copy()}
+        return self.__dict__ | used
+
+    @property
+    def _limit(self) -> int:
+        """Ticks that a series may have."""
+        return _TICKS // max(self._series, 2)
+
+    def _places(self, times: np.ndarray) -> np.ndarray:
+        """Places on the clock, (n,) int64; that of the log's first arrival is 0."""
+        assert self._first_s is not None
+        if self._ticked:
+            # times are multiples of the step, but for their own rounding
+            return (np.rint(times / self._unit_s) - np.rint(self._first_s / self._unit_s)).astype(np.int64)
+        return np.floor((times - self._first_s) / self._unit_s).astype(np.int64)
+
+    def _widen(self, series: int) -> None:
+        """Have at least so many series."""
+        if series <= self._series:
+            return
+        self._series = series
+        if not self.series:
+            self._ticks, self._counts = np.zeros((0, 0), np.int64), np.zeros((0, 0), np.int32)
+            self._used, self._level = np.zeros(0, np.int64), np.zeros(0, np.int64)
+            return
+        more = series - len(self._used)
+        self._used, self._level = np.pad(self._used, (0, more)), np.pad(self._level, (0, more))
+        self._ticks, self._counts = (np.pad(each, ((0, more), (0, 0))) for each in (self._ticks, self._counts))
+        for number in np.flatnonzero(self._used > self._limit):
+            self._coarsen(number)
+        room = min(self._ticks.shape[1], self._limit)
+        self._ticks, self._counts = self._ticks[:, :room].copy(), self._counts[:, :room].copy()
+
+    def _coarsen(self, series: int) -> None:
+        """Make ticks longer until they are not too many."""
+        while self._used[series] > self._limit:
+            self._used[series] = _halve(self._ticks[series], self._counts[series], self._used[series])
+            self._level[series] += 1
+
+    def _make_room(self, more: int) -> None:
+        """Have room for so many ticks more in every series, as far as they may have them."""
+        room, ticks = self._ticks.shape[1], min(int(self._used.max()) + more, self._limit)
+        if ticks > room:
+            extra = min(max(ticks, 2 * room), self._limit) - room
+            self._ticks, self._counts = (
+                np.pad(each, ((0, 0), (0, extra))) for each in (self._ticks, self._counts)
+            )
+
+    def _absorb_series(self, series: int, other: "TickHistogram", number: int) -> None:
+        used, later = int(self._used[series]), int(other._used[number])
+        level = max(self._level[series], other._level[number])
+        ticks = np.concatenate(
+            [
+                self._ticks[series, :used] >> (level - self._level[series]),
+                other._ticks[number, :later] >> (level - other._level[number]),
+            ]
+        )
+        counts = np.concatenate([self._counts[series, :used], other._counts[number, :later]])
+        begins = np.flatnonzero(np.diff(ticks, prepend=-1))
+        ticks, counts = ticks[begins], np.add.reduceat(counts, begins) if begins.size else counts
+        while len(ticks) > self._limit:
+            rest = _halve(ticks, counts, len(ticks))
+            ticks, counts, level = ticks[:rest], counts[:rest], level + 1
+        self._make_room(max(0, len(ticks) - int(self._used.max())))
+        self._ticks[series, : len(ticks)], self._counts[series, : len(ticks)] = ticks, counts
+        self._used[series], self._level[series] = len(ticks), level
