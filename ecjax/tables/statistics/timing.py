@@ -22,6 +22,7 @@ class TrafficTimes(NamedTuple):
         classes: reads of each service class that has any, by its id, in order of appearance.
         class_count: number of classes, also where they are too many to be told apart.
         silences: begin and end of each silent stretch (s since the first arrival), (stretches, 2).
+        step_s: longest step of the clock (s) that all times agree with; 0: none shows.
     """
 
     reads: TickCounts | None
@@ -29,6 +30,7 @@ class TrafficTimes(NamedTuple):
     classes: dict[int | str, TickCounts]
     class_count: int
     silences: np.ndarray
+    step_s: float
 
 
 class Timing:
@@ -123,4 +125,5 @@ class Timing:
             {name: each for name, each in counts.items() if each.tick.size},
             len(ids),
             self._silences.stretches(self._by_kind.step_s),
+            self._by_kind.step_s,
         )
