@@ -1,4 +1,4 @@
-"""Result tables of the arrivals of a trace: how bursty they are by time scale, their busiest times, their rate curve."""
+"""Result tables of the arrivals of a trace: how bursty they are by time scale, busiest times, rates over time."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -7,16 +7,16 @@ import numpy as np
 import pyarrow as pa
 
 from ecjax.studies.analyze.burst_words import burstier_from, burstiness_text, scale_text
-from ecjax.tables.nulls import empty_to_null
 from ecjax.tables.statistics.poisson import too_coarse
 from ecjax.tables.statistics.scan import TraceStatistics
 from ecjax.tables.statistics.ticks import TickCounts
-from ecjax.traffic.burstiness import busiest, dispersion, verdicts
+from ecjax.traffic.burstiness import Dispersion, busiest, dispersion, verdicts
 from ecjax.units import time_text
 
 WINDOWS_S = (1.0, 60.0, 3600.0, 86400.0)
 _INTERVALS, _READS_EACH = 1024, 32  # of a rate curve: at most, and on average at least
 _FEW = 1000  # requests
+_PARTIAL = 4.0  # standard errors below its neighbour, that a tick is a part of one
 
 
 class _Series(NamedTuple):
@@ -66,9 +66,28 @@ def _named(series: _Series, kind: pa.DataType, rows: int) -> dict[str, pa.Array]
     }
 
 
+def _whole_ticks(counts: TickCounts) -> tuple[int, int]:
+    """Ticks from and to (not included) without a first or last one that the log holds but a part of.
+
+    With a thousand arrivals per tick of a coarse clock such a one alone would look like a burst. It is told by a count
+    far below that of its neighbour.
+    """
+    begin, end = 0, counts.length
+    if len(counts.tick) > 2:
+        sizes = counts.count[[0, 1, -2, -1]].astype(float)
+        partial = (sizes[[1, 2]] - sizes[[0, 3]]) > _PARTIAL * np.sqrt(sizes[[1, 2]] + sizes[[0, 3]])
+        begin += int(partial[0] and counts.tick[1] == 1)
+        end -= int(partial[1] and counts.tick[-2] == end - 2)
+    return begin, end
+
+
+def _dispersion(counts: TickCounts) -> Dispersion:
+    return dispersion(counts, [_whole_ticks(counts)])
+
+
 def _burstiness(series: _Series, kind: pa.DataType) -> pa.Table:
     """A row per scale that has a complete pair of windows with arrivals."""
-    table = dispersion(series.counts)
+    table = _dispersion(series.counts)
     some = table.arrivals > 0
     return pa.table(
         {
@@ -110,7 +129,9 @@ def _rates(series: _Series, kind: pa.DataType) -> pa.Table:
     together = max(-(-counts.length // most), counts.least)
     intervals = -(-counts.length // together) if counts.length > 1 else 0
     reads = np.bincount(counts.tick // together, counts.count, intervals)[:intervals]
-    ticks = np.minimum(np.arange(1, intervals + 1) * together, counts.length) - np.arange(intervals) * together
+    ticks = (
+        np.minimum(np.arange(1, intervals + 1) * together, counts.length) - np.arange(intervals) * together
+    )
     mean = counts.count.sum() / counts.length
     return pa.table(
         {
@@ -164,7 +185,7 @@ def _notices(statistics: TraceStatistics) -> list[str]:
 def _burstier(counts: TickCounts | None) -> float | None:
     if counts is None:
         return None
-    table = dispersion(counts)
+    table = _dispersion(counts)
     return burstier_from(table.scale_s.tolist(), verdicts(table))
 
 
@@ -193,5 +214,6 @@ def _silence(statistics: TraceStatistics) -> str:
 def _segments(counts: TickCounts, silences: np.ndarray) -> list[tuple[int, int]]:
     """Ticks between silent stretches, from and to (not included)."""
     ticks = np.floor(silences / counts.tick_s + 1e-6).astype(np.int64)
-    begins, ends = [0, *ticks[:, 1].tolist()], [*(ticks[:, 0] + 1).tolist(), counts.length]
+    first, last = _whole_ticks(counts)
+    begins, ends = [first, *ticks[:, 1].tolist()], [*(ticks[:, 0] + 1).tolist(), last]
     return [(begin, end) for begin, end in zip(begins, ends, strict=True) if end > begin]

@@ -10,7 +10,7 @@ from rich.console import Console
 from ecjax.console import say
 from ecjax.studies.analyze.burst_words import burstier_from, burstiness_text, scale_text, window_text
 from ecjax.studies.spine.printed import number, print_table
-from ecjax.traffic.burstiness import UNKNOWN
+from ecjax.traffic.burstiness import POISSON, UNKNOWN
 from ecjax.units import plain
 
 _SCALES_SHOWN, _CLASSES_SHOWN = 12, 12
@@ -86,10 +86,14 @@ def _cells(row: dict[str, Any]) -> list[str]:
 
 
 def _chosen(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Scales to show: where a verdict begins and ends, then longer ones rather than shorter ones."""
+    """Scales to show: where a verdict begins and ends, then longer ones rather than shorter ones.
+
+    That arrivals are as Poisson where hardly two are ever within one window goes without saying.
+    """
     runs = [list(group) for _, group in groupby(rows, lambda row: row["verdict"])]
     ends = [row for run in runs if run[0]["verdict"] != UNKNOWN for row in (run[0], run[-1])]
-    scales = {row["scale_s"] for row in ends[-_SCALES_SHOWN:]}
+    first = 1 if ends and ends[0]["verdict"] == POISSON else 0
+    scales = {row["scale_s"] for row in ends[first:][-_SCALES_SHOWN:]}
     for row in reversed(rows):
         if len(scales) >= _SCALES_SHOWN:
             break

@@ -12,6 +12,7 @@ _PHRASES = {
     REGULAR: "more regular than Poisson",
     POISSON: "as Poisson",
 }
+_FINE_S = 1e-3  # nobody asks what is below
 _ORDER = tuple(_PHRASES)
 
 
@@ -26,7 +27,9 @@ def stretches(scales_s: Sequence[float], verdicts: Sequence[str]) -> list[tuple[
     Scales that cannot tell end no run; a run that no other verdict follows has no last scale.
     """
     telling = [pair for pair in zip(verdicts, scales_s, strict=True) if pair[0] != UNKNOWN]
-    runs = [(verdict, [scale for _, scale in pairs]) for verdict, pairs in groupby(telling, lambda pair: pair[0])]
+    runs = [
+        (verdict, [scale for _, scale in pairs]) for verdict, pairs in groupby(telling, lambda pair: pair[0])
+    ]
     return [
         (verdict, scales[0], scales[-1] if place + 1 < len(runs) or verdict == POISSON else None)
         for place, (verdict, scales) in enumerate(runs)
@@ -43,9 +46,7 @@ def burstiness_text(scales_s: Sequence[float], verdicts: Sequence[str]) -> str:
     runs = stretches(scales_s, verdicts)
     clauses = []
     for verdict in _ORDER:
-        ranges = [
-            _range(first, last, scales_s[0]) for each, first, last in runs if each == verdict
-        ]
+        ranges = [_range(first, last, scales_s[0]) for each, first, last in runs if each == verdict]
         if ranges:
             clauses.append(f"{_PHRASES[verdict]} at scales {listed(ranges)}")
     return "; ".join(clauses) or "too few to tell whether they are Poisson, at any scale"
@@ -56,7 +57,7 @@ def _range(first: float, last: float | None, shortest: float) -> str:
         return f"above {scale_text(first)}"
     if first == last:
         return f"of {scale_text(first)}"
-    if first == shortest:
+    if first == shortest <= _FINE_S:
         return f"up to {scale_text(last)}"
     return f"of {scale_text(first)} to {scale_text(last)}"
 

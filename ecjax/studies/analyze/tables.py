@@ -133,9 +133,13 @@ TABLES = job_tables(
             "",
             "I: squared differences of the counts of neighbouring windows, over the counts; 1 is Poisson",
         ),
-        Column("standard_error", FLOAT, "", "of I where arrivals are Poisson, however slowly their rate drifts"),
+        Column(
+            "standard_error", FLOAT, "", "of I where arrivals are Poisson, however slowly their rate drifts"
+        ),
         Column("pairs", FLOAT, "", "windows of equal counts that would tell as much, in pairs"),
-        Column("verdict", STRING, "", "burstier, more regular, as Poisson or cannot tell; 1 % for all scales"),
+        Column(
+            "verdict", STRING, "", "burstier, more regular, as Poisson or cannot tell; 1 % for all scales"
+        ),
     ),
     busiest=(
         Column("op", STRING, "", "read or write"),

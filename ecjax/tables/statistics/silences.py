@@ -2,9 +2,27 @@
 
 import numpy as np
 
+from ecjax.machine_code import njit
+
 _LONGEST = 32  # times without arrivals that are followed
 _LEAST_SHARE = 0.01  # of the span, that a silent stretch lasts at least
 _APART = 5.0  # times as long as the longest wait between arrivals that is not one
+
+
+@njit()
+def _longer(times, last, least):
+    """Begin and length of the gaps longer than ``least``, (gaps, 2); ``last`` is the arrival before."""
+    found = 0
+    for i in range(times.shape[0]):
+        found += times[i] - (times[i - 1] if i else last) > least
+    gaps = np.empty((found, 2))
+    found = 0
+    for i in range(times.shape[0]):
+        before = times[i - 1] if i else last
+        if times[i] - before > least:
+            gaps[found, 0], gaps[found, 1] = before, times[i] - before
+            found += 1
+    return gaps
 
 
 class Silences:
@@ -20,12 +38,8 @@ class Silences:
             return
         if np.isnan(self._last_s):
             self._first_s = self._last_s = float(times[0])
-        begins = np.concatenate([[self._last_s], times[:-1]])
-        gaps = times - begins
-        longer = np.flatnonzero(gaps > (self._gaps[-1, 1] if len(self._gaps) == _LONGEST else 0.0))
-        if longer.size > _LONGEST:
-            longer = longer[np.argsort(-gaps[longer], kind="stable")[:_LONGEST]]
-        self._merge(np.stack([begins[longer], gaps[longer]], axis=1))
+        least = self._gaps[-1, 1] if len(self._gaps) == _LONGEST else 0.0
+        self._merge(_longer(times, self._last_s, least))
         self._last_s = float(times[-1])
 
     def absorb(self, other: "Silences") -> None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ecjax.machine_code import njit
 
-_TICKS = 1 << 22  # of all series together
+_TICKS = 1 << 21  # of all series together
 _LEAST_TICKS = 1 << 12  # of one
 MOST_SERIES = _TICKS // _LEAST_TICKS
 _CONTINUOUS_S = 2.0**-20  # ticks of a clock that is as good as continuous
@@ -38,17 +38,31 @@ class TickCounts(NamedTuple):
 
 
 @njit()
-def _halve(ticks, counts, used):
-    """Neighbouring ticks become one, in place. Returns how many there are then."""
+def _coarsened(ticks, counts, used, limit):
+    """Join neighbouring ticks, in place, until fewer than ``limit`` are left.
+
+    Returns:
+        How many there are then, and how many times their length was doubled.
+    """
+    low, level = 0, 63  # so many doublings are too few, and enough
+    while level - low > 1:
+        middle = (low + level) // 2
+        rest = 1
+        for i in range(1, used):
+            rest += (ticks[i] >> middle) != (ticks[i - 1] >> middle)
+        if rest < limit:
+            level = middle
+        else:
+            low = middle
     last = -1
     for i in range(used):
-        tick = ticks[i] >> 1
+        tick = ticks[i] >> level
         if last >= 0 and ticks[last] == tick:
             counts[last] += counts[i]
         else:
             last += 1
             ticks[last], counts[last] = tick, counts[i]
-    return last + 1
+    return last + 1, level
 
 
 @njit()
@@ -67,8 +81,19 @@ def _add(places, series, limit, ticks, counts, used, level):
                 ticks[s, last + 1], counts[s, last + 1] = tick, 1
                 used[s] += 1
                 break
-            used[s] = _halve(ticks[s], counts[s], used[s])
-            level[s] += 1
+            used[s], doublings = _coarsened(ticks[s], counts[s], used[s], limit)
+            level[s] += doublings
+
+
+@njit()
+def _placed(times, first, unit, ticked):
+    """Places of times on the clock, (n,) int64; that of ``first`` is 0."""
+    places = np.empty(times.shape[0], np.int64)
+    origin = np.rint(first / unit)
+    for i in range(times.shape[0]):
+        # times of a clock with steps are multiples of them, but for their own rounding
+        places[i] = np.int64(np.rint(times[i] / unit) - origin if ticked else (times[i] - first) / unit)
+    return places
 
 
 @njit()
@@ -83,19 +108,44 @@ def _common_step(places, step):
     return step
 
 
-class TickHistogram:
-    """Counts by tick of several series on one clock.
+class Clock:
+    """The clock of a log: the places of its times, and the longest step that they agree with.
 
     Args:
-        resolution_s: step of the clock (s); 0 where it is as good as continuous.
-        first_s: the log's first arrival (s); default: the first that is added.
+        resolution_s: its step (s); 0 where it is as good as continuous.
+        first_s: the log's first arrival (s); default: the first of which the place is asked for.
     """
 
     def __init__(self, resolution_s: float, first_s: float | None = None) -> None:
-        self._ticked = resolution_s > 0
-        self._unit_s = resolution_s if self._ticked else _CONTINUOUS_S
-        self._first_s = first_s
-        self._step, self._last = 0, 0  # of all arrivals: common divisor of their places, and the last place
+        self._ticked, self._first_s = resolution_s > 0, first_s
+        self.unit_s = resolution_s if self._ticked else _CONTINUOUS_S
+        self.step, self.last = 0, 0  # common divisor of all places, and the last one
+
+    @property
+    def step_s(self) -> float:
+        """The longest step (s) of which all times since the first arrival are multiples; 0: none shows."""
+        return self.unit_s * self.step if self._ticked or self.step > 1 else 0.0
+
+    def places(self, times: np.ndarray) -> np.ndarray:
+        """Places of arrivals in order, in seconds, (n,) -> (n,) int64; that of the log's first arrival is 0."""
+        if not times.shape[0]:
+            return np.zeros(0, np.int64)
+        if self._first_s is None:
+            self._first_s = float(times[0])
+        places = _placed(times, self._first_s, self.unit_s, self._ticked)
+        self.step = int(_common_step(places, np.int64(self.step)))
+        self.last = max(self.last, int(places[-1]))
+        return places
+
+    def absorb(self, other: "Clock") -> None:
+        """Take in the times of later arrivals of the same log."""
+        self.step, self.last = math.gcd(self.step, other.step), max(self.last, other.last)
+
+
+class TickHistogram:
+    """Counts by tick of several series on one clock."""
+
+    def __init__(self) -> None:
         self._series = 0
         self._ticks, self._counts = np.zeros((0, 0), np.int64), np.zeros((0, 0), np.int32)
         self._used, self._level = np.zeros(0, np.int64), np.zeros(0, np.int64)
@@ -105,44 +155,30 @@ class TickHistogram:
         """Number of series; 0 also where they are more than ``MOST_SERIES``, and none is counted."""
         return self._series if self._series <= MOST_SERIES else 0
 
-    @property
-    def step_s(self) -> float:
-        """The longest step (s) of which all times since the first arrival are multiples; 0: none shows."""
-        return self._unit_s * self._step if self._ticked or self._step > 1 else 0.0
-
-    def add(self, times: np.ndarray, series: np.ndarray) -> None:
-        """Add arrivals in order: seconds (n,), and the series of each (n,) int64, negative where it is of none."""
-        if not times.shape[0]:
-            return
-        if self._first_s is None:
-            self._first_s = float(times[0])
-        places = self._places(times)
-        self._step = int(_common_step(places, np.int64(self._step)))
-        self._last = max(self._last, int(places[-1]))
-        self._widen(int(series.max()) + 1)
+    def add(self, places: np.ndarray, series: np.ndarray) -> None:
+        """Add arrivals in order: places on the clock (n,), and the series of each (n,), negative where of none."""
+        self._widen(int(series.max(initial=-1)) + 1)
         if self.series:
-            self._make_room(times.shape[0])
+            self._make_room(places.shape[0])
             _add(places, series, self._limit, self._ticks, self._counts, self._used, self._level)
 
     def absorb(self, other: "TickHistogram", series: np.ndarray) -> None:
         """Add arrivals that come later; ``series`` (series there,) are the numbers here of the series there."""
-        self._step = math.gcd(self._step, other._step)
-        self._last = max(self._last, other._last)
         self._widen(MOST_SERIES + 1 if other._series > MOST_SERIES else int(series.max(initial=-1)) + 1)
         for number, place in enumerate(series) if self.series else ():
             self._absorb_series(place, other, number)
 
-    def counts(self, series: int) -> TickCounts:
-        """What was counted of a series."""
+    def counts(self, series: int, clock: Clock) -> TickCounts:
+        """What was counted of a series, with the clock of all that was added."""
         used, level = int(self._used[series]), int(self._level[series])
         ticks, counts = self._ticks[series, :used].copy(), self._counts[series, :used].astype(np.int64)
-        step = max(self._step, 1)
+        step = max(clock.step, 1)
         if level == 0:
-            return TickCounts(self._unit_s * step, self._last // step + 1, ticks // step, counts)
+            return TickCounts(clock.unit_s * step, clock.last // step + 1, ticks // step, counts)
         width = 1 << level
         even = width % step == 0
         least = 1 if even else -(-step // width) if step & (step - 1) == 0 else -(-_UNEVEN * step // width)
-        return TickCounts(self._unit_s * width, (self._last >> level) + 1, ticks, counts, least)
+        return TickCounts(clock.unit_s * width, (clock.last >> level) + 1, ticks, counts, least)
 
     def __getstate__(self) -> dict[str, Any]:
         most = int(self._used.max(initial=0))
@@ -153,14 +189,6 @@ class TickHistogram:
     def _limit(self) -> int:
         """Ticks that a series may have."""
         return _TICKS // max(self._series, 2)
-
-    def _places(self, times: np.ndarray) -> np.ndarray:
-        """Places on the clock, (n,) int64; that of the log's first arrival is 0."""
-        assert self._first_s is not None
-        if self._ticked:
-            # times are multiples of the step, but for their own rounding
-            return (np.rint(times / self._unit_s) - np.rint(self._first_s / self._unit_s)).astype(np.int64)
-        return np.floor((times - self._first_s) / self._unit_s).astype(np.int64)
 
     def _widen(self, series: int) -> None:
         """Have at least so many series."""
@@ -173,17 +201,16 @@ class TickHistogram:
             return
         more = series - len(self._used)
         self._used, self._level = np.pad(self._used, (0, more)), np.pad(self._level, (0, more))
-        self._ticks, self._counts = (np.pad(each, ((0, more), (0, 0))) for each in (self._ticks, self._counts))
+        self._ticks, self._counts = (
+            np.pad(each, ((0, more), (0, 0))) for each in (self._ticks, self._counts)
+        )
         for number in np.flatnonzero(self._used > self._limit):
-            self._coarsen(number)
+            used, doublings = _coarsened(
+                self._ticks[number], self._counts[number], self._used[number], self._limit + 1
+            )
+            self._used[number], self._level[number] = used, self._level[number] + doublings
         room = min(self._ticks.shape[1], self._limit)
         self._ticks, self._counts = self._ticks[:, :room].copy(), self._counts[:, :room].copy()
-
-    def _coarsen(self, series: int) -> None:
-        """Make ticks longer until they are not too many."""
-        while self._used[series] > self._limit:
-            self._used[series] = _halve(self._ticks[series], self._counts[series], self._used[series])
-            self._level[series] += 1
 
     def _make_room(self, more: int) -> None:
         """Have room for so many ticks more in every series, as far as they may have them."""
@@ -206,9 +233,9 @@ class TickHistogram:
         counts = np.concatenate([self._counts[series, :used], other._counts[number, :later]])
         begins = np.flatnonzero(np.diff(ticks, prepend=-1))
         ticks, counts = ticks[begins], np.add.reduceat(counts, begins) if begins.size else counts
-        while len(ticks) > self._limit:
-            rest = _halve(ticks, counts, len(ticks))
-            ticks, counts, level = ticks[:rest], counts[:rest], level + 1
+        if len(ticks) > self._limit:
+            rest, doublings = _coarsened(ticks, counts, len(ticks), self._limit + 1)
+            ticks, counts, level = ticks[:rest], counts[:rest], level + doublings
         self._make_room(max(0, len(ticks) - int(self._used.max())))
         self._ticks[series, : len(ticks)], self._counts[series, : len(ticks)] = ticks, counts
         self._used[series], self._level[series] = len(ticks), level

@@ -1,4 +1,4 @@
-"""When requests arrive: reads and writes, and the reads of each service class, by tick of the clock; silent stretches."""
+"""When requests arrive: reads, writes and the reads of each service class by tick of the clock; silent stretches."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from ecjax.tables.importers.trace import Piece, Trace
 from ecjax.tables.statistics.index import IdIndex
 from ecjax.tables.statistics.silences import Silences
-from ecjax.tables.statistics.ticks import TickCounts, TickHistogram
+from ecjax.tables.statistics.ticks import Clock, TickCounts, TickHistogram
 
 _CLASS = "service_class"
 
@@ -44,11 +44,13 @@ class Timing:
     def __init__(self, rows_of: Trace | Piece, continues: bool) -> None:
         first_s = rows_of.first_arrival_s if isinstance(rows_of, Piece) else None
         names = rows_of.schema.names
-        self._by_kind, self._silences = TickHistogram(rows_of.clock_resolution_s, first_s), Silences()
+        self._clock, self._silences = Clock(rows_of.clock_resolution_s, first_s), Silences()
+        self._by_kind, self._by_class = TickHistogram(), TickHistogram()
         self._classes = IdIndex(rows_of.schema.field(_CLASS).type) if _CLASS in names else None
-        self._by_class = TickHistogram(rows_of.clock_resolution_s, first_s)
         self._continues = continues
-        self._first: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None  # time, kind and class, (1,) each
+        self._first: tuple[np.ndarray, np.ndarray, np.ndarray] | None = (
+            None  # time, kind and class, (1,) each
+        )
 
     def add(
         self, batch: pa.RecordBatch, arrivals: np.ndarray, writes: np.ndarray, begins: np.ndarray | None
@@ -75,9 +77,10 @@ class Timing:
             if classes is not None:
                 classes[~begins] = -1
         self._silences.add(arrivals)
-        self._by_kind.add(arrivals, kinds)
+        places = self._clock.places(arrivals)
+        self._by_kind.add(places, kinds)
         if classes is not None:
-            self._by_class.add(arrivals, classes)
+            self._by_class.add(places, classes)
 
     def _class_numbers(self, batch: pa.RecordBatch) -> np.ndarray | None:
         """Class of each row, (n,) int64, negative where it has none."""
@@ -102,9 +105,11 @@ class Timing:
             classes = self._classes.absorb(other._classes)
         if other._first is not None and not continued:
             time, kind, number = other._first
-            self._by_kind.add(time, kind)
+            place = self._clock.places(time)
+            self._by_kind.add(place, kind)
             if self._classes is not None:
-                self._by_class.add(time, classes[number] if number[0] >= 0 else number)
+                self._by_class.add(place, classes[number] if number[0] >= 0 else number)
+        self._clock.absorb(other._clock)
         self._silences.absorb(other._silences)
         self._by_kind.absorb(other._by_kind, np.arange(other._by_kind.series))
         if self._classes is not None:
@@ -113,17 +118,18 @@ class Timing:
     def times(self) -> TrafficTimes:
         """What was counted."""
         reads, writes = (
-            self._by_kind.counts(kind) if kind < self._by_kind.series else None for kind in (0, 1)
+            self._by_kind.counts(kind, self._clock) if kind < self._by_kind.series else None
+            for kind in (0, 1)
         )
         ids = self._classes.ids.to_pylist() if self._classes is not None else []
         counts = {
-            ids[number]: self._by_class.counts(number) for number in range(self._by_class.series)
+            ids[number]: self._by_class.counts(number, self._clock) for number in range(self._by_class.series)
         }
         return TrafficTimes(
             reads if reads is not None and reads.tick.size else None,
             writes if writes is not None and writes.tick.size else None,
             {name: each for name, each in counts.items() if each.tick.size},
             len(ids),
-            self._silences.stretches(self._by_kind.step_s),
-            self._by_kind.step_s,
+            self._silences.stretches(self._clock.step_s),
+            self._clock.step_s,
         )
