@@ -92,7 +92,7 @@ def dispersion(counts: TickCounts, segments: Sequence[tuple[int, int]] | None = 
     for begin, end in parts:
         first, last = np.searchsorted(counts.tick, [begin, end])
         window = counts.tick[first:last] - begin
-        count = counts.count[first:last].copy()
+        count = counts.arrivals[first:last].copy()
         used = len(window)
         for level in range((end - begin).bit_length() - 1):
             used = _pair_sums(window, count, used, (end - begin) >> (level + 1), sums[level])
@@ -166,6 +166,6 @@ def busiest(counts: TickCounts, window_s: float) -> Busiest | None:
     if width < counts.least or counts.length < 2 * width or not counts.tick.size:
         return None
     # of a window that is no whole number of ticks the mean is that of as many
-    place, most = _most(counts.tick, counts.count, width)
-    mean = counts.count.sum() * (width / counts.length)
+    place, most = _most(counts.tick, counts.arrivals, width)
+    mean = counts.arrivals.sum() * (width / counts.length)
     return Busiest(float(counts.tick[place] * counts.tick_s), int(most), float(most / mean))

@@ -26,14 +26,14 @@ class TickCounts(NamedTuple):
         tick_s: length of a tick (s).
         length: ticks from the log's first arrival to its last, both included.
         tick: (E,) int64, ascending: those at which something arrived; 0 is that of the log's first arrival.
-        count: (E,) int64, how much did, at least 1.
+        arrivals: (E,) int64, how many did, at least 1.
         least: shortest window that tells something, in ticks: more than 1 where the clock's steps are longer.
     """
 
     tick_s: float
     length: int
     tick: np.ndarray
-    count: np.ndarray
+    arrivals: np.ndarray
     least: int = 1
 
 
@@ -147,7 +147,8 @@ class TickHistogram:
 
     def __init__(self) -> None:
         self._series = 0
-        self._ticks, self._counts = np.zeros((0, 0), np.int64), np.zeros((0, 0), np.int32)
+        self._ticks: np.ndarray = np.zeros((0, 0), np.int64)
+        self._counts: np.ndarray = np.zeros((0, 0), np.int32)
         self._used, self._level = np.zeros(0, np.int64), np.zeros(0, np.int64)
 
     @property

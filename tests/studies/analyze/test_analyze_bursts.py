@@ -119,7 +119,7 @@ def test_nothing_is_said_below_the_step_of_the_clock(tmp_path):
     assert table["scale_s"].min() == 60 and set(table["verdict"]) == {POISSON, UNKNOWN}
     assert "as Poisson at scales of 60 s to" in text
     (notice,) = [line for line in notices(tmp_path) if "clock ticks every 60 s" in line]
-    assert "nothing is known of bursts shorter than that" in notice
+    assert "nothing is known of shorter bursts" in notice
     assert read_results(tmp_path / "out", "busiest")["window_s"].min() == 60
 
 

@@ -44,7 +44,7 @@ def test_counts_are_those_of_windows_as_short_as_there_is_room_for(data):
             expected, sizes = np.unique(own // step, return_counts=True)
             assert counts.tick_s == step and counts.length == places[-1] // step + 1
             np.testing.assert_array_equal(counts.tick, expected)
-            np.testing.assert_array_equal(counts.count, sizes)
+            np.testing.assert_array_equal(counts.arrivals, sizes)
 
 
 @FEW
