@@ -302,7 +302,7 @@ class Scanner:
             service_inferred=inferred,
             correlation=self._samples[SERVICE if reason is None else SOJOURN].correlation(),
             returned=self._grouper.returned,
-            times=self._timing.times(),
+            times=self._timing.times(int(self._kinds.sum()), self._arrivals.ties),
         )
 
     def _service_source(self) -> tuple[str | None, bool]:

@@ -17,6 +17,9 @@ _LEAST_TICKS = 1 << 12  # of one
 MOST_SERIES = _TICKS // _LEAST_TICKS
 _CONTINUOUS_S = 2.0**-20  # ticks of a clock that is as good as continuous
 _UNEVEN = 64  # steps of the clock in a window, from which on one more or less does not matter
+_NO_GAP = 1 << 62
+_TIED = 0.05  # share of arrivals that tie on a clock of long steps
+_APART = 20.0  # shortest gap between random times, to its mean; longer ones have a chance of exp(-20)
 
 
 class TickCounts(NamedTuple):
@@ -108,6 +111,17 @@ def _common_step(places, step):
     return step
 
 
+@njit()
+def _shortest_gap(places, last, shortest):
+    """The shortest gap between places that differ, ``last`` being the one before them; at most ``shortest``."""
+    for i in range(places.shape[0]):
+        gap = places[i] - last
+        if 0 < gap < shortest:
+            shortest = gap
+        last = places[i]
+    return shortest
+
+
 class Clock:
     """The clock of a log: the places of its times, and the longest step that they agree with.
 
@@ -120,11 +134,27 @@ class Clock:
         self._ticked, self._first_s = resolution_s > 0, first_s
         self.unit_s = resolution_s if self._ticked else _CONTINUOUS_S
         self.step, self.last = 0, 0  # common divisor of all places, and the last one
+        self._begin: int | None = None  # the first place that was asked for
+        self._shortest = _NO_GAP
 
     @property
     def step_s(self) -> float:
         """The longest step (s) of which all times since the first arrival are multiples; 0: none shows."""
         return self.unit_s * self.step if self._ticked or self.step > 1 else 0.0
+
+    def uneven_step(self, arrivals: int, ties: int) -> int:
+        """Places from tick to tick, where the clock ticks in steps that are no whole number of places; 0: it does not.
+
+        A clock of 64 ticks a second that is written in milliseconds, say. It is told by arrivals that tie, and by
+        times that are further apart than any random times are.
+
+        Args:
+            arrivals: of requests.
+            ties: arrivals at the same time as the one before.
+        """
+        times = arrivals - ties
+        apart = self._shortest > max(self.step, 1) and self._shortest * times**2 > _APART * self.last
+        return self._shortest if apart and ties > _TIED * arrivals and self._shortest < _NO_GAP else 0
 
     def places(self, times: np.ndarray) -> np.ndarray:
         """Places of arrivals in order, in seconds, (n,) -> (n,) int64; that of the log's first arrival is 0."""
@@ -134,12 +164,17 @@ class Clock:
             self._first_s = float(times[0])
         places = _placed(times, self._first_s, self.unit_s, self._ticked)
         self.step = int(_common_step(places, np.int64(self.step)))
-        self.last = max(self.last, int(places[-1]))
+        if self._begin is None:
+            self._begin = self.last = int(places[0])
+        self._shortest = int(_shortest_gap(places, np.int64(self.last), np.int64(self._shortest)))
+        self.last = int(places[-1])
         return places
 
     def absorb(self, other: "Clock") -> None:
         """Take in the times of later arrivals of the same log."""
-        self.step, self.last = math.gcd(self.step, other.step), max(self.last, other.last)
+        if other._begin is not None:
+            self._shortest = min(self._shortest, other._shortest, other._begin - self.last or _NO_GAP)
+            self.step, self.last = math.gcd(self.step, other.step), other.last
 
 
 class TickHistogram:
@@ -169,17 +204,24 @@ class TickHistogram:
         for number, place in enumerate(series) if self.series else ():
             self._absorb_series(place, other, number)
 
-    def counts(self, series: int, clock: Clock) -> TickCounts:
-        """What was counted of a series, with the clock of all that was added."""
+    def counts(self, series: int, clock: Clock, uneven: int = 0) -> TickCounts:
+        """What was counted of a series.
+
+        Args:
+            series: number of it.
+            clock: of all that was added.
+            uneven: its uneven step, in places, if any.
+        """
         used, level = int(self._used[series]), int(self._level[series])
         ticks, counts = self._ticks[series, :used].copy(), self._counts[series, :used].astype(np.int64)
         step = max(clock.step, 1)
+        width = step if level == 0 else 1 << level
         if level == 0:
-            return TickCounts(clock.unit_s * step, clock.last // step + 1, ticks // step, counts)
-        width = 1 << level
-        even = width % step == 0
-        least = 1 if even else -(-step // width) if step & (step - 1) == 0 else -(-_UNEVEN * step // width)
-        return TickCounts(clock.unit_s * width, (clock.last >> level) + 1, ticks, counts, least)
+            ticks = ticks // step
+        elif width % step and step & (step - 1):
+            uneven = max(uneven, step)
+        least = max(-(-_UNEVEN * uneven // width), -(-step // width), 1)
+        return TickCounts(clock.unit_s * width, clock.last // width + 1, ticks, counts, least)
 
     def __getstate__(self) -> dict[str, Any]:
         most = int(self._used.max(initial=0))

@@ -22,7 +22,7 @@ class TrafficTimes(NamedTuple):
         classes: reads of each service class that has any, by its id, in order of appearance.
         class_count: number of classes, also where they are too many to be told apart.
         silences: begin and end of each silent stretch (s since the first arrival), (stretches, 2).
-        step_s: longest step of the clock (s) that all times agree with; 0: none shows.
+        step_s: step of the clock (s), as all times show it; 0: none shows.
     """
 
     reads: TickCounts | None
@@ -115,21 +115,25 @@ class Timing:
         if self._classes is not None:
             self._by_class.absorb(other._by_class, classes[: other._by_class.series])
 
-    def times(self) -> TrafficTimes:
-        """What was counted."""
+    def times(self, requests: int, ties: int) -> TrafficTimes:
+        """What was counted, of so many requests, of which so many arrived at the same time as the one before."""
+        clock = self._clock
+        uneven = clock.uneven_step(requests, ties)
         reads, writes = (
-            self._by_kind.counts(kind, self._clock) if kind < self._by_kind.series else None
+            self._by_kind.counts(kind, clock, uneven) if kind < self._by_kind.series else None
             for kind in (0, 1)
         )
+        step_s = max(clock.step_s, uneven * clock.unit_s)
         ids = self._classes.ids.to_pylist() if self._classes is not None else []
         counts = {
-            ids[number]: self._by_class.counts(number, self._clock) for number in range(self._by_class.series)
+            ids[number]: self._by_class.counts(number, clock, uneven)
+            for number in range(self._by_class.series)
         }
         return TrafficTimes(
             reads if reads is not None and reads.tick.size else None,
             writes if writes is not None and writes.tick.size else None,
             {name: each for name, each in counts.items() if each.tick.size},
             len(ids),
-            self._silences.stretches(self._clock.step_s),
-            self._clock.step_s,
+            self._silences.stretches(step_s),
+            step_s,
         )

@@ -113,7 +113,7 @@ def test_few_requests_of_one_file(tmp_path):
 
 
 def test_nothing_is_said_below_the_step_of_the_clock(tmp_path):
-    times = np.floor(poisson_times(20, 200_000) / 60) * 60
+    times = np.floor(poisson_times(1, 100_000) / 60) * 60
     text = analysed(tmp_path, times)
     table = read_results(tmp_path / "out", "burstiness")
     assert table["scale_s"].min() == 60 and set(table["verdict"]) == {POISSON, UNKNOWN}

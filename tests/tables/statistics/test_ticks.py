@@ -91,6 +91,33 @@ def test_steps_that_do_not_divide_windows_are_told_from_long_windows_on(monkeypa
     assert counts.least * counts.tick_s >= 64 * 6
 
 
+def uneven_counts(times, resolution_s=0.0):
+    """Counts by tick, and the step of the clock as ties and gaps show it."""
+    clock, histogram = Clock(resolution_s, times[0]), TickHistogram()
+    places = clock.places(times)
+    histogram.add(places, np.zeros(len(times), np.int64))
+    uneven = clock.uneven_step(len(times), int(np.count_nonzero(np.diff(times) == 0)))
+    return histogram.counts(0, clock, uneven), uneven * clock.unit_s
+
+
+def test_a_clock_of_64_ticks_a_second_in_milliseconds_tells_nothing_of_shorter_windows():
+    random = np.random.default_rng(2)
+    ticks_of = np.sort(random.integers(0, 64 * 100, 50_000))
+    milliseconds, step_s = uneven_counts(np.round(ticks_of / 64, 3), 0.001)
+    assert step_s == pytest.approx(0.015) and milliseconds.least * milliseconds.tick_s == pytest.approx(0.96)
+    thirds, step_s = uneven_counts(np.sort(random.integers(0, 3000, 50_000)) / 3)
+    assert step_s == pytest.approx(1 / 3, abs=1e-5) and thirds.least * thirds.tick_s > 20
+
+
+def test_random_times_and_batches_of_reads_are_on_no_such_clock():
+    random = np.random.default_rng(3)
+    times = np.sort(random.uniform(0, 1000, 5000))
+    assert uneven_counts(times)[1] == 0
+    assert uneven_counts(np.repeat(np.sort(random.permutation(times)[:500]), 10))[1] == 0
+    assert uneven_counts(np.cumsum(random.uniform(0.5, 1.5, 1000)))[1] == 0
+    assert uneven_counts(np.round(times, 3), 0.001)[1] == 0
+
+
 def test_too_many_series_are_none(monkeypatch):
     monkeypatch.setattr(ticks, "MOST_SERIES", 3)
     histogram, _ = counted(np.arange(10), np.arange(10))
