@@ -17,6 +17,7 @@ Tables: TypeAlias = dict[str, pd.DataFrame]
 
 _LINES = 6
 _UNKNOWN = "cannot tell"
+_LEAST_PAIRS = 2.0  # of a scale that is drawn
 _STANDARD_ERRORS = 3.0  # of the band: about what a verdict needs
 _VISIBLE = 0.01  # standard error that a figure can show
 _LOWEST = 0.01  # dispersion that is drawn: 0 has no place on a logarithmic axis
@@ -27,7 +28,7 @@ def burstiness(tables: Tables) -> Figure | None:
     if "burstiness" not in tables:
         return None
     rows = tables["burstiness"]
-    series = _series(_telling(rows[rows["pairs"] >= 1]))
+    series = _series(_telling(rows[rows["pairs"] >= _LEAST_PAIRS]))
     if not series:
         return None
     figure, (axes,) = panels()

@@ -63,10 +63,11 @@ def burst_notices(statistics: TraceStatistics) -> list[str]:
         sentences.append(_silence(statistics))
     bursty = _burstier(times.reads)
     if bursty is not None:
+        included = ", silent stretches included" if len(times.silences) else ""
         sentences.append(
-            f"Reads are burstier than Poisson at scales above {scale_text(bursty)}: bounds and estimates of latency at "
-            "mean rates, as those of ecjax optimize, assume Poisson arrivals and are too low for this log; replay its "
-            "own arrivals (ecjax replay plan=OUT trace=LOG arrivals=trace)."
+            f"Reads are burstier than Poisson at scales above {scale_text(bursty)}{included}: bounds and estimates of "
+            "latency at mean rates, as those of ecjax optimize, assume Poisson arrivals and are too low for this log; "
+            "replay its own arrivals (ecjax replay plan=OUT trace=LOG arrivals=trace)."
         )
     return sentences
 

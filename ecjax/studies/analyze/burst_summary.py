@@ -65,7 +65,7 @@ def show_burstiness(tables: Tables, console: Console) -> None:
     if rows:
         print_table(
             console,
-            "reads: dispersion I(s) of neighbouring windows of s (Poisson: 1, with this error)",
+            "reads: dispersion I(s) of neighbouring windows of length s (Poisson: 1 ± error)",
             ("window", "I(s)", "error", "pairs", "verdict"),
             [_cells(row) for row in _chosen(rows)],
             words=("verdict",),
