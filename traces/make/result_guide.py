@@ -18,7 +18,8 @@ _ROWS = {
     "arrivals": "interval of the log's time",
     "burstiness": "time scale, of reads, of writes and of the reads of each class",
     "busiest": "length of window, of reads, of writes and of the reads of each class",
-    "rates": "interval of the log's time, and class of reads where there are any; what `rates=` of other jobs takes",
+    "rates": "interval of the log's time; what `rates=` of other jobs takes",
+    "class_rates": "class of reads and interval; what `rates=` of other jobs takes where files have a service_class",
     # optimize
     "placements": "file, or group of files, and node that keeps chunks of it",
     "node_loads": "node",

@@ -88,9 +88,9 @@ def _line(axes: Axes, rows: pd.DataFrame, name: str, colour: str, place: int, co
 
 def class_rates(tables: Tables) -> Figure | None:
     """Rate of the reads of each class over time, as a factor of its mean."""
-    if "rates" not in tables or tables["rates"]["service_class"].isna().any():
+    if "class_rates" not in tables:
         return None
-    rows = tables["rates"]
+    rows = tables["class_rates"]
     names = rows.groupby("service_class")["reads"].sum().sort_values(ascending=False, kind="stable").index
     end = float((rows["start_s"] + rows["duration_s"]).max())
     unit, length = next(

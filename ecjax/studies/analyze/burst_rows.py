@@ -34,18 +34,23 @@ def _series(statistics: TraceStatistics) -> Iterator[_Series]:
 
 
 def arrival_tables(statistics: TraceStatistics, notices: list[str]) -> dict[str, pa.Table]:
-    """The datasets ``burstiness``, ``busiest`` and ``rates``, those of them that have rows.
+    """The datasets ``burstiness``, ``busiest``, ``rates`` and ``class_rates``, those of them that have rows.
 
     Args:
         statistics: of the trace.
         notices: what cannot be told, and what still can, is added.
     """
-    kinds = statistics.times.classes
-    kind = pa.int64() if kinds and isinstance(next(iter(kinds)), int) else pa.string()
+    series, names = list(_series(statistics)), statistics.times.classes
+    kind = pa.int64() if any(isinstance(name, int) for name in names) else pa.string()
     tables = {
-        "burstiness": _joined([_burstiness(each, kind) for each in _series(statistics)]),
-        "busiest": _joined([_busiest(each, kind) for each in _series(statistics)]),
-        "rates": _joined([_rates(each, kind) for each in _curves(statistics)]),
+        "burstiness": _joined([_burstiness(each, kind) for each in series]),
+        "busiest": _joined([_busiest(each, kind) for each in series]),
+        "rates": _joined(
+            [_rates(each) for each in series if each.op == "read" and each.service_class is None]
+        ),
+        "class_rates": _joined(
+            [_class_rates(each, kind) for each in series if each.service_class is not None]
+        ),
     }
     notices += burst_notices(statistics)
     return {name: table for name, table in tables.items() if table is not None and table.num_rows}
@@ -93,13 +98,12 @@ def _busiest(series: _Series, kind: pa.DataType) -> pa.Table:
     )
 
 
-def _curves(statistics: TraceStatistics) -> list[_Series]:
-    """Reads by class where there are classes, else all of them: a table of rates says one of both."""
-    reads = [each for each in _series(statistics) if each.op == "read"]
-    return [each for each in reads if each.service_class is not None] or reads
+def _class_rates(series: _Series, kind: pa.DataType) -> pa.Table:
+    table = _rates(series)
+    return table.add_column(0, "service_class", pa.repeat(pa.scalar(series.service_class, kind), len(table)))
 
 
-def _rates(series: _Series, kind: pa.DataType) -> pa.Table:
+def _rates(series: _Series) -> pa.Table:
     """A row per interval: its rate to the mean rate of the series. No rows where all arrive in one tick."""
     counts = series.counts
     most = int(min(_INTERVALS, max(1, counts.arrivals.sum() // _READS_EACH)))
@@ -112,7 +116,6 @@ def _rates(series: _Series, kind: pa.DataType) -> pa.Table:
     mean = counts.arrivals.sum() / counts.length
     return pa.table(
         {
-            "service_class": pa.repeat(pa.scalar(series.service_class, kind), intervals),
             "start_s": np.arange(intervals) * (together * counts.tick_s),
             "factor": reads / (ticks * mean),
             "duration_s": ticks * counts.tick_s,

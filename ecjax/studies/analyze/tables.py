@@ -5,6 +5,13 @@ from dataclasses import replace
 from ecjax.tables.result_schemas import job_tables
 from ecjax.tables.schemas import FILES, FLOAT, ID, INTEGER, NODES, STRING, Column
 
+_RATES = (
+    Column("start_s", FLOAT, "s", "start of the interval, since the first arrival"),
+    Column("factor", FLOAT, "", "its read rate to that of the whole log"),
+    Column("duration_s", FLOAT, "s", "length of the interval"),
+    Column("reads", INTEGER, "", "requests that read"),
+)
+
 TABLES = job_tables(
     "analyze",
     runs=(
@@ -149,11 +156,6 @@ TABLES = job_tables(
         Column("requests", INTEGER, "", "requests in it"),
         Column("mean_ratio", FLOAT, "", "to the mean number in so long a time"),
     ),
-    rates=(
-        Column("service_class", ID, "", "class of the reads; null: all, where the log has no classes"),
-        Column("start_s", FLOAT, "s", "start of the interval, since the first arrival"),
-        Column("factor", FLOAT, "", "its read rate to that of the whole log"),
-        Column("duration_s", FLOAT, "s", "length of the interval"),
-        Column("reads", INTEGER, "", "requests that read"),
-    ),
+    rates=_RATES,
+    class_rates=(Column("service_class", ID, "", "class of the reads"), *_RATES),
 )

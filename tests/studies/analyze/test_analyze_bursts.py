@@ -66,6 +66,9 @@ def test_a_bursty_class_beside_a_calm_one(tmp_path):
     (notice,) = [line for line in notices(tmp_path) if "burstier" in line]
     assert "assume Poisson arrivals" in notice and "arrivals=trace" in notice
     assert "Reads come in bursts (the busiest minute has" in read_recommendation(tmp_path / "out").sentence
+    rates = read_results(tmp_path / "out", "class_rates")
+    assert rates.groupby("service_class")["factor"].max()["in bursts"] > 5
+    assert rates["reads"].sum() == read_results(tmp_path / "out", "rates")["reads"].sum()
     busiest = read_results(tmp_path / "out", "busiest")
     minute = busiest[(busiest["window_s"] == 60) & (busiest["service_class"] == "in bursts")].iloc[0]
     mean = (classes[np.arange(len(times)) % 9 != 0] == "in bursts").sum() / 4000 * 60
