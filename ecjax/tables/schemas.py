@@ -59,7 +59,7 @@ REQUESTS = (
     Column("node_id", ID, "", "node that served the chunk; absent for object accesses"),
     Column("start_s", TIME, "s", "start of service at the node, after queueing", nullable=True),
     Column("finish_s", TIME, "s", "end of service", nullable=True),
-    Column("service_class", ID, "", "tenant class"),
+    Column("service_class", ID, "", "tenant class", nullable=True),
     Column("edge", ID, "", "edge site where the request entered"),
 )
 

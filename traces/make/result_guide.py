@@ -16,6 +16,10 @@ _ROWS = {
     "nodes": "node; what `nodes=` of other jobs takes",
     "delay_bins": "bin of a histogram of delays, by node and operation",
     "arrivals": "interval of the log's time",
+    "burstiness": "time scale, of reads, of writes and of the reads of each class",
+    "busiest": "length of window, of reads, of writes and of the reads of each class",
+    "rates": "interval of the log's time; what `rates=` of other jobs takes",
+    "class_rates": "class of reads and interval; what `rates=` of other jobs takes where files have a service_class",
     # optimize
     "placements": "file, or group of files, and node that keeps chunks of it",
     "placement_masks": "file, with `stream=true`",

@@ -15,6 +15,7 @@ from ecjax.plotting.panels import few, legend, panels
 from ecjax.plotting.saving import save
 from ecjax.plotting.texts import entry
 from ecjax.plotting.units import plain_numbers, time_axis, time_unit
+from ecjax.studies.analyze.burst_figures import burstiness, class_rates
 from ecjax.tables.folder import location
 
 Tables: TypeAlias = dict[str, pd.DataFrame]
@@ -22,6 +23,7 @@ Tables: TypeAlias = dict[str, pd.DataFrame]
 _NODES_DRAWN = 12
 _BARS = 40
 _INTERVALS = 200
+_BUSIEST_S = 60.0
 
 
 def draw(out: str, tables: Tables, console: Console) -> None:
@@ -213,8 +215,28 @@ def arrivals(tables: Tables) -> Figure | None:
     )
     axes.set_xlim(0, end / length)
     axes.set_ylim(bottom=0)
+    _mark_busiest(axes, tables, length)
     legend(figure, axes.get_legend_handles_labels()[0])
     return figure
+
+
+def _mark_busiest(axes: Axes, tables: Tables, length: float) -> None:
+    """The mean rate of reads, and their busiest minute where the log is longer than two."""
+    rows = tables["arrivals"]
+    if not rows["reads"].any():
+        return
+    mean = rows["reads"].sum() / rows["duration_s"].sum()
+    axes.axhline(mean, color=COLOURS[0], lw=1, ls="--", label="mean of reads")
+    if "busiest" not in tables:
+        return
+    peaks = tables["busiest"]
+    peaks = peaks[(peaks["op"] == "read") & peaks["service_class"].isna() & (peaks["window_s"] == _BUSIEST_S)]
+    for _, peak in peaks.iterrows():
+        begin, ratio = float(peak["start_s"]), float(peak["mean_ratio"])
+        label = f"busiest minute of reads: {ratio:.3g} times the mean"
+        times = (begin / length, (begin + _BUSIEST_S) / length)
+        whole = axes.get_xaxis_transform()
+        axes.fill_between(times, 0, 1, transform=whole, color=COLOURS[1], alpha=0.35, lw=0, label=label)
 
 
 def node_load(tables: Tables) -> Figure | None:
@@ -262,5 +284,7 @@ FIGURES: dict[str, Callable[[Tables], Figure | None]] = {
     "delay_vs_size": delay_vs_size,
     "popularity": popularity,
     "arrivals": arrivals,
+    "class_rates": class_rates,
+    "burstiness": burstiness,
     "node_load": node_load,
 }

@@ -5,6 +5,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
+from ecjax.studies.analyze.burst_summary import burstier_scale, busiest_text
 from ecjax.studies.analyze.options import AnalyzeOptions
 from ecjax.studies.spine.sentences import word
 from ecjax.tables.recommendation import Recommendation
@@ -31,15 +32,24 @@ def recommend(
     more = "".join(words for name, words in advised if _lacks(tables["files"], name))
     if nodes is None:
         command = f"ecjax optimize files={word(f'{options.out}/files')} nodes='{_DESCRIBED}'{more}"
-        sentence = f"The log says what is read, not how fast the nodes are: describe yours. Next: {command}"
+        known = "The log says what is read, not how fast the nodes are: describe yours."
+        sentence = f"{known}{_bursts(tables)} Next: {command}"
     else:
-        sentence = f"{_busiest(nodes.to_pylist())} Next: ecjax optimize {next_}{more}"
+        sentence = f"{_busiest(nodes.to_pylist())}{_bursts(tables)} Next: ecjax optimize {next_}{more}"
     return Recommendation(sentence, runs["run_id"].iloc[0], "")
 
 
 def _lacks(files: pa.Table, name: str) -> bool:
     """Whether any file has no value in a column."""
     return name not in files.column_names or files[name].null_count > 0
+
+
+def _bursts(tables: dict[str, pa.Table]) -> str:
+    """That plans by mean rates fall short of this log, where its reads are burstier than Poisson."""
+    if burstier_scale(tables) is None:
+        return ""
+    peak = busiest_text(tables)
+    return f" Reads come in bursts{f' ({peak})' if peak else ''}: replay plans on the log."
 
 
 def _busiest(nodes: list[dict[str, Any]]) -> str:

@@ -14,6 +14,7 @@ from ecjax.console import log
 from ecjax.engine import Engine, Failed, Task, Worker
 from ecjax.errors import UserError
 from ecjax.status import Status
+from ecjax.studies.analyze.burst_rows import arrival_tables
 from ecjax.studies.analyze.descriptions import described
 from ecjax.studies.analyze.node_rows import delay_tables, node_table
 from ecjax.studies.analyze.rows import arrival_table, file_table, trace_table
@@ -100,6 +101,7 @@ def result_tables(statistics: TraceStatistics, trace: Trace, settings: Settings)
         tables["nodes"] = described(nodes, settings.nodes, notices)
     if statistics.cells.quantity.size:
         tables["delays"], tables["delay_bins"] = delay_tables(statistics)
+    tables |= arrival_tables(statistics, notices)
     return tables | {"traces": trace_table(statistics, trace, settings.reading, notices)}
 
 

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from ecjax.console import say
 from ecjax.display import displayed
+from ecjax.studies.analyze.burst_summary import burst_facts, show_burstiness
 from ecjax.studies.spine.printed import number, print_errors, print_table
 from ecjax.tables.statistics.poisson import too_coarse
 from ecjax.units import Unit, fitting_unit, time_text
@@ -25,7 +26,8 @@ def show(runs: pd.DataFrame, tables: dict[str, pa.Table], console: Console, out:
     """Print the summary of a trace from its result tables, or what went wrong."""
     rows = tables["traces"].to_pylist() if "traces" in tables else []
     for row in rows:
-        _show_trace(row, console, out)
+        _show_trace(row, burst_facts(tables), console, out)
+    show_burstiness(tables, console)
     if "nodes" in tables:
         _show_nodes(tables["nodes"], console)
     for row in rows:
@@ -34,7 +36,7 @@ def show(runs: pd.DataFrame, tables: dict[str, pa.Table], console: Console, out:
     print_errors(runs, console)
 
 
-def _show_trace(row: dict[str, Any], console: Console, out: str) -> None:
+def _show_trace(row: dict[str, Any], bursts: list[tuple[str, str]], console: Console, out: str) -> None:
     table = Table(
         title=Text(displayed(f"analyze: {row['trace']} in {out}")),
         box=box.SIMPLE_HEAD,
@@ -44,13 +46,18 @@ def _show_trace(row: dict[str, Any], console: Console, out: str) -> None:
     )
     table.add_column(no_wrap=True)
     table.add_column()
-    for name, value in _facts(row):
+    for name, value in _facts(row, bursts):
         table.add_row(Text(name), Text(displayed(value)))
     console.print(table)
 
 
-def _facts(row: dict[str, Any]) -> list[tuple[str, str]]:
-    """What a row of ``traces`` tells, a name and words for each; no name where it belongs to the one before."""
+def _facts(row: dict[str, Any], bursts: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """What a row of ``traces`` tells, a name and words for each; no name where it belongs to the one before.
+
+    Args:
+        row: of the trace.
+        bursts: what is said of how bursty its reads and writes are.
+    """
     kinds = f"({row['reads']:,} reads, {row['writes']:,} writes)"
     facts = [("format", f"{row['format']}; provides {row['provides']}")]
     facts += [("", sentence) for sentence in (row["loses"] or "").splitlines()]
@@ -64,6 +71,7 @@ def _facts(row: dict[str, Any]) -> list[tuple[str, str]]:
         exponent = f"Zipf exponent {row['zipf_exponent']:.4f} ± {row['zipf_error']:.2g} (reads)"
         facts.append(("popularity", exponent))
     facts.append(("arrivals", _arrivals(row)))
+    facts += bursts
     if row["mean_delay_s"] is not None:
         facts.append(
             (row["delay_quantity"], f"mean {time_text(row['mean_delay_s'])} (reads){_concurrency(row)}")
@@ -105,23 +113,19 @@ def verdict(row: dict[str, Any]) -> str:
     share, p = row["poisson_rejected_share"], row["poisson_p"]
     if _coarse(row):
         return (
-            f"the clock is too coarse to tell whether they are Poisson ({row['ties']:,} of {row['requests']:,} share a "
-            f"tick of {row['clock_resolution_s']:g} s, mean gap {row['span_s'] / row['requests']:.3g} s)"
+            f"from gap to gap the clock is too coarse to tell whether they are Poisson ({row['ties']:,} of "
+            f"{row['requests']:,} share a tick of {row['clock_resolution_s']:g} s, mean gap "
+            f"{row['span_s'] / row['requests']:.3g} s)"
         )
     if p is None:
         return "too few requests to test for Poisson arrivals"
-    numbers = f"{100 * share:.1f} % of {row['poisson_blocks']:,} blocks rejected at 5 %, p {_p(p)})"
-    if p >= 0.05:
-        return f"agrees with Poisson arrivals ({numbers}"
-    return f"{'close to' if share < _PLAUSIBLE_SHARE else 'not'} Poisson arrivals ({numbers}"
+    numbers = f"{100 * share:.1f} % of {row['poisson_blocks']:,} blocks of 128 gaps rejected at 5 %"
+    words = "agrees with" if p >= 0.05 else "close to" if share < _PLAUSIBLE_SHARE else "not"
+    return f"from gap to gap {words} Poisson arrivals ({numbers})"
 
 
 def _coarse(row: dict[str, Any]) -> bool:
     return too_coarse(row["clock_resolution_s"], row["ties"], row["requests"], row["span_s"])
-
-
-def _p(value: float) -> str:
-    return f"= {value:.2g}" if value >= 1e-16 else "< 1e-16"
 
 
 def _show_nodes(nodes: pa.Table, console: Console) -> None:

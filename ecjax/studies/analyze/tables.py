@@ -5,6 +5,13 @@ from dataclasses import replace
 from ecjax.tables.result_schemas import job_tables
 from ecjax.tables.schemas import FILES, FLOAT, ID, INTEGER, NODES, STRING, Column
 
+_RATES = (
+    Column("start_s", FLOAT, "s", "start of the interval, since the first arrival"),
+    Column("factor", FLOAT, "", "its read rate to that of the whole log"),
+    Column("duration_s", FLOAT, "s", "length of the interval"),
+    Column("reads", INTEGER, "", "requests that read"),
+)
+
 TABLES = job_tables(
     "analyze",
     runs=(
@@ -123,4 +130,32 @@ TABLES = job_tables(
         Column("writes", INTEGER, "", "requests that write"),
         Column("bytes", FLOAT, "B", "bytes asked for"),
     ),
+    burstiness=(
+        Column("op", STRING, "", "read or write"),
+        Column("service_class", ID, "", "class of the reads; null: all"),
+        Column("scale_s", FLOAT, "s", "length of the windows compared; the shortest is a tick of the clock"),
+        Column(
+            "dispersion",
+            FLOAT,
+            "",
+            "I: squared differences of the counts of neighbouring windows, over the counts; 1 is Poisson",
+        ),
+        Column(
+            "standard_error", FLOAT, "", "of I where arrivals are Poisson, however slowly their rate drifts"
+        ),
+        Column("pairs", FLOAT, "", "windows of equal counts that would tell as much, in pairs"),
+        Column(
+            "verdict", STRING, "", "burstier, more regular, as Poisson or cannot tell; 1 % for all scales"
+        ),
+    ),
+    busiest=(
+        Column("op", STRING, "", "read or write"),
+        Column("service_class", ID, "", "class of the reads; null: all"),
+        Column("window_s", FLOAT, "s", "length of the window: a second, a minute, an hour, a day"),
+        Column("start_s", FLOAT, "s", "where the busiest one begins, since the first arrival"),
+        Column("requests", INTEGER, "", "requests in it"),
+        Column("mean_ratio", FLOAT, "", "to the mean number in so long a time"),
+    ),
+    rates=_RATES,
+    class_rates=(Column("service_class", ID, "", "class of the reads"), *_RATES),
 )

@@ -140,7 +140,7 @@ def _renamed(
             origin = _origin(batch, mapped, source)
         arrays: dict[str, pa.Array] = {
             name: batch.column(mapped.columns[name])
-            for name in ("request_id", "file_id", "node_id")
+            for name in ("request_id", "file_id", "node_id", "service_class")
             if name in mapped.columns
         }
         if "node_id" in mapped.columns and "request_id" not in mapped.columns:

@@ -13,7 +13,7 @@ SOJOURN_COLUMN = "sojourn_s"
 TIMES = tuple(column.name for column in REQUESTS if column.kind == TIME)
 SCALED = ("bytes", *TIMES, SOJOURN_COLUMN)
 _NEEDED = ("arrival_s", "file_id", "bytes")
-_NAMES = ("request_id", *_NEEDED, "op", "node_id", "start_s", "finish_s", SOJOURN_COLUMN)
+_NAMES = ("request_id", *_NEEDED, "op", "node_id", "start_s", "finish_s", SOJOURN_COLUMN, "service_class")
 _WORDS = {"op_read": "read", "op_write": "write"}
 
 

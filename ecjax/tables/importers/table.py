@@ -17,7 +17,7 @@ from ecjax.tables.read import open_batches
 
 _REQUIRED = [column.name for column in COLUMNS.values() if column.required]
 Reading = Callable[[], Iterator[pa.RecordBatch]]
-_USED = [*_REQUIRED, "node_id", "start_s", "finish_s"]
+_USED = [*_REQUIRED, "node_id", "start_s", "finish_s", "service_class"]
 
 
 class TableImporter:

@@ -16,6 +16,7 @@ from ecjax.tables.statistics.files import FileTotals
 from ecjax.tables.statistics.index import IdIndex, hash_strings, string_buffers
 from ecjax.tables.statistics.requests import RequestGrouper, Requests
 from ecjax.tables.statistics.service import ServiceInference
+from ecjax.tables.statistics.timing import Timing, TrafficTimes
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ class TraceStatistics:
         service_inferred: whether service times were inferred from finish times.
         correlation: of the chunk delays of one request (service times, else sojourn times).
         returned: requests whose rows were seen not to follow each other.
+        times: reads and writes, and reads by class, by tick of the clock; and where the log is silent.
     """
 
     rows: int
@@ -56,6 +58,7 @@ class TraceStatistics:
     service_inferred: bool
     correlation: Correlation
     returned: int
+    times: TrafficTimes
 
 
 class _Rows(NamedTuple):
@@ -101,6 +104,7 @@ class Scanner:
         self._node_index = IdIndex(rows_of.schema.field("node_id").type) if self._has_nodes else None
         self._files, self._grouper = FileTotals(), RequestGrouper(continues)
         self._arrivals = ArrivalProcess(rows_of.clock_resolution_s, seed, first_s, continues)
+        self._timing = Timing(rows_of, continues and self._grouped)
         self._cells, self._inference = DelayCells(), ServiceInference(first_row, continues)
         self._late: list[_Late] = []
         self._samples = {
@@ -144,6 +148,7 @@ class Scanner:
         if rows.finishes is not None:
             accesses = rows if begins is None or self._has_nodes else _whole_accesses(rows, begins)
             self._add_delays(accesses, begins)
+        self._timing.add(batch, rows.arrivals, rows.writes, begins)
         self._bytes += float(rows.sizes.sum())
         self._last_arrival = float(rows.arrivals[-1])
         self.rows += batch.num_rows
@@ -169,6 +174,7 @@ class Scanner:
             self._add_requests(self._grouper.absorb(other._grouper, files))
         self._files.absorb(other._files, files, self._file_index.count)
         self._arrivals.absorb(other._arrivals)
+        self._timing.absorb(other._timing, continued)
         self._kinds += other._kinds
         self._cells.absorb(other._cells, nodes)
         late = self._infer_late(other, nodes)
@@ -296,6 +302,7 @@ class Scanner:
             service_inferred=inferred,
             correlation=self._samples[SERVICE if reason is None else SOJOURN].correlation(),
             returned=self._grouper.returned,
+            times=self._timing.times(int(self._kinds.sum()), self._arrivals.ties),
         )
 
     def _service_source(self) -> tuple[str | None, bool]:

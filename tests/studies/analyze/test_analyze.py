@@ -50,7 +50,8 @@ def test_datasets_and_figures_of_a_chunk_trace(chunks):
     for dataset in TABLES.datasets:
         assert len(read_results(out, dataset)), dataset
     figures = {path.stem for path in (out / "figures").glob("*.png")}
-    assert figures == {"service_cdf", "node_ccdf", "delay_vs_size", "popularity", "arrivals", "node_load"}
+    delays = {"service_cdf", "node_ccdf", "delay_vs_size"}
+    assert figures == delays | {"popularity", "arrivals", "class_rates", "burstiness", "node_load"}
     run_row = read_results(out, "runs").iloc[0]
     assert run_row["job"] == "analyze" and run_row["status"] == "ok" and run_row["node_count"] == 12
     for words in ("provides rates, sojourn, service", "Zipf exponent", "agrees with Poisson", "tokyo-3"):
@@ -192,7 +193,11 @@ def test_a_real_block_trace(tmp_path):
     # bytes of files that were read are means over reads alone
     assert asked == pytest.approx(rows.loc[rows["op"] == "28", "size"].sum(), rel=1e-12)
     assert set(files["stored_bytes"]) == {65536.0}
-    assert {path.stem for path in (tmp_path / "figures").glob("*.png")} == {"popularity", "arrivals"}
+    assert {path.stem for path in (tmp_path / "figures").glob("*.png")} == {
+        "popularity",
+        "arrivals",
+        "burstiness",
+    }
 
 
 def chunk_log(**columns):

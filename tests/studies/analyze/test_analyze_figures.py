@@ -36,6 +36,30 @@ def tables(nodes=3, sizes=(1e5, 1e6), quantity="service", seed=0):
         "nodes": pd.DataFrame(
             {"node_id": names, "load": random.random(nodes), "concurrency": random.random(nodes)}
         ),
+        "burstiness": pd.DataFrame(
+            [
+                (
+                    op,
+                    name,
+                    scale,
+                    1 + scale / 8,
+                    0.01 * scale,
+                    500 / scale,
+                    "burstier" if scale > 2 else "cannot tell",
+                )
+                for op, name in (("read", None), ("write", None), ("read", "gold"))
+                for scale in (1.0, 2.0, 4.0, 8.0)
+            ],
+            columns=["op", "service_class", "scale_s", "dispersion", "standard_error", "pairs", "verdict"],
+        ),
+        "busiest": pd.DataFrame(
+            [("read", None, 60.0, 300.0, 3.5)],
+            columns=["op", "service_class", "window_s", "start_s", "mean_ratio"],
+        ),
+        "class_rates": pd.DataFrame(
+            [(name, 10.0 * i, 10.0, 1.5 - i, 30 - 20 * i) for name in ("gold", "silver") for i in (0, 1)],
+            columns=["service_class", "start_s", "duration_s", "factor", "reads"],
+        ),
         "delays": delays,
         "delay_bins": bins,
     }
@@ -105,6 +129,41 @@ def test_arrivals_are_rates():
     values, edges = steps.get_data().values, steps.get_data().edges
     assert values.sum() * 5 == found["arrivals"]["reads"].sum()
     assert edges[-1] == pytest.approx(15) and axes.get_xlabel().endswith("(min)")
+
+
+def test_the_busiest_minute_and_the_mean_are_marked():
+    found = tables()
+    (axes,) = figures.arrivals(found).axes
+    assert lines(axes.figure)["mean of reads"][0, 1] == pytest.approx(found["arrivals"]["reads"].mean())
+    (band,) = axes.collections
+    assert band.get_label() == "busiest minute of reads: 3.5 times the mean"
+    np.testing.assert_allclose(band.get_paths()[0].get_extents().intervalx, [5, 6])
+
+
+def test_dispersion_is_drawn_by_series_and_hollow_where_it_cannot_tell():
+    (axes,) = figures.burstiness(tables()).axes
+    labels = [line.get_label() for line in axes.get_lines() if not line.get_label().startswith("_")]
+    assert labels == ["reads", "writes", "reads of gold"]
+    assert axes.get_xscale() == axes.get_yscale() == "log"
+    curve = lines(axes.figure)["reads"]
+    np.testing.assert_allclose(curve, [[1, 1.125], [2, 1.25], [4, 1.5], [8, 2]])
+    hollow = [line for line in axes.get_lines() if line.get_markerfacecolor() == "white"]
+    assert [len(line.get_xdata()) for line in hollow] == [2, 2, 2]
+
+
+def test_a_dispersion_of_zero_is_drawn_on_its_logarithmic_axis():
+    found = tables()
+    found["burstiness"] = found["burstiness"].assign(dispersion=0.0, verdict="more regular")
+    (axes,) = figures.burstiness(found).axes
+    assert lines(axes.figure)["reads"][:, 1].min() > axes.get_ylim()[0] > 0
+
+
+def test_rates_are_drawn_for_classes_alone():
+    found = tables()
+    (axes,) = figures.class_rates(found).axes
+    assert [patch.get_label() for patch in axes.patches] == ["gold", "silver"]
+    del found["class_rates"]
+    assert figures.class_rates(found) is None
 
 
 def test_nodes_are_in_the_order_of_their_numbers():

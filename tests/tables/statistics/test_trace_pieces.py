@@ -111,6 +111,19 @@ def same(found, expected):
         strict=True,
     ):
         np.testing.assert_array_equal(a, b)
+    mine, other = found.times, expected.times
+    assert (mine.class_count, mine.step_s) == (other.class_count, other.step_s)
+    assert list(mine.classes) == list(other.classes)
+    np.testing.assert_array_equal(mine.silences, other.silences)
+    pairs = zip(
+        (mine.reads, mine.writes, *mine.classes.values()),
+        (other.reads, other.writes, *other.classes.values()),
+        strict=True,
+    )
+    for a, b in pairs:
+        assert (a is None) == (b is None)
+        for values, others in zip(a or (), b or (), strict=True):
+            np.testing.assert_array_equal(values, others)
 
 
 KINDS = {
@@ -123,6 +136,13 @@ KINDS = {
     "interleaved": {"interleaved": True, "strings": True},
     "ticks": {"tick": True, "without": ["start_s"]},
     "timestamps": {"timestamps": True},
+    "classes": {"classes": True, "without": ["start_s"]},
+    "classes, rates alone": {
+        "classes": True,
+        "strings": True,
+        "tick": True,
+        "without": ["node_id", "start_s", "finish_s"],
+    },
     "objects": {"without": ["node_id", "start_s"]},
     "objects, logged": {"without": ["node_id"], "tick": True, "strings": True},
     "objects, rates alone": {"without": ["node_id", "start_s", "finish_s", "request_id"]},
@@ -131,8 +151,14 @@ KINDS = {
 
 def frame_of(kind, seed, rows):
     options = {"tick": False, "ordered": True, "interleaved": False} | KINDS[kind]
-    without, strings, stamps = (options.pop(name, None) for name in ("without", "strings", "timestamps"))
+    names = ("without", "strings", "timestamps", "classes")
+    without, strings, stamps, classes = (options.pop(name, None) for name in names)
     frame = log(seed, rows, **options)
+    if classes:
+        # by row: a request is of the class of its first row; some are of none
+        frame["service_class"] = np.array(["gold", "silver", "bronze", None], object)[
+            frame["bytes"].astype(int) % 7 % 4
+        ]
     if kind == "objects, rates alone":
         without = without[:-1]  # the schema asks for request ids
     for name in ("request_id", "file_id", "node_id") if strings else ():

@@ -1,0 +1,74 @@
+"""The longest times without any arrival, streamed: where a log may have gaps."""
+
+import numpy as np
+
+from ecjax.machine_code import njit
+
+_LONGEST = 32  # times without arrivals that are followed
+_LEAST_SHARE = 0.01  # of the span, that a silent stretch lasts at least
+_APART = 5.0  # times as long as the longest wait between arrivals that is not one
+
+
+@njit()
+def _longer(times, last, least):
+    """Begin and length of the gaps longer than ``least``, (gaps, 2); ``last`` is the arrival before."""
+    found = 0
+    for i in range(times.shape[0]):
+        found += times[i] - (times[i - 1] if i else last) > least
+    gaps = np.empty((found, 2))
+    found = 0
+    for i in range(times.shape[0]):
+        before = times[i - 1] if i else last
+        if times[i] - before > least:
+            gaps[found, 0], gaps[found, 1] = before, times[i] - before
+            found += 1
+    return gaps
+
+
+class Silences:
+    """The longest gaps between arrivals."""
+
+    def __init__(self) -> None:
+        self._gaps = np.zeros((0, 2))  # begin and length (s), longest first
+        self._first_s, self._last_s = np.nan, np.nan
+
+    def add(self, times: np.ndarray) -> None:
+        """Add arrivals in order, seconds (n,)."""
+        if not times.shape[0]:
+            return
+        if np.isnan(self._last_s):
+            self._first_s = self._last_s = float(times[0])
+        least = self._gaps[-1, 1] if len(self._gaps) == _LONGEST else 0.0
+        self._merge(_longer(times, self._last_s, least))
+        self._last_s = float(times[-1])
+
+    def absorb(self, other: "Silences") -> None:
+        """Add arrivals that come later."""
+        if np.isnan(other._last_s):
+            return
+        self.add(np.array([other._first_s]))
+        self._merge(other._gaps)
+        self._last_s = other._last_s
+
+    def _merge(self, gaps: np.ndarray) -> None:
+        gaps = np.concatenate([self._gaps, gaps])
+        self._gaps = gaps[np.lexsort((gaps[:, 0], -gaps[:, 1]))[:_LONGEST]]
+
+    def stretches(self, tick_s: float) -> np.ndarray:
+        """Begin and end (s since the first arrival) of each silent stretch, (stretches, 2), in order.
+
+        Gaps are stretches where each is at least 1 % of the span, and 5 times as long as all others and the clock's
+        step: arrivals that go on all the time, be it in bursts, hardly ever have such.
+
+        Args:
+            tick_s: step of the clock (s); 0 where it is continuous.
+        """
+        lengths = self._gaps[:, 1]
+        if len(lengths) < _LONGEST:
+            return np.zeros((0, 2))
+        others = np.maximum(lengths[1:], tick_s)
+        long = lengths[:-1] >= _LEAST_SHARE * (self._last_s - self._first_s)
+        apart = np.flatnonzero(long & (lengths[:-1] >= _APART * others))
+        gaps = self._gaps[: apart[-1] + 1 if apart.size else 0]
+        begins = np.sort(gaps[:, 0]) - self._first_s
+        return np.stack([begins, begins + gaps[np.argsort(gaps[:, 0]), 1]], axis=1)
