@@ -73,7 +73,7 @@ def _settings(options: OptimizeOptions) -> BatchSettings:
         settings=planning.settings(options.beta, options.eps, options.max_iterations, options.loop),
         dtype=options.dtype,
         seed=options.seed,
-        certified=planning.Certified(gap=options.gap, seed=options.seed),
+        certified=planning.Certified(gap=options.gap, seed=options.seed, device=options.device),
     )
 
 
@@ -84,13 +84,12 @@ def _outcomes(
     common = {
         "solve_s": plans.solve_s / len(items),
         "compile_s": plans.compile_s / len(items),
-        "device": str(jax.devices()[0].device_kind),
     }
     rows, stable, scenarios = [], [], []
     for item in items:
         at = place[item.lane]
         plan = jax.tree.map(lambda leaf, at=at: np.asarray(leaf[at]), plans.by_method[item.way.method])
-        row = item.run.row() | common
+        row = item.run.row() | common | {"device": plans.device[item.way.method]}
         if np.isfinite(plan.evaluation.objective):
             columns: dict[str, Any] = {}
             if options.objective != "bound":
