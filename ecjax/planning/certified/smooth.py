@@ -97,16 +97,8 @@ class Bins:
             fixed_z: whether z stays.
         """
         law, settings = self.cluster.law, Settings(fixed_z=fixed_z)
-        m = len(law.mean)
         if start is None:
-            loads = self._equal_loads()
-            z = float(latency.best_z(NUMPY, law, loads)) if z is None else z
-            read = latency.cost(np, law, loads, z).slope
-            place = np.full(m, 0.0)
-            held = self.cluster.capacity
-            limited = np.isfinite(held)
-            scale = self._reads() * read.mean() / m
-            place[limited] = scale / np.maximum(held[limited], 1.0)
+            z, read, place = self.start(z)
         else:
             assert z is not None
             settings = settings._replace(first=_ANEW)
@@ -120,6 +112,22 @@ class Bins:
             settings = settings._replace(first=_HANDED_OVER)
         relaxation = self._relaxation(self._solve(self.fine, settings, z, read, place), turns)
         return self._colder(relaxation, settings)
+
+    def start(self, z: float | None = None) -> tuple[float, np.ndarray, np.ndarray]:
+        """Where prices start: z, s, and prices of reads and of places (m,), those of nodes that are equally busy.
+
+        Args:
+            z: s; None for that of equal loads.
+        """
+        law, held = self.cluster.law, self.cluster.capacity
+        loads = self._equal_loads()
+        z = float(latency.best_z(NUMPY, law, loads)) if z is None else z
+        read = latency.cost(np, law, loads, z).slope
+        place = np.zeros(len(read))
+        limited = np.isfinite(held)
+        scale = self._reads() * read.mean() / len(read)
+        place[limited] = scale / np.maximum(held[limited], 1.0)
+        return z, read, place
 
     def _colder(self, relaxation: Relaxation, settings: Settings) -> Relaxation:
         """The same at lower temperatures, where it leaves a gap: rows that are many and alike keep a share in dearer

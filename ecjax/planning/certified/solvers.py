@@ -33,7 +33,7 @@ class Solver(Protocol):
         """Prices; ``demand`` is that of the rows of the request, on the host."""
 
     def leave(self) -> None:
-        """This lane asks for no more."""
+        """Of this lane nothing more is to be solved."""
 
 
 class HostSolver:

@@ -263,7 +263,7 @@ class OptimizeOptions:
     dtype: str = option("float64", "float64, or float32 on an accelerator", Words("float64", "float32"))
     device: str = option(
         "auto",
-        "where certified plans of one chunk size get their prices: host (processors), jax (its device, all lanes as one "
+        "where certified plans of one chunk size get their prices: host (processors), jax (its device, all lanes one "
         "program), auto: there if it is a GPU and has enough to do",
         Words("auto", "host", "jax"),
     )

@@ -1,7 +1,7 @@
 """Runs of ``ecjax optimize``: a batch of lanes planned by one program, or one plan by class; and their rows."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 import jax
 import numpy as np
@@ -10,6 +10,7 @@ import pyarrow as pa
 from ecjax import planning, precision
 from ecjax.engine import Worker
 from ecjax.planning import BatchSettings, Plans, Solution
+from ecjax.planning.certified.solvers import Device
 from ecjax.planning.classes.alternate import Step
 from ecjax.problem.overload import EVENLY, overload
 from ecjax.progress import detail
@@ -73,7 +74,7 @@ def _settings(options: OptimizeOptions) -> BatchSettings:
         settings=planning.settings(options.beta, options.eps, options.max_iterations, options.loop),
         dtype=options.dtype,
         seed=options.seed,
-        certified=planning.Certified(gap=options.gap, seed=options.seed, device=options.device),
+        certified=planning.Certified(gap=options.gap, seed=options.seed, device=cast(Device, options.device)),
     )
 
 
