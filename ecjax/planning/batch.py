@@ -57,6 +57,7 @@ class Plans:
     )  # (L,) s, below every plan's objective; None where the certified method did not run
     solve_s: float
     compile_s: float
+    device: dict[str, str]  # what computed each method's plans
 
 
 @dataclass(frozen=True)
@@ -101,9 +102,10 @@ def solve(
         start_plan: (R, m) probabilities to start from, and (R, m) bool where that plan keeps chunks.
     """
     plans, lower_bound, timer = {}, None, _Timer()
+    device = {name: str(jax.devices()[0].device_kind) for name in how.methods}
     others = tuple(name for name in how.methods if name != "certified")
     if "certified" in how.methods:
-        plans["certified"], lower_bound = timer.host(
+        plans["certified"], lower_bound, device["certified"] = timer.host(
             certified_lanes, problem, lanes, how.certified, start_plan
         )
         gap = plans["certified"].evaluation.objective - lower_bound
@@ -123,7 +125,7 @@ def solve(
         plans |= {name: plan for name, plan in descended.items() if name in how.methods}
     else:
         start_load = plans["certified"].evaluation.load
-    return Plans(plans, start_load, lower_bound, timer.run_s, timer.compile_s)
+    return Plans(plans, start_load, lower_bound, timer.run_s, timer.compile_s, device)
 
 
 def _descended(
@@ -165,8 +167,8 @@ def _better(certified: Solution, other: Solution, compared: np.ndarray, problem:
 
 def certified_lanes(
     problem: Problem, lanes: Lanes, settings: Settings, start_plan: tuple[jax.Array, jax.Array] | None
-) -> tuple[Solution, np.ndarray]:
-    """Certified plans and lower bounds of all lanes, close to a given plan if there is one."""
+) -> tuple[Solution, np.ndarray, str]:
+    """Certified plans and lower bounds of all lanes, close to a given plan if there is one, and what computed them."""
     start = None if start_plan is None else _choices(problem, *map(np.asarray, start_plan))
     theta, rate, size = (
         np.asarray(values, float) for values in (lanes.theta, lanes.rate_scale, lanes.size_scale)

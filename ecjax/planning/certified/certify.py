@@ -11,6 +11,7 @@ from ecjax.planning.certified.data import has_one_size
 from ecjax.planning.certified.relax import Passes, groups_of, relax, respond
 from ecjax.planning.certified.rounding import keeps_capacity, round_off, spare_chunks, worth
 from ecjax.planning.certified.smooth import Bins
+from ecjax.planning.certified.solvers import Device, HostSolver, Solver
 
 _START_SWEEPS = 6
 _MIXED_TOL = 5e-5
@@ -29,11 +30,14 @@ class Settings:
         gap: relative gap between objective and lower bound that is good enough.
         passes: limit of passes over the files for the relaxation, and again for the bound.
         seed: of the order in which rows respond.
+        device: where relaxations of files with one chunk size are solved: ``host``, on its processors; ``jax``, on
+            JAX's device; ``auto``, there if it is no processor and has enough to do.
     """
 
     gap: float = 1e-4
     passes: int = 200
     seed: int = 0
+    device: Device = "auto"
 
 
 @dataclass(frozen=True)
@@ -50,18 +54,21 @@ class Certificate:
     ]  # rows and nodes where one chunk more would help, best first; few or none
 
 
-def certify(passes: Passes, settings: Settings, start: np.ndarray | None = None) -> Certificate:
+def certify(
+    passes: Passes, settings: Settings, start: np.ndarray | None = None, solver: Solver | None = None
+) -> Certificate:
     """A plan of whole choices (every read of a row uses the same k nodes) and a lower bound on all plans.
 
     Args:
         passes: the rows, with theta set.
         settings: when to end.
         start: (R, m) choices to start from (2 where reads go, 1 cold chunk, 0 none; a row of zeros is new), or None.
+        solver: of the relaxation of files with one chunk size; it is left once that is done.
     """
     service, rows = passes.service, passes.rows
     m = len(rows.chunk_price)
     if has_one_size(service, rows):
-        return _one_size(passes, settings, start)
+        return _one_size(passes, settings, start, solver or HostSolver())
     # passes get dearer and more with the nodes
     tol = (0.05 if m <= _MANY_NODES else 0.25) * settings.gap
     # the gap stays open, and passes are dear
@@ -100,14 +107,17 @@ def certify(passes: Passes, settings: Settings, start: np.ndarray | None = None)
     return _certificate(passes, settings, kinds, z, objective, bound.value, count)
 
 
-def _one_size(passes: Passes, settings: Settings, start: np.ndarray | None) -> Certificate:
-    bins = Bins(passes, 0.2 * settings.gap)
+def _one_size(passes: Passes, settings: Settings, start: np.ndarray | None, solver: Solver) -> Certificate:
     tried: list[one_size_plan.Plan] = []
-    if start is not None:
-        tried, plan, bound = one_size_plan.placed_anew(bins, start, settings.gap, settings.seed)
-        if plan is not None:
-            return _certificate(passes, settings, *plan, bound, len(tried))
-    relaxation, bound, turns = one_size_plan.prove(bins, settings.gap, settings.passes)
+    try:
+        bins = Bins(passes, 0.2 * settings.gap, solver)
+        if start is not None:
+            tried, plan, bound = one_size_plan.placed_anew(bins, start, settings.gap, settings.seed)
+            if plan is not None:
+                return _certificate(passes, settings, *plan, bound, len(tried))
+        relaxation, bound, turns = one_size_plan.prove(bins, settings.gap, settings.passes)
+    finally:
+        solver.leave()
     target = bound + settings.gap * abs(bound)
     for earlier in tried:
         # what its own loads could not prove of the earlier plan

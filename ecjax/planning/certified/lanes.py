@@ -1,5 +1,6 @@
 """The lanes of a batch by the certified method: the host plans them side by side, JAX polishes and evaluates."""
 
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -13,6 +14,8 @@ from ecjax.planning.certified.certify import Certificate, Settings, certify
 from ecjax.planning.certified.collapse import Steps, steps_of
 from ecjax.planning.certified.data import Rows, Service, flatten, has_one_size
 from ecjax.planning.certified.relax import Passes
+from ecjax.planning.certified.smooth import FINE_BINS
+from ecjax.planning.certified.solvers import HOST, HostSolver, SharedSolver, Solver, on_jax
 from ecjax.planning.descent import Stopping
 from ecjax.planning.jlcm import Solution
 from ecjax.planning.problem import EVALUATE, Problem, reading_prices, scaled
@@ -28,8 +31,8 @@ def plan_lanes(
     size_scale: np.ndarray,
     settings: Settings,
     start: np.ndarray | None = None,
-) -> tuple[Solution, np.ndarray]:
-    """Plans of all lanes, with a leading lane axis, and their lower bounds (L,) s.
+) -> tuple[Solution, np.ndarray, str]:
+    """Plans of all lanes, with a leading lane axis, their lower bounds (L,) s, and the device of their relaxations.
 
     Args:
         problem: before scaling.
@@ -46,14 +49,17 @@ def plan_lanes(
         flat[key] = service, rows, lane_problem, steps_of(rows) if has_one_size(service, rows) else None
     lanes = list(zip(theta.tolist(), rate_scale.tolist(), size_scale.tolist(), strict=True))
     distinct = list(dict.fromkeys(lanes))
-    at_once = min(len(distinct), available_cores())
+    solver = _solver(flat.values(), len(distinct), settings)
+    cores = available_cores()
+    # lanes that are solved together all have to ask before any gets an answer
+    at_once = min(len(distinct), cores) if isinstance(solver, HostSolver) else len(distinct)
 
     def one(lane: tuple[float, float, float]) -> Certificate:
         service, rows, _, steps = flat[lane[1:]]
-        passes = Passes(service, rows, max(1, available_cores() // at_once), steps)
+        passes = Passes(service, rows, max(1, cores // at_once), steps)
         passes.with_theta(lane[0] / problem.files.count)
         try:
-            return certify(passes, settings, start)
+            return certify(passes, settings, start, solver)
         finally:
             passes.close()
 
@@ -67,7 +73,18 @@ def plan_lanes(
         plan = finished(flat[lane[1:]][2], lane[0], certificate, settings.gap)
         plans.append(plan)
         bounds.append(certificate.lower_bound)
-    return jax.tree.map(lambda *leaves: np.stack(leaves), *plans), np.array(bounds)
+    device = HOST if isinstance(solver, HostSolver) else str(jax.devices()[0].device_kind)
+    return jax.tree.map(lambda *leaves: np.stack(leaves), *plans), np.array(bounds), device
+
+
+def _solver(
+    flat: Iterable[tuple[Service, Rows, Problem, Steps | None]], lanes: int, settings: Settings
+) -> Solver:
+    """On the host, or one that all lanes share."""
+    _, rows, problem, steps = next(iter(flat))
+    if steps is None or not on_jax(settings.device, min(rows.number, FINE_BINS), problem.nodes.count, lanes):
+        return HostSolver()
+    return SharedSolver(lanes)
 
 
 def finished(problem: Problem, theta: float, certificate: Certificate, gap: float) -> Solution:

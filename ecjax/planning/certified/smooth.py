@@ -9,10 +9,12 @@ from ecjax.planning.certified.collapse import Collapsed
 from ecjax.planning.certified.data import Rows, Service, rates_of, sites_of
 from ecjax.planning.certified.nodes import NodeMinima
 from ecjax.planning.certified.relax import Passes, Prices
+from ecjax.planning.certified.solvers import HostSolver, Solver
 from ecjax.planning.smoothed import latency, newton, response
 from ecjax.planning.smoothed.backend import NUMPY
 from ecjax.planning.smoothed.host_demand import host_demand
 from ecjax.planning.smoothed.newton import Cluster, Demand, Settings, Solution
+from ecjax.planning.smoothed.program import Request
 
 _FIRST_LOAD = 0.95  # of the busiest node at the start, where the rows ask for more than there is
 _ANEW = 1e-3  # temperature at which prices for another z start
@@ -20,7 +22,8 @@ _HANDED_OVER = 1e-3  # temperature at which more bins take over
 _COLDER = (1e-6, 1e-7)  # temperatures after the usual last one, where that leaves a gap
 _TURNS_COLDER = 200
 _COARSE_BINS = 192
-_FINE_BINS = (512, 3000)  # least and most
+FINE_BINS = 512  # at least, where there are so many rows
+_MOST_FINE_BINS = 3000
 _FINE = 60_000  # bins times nodes
 
 
@@ -61,17 +64,19 @@ class Bins:
     Args:
         passes: the rows, with theta set.
         tol: relative; what a relaxation may leave between its mixture and what its prices prove.
+        solver: of the smoothed dual; default: this process.
     """
 
-    def __init__(self, passes: Passes, tol: float = 1e-5) -> None:
+    def __init__(self, passes: Passes, tol: float = 1e-5, solver: Solver | None = None) -> None:
         service, rows = passes.service, passes.rows
+        self._solver = HostSolver() if solver is None else solver
         m = len(service.mean)
         self.passes = passes
         self.tol = tol
         self.minima = NodeMinima(service, rows)
         self.cluster = Cluster(_law(service), rows.capacity)
         self.sites = sites_of(rows)
-        fine = int(np.clip(_FINE // m, *_FINE_BINS))
+        fine = int(np.clip(_FINE // m, FINE_BINS, _MOST_FINE_BINS))
         self.fine = self._level(passes.collapsed(fine))
         few = len(self.fine.rows.rate) <= 2 * _COARSE_BINS
         self.coarse = self.fine if few else self._level(passes.collapsed(_COARSE_BINS))
@@ -92,16 +97,8 @@ class Bins:
             fixed_z: whether z stays.
         """
         law, settings = self.cluster.law, Settings(fixed_z=fixed_z)
-        m = len(law.mean)
         if start is None:
-            loads = self._equal_loads()
-            z = float(latency.best_z(NUMPY, law, loads)) if z is None else z
-            read = latency.cost(np, law, loads, z).slope
-            place = np.full(m, 0.0)
-            held = self.cluster.capacity
-            limited = np.isfinite(held)
-            scale = self._reads() * read.mean() / m
-            place[limited] = scale / np.maximum(held[limited], 1.0)
+            z, read, place = self.start(z)
         else:
             assert z is not None
             settings = settings._replace(first=_ANEW)
@@ -115,6 +112,22 @@ class Bins:
             settings = settings._replace(first=_HANDED_OVER)
         relaxation = self._relaxation(self._solve(self.fine, settings, z, read, place), turns)
         return self._colder(relaxation, settings)
+
+    def start(self, z: float | None = None) -> tuple[float, np.ndarray, np.ndarray]:
+        """Where prices start: z, s, and prices of reads and of places (m,), those of nodes that are equally busy.
+
+        Args:
+            z: s; None for that of equal loads.
+        """
+        law, held = self.cluster.law, self.cluster.capacity
+        loads = self._equal_loads()
+        z = float(latency.best_z(NUMPY, law, loads)) if z is None else z
+        read = latency.cost(np, law, loads, z).slope
+        place = np.zeros(len(read))
+        limited = np.isfinite(held)
+        scale = self._reads() * read.mean() / len(read)
+        place[limited] = scale / np.maximum(held[limited], 1.0)
+        return z, read, place
 
     def _colder(self, relaxation: Relaxation, settings: Settings) -> Relaxation:
         """The same at lower temperatures, where it leaves a gap: rows that are many and alike keep a share in dearer
@@ -147,8 +160,8 @@ class Bins:
     def _solve(
         self, level: Level, settings: Settings, z: float, read: np.ndarray, place: np.ndarray
     ) -> Solution:
-        with np.errstate(all="ignore"):
-            return newton.solve(NUMPY, self.cluster, level.demand, settings, z, read, place)
+        request = Request(self.cluster, level.rows, self.sites, settings, z, read, place)
+        return self._solver.solve(request, level.demand)
 
     def at_loads(self, loads: np.ndarray, z: float) -> Relaxation:
         """Prices that belong to the loads of a plan, (m,) 1/s; its marginals are left out."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from ecjax.errors import UserError
 from ecjax.options import Listed, Whole, Words, option
-from ecjax.studies.bench.cases import CASES
+from ecjax.studies.bench.cases import CASES, SUITES
 
 
 @dataclass(frozen=True)
@@ -14,7 +14,12 @@ class BenchOptions:
 
     out: str = option("results/bench", "folder of the result tables")
     cases: list[str] | None = option(
-        None, "names of cases, one or a list; default: all", Listed(Words(*CASES), empty=True)
+        None,
+        "names of cases, one or a list; default: those of the suite, or all that belong to none",
+        Listed(Words(*CASES), empty=True),
+    )
+    suite: str | None = option(
+        None, "gpu: kernels on JAX's device, with their share of its measured limits", Words(*SUITES)
     )
     repeats: int = option(5, "timed runs of each variant, after one that is not timed", Whole(1))
     quick: bool = option(False, "small sizes, to see that everything runs; no targets")
@@ -22,11 +27,15 @@ class BenchOptions:
     trace: str | None = option(None, "coflows_trace: a Coflow-Benchmark text; default: generated shuffles")
 
     def completed(self) -> "BenchOptions":
-        """These options with all cases where none is named.
+        """These options with the cases that they mean where none is named.
 
         Raises:
-            UserError: there is no such trace.
+            UserError: there is no such trace, or both cases and a suite are named.
         """
         if self.trace is not None and not Path(self.trace).exists():
             raise UserError(f"trace={self.trace}: no such file")
-        return replace(self, cases=self.cases or list(CASES))
+        if self.cases is not None and self.suite is not None:
+            raise UserError(f"suite={self.suite}: cases are named too; allowed: one of the two")
+        in_suites = {name for names in SUITES.values() for name in names}
+        cases = SUITES[self.suite] if self.suite else [name for name in CASES if name not in in_suites]
+        return replace(self, cases=self.cases or list(cases))

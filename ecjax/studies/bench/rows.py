@@ -25,6 +25,9 @@ class Row:
     lower_bound: float | None = None
     gap: float | None = None
     iterations: int | None = None
+    bytes_moved: float | None = None
+    operations: float | None = None
+    limit_share: float | None = None
     target_s: float | None = None
     target_bytes: int | None = None
     target_gap: float | None = None

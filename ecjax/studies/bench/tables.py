@@ -30,6 +30,9 @@ TABLES = job_tables(
             "gap", FLOAT, "", "(objective - lower_bound) / lower_bound; of several lanes the largest of them"
         ),
         Column("iterations", INTEGER, "", "iterations of the method"),
+        Column("bytes_moved", FLOAT, "B", "bytes that have to be read and written, suite gpu"),
+        Column("operations", FLOAT, "", "operations of what is bound by them, suite gpu"),
+        Column("limit_share", FLOAT, "", "of what the device copies or multiplies in that time at most"),
         Column("target_s", FLOAT, "s", "min_s should be at most this"),
         Column("target_bytes", INTEGER, "B", "peak_rss_bytes should be at most this"),
         Column("target_gap", FLOAT, "", "gap should be at most this"),

@@ -261,6 +261,12 @@ class OptimizeOptions:
     )
     seed: int = option(0, "seed of the perturbed start and of random placement", Whole(0, 2**63 - 1))
     dtype: str = option("float64", "float64, or float32 on an accelerator", Words("float64", "float32"))
+    device: str = option(
+        "auto",
+        "where certified plans of one chunk size get their prices: host (processors), jax (its device, all lanes one "
+        "program), auto: there if it is a GPU and has enough to do",
+        Words("auto", "host", "jax"),
+    )
     memory_bytes: float | None = option(
         None, "memory that a batch may take; default: half of what is free", Number(above=0)
     )

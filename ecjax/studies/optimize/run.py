@@ -1,7 +1,7 @@
 """Runs of ``ecjax optimize``: a batch of lanes planned by one program, or one plan by class; and their rows."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 import jax
 import numpy as np
@@ -10,6 +10,7 @@ import pyarrow as pa
 from ecjax import planning, precision
 from ecjax.engine import Worker
 from ecjax.planning import BatchSettings, Plans, Solution
+from ecjax.planning.certified.solvers import Device
 from ecjax.planning.classes.alternate import Step
 from ecjax.problem.overload import EVENLY, overload
 from ecjax.progress import detail
@@ -73,7 +74,7 @@ def _settings(options: OptimizeOptions) -> BatchSettings:
         settings=planning.settings(options.beta, options.eps, options.max_iterations, options.loop),
         dtype=options.dtype,
         seed=options.seed,
-        certified=planning.Certified(gap=options.gap, seed=options.seed),
+        certified=planning.Certified(gap=options.gap, seed=options.seed, device=cast(Device, options.device)),
     )
 
 
@@ -84,13 +85,12 @@ def _outcomes(
     common = {
         "solve_s": plans.solve_s / len(items),
         "compile_s": plans.compile_s / len(items),
-        "device": str(jax.devices()[0].device_kind),
     }
     rows, stable, scenarios = [], [], []
     for item in items:
         at = place[item.lane]
         plan = jax.tree.map(lambda leaf, at=at: np.asarray(leaf[at]), plans.by_method[item.way.method])
-        row = item.run.row() | common
+        row = item.run.row() | common | {"device": plans.device[item.way.method]}
         if np.isfinite(plan.evaluation.objective):
             columns: dict[str, Any] = {}
             if options.objective != "bound":

@@ -60,8 +60,8 @@ def planned(options: OptimizeOptions, tables: Sequence[Tables]) -> pd.DataFrame:
 
 
 def _accelerated(options: OptimizeOptions) -> bool:
-    """Whether a GPU helps: the certified method, and plans by class, are computed by processors."""
-    return "fcfs" in options.queue and options.method != ["certified"]
+    """Whether a GPU helps: plans by class are computed by processors, certified ones where ``device`` says so."""
+    return "fcfs" in options.queue and (options.method != ["certified"] or options.device != "host")
 
 
 def _work(options: OptimizeOptions, tables: Sequence[Tables] | None, engine: Engine) -> Work:

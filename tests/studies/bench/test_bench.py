@@ -17,7 +17,7 @@ from ecjax.errors import UserError
 from ecjax.planning import project_hypersimplex
 from ecjax.studies.bench import __main__ as command
 from ecjax.studies.bench import run, study
-from ecjax.studies.bench.cases import CASES, PARTS
+from ecjax.studies.bench.cases import CASES, PARTS, SUITES
 from ecjax.studies.bench.cases.case import Part, Sizes, Target
 from ecjax.studies.bench.fresh import ProcessFailed, run_fresh
 from ecjax.studies.bench.machine import describe, peak_rss_bytes
@@ -102,13 +102,24 @@ def test_a_case_that_fails_is_a_row_and_an_exit_code(measured, tmp_path):
 
 def test_all_cases_by_default(measured, tmp_path):
     bench_study(BenchOptions(out=str(tmp_path)), quiet())
-    assert [asked["name"] for asked in measured] == list(CASES)
+    assert [asked["name"] for asked in measured] == [name for name in CASES if not name.startswith("gpu_")]
+
+
+def test_a_suite_is_its_cases(measured, tmp_path):
+    bench_study(BenchOptions(out=str(tmp_path), suite="gpu"), quiet())
+    assert [asked["name"] for asked in measured] == list(SUITES["gpu"])
+    assert {name for name in CASES if name.startswith("gpu_")} == set(SUITES["gpu"])
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"cases": ["projection", "speed"]}, "cases: found 'speed'; allowed: projection, "),
+        ({"suite": "tpu"}, "suite: found 'tpu'; allowed: gpu"),
+        (
+            {"suite": "gpu", "cases": ["projection"]},
+            "suite=gpu: cases are named too; allowed: one of the two",
+        ),
         ({"repeats": 0}, "repeats: found 0; allowed: a whole number of at least 1"),
         ({"seed": -1}, "seed: found -1; allowed: a whole number from 0 to 4611686018427387904"),
     ],

@@ -3,7 +3,7 @@
 Light on purpose: the names of the cases are read before anything heavy loads. ``run`` measures what stands here.
 """
 
-from ecjax.studies.bench.cases import caches, engine, plans, replays
+from ecjax.studies.bench.cases import accelerators, caches, engine, plans, replays
 
 # what a user lists in ``cases``, with a line on each; a case runs in a process of its own
 CASES = {
@@ -42,5 +42,13 @@ CASES = {
     "engine_speedup": "16 replays of a second: one actor, two actors",
     "engine_scaling": "sleeping items on up to 200 actors",
     "startup": "whole commands: --help, optimize",
+    "gpu_limits": "copies and products of matrices on JAX's device",
+    "gpu_kernels": "choices, projection, gradient, descent step of 10^6 files",
+    "gpu_prices": "prices of 64 thetas as one program; of 300 nodes in racks",
+    "gpu_certified": "certified plans with prices by JAX and by the host",
+    "gpu_replay": "replays as one scan beside the loop on a core",
+    "gpu_caches": "10^4 plans of caches at once",
 }
-PARTS = (*plans.PARTS, *replays.PARTS, *caches.PARTS, *engine.PARTS)
+# cases that ``suite`` stands for; without one all others run
+SUITES = {"gpu": tuple(name for name in CASES if name.startswith("gpu_"))}
+PARTS = (*plans.PARTS, *replays.PARTS, *caches.PARTS, *engine.PARTS, *accelerators.PARTS)

@@ -1,0 +1,68 @@
+"""Parts of the cases of the suite gpu: kernels on JAX's device, with the share of its limits that they reach."""
+
+from ecjax.studies.bench.cases.case import Part, Sizes, Target
+
+_MILLION = Sizes(10**6, 2000)
+_FEW = Sizes(1000, 50)
+
+PARTS = (
+    Part("gpu_limits", "accelerator:limits"),
+    Part("gpu_kernels", "accelerator:choices", dict(files=_MILLION, nodes=12)),
+    Part("gpu_kernels", "accelerator:projections", dict(files=_MILLION, nodes=12)),
+    Part("gpu_kernels", "accelerator:gradients", dict(files=_MILLION, nodes=12)),
+    Part(
+        "gpu_prices",
+        "accelerator:prices",
+        dict(files=Sizes(10**5, 200), nodes=12, racks=0, lanes=Sizes(64, 2)),
+    ),
+    Part(
+        "gpu_prices",
+        "accelerator:prices",
+        dict(files=10**4, nodes=300, racks=20, lanes=1),
+        runs="warm once",
+        quick=False,
+    ),
+    Part(
+        "gpu_certified",
+        "accelerator:certified",
+        dict(files=Sizes(10**6, 200), nodes=12, racks=0, lanes=1),
+        {"*device=jax": Target(0.2, gap=5e-5)},
+    ),
+    Part(
+        "gpu_certified",
+        "accelerator:certified",
+        dict(files=10**5, nodes=12, racks=0, lanes=64),
+        {"*device=jax": Target(2.0)},
+        "warm once",
+        quick=False,
+    ),
+    Part(
+        "gpu_certified",
+        "accelerator:certified",
+        dict(files=10**4, nodes=300, racks=20, lanes=1),
+        {"*device=jax": Target(1.0, gap=3e-4)},
+        "warm once",
+        quick=False,
+    ),
+    Part(
+        "gpu_certified",
+        "accelerator:certified",
+        dict(files=10**5, nodes=1000, racks=62, lanes=1),
+        {"*device=jax": Target(2.0, gap=2e-4)},
+        "warm once",
+        quick=False,
+    ),
+    Part(
+        "gpu_replay",
+        "replay:scanned",
+        dict(requests=Sizes(2 * 10**6, 2000), requests_on_cpu=Sizes(20_000, 2000)),
+    ),
+    Part(
+        "gpu_caches",
+        "caching:batched",
+        dict(size=Sizes((1000, 100, 6), (100, 20, 6)), caches=Sizes(10**4, 3)),
+        {"ecjax exact_batched": Target(1.0)},
+        "warm once",
+        memory=True,
+    ),
+)

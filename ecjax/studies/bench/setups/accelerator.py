@@ -1,0 +1,269 @@
+"""Kernels on JAX's device, with the share of its measured limits that they reach; the CPU beside it where it is none.
+
+Limits: a copy of an array that no cache holds, bytes read and written per second; and a product of square matrices,
+operations per second by number type. A kernel's bytes are those that have to be moved, not those that are: a share of 1
+is as good as a copy.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import cache, partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import ecjax.precision  # noqa: F401  (64-bit floats)
+from ecjax import planning, precision
+from ecjax.planning import BatchSettings, Certified, Lanes, project_hypersimplex
+from ecjax.planning.certified.data import flatten
+from ecjax.planning.certified.relax import Passes
+from ecjax.planning.certified.smooth import Bins
+from ecjax.planning.slopes import latency_slopes
+from ecjax.planning.smoothed.backend import jax_backend
+from ecjax.planning.smoothed.exact import cheapest
+from ecjax.planning.smoothed.newton import Settings
+from ecjax.planning.smoothed.program import Request, solved
+from ecjax.studies.bench.rows import Row
+from ecjax.studies.bench.run import Clocked, Runner, Timing, clocked, compiled
+from ecjax.studies.bench.setups.random_problem import random_problem
+
+TYPES = ("float32", "float64")
+LOAD, THETA, SPREAD = 0.6, 0.02, 30.0
+_COPIED = {"cpu": 2**26, "other": 2**30}  # bytes
+_PRODUCT = {"cpu": 1024, "other": 8192}  # rows of a matrix
+_LIMIT_RUNS = 5
+
+
+class Work(NamedTuple):
+    """What a kernel has to do, at least: bytes to move or operations."""
+
+    bytes: float | None = None
+    operations: float | None = None
+
+
+class Kernel(NamedTuple):
+    """A function of arrays, with arrays, in one number type."""
+
+    run: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    work: Work
+    dtype: str
+
+
+def limits(runner: Runner) -> Iterator[Row]:
+    """The limits themselves."""
+    for device in _devices():
+        place = "" if device == jax.devices()[0] else ", CPU beside"
+        for dtype in TYPES:
+            for name, per_s in zip(("copy", "matrix product"), _limits(device, dtype), strict=True):
+                unit = "bytes" if name == "copy" else "operations"
+                amount = 1e9
+                yield Row(
+                    f"{name}, {dtype}{place}",
+                    f"10^9 {unit}",
+                    *(amount / per_s, amount / per_s, _LIMIT_RUNS),
+                    dtype=dtype,
+                    bytes_moved=amount if name == "copy" else None,
+                    operations=None if name == "copy" else amount,
+                    limit_share=1.0,
+                    note=f"{per_s / 1e9:,.0f} 10^9 {unit}/s on {device.device_kind}",
+                )
+
+
+def choices(runner: Runner, files: int, nodes: int) -> Iterator[Row]:
+    """The cheapest whole choice of every file at prices: what the bound is made of."""
+    random = np.random.default_rng(runner.seed)
+
+    def kernel(dtype: str) -> Kernel:
+        cold = random.uniform(1, 2, (files, nodes, 1)).astype(dtype)
+        hot = cold + random.uniform(0, 2, (files, nodes, 1)).astype(dtype)
+        k, extra = random.integers(4, 8, files), random.integers(0, 3, files)
+        margin = np.full(files, 1e-3, dtype)
+
+        def run(*arrays: jax.Array) -> jax.Array:
+            hot, cold, k, extra, margin = arrays
+            value: jax.Array = cheapest(jax_backend(), hot, cold, k, extra, 1, margin).value
+            return value
+
+        moved = 2 * files * nodes * np.dtype(dtype).itemsize
+        return Kernel(run, (hot, cold, k, extra, margin), Work(bytes=moved), dtype)
+
+    yield from _raced(runner, "choice pass", files, nodes, kernel)
+
+
+def projections(runner: Runner, files: int, nodes: int) -> Iterator[Row]:
+    """The projection on the capped simplex."""
+    random = np.random.default_rng(runner.seed)
+
+    def kernel(dtype: str) -> Kernel:
+        points = random.normal(0.3, 0.7, (files, nodes)).astype(dtype)
+        sums = random.integers(4, 8, files).astype(dtype)
+        moved = 2 * points.nbytes
+        return Kernel(project_hypersimplex, (points, sums), Work(bytes=moved), dtype)
+
+    yield from _raced(runner, "projection", files, nodes, kernel)
+
+
+def gradients(runner: Runner, files: int, nodes: int) -> Iterator[Row]:
+    """The latency bound with its gradient, and a whole step of the descent: gradient, tangent, projection."""
+    problem = random_problem(files, nodes, LOAD, False, runner.seed)
+
+    def typed(dtype: str) -> tuple[Any, jax.Array, jax.Array]:
+        arrays = jax.tree.map(lambda leaf: leaf.astype(dtype), problem)
+        start = jnp.broadcast_to((arrays.k / nodes)[:, None], (files, nodes))
+        return arrays, start, jnp.asarray(0.1, dtype)
+
+    def gradient(problem: Any, point: jax.Array, z: jax.Array) -> jax.Array:
+        return latency_slopes(problem, point, point, z).by_probability
+
+    def step(problem: Any, point: jax.Array, z: jax.Array) -> jax.Array:
+        slope = latency_slopes(problem, point, point, z).by_probability
+        tangent = problem.nodes.cost_per_chunk[None] / (point + jnp.asarray(0.1, point.dtype))
+        scale = jnp.asarray(1e-3, point.dtype) / problem.share[:, None]
+        return project_hypersimplex(point - scale * (slope + tangent * problem.share[:, None]), problem.k)
+
+    for name, function in (("bound and gradient", gradient), ("descent step", step)):
+
+        def kernel(dtype: str, function: Callable[..., Any] = function) -> Kernel:
+            moved = 2 * files * nodes * np.dtype(dtype).itemsize
+            return Kernel(function, typed(dtype), Work(bytes=moved), dtype)
+
+        yield from _raced(runner, name, files, nodes, kernel)
+
+
+def prices(runner: Runner, files: int, nodes: int, racks: int, lanes: int) -> Iterator[Row]:
+    """Prices of the relaxation by the smoothed dual: lanes of theta as one program."""
+    precision.use_compilation_cache()
+    requests = [_request(files, nodes, racks, theta, runner.seed) for theta in _thetas(lanes)]
+    for device in _devices():
+        with jax.default_device(device):
+            outcome = runner.time(partial(solved, requests))
+        passes = int(max(solution.turns for solution in outcome.value))
+        rows = len(requests[0].rows.rate)
+        # one product of (2 rows, nodes) matrices a pass, in every lane
+        operations = 4.0 * passes * lanes * rows * nodes**2
+        yield _row(
+            "prices", "float64", device, f"{rows:,} bins x {nodes}" + (f", {lanes} thetas" if lanes > 1 else ""),
+            outcome.timing, Work(operations=operations), lanes, outcome.first.seconds,
+            note=f"{passes} passes, {outcome.timing.min_s / passes * 1e3:.3g} ms each",
+        )  # fmt: skip
+
+
+def certified(runner: Runner, files: int, nodes: int, racks: int, lanes: int) -> Iterator[Row]:
+    """The whole certified method, with prices by JAX and by the host."""
+    precision.use_compilation_cache()
+    problem = _problem(files, nodes, racks, runner.seed)
+    thetas, unit = jnp.asarray(_thetas(lanes)), jnp.ones(lanes)
+
+    def solve(device: str) -> Clocked:
+        how = BatchSettings(("certified",), certified=Certified(device=device))  # type: ignore[arg-type]
+        plans = planning.solve(problem, Lanes(thetas, unit, unit), how)
+        return Clocked(plans, plans.solve_s)
+
+    for name, outcome in runner.race({name: partial(solve, name) for name in ("jax", "host")}).items():
+        plans = outcome.value
+        objective = np.asarray(plans.by_method["certified"].evaluation.objective)
+        yield Row(
+            f"ecjax certified, device={name}",
+            _size(files, nodes)
+            + (f", {racks} racks" if racks else "")
+            + (f", {lanes} thetas" if lanes > 1 else ""),
+            *outcome.timing,
+            rows=files,
+            node_count=nodes,
+            lanes=lanes,
+            dtype="float64",
+            gap=float(((objective - plans.lower_bound) / np.abs(plans.lower_bound)).max()),
+            note=f"prices on {plans.device['certified']}",
+        )
+
+
+def _thetas(lanes: int) -> list[float]:
+    return np.geomspace(THETA / SPREAD, THETA * SPREAD, lanes).tolist() if lanes > 1 else [THETA]
+
+
+def _problem(files: int, nodes: int, racks: int, seed: int) -> planning.Problem:
+    problem = random_problem(files, nodes, LOAD, False, seed)
+    if racks:
+        problem = replace(problem, site=jnp.arange(nodes) % racks, per_site=1)
+    return problem
+
+
+def _request(files: int, nodes: int, racks: int, theta: float, seed: int) -> Request:
+    """The relaxation of a problem over its fine bins, from the start to the end."""
+    service, rows = flatten(_problem(files, nodes, racks, seed))
+    passes = Passes(service, rows, 1)
+    passes.with_theta(theta / files)
+    bins = Bins(passes)
+    return Request(bins.cluster, bins.fine.rows, bins.sites, Settings(), *bins.start())
+
+
+def _devices() -> list[jax.Device]:
+    """JAX's device, and the CPU beside it where it is none."""
+    first = jax.devices()[0]
+    return [first] if first.platform == "cpu" else [first, jax.devices("cpu")[0]]
+
+
+@cache
+def _limits(device: jax.Device, dtype: str) -> tuple[float, float]:
+    """Bytes per second of a copy, and operations per second of a product of matrices."""
+    kind = "cpu" if device.platform == "cpu" else "other"
+    count = _COPIED[kind] // np.dtype(dtype).itemsize
+    size = _PRODUCT[kind]
+    values = jax.device_put(np.ones(count, dtype), device)
+    matrix = jax.device_put(np.ones((size, size), dtype), device)
+    # adding keeps the copy from being left out
+    copy, _ = compiled(lambda x: x + jnp.ones((), x.dtype), values)
+    product, _ = compiled(lambda x: jnp.matmul(x, x, precision="highest"), matrix)
+    times = [min(clocked(call).seconds for _ in range(_LIMIT_RUNS + 1)) for call in (copy, product)]
+    return 2 * values.nbytes / times[0], 2.0 * size**3 / times[1]
+
+
+def _raced(
+    runner: Runner, name: str, files: int, nodes: int, kernel: Callable[[str], Kernel]
+) -> Iterator[Row]:
+    """Rows of a kernel in both number types, on every device."""
+    kernels = {dtype: kernel(dtype) for dtype in TYPES}
+    for device in _devices():
+        programs: Mapping[str, tuple[Callable[[], Any], float]] = {
+            dtype: compiled(each.run, *jax.device_put(each.arguments, device))
+            for dtype, each in kernels.items()
+        }
+        outcomes = runner.race({dtype: program for dtype, (program, _) in programs.items()})
+        for dtype, outcome in outcomes.items():
+            work, compile_s = kernels[dtype].work, programs[dtype][1]
+            yield _row(name, dtype, device, _size(files, nodes), outcome.timing, work, 1, compile_s)
+
+
+def _row(
+    name: str,
+    dtype: str,
+    device: jax.Device,
+    size: str,
+    timing: Timing,
+    work: Work,
+    lanes: int,
+    compile_s: float,
+    note: str | None = None,
+) -> Row:
+    copy, product = _limits(device, dtype)
+    share = (work.bytes or 0.0) / timing.min_s / copy + (work.operations or 0.0) / timing.min_s / product
+    place = "" if device == jax.devices()[0] else ", CPU beside"
+    return Row(
+        f"ecjax {name}, {dtype}{place}",
+        size,
+        *timing,
+        lanes=lanes,
+        dtype=dtype,
+        compile_s=compile_s,
+        bytes_moved=work.bytes,
+        operations=work.operations,
+        limit_share=share,
+        note=note,
+    )
+
+
+def _size(files: int, nodes: int) -> str:
+    return f"{files:,} files x {nodes}"

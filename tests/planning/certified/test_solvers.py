@@ -1,0 +1,76 @@
+"""Relaxations by JAX, all lanes as one program: the plans and bounds of the host's."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from planning.certified.untuned import limited, untuned
+
+from ecjax.planning.certified import Settings, plan_lanes
+from ecjax.planning.certified.solvers import on_jax
+
+THETAS = np.array([0.1, 0.5, 2.0])
+
+
+def planned(problem, device, thetas=THETAS, rates=None):
+    scale = np.ones(len(thetas))
+    rates = scale if rates is None else rates
+    return plan_lanes(problem, thetas, rates, scale, Settings(device=device))
+
+
+slow = pytest.mark.slow  # a program each
+
+
+@pytest.mark.parametrize(
+    "kind", ["plain", pytest.param("racks", marks=slow), pytest.param("capacity", marks=slow)]
+)
+def test_plans_and_bounds_are_those_of_the_host(kind):
+    problem = untuned(21, 400, 0.6).problem()
+    if kind == "racks":
+        problem = limited(problem, site=np.arange(12) % 6, per_site=2)
+    if kind == "capacity":
+        chunks = float(np.asarray(problem.floor).sum())
+        problem = limited(problem, capacity=np.full(12, np.ceil(chunks / 10)))
+    host, host_bounds, on_host = planned(problem, "host")
+    jaxed, bounds, on_device = planned(
+        problem, "jax", rates=np.array([1.0, 1.0, 0.9]) if kind == "plain" else None
+    )
+    same = slice(0, 2) if kind == "plain" else slice(0, 3)
+    assert on_host == "cpu" and on_device == jax.devices()[0].device_kind
+    np.testing.assert_allclose(bounds[same], host_bounds[same], rtol=2e-5)
+    np.testing.assert_allclose(jaxed.evaluation.objective[same], host.evaluation.objective[same], rtol=3e-4)
+    assert np.all(bounds <= jaxed.evaluation.objective * (1 + 1e-12))
+
+
+def test_lanes_that_leave_are_not_waited_for():
+    problem = untuned(22, 60, 0.5).problem()
+    # a lane alone, and the same one beside others that end earlier or later
+    alone = planned(problem, "jax", THETAS[:1])[1]
+    together = planned(problem, "jax")[1]
+    np.testing.assert_allclose(together[0], alone[0], rtol=1e-6)
+
+
+def test_an_error_reaches_every_lane(monkeypatch):
+    from ecjax.planning.certified import solvers
+
+    def fails(requests):
+        raise MemoryError("no room")
+
+    monkeypatch.setattr(solvers, "solved", fails)
+    with pytest.raises(MemoryError, match="no room"):
+        planned(untuned(23, 60, 0.5).problem(), "jax")
+
+
+def test_processors_are_left_to_the_host():
+    if jax.default_backend() == "cpu":
+        assert not on_jax("auto", 3000, 1000, 64)
+    assert on_jax("jax", 1, 1, 1) and not on_jax("host", 3000, 1000, 64)
+
+
+def test_mixed_sizes_stay_on_the_host():
+    problem = untuned(24, 40, 0.5).problem()
+    files = problem.files
+    size = files.chunk_bytes * jnp.where(jnp.arange(files.count) % 2 == 0, 1.0, 0.5)
+    case = untuned(24, 40, 0.5)
+    case.files["bytes"] = np.asarray(size * files.k)
+    assert planned(case.problem(), "jax", THETAS[:1])[2] == "cpu"
