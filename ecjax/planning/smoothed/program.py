@@ -146,7 +146,8 @@ def _solve(shape: Shape, *stacked: Any) -> tuple[Solution, jax.Array, jax.Array]
 
     def one(cluster: Cluster, grid: Grid, by_place: Any, limits: Any, z: Any, read: Any, place: Any) -> Any:
         first, last, tol, turns = limits
-        rows = Rows(*by_place, per_site=shape.per_site)
+        weight, rate, hot, extra, chunks, cold_cost, reading = by_place
+        rows = Rows(weight, rate, hot, extra, chunks, cold_cost, reading, shape.per_site)
         settings = Settings(first, last, tol, turns, shape.fixed_z)
         demand = demand_of(backend, rows, grid, shape.with_places)
         solution = newton.solve(backend, cluster, demand, settings, z, read, place)
