@@ -17,8 +17,8 @@ _ORDER = tuple(_PHRASES)
 
 
 def scale_text(scale_s: float) -> str:
-    """A time scale: in seconds from 0.01 to 1000, so that scales are easy to compare; else in the unit that fits."""
-    return f"{scale_s:.4g} s" if 0.01 <= scale_s < 1000 else time_text(scale_s)
+    """A time scale: in seconds from 1 to 1000, so that scales are easy to compare; else in the unit that fits."""
+    return f"{scale_s:.4g} s" if 1 <= scale_s < 1000 else time_text(scale_s)
 
 
 def stretches(scales_s: Sequence[float], verdicts: Sequence[str]) -> list[tuple[str, float, float | None]]:

@@ -175,7 +175,7 @@ def test_verdicts_in_words(verdicts, words):
 def test_scales_are_in_seconds_where_these_are_easy_to_read():
     assert [scale_text(s) for s in (2.0**-20, 0.0625, 2.0, 512.0, 4096.0)] == [
         "0.954 µs",
-        "0.0625 s",
+        "62.5 ms",
         "2 s",
         "512 s",
         "68.3 min",
