@@ -1,6 +1,7 @@
 """Read input tables: Parquet file or folder, Arrow IPC, CSV, a pyarrow Table or a pandas DataFrame."""
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -124,6 +125,15 @@ def open_batches(path: str | Path, columns: Sequence[str] | None = None) -> Batc
     counts = [part.rows for part in parts]
     rows = None if None in counts else sum(count for count in counts if count is not None)
     return Batches(schema, _chain(files, parts, schema), rows)
+
+
+def ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same batches, the next one read in a thread while one is worked on."""
+    with ThreadPoolExecutor(1) as pool:
+        following = pool.submit(next, batches, None)
+        while (batch := following.result()) is not None:
+            following = pool.submit(next, batches, None)
+            yield batch
 
 
 def _chain(files: list[Path], parts: list[formats.Opened], schema: pa.Schema) -> Iterator[pa.RecordBatch]:

@@ -11,7 +11,7 @@ import numpy as np
 from ecjax.machine_code import njit
 from ecjax.planning.certified.waits import best_z, slopes, work_of
 from ecjax.planning.streamed.relaxation import Lane, Relaxed, Sites
-from ecjax.planning.streamed.tally import Counts, Piece, codes_of, steps_of
+from ecjax.planning.streamed.tally import STEPS, Counts, Piece, codes_of, steps_of
 from ecjax.queueing import Delay, latency_bound, waiting
 
 _GOLDEN = 0.6180339887498949
@@ -26,10 +26,12 @@ class Masks(NamedTuple):
     Attributes:
         read: nodes that reads use.
         stored: nodes that keep a chunk, those among them.
+        code: (r,) number of the code of each file among those of the counts.
     """
 
     read: np.ndarray
     stored: np.ndarray
+    code: np.ndarray
 
 
 class Totals(NamedTuple):
@@ -104,7 +106,8 @@ class Placing:
         m = len(relaxed.order)
         self._counts, self._relaxed, self._lane, self._threads = counts, relaxed, lane, threads
         self._number = {code: number for number, code in enumerate(counts.codes)}
-        self._key = counts.code * (counts.step.max() + 1) + counts.step
+        self._bin = np.full((len(counts.codes), STEPS), -1, np.int32)
+        self._bin[counts.code, counts.step] = relaxed.bin_of_step
         self._next = relaxed.first_of_bin.copy()
         self._law = _Law(
             relaxed.code_of_bin,
@@ -130,15 +133,18 @@ class Placing:
                 yield self._placed(piece, pool)
 
     def _placed(self, piece: Piece, pool: ThreadPoolExecutor) -> Masks:
-        relaxed, m = self._relaxed, len(self._relaxed.order)
+        m = len(self._relaxed.order)
         which, codes = codes_of(piece)
         code = np.array([self._number[each] for each in codes])[which]
-        key = code * (self._counts.step.max() + 1) + steps_of(piece.rate)
-        bins = relaxed.bin_of_step[np.searchsorted(self._key, key)]
+        bins = self._bin[code, steps_of(piece.rate)]
         position = np.empty(len(bins))
         _number(bins, self._next, position)
         number, width = len(bins), -(-m // 8)
-        masks = Masks(np.zeros((number, width), np.uint8), np.zeros((number, width), np.uint8))
+        masks = Masks(
+            np.zeros((number, width), np.uint8),
+            np.zeros((number, width), np.uint8),
+            code.astype(np.min_scalar_type(len(self._counts.codes))),
+        )
         rate = self._lane.rate_scale * piece.rate
 
         def part(first: int) -> Totals:
@@ -179,11 +185,11 @@ class Placing:
         reads, total = self.totals.reads[which[:, 0], which[:, 1]], 0.0
         for first in range(0, len(which), _SETS):
             some = which[first : first + _SETS]
-            masks = Masks(*(np.zeros((_SETS, -(-m // 8)), np.uint8) for _ in range(2)))
-            _representatives(self._law, some, *masks)
+            masks, stored = (np.zeros((_SETS, -(-m // 8)), np.uint8) for _ in range(2))
+            _representatives(self._law, some, masks, stored)
             if len(some) < _SETS:
-                masks.read[len(some) :] = masks.read[0]
-            read = np.unpackbits(masks.read, axis=1, bitorder="little")[:, :m].astype(float)
+                masks[len(some) :] = masks[0]
+            read = np.unpackbits(masks, axis=1, bitorder="little")[:, :m].astype(float)
             total += reads[first : first + _SETS] @ np.asarray(_BOUND(jnp.asarray(read), delay))[: len(some)]
         return float(total / reads.sum())
 

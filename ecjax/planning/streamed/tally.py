@@ -7,7 +7,8 @@ import numpy as np
 from ecjax.machine_code import njit
 
 _STEP_SHIFT = 45  # of the bits of a float64: what is left is its exponent, and 7 bits of its fraction
-_WIDTH = 1 << 18  # steps of a code
+STEPS = 1 << 18  # of a code, at most
+_MOST_KEYS = 1 << 22  # that a table is made for
 
 
 class Code(NamedTuple):
@@ -72,17 +73,17 @@ class Tally:
 
     def __init__(self) -> None:
         self._codes: dict[Code, int] = {}
-        self._size = np.zeros((0, _WIDTH), np.int64)
-        self._total, self._low, self._high = (np.zeros((0, _WIDTH)) for _ in range(3))
+        self._size = np.zeros((0, STEPS), np.int64)
+        self._total, self._low, self._high = (np.zeros((0, STEPS)) for _ in range(3))
 
     def add(self, piece: Piece) -> None:
         """Count the files of a piece."""
         code = self._code_of(piece)
         while len(self._size) < len(self._codes):
-            self._size = np.vstack([self._size, np.zeros((1, _WIDTH), np.int64)])
-            self._total = np.vstack([self._total, np.zeros((1, _WIDTH))])
-            self._low = np.vstack([self._low, np.full((1, _WIDTH), np.inf)])
-            self._high = np.vstack([self._high, np.full((1, _WIDTH), -np.inf)])
+            self._size = np.vstack([self._size, np.zeros((1, STEPS), np.int64)])
+            self._total = np.vstack([self._total, np.zeros((1, STEPS))])
+            self._low = np.vstack([self._low, np.full((1, STEPS), np.inf)])
+            self._high = np.vstack([self._high, np.full((1, STEPS), -np.inf)])
         _count(code, steps_of(piece.rate), piece.rate, self._size, self._total, self._low, self._high)
 
     def counts(self) -> Counts:
@@ -106,8 +107,11 @@ def codes_of(piece: Piece) -> tuple[np.ndarray, list[Code]]:
     columns = piece.k, piece.read, piece.length
     base = 1 + max(int(column.max()) for column in columns)
     key = (piece.k * base + piece.read) * base + piece.length
-    if key.min() == key.max():
-        present, which = key[:1], np.zeros(len(key), np.int64)
+    if base**3 <= _MOST_KEYS:
+        present = np.flatnonzero(np.bincount(key))
+        place = np.zeros(present[-1] + 1, np.int64)
+        place[present] = np.arange(len(present))
+        which = place[key]
     else:
         present, which = np.unique(key, return_inverse=True)
     codes = [Code(int(each // base**2), int(each // base % base), int(each % base)) for each in present]

@@ -32,7 +32,7 @@ from ecjax.studies.spine.run import Run
 from ecjax.studies.spine.study import Work, unfinished
 from ecjax.tables.ids import canonical_ids, id_types
 from ecjax.tables.place import Place
-from ecjax.tables.read import open_batches
+from ecjax.tables.read import ahead, open_batches
 
 _WAY = Way("certified", "fcfs")
 
@@ -168,8 +168,10 @@ def _length(code: Code) -> int:
 
 def _mask_tables(run_id: str, case: StreamedCase, masks: list[Masks]) -> Iterator[pa.Table]:
     """Rows of ``placement_masks``, piece by piece; the ids are read again."""
-    ids, done = open_batches(case.source, ["file_id"]).batches, 0
-    for batch, mask, piece in zip(ids, masks, case.pieces(), strict=True):
+    ids, done = ahead(open_batches(case.source, ["file_id"]).batches), 0
+    codes = case.counts.codes
+    k, n = np.array([code.k for code in codes]), np.array([_length(code) for code in codes])
+    for batch, mask in zip(ids, masks, strict=True):
         table = pa.Table.from_batches([batch])
         place = Place(table, "files", case.source, done)
         done += len(table)
@@ -177,8 +179,8 @@ def _mask_tables(run_id: str, case: StreamedCase, masks: list[Masks]) -> Iterato
         columns = {
             "run_id": pa.repeat(pa.scalar(run_id, pa.string()), len(table)),
             "file_id": canonical_ids(table["file_id"], "file_id", place),
-            "k": piece.k,
-            "n": np.maximum(piece.length, piece.read),
+            "k": k[mask.code],
+            "n": n[mask.code],
             "read_nodes": _binary(mask.read),
             "stored_nodes": _binary(mask.stored),
         }

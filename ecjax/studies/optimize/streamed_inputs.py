@@ -23,7 +23,7 @@ from ecjax.tables.checks import check
 from ecjax.tables.fingerprint import fingerprint, trace_fingerprint
 from ecjax.tables.folder import location, public
 from ecjax.tables.place import Place
-from ecjax.tables.read import open_batches
+from ecjax.tables.read import ahead, open_batches
 from ecjax.tables.run_ids import run_id
 from ecjax.tables.schemas import INPUTS
 
@@ -170,7 +170,7 @@ def _pieces(source: str, overrides: Overrides) -> Iterator[tuple[Piece, np.ndarr
     constants = overrides.columns()
     columns = [name for name in _NUMBERS if name not in constants]
     before = 0
-    for batch in open_batches(source, [*columns, *_REFUSED]).batches:
+    for batch in ahead(open_batches(source, [*columns, *_REFUSED]).batches):
         table = pa.Table.from_batches([batch])
         for name, value in constants.items():
             table = table.append_column(name, pa.repeat(pa.scalar(value), len(table)))

@@ -40,7 +40,7 @@ def streamed(problem, sites=None, lane=PLAIN):
     m = problem.nodes.count
     read, stored = (
         np.unpackbits(np.concatenate(parts), axis=1, bitorder="little")[:, :m].astype(bool)
-        for parts in zip(*masks, strict=True)
+        for parts in list(zip(*masks, strict=True))[:2]
     )
     return counts, answer, placing.figures(), read, stored
 
