@@ -46,91 +46,78 @@ def batches_of(
         start: load (m,) before, not relative to speed, and speed (m,).
         limits: of a batch.
     """
-    load, speed = start[0].astype(float).copy(), start[1]
-    moves = [_Move.of(cluster, change, work) for change in listed]
-    shards_of = [pool.group_count * pool.n for pool in cluster.pools]
-    left, batches = list(range(len(moves))), list[Batch]()
-    while left:
-        chosen, size, misplaced = list[int](), 0.0, [0] * len(cluster.pools)
-        candidates = list(left)
-        while candidates:
-            fitting = [
-                each
-                for each in candidates
-                if not chosen
-                or (
-                    size + moves[each].bytes <= limits.bytes
-                    and misplaced[moves[each].pool] + moves[each].shards
-                    <= limits.misplaced * shards_of[moves[each].pool]
-                )
-            ]
-            if not fitting:
+    load, speed = np.append(start[0], 0.0), np.append(start[1], 1.0)
+    moves = _Moves.of(cluster, listed, work)
+    shards_of = np.array([pool.group_count * pool.n for pool in cluster.pools], float)
+    left, batches = np.ones(len(listed), bool), list[Batch]()
+    while left.any():
+        chosen, size, misplaced = list[int](), 0.0, np.zeros(len(cluster.pools))
+        while True:
+            fits = left & (size + moves.bytes <= limits.bytes)
+            fits &= misplaced[moves.pool] + moves.shards <= limits.misplaced * shards_of[moves.pool]
+            candidates = np.flatnonzero(fits if chosen else left)
+            if not len(candidates):
                 break
-            best = _best(load, speed, [moves[each] for each in fitting])
+            best = moves.best(load, speed, candidates)
             if best is None:
                 if chosen:
                     break
-                best = 0
-            each = fitting[best]
-            move = moves[each]
-            load[move.osd] += move.change
-            size += move.bytes
-            misplaced[move.pool] += move.shards
-            chosen.append(each)
-            candidates = [other for other in fitting if other != each]
-        left = [each for each in left if each not in set(chosen)]
-        share = max(
-            (count / shards for count, shards in zip(misplaced, shards_of, strict=True)), default=0.0
-        )
+                best = int(candidates[0])
+            np.add.at(load, moves.osd[best], moves.change[best])
+            size += moves.bytes[best]
+            misplaced[moves.pool[best]] += moves.shards[best]
+            chosen.append(best)
+            left[best] = False
         batches.append(
             Batch(
-                tuple(moves[each].of_group for each in chosen),
-                sum(moves[each].shards for each in chosen),
-                size,
-                share,
-                load / speed,
+                tuple(listed[each] for each in chosen),
+                int(moves.shards[chosen].sum()),
+                float(size),
+                float((misplaced / shards_of).max()),
+                (load / speed)[:-1],
             )
         )
     return batches
 
 
-class _Move(NamedTuple):
-    of_group: Change
-    pool: int
-    shards: int
-    bytes: float
-    osd: np.ndarray  # places whose load changes
-    change: np.ndarray  # of their load
+class _Moves(NamedTuple):
+    """What changes move, n of them; the place after the last OSD stands for none."""
+
+    pool: np.ndarray  # (n,)
+    shards: np.ndarray  # (n,)
+    bytes: np.ndarray  # (n,)
+    osd: np.ndarray  # (n, w) places whose load changes
+    change: np.ndarray  # (n, w) of their load
 
     @classmethod
-    def of(cls, cluster: Cluster, change: Change, work: np.ndarray) -> "_Move":
-        """A change with what it moves."""
-        place = cluster.groups.ids.index(change.group)
-        pool = int(cluster.groups.pool[place])
-        k = cluster.pools[pool].k
-        before, after = set(change.before[:k]), set(change.after[:k])
-        osds = sorted(before ^ after)
-        signs = np.array([1.0 if osd in after else -1.0 for osd in osds])
-        shards = sum(a != b for a, b in zip(change.before, change.after, strict=True))
-        return cls(
-            change,
-            pool,
-            shards,
-            shards * shard_bytes(cluster, place),
-            np.searchsorted(cluster.osds, osds),
-            signs * work[place],
-        )
+    def of(cls, cluster: Cluster, listed: Sequence[Change], work: np.ndarray) -> "_Moves":
+        """Changes with what they move."""
+        place_of = {name: place for place, name in enumerate(cluster.groups.ids)}
+        groups = [place_of[each.group] for each in listed]
+        pool = cluster.groups.pool[groups]
+        shards = np.array([sum(a != b for a, b in zip(e.before, e.after, strict=True)) for e in listed])
+        size = np.array([shard_bytes(cluster, group) for group in groups])
+        pairs = []
+        for each, place, group in zip(listed, pool, groups, strict=True):
+            k = cluster.pools[place].k
+            before, after = set(each.before[:k]), set(each.after[:k])
+            pairs.append([(osd, work[group] if osd in after else -work[group]) for osd in before ^ after])
+        width = max(map(len, pairs), default=0)
+        osd = np.full((len(listed), width), len(cluster.osds))
+        change = np.zeros((len(listed), width))
+        for row, each_pair in enumerate(pairs):
+            for column, (name, amount) in enumerate(sorted(each_pair)):
+                osd[row, column] = np.searchsorted(cluster.osds, name)
+                change[row, column] = amount
+        return cls(pool, shards, shards * size, osd, change)
 
-
-def _best(load: np.ndarray, speed: np.ndarray, moves: Sequence[_Move]) -> int | None:
-    """The move that lowers the sum of the squares of the loads most per byte; None where all raise the largest."""
-    relative = load / speed
-    most, scores = relative.max(), []
-    for move in moves:
-        old = relative[move.osd]
-        new = (load[move.osd] + move.change) / speed[move.osd]
-        raises = new.max(initial=0.0) > most * (1 + 1e-12)
-        gain = float((old**2 - new**2).sum())
-        scores.append(-np.inf if raises else gain / max(move.bytes, 1.0))
-    best = int(np.argmax(scores))
-    return None if scores[best] == -np.inf else best
+    def best(self, load: np.ndarray, speed: np.ndarray, candidates: np.ndarray) -> int | None:
+        """The move that lowers the squares of the loads most per byte; None where all raise the largest load."""
+        osd, change = self.osd[candidates], self.change[candidates]
+        relative = load / speed
+        old, new = relative[osd], (load[osd] + change) / speed[osd]
+        raises = new.max(axis=1, initial=0.0) > relative.max() * (1 + 1e-12)
+        score = (old**2 - new**2).sum(axis=1) / np.maximum(self.bytes[candidates], 1.0)
+        score[raises] = -np.inf
+        place = int(np.argmax(score))
+        return None if score[place] == -np.inf else int(candidates[place])

@@ -9,6 +9,7 @@ that has a ``pg_upmap``.
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from ecjax.ceph.raw import with_items
 from ecjax.ceph.records import Cluster, Entries, Items
 
 PREPARE = "ceph osd set-require-min-compat-client luminous"
@@ -38,7 +39,7 @@ def changes(cluster: Cluster, sets: Mapping[str, tuple[int, ...]]) -> list[Chang
             held[name],
             sets[name],
             commands_of(name, sets[name], cluster.entries, cluster.raw.get(name)),
-            undo_of(name, cluster.entries),
+            undo_of(name, sets[name], cluster.entries, cluster.raw.get(name)),
         )
         for name in cluster.groups.ids
         if name in sets and sets[name] != held[name]
@@ -65,18 +66,29 @@ def commands_of(
     return (_upmap(name, osds), *removals)
 
 
-def undo_of(name: str, entries: Entries) -> tuple[str, ...]:
-    """Commands that bring the entries of a group back to what they are: the old ones, complete, or none.
+def undo_of(
+    name: str, osds: tuple[int, ...], entries: Entries, raw: tuple[int, ...] | None
+) -> tuple[str, ...]:
+    """Commands that bring the entries of a group back to what they are, after those of ``commands_of``.
 
-    Items come before the pg_upmap goes: they are without effect beside it, and in force once it is gone, so that the
-    group never goes home in between.
+    Items come before the pg_upmap goes: beside it they are without effect as long as it holds the OSDs that they lead
+    to, and in force once it is gone, so that the group does not go home in between.
+
+    Args:
+        name: of the group.
+        osds: the set that it was given.
+        entries: of the map as it is.
+        raw: CRUSH's own set, where it is known.
     """
+    items = entries.items.get(name)
+    put = [] if items is None else [_items(name, items)]
     if name in entries.upmap:
-        # items beside it are what the monitor may take the pg_upmap away for; they were without effect
-        return (_upmap(name, entries.upmap[name]),)
-    if name in entries.items:
-        return (_items(name, entries.items[name]), f"ceph osd rm-pg-upmap {name}")
-    return (f"ceph osd rm-pg-upmap {name}",)
+        return (_upmap(name, entries.upmap[name]), *put)
+    take = [] if raw == osds else [f"ceph osd rm-pg-upmap {name}"]
+    if items is not None and with_items(osds, items) != osds:
+        # beside this set they would move shards, and might break a failure domain
+        return (*take, *put)
+    return (*put, *take)
 
 
 def _upmap(name: str, osds: tuple[int, ...]) -> str:

@@ -168,9 +168,7 @@ def _checked(
         raise UserError(f"{path}: found osd dumps of several clusters, {fsids}; allowed: of one")
     # of several maps the newest one counts
     newest = {kind: _newest(values) for kind, values in found.items()}
-    raw = {
-        name: tuple(int(osd) for osd in sets["raw"]) for name, sets in newest.get("raw", {}).items()
-    }
+    raw = {name: tuple(int(osd) for osd in sets["raw"]) for name, sets in newest.get("raw", {}).items()}
     groups = sorted(found["groups"], key=lambda each: str(each.get("stamp", "")))
     return Dumps(
         str(path),

@@ -17,8 +17,6 @@ from ecjax.ceph.crush import broken
 from ecjax.ceph.raw import with_items
 from ecjax.ceph.records import Domains, Entries, Items
 
-_EPOCHS = 50  # entries only ever go: more epochs than a group has items are not needed
-
 
 class Map(NamedTuple):
     """What of a map decides on entries."""
@@ -52,21 +50,22 @@ def applied(state: Map, commands: Iterable[str]) -> Map:
     Raises:
         Refused: a line is no command on entries, or names an unknown group.
     """
+    state = judged(state)
     for line in commands:
         words = line.split("#")[0].split()
         if words:
-            state = judged(_changed(state, words))
+            state = judged(_changed(state, words), words[3:4])
     return state
 
 
 def _changed(state: Map, words: list[str]) -> Map:
     if words[:2] != ["ceph", "osd"] or len(words) < 4:
         raise Refused(" ".join(words))
-    verb, name, numbers = words[2], words[3], [int(word) for word in words[4:]]
-    if verb == "set-require-min-compat-client" or name not in state.raw:
-        if verb != "set-require-min-compat-client":
-            raise Refused(f"no group {name}")
+    verb, name, numbers = words[2], words[3], [int(word) for word in words[4:] if word.isdigit()]
+    if verb == "set-require-min-compat-client":
         return state
+    if name not in state.raw:
+        raise Refused(f"no group {name}")
     upmap, items = dict(state.entries.upmap), dict(state.entries.items)
     if verb == "pg-upmap" and numbers:
         upmap[name] = tuple(numbers)
@@ -81,32 +80,37 @@ def _changed(state: Map, words: list[str]) -> Map:
     return state._replace(entries=Entries(upmap, items))
 
 
-def judged(state: Map) -> Map:
-    """The map after as many epochs as its entries take to settle."""
-    for _ in range(_EPOCHS):
-        entries = _next_epoch(state)
-        if entries == state.entries:
-            return state
-        state = state._replace(entries=entries)
-    return state
+def judged(state: Map, names: Iterable[str] | None = None) -> Map:
+    """The map after as many epochs as its entries take to settle.
 
-
-def _next_epoch(state: Map) -> Entries:
+    Args:
+        state: before.
+        names: groups whose entries are new; default: all. Others are as the last epoch left them.
+    """
     upmap, items = dict(state.entries.upmap), dict(state.entries.items)
-    for name in {*upmap, *items}:
-        if name not in state.raw:
-            continue
-        if broken(state.domains[name], state.up(name)) or upmap.get(name) == state.raw[name]:
+    for name in {*upmap, *items} if names is None else names:
+        if name in state.raw:
+            _settle(state, name, upmap, items)
+    return state._replace(entries=Entries(upmap, items))
+
+
+def _settle(state: Map, name: str, upmap: dict[str, tuple[int, ...]], items: dict[str, Items]) -> None:
+    """Judge the entries of one group, epoch after epoch, until they stay."""
+    raw = state.raw[name]
+    while name in upmap or name in items:
+        held = Entries(
+            {name: upmap[name]} if name in upmap else {}, {name: items[name]} if name in items else {}
+        )
+        if broken(state.domains[name], state._replace(entries=held).up(name)) or upmap.get(name) == raw:
             upmap.pop(name, None)
             items.pop(name, None)
-            continue
-        if name in items:
-            left: Items = tuple(
-                (a, b) for a, b in items[name] if a in state.raw[name] and b not in state.out
-            )
-            if left:
-                items[name] = left
-            else:
-                items.pop(name)
-                upmap.pop(name, None)
-    return Entries(upmap, items)
+            return
+        pairs = items.get(name, ())
+        left: Items = tuple((a, b) for a, b in pairs if a in raw and b not in state.out)
+        if left == pairs:
+            return
+        if left:
+            items[name] = left
+        else:
+            items.pop(name)
+            upmap.pop(name, None)

@@ -1,4 +1,4 @@
-"""A plan for a cluster: the new set of every group that changes, with OSDs that stay in their role at their position."""
+"""A plan for a cluster: the new set of every group that changes; OSDs that stay in their role keep their position."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -154,5 +154,3 @@ def with_sets(cluster: Cluster, sets: Mapping[str, tuple[int, ...]]) -> np.ndarr
         first = cluster.groups.first[place_of[name]]
         osd[first : first + len(ids)] = np.searchsorted(cluster.osds, ids)
     return osd
-
-

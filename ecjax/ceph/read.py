@@ -26,9 +26,13 @@ class Reading(NamedTuple):
 
     rates: str = MEASURED  # MEASURED: by difference of two pg dumps; EQUAL: every group as often
     pools: tuple[str, ...] = ()  # names; empty: all erasure-coded ones
+    moving: bool = False  # whether no group needs to be clean, as nothing is planned
 
 
-def read_cluster(dumps: Dumps, reading: Reading = Reading()) -> Cluster:
+_ALL = Reading()
+
+
+def read_cluster(dumps: Dumps, reading: Reading = _ALL) -> Cluster:
     """The cluster that dumps describe.
 
     Args:
@@ -127,7 +131,9 @@ def _pools(dumps: Dumps, reading: Reading, notes: list[str]) -> list[Pool]:
     missing = set(reading.pools) - {each["pool_name"] for each in dumps.osd["pools"]}
     if missing:
         names = ", ".join(each["pool_name"] for each in dumps.osd["pools"] if each["type"] == _ERASURE)
-        raise UserError(f"pools: found {', '.join(sorted(missing))}; allowed: {names or 'none is erasure-coded'}")
+        raise UserError(
+            f"pools: found {', '.join(sorted(missing))}; allowed: {names or 'none is erasure-coded'}"
+        )
     if not pools:
         names = ", ".join(replicated) or "none"
         raise UserError(
@@ -198,12 +204,16 @@ def _groups(
             raise UserError(
                 f"pool {each.name}: found {count} groups in the pg dump of {each.group_count}; allowed: all of them"
             )
-    wrong = [each["pgid"] for each, place in zip(listed, pool, strict=True) if len(each["up"]) != pools[place].n]
+    wrong = [
+        each["pgid"] for each, place in zip(listed, pool, strict=True) if len(each["up"]) != pools[place].n
+    ]
     if wrong:
-        raise UserError(f"group {wrong[0]}: found a set of another length than its pool's size; allowed: equal ones")
+        raise UserError(
+            f"group {wrong[0]}: found a set of another length than its pool's size; allowed: equal ones"
+        )
     movable = np.array([_is_clean(each) for each in listed])
     _note_moving(listed, movable, notes)
-    if not movable.any():
+    if not movable.any() and not reading.moving:
         raise UserError(
             f"{dumps.source}: found no group that is active+clean with up = acting; allowed: wait until data has moved"
         )
@@ -263,7 +273,9 @@ def _rates(
     if seconds <= 0:
         raise UserError(f"{dumps.source}: found two pg dumps of {last['stamp']}; allowed: of different times")
     if seconds < _LEAST_S:
-        notes.append(f"the pg dumps are {seconds:.0f} s apart: OSDs report every 5 s, rates are rough below 30 s")
+        notes.append(
+            f"the pg dumps are {seconds:.0f} s apart: OSDs report every 5 s, rates are rough below 30 s"
+        )
     before = {each["pgid"]: each["stat_sum"] for each in first["pg_stats"]}
     after = [each["stat_sum"] for each in listed]
     counted = np.array([each["pgid"] in before for each in listed])
@@ -314,7 +326,9 @@ def _stale(entries: Entries, listed: Sequence[Mapping[str, Any]]) -> list[str]:
     """A line for upmap entries that are without effect."""
     sets = {each["pgid"]: tuple(each["up"]) for each in listed}
     stale = [
-        name for name, items in entries.items.items() if name in sets and any(b not in sets[name] for _, b in items)
+        name
+        for name, items in entries.items.items()
+        if name in sets and any(b not in sets[name] for _, b in items)
     ]
     stale += [name for name, upmap in entries.upmap.items() if name in sets and upmap != sets[name]]
     if not stale:
@@ -361,7 +375,9 @@ def _domains(dumps: Dumps, pools: Sequence[Pool], notes: list[str]) -> tuple[Dom
         try:
             listed.append(rule_domains(dumps.crush, pool.rule))
         except UnknownStep as error:
-            notes.append(f"pool {pool.name}: {error} in its CRUSH rule is not known: its shards stay on their OSDs")
+            notes.append(
+                f"pool {pool.name}: {error} in its CRUSH rule is not known: its shards stay on their OSDs"
+            )
             listed.append(None)
     return tuple(listed)
 
@@ -370,12 +386,8 @@ def targets(cluster: Cluster, pool: int) -> np.ndarray:
     """(m,) shards that a pool should keep on every OSD: its positions, shared by weight below its rule's root."""
     domains = cluster.domains[pool]
     allowed = (
-        np.ones(len(cluster.osds), bool)
-        if domains is None
-        else np.isin(cluster.osds, list(domains.allowed))
+        np.ones(len(cluster.osds), bool) if domains is None else np.isin(cluster.osds, list(domains.allowed))
     )
     weight = np.where(allowed & cluster.usable, cluster.weight, 0.0)
     each = cluster.pools[pool]
     return each.group_count * each.n * weight / weight.sum()
-
-

@@ -1,7 +1,7 @@
-"""Which k of the n OSDs of a group hold the positions that are read: least load of the busiest OSD, then least copies.
+"""Which k of the n OSDs of a group hold the positions that are read: least load of the busiest, then least copies.
 
-The least max load of all choices is bounded from below by a linear program (exactly where all groups are read alike: its
-corners are whole numbers then, as it is a flow). At a level a little above it, a second linear program has the fewest
+The least max load of all choices is bounded from below by a linear program (exactly where all groups are read alike: it
+is a flow, whose corners are whole numbers). At a level a little above it, a second linear program has the fewest
 shards copied; its corners have hardly more groups in fractions than there are OSDs. These are rounded and repaired, and
 in small clusters solved as whole numbers. What the linear programs say is kept as bounds.
 """
