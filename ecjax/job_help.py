@@ -120,7 +120,7 @@ EXAMPLES = {
         "ecjax cache neighbours=0.005,0.02 capacity=100",
     ),
     "ceph": (
-        "ecjax ceph --collect",
+        "ecjax ceph collect=dumps",
         "ecjax ceph dumps out=results/ceph",
         "ecjax ceph dumps-after verify=results/ceph",
     ),

@@ -34,7 +34,7 @@ def collect_script(folder: str, seconds: float, command: str) -> str:
         if name == _LAST:
             lines.append(f"sleep {seconds:g}")
         lines.append(f"{command} {words} -f json > {shlex.quote(folder)}/{name}")
-    return "\n".join(lines)
+    return "\n".join(lines) + "\n"
 
 
 def collect(folder: Path, seconds: float, command: str) -> None:

@@ -1,10 +1,12 @@
 """A plan for a cluster: the new set of every group that changes; OSDs that stay in their role keep their position."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from ecjax.ceph.moves import with_moves
 from ecjax.ceph.records import Cluster, is_read
 from ecjax.ceph.roles import RolePlan, RoleProblem, plan_roles
 
@@ -72,13 +74,14 @@ def role_problem(cluster: Cluster, demand: Demand) -> tuple[RoleProblem, np.ndar
     return problem, np.flatnonzero(free)
 
 
-def plan_of(cluster: Cluster, demand: Demand, within: float) -> Plan:
-    """Change roles so that the busiest OSD has little more to do than it must.
+def plan_of(cluster: Cluster, demand: Demand, within: float, tolerance: int | None = None) -> Plan:
+    """Change roles, or sets, so that the busiest OSD has little more to do than it must.
 
     Args:
         cluster: as it is.
         demand: what loads its OSDs.
         within: max load above the least possible, relatively.
+        tolerance: shards that an OSD may keep above or below its share of a pool; None: roles only.
     """
     problem, free = role_problem(cluster, demand)
     roles = plan_roles(problem, within)
@@ -93,8 +96,40 @@ def plan_of(cluster: Cluster, demand: Demand, within: float) -> Plan:
             osds, problem.data[inside].tolist(), roles.data[inside].tolist(), primaries
         )
     before, after = problem.load(problem.data), problem.load(roles.data)
+    if tolerance is not None and len(free):
+        sets, roles, after = _moved(cluster, demand, (sets, roles, after), tolerance, free, within)
     shards, size = copied(cluster, sets)
     return Plan(sets, before, after, roles, shards, size)
+
+
+def _moved(
+    cluster: Cluster,
+    demand: Demand,
+    plan: tuple[dict[str, tuple[int, ...]], RolePlan, np.ndarray],
+    tolerance: int,
+    free: np.ndarray,
+    within: float,
+) -> tuple[dict[str, tuple[int, ...]], RolePlan, np.ndarray]:
+    """A plan of roles with shards moved to other OSDs: sets, bounds that hold for them, loads."""
+    sets, roles, after = plan
+    speed = np.where(cluster.usable, demand.speed, 0.0)
+    load = after * demand.speed
+    # no placement spreads the work more evenly than by speed
+    bound = float(load.sum() / speed.sum())
+    level = bound * (1 + within)
+    able = np.zeros(len(cluster.groups.ids), bool)
+    able[free] = True
+    moved = with_moves(cluster, sets, demand.work, load, level * demand.speed, tolerance, able)
+    held = role_load(cluster, demand, moved)
+    return moved, roles._replace(bound=bound, level=level, copies_bound=math.nan), held
+
+
+def role_load(cluster: Cluster, demand: Demand, sets: Mapping[str, tuple[int, ...]]) -> np.ndarray:
+    """(m,) load of every OSD, relative to its speed, with other sets for some groups."""
+    osd = with_sets(cluster, sets)
+    work = np.repeat(demand.work, np.diff(cluster.groups.first))
+    use = is_read(cluster) & (osd >= 0)
+    return (demand.base + np.bincount(osd[use], work[use], len(cluster.osds))) / demand.speed
 
 
 def _primaries(cluster: Cluster) -> dict[int, int]:

@@ -198,8 +198,8 @@ def _groups(
 ) -> Groups:
     place_of = {pool.pool_id: place for place, pool in enumerate(pools)}
     pool = np.array([place_of[_pool_of(each["pgid"])] for each in listed], np.int64)
-    for place, each in enumerate(pools):
-        count = int((pool == place).sum())
+    for number, each in enumerate(pools):
+        count = int((pool == number).sum())
         if count != each.group_count:
             raise UserError(
                 f"pool {each.name}: found {count} groups in the pg dump of {each.group_count}; allowed: all of them"

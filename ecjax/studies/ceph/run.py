@@ -31,6 +31,7 @@ class Settings(NamedTuple):
     """What all plans of a study have in common."""
 
     limits: Limits
+    tolerance: int | None  # of counts, where shards move; None: roles only
 
 
 class Planned(NamedTuple):
@@ -55,7 +56,7 @@ def solve(
     datasets: dict[str, list[pa.Table]] = {name: [] for name in TABLES.names}
     for name, item in items.items():
         began = time.perf_counter()
-        planned = planned_of(case, item.within, settings.limits)
+        planned = planned_of(case, item.within, settings)
         row = item.run.row() | columns_of(case, planned)
         row |= {"status": str(Status.OK), "solve_s": time.perf_counter() - began}
         rows.append(row)
@@ -66,13 +67,13 @@ def solve(
     return rows, datasets
 
 
-def planned_of(case: Case, within: float, limits: Limits) -> Planned:
+def planned_of(case: Case, within: float, settings: Settings) -> Planned:
     """A plan, and the batches that bring it about."""
     cluster, demand = case.cluster, case.demand
-    plan = plan_of(cluster, demand, within)
+    plan = plan_of(cluster, demand, within, settings.tolerance)
     listed = changes(cluster, plan.sets)
     start = plan.before * demand.speed, demand.speed
-    return Planned(plan, batches_of(cluster, listed, demand.work, start, limits))
+    return Planned(plan, batches_of(cluster, listed, demand.work, start, settings.limits))
 
 
 def columns_of(case: Case, planned: Planned) -> dict[str, Any]:

@@ -61,7 +61,7 @@ def _work(options: CephOptions, engine: Engine) -> Work:
     return Work(
         list(items),
         unfinished([Batch(case, items)]),
-        partial(solve, Settings(limits)),
+        partial(solve, Settings(limits, None if options.roles_only else options.count_tolerance)),
         {},
         "planning",
     )
