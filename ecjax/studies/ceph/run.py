@@ -9,11 +9,14 @@ import pyarrow as pa
 
 from ecjax.ceph.batches import Batch, Limits, batches_of
 from ecjax.ceph.commands import changes
-from ecjax.ceph.plan import Plan, plan_of
+from ecjax.ceph.plan import Plan, plan_of, with_sets
 from ecjax.engine import Worker
+from ecjax.predict.plan_estimates import PlanEstimate
 from ecjax.status import Status
 from ecjax.studies.ceph.inputs import Case
+from ecjax.studies.ceph.latencies import Service, estimate, read_probabilities
 from ecjax.studies.ceph.rows import batch_rows, command_rows, osd_rows, plan_rows, ratio
+from ecjax.studies.ceph.scenarios import scenario_rows
 from ecjax.studies.ceph.tables import TABLES
 from ecjax.studies.spine.batches import Rows
 from ecjax.studies.spine.run import Run
@@ -32,13 +35,16 @@ class Settings(NamedTuple):
 
     limits: Limits
     tolerance: int | None  # of counts, where shards move; None: roles only
+    service: Service | None  # times of shard reads, where they are known
+    what_if: list[str]  # scenarios
 
 
 class Planned(NamedTuple):
-    """A plan and its batches."""
+    """A plan and its batches, and latencies (mean, p99) as it is and after each batch; none where not known."""
 
     plan: Plan
     batches: list[Batch]
+    latencies: list[PlanEstimate]
 
 
 def solve(
@@ -57,10 +63,10 @@ def solve(
     for name, item in items.items():
         began = time.perf_counter()
         planned = planned_of(case, item.within, settings)
-        row = item.run.row() | columns_of(case, planned)
+        row = item.run.row() | columns_of(case, planned, settings.service)
         row |= {"status": str(Status.OK), "solve_s": time.perf_counter() - began}
         rows.append(row)
-        for dataset, each in datasets_of(case, planned).items():
+        for dataset, each in datasets_of(case, planned, settings, item.within).items():
             if each:
                 datasets[dataset].append(pa.Table.from_pylist([{"run_id": name} | row for row in each]))
         worker.advance(1.0)
@@ -73,10 +79,23 @@ def planned_of(case: Case, within: float, settings: Settings) -> Planned:
     plan = plan_of(cluster, demand, within, settings.tolerance)
     listed = changes(cluster, plan.sets)
     start = plan.before * demand.speed, demand.speed
-    return Planned(plan, batches_of(cluster, listed, demand.work, start, settings.limits))
+    batches = batches_of(cluster, listed, demand.work, start, settings.limits)
+    return Planned(plan, batches, _latencies(case, batches, settings.service))
 
 
-def columns_of(case: Case, planned: Planned) -> dict[str, Any]:
+def _latencies(case: Case, batches: list[Batch], service: Service | None) -> list[PlanEstimate]:
+    if service is None:
+        return []
+    sets: dict[str, tuple[int, ...]] = {}
+    latencies = []
+    for batch in (None, *batches):
+        sets |= {} if batch is None else {change.group: change.after for change in batch.changes}
+        takes = read_probabilities(case.cluster, with_sets(case.cluster, sets))
+        latencies.append(estimate(case, service, takes))
+    return latencies
+
+
+def columns_of(case: Case, planned: Planned, service: Service | None) -> dict[str, Any]:
     """What of a plan has columns in ``runs``."""
     plan, roles, cluster = planned.plan, planned.plan.roles, case.cluster
     before, after = ratio(plan.before), ratio(plan.after)
@@ -84,7 +103,7 @@ def columns_of(case: Case, planned: Planned) -> dict[str, Any]:
     mean = float(plan.after.mean())
     bound = roles.bound / mean if mean > 0 else 1.0
     commands = sum(len(change.commands) for batch in planned.batches for change in batch.changes)
-    return {
+    columns = {
         "fsid": cluster.fsid,
         "epoch": cluster.epoch,
         "pool_count": len(cluster.pools),
@@ -100,16 +119,30 @@ def columns_of(case: Case, planned: Planned) -> dict[str, Any]:
         "moved_bytes": plan.bytes,
         "batch_count": len(planned.batches),
         "command_count": commands,
-        "notes": "\n".join(case.notes),
+        "notes": "\n".join((*case.notes, *(() if service is None else service.notes))),
     }
+    if service is not None:
+        first, last = planned.latencies[0], planned.latencies[-1]
+        columns |= {
+            "service_source": service.source,
+            "estimated_mean_before_s": first.mean,
+            "estimated_p99_before_s": first.p99,
+            "estimated_mean_s": last.mean,
+            "estimated_p99_s": last.p99,
+        }
+    return columns
 
 
-def datasets_of(case: Case, planned: Planned) -> dict[str, Rows]:
+def datasets_of(case: Case, planned: Planned, settings: Settings, within: float) -> dict[str, Rows]:
     """Rows of the datasets besides ``runs``."""
+    plan, batches = planned.plan, planned.batches
+    batch = batch_rows(plan, batches)
+    for row, latency in zip(batch, planned.latencies, strict=False):
+        row |= {"estimated_mean_s": latency.mean, "estimated_p99_s": latency.p99}
     return {
-        "plan": plan_rows(planned.batches),
-        "commands": command_rows(planned.batches),
-        "batches": batch_rows(planned.plan, planned.batches),
-        "osds": osd_rows(case.cluster, planned.plan, case.demand.speed),
-        "scenarios": [],
+        "plan": plan_rows(batches),
+        "commands": command_rows(batches),
+        "batches": batch,
+        "osds": osd_rows(case.cluster, plan, case.demand.speed),
+        "scenarios": scenario_rows(case, plan, batches, settings.what_if, settings.service, within),
     }

@@ -12,6 +12,7 @@ from ecjax.options import checked, identifying
 from ecjax.studies.ceph.acting import apply_plan, collect_dumps, verify_plan
 from ecjax.studies.ceph.figures.kinds import draw
 from ecjax.studies.ceph.inputs import Case, read_case
+from ecjax.studies.ceph.latencies import service_of
 from ecjax.studies.ceph.options import CephOptions
 from ecjax.studies.ceph.recommend import recommend
 from ecjax.studies.ceph.run import Item, Settings, solve
@@ -57,11 +58,16 @@ def _work(options: CephOptions, engine: Engine) -> Work:
     for within in options.within:
         item = _item(case, within, options)
         items[item.run.run_id] = item
-    limits = Limits(options.max_misplaced, options.max_bytes or float("inf"))
+    settings = Settings(
+        Limits(options.max_misplaced, options.max_bytes or float("inf")),
+        None if options.roles_only else options.count_tolerance,
+        service_of(case, options),
+        options.what_if,
+    )
     return Work(
         list(items),
         unfinished([Batch(case, items)]),
-        partial(solve, Settings(limits, None if options.roles_only else options.count_tolerance)),
+        partial(solve, settings),
         {},
         "planning",
     )
