@@ -1,8 +1,8 @@
 """Times of shard reads at OSDs, from what a cluster can tell: ``dump_historic_ops`` that are complete, perf dumps.
 
-``dump_historic_ops`` keeps the slowest operations: it is a sample of all only where it is not full and no operation was
-dropped for its age. From reached_pg to done a shard read is served; before that it waits. ``ceph osd perf`` knows writes
-only, histograms whole reads: neither is used. ``bluestore.read_lat`` has the mean at the disk (by Ceph's source, not
+``dump_historic_ops`` keeps the slowest operations: it is a sample of all only where it is not full and none was dropped
+for its age. From reached_pg to done a shard read is served; before that it waits. ``ceph osd perf`` knows writes only,
+histograms whole reads: neither is used. ``bluestore.read_lat`` has the mean at the disk (by Ceph's source, not
 measured).
 """
 

@@ -12,7 +12,7 @@ FIGURES = ("loads", "batches")
 MEASURED, EQUAL = "measured", "equal"
 READS, BYTES = "reads", "bytes"
 _SCENARIO = re.compile(
-    r"osd\.\d+|host:[^:]+|slow:osd\.\d+:\d+(\.\d+)?|fast_read:[^:]+|code:[^:]+:[1-9]\d*\+\d+|backfill:\d+(\.\d+)?"
+    r"osd\.\d+|host:[^:]+|slow:osd\.\d+:\d+(\.\d+)?|fast_read:[^:]+|code:[^:]+:[1-9]\d*\+\d+|backfill:\d+(\.\d+)?([eE]\+?\d+)?"
 )
 _SCENARIOS = "osd.N, host:NAME, slow:osd.N:TIMES, fast_read:POOL, code:POOL:K+M, backfill:BYTES_PER_S"
 _SPEEDS = "a mapping of device classes or OSDs to numbers above 0, as {hdd: 1, ssd: 8, osd.3: 0.5}"

@@ -58,6 +58,22 @@ def scenario_rows(
     return rows
 
 
+def check_scenarios(cluster: Cluster, names: list[str]) -> None:
+    """Refuse scenarios that name what the cluster has not.
+
+    Raises:
+        UserError: one does.
+    """
+    for name in names:
+        kind, _, rest = name.partition(":")
+        if kind.startswith("osd.") or kind == "slow":
+            _osd(cluster, kind if kind.startswith("osd.") else rest.partition(":")[0])
+        elif kind == "host":
+            _host(cluster, rest)
+        elif kind in ("fast_read", "code"):
+            _pool(cluster, name, rest.partition(":")[0])
+
+
 def _row(reads: Reads, usual: float, service: Service | None) -> dict[str, float | str | None]:
     case, rate = reads.case, reads.case.cluster.groups.rate
     work = np.where(reads.lost, 0.0, case.demand.work)
@@ -92,11 +108,7 @@ def _scenario(
     if kind.startswith("osd."):
         return _down(usual, osd, cluster.osds == _osd(cluster, kind))
     if kind == "host":
-        inside = np.array([host == rest for host in cluster.host])
-        if not inside.any():
-            hosts = ", ".join(sorted(set(cluster.host)))
-            raise UserError(f"what_if={name}: found no such host; allowed: {hosts}")
-        return _down(usual, osd, inside)
+        return _down(usual, osd, _host(cluster, rest))
     if kind == "slow":
         which, _, times = rest.partition(":")
         slower = np.where(cluster.osds == _osd(cluster, which), float(times), 1.0)
@@ -115,6 +127,15 @@ def _osd(cluster: Cluster, name: str) -> int:
     if number not in cluster.osds:
         raise UserError(f"what_if: found {name}; allowed: OSDs of the cluster")
     return number
+
+
+def _host(cluster: Cluster, name: str) -> np.ndarray:
+    """(m,) bool: OSDs of a host."""
+    inside = np.array([host == name for host in cluster.host])
+    if not inside.any():
+        hosts = ", ".join(sorted(set(cluster.host)))
+        raise UserError(f"what_if=host:{name}: found no such host; allowed: {hosts}")
+    return inside
 
 
 def _pool(cluster: Cluster, scenario: str, name: str) -> int:
@@ -211,7 +232,7 @@ def _drawn(cluster: Cluster, domains: Domains, n: int, draw: np.random.Generator
 
 def _moving(usual: Reads, batches: list[Batch], bytes_per_s: float) -> Reads:
     """The largest batch under way: k old shards are read for every one that is written."""
-    case, cluster = usual.case, usual.case.cluster
+    cluster = usual.case.cluster
     extra = np.zeros(len(cluster.osds))
     size = cluster.groups.read_bytes[np.isfinite(cluster.groups.read_bytes)]
     if not batches or not len(size):

@@ -16,6 +16,7 @@ from ecjax.studies.ceph.latencies import service_of
 from ecjax.studies.ceph.options import CephOptions
 from ecjax.studies.ceph.recommend import recommend
 from ecjax.studies.ceph.run import Item, Settings, solve
+from ecjax.studies.ceph.scenarios import check_scenarios
 from ecjax.studies.ceph.scripts import write_scripts
 from ecjax.studies.ceph.summary import show
 from ecjax.studies.ceph.tables import TABLES
@@ -52,6 +53,7 @@ def ceph_study(options: CephOptions, console: Console) -> int:
 def _work(options: CephOptions, engine: Engine) -> Work:
     case = read_case(options)
     cluster = case.cluster
+    check_scenarios(cluster, options.what_if)
     names = ", ".join(f"{pool.name} ({pool.k}+{pool.n - pool.k})" for pool in cluster.pools)
     log.info("%d groups of %s on %d OSDs", len(cluster.groups.ids), names, len(cluster.osds))
     items = {}
