@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from ceph_dumps import made, write
 from hypothesis import given
 from hypothesis import strategies as st
-from made_dumps import made, write
 
 from ecjax.ceph.batches import Limits, batches_of
 from ecjax.ceph.commands import changes, commands_of, expected_entries, undo_of

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_dumps import SECONDS, made, write
+from ceph_dumps import SECONDS, made, write
 
 from ecjax.ceph.crush import UnknownStep, broken, rule_domains
 from ecjax.ceph.files import read_dumps

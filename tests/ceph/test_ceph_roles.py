@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from made_dumps import made, write
+from ceph_dumps import made, write
 
 from ecjax.ceph.crush import broken
 from ecjax.ceph.files import read_dumps

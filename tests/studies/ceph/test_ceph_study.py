@@ -3,10 +3,9 @@
 import csv
 import json
 import shlex
-import sys
-from pathlib import Path
 
 import pytest
+from ceph_dumps import made, write
 
 from ecjax.ceph import live
 from ecjax.ceph.crush import rule_domains
@@ -14,9 +13,6 @@ from ecjax.ceph.monitor import Map, applied
 from ecjax.ceph.records import Entries
 from ecjax.cli import main
 from ecjax.tables.results import read_results
-
-sys.path.append(str(Path(__file__).parents[2] / "ceph"))
-from made_dumps import made, write  # noqa: E402
 
 WITHIN = "within=0.12"
 

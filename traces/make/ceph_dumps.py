@@ -1,15 +1,28 @@
 """Dumps of a cluster that does not exist, as ``ceph ... -f json`` prints them: what ``ecjax.ceph`` reads of them."""
 
+import gzip
 import json
+from collections.abc import Collection, Iterable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+
+Parts = dict[str, Any]  # JSON
 
 FSID = "00000000-1111-2222-3333-444444444444"
 FIRST, SECOND = "2026-01-01T00:00:00.000000+0000", "2026-01-01T00:10:00.000000+0000"
 SECONDS = 600.0
 
 
-def made(hosts=4, per_host=2, pools=((2, 2, 16),), seed=0, items=0, equal=False):
+def made(
+    hosts: int = 4,
+    per_host: int = 2,
+    pools: tuple[tuple[int, int, int], ...] = ((2, 2, 16),),
+    seed: int = 0,
+    items: int = 0,
+    equal: bool = False,
+) -> Parts:
     """Parts of a cluster: osd, crush, tree, pools, groups (two of them), raw sets by group.
 
     Args:
@@ -22,7 +35,7 @@ def made(hosts=4, per_host=2, pools=((2, 2, 16),), seed=0, items=0, equal=False)
     """
     rng = np.random.default_rng(seed)
     count = hosts * per_host
-    sets, raw, entries = {}, {}, []
+    sets, raw, entries = dict[str, list[int]](), dict[str, tuple[int, ...]](), list[Parts]()
     for pool, (k, m, groups) in enumerate(pools, 1):
         for number in range(groups):
             name = f"{pool}.{number:x}"
@@ -108,12 +121,12 @@ def made(hosts=4, per_host=2, pools=((2, 2, 16),), seed=0, items=0, equal=False)
     }
 
 
-def _bucket(number, name, kind, items):
+def _bucket(number: int, name: str, kind: str, items: Iterable[int]) -> Parts:
     listed = [{"id": int(each), "weight": 65536, "pos": place} for place, each in enumerate(items)]
     return {"id": number, "name": name, "type_name": kind, "items": listed}
 
 
-def _group(name, osds, reads):
+def _group(name: str, osds: list[int], reads: int) -> Parts:
     return {
         "pgid": name,
         "state": "active+clean",
@@ -125,13 +138,31 @@ def _group(name, osds, reads):
     }
 
 
-def write(folder, parts, leave_out=()):
-    """Write parts to a folder; its path."""
+def write(folder: Path, parts: Parts, leave_out: Collection[str] = (), zipped: bool = False) -> Path:
+    """Write parts to a folder; its path.
+
+    Args:
+        folder: made where it is not there.
+        parts: of a cluster.
+        leave_out: names of files that are missing: osd, crush, tree, pools, pg.0, pg.1.
+        zipped: whether files are compressed.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    files = {name: parts[name] for name in ("osd", "crush", "tree", "pools") if name not in leave_out}
-    files |= {
-        f"pg.{place}": each for place, each in enumerate(parts["groups"]) if f"pg.{place}" not in leave_out
-    }
+    files = {name: parts[name] for name in ("osd", "crush", "tree", "pools")}
+    files |= {f"pg.{place}": each for place, each in enumerate(parts["groups"])}
     for name, content in files.items():
-        (folder / f"{name}.json").write_text(json.dumps(content))
+        text = json.dumps(content)
+        if name not in leave_out and zipped:
+            (folder / f"{name}.json.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
+        elif name not in leave_out:
+            (folder / f"{name}.json").write_text(text)
     return folder
+
+
+def sample() -> Parts:
+    """What traces/ceph holds: 24 OSDs on 12 hosts, pools 4+2 and 3+2, some groups moved by a balancer."""
+    return made(hosts=12, per_host=2, pools=((4, 2, 96), (3, 2, 64)), items=6)
+
+
+if __name__ == "__main__":
+    write(Path(__file__).parents[1] / "ceph", sample(), zipped=True)
