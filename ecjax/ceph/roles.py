@@ -19,10 +19,10 @@ COPIES_OF_SWAP = 2  # a data and a parity position change their OSDs
 _EQUAL = 1e-9
 _HALF = 0.5
 _MANY = 60_000  # variables from which interior points are faster than simplex
-_FEW = 600  # variables that are solved as whole numbers at once
-_NODES, _NODES_OF_PART = 200, 60  # of a search tree: a limit in seconds would make plans differ by machine
+_FEW = 15_000  # variables that are solved as whole numbers at once
+_NODES, _NODES_OF_PART = 600, 60  # of a search tree: a limit in seconds would make plans differ by machine
 _GAP = 0.05
-_PARTS, _GROUPS_OF_PART, _MOST_FOR_PARTS = 6, 40, 6_000
+_PARTS, _MOST_PARTS, _OSDS_OF_PART, _GROUPS_OF_PART = 15, 150, 40, 80
 _STEPS, _STEP = 60, 0.0025  # of the level, where whole groups do not fit below it
 
 
@@ -86,12 +86,10 @@ def _at(relaxed: "_Relaxed", bound: float, level: float) -> RolePlan | None:
     if share is None:
         return None
     least = float(share[~problem.data].sum())
-    data = _whole(relaxed, limit, share)
+    data, least = _whole(relaxed, limit, share, least)
     if data is None:
         return None
-    if len(problem.osd) <= _MOST_FOR_PARTS:
-        data = _in_parts(relaxed, limit, share, data, least)
-    copies = COPIES_OF_SWAP * int(np.count_nonzero(data & ~problem.data))
+    copies = COPIES_OF_SWAP * _changes(problem, data)
     # swaps are whole
     return RolePlan(data, bound, level, copies, float(COPIES_OF_SWAP * math.ceil(least - 1e-6)))
 
@@ -171,8 +169,12 @@ class _Relaxed:
     def _method(self) -> str:
         return "highs-ipm" if len(self.problem.osd) > _MANY else "highs"
 
-    def whole(self, limit: np.ndarray, free: np.ndarray, data: np.ndarray, nodes: int) -> np.ndarray | None:
-        """(N,) bool: the roles of some groups anew, as whole numbers; None where the search found none.
+    def whole(
+        self, limit: np.ndarray, free: np.ndarray, data: np.ndarray, nodes: int
+    ) -> tuple[np.ndarray | None, float]:
+        """The roles of some groups anew, as whole numbers, (N,) bool; None where the search found none.
+
+        Also the fewest changes that they can have, or a bound below.
 
         Args:
             limit: (m,) of work.
@@ -193,22 +195,49 @@ class _Relaxed:
             bounds=Bounds(0, 1),
             options={"mip_rel_gap": _GAP, "node_limit": nodes},
         )
+        dual = solution.mip_dual_bound
+        bound = float(dual) if dual is not None and np.isfinite(dual) else 0.0
         if solution.x is None or not count:
-            return None
+            return None, bound
         chosen = data.copy()
         chosen[inside] = solution.x > _HALF
         within = self.work @ chosen.astype(float) <= limit + 1e-6
-        return chosen if within.all() else None
+        return (chosen if within.all() else None), bound
 
 
-def _whole(relaxed: _Relaxed, limit: np.ndarray, share: np.ndarray) -> np.ndarray | None:
-    """Roles from shares: the largest k of each group, repaired; in small clusters by search."""
+def _whole(
+    relaxed: _Relaxed, limit: np.ndarray, share: np.ndarray, least: float
+) -> tuple[np.ndarray | None, float]:
+    """Roles from shares, with the fewest changes that any have: rounded; by search where that is not good enough.
+
+    Args:
+        relaxed: the problem.
+        limit: (m,) of work.
+        share: (N,) with the fewest changes.
+        least: those changes.
+    """
     problem = relaxed.problem
-    if len(problem.osd) <= _FEW and not relaxed.equal:
+    few, good = len(problem.osd) <= _FEW, (1 + _GAP) * math.ceil(least - 1e-6)
+    rounded = _rounded(relaxed, limit, share)
+    if rounded is not None and _changes(problem, rounded) <= good:
+        return rounded, least
+    if few:
         every = np.ones(len(problem.work), bool)
-        data = relaxed.whole(limit, every, problem.data, _NODES)
-        if data is not None:
-            return data
+        found, bound = relaxed.whole(limit, every, problem.data, _NODES)
+        least = max(least, bound)
+        if found is not None and (rounded is None or _changes(problem, found) <= _changes(problem, rounded)):
+            return found, least
+    return (None if rounded is None else _in_parts(relaxed, limit, share, rounded, good)), least
+
+
+def _changes(problem: RoleProblem, data: np.ndarray) -> int:
+    """Positions that are read and were not before."""
+    return int(np.count_nonzero(data & ~problem.data))
+
+
+def _rounded(relaxed: _Relaxed, limit: np.ndarray, share: np.ndarray) -> np.ndarray | None:
+    """The largest k shares of each group, repaired; None where they cannot be."""
+    problem = relaxed.problem
     rank = np.lexsort((-share, problem.group))
     data = np.zeros(len(problem.osd), bool)
     place = np.arange(len(problem.osd)) - problem.first[:-1][problem.group]
@@ -218,21 +247,25 @@ def _whole(relaxed: _Relaxed, limit: np.ndarray, share: np.ndarray) -> np.ndarra
 
 
 def _in_parts(
-    relaxed: _Relaxed, limit: np.ndarray, share: np.ndarray, data: np.ndarray, least: float
+    relaxed: _Relaxed, limit: np.ndarray, share: np.ndarray, data: np.ndarray, good: float
 ) -> np.ndarray:
-    """Fewer changes: parts of the groups anew, one part after another, while they are well above the bound."""
+    """Fewer changes: groups that meet on some OSDs anew, one part after another, until they are few enough."""
     problem, draw = relaxed.problem, np.random.default_rng(0)
-    for _ in range(_PARTS):
-        changes = np.count_nonzero(data & ~problem.data)
-        if changes <= math.ceil(least - 1e-6) * (1 + _GAP):
+    osds, begin = len(problem.base), problem.first[:-1]
+    halves = np.logical_or.reduceat(np.abs(share - np.round(share)) > 1e-6, begin)
+    for _ in range(int(np.clip(osds / _OSDS_OF_PART * _PARTS, _PARTS, _MOST_PARTS))):
+        changes = _changes(problem, data)
+        if changes <= good:
             break
-        differs = np.add.reduceat(data != problem.data, problem.first[:-1]) > 0
-        halves = np.add.reduceat(np.abs(share - np.round(share)) > 1e-6, problem.first[:-1]) > 0
-        weight = np.where(differs | halves, 1.0, 0.2)
-        size = min(_GROUPS_OF_PART, len(weight))
-        free = np.zeros(len(weight), bool)
-        free[draw.choice(len(weight), size, replace=False, p=weight / weight.sum())] = True
-        better = relaxed.whole(limit, free, data, _NODES_OF_PART)
-        if better is not None and np.count_nonzero(better & ~problem.data) < changes:
+        chosen = np.zeros(osds, bool)
+        chosen[draw.choice(osds, min(_OSDS_OF_PART, osds), replace=False)] = True
+        differs = np.logical_or.reduceat(data != problem.data, begin)
+        meeting = np.add.reduceat(chosen[problem.osd].astype(float), begin) * np.where(
+            differs | halves, 1.0, 0.6
+        )
+        free = np.zeros(len(begin), bool)
+        free[np.argsort(-meeting, kind="stable")[:_GROUPS_OF_PART]] = True
+        better, _ = relaxed.whole(limit, free, data, _NODES_OF_PART)
+        if better is not None and _changes(problem, better) < changes:
             data = better
     return data
