@@ -74,7 +74,17 @@ _WANT = {
         *("fail", "rate_scale", "partitions"),
     ),
     "ceph": (
-        *("rates", "pools", "roles_only", "within", "load", "speeds", "primary_work", "count_tolerance"),
+        *(
+            "rates",
+            "pools",
+            "roles_only",
+            "within",
+            "load",
+            "objective",
+            "speeds",
+            "primary_work",
+            "count_tolerance",
+        ),
         *("service_s", "service_cv", "max_misplaced", "max_bytes", "what_if", "apply", "apply_wait_s"),
     ),
     "bench": ("cases",),

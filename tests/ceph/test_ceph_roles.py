@@ -130,4 +130,6 @@ def test_a_thousand_osds(tmp_path):
     plan = plan_of(cluster, demand_of(cluster, np.ones(1000)), 0.01)
     assert len(cluster.groups.ids) == 32768
     assert plan.after.max() <= 1.02 * plan.roles.bound
-    assert plan.shards <= 1.25 * plan.roles.copies_bound  # a linear program's, which whole groups do not reach
+    assert (
+        plan.shards <= 1.25 * plan.roles.copies_bound
+    )  # a linear program's, which whole groups do not reach

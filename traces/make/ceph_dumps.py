@@ -100,7 +100,7 @@ def made(
     ]
     before = {name: int(rng.integers(10**6)) for name in sets}
     reads = {name: 600 if equal else int(6000 * rng.lognormal(0, 0.6)) for name in sets}
-    groups = [
+    dumps = [
         {
             "pg_map": {
                 "stamp": stamp,
@@ -116,7 +116,7 @@ def made(
         "crush": crush,
         "tree": {"nodes": nodes, "stray": [], "summary": {}},
         "pools": [{"pool_id": each["pool"], "pool_name": each["pool_name"]} for each in listed],
-        "groups": groups,
+        "groups": dumps,
         "raw": raw,
     }
 

@@ -11,6 +11,7 @@ from ecjax.studies.ceph.tables import TABLES
 FIGURES = ("loads", "batches")
 MEASURED, EQUAL = "measured", "equal"
 READS, BYTES = "reads", "bytes"
+LOAD, MEAN, P99 = "load", "mean", "p99"
 _SCENARIO = re.compile(
     r"osd\.\d+|host:[^:]+|slow:osd\.\d+:\d+(\.\d+)?|fast_read:[^:]+|code:[^:]+:[1-9]\d*\+\d+|backfill:\d+(\.\d+)?([eE]\+?\d+)?"
 )
@@ -61,6 +62,13 @@ class CephOptions:
     )
     load: str = option(
         READS, "what loads an OSD: shard reads, or their bytes", Words(READS, BYTES), identifies=True
+    )
+    objective: str = option(
+        LOAD,
+        "what is least: load of the busiest OSD, or, where service times are known, the expected mean or p99 of "
+        "several plans that differ in how much work slow OSDs get",
+        Words(LOAD, MEAN, P99),
+        identifies=True,
     )
     speeds: dict[str, float] | None = option(
         None,

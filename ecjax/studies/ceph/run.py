@@ -5,21 +5,25 @@ import time
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from ecjax.ceph.batches import Batch, Limits, batches_of
 from ecjax.ceph.commands import changes
-from ecjax.ceph.plan import Plan, plan_of, with_sets
+from ecjax.ceph.plan import Plan, plan_of, role_load, with_sets
 from ecjax.engine import Worker
 from ecjax.predict.plan_estimates import PlanEstimate
 from ecjax.status import Status
 from ecjax.studies.ceph.inputs import Case
 from ecjax.studies.ceph.latencies import Service, estimate, read_probabilities
+from ecjax.studies.ceph.options import LOAD, MEAN
 from ecjax.studies.ceph.rows import batch_rows, command_rows, osd_rows, plan_rows, ratio
 from ecjax.studies.ceph.scenarios import scenario_rows
 from ecjax.studies.ceph.tables import TABLES
 from ecjax.studies.spine.batches import Rows
 from ecjax.studies.spine.run import Run
+
+_POWERS = (0.0, 0.5, 1.0, 1.5, 2.0)  # of the speeds
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,7 @@ class Settings(NamedTuple):
     tolerance: int | None  # of counts, where shards move; None: roles only
     service: Service | None  # times of shard reads, where they are known
     what_if: list[str]  # scenarios
+    objective: str  # what is least: load, mean or p99
 
 
 class Planned(NamedTuple):
@@ -74,7 +79,38 @@ def solve(
 
 
 def planned_of(case: Case, within: float, settings: Settings) -> Planned:
-    """A plan, and the batches that bring it about."""
+    """A plan, and the batches that bring it about.
+
+    Where latencies are to be least, OSDs get work by powers of their speed, from all alike to much more for fast ones,
+    and the plan with the least estimate is taken.
+    """
+    if settings.objective == LOAD or settings.service is None:
+        return _planned(case, within, settings)
+    mean = settings.service.moments[0]
+    relative = mean.mean() / mean
+    speeds = [relative**power for power in _POWERS]
+    plans = [
+        _planned(case._replace(demand=case.demand._replace(speed=speed)), within, settings)
+        for speed in speeds
+    ]
+    quantity = 0 if settings.objective == MEAN else 1
+    best = int(np.argmin([planned.latencies[-1][quantity] for planned in plans]))
+    return _as_loads(case, plans[best], speeds[best])
+
+
+def _as_loads(case: Case, planned: Planned, planned_for: np.ndarray) -> Planned:
+    """A plan for other speeds, (m,), with the loads and the bound of those that the OSDs have."""
+    cluster, demand = case.cluster, case.demand
+    before, after = (role_load(cluster, demand, sets) for sets in ({}, planned.plan.sets))
+    speed = demand.speed
+    roles = planned.plan.roles._replace(
+        bound=float((after * speed).sum() / speed[cluster.usable].sum()), copies_bound=math.nan
+    )
+    batches = [batch._replace(load=batch.load * planned_for / speed) for batch in planned.batches]
+    return Planned(planned.plan._replace(before=before, after=after, roles=roles), batches, planned.latencies)
+
+
+def _planned(case: Case, within: float, settings: Settings) -> Planned:
     cluster, demand = case.cluster, case.demand
     plan = plan_of(cluster, demand, within, settings.tolerance)
     listed = changes(cluster, plan.sets)

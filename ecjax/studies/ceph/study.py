@@ -8,12 +8,13 @@ from rich.console import Console
 from ecjax.ceph.batches import Limits
 from ecjax.console import log
 from ecjax.engine import Engine
+from ecjax.errors import UserError
 from ecjax.options import checked, identifying
 from ecjax.studies.ceph.acting import apply_plan, collect_dumps, verify_plan
 from ecjax.studies.ceph.figures.kinds import draw
 from ecjax.studies.ceph.inputs import Case, read_case
 from ecjax.studies.ceph.latencies import service_of
-from ecjax.studies.ceph.options import CephOptions
+from ecjax.studies.ceph.options import LOAD, CephOptions
 from ecjax.studies.ceph.recommend import recommend
 from ecjax.studies.ceph.run import Item, Settings, solve
 from ecjax.studies.ceph.scenarios import check_scenarios
@@ -60,11 +61,18 @@ def _work(options: CephOptions, engine: Engine) -> Work:
     for within in options.within:
         item = _item(case, within, options)
         items[item.run.run_id] = item
+    service = service_of(case, options)
+    if options.objective != LOAD and service is None:
+        raise UserError(
+            f"objective={options.objective}: found no service times; allowed: with service_s=, or complete "
+            "dump_historic_ops among the dumps"
+        )
     settings = Settings(
         Limits(options.max_misplaced, options.max_bytes or float("inf")),
         None if options.roles_only else options.count_tolerance,
-        service_of(case, options),
+        service,
         options.what_if,
+        options.objective,
     )
     return Work(
         list(items),

@@ -211,6 +211,24 @@ def test_what_if_and_moves(place, capsys):
 
 
 @pytest.mark.slow
+def test_the_least_latency_is_not_always_an_even_load(place):
+    words = [
+        "ceph",
+        str(place / "dumps"),
+        WITHIN,
+        "service_s=0.01",
+        "speeds={hdd: 1, osd.0: 0.25}",
+        "figures=[]",
+    ]
+    means = {}
+    for objective in ("load", "mean"):
+        out = place / f"least-{objective}"
+        assert main([*words, f"objective={objective}", f"out={out}"]) == 0
+        means[objective] = read_results(out, "runs")["estimated_mean_s"].iloc[0]
+    assert means["mean"] <= means["load"] * (1 + 1e-9)
+
+
+@pytest.mark.slow
 def test_latencies_where_service_times_are_told(place):
     out = place / "timed"
     words = ["ceph", str(place / "dumps"), WITHIN, "service_s=0.004", "what_if=slow:osd.2:2", "figures=[]"]
@@ -235,6 +253,7 @@ def test_latencies_where_service_times_are_told(place):
         (["{dumps}", "pools=rgw"], "pools: found rgw; allowed: e22, e32-2"),
         (["{dumps}", "what_if=osd.99"], "what_if: found osd.99; allowed: OSDs of the cluster"),
         (["{dumps}", "what_if=broken"], "what_if: found broken; allowed: osd.N"),
+        (["{dumps}", "objective=p99"], "objective=p99: found no service times; allowed: with service_s="),
         (["{dumps}", "plan_run=x"], "plan_run=x: found no verify="),
         (["{dumps}", "verify=nowhere"], "nowhere"),
     ],
