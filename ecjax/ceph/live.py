@@ -15,7 +15,7 @@ from ecjax.ceph.verify import Expected, Finding, findings, moved_on
 from ecjax.errors import UserError
 
 _POLL_S = 2.0
-_TIMEOUT_S = 120
+_TIMEOUT_S, _TRIES = 120, 3
 _LAST = "pg_dump.1.json"
 
 
@@ -66,16 +66,25 @@ def _asked(command: str, words: Sequence[str]) -> str:
 
 
 def _run(words: Sequence[str]) -> str:
-    try:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise UserError(
-            f"ceph={words[0]}: found {error}; allowed: a command that reaches the cluster"
-        ) from error
-    if done.returncode:
+    """What a command prints; tried again where it fails, as monitors may be electing: all of them may be repeated.
+
+    Raises:
+        UserError: it fails each time.
+    """
+    said = ""
+    for trial in range(_TRIES):
+        if trial:
+            time.sleep(_POLL_S)
+        try:
+            done = subprocess.run(words, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise UserError(
+                f"ceph={words[0]}: found {error}; allowed: a command that reaches the cluster"
+            ) from error
+        if not done.returncode:
+            return done.stdout
         said = (done.stderr.strip() or f"exit code {done.returncode}").splitlines()[-1]
-        raise UserError(f"{' '.join(words)}: found {said}; allowed: a command that the cluster accepts")
-    return done.stdout
+    raise UserError(f"{' '.join(words)}: found {said}; allowed: a command that the cluster accepts")
 
 
 def cluster_now(folder: Path, command: str, pools: tuple[str, ...]) -> Cluster:

@@ -269,3 +269,22 @@ def test_collect_prints_what_to_run(capsys):
     assert main(["ceph", "--collect"]) == 0
     printed = capsys.readouterr().out
     assert printed.count("ceph ") == 6 and "sleep 60" in printed
+
+
+def test_commands_that_fail_are_tried_again_and_named(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(live, "_POLL_S", 0.0)
+    script = tmp_path / "ceph"
+    script.write_text(
+        f'echo x >> {tmp_path}/calls\n[ "$(wc -l < {tmp_path}/calls)" -ge 3 ] && echo "{{}}" || exit 1\n'
+    )
+    assert live._run(["sh", str(script)]) == "{}\n"
+    script.write_text("echo no monitor >&2; exit 1\n")
+    assert main(["ceph", f"collect={tmp_path / 'dumps'}", f"ceph=sh {script}"]) == 2
+    assert "found no monitor; allowed: a command that the cluster accepts" in " ".join(
+        capsys.readouterr().err.split()
+    )
+    script.write_text("echo text\n")
+    assert main(["ceph", f"collect={tmp_path / 'dumps'}", f"ceph=sh {script}"]) == 2
+    assert "found no JSON of osd dump" in " ".join(capsys.readouterr().err.split())
+    assert main(["ceph", f"collect={tmp_path / 'dumps'}", "ceph=/nowhere/ceph"]) == 2
+    assert not (tmp_path / "dumps").exists()
