@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ecjax.ceph.crush import broken
 from ecjax.ceph.moves import with_moves
 from ecjax.ceph.records import Cluster, is_read
 from ecjax.ceph.roles import RolePlan, RoleProblem, plan_roles
@@ -57,13 +58,15 @@ def demand_of(cluster: Cluster, speed: np.ndarray, unit: str = READS, primary: f
 def role_problem(cluster: Cluster, demand: Demand) -> tuple[RoleProblem, np.ndarray]:
     """The groups whose roles may change, and their places; all others are load that stays.
 
-    A group may change that is clean, of a pool without ``fast_read``, and has all of its OSDs up and in.
+    A group may change that is clean, of a pool without ``fast_read``, has all of its OSDs up and in, and keeps its
+    pool's rule: of others the monitor would drop every entry.
     """
     groups = cluster.groups
     read = is_read(cluster)
     fast = np.array([pool.fast_read for pool in cluster.pools])[groups.pool]
     able = cluster.usable[groups.osd] & (groups.osd >= 0)
     free = groups.movable & ~fast & np.logical_and.reduceat(able, groups.first[:-1])
+    free &= ~np.isin(groups.ids, breaking(cluster))
     count = np.diff(groups.first)
     inside = np.repeat(free, count)
     work = np.repeat(demand.work, count)
@@ -72,6 +75,16 @@ def role_problem(cluster: Cluster, demand: Demand) -> tuple[RoleProblem, np.ndar
     first = np.concatenate([[0], np.cumsum(count[free])]).astype(np.int64)
     problem = RoleProblem(first, groups.osd[inside], read[inside], demand.work[free], base, demand.speed)
     return problem, np.flatnonzero(free)
+
+
+def breaking(cluster: Cluster) -> list[str]:
+    """Groups whose set breaks the rule of their pool, as far as it is known."""
+    wrong = []
+    for place, name in enumerate(cluster.groups.ids):
+        domains = cluster.domains[int(cluster.groups.pool[place])]
+        if domains is not None and broken(domains, cluster.osd_ids(place).tolist()) is not None:
+            wrong.append(name)
+    return wrong
 
 
 def plan_of(cluster: Cluster, demand: Demand, within: float, tolerance: int | None = None) -> Plan:

@@ -44,6 +44,8 @@ def planned_pools(dumps: Dumps, chosen: Sequence[str], notes: list[str]) -> list
                 f"pool {name}: has allow_ec_optimizations, reads shorter than a stripe take fewer than k shards; "
                 "planned as if all took k"
             )
+        if each.get("pg_num_target", each["pg_num"]) != each["pg_num"]:
+            notes.append(f"pool {name}: its groups are being split or merged: plan again when that is done")
         k = int(profile["k"])
         pools.append(
             Pool(

@@ -22,7 +22,7 @@ _MANY = 60_000  # variables from which interior points are faster than simplex
 _FEW = 15_000  # variables that are solved as whole numbers at once
 _NODES, _NODES_OF_PART = 600, 60  # of a search tree: a limit in seconds would make plans differ by machine
 _GAP = 0.05
-_PARTS, _MOST_PARTS, _OSDS_OF_PART, _GROUPS_OF_PART = 15, 150, 40, 80
+_PARTS, _MOST_PARTS, _OSDS_OF_PART, _GROUPS_OF_PART = 15, 60, 40, 80
 _STEPS, _STEP = 60, 0.0025  # of the level, where whole groups do not fit below it
 
 

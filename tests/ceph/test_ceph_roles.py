@@ -8,7 +8,7 @@ from ceph_dumps import made, write
 
 from ecjax.ceph.crush import broken
 from ecjax.ceph.files import read_dumps
-from ecjax.ceph.plan import copied, demand_of, plan_of, with_sets
+from ecjax.ceph.plan import breaking, copied, demand_of, plan_of, with_sets
 from ecjax.ceph.read import EQUAL, Reading, read_cluster, targets
 from ecjax.ceph.records import reads_per_osd
 from ecjax.ceph.roles import RoleProblem, plan_roles
@@ -100,6 +100,17 @@ def test_an_osd_that_is_down_is_left_alone(tmp_path):
     plan = plan_of(cluster, demand_of(cluster, np.ones(12)), 0.2, tolerance=1)
     held = cluster.sets
     assert plan.sets and all(3 not in osds and 3 not in held[name] for name, osds in plan.sets.items())
+
+
+def test_a_group_that_breaks_its_rule_is_left_alone(tmp_path):
+    parts = made(hosts=6, pools=((2, 2, 32),), equal=True)
+    for dump in parts["groups"]:
+        for group in dump["pg_map"]["pg_stats"][:31]:
+            group["up"] = group["acting"] = [0, 1, 4, 6]  # two shards on the first host
+    cluster = read_cluster(read_dumps(write(tmp_path, parts)))
+    assert len(breaking(cluster)) == 31
+    plan = plan_of(cluster, demand_of(cluster, np.ones(12)), 0.0)
+    assert set(plan.sets) <= set(cluster.groups.ids) - set(breaking(cluster))
 
 
 def test_moves_cost_less_and_keep_domains_and_counts(tmp_path):
