@@ -33,6 +33,7 @@ _JOBS = ("adapt", "analyze", "cache", "optimize", "replay", "schedule")
 _PARTS = (
     "adaptation",
     "caching",
+    "ceph",
     "coflow",
     "errors",
     "library",

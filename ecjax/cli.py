@@ -90,6 +90,11 @@ def _dispatch(words: list[str]) -> int:
     if name in JOBS and "--guide" in rest:
         print(page(name))
         return 0
+    if name == "ceph" and "--collect" in rest:
+        from ecjax.ceph.live import collect_script  # NumPy is slow to import
+
+        print(collect_script("dumps", 60.0, "ceph"), end="")
+        return 0
     if name in COMMANDS:
         with _printing(what):
             return COMMANDS[name].run(rest)  # Arrow is slow to import

@@ -73,6 +73,20 @@ _WANT = {
         *("policy", "capacity", "half_life_s", "memory", "samples", "period_s", "replan_reads", "neighbours"),
         *("fail", "rate_scale", "partitions"),
     ),
+    "ceph": (
+        *(
+            "rates",
+            "pools",
+            "roles_only",
+            "within",
+            "load",
+            "objective",
+            "speeds",
+            "primary_work",
+            "count_tolerance",
+        ),
+        *("service_s", "service_cv", "max_misplaced", "max_bytes", "what_if", "apply", "apply_wait_s"),
+    ),
     "bench": ("cases",),
 }
 _HOW = {
@@ -114,6 +128,11 @@ EXAMPLES = {
         "ecjax cache reads=20000 capacity=100,200 policy=exact,lru",
         "ecjax cache requests.parquet nodes=edges.parquet capacity=20 k=4",
         "ecjax cache neighbours=0.005,0.02 capacity=100",
+    ),
+    "ceph": (
+        "ecjax ceph collect=dumps",
+        "ecjax ceph dumps out=results/ceph",
+        "ecjax ceph dumps-after verify=results/ceph",
     ),
     "bench": (
         "ecjax bench quick=true",

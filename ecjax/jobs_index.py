@@ -55,6 +55,11 @@ _JOBS = (
         "replaying caches",
         "plan and replay chunk caches at edges: latencies, hits, time to decide; how policies differ from the best",
     ),
+    Job(
+        "ceph",
+        "planning a Ceph cluster",
+        "plan which shards of a real Ceph cluster are read, and write the commands: even loads, few copies",
+    ),
     Job("bench", "timing", "time ecjax beside the alternatives"),
 )
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 
 from ecjax import planning
 from ecjax.planning.problem import NODE_WORK
@@ -54,16 +55,27 @@ def plan_estimate(
     holds = jnp.asarray(stored, float)
     beside = NODE_WORK(problem, jnp.zeros_like(holds), holds)
     service = node_laws(laws, nodes.count)
-    kinds = _padded(calibrated(kinds_of(problem, probabilities), service))
-    load = Workload.of(
-        kinds.rate,
-        kinds.chunk_bytes,
-        kinds.k,
-        service,
-        (nodes.connect_mean, nodes.connect_variance),
-        beside,
-    )
-    estimate = ESTIMATE(jnp.asarray(kinds.probabilities), load, levels=_LEVELS)
+    connect = (nodes.connect_mean, nodes.connect_variance)
+    return kinds_estimate(kinds_of(problem, probabilities), service, connect, beside)
+
+
+def kinds_estimate(
+    kinds: Kinds,
+    service: ServiceLaw,
+    connect: tuple[ArrayLike, ArrayLike] | None = None,
+    beside: ArrayLike | None = None,
+) -> PlanEstimate:
+    """Estimated latency of the reads of some kinds of files, first come, first served.
+
+    Args:
+        kinds: in the order of what they read, of which a sample of many is drawn.
+        service: laws of the m nodes.
+        connect: mean (s) and variance (s^2) of the connection delay, (m,); None: there is none.
+        beside: load, A_2 (s) and A_3 (s^2) of other work, (3, m); None: there is none.
+    """
+    few = _padded(calibrated(kinds, service))
+    load = Workload.of(few.rate, few.chunk_bytes, few.k, service, connect, beside)
+    estimate = ESTIMATE(jnp.asarray(few.probabilities), load, levels=_LEVELS)
     return PlanEstimate(float(estimate.mean), float(estimate.quantiles[0]))
 
 

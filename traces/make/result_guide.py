@@ -29,7 +29,7 @@ _ROWS = {
     "group_plans": "group of files that share a placement",
     "file_plans": "file",
     "history": "iteration",
-    "scenarios": "node or site that fails",
+    "scenarios": "node or site that fails; of ceph, what if",
     # replay
     "latency_bins": "bin of a histogram of latencies",
     # schedule
@@ -42,6 +42,11 @@ _ROWS = {
     # cache
     "cached": "item that an edge keeps at the end",
     "partitions": "partition that was sampled",
+    # ceph
+    "plan": "position of a group that changes",
+    "commands": "group that changes, by batch",
+    "batches": "batch of commands; 0: as it is",
+    "osds": "OSD",
     # bench
     "bench": "quantity that a case measured",
     # of several jobs

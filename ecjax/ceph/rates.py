@@ -1,0 +1,79 @@
+"""Rates of groups, and bytes of a read, by difference of two pg dumps."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+from ecjax.ceph.files import Dumps
+from ecjax.errors import UserError
+
+LEAST_S = 30.0  # between two pg dumps: OSDs report every 5 s
+_NAMED = 3
+
+
+def measured_rates(
+    dumps: Dumps,
+    listed: Sequence[Mapping[str, Any]],
+    pool: np.ndarray,
+    notes: list[str],
+) -> tuple[np.ndarray, np.ndarray]:
+    """Client reads/s of every group, (G,), and bytes of one, (G,); nan bytes where there were none.
+
+    Args:
+        dumps: with the pg dumps.
+        listed: entries of the last of them, G.
+        pool: (G,) pool of each group.
+        notes: gets a line for what is doubtful.
+
+    Raises:
+        UserError: there is one pg dump, two of one time, or there were no reads.
+    """
+    if len(dumps.groups) < 2:
+        raise UserError(
+            f"{dumps.source}: found one pg dump; allowed: two, {LEAST_S:g} s or more apart, for rates; rates=equal "
+            "plans for equal ones"
+        )
+    first, last = dumps.groups[0], dumps.groups[-1]
+    seconds = (_time(last["stamp"]) - _time(first["stamp"])).total_seconds()
+    if seconds <= 0:
+        raise UserError(f"{dumps.source}: found two pg dumps of {last['stamp']}; allowed: of different times")
+    if seconds < LEAST_S:
+        notes.append(
+            f"the pg dumps are {seconds:.0f} s apart: OSDs report every 5 s, rates are rough below 30 s"
+        )
+    before = {each["pgid"]: each["stat_sum"] for each in first["pg_stats"]}
+    after = [each["stat_sum"] for each in listed]
+    counted = np.array([each["pgid"] in before for each in listed])
+    earlier = [before.get(each["pgid"], each["stat_sum"]) for each in listed]
+    reads, kilobytes = (
+        np.array([float(late[key]) - float(early[key]) for late, early in zip(after, earlier, strict=True)])
+        for key in ("num_read", "num_read_kb")
+    )
+    counted &= (reads >= 0) & (kilobytes >= 0)
+    if not (counted & (reads > 0)).any():
+        raise UserError(
+            f"{dumps.source}: found no reads between the two pg dumps; allowed: a time with reads, or rates=equal"
+        )
+    rate = np.where(counted, reads, 0.0) / seconds
+    if not counted.all():
+        refused = [each["pgid"] for each, good in zip(listed, counted, strict=True) if not good]
+        for place in np.unique(pool):
+            inside = pool == place
+            rate[inside & ~counted] = rate[inside & counted].mean() if (inside & counted).any() else 0.0
+        few = ", ".join(refused[:_NAMED]) + (", ..." if len(refused) > _NAMED else "")
+        notes.append(
+            f"{len(refused)} groups count fewer reads than before, or are new ({few}: a split, a new primary): they "
+            "get the mean rate of their pool"
+        )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        size = np.where(counted & (reads > 0), 1024 * kilobytes / reads, np.nan)
+    return rate, size
+
+
+def _time(stamp: str) -> datetime:
+    """A time as releases write it: ``2026-11-22T13:50:33.676758+0000``, before Octopus with a space and no zone."""
+    text = stamp.replace(" ", "T")
+    time = datetime.fromisoformat(text[:-2] + ":" + text[-2:] if text[-5] in "+-" else text)
+    return time.replace(tzinfo=None) if time.tzinfo is None else time

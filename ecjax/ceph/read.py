@@ -1,0 +1,260 @@
+"""From dumps to a cluster: pools, OSDs, groups with their positions, rates, entries; and what is wrong with them."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ecjax.ceph.crush import UnknownStep, rule_domains
+from ecjax.ceph.files import Dumps
+from ecjax.ceph.pools import check_same_cluster, planned_pools
+from ecjax.ceph.rates import measured_rates
+from ecjax.ceph.raw import own_sets
+from ecjax.ceph.records import NO_OSD, Cluster, Domains, Entries, Groups, Pool
+from ecjax.errors import UserError
+
+_CLEAN = {"active", "clean", "scrubbing", "deep", "snaptrim", "snaptrim_wait"}
+_NAMED = 3
+EQUAL, MEASURED = "equal", "measured"
+
+
+class Reading(NamedTuple):
+    """How dumps are read."""
+
+    rates: str = MEASURED  # MEASURED: by difference of two pg dumps; EQUAL: every group as often
+    pools: tuple[str, ...] = ()  # names; empty: all erasure-coded ones
+    moving: bool = False  # whether no group needs to be clean, as nothing is planned
+
+
+_ALL = Reading()
+
+
+def read_cluster(dumps: Dumps, reading: Reading = _ALL) -> Cluster:
+    """The cluster that dumps describe.
+
+    Args:
+        dumps: of one cluster.
+        reading: what of it is wanted.
+
+    Raises:
+        UserError: dumps are of different clusters, lack what a plan needs, or hold nothing that can be planned.
+    """
+    try:
+        return _cluster(dumps, reading)
+    except (KeyError, TypeError, IndexError, AttributeError) as error:
+        what = f"no {error}" if isinstance(error, KeyError) else str(error)
+        release = dumps.osd.get("require_osd_release", "unknown")
+        raise UserError(
+            f"{dumps.source}: found {what} in a dump of release {release}; allowed: dumps as Nautilus to Tentacle "
+            "print them"
+        ) from error
+
+
+def _cluster(dumps: Dumps, reading: Reading) -> Cluster:
+    notes: list[str] = [f"{name}: not a dump that is known" for name in dumps.unknown]
+    pools = planned_pools(dumps, reading.pools, notes)
+    osds = np.array(sorted(each["osd"] for each in dumps.osd["osds"]), np.int64)
+    by_id = {each["osd"]: each for each in dumps.osd["osds"]}
+    usable = np.array([_is_usable(by_id[osd]) for osd in osds.tolist()])
+    latest = dumps.groups[-1]["pg_stats"]
+    check_same_cluster(dumps, pools, by_id, latest)
+    entries = _entries(dumps.osd)
+    listed = _listed(latest, {pool.pool_id: place for place, pool in enumerate(pools)})
+    groups = _groups(dumps, reading, pools, listed, osds, notes)
+    notes += _stale(entries, listed)
+    classes, hosts = _places(dumps, osds)
+    sets = {each["pgid"]: tuple(each["up"]) for each in listed}
+    raw = own_sets(sets, entries) | {name: dumps.raw[name] for name in sets if name in dumps.raw}
+    return Cluster(
+        str(dumps.osd.get("fsid", "")),
+        int(dumps.osd["epoch"]),
+        str(dumps.osd.get("require_osd_release", "unknown")),
+        osds,
+        usable,
+        np.array([_weight(dumps, by_id[osd]) for osd in osds.tolist()]),
+        classes,
+        hosts,
+        tuple(pools),
+        _domains(dumps, pools, notes),
+        groups,
+        entries,
+        raw,
+        np.zeros(len(osds)),
+        tuple(notes),
+    )
+
+
+def _is_usable(osd: Mapping[str, Any]) -> bool:
+    return bool(osd["in"]) and bool(osd["up"]) and float(osd["weight"]) > 0
+
+
+def _listed(latest: Iterable[Mapping[str, Any]], places: Mapping[int, int]) -> list[Mapping[str, Any]]:
+    """Entries of a pg dump of some pools, in the order of pool and group."""
+    chosen = [each for each in latest if _pool_of(each["pgid"]) in places]
+    return sorted(chosen, key=lambda each: (_pool_of(each["pgid"]), int(each["pgid"].split(".")[1], 16)))
+
+
+def _pool_of(pgid: str) -> int:
+    return int(pgid.split(".")[0])
+
+
+def _groups(
+    dumps: Dumps,
+    reading: Reading,
+    pools: Sequence[Pool],
+    listed: Sequence[Mapping[str, Any]],
+    osds: np.ndarray,
+    notes: list[str],
+) -> Groups:
+    place_of = {pool.pool_id: place for place, pool in enumerate(pools)}
+    pool = np.array([place_of[_pool_of(each["pgid"])] for each in listed], np.int64)
+    for number, each in enumerate(pools):
+        count = int((pool == number).sum())
+        if count != each.group_count:
+            raise UserError(
+                f"pool {each.name}: found {count} groups in the pg dump of {each.group_count}; allowed: all of them"
+            )
+    wrong = [
+        each["pgid"] for each, place in zip(listed, pool, strict=True) if len(each["up"]) != pools[place].n
+    ]
+    if wrong:
+        raise UserError(
+            f"group {wrong[0]}: found a set of another length than its pool's size; allowed: equal ones"
+        )
+    movable = np.array([_is_clean(each) for each in listed])
+    _note_moving(listed, movable, notes)
+    _note_recovered(listed, notes)
+    if not movable.any() and not reading.moving:
+        raise UserError(
+            f"{dumps.source}: found no group that is active+clean with up = acting; allowed: wait until data has moved"
+        )
+    up = np.concatenate([np.asarray(each["up"], np.int64) for each in listed])
+    place = np.minimum(np.searchsorted(osds, up), len(osds) - 1)
+    if reading.rates == EQUAL:
+        rate, size = np.ones(len(listed)), np.full(len(listed), np.nan)
+    else:
+        rate, size = measured_rates(dumps, listed, pool, notes)
+    k = np.array([each.k for each in pools])[pool]
+    return Groups(
+        tuple(each["pgid"] for each in listed),
+        pool,
+        np.concatenate([[0], np.cumsum([len(each["up"]) for each in listed])]).astype(np.int64),
+        np.where(up == NO_OSD, -1, place),
+        rate,
+        np.array([float(each["stat_sum"]["num_bytes"]) for each in listed]),
+        size / k,
+        movable,
+    )
+
+
+def _is_clean(group: Mapping[str, Any]) -> bool:
+    state = set(group["state"].split("+"))
+    clean = {"active", "clean"} <= state <= _CLEAN
+    return clean and group["up"] == group["acting"] and NO_OSD not in group["up"]
+
+
+def _note_moving(listed: Sequence[Mapping[str, Any]], movable: np.ndarray, notes: list[str]) -> None:
+    moving = [each for each, still in zip(listed, movable, strict=True) if not still]
+    if moving:
+        states = Counter(
+            each["state"] if each["up"] == each["acting"] else f"{each['state']}, up is not acting"
+            for each in moving
+        )
+        few = ", ".join(each["pgid"] for each in moving[:_NAMED]) + (", ..." if len(moving) > _NAMED else "")
+        notes.append(
+            f"{len(moving)} groups move or are degraded ({few}: {states.most_common(1)[0][0]}): planned around, not "
+            "changed; better wait until all are active+clean"
+        )
+
+
+def _note_recovered(listed: Sequence[Mapping[str, Any]], notes: list[str]) -> None:
+    """A line on groups whose log reaches back over all objects: they are recovered and not backfilled."""
+    short = sum(0 < each["stat_sum"].get("num_objects", 0) <= each.get("log_size", 0) for each in listed)
+    if short:
+        notes.append(
+            f"the logs of {short} groups reach back over all their objects: where such a group changes it is "
+            "recovered, not backfilled, and has less redundancy until that "
+            "is done; take small batches (max_misplaced, max_bytes)"
+        )
+
+
+def _entries(osd_dump: Mapping[str, Any]) -> Entries:
+    return Entries(
+        {each["pgid"]: tuple(each["osds"]) for each in osd_dump.get("pg_upmap", [])},
+        {
+            each["pgid"]: tuple((pair["from"], pair["to"]) for pair in each["mappings"])
+            for each in osd_dump.get("pg_upmap_items", [])
+        },
+    )
+
+
+def _stale(entries: Entries, listed: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A line for upmap entries that are without effect."""
+    sets = {each["pgid"]: tuple(each["up"]) for each in listed}
+    stale = [
+        name
+        for name, items in entries.items.items()
+        if name in sets and any(b not in sets[name] for _, b in items)
+    ]
+    stale += [name for name, upmap in entries.upmap.items() if name in sets and upmap != sets[name]]
+    if not stale:
+        return []
+    few = ", ".join(stale[:_NAMED]) + (", ..." if len(stale) > _NAMED else "")
+    return [f"{len(stale)} groups have upmap entries that are not, or not wholly, in effect ({few})"]
+
+
+def _places(dumps: Dumps, osds: np.ndarray) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Device class and host of each OSD."""
+    if dumps.crush is None:
+        return ("",) * len(osds), ("",) * len(osds)
+    classes = {each["id"]: each.get("class", "") for each in dumps.crush["devices"]}
+    hosts = {
+        item["id"]: each["name"]
+        for each in dumps.crush["buckets"]
+        if "~" not in each["name"]
+        for item in each["items"]
+        if item["id"] >= 0
+    }
+    listed = osds.tolist()
+    return tuple(classes.get(osd, "") for osd in listed), tuple(hosts.get(osd, "") for osd in listed)
+
+
+def _weight(dumps: Dumps, osd: Mapping[str, Any]) -> float:
+    """CRUSH weight times reweight of an OSD; 1 for the former where no dump has it."""
+    reweight = float(osd["weight"])
+    for each in (dumps.tree or {}).get("nodes", []):
+        if each["id"] == osd["osd"] and "crush_weight" in each:
+            return float(each["crush_weight"]) * reweight
+    for each in (dumps.crush or {}).get("buckets", []):
+        for item in each["items"]:
+            if item["id"] == osd["osd"]:
+                return float(item["weight"]) / 0x10000 * reweight
+    return reweight
+
+
+def _domains(dumps: Dumps, pools: Sequence[Pool], notes: list[str]) -> tuple[Domains | None, ...]:
+    if dumps.crush is None:
+        notes.append("no crush dump: shards stay on their OSDs (roles_only)")
+        return (None,) * len(pools)
+    listed: list[Domains | None] = []
+    for pool in pools:
+        try:
+            listed.append(rule_domains(dumps.crush, pool.rule))
+        except UnknownStep as error:
+            notes.append(
+                f"pool {pool.name}: {error} in its CRUSH rule is not known: its shards stay on their OSDs"
+            )
+            listed.append(None)
+    return tuple(listed)
+
+
+def targets(cluster: Cluster, pool: int) -> np.ndarray:
+    """(m,) shards that a pool should keep on every OSD: its positions, shared by weight below its rule's root."""
+    domains = cluster.domains[pool]
+    allowed = (
+        np.ones(len(cluster.osds), bool) if domains is None else np.isin(cluster.osds, list(domains.allowed))
+    )
+    weight = np.where(allowed & cluster.usable, cluster.weight, 0.0)
+    each = cluster.pools[pool]
+    return each.group_count * each.n * weight / weight.sum()

@@ -1,0 +1,75 @@
+"""What of a plan is in force: sets and entries read back, held against those expected. Exit codes say nothing."""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from ecjax.ceph.records import Cluster, Entries
+
+
+class Expected(NamedTuple):
+    """What a plan, or a part of it, should have brought about."""
+
+    fsid: str
+    before: Mapping[str, tuple[int, ...]]  # set of every group that changes
+    after: Mapping[str, tuple[int, ...]]
+
+
+class Finding(NamedTuple):
+    """A group that is not as expected."""
+
+    group: str
+    why: str
+    found: tuple[int, ...]
+
+
+def findings(expected: Expected, now: Cluster) -> list[Finding]:
+    """Groups whose set is not the expected one, with the rule that explains it.
+
+    Args:
+        expected: of the plan.
+        now: read back.
+    """
+    held = now.sets
+    wrong = []
+    for name, osds in expected.after.items():
+        if name not in held:
+            wrong.append(Finding(name, "the group is gone: its pool was removed, split or merged", ()))
+        elif held[name] != osds:
+            before = expected.before.get(name, ())
+            wrong.append(Finding(name, _why(name, held[name], before, now), held[name]))
+    return wrong
+
+
+def _why(name: str, found: tuple[int, ...], before: tuple[int, ...], now: Cluster) -> str:
+    entries = now.entries
+    out = set(now.osds[~now.usable].tolist())
+    if name in entries.upmap:
+        if out.intersection(entries.upmap[name]):
+            return "its pg_upmap names an OSD that is out or down: ignored until it is back"
+        if entries.upmap[name] == found:
+            return "its pg_upmap is another one: somebody else has changed it"
+        return "its pg_upmap is in the map, and up not yet: pg dump lags, read it again"
+    if name in entries.items:
+        return "its pg_upmap is not in the map, items are: the command did not arrive, or the balancer came after it"
+    if found == before:
+        return "it has no entry: the command did not arrive, or the monitor dropped it (failure domain)"
+    return "it has no entry and is on CRUSH's own set: the monitor dropped it (a failure domain), or it was removed"
+
+
+def moved_on(expected: Expected, now: Cluster) -> list[Finding]:
+    """Groups that are no longer as a plan found them: to be planned again before anything is applied."""
+    held = now.sets
+    return [
+        Finding(name, "its set is another one than the plan was made for", held.get(name, ()))
+        for name, osds in expected.before.items()
+        if held.get(name) not in (osds, expected.after.get(name))
+    ]
+
+
+def same_entries(expected: Entries, now: Entries, groups: Iterable[str]) -> list[str]:
+    """Groups whose entries differ from those expected."""
+    return [
+        name
+        for name in groups
+        if expected.upmap.get(name) != now.upmap.get(name) or expected.items.get(name) != now.items.get(name)
+    ]

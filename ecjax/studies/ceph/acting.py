@@ -1,0 +1,95 @@
+"""What ``ecjax ceph`` does besides planning: collects dumps, says what of a plan is in force, applies it."""
+
+import tempfile
+from functools import partial
+from pathlib import Path
+
+from rich.console import Console
+
+from ecjax.ceph.files import read_dumps
+from ecjax.ceph.live import apply_batches, cluster_now, collect
+from ecjax.ceph.read import EQUAL, Reading, read_cluster
+from ecjax.ceph.verify import Finding, findings, moved_on
+from ecjax.console import OutputMode, conclude, log, output_mode, say
+from ecjax.studies.ceph.options import CephOptions
+from ecjax.studies.ceph.scripts import read_scripts
+from ecjax.studies.spine.as_json import print_object
+
+_MOST = 20  # groups that are named
+
+
+def collect_dumps(options: CephOptions, console: Console) -> int:
+    """Write a folder of dumps; returns the exit code.
+
+    Raises:
+        UserError: the cluster cannot be reached.
+    """
+    folder = Path(str(options.collect))
+    log.info("six commands that change nothing, %g s between the two pg dumps", options.wait_s)
+    collect(folder, options.wait_s, options.ceph)
+    return _ended(console, f"Dumps are in {folder}: ecjax ceph {folder}", (), 0)
+
+
+def verify_plan(options: CephOptions, console: Console) -> int:
+    """Say what of a plan is in force in dumps taken later; returns the exit code: 0 all of it, 1 not.
+
+    Raises:
+        UserError: the plan or the dumps cannot be read.
+    """
+    scripts = read_scripts(str(options.verify), options.plan_run)
+    now = read_cluster(read_dumps(str(options.dumps)), Reading(EQUAL, moving=True))
+    expected = scripts.expected
+    if now.fsid != expected.fsid:
+        line = f"The dumps are of cluster {now.fsid}, plan {scripts.run_id} is of {expected.fsid}."
+        return _ended(console, line, (), 1)
+    wrong = findings(expected, now)
+    moving = int((~now.groups.movable).sum())
+    still = f"; {moving} groups are not active+clean yet" if moving else ""
+    if not wrong:
+        line = f"All {len(expected.after)} groups of plan {scripts.run_id} have their new sets{still}."
+        return _ended(console, line, (), 0)
+    elsewhere = moved_on(expected, now)
+    done = len(expected.after) - len(wrong)
+    line = f"{done} of {len(expected.after)} groups of plan {scripts.run_id} have their new sets{still}"
+    if elsewhere:
+        line += f"; {len(elsewhere)} are neither as before nor as planned: plan again"
+    return _ended(console, line + ".", tuple(wrong), 1)
+
+
+def apply_plan(options: CephOptions, console: Console) -> int:
+    """Run the batches of a plan, one after another; returns the exit code: 0 all are in force, 1 it stopped.
+
+    Raises:
+        UserError: the plan cannot be read, or a command is refused.
+    """
+    scripts = read_scripts(options.verify or options.out, options.plan_run)
+    with tempfile.TemporaryDirectory() as folder:
+        applied = apply_batches(
+            partial(cluster_now, Path(folder), options.ceph, ()),
+            options.ceph,
+            scripts.expected,
+            scripts.batches,
+            options.apply_wait_s,
+            lambda line: log.info("%s", line),
+        )
+    count = len(scripts.batches)
+    if applied.batches == count:
+        return _ended(
+            console, f"All {count} batches of plan {scripts.run_id} are in force, read back.", (), 0
+        )
+    line = f"Stopped after {applied.batches} of {count} batches: {applied.line}."
+    return _ended(console, line, applied.findings, 1)
+
+
+def _ended(console: Console, line: str, wrong: tuple[Finding, ...], code: int) -> int:
+    """Say how it ended, and which groups are not as they should be."""
+    for each in wrong[:_MOST]:
+        sets = f" (found {', '.join(map(str, each.found))})" if each.found else ""
+        say(console, f"group {each.group}: {each.why}{sets}", "red")
+    if len(wrong) > _MOST:
+        say(console, f"and {len(wrong) - _MOST} more", "red")
+    conclude(console, line)
+    if output_mode() is OutputMode.JSON:
+        listed = [{"group": each.group, "why": each.why, "found": list(each.found)} for each in wrong]
+        print_object({"job": "ceph", "line": line, "findings": listed, "exit_code": code})
+    return code

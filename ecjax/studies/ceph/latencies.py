@@ -1,0 +1,113 @@
+"""Expected latencies of client reads of a cluster, where service times are known: the estimate of every other job."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ecjax.ceph.records import Cluster, is_read
+from ecjax.ceph.times import Times, service_times
+from ecjax.predict.plan_estimates import Kinds, PlanEstimate, kinds_estimate
+from ecjax.queueing.service_law import ServiceLaw, UnitLaw
+from ecjax.studies.ceph.inputs import Case
+from ecjax.studies.ceph.options import CephOptions
+
+_LEAST = 20  # samples of an OSD from which they are a law of its own
+
+
+class Service(NamedTuple):
+    """Service times of shard reads at the OSDs."""
+
+    units: tuple[UnitLaw, ...]  # (m,) laws of U; a time is scale U
+    scale: np.ndarray  # (m,) s
+    moments: np.ndarray  # (3, m) s, s^2, s^3
+    source: str
+    notes: tuple[str, ...]
+
+    def law(self, slower: np.ndarray) -> ServiceLaw:
+        """The laws with every OSD so many times slower, (m,)."""
+        return ServiceLaw.of_nodes(self.units, scale=self.scale * slower)
+
+
+def service_of(case: Case, options: CephOptions) -> Service | None:
+    """Service times by the options, else by the dumps; None where neither says anything."""
+    speed = case.demand.speed
+    if options.service_s is not None:
+        return _named(options.service_s / speed, options.service_cv, "service_s", ())
+    times = service_times(case.dumps.operations, case.dumps.counters)
+    if times.samples:
+        return _sampled(case.cluster, times)
+    if times.means:
+        pooled = float(np.mean(list(times.means.values())))
+        means = np.array([times.means.get(osd, pooled) for osd in case.cluster.osds.tolist()])
+        note = f"service times: means of bluestore.read_lat, service_cv={options.service_cv:g} is assumed"
+        return _named(means, options.service_cv, "perf dump", (*times.notes, note))
+    return None
+
+
+def _named(mean: np.ndarray, cv: float, source: str, notes: tuple[str, ...]) -> Service:
+    """Gamma laws."""
+    shape = cv**-2.0
+    unit, scale = UnitLaw.named("gamma", shape=shape), mean / shape
+    orders = [shape, shape * (shape + 1), shape * (shape + 1) * (shape + 2)]
+    moments = np.stack([order * scale**power for power, order in enumerate(orders, 1)])
+    return Service((unit,) * len(mean), scale, moments, source, notes)
+
+
+def _sampled(cluster: Cluster, times: Times) -> Service:
+    """Laws of the samples of each OSD; of all together where an OSD has few."""
+    pooled = np.concatenate([np.asarray(each) for each in times.samples.values()])
+    every = UnitLaw.empirical(pooled)
+    units, rows, few = [], [], 0
+    for osd in cluster.osds.tolist():
+        samples = np.asarray(times.samples.get(osd, ()))
+        enough = len(samples) >= _LEAST
+        few += not enough
+        units.append(UnitLaw.empirical(samples) if enough else every)
+        rows.append([float(((samples if enough else pooled) ** power).mean()) for power in (1, 2, 3)])
+    notes = [f"service times: {len(pooled)} shard reads of dump_historic_ops"]
+    if few:
+        notes.append(
+            f"{few} OSDs have fewer than {_LEAST} shard reads there: they count as the others together"
+        )
+    return Service(
+        tuple(units), np.ones(len(units)), np.array(rows).T, "dump_historic_ops", (*times.notes, *notes)
+    )
+
+
+def estimate(
+    case: Case,
+    service: Service,
+    probabilities: np.ndarray,
+    slower: np.ndarray | None = None,
+    extra: np.ndarray | None = None,
+) -> PlanEstimate:
+    """Expected latency of client reads; a read ends with the last of its shards.
+
+    Args:
+        case: rates of its groups count, and other reads of its OSDs.
+        service: times at its OSDs.
+        probabilities: (G, m) 1 where a read of the group takes a shard.
+        slower: (m,) factor of the times; default: 1.
+        extra: (m,) shard reads/s besides; default: none.
+    """
+    groups = case.cluster.groups
+    slower = np.ones(probabilities.shape[1]) if slower is None else slower
+    other = case.cluster.background + (0.0 if extra is None else extra)
+    powers = np.arange(1, 4)[:, None]
+    served = np.flatnonzero((probabilities.sum(axis=1) > 0) & (groups.rate > 0))
+    kinds = Kinds(
+        probabilities[served],
+        groups.rate[served],
+        np.ones(len(served)),
+        probabilities[served].sum(axis=1),
+    )
+    return kinds_estimate(kinds, service.law(slower), beside=other * service.moments * slower**powers)
+
+
+def read_probabilities(cluster: Cluster, osd: np.ndarray) -> np.ndarray:
+    """(G, m) 1 where an OSD holds a position that is read, (N,) places of the OSDs by position."""
+    groups = cluster.groups
+    table = np.zeros((len(groups.ids), len(cluster.osds)))
+    use = is_read(cluster) & (osd >= 0)
+    table[np.repeat(np.arange(len(groups.ids)), np.diff(groups.first))[use], osd[use]] = 1.0
+    return table

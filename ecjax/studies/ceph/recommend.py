@@ -1,0 +1,48 @@
+"""Which plan to take, and what to do with it."""
+
+import pandas as pd
+
+from ecjax.status import Status
+from ecjax.studies.spine.sentences import percent_text
+from ecjax.tables.recommendation import Recommendation
+from ecjax.units import time_text
+
+_NOTHING = 0.005  # of the max load: not worth a command
+
+
+def recommend(runs: pd.DataFrame, folders: dict[str, str]) -> Recommendation | None:
+    """The plan with the least load of the busiest OSD; where several are as good, the one that copies least.
+
+    Args:
+        runs: rows of the ``runs`` dataset of one study.
+        folders: where the scripts of a run are, by run id.
+    """
+    table = runs[runs["status"] == str(Status.OK)]
+    if table.empty:
+        return None
+    best = table.sort_values(["max_over_mean", "moved_chunks"], kind="stable").iloc[0]
+    gain = 1 - best["max_over_mean"] / best["max_over_mean_before"]
+    if gain < _NOTHING or not best["changed_groups"]:
+        return Recommendation(
+            f"Nothing to change: the busiest OSD has {best['max_over_mean_before']:.3f} times the mean load, no choice "
+            f"of roles gets below {best['lower_bound']:.3f}.",
+            str(best["run_id"]),
+            "nothing is to be gained",
+        )
+    sentence = (
+        f"Recommended: change {best['changed_groups']} of {best['group_count']} groups; the busiest OSD then has "
+        f"{best['max_over_mean']:.3f} instead of {best['max_over_mean_before']:.3f} times the mean load "
+        f"(least possible {best['lower_bound']:.3f}), so the cluster serves {percent_text(1 / (1 - gain) - 1)} more "
+        f"reads before it is full"
+    )
+    if pd.notna(best["estimated_mean_s"]):
+        before, after = time_text(best["estimated_p99_before_s"]), time_text(best["estimated_p99_s"])
+        sentence += f", and p99 goes from {before} to {after}"
+    batches = "1 batch" if best["batch_count"] == 1 else f"{best['batch_count']} batches"
+    sentence += (
+        f". That copies {best['moved_chunks']} shards, {best['moved_bytes'] / 1e9:.3g} GB, in {batches}"
+    )
+    if best["run_id"] in folders:
+        sentence += f": {folders[best['run_id']]}"
+    among = "the least load of the busiest OSD" if len(table) > 1 else "the only plan"
+    return Recommendation(sentence + ".", str(best["run_id"]), among)

@@ -1,0 +1,92 @@
+"""Rows of the datasets of ``ecjax ceph`` besides ``runs``."""
+
+import json
+from collections.abc import Sequence
+
+import numpy as np
+
+from ecjax.ceph.batches import Batch
+from ecjax.ceph.plan import Plan, with_sets
+from ecjax.ceph.records import Cluster, is_read
+from ecjax.studies.spine.batches import Rows
+
+
+def ratio(load: np.ndarray) -> float:
+    """Load of the busiest OSD / mean load; 1 where there is none."""
+    mean = float(load.mean())
+    return float(load.max()) / mean if mean > 0 else 1.0
+
+
+def plan_rows(batches: Sequence[Batch]) -> Rows:
+    """A row per position of the groups that change; of a group that changes twice, from its first set to its last."""
+    first: dict[str, tuple[int, ...]] = {}
+    last: dict[str, tuple[int, ...]] = {}
+    for batch in batches:
+        for change in batch.changes:
+            first.setdefault(change.group, change.before)
+            last[change.group] = change.after
+    return [
+        {"group": group, "position": position, "osd": osd, "before": before}
+        for group, osds in last.items()
+        for position, (osd, before) in enumerate(zip(osds, first[group], strict=True))
+    ]
+
+
+def command_rows(batches: Sequence[Batch]) -> Rows:
+    """A row per group and batch: commands, how to take them back, and the set expected."""
+    return [
+        {
+            "batch": number,
+            "group": change.group,
+            "command": "\n".join(change.commands),
+            "undo": "\n".join(change.undo),
+            "expected": json.dumps(change.after),
+        }
+        for number, batch in enumerate(batches, 1)
+        for change in batch.changes
+    ]
+
+
+def batch_rows(plan: Plan, batches: Sequence[Batch]) -> Rows:
+    """A row for the cluster as it is, and one per batch."""
+    nothing = {"changed_groups": 0, "moved_chunks": 0, "moved_bytes": 0.0, "misplaced_share": 0.0}
+    rows: Rows = [{"batch": 0, **nothing, "max_over_mean": ratio(plan.before)}]
+    for number, batch in enumerate(batches, 1):
+        rows.append(
+            {
+                "batch": number,
+                "changed_groups": len(batch.changes),
+                "moved_chunks": batch.shards,
+                "moved_bytes": batch.bytes,
+                "misplaced_share": batch.misplaced,
+                "max_over_mean": ratio(batch.load),
+            }
+        )
+    return rows
+
+
+def osd_rows(cluster: Cluster, plan: Plan, speed: np.ndarray) -> Rows:
+    """A row per OSD: its loads, its shares of the reads, and its shards, before and by the plan."""
+    after = with_sets(cluster, plan.sets)
+    count, rate = np.diff(cluster.groups.first), cluster.groups.rate
+    columns = []
+    for osd in (cluster.groups.osd, after):
+        use = is_read(cluster) & (osd >= 0)
+        reads = np.bincount(osd[use], np.repeat(rate, count)[use], len(cluster.osds))
+        columns.append((reads / reads.sum(), np.bincount(osd[osd >= 0], minlength=len(cluster.osds))))
+    mean = float(plan.before.mean()) or 1.0
+    return [
+        {
+            "osd": int(osd),
+            "host": cluster.host[place],
+            "device_class": cluster.device_class[place],
+            "speed": float(speed[place]),
+            "load_before": float(plan.before[place]) / mean,
+            "load": float(plan.after[place]) / mean,
+            "read_share_before": float(columns[0][0][place]),
+            "read_share": float(columns[1][0][place]),
+            "shards_before": int(columns[0][1][place]),
+            "shards": int(columns[1][1][place]),
+        }
+        for place, osd in enumerate(cluster.osds.tolist())
+    ]

@@ -1,0 +1,184 @@
+"""Plans for one cluster, and their rows."""
+
+import math
+import time
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from ecjax.ceph.batches import Batch, Limits, batches_of
+from ecjax.ceph.commands import changes
+from ecjax.ceph.plan import Plan, plan_of, role_load, with_sets
+from ecjax.engine import Worker
+from ecjax.predict.plan_estimates import PlanEstimate
+from ecjax.status import Status
+from ecjax.studies.ceph.inputs import Case
+from ecjax.studies.ceph.latencies import Service, estimate, read_probabilities
+from ecjax.studies.ceph.options import LOAD, MEAN
+from ecjax.studies.ceph.rows import batch_rows, command_rows, osd_rows, plan_rows, ratio
+from ecjax.studies.ceph.scenarios import scenario_rows
+from ecjax.studies.ceph.tables import TABLES
+from ecjax.studies.spine.batches import Rows
+from ecjax.studies.spine.run import Run
+
+_POWERS = (0.0, 0.5, 1.0, 1.5, 2.0)  # of the speeds
+
+
+@dataclass(frozen=True)
+class Item:
+    """One plan."""
+
+    run: Run
+    within: float
+
+
+class Settings(NamedTuple):
+    """What all plans of a study have in common."""
+
+    limits: Limits
+    tolerance: int | None  # of counts, where shards move; None: roles only
+    service: Service | None  # times of shard reads, where they are known
+    what_if: list[str]  # scenarios
+    objective: str  # what is least: load, mean or p99
+
+
+class Planned(NamedTuple):
+    """A plan and its batches, and latencies (mean, p99) as it is and after each batch; none where not known."""
+
+    plan: Plan
+    batches: list[Batch]
+    latencies: list[PlanEstimate]
+
+
+def solve(
+    settings: Settings, case: Case, items: dict[str, Item], worker: Worker
+) -> tuple[Rows, dict[str, list[pa.Table]]]:
+    """Rows of ``runs`` and the other datasets.
+
+    Args:
+        settings: of the study.
+        case: the cluster.
+        items: plans to make, by run id.
+        worker: where they are made.
+    """
+    rows: Rows = []
+    datasets: dict[str, list[pa.Table]] = {name: [] for name in TABLES.names}
+    for name, item in items.items():
+        began = time.perf_counter()
+        planned = planned_of(case, item.within, settings)
+        row = item.run.row() | columns_of(case, planned, settings.service)
+        row |= {"status": str(Status.OK), "solve_s": time.perf_counter() - began}
+        rows.append(row)
+        for dataset, each in datasets_of(case, planned, settings, item.within).items():
+            if each:
+                datasets[dataset].append(pa.Table.from_pylist([{"run_id": name} | row for row in each]))
+        worker.advance(1.0)
+    return rows, datasets
+
+
+def planned_of(case: Case, within: float, settings: Settings) -> Planned:
+    """A plan, and the batches that bring it about.
+
+    Where latencies are to be least, OSDs get work by powers of their speed, from all alike to much more for fast ones,
+    and the plan with the least estimate is taken.
+    """
+    if settings.objective == LOAD or settings.service is None:
+        return _planned(case, within, settings)
+    mean = settings.service.moments[0]
+    relative = mean.mean() / mean
+    speeds = [relative**power for power in _POWERS]
+    plans = [
+        _planned(case._replace(demand=case.demand._replace(speed=speed)), within, settings)
+        for speed in speeds
+    ]
+    quantity = 0 if settings.objective == MEAN else 1
+    best = int(np.argmin([planned.latencies[-1][quantity] for planned in plans]))
+    return _as_loads(case, plans[best], speeds[best])
+
+
+def _as_loads(case: Case, planned: Planned, planned_for: np.ndarray) -> Planned:
+    """A plan for other speeds, (m,), with the loads and the bound of those that the OSDs have."""
+    cluster, demand = case.cluster, case.demand
+    before, after = (role_load(cluster, demand, sets) for sets in ({}, planned.plan.sets))
+    speed = demand.speed
+    roles = planned.plan.roles._replace(
+        bound=float((after * speed).sum() / speed[cluster.usable].sum()), copies_bound=math.nan
+    )
+    batches = [batch._replace(load=batch.load * planned_for / speed) for batch in planned.batches]
+    return Planned(planned.plan._replace(before=before, after=after, roles=roles), batches, planned.latencies)
+
+
+def _planned(case: Case, within: float, settings: Settings) -> Planned:
+    cluster, demand = case.cluster, case.demand
+    plan = plan_of(cluster, demand, within, settings.tolerance)
+    listed = changes(cluster, plan.sets)
+    start = plan.before * demand.speed, demand.speed
+    batches = batches_of(cluster, listed, demand.work, start, settings.limits)
+    return Planned(plan, batches, _latencies(case, batches, settings.service))
+
+
+def _latencies(case: Case, batches: list[Batch], service: Service | None) -> list[PlanEstimate]:
+    if service is None:
+        return []
+    sets: dict[str, tuple[int, ...]] = {}
+    latencies = []
+    for batch in (None, *batches):
+        sets |= {} if batch is None else {change.group: change.after for change in batch.changes}
+        takes = read_probabilities(case.cluster, with_sets(case.cluster, sets))
+        latencies.append(estimate(case, service, takes))
+    return latencies
+
+
+def columns_of(case: Case, planned: Planned, service: Service | None) -> dict[str, Any]:
+    """What of a plan has columns in ``runs``."""
+    plan, roles, cluster = planned.plan, planned.plan.roles, case.cluster
+    before, after = ratio(plan.before), ratio(plan.after)
+    # roles move load between OSDs of different speed: the bound is of the load, relative to the mean by the plan
+    mean = float(plan.after.mean())
+    bound = roles.bound / mean if mean > 0 else 1.0
+    commands = sum(len(change.commands) for batch in planned.batches for change in batch.changes)
+    columns = {
+        "fsid": cluster.fsid,
+        "epoch": cluster.epoch,
+        "pool_count": len(cluster.pools),
+        "group_count": len(cluster.groups.ids),
+        "osd_count": len(cluster.osds),
+        "max_over_mean_before": before,
+        "max_over_mean": after,
+        "lower_bound": bound,
+        "gap": after / bound - 1 if bound > 0 else 0.0,
+        "changed_groups": len(plan.sets),
+        "moved_chunks": plan.shards,
+        "least_moved_chunks": None if math.isnan(roles.copies_bound) else int(roles.copies_bound),
+        "moved_bytes": plan.bytes,
+        "batch_count": len(planned.batches),
+        "command_count": commands,
+        "notes": "\n".join((*case.notes, *(() if service is None else service.notes))),
+    }
+    if service is not None:
+        first, last = planned.latencies[0], planned.latencies[-1]
+        columns |= {
+            "service_source": service.source,
+            "estimated_mean_before_s": first.mean,
+            "estimated_p99_before_s": first.p99,
+            "estimated_mean_s": last.mean,
+            "estimated_p99_s": last.p99,
+        }
+    return columns
+
+
+def datasets_of(case: Case, planned: Planned, settings: Settings, within: float) -> dict[str, Rows]:
+    """Rows of the datasets besides ``runs``."""
+    plan, batches = planned.plan, planned.batches
+    batch = batch_rows(plan, batches)
+    for row, latency in zip(batch, planned.latencies, strict=False):
+        row |= {"estimated_mean_s": latency.mean, "estimated_p99_s": latency.p99}
+    return {
+        "plan": plan_rows(batches),
+        "commands": command_rows(batches),
+        "batches": batch,
+        "osds": osd_rows(case.cluster, plan, case.demand.speed),
+        "scenarios": scenario_rows(case, plan, batches, settings.what_if, settings.service, within),
+    }

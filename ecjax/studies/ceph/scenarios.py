@@ -1,0 +1,260 @@
+"""What if: an OSD or host down, an OSD slower, a pool with fast_read or another k+m, data that moves."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ecjax.ceph.batches import Batch
+from ecjax.ceph.crush import broken
+from ecjax.ceph.plan import Plan, plan_of, shard_bytes, with_sets
+from ecjax.ceph.records import Cluster, Domains
+from ecjax.errors import UserError
+from ecjax.studies.ceph.inputs import Case
+from ecjax.studies.ceph.latencies import Service, estimate
+from ecjax.studies.ceph.rows import ratio
+from ecjax.studies.spine.batches import Rows
+
+_TRIES = 200
+BEFORE, PLAN = "before", "plan"
+
+
+class Reads(NamedTuple):
+    """Who serves what in a scenario."""
+
+    case: Case
+    takes: np.ndarray  # (G, m) 1 where a client read takes a shard
+    slower: np.ndarray  # (m,) factor of the times
+    extra: np.ndarray  # (m,) shard reads/s besides
+    up: np.ndarray  # (m,) bool
+    lost: np.ndarray  # (G,) bool: fewer than k shards are up
+    note: str | None = None
+    all_answer: bool = True  # whether a read waits for all that it takes
+
+
+def scenario_rows(
+    case: Case, plan: Plan, batches: list[Batch], names: list[str], service: Service | None, within: float
+) -> Rows:
+    """Loads and latencies in every scenario, as it is and by the plan.
+
+    Args:
+        case: the cluster.
+        plan: for it.
+        batches: of the plan.
+        names: of scenarios, as the option ``what_if`` has them.
+        service: times of shard reads; None: they are not known.
+        within: of the plan, for pools that get another code.
+
+    Raises:
+        UserError: a scenario names what the cluster has not.
+    """
+    cluster = case.cluster
+    sets = {BEFORE: cluster.groups.osd, PLAN: with_sets(cluster, plan.sets)}
+    usual = float(plan.before.max())
+    rows: Rows = []
+    for name in names:
+        for placement, osd in sets.items():
+            reads = _scenario(case, name, placement, osd, batches, within)
+            rows.append({"scenario": name, "placement": placement} | _row(reads, usual, service))
+    return rows
+
+
+def check_scenarios(cluster: Cluster, names: list[str]) -> None:
+    """Refuse scenarios that name what the cluster has not.
+
+    Raises:
+        UserError: one does.
+    """
+    for name in names:
+        kind, _, rest = name.partition(":")
+        if kind.startswith("osd.") or kind == "slow":
+            _osd(cluster, kind if kind.startswith("osd.") else rest.partition(":")[0])
+        elif kind == "host":
+            _host(cluster, rest)
+        elif kind in ("fast_read", "code"):
+            _pool(cluster, name, rest.partition(":")[0])
+
+
+def _row(reads: Reads, usual: float, service: Service | None) -> dict[str, float | str | None]:
+    case, rate = reads.case, reads.case.cluster.groups.rate
+    work = np.where(reads.lost, 0.0, case.demand.work)
+    load = (case.demand.base + reads.extra + work @ reads.takes) * reads.slower / case.demand.speed
+    row: dict[str, float | str | None] = {
+        "max_over_mean": ratio(load[reads.up]),
+        "load_ratio": float(load[reads.up].max()) / usual if usual > 0 else None,
+        "unavailable_share": float(rate[reads.lost].sum() / rate.sum()),
+        "note": reads.note,
+    }
+    if service is not None and reads.all_answer:
+        takes = np.where(reads.lost[:, None], 0.0, reads.takes)
+        found = estimate(case, service, takes, reads.slower, reads.extra)
+        row |= {"estimated_mean_s": found.mean, "estimated_p99_s": found.p99}
+    return row
+
+
+def _scenario(
+    case: Case, name: str, placement: str, osd: np.ndarray, batches: list[Batch], within: float
+) -> Reads:
+    cluster = case.cluster
+    kind, _, rest = name.partition(":")
+    m, groups = len(cluster.osds), len(cluster.groups.ids)
+    usual = Reads(
+        case,
+        _takes(cluster, osd, np.ones(m, bool))[0],
+        np.ones(m),
+        np.zeros(m),
+        np.ones(m, bool),
+        np.zeros(groups, bool),
+    )
+    if kind.startswith("osd."):
+        return _down(usual, osd, cluster.osds == _osd(cluster, kind))
+    if kind == "host":
+        return _down(usual, osd, _host(cluster, rest))
+    if kind == "slow":
+        which, _, times = rest.partition(":")
+        slower = np.where(cluster.osds == _osd(cluster, which), float(times), 1.0)
+        return usual._replace(slower=slower)
+    if kind == "fast_read":
+        return _fast(usual, osd, _pool(cluster, name, rest))
+    if kind == "code":
+        pool, _, code = rest.partition(":")
+        k, m_parity = map(int, code.split("+"))
+        return _coded(usual, _pool(cluster, name, pool), (k, k + m_parity), placement, within)
+    return _moving(usual, batches, float(rest))
+
+
+def _osd(cluster: Cluster, name: str) -> int:
+    number = int(name.removeprefix("osd."))
+    if number not in cluster.osds:
+        raise UserError(f"what_if: found {name}; allowed: OSDs of the cluster")
+    return number
+
+
+def _host(cluster: Cluster, name: str) -> np.ndarray:
+    """(m,) bool: OSDs of a host."""
+    inside = np.array([host == name for host in cluster.host])
+    if not inside.any():
+        hosts = ", ".join(sorted(set(cluster.host)))
+        raise UserError(f"what_if=host:{name}: found no such host; allowed: {hosts}")
+    return inside
+
+
+def _pool(cluster: Cluster, scenario: str, name: str) -> int:
+    names = [pool.name for pool in cluster.pools]
+    if name not in names:
+        raise UserError(f"what_if={scenario}: found no such pool; allowed: {', '.join(names)}")
+    return names.index(name)
+
+
+def _takes(cluster: Cluster, osd: np.ndarray, up: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(G, m) what reads take with some OSDs up: the first k shards that are (all with fast_read); (G,) lost groups."""
+    groups = cluster.groups
+    count = np.diff(groups.first)
+    there = (osd >= 0) & up[osd]
+    place = np.cumsum(there) - there
+    rank = place - np.repeat(place[groups.first[:-1]], count)
+    width = np.array([pool.n if pool.fast_read else pool.k for pool in cluster.pools])[groups.pool]
+    use = there & (rank < np.repeat(width, count))
+    takes = np.zeros((len(groups.ids), len(cluster.osds)))
+    takes[np.repeat(np.arange(len(groups.ids)), count)[use], osd[use]] = 1.0
+    k = np.array([pool.k for pool in cluster.pools])[groups.pool]
+    return takes, np.add.reduceat(there, groups.first[:-1]) < k
+
+
+def _down(usual: Reads, osd: np.ndarray, down: np.ndarray) -> Reads:
+    takes, lost = _takes(usual.case.cluster, osd, ~down)
+    note = "down: reads take the first k shards that are up; nothing is rebuilt yet"
+    return usual._replace(takes=takes, lost=lost, up=~down, note=note)
+
+
+def _fast(usual: Reads, osd: np.ndarray, pool: int) -> Reads:
+    cluster = usual.case.cluster
+    pools = list(cluster.pools)
+    pools[pool] = pools[pool]._replace(fast_read=True)
+    faster = cluster._replace(pools=tuple(pools))
+    takes, lost = _takes(faster, osd, np.ones(len(cluster.osds), bool))
+    note = "fast_read: all n shards are read, the first k answers count; latencies are not estimated"
+    return usual._replace(takes=takes, lost=lost, note=note, all_answer=False)
+
+
+def _coded(usual: Reads, pool: int, code: tuple[int, int], placement: str, within: float) -> Reads:
+    """Another k+m: sets drawn by weight under the rule, as nobody knows which CRUSH would take."""
+    case, cluster, (k, n) = usual.case, usual.case.cluster, code
+    pools = list(cluster.pools)
+    domains = cluster.domains[pool]
+    if domains is None:
+        raise UserError(
+            f"what_if: found a rule of pool {pools[pool].name} that is not known; allowed: others"
+        )
+    old = pools[pool]
+    pools[pool] = old._replace(k=k, n=n)
+    groups = cluster.groups
+    draw = np.random.default_rng(0)
+    sets = [
+        _drawn(cluster, domains, n, draw)
+        if groups.pool[place] == pool
+        else groups.osd[groups.first[place] : groups.first[place + 1]]
+        for place in range(len(groups.ids))
+    ]
+    other = cluster._replace(
+        pools=tuple(pools),
+        groups=groups._replace(
+            osd=np.concatenate(sets),
+            first=np.concatenate([[0], np.cumsum([len(each) for each in sets])]).astype(np.int64),
+        ),
+    )
+    changed = case._replace(cluster=other)
+    osd = other.groups.osd
+    if placement == PLAN:
+        osd = with_sets(other, plan_of(other, case.demand, within).sets)
+    takes, lost = _takes(other, osd, np.ones(len(cluster.osds), bool))
+    note = "code: sets are drawn by weight under the rule; a shard read takes as long as now, whatever k is"
+    return usual._replace(case=changed, takes=takes, lost=lost, note=note)
+
+
+def _drawn(cluster: Cluster, domains: Domains, n: int, draw: np.random.Generator) -> np.ndarray:
+    """(n,) places of OSDs of a set under a rule, drawn by weight."""
+    allowed = np.isin(cluster.osds, list(domains.allowed)) & cluster.usable
+    weight = np.where(allowed, cluster.weight, 0.0)
+    for _ in range(_TRIES):
+        chosen: list[int] = []
+        left = weight.copy()
+        while len(chosen) < n and left.sum() > 0:
+            place = int(draw.choice(len(left), p=left / left.sum()))
+            left[place] = 0.0
+            if broken(domains, cluster.osds[[*chosen, place]].tolist()) is None:
+                chosen.append(place)
+        if len(chosen) == n:
+            return np.array(chosen)
+    raise UserError(
+        f"what_if: found a code of {n} shards, for which the rule has too few domains; allowed: fewer"
+    )
+
+
+def _moving(usual: Reads, batches: list[Batch], bytes_per_s: float) -> Reads:
+    """The largest batch under way: k old shards are read for every one that is written."""
+    cluster = usual.case.cluster
+    extra = np.zeros(len(cluster.osds))
+    size = cluster.groups.read_bytes[np.isfinite(cluster.groups.read_bytes)]
+    if not batches or not len(size):
+        return usual._replace(note="backfill: nothing moves, or sizes of reads are not known")
+    batch = max(batches, key=lambda each: each.bytes)
+    place_of = {name: place for place, name in enumerate(cluster.groups.ids)}
+    total = np.zeros(len(cluster.osds))
+    parts = []
+    for change in batch.changes:
+        place = place_of[change.group]
+        for before, after in zip(change.before, change.after, strict=True):
+            if before != after:
+                taker = int(np.searchsorted(cluster.osds, after))
+                total[taker] += shard_bytes(cluster, place)
+                parts.append((place, taker, shard_bytes(cluster, place)))
+    rate = bytes_per_s / float(size.mean())
+    for place, taker, amount in parts:
+        share = rate * amount / max(total[taker], 1.0)
+        extra += share * usual.takes[place]
+        extra[taker] += share
+    note = (
+        "backfill: the largest batch, each OSD that receives is written to at the rate told, and k shards are read for "
+        "each (assumed); reads still take the old positions"
+    )
+    return usual._replace(extra=extra, note=note)

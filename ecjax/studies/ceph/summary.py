@@ -1,0 +1,98 @@
+"""What ``ecjax ceph`` prints at its end: a line per plan, its batches, and what is doubtful in the dumps."""
+
+from pathlib import Path
+
+import pandas as pd
+from rich.console import Console
+
+from ecjax.console import say
+from ecjax.studies.ceph.stored import rows_of
+from ecjax.studies.spine.printed import number, print_errors, print_table
+from ecjax.tables.folder import location
+from ecjax.units import fitting_unit
+
+_GB = 1e9
+
+
+def show(runs: pd.DataFrame, console: Console, out: str) -> None:
+    """Print the plans of a study, and what of the dumps is missing or doubtful.
+
+    Args:
+        runs: rows of the ``runs`` dataset.
+        console: where to.
+        out: folder of the results.
+    """
+    times = ["estimated_mean_before_s", "estimated_mean_s", "estimated_p99_before_s", "estimated_p99_s"]
+    timed = runs["estimated_mean_s"].notna().any()
+    unit = fitting_unit(*(runs[name] for name in times)) if timed else None
+    rows = []
+    for run in runs.to_dict("records"):
+        cells = [
+            number(run["within"], "g"),
+            f"{number(run['max_over_mean_before'], '.3f')} -> {number(run['max_over_mean'], '.3f')}",
+            number(run["lower_bound"], ".3f"),
+            str(run["changed_groups"]),
+            str(run["moved_chunks"]),
+            number(run["least_moved_chunks"], ".0f"),
+            number(run["moved_bytes"] / _GB, ".3g"),
+            str(run["batch_count"]),
+        ]
+        if unit is not None:
+            cells += [
+                f"{unit.cell(run['estimated_mean_before_s'], 3)} -> {unit.cell(run['estimated_mean_s'], 3)}",
+                f"{unit.cell(run['estimated_p99_before_s'], 3)} -> {unit.cell(run['estimated_p99_s'], 3)}",
+            ]
+        rows.append(cells)
+    first = runs.iloc[0]
+    print_table(
+        console,
+        f"ceph: {first['group_count']} groups of {first['pool_count']} pools on {first['osd_count']} OSDs; results in "
+        f"{out}",
+        [
+            *("within", "busiest OSD\n/ mean load", "least\npossible", "groups", "shards\ncopied"),
+            *("least\npossible shards", "GB", "batches"),
+            *([] if unit is None else [f"mean {unit.name}", f"p99 {unit.name}"]),
+        ],
+        rows,
+        least=("GB", "least\npossible shards", "batches"),
+        dataset="runs",
+    )
+    for note in dict.fromkeys(line for text in runs["notes"].dropna() for line in text.splitlines()):
+        say(console, f"note: {note}", "dim")
+    _show_scenarios(runs, console, location(out))
+    print_errors(runs, console)
+
+
+def _show_scenarios(runs: pd.DataFrame, console: Console, out: Path) -> None:
+    """The what-ifs of the first plan."""
+    table = rows_of(out, "scenarios", runs["run_id"].iloc[0])
+    if table.empty:
+        return
+    timed = table["estimated_mean_s"].notna().any()
+    unit = fitting_unit(table["estimated_mean_s"], table["estimated_p99_s"]) if timed else None
+    rows = [
+        [
+            row["scenario"],
+            row["placement"],
+            number(row["max_over_mean"], ".3f"),
+            number(row["load_ratio"], ".3f"),
+            *([] if unit is None else [unit.cell(row[f"estimated_{name}_s"], 3) for name in ("mean", "p99")]),
+            number(row["unavailable_share"], ".2%"),
+        ]
+        for row in table.to_dict("records")
+    ]
+    print_table(
+        console,
+        "what if",
+        [
+            *("scenario", "placement", "busiest OSD\n/ mean load", "busiest OSD\n/ as it is"),
+            *([] if unit is None else [f"mean {unit.name}", f"p99 {unit.name}"]),
+            "not served",
+        ],
+        rows,
+        words=("scenario", "placement"),
+        groups=table["scenario"].tolist(),
+        dataset="scenarios",
+    )
+    for note in table["note"].dropna().unique():
+        say(console, f"note: {note}", "dim")

@@ -1,0 +1,88 @@
+"""Columns of the result datasets of ``ecjax ceph``, with units. Imports nothing heavy."""
+
+from ecjax.tables.result_schemas import job_tables
+from ecjax.tables.schemas import BOOLEAN, FLOAT, INTEGER, STRING, Column
+
+TABLES = job_tables(
+    "ceph",
+    runs=(
+        Column("input_id", STRING, "", "fingerprint of the dumps"),
+        Column("fsid", STRING, "", "the cluster"),
+        Column("epoch", INTEGER, "", "of its map when the dumps were taken"),
+        Column("rates", STRING, "", "measured: by difference of two pg dumps; equal: every group as often"),
+        Column("roles_only", BOOLEAN, "", "whether only roles change; else shards move to other OSDs, too"),
+        Column("within", FLOAT, "", "max load may be so much above the least possible, relatively"),
+        Column("pool_count", INTEGER, "", "erasure-coded pools"),
+        Column("group_count", INTEGER, "", "their placement groups"),
+        Column("osd_count", INTEGER, "", "OSDs"),
+        Column("max_over_mean_before", FLOAT, "", "load of the busiest OSD / mean load, as it is"),
+        Column("max_over_mean", FLOAT, "", "the same by the plan"),
+        Column("lower_bound", FLOAT, "", "no choice of roles has a smaller max_over_mean"),
+        Column("gap", FLOAT, "", "(max_over_mean - lower_bound) / lower_bound"),
+        Column("changed_groups", INTEGER, "", "groups whose set changes"),
+        Column("moved_chunks", INTEGER, "", "shards that are copied"),
+        Column(
+            "least_moved_chunks", INTEGER, "", "no roles with such a max load copy fewer; null: not known"
+        ),
+        Column("moved_bytes", FLOAT, "B", "bytes of the shards that are copied"),
+        Column("batch_count", INTEGER, "", "batches of commands"),
+        Column("command_count", INTEGER, "", "commands in them"),
+        Column("service_source", STRING, "", "where service times are from; null: there are none"),
+        Column(
+            "estimated_mean_before_s",
+            FLOAT,
+            "s",
+            "expected mean latency of client reads, as it is",
+            infinite=True,
+        ),
+        Column("estimated_p99_before_s", FLOAT, "s", "expected 99 % quantile, as it is", infinite=True),
+        Column("estimated_mean_s", FLOAT, "s", "expected mean latency by the plan", infinite=True),
+        Column("estimated_p99_s", FLOAT, "s", "expected 99 % quantile by the plan", infinite=True),
+        Column("notes", STRING, "", "what is missing or doubtful in the dumps, a line each"),
+    ),
+    plan=(
+        Column("group", STRING, "", "placement group"),
+        Column("position", INTEGER, "", "place in its set, from 0; those below k are read"),
+        Column("osd", INTEGER, "", "OSD that holds it by the plan"),
+        Column("before", INTEGER, "", "OSD that holds it now"),
+    ),
+    commands=(
+        Column("batch", INTEGER, "", "batch, from 1"),
+        Column("group", STRING, "", "placement group that changes"),
+        Column("command", STRING, "", "commands for it, a line each"),
+        Column("undo", STRING, "", "commands that take them back, a line each"),
+        Column("expected", STRING, "", "JSON: its set afterwards, OSDs by position"),
+    ),
+    batches=(
+        Column("batch", INTEGER, "", "batch, from 1; 0: as it is"),
+        Column("changed_groups", INTEGER, "", "groups that change in it"),
+        Column("moved_chunks", INTEGER, "", "shards that it copies"),
+        Column("moved_bytes", FLOAT, "B", "their bytes"),
+        Column("misplaced_share", FLOAT, "", "the same shards / all shards of a pool, the largest share"),
+        Column("max_over_mean", FLOAT, "", "load of the busiest OSD / mean load once it is done"),
+        Column("estimated_mean_s", FLOAT, "s", "expected mean latency once it is done", infinite=True),
+        Column("estimated_p99_s", FLOAT, "s", "expected 99 % quantile once it is done", infinite=True),
+    ),
+    osds=(
+        Column("osd", INTEGER, "", "OSD"),
+        Column("host", STRING, "", "bucket that it is in"),
+        Column("device_class", STRING, "", "its device class; empty: none"),
+        Column("speed", FLOAT, "", "relative to the others"),
+        Column("load_before", FLOAT, "", "load as it is / mean load of all OSDs"),
+        Column("load", FLOAT, "", "load by the plan / mean load of all OSDs"),
+        Column("read_share_before", FLOAT, "", "share of all shard reads, as it is"),
+        Column("read_share", FLOAT, "", "share of all shard reads by the plan"),
+        Column("shards_before", INTEGER, "", "shards of the pools that it keeps"),
+        Column("shards", INTEGER, "", "the same by the plan"),
+    ),
+    scenarios=(
+        Column("scenario", STRING, "", "what if"),
+        Column("placement", STRING, "", "before: as it is; plan: by the plan"),
+        Column("max_over_mean", FLOAT, "", "load of the busiest OSD / mean load of those that are up"),
+        Column("load_ratio", FLOAT, "", "load of the busiest OSD / the same as it is without the scenario"),
+        Column("estimated_mean_s", FLOAT, "s", "expected mean latency", infinite=True),
+        Column("estimated_p99_s", FLOAT, "s", "expected 99 % quantile", infinite=True),
+        Column("unavailable_share", FLOAT, "", "share of reads without k shards that are up"),
+        Column("note", STRING, "", "what the numbers rest on"),
+    ),
+)

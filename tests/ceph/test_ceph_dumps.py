@@ -1,0 +1,245 @@
+"""Dumps to clusters: formats, rates, failure domains; what is wrong with dumps, in a line."""
+
+import gzip
+import json
+import lzma
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from ceph_dumps import SECONDS, made, write
+
+from ecjax.ceph.crush import UnknownStep, broken, rule_domains
+from ecjax.ceph.files import read_dumps
+from ecjax.ceph.plan import demand_of, plan_of
+from ecjax.ceph.read import EQUAL, Reading, read_cluster, targets
+from ecjax.ceph.records import reads_per_osd
+from ecjax.ceph.times import incomplete, service_times
+from ecjax.errors import UserError
+
+
+def cluster_of(tmp_path, parts, **reading):
+    return read_cluster(read_dumps(write(tmp_path / "dumps", parts)), Reading(**reading))
+
+
+def test_a_cluster_is_as_its_dumps_say(tmp_path):
+    parts = made(items=2)
+    cluster = cluster_of(tmp_path, parts)
+    assert cluster.release == "pacific" and cluster.epoch == 50
+    assert [pool.name for pool in cluster.pools] == ["e22"]
+    stats = {each["pgid"]: each for each in parts["groups"][1]["pg_map"]["pg_stats"]}
+    assert cluster.sets == {name: tuple(each["up"]) for name, each in stats.items()}
+    first = {each["pgid"]: each for each in parts["groups"][0]["pg_map"]["pg_stats"]}
+    rates = [
+        (stats[name]["stat_sum"]["num_read"] - first[name]["stat_sum"]["num_read"]) / SECONDS
+        for name in cluster.groups.ids
+    ]
+    np.testing.assert_allclose(cluster.groups.rate, rates)
+    # a client read of 1 MiB takes half of it from each of two OSDs
+    np.testing.assert_allclose(cluster.groups.read_bytes, 2**19)
+    expected = np.zeros(8)
+    for name, rate in zip(cluster.groups.ids, rates, strict=True):
+        expected[list(cluster.sets[name][:2])] += rate
+    np.testing.assert_allclose(reads_per_osd(cluster), expected)
+    assert cluster.raw == parts["raw"]  # the items undone
+    assert targets(cluster, 0).tolist() == [8.0] * 8
+    assert cluster.host[3] == "h1" and cluster.device_class[3] == "hdd"
+
+
+def test_files_are_told_by_content(tmp_path):
+    parts = made()
+    plain = cluster_of(tmp_path, parts)
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "a.json.gz").write_bytes(gzip.compress(json.dumps(parts["osd"]).encode()))
+    (other / "b.json").write_text(json.dumps(parts["groups"][1]["pg_map"]))  # as before Nautilus
+    text = (
+        json.dumps(parts["groups"][0])
+        .replace('"pg_stats"', '"x": 1, "pg_stats"')
+        .replace('"x": 1', '"x":inf')
+    )
+    (other / "c.json").write_text("dumped all\n" + text)  # Reef prints infinity so
+    (other / "d.json.xz").write_bytes(lzma.compress(json.dumps(parts["crush"]).encode()))
+    read = read_cluster(read_dumps(other))
+    assert read.sets == plain.sets
+    np.testing.assert_array_equal(read.groups.rate, plain.groups.rate)
+
+
+def test_a_state_file_of_another_balancer(tmp_path):
+    parts = made()
+    for place, groups in enumerate(parts["groups"]):
+        state = {"stateversion": 1, "osd_dump": parts["osd"], "pg_dump": groups, "crush_dump": parts["crush"]}
+        state |= {"osd_df_tree_dump": parts["tree"], "pool_dump": parts["pools"]}
+        (tmp_path / f"state{place}.xz").write_bytes(lzma.compress(json.dumps(state).encode()))
+    assert read_cluster(read_dumps(tmp_path)).sets == cluster_of(tmp_path, parts).sets
+
+
+def _degraded(parts):
+    for dump in parts["groups"]:
+        for group in dump["pg_map"]["pg_stats"]:
+            group["state"] = "active+undersized+degraded"
+
+
+def _replicated(parts):
+    parts["osd"]["pools"][0]["type"] = 1
+
+
+def _plugin(parts):
+    parts["osd"]["erasure_code_profiles"]["p1"]["plugin"] = "clay"
+
+
+def _other_cluster(parts):
+    parts["osd"]["osds"].pop()
+
+
+def _later_epoch(parts):
+    parts["groups"][1]["pg_map"]["pg_stats"][0]["reported_epoch"] = 90
+
+
+def _other_pools(parts):
+    parts["pools"][0]["pool_name"] = "rgw"
+
+
+def _few_groups(parts):
+    parts["groups"][1]["pg_map"]["pg_stats"].pop()
+
+
+def _same_time(parts):
+    parts["groups"][0]["pg_map"]["stamp"] = parts["groups"][1]["pg_map"]["stamp"]
+
+
+def _no_reads(parts):
+    parts["groups"][0]["pg_map"]["pg_stats"] = parts["groups"][1]["pg_map"]["pg_stats"]
+
+
+def _other_json(parts):
+    for group in parts["groups"][1]["pg_map"]["pg_stats"]:
+        del group["stat_sum"]["num_read"]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "line"),
+    [
+        (_degraded, "found no group that is active+clean"),
+        (_replicated, "found no erasure-coded pool that can be planned (replicated: e22)"),
+        (_plugin, "found no erasure-coded pool"),
+        (_other_cluster, "found osd.7 in the pg dump and not in the osd dump"),
+        (_later_epoch, "found a pg dump of epoch 90 beside an osd dump of epoch 50"),
+        (_other_pools, "found pool 1 as e22 and as rgw"),
+        (_few_groups, "found 15 groups in the pg dump of 16"),
+        (_same_time, "allowed: of different times"),
+        (_no_reads, "found no reads between the two pg dumps"),
+        (_other_json, "found no 'num_read' in a dump of release pacific"),
+    ],
+)
+def test_what_cannot_be_planned_is_a_line(tmp_path, spoil, line):
+    parts = made()
+    spoil(parts)
+    with pytest.raises(UserError, match=".") as caught:
+        cluster_of(tmp_path, parts)
+    assert line in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_missing_pieces(tmp_path):
+    parts = made()
+    with pytest.raises(UserError, match="found one pg dump; allowed: two.*rates=equal"):
+        read_cluster(read_dumps(write(tmp_path / "one", parts, ["pg.0"])))
+    equal = read_cluster(read_dumps(tmp_path / "one"), Reading(EQUAL))
+    assert set(equal.groups.rate) == {1.0}
+    with pytest.raises(UserError, match="found no ceph osd dump"):
+        read_dumps(write(tmp_path / "two", parts, ["osd"]))
+    with pytest.raises(UserError, match="not there"):
+        read_dumps(tmp_path / "three")
+    without = read_cluster(read_dumps(write(tmp_path / "four", parts, ["crush"])))
+    assert without.domains == (None,) and "roles_only" in without.notes[0]
+    (tmp_path / "one" / "x.json").write_text("{")
+    with pytest.raises(UserError, match="allowed: JSON"):
+        read_dumps(tmp_path / "one")
+
+
+def test_what_is_doubtful_is_a_note_and_planned_around(tmp_path):
+    parts = made(pools=((2, 2, 16), (2, 1, 8)), items=1)
+    parts["osd"]["pools"][1]["fast_read"] = True
+    parts["osd"]["pg_upmap_items"].append({"pgid": "1.5", "mappings": [{"from": 90, "to": 91}]})
+    for dump in parts["groups"]:
+        stats = dump["pg_map"]["pg_stats"]
+        stats[3]["state"] = "active+remapped+backfilling"
+    parts["groups"][1]["pg_map"]["pg_stats"][4]["stat_sum"]["num_read"] = 0
+    cluster = cluster_of(tmp_path, parts)
+    text = "\n".join(cluster.notes)
+    assert "1 groups move or are degraded (1.3: active+remapped+backfilling)" in text
+    assert "1 groups count fewer reads than before" in text and "(1.4:" in text
+    assert "fast_read" in text and "1 groups have upmap entries that are not" in text
+    plan = plan_of(cluster, demand_of(cluster, np.ones(8)), 0.01)
+    assert plan.sets and "1.3" not in plan.sets and all(name.startswith("1.") for name in plan.sets)
+
+
+def test_domains_of_rules():
+    parts = made(hosts=4, per_host=2)
+    domains = rule_domains(parts["crush"], 1)
+    assert broken(domains, (0, 2, 4, 6)) is None
+    assert broken(domains, (0, 1, 4, 6)) == "two shards in one host"
+    assert broken(domains, (0, 2, 4, 99)) == "osd.99 is outside default"
+    steps = parts["crush"]["rules"][0]["steps"]
+    steps[2:3] = [
+        {"op": "choose_indep", "num": 2, "type": "host"},
+        {"op": "chooseleaf_indep", "num": 2, "type": "osd"},
+    ]
+    two = rule_domains(parts["crush"], 1)
+    assert broken(two, (0, 1, 4, 5)) is None
+    assert broken(two, (0, 1, 4, 6)) == "3 of type host, the rule takes 2"
+    steps[1]["item"] = -2  # only the first host
+    assert rule_domains(parts["crush"], 1).allowed == {0, 1}
+    steps.insert(2, {"op": "choosemsr", "num": 0, "type": "osd"})
+    with pytest.raises(UnknownStep, match="step choosemsr"):
+        rule_domains(parts["crush"], 1)
+
+
+def operation(second, served_s=0.002, what="MOSDECSubOpRead(2.31s0 71/31 ECSubRead(tid=1"):
+    time = f"2026-01-01T00:00:{second:02d}.000000+0000"
+    done = f"2026-01-01T00:00:{second:02d}.{round(served_s * 1e6):06d}+0000"
+    events = [
+        {"event": "reached_pg", "time": time},
+        {"event": "done", "time": done, "duration": 4294967295.99},
+    ]
+    return {"description": what, "initiated_at": time, "type_data": {"events": events}}
+
+
+def test_full_histories_are_no_samples():
+    whole = {
+        "size": 20,
+        "duration": 600,
+        "ops": [operation(s) for s in range(5)] + [operation(6, what="osd_op(")],
+    }
+    full = {"size": 5, "duration": 600, "ops": [operation(s) for s in range(5)]}
+    long = {"size": 20, "duration": 4, "ops": [operation(s) for s in range(5)]}
+    assert incomplete(whole) is None and incomplete(full) == "5 of 5" and incomplete(long) == "4 s of 4 s"
+    counters = [{"bluestore": {"read_lat": {"avgcount": n, "sum": n * 0.25}}} for n in (4, 8)]
+    times = service_times({0: whole, 1: full}, {0: counters, 1: counters[:1]})
+    assert times.samples == {0: (0.002,) * 5} and times.means == {0: 0.25}
+    assert "osd.1 (5 of 5)" in times.notes[0] and "refused" in times.notes[0]
+
+
+DUMPS = os.environ.get("ECJAX_CEPH_DUMPS", "")
+
+
+@pytest.mark.skipif(
+    not DUMPS, reason="ECJAX_CEPH_DUMPS names no folder with the recorded dumps small and large"
+)
+@pytest.mark.parametrize(
+    ("name", "reading", "before", "after"),
+    [
+        ("large", Reading(), 1.780, 1.010),
+        ("large", Reading(EQUAL), 1.732, 1.013),
+        ("large", Reading(EQUAL, ("e42",)), 1.758, 1.0547),
+        ("large", Reading(EQUAL, ("e83",)), 1.743, 1.014),
+        ("small", Reading(EQUAL), 1.500, 1.042),
+    ],
+)
+def test_recorded_clusters(name, reading, before, after):
+    cluster = read_cluster(read_dumps(Path(DUMPS) / name), reading)
+    plan = plan_of(cluster, demand_of(cluster, np.ones(len(cluster.osds))), 0.01)
+    assert plan.before.max() / plan.before.mean() == pytest.approx(before, abs=5e-4)
+    assert plan.after.max() / plan.after.mean() <= after
+    assert plan.shards == plan.roles.copies <= 1.1 * plan.roles.copies_bound

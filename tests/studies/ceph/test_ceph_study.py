@@ -1,0 +1,290 @@
+"""``ecjax ceph`` from a folder of dumps to scripts, to a cluster that takes them, and back."""
+
+import csv
+import json
+import shlex
+
+import pytest
+from ceph_dumps import made, write
+
+from ecjax.ceph import live
+from ecjax.ceph.crush import rule_domains
+from ecjax.ceph.monitor import Map, applied
+from ecjax.ceph.records import Entries
+from ecjax.cli import main
+from ecjax.tables.results import read_results
+
+WITHIN = "within=0.12"
+
+
+@pytest.fixture(scope="module")
+def parts():
+    return made(hosts=6, pools=((2, 2, 24), (3, 2, 16)), items=4)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory, parts):
+    folder = tmp_path_factory.mktemp("ceph")
+    write(folder / "dumps", parts)
+    assert (
+        main(["ceph", str(folder / "dumps"), WITHIN, f"out={folder / 'out'}", "figures=loads,batches"]) == 0
+    )
+    return folder
+
+
+def scripts(place):
+    (folder,) = (place / "out" / "scripts").iterdir()
+    return folder
+
+
+class Cluster:
+    """A cluster behind ``ceph``: a monitor by the simulator, and dumps of what it holds."""
+
+    def __init__(self, parts, dropping=()):
+        domains = rule_domains(parts["crush"], 1)
+        osd = parts["osd"]
+        items = {
+            each["pgid"]: tuple((pair["from"], pair["to"]) for pair in each["mappings"])
+            for each in osd["pg_upmap_items"]
+        }
+        self.parts, self.dropping, self.lines = parts, dropping, []
+        self.map = Map(parts["raw"], dict.fromkeys(parts["raw"], domains), frozenset(), Entries({}, items))
+
+    def __call__(self, words):
+        assert words[0] == "ceph"
+        if words[-1] != "json":
+            self.lines.append(shlex.join(words))
+            if words[3] not in self.dropping:
+                self.map = applied(self.map, [shlex.join(words)])
+            return ""
+        return json.dumps(self.dump(" ".join(words[1:-2])))
+
+    def dump(self, what):
+        if what == "pg dump":
+            groups = json.loads(json.dumps(self.parts["groups"][1]))
+            for each in groups["pg_map"]["pg_stats"]:
+                each["up"] = each["acting"] = list(self.map.up(each["pgid"]))
+            return groups
+        if what != "osd dump":
+            return self.parts[
+                {"osd crush dump": "crush", "osd df tree": "tree", "osd pool ls detail": "pools"}[what]
+            ]
+        entries = self.map.entries
+        upmap = [{"pgid": name, "osds": list(osds)} for name, osds in entries.upmap.items()]
+        items = [
+            {"pgid": name, "mappings": [{"from": a, "to": b} for a, b in pairs]}
+            for name, pairs in entries.items.items()
+        ]
+        return self.parts["osd"] | {"pg_upmap": upmap, "pg_upmap_items": items, "epoch": 60}
+
+
+@pytest.fixture
+def cluster(parts, monkeypatch):
+    behind = Cluster(parts)
+    monkeypatch.setattr(live, "_run", behind)
+    monkeypatch.setattr(live, "_POLL_S", 0.0)
+    return behind
+
+
+def test_the_plan_is_in_the_tables(place):
+    run = read_results(place / "out", "runs").iloc[0]
+    assert run["status"] == "ok" and run["group_count"] == 40 and run["osd_count"] == 12
+    assert run["max_over_mean"] < run["max_over_mean_before"]
+    assert run["lower_bound"] <= run["max_over_mean"] and run["gap"] <= 0.12 + 1e-9
+    assert run["least_moved_chunks"] <= run["moved_chunks"]
+    osds = read_results(place / "out", "osds")
+    assert osds["load_before"].max() == pytest.approx(run["max_over_mean_before"])
+    assert osds["load"].max() == pytest.approx(run["max_over_mean"])
+    assert (osds["shards"] == osds["shards_before"]).all()
+    batches = read_results(place / "out", "batches")
+    assert len(batches) == 1 + run["batch_count"] and batches["moved_chunks"].sum() == run["moved_chunks"]
+    assert batches["misplaced_share"].max() <= 0.05 or batches["changed_groups"].max() == 1
+    assert {each.name for each in (place / "out" / "figures").iterdir()} == {"loads.png", "batches.png"}
+
+
+def test_scripts_say_the_same_as_the_tables(place):
+    folder = scripts(place)
+    with (folder / "plan.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == ["group", "position", "osd", "before"]
+    assert [
+        {name: str(value) for name, value in row.items()}
+        for row in json.loads((folder / "plan.json").read_text())
+    ] == rows
+    plan = read_results(place / "out", "plan")
+    assert len(plan) == len(rows) and set(plan["group"]) == {row["group"] for row in rows}
+    count = int(read_results(place / "out", "runs")["batch_count"].iloc[0])
+    assert (
+        len(list(folder.glob("batch-*-expected.json"))) == len(list(folder.glob("batch-*-undo.sh"))) == count
+    )
+    first = (folder / "batch-001.sh").read_text().splitlines()
+    assert first[:2] == ["#!/bin/sh", "set -e"] and "ceph osd set-require-min-compat-client luminous" in first
+
+
+def lines_of(path):
+    return [line for line in path.read_text().splitlines() if line.startswith("ceph ")]
+
+
+def test_scripts_bring_it_about_and_undo_takes_it_back(place, parts):
+    behind, folder = Cluster(parts), scripts(place)
+    before = behind.map
+    for path in sorted(folder.glob("batch-???.sh")):
+        behind.map = applied(behind.map, lines_of(path))
+        for group, osds in json.loads(path.with_name(f"{path.stem}-expected.json").read_text()).items():
+            assert behind.map.up(group) == tuple(osds)
+    behind.map = applied(behind.map, lines_of(folder / "undo.sh"))
+    assert behind.map == before
+
+
+def test_apply_then_verify(place, cluster, capsys):
+    out, dumps = place / "out", place / "later"
+    assert main(["ceph", f"collect={place / 'before'}", "wait_s=0"]) == 0
+    assert main(["ceph", str(place / "before"), f"verify={out}", "--quiet"]) == 1
+    assert "0 of" in capsys.readouterr().out
+    assert main(["ceph", f"verify={out}", "apply=true", "--quiet"]) == 0
+    assert "are in force, read back" in capsys.readouterr().out
+    assert main(["ceph", f"collect={dumps}", "wait_s=0"]) == 0
+    assert main(["ceph", str(dumps), f"verify={out}", "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert printed["exit_code"] == 0 and printed["findings"] == []
+    # what has moved on since must not be applied again over it
+    name = next(iter(cluster.map.entries.upmap))
+    cluster.map = applied(cluster.map, [f"ceph osd rm-pg-upmap {name}"])
+    moved = cluster.map.up(name) != tuple(cluster.parts["raw"][name])
+    assert not moved
+    assert main(["ceph", f"collect={place / 'gone'}", "wait_s=0"]) == 0
+    assert main(["ceph", str(place / "gone"), f"verify={out}"]) == 1
+    assert f"group {name}: it has no entry" in capsys.readouterr().out
+
+
+def test_apply_stops_where_a_command_vanishes(place, cluster, capsys):
+    plan = read_results(place / "out", "commands")
+    second = plan.loc[plan["batch"] == 2, "group"].iloc[0]
+    cluster.dropping = (second,)
+    words = ["ceph", f"verify={place / 'out'}", "apply=true", "apply_wait_s=1e-9"]
+    assert main(words) == 1
+    said = capsys.readouterr().out
+    assert "Stopped after 1 of" in said and f"group {second}:" in said
+    later = set(plan.loc[plan["batch"] > 2, "group"]) - set(plan.loc[plan["batch"] <= 2, "group"])
+    assert later and not any(f" {group} " in f"{line} " for group in later for line in cluster.lines)
+
+
+def test_apply_refuses_another_cluster_and_other_sets(place, cluster, capsys):
+    words = ["ceph", f"verify={place / 'out'}", "apply=true", "--quiet"]
+    planned = set(read_results(place / "out", "plan")["group"])
+    group = next(name for name in sorted(planned) if name not in cluster.map.entries.items)
+    raw = cluster.parts["raw"][group]
+    swapped = (raw[2], raw[1], raw[0], *raw[3:]) if len(raw) == 5 else (raw[1], raw[0], *raw[2:])
+    cluster.map = applied(cluster.map, [f"ceph osd pg-upmap {group} {' '.join(map(str, swapped))}"])
+    assert main(words) == 1
+    assert "plan again" in capsys.readouterr().out and cluster.lines == []
+    cluster.parts = cluster.parts | {"osd": cluster.parts["osd"] | {"fsid": "another"}}
+    assert main(words) == 1
+    assert "the cluster is another" in capsys.readouterr().out and cluster.lines == []
+
+
+def test_what_if_and_moves(place, capsys):
+    out = place / "moves"
+    scenarios = "what_if=[osd.3,host:h1,slow:osd.2:3,fast_read:e22,code:e22:3+1,backfill:1e6]"
+    words = [
+        "ceph",
+        str(place / "dumps"),
+        WITHIN,
+        "roles_only=false",
+        "load=bytes",
+        "speeds={hdd: 2, osd.1: 1}",
+    ]
+    assert main([*words, scenarios, "figures=[]", f"out={out}"]) == 0
+    table = read_results(out, "scenarios").set_index(["scenario", "placement"])
+    assert len(table) == 12
+    assert (table["unavailable_share"] == 0).all() and table["estimated_mean_s"].isna().all()
+    before = read_results(out, "runs")["max_over_mean_before"].iloc[0]
+    assert table.loc[("slow:osd.2:3", "before"), "max_over_mean"] != pytest.approx(before)
+    # all n are read, by the plan and without it
+    fast = table.loc["fast_read:e22", "max_over_mean"]
+    assert fast["before"] > 1
+    assert (
+        table.loc[("code:e22:3+1", "plan"), "max_over_mean"]
+        < table.loc[("code:e22:3+1", "before"), "max_over_mean"]
+    )
+    assert "what if" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_the_least_latency_is_not_always_an_even_load(place):
+    words = [
+        "ceph",
+        str(place / "dumps"),
+        WITHIN,
+        "service_s=0.01",
+        "speeds={hdd: 1, osd.0: 0.25}",
+        "figures=[]",
+    ]
+    means = {}
+    for objective in ("load", "mean"):
+        out = place / f"least-{objective}"
+        assert main([*words, f"objective={objective}", f"out={out}"]) == 0
+        means[objective] = read_results(out, "runs")["estimated_mean_s"].iloc[0]
+    assert means["mean"] <= means["load"] * (1 + 1e-9)
+
+
+@pytest.mark.slow
+def test_latencies_where_service_times_are_told(place):
+    out = place / "timed"
+    words = ["ceph", str(place / "dumps"), WITHIN, "service_s=0.004", "what_if=slow:osd.2:2", "figures=[]"]
+    assert main([*words, f"out={out}"]) == 0
+    run = read_results(out, "runs").iloc[0]
+    assert run["service_source"] == "service_s"
+    assert 0.004 < run["estimated_mean_s"] < run["estimated_mean_before_s"] < run["estimated_p99_before_s"]
+    batches = read_results(out, "batches").sort_values("batch")
+    assert batches["estimated_mean_s"].iloc[-1] == pytest.approx(run["estimated_mean_s"])
+    slow = read_results(out, "scenarios")
+    assert (slow["estimated_mean_s"] > run["estimated_mean_s"]).all()
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ([], "dumps: found none; allowed: ecjax ceph DUMPS"),
+        (["nowhere"], "found nowhere; allowed: key=value, or the path of one folder of dumps"),
+        (["dumps=nowhere"], "dumps: found nowhere, which is not there"),
+        (["{dumps}", "speeds={ssd: 2}"], "speeds: found ssd; allowed: device classes (hdd)"),
+        (["{dumps}", "speeds={hdd: 0}"], "speeds: found hdd: 0"),
+        (["{dumps}", "pools=rgw"], "pools: found rgw; allowed: e22, e32-2"),
+        (["{dumps}", "what_if=osd.99"], "what_if: found osd.99; allowed: OSDs of the cluster"),
+        (["{dumps}", "what_if=broken"], "what_if: found broken; allowed: osd.N"),
+        (["{dumps}", "objective=p99"], "objective=p99: found no service times; allowed: with service_s="),
+        (["{dumps}", "plan_run=x"], "plan_run=x: found no verify="),
+        (["{dumps}", "verify=nowhere"], "nowhere"),
+    ],
+)
+def test_mistakes_are_a_line(place, words, line, capsys, tmp_path):
+    filled = [word.format(dumps=place / "dumps") if word == "{dumps}" else word for word in words]
+    assert main(["ceph", *filled, f"out={tmp_path / 'out'}"]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert line in said and "Traceback" not in said
+
+
+def test_collect_prints_what_to_run(capsys):
+    assert main(["ceph", "--collect"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.count("ceph ") == 6 and "sleep 60" in printed
+
+
+def test_commands_that_fail_are_tried_again_and_named(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(live, "_POLL_S", 0.0)
+    script = tmp_path / "ceph"
+    script.write_text(
+        f'echo x >> {tmp_path}/calls\n[ "$(wc -l < {tmp_path}/calls)" -ge 3 ] && echo "{{}}" || exit 1\n'
+    )
+    assert live._run(["sh", str(script)]) == "{}\n"
+    script.write_text("echo no monitor >&2; exit 1\n")
+    assert main(["ceph", f"collect={tmp_path / 'dumps'}", f"ceph=sh {script}"]) == 2
+    assert "found no monitor; allowed: a command that the cluster accepts" in " ".join(
+        capsys.readouterr().err.split()
+    )
+    script.write_text("echo text\n")
+    assert main(["ceph", f"collect={tmp_path / 'dumps'}", f"ceph=sh {script}"]) == 2
+    assert "found no JSON of osd dump" in " ".join(capsys.readouterr().err.split())
+    assert main(["ceph", f"collect={tmp_path / 'dumps'}", "ceph=/nowhere/ceph"]) == 2
+    assert not (tmp_path / "dumps").exists()
