@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
-from ecjax.options import Mapping, Whole, Words, option
+from ecjax.options import Mapping, Number, Whole, Words, option
 
-FORMATS = ("table", "columns", "cloudphysics", "msr", "oracle_general")  # of access logs
+ACCESS_LOGS = ("s3",)
+FORMATS = ("table", "columns", "cloudphysics", "msr", *ACCESS_LOGS, "oracle_general")  # of logs
 COLUMNS = Mapping("a mapping like {arrival_s: ts, file_id: key}")
 
 
@@ -24,3 +25,7 @@ class LogOptions:
         None, "of the log: size of the extents that stand for files in a block trace", Whole(1, 2**62)
     )
     sort: bool = option(False, "sort the log by arrival, in memory, instead of refusing an unsorted one")
+    keep_ids: bool = option(False, "leave names of objects in access logs as they are, instead of hashing them")
+    max_rejects: float = option(
+        0.1, "malformed lines of an access log that are allowed: a share if below 1, else a number", Number(least=0)
+    )

@@ -1,0 +1,187 @@
+"""Access logs as traces: files found, recognised one by one, read in order of arrival."""
+
+import hashlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from ecjax.errors import UserError
+from ecjax.tables.fingerprint import trace_fingerprint
+from ecjax.tables.formats import user_errors, visible_files
+from ecjax.tables.importers.access_logs.lines import BLOCK_BYTES, Block, blocks, open_lines
+from ecjax.tables.importers.access_logs.ordered import Stream, in_order
+from ecjax.tables.importers.access_logs.profile import DURATION, NODE, Json, Profile, Text
+from ecjax.tables.importers.access_logs.reading import LineReader, Salt
+from ecjax.tables.importers.access_logs.requests import Emitter
+from ecjax.tables.importers.rejects import Tally
+from ecjax.tables.importers.table import refuse_extents
+from ecjax.tables.importers.trace import RATES, SERVICE, SOJOURN, Head, Source, Trace
+
+_HEAD_BYTES, _HEAD_LINES = 1 << 16, 50
+_SALT_BYTES = 1 << 20
+_RECOGNISED_SHARE = 0.5
+
+
+def recognised(lines: tuple[str, ...], profile: Profile) -> bool:
+    """Whether more than half of the first lines are of a profile (all programs' lines count where they are mixed)."""
+    lines = tuple(line for line in lines[:_HEAD_LINES] if line.strip() and not line.startswith("#"))
+    if not lines:
+        return False
+    shape = profile.shape
+    if isinstance(shape, Text):
+        if shape.header:
+            return set(shape.header.values()) <= set(lines[0].strip().split(shape.separator))
+        fitting = sum(re.match(shape.first_lines, line) is not None for line in lines)
+        return fitting > 0 if shape.mixed else fitting > _RECOGNISED_SHARE * len(lines)
+    fitting = sum(_has_paths(line, shape) for line in lines)
+    return fitting > _RECOGNISED_SHARE * len(lines)
+
+
+def _has_paths(line: str, shape: Json) -> bool:
+    if not line.lstrip("[, \t").startswith("{"):
+        return False
+    names = set(re.sub("[_-]", "", name).lower() for name in re.findall(r'"([\w. -]+)"\s*:', line))
+    return all(
+        any(path.replace("_", "").lower().split(".")[-1] in names for path in paths) for paths in shape.needed
+    )
+
+
+@dataclass(frozen=True)
+class AccessLogImporter:
+    """Reads files of lines, each a request; what they tell and lose is in the profile."""
+
+    profile: Profile
+    others: tuple[Profile, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """As ``format=`` has it."""
+        return self.profile.name
+
+    def recognises(self, head: Head) -> bool:
+        """Whether the first lines are of this kind."""
+        return recognised(head.lines or head.members, self.profile)
+
+    def open(self, source: Source) -> Trace:
+        """Open an access log: a file or a folder of files, compressed or not.
+
+        Raises:
+            UserError: there is no access in it, a file is of no known kind, or an option is missing or does not fit.
+        """
+        extent_bytes = source.extents() if self.profile.block else None
+        if not self.profile.block:
+            refuse_extents(source, self.name)
+        files = sorted(visible_files(source.path)) if source.path.is_dir() else [source.path]
+        files = [file for file in files if file.stat().st_size]
+        if not files:
+            raise UserError(f"{source.path}: found no file with a line; allowed: at least one")
+        salt = Salt(None if source.keep_ids or not self.profile.secret else _salt(files))
+        readers = {file: self._reader(file, salt, source.path) for file in files}
+        tally = Tally(source.max_rejects)
+        emitter = Emitter(self.profile, extent_bytes)
+        sample = self._sample(readers, source)
+        path = str(source.path)
+
+        def read() -> Iterator[pa.RecordBatch]:
+            tally.begin()
+            streams = [
+                Stream(file, _first_tick(file, reader) if len(readers) > 1 else 0, partial(_batches, file, reader, tally))
+                for file, reader in readers.items()
+            ]
+            yield from emitter.requests(in_order(streams, path, source.sort), sample)
+            tally.check(path, finished=True)
+
+        def _batches(file: Path, reader: LineReader, tally: Tally) -> Iterator[pa.RecordBatch]:
+            size = BLOCK_BYTES if len(readers) == 1 else BLOCK_BYTES // 4
+            for block in blocks(file, size):
+                yield reader.accesses(block, _relative(file, source.path), tally)
+                tally.check(path, finished=False)
+
+        profiles = {reader.profile.name: reader.profile for reader in readers.values()}
+        provides = frozenset.intersection(*(profile.provides for profile in profiles.values()))
+        schema = emitter.schema(sample)
+        if "finish_s" not in schema.names:
+            provides -= {SOJOURN, SERVICE}
+        loses = dict.fromkeys(sentence for profile in profiles.values() for sentence in profile.loses)
+        if salt.words is not None:
+            loses["Names of objects are hashed, salted by the log itself; requesters are not read (keep_ids=true keeps names)."] = None
+        return Trace(
+            name=path,
+            format=self.name,
+            schema=schema,
+            read=read,
+            provides=provides,
+            loses=(*loses, *source.sorting),
+            clock_resolution_s=emitter.resolution(sample),
+            fingerprint=trace_fingerprint(source.path),
+            extent_bytes=extent_bytes,
+            tally=tally,
+        )
+
+    def _reader(self, file: Path, salt: Salt, source: Path) -> LineReader:
+        """How a file is read: by this profile, or another one that it shows."""
+        lines = head_lines(file)
+        profile = self.profile
+        if not recognised(lines, profile):
+            others = [each for each in self.others if each.nodes == profile.nodes and recognised(lines, each)]
+            profile = others[0] if others else profile
+        columns = None
+        if isinstance(profile.shape, Text) and profile.shape.header:
+            names = lines[0].strip().split(profile.shape.separator) if lines else []
+            missing = [name for name in profile.shape.header.values() if name not in names]
+            if missing:
+                raise UserError(f"{file}: missing columns: {', '.join(missing)}; found: {', '.join(names)[:200]}")
+            columns = tuple(names.index(name) for name in profile.shape.header.values())
+        return LineReader(profile, salt, columns)
+
+    def _sample(self, readers: dict[Path, LineReader], source: Source) -> pa.RecordBatch:
+        """The first accesses that a file of the log has, of all files if there are few."""
+        tally = Tally(1.0)
+        for file, reader in readers.items():
+            for block in blocks(file, _HEAD_BYTES):
+                batch = reader.accesses(block, str(file), tally)
+                if batch.num_rows:
+                    return batch
+        if tally.rejected:
+            first = tally.samples[0]
+            raise UserError(
+                f"{source.path}: found no access among {tally.lines:,} lines, the first malformed one in {first.file}, "
+                f"line {first.line}: {first.reason}; allowed: format={self.name} ({self.profile.title})"
+            )
+        raise UserError(
+            f"{source.path}: found no access that reads or writes an object among {tally.lines:,} lines; allowed: at "
+            "least one"
+        )
+
+
+def head_lines(file: Path) -> tuple[str, ...]:
+    """The first whole lines of a file, decompressed."""
+    with user_errors(file), open_lines(file) as stream:
+        start = stream.read(_HEAD_BYTES)
+    lines = start.decode("utf-8", "replace").removeprefix("\ufeff").splitlines()
+    return tuple(lines[:-1] if len(start) == _HEAD_BYTES and len(lines) > 1 else lines)[:_HEAD_LINES]
+
+
+def _first_tick(file: Path, reader: LineReader) -> int:
+    """When a file begins (ns); where its first lines do not say, before all others."""
+    block = next(blocks(file, _HEAD_BYTES), None)
+    batch = reader.accesses(block, str(file), Tally(1.0)) if block is not None else None
+    return int(batch["ticks"].to_numpy().min()) if batch is not None and batch.num_rows else -(2**62)
+
+
+def _relative(file: Path, source: Path) -> str:
+    return file.name if file == source else str(file.relative_to(source))
+
+
+def _salt(files: list[Path]) -> np.ndarray:
+    """A key that only who has the log knows: its own content, by a hash that is written nowhere."""
+    digest = hashlib.blake2b(digest_size=16, person=b"ecjax.names")
+    for file in files:
+        with user_errors(file), file.open("rb") as stream:
+            digest.update(stream.read(_SALT_BYTES))
+    return np.frombuffer(digest.digest(), np.uint64)

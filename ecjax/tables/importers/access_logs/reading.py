@@ -1,0 +1,313 @@
+"""Accesses from the lines of a block: fields found, values read, other lines sorted out, all by array."""
+
+import json
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from ecjax.tables.importers.access_logs.json_fields import hash_paths, json_fields
+from ecjax.tables.importers.access_logs.lines import Block
+from ecjax.tables.importers.access_logs.names import object_names, siphash, strings, words
+from ecjax.tables.importers.access_logs.profile import (
+    BUCKET,
+    DURATION,
+    KEY,
+    NODE,
+    OPERATION,
+    RANGE_BEGIN,
+    RANGE_END,
+    REQUEST,
+    REQUEST_ID,
+    SIZE,
+    STATUS,
+    TIME,
+    Json,
+    Profile,
+    Text,
+)
+from ecjax.tables.importers.access_logs.text_fields import FINE, NO_ANCHOR, request_words, text_fields
+from ecjax.tables.importers.access_logs.values import numbers, times
+from ecjax.tables.importers.rejects import SAMPLED, Rejected, Tally
+
+_WORD = re.compile(r"[A-Za-z][\w.:\-]*")
+_READ, _WRITE, _OTHER, _NO_WORD = 0, 1, 2, 3
+_NOT_READ = ("is no line of this format", "ends within quotation marks", "is no JSON object")
+_NO_OBJECT_WORD = "without an object"
+
+
+class Salt(NamedTuple):
+    """How names are hashed; ``words`` (2,) uint64, None: they stay."""
+
+    words: np.ndarray | None
+
+
+@dataclass(frozen=True)
+class LineReader:
+    """Reads the lines of one profile.
+
+    Attributes:
+        profile: of the lines.
+        salt: of the names of objects.
+        columns: position of each role, for a profile whose columns are named by a header.
+    """
+
+    profile: Profile
+    salt: Salt
+    columns: tuple[int, ...] | None = None
+
+    @cached_property
+    def _paths(self) -> tuple[np.ndarray, np.ndarray]:
+        """Hashes of the paths of a JSON profile, and the slot of each."""
+        assert isinstance(self.profile.shape, Json)
+        named = [
+            (path, slot) for slot, paths in enumerate(self.profile.shape.names.values()) for path in paths
+        ]
+        text = "".join(path for path, _ in named).encode()
+        offsets = np.cumsum([0, *(len(path) for path, _ in named)])
+        hashes = np.empty(len(named), np.uint64)
+        hash_paths(np.frombuffer(text, np.uint8), offsets, hashes)
+        return hashes, np.array([slot for _, slot in named])
+
+    def accesses(self, block: Block, file: str, tally: Tally) -> pa.RecordBatch:
+        """The accesses in a block, in the order of their lines; the rest is counted in ``tally``.
+
+        Returns:
+            Columns ticks (int64, ns), name (int64 or string), write (bool), bytes, object_bytes and duration_s (NaN:
+            not known), and node and request where the profile has them.
+        """
+        data, spans, states = self._fields(block)
+        fields = _Fields(data, dict(zip(self.profile.roles, np.moveaxis(spans, 1, 0), strict=True)))
+        wrong = _Wrong(len(states))
+        for state, reason in zip(range(1, 4), _NOT_READ, strict=True):
+            wrong.add(states == state, reason)
+        left_out = np.zeros(len(states), bool)
+        if isinstance(self.profile.shape, Text) and self.profile.shape.mixed:
+            left_out = states == NO_ANCHOR
+            wrong.forgive(left_out)
+            tally.others.update({"lines of other kinds": int(left_out.sum())} if left_out.any() else {})
+        tally.lines += len(states)
+        if STATUS in fields:
+            status, bad = fields.numbers(STATUS, 1.0)
+            wrong.add(bad, "status")
+            failed = wrong.none & ~left_out & ~np.isnan(status) & ((status < 200) | (status > 299))
+            tally.unsuccessful += int(failed.sum())
+            left_out |= failed
+        kinds, targets = self._operations(fields, wrong, left_out, tally)
+        left_out |= kinds == _OTHER
+        rows = np.flatnonzero(wrong.none & ~left_out)
+        batch = self._batch(fields.of(rows), kinds[rows] == _WRITE, targets[rows], wrong, rows, tally)
+        wrong.forgive(left_out)
+        self._count(block, file, wrong, tally)
+        return batch
+
+    def _fields(self, block: Block) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        shape, lines = self.profile.shape, len(block.begins)
+        spans = np.empty((lines, len(self.profile.roles), 2), np.int64)
+        states = np.empty(lines, np.int8)
+        if isinstance(shape, Text):
+            positions = shape.positions.values() if self.columns is None else self.columns
+            marker = np.frombuffer(shape.marker.encode() or b" ", np.uint8)
+            separator = ord(shape.separator)
+            text_fields(
+                *(block.data, block.begins, block.ends, separator, int(shape.anchor), marker),
+                *(np.array(list(positions)), spans, states),
+            )
+            return block.data, spans, states
+        escaped = np.empty(lines, bool)
+        json_fields(block.data, block.begins, block.ends, *self._paths, spans, states, escaped)
+        escaped &= states == FINE
+        return _unescaped(block.data, spans, np.flatnonzero(escaped)), spans, states
+
+    def _operations(
+        self, fields: "_Fields", wrong: "_Wrong", left_out: np.ndarray, tally: Tally
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Whether each line reads, writes or neither, and where its object is named."""
+        count = wrong.count
+        targets = fields.spans[KEY] if KEY in fields else np.full((count, 2), -1)
+        if self.profile.every_read:
+            return np.full(count, _READ), targets
+        spans = fields.spans[OPERATION] if OPERATION in fields else np.empty((count, 2), np.int64)
+        if OPERATION not in fields:
+            targets = np.empty((count, 2), np.int64)
+            request_words(fields.data, np.ascontiguousarray(fields.spans[REQUEST]), spans, targets)
+        encoded = words(fields.data, spans).dictionary_encode()
+        met = encoded.dictionary.to_pylist()
+        kinds = np.array([self._kind(word) for word in met], np.int64)[encoded.indices.to_numpy()]
+        wrong.add((kinds == _NO_WORD) & ~left_out, "operation")
+        others = wrong.none & ~left_out & (kinds == _OTHER)
+        if others.any():
+            counts = np.bincount(encoded.indices.to_numpy()[others], minlength=len(met))
+            tally.others.update({word: int(n) for word, n in zip(met, counts, strict=True) if n})
+        return kinds, targets
+
+    def _kind(self, word: str) -> int:
+        if word in self.profile.reads:
+            return _READ
+        if word in self.profile.writes:
+            return _WRITE
+        return _OTHER if _WORD.fullmatch(word) or word.isdigit() else _NO_WORD
+
+    def _batch(
+        self,
+        fields: "_Fields",
+        write: np.ndarray,
+        targets: np.ndarray,
+        wrong: "_Wrong",
+        rows: np.ndarray,
+        tally: Tally,
+    ) -> pa.RecordBatch:
+        profile, count = self.profile, len(rows)
+        ticks, bad = fields.times(profile.clock.kind, profile.clock.unit_ns)
+        wrong.add(bad, "time", rows)
+        duration = np.full(count, np.nan)
+        if DURATION in fields:
+            duration, bad = fields.numbers(DURATION, profile.duration_s or 0.0)
+            wrong.add(bad, "duration", rows)
+        if profile.clock.at_end:
+            ticks = ticks - np.round(np.nan_to_num(duration) * 1e9).astype(np.int64)
+        amounts, object_bytes = self._bytes(fields, write, wrong, rows)
+        offsets, text, named = self._names(fields, targets)
+        wrong.add((targets[:, 0] < 0) & ~named, "name of an object", rows)
+        used = wrong.none[rows]
+        nameless = used & ~named
+        if nameless.any():
+            tally.others[_NO_OBJECT_WORD] += int(nameless.sum())
+            used &= named
+        columns = {
+            "ticks": ticks,
+            "name": self._ids(text, offsets),
+            "write": write,
+            "bytes": amounts,
+            "object_bytes": object_bytes,
+            "duration_s": duration,
+        }
+        if NODE in fields:
+            columns["node"] = words(fields.data, fields.spans[NODE])
+        if REQUEST_ID in fields:
+            columns["request"] = words(fields.data, fields.spans[REQUEST_ID])
+        return pa.record_batch(columns).filter(pa.array(used))
+
+    def _bytes(
+        self, fields: "_Fields", write: np.ndarray, wrong: "_Wrong", rows: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Bytes asked for, and of the whole object, NaN where that is not known."""
+        known = {}
+        for role in (*self.profile.read_bytes, *self.profile.write_bytes, SIZE, RANGE_BEGIN, RANGE_END):
+            if role in fields and role not in known:
+                known[role], bad = fields.numbers(role, 1.0)
+                missing = (fields.spans[role][:, 0] < 0) & isinstance(self.profile.shape, Text)
+                wrong.add(bad | (missing & (role in self.profile.read_bytes)), role, rows)
+        nothing = np.full(len(rows), np.nan)
+        amounts = [nothing, nothing]
+        for kind, roles in enumerate((self.profile.read_bytes, self.profile.write_bytes)):
+            for role in roles:
+                amounts[kind] = np.where(np.isnan(amounts[kind]), known.get(role, nothing), amounts[kind])
+        if RANGE_END in known:
+            part = known[RANGE_END] - known[RANGE_BEGIN] + 1
+            amounts[0] = np.where(np.isnan(part), amounts[0], part)
+        total = np.nan_to_num(np.where(write, amounts[1], amounts[0]))
+        return total, known.get(SIZE, nothing)
+
+    def _names(self, fields: "_Fields", targets: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        buckets = fields.spans[BUCKET] if BUCKET in fields else np.empty((0, 2), np.int64)
+        room = int(np.sum(targets[:, 1] - targets[:, 0]) + np.sum(buckets[:, 1] - buckets[:, 0]) + len(targets))
+        text, offsets = np.empty(max(room, 1), np.uint8), np.empty(len(targets) + 1, np.int64)
+        named = np.empty(len(targets), bool)
+        profile = self.profile
+        object_names(
+            *(fields.data, np.ascontiguousarray(buckets), np.ascontiguousarray(targets), profile.is_path),
+            *(profile.skipped_parts, profile.needed_parts, profile.decodings, text, offsets, named),
+        )
+        return offsets, text, named
+
+    def _ids(self, text: np.ndarray, offsets: np.ndarray) -> pa.Array:
+        if self.salt.words is None:
+            return strings(text, offsets)
+        hashes = np.empty(len(offsets) - 1, np.int64)
+        siphash(text, offsets, self.salt.words, hashes)
+        return pa.array(hashes)
+
+    def _count(self, block: Block, file: str, wrong: "_Wrong", tally: Tally) -> None:
+        for code, reason in enumerate(wrong.reasons, 1):
+            lines = np.flatnonzero(wrong.codes == code)
+            room = max(SAMPLED - tally.reasons[reason], 0)
+            for line in lines[:room].tolist():
+                text = block.text(line) if self.salt.words is None else None
+                tally.samples.append(Rejected(file, int(block.numbers[line]), reason, text))
+            if lines.size:
+                tally.reasons[reason] += int(lines.size)
+
+
+class _Wrong:
+    """What is wrong with each line, the first reason that is found."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.codes = np.zeros(count, np.int8)
+        self.reasons: list[str] = []
+
+    @property
+    def none(self) -> np.ndarray:
+        """Lines with nothing wrong, (lines,) bool."""
+        return self.codes == 0
+
+    def add(self, bad: np.ndarray, reason: str, rows: np.ndarray | None = None) -> None:
+        """Add a reason; ``bad`` is about all lines, or about ``rows`` of them."""
+        self.reasons.append(reason)
+        lines = np.flatnonzero(bad) if rows is None else rows[bad]
+        lines = lines[self.codes[lines] == 0]
+        self.codes[lines] = len(self.reasons)
+
+    def forgive(self, lines: np.ndarray) -> None:
+        """Lines that need not be right."""
+        self.codes[lines] = 0
+
+
+class _Fields:
+    """Where the fields of lines are: by role (lines, 2)."""
+
+    def __init__(self, data: np.ndarray, spans: dict[str, np.ndarray]) -> None:
+        self.data, self.spans = data, spans
+
+    def __contains__(self, role: str) -> bool:
+        return role in self.spans
+
+    def of(self, rows: np.ndarray) -> "_Fields":
+        """Those of some lines."""
+        return _Fields(self.data, {role: spans[rows] for role, spans in self.spans.items()})
+
+    def numbers(self, role: str, scale: float) -> tuple[np.ndarray, np.ndarray]:
+        """Numbers of a role, and where something else is."""
+        spans = np.ascontiguousarray(self.spans[role])
+        values, wrong = np.empty(len(spans)), np.empty(len(spans), bool)
+        numbers(self.data, spans, scale, values, wrong)
+        return values, wrong
+
+    def times(self, kind: int, unit_ns: int) -> tuple[np.ndarray, np.ndarray]:
+        """Times (ns), and where something else is."""
+        spans = np.ascontiguousarray(self.spans[TIME])
+        ticks, wrong = np.empty(len(spans), np.int64), np.empty(len(spans), bool)
+        times(self.data, spans, kind, unit_ns, ticks, wrong)
+        return ticks, wrong
+
+
+def _unescaped(data: np.ndarray, spans: np.ndarray, lines: np.ndarray) -> np.ndarray:
+    """The data, followed by the strings that have escapes as these mean; their spans are moved there."""
+    added, place = [data.tobytes()] if lines.size else [], len(data)
+    for line in lines.tolist():
+        for slot in range(spans.shape[1]):
+            begin, end = spans[line, slot]
+            raw = bytes(data[begin:end]) if begin >= 0 else b""
+            if b"\\" in raw:
+                try:
+                    text = json.loads(b'"' + raw + b'"').encode("utf-8", "backslashreplace")
+                except ValueError:
+                    continue  # as it is
+                added.append(text)
+                spans[line, slot] = place, place + len(text)
+                place += len(text)
+    return np.frombuffer(b"".join(added), np.uint8) if added else data
