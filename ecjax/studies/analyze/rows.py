@@ -152,7 +152,9 @@ def trace_table(
         "trace": Path(trace.name).name,
         **reading,
         "format": trace.format,
-        "provides": ", ".join(name for name in (RATES, SOJOURN_TIMES, SERVICE_TIMES, PLACEMENT) if name in provides),
+        "provides": ", ".join(
+            name for name in (RATES, SOJOURN_TIMES, SERVICE_TIMES, PLACEMENT) if name in provides
+        ),
         "loses": "\n".join(trace.loses),
         "notices": "\n".join(notices),
         "rows": statistics.rows,

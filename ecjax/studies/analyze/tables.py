@@ -17,7 +17,12 @@ TABLES = job_tables(
     traces=(
         Column("trace", STRING, "", "name of the file or folder"),
         Column("path", STRING, "", "where it was"),
-        Column("reading", STRING, "", "JSON: format, columns, extent_bytes, sort, keep_ids, max_rejects, as they were set"),
+        Column(
+            "reading",
+            STRING,
+            "",
+            "JSON: format, columns, extent_bytes, sort, keep_ids, max_rejects, as they were set",
+        ),
         Column("format", STRING, "", "importer that read it"),
         Column("provides", STRING, "", "which of rates, sojourn, service, placement it tells"),
         Column("loses", STRING, "", "what it lacks and what was decided in reading, a sentence per line"),

@@ -5,7 +5,10 @@ from typing import Any
 
 from ecjax.options import Mapping, Number, Whole, Words, option
 
-ACCESS_LOGS = ("s3",)
+ACCESS_LOGS = (
+    *("s3", "nginx", "swift_proxy", "swift_object", "hdfs", "minio", "rgw", "s3_json", "nginx_json", "warp"),
+    *("thesios", "tectonic", "twitter", "wikimedia", "tencent_photo", "ibm_cos", "alibaba_block"),
+)
 FORMATS = ("table", "columns", "cloudphysics", "msr", *ACCESS_LOGS, "oracle_general")  # of logs
 COLUMNS = Mapping("a mapping like {arrival_s: ts, file_id: key}")
 
@@ -25,7 +28,11 @@ class LogOptions:
         None, "of the log: size of the extents that stand for files in a block trace", Whole(1, 2**62)
     )
     sort: bool = option(False, "sort the log by arrival, in memory, instead of refusing an unsorted one")
-    keep_ids: bool = option(False, "leave names of objects in access logs as they are, instead of hashing them")
+    keep_ids: bool = option(
+        False, "leave names of objects in access logs as they are, instead of hashing them"
+    )
     max_rejects: float = option(
-        0.1, "malformed lines of an access log that are allowed: a share if below 1, else a number", Number(least=0)
+        0.1,
+        "malformed lines of an access log that are allowed: a share if below 1, else a number",
+        Number(least=0),
     )

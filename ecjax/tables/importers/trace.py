@@ -11,7 +11,9 @@ from ecjax.errors import UserError
 from ecjax.tables.importers.rejects import Tally
 
 RATES, SOJOURN, SERVICE, PLACEMENT = "rates", "sojourn", "service", "placement"
-OBJECT_BYTES = "object_bytes"  # a column of batches beside those of ``requests``: the size of the whole object (B)
+OBJECT_BYTES = (
+    "object_bytes"  # a column of batches beside those of ``requests``: the size of the whole object (B)
+)
 MOST_REJECTS = 0.1
 BATCH_ROWS = 1 << 17
 

@@ -3,7 +3,7 @@
 import hashlib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -13,14 +13,14 @@ import pyarrow as pa
 from ecjax.errors import UserError
 from ecjax.tables.fingerprint import trace_fingerprint
 from ecjax.tables.formats import user_errors, visible_files
-from ecjax.tables.importers.access_logs.lines import BLOCK_BYTES, Block, blocks, open_lines
+from ecjax.tables.importers.access_logs.lines import BLOCK_BYTES, blocks, open_lines
 from ecjax.tables.importers.access_logs.ordered import Stream, in_order
-from ecjax.tables.importers.access_logs.profile import DURATION, NODE, Json, Profile, Text
+from ecjax.tables.importers.access_logs.profile import Json, Profile, Text
 from ecjax.tables.importers.access_logs.reading import LineReader, Salt
 from ecjax.tables.importers.access_logs.requests import Emitter
 from ecjax.tables.importers.rejects import Tally
 from ecjax.tables.importers.table import refuse_extents
-from ecjax.tables.importers.trace import RATES, SERVICE, SOJOURN, Head, Source, Trace
+from ecjax.tables.importers.trace import SERVICE, SOJOURN, Head, Source, Trace
 
 _HEAD_BYTES, _HEAD_LINES = 1 << 16, 50
 _SALT_BYTES = 1 << 20
@@ -29,17 +29,34 @@ _RECOGNISED_SHARE = 0.5
 
 def recognised(lines: tuple[str, ...], profile: Profile) -> bool:
     """Whether more than half of the first lines are of a profile (all programs' lines count where they are mixed)."""
-    lines = tuple(line for line in lines[:_HEAD_LINES] if line.strip() and not line.startswith("#"))
+    lines = tuple(line for line in lines[:_HEAD_LINES] if line.strip())
     if not lines:
         return False
     shape = profile.shape
     if isinstance(shape, Text):
-        if shape.header:
-            return set(shape.header.values()) <= set(lines[0].strip().split(shape.separator))
+        if shape.header and columns_of(lines[0], shape) is not None:
+            return True
+        if not shape.first_lines:
+            return False
+        lines = tuple(line for line in lines if not line.startswith("#"))
         fitting = sum(re.match(shape.first_lines, line) is not None for line in lines)
         return fitting > 0 if shape.mixed else fitting > _RECOGNISED_SHARE * len(lines)
     fitting = sum(_has_paths(line, shape) for line in lines)
     return fitting > _RECOGNISED_SHARE * len(lines)
+
+
+def separator_of(line: str, shape: Text) -> str:
+    """What separates the words of a line."""
+    return shape.separator or next((each for each in ("\t", ",") if each in line), " ")
+
+
+def columns_of(line: str, shape: Text) -> tuple[int, ...] | None:
+    """The column of each role, where the line names them all."""
+    names = [name.strip('"# ').lower() for name in line.strip().split(separator_of(line, shape))]
+    places = [
+        next((names.index(name) for name in each if name in names), -1) for each in shape.header.values()
+    ]
+    return None if -1 in places else tuple(places)
 
 
 def _has_paths(line: str, shape: Json) -> bool:
@@ -90,7 +107,11 @@ class AccessLogImporter:
         def read() -> Iterator[pa.RecordBatch]:
             tally.begin()
             streams = [
-                Stream(file, _first_tick(file, reader) if len(readers) > 1 else 0, partial(_batches, file, reader, tally))
+                Stream(
+                    file,
+                    _first_tick(file, reader) if len(readers) > 1 else 0,
+                    partial(_batches, file, reader, tally),
+                )
                 for file, reader in readers.items()
             ]
             yield from emitter.requests(in_order(streams, path, source.sort), sample)
@@ -109,7 +130,9 @@ class AccessLogImporter:
             provides -= {SOJOURN, SERVICE}
         loses = dict.fromkeys(sentence for profile in profiles.values() for sentence in profile.loses)
         if salt.words is not None:
-            loses["Names of objects are hashed, salted by the log itself; requesters are not read (keep_ids=true keeps names)."] = None
+            loses[
+                "Names of objects are hashed, salted by the log itself; requesters are not read (keep_ids=true keeps names)."
+            ] = None
         return Trace(
             name=path,
             format=self.name,
@@ -130,14 +153,16 @@ class AccessLogImporter:
         if not recognised(lines, profile):
             others = [each for each in self.others if each.nodes == profile.nodes and recognised(lines, each)]
             profile = others[0] if others else profile
-        columns = None
-        if isinstance(profile.shape, Text) and profile.shape.header:
-            names = lines[0].strip().split(profile.shape.separator) if lines else []
-            missing = [name for name in profile.shape.header.values() if name not in names]
-            if missing:
-                raise UserError(f"{file}: missing columns: {', '.join(missing)}; found: {', '.join(names)[:200]}")
-            columns = tuple(names.index(name) for name in profile.shape.header.values())
-        return LineReader(profile, salt, columns)
+        shape = profile.shape
+        if not isinstance(shape, Text) or not lines:
+            return LineReader(profile, salt)
+        columns = columns_of(lines[0], shape) if shape.header else None
+        if columns is None and not shape.positions:
+            needed = ", ".join(names[0] for names in shape.header.values())
+            raise UserError(f"{file}: found as first line {lines[0][:80]!r}; allowed: columns {needed}")
+        return LineReader(
+            profile, salt, separator_of(lines[0], shape), columns, "" if columns is None else lines[0]
+        )
 
     def _sample(self, readers: dict[Path, LineReader], source: Source) -> pa.RecordBatch:
         """The first accesses that a file of the log has, of all files if there are few."""

@@ -59,9 +59,7 @@ def json_fields(data, begins, ends, paths, slots, spans, states, escaped):
         rank[:] = paths.shape[0]
         escaped[line] = False
         place, end = begins[line], ends[line]
-        while place < end and (
-            _blank(data[place]) or data[place] == _COMMA or data[place] == _OPEN_LIST
-        ):
+        while place < end and (_blank(data[place]) or data[place] == _COMMA or data[place] == _OPEN_LIST):
             place += 1
         if place == end or data[place] != _OPEN:
             states[line] = NO_OBJECT

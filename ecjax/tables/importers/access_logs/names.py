@@ -168,6 +168,38 @@ def siphash(text, offsets, salt, hashes):
 
 
 @njit()
+def block_groups(data, spans, groups, named):
+    """Numbers of HDFS blocks like "BP-1-10.0.0.1-2:blk_-9223372036854775792_1001"; below 0, of their groups of sixteen.
+
+    Args:
+        data: (bytes,) uint8.
+        spans: (rows, 2).
+        groups: (rows,) int64, filled.
+        named: (rows,) bool, filled: whether there is a number.
+    """
+    for row in range(spans.shape[0]):
+        named[row], groups[row] = False, 0
+        for place in range(spans[row, 0], spans[row, 1] - 4):
+            if (
+                data[place] == 98
+                and data[place + 1] == 108
+                and data[place + 2] == 107
+                and data[place + 3] == 95
+            ):
+                place += 4
+                negative = data[place] == 45
+                place += negative
+                number = np.int64(0)
+                while place < spans[row, 1] and 48 <= data[place] <= 57:
+                    # downwards, since the lowest number has no positive one
+                    number = number * 10 - (data[place] - 48)
+                    named[row] = True
+                    place += 1
+                groups[row] = number & ~np.int64(15) if negative else -number
+                break
+
+
+@njit()
 def copied(data, spans, text, offsets):
     """Copy spans (rows, 2) one after another; -1 is nothing."""
     place = 0

@@ -16,7 +16,7 @@ SENT, RECEIVED, SIZE, DURATION, NODE, REQUEST_ID = (
     "node",
     "request_id",
 )
-OFFSET, RANGE_BEGIN, RANGE_END = "offset", "range_begin", "range_end"
+OFFSET, RANGE_BEGIN, RANGE_END, SERVICE_BEGIN = "offset", "range_begin", "range_end", "service_begin"
 LINE = -100  # a position: where the line begins
 
 CLF_TIME, ISO_TIME, EPOCH, COMPACT_TIME = range(4)
@@ -37,7 +37,7 @@ class Clock:
 
     Attributes:
         kind: CLF_TIME (23/Nov/2026:08:36:47 +0000), ISO_TIME, EPOCH (a number) or COMPACT_TIME (20261123083647).
-        unit_ns: of a number (ns).
+        unit_ns: of a number (ns); 0: told by its size.
         at_end: whether it is when the request ended, so that it arrived its duration earlier.
     """
 
@@ -52,12 +52,12 @@ class Text:
 
     Attributes:
         positions: of each role, counted from the anchor.
-        first_lines: regular expression of a line of this kind.
-        separator: between words; several spaces count as one.
+        first_lines: regular expression of a line of this kind; none where a header is needed.
+        separator: between words; several spaces count as one; "": tab, comma or space, told by the first line.
         anchor: see there.
         marker: for ``Anchor.MARKER``.
         mixed: whether lines without an anchor are of other programs, rather than malformed.
-        header: a header that names the columns instead of positions: role by column.
+        header: names of the column of each role, for files that begin with a line of names.
     """
 
     positions: Mapping[str, int]
@@ -66,7 +66,7 @@ class Text:
     anchor: Anchor = Anchor.START
     marker: str = ""
     mixed: bool = False
-    header: Mapping[str, str] = field(default_factory=dict)
+    header: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -96,12 +96,16 @@ class Profile:
         provides: of "rates", "sojourn", "service" and "placement".
         duration_s: unit of a duration without one of its own (s); None: microseconds if it is whole, else seconds.
         read_bytes, write_bytes: roles that say how much was asked for, the first that has a number counts.
+        paths: whether names are targets of requests: paths, perhaps with a query and a host.
         skipped_parts: parts at the beginning of a path that are not of the object's name.
         needed_parts: parts that a path has then at least; others are no objects.
         decodings: how many times names are percent-encoded.
         secret: whether names are those of users, to be hashed unless they may stay.
         every_read: whether there is no operation and each line is a read.
         block: whether names are volumes, cut into extents.
+        block_groups: whether names are HDFS blocks, of which sixteen with numbers below 0 are a file.
+        optional: roles that a line may lack.
+        node: the node of all lines, where they do not name it.
         source: public name of a data set.
     """
 
@@ -116,27 +120,31 @@ class Profile:
     duration_s: float | None = 1.0
     read_bytes: tuple[str, ...] = (SENT,)
     write_bytes: tuple[str, ...] = (RECEIVED, SIZE)
+    paths: bool = False
     skipped_parts: int = 0
     needed_parts: int = 1
     decodings: int = 1
     secret: bool = True
     every_read: bool = False
     block: bool = False
+    block_groups: bool = False
+    optional: frozenset[str] = frozenset()
+    node: str = ""
     source: str = ""
 
     @property
     def nodes(self) -> bool:
         """Whether lines are accesses of chunks at nodes."""
-        return NODE in self.roles
+        return NODE in self.roles or bool(self.node)
 
     @property
     def is_path(self) -> bool:
-        """Whether objects are named by the target of a request: a path, perhaps with a query and a host."""
-        return REQUEST in self.roles or self.skipped_parts > 0
+        """As ``paths``; so are the targets of whole requests."""
+        return self.paths or REQUEST in self.roles
 
     @property
     def roles(self) -> tuple[str, ...]:
         """The fields that are read, in the order of their slots."""
         if isinstance(self.shape, Json):
             return tuple(self.shape.names)
-        return tuple(self.shape.header or self.shape.positions)
+        return tuple(self.shape.positions or self.shape.header)

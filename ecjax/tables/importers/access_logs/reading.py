@@ -11,17 +11,19 @@ import pyarrow as pa
 
 from ecjax.tables.importers.access_logs.json_fields import hash_paths, json_fields
 from ecjax.tables.importers.access_logs.lines import Block
-from ecjax.tables.importers.access_logs.names import object_names, siphash, strings, words
+from ecjax.tables.importers.access_logs.names import block_groups, object_names, siphash, strings, words
 from ecjax.tables.importers.access_logs.profile import (
     BUCKET,
     DURATION,
     KEY,
     NODE,
+    OFFSET,
     OPERATION,
     RANGE_BEGIN,
     RANGE_END,
     REQUEST,
     REQUEST_ID,
+    SERVICE_BEGIN,
     SIZE,
     STATUS,
     TIME,
@@ -52,12 +54,16 @@ class LineReader:
     Attributes:
         profile: of the lines.
         salt: of the names of objects.
-        columns: position of each role, for a profile whose columns are named by a header.
+        separator: between words.
+        columns: position of each role, where a header names the columns.
+        header: that line; it may come again where files were put together.
     """
 
     profile: Profile
     salt: Salt
+    separator: str = " "
     columns: tuple[int, ...] | None = None
+    header: str = ""
 
     @cached_property
     def _paths(self) -> tuple[np.ndarray, np.ndarray]:
@@ -84,15 +90,18 @@ class LineReader:
         wrong = _Wrong(len(states))
         for state, reason in zip(range(1, 4), _NOT_READ, strict=True):
             wrong.add(states == state, reason)
-        left_out = np.zeros(len(states), bool)
+        left_out = self._headers(block)
+        wrong.forgive(left_out)
         if isinstance(self.profile.shape, Text) and self.profile.shape.mixed:
-            left_out = states == NO_ANCHOR
-            wrong.forgive(left_out)
-            tally.others.update({"lines of other kinds": int(left_out.sum())} if left_out.any() else {})
+            other = states == NO_ANCHOR
+            wrong.forgive(other)
+            if other.any():
+                tally.others["lines of other kinds"] += int(other.sum())
+            left_out |= other
         tally.lines += len(states)
         if STATUS in fields:
             status, bad = fields.numbers(STATUS, 1.0)
-            wrong.add(bad, "status")
+            wrong.add(bad & ~left_out, "status")
             failed = wrong.none & ~left_out & ~np.isnan(status) & ((status < 200) | (status > 299))
             tally.unsuccessful += int(failed.sum())
             left_out |= failed
@@ -104,6 +113,15 @@ class LineReader:
         self._count(block, file, wrong, tally)
         return batch
 
+    def _headers(self, block: Block) -> np.ndarray:
+        """Lines that name the columns."""
+        lines = np.zeros(len(block.begins), bool)
+        if self.header:
+            size = len(self.header.encode())
+            for line in np.flatnonzero(block.ends - block.begins == size).tolist():
+                lines[line] = block.text(line) == self.header
+        return lines
+
     def _fields(self, block: Block) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         shape, lines = self.profile.shape, len(block.begins)
         spans = np.empty((lines, len(self.profile.roles), 2), np.int64)
@@ -111,7 +129,7 @@ class LineReader:
         if isinstance(shape, Text):
             positions = shape.positions.values() if self.columns is None else self.columns
             marker = np.frombuffer(shape.marker.encode() or b" ", np.uint8)
-            separator = ord(shape.separator)
+            separator = ord(self.separator)
             text_fields(
                 *(block.data, block.begins, block.ends, separator, int(shape.anchor), marker),
                 *(np.array(list(positions)), spans, states),
@@ -129,7 +147,7 @@ class LineReader:
         count = wrong.count
         targets = fields.spans[KEY] if KEY in fields else np.full((count, 2), -1)
         if self.profile.every_read:
-            return np.full(count, _READ), targets
+            return np.where(left_out, _OTHER, _READ), targets
         spans = fields.spans[OPERATION] if OPERATION in fields else np.empty((count, 2), np.int64)
         if OPERATION not in fields:
             targets = np.empty((count, 2), np.int64)
@@ -163,14 +181,10 @@ class LineReader:
         profile, count = self.profile, len(rows)
         ticks, bad = fields.times(profile.clock.kind, profile.clock.unit_ns)
         wrong.add(bad, "time", rows)
-        duration = np.full(count, np.nan)
-        if DURATION in fields:
-            duration, bad = fields.numbers(DURATION, profile.duration_s or 0.0)
-            wrong.add(bad, "duration", rows)
-        if profile.clock.at_end:
-            ticks = ticks - np.round(np.nan_to_num(duration) * 1e9).astype(np.int64)
+        duration, late = self._durations(fields, wrong, rows)
+        ticks = ticks - np.round(np.nan_to_num(np.where(late, duration, 0)) * 1e9).astype(np.int64)
         amounts, object_bytes = self._bytes(fields, write, wrong, rows)
-        offsets, text, named = self._names(fields, targets)
+        ids, named = self._ids(fields, targets)
         wrong.add((targets[:, 0] < 0) & ~named, "name of an object", rows)
         used = wrong.none[rows]
         nameless = used & ~named
@@ -179,17 +193,49 @@ class LineReader:
             used &= named
         columns = {
             "ticks": ticks,
-            "name": self._ids(text, offsets),
+            "name": ids,
             "write": write,
             "bytes": amounts,
             "object_bytes": object_bytes,
             "duration_s": duration,
         }
+        if SERVICE_BEGIN in fields:
+            begin, bad = fields.times(profile.clock.kind, profile.clock.unit_ns, SERVICE_BEGIN)
+            served = duration > 0
+            if (used & ~served).any():
+                tally.others["accesses that no disk served"] += int((used & ~served).sum())
+            wrong.add(served & (bad | (begin < ticks)), "begin of service", rows)
+            used &= served & wrong.none[rows]
+            columns["service_begin"] = begin
         if NODE in fields:
             columns["node"] = words(fields.data, fields.spans[NODE])
+        elif profile.node:
+            columns["node"] = pa.repeat(profile.node, count)
+        if OFFSET in fields:
+            offset, bad = fields.numbers(OFFSET, 1.0)
+            wrong.add(bad | np.isnan(offset), OFFSET, rows)
+            used &= wrong.none[rows]
+            columns["offset"] = offset
         if REQUEST_ID in fields:
             columns["request"] = words(fields.data, fields.spans[REQUEST_ID])
         return pa.record_batch(columns).filter(pa.array(used))
+
+    def _durations(
+        self, fields: "_Fields", wrong: "_Wrong", rows: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Durations (s), NaN where there are none, and whether the time of a line is that of its end."""
+        profile, late = self.profile, np.full(len(rows), self.profile.clock.at_end)
+        if DURATION not in fields:
+            return np.full(len(rows), np.nan), late
+        duration, bad = fields.numbers(DURATION, profile.duration_s or 0.0)
+        if DURATION in profile.optional:
+            duration[bad] = np.nan
+        else:
+            wrong.add(bad, DURATION, rows)
+        if profile.duration_s is None:
+            # microseconds are Apache's, whose time is that of the beginning
+            late &= duration == fields.numbers(DURATION, 1.0)[0]
+        return duration, late
 
     def _bytes(
         self, fields: "_Fields", write: np.ndarray, wrong: "_Wrong", rows: np.ndarray
@@ -199,37 +245,42 @@ class LineReader:
         for role in (*self.profile.read_bytes, *self.profile.write_bytes, SIZE, RANGE_BEGIN, RANGE_END):
             if role in fields and role not in known:
                 known[role], bad = fields.numbers(role, 1.0)
+                needed = role in self.profile.read_bytes and role not in self.profile.optional
                 missing = (fields.spans[role][:, 0] < 0) & isinstance(self.profile.shape, Text)
-                wrong.add(bad | (missing & (role in self.profile.read_bytes)), role, rows)
+                wrong.add(bad | (missing & needed), role, rows)
         nothing = np.full(len(rows), np.nan)
         amounts = [nothing, nothing]
         for kind, roles in enumerate((self.profile.read_bytes, self.profile.write_bytes)):
             for role in roles:
                 amounts[kind] = np.where(np.isnan(amounts[kind]), known.get(role, nothing), amounts[kind])
         if RANGE_END in known:
-            part = known[RANGE_END] - known[RANGE_BEGIN] + 1
+            part = np.maximum(known[RANGE_END] - known[RANGE_BEGIN] + 1, 0)
             amounts[0] = np.where(np.isnan(part), amounts[0], part)
         total = np.nan_to_num(np.where(write, amounts[1], amounts[0]))
         return total, known.get(SIZE, nothing)
 
-    def _names(self, fields: "_Fields", targets: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        buckets = fields.spans[BUCKET] if BUCKET in fields else np.empty((0, 2), np.int64)
-        room = int(np.sum(targets[:, 1] - targets[:, 0]) + np.sum(buckets[:, 1] - buckets[:, 0]) + len(targets))
-        text, offsets = np.empty(max(room, 1), np.uint8), np.empty(len(targets) + 1, np.int64)
+    def _ids(self, fields: "_Fields", targets: np.ndarray) -> tuple[pa.Array, np.ndarray]:
+        """Ids of the objects, and where there is one."""
         named = np.empty(len(targets), bool)
+        if self.profile.block_groups:
+            groups = np.empty(len(targets), np.int64)
+            block_groups(fields.data, np.ascontiguousarray(targets), groups, named)
+            return pa.array(groups), named
+        buckets = fields.spans[BUCKET] if BUCKET in fields else np.empty((0, 2), np.int64)
+        room = int(
+            np.sum(targets[:, 1] - targets[:, 0]) + np.sum(buckets[:, 1] - buckets[:, 0]) + len(targets)
+        )
+        text, offsets = np.empty(max(room, 1), np.uint8), np.empty(len(targets) + 1, np.int64)
         profile = self.profile
         object_names(
             *(fields.data, np.ascontiguousarray(buckets), np.ascontiguousarray(targets), profile.is_path),
             *(profile.skipped_parts, profile.needed_parts, profile.decodings, text, offsets, named),
         )
-        return offsets, text, named
-
-    def _ids(self, text: np.ndarray, offsets: np.ndarray) -> pa.Array:
         if self.salt.words is None:
-            return strings(text, offsets)
-        hashes = np.empty(len(offsets) - 1, np.int64)
+            return strings(text, offsets), named
+        hashes = np.empty(len(targets), np.int64)
         siphash(text, offsets, self.salt.words, hashes)
-        return pa.array(hashes)
+        return pa.array(hashes), named
 
     def _count(self, block: Block, file: str, wrong: "_Wrong", tally: Tally) -> None:
         for code, reason in enumerate(wrong.reasons, 1):
@@ -287,9 +338,9 @@ class _Fields:
         numbers(self.data, spans, scale, values, wrong)
         return values, wrong
 
-    def times(self, kind: int, unit_ns: int) -> tuple[np.ndarray, np.ndarray]:
+    def times(self, kind: int, unit_ns: int, role: str = TIME) -> tuple[np.ndarray, np.ndarray]:
         """Times (ns), and where something else is."""
-        spans = np.ascontiguousarray(self.spans[TIME])
+        spans = np.ascontiguousarray(self.spans[role])
         ticks, wrong = np.empty(len(spans), np.int64), np.empty(len(spans), bool)
         times(self.data, spans, kind, unit_ns, ticks, wrong)
         return ticks, wrong

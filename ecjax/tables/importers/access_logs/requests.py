@@ -5,12 +5,13 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from ecjax.tables.importers.access_logs.profile import Profile
-from ecjax.tables.importers.checking import OPERATION, WORDS
-from ecjax.tables.importers.clock import clock_resolution
+from ecjax.tables.importers.access_logs.profile import CLF_TIME, COMPACT_TIME, Profile
+from ecjax.tables.importers.blocks import Accesses, block_schema, extent_batches
+from ecjax.tables.importers.checking import WORDS
 from ecjax.tables.importers.trace import BATCH_ROWS, OBJECT_BYTES
 
 _NS = 1e-9
+_TOGETHER_NS = 10**9  # accesses of one request begin within a second of each other
 
 
 class Emitter:
@@ -26,10 +27,14 @@ class Emitter:
 
     def schema(self, sample: pa.RecordBatch) -> pa.Schema:
         """Schema of the batches of a log that has accesses like these."""
-        return self._batch(sample.slice(0, 1), sample, 0).schema
+        if self._extent_bytes is not None:
+            return block_schema(volumes=True, finish=False)
+        return self._batch(sample.slice(0, 1), sample, 0, 0).schema
 
     def resolution(self, sample: pa.RecordBatch) -> float:
         """The step of the clock (s)."""
+        if self._profile.clock.kind in (CLF_TIME, COMPACT_TIME):
+            return 1.0
         ticks = sample["ticks"].to_numpy()
         for digits in range(10):
             if not np.any(ticks % 10 ** (9 - digits)):
@@ -38,24 +43,45 @@ class Emitter:
 
     def requests(self, batches: Iterator[pa.RecordBatch], sample: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Batches of requests."""
-        origin = None
+        origin, number = None, 0
         for batch in batches:
+            origin = batch["ticks"][0].as_py() if origin is None else origin
+            if self._extent_bytes is not None:
+                yield from extent_batches(_volumes(batch), self._extent_bytes, origin, number, _NS)
+                number += batch.num_rows
+                continue
+            if "request" in batch.schema.names:
+                batch = _together(batch)
             for begin in range(0, batch.num_rows, BATCH_ROWS):
                 part = batch.slice(begin, BATCH_ROWS)
-                origin = part["ticks"][0].as_py() if origin is None else origin
-                yield self._batch(part, sample, origin)
+                yield self._batch(part, sample, origin, number)
+                number += part.num_rows
 
-    def _batch(self, batch: pa.RecordBatch, sample: pa.RecordBatch, origin: int) -> pa.RecordBatch:
-        arrivals = (batch["ticks"].to_numpy() - origin) * _NS
+    def _batch(
+        self, batch: pa.RecordBatch, sample: pa.RecordBatch, origin: int, number: int
+    ) -> pa.RecordBatch:
+        ticks = batch["ticks"].to_numpy()
+        arrivals = (ticks - origin) * _NS
         write = batch["write"].to_numpy(zero_copy_only=False).astype(np.int8)
+        names = batch.schema.names
         columns = {
             "arrival_s": pa.array(arrivals),
             "file_id": batch["name"],
             "op": pa.DictionaryArray.from_arrays(pa.array(write), WORDS),
             "bytes": batch["bytes"],
         }
+        if "node" in names:
+            columns["request_id"] = (
+                batch["request"] if "request" in names else pa.array(np.arange(number, number + len(ticks)))
+            )
+            columns["node_id"] = batch["node"]
+        begin = arrivals
+        if "service_begin" in names:
+            begin = (batch["service_begin"].to_numpy() - origin) * _NS
+            columns["start_s"] = pa.array(begin)
         if _known(sample, "duration_s"):
-            finish = arrivals + batch["duration_s"].to_numpy()
+            late = batch["late_s"].to_numpy() if "late_s" in names else 0.0
+            finish = begin + late + batch["duration_s"].to_numpy()
             columns["finish_s"] = pa.array(finish, mask=np.isnan(finish))
         if _known(sample, "object_bytes"):
             columns[OBJECT_BYTES] = batch["object_bytes"]
@@ -64,3 +90,42 @@ class Emitter:
 
 def _known(sample: pa.RecordBatch, name: str) -> bool:
     return not np.isnan(sample[name].to_numpy()).all()
+
+
+def _volumes(batch: pa.RecordBatch) -> Accesses:
+    return Accesses(
+        batch["ticks"].to_numpy(),
+        batch["write"].to_numpy(zero_copy_only=False),
+        batch["offset"].to_numpy().astype(np.int64),
+        batch["bytes"].to_numpy().astype(np.int64),
+        None,
+        batch["name"].cast(pa.string()).dictionary_encode(),
+    )
+
+
+def _together(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Rows of one request one after another, at the arrival of its first; column ``late_s`` is how much later a row is.
+
+    A request is what one id does to one file, without a pause of a second.
+    """
+    ticks = batch["ticks"].to_numpy()
+    keys = np.stack(
+        [batch[name].dictionary_encode().indices.to_numpy() for name in ("request", "name")]
+        + [batch["write"].to_numpy(zero_copy_only=False).astype(np.int32)]
+    )
+    order = np.lexsort((ticks, *keys))
+    keys, sorted_ticks = keys[:, order], ticks[order]
+    begins = np.concatenate(
+        ([True], np.any(keys[:, 1:] != keys[:, :-1], axis=0) | (np.diff(sorted_ticks) > _TOGETHER_NS))
+    )
+    group = np.cumsum(begins) - 1
+    first = sorted_ticks[begins][group]
+    # groups in the order of their arrivals
+    rank = np.argsort(np.argsort(sorted_ticks[begins], kind="stable"), kind="stable")[group]
+    place = np.argsort(rank, kind="stable")
+    moved = batch.take(pa.array(order[place]))
+    ids = moved["request"]
+    late = (sorted_ticks - first)[place] * _NS
+    columns = {name: moved[name] for name in moved.schema.names if name != "request"}
+    columns |= {"ticks": pa.array(first[place]), "late_s": pa.array(late), "request": ids}
+    return pa.record_batch(columns)

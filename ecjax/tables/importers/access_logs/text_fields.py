@@ -6,7 +6,7 @@ from ecjax.machine_code import njit
 
 FINE, NO_ANCHOR, NOT_CLOSED, NO_OBJECT = range(4)
 _MOST_WORDS = 96
-_SPACE, _QUOTE, _OPEN, _CLOSE, _SLASH, _TAB = 32, 34, 91, 93, 47, 9
+_SPACE, _QUOTE, _OPEN, _CLOSE, _SLASH, _TAB, _COMMA = 32, 34, 91, 93, 47, 9, 44
 _BRACKET_ANCHOR, _SWIFT_ANCHOR, _MARKER_ANCHOR = 1, 2, 3
 _LINE = -100
 
@@ -93,6 +93,9 @@ def text_fields(data, begins, ends, separator, anchor, marker, positions, spans,
                 while place < end and data[place] != separator:
                     place += 1
                 word_ends[words] = place
+                # "bytes: 4096, op: HDFS_READ," are words and not cells
+                if anchor == _MARKER_ANCHOR and place > word_begins[words] and data[place - 1] == _COMMA:
+                    word_ends[words] = place - 1
             if origin < 0 and _is_anchor(data, word_begins[words], word_ends[words], opening, anchor, marker):
                 origin = words
             words += 1

@@ -99,7 +99,9 @@ def numbers(data, spans, scale, values, wrong):
             continue
         # a division rounds once where a multiplication by a rounded power of ten would round twice
         inverse = np.round(1.0 / factor)
-        values[line] = number / inverse if factor < 1.0 and abs(inverse * factor - 1.0) < 1e-12 else number * factor
+        values[line] = (
+            number / inverse if factor < 1.0 and abs(inverse * factor - 1.0) < 1e-12 else number * factor
+        )
 
 
 @njit(inline="always")
@@ -178,9 +180,8 @@ def _clock_ns(data, place, end, year, month, day):
         _whole(data, place + 3, place + 5),
         _whole(data, place + 6, place + 8),
     )
-    if (
-        not (1 <= month <= 12 and 1 <= day <= 31 and 1600 < year < 2250)
-        or not (0 <= hour < 24 and 0 <= minute < 60 and 0 <= second <= 60)
+    if not (1 <= month <= 12 and 1 <= day <= 31 and 1600 < year < 2250) or not (
+        0 <= hour < 24 and 0 <= minute < 60 and 0 <= second <= 60
     ):
         return nothing
     place += 8
@@ -205,8 +206,8 @@ def times(data, spans, kind, unit_ns, ticks, wrong):
     Args:
         data: (bytes,) uint8.
         spans: (lines, 2); the time may end earlier.
-        kind: see ``profile.Clock``.
-        unit_ns: of a number (ns).
+        kind: see ``profile.Clock``; dates of the other spelling are read, too.
+        unit_ns: of a number (ns); 0: told by its size.
         ticks: (lines,) int64, filled.
         wrong: (lines,) bool, filled.
     """
@@ -215,15 +216,23 @@ def times(data, spans, kind, unit_ns, ticks, wrong):
         place, end = spans[line, 0], spans[line, 1]
         value = nothing
         if place >= 0:
-            if kind == _CLF:
+            if place < end and data[place] == 91:  # a bracket
+                place += 1
+            if kind == _CLF and end - place > 4 and data[place + 4] == _MINUS:
+                spelling = _ISO
+            elif kind == _ISO and end - place > 2 and data[place + 2] == 47:
+                spelling = _CLF
+            else:
+                spelling = kind
+            if spelling == _CLF:
                 if end - place >= 20:
                     year, day = _whole(data, place + 7, place + 11), _whole(data, place, place + 2)
                     value = _clock_ns(data, place + 12, end, year, _month(data, place + 3), day)
-            elif kind == _ISO:
+            elif spelling == _ISO:
                 if end - place >= 19:
                     year, month = _whole(data, place, place + 4), _whole(data, place + 5, place + 7)
                     value = _clock_ns(data, place + 11, end, year, month, _whole(data, place + 8, place + 10))
-            elif kind == _EPOCH:
+            elif spelling == _EPOCH:
                 value = _epoch(data, place, end, unit_ns)
             elif end - place >= 14:
                 number = _whole(data, place, place + 14)
@@ -247,6 +256,10 @@ def _epoch(data, place, end, unit_ns):
     while stop < end and _digit(data[stop]):
         stop += 1
     whole = _whole(data, place, stop)
+    if stop - place == _LONGEST + 1 and data[place] == 49:  # nanoseconds of this age
+        whole = _whole(data, place + 1, stop) + 10**_LONGEST
+    if unit_ns == 0:
+        unit_ns = 1 if whole >= 10**17 else 1000 if whole >= 10**14 else 10**6 if whole >= 10**11 else _SECOND
     if whole < 0 or whole > 9_000_000_000_000_000_000 // unit_ns:
         return nothing
     value, step = np.int64(whole) * unit_ns, unit_ns
