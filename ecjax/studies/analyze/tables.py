@@ -21,7 +21,7 @@ TABLES = job_tables(
             "reading",
             STRING,
             "",
-            "JSON: format, columns, extent_bytes, sort, keep_ids, max_rejects, as they were set",
+            "JSON: format, columns, extent_bytes, sort and the like, as they were set",
         ),
         Column("format", STRING, "", "importer that read it"),
         Column("provides", STRING, "", "which of rates, sojourn, service, placement it tells"),

@@ -63,6 +63,7 @@ class Trace:
         rows: number of rows, where that is known beforehand.
         extent_bytes: size of the extents that stand for files, for a block trace.
         cut: cuts it into a number of pieces or fewer; None where it cannot be cut.
+        tasks: whether a row is one connection of a proxy from arrival to finish, whatever waits behind it.
         tally: what of the last pass over it was no access; None where every row has to be one.
     """
 
@@ -78,6 +79,7 @@ class Trace:
     extent_bytes: int | None = None
     cut: Callable[[int], list[Piece]] | None = None
     tally: Tally | None = None
+    tasks: bool = False
 
     def pieces(self, count: int) -> list[Piece] | None:
         """The trace in up to ``count`` pieces, about equal in rows, in the order of their rows.
@@ -152,7 +154,9 @@ class Head:
 class Importer(Protocol):
     """One format: a module-level object in a module of its own, listed in the package's registry."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """As ``format=`` has it."""
 
     def recognises(self, head: Head) -> bool:
         """Whether a trace that begins like this is of the format."""

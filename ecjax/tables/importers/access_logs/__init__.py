@@ -2,9 +2,13 @@
 
 from ecjax.tables.importers.access_logs.importer import AccessLogImporter
 from ecjax.tables.importers.access_logs.public import PUBLIC
-from ecjax.tables.importers.access_logs.stores import STORES
+from ecjax.tables.importers.access_logs.stores import STORES, SWIFT_OBJECT, SWIFT_REQUESTS
 
 PROFILES = {profile.name: profile for profile in (*STORES, *PUBLIC)}
-ACCESS_LOGS = tuple(AccessLogImporter(profile, tuple(PROFILES.values())) for profile in PROFILES.values())
+_JOINED = {SWIFT_OBJECT.name: SWIFT_REQUESTS}
+ACCESS_LOGS = tuple(
+    AccessLogImporter(profile, tuple(PROFILES.values()), _JOINED.get(profile.name))
+    for profile in PROFILES.values()
+)
 
 __all__ = ["ACCESS_LOGS", "PROFILES"]

@@ -25,6 +25,7 @@ from ecjax.tables.importers.trace import SERVICE, SOJOURN, Head, Source, Trace
 _HEAD_BYTES, _HEAD_LINES = 1 << 16, 50
 _SALT_BYTES = 1 << 20
 _RECOGNISED_SHARE = 0.5
+_HASHED = "Names of objects are hashed, salted by the log itself; requesters are not read (keep_ids=true keeps names)."
 
 
 def recognised(lines: tuple[str, ...], profile: Profile) -> bool:
@@ -52,7 +53,7 @@ def separator_of(line: str, shape: Text) -> str:
 
 def columns_of(line: str, shape: Text) -> tuple[int, ...] | None:
     """The column of each role, where the line names them all."""
-    names = [name.strip('"# ').lower() for name in line.strip().split(separator_of(line, shape))]
+    names = [name.strip(' "').lower() for name in line.strip("# ").split(separator_of(line, shape))]
     places = [
         next((names.index(name) for name in each if name in names), -1) for each in shape.header.values()
     ]
@@ -70,10 +71,17 @@ def _has_paths(line: str, shape: Json) -> bool:
 
 @dataclass(frozen=True)
 class AccessLogImporter:
-    """Reads files of lines, each a request; what they tell and lose is in the profile."""
+    """Reads files of lines, each a request; what they tell and lose is in the profile.
+
+    Attributes:
+        profile: of the log.
+        others: what further files of a folder may be.
+        joined: of files in a folder whose lines are the whole requests behind those of the profile.
+    """
 
     profile: Profile
     others: tuple[Profile, ...] = ()
+    joined: Profile | None = None
 
     @property
     def name(self) -> str:
@@ -114,7 +122,7 @@ class AccessLogImporter:
                 )
                 for file, reader in readers.items()
             ]
-            yield from emitter.requests(in_order(streams, path, source.sort), sample)
+            yield from emitter.requests(in_order(streams, path, source.sort), sample, tally)
             tally.check(path, finished=True)
 
         def _batches(file: Path, reader: LineReader, tally: Tally) -> Iterator[pa.RecordBatch]:
@@ -123,16 +131,14 @@ class AccessLogImporter:
                 yield reader.accesses(block, _relative(file, source.path), tally)
                 tally.check(path, finished=False)
 
-        profiles = {reader.profile.name: reader.profile for reader in readers.values()}
+        profiles = {id(reader.profile): reader.profile for reader in readers.values()}
         provides = frozenset.intersection(*(profile.provides for profile in profiles.values()))
         schema = emitter.schema(sample)
         if "finish_s" not in schema.names:
             provides -= {SOJOURN, SERVICE}
         loses = dict.fromkeys(sentence for profile in profiles.values() for sentence in profile.loses)
         if salt.words is not None:
-            loses[
-                "Names of objects are hashed, salted by the log itself; requesters are not read (keep_ids=true keeps names)."
-            ] = None
+            loses[_HASHED] = None
         return Trace(
             name=path,
             format=self.name,
@@ -144,6 +150,7 @@ class AccessLogImporter:
             fingerprint=trace_fingerprint(source.path),
             extent_bytes=extent_bytes,
             tally=tally,
+            tasks=self.profile.tasks,
         )
 
     def _reader(self, file: Path, salt: Salt, source: Path) -> LineReader:
@@ -151,7 +158,8 @@ class AccessLogImporter:
         lines = head_lines(file)
         profile = self.profile
         if not recognised(lines, profile):
-            others = [each for each in self.others if each.nodes == profile.nodes and recognised(lines, each)]
+            candidates = self.others if self.joined is None else (self.joined, *self.others)
+            others = [each for each in candidates if each.nodes == profile.nodes and recognised(lines, each)]
             profile = others[0] if others else profile
         shape = profile.shape
         if not isinstance(shape, Text) or not lines:

@@ -44,7 +44,8 @@ def json_fields(data, begins, ends, paths, slots, spans, states, escaped):
 
     Args:
         data: (bytes,) uint8.
-        begins, ends: (lines,) of the lines.
+        begins: (lines,) of the lines.
+        ends: (lines,) of the lines.
         paths: (paths,) uint64 hashes.
         slots: (paths,) slot of each.
         spans: (lines, slots, 2) int64, filled.

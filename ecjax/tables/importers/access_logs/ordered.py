@@ -83,7 +83,7 @@ def _check(batch: pa.RecordBatch, last: int | None, source: str) -> int | None:
     first = batch["ticks"][0].as_py()
     if last is not None and first < last:
         raise UserError(
-            f"{source}: found an access {(last - first) * 1e-9:.6g} s earlier than one more than {HELD:,} lines before; "
-            "allowed: lines less late (or give sort=true)"
+            f"{source}: found an access {(last - first) * 1e-9:.6g} s earlier than one more than {HELD:,} lines "
+            "before; allowed: lines less late (or give sort=true)"
         )
     return last

@@ -17,6 +17,8 @@ SENT, RECEIVED, SIZE, DURATION, NODE, REQUEST_ID = (
     "request_id",
 )
 OFFSET, RANGE_BEGIN, RANGE_END, SERVICE_BEGIN = "offset", "range_begin", "range_end", "service_begin"
+ERROR = "error"
+WHOLE = "*"  # no node
 LINE = -100  # a position: where the line begins
 
 CLF_TIME, ISO_TIME, EPOCH, COMPACT_TIME = range(4)
@@ -103,9 +105,13 @@ class Profile:
         secret: whether names are those of users, to be hashed unless they may stay.
         every_read: whether there is no operation and each line is a read.
         block: whether names are volumes, cut into extents.
+        disks: whether the first part of a path is a disk of the node, which counts as a node of its own.
         block_groups: whether names are HDFS blocks, of which sixteen with numbers below 0 are a file.
         optional: roles that a line may lack.
-        node: the node of all lines, where they do not name it.
+        node: the node of all lines, where they do not name it; ``WHOLE``: lines are whole requests, to be joined with
+            those of nodes.
+        pause_ns: after which a request with the same id is another one; None: ids are unique.
+        tasks: whether a line is one connection of a proxy from its begin to its end.
         source: public name of a data set.
     """
 
@@ -127,9 +133,12 @@ class Profile:
     secret: bool = True
     every_read: bool = False
     block: bool = False
+    disks: bool = False
     block_groups: bool = False
     optional: frozenset[str] = frozenset()
     node: str = ""
+    pause_ns: int | None = None
+    tasks: bool = False
     source: str = ""
 
     @property

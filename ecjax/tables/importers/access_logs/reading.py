@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ecjax.tables.importers.access_logs.json_fields import hash_paths, json_fields
 from ecjax.tables.importers.access_logs.lines import Block
@@ -15,6 +16,7 @@ from ecjax.tables.importers.access_logs.names import block_groups, object_names,
 from ecjax.tables.importers.access_logs.profile import (
     BUCKET,
     DURATION,
+    ERROR,
     KEY,
     NODE,
     OFFSET,
@@ -103,6 +105,10 @@ class LineReader:
             status, bad = fields.numbers(STATUS, 1.0)
             wrong.add(bad & ~left_out, "status")
             failed = wrong.none & ~left_out & ~np.isnan(status) & ((status < 200) | (status > 299))
+            tally.unsuccessful += int(failed.sum())
+            left_out |= failed
+        if ERROR in fields:
+            failed = wrong.none & ~left_out & (fields.spans[ERROR][:, 1] > fields.spans[ERROR][:, 0])
             tally.unsuccessful += int(failed.sum())
             left_out |= failed
         kinds, targets = self._operations(fields, wrong, left_out, tally)
@@ -209,6 +215,9 @@ class LineReader:
             columns["service_begin"] = begin
         if NODE in fields:
             columns["node"] = words(fields.data, fields.spans[NODE])
+            if profile.disks:
+                disk = pc.replace_substring_regex(words(fields.data, targets), "^/?([^/]*).*", r"\1")
+                columns["node"] = pc.binary_join_element_wise(columns["node"], disk, "/")
         elif profile.node:
             columns["node"] = pa.repeat(profile.node, count)
         if OFFSET in fields:

@@ -4,14 +4,15 @@ from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from ecjax.tables.importers.access_logs.profile import CLF_TIME, COMPACT_TIME, Profile
+from ecjax.tables.importers.access_logs.profile import CLF_TIME, COMPACT_TIME, WHOLE, Profile
 from ecjax.tables.importers.blocks import Accesses, block_schema, extent_batches
 from ecjax.tables.importers.checking import WORDS
+from ecjax.tables.importers.rejects import Tally
 from ecjax.tables.importers.trace import BATCH_ROWS, OBJECT_BYTES
 
 _NS = 1e-9
-_TOGETHER_NS = 10**9  # accesses of one request begin within a second of each other
 
 
 class Emitter:
@@ -25,6 +26,11 @@ class Emitter:
     def __init__(self, profile: Profile, extent_bytes: int | None) -> None:
         self._profile, self._extent_bytes = profile, extent_bytes
 
+    @property
+    def _coarse(self) -> bool:
+        """Whether the clock ticks in seconds."""
+        return self._profile.clock.kind in (CLF_TIME, COMPACT_TIME)
+
     def schema(self, sample: pa.RecordBatch) -> pa.Schema:
         """Schema of the batches of a log that has accesses like these."""
         if self._extent_bytes is not None:
@@ -33,7 +39,7 @@ class Emitter:
 
     def resolution(self, sample: pa.RecordBatch) -> float:
         """The step of the clock (s)."""
-        if self._profile.clock.kind in (CLF_TIME, COMPACT_TIME):
+        if self._coarse:
             return 1.0
         ticks = sample["ticks"].to_numpy()
         for digits in range(10):
@@ -41,7 +47,9 @@ class Emitter:
                 return 10.0**-digits
         return 0.0
 
-    def requests(self, batches: Iterator[pa.RecordBatch], sample: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    def requests(
+        self, batches: Iterator[pa.RecordBatch], sample: pa.RecordBatch, tally: Tally
+    ) -> Iterator[pa.RecordBatch]:
         """Batches of requests."""
         origin, number = None, 0
         for batch in batches:
@@ -51,11 +59,44 @@ class Emitter:
                 number += batch.num_rows
                 continue
             if "request" in batch.schema.names:
-                batch = _together(batch)
+                batch = self._together(batch, tally)
             for begin in range(0, batch.num_rows, BATCH_ROWS):
                 part = batch.slice(begin, BATCH_ROWS)
                 yield self._batch(part, sample, origin, number)
                 number += part.num_rows
+
+    def _together(self, batch: pa.RecordBatch, tally: Tally) -> pa.RecordBatch:
+        """Rows of one request one after another, at its arrival; ``late_s`` is how much later a row begins.
+
+        A request is what one id does to one file. It arrives with its line of the whole request, or else with its
+        first row.
+        """
+        ticks = batch["ticks"].to_numpy()
+        keys = np.stack(
+            [batch[name].dictionary_encode().indices.to_numpy() for name in ("request", "name")]
+            + [batch["write"].to_numpy(zero_copy_only=False).astype(np.int32)]
+        )
+        order = np.lexsort((ticks, *keys))
+        keys, ticks = keys[:, order], ticks[order]
+        begins = np.append(True, np.any(keys[:, 1:] != keys[:, :-1], axis=0))
+        if self._profile.pause_ns is not None:
+            begins[1:] |= np.diff(ticks) > self._profile.pause_ns
+        group = np.cumsum(begins) - 1
+        arrival = ticks[begins]
+        whole = pc.equal(batch["node"], WHOLE).to_numpy(zero_copy_only=False)[order]
+        arrival[group[whole]] = ticks[whole]
+        alone = np.bincount(group) == np.bincount(group[whole], minlength=len(arrival))
+        if alone.any():
+            tally.others["requests without a line of a node"] += int(alone.sum())
+        # groups in the order of their arrivals
+        rank = np.argsort(np.argsort(arrival, kind="stable"), kind="stable")[group]
+        place = np.argsort(rank, kind="stable")
+        place = place[~whole[place]]
+        moved = batch.take(pa.array(order[place]))
+        first = arrival[group[place]]
+        late = np.zeros(len(place)) if self._coarse else (ticks[place] - first) * _NS
+        columns = {name: moved[name] for name in moved.schema.names}
+        return pa.record_batch(columns | {"ticks": pa.array(first), "late_s": pa.array(late)})
 
     def _batch(
         self, batch: pa.RecordBatch, sample: pa.RecordBatch, origin: int, number: int
@@ -101,31 +142,3 @@ def _volumes(batch: pa.RecordBatch) -> Accesses:
         None,
         batch["name"].cast(pa.string()).dictionary_encode(),
     )
-
-
-def _together(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Rows of one request one after another, at the arrival of its first; column ``late_s`` is how much later a row is.
-
-    A request is what one id does to one file, without a pause of a second.
-    """
-    ticks = batch["ticks"].to_numpy()
-    keys = np.stack(
-        [batch[name].dictionary_encode().indices.to_numpy() for name in ("request", "name")]
-        + [batch["write"].to_numpy(zero_copy_only=False).astype(np.int32)]
-    )
-    order = np.lexsort((ticks, *keys))
-    keys, sorted_ticks = keys[:, order], ticks[order]
-    begins = np.concatenate(
-        ([True], np.any(keys[:, 1:] != keys[:, :-1], axis=0) | (np.diff(sorted_ticks) > _TOGETHER_NS))
-    )
-    group = np.cumsum(begins) - 1
-    first = sorted_ticks[begins][group]
-    # groups in the order of their arrivals
-    rank = np.argsort(np.argsort(sorted_ticks[begins], kind="stable"), kind="stable")[group]
-    place = np.argsort(rank, kind="stable")
-    moved = batch.take(pa.array(order[place]))
-    ids = moved["request"]
-    late = (sorted_ticks - first)[place] * _NS
-    columns = {name: moved[name] for name in moved.schema.names if name != "request"}
-    columns |= {"ticks": pa.array(first[place]), "late_s": pa.array(late), "request": ids}
-    return pa.record_batch(columns)

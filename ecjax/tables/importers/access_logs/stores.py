@@ -1,10 +1,13 @@
 """Profiles of the access logs of object stores, web servers and file systems."""
 
+from dataclasses import replace
+
 from ecjax.tables.importers.access_logs.profile import (
     BUCKET,
     CLF_TIME,
     DURATION,
     EPOCH,
+    ERROR,
     ISO_TIME,
     KEY,
     LINE,
@@ -17,6 +20,7 @@ from ecjax.tables.importers.access_logs.profile import (
     SIZE,
     STATUS,
     TIME,
+    WHOLE,
     Anchor,
     Clock,
     Json,
@@ -203,15 +207,16 @@ MINIO = Profile(
     decodings=0,
 )
 
+_PROXY_LINE = Text(
+    positions={OPERATION: 1, KEY: 2, STATUS: 4, RECEIVED: 8, SENT: 9, DURATION: 13, TIME: 16},
+    first_lines=rf".*\s\d\d/(?:{_MONTHS})/\d{{4}}/\d\d/\d\d/\d\d [A-Z]+ /",
+    anchor=Anchor.SWIFT_DATE,
+    mixed=True,
+)
 SWIFT_PROXY = Profile(
     name="swift_proxy",
     title="OpenStack Swift proxy server",
-    shape=Text(
-        positions={OPERATION: 1, KEY: 2, STATUS: 4, RECEIVED: 8, SENT: 9, DURATION: 13, TIME: 16},
-        first_lines=rf".*\s\d\d/(?:{_MONTHS})/\d{{4}}/\d\d/\d\d/\d\d [A-Z]+ /",
-        anchor=Anchor.SWIFT_DATE,
-        mixed=True,
-    ),
+    shape=_PROXY_LINE,
     clock=Clock(EPOCH),
     reads=_GET,
     writes=_PUT,
@@ -221,11 +226,16 @@ SWIFT_PROXY = Profile(
     paths=True,
 )
 
+# what object servers' lines are joined with: the same lines, with their transaction
+SWIFT_REQUESTS = replace(
+    SWIFT_PROXY, shape=replace(_PROXY_LINE, positions={**_PROXY_LINE.positions, REQUEST_ID: 11}), node=WHOLE
+)
+
 SWIFT_OBJECT = Profile(
     name="swift_object",
     title="OpenStack Swift object server",
     shape=Text(
-        positions={TIME: 0, REQUEST: 1, STATUS: 2, SENT: 3, REQUEST_ID: 5, DURATION: 7, NODE: -4},
+        positions={TIME: 0, REQUEST: 1, STATUS: 2, SENT: 3, REQUEST_ID: 5, DURATION: 7, NODE: -5},
         first_lines=rf'.*\s{_BRACKETED} "[A-Z]+ /[^/ ]+/\d+/[^"]*" \d{{3}} ',
         anchor=Anchor.BRACKET,
         mixed=True,
@@ -236,11 +246,13 @@ SWIFT_OBJECT = Profile(
     loses=(
         _SECONDS,
         "Sizes of writes are not in the log.",
-        "A node is the machine that the line begins with, whichever its disks.",
+        "Without the proxies' logs in the same folder, arrivals are as coarse as the clock.",
+        "A node is a disk of the machine that the line begins with.",
     ),
     write_bytes=(),
     skipped_parts=2,
     needed_parts=3,
+    disks=True,
 )
 
 HDFS = Profile(
@@ -276,6 +288,7 @@ HDFS = Profile(
     write_bytes=(SENT,),
     secret=False,
     block_groups=True,
+    pause_ns=10**9,
 )
 
 WARP = Profile(
@@ -290,7 +303,7 @@ WARP = Profile(
             SENT: ("bytes",),
             NODE: ("endpoint",),
             KEY: ("file",),
-            STATUS: ("error",),
+            ERROR: ("error",),
             TIME: ("start",),
             DURATION: ("duration_ns",),
         },
@@ -305,6 +318,7 @@ WARP = Profile(
     duration_s=1e-9,
     write_bytes=(SENT,),
     decodings=0,
+    tasks=True,
 )
 
-STORES = (S3, NGINX, SWIFT_PROXY, SWIFT_OBJECT, HDFS, MINIO, RGW, S3_JSON, NGINX_JSON, WARP)
+STORES = (S3, SWIFT_OBJECT, SWIFT_PROXY, NGINX, HDFS, MINIO, RGW, S3_JSON, NGINX_JSON, WARP)

@@ -48,7 +48,8 @@ def text_fields(data, begins, ends, separator, anchor, marker, positions, spans,
 
     Args:
         data: (bytes,) uint8.
-        begins, ends: (lines,) of the lines, without their ends.
+        begins: (lines,) of the lines.
+        ends: (lines,) of the lines, without their newlines.
         separator: byte between words.
         anchor: see ``profile.Anchor``.
         marker: (letters,) uint8.
@@ -122,7 +123,8 @@ def request_words(data, spans, methods, targets):
     Args:
         data: (bytes,) uint8.
         spans: (lines, 2) of the requests.
-        methods, targets: (lines, 2), filled.
+        methods: (lines, 2), filled.
+        targets: (lines, 2), filled.
     """
     for line in range(spans.shape[0]):
         begin, end = spans[line, 0], spans[line, 1]
