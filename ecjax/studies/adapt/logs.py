@@ -51,9 +51,10 @@ def task_delays(trace: Trace, seed: int) -> dict[str, Delays]:
 
     The delay of a task is the time that one access of a chunk holds a connection of the proxy: from start_s to
     finish_s. The time from arrival_s to finish_s is not taken in its place, as it includes the wait for a connection,
-    which the replay adds itself, except where each row is a connection from its arrival on (warp). Accesses of 0 bytes and those without both times (failed or cancelled ones) are left
-    out, and a log line says so; where a proxy cancels the slowest task of each request, those that are left are faster
-    than tasks are. Of a log with more than 4 million such accesses, a uniform sample of its requests is taken.
+    which the replay adds itself, except where each row is a connection from its arrival on (warp). Accesses of 0 bytes
+    and those without both times (failed or cancelled ones) are left out, and a log line says so; where a proxy cancels
+    the slowest task of each request, those that are left are faster than tasks are. Of a log with more than 4 million
+    such accesses, a uniform sample of its requests is taken.
 
     Args:
         trace: a log of accesses of chunks; without node_id every row is a request of one task.

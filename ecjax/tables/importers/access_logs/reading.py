@@ -292,14 +292,16 @@ class LineReader:
         return pa.array(hashes), named
 
     def _count(self, block: Block, file: str, wrong: "_Wrong", tally: Tally) -> None:
+        samples = []
         for code, reason in enumerate(wrong.reasons, 1):
             lines = np.flatnonzero(wrong.codes == code)
             room = max(SAMPLED - tally.reasons[reason], 0)
             for line in lines[:room].tolist():
                 text = block.text(line) if self.salt.words is None else None
-                tally.samples.append(Rejected(file, int(block.numbers[line]), reason, text))
+                samples.append(Rejected(file, int(block.numbers[line]), reason, text))
             if lines.size:
                 tally.reasons[reason] += int(lines.size)
+        tally.samples += sorted(samples, key=lambda sample: sample.line)
 
 
 class _Wrong:

@@ -12,7 +12,7 @@ from ecjax.tables.importers.checking import WORDS
 from ecjax.tables.importers.rejects import Tally
 from ecjax.tables.importers.trace import BATCH_ROWS, OBJECT_BYTES
 
-_NS = 1e-9
+_PER_SECOND = 1e9
 
 
 class Emitter:
@@ -53,13 +53,17 @@ class Emitter:
         """Batches of requests."""
         origin, number = None, 0
         for batch in batches:
-            origin = batch["ticks"][0].as_py() if origin is None else origin
-            if self._extent_bytes is not None:
-                yield from extent_batches(_volumes(batch), self._extent_bytes, origin, number, _NS)
-                number += batch.num_rows
-                continue
             if "request" in batch.schema.names:
                 batch = self._together(batch, tally)
+            if not batch.num_rows:
+                continue
+            origin = int(batch["ticks"][0].as_py()) if origin is None else origin
+            if self._extent_bytes is not None:
+                yield from extent_batches(
+                    _volumes(batch), self._extent_bytes, origin, number, 1 / _PER_SECOND
+                )
+                number += batch.num_rows
+                continue
             for begin in range(0, batch.num_rows, BATCH_ROWS):
                 part = batch.slice(begin, BATCH_ROWS)
                 yield self._batch(part, sample, origin, number)
@@ -94,7 +98,7 @@ class Emitter:
         place = place[~whole[place]]
         moved = batch.take(pa.array(order[place]))
         first = arrival[group[place]]
-        late = np.zeros(len(place)) if self._coarse else (ticks[place] - first) * _NS
+        late = np.zeros(len(place)) if self._coarse else (ticks[place] - first) / _PER_SECOND
         columns = {name: moved[name] for name in moved.schema.names}
         return pa.record_batch(columns | {"ticks": pa.array(first), "late_s": pa.array(late)})
 
@@ -102,7 +106,7 @@ class Emitter:
         self, batch: pa.RecordBatch, sample: pa.RecordBatch, origin: int, number: int
     ) -> pa.RecordBatch:
         ticks = batch["ticks"].to_numpy()
-        arrivals = (ticks - origin) * _NS
+        arrivals = (ticks - origin) / _PER_SECOND
         write = batch["write"].to_numpy(zero_copy_only=False).astype(np.int8)
         names = batch.schema.names
         columns = {
@@ -118,7 +122,7 @@ class Emitter:
             columns["node_id"] = batch["node"]
         begin = arrivals
         if "service_begin" in names:
-            begin = (batch["service_begin"].to_numpy() - origin) * _NS
+            begin = (batch["service_begin"].to_numpy() - origin) / _PER_SECOND
             columns["start_s"] = pa.array(begin)
         if _known(sample, "duration_s"):
             late = batch["late_s"].to_numpy() if "late_s" in names else 0.0
