@@ -65,7 +65,9 @@ def guide() -> str:
         parts.append(f"## {name}\n\n{_ABOUT[name]}\n\n{_table(columns)}")
     parts.append(
         "## Logs of other formats\n\n`ecjax analyze trace=FILE` tells these from their content: a `requests` table, "
-        "MSR Cambridge block traces (CSV), CloudPhysics block traces (CSV), libCacheSim's oracleGeneral (binary). "
+        "MSR Cambridge block traces (CSV), CloudPhysics block traces (CSV), libCacheSim's oracleGeneral (binary), and "
+        "access logs of object stores, web servers and file systems and public traces (`ecjax guide logs`; a generated "
+        "sample of each is in `logs/`, made by `python traces/make/sample_logs.py`). "
         "Block traces need `extent_bytes=`, the size of the extents to take for files. Any other CSV or Parquet log "
         "is read by naming its columns, with the factor to our unit where it differs:\n\n"
         "    ecjax analyze trace=log.csv k=4 "

@@ -16,7 +16,7 @@ from ecjax.tables.results import read_results
 from ecjax.tables.results_below import of_job, results_below
 
 ANALYZE, TRACES = "analyze", "traces"  # the job, and its dataset, that say how a log was read
-_LATER = ("keep_ids", "max_rejects")  # options that came after runs had ids
+LATER = ("keep_ids", "max_rejects")  # options that came after runs had ids
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def open_reading(reading: Reading) -> Trace:
         values["columns"],
         values["extent_bytes"],
         values["sort"],
-        **{name: values[name] for name in _LATER if name in values},
+        **{name: values[name] for name in LATER if name in values},
     )
     if reading.fingerprints and trace.fingerprint not in reading.fingerprints:
         raise UserError(
@@ -114,11 +114,11 @@ def _names() -> list[str]:
 
 
 def _set(values: dict[str, Any]) -> dict[str, Any]:
-    """Options without those of ``_LATER`` that are not set: of logs that have no use for them, runs keep their ids."""
+    """Options without those of ``LATER`` that are not set: of logs that have no use for them, runs keep their ids."""
     return {
         name: value
         for name, value in values.items()
-        if name not in _LATER or value != getattr(LogOptions(), name)
+        if name not in LATER or value != getattr(LogOptions(), name)
     }
 
 

@@ -159,7 +159,7 @@ class AccessLogImporter:
         profile = self.profile
         if not recognised(lines, profile):
             candidates = self.others if self.joined is None else (self.joined, *self.others)
-            others = [each for each in candidates if each.nodes == profile.nodes and recognised(lines, each)]
+            others = [each for each in candidates if _alike(each, profile) and recognised(lines, each)]
             profile = others[0] if others else profile
         shape = profile.shape
         if not isinstance(shape, Text) or not lines:
@@ -190,6 +190,11 @@ class AccessLogImporter:
             f"{source.path}: found no access that reads or writes an object among {tally.lines:,} lines; allowed: at "
             "least one"
         )
+
+
+def _alike(one: Profile, other: Profile) -> bool:
+    """Whether accesses of two profiles may stand in one log."""
+    return all(getattr(one, name) == getattr(other, name) for name in ("nodes", "secret", "block"))
 
 
 def head_lines(file: Path) -> tuple[str, ...]:
