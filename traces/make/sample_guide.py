@@ -98,11 +98,12 @@ def _allowed(column: Column) -> str:
     return ", ".join(part for part in (limit, "may be empty" if column.nullable else "") if part)
 
 
-def sources(descriptions: dict[str, str]) -> str:
+def sources(descriptions: dict[str, str], logs: dict[str, str]) -> str:
     """The list of sources, Markdown.
 
     Args:
         descriptions: what each file holds, by file name.
+        logs: the same of the access logs.
     """
     parts = [
         "# How these files were made",
@@ -113,5 +114,9 @@ def sources(descriptions: dict[str, str]) -> str:
         "`requests_chunks` was simulated on `nodes` and `files`: at a mean load of 0.5, each chunk is served in "
         "Delta(B) + Exp(mean Psi(B)) by the law of its node, one at a time in order of arrival; times are rounded to "
         "microseconds.",
+        "The access logs in `logs/` are one synthetic hour written as each source would write it, by `python "
+        "traces/make/sample_logs.py`. Their layouts are those that vendors and publishers document; no line of theirs "
+        "was copied, and names, addresses and numbers are made up.",
+        "\n".join(f"- `logs/{name}`: {text}" for name, text in logs.items()),
     ]
     return "\n\n".join(parts) + "\n"

@@ -129,6 +129,28 @@ def nginx_json(accesses: list[Access]) -> Iterator[str]:
         )
 
 
+def cloudfront(accesses: list[Access]) -> Iterator[str]:
+    """Standard log of Amazon CloudFront; the time is that of the end."""
+    yield "#Version: 1.0"
+    yield "#Fields: date time x-edge-location sc-bytes c-ip cs-method cs(Host) cs-uri-stem sc-status"
+    for each in accesses:
+        when = BEGIN + timedelta(seconds=each.second, milliseconds=each.duration_ms)
+        cells = (
+            *(
+                f"{when:%Y-%m-%d}",
+                f"{when:%H:%M:%S}",
+                "FRA2",
+                _sent(each),
+                "192.0.2.3",
+                _method(each),
+                "d.example",
+            ),
+            *(_path(each), 200, "-", "client/1.0", "-", "-", "Miss", "ID=", "d.example", "https", 99),
+            *(f"{each.duration_ms / 1000:.3f}", "-", "TLSv1.3", "x", "Miss", "HTTP/2.0"),
+        )
+        yield "\t".join(map(str, cells))
+
+
 def rgw(accesses: list[Access]) -> Iterator[str]:
     """Ops log of the Ceph RADOS gateway."""
     for number, each in enumerate(accesses):
@@ -332,6 +354,7 @@ LOGS: dict[str, tuple[str, Callable[[list[Access]], Iterator[str]]]] = {
     "s3_json": ("s3.jsonl.gz", s3_json),
     "nginx": ("nginx.log.gz", nginx),
     "nginx_json": ("nginx.jsonl.gz", nginx_json),
+    "cloudfront": ("cloudfront.tsv.gz", cloudfront),
     "rgw": ("rgw_ops.jsonl.gz", rgw),
     "minio": ("minio_audit.jsonl.gz", minio),
     "swift_proxy": ("swift_proxy.log.gz", swift_proxy),

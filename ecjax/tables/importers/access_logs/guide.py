@@ -14,6 +14,7 @@ _LOG = {
     "Without it only rates are known. Logs of several machines go in one folder.",
     "nginx_json": "A `log_format` with `escape=json` that has the variables by their names: time_iso8601, "
     "request_method, request_uri, status, body_bytes_sent, content_length, request_time.",
+    "cloudfront": "Switch on standard logging of the distribution, and copy the files from its bucket.",
     "rgw": "`ceph config set client.rgw rgw_enable_ops_log true`, `rgw_ops_log_rados false` and "
     "`rgw_ops_log_file_path /var/log/ceph/ops.log`; versions before Pacific do not name the object.",
     "minio": "MinIO: `mc admin config set ALIAS audit_webhook:ecjax endpoint=http://HOST/`, and keep what arrives, an "

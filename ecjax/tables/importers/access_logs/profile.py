@@ -41,11 +41,18 @@ class Clock:
         kind: CLF_TIME (23/Nov/2026:08:36:47 +0000), ISO_TIME, EPOCH (a number) or COMPACT_TIME (20261123083647).
         unit_ns: of a number (ns); 0: told by its size.
         at_end: whether it is when the request ended, so that it arrived its duration earlier.
+        in_seconds: whether it ticks in whole seconds, whatever its spelling could say.
     """
 
     kind: int
     unit_ns: int = 10**9
     at_end: bool = False
+    in_seconds: bool = False
+
+    @property
+    def coarse(self) -> bool:
+        """Whether it ticks in whole seconds."""
+        return self.in_seconds or self.kind in (CLF_TIME, COMPACT_TIME)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ecjax.tables.importers.access_logs.profile import CLF_TIME, COMPACT_TIME, WHOLE, Profile
+from ecjax.tables.importers.access_logs.profile import WHOLE, Profile
 from ecjax.tables.importers.blocks import Accesses, block_schema, extent_batches
 from ecjax.tables.importers.checking import WORDS
 from ecjax.tables.importers.rejects import Tally
@@ -26,11 +26,6 @@ class Emitter:
     def __init__(self, profile: Profile, extent_bytes: int | None) -> None:
         self._profile, self._extent_bytes = profile, extent_bytes
 
-    @property
-    def _coarse(self) -> bool:
-        """Whether the clock ticks in seconds."""
-        return self._profile.clock.kind in (CLF_TIME, COMPACT_TIME)
-
     def schema(self, sample: pa.RecordBatch) -> pa.Schema:
         """Schema of the batches of a log that has accesses like these."""
         if self._extent_bytes is not None:
@@ -39,7 +34,7 @@ class Emitter:
 
     def resolution(self, sample: pa.RecordBatch) -> float:
         """The step of the clock (s)."""
-        if self._coarse:
+        if self._profile.clock.coarse:
             return 1.0
         ticks = sample["ticks"].to_numpy()
         for digits in range(10):
@@ -98,7 +93,7 @@ class Emitter:
         place = place[~whole[place]]
         moved = batch.take(pa.array(order[place]))
         first = arrival[group[place]]
-        late = np.zeros(len(place)) if self._coarse else (ticks[place] - first) / _PER_SECOND
+        late = np.zeros(len(place)) if self._profile.clock.coarse else (ticks[place] - first) / _PER_SECOND
         columns = {name: moved[name] for name in moved.schema.names}
         return pa.record_batch(columns | {"ticks": pa.array(first), "late_s": pa.array(late)})
 

@@ -122,6 +122,28 @@ NGINX = Profile(
     optional=frozenset({DURATION}),
 )
 
+CLOUDFRONT = Profile(
+    name="cloudfront",
+    title="Amazon CloudFront standard log, and CDNs that write it",
+    shape=Text(
+        positions={TIME: LINE, SENT: 3, OPERATION: 5, KEY: 7, STATUS: 8, DURATION: 18},
+        first_lines=r"\d{4}-\d\d-\d\d\t\d\d:\d\d:\d\d\t\S+\t\d+\t\S+\t[A-Z]+\t",
+        separator="\t",
+    ),
+    clock=Clock(ISO_TIME, at_end=True, in_seconds=True),
+    reads=_GET,
+    writes=_PUT,
+    loses=(
+        _SECONDS,
+        _NO_NODES,
+        _PACE,
+        "Hits of the CDN's caches count as reads.",
+        "Sizes of writes are not in the log.",
+    ),
+    write_bytes=(),
+    paths=True,
+)
+
 NGINX_JSON = Profile(
     name="nginx_json",
     title="nginx log as JSON, by the names of its variables",
@@ -321,4 +343,4 @@ WARP = Profile(
     tasks=True,
 )
 
-STORES = (S3, SWIFT_OBJECT, SWIFT_PROXY, NGINX, HDFS, MINIO, RGW, S3_JSON, NGINX_JSON, WARP)
+STORES = (S3, SWIFT_OBJECT, SWIFT_PROXY, NGINX, HDFS, MINIO, RGW, S3_JSON, NGINX_JSON, CLOUDFRONT, WARP)
