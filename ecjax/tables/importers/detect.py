@@ -16,7 +16,8 @@ from ecjax.tables.formats import (
 from ecjax.tables.importers.access_logs.lines import open_lines
 from ecjax.tables.importers.trace import Head
 
-_BYTES = 1 << 14
+_BYTES = 1 << 16
+_MEMBERS = 16  # files of a folder that are looked into
 
 
 def read_head(path: Path) -> Head:
@@ -41,14 +42,16 @@ def read_head(path: Path) -> Head:
     return Head(path, start, lines, header if path.name.lower().endswith(CSV) else ())
 
 
-def _members(folder: Path) -> tuple[str, ...]:
-    """The first lines of the first file in a folder that has any."""
+def _members(folder: Path) -> tuple[tuple[str, ...], ...]:
+    """The first lines of the first files in a folder that are text."""
+    members: list[tuple[str, ...]] = []
     for file in sorted(visible_files(folder)):
         with user_errors(file), open_lines(file) as stream:
             lines = _lines(stream.read(_BYTES))
-        if lines:
-            return lines
-    return ()
+        members += [lines] if lines else []
+        if len(members) == _MEMBERS:
+            break
+    return tuple(members)
 
 
 def _columns(path: Path) -> tuple[str, ...]:

@@ -141,14 +141,14 @@ class Head:
         start: its first bytes, decompressed; empty for a folder.
         lines: its first lines where these are text, else none.
         columns: column names of a table (Parquet, Arrow or CSV with a header), else none.
-        members: the first lines of a file in a folder without Parquet files.
+        members: the first lines of files in a folder without Parquet files.
     """
 
     path: Path
     start: bytes
     lines: tuple[str, ...]
     columns: tuple[str, ...]
-    members: tuple[str, ...] = ()
+    members: tuple[tuple[str, ...], ...] = ()
 
 
 class Importer(Protocol):

@@ -191,7 +191,7 @@ def test_object_servers_join_their_proxies(tmp_path):
     write_log(
         tmp_path / LOGS["swift_proxy"][0], sample_logs.swift_proxy([*DAY, DAY[-1]._replace(key="photo 77")])
     )
-    trace = open_trace(tmp_path, format="swift_object", keep_ids=True)
+    trace = open_trace(tmp_path, keep_ids=True)
     joined = rows(trace)
     first = joined.drop_duplicates("request_id")
     assert sorted(first["arrival_s"]) == of(DAY)["arrival_s"].tolist()
@@ -242,3 +242,34 @@ def test_what_is_no_access_log(tmp_path):
     with pytest.raises(UserError, match="extent_bytes"):
         open_trace(TRACES / "logs" / LOGS["s3"][0], extent_bytes=4096)
     assert not recognised((), PROFILES["s3"])
+
+
+def test_lines_as_they_are_met(tmp_path):
+    """Layouts that differ in what does not matter."""
+    nginx, lines = list(sample_logs.nginx(DAY)), list(sample_logs.s3_json(DAY))
+    text = {
+        "vhost": [f"example.org:443 {line}" for line in nginx],
+        "common": [line.rsplit(" ", 3)[0] for line in nginx],
+        "named": [" rt=".join(line.rsplit(" ", 1)) + " uct=0.1" for line in nginx],
+        "list": ["[", *(f"{line}," for line in lines), "]"],
+        "numbers": [line.replace('"http_status": "200"', '"httpStatus": 200') for line in lines],
+    }
+    for name, each in text.items():
+        path = tmp_path / f"{name}.log"
+        path.write_text("\ufeff" + "".join(f"{line}\n" for line in each))
+        trace = open_trace(path, max_rejects=0)
+        assert len(rows(trace)) == len(DAY), name
+        assert ("finish_s" in trace.schema.names) == (name != "common")
+    path = tmp_path / "ibm"
+    path.write_text(
+        "5 REST.GET.OBJECT 8688e0d2 0 0 -1\n9 REST.GET.OBJECT 95d3 100 10 19\n9 REST.HEAD.OBJECT 95d3 100\n"
+    )
+    assert rows(open_trace(path, max_rejects=0))["bytes"].tolist() == [0, 10]
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "README").write_text("no log\n")
+    write_log(folder / "proxy", sample_logs.swift_proxy(DAY))
+    write_log(folder / "server", sample_logs.swift_object(DAY))
+    trace = open_trace(folder)
+    assert trace.format == "swift_object" and rows(trace)["request_id"].nunique() == len(DAY)
+    assert trace.tally.others == {"lines of other kinds": 1}

@@ -30,7 +30,8 @@ _HASHED = "Names of objects are hashed, salted by the log itself; requesters are
 
 def recognised(lines: tuple[str, ...], profile: Profile) -> bool:
     """Whether more than half of the first lines are of a profile (all programs' lines count where they are mixed)."""
-    lines = tuple(line for line in lines[:_HEAD_LINES] if line.strip())
+    mixed = isinstance(profile.shape, Text) and profile.shape.mixed
+    lines = tuple(line for line in (lines if mixed else lines[:_HEAD_LINES]) if line.strip("[], \t"))
     if not lines:
         return False
     shape = profile.shape
@@ -41,7 +42,7 @@ def recognised(lines: tuple[str, ...], profile: Profile) -> bool:
             return False
         lines = tuple(line for line in lines if not line.startswith("#"))
         fitting = sum(re.match(shape.first_lines, line) is not None for line in lines)
-        return fitting > 0 if shape.mixed else fitting > _RECOGNISED_SHARE * len(lines)
+        return fitting > 0 if mixed else fitting > _RECOGNISED_SHARE * len(lines)
     fitting = sum(_has_paths(line, shape) for line in lines)
     return fitting > _RECOGNISED_SHARE * len(lines)
 
@@ -89,8 +90,8 @@ class AccessLogImporter:
         return self.profile.name
 
     def recognises(self, head: Head) -> bool:
-        """Whether the first lines are of this kind."""
-        return recognised(head.lines or head.members, self.profile)
+        """Whether the first lines are of this kind, or those of one of the files of a folder."""
+        return any(recognised(lines, self.profile) for lines in (head.lines, *head.members))
 
     def open(self, source: Source) -> Trace:
         """Open an access log: a file or a folder of files, compressed or not.
@@ -202,7 +203,7 @@ def head_lines(file: Path) -> tuple[str, ...]:
     with user_errors(file), open_lines(file) as stream:
         start = stream.read(_HEAD_BYTES)
     lines = start.decode("utf-8", "replace").removeprefix("\ufeff").splitlines()
-    return tuple(lines[:-1] if len(start) == _HEAD_BYTES and len(lines) > 1 else lines)[:_HEAD_LINES]
+    return tuple(lines[:-1] if len(start) == _HEAD_BYTES and len(lines) > 1 else lines)
 
 
 def _first_tick(file: Path, reader: LineReader) -> int:

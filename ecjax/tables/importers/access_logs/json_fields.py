@@ -3,7 +3,7 @@
 import numpy as np
 
 from ecjax.machine_code import njit
-from ecjax.tables.importers.access_logs.text_fields import FINE, NO_OBJECT, NOT_CLOSED
+from ecjax.tables.importers.access_logs.text_fields import FINE, NO_OBJECT, NOT_CLOSED, NOTHING
 
 _FNV, _PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
 _DEEPEST = 24
@@ -49,7 +49,8 @@ def json_fields(data, begins, ends, paths, slots, spans, states, escaped):
         paths: (paths,) uint64 hashes.
         slots: (paths,) slot of each.
         spans: (lines, slots, 2) int64, filled.
-        states: (lines,) int8, filled: FINE, NO_OBJECT or NOT_CLOSED.
+        states: (lines,) int8, filled: FINE, NO_OBJECT, NOT_CLOSED, or NOTHING where there are
+            but brackets of a list around all.
         escaped: (lines,) bool, filled: whether one of the values has an escape in it.
     """
     hashes = np.empty(_DEEPEST, np.uint64)
@@ -63,7 +64,9 @@ def json_fields(data, begins, ends, paths, slots, spans, states, escaped):
         while place < end and (_blank(data[place]) or data[place] == _COMMA or data[place] == _OPEN_LIST):
             place += 1
         if place == end or data[place] != _OPEN:
-            states[line] = NO_OBJECT
+            while place < end and (_blank(data[place]) or data[place] == _CLOSE_LIST):
+                place += 1
+            states[line] = NOTHING if place == end else NO_OBJECT
             continue
         states[line] = NOT_CLOSED
         place += 1

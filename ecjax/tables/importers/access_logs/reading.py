@@ -33,7 +33,13 @@ from ecjax.tables.importers.access_logs.profile import (
     Profile,
     Text,
 )
-from ecjax.tables.importers.access_logs.text_fields import FINE, NO_ANCHOR, request_words, text_fields
+from ecjax.tables.importers.access_logs.text_fields import (
+    FINE,
+    NO_ANCHOR,
+    NOTHING,
+    request_words,
+    text_fields,
+)
 from ecjax.tables.importers.access_logs.values import numbers, times
 from ecjax.tables.importers.rejects import SAMPLED, Rejected, Tally
 
@@ -92,7 +98,7 @@ class LineReader:
         wrong = _Wrong(len(states))
         for state, reason in zip(range(1, 4), _NOT_READ, strict=True):
             wrong.add(states == state, reason)
-        left_out = self._headers(block)
+        left_out = self._headers(block) | (states == NOTHING)
         wrong.forgive(left_out)
         if isinstance(self.profile.shape, Text) and self.profile.shape.mixed:
             other = states == NO_ANCHOR
@@ -100,7 +106,7 @@ class LineReader:
             if other.any():
                 tally.others["lines of other kinds"] += int(other.sum())
             left_out |= other
-        tally.lines += len(states)
+        tally.lines += int(np.count_nonzero(states != NOTHING))
         if STATUS in fields:
             status, bad = fields.numbers(STATUS, 1.0)
             wrong.add(bad & ~left_out, "status")
@@ -254,6 +260,9 @@ class LineReader:
         for role in (*self.profile.read_bytes, *self.profile.write_bytes, SIZE, RANGE_BEGIN, RANGE_END):
             if role in fields and role not in known:
                 known[role], bad = fields.numbers(role, 1.0)
+                if role in (RANGE_BEGIN, RANGE_END):
+                    known[role][bad] = np.nan  # no range: -1
+                    continue
                 needed = role in self.profile.read_bytes and role not in self.profile.optional
                 missing = (fields.spans[role][:, 0] < 0) & isinstance(self.profile.shape, Text)
                 wrong.add(bad | (missing & needed), role, rows)

@@ -4,7 +4,7 @@ import numpy as np
 
 from ecjax.machine_code import njit
 
-FINE, NO_ANCHOR, NOT_CLOSED, NO_OBJECT = range(4)
+FINE, NO_ANCHOR, NOT_CLOSED, NO_OBJECT, NOTHING = range(5)
 _MOST_WORDS = 96
 _SPACE, _QUOTE, _OPEN, _CLOSE, _SLASH, _TAB, _COMMA = 32, 34, 91, 93, 47, 9, 44
 _BRACKET_ANCHOR, _SWIFT_ANCHOR, _MARKER_ANCHOR = 1, 2, 3
