@@ -6,19 +6,8 @@ from typing import Any
 from ecjax.options import Mapping, Number, Whole, Words, option
 
 ACCESS_LOGS = (
-    *(
-        "s3",
-        "swift_object",
-        "swift_proxy",
-        "nginx",
-        "hdfs",
-        "minio",
-        "rgw",
-        "s3_json",
-        "nginx_json",
-        "cloudfront",
-        "warp",
-    ),
+    *("swift_object", "swift_proxy", "hdfs", "warp"),
+    *("s3", "nginx", "minio", "rgw", "s3_json", "nginx_json", "cloudfront"),
     *("thesios", "tectonic", "twitter", "wikimedia", "tencent_photo", "ibm_cos", "alibaba_block"),
 )
 FORMATS = ("table", "columns", "cloudphysics", "msr", *ACCESS_LOGS, "oracle_general")  # of logs

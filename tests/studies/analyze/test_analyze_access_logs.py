@@ -8,6 +8,8 @@ import sample_logs
 
 import ecjax
 from ecjax.cli import main
+from ecjax.studies.spine.log_options import LogOptions
+from ecjax.studies.spine.logs import log_reading, open_reading
 from ecjax.tables.importers.access_logs import PROFILES
 from ecjax.tables.read import read_input
 from ecjax.tables.results import read_results
@@ -51,6 +53,10 @@ def test_a_folder_of_logs_becomes_files_and_rejects(logs, tmp_path, capsys):
     assert json.loads(row["reading"])["keep_ids"] is True
     assert "1 of 153 lines are malformed" in row["notices"] and "REST.HEAD.OBJECT" in row["notices"]
     assert "1 requests without success" in row["notices"]
+    reading = log_reading(LogOptions(trace=str(tmp_path / "out")))
+    assert reading.options["keep_ids"] and set(files.index) <= {
+        name for batch in open_reading(reading).batches() for name in batch["file_id"].to_pylist()
+    }
 
 
 def test_nobody_is_named_unless_asked(logs, tmp_path):

@@ -14,7 +14,7 @@ from ecjax.tables.importers.access_logs.json_fields import hash_paths, json_fiel
 from ecjax.tables.importers.access_logs.lines import _block
 from ecjax.tables.importers.access_logs.names import siphash
 from ecjax.tables.importers.access_logs.profile import CLF_TIME, ISO_TIME, Json, Text
-from ecjax.tables.importers.access_logs.reading import LineReader, Salt
+from ecjax.tables.importers.access_logs.reading import LineReader
 from ecjax.tables.importers.access_logs.values import numbers, times
 from ecjax.tables.importers.rejects import Tally
 
@@ -28,10 +28,10 @@ JUNK = st.one_of(
 def reader_of(name, lines, salt=None):
     shape = PROFILES[name].shape
     if not isinstance(shape, Text):
-        return LineReader(PROFILES[name], Salt(salt))
+        return LineReader(PROFILES[name], salt)
     columns = columns_of(lines[0], shape) if shape.header else None
     header = "" if columns is None else lines[0]
-    return LineReader(PROFILES[name], Salt(salt), separator_of(lines[0], shape), columns, header)
+    return LineReader(PROFILES[name], salt, separator_of(lines[0], shape), columns, header)
 
 
 @pytest.mark.parametrize("name", sample_logs.LOGS)

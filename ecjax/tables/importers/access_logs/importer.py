@@ -16,7 +16,7 @@ from ecjax.tables.formats import user_errors, visible_files
 from ecjax.tables.importers.access_logs.lines import BLOCK_BYTES, blocks, open_lines
 from ecjax.tables.importers.access_logs.ordered import Stream, in_order
 from ecjax.tables.importers.access_logs.profile import Json, Profile, Text
-from ecjax.tables.importers.access_logs.reading import LineReader, Salt
+from ecjax.tables.importers.access_logs.reading import LineReader
 from ecjax.tables.importers.access_logs.requests import Emitter
 from ecjax.tables.importers.rejects import Tally
 from ecjax.tables.importers.table import refuse_extents
@@ -106,7 +106,7 @@ class AccessLogImporter:
         files = [file for file in files if file.stat().st_size]
         if not files:
             raise UserError(f"{source.path}: found no file with a line; allowed: at least one")
-        salt = Salt(None if source.keep_ids or not self.profile.secret else _salt(files))
+        salt = None if source.keep_ids or not self.profile.secret else _salt(files)
         readers = {file: self._reader(file, salt, source.path) for file in files}
         tally = Tally(source.max_rejects)
         emitter = Emitter(self.profile, extent_bytes)
@@ -138,7 +138,7 @@ class AccessLogImporter:
         if "finish_s" not in schema.names:
             provides -= {SOJOURN, SERVICE}
         loses = dict.fromkeys(sentence for profile in profiles.values() for sentence in profile.loses)
-        if salt.words is not None:
+        if salt is not None:
             loses[_HASHED] = None
         return Trace(
             name=path,
@@ -154,7 +154,7 @@ class AccessLogImporter:
             tasks=self.profile.tasks,
         )
 
-    def _reader(self, file: Path, salt: Salt, source: Path) -> LineReader:
+    def _reader(self, file: Path, salt: np.ndarray | None, source: Path) -> LineReader:
         """How a file is read: by this profile, or another one that it shows."""
         lines = head_lines(file)
         profile = self.profile

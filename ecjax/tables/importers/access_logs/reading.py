@@ -1,15 +1,14 @@
 """Accesses from the lines of a block: fields found, values read, other lines sorted out, all by array."""
 
-import json
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ecjax.tables.importers.access_logs.fields import Fields, Wrong, header_lines, unescaped
 from ecjax.tables.importers.access_logs.json_fields import hash_paths, json_fields
 from ecjax.tables.importers.access_logs.lines import Block
 from ecjax.tables.importers.access_logs.names import block_groups, object_names, siphash, strings, words
@@ -28,7 +27,6 @@ from ecjax.tables.importers.access_logs.profile import (
     SERVICE_BEGIN,
     SIZE,
     STATUS,
-    TIME,
     Json,
     Profile,
     Text,
@@ -36,23 +34,22 @@ from ecjax.tables.importers.access_logs.profile import (
 from ecjax.tables.importers.access_logs.text_fields import (
     FINE,
     NO_ANCHOR,
+    NO_OBJECT,
+    NOT_CLOSED,
     NOTHING,
     request_words,
     text_fields,
 )
-from ecjax.tables.importers.access_logs.values import numbers, times
 from ecjax.tables.importers.rejects import SAMPLED, Rejected, Tally
 
 _WORD = re.compile(r"[A-Za-z][\w.:\-]*")
 _READ, _WRITE, _OTHER, _NO_WORD = 0, 1, 2, 3
-_NOT_READ = ("is no line of this format", "ends within quotation marks", "is no JSON object")
+_NOT_READ = {
+    NO_ANCHOR: "no line of this format",
+    NOT_CLOSED: "cut within quotation marks, brackets or an object",
+    NO_OBJECT: "no JSON object",
+}
 _NO_OBJECT_WORD = "without an object"
-
-
-class Salt(NamedTuple):
-    """How names are hashed; ``words`` (2,) uint64, None: they stay."""
-
-    words: np.ndarray | None
 
 
 @dataclass(frozen=True)
@@ -61,14 +58,14 @@ class LineReader:
 
     Attributes:
         profile: of the lines.
-        salt: of the names of objects.
+        salt: by which names are hashed, (2,) uint64; None: they stay.
         separator: between words.
         columns: position of each role, where a header names the columns.
         header: that line; it may come again where files were put together.
     """
 
     profile: Profile
-    salt: Salt
+    salt: np.ndarray | None
     separator: str = " "
     columns: tuple[int, ...] | None = None
     header: str = ""
@@ -94,11 +91,11 @@ class LineReader:
             not known), and node and request where the profile has them.
         """
         data, spans, states = self._fields(block)
-        fields = _Fields(data, dict(zip(self.profile.roles, np.moveaxis(spans, 1, 0), strict=True)))
-        wrong = _Wrong(len(states))
-        for state, reason in zip(range(1, 4), _NOT_READ, strict=True):
+        fields = Fields(data, dict(zip(self.profile.roles, np.moveaxis(spans, 1, 0), strict=True)))
+        wrong = Wrong(len(states))
+        for state, reason in _NOT_READ.items():
             wrong.add(states == state, reason)
-        left_out = self._headers(block) | (states == NOTHING)
+        left_out = header_lines(block, self.header) | (states == NOTHING)
         wrong.forgive(left_out)
         if isinstance(self.profile.shape, Text) and self.profile.shape.mixed:
             other = states == NO_ANCHOR
@@ -125,15 +122,6 @@ class LineReader:
         self._count(block, file, wrong, tally)
         return batch
 
-    def _headers(self, block: Block) -> np.ndarray:
-        """Lines that name the columns."""
-        lines = np.zeros(len(block.begins), bool)
-        if self.header:
-            size = len(self.header.encode())
-            for line in np.flatnonzero(block.ends - block.begins == size).tolist():
-                lines[line] = block.text(line) == self.header
-        return lines
-
     def _fields(self, block: Block) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         shape, lines = self.profile.shape, len(block.begins)
         spans = np.empty((lines, len(self.profile.roles), 2), np.int64)
@@ -150,10 +138,10 @@ class LineReader:
         escaped = np.empty(lines, bool)
         json_fields(block.data, block.begins, block.ends, *self._paths, spans, states, escaped)
         escaped &= states == FINE
-        return _unescaped(block.data, spans, np.flatnonzero(escaped)), spans, states
+        return unescaped(block.data, spans, np.flatnonzero(escaped)), spans, states
 
     def _operations(
-        self, fields: "_Fields", wrong: "_Wrong", left_out: np.ndarray, tally: Tally
+        self, fields: Fields, wrong: Wrong, left_out: np.ndarray, tally: Tally
     ) -> tuple[np.ndarray, np.ndarray]:
         """Whether each line reads, writes or neither, and where its object is named."""
         count = wrong.count
@@ -183,10 +171,10 @@ class LineReader:
 
     def _batch(
         self,
-        fields: "_Fields",
+        fields: Fields,
         write: np.ndarray,
         targets: np.ndarray,
-        wrong: "_Wrong",
+        wrong: Wrong,
         rows: np.ndarray,
         tally: Tally,
     ) -> pa.RecordBatch:
@@ -235,9 +223,7 @@ class LineReader:
             columns["request"] = words(fields.data, fields.spans[REQUEST_ID])
         return pa.record_batch(columns).filter(pa.array(used))
 
-    def _durations(
-        self, fields: "_Fields", wrong: "_Wrong", rows: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _durations(self, fields: Fields, wrong: Wrong, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Durations (s), NaN where there are none, and whether the time of a line is that of its end."""
         profile, late = self.profile, np.full(len(rows), self.profile.clock.at_end)
         if DURATION not in fields:
@@ -253,7 +239,7 @@ class LineReader:
         return duration, late
 
     def _bytes(
-        self, fields: "_Fields", write: np.ndarray, wrong: "_Wrong", rows: np.ndarray
+        self, fields: Fields, write: np.ndarray, wrong: Wrong, rows: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Bytes asked for, and of the whole object, NaN where that is not known."""
         known = {}
@@ -277,7 +263,7 @@ class LineReader:
         total = np.nan_to_num(np.where(write, amounts[1], amounts[0]))
         return total, known.get(SIZE, nothing)
 
-    def _ids(self, fields: "_Fields", targets: np.ndarray) -> tuple[pa.Array, np.ndarray]:
+    def _ids(self, fields: Fields, targets: np.ndarray) -> tuple[pa.Array, np.ndarray]:
         """Ids of the objects, and where there is one."""
         named = np.empty(len(targets), bool)
         if self.profile.block_groups:
@@ -294,91 +280,20 @@ class LineReader:
             *(fields.data, np.ascontiguousarray(buckets), np.ascontiguousarray(targets), profile.is_path),
             *(profile.skipped_parts, profile.needed_parts, profile.decodings, text, offsets, named),
         )
-        if self.salt.words is None:
+        if self.salt is None:
             return strings(text, offsets), named
         hashes = np.empty(len(targets), np.int64)
-        siphash(text, offsets, self.salt.words, hashes)
+        siphash(text, offsets, self.salt, hashes)
         return pa.array(hashes), named
 
-    def _count(self, block: Block, file: str, wrong: "_Wrong", tally: Tally) -> None:
+    def _count(self, block: Block, file: str, wrong: Wrong, tally: Tally) -> None:
         samples = []
         for code, reason in enumerate(wrong.reasons, 1):
             lines = np.flatnonzero(wrong.codes == code)
             room = max(SAMPLED - tally.reasons[reason], 0)
             for line in lines[:room].tolist():
-                text = block.text(line) if self.salt.words is None else None
+                text = block.text(line) if self.salt is None else None
                 samples.append(Rejected(file, int(block.numbers[line]), reason, text))
             if lines.size:
                 tally.reasons[reason] += int(lines.size)
         tally.samples += sorted(samples, key=lambda sample: sample.line)
-
-
-class _Wrong:
-    """What is wrong with each line, the first reason that is found."""
-
-    def __init__(self, count: int) -> None:
-        self.count = count
-        self.codes = np.zeros(count, np.int8)
-        self.reasons: list[str] = []
-
-    @property
-    def none(self) -> np.ndarray:
-        """Lines with nothing wrong, (lines,) bool."""
-        return self.codes == 0
-
-    def add(self, bad: np.ndarray, reason: str, rows: np.ndarray | None = None) -> None:
-        """Add a reason; ``bad`` is about all lines, or about ``rows`` of them."""
-        self.reasons.append(reason)
-        lines = np.flatnonzero(bad) if rows is None else rows[bad]
-        lines = lines[self.codes[lines] == 0]
-        self.codes[lines] = len(self.reasons)
-
-    def forgive(self, lines: np.ndarray) -> None:
-        """Lines that need not be right."""
-        self.codes[lines] = 0
-
-
-class _Fields:
-    """Where the fields of lines are: by role (lines, 2)."""
-
-    def __init__(self, data: np.ndarray, spans: dict[str, np.ndarray]) -> None:
-        self.data, self.spans = data, spans
-
-    def __contains__(self, role: str) -> bool:
-        return role in self.spans
-
-    def of(self, rows: np.ndarray) -> "_Fields":
-        """Those of some lines."""
-        return _Fields(self.data, {role: spans[rows] for role, spans in self.spans.items()})
-
-    def numbers(self, role: str, scale: float) -> tuple[np.ndarray, np.ndarray]:
-        """Numbers of a role, and where something else is."""
-        spans = np.ascontiguousarray(self.spans[role])
-        values, wrong = np.empty(len(spans)), np.empty(len(spans), bool)
-        numbers(self.data, spans, scale, values, wrong)
-        return values, wrong
-
-    def times(self, kind: int, unit_ns: int, role: str = TIME) -> tuple[np.ndarray, np.ndarray]:
-        """Times (ns), and where something else is."""
-        spans = np.ascontiguousarray(self.spans[role])
-        ticks, wrong = np.empty(len(spans), np.int64), np.empty(len(spans), bool)
-        times(self.data, spans, kind, unit_ns, ticks, wrong)
-        return ticks, wrong
-
-
-def _unescaped(data: np.ndarray, spans: np.ndarray, lines: np.ndarray) -> np.ndarray:
-    """The data, followed by the strings that have escapes as these mean; their spans are moved there."""
-    added, place = [data.tobytes()] if lines.size else [], len(data)
-    for line in lines.tolist():
-        for slot in range(spans.shape[1]):
-            begin, end = spans[line, slot]
-            raw = bytes(data[begin:end]) if begin >= 0 else b""
-            if b"\\" in raw:
-                try:
-                    text = json.loads(b'"' + raw + b'"').encode("utf-8", "backslashreplace")
-                except ValueError:
-                    continue  # as it is
-                added.append(text)
-                spans[line, slot] = place, place + len(text)
-                place += len(text)
-    return np.frombuffer(b"".join(added), np.uint8) if added else data
