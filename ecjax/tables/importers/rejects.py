@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from ecjax.errors import UserError
 
+OTHER_KINDS = "lines of other kinds"
 SAMPLED = 100  # lines of each reason that are named
 _WORDS = 6
 
@@ -50,6 +51,15 @@ class Tally:
     def rejected(self) -> int:
         """Malformed lines."""
         return sum(self.reasons.values())
+
+    def join(self, again: "Tally") -> None:
+        """Add what was found among the lines of other kinds, when all lines were read again for another kind."""
+        kind = again.lines - again.others.pop(OTHER_KINDS, 0)
+        self.others[OTHER_KINDS] -= kind
+        self.others += again.others  # leaves out what is 0
+        self.reasons += again.reasons
+        self.samples += again.samples
+        self.unsuccessful += again.unsuccessful
 
     def check(self, source: str, finished: bool) -> None:
         """Refuse a log with more malformed lines than allowed.

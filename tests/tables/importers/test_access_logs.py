@@ -195,7 +195,13 @@ def test_object_servers_join_their_proxies(tmp_path):
     joined = rows(trace)
     first = joined.drop_duplicates("request_id")
     assert sorted(first["arrival_s"]) == of(DAY)["arrival_s"].tolist()
-    assert len(joined) == len(alone) and trace.tally.others["requests without a line of a node"] == 1
+    assert len(joined) == len(alone) and trace.tally.others == {"requests without a line of a node": 1}
+    (tmp_path / "one").write_text("".join(f"{line}\n" for line in sample_logs.swift_proxy(DAY)) + "noise\n")
+    with (tmp_path / "one").open("a") as file:  # one file of all daemons
+        file.writelines(f"{line}\n" for line in sample_logs.swift_object(DAY))
+    trace = open_trace(tmp_path / "one", keep_ids=True)
+    assert rows(trace).drop(columns="request_id").equals(joined.drop(columns="request_id"))
+    assert trace.tally.others == {"lines of other kinds": 1} and not trace.tally.rejected
 
 
 def test_hdfs_block_groups(tmp_path):

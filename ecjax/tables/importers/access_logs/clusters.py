@@ -66,7 +66,7 @@ SWIFT_OBJECT = Profile(
     loses=(
         SECONDS,
         "Sizes of writes are not in the log.",
-        "Without the proxies' logs in the same folder, arrivals are as coarse as the clock.",
+        "Without the lines of the proxies, arrivals are as coarse as the clock.",
         "A node is a disk of the machine that the line begins with.",
     ),
     write_bytes=(),

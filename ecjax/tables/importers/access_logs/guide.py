@@ -20,8 +20,8 @@ _LOG = {
     "minio": "MinIO: `mc admin config set ALIAS audit_webhook:ecjax endpoint=http://HOST/`, and keep what arrives, an "
     "object a line. RustFS writes the same fields.",
     "swift_proxy": "The lines that proxy-logging sends to syslog; lines of other programs are left out.",
-    "swift_object": "The lines of all object servers from syslog. With those of the proxies in other files of the same "
-    "folder they are joined by transaction, so that arrivals are exact.",
+    "swift_object": "The lines of all object servers from syslog. With those of the proxies, in the same file or in "
+    "others of the folder, they are joined by transaction, so that arrivals are exact.",
     "hdfs": "Reads are logged at DEBUG only: set `log4j.logger.org.apache.hadoop.hdfs.server.datanode.DataNode."
     "clienttrace=DEBUG` on the DataNodes, and collect their logs in one folder. Below 0 a block number is erasure "
     "coded: without its last four bits it is the group, with them the chunk.",

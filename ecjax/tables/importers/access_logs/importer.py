@@ -3,7 +3,7 @@
 import hashlib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -128,8 +128,15 @@ class AccessLogImporter:
 
         def _batches(file: Path, reader: LineReader, tally: Tally) -> Iterator[pa.RecordBatch]:
             size = BLOCK_BYTES if len(readers) == 1 else BLOCK_BYTES // 4
+            name = _relative(file, source.path)
+            both = self.joined is not None and reader.profile is self.profile
             for block in blocks(file, size):
-                yield reader.accesses(block, _relative(file, source.path), tally)
+                yield reader.accesses(block, name, tally)
+                if both and self.joined is not None:
+                    # lines of other kinds may be those of the whole requests
+                    requests = Tally(tally.most)
+                    yield replace(reader, profile=self.joined).accesses(block, name, requests)
+                    tally.join(requests)
                 tally.check(path, finished=False)
 
         profiles = {id(reader.profile): reader.profile for reader in readers.values()}

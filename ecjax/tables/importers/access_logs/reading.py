@@ -40,7 +40,7 @@ from ecjax.tables.importers.access_logs.text_fields import (
     request_words,
     text_fields,
 )
-from ecjax.tables.importers.rejects import SAMPLED, Rejected, Tally
+from ecjax.tables.importers.rejects import OTHER_KINDS, SAMPLED, Rejected, Tally
 
 _WORD = re.compile(r"[A-Za-z][\w.:\-]*")
 _READ, _WRITE, _OTHER, _NO_WORD = 0, 1, 2, 3
@@ -101,7 +101,7 @@ class LineReader:
             other = states == NO_ANCHOR
             wrong.forgive(other)
             if other.any():
-                tally.others["lines of other kinds"] += int(other.sum())
+                tally.others[OTHER_KINDS] += int(other.sum())
             left_out |= other
         tally.lines += int(np.count_nonzero(states != NOTHING))
         if STATUS in fields:
