@@ -215,6 +215,15 @@ def test_hdfs_block_groups(tmp_path):
     assert trace.tally.others == {"lines of other kinds": len(DAY)}
 
 
+def test_escapes_in_names(tmp_path):
+    names = ('a "quoted" name', "tab\tand \\", "snow \u2603", "plain")
+    accesses = [DAY[0]._replace(key=name, write=False) for name in names]
+    for name in ("minio", "rgw"):
+        assert rows(opened(tmp_path, name, accesses))["file_id"].tolist() == [
+            f"bucket1/{each}" for each in names
+        ]
+
+
 def test_service_times_of_a_disk(tmp_path):
     trace = opened(tmp_path, "thesios")
     found = rows(trace)

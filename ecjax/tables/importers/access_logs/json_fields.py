@@ -117,8 +117,9 @@ def json_fields(data, begins, ends, paths, slots, spans, states, escaped):
                         break
                     expects = 1
                 else:
-                    _record(current, begin, place, paths, slots, spans[line], rank)
-                    escaped[line] |= escape
+                    escaped[line] |= (
+                        _record(current, begin, place, paths, slots, spans[line], rank) and escape
+                    )
                     expects = 2
                 place += 1
             elif expects == 0:
@@ -158,10 +159,12 @@ def json_fields(data, begins, ends, paths, slots, spans, states, escaped):
 
 @njit()
 def _record(current, begin, end, paths, slots, spans, rank):
+    """Note a value if its path is one of those that are read; whether it is."""
     for path in range(paths.shape[0]):
         if paths[path] == current:
             slot = slots[path]
             if path < rank[slot]:
                 rank[slot] = path
                 spans[slot, 0], spans[slot, 1] = begin, end
-            return
+            return True
+    return False
