@@ -78,7 +78,7 @@ def task_delays(trace: Trace, seed: int) -> dict[str, Delays]:
 class _Sample:
     """Delays of all requests until they are too many, then of those whose random number is small enough."""
 
-    def __init__(self, seed: int, begin: str) -> None:
+    def __init__(self, seed: int, begin: str = "start_s") -> None:
         self._begin = begin
         self._random = np.random.default_rng([seed, 0xADA0])
         self._share = 1.0
