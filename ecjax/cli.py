@@ -88,6 +88,12 @@ def _dispatch(words: list[str]) -> int:
         print(command_help(COMMANDS[name]) if name in COMMANDS else job_help(JOBS[name]))
         return 0
     if name in JOBS and "--guide" in rest:
+        sources = [word for word in rest if word != "--guide"]
+        if name == "analyze" and sources:
+            from ecjax.tables.importers.access_logs.guide import source_guide  # Arrow is slow to import
+
+            print(source_guide(sources[0]), end="")
+            return 0
         print(page(name))
         return 0
     if name == "ceph" and "--collect" in rest:

@@ -11,6 +11,7 @@ from ecjax.tables.schemas import Column
 
 _ROWS = {
     # analyze
+    "rejects": "malformed line of a log, of a hundred for each reason",
     "traces": "log that was read",
     "files": "file; what `files=` of other jobs takes",
     "nodes": "node; what `nodes=` of other jobs takes",

@@ -67,7 +67,9 @@ def guide() -> str:
         parts.append(f"## {name}\n\n{_ABOUT[name]}\n\n{_table(columns)}")
     parts.append(
         "## Logs of other formats\n\n`ecjax analyze trace=FILE` tells these from their content: a `requests` table, "
-        "MSR Cambridge block traces (CSV), CloudPhysics block traces (CSV), libCacheSim's oracleGeneral (binary). "
+        "MSR Cambridge block traces (CSV), CloudPhysics block traces (CSV), libCacheSim's oracleGeneral (binary), and "
+        "access logs of object stores, web servers and file systems and public traces (`ecjax guide logs`; a generated "
+        "sample of each is in `logs/`, made by `python traces/make/sample_logs.py`). "
         "Block traces need `extent_bytes=`, the size of the extents to take for files. Any other CSV or Parquet log "
         "is read by naming its columns, with the factor to our unit where it differs:\n\n"
         "    ecjax analyze trace=log.csv k=4 "
@@ -98,11 +100,12 @@ def _allowed(column: Column) -> str:
     return ", ".join(part for part in (limit, "may be empty" if column.nullable else "") if part)
 
 
-def sources(descriptions: dict[str, str]) -> str:
+def sources(descriptions: dict[str, str], logs: dict[str, str]) -> str:
     """The list of sources, Markdown.
 
     Args:
         descriptions: what each file holds, by file name.
+        logs: the same of the access logs.
     """
     parts = [
         "# How these files were made",
@@ -113,5 +116,9 @@ def sources(descriptions: dict[str, str]) -> str:
         "`requests_chunks` was simulated on `nodes` and `files`: at a mean load of 0.5, each chunk is served in "
         "Delta(B) + Exp(mean Psi(B)) by the law of its node, one at a time in order of arrival; times are rounded to "
         "microseconds.",
+        "The access logs in `logs/` are one synthetic hour written as each source would write it, by `python "
+        "traces/make/sample_logs.py`. Their layouts are those that vendors and publishers document; no line of theirs "
+        "was copied, and names, addresses and numbers are made up.",
+        "\n".join(f"- `logs/{name}`: {text}" for name, text in logs.items()),
     ]
     return "\n\n".join(parts) + "\n"

@@ -11,9 +11,11 @@ import pyarrow.ipc
 import pyarrow.parquet as pq
 from result_guide import result_guide
 from sample_guide import guide, sources
+from sample_logs import LOGS
 
 from ecjax.problem import builtin
 from ecjax.problem.cluster_options import ClusterOptions
+from ecjax.tables.importers.access_logs import PROFILES
 
 SEED = 20240917
 K, STORED = 4, 6
@@ -359,7 +361,18 @@ def write(folder: Path) -> None:
             )
     (folder / "README.md").write_text(guide())
     (folder / "RESULTS.md").write_text(result_guide())
-    (folder / "SOURCES.md").write_text(sources({name: make.__doc__ or "" for name, make in TABLES.items()}))
+    tables = {name: make.__doc__ or "" for name, make in TABLES.items()}
+    logs = {
+        name: " ".join(filter(None, ((lines.__doc__ or "").splitlines()[0], _published(format_))))
+        for format_, (name, lines) in LOGS.items()
+    }
+    (folder / "SOURCES.md").write_text(sources(tables, logs))
+
+
+def _published(format_: str) -> str:
+    """Where data of a public format is from."""
+    source = PROFILES[format_].source
+    return f"Data set: {source}." if source else ""
 
 
 if __name__ == "__main__":

@@ -51,9 +51,10 @@ def task_delays(trace: Trace, seed: int) -> dict[str, Delays]:
 
     The delay of a task is the time that one access of a chunk holds a connection of the proxy: from start_s to
     finish_s. The time from arrival_s to finish_s is not taken in its place, as it includes the wait for a connection,
-    which the replay adds itself. Accesses of 0 bytes and those without both times (failed or cancelled ones) are left
-    out, and a log line says so; where a proxy cancels the slowest task of each request, those that are left are faster
-    than tasks are. Of a log with more than 4 million such accesses, a uniform sample of its requests is taken.
+    which the replay adds itself, except where each row is a connection from its arrival on (warp). Accesses of 0 bytes
+    and those without both times (failed or cancelled ones) are left out, and a log line says so; where a proxy cancels
+    the slowest task of each request, those that are left are faster than tasks are. Of a log with more than 4 million
+    such accesses, a uniform sample of its requests is taken.
 
     Args:
         trace: a log of accesses of chunks; without node_id every row is a request of one task.
@@ -62,13 +63,13 @@ def task_delays(trace: Trace, seed: int) -> dict[str, Delays]:
     Raises:
         UserError: the log has no start or no finish times, or a row is malformed.
     """
-    if SERVICE not in trace.provides:
+    if SERVICE not in trace.provides and not trace.tasks:
         raise UserError(
             f"delays={trace.name}: found no service times; allowed: a log with start_s and finish_s of each access of "
             "a chunk, from when a connection begins with it to its last byte (arrival_s to finish_s would include the "
             "wait in the proxy)"
         )
-    sample = _Sample(seed)
+    sample = _Sample(seed, "arrival_s" if trace.tasks else "start_s")
     for batch in trace.batches():
         sample.add(batch)
     return sample.delays(trace.name)
@@ -77,7 +78,8 @@ def task_delays(trace: Trace, seed: int) -> dict[str, Delays]:
 class _Sample:
     """Delays of all requests until they are too many, then of those whose random number is small enough."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, begin: str = "start_s") -> None:
+        self._begin = begin
         self._random = np.random.default_rng([seed, 0xADA0])
         self._share = 1.0
         self._sample: list[
@@ -95,7 +97,7 @@ class _Sample:
         words = np.array([word == "write" for word in operations.dictionary.to_pylist()], bool)
         write = words[operations.indices.to_numpy()]
         size, start, finish = (
-            batch.column(name).to_numpy(zero_copy_only=False) for name in ("bytes", "start_s", "finish_s")
+            batch.column(name).to_numpy(zero_copy_only=False) for name in ("bytes", self._begin, "finish_s")
         )
         rows = np.stack([request, size, finish - start, number])
         timed = np.isfinite(rows[2]) & (size > 0)

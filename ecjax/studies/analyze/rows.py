@@ -8,6 +8,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ecjax.tables.importers import Trace
+from ecjax.tables.importers.rejects import Tally
+from ecjax.tables.importers.trace import PLACEMENT, RATES
+from ecjax.tables.importers.trace import SERVICE as SERVICE_TIMES
+from ecjax.tables.importers.trace import SOJOURN as SOJOURN_TIMES
 from ecjax.tables.nulls import empty_to_null
 from ecjax.tables.statistics.delays import QUANTITIES, SERVICE, SOJOURN
 from ecjax.tables.statistics.files import (
@@ -24,6 +28,14 @@ from ecjax.tables.statistics.moments import pooled_rows
 from ecjax.tables.statistics.poisson import PoissonTest, poisson_test, too_coarse
 from ecjax.tables.statistics.scan import TraceStatistics
 from ecjax.tables.statistics.zipf import fit_zipf
+
+_REJECT_TYPES = {
+    "file": pa.string(),
+    "line": pa.int64(),
+    "reason": pa.string(),
+    "lines": pa.int64(),
+    "text": pa.string(),
+}
 
 
 def file_table(statistics: TraceStatistics, trace: Trace, k: int | None, notices: list[str]) -> pa.Table:
@@ -128,17 +140,21 @@ def trace_table(
             f"All {statistics.requests} requests arrive at the same time: without a span there are no rates, loads or "
             "gaps; at least two different arrival times are needed."
         )
+    if trace.tally is not None:
+        notices += trace.tally.notices()
     if statistics.returned:
         notices.append(
             f"{statistics.returned} requests have rows that do not follow each other; their parts count as requests of "
             "their own (sort=true brings rows with one arrival time together)."
         )
-    provides = set(trace.provides) | (set() if statistics.service_reason else {"service"})
+    provides = set(trace.provides) | (set() if statistics.service_reason else {SERVICE_TIMES})
     row: dict[str, Any] = {
         "trace": Path(trace.name).name,
         **reading,
         "format": trace.format,
-        "provides": ", ".join(name for name in ("rates", "sojourn", "service") if name in provides),
+        "provides": ", ".join(
+            name for name in (RATES, SOJOURN_TIMES, SERVICE_TIMES, PLACEMENT) if name in provides
+        ),
         "loses": "\n".join(trace.loses),
         "notices": "\n".join(notices),
         "rows": statistics.rows,
@@ -165,6 +181,18 @@ def trace_table(
         name: None if isinstance(value, float) and np.isnan(value) else value for name, value in row.items()
     }
     return pa.Table.from_pylist([cells])
+
+
+def reject_table(tally: Tally) -> pa.Table:
+    """The ``rejects`` table: malformed lines of the log, the first of each reason."""
+    columns: dict[str, list[Any]] = {
+        "file": [each.file for each in tally.samples],
+        "line": [each.line for each in tally.samples],
+        "reason": [each.reason for each in tally.samples],
+        "lines": [tally.reasons[each.reason] for each in tally.samples],
+        "text": [each.text for each in tally.samples],
+    }
+    return pa.table({name: pa.array(cells, _REJECT_TYPES[name]) for name, cells in columns.items()})
 
 
 def _delay_columns(statistics: TraceStatistics) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from ecjax.status import Status
 from ecjax.studies.analyze.burst_rows import arrival_tables
 from ecjax.studies.analyze.descriptions import described
 from ecjax.studies.analyze.node_rows import delay_tables, node_table
-from ecjax.studies.analyze.rows import arrival_table, file_table, trace_table
+from ecjax.studies.analyze.rows import arrival_table, file_table, reject_table, trace_table
 from ecjax.studies.analyze.tables import TABLES
 from ecjax.studies.spine.batches import Rows
 from ecjax.studies.spine.run import Run
@@ -102,6 +102,8 @@ def result_tables(statistics: TraceStatistics, trace: Trace, settings: Settings)
     if statistics.cells.quantity.size:
         tables["delays"], tables["delay_bins"] = delay_tables(statistics)
     tables |= arrival_tables(statistics, notices)
+    if trace.tally is not None and trace.tally.rejected:
+        tables["rejects"] = reject_table(trace.tally)
     return tables | {"traces": trace_table(statistics, trace, settings.reading, notices)}
 
 

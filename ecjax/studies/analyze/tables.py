@@ -24,9 +24,14 @@ TABLES = job_tables(
     traces=(
         Column("trace", STRING, "", "name of the file or folder"),
         Column("path", STRING, "", "where it was"),
-        Column("reading", STRING, "", "JSON: format, columns, extent_bytes and sort, as they were set"),
+        Column(
+            "reading",
+            STRING,
+            "",
+            "JSON: format, columns, extent_bytes, sort and the like, as they were set",
+        ),
         Column("format", STRING, "", "importer that read it"),
-        Column("provides", STRING, "", "which of rates, sojourn, service it tells"),
+        Column("provides", STRING, "", "which of rates, sojourn, service, placement it tells"),
         Column("loses", STRING, "", "what it lacks and what was decided in reading, a sentence per line"),
         Column("notices", STRING, "", "what the analysis found missing or doubtful, a sentence per line"),
         Column("rows", INTEGER, "", "rows"),
@@ -122,6 +127,13 @@ TABLES = job_tables(
         Column("lower_s", FLOAT, "s", "lower edge of the bin (2.2 % wide)"),
         Column("upper_s", FLOAT, "s", "upper edge, not itself in the bin; 0 for the bin of zeros"),
         Column("count", INTEGER, "", "delays in the bin, all chunk sizes"),
+    ),
+    rejects=(
+        Column("file", STRING, "", "file of the log, below its folder"),
+        Column("line", INTEGER, "", "malformed line, from 1; the first hundred of each reason"),
+        Column("reason", STRING, "", "what is wrong: the field that cannot be read, or the whole line"),
+        Column("lines", INTEGER, "", "lines with this reason in the whole log"),
+        Column("text", STRING, "", "the line; null unless keep_ids=true"),
     ),
     arrivals=(
         Column("start_s", FLOAT, "s", "start of the interval, since the first arrival"),

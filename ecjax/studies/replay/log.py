@@ -20,7 +20,7 @@ from ecjax.studies.replay.options import ReplayOptions
 from ecjax.studies.replay.rows import with_run_id
 from ecjax.studies.replay.tables import TABLES
 from ecjax.studies.spine.batches import Batch, Solved
-from ecjax.studies.spine.logs import log_reading, open_reading
+from ecjax.studies.spine.logs import LATER, log_reading, open_reading
 from ecjax.studies.spine.printed import number, print_table
 from ecjax.studies.spine.run import Run
 from ecjax.studies.spine.study import Work
@@ -51,6 +51,7 @@ def log_work(options: ReplayOptions, engine: Engine) -> Work:
     parameters: dict[str, Any] = {"replications": options.replications, "sort": reading.options["sort"]}
     parameters |= {"columns": dict(reading.options["columns"] or {})}
     parameters |= {"extent_bytes": reading.options["extent_bytes"]}
+    parameters |= {name: reading.options[name] for name in LATER if name in reading.options}
     columns: dict[str, Any] = {"policy": "as logged", "queue": "fcfs", "arrivals": "trace"}
     columns |= {"replications": options.replications}
     items = {}

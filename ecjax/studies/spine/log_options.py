@@ -3,9 +3,14 @@
 from dataclasses import dataclass
 from typing import Any
 
-from ecjax.options import Mapping, Whole, Words, option
+from ecjax.options import Mapping, Number, Whole, Words, option
 
-FORMATS = ("table", "columns", "cloudphysics", "msr", "oracle_general")  # of access logs
+ACCESS_LOGS = (
+    *("swift_object", "swift_proxy", "hdfs", "warp"),
+    *("s3", "nginx", "minio", "rgw", "s3_json", "nginx_json", "cloudfront"),
+    *("thesios", "tectonic", "twitter", "wikimedia", "tencent_photo", "ibm_cos", "alibaba_block"),
+)
+FORMATS = ("table", "columns", "cloudphysics", "msr", *ACCESS_LOGS, "oracle_general")  # of logs
 COLUMNS = Mapping("a mapping like {arrival_s: ts, file_id: key}")
 
 
@@ -24,3 +29,11 @@ class LogOptions:
         None, "of the log: size of the extents that stand for files in a block trace", Whole(1, 2**62)
     )
     sort: bool = option(False, "sort the log by arrival, in memory, instead of refusing an unsorted one")
+    keep_ids: bool = option(
+        False, "leave names of objects in access logs as they are, instead of hashing them"
+    )
+    max_rejects: float = option(
+        0.1,
+        "malformed lines of an access log that are allowed: a share if below 1, else a number",
+        Number(least=0),
+    )

@@ -16,6 +16,7 @@ from ecjax.tables.results import read_results
 from ecjax.tables.results_below import of_job, results_below
 
 ANALYZE, TRACES = "analyze", "traces"  # the job, and its dataset, that say how a log was read
+LATER = ("keep_ids", "max_rejects")  # options that came after runs had ids
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,8 @@ class Reading:
 
     Attributes:
         path: of the log; of one that was analysed, absolute.
-        options: ``format``, ``columns``, ``extent_bytes`` and ``sort``, as they were set.
+        options: ``format``, ``columns``, ``extent_bytes`` and ``sort``, as they were set; ``keep_ids`` and
+            ``max_rejects`` where they were.
         fingerprints: of the log, one for each content that was analysed; empty: it may be any.
     """
 
@@ -82,7 +84,7 @@ def log_reading(options: LogOptions, path: str | None = None, inputs: Iterable[s
         if len(readings) == 1:
             log.info("trace=%s: as for %s: %s", name, other, " ".join(_words(readings[0].options)))
             return Reading(name, _merged(options, readings[0].options))
-    return Reading(name, {each: getattr(options, each) for each in _names()})
+    return Reading(name, _set({each: getattr(options, each) for each in _names()}))
 
 
 def open_reading(reading: Reading) -> Trace:
@@ -93,7 +95,12 @@ def open_reading(reading: Reading) -> Trace:
     """
     values = reading.options
     trace = open_trace(
-        reading.path, values["format"], values["columns"], values["extent_bytes"], values["sort"]
+        reading.path,
+        values["format"],
+        values["columns"],
+        values["extent_bytes"],
+        values["sort"],
+        **{name: values[name] for name in LATER if name in values},
     )
     if reading.fingerprints and trace.fingerprint not in reading.fingerprints:
         raise UserError(
@@ -106,6 +113,15 @@ def _names() -> list[str]:
     return [item.name for item in fields(LogOptions) if item.name != "trace"]
 
 
+def _set(values: dict[str, Any]) -> dict[str, Any]:
+    """Options without those of ``LATER`` that are not set: of logs that have no use for them, runs keep their ids."""
+    return {
+        name: value
+        for name, value in values.items()
+        if name not in LATER or value != getattr(LogOptions(), name)
+    }
+
+
 def _merged(options: LogOptions, analysed: dict[str, Any]) -> dict[str, Any]:
     """Options of the job where they were set, else those of the analysis that may stand beside them."""
     defaults = LogOptions()
@@ -115,7 +131,7 @@ def _merged(options: LogOptions, analysed: dict[str, Any]) -> dict[str, Any]:
         unset -= {"format", "extent_bytes"}
     if "format" not in unset:
         unset -= {"columns"}
-    return values | {name: analysed[name] for name in unset}
+    return _set(values | {name: analysed[name] for name in unset if name in analysed})
 
 
 def _analysed(name: str, place: Path, job: str) -> Reading:

@@ -10,18 +10,19 @@ from typing import Any
 from ecjax.errors import UserError
 from ecjax.tables.folder import location
 from ecjax.tables.formats import refuse_empty, user_errors
+from ecjax.tables.importers.access_logs import ACCESS_LOGS
 from ecjax.tables.importers.cloudphysics import CLOUDPHYSICS
 from ecjax.tables.importers.columns import COLUMN_MAPPING
 from ecjax.tables.importers.detect import describe, read_head
 from ecjax.tables.importers.msr import MSR
 from ecjax.tables.importers.oracle_general import ORACLE_GENERAL
 from ecjax.tables.importers.table import TABLE
-from ecjax.tables.importers.trace import Importer, Source, Trace
+from ecjax.tables.importers.trace import MOST_REJECTS, Importer, Source, Trace
 
 __all__ = ["FORMATS", "Trace", "open_trace"]
 
 # In the order in which they are asked whether a trace is theirs.
-_IMPORTERS: tuple[Importer, ...] = (TABLE, COLUMN_MAPPING, CLOUDPHYSICS, MSR, ORACLE_GENERAL)
+_IMPORTERS: tuple[Importer, ...] = (TABLE, COLUMN_MAPPING, CLOUDPHYSICS, MSR, *ACCESS_LOGS, ORACLE_GENERAL)
 FORMATS = {importer.name: importer for importer in _IMPORTERS}
 
 
@@ -31,6 +32,8 @@ def open_trace(
     columns: Mapping[str, Any] | None = None,
     extent_bytes: int | None = None,
     sort: bool = False,
+    keep_ids: bool = False,
+    max_rejects: float = MOST_REJECTS,
 ) -> Trace:
     """Open a trace of any known format.
 
@@ -40,11 +43,13 @@ def open_trace(
         columns: column mapping of the format ``columns``.
         extent_bytes: size of the extents that stand for files in a block trace (B).
         sort: sort rows by arrival, in memory, instead of refusing unsorted ones.
+        keep_ids: leave names of objects in access logs as they are, instead of hashing them.
+        max_rejects: malformed lines of an access log that are allowed: a share if below 1, else a number.
 
     Raises:
         UserError: the path, the format or an option is wrong, or an option is missing.
     """
-    source = Source(location(path), columns, extent_bytes, sort)
+    source = Source(location(path), columns, extent_bytes, sort, keep_ids, max_rejects)
     if format not in ("auto", *FORMATS):
         raise UserError(f"format: found {format!r}; allowed: auto, {', '.join(FORMATS)}")
     with user_errors(path):

@@ -67,11 +67,9 @@ class BlockFormat:
         accesses = self._sorted(extent_bytes) if sort else self._in_order(extent_bytes)
         origin, number = None, 0
         for batch in accesses:
-            pieces = _pieces(batch, extent_bytes)
-            for part in _slices(batch, pieces):
-                origin = part.ticks[0] if origin is None else origin
-                yield _by_extent(part, extent_bytes, origin, number, self.tick_s)
-                number += part.ticks.shape[0]
+            origin = batch.ticks[0] if origin is None else origin
+            yield from extent_batches(batch, extent_bytes, origin, number, self.tick_s)
+            number += batch.ticks.shape[0]
 
     def _in_order(self, extent_bytes: int) -> Iterator[Accesses]:
         line, last = self.first_line, None
@@ -121,6 +119,23 @@ class BlockFormat:
                 f"{self.path}, line {line + row}: found size {batch.size[row]} bytes, {pieces[row]} extents of "
                 f"extent_bytes={extent_bytes}; allowed: at most {_MOST_PIECES} extents"
             )
+
+
+def extent_batches(
+    batch: Accesses, extent_bytes: int, origin: int, before: int, tick_s: float
+) -> Iterator[pa.RecordBatch]:
+    """Batches of the ``requests`` table, see ``BlockFormat.requests``.
+
+    Args:
+        batch: accesses in order of arrival.
+        extent_bytes: size of an extent (B).
+        origin: ticks of the log's first access.
+        before: accesses before these.
+        tick_s: the clock's step (s).
+    """
+    for part in _slices(batch, _pieces(batch, extent_bytes)):
+        yield _by_extent(part, extent_bytes, origin, before, tick_s)
+        before += part.ticks.shape[0]
 
 
 def _pieces(batch: Accesses, extent_bytes: int) -> np.ndarray:

@@ -3,11 +3,21 @@
 from pathlib import Path
 
 from ecjax.errors import UserError
-from ecjax.tables.formats import CSV, IPC, PARQUET, check_regular, open_file, parquet_files, user_errors
-from ecjax.tables.importers.text import open_stream
+from ecjax.tables.formats import (
+    CSV,
+    IPC,
+    PARQUET,
+    check_regular,
+    open_file,
+    parquet_files,
+    user_errors,
+    visible_files,
+)
+from ecjax.tables.importers.access_logs.lines import open_lines
 from ecjax.tables.importers.trace import Head
 
-_BYTES = 1 << 14
+_BYTES = 1 << 16
+_MEMBERS = 16  # files of a folder that are looked into
 
 
 def read_head(path: Path) -> Head:
@@ -22,14 +32,26 @@ def read_head(path: Path) -> Head:
         check_regular(path)
     if path.is_dir():
         files = parquet_files(path)
-        return Head(path, b"", (), _columns(files[0]) if files else ())
-    with user_errors(path), open_stream(path) as stream:
+        return Head(path, b"", (), _columns(files[0])) if files else Head(path, b"", (), (), _members(path))
+    with user_errors(path), open_lines(path) as stream:
         start = stream.read(_BYTES)
     if path.name.lower().endswith(PARQUET + IPC):
         return Head(path, start, (), _columns(path))
     lines = _lines(start)
     header = tuple(cell.strip().strip('"') for cell in lines[0].split(",")) if lines else ()
     return Head(path, start, lines, header if path.name.lower().endswith(CSV) else ())
+
+
+def _members(folder: Path) -> tuple[tuple[str, ...], ...]:
+    """The first lines of the first files in a folder that are text."""
+    members: list[tuple[str, ...]] = []
+    for file in sorted(visible_files(folder)):
+        with user_errors(file), open_lines(file) as stream:
+            lines = _lines(stream.read(_BYTES))
+        members += [lines] if lines else []
+        if len(members) == _MEMBERS:
+            break
+    return tuple(members)
 
 
 def _columns(path: Path) -> tuple[str, ...]:

@@ -8,8 +8,13 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from ecjax.errors import UserError
+from ecjax.tables.importers.rejects import Tally
 
-RATES, SOJOURN, SERVICE = "rates", "sojourn", "service"
+RATES, SOJOURN, SERVICE, PLACEMENT = "rates", "sojourn", "service", "placement"
+OBJECT_BYTES = (
+    "object_bytes"  # a column of batches beside those of ``requests``: the size of the whole object (B)
+)
+MOST_REJECTS = 0.1
 BATCH_ROWS = 1 << 17
 
 
@@ -50,13 +55,16 @@ class Trace:
             times float64 seconds, ``op`` a dictionary of "read" and "write". Without ``node_id`` each row is one access
             of a file; where ``request_id`` is given nevertheless, consecutive rows that share it arrived as one.
         read: starts reading; rows come in order of arrival and are checked.
-        provides: which of "rates", "sojourn" (arrival to finish) and "service" (start to finish) it can tell.
+        provides: which of "rates", "sojourn" (arrival to finish), "service" (start to finish) and "placement" (the
+            nodes of files) it can tell.
         loses: what is missing or was decided in reading, sentences for the user.
         clock_resolution_s: the step of its clock (s); 0 where times are as good as continuous.
         fingerprint: SHA-256 (hex) of its content.
         rows: number of rows, where that is known beforehand.
         extent_bytes: size of the extents that stand for files, for a block trace.
         cut: cuts it into a number of pieces or fewer; None where it cannot be cut.
+        tasks: whether a row is one connection of a proxy from arrival to finish, whatever waits behind it.
+        tally: what of the last pass over it was no access; None where every row has to be one.
     """
 
     name: str
@@ -70,6 +78,8 @@ class Trace:
     rows: int | None = None
     extent_bytes: int | None = None
     cut: Callable[[int], list[Piece]] | None = None
+    tally: Tally | None = None
+    tasks: bool = False
 
     def pieces(self, count: int) -> list[Piece] | None:
         """The trace in up to ``count`` pieces, about equal in rows, in the order of their rows.
@@ -98,6 +108,8 @@ class Source:
     columns: Mapping[str, Any] | None = None
     extent_bytes: int | None = None
     sort: bool = False
+    keep_ids: bool = False
+    max_rejects: float = MOST_REJECTS
 
     def extents(self) -> int:
         """The size of the extents of a block trace (B).
@@ -129,18 +141,22 @@ class Head:
         start: its first bytes, decompressed; empty for a folder.
         lines: its first lines where these are text, else none.
         columns: column names of a table (Parquet, Arrow or CSV with a header), else none.
+        members: the first lines of files in a folder without Parquet files.
     """
 
     path: Path
     start: bytes
     lines: tuple[str, ...]
     columns: tuple[str, ...]
+    members: tuple[tuple[str, ...], ...] = ()
 
 
 class Importer(Protocol):
     """One format: a module-level object in a module of its own, listed in the package's registry."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """As ``format=`` has it."""
 
     def recognises(self, head: Head) -> bool:
         """Whether a trace that begins like this is of the format."""

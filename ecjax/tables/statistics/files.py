@@ -109,6 +109,11 @@ class FileTotals:
         self._totals = grown(self._totals, file_count)
         _add(files, arrivals, writes, sizes, pieces, self._totals)
 
+    def add_stored(self, files: np.ndarray, stored: np.ndarray) -> None:
+        """Raise the largest size of files, of which parts were read perhaps: their whole bytes, NaN: not known."""
+        known = ~np.isnan(stored)
+        np.maximum.at(self._totals[:, LARGEST], files[known], stored[known])
+
     def add_chunk_counts(self, files: np.ndarray, writes: np.ndarray, chunks: np.ndarray) -> None:
         """Count for each read how many chunks it took, all (n,)."""
         reads = ~writes

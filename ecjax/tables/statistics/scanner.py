@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from ecjax.errors import UserError
 from ecjax.tables.importers.checking import out_of_order, place_of
-from ecjax.tables.importers.trace import Piece, Trace
+from ecjax.tables.importers.trace import OBJECT_BYTES, Piece, Trace
 from ecjax.tables.statistics.arrivals import ArrivalProcess
 from ecjax.tables.statistics.correlation import LATE, Correlation, RequestSample, chunk_groups
 from ecjax.tables.statistics.delays import SERVICE, SOJOURN, Cells, DelayCells
@@ -140,6 +140,8 @@ class Scanner:
             self._files.add(
                 rows.files, rows.arrivals, rows.writes, rows.sizes, chunks, self._file_index.count
             )
+            if OBJECT_BYTES in batch.schema.names:
+                self._files.add_stored(rows.files, batch.column(OBJECT_BYTES).to_numpy())
         if rows.nodes is not None and self._node_index is not None:
             nodes = self._node_index.count
             counted = np.bincount(rows.nodes * 2 + rows.writes, minlength=2 * nodes).reshape(nodes, 2)

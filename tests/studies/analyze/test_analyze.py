@@ -47,7 +47,7 @@ def frame_of(name):
 
 def test_datasets_and_figures_of_a_chunk_trace(chunks):
     out, text = chunks
-    for dataset in TABLES.datasets:
+    for dataset in set(TABLES.datasets) - {"rejects"}:  # of malformed lines: a table has none
         assert len(read_results(out, dataset)), dataset
     figures = {path.stem for path in (out / "figures").glob("*.png")}
     delays = {"service_cdf", "node_ccdf", "delay_vs_size"}

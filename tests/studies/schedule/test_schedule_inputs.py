@@ -18,6 +18,7 @@ from ecjax.options import checked
 from ecjax.studies.optimize.tables import TABLES as PLANS
 from ecjax.studies.schedule.inputs import read_cases
 from ecjax.studies.schedule.options import GenerateOptions, ScheduleOptions
+from ecjax.studies.spine.log_options import ACCESS_LOGS
 from ecjax.tables.ids import id_types
 from ecjax.tables.read import read_input
 from ecjax.tables.store import ResultStore
@@ -501,7 +502,8 @@ def test_options_that_do_not_fit(tmp_path):
         )
     assert f"trace={log}: found neither of plan= and files=; allowed: one of them" in refused(trace=log)
     assert f"trace={log}: found both of plan= and files=" in refused(trace=log, plan="p", files=files)
-    formats = "coflow_benchmark, transfers, table, columns, cloudphysics, msr, oracle_general"
+    logs = ", ".join(ACCESS_LOGS)
+    formats = f"coflow_benchmark, transfers, table, columns, cloudphysics, msr, {logs}, oracle_general"
     assert refused(trace=flows, format="x") == f"format: found 'x'; allowed: auto, {formats}"
     message = refused(trace=files)
     assert "cannot tell its format; found columns file_id, bytes, k" in message

@@ -1,0 +1,144 @@
+"""Profiles of logs that the machines of a storage cluster write, and of a benchmark of one."""
+
+from dataclasses import replace
+
+from ecjax.tables.importers.access_logs.profile import (
+    CLF_TIME,
+    DURATION,
+    EPOCH,
+    ERROR,
+    ISO_TIME,
+    KEY,
+    LINE,
+    NODE,
+    OPERATION,
+    RECEIVED,
+    REQUEST,
+    REQUEST_ID,
+    SENT,
+    STATUS,
+    TIME,
+    WHOLE,
+    Anchor,
+    Clock,
+    Profile,
+    Text,
+)
+from ecjax.tables.importers.access_logs.stores import BRACKETED, GET, MONTHS, NO_NODES, PACE, PUT, SECONDS
+from ecjax.tables.importers.trace import RATES, SOJOURN
+
+_PROXY_LINE = Text(
+    positions={OPERATION: 1, KEY: 2, STATUS: 4, RECEIVED: 8, SENT: 9, DURATION: 13, TIME: 16},
+    first_lines=rf".*\s\d\d/(?:{MONTHS})/\d{{4}}/\d\d/\d\d/\d\d [A-Z]+ /",
+    anchor=Anchor.SWIFT_DATE,
+    mixed=True,
+)
+SWIFT_PROXY = Profile(
+    name="swift_proxy",
+    title="OpenStack Swift proxy server",
+    shape=_PROXY_LINE,
+    clock=Clock(EPOCH),
+    reads=GET,
+    writes=PUT,
+    loses=(NO_NODES, PACE, "Sizes of objects are those that were sent: ranges count as such."),
+    skipped_parts=1,
+    needed_parts=3,
+    paths=True,
+)
+
+# what object servers' lines are joined with: the same lines, with their transaction
+SWIFT_REQUESTS = replace(
+    SWIFT_PROXY, shape=replace(_PROXY_LINE, positions={**_PROXY_LINE.positions, REQUEST_ID: 11}), node=WHOLE
+)
+
+SWIFT_OBJECT = Profile(
+    name="swift_object",
+    title="OpenStack Swift object server",
+    shape=Text(
+        positions={TIME: 0, REQUEST: 1, STATUS: 2, SENT: 3, REQUEST_ID: 5, DURATION: 7, NODE: -5},
+        first_lines=rf'.*\s{BRACKETED} "[A-Z]+ /[^/ ]+/\d+/[^"]*" \d{{3}} ',
+        anchor=Anchor.BRACKET,
+        mixed=True,
+    ),
+    clock=Clock(CLF_TIME, at_end=True),
+    reads=GET,
+    writes=PUT,
+    loses=(
+        SECONDS,
+        "Sizes of writes are not in the log.",
+        "Without the lines of the proxies, arrivals are as coarse as the clock.",
+        "A node is a disk of the machine that the line begins with.",
+    ),
+    write_bytes=(),
+    skipped_parts=2,
+    needed_parts=3,
+    disks=True,
+)
+
+HDFS = Profile(
+    name="hdfs",
+    title="HDFS DataNode clienttrace",
+    shape=Text(
+        positions={
+            TIME: LINE,
+            SENT: 6,
+            OPERATION: 8,
+            REQUEST_ID: 10,
+            NODE: 14,
+            KEY: 16,
+            DURATION: 18,
+        },
+        first_lines=r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d+ .*clienttrace.*: src: /",
+        anchor=Anchor.MARKER,
+        marker="clienttrace:",
+        mixed=True,
+    ),
+    clock=Clock(ISO_TIME, at_end=True),
+    reads=frozenset({"HDFS_READ"}),
+    writes=frozenset({"HDFS_WRITE"}),
+    loses=(
+        "Files are groups of blocks of erasure-coded files, or blocks of others: the log has no names.",
+        "A request is what one client reads of one group without a pause of a second.",
+        "Durations include the pace of the client.",
+        "Reads are logged at DEBUG only.",
+    ),
+    provides=frozenset({RATES, SOJOURN}),
+    duration_s=1e-9,
+    read_bytes=(SENT,),
+    write_bytes=(SENT,),
+    secret=False,
+    block_groups=True,
+    pause_ns=10**9,
+)
+
+WARP = Profile(
+    name="warp",
+    title="warp benchmark, rows of a .csv.zst",
+    shape=Text(
+        positions={},
+        first_lines="",
+        separator="\t",
+        header={
+            OPERATION: ("op",),
+            SENT: ("bytes",),
+            NODE: ("endpoint",),
+            KEY: ("file",),
+            ERROR: ("error",),
+            TIME: ("start",),
+            DURATION: ("duration_ns",),
+        },
+    ),
+    clock=Clock(ISO_TIME),
+    reads=GET,
+    writes=PUT,
+    loses=(
+        "Rates are those of a benchmark whose clients ask again at once, not of users.",
+        "Times are those of whole requests as a client sees them, by endpoint.",
+    ),
+    duration_s=1e-9,
+    write_bytes=(SENT,),
+    decodings=0,
+    tasks=True,
+)
+
+CLUSTERS = (SWIFT_OBJECT, SWIFT_PROXY, HDFS, WARP)

@@ -1,0 +1,233 @@
+"""Access logs as traces: files found, recognised one by one, read in order of arrival."""
+
+import hashlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from ecjax.errors import UserError
+from ecjax.tables.fingerprint import trace_fingerprint
+from ecjax.tables.formats import user_errors, visible_files
+from ecjax.tables.importers.access_logs.lines import BLOCK_BYTES, blocks, open_lines
+from ecjax.tables.importers.access_logs.ordered import Stream, in_order
+from ecjax.tables.importers.access_logs.profile import Json, Profile, Text
+from ecjax.tables.importers.access_logs.reading import LineReader
+from ecjax.tables.importers.access_logs.requests import Emitter
+from ecjax.tables.importers.rejects import Tally
+from ecjax.tables.importers.table import refuse_extents
+from ecjax.tables.importers.trace import SERVICE, SOJOURN, Head, Source, Trace
+
+_HEAD_BYTES, _HEAD_LINES = 1 << 16, 50
+_SALT_BYTES = 1 << 20
+_RECOGNISED_SHARE = 0.5
+_HASHED = "Names of objects are hashed, salted by the log itself; requesters are not read (keep_ids=true keeps names)."
+
+
+def recognised(lines: tuple[str, ...], profile: Profile) -> bool:
+    """Whether more than half of the first lines are of a profile (all programs' lines count where they are mixed)."""
+    mixed = isinstance(profile.shape, Text) and profile.shape.mixed
+    lines = tuple(line for line in (lines if mixed else lines[:_HEAD_LINES]) if line.strip("[], \t"))
+    if not lines:
+        return False
+    shape = profile.shape
+    if isinstance(shape, Text):
+        if shape.header and columns_of(lines[0], shape) is not None:
+            return True
+        if not shape.first_lines:
+            return False
+        lines = tuple(line for line in lines if not line.startswith("#"))
+        fitting = sum(re.match(shape.first_lines, line) is not None for line in lines)
+        return fitting > 0 if mixed else fitting > _RECOGNISED_SHARE * len(lines)
+    fitting = sum(_has_paths(line, shape) for line in lines)
+    return fitting > _RECOGNISED_SHARE * len(lines)
+
+
+def separator_of(line: str, shape: Text) -> str:
+    """What separates the words of a line."""
+    return shape.separator or next((each for each in ("\t", ",") if each in line), " ")
+
+
+def columns_of(line: str, shape: Text) -> tuple[int, ...] | None:
+    """The column of each role, where the line names them all."""
+    names = [name.strip(' "').lower() for name in line.strip("# ").split(separator_of(line, shape))]
+    places = [
+        next((names.index(name) for name in each if name in names), -1) for each in shape.header.values()
+    ]
+    return None if -1 in places else tuple(places)
+
+
+def _has_paths(line: str, shape: Json) -> bool:
+    if not line.lstrip("[, \t").startswith("{"):
+        return False
+    names = set(re.sub("[_-]", "", name).lower() for name in re.findall(r'"([\w. -]+)"\s*:', line))
+    return all(
+        any(path.replace("_", "").lower().split(".")[-1] in names for path in paths) for paths in shape.needed
+    )
+
+
+@dataclass(frozen=True)
+class AccessLogImporter:
+    """Reads files of lines, each a request; what they tell and lose is in the profile.
+
+    Attributes:
+        profile: of the log.
+        others: what further files of a folder may be.
+        joined: of files in a folder whose lines are the whole requests behind those of the profile.
+    """
+
+    profile: Profile
+    others: tuple[Profile, ...] = ()
+    joined: Profile | None = None
+
+    @property
+    def name(self) -> str:
+        """As ``format=`` has it."""
+        return self.profile.name
+
+    def recognises(self, head: Head) -> bool:
+        """Whether the first lines are of this kind, or those of one of the files of a folder."""
+        return any(recognised(lines, self.profile) for lines in (head.lines, *head.members))
+
+    def open(self, source: Source) -> Trace:
+        """Open an access log: a file or a folder of files, compressed or not.
+
+        Raises:
+            UserError: there is no access in it, a file is of no known kind, or an option is missing or does not fit.
+        """
+        extent_bytes = source.extents() if self.profile.block else None
+        if not self.profile.block:
+            refuse_extents(source, self.name)
+        files = sorted(visible_files(source.path)) if source.path.is_dir() else [source.path]
+        files = [file for file in files if file.stat().st_size]
+        if not files:
+            raise UserError(f"{source.path}: found no file with a line; allowed: at least one")
+        salt = None if source.keep_ids or not self.profile.secret else _salt(files)
+        readers = {file: self._reader(file, salt, source.path) for file in files}
+        tally = Tally(source.max_rejects)
+        emitter = Emitter(self.profile, extent_bytes)
+        sample = self._sample(readers, source)
+        path = str(source.path)
+
+        def read() -> Iterator[pa.RecordBatch]:
+            tally.begin()
+            streams = [
+                Stream(
+                    file,
+                    _first_tick(file, reader) if len(readers) > 1 else 0,
+                    partial(_batches, file, reader, tally),
+                )
+                for file, reader in readers.items()
+            ]
+            yield from emitter.requests(in_order(streams, path, source.sort), sample, tally)
+            tally.check(path, finished=True)
+
+        def _batches(file: Path, reader: LineReader, tally: Tally) -> Iterator[pa.RecordBatch]:
+            size = BLOCK_BYTES if len(readers) == 1 else BLOCK_BYTES // 4
+            name = _relative(file, source.path)
+            both = self.joined is not None and reader.profile is self.profile
+            for block in blocks(file, size):
+                yield reader.accesses(block, name, tally)
+                if both and self.joined is not None:
+                    # lines of other kinds may be those of the whole requests
+                    requests = Tally(tally.most)
+                    yield replace(reader, profile=self.joined).accesses(block, name, requests)
+                    tally.join(requests)
+                tally.check(path, finished=False)
+
+        profiles = {id(reader.profile): reader.profile for reader in readers.values()}
+        provides = frozenset.intersection(*(profile.provides for profile in profiles.values()))
+        schema = emitter.schema(sample)
+        if "finish_s" not in schema.names:
+            provides -= {SOJOURN, SERVICE}
+        loses = dict.fromkeys(sentence for profile in profiles.values() for sentence in profile.loses)
+        if salt is not None:
+            loses[_HASHED] = None
+        return Trace(
+            name=path,
+            format=self.name,
+            schema=schema,
+            read=read,
+            provides=provides,
+            loses=(*loses, *source.sorting),
+            clock_resolution_s=emitter.resolution(sample),
+            fingerprint=trace_fingerprint(source.path),
+            extent_bytes=extent_bytes,
+            tally=tally,
+            tasks=self.profile.tasks,
+        )
+
+    def _reader(self, file: Path, salt: np.ndarray | None, source: Path) -> LineReader:
+        """How a file is read: by this profile, or another one that it shows."""
+        lines = head_lines(file)
+        profile = self.profile
+        if not recognised(lines, profile):
+            candidates = self.others if self.joined is None else (self.joined, *self.others)
+            others = [each for each in candidates if _alike(each, profile) and recognised(lines, each)]
+            profile = others[0] if others else profile
+        shape = profile.shape
+        if not isinstance(shape, Text) or not lines:
+            return LineReader(profile, salt)
+        columns = columns_of(lines[0], shape) if shape.header else None
+        if columns is None and not shape.positions:
+            needed = ", ".join(names[0] for names in shape.header.values())
+            raise UserError(f"{file}: found as first line {lines[0][:80]!r}; allowed: columns {needed}")
+        return LineReader(
+            profile, salt, separator_of(lines[0], shape), columns, "" if columns is None else lines[0]
+        )
+
+    def _sample(self, readers: dict[Path, LineReader], source: Source) -> pa.RecordBatch:
+        """The first accesses that a file of the log has, of all files if there are few."""
+        tally = Tally(1.0)
+        for file, reader in readers.items():
+            for block in blocks(file, _HEAD_BYTES):
+                batch = reader.accesses(block, str(file), tally)
+                if batch.num_rows:
+                    return batch
+        if tally.rejected:
+            first = tally.samples[0]
+            raise UserError(
+                f"{source.path}: found no access among {tally.lines:,} lines, the first malformed one in {first.file}, "
+                f"line {first.line}: {first.reason}; allowed: format={self.name} ({self.profile.title})"
+            )
+        raise UserError(
+            f"{source.path}: found no access that reads or writes an object among {tally.lines:,} lines; allowed: at "
+            "least one"
+        )
+
+
+def _alike(one: Profile, other: Profile) -> bool:
+    """Whether accesses of two profiles may stand in one log."""
+    return all(getattr(one, name) == getattr(other, name) for name in ("nodes", "secret", "block"))
+
+
+def head_lines(file: Path) -> tuple[str, ...]:
+    """The first whole lines of a file, decompressed."""
+    with user_errors(file), open_lines(file) as stream:
+        start = stream.read(_HEAD_BYTES)
+    lines = start.decode("utf-8", "replace").removeprefix("\ufeff").splitlines()
+    return tuple(lines[:-1] if len(start) == _HEAD_BYTES and len(lines) > 1 else lines)
+
+
+def _first_tick(file: Path, reader: LineReader) -> int:
+    """When a file begins (ns); where its first lines do not say, before all others."""
+    block = next(blocks(file, _HEAD_BYTES), None)
+    batch = reader.accesses(block, str(file), Tally(1.0)) if block is not None else None
+    return int(batch["ticks"].to_numpy().min()) if batch is not None and batch.num_rows else -(2**62)
+
+
+def _relative(file: Path, source: Path) -> str:
+    return file.name if file == source else str(file.relative_to(source))
+
+
+def _salt(files: list[Path]) -> np.ndarray:
+    """A key that only who has the log knows: its own content, by a hash that is written nowhere."""
+    digest = hashlib.blake2b(digest_size=16, person=b"ecjax.names")
+    for file in files:
+        with user_errors(file), file.open("rb") as stream:
+            digest.update(stream.read(_SALT_BYTES))
+    return np.frombuffer(digest.digest(), np.uint64)

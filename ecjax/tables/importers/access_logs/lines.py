@@ -1,0 +1,84 @@
+"""Files of lines in blocks of bytes, decompressed as they come."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from ecjax.tables.folder import is_local
+from ecjax.tables.formats import user_errors
+
+BLOCK_BYTES = 1 << 22
+_MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5": "zstd", b"BZ": "bz2"}
+_NEWLINE, _RETURN, _COMMENT = 10, 13, 35
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some whole lines of a file.
+
+    Attributes:
+        data: (bytes,) uint8.
+        begins, ends: (lines,) int64, of the lines that are neither empty nor comments ("#").
+        numbers: (lines,) int64, from 1 in the file.
+    """
+
+    data: np.ndarray
+    begins: np.ndarray
+    ends: np.ndarray
+    numbers: np.ndarray
+
+    def text(self, line: int) -> str:
+        """A line."""
+        return bytes(self.data[self.begins[line] : self.ends[line]]).decode("utf-8", "backslashreplace")
+
+
+def open_lines(path: Path) -> pa.NativeFile:
+    """A file from its beginning, decompressed by what its first bytes say (gzip, zstd, bzip2)."""
+    if not is_local(path):
+        return path.stream()  # type: ignore[attr-defined]
+    with path.open("rb") as file:
+        compression = _MAGIC.get(file.read(2))
+    return pa.input_stream(str(path), compression=compression)
+
+
+def blocks(path: Path, size: int = BLOCK_BYTES) -> Iterator[Block]:
+    """Blocks of about ``size`` bytes (more where a line is longer).
+
+    Raises:
+        UserError: the file cannot be read.
+    """
+    rest, number = b"", 1
+    with user_errors(path), open_lines(path) as stream:
+        while True:
+            chunk = stream.read(size)
+            if not chunk:
+                break
+            if number == 1 and not rest:
+                chunk = chunk.removeprefix(_BYTE_ORDER_MARK)
+            cut = chunk.rfind(b"\n") + 1
+            if not cut:
+                rest += chunk
+                continue
+            whole, rest = rest + chunk[:cut], chunk[cut:]
+            block, number = _block(whole, number)
+            yield block
+        if rest:
+            yield _block(rest, number)[0]
+
+
+def _block(content: bytes, number: int) -> tuple[Block, int]:
+    """The block, and the number of the line after it."""
+    data = np.frombuffer(content, np.uint8)
+    ends = np.flatnonzero(data == _NEWLINE)
+    if content[-1] != _NEWLINE:
+        ends = np.append(ends, len(data))
+    begins = np.empty_like(ends)
+    begins[0], begins[1:] = 0, ends[:-1] + 1
+    numbers = np.arange(number, number + len(ends))
+    ends = ends - ((ends > begins) & (data[np.maximum(ends - 1, 0)] == _RETURN))
+    used = (ends > begins) & (data[np.minimum(begins, len(data) - 1)] != _COMMENT)
+    return Block(data, begins[used], ends[used], numbers[used]), number + len(used)

@@ -1,0 +1,232 @@
+"""Names of objects, in one form whatever the log: bucket/key, percent-decoded; and their salted hashes."""
+
+import numpy as np
+import pyarrow as pa
+
+from ecjax.machine_code import njit
+
+_SLASH, _QUERY, _PERCENT = 47, 63, 37
+_U64 = np.uint64
+
+
+@njit(inline="always")
+def _hex(byte):
+    if 48 <= byte <= 57:
+        return byte - 48
+    low = byte | 32
+    return low - 87 if 97 <= low <= 102 else -1
+
+
+@njit()
+def _decoded(text, begin, end):
+    """Percent-decode in place; returns the new end."""
+    into = begin
+    place = begin
+    while place < end:
+        if text[place] == _PERCENT and place + 2 < end:
+            high, low = _hex(text[place + 1]), _hex(text[place + 2])
+            if high >= 0 and low >= 0:
+                text[into] = high * 16 + low
+                into += 1
+                place += 3
+                continue
+        text[into] = text[place]
+        into += 1
+        place += 1
+    return into
+
+
+@njit()
+def _path_begin(data, begin, end):
+    """Where a path begins: after "https://host" and slashes."""
+    for place in range(begin, min(begin + 12, end - 2)):
+        if data[place] == 58 and data[place + 1] == _SLASH and data[place + 2] == _SLASH:
+            place += 3
+            while place < end and data[place] != _SLASH:
+                place += 1
+            begin = place
+            break
+    while begin < end and data[begin] == _SLASH:
+        begin += 1
+    return begin
+
+
+@njit()
+def object_names(data, buckets, keys, is_path, skipped, needed, decodings, text, offsets, named):
+    """Write the names of objects one after another.
+
+    Args:
+        data: (bytes,) uint8.
+        buckets: (rows, 2), or (0, 2) where there are none.
+        keys: (rows, 2).
+        is_path: whether keys are targets of requests, which may have a query and a host.
+        skipped: parts at the beginning that are left away.
+        needed: parts that there are to be at least.
+        decodings: how many times percent-encoded.
+        text: uint8, room for all names, filled.
+        offsets: (rows + 1,) int64, filled.
+        named: (rows,) bool, filled: whether there is an object.
+    """
+    place = 0
+    offsets[0] = 0
+    for row in range(keys.shape[0]):
+        begin, end = keys[row, 0], keys[row, 1]
+        first = place
+        named[row] = False
+        if is_path and begin >= 0:
+            for letter in range(begin, end):
+                if data[letter] == _QUERY:
+                    end = letter
+                    break
+            begin = _path_begin(data, begin, end)
+            for _ in range(skipped):
+                while begin < end and data[begin] != _SLASH:
+                    begin += 1
+                begin += 1
+        empty = begin < 0 or begin >= end or (end - begin == 1 and data[begin] == 45)
+        if not empty:
+            if buckets.shape[0] and buckets[row, 0] >= 0:
+                for letter in range(buckets[row, 0], buckets[row, 1]):
+                    text[place] = data[letter]
+                    place += 1
+                text[place] = _SLASH
+                place += 1
+                if data[begin] == _SLASH:
+                    begin += 1
+            key = place
+            for letter in range(begin, end):
+                text[place] = data[letter]
+                place += 1
+            for _ in range(decodings):
+                place = _decoded(text, key, place)
+            parts = 1
+            for letter in range(key, place - 1):
+                parts += text[letter] == _SLASH
+            named[row] = parts >= needed and place > key
+        if not named[row]:
+            place = first
+        offsets[row + 1] = place
+
+
+@njit(inline="always")
+def _turned(word, by):
+    return (word << _U64(by)) | (word >> _U64(64 - by))
+
+
+@njit(inline="always")
+def _round(a, b, c, d):
+    a += b
+    b = _turned(b, 13) ^ a
+    a = _turned(a, 32)
+    c += d
+    d = _turned(d, 16) ^ c
+    a += d
+    d = _turned(d, 21) ^ a
+    c += b
+    b = _turned(b, 17) ^ c
+    c = _turned(c, 32)
+    return a, b, c, d
+
+
+@njit()
+def siphash(text, offsets, salt, hashes):
+    """SipHash-2-4 of each name under a 128-bit key: who does not know the key cannot try names.
+
+    Args:
+        text: uint8.
+        offsets: (rows + 1,).
+        salt: (2,) uint64.
+        hashes: (rows,) int64, filled; not negative: the highest bit is left away.
+
+    References:
+        Aumasson and Bernstein, SipHash: a fast short-input PRF, 2012.
+    """
+    for row in range(hashes.shape[0]):
+        begin, end = offsets[row], offsets[row + 1]
+        a, b = salt[0] ^ _U64(0x736F6D6570736575), salt[1] ^ _U64(0x646F72616E646F6D)
+        c, d = salt[0] ^ _U64(0x6C7967656E657261), salt[1] ^ _U64(0x7465646279746573)
+        place = begin
+        while True:
+            word = _U64(0)
+            count = min(8, end - place)
+            for byte in range(count):
+                word |= _U64(text[place + byte]) << _U64(8 * byte)
+            last = count < 8
+            if last:
+                word |= _U64((end - begin) & 255) << _U64(56)
+            d ^= word
+            a, b, c, d = _round(a, b, c, d)
+            a, b, c, d = _round(a, b, c, d)
+            a ^= word
+            place += 8
+            if last:
+                break
+        c ^= _U64(255)
+        for _ in range(4):
+            a, b, c, d = _round(a, b, c, d)
+        hashes[row] = np.int64((a ^ b ^ c ^ d) >> _U64(1))
+
+
+@njit()
+def block_groups(data, spans, groups, named):
+    """Numbers of HDFS blocks like "BP-1-10.0.0.1-2:blk_-9223372036854775792_1001"; below 0, of their groups of sixteen.
+
+    Args:
+        data: (bytes,) uint8.
+        spans: (rows, 2).
+        groups: (rows,) int64, filled.
+        named: (rows,) bool, filled: whether there is a number.
+    """
+    for row in range(spans.shape[0]):
+        named[row], groups[row] = False, 0
+        for place in range(spans[row, 0], spans[row, 1] - 4):
+            if (
+                data[place] == 98
+                and data[place + 1] == 108
+                and data[place + 2] == 107
+                and data[place + 3] == 95
+            ):
+                place += 4
+                negative = data[place] == 45
+                place += negative
+                number = np.int64(0)
+                while place < spans[row, 1] and 48 <= data[place] <= 57:
+                    # downwards, since the lowest number has no positive one
+                    number = number * 10 - (data[place] - 48)
+                    named[row] = True
+                    place += 1
+                groups[row] = number & ~np.int64(15) if negative else -number
+                break
+
+
+@njit()
+def copied(data, spans, text, offsets):
+    """Copy spans (rows, 2) one after another; -1 is nothing."""
+    place = 0
+    offsets[0] = 0
+    for row in range(spans.shape[0]):
+        for letter in range(spans[row, 0], spans[row, 1]):
+            text[place] = data[letter]
+            place += 1
+        offsets[row + 1] = place
+
+
+def words(data: np.ndarray, spans: np.ndarray) -> pa.Array:
+    """The spans (rows, 2) as strings; empty where there is none."""
+    sizes = int(np.sum(spans[:, 1] - spans[:, 0]))
+    text, offsets = np.empty(sizes, np.uint8), np.empty(len(spans) + 1, np.int64)
+    copied(data, np.ascontiguousarray(spans), text, offsets)
+    return strings(text, offsets)
+
+
+def strings(text: np.ndarray, offsets: np.ndarray) -> pa.Array:
+    """Names one after another as an Arrow array; bytes that are not UTF-8 as backslash and number."""
+    size = int(offsets[-1])
+    if size >= 2**31:
+        raise MemoryError("names of a block of a log fill 2 GiB")
+    buffers = [None, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(text[:size].copy())]
+    array = pa.BinaryArray.from_buffers(pa.binary(), len(offsets) - 1, buffers)
+    try:
+        return array.cast(pa.string())
+    except pa.ArrowInvalid:
+        return pa.array([name.decode("utf-8", "backslashreplace") for name in array.to_pylist()], pa.string())

@@ -1,0 +1,143 @@
+"""Accesses in order of arrival as batches of the ``requests`` table."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ecjax.tables.importers.access_logs.profile import WHOLE, Profile
+from ecjax.tables.importers.blocks import Accesses, block_schema, extent_batches
+from ecjax.tables.importers.checking import WORDS
+from ecjax.tables.importers.rejects import Tally
+from ecjax.tables.importers.trace import BATCH_ROWS, OBJECT_BYTES
+
+_PER_SECOND = 1e9
+
+
+class Emitter:
+    """Gives accesses the columns of ``requests``: times in seconds since the first one.
+
+    Args:
+        profile: of the log.
+        extent_bytes: size of the extents of a block trace (B), or None.
+    """
+
+    def __init__(self, profile: Profile, extent_bytes: int | None) -> None:
+        self._profile, self._extent_bytes = profile, extent_bytes
+
+    def schema(self, sample: pa.RecordBatch) -> pa.Schema:
+        """Schema of the batches of a log that has accesses like these."""
+        if self._extent_bytes is not None:
+            return block_schema(volumes=True, finish=False)
+        return self._batch(sample.slice(0, 1), sample, 0, 0).schema
+
+    def resolution(self, sample: pa.RecordBatch) -> float:
+        """The step of the clock (s)."""
+        if self._profile.clock.coarse:
+            return 1.0
+        ticks = sample["ticks"].to_numpy()
+        for digits in range(10):
+            if not np.any(ticks % 10 ** (9 - digits)):
+                return 10.0**-digits
+        return 0.0
+
+    def requests(
+        self, batches: Iterator[pa.RecordBatch], sample: pa.RecordBatch, tally: Tally
+    ) -> Iterator[pa.RecordBatch]:
+        """Batches of requests."""
+        origin, number = None, 0
+        for batch in batches:
+            if "request" in batch.schema.names:
+                batch = self._together(batch, tally)
+            if not batch.num_rows:
+                continue
+            origin = int(batch["ticks"][0].as_py()) if origin is None else origin
+            if self._extent_bytes is not None:
+                yield from extent_batches(
+                    _volumes(batch), self._extent_bytes, origin, number, 1 / _PER_SECOND
+                )
+                number += batch.num_rows
+                continue
+            for begin in range(0, batch.num_rows, BATCH_ROWS):
+                part = batch.slice(begin, BATCH_ROWS)
+                yield self._batch(part, sample, origin, number)
+                number += part.num_rows
+
+    def _together(self, batch: pa.RecordBatch, tally: Tally) -> pa.RecordBatch:
+        """Rows of one request one after another, at its arrival; ``late_s`` is how much later a row begins.
+
+        A request is what one id does to one file. It arrives with its line of the whole request, or else with its
+        first row.
+        """
+        ticks = batch["ticks"].to_numpy()
+        keys = np.stack(
+            [batch[name].dictionary_encode().indices.to_numpy() for name in ("request", "name")]
+            + [batch["write"].to_numpy(zero_copy_only=False).astype(np.int32)]
+        )
+        order = np.lexsort((ticks, *keys))
+        keys, ticks = keys[:, order], ticks[order]
+        begins = np.append(True, np.any(keys[:, 1:] != keys[:, :-1], axis=0))
+        if self._profile.pause_ns is not None:
+            begins[1:] |= np.diff(ticks) > self._profile.pause_ns
+        group = np.cumsum(begins) - 1
+        arrival = ticks[begins]
+        whole = pc.equal(batch["node"], WHOLE).to_numpy(zero_copy_only=False)[order]
+        arrival[group[whole]] = ticks[whole]
+        alone = np.bincount(group) == np.bincount(group[whole], minlength=len(arrival))
+        if alone.any():
+            tally.others["requests without a line of a node"] += int(alone.sum())
+        # groups in the order of their arrivals
+        rank = np.argsort(np.argsort(arrival, kind="stable"), kind="stable")[group]
+        place = np.argsort(rank, kind="stable")
+        place = place[~whole[place]]
+        moved = batch.take(pa.array(order[place]))
+        first = arrival[group[place]]
+        late = np.zeros(len(place)) if self._profile.clock.coarse else (ticks[place] - first) / _PER_SECOND
+        columns = {name: moved[name] for name in moved.schema.names}
+        return pa.record_batch(columns | {"ticks": pa.array(first), "late_s": pa.array(late)})
+
+    def _batch(
+        self, batch: pa.RecordBatch, sample: pa.RecordBatch, origin: int, number: int
+    ) -> pa.RecordBatch:
+        ticks = batch["ticks"].to_numpy()
+        arrivals = (ticks - origin) / _PER_SECOND
+        write = batch["write"].to_numpy(zero_copy_only=False).astype(np.int8)
+        names = batch.schema.names
+        columns = {
+            "arrival_s": pa.array(arrivals),
+            "file_id": batch["name"],
+            "op": pa.DictionaryArray.from_arrays(pa.array(write), WORDS),
+            "bytes": batch["bytes"],
+        }
+        if "node" in names:
+            columns["request_id"] = (
+                batch["request"] if "request" in names else pa.array(np.arange(number, number + len(ticks)))
+            )
+            columns["node_id"] = batch["node"]
+        begin = arrivals
+        if "service_begin" in names:
+            begin = (batch["service_begin"].to_numpy() - origin) / _PER_SECOND
+            columns["start_s"] = pa.array(begin)
+        if _known(sample, "duration_s"):
+            late = batch["late_s"].to_numpy() if "late_s" in names else 0.0
+            finish = begin + late + batch["duration_s"].to_numpy()
+            columns["finish_s"] = pa.array(finish, mask=np.isnan(finish))
+        if _known(sample, "object_bytes"):
+            columns[OBJECT_BYTES] = batch["object_bytes"]
+        return pa.record_batch(columns)
+
+
+def _known(sample: pa.RecordBatch, name: str) -> bool:
+    return not np.isnan(sample[name].to_numpy()).all()
+
+
+def _volumes(batch: pa.RecordBatch) -> Accesses:
+    return Accesses(
+        batch["ticks"].to_numpy(),
+        batch["write"].to_numpy(zero_copy_only=False),
+        batch["offset"].to_numpy().astype(np.int64),
+        batch["bytes"].to_numpy().astype(np.int64),
+        None,
+        batch["name"].cast(pa.string()).dictionary_encode(),
+    )

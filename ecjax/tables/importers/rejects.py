@@ -1,0 +1,100 @@
+"""What of a log was not read as an access: malformed lines, counted and sampled, and lines of other operations."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ecjax.errors import UserError
+
+OTHER_KINDS = "lines of other kinds"
+SAMPLED = 100  # lines of each reason that are named
+_WORDS = 6
+
+
+class Rejected(NamedTuple):
+    """A malformed line: its file, its number from 1, what is wrong with it, and its text if that may be shown."""
+
+    file: str
+    line: int
+    reason: str
+    text: str | None
+
+
+@dataclass
+class Tally:
+    """Counts of one pass over a log; begun anew by each pass.
+
+    Attributes:
+        most: malformed lines that are allowed: a share of all lines if below 1, else a number.
+        lines: read, without empty ones and comments.
+        reasons: malformed lines by what is wrong.
+        samples: the first of each reason.
+        others: lines that were left out since they move no data, by operation.
+        unsuccessful: lines whose status says that the request failed.
+    """
+
+    most: float
+    lines: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+    samples: list[Rejected] = field(default_factory=list)
+    others: Counter[str] = field(default_factory=Counter)
+    unsuccessful: int = 0
+
+    def begin(self) -> None:
+        """Forget an earlier pass."""
+        self.lines = self.unsuccessful = 0
+        self.reasons.clear()
+        self.samples.clear()
+        self.others.clear()
+
+    @property
+    def rejected(self) -> int:
+        """Malformed lines."""
+        return sum(self.reasons.values())
+
+    def join(self, again: "Tally") -> None:
+        """Add what was found among the lines of other kinds, when all lines were read again for another kind."""
+        kind = again.lines - again.others.pop(OTHER_KINDS, 0)
+        self.others[OTHER_KINDS] -= kind
+        self.others += again.others  # leaves out what is 0
+        self.reasons += again.reasons
+        self.samples += again.samples
+        self.unsuccessful += again.unsuccessful
+
+    def check(self, source: str, finished: bool) -> None:
+        """Refuse a log with more malformed lines than allowed.
+
+        Args:
+            source: of the log, for the message.
+            finished: whether all lines were read; before that only a number can be exceeded.
+
+        Raises:
+            UserError: there are too many.
+        """
+        if self.most < 1 and not finished:
+            return
+        allowed = self.most * self.lines if self.most < 1 else self.most
+        if self.rejected > allowed:
+            first = self.samples[0]
+            raise UserError(
+                f"{source}: found {self.rejected:,} malformed lines of {self.lines:,}, the first in {first.file}, "
+                f"line {first.line}: {first.reason}; allowed: max_rejects={self.most:g}"
+            )
+
+    def notices(self) -> list[str]:
+        """What was left out, a sentence each."""
+        sentences = []
+        if self.rejected:
+            listed = ", ".join(f"{count:,} {reason}" for reason, count in self.reasons.most_common())
+            sentences.append(
+                f"{self.rejected:,} of {self.lines:,} lines are malformed and left out ({listed}): dataset rejects."
+            )
+        if self.others:
+            listed = ", ".join(f"{count:,} {word}" for word, count in self.others.most_common(_WORDS))
+            more = f" and {len(self.others) - _WORDS} more kinds" if len(self.others) > _WORDS else ""
+            sentences.append(
+                f"{sum(self.others.values()):,} lines read or write no object and are left out: {listed}{more}."
+            )
+        if self.unsuccessful:
+            sentences.append(f"{self.unsuccessful:,} requests without success (status not 2xx) are left out.")
+        return sentences

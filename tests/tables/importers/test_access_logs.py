@@ -1,0 +1,290 @@
+import gzip
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+import sample_logs
+from sample_logs import LOGS, Access, hour, write_log
+
+from ecjax.errors import UserError
+from ecjax.studies.adapt.logs import task_delays
+from ecjax.studies.spine.log_options import ACCESS_LOGS
+from ecjax.tables.importers import open_trace
+from ecjax.tables.importers.access_logs import PROFILES, ordered
+from ecjax.tables.importers.access_logs.importer import recognised
+from ecjax.tables.importers.access_logs.lines import blocks
+from ecjax.tables.statistics.scan import scan
+
+TRACES = Path(__file__).parents[3] / "traces"
+SAME_DAY = ("s3", "s3_json", "nginx_json", "rgw", "minio", "swift_proxy")
+DAY = hour(requests=200, objects=30)
+
+
+def rows(trace):
+    return pa.Table.from_batches(list(trace.batches())).to_pandas()
+
+
+def opened(folder, name, accesses=DAY, **options):
+    file, lines = LOGS[name]
+    write_log(folder / file, lines(accesses))
+    extents = {"extent_bytes": 2**20} if PROFILES[name].block else {}
+    return open_trace(folder / file, keep_ids=True, **extents, **options)
+
+
+def test_options_name_the_profiles():
+    assert set(ACCESS_LOGS) == set(PROFILES) == set(LOGS)
+    for profile in PROFILES.values():
+        assert profile.loses and profile.provides and profile.title
+        assert not {field.name for field in fields(profile)} & {"requester", "user"}
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_samples_are_small_and_recognised_by_their_first_lines(name):
+    file, lines = LOGS[name]
+    path = TRACES / "logs" / file
+    assert path.stat().st_size < 10_000
+    text = "".join(block.data.tobytes().decode() for block in blocks(path))
+    assert text == "".join(f"{line}\n" for line in lines(hour()))
+    trace = open_trace(path, extent_bytes=2**20 if PROFILES[name].block else None)
+    assert trace.format == name and trace.loses and "rates" in trace.provides
+    assert trace.tally.lines == 0
+    found = rows(trace)
+    assert not trace.tally.rejected and found["arrival_s"].is_monotonic_increasing
+
+
+def of(accesses: list[Access]) -> pd.DataFrame:
+    seconds = np.array([each.second for each in accesses], float)
+    return pd.DataFrame(
+        {
+            "arrival_s": seconds - seconds[0],
+            "file_id": [f"{each.bucket}/{each.key}" for each in accesses],
+            "op": ["write" if each.write else "read" for each in accesses],
+            "bytes": [float(each.size) for each in accesses],
+            "finish_s": seconds - seconds[0] + [each.duration_ms / 1000 for each in accesses],
+        }
+    )
+
+
+@pytest.mark.parametrize("name", SAME_DAY)
+def test_the_same_day_in_several_formats_gives_the_same_accesses(name, tmp_path):
+    trace = opened(tmp_path, name)
+    found = rows(trace)
+    found["file_id"] = found["file_id"].str.removeprefix("AUTH_test/")
+    expected = of(DAY)
+    for column in ("file_id", "op", "bytes"):
+        assert found[column].tolist() == expected[column].tolist()
+    for column in ("arrival_s", "finish_s"):
+        np.testing.assert_allclose(found[column], expected[column], atol=2e-7)
+    assert trace.provides == {"rates", "sojourn"}
+
+
+def test_rates_are_exactly_those_that_made_the_log(tmp_path):
+    expected = of(DAY)
+    span = expected["arrival_s"].iloc[-1]
+    reads = expected[expected["op"] == "read"]["file_id"].value_counts() / span
+    for name in ("s3", "rgw"):
+        statistics = scan(opened(tmp_path, name))
+        assert statistics.arrivals.span_s == span
+        totals = dict(zip(statistics.file_ids.to_pylist(), statistics.files[:, 0] / span, strict=True))
+        assert {file: rate for file, rate in totals.items() if rate} == reads.to_dict()
+
+
+def test_nginx_times_are_those_of_the_end(tmp_path):
+    found, expected = rows(opened(tmp_path, "nginx")), of(DAY)
+    reads = expected["op"] == "read"
+    assert sorted(found["file_id"]) == sorted(expected["file_id"])
+    assert found.loc[found["op"] == "read", "bytes"].sum() == expected.loc[reads, "bytes"].sum()
+    sojourn = (found["finish_s"] - found["arrival_s"]).sort_values().to_numpy()
+    np.testing.assert_allclose(sojourn, np.sort([each.duration_ms / 1000 for each in DAY]), atol=1e-9)
+    line = '10.0.0.1 - - [02/Nov/2026:09:00:00 +0000] "GET /a/b?x=1 HTTP/1.1" 206 512 "-" "curl"'
+    path = tmp_path / "access.log"
+    path.write_text(f"{line} 2500\n{line}\n{line} 0.5 0.4\n".replace("00:00 +0000", "00:02 +0200", 1))
+    found = rows(open_trace(path, keep_ids=True))
+    # Apache's microseconds count from the beginning; two hours east of UTC are two hours earlier
+    assert found["arrival_s"].tolist() == [0.0, 7197.5, 7198.0]
+    assert found["finish_s"].tolist()[:2] == [0.0025, 7198.0] and np.isnan(found["finish_s"][2])
+    assert set(found["file_id"]) == {"a/b"}
+
+
+def test_a_part_of_an_object_leaves_its_size(tmp_path):
+    line = next(sample_logs.s3(DAY[:1]))
+    words = line.split(" ")
+    words[13] = "100"  # bytes sent
+    path = tmp_path / "log"
+    path.write_text(f"{line}\n{' '.join(words)}\n")
+    statistics = scan(open_trace(path))
+    assert statistics.files[0, 4] == DAY[0].size  # the largest: the object, not its mean read
+
+
+def test_other_lines_are_counted(tmp_path):
+    lines = list(sample_logs.s3(DAY))
+    lines[0] = lines[0].replace("REST.GET.OBJECT", "REST.HEAD.OBJECT")
+    lines[1] = lines[1].replace(" 200 - ", " 404 NoSuchKey ")
+    lines[2] = "2 words"
+    lines[3] = lines[3].replace("Nov", "Nix")
+    lines[4] = lines[4].replace("REST.GET.OBJECT", "%%")
+    path = tmp_path / "log.gz"
+    path.write_bytes(gzip.compress("\r\n".join([*lines, "", "# a comment"]).encode()))
+    trace = open_trace(path)
+    assert len(rows(trace)) == len(lines) - 5
+    tally = trace.tally
+    assert tally.lines == len(lines) and tally.others == {"REST.HEAD.OBJECT": 1} and tally.unsuccessful == 1
+    assert [(each.line, each.text) for each in tally.samples] == [(3, None), (4, None), (5, None)]
+    assert set(tally.reasons.values()) == {1} and tally.rejected == 3
+    assert any("3 of 200 lines" in sentence for sentence in tally.notices())
+    assert rows(trace).equals(rows(trace)) and tally.lines == len(lines)  # begun anew
+    trace = open_trace(path, keep_ids=True, max_rejects=3)
+    rows(trace)
+    assert trace.tally.samples[0].text == "2 words"
+    for most in (2, 0.01, 0):
+        with pytest.raises(UserError, match="found 3 malformed lines of 200.*line 3.*max_rejects"):
+            rows(open_trace(path, max_rejects=most))
+
+
+def test_names_are_hashed_by_a_salt_of_the_log(tmp_path):
+    file, lines = LOGS["s3"]
+    for name, accesses in (("one", DAY), ("two", DAY[1:])):
+        write_log(tmp_path / name, lines(accesses))
+    one, two = rows(open_trace(tmp_path / "one")), rows(open_trace(tmp_path / "two"))
+    assert one["file_id"].dtype == np.int64 and (one["file_id"] >= 0).all()
+    plain = rows(open_trace(tmp_path / "one", keep_ids=True))
+    assert len(set(zip(one["file_id"], plain["file_id"], strict=True))) == plain["file_id"].nunique()
+    assert not set(one["file_id"]) & set(two["file_id"])
+    assert one.equals(rows(open_trace(tmp_path / "one")))
+
+
+def test_logs_of_several_machines_are_merged(tmp_path):
+    lines = list(sample_logs.s3(DAY))
+    folder = tmp_path / "year=2026" / "month=11"
+    folder.mkdir(parents=True)
+    for place, ending in enumerate(("", ".gz", ".zst")):
+        write_log(folder / f"host{place}{ending}", iter(lines[place::3]))
+    write_log(tmp_path / "later.json.gz", sample_logs.s3_json(DAY[:1]))  # another schema in the same folder
+    found = rows(open_trace(tmp_path, keep_ids=True))
+    expected = of([DAY[0], *DAY])
+    assert found["arrival_s"].tolist() == expected["arrival_s"].tolist()
+    assert sorted(found["file_id"]) == sorted(expected["file_id"])
+
+
+def test_late_lines_are_sorted_as_far_as_memory_allows(tmp_path, monkeypatch):
+    lines = list(sample_logs.s3(DAY))
+    path = tmp_path / "log"
+    write_log(path, iter(lines[::-1]))
+    assert rows(open_trace(path, keep_ids=True))["arrival_s"].tolist() == of(DAY)["arrival_s"].tolist()
+    monkeypatch.setattr(ordered, "HELD", 10)
+    monkeypatch.setattr("ecjax.tables.importers.access_logs.importer.BLOCK_BYTES", 4096)
+    with pytest.raises(UserError, match="earlier than one more than 10 lines before.*sort=true"):
+        rows(open_trace(path))
+    assert len(rows(open_trace(path, sort=True))) == len(DAY)
+    write_log(path, iter(lines))
+    assert rows(open_trace(path, keep_ids=True))["arrival_s"].tolist() == of(DAY)["arrival_s"].tolist()
+
+
+def test_object_servers_join_their_proxies(tmp_path):
+    alone = rows(opened(tmp_path, "swift_object"))
+    chunks = alone.groupby("request_id").size()
+    assert set(chunks) == {sample_logs.K, sample_logs.K + 2} and len(chunks) == len(DAY)
+    assert alone["node_id"].str.match(r"storage\d/sdb\d$").all()
+    write_log(
+        tmp_path / LOGS["swift_proxy"][0], sample_logs.swift_proxy([*DAY, DAY[-1]._replace(key="photo 77")])
+    )
+    trace = open_trace(tmp_path, keep_ids=True)
+    joined = rows(trace)
+    first = joined.drop_duplicates("request_id")
+    assert sorted(first["arrival_s"]) == of(DAY)["arrival_s"].tolist()
+    assert len(joined) == len(alone) and trace.tally.others == {"requests without a line of a node": 1}
+    (tmp_path / "one").write_text("".join(f"{line}\n" for line in sample_logs.swift_proxy(DAY)) + "noise\n")
+    with (tmp_path / "one").open("a") as file:  # one file of all daemons
+        file.writelines(f"{line}\n" for line in sample_logs.swift_object(DAY))
+    trace = open_trace(tmp_path / "one", keep_ids=True)
+    assert rows(trace).drop(columns="request_id").equals(joined.drop(columns="request_id"))
+    assert trace.tally.others == {"lines of other kinds": 1} and not trace.tally.rejected
+
+
+def test_hdfs_block_groups(tmp_path):
+    trace = opened(tmp_path, "hdfs")
+    found = rows(trace)
+    groups = {-(2**63) + 16 * (sample_logs.hash_of(each) % 1000) for each in DAY}
+    assert set(found["file_id"]) == groups and found["node_id"].nunique() == 9
+    assert (found.groupby("request_id", sort=False).size() >= sample_logs.K).all()
+    statistics = scan(trace)
+    assert statistics.requests == len(DAY) and set(statistics.chunks_read) <= {0, sample_logs.K}
+    assert trace.tally.others == {"lines of other kinds": len(DAY)}
+
+
+def test_escapes_in_names(tmp_path):
+    names = ('a "quoted" name', "tab\tand \\", "snow \u2603", "plain")
+    accesses = [DAY[0]._replace(key=name, write=False) for name in names]
+    for name in ("minio", "rgw"):
+        assert rows(opened(tmp_path, name, accesses))["file_id"].tolist() == [
+            f"bucket1/{each}" for each in names
+        ]
+
+
+def test_service_times_of_a_disk(tmp_path):
+    trace = opened(tmp_path, "thesios")
+    found = rows(trace)
+    assert trace.provides == {"rates", "sojourn", "service"}
+    disk = [each.duration_ms / 1000 for n, each in enumerate(DAY) if n % 5 and not each.write]
+    np.testing.assert_allclose(np.sort(found["finish_s"] - found["start_s"]), np.sort(disk), atol=1e-6)
+    assert (found["start_s"] >= found["arrival_s"]).all() and set(found["node_id"]) == {"disk"}
+
+
+def test_a_benchmark_gives_delays_to_adapt(tmp_path):
+    delays = task_delays(opened(tmp_path, "warp"), 0)
+    expected = sorted(each.duration_ms / 1000 for each in DAY if not each.write)
+    np.testing.assert_allclose(np.sort(delays["read"].seconds), expected, atol=1e-6)
+
+
+def test_what_is_no_access_log(tmp_path):
+    path = tmp_path / "log.txt"
+    path.write_text("something else\n" * 3)
+    with pytest.raises(UserError, match="cannot tell its format"):
+        open_trace(path)
+    with pytest.raises(UserError, match="found no access among 3 lines.*line 1.*allowed: format=s3"):
+        open_trace(path, format="s3")
+    path.write_text(next(sample_logs.s3(DAY)).replace("REST.GET", "REST.HEAD") + "\n")
+    with pytest.raises(UserError, match="no access that reads or writes"):
+        open_trace(path)
+    path.write_bytes(gzip.compress(b"".join(f"{line}\n".encode() for line in sample_logs.s3(DAY)))[:-200])
+    with pytest.raises(UserError, match="damaged or of another format"):
+        rows(open_trace(path))
+    with pytest.raises(UserError, match="extent_bytes"):
+        open_trace(TRACES / "logs" / LOGS["alibaba_block"][0])
+    with pytest.raises(UserError, match="extent_bytes"):
+        open_trace(TRACES / "logs" / LOGS["s3"][0], extent_bytes=4096)
+    assert not recognised((), PROFILES["s3"])
+
+
+def test_lines_as_they_are_met(tmp_path):
+    """Layouts that differ in what does not matter."""
+    nginx, lines = list(sample_logs.nginx(DAY)), list(sample_logs.s3_json(DAY))
+    text = {
+        "vhost": [f"example.org:443 {line}" for line in nginx],
+        "common": [line.rsplit(" ", 3)[0] for line in nginx],
+        "named": [" rt=".join(line.rsplit(" ", 1)) + " uct=0.1" for line in nginx],
+        "list": ["[", *(f"{line}," for line in lines), "]"],
+        "numbers": [line.replace('"http_status": "200"', '"httpStatus": 200') for line in lines],
+    }
+    for name, each in text.items():
+        path = tmp_path / f"{name}.log"
+        path.write_text("\ufeff" + "".join(f"{line}\n" for line in each))
+        trace = open_trace(path, max_rejects=0)
+        assert len(rows(trace)) == len(DAY), name
+        assert ("finish_s" in trace.schema.names) == (name != "common")
+    path = tmp_path / "ibm"
+    path.write_text(
+        "5 REST.GET.OBJECT 8688e0d2 0 0 -1\n9 REST.GET.OBJECT 95d3 100 10 19\n9 REST.HEAD.OBJECT 95d3 100\n"
+    )
+    assert rows(open_trace(path, max_rejects=0))["bytes"].tolist() == [0, 10]
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "README").write_text("no log\n")
+    write_log(folder / "proxy", sample_logs.swift_proxy(DAY))
+    write_log(folder / "server", sample_logs.swift_object(DAY))
+    trace = open_trace(folder)
+    assert trace.format == "swift_object" and rows(trace)["request_id"].nunique() == len(DAY)
+    assert trace.tally.others == {"lines of other kinds": 1}
