@@ -6,7 +6,8 @@ import numpy as np
 
 from ecjax.caching.clock import nanoseconds
 from ecjax.caching.edge_state import Rules
-from ecjax.caching.exchange import EXACT, exchange
+from ecjax.caching.exchange import EXACT, exchange, weigh, weigh_in_turn
+from ecjax.caching.experts import learn
 from ecjax.caching.item_caches import LFU, LRU, keep_item
 from ecjax.caching.popularity import count_read
 from ecjax.caching.serving import Fetching, Sources, how_many, serve
@@ -61,8 +62,15 @@ def run(begin, end, inputs, state, scratch, candidates, measured):
         took = serve(stored, fetching, state, sources, items[e, m].contents, e, m, i)
         latency_s[i] = took
         started = nanoseconds(moment)
-        before = items[e, m].weight
-        scale = count_read(items, edges, rules.half_life_s, e, m, now)
+        grown = scale = 1.0
+        if rules.mixture:
+            learn(state.experts, e, m)
+            grown = weigh(state, e, m)
+            weigh_in_turn(kind, stored, state, scratch, e)
+        else:
+            before = items[e, m].weight
+            scale = count_read(items, edges, rules.half_life_s, e, m, now)
+            grown = items[e, m].weight / (before * scale)
         if kind != FIXED:
             if scale != 1.0 and kind != LRU and kind != LFU:
                 for place in range(edges[e].ranked):
@@ -70,7 +78,6 @@ def run(begin, end, inputs, state, scratch, candidates, measured):
             if kind < EXACT:
                 keep_item(rules, k, state, e, m, i, took < np.inf)
             else:
-                grown = items[e, m].weight / (before * scale)
                 exchange(rules, stored, state, scratch, candidates, e, m, grown, took < np.inf)
         decision_s[i] = (nanoseconds(moment) - started) * 1e-9
         if rules.replan_reads > 0:

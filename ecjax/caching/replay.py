@@ -13,7 +13,7 @@ import numpy as np
 
 from ecjax.caching.candidate_samples import partition_table
 from ecjax.caching.edge_state import Rules, begin_empty, candidates_for, scratch_for
-from ecjax.caching.exchange import EXACT, NEAR_OPTIMAL, SAMPLEX, rank_all
+from ecjax.caching.exchange import EXACT, NEAR_OPTIMAL, SAMPLEX, rank_all, weigh_all
 from ecjax.caching.item_caches import DECAYED_LFU, LFU, LRU
 from ecjax.caching.knapsack import exact
 from ecjax.caching.loop import FIXED, Inputs, run
@@ -78,7 +78,7 @@ def replay(
     rules = _rules(k, policy)
     inputs = Inputs(reads, stored, fetching_of(network, policy), node_changes(network), rules)
     state, scratch, candidates = (
-        begin_empty(items, network, policy.capacity),
+        begin_empty(items, network, policy.capacity, rules.mixture),
         scratch_for(k),
         candidates_for(k),
     )
@@ -118,6 +118,9 @@ def replay(
         elif rules.replan_reads > 0:
             weight = state.items["weight"].copy()
             for e in np.flatnonzero(state.edges["unplanned"] >= rules.replan_reads):
+                if rules.mixture:
+                    weigh_all(state, int(e))
+                    weight[e] = state.items["weight"][e]
                 filled += plan(exact, weight, int(e), begin - 1)
                 state.edges["unplanned"][e] = 0
     return Outcome(*measured, filled, state.items["contents"].copy())
@@ -142,7 +145,8 @@ def _rules(k: int, policy: Policy) -> Rules:
     return Rules(
         kind=kind,
         capacity=policy.capacity,
-        half_life_s=float(policy.half_life_s),
+        half_life_s=float(policy.half_life_s or 0.0),
+        mixture=policy.half_life_s is None,
         replan_reads=policy.replan_reads if kind == EXACT else 0,
         samples=policy.samples,
         partitions=table,
