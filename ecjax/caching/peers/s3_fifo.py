@@ -3,7 +3,8 @@
 New items go to a small queue, a tenth of the room. The oldest of it moves to the main queue if it was read twice or more since
 it came, else it goes, and its name to a ghost queue of nine tenths of the room. Items whose name is there go to the main queue at
 once. The oldest of the main queue comes in again, with one read less (three count at most), if it was read. Items leave the
-main queue where it has more than its nine tenths, or the small queue is empty.
+main queue where it has more than its nine tenths, or the small queue is empty. Until the first one leaves, new items that find
+the small queue full go to the main queue: so libCacheSim has it.
 """
 
 import numpy as np
@@ -52,7 +53,8 @@ def _leave_main(links, place, size, times_read):
 def replay_items(reads, room, hit, decided_ns, kept):
     """See ``ecjax.caching.peers``."""
     moment, items = np.empty(2, np.int64), kept.size
-    main, ghosts = room - int(_SMALL_SHARE * room), int(_GHOST_SHARE * room)
+    small, ghosts = int(_SMALL_SHARE * room), int(_GHOST_SHARE * room)
+    filled = False  # has some item ever left
     links, place, size = empty_queues(items, 3), np.full(items, NONE), np.zeros(3, np.int64)
     times_read = np.zeros(items, np.int64)
     for i in range(reads.item.size):
@@ -62,10 +64,13 @@ def replay_items(reads, room, hit, decided_ns, kept):
             times_read[m] += 1
         elif room > 0 and reads.whole[i]:
             queue = _MAIN if place[m] == _GHOST else _SMALL
+            if queue == _SMALL and not filled and size[_SMALL] + size[_MAIN] < room and size[_SMALL] >= small:
+                queue = _MAIN
             if place[m] == _GHOST:
                 move(links, place, size, m, NONE)
             while size[_SMALL] + size[_MAIN] >= room:
-                if size[_MAIN] > main or size[_SMALL] == 0:
+                filled = True
+                if size[_MAIN] > room - small or size[_SMALL] == 0:
                     _leave_main(links, place, size, times_read)
                 else:
                     _leave_small(links, place, size, times_read, ghosts)

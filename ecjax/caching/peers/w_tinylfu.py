@@ -3,7 +3,8 @@
 New items go to a window, an LRU queue of a hundredth of the room (one item at least). The oldest of the window and the first
 to go of the main queues contend, and the one that a sketch says was read more often stays. The main queues are a segmented LRU:
 probation, a fifth, and protection; a read in probation protects. The sketch counts in hashed cells, which are halved every 32
-reads per item of room in the main queues. Sketch, sizes and what counts as a read are those of libCacheSim.
+reads per item of room in the main queues. Sketch, sizes, what counts as a read (not one in the window) and that the last of probation goes where protection pushes more
+into it than its fifth are those of libCacheSim.
 """
 
 import math
@@ -84,6 +85,29 @@ def _enter_main(links, place, size, probation, protection, m):
 
 
 @njit()
+def _make_room(links, place, size, sketch, main, probation, protection):
+    """Items of the window move to the main queues while these have room; then one item goes."""
+    items = place.size
+    while size[_WINDOW] > 0:
+        contender = oldest(links, items + _WINDOW)
+        full = size[_PROBATION] + size[_PROTECTION] >= main
+        stays = not full
+        if full and main > 0:
+            victim = _first_of_main(links, items, size)
+            stays = _estimated(sketch, contender) > _estimated(sketch, victim)
+            if stays:
+                move(links, place, size, victim, NONE)
+        if stays:
+            _enter_main(links, place, size, probation, protection, contender)
+        else:
+            move(links, place, size, contender, NONE)
+        _add(sketch, contender)
+        if full:
+            return
+    move(links, place, size, _first_of_main(links, items, size), NONE)
+
+
+@njit()
 def replay_items(reads, room, hit, decided_ns, kept):
     """See ``ecjax.caching.peers``."""
     moment, items = np.empty(2, np.int64), kept.size
@@ -102,6 +126,8 @@ def replay_items(reads, room, hit, decided_ns, kept):
             move(links, place, size, m, _PROTECTION)
             while size[_PROTECTION] > protection:
                 move(links, place, size, oldest(links, items + _PROTECTION), _PROBATION)
+                while size[_PROBATION] > probation:
+                    move(links, place, size, oldest(links, items + _PROBATION), NONE)
             _add(sketch, m)
             counted += 1
             if counted >= _READS_PER_ITEM * main:
@@ -109,20 +135,7 @@ def replay_items(reads, room, hit, decided_ns, kept):
                 sketch >>= 1
         elif room > 0 and reads.whole[i]:
             while size.sum() >= room:
-                contender = oldest(links, items + _WINDOW)
-                if size[_WINDOW] == 0:
-                    move(links, place, size, _first_of_main(links, items, size), NONE)
-                    continue
-                if size[_PROBATION] + size[_PROTECTION] < main:
-                    _enter_main(links, place, size, probation, protection, contender)
-                else:
-                    victim = _first_of_main(links, items, size)
-                    if main > 0 and _estimated(sketch, contender) > _estimated(sketch, victim):
-                        move(links, place, size, victim, NONE)
-                        _enter_main(links, place, size, probation, protection, contender)
-                    else:
-                        move(links, place, size, contender, NONE)
-                _add(sketch, contender)
+                _make_room(links, place, size, sketch, main, probation, protection)
             move(links, place, size, m, _WINDOW)
             _add(sketch, m)
         decided_ns[i] = nanoseconds(moment)
