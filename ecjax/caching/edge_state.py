@@ -49,7 +49,7 @@ class State(NamedTuple):
 class Rules(NamedTuple):
     """What edges decide by, checked; for compiled loops."""
 
-    kind: int  # FIXED, or one of ``item_caches`` and ``exchange``
+    kind: int  # FIXED or WHOLE, or one of ``item_caches`` and ``exchange``
     capacity: int  # C, chunks per edge
     half_life_s: float  # H of the popularity
     mixture: bool  # popularity is that of ``experts``

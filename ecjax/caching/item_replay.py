@@ -1,7 +1,7 @@
 """What caches of whole items (``ecjax.caching.peers``) have at each read of a replay.
 
-They decide by the order of the reads alone: a read that finds its item costs the same whatever the nodes do, and one that
-does not fetches all chunks. So they go through the reads of an edge at once, before any is served.
+They decide by the order of the reads alone: a read that finds its item costs the same whatever the nodes do, and one
+that does not fetches all chunks. So they go through the reads of an edge at once, before any is served.
 """
 
 from typing import NamedTuple
@@ -62,7 +62,7 @@ def replay_whole_items(
 
 @njit()
 def _to_be_had(reads, stored, changes):
-    """Whether all data chunks of the item of each read are at nodes that are up, or parity chunks for those that are not."""
+    """Whether the item of each read has its data chunks at nodes that are up, or parity chunks for those that are not."""
     time_s, item, _ = reads
     change_s, change_node, change = changes
     k, node_of = stored.k, stored.node_of

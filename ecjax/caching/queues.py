@@ -1,7 +1,7 @@
 """Queues of items from the oldest to the newest: circular doubly linked lists in one array.
 
-``links`` is (M + L, 2) int64 for L queues of M items; queue l has the node M + l, which stands before its oldest and after
-its newest item. An item is in one queue at most.
+``links`` is (M + L, 2) int64 for L queues of M items; queue l has the node M + l, which stands before its oldest and
+after its newest item. An item is in one queue at most.
 """
 
 import numpy as np
@@ -10,8 +10,6 @@ from ecjax.machine_code import njit
 
 OLDER, NEWER = 0, 1  # columns of links
 NONE = -1  # in place of a queue
-
-
 
 
 @njit()

@@ -10,8 +10,8 @@ A file ``NAME.py`` here is the policy ``NAME``. It has a compiled function that 
     decided_ns: (Q,) int64, ``clock.nanoseconds`` when all was decided after the read; written.
     kept: (M,) bool, what the edge keeps at the end; all False before, written.
 
-An item whose read fails (``whole`` is False) is not to be had: nothing may change. All items are of one size, K chunks. What a
-read costs, and what follows from outages, is the business of ``item_replay``.
+An item whose read fails (``whole`` is False) is not to be had: nothing may change. All items are of one size, K
+chunks. What a read costs, and what follows from outages, is the business of ``item_replay``.
 """
 
 from collections.abc import Callable

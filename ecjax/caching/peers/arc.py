@@ -1,8 +1,8 @@
 """ARC (Megiddo and Modha, "ARC: a self-tuning, low overhead replacement cache", FAST 2003).
 
-Items read once (T1) and more often (T2) are two LRU queues, each with a queue of those that went from it (B1, B2). A read of
-one of these moves the size p that is aimed at for T1, up by max(|B2| / |B1|, 1) for B1, down by max(|B1| / |B2|, 1) for B2; p
-is a real number, which the paper leaves open.
+Items read once (T1) and more often (T2) are two LRU queues, each with a queue of those that went from it (B1, B2). A
+read of one of these moves the size p that is aimed at for T1, up by max(|B2| / |B1|, 1) for B1, down by max(|B1| /
+|B2|, 1) for B2; p is a real number, which the paper leaves open.
 """
 
 import numpy as np

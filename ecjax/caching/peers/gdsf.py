@@ -1,8 +1,8 @@
 """GDSF (Cherkasova, "Improving WWW proxies performance with Greedy-Dual-Size-Frequency caching policy", HP Labs 1998).
 
-The item of least priority goes. A read sets the priority of its item to L + reads since it is kept times cost over size,
-where L is the priority of the last one that went; the one just read is among those that may go. Items are of one size and cost
-the same here, as with libCacheSim. Among equals the one goes that was read first.
+The item of least priority goes. A read sets the priority of its item to L + reads since it is kept times cost over
+size, where L is the priority of the last one that went; the one just read is among those that may go. Items are of
+one size and cost the same here, as with libCacheSim. Among equals the one goes that was read first.
 """
 
 import numpy as np

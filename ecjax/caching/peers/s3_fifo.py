@@ -1,10 +1,10 @@
 """S3-FIFO (Yang and others, "FIFO queues are all you need for cache eviction", SOSP 2023).
 
-New items go to a small queue, a tenth of the room. The oldest of it moves to the main queue if it was read twice or more since
-it came, else it goes, and its name to a ghost queue of nine tenths of the room. Items whose name is there go to the main queue at
-once. The oldest of the main queue comes in again, with one read less (three count at most), if it was read. Items leave the
-main queue where it has more than its nine tenths, or the small queue is empty. Until the first one leaves, new items that find
-the small queue full go to the main queue: so libCacheSim has it.
+New items go to a small queue, a tenth of the room. The oldest of it moves to the main queue if it was read twice or
+more since it came, else it goes, and its name to a ghost queue of nine tenths of the room. Items whose name is there
+go to the main queue at once. The oldest of the main queue comes in again, with one read less (three count at most),
+if it was read. Items leave the main queue where it has more than its nine tenths, or the small queue is empty. Until
+the first one leaves, new items that find the small queue full go to the main queue: so libCacheSim has it.
 """
 
 import numpy as np

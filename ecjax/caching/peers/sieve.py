@@ -1,7 +1,8 @@
 """SIEVE (Zhang and others, "SIEVE is simpler than LRU", NSDI 2024).
 
-Items stay in the order in which they came. A read marks its item; a hand goes from old to new, takes marks off, and the first
-item without one goes. New items come in at the new end, and after the newest the hand goes on with the oldest.
+Items stay in the order in which they came. A read marks its item; a hand goes from old to new, takes marks off, and
+the first item without one goes. New items come in at the new end, and after the newest the hand goes on with the
+oldest.
 """
 
 import numpy as np

@@ -1,10 +1,11 @@
 """W-TinyLFU (Einziger, Friedman and Manes, "TinyLFU: a highly efficient cache admission policy", ACM TOS 13, 2017).
 
-New items go to a window, an LRU queue of a hundredth of the room (one item at least). The oldest of the window and the first
-to go of the main queues contend, and the one that a sketch says was read more often stays. The main queues are a segmented LRU:
-probation, a fifth, and protection; a read in probation protects. The sketch counts in hashed cells, which are halved every 32
-reads per item of room in the main queues. Sketch, sizes, what counts as a read (not one in the window) and that the last of probation goes where protection pushes more
-into it than its fifth are those of libCacheSim.
+New items go to a window, an LRU queue of a hundredth of the room (one item at least). The oldest of the window and
+the first to go of the main queues contend, and the one that a sketch says was read more often stays. The main queues
+are a segmented LRU: probation, a fifth, and protection; a read in probation protects. The sketch counts in hashed
+cells, which are halved every 32 reads per item of room in the main queues. Sketch, sizes, what counts as a read (not
+one in the window) and that the last of probation goes where protection pushes more into it than its fifth are those
+of libCacheSim.
 """
 
 import math
