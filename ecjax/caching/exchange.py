@@ -93,14 +93,17 @@ def weigh_all(state, e):
 
 
 @njit(error_model="numpy")
-def weigh_in_turn(kind, stored, state, scratch, e):
-    """Set the weights and keys of the next few items that are kept."""
-    heap, items, edges = state.heap, state.items, state.edges
-    for _ in range(min(IN_TURN, edges[e].ranked)):
+def weigh_in_turn(kind, stored, state, scratch, candidates, e):
+    """Set the weights and keys of the next few items that are kept, of all where there are few."""
+    heap, items, edges, item = state.heap, state.items, state.edges, candidates.item
+    few = min(IN_TURN, edges[e].ranked)
+    for place in range(few):
         edges[e].turn += 1
         if edges[e].turn >= edges[e].ranked:
             edges[e].turn = 0
-        m = heap[e, edges[e].turn]
+        item[place] = heap[e, edges[e].turn]
+    for place in range(few):
+        m = item[place]
         grown = weigh(state, e, m)
         if grown < _VANISHED:
             items[e, m].key *= grown

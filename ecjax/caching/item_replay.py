@@ -62,7 +62,7 @@ def replay_whole_items(
 
 @njit()
 def _to_be_had(reads, stored, changes):
-    """Whether the item of each read has its data chunks at nodes that are up, or parity chunks for those that are not."""
+    """Whether the item of each read has its data chunks at nodes that are up, or parity chunks in their place."""
     time_s, item, _ = reads
     change_s, change_node, change = changes
     k, node_of = stored.k, stored.node_of

@@ -73,7 +73,7 @@ def run(begin, end, inputs, state, scratch, candidates, measured):
         if rules.mixture:
             learn(state.experts, e, m)
             grown = weigh(state, e, m)
-            weigh_in_turn(kind, stored, state, scratch, e)
+            weigh_in_turn(kind, stored, state, scratch, candidates, e)
         else:
             before = items[e, m].weight
             scale = count_read(items, edges, rules.half_life_s, e, m, now)
