@@ -279,7 +279,13 @@ def turned(value, bits):
 
 def xxh64(number, seed):
     """XXH64 of a number of 8 bytes, after the specification of xxHash."""
-    primes = (11400714785074694791, 14029467366897019727, 1609587929392839161, 9650029242287828579, 2870177450012600261)
+    primes = (
+        11400714785074694791,
+        14029467366897019727,
+        1609587929392839161,
+        9650029242287828579,
+        2870177450012600261,
+    )
     value = (seed + primes[4] + 8) % 2**64
     value ^= turned(number * primes[1] % 2**64, 31) * primes[0] % 2**64
     value = (turned(value, 27) * primes[0] + primes[3]) % 2**64

@@ -100,7 +100,9 @@ def library_hits(name, items, room):
 @pytest.mark.parametrize("room", [20, 57, 150])
 def test_same_path_as_libcachesim(name, room):
     # a law that stays, another one, and a scan of many items: 12 000 reads
-    items = np.concatenate([zipf(1, 5000, 600), 599 - zipf(2, 5000, 600), np.arange(100, 1100), zipf(1, 1000, 600)])
+    items = np.concatenate(
+        [zipf(1, 5000, 600), 599 - zipf(2, 5000, 600), np.arange(100, 1100), zipf(1, 1000, 600)]
+    )
     np.testing.assert_array_equal(replayed(name, items, room)[0], library_hits(name, items, room))
 
 
