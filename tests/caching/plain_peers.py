@@ -1,4 +1,4 @@
-"""Caches of whole items in plain Python, one read at a time; each ``read(item, whole)`` says whether the item was there.
+"""Caches of whole items in plain Python, one read at a time; ``read(item, whole)`` says whether the item was there.
 
 Nothing is shared with the engine. Items whose read fails (``whole`` is False) change nothing.
 """

@@ -72,7 +72,7 @@ def test_weights_find_the_best_mixture():
     rng = np.random.default_rng(2)
     experts = begin_experts(1, 200, (4096.0,), (0.2, 64.0), eta=0.002)
     item = 0
-    for read in range(20_000):
+    for _ in range(20_000):
         item = item if rng.random() < 0.5 else int(rng.integers(200))
         learn(experts, 0, item)
     assert experts.weight[0] == pytest.approx([0.5, 0.5, 0.0], abs=0.06)

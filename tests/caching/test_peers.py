@@ -1,4 +1,4 @@
-"""Caches of whole items, read by read: against plain Python, against libCacheSim, and what must hold for any of them."""
+"""Caches of whole items, read by read: as in plain Python, as in libCacheSim, and what must hold for any of them."""
 
 import csv
 import json
@@ -83,7 +83,7 @@ def test_same_path_as_plain_where_queues_are_long(name):
 
 
 def library_hits(name, items, room):
-    """Hits by libCacheSim; the window of W-TinyLFU has one item at least, which its share of 1 % is not in small caches."""
+    """Hits by libCacheSim; the window of W-TinyLFU has one item at least, which 1 % is not in small caches."""
     library = pytest.importorskip("libcachesim", reason="libcachesim is not installed")
     options = {"window_size": (1 + 1e-9) / room} if name == "w_tinylfu" and room < 100 else {}
     cache = getattr(library, LIBRARY[name])(room, hashpower=12, **options)
