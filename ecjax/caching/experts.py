@@ -42,7 +42,11 @@ class Experts(NamedTuple):
     There are A counters, which come first, and B experts by age alone, of D different half-lives.
     """
 
-    half_life: np.ndarray  # (D,) reads
+    half_life: np.ndarray  # (D,) reads, descending
+    quarter: (
+        np.ndarray
+    )  # (D,) bool, of the one before: what is left is the fourth power of what is left of that
+    passed: np.ndarray  # (D,) 2^{-1 / H}, what is left after a read
     counter: np.ndarray  # (D,) int64, number of the counter with this half-life, or -1
     ager: np.ndarray  # (D,) int64, number of the expert by age alone with it, or -1
     counts: np.ndarray  # (E, M, A) c at the last read of the item
@@ -70,12 +74,16 @@ def begin_experts(
         ages: half-lives of experts by age alone, reads, all different.
         eta: step of the weights, from 0 to 1.
     """
-    half_lives = sorted({*counters, *ages})
+    half_lives = sorted({*counters, *ages}, reverse=True)
     experts = len(counters) + len(ages)
     counter = [counters.index(each) if each in counters else -1 for each in half_lives]
     ager = [len(counters) + ages.index(each) if each in ages else -1 for each in half_lives]
     return Experts(
         half_life=np.array(half_lives),
+        quarter=np.array(
+            [place > 0 and 4 * each == half_lives[place - 1] for place, each in enumerate(half_lives)]
+        ),
+        passed=np.exp2(-1.0 / np.array(half_lives)),
         counter=np.array(counter),
         ager=np.array(ager),
         counts=np.zeros((edges, items, len(counters))),
@@ -100,27 +108,37 @@ def learn(experts, e, m):
     Returns:
         The probability that the mixture gave to this read; 0 at a first read.
     """
-    half_life, counter, ager, counts, last, clock, total, weight, scaled, eta = experts
+    half_life, quarter, passed, counter, ager, counts, last, clock, total, weight, scaled, eta = experts
     probability = next_read(experts, e, m)
     read_before = last[e, m] > 0
     age = float(clock[e] - last[e, m])
     clock[e] += 1
     last[e, m] = clock[e]
+    left = 0.0
     for d in range(half_life.size):
-        passed = np.exp2(-1.0 / half_life[d])
-        left = np.exp2(-age / half_life[d]) if read_before else 0.0
+        if read_before:
+            left = _left(age, half_life[d], quarter[d], left)
         h = counter[d]
         if h >= 0:
             _teach(weight, scaled, e, h, counts[e, m, h] * left, probability, eta)
-            counts[e, m, h] = counts[e, m, h] * left * passed + 1.0
-            total[e, h] = total[e, h] * passed + 1.0
+            counts[e, m, h] = counts[e, m, h] * left * passed[d] + 1.0
+            total[e, h] = total[e, h] * passed[d] + 1.0
             scaled[e, h] = weight[e, h] / total[e, h]
         h = ager[d]
         if h >= 0:
             _teach(weight, scaled, e, h, left, probability, eta)
-            total[e, h] = (total[e, h] - left) * passed + 1.0
+            total[e, h] = (total[e, h] - left) * passed[d] + 1.0
             scaled[e, h] = weight[e, h] / total[e, h]
     return probability
+
+
+@njit(inline="always", error_model="numpy")
+def _left(age, half_life, quarter, longer):
+    """2^{-age / H}; ``longer`` is that of the half-life before."""
+    if quarter:
+        square = longer * longer
+        return square * square
+    return np.exp2(-age / half_life)
 
 
 @njit(inline="always", error_model="numpy")
@@ -133,16 +151,17 @@ def _teach(weight, scaled, e, h, left, probability, eta):
 @njit(error_model="numpy")
 def next_read(experts, e, m):
     """Probability that the next read of edge e is of item m, by the mixture; 0 where it has never been read."""
-    half_life, counter, ager, counts, last, clock, _, _, scaled, _ = experts
+    half_life, quarter, _, counter, ager, counts, last, clock, _, _, scaled, _ = experts
     if last[e, m] == 0:
         return 0.0
     age = float(clock[e] - last[e, m])
-    probability = 0.0
+    probability = left = 0.0
     for d in range(half_life.size):
+        left = _left(age, half_life[d], quarter[d], left)
         share = 0.0
         if counter[d] >= 0:
             share += scaled[e, counter[d]] * counts[e, m, counter[d]]
         if ager[d] >= 0:
             share += scaled[e, ager[d]]
-        probability += share * np.exp2(-age / half_life[d])
+        probability += share * left
     return probability

@@ -1,4 +1,4 @@
-"""The mixture of experts in plain Python: every law is summed anew over all past reads, each time it is asked for."""
+"""The mixture of experts in plain Python: every law is summed anew over all past reads after each of them."""
 
 from plain_cache import PlainCache
 
@@ -10,6 +10,13 @@ class PlainExperts:
         self.laws = [(half_life, True) for half_life in counters] + [(half_life, False) for half_life in ages]
         self.weight = [1 / len(self.laws)] * len(self.laws)
         self.eta, self.reads = eta, []
+        self.summed = None
+
+    def now(self):
+        """The laws of all experts, summed once between two reads."""
+        if self.summed is None:
+            self.summed = [self.law(*each) for each in self.laws]
+        return self.summed
 
     def law(self, half_life, counts):
         """{item: probability of the next read}; of ages every item counts once, by its last read."""
@@ -22,19 +29,16 @@ class PlainExperts:
 
     def probability(self, item):
         """Of the next read, by the mixture."""
-        laws = (self.law(*each) for each in self.laws)
-        return sum(w * law.get(item, 0.0) for w, law in zip(self.weight, laws, strict=True))
+        return sum(w * law.get(item, 0.0) for w, law in zip(self.weight, self.now(), strict=True))
 
     def read(self, item):
         """Learn from a read; returns the probability it had."""
         probability = self.probability(item)
         if item in self.reads:
-            shares = [
-                w * self.law(*each)[item] / probability
-                for w, each in zip(self.weight, self.laws, strict=True)
-            ]
+            shares = [w * law[item] / probability for w, law in zip(self.weight, self.now(), strict=True)]
             self.weight = [w + self.eta * (share - w) for w, share in zip(self.weight, shares, strict=True)]
         self.reads.append(item)
+        self.summed = None
         return probability
 
 
