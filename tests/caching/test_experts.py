@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_cache import PlainCache, best_by_enumeration, exact_online, keep_nothing
 from plain_experts import PlainExperts, PlainMixtureCache
+from real_log import cloudphysics
 
 from ecjax.caching.exchange import IN_TURN
 from ecjax.caching.experts import AGES, COUNTERS, ETA, begin_experts, learn, next_read
@@ -19,6 +20,7 @@ from ecjax.caching.system import Network, Reads, Stored
 
 VECTORS = json.loads((Path(__file__).parent / "experts.json").read_text())["cache_experts"]
 CHUNK_S = np.array([[0.98, 0.69, 0.52, 0.21]])  # of the four chunks of an item
+PEERS = ("lru", "lfu", "arc", "s3_fifo", "sieve", "w_tinylfu", "gdsf")
 NONE = np.zeros(0)
 FOUR = Network(CHUNK_S, 0.0, 0.001, 0.03, NONE.astype(np.int64), NONE, NONE)
 
@@ -179,3 +181,21 @@ def test_bursts_are_cached_as_by_the_best_peer():
     mixture = mean_s("exact", item, 100)
     assert mean_s("belady", item, 100) < mixture <= min(peers) * 1.015
     assert mixture < 0.9 * mean_s("exact", item, 100, 1e9)
+
+
+@pytest.mark.parametrize(
+    ("extent_bytes", "capacity"),
+    [(2**20, 60), (2**20, 100), (2**20, 400), (2**20, 1786), (2**16, 500), (2**16, 1500), (2**16, 15_000)],
+)
+def test_a_real_log_is_cached_as_by_the_best_peer(extent_bytes, capacity):
+    item = cloudphysics(extent_bytes)
+    assert mean_s("exact", item, capacity) <= 1.015 * min(mean_s(name, item, capacity, 1.0) for name in PEERS)
+
+
+@pytest.mark.parametrize(("capacity", "above"), [(3000, 0.02), (5000, 0.075), (7500, 0.09)])
+def test_after_a_scan_it_learns_too_late(capacity, above):
+    """Known to be no better: bursts, a long scan, then everything once more."""
+    item = cloudphysics(2**16)
+    assert mean_s("exact", item, capacity) <= (1 + above) * min(
+        mean_s(name, item, capacity, 1.0) for name in PEERS
+    )

@@ -1,8 +1,6 @@
 """Caches of whole items, read by read: as in plain Python, as in libCacheSim, and what must hold for any of them."""
 
-import csv
 import json
-from functools import lru_cache
 from itertools import combinations
 from pathlib import Path
 
@@ -11,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_peers import PLAIN
+from real_log import cloudphysics
 
 from ecjax.caching.item_replay import ItemReads
 from ecjax.caching.peers import NAMES, replay_items_of
 
 VECTORS = json.loads((Path(__file__).parent / "experts.json").read_text())["cache_peers"]
-CLOUDPHYSICS = Path(__file__).parents[3] / "shared" / "data" / "cloudphysics-a.csv"
 LIBRARY = {
     "lru": "LRU",
     "lfu": "LFU",
@@ -42,16 +40,6 @@ def replayed(name, items, room, whole=None, count=None):
 def zipf(seed, count, items, exponent=0.9):
     weight = np.arange(1.0, items + 1) ** -exponent
     return np.random.default_rng(seed).choice(items, count, p=weight / weight.sum())
-
-
-@lru_cache(1)
-def cloudphysics():
-    """Reads of the log, as items of 1 MiB in the order of the file."""
-    if not CLOUDPHYSICS.exists():
-        pytest.skip("shared/data/cloudphysics-a.csv is not there")
-    with CLOUDPHYSICS.open() as lines:
-        extent = [int(row["lbn"]) * 512 // 2**20 for row in csv.DictReader(lines) if row["op"] == "28"]
-    return np.unique(extent, return_inverse=True)[1]
 
 
 def test_every_peer_has_its_oracle():
