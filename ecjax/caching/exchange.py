@@ -19,9 +19,9 @@ fetch makes cheap for a moment is not let go for that: with latencies that vary 
 mean latency is 0.7 % above that of the static optimum, and 2.1 % with keys that are all up to date (M = C = 1000,
 K = 15, Zipf 1.0). The plan of the candidates is by the estimates of now.
 
-Where popularity is that of a mixture (``experts``), rates of items that are not read fall, and not all alike. Then weights
-and keys are taken anew of the item that is read, of every candidate, and of IN_TURN kept items in turn at each read: within
-0.3 % of the latency with keys that are all fresh.
+Where popularity is that of a mixture (``experts``), rates of items that are not read fall, and not all alike. Then
+weights and keys are taken anew of the item that is read, of every candidate, and of IN_TURN kept items in turn at each
+read: within 0.3 % of the latency with keys that are all fresh.
 """
 
 import numpy as np
