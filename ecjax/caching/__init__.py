@@ -24,10 +24,12 @@ What a replay does with a read of item m at an edge, in this order:
    the chunks, those that stand in last.
 4. The popularity of m at this edge, a counter that decays with half-life H: c <- c 2^{-(now - last) / H} + 1.
    Rates are c 2^{-(now - last) / H} ln 2 / H, of every item, when they are read (equation 16 as printed decays only
-   the requested item).
+   the requested item). Or, as ``exact`` learns where no half-life is said, the probability that the next read is of m
+   by a mixture of such counters, and of ages, on the clock of reads (``experts``).
 5. The policy may keep chunks of m that it does not keep yet (all were at hand just now; a recovered data chunk is kept,
    not the parity chunk), and drop any. Policies that plan as a whole, once per period or every so many reads, change
-   all items at once; what they add is fetched beside the reads, and counted.
+   all items at once; what they add is fetched beside the reads, and counted. Caches of whole items that everybody
+   knows have a file each in ``peers``.
 
 What an edge keeps is a set of chunks, not a number: when estimates change order, the set is no longer the slowest ones,
 and its value is r (l_1 - l of the slowest chunk that is not kept).

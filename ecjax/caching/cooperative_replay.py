@@ -65,11 +65,13 @@ def replay_cooperative(
         advance: called with the share of the reads just served.
 
     Raises:
-        UserError: ``between_s`` is not as above, or the period is not above 0.
+        UserError: ``between_s`` is not as above, the period is not above 0, or there is no half-life.
     """
     edges, nodes = network.latency_s.shape
     items, total, _ = stored.node_of.shape
     count = len(reads.time_s)
+    if policy.half_life_s is None:
+        raise UserError("half_life_s: found None; allowed: a number above 0")
     if not policy.period_s > 0:
         raise UserError(f"period_s: found {policy.period_s}; allowed: above 0")
     between = np.array(between_s, float)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ecjax.caching.experts import Experts, begin_experts
 from ecjax.caching.system import Network
 
 ITEM = np.dtype(
@@ -18,6 +19,7 @@ ITEM = np.dtype(
         ("tie", np.int64),  # of equal keys the least tie
         ("place", np.int64),  # in the heap; -1: the item is not there
         ("revision", np.int64),  # ``moved`` of the edge when the key was set
+        ("weighed", np.int64),  # clock of ``experts`` when the weight was set
     ]
 )
 EDGE = np.dtype(
@@ -27,6 +29,7 @@ EDGE = np.dtype(
         ("moved", np.int64),  # changes of estimates so far
         ("ranked", np.int64),  # items in the heap
         ("unplanned", np.int64),  # reads since the last plan
+        ("turn", np.int64),  # place in the heap whose weight is taken anew next
     ]
 )
 
@@ -40,14 +43,16 @@ class State(NamedTuple):
     estimate: np.ndarray  # (E, N) s, to fetch a chunk from a node
     down: np.ndarray  # (N,) int64, outages that hold
     outage: np.ndarray  # (1,) int64, the next one to begin or end
+    experts: Experts  # of no item where popularity is by decayed counters
 
 
 class Rules(NamedTuple):
     """What edges decide by, checked; for compiled loops."""
 
-    kind: int  # FIXED, or one of ``item_caches`` and ``exchange``
+    kind: int  # FIXED or WHOLE, or one of ``item_caches`` and ``exchange``
     capacity: int  # C, chunks per edge
     half_life_s: float  # H of the popularity
+    mixture: bool  # popularity is that of ``experts``
     replan_reads: int  # reads of an edge until it is to be planned; 0: never
     samples: int  # S of ``samplex``
     partitions: np.ndarray  # ``partition_table`` of 3K chunks and K + 2 items
@@ -73,7 +78,7 @@ class Candidates(NamedTuple):
     choice: np.ndarray  # (rows, 3K + 1) int64, of ``best_plan``
 
 
-def begin_empty(items: int, network: Network, capacity: int) -> State:
+def begin_empty(items: int, network: Network, capacity: int, mixture: bool = False) -> State:
     """Nothing is kept, all nodes are up, and estimates are the means."""
     edges, nodes = network.latency_s.shape
     state = State(
@@ -83,6 +88,7 @@ def begin_empty(items: int, network: Network, capacity: int) -> State:
         estimate=np.array(network.latency_s, dtype=float),
         down=np.zeros(nodes, np.int64),
         outage=np.zeros(1, np.int64),
+        experts=begin_experts(edges, items if mixture else 0),
     )
     state.items["place"] = -1
     state.edges["free"] = capacity

@@ -6,14 +6,15 @@ import numpy as np
 
 from ecjax.caching.clock import nanoseconds
 from ecjax.caching.edge_state import Rules
-from ecjax.caching.exchange import EXACT, exchange
-from ecjax.caching.item_caches import LFU, LRU, keep_item
+from ecjax.caching.exchange import EXACT, exchange, weigh, weigh_in_turn
+from ecjax.caching.experts import learn
+from ecjax.caching.item_caches import keep_item
 from ecjax.caching.popularity import count_read
 from ecjax.caching.serving import Fetching, Sources, how_many, serve
 from ecjax.caching.system import NodeChanges, Reads, Stored
 from ecjax.machine_code import njit
 
-FIXED = 0  # keeps what whole plans say, or nothing
+FIXED, WHOLE = 0, 1  # keeps what whole plans say, or nothing; whole items, at reads that ``hit`` says
 
 
 class Inputs(NamedTuple):
@@ -23,6 +24,7 @@ class Inputs(NamedTuple):
     stored: Stored
     fetching: Fetching
     changes: NodeChanges
+    hit: np.ndarray  # (Q,) bool of caches of whole items; else (0,)
     rules: Rules
 
 
@@ -47,7 +49,8 @@ def run(begin, end, inputs, state, scratch, candidates, measured):
     stored, rules, fetching = inputs.stored, inputs.rules, inputs.fetching
     change_s, change_node, change = inputs.changes
     items, edges, heap, down, outage = state.items, state.edges, state.heap, state.down, state.outage
-    kind, k = rules.kind, stored.k
+    kind, k, hit = rules.kind, stored.k, inputs.hit
+    whole = (np.uint64(1) << np.uint64(k)) - np.uint64(1)
     sources = Sources(
         np.empty(stored.node_of.shape[1], np.int64), np.full(down.size, -1), np.empty(down.size)
     )
@@ -57,20 +60,31 @@ def run(begin, end, inputs, state, scratch, candidates, measured):
         while outage[0] < change_s.size and change_s[outage[0]] <= now:
             down[change_node[outage[0]]] += change[outage[0]]
             outage[0] += 1
-        hit_chunks[i] = how_many(items[e, m].contents)
-        took = serve(stored, fetching, state, sources, items[e, m].contents, e, m, i)
+        contents = items[e, m].contents
+        if kind == WHOLE:
+            contents = whole if hit[i] else np.uint64(0)
+        hit_chunks[i] = how_many(contents)
+        took = serve(stored, fetching, state, sources, contents, e, m, i)
         latency_s[i] = took
+        if kind == WHOLE:
+            continue
         started = nanoseconds(moment)
-        before = items[e, m].weight
-        scale = count_read(items, edges, rules.half_life_s, e, m, now)
+        grown = scale = 1.0
+        if rules.mixture:
+            learn(state.experts, e, m)
+            grown = weigh(state, e, m)
+            weigh_in_turn(kind, stored, state, scratch, candidates, e)
+        else:
+            before = items[e, m].weight
+            scale = count_read(items, edges, rules.half_life_s, e, m, now)
+            grown = items[e, m].weight / (before * scale)
         if kind != FIXED:
-            if scale != 1.0 and kind != LRU and kind != LFU:
+            if scale != 1.0:
                 for place in range(edges[e].ranked):
                     items[e, heap[e, place]].key *= scale
             if kind < EXACT:
-                keep_item(rules, k, state, e, m, i, took < np.inf)
+                keep_item(rules, k, state, e, m, took < np.inf)
             else:
-                grown = items[e, m].weight / (before * scale)
                 exchange(rules, stored, state, scratch, candidates, e, m, grown, took < np.inf)
         decision_s[i] = (nanoseconds(moment) - started) * 1e-9
         if rules.replan_reads > 0:

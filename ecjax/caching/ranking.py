@@ -5,7 +5,21 @@ without places (``heapq``) could only follow by entries that pile up. ``heap``, 
 ``State``.
 """
 
+import numpy as np
+
 from ecjax.machine_code import njit
+
+_ITEM = np.dtype([("key", np.float64), ("tie", np.int64), ("place", np.int64)])
+_EDGE = np.dtype([("ranked", np.int64)])
+
+
+@njit()
+def no_ranking(items):
+    """An empty heap of one edge, its items and the edge, where nothing more is to be remembered of them."""
+    heap, records, edges = np.empty((1, items), np.int64), np.zeros((1, items), _ITEM), np.zeros(1, _EDGE)
+    for m in range(items):
+        records[0, m].place = -1
+    return heap, records, edges
 
 
 @njit(inline="always")

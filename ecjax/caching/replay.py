@@ -13,10 +13,12 @@ import numpy as np
 
 from ecjax.caching.candidate_samples import partition_table
 from ecjax.caching.edge_state import Rules, begin_empty, candidates_for, scratch_for
-from ecjax.caching.exchange import EXACT, NEAR_OPTIMAL, SAMPLEX, rank_all
-from ecjax.caching.item_caches import DECAYED_LFU, LFU, LRU
+from ecjax.caching.exchange import EXACT, NEAR_OPTIMAL, SAMPLEX, rank_all, weigh_all
+from ecjax.caching.item_caches import DECAYED_LFU
+from ecjax.caching.item_replay import replay_whole_items
 from ecjax.caching.knapsack import exact
-from ecjax.caching.loop import FIXED, Inputs, run
+from ecjax.caching.loop import FIXED, WHOLE, Inputs, run
+from ecjax.caching.peers import NAMES
 from ecjax.caching.serving import Fetching
 from ecjax.caching.system import Network, NodeChanges, Outcome, Policy, Reads, Stored
 from ecjax.caching.whole_plans import plan_edge
@@ -25,8 +27,8 @@ from ecjax.streams import streams
 NETWORK, _SAMPLES = 20, 21  # purposes of random numbers
 _KIND = {
     "none": FIXED,
-    "lru": LRU,
-    "lfu": LFU,
+    "lru": WHOLE,
+    "lfu": WHOLE,
     "decayed_lfu": DECAYED_LFU,
     "exact": EXACT,
     "near_optimal": NEAR_OPTIMAL,
@@ -34,7 +36,7 @@ _KIND = {
     "agar": FIXED,
     "optimal_static": FIXED,
     "samplex_static": FIXED,
-}
+} | dict.fromkeys(NAMES, WHOLE)
 POLICIES = tuple(_KIND)
 _MOST_CHUNKS = 60
 AT_ONCE = 1 << 14  # reads in a call of a compiled loop
@@ -61,11 +63,14 @@ def replay(
         advance: called with the share of the reads just served.
 
     Raises:
-        ValueError: an unknown policy, a data chunk without a copy, K above 60.
+        ValueError: an unknown policy, one without a half-life that needs it, a data chunk without a copy, K above 60.
     """
     k, edges, items = stored.k, len(network.latency_s), len(stored.node_of)
     if policy.name not in _KIND:
         raise ValueError(f"policy: {policy.name!r}; allowed: {', '.join(POLICIES)}")
+    kind = _KIND[policy.name]
+    if policy.half_life_s is None and (kind not in (EXACT, FIXED, WHOLE) or policy.name == "agar"):
+        raise ValueError(f"half_life_s: None; allowed: a number for {policy.name}")
     if not 1 <= k <= _MOST_CHUNKS:
         raise ValueError(f"k: {k}; allowed: 1 to {_MOST_CHUNKS}")
     node_of = _writable(stored.node_of, np.int64)
@@ -75,16 +80,23 @@ def replay(
     reads = Reads(
         _writable(reads.time_s, float), _writable(reads.item, np.int64), _writable(reads.edge, np.int64)
     )
-    rules = _rules(k, policy)
-    inputs = Inputs(reads, stored, fetching_of(network, policy), node_changes(network), rules)
+    rules, changes = _rules(k, policy), node_changes(network)
+    hits = None
+    if kind == WHOLE:
+        hits = replay_whole_items(policy.name, reads, stored, changes, edges, policy.capacity)
+    hit = np.zeros(0, np.bool_) if hits is None else hits.hit
+    inputs = Inputs(reads, stored, fetching_of(network, policy), changes, hit, rules)
     state, scratch, candidates = (
-        begin_empty(items, network, policy.capacity),
+        begin_empty(items, network, policy.capacity, rules.mixture),
         scratch_for(k),
         candidates_for(k),
     )
     if count:
         state.edges["reference_s"] = reads.time_s[0]
     measured = np.empty(count), np.empty(count, np.uint8), np.zeros(count)
+    if hits is not None:
+        measured[2][:] = hits.decision_s
+        state.items["contents"][hits.kept] = 2**k - 1
     filled = 0
 
     def plan(planner: Callable, weight: np.ndarray, e: int, at: int) -> int:
@@ -118,6 +130,9 @@ def replay(
         elif rules.replan_reads > 0:
             weight = state.items["weight"].copy()
             for e in np.flatnonzero(state.edges["unplanned"] >= rules.replan_reads):
+                if rules.mixture:
+                    weigh_all(state, int(e))
+                    weight[e] = state.items["weight"][e]
                 filled += plan(exact, weight, int(e), begin - 1)
                 state.edges["unplanned"][e] = 0
     return Outcome(*measured, filled, state.items["contents"].copy())
@@ -142,7 +157,8 @@ def _rules(k: int, policy: Policy) -> Rules:
     return Rules(
         kind=kind,
         capacity=policy.capacity,
-        half_life_s=float(policy.half_life_s),
+        half_life_s=float(policy.half_life_s or 1.0),
+        mixture=kind == EXACT and policy.half_life_s is None,
         replan_reads=policy.replan_reads if kind == EXACT else 0,
         samples=policy.samples,
         partitions=table,

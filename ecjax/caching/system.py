@@ -47,7 +47,7 @@ class Policy(NamedTuple):
 
     name: str
     capacity: int  # C, chunks per edge
-    half_life_s: float  # H of the popularity
+    half_life_s: float | None  # H of the popularity; None: ``exact`` learns it by a mixture of ``experts``
     memory: float  # a, weight of the past in the estimates of node latencies
     samples: int  # S of ``samplex``
     period_s: float  # between two plans of ``agar``

@@ -161,7 +161,7 @@ def test_edges_do_not_touch_each_other():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"policy": policy("belady", 3)}, "belady"),
+        ({"policy": policy("fifo", 3)}, "fifo"),
         ({"stored": Stored(61, np.zeros((2, 61, 1), dtype=np.int64))}, "61"),
         ({"stored": Stored(2, np.array([[[0], [-1]]]))}, "without a copy"),
     ],

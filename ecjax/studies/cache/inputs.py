@@ -35,7 +35,7 @@ class Point:
     items: int
     zipf: float | None  # exponent of the popularity of generated reads
     failed: str | None  # node or bucket that is down all the time
-    half_life_s: float  # of the counters of popularity
+    half_life_s: float | None  # of the counters of popularity; None: nothing is said
 
 
 @dataclass(frozen=True)
@@ -102,6 +102,7 @@ def read_cases(options: CacheOptions) -> list[Case]:
         _generated(options, nodes, names) if logged is None else _logged(options, logged, nodes, names)
     )
     cases = []
+    half_lives: list[float | None] = [None] if options.half_life_s is None else [*options.half_life_s]
     for k, capacity, copies, source in product(options.k, options.capacity, options.copies, sources):
         items = len(source.item_ids)
         stored = partial(_placed, items, k, options.parity, copies + 1, len(nodes.node_ids), options.buckets)
@@ -114,7 +115,7 @@ def read_cases(options: CacheOptions) -> list[Case]:
                 stored,
             )
             for name, built in networks
-            for half_life in options.half_life_s
+            for half_life in half_lives
         ]
     return cases
 

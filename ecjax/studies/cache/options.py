@@ -3,16 +3,19 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ecjax.caching.peers import NAMES as PEERS
 from ecjax.engine.options import EngineOptions
 from ecjax.errors import UserError
 from ecjax.options import Listed, Number, Series, Special, Whole, Words, Wrong, is_number, option, section
 from ecjax.studies.cache.tables import TABLES
 from ecjax.studies.spine.log_options import LogOptions
 
-POLICIES = (
+_NAMED = (
     *("none", "lru", "lfu", "decayed_lfu", "exact", "near_optimal", "samplex", "agar"),
     *("optimal_static", "samplex_static"),
 )
+POLICIES = (*_NAMED, *(name for name in PEERS if name not in _NAMED))
+HALF_LIFE_S = 1800.0  # of counters where none is said
 FIGURES = ("policies", "sweep", "neighbours", "failures", "decisions", "throughput", "edges")
 SAMPLING_FIGURES = ("sequence", "sampling", "distribution")  # of the study of sampling
 _USUAL_FIGURES = ["policies", "sweep", "decisions"]
@@ -80,8 +83,11 @@ class CacheOptions(LogOptions):
         "access log, or the folder of an ecjax analyze: its reads are replayed; default: generated reads",
     )
     policy: list[str] = option(
-        ["optimal_static", "exact", "near_optimal", "samplex", "agar", "decayed_lfu", "lfu", "lru", "none"],
-        "who decides what an edge keeps; one or a list",
+        [
+            *("optimal_static", "belady", "exact", "near_optimal", "samplex", "agar"),
+            *("arc", "s3_fifo", "sieve", "w_tinylfu", "gdsf", "decayed_lfu", "lfu", "lru", "none"),
+        ],
+        "who decides what an edge keeps; one or a list; belady knows all reads: a bound for caches of whole items",
         Listed(Words(*POLICIES)),
     )
     capacity: list[int] = option(
@@ -152,9 +158,10 @@ class CacheOptions(LogOptions):
         "down all the time: a node, a bucket as oregon/3, each_node or each_bucket in turn; one or a list, null: none",
         Listed(Special("a name", _name), null=True),
     )
-    half_life_s: list[float] = option(
-        [1800.0],
-        "of the counters of popularity: longer is steadier, shorter follows what changes; one or a list",
+    half_life_s: list[float] | None = option(
+        None,
+        "of counters of popularity: longer is steadier, shorter follows what changes; one or a list; null: exact has "
+        f"none, it learns by a mixture of half-lives on the clock of reads, others {HALF_LIFE_S:g} s",
         Listed(_POSITIVE),
     )
     memory: float = option(

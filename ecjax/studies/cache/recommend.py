@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from ecjax.studies.cache.tables import BEST, REFERENCE
+from ecjax.studies.cache.tables import BEST, BOUND, REFERENCE
 from ecjax.studies.cache.words import POINT, SCHEMES, over_seeds, point_words, replayed, varying
 from ecjax.studies.spine.sentences import percent_text, with_interval
 from ecjax.studies.spine.winners import alike, at_most, beside, differing, run_of, tally, winners
@@ -15,7 +15,8 @@ _FAMILIAR = ("lru", "none")
 def recommend(runs: pd.DataFrame) -> Recommendation | None:
     """The policy with the least mean latency at most points; None where no replay ended.
 
-    The static optimum knows the reads before they come: it is what others are compared with, and never recommended.
+    The static optimum and Belady's algorithm know the reads before they come: what others are compared with, and never
+    recommended.
 
     Args:
         runs: rows of the ``runs`` dataset of one study.
@@ -23,7 +24,8 @@ def recommend(runs: pd.DataFrame) -> Recommendation | None:
     table = over_seeds(runs[runs["policy"].notna()])
     if table.empty:
         return None
-    table = table[table["policy"] != REFERENCE] if (table["policy"] != REFERENCE).any() else table
+    possible = ~table["policy"].isin((REFERENCE, BOUND))
+    table = table[possible] if possible.any() else table
     point = differing(table, POINT)
     every = winners(table, point, "name")
     points, most = tally(every, "name")

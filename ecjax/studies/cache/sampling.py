@@ -65,7 +65,9 @@ def sampling_work(options: CacheOptions, engine: Engine) -> Work:
     Raises:
         UserError: something the user gave is wrong.
     """
-    cases = read_cases(replace(options, fail=[None], half_life_s=options.half_life_s[:1]))
+    cases = read_cases(
+        replace(options, fail=[None], half_life_s=options.half_life_s and options.half_life_s[:1])
+    )
     seeds = range(options.seed, options.seed + options.seeds)
     batches = [
         Batch(cases, _items(place, case, seed, options)) for seed in seeds for place, case in enumerate(cases)

@@ -15,12 +15,12 @@ from ecjax.options import checked, identifying
 from ecjax.studies.cache.figures import kinds, sampling
 from ecjax.studies.cache.inputs import Case, read_cases
 from ecjax.studies.cache.network import between
-from ecjax.studies.cache.options import CacheOptions
+from ecjax.studies.cache.options import HALF_LIFE_S, CacheOptions
 from ecjax.studies.cache.recommend import recommend, recommend_sampling
 from ecjax.studies.cache.run import Distances, Item, Settings, solve
 from ecjax.studies.cache.sampling import sampling_work
 from ecjax.studies.cache.summary import show, show_plans
-from ecjax.studies.cache.tables import COOPERATIVE, REFERENCE, TABLES
+from ecjax.studies.cache.tables import COOPERATIVE, MIXTURE, REFERENCE, TABLES
 from ecjax.studies.spine.batches import Batch
 from ecjax.studies.spine.run import Run
 from ecjax.studies.spine.study import Work, run_study, unfinished
@@ -114,7 +114,7 @@ def _items(place: int, case: Case, seed: int, options: CacheOptions) -> dict[str
         policy = Policy(
             choice.policy,
             case.point.capacity,
-            case.point.half_life_s,
+            _half_life_s(case, choice),
             options.memory,
             choice.samples or 1,
             options.period_s,
@@ -125,9 +125,15 @@ def _items(place: int, case: Case, seed: int, options: CacheOptions) -> dict[str
     return items
 
 
+def _half_life_s(case: Case, choice: Choice) -> float | None:
+    """Of the counters of a policy; None: it has none."""
+    mixture = choice.policy == MIXTURE and case.point.half_life_s is None
+    return None if mixture else case.point.half_life_s or HALF_LIFE_S
+
+
 def _run(case: Case, seed: int, options: CacheOptions, choice: Choice) -> Run:
     """The identity of a replay."""
-    point = asdict(case.point)
+    point = asdict(case.point) | {"half_life_s": _half_life_s(case, choice)}
     columns: dict[str, Any] = {"policy": choice.policy, "samples": choice.samples}
     parameters = point | identifying(options) | columns
     parameters |= {name: getattr(options, name) for name in _OF_POLICY.get(choice.policy, ())}

@@ -5,6 +5,8 @@ from ecjax.tables.schemas import FLOAT, ID, INTEGER, STRING, Column
 
 # of column policy: what others are compared with, and edges that serve each other
 REFERENCE, COOPERATIVE = "optimal_static", "cooperative"
+# a bound that knows all reads; who learns popularity by a mixture where no half-life is said
+BOUND, MIXTURE = "belady", "exact"
 # of column scheme, those that sample nothing: every partition gone through, and the same plan without any
 ALL, BEST = "optimal", "exact"
 
@@ -20,7 +22,9 @@ TABLES = job_tables(
         Column("copies", INTEGER, "", "copies of every chunk beyond the first"),
         Column("items", INTEGER, "", "items that are read"),
         Column("zipf", FLOAT, "", "exponent of the popularity of generated reads"),
-        Column("half_life_s", FLOAT, "s", "of the counters of popularity"),
+        Column(
+            "half_life_s", FLOAT, "s", "of counters of popularity; null: exact learned by a mixture of them"
+        ),
         Column("failed", STRING, "", "node, or bucket as node/3, that is down all the time"),
         Column(
             "neighbour_s", FLOAT, "s", "time to take a chunk of another edge; null: none, or not one time"

@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from ecjax.plotting.looks import COLOURS
-from ecjax.studies.cache.tables import ALL, BEST, COOPERATIVE, REFERENCE
+from ecjax.studies.cache.tables import ALL, BEST, BOUND, COOPERATIVE, MIXTURE, REFERENCE
 
 POINT = ("k", "capacity", "copies", "items", "zipf", "failed", "half_life_s")
 POINT_WORDS = {
@@ -27,7 +27,7 @@ SHORT = {
     "failed": "down",
     "half_life_s": "half-life\ns",
 }
-NEVER_DECIDES = ("none", REFERENCE, "samplex_static")
+NEVER_DECIDES = ("none", REFERENCE, BOUND, "samplex_static")
 LATENCIES = {"mean_s": "ci_s", "p50_s": "p50_ci_s", "p90_s": "p90_ci_s", "p99_s": "p99_ci_s"}
 DECISIONS = {"decision_mean_s": "mean", "decision_p99_s": "99 %", "decision_p9999_s": "99.99 %"}
 _OTHERS = (
@@ -53,6 +53,12 @@ _NAMES = {
     REFERENCE: "static optimum",
     COOPERATIVE: "neighbours",
     "samplex_static": "static SampleX",
+    "arc": "ARC",
+    "s3_fifo": "S3-FIFO",
+    "sieve": "SIEVE",
+    "w_tinylfu": "W-TinyLFU",
+    "gdsf": "GDSF",
+    BOUND: "Belady, a bound",
 }
 SCHEMES = {
     ALL: "all partitions",
@@ -74,9 +80,19 @@ def policy_name(policy: str, samples: Any = None, neighbour_s: Any = None) -> st
 
 
 def named(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows with the ``name`` of their policy."""
+    """Rows with the ``name`` of their policy, at points that others can be compared at.
+
+    A policy that learned by a mixture has no half-life: where all others have the same one, it tells no points apart.
+    """
     columns = (rows[column] for column in ("policy", "samples", "neighbour_s"))
-    return rows.assign(name=[policy_name(*row) for row in zip(*columns, strict=True)])
+    names = [policy_name(*row) for row in zip(*columns, strict=True)]
+    mixture = (rows["policy"] == MIXTURE) & rows["half_life_s"].isna()
+    if mixture.any():
+        counters = (rows["policy"] == MIXTURE) & ~mixture
+        names = [f"{name}, counters" if other else name for name, other in zip(names, counters, strict=True)]
+        if rows["half_life_s"].nunique() == 1:
+            rows = rows.assign(half_life_s=math.nan)
+    return rows.assign(name=names)
 
 
 def colours(names: list[str]) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """Cases of caches, small: rivals find the same, and every policy has its rows."""
 
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
 from bench_cases import rows_of
@@ -7,7 +9,7 @@ from bench_cases import rows_of
 from ecjax.caching.knapsack import plan
 from ecjax.caching.replay import POLICIES
 from ecjax.studies.bench.run import Settings
-from ecjax.studies.bench.setups import caching
+from ecjax.studies.bench.setups import caching, caching_peers
 
 QUICK = Settings(repeats=1, quick=True, seed=3)
 
@@ -34,6 +36,13 @@ def test_many_caches():
     rows = rows_of("caching_batched", QUICK)
     assert [row.lanes for row in rows] == [3, 3, 3, 21, 21]
     assert all(row.met is None for row in rows)
+
+
+def test_peers_beside_libcachesim():
+    rows = rows_of("caching_peers", QUICK)
+    both = 2 if find_spec("libcachesim") else 1
+    assert len(rows) == both * len(caching_peers.LIBRARY) and all(row.min_s > 0 for row in rows)
+    assert not any("not the same" in row.note for row in rows)
 
 
 @pytest.mark.slow  # compiles every policy

@@ -69,7 +69,7 @@ def by_hand(policy, capacity, failed, jitter=0.0, seed=0):
         np.zeros(len(down)),
         np.full(len(down), np.inf),
     )
-    own = Policy(policy, capacity, 1800.0, 0.9, 5, 60.0, 500, seed)
+    own = Policy(policy, capacity, None if policy == "exact" else 1800.0, 0.9, 5, 60.0, 500, seed)
     known = np.tile(1 / np.arange(1, ITEMS + 1), (3, 1))
     return replay(reads, placed(ITEMS, 6, 3, 1, 6, 15, seed), network, own, known), reads
 

@@ -14,9 +14,10 @@ from ecjax.studies.cache.figures import kinds as cache
 from ecjax.studies.cache.figures import sampling as cache_sampling
 from ecjax.studies.cache.figures.bars import decisions, edges, failures, policies, throughput
 from ecjax.studies.cache.figures.lines import neighbours, sweep
+from ecjax.studies.cache.recommend import recommend
 from ecjax.studies.cache.summary import show, show_plans
 from ecjax.studies.cache.tables import TABLES
-from ecjax.studies.cache.words import over_seeds, policy_name, replayed
+from ecjax.studies.cache.words import over_seeds, policy_name, replayed, varying
 from ecjax.tables.results import read_results
 from ecjax.tables.store import ResultStore
 
@@ -197,6 +198,28 @@ def test_names():
     assert policy_name("samplex", 5.0) == "SampleX (5)" and policy_name("decayed_lfu") == "decayed LFU"
     assert policy_name("cooperative", np.nan, 0.05) == "neighbours (50 ms)"
     assert policy_name("exact", np.nan) == "exact" and policy_name("of_ours") == "of ours"
+
+
+def row_of(policy, half_life_s, mean_s):
+    point = {"k": 2, "capacity": 6, "copies": 0, "items": 9, "zipf": 1.0, "failed": None, "seed": 0}
+    times = dict.fromkeys(("p50_s", "p90_s", "p99_s", "p999_s", "chunk_hit_ratio", "full_hit_ratio"), 0.5)
+    others = ("neighbour_hit_ratio", "filled_chunks", "failed_reads", "requests_per_s", "above_optimum")
+    others += ("ci_s", "p50_ci_s", "p90_ci_s", "p99_ci_s")
+    times |= dict.fromkeys((*others, "decision_mean_s", "decision_p99_s", "decision_p9999_s"), 0.0)
+    names = {"run_id": f"{policy}{half_life_s}", "policy": policy, "samples": np.nan, "neighbour_s": np.nan}
+    return point | times | names | {"half_life_s": half_life_s, "mean_s": mean_s}
+
+
+def test_who_has_no_half_life_is_at_the_point_of_the_others():
+    rows = [row_of("exact", np.nan, 2.0), row_of("lru", 1800.0, 3.0), row_of("belady", 1800.0, 1.0)]
+    means = over_seeds(pd.DataFrame(rows))
+    assert varying(means) == [] and list(means["name"]) == ["exact", "LRU", "Belady, a bound"]
+    # what knows all reads is not recommended
+    assert recommend(pd.DataFrame(rows)).sentence.startswith("Recommended: policy exact: 2")
+    both = over_seeds(pd.DataFrame([*rows, row_of("exact", 1800.0, 2.5)]))
+    assert list(both["name"]) == ["exact", "LRU", "Belady, a bound", "exact, counters"]
+    swept = over_seeds(pd.DataFrame([row_of("exact", 5.0, 2.0), row_of("exact", 60.0, 3.0)]))
+    assert varying(swept) == ["half_life_s"] and set(swept["name"]) == {"exact"}
 
 
 def test_partitions_are_drawn_in_order(tmp_path):

@@ -117,8 +117,13 @@ def test_rows_differ_as_ids_do(changes):
 
 
 def test_ids_are_those_of_the_first_release():
-    names = {run.run_id for run in runs_of(CacheOptions(reads=20_000, policy=["exact", "samplex", "lru"]))}
+    options = CacheOptions(reads=20_000, policy=["exact", "samplex", "lru"], half_life_s=[1800.0])
+    names = {run.run_id for run in runs_of(options)}
     assert names == {"4b49e7a05326d6a7", "c521e09e95490bf3", "f0e02549214ff375"}
+    # where no half-life is said exact has none, and the others are as they were
+    unsaid = {run.columns["policy"]: run for run in runs_of(replace(options, half_life_s=None))}
+    assert {unsaid[name].run_id for name in ("samplex", "lru")} < names
+    assert unsaid["exact"].run_id not in names and unsaid["exact"].columns["half_life_s"] is None
 
 
 def test_every_column_is_filled(tmp_path):

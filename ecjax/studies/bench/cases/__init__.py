@@ -37,6 +37,7 @@ CASES = {
     "caching_offline": "plan a cache of 1000 and 10^6 items",
     "caching_batched": "plan 1000 caches of 1000 items at once",
     "caching_online": "replay 10^6 reads under every policy",
+    "caching_peers": "LRU, ARC, S3-FIFO, ...; libCacheSim beside it",
     "engine_overhead": "1000 items that do nothing, and their commits",
     "engine_start": "start Ray and its first worker",
     "engine_speedup": "16 replays of a second: one actor, two actors",

@@ -41,4 +41,9 @@ PARTS = (
             "ecjax samplex": Target(gap=15e-3),
         },
     ),
+    Part(
+        "caching_peers",
+        "caching_peers:beside_libcachesim",
+        dict(count=Sizes(10**6, 2000), items=1000, room=100),
+    ),
 )
