@@ -92,3 +92,12 @@ def formatted(value: float, form: str) -> str:
     """A number in some format, but a large one with thousands apart where that would give it a power of ten."""
     text = format(value, form)
     return f"{value:,.0f}" if "e+" in text and abs(value) < _MOST_PLAIN else text
+
+
+def bytes_text(count: float) -> str:
+    """A number of bytes in the unit that fits."""
+    for unit in ("B", "kB", "MB", "GB", "TB"):
+        if count < _STEP:
+            return f"{count:.4g} {unit}"
+        count /= _STEP
+    return f"{count:.4g} PB"

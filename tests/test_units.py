@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from ecjax.units import SECONDS, fitting_unit, plain
+from ecjax.units import SECONDS, bytes_text, fitting_unit, plain
 
 
 @pytest.mark.parametrize(
@@ -46,3 +46,7 @@ def test_cells():
 )
 def test_no_powers_of_ten(value, words):
     assert plain(value, 3) == words
+
+
+def test_bytes_in_the_unit_that_fits():
+    assert bytes_text(999.0) == "999 B" and bytes_text(2.5e9) == "2.5 GB" and bytes_text(3e16) == "30 PB"

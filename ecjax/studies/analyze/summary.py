@@ -15,7 +15,7 @@ from ecjax.display import displayed
 from ecjax.studies.analyze.burst_summary import burst_facts, show_burstiness
 from ecjax.studies.spine.printed import number, print_errors, print_table
 from ecjax.tables.statistics.poisson import too_coarse
-from ecjax.units import Unit, fitting_unit, time_text
+from ecjax.units import Unit, bytes_text, fitting_unit, time_text
 
 _NODES_SHOWN = 24
 _PLAUSIBLE_SHARE = 0.1
@@ -66,7 +66,7 @@ def _facts(row: dict[str, Any], bursts: list[tuple[str, str]]) -> list[tuple[str
     if row["read_rate_per_s"] is not None:
         rates = f"{row['read_rate_per_s']:.4g} reads/s, {row['write_rate_per_s']:.4g} writes/s"
         facts.append(("rates", rates))
-    facts.append(("files", f"{row['file_count']:,} distinct, {size(row['bytes'])} asked for"))
+    facts.append(("files", f"{row['file_count']:,} distinct, {bytes_text(row['bytes'])} asked for"))
     if row["zipf_exponent"] is not None:
         exponent = f"Zipf exponent {row['zipf_exponent']:.4f} ± {row['zipf_error']:.2g} (reads)"
         facts.append(("popularity", exponent))
@@ -161,12 +161,3 @@ def _node_cells(row: dict[str, Any], unit: Unit) -> list[str]:
         number(row["load"], ".3f"),
         number(row["concurrency"], ".3g"),
     ]
-
-
-def size(count: float) -> str:
-    """A number of bytes in words."""
-    for unit in ("B", "kB", "MB", "GB", "TB"):
-        if count < 1000:
-            return f"{count:.4g} {unit}"
-        count /= 1000
-    return f"{count:.4g} PB"

@@ -5,7 +5,7 @@ import pandas as pd
 from ecjax.status import Status
 from ecjax.studies.spine.sentences import percent_text
 from ecjax.tables.recommendation import Recommendation
-from ecjax.units import time_text
+from ecjax.units import bytes_text, time_text
 
 _NOTHING = 0.005  # of the max load: not worth a command
 
@@ -40,7 +40,7 @@ def recommend(runs: pd.DataFrame, folders: dict[str, str]) -> Recommendation | N
         sentence += f", and p99 goes from {before} to {after}"
     batches = "1 batch" if best["batch_count"] == 1 else f"{best['batch_count']} batches"
     sentence += (
-        f". That copies {best['moved_chunks']} shards, {best['moved_bytes'] / 1e9:.3g} GB, in {batches}"
+        f". That copies {best['moved_chunks']} shards, {bytes_text(best['moved_bytes'])}, in {batches}"
     )
     if best["run_id"] in folders:
         sentence += f": {folders[best['run_id']]}"

@@ -15,10 +15,10 @@ from ecjax.studies.ceph.stored import rows_of
 from ecjax.tables.folder import location, make_folder, publishing, write_errors
 from ecjax.tables.recommendation import read_recommendation
 from ecjax.tables.results import read_results
+from ecjax.units import bytes_text
 
 FOLDER = "scripts"
 _HEAD = "#!/bin/sh\nset -e\n"
-_BYTES = 1e9
 
 
 class Scripts(NamedTuple):
@@ -68,7 +68,7 @@ def _about(batch: pd.Series, run: pd.Series) -> str:
     lines = [
         f"cluster {run['fsid']}, map epoch {run['epoch']}, plan {run['run_id']}",
         f"batch {batch['batch']}: {batch['changed_groups']} groups, {batch['moved_chunks']} shards, "
-        f"{batch['moved_bytes'] / _BYTES:.3g} GB, {batch['misplaced_share']:.1%} of the shards of a pool at most",
+        f"{bytes_text(batch['moved_bytes'])}, {batch['misplaced_share']:.1%} of the shards of a pool at most",
         f"busiest OSD afterwards: {batch['max_over_mean']:.3f} times the mean load",
     ]
     if pd.notna(batch["estimated_mean_s"]):

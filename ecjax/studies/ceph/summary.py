@@ -34,7 +34,7 @@ def show(runs: pd.DataFrame, console: Console, out: str) -> None:
             str(run["changed_groups"]),
             str(run["moved_chunks"]),
             number(run["least_moved_chunks"], ".0f"),
-            number(run["moved_bytes"] / _GB, ".3g"),
+            number(run["moved_bytes"] / _GB, ".4g"),
             str(run["batch_count"]),
         ]
         if unit is not None:

@@ -13,7 +13,6 @@ from ecjax.errors import UserError
 from ecjax.options import checked
 from ecjax.studies.analyze.options import AnalyzeOptions
 from ecjax.studies.analyze.study import analyze_study
-from ecjax.studies.analyze.summary import size
 from ecjax.studies.analyze.tables import TABLES
 from ecjax.studies.optimize.tables import TABLES as PLANS
 from ecjax.tables.read import read_input
@@ -430,10 +429,6 @@ def test_a_trace_that_breaks_off_leaves_no_tables(tmp_path):
     with pytest.raises(UserError, match="column op, row 4000"):
         analysed(tmp_path, columns)
     assert not (tmp_path / "out" / "runs").exists() and not (tmp_path / "out" / "files").exists()
-
-
-def test_words_for_sizes():
-    assert size(999.0) == "999 B" and size(2.5e9) == "2.5 GB" and size(3e16) == "30 PB"
 
 
 def test_a_clock_too_coarse_for_the_gaps_tells_nothing_of_poisson_arrivals(tmp_path):
