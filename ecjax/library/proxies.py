@@ -21,6 +21,8 @@ def adapt(
     columns: Mapping[str, Any] | None = None,
     extent_bytes: int | None = None,
     sort: bool = False,
+    keep_ids: bool = False,
+    max_rejects: float = 0.1,
     delays: TableLike | Sequence[TableLike] = ("shifted_exp",),
     classes: TableLike | Sequence[Mapping[str, Any]] | None = None,
     bytes: float = 3000000.0,
@@ -68,6 +70,8 @@ def cache(
     columns: Mapping[str, Any] | None = None,
     extent_bytes: int | None = None,
     sort: bool = False,
+    keep_ids: bool = False,
+    max_rejects: float = 0.1,
     policy: Texts = (
         "optimal_static",
         "exact",
