@@ -8,8 +8,8 @@ with c = m_2/(2 m_1) and q = 2 m_3/(3 m_2) of the service times. The equation of
 both moments are those of M/G/1; the exponent ln(2/pi)/ln(pi/2 - 1) makes Brownian motion that is reflected at 0 exact
 from an empty queue on. Against M_t/M/1 (Kolmogorov equations) the mean wait is within 2 %.
 
-There are two forms of the same steps: ``workload_path`` runs on the host (Numba), ``workload_path_traced`` in JAX, to be
-differentiated and batched.
+There are two forms of the same steps: ``workload_path`` runs on the host (Numba), ``workload_path_traced`` in JAX, to
+be differentiated and batched.
 """
 
 from typing import NamedTuple
@@ -67,7 +67,10 @@ def _walk(work, width, c, q, most, mean, variance, busy, end):
             for _ in range(steps):
                 before_x, before_v, before_p0 = x, v, p0
                 y = x + h * (load - 1)
-                x = max(((y - c[j]) + np.sqrt((y + c[j]) ** 2 + 4 * h * c[j] * phi)) / 2, least)
+                root = np.sqrt((y + c[j]) ** 2 + 4 * h * c[j] * phi)
+                # (y - c + root) / 2, which loses its digits below c
+                x = (y - c[j] + root) / 2 if y > c[j] else 2 * c[j] * (y + h * phi) / (root + c[j] - y)
+                x = max(x, least)
                 v = (v + 2 * c[j] * h * load) / (1 + 2 * h * before_x * p0 / v)
                 phi = _closure(x, v, c[j], q[j])
                 p0 = phi * c[j] / (x + c[j])
@@ -129,7 +132,9 @@ def workload_path_traced(
         x, v, phi = state
         p0 = phi * c / (x + c)
         y = x + h * (load - 1)
-        new_x = jnp.maximum(((y - c) + jnp.sqrt((y + c) ** 2 + 4 * h * c * phi)) / 2, least)
+        root = jnp.sqrt((y + c) ** 2 + 4 * h * c * phi)
+        low = 2 * c * (y + h * phi) / (root + jnp.abs(c - y))
+        new_x = jnp.maximum(jnp.where(y > c, (y - c + root) / 2, low), least)
         new_v = (v + 2 * c * h * load) / (1 + 2 * h * x * p0 / v)
         new_phi = closure(new_x, new_v)
         new_p0 = new_phi * c / (new_x + c)
