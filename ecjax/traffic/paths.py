@@ -14,6 +14,7 @@ _LONG_WAIT = 1.5  # of c_0: beyond it episodes of overload make the wait, and th
 _GROWTH = 1.5  # of the pieces of a block, each to the one before
 _STEADY = 0.05  # nearness of both moments to those of a steady queue
 _MOST_STEADY_LOAD = 0.95
+_MOSTLY, _AGREE = 0.8, 0.15  # share of the wait, and difference of mean waits
 _POISSON = 0.1  # distance of I from 1 that is none
 
 
@@ -56,9 +57,16 @@ def paths(arrivals: Arrivals, placed: Placed) -> Paths:
         dispersion = 1.0
     denoised = _denoised(arrivals, at, blocks, dispersion)
     raw = denoised if arrivals.certain else _raw(arrivals, at)
-    long_wait = _LONG_WAIT * float(np.average(at.c, weights=at.chunks))
-    branch = RAW if raw.wait_s > long_wait and not arrivals.certain else DENOISED
+    long_wait = raw.wait_s > _LONG_WAIT * float(np.average(at.c, weights=at.chunks))
+    branch = RAW if long_wait and not arrivals.certain and not _is_steady(denoised, raw) else DENOISED
     return Paths(at, raw, denoised, branch, dispersion)
+
+
+def _is_steady(denoised: Pieces, raw: Pieces) -> bool:
+    """Whether waits are long because the load is high all the time, which both branches agree on."""
+    work = denoised.load * denoised.reads.width_s[:, None] * denoised.mean
+    share = float(work[denoised.steady].sum() / work.sum())
+    return share > _MOSTLY and abs(denoised.wait_s / raw.wait_s - 1) < _AGREE
 
 
 def _blocks(arrivals: Arrivals, at: NodeWork) -> Blocks:
@@ -95,7 +103,7 @@ def _denoised(arrivals: Arrivals, at: NodeWork, blocks: Blocks, dispersion: floa
         np.abs(path.variance - variance) <= 2 * _STEADY * variance
     )
     steady = np.all((near & (load < _MOST_STEADY_LOAD)) | (load <= 0), axis=1) & (dispersion == 1)
-    seen = np.maximum(path.mean + more * np.minimum(load, 1.0), 0.0)
+    seen = np.maximum(path.mean + more, 0.0)
     cut_reads, cut_writes = (
         None if each is None else _spread(averaged(each, blocks), block, width, blocks.width_s)
         for each in (reads, writes)

@@ -105,13 +105,8 @@ def workload_path(
     """
     shape = work.shape
     path = Path(np.empty(shape), np.empty(shape), np.empty(shape), np.empty(shape[1]))
-    _walk(
-        np.ascontiguousarray(work, float),
-        np.ascontiguousarray(width_s, float),
-        *(np.ascontiguousarray(each, float) for each in constants),
-        most_steps,
-        *path,
-    )
+    a, width, c, q = (np.ascontiguousarray(each, float) for each in (work, width_s, *constants))
+    _walk(a, width, c, q, most_steps, path.mean, path.variance, path.busy, path.end)
     return path
 
 
