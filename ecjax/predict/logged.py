@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
 
 from ecjax import planning
@@ -13,6 +12,7 @@ from ecjax.predict.workload import workload_of
 from ecjax.simulation.laws import Laws
 from ecjax.streams.arrivals import Factors
 from ecjax.traffic.bins import BinnedReads, bin_arrivals, bin_width
+from ecjax.traffic.host_service import host_moments
 from ecjax.traffic.node_work import Arrivals, Placed
 
 MOST_FILES = 1000  # that have a figure of their own
@@ -56,7 +56,7 @@ def logged_estimate(
     placed = placed_of(problem, laws, probabilities, stored, logged.write is None)
     reads = logged.file if logged.write is None else logged.file[~logged.write]
     count = np.bincount(reads, minlength=problem.files.count)
-    service = np.asarray(placed.service.moments(placed.chunk_bytes[:, None])[0])
+    service = host_moments(placed.service, placed.chunk_bytes)[0]
     mean = float(np.sum(count @ (placed.probabilities * service)) / np.sum(count @ placed.probabilities))
     length = float(logged.times_s[-1] - logged.times_s[0])
     width = bin_width(length, mean, logged.tick_s)
@@ -97,11 +97,12 @@ def placed_of(
     """Where files are read; with the writes at their constant rates as background work, or without."""
     load = workload_of(problem, laws, stored)
     background = load.background if writes else problem.nodes.background
+    row = slice(None) if problem.row is None else np.asarray(problem.row)
     return Placed(
-        np.asarray(planning.of_files(problem, jnp.asarray(probabilities, float))),
+        np.asarray(probabilities, float)[row],
         np.asarray(problem.files.chunk_bytes),
         load.service,
-        np.asarray(planning.of_files(problem, jnp.asarray(stored, float))),
+        np.asarray(stored, float)[row],
         np.asarray(background),
     )
 

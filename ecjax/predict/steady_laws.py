@@ -12,6 +12,7 @@ from ecjax.predict.read_samples import FileKinds, Groups, group_reads, within
 from ecjax.predict.workload import ESTIMATE
 from ecjax.queueing.workload import Workload
 from ecjax.traffic.bins import BinnedReads
+from ecjax.traffic.host_service import host_moments
 from ecjax.traffic.node_work import Placed
 from ecjax.traffic.paths import Pieces
 
@@ -78,8 +79,8 @@ def steady_laws(
 def _writes(writes: BinnedReads, placed: Placed) -> np.ndarray:
     """Sums of m_n over the chunks written to every node, (3, m)."""
     count = np.bincount(writes.file, writes.reads, writes.files)
-    moments = placed.service.moments(placed.chunk_bytes[:, None])
-    return np.stack([count @ (placed.stored * np.asarray(moment)) for moment in moments])
+    moments = host_moments(placed.service, placed.chunk_bytes)
+    return np.stack([count @ (placed.stored * moment) for moment in moments])
 
 
 def like_loads(load: np.ndarray, weight: np.ndarray) -> np.ndarray:

@@ -20,6 +20,7 @@ from ecjax.predict.read_samples import FileKinds, Groups, Sample, all_reads, fil
 from ecjax.predict.steady_laws import steady_laws
 from ecjax.queueing.workload import Workload
 from ecjax.traffic.host_laws import HostReaders, host_laws, host_readers
+from ecjax.traffic.host_service import host_moments
 from ecjax.traffic.latency_laws import Seen, grid
 from ecjax.traffic.node_work import Arrivals, Placed
 from ecjax.traffic.paths import Pieces, paths
@@ -94,7 +95,7 @@ def trace_estimate(
     kinds = file_kinds(placed.probabilities, placed.chunk_bytes)
     pieces = way.chosen
     marginals, size = placed.probabilities[kinds.first], placed.chunk_bytes[kinds.first]
-    service = np.asarray(workload.service.moments(size[:, None])[0])
+    service = host_moments(workload.service, size)[0]
     longest = max(float(np.max(each.mean)) for each in (pieces, way.raw)) + float(service.max())
     points = grid(float(service[marginals > 0].min()), longest)
     sizes = np.asarray(workload.sizes)

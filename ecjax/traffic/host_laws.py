@@ -12,6 +12,7 @@ from ecjax.machine_code import njit
 from ecjax.queueing.mg1 import Delay
 from ecjax.queueing.service_law import ServiceLaw
 from ecjax.traffic.gamma_table import SCORES, SHAPES, table
+from ecjax.traffic.host_service import host_moments, host_parts
 from ecjax.traffic.latency_laws import LEAST_BUSY, LEAST_SCV, Seen
 
 _ROUNDS = 60  # of the odds of a draw
@@ -54,7 +55,7 @@ def host_readers(
         if connect is None
         else (np.asarray(connect.mean), np.asarray(connect.variance))
     )
-    first, second, _ = (np.asarray(each) for each in service.moments(chunk_bytes[:, None]))
+    first, second, _ = host_moments(service, chunk_bytes)
     k = np.rint(probabilities.sum(axis=1)).astype(np.int64)
     drawing = np.empty_like(probabilities)
     _draws(np.ascontiguousarray(probabilities), k, drawing)
@@ -88,7 +89,7 @@ def _alone(
     points: np.ndarray, sizes: np.ndarray, service: ServiceLaw, mean: np.ndarray, variance: np.ndarray
 ) -> np.ndarray:
     """Law of service plus connection delay, (C, m, P)."""
-    offset, scale = (np.asarray(each) for each in service.parts(sizes[:, None]))
+    offset, scale = host_parts(service, sizes)
     value, level = np.asarray(service.unit.value), np.asarray(service.unit.level)
     laws = np.zeros((len(sizes), service.nodes, len(points)))
     for j in range(service.nodes):

@@ -8,6 +8,7 @@ from ecjax.queueing.workload import Workload
 from ecjax.simulation import law_fit
 from ecjax.simulation.laws import Laws
 from ecjax.traffic.bins import bin_arrivals, bin_width
+from ecjax.traffic.host_service import host_moments
 from ecjax.traffic.node_work import Arrivals, Placed
 from ecjax.validation.halves import Halves
 from ecjax.validation.latencies import Statistics, unknown
@@ -44,7 +45,7 @@ def arrivals_estimate(halves: Halves, laws: Laws, rows: Dispatch, load: Workload
         np.concatenate([np.zeros((count, nodes)), np.eye(nodes)]),
         np.zeros((3, nodes)),
     )
-    service = np.asarray(load.service.moments(size[:, None])[0])
+    service = host_moments(load.service, size)[0]
     chunks = rows.rates[:, None] * rows.probabilities
     width = bin_width(
         halves.span_s[0], float(np.sum(chunks * service) / np.sum(chunks)), log.clock_resolution_s
