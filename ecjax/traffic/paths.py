@@ -132,7 +132,8 @@ def _denoised(arrivals: Arrivals, at: NodeWork, blocks: Blocks, dispersion: floa
     )
     steady = np.all((near & (load < _MOST_STEADY_LOAD)) | (load <= 0), axis=1) & (dispersion == 1)
     seen = path._replace(mean=np.maximum(path.mean + more, 0.0))
-    by_blocks = Arrivals(*(None if each is None else averaged(each, blocks) for each in arrivals[:2]))
+    written = None if arrivals.writes is None else averaged(arrivals.writes, blocks)
+    by_blocks = Arrivals(averaged(reads, blocks), written)
     return _pieces(_in_pieces(by_blocks, block, width, blocks.width_s), load, seen, steady)
 
 

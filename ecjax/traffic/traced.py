@@ -41,11 +41,11 @@ def traced_log(reads: BinnedReads, most: int = 256) -> TracedLog:
     passed = np.cumsum(reads.reads)
     count = min(most, len(passed))
     sample = np.searchsorted(passed, (np.arange(count) + 0.5) / count * passed[-1])
-    indices = (jnp.asarray(each, jnp.int32) for each in (reads.bin, reads.file))
     return TracedLog(
         jnp.asarray(reads.width_s),
         jnp.asarray(reads.width_s.min()),
-        *indices,
+        jnp.asarray(reads.bin, jnp.int32),
+        jnp.asarray(reads.file, jnp.int32),
         jnp.asarray(reads.reads),
         jnp.asarray(sample, jnp.int32),
         jnp.full(count, passed[-1] / count),
