@@ -30,13 +30,20 @@ def statistics(points: np.ndarray, cells: Cells) -> tuple[np.ndarray, np.ndarray
     total = np.asarray(cells.weights.sum(axis=1)).ravel()
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = np.asarray(cells.weights @ cells.mean).ravel() / total
-        laws = np.clip(np.asarray(cells.weights @ cells.laws) / total[:, None], 0.0, 1.0)
+    laws = group_laws(cells)
     scores, places = -np.log(np.maximum(1 - laws, 1e-15)), np.log(points)
     levels = -np.log1p(-np.asarray(LEVELS))
     quantiles = np.full((len(total), len(LEVELS)), np.nan)
     for group in np.flatnonzero(total > 0):
         quantiles[group] = np.exp(np.interp(levels, scores[group], places))
     return mean, quantiles
+
+
+def group_laws(cells: Cells) -> np.ndarray:
+    """Laws of groups, (G, P); nan of a group without reads."""
+    total = np.asarray(cells.weights.sum(axis=1)).reshape(-1, 1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.clip(np.asarray(cells.weights @ cells.laws) / total, 0.0, 1.0)
 
 
 def law_means(points: np.ndarray, laws: np.ndarray) -> np.ndarray:

@@ -86,6 +86,8 @@ def kinds_of(problem: planning.Problem, probabilities: np.ndarray) -> Kinds:
 
 def calibrated(kinds: Kinds, service: ServiceLaw, most: int = MOST_KINDS) -> Kinds:
     """At most so many kinds, with the load of all of them at every node."""
+    if len(kinds.rate) <= most:
+        return kinds
     drawn, rate = calibrated_sample(kinds, service, most)
     return Kinds(*(each[drawn] for each in kinds))._replace(rate=rate)
 

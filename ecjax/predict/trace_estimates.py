@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from ecjax.predict.jackknife import BLOCKS, log_margins, without_each
-from ecjax.predict.mixtures import LEVELS, Cells, joined, law_means, statistics
+from ecjax.predict.jackknife import BLOCKS, chance, log_margins, without_each
+from ecjax.predict.mixtures import LEVELS, Cells, group_laws, joined, law_means, statistics
 from ecjax.predict.read_samples import FileKinds, Groups, Sample, all_reads, file_kinds, sampled
 from ecjax.predict.steady_laws import steady_laws
 from ecjax.queueing.workload import Workload
@@ -23,7 +23,7 @@ from ecjax.traffic.host_laws import HostReaders, host_laws, host_readers
 from ecjax.traffic.host_service import host_moments
 from ecjax.traffic.latency_laws import Seen, grid
 from ecjax.traffic.node_work import Arrivals, Placed
-from ecjax.traffic.paths import Pieces, paths
+from ecjax.traffic.paths import Paths, Pieces, paths
 
 _OF_MARGINS = 2000  # reads in the sample that intervals come from
 
@@ -105,11 +105,12 @@ def trace_estimate(
     cells = [laws.cells(pieces, sample, groups.total)]
     if pieces.steady.any():
         cells.append(steady_laws(pieces, placed, workload, kinds, groups, points))
-    mean, quantiles = statistics(points, joined(cells))
+    every = joined(cells)
+    mean, quantiles = statistics(points, every)
     return TraceEstimate(
         mean,
         quantiles,
-        np.full(1 + len(LEVELS), np.nan) if arrivals.certain else _margins(way.raw, laws),
+        np.full(1 + len(LEVELS), np.nan) if arrivals.certain else _margins(way, laws, group_laws(every)[0]),
         pieces.wait_s,
         float(np.sum(way.at.work) / np.sum(way.at.chunks)),
         way.at.load,
@@ -119,12 +120,21 @@ def trace_estimate(
     )
 
 
-def _margins(raw: Pieces, laws: _Laws) -> np.ndarray:
-    """Of mean and quantiles of all reads, by leaving out tenths of the time; from the counts as they are."""
+def _margins(way: Paths, laws: _Laws, law: np.ndarray) -> np.ndarray:
+    """Of mean and quantiles of all reads, by leaving out tenths of the time; from the counts as they are.
+
+    Services add their chance: what a read meets tells as much as its node does in a relaxation time.
+    """
+    raw = way.raw
     sample = sampled(raw.reads, np.ones(len(raw.reads.bin), bool), all_reads(), _OF_MARGINS)
     end = np.cumsum(raw.reads.width_s)
     tenth = np.minimum(((end - raw.reads.width_s / 2) / end[-1] * BLOCKS).astype(np.int64), BLOCKS - 1)
     cells = laws.cells(raw, sample._replace(group=tenth[raw.reads.bin[sample.entry]]), BLOCKS)
     rest = cells._replace(weights=csr_matrix(without_each(cells.weights.toarray())))
     mean, quantiles = statistics(laws.points, rest)
-    return log_margins(np.column_stack([mean, quantiles]))
+    chunks, length = way.at.chunks, raw.reads.width_s.sum()
+    alike = 1 + 2 * float(np.average(chunks / length * way.at.relaxation_s, weights=chunks))
+    return log_margins(
+        np.column_stack([mean, quantiles]),
+        chance(laws.points, law, np.asarray(LEVELS), raw.reads.reads.sum() / alike),
+    )

@@ -107,7 +107,7 @@ def validate(
         notices.append(_chance(replayed, replications))
     text = _text(observed, replayed)
     if predicted.trace is not None:
-        by_service = f"With the second half's own arrivals, by the services of the first: {text}."
+        by_service = f"By a replay of the second half's own arrivals: {_text_of_replay(observed, replayed)}."
         text, sentences = _text_of_arrivals(predicted.trace, observed, halves)
         notices[:0] = [*sentences, by_service]
     return _result(groups, sources, bins, text, notices, difference)
@@ -190,6 +190,19 @@ def _text(observed: Statistics, replayed: Statistics) -> str:
     return "; ".join(parts)
 
 
+def _text_of_replay(observed: Statistics, replayed: Statistics) -> str:
+    """Mean and 99 % point of the replay, and how far they are off."""
+    pairs = (
+        ("mean", replayed.mean[0], observed.mean[0]),
+        ("p99", replayed.quantiles[0, 2], observed.quantiles[0, 2]),
+    )
+    parts = []
+    for name, predicted, measured in pairs:
+        off = f" ({100 * (predicted / measured - 1):+.1f} %)" if measured > 0 else ""
+        parts.append(f"{name} {seconds(predicted)}{off}")
+    return ", ".join(parts)
+
+
 def _text_of_arrivals(estimate: TraceEstimate, observed: Statistics, halves: Halves) -> tuple[str, list[str]]:
     """The second half beside what the arrivals of the first say, and how far that may be off."""
     parts, intervals = [], []
@@ -211,8 +224,8 @@ def _text_of_arrivals(estimate: TraceEstimate, observed: Statistics, halves: Hal
     ]
     if intervals:
         sentences.append(
-            f"Observed {' and '.join(intervals)} outside that interval: the halves differ by more than their bursts do "
-            "within the first, or it was by chance."
+            f"Not within those brackets: {' and '.join(intervals)}. The halves differ by more than bursts do within the "
+            "first, or it was by chance."
         )
     names = halves.accesses.node_ids.to_pylist()
     reads = int(np.count_nonzero(~halves.log.write[: halves.half]))

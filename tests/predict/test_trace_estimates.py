@@ -10,7 +10,7 @@ import pytest
 sys.path.append(str(Path(__file__).parent.parent / "traffic"))
 from plain_queues import bursts, latencies, probabilities, segments
 
-from ecjax.predict.jackknife import log_margins, without_each
+from ecjax.predict.jackknife import chance, log_margins, without_each
 from ecjax.predict.logged import expected_reads
 from ecjax.predict.mixtures import laws_of_quantiles
 from ecjax.predict.read_samples import Groups
@@ -172,3 +172,13 @@ def test_factors_make_bins_of_expected_reads():
     table = np.zeros((3, 2))
     table[reads.bin, reads.file] = reads.reads
     np.testing.assert_allclose(table, [[20, 80], [5, 20], [10, 240]])
+
+
+def test_chance_of_independent_reads():
+    """Mean and quantiles of samples of an exponential law."""
+    points = np.geomspace(1e-4, 40, 2000)
+    levels = np.array([0.5, 0.9, 0.99])
+    found = chance(points, 1 - np.exp(-points), levels, 400.0)
+    draws = np.random.default_rng(0).exponential(1.0, (2000, 400))
+    figures = np.column_stack([draws.mean(axis=1), np.quantile(draws, levels, axis=1).T])
+    np.testing.assert_allclose(found, np.log(figures).var(axis=0), rtol=0.25)

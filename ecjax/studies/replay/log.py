@@ -124,7 +124,7 @@ def show_log(runs: pd.DataFrame, console: Console, options: ReplayOptions) -> No
     for run in rows:
         several = f"service={run['service']}: " if len(runs) > 1 else ""
         failed = pd.notna(run["error"])
-        if failed or several:
+        if pd.notna(run["error"]) or pd.notna(run["prediction"]):
             say(console, several + run["error" if failed else "prediction"], "red" if failed else "")
     for run in rows:
         if pd.isna(run["notices"]):

@@ -49,7 +49,9 @@ def test_the_estimate_under_a_log_is_beside_its_replay(tmp_path):
     assert row["trace_branch"] == "raw"
     assert row["trace_estimated_mean_s"] == pytest.approx(row["mean_s"], rel=0.08)
     assert row["trace_estimated_p99_s"] == pytest.approx(row["p99_s"], rel=0.15)
-    assert row["trace_estimated_mean_low_s"] < row["trace_estimated_mean_s"] < row["trace_estimated_mean_high_s"]
+    assert (
+        row["trace_estimated_mean_low_s"] < row["trace_estimated_mean_s"] < row["trace_estimated_mean_high_s"]
+    )
     assert "another log of this kind" in text.lower()
     assert "400 reads" in row["trace_remarks"] and "400 reads" in " ".join(text.split())
     means = read_results(out, "latencies").pivot_table(
