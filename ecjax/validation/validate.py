@@ -224,7 +224,7 @@ def _text_of_arrivals(estimate: TraceEstimate, observed: Statistics, halves: Hal
     ]
     if intervals:
         sentences.append(
-            f"Not within those brackets: {' and '.join(intervals)}. The halves differ by more than bursts do within the "
+            f"Not within those brackets: {' and '.join(intervals)}. The halves differ by more than bursts do in the "
             "first, or it was by chance."
         )
     names = halves.accesses.node_ids.to_pylist()
