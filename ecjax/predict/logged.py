@@ -59,10 +59,21 @@ def logged_estimate(
     service = host_moments(placed.service, placed.chunk_bytes)[0]
     mean = float(np.sum(count @ (placed.probabilities * service)) / np.sum(count @ placed.probabilities))
     length = float(logged.times_s[-1] - logged.times_s[0])
-    width = bin_width(length, mean, logged.tick_s)
+    width = estimate_width(length, mean, logged.tick_s)
     binned, writes = bin_arrivals(logged.times_s, logged.file, problem.files.count, width, logged.write)
     arrivals = Arrivals(binned, writes if len(writes.reads) else None)
     return trace_estimate(arrivals, placed, workload_of(problem, laws, stored), groups)
+
+
+def estimate_width(length_s: float, service_mean_s: float, tick_s: float = 0.0) -> float:
+    """Width of the bins of an estimate: a quarter of a service, s, so that short bursts within a service are seen.
+
+    Args:
+        length_s: of the log.
+        service_mean_s: of a chunk.
+        tick_s: resolution of the clock; 0: continuous.
+    """
+    return bin_width(length_s, service_mean_s / 4, tick_s)
 
 
 def varying_estimate(

@@ -2,12 +2,13 @@
 
 import numpy as np
 
+from ecjax.predict.logged import estimate_width
 from ecjax.predict.read_samples import Groups
 from ecjax.predict.trace_estimates import TraceEstimate, trace_estimate
 from ecjax.queueing.workload import Workload
 from ecjax.simulation import law_fit
 from ecjax.simulation.laws import Laws
-from ecjax.traffic.bins import bin_arrivals, bin_width
+from ecjax.traffic.bins import bin_arrivals
 from ecjax.traffic.host_service import host_moments
 from ecjax.traffic.node_work import Arrivals, Placed
 from ecjax.validation.halves import Halves
@@ -47,7 +48,7 @@ def arrivals_estimate(halves: Halves, laws: Laws, rows: Dispatch, load: Workload
     )
     service = host_moments(load.service, size)[0]
     chunks = rows.rates[:, None] * rows.probabilities
-    width = bin_width(
+    width = estimate_width(
         halves.span_s[0], float(np.sum(chunks * service) / np.sum(chunks)), log.clock_resolution_s
     )
     reads, writes = bin_arrivals(times[order], row[order], count + nodes, width, write)

@@ -11,14 +11,14 @@ sys.path.append(str(Path(__file__).parent.parent / "traffic"))
 from plain_queues import bursts, latencies, probabilities, segments
 
 from ecjax.predict.jackknife import chance, log_margins, without_each
-from ecjax.predict.logged import expected_reads
+from ecjax.predict.logged import estimate_width, expected_reads
 from ecjax.predict.mixtures import laws_of_quantiles
 from ecjax.predict.read_samples import Groups
 from ecjax.predict.trace_estimates import trace_estimate
 from ecjax.queueing.service_law import ServiceLaw, UnitLaw
 from ecjax.queueing.workload import Workload
 from ecjax.streams.arrivals import Factors
-from ecjax.traffic.bins import bin_arrivals, bin_width
+from ecjax.traffic.bins import bin_arrivals
 from ecjax.traffic.node_work import Arrivals, Placed
 
 VECTORS = json.loads((Path(__file__).parent.parent / "traffic" / "latency_vectors.json").read_text())
@@ -29,7 +29,7 @@ def estimate(times, file, sets, k, mean, nodes, length, write=None, classes=1):
     service = ServiceLaw.of_nodes(UnitLaw.named("exponential"), scale=mean, nodes=nodes)
     load = Workload.of(np.ones(len(sets)), 1.0, k, service)
     plan = probabilities(sets, k, nodes)
-    width = bin_width(length, mean)
+    width = estimate_width(length, mean)
     reads, writes = bin_arrivals(times, file, len(sets), width, write, (0.0, length))
     placed = Placed(plan, np.ones(len(sets)), service, (plan > 0) * 1.0, np.zeros((3, nodes)))
     groups = Groups(np.arange(len(sets)) % classes, classes, np.arange(len(sets)))
