@@ -73,12 +73,12 @@ def paths(arrivals: Arrivals, placed: Placed) -> Paths:
 
 
 def _scale(at: NodeWork, blocks: Blocks) -> float:
-    """Windows whose counts tell I, s: half the relaxation time at the loads of the blocks."""
+    """Windows whose counts tell I, s: the relaxation time at the loads of the blocks."""
     work = np.zeros((len(blocks.width_s), at.work.shape[1]))
     np.add.at(work, blocks.of_bin, at.work)
     met = np.sum(work**2 / blocks.width_s[:, None], axis=0) / np.maximum(work.sum(axis=0), 1e-300)
     tau = at.c / (1 - np.minimum(met, MOST_MET)) ** 2
-    return float(np.average(tau, weights=at.chunks)) / 2
+    return float(np.average(tau, weights=at.chunks))
 
 
 def _is_steady(denoised: Pieces, raw: Pieces) -> bool:
@@ -109,7 +109,8 @@ def _raw(arrivals: Arrivals, at: NodeWork) -> Pieces:
     path = workload_path(load * piece[:, None], piece, constants)
     # without itself a read meets less, and less often something
     share = np.maximum(1 - itself / np.maximum(path.mean, 1e-300), 0.0)
-    seen = Path(path.mean * share, path.variance * share, path.busy * share, path.end)
+    variance = np.maximum(path.variance - at.q * itself, path.variance * share)
+    seen = Path(path.mean * share, variance, path.busy * share, path.end)
     cut_arrivals = arrivals if parts == 1 else _in_pieces(arrivals, block, piece, width)
     return _pieces(cut_arrivals, load, seen, np.zeros(len(piece), bool))
 

@@ -116,7 +116,8 @@ def traced_latency(
         workload.connect,
         workload.most,
     )
-    seen = Seen(mean * share, variance * share, late * share)
+    variance = jnp.maximum(variance - (q * itself)[None, :], variance * share)
+    seen = Seen(mean * share, variance, late * share)
     laws = latency_laws(points, seen, log.file[log.sample], kinds, workload.most)
     law = log.weight @ laws / log.weight.sum()
     scores = -jnp.log(jnp.maximum(1 - law, 1e-15))
