@@ -14,11 +14,11 @@ from jax.typing import ArrayLike
 from ecjax import planning
 from ecjax.planning.problem import NODE_WORK
 from ecjax.predict.workload import ESTIMATE, node_laws
+from ecjax.queueing.estimate import LEVELS
 from ecjax.queueing.service_law import ServiceLaw
 from ecjax.queueing.workload import Workload
 from ecjax.simulation.laws import Laws
 
-_LEVELS = (0.99,)
 MOST_KINDS = 1024
 _ROWS = (128, MOST_KINDS)  # few sizes of arrays are few programs to compile
 _ROUNDS = 20
@@ -73,10 +73,10 @@ def kinds_estimate(
         connect: mean (s) and variance (s^2) of the connection delay, (m,); None: there is none.
         beside: load, A_2 (s) and A_3 (s^2) of other work, (3, m); None: there is none.
     """
-    few = _padded(calibrated(kinds, service))
+    few = padded(calibrated(kinds, service))
     load = Workload.of(few.rate, few.chunk_bytes, few.k, service, connect, beside)
-    estimate = ESTIMATE(jnp.asarray(few.probabilities), load, levels=_LEVELS)
-    return PlanEstimate(float(estimate.mean), float(estimate.quantiles[0]))
+    estimate = ESTIMATE(jnp.asarray(few.probabilities), load)
+    return PlanEstimate(float(estimate.mean), float(estimate.quantiles[LEVELS.index(0.99)]))
 
 
 def kinds_of(problem: planning.Problem, probabilities: np.ndarray) -> Kinds:
@@ -100,9 +100,18 @@ def calibrated(kinds: Kinds, service: ServiceLaw, most: int = MOST_KINDS) -> Kin
     """At most so many kinds, with the load of all of them at every node."""
     if len(kinds.rate) <= most:
         return kinds
+    drawn, rate = calibrated_sample(kinds, service, most)
+    return Kinds(*(each[drawn] for each in kinds))._replace(rate=rate)
+
+
+def calibrated_sample(
+    kinds: Kinds, service: ServiceLaw, most: int = MOST_KINDS
+) -> tuple[np.ndarray, np.ndarray]:
+    """Which kinds stand for all, at most so many, and the rate of each, 1/s, that keeps the load of every node."""
+    if len(kinds.rate) <= most:
+        return np.arange(len(kinds.rate)), kinds.rate
     share = np.cumsum(kinds.rate) / kinds.rate.sum()
     drawn = np.searchsorted(share, (np.arange(most) + 0.5) / most)
-    sample = Kinds(*(each[drawn] for each in kinds))
     work = np.asarray(service.moments(kinds.chunk_bytes[:, None])[0]) * kinds.probabilities
     target = kinds.rate @ work
     rate = np.full(most, kinds.rate.sum() / most)
@@ -111,13 +120,13 @@ def calibrated(kinds: Kinds, service: ServiceLaw, most: int = MOST_KINDS) -> Kin
         columns = work[drawn] * rate[:, None]
         prices = np.linalg.lstsq(work[drawn].T @ columns, target - rate @ work[drawn], rcond=None)[0]
         rate = np.maximum(rate + columns @ prices, 0.1 * rate)
-    return sample._replace(rate=rate)
+    return drawn, rate
 
 
-def _padded(kinds: Kinds) -> Kinds:
+def padded(kinds: Kinds) -> Kinds:
     """As many rows as one of ``_ROWS``, the last of them not read."""
     count = next(rows for rows in _ROWS if rows >= len(kinds.rate))
     place = np.minimum(np.arange(count), len(kinds.rate) - 1)
-    padded = Kinds(*(each[place] for each in kinds))
-    padded.rate[len(kinds.rate) :] = 0.0
-    return padded
+    full = Kinds(*(each[place] for each in kinds))
+    full.rate[len(kinds.rate) :] = 0.0
+    return full

@@ -143,15 +143,24 @@ def test_a_stationary_log_is_predicted(stationary, tmp_path, compiled_estimate):
     files = found.table.to_pandas().query("group == 'file'")
     promised, seen_there = (files[files["source"] == name]["p99_s"] for name in ("bound", "observed"))
     assert (promised.to_numpy() > seen_there.to_numpy()).all()
+    arrived = row_of(found, "trace_estimated")
+    assert abs(arrived["mean_s"] / seen["mean_s"] - 1) < 0.08
+    assert abs(arrived["p99_s"] / seen["p99_s"] - 1) < 0.15
     numbers = re.fullmatch(
-        r"predicted mean (\S+) s, observed (\S+) s \(([+-]\S+) %\); "
-        r"predicted p99 (\S+) s, observed (\S+) s \(([+-]\S+) %\)",
+        r"predicted mean (\S+) s \((\S+) s to (\S+) s\), observed (\S+) s \(([+-]\S+) %\); "
+        r"predicted p99 (\S+) s \((\S+) s to (\S+) s\), observed (\S+) s \(([+-]\S+) %\)",
         found.text,
     )
-    assert float(numbers[1]) == pytest.approx(told["mean_s"], rel=5e-3)
-    assert float(numbers[2]) == pytest.approx(seen["mean_s"], rel=5e-3)
-    assert float(numbers[3]) == pytest.approx(100 * (told["mean_s"] / seen["mean_s"] - 1), abs=0.06)
-    assert float(numbers[5]) == pytest.approx(seen["p99_s"], rel=5e-3)
+    assert float(numbers[1]) == pytest.approx(arrived["mean_s"], rel=5e-3)
+    assert float(numbers[2]) < float(numbers[4]) < float(numbers[3])
+    assert float(numbers[4]) == pytest.approx(seen["mean_s"], rel=5e-3)
+    assert float(numbers[5]) == pytest.approx(100 * (arrived["mean_s"] / seen["mean_s"] - 1), abs=0.06)
+    assert float(numbers[9]) == pytest.approx(seen["p99_s"], rel=5e-3)
+    # and with the second half's own arrivals
+    own = re.search(r"own arrivals: mean (\S+) s \(([+-]\S+) %\), p99 (\S+) s", " ".join(found.notices))
+    assert float(own[1]) == pytest.approx(told["mean_s"], rel=5e-3)
+    assert float(own[2]) == pytest.approx(100 * (told["mean_s"] / seen["mean_s"] - 1), abs=0.06)
+    assert float(own[3]) == pytest.approx(told["p99_s"], rel=5e-3)
     assert not any("serve" in sentence for sentence in found.notices)
 
 

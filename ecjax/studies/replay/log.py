@@ -111,6 +111,9 @@ def _results(validation: Validation) -> dict[str, Any]:
         row |= {name: of["replayed"][name] for name in ("requests", "mean_s", "ci_s", "p50_s", "p99_s")}
     if "estimated" in of:
         row |= {"estimated_mean_s": of["estimated"]["mean_s"], "estimated_p99_s": of["estimated"]["p99_s"]}
+    if "trace_estimated" in of:
+        for name in ("mean", "p99"):
+            row[f"trace_estimated_{name}_s"] = of["trace_estimated"][f"{name}_s"]
     if "bound" in of:
         row["latency_s"] = of["bound"]["mean_s"]
     return row
@@ -122,7 +125,7 @@ def show_log(runs: pd.DataFrame, console: Console, options: ReplayOptions) -> No
     for run in rows:
         several = f"service={run['service']}: " if len(runs) > 1 else ""
         failed = pd.notna(run["error"])
-        if failed or several:
+        if pd.notna(run["error"]) or pd.notna(run["prediction"]):
             say(console, several + run["error" if failed else "prediction"], "red" if failed else "")
     for run in rows:
         if pd.isna(run["notices"]):

@@ -100,5 +100,7 @@ def _bound(best: pd.Series) -> str:
         return ""
     words = broken(best.to_frame().T)
     if words:
-        return f" Bound and estimate are void: {', '.join(words)}."
+        # the estimate under the log's own arrivals holds
+        of_means = " of the mean rates" if pd.notna(best.get("trace_estimated_mean_s")) else ""
+        return f" Bound and estimate{of_means} are void: {', '.join(words)}."
     return f" The bound on its mean is {time_text(bound)}."

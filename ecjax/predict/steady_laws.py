@@ -1,0 +1,112 @@
+"""Laws of latencies in pieces of time whose queues are steady: the estimate of Poisson arrivals at their loads.
+
+Pieces of like loads at all nodes are taken together: at most eight kinds of them, each with its rates of the files.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+
+from ecjax.predict.mixtures import Cells, joined, laws_of_quantiles
+from ecjax.predict.plan_estimates import Kinds, calibrated_sample, padded
+from ecjax.predict.read_samples import FileKinds, Groups, group_reads, within
+from ecjax.predict.workload import ESTIMATE
+from ecjax.queueing.workload import Workload
+from ecjax.traffic.bins import BinnedReads
+from ecjax.traffic.host_service import host_moments
+from ecjax.traffic.node_work import Placed
+from ecjax.traffic.paths import Pieces
+
+_CLUSTERS = (1, 2, 4, 8)
+_NEAR = 0.15  # root mean square of log(1 - load) within a cluster
+_ROUNDS = 20
+
+
+def steady_laws(
+    pieces: Pieces,
+    placed: Placed,
+    workload: Workload,
+    kinds: FileKinds,
+    groups: Groups,
+    points: np.ndarray,
+) -> Cells:
+    """Laws of kinds of files in kinds of pieces, and the reads that groups have of each.
+
+    Args:
+        pieces: of time, some of them steady.
+        placed: where files are read.
+        workload: chunk sizes, services.
+        kinds: of the files.
+        groups: of files.
+        points: s, where laws are taken.
+    """
+    by_piece = np.bincount(pieces.reads.bin, pieces.reads.reads, pieces.reads.bins)
+    steady = np.flatnonzero(pieces.steady & (by_piece > 0))
+    cluster = np.full(pieces.reads.bins, -1)
+    cluster[steady] = like_loads(pieces.load[steady], by_piece[steady])
+    cells = []
+    for number in range(cluster.max() + 1):
+        member = cluster == number
+        span = float(pieces.reads.width_s[member].sum())
+        part = within(pieces.reads, member)
+        reads = np.bincount(kinds.of_file[part.file], part.reads, len(kinds.first))
+        used = np.flatnonzero(reads)
+        marginals, size = placed.probabilities[kinds.first[used]], placed.chunk_bytes[kinds.first[used]]
+        rows = Kinds(marginals, reads[used] / span, size, np.rint(marginals.sum(axis=1)))
+        drawn, rate = calibrated_sample(rows, placed.service)
+        full = padded(Kinds(*(each[drawn] for each in rows))._replace(rate=rate))
+        beside = placed.background
+        if pieces.writes is not None:
+            beside = beside + _writes(within(pieces.writes, member), placed) / span
+        connect = workload.connect
+        load = Workload.of(
+            full.rate,
+            full.chunk_bytes,
+            full.k,
+            workload.service,
+            None if connect is None else (connect.mean, connect.variance),
+            beside,
+        )
+        estimate = ESTIMATE(jnp.asarray(full.probabilities), load)
+        mean, quantiles = (
+            np.asarray(each)[: len(drawn)] for each in (estimate.file_mean, estimate.file_quantiles)
+        )
+        share = group_reads(part, groups, kinds)[:, used[drawn]]
+        weights = share.multiply((rate * span / reads[used[drawn]])[None, :]).tocsr()
+        cells.append(Cells(laws_of_quantiles(points, quantiles), mean, weights))
+    return joined(cells)
+
+
+def _writes(writes: BinnedReads, placed: Placed) -> np.ndarray:
+    """Sums of m_n over the chunks written to every node, (3, m)."""
+    count = np.bincount(writes.file, writes.reads, writes.files)
+    moments = host_moments(placed.service, placed.chunk_bytes)
+    return np.stack([count @ (placed.stored * moment) for moment in moments])
+
+
+def like_loads(load: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Clusters of pieces with like loads at all nodes, (T,) from 0 on: weighted k-means of -log(1 - load).
+
+    As few as make loads within a cluster differ by so little that latencies, nearly proportional to 1/(1 - load), are
+    right; at most eight.
+
+    Args:
+        load: (T, m), below 1.
+        weight: (T,) reads.
+    """
+    place = -np.log1p(-load)
+    # begins in the order of the loads, with as many reads each
+    order = np.argsort(place.sum(axis=1), kind="stable")
+    passed = np.cumsum(weight[order])
+    label = np.zeros(len(load), np.int64)
+    for count in _CLUSTERS:
+        starts = np.searchsorted(passed, (np.arange(count) + 0.5) / count * passed[-1])
+        centres = np.unique(place[order[starts]], axis=0)
+        for _ in range(_ROUNDS):
+            nearest = np.argmin(np.sum((place[:, None] - centres[None]) ** 2, axis=2), axis=1)
+            label = np.unique(nearest, return_inverse=True)[1]
+            total = np.bincount(label, weight)
+            centres = np.stack([np.bincount(label, weight * column) / total for column in place.T], axis=1)
+        apart = np.average((place - centres[label]) ** 2, axis=0, weights=weight)
+        if apart.max() <= _NEAR**2:
+            break
+    return label

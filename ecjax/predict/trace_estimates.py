@@ -1,0 +1,140 @@
+"""Latencies of a plan under the arrivals of a log, without simulation: mean and quantiles of groups of reads.
+
+Workloads come from the two-moment recursion (``ecjax.traffic``). Where queues are as under a constant load, latencies
+have the exact laws of the nodes and the copula of ``ecjax.queueing.estimate``, so that a Poisson log has the estimate
+of Poisson arrivals; elsewhere reads are sampled in time, and nodes are independent given the path of the workload.
+
+Against replays of the same log: exponential services, loads of 0.05 to 0.8, four of 4 to 12 nodes, the mean is within
+5 % and the 99 % point within 8 % on a block trace, bursts of 10 and 600 s, a diurnal curve and Poisson arrivals;
+bursts of 0.1 s are within 8 and 12 %.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from ecjax.predict.jackknife import BLOCKS, chance, log_margins, without_each
+from ecjax.predict.mixtures import LEVELS, Cells, group_laws, joined, law_means, statistics
+from ecjax.predict.read_samples import FileKinds, Groups, Sample, all_reads, file_kinds, sampled
+from ecjax.predict.steady_laws import steady_laws
+from ecjax.queueing.workload import Workload
+from ecjax.traffic.host_laws import HostReaders, host_laws, host_readers
+from ecjax.traffic.host_service import host_moments
+from ecjax.traffic.latency_laws import Seen, grid
+from ecjax.traffic.node_work import Arrivals, Placed
+from ecjax.traffic.paths import Paths, Pieces, paths
+
+_OF_MARGINS = 2000  # reads in the sample that intervals come from
+
+
+class TraceEstimate(NamedTuple):
+    """Latencies in s of all reads, then classes, then files: G groups; nan where nothing is read."""
+
+    mean: np.ndarray  # (G,)
+    quantiles: np.ndarray  # (G, 4) of ``LEVELS``
+    log_margins: (
+        np.ndarray
+    )  # (5,) half widths of the 95 % intervals of log mean and log quantiles, of all reads
+    wait_s: float  # mean of chunks
+    service_s: float  # mean of chunks
+    load: np.ndarray  # (m,) of the whole log
+    end_s: np.ndarray  # (m,) workload that is left after the last bin
+    branch: str  # raw or denoised
+    dispersion: float  # I within blocks of constant rate
+
+    def interval(self, place: int, spread: float = 1.0) -> tuple[float, float]:
+        """95 % interval of the mean (0) or a quantile (1 to 4) of all reads, s; nan where rates are known.
+
+        Args:
+            place: of the figure.
+            spread: what margins are multiplied by; the root of 2 for the figure of another log of the same length.
+        """
+        value = self.mean[0] if place == 0 else self.quantiles[0, place - 1]
+        factor = np.exp(spread * self.log_margins[place])
+        return float(value / factor), float(value * factor)
+
+
+class _Laws(NamedTuple):
+    """What laws of sampled reads are taken from."""
+
+    points: np.ndarray
+    of: HostReaders
+    kinds: FileKinds
+
+    def cells(self, pieces: Pieces, sample: Sample, groups: int) -> Cells:
+        """Laws of what a sample meets, and the reads of so many groups that they stand for."""
+        reads, kinds = pieces.reads, len(self.kinds.first)
+        key = reads.bin[sample.entry] * kinds + self.kinds.of_file[reads.file[sample.entry]]
+        used, place = np.unique(key, return_inverse=True)
+        bins = used // kinds
+        seen = Seen(pieces.mean[bins], pieces.variance[bins], pieces.busy[bins])
+        laws = host_laws(self.points, seen, used % kinds, self.of)
+        weights = csr_matrix((sample.weight, (sample.group, place)), shape=(groups, len(used)))
+        return Cells(laws, law_means(self.points, laws), weights)
+
+
+def trace_estimate(
+    arrivals: Arrivals, placed: Placed, workload: Workload, groups: Groups | None = None
+) -> TraceEstimate:
+    """Estimate the latencies of reads of r files.
+
+    Args:
+        arrivals: of the files, by bins.
+        placed: where their chunks are; nodes serve first come, first served.
+        workload: chunk sizes, service and connection delays; its rates and its background do not count.
+        groups: of files; None: all reads only.
+
+    Raises:
+        ValueError: nothing is read.
+    """
+    if not len(arrivals.reads.reads):
+        raise ValueError("no reads, so there is no latency")
+    way = paths(arrivals, placed)
+    groups = groups or all_reads()
+    kinds = file_kinds(placed.probabilities, placed.chunk_bytes)
+    pieces = way.chosen
+    marginals, size = placed.probabilities[kinds.first], placed.chunk_bytes[kinds.first]
+    service = host_moments(workload.service, size)[0]
+    longest = max(float(np.max(each.mean)) for each in (pieces, way.raw)) + float(service.max())
+    points = grid(float(service[marginals > 0].min()), longest)
+    sizes = np.asarray(workload.sizes)
+    of = host_readers(points, marginals, size, sizes, workload.service, workload.connect)
+    laws = _Laws(points, of, kinds)
+    sample = sampled(pieces.reads, ~pieces.steady[pieces.reads.bin], groups)
+    cells = [laws.cells(pieces, sample, groups.total)]
+    if pieces.steady.any():
+        cells.append(steady_laws(pieces, placed, workload, kinds, groups, points))
+    every = joined(cells)
+    mean, quantiles = statistics(points, every)
+    return TraceEstimate(
+        mean,
+        quantiles,
+        np.full(1 + len(LEVELS), np.nan) if arrivals.certain else _margins(way, laws, group_laws(every)[0]),
+        pieces.wait_s,
+        float(np.sum(way.at.work) / np.sum(way.at.chunks)),
+        way.at.load,
+        pieces.end,
+        way.branch,
+        way.dispersion,
+    )
+
+
+def _margins(way: Paths, laws: _Laws, law: np.ndarray) -> np.ndarray:
+    """Of mean and quantiles of all reads, by leaving out tenths of the time; from the counts as they are.
+
+    Services add their chance: what a read meets tells as much as its node does in a relaxation time.
+    """
+    raw = way.raw
+    sample = sampled(raw.reads, np.ones(len(raw.reads.bin), bool), all_reads(), _OF_MARGINS)
+    end = np.cumsum(raw.reads.width_s)
+    tenth = np.minimum(((end - raw.reads.width_s / 2) / end[-1] * BLOCKS).astype(np.int64), BLOCKS - 1)
+    cells = laws.cells(raw, sample._replace(group=tenth[raw.reads.bin[sample.entry]]), BLOCKS)
+    rest = cells._replace(weights=csr_matrix(without_each(cells.weights.toarray())))
+    mean, quantiles = statistics(laws.points, rest)
+    chunks, length = way.at.chunks, raw.reads.width_s.sum()
+    alike = 1 + 2 * float(np.average(chunks / length * way.at.relaxation_s, weights=chunks))
+    return log_margins(
+        np.column_stack([mean, quantiles]),
+        chance(laws.points, law, np.asarray(LEVELS), raw.reads.reads.sum() / alike),
+    )
