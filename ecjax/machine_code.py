@@ -26,6 +26,7 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLoca
 from numba.core.dispatcher import Dispatcher
 
 from ecjax.cache_folder import cache_folder
+from ecjax.one_compiler import compile_alone
 
 _Function = TypeVar("_Function", bound=Callable[..., object])
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
@@ -64,8 +65,10 @@ def njit(
     def compiled(function: _Function) -> "Dispatcher[_Function]":
         dispatcher = decorate(function)
         # not where NUMBA_DISABLE_JIT leaves the function as it is
-        if isinstance(dispatcher, Dispatcher) and code_folder(function.__code__.co_filename) is not None:
+        folder = code_folder(function.__code__.co_filename)
+        if isinstance(dispatcher, Dispatcher) and folder is not None:
             setattr(dispatcher, "_cache", _Cache(function))  # noqa: B010  (a private name of Numba's)
+            compile_alone(dispatcher, folder)
             _of_any_number(dispatcher)
         return dispatcher
 
