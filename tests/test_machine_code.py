@@ -80,6 +80,23 @@ def test_code_is_compiled_anew_where_another_file_has_changed(package):
     assert walked(package) == (20, 0) and walked(package) == (20, 1)
 
 
+@machine_code.njit(inner=True)
+def _below(x):
+    return x - 1
+
+
+@machine_code.njit()
+def _two_below(x):
+    return _below(_below(x))
+
+
+def test_python_does_not_call_inner_functions():
+    assert _two_below(3) == 1
+    with pytest.raises(TypeError, match="_below is for compiled functions"):
+        _below(3)
+    assert _below.py_func(3) == 2
+
+
 def test_processes_that_start_together_compile_once(package):
     processes = [walking(package) for _ in range(3)]
     assert sorted(map(result, processes)) == [(2, 0), (2, 1), (2, 1)]

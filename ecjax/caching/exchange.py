@@ -33,7 +33,7 @@ _BETTER = 1.0 + 1e-12  # gains below this are of rounding
 _VANISHED = 1e200
 
 
-@njit(error_model="numpy")
+@njit(inner=True, error_model="numpy")
 def _key(kind, size, value, row, count, number):
     """Key of a kept item, of ``number`` chunks: the less, the sooner it is a candidate."""
     whole = value[row, count - 1]
@@ -46,7 +46,7 @@ def _key(kind, size, value, row, count, number):
     return least
 
 
-@njit(error_model="numpy")
+@njit(inner=True, error_model="numpy")
 def _rank(kind, stored, state, scratch, e, m, row):
     """Order the chunks of a kept item in ``row`` of the scratch and set its key; returns the number of choices."""
     latency, order, size, value = scratch
@@ -58,7 +58,7 @@ def _rank(kind, stored, state, scratch, e, m, row):
     return count
 
 
-@njit(error_model="numpy")
+@njit(inner=True, error_model="numpy")
 def _refresh_first(kind, stored, state, scratch, e, row):
     """Until the first of the ranking has a key by the present estimates; only then is it known to be the first."""
     heap, items, edges = state.heap, state.items, state.edges
@@ -82,7 +82,7 @@ def rank_all(kind, stored, state, scratch, e):
             insert(heap, items, edges, e, m)
 
 
-@njit(error_model="numpy")
+@njit(inner=True, error_model="numpy")
 def _gains_too_little(size, value, count, now, room, price):
     """Whether the requested item, worth ``now``, cannot pay ``price`` per chunk beyond ``room`` chunks."""
     for o in range(1, count):
@@ -125,7 +125,7 @@ def best_plan(rows, capacity, size, value, candidates):
     return best[capacity]
 
 
-@njit(error_model="numpy")
+@njit(inner=True, error_model="numpy")
 def _best_sampled(rows, capacity, size, value, candidates, chunks_of_row, rules):
     """As ``best_plan``, but of a few partitions of the capacity, and of the one in use, ``chunks_of_row``."""
     count, plan, random_state = candidates.options, candidates.plan, rules.random_state
