@@ -63,13 +63,10 @@ def njit(
         error_model: "numpy": dividing by zero is no error.
         fastmath: sums may be taken in another order.
     """
-    decorate = numba.njit(
-        nogil=True,
-        inline=inline,
-        error_model=error_model,
-        fastmath=fastmath,
-        no_cfunc_wrapper=True,  # for C, which calls nothing
-        no_cpython_wrapper=inner,
+    # C calls nothing; Numba's types do not know of these words
+    wrappers: dict[str, Any] = {"no_cfunc_wrapper": True, "no_cpython_wrapper": inner}
+    decorate: Any = numba.njit(
+        nogil=True, inline=inline, error_model=error_model, fastmath=fastmath, **wrappers
     )
 
     def compiled(function: _Function) -> "Dispatcher[_Function]":

@@ -98,8 +98,8 @@ def test_python_does_not_call_inner_functions():
 
 
 def test_processes_that_start_together_compile_once(package):
-    processes = [walking(package) for _ in range(3)]
-    assert sorted(map(result, processes)) == [(2, 0), (2, 1), (2, 1)]
+    processes = [walking(package) for _ in range(2)]
+    assert sorted(map(result, processes)) == [(2, 0), (2, 1)]
 
 
 def test_who_has_a_lock_for_too_long_is_not_waited_for(tmp_path, monkeypatch):
