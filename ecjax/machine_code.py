@@ -26,6 +26,7 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLoca
 from numba.core.dispatcher import Dispatcher
 
 from ecjax.cache_folder import cache_folder
+from ecjax.one_compiler import compile_alone
 
 _Function = TypeVar("_Function", bound=Callable[..., object])
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
@@ -48,6 +49,7 @@ _UNREADABLE = (
 
 def njit(
     *,
+    inner: bool = False,
     inline: Literal["never", "always"] = "never",
     error_model: Literal["python", "numpy"] = "python",
     fastmath: bool = False,
@@ -55,18 +57,28 @@ def njit(
     """Decorator of a function that Numba compiles without the interpreter lock, once per installation.
 
     Args:
+        inner: compiled functions call it, Python does not: the code that takes Python's arguments apart, which can be
+            half of what is compiled where there are many of them, is left out.
         inline: "always": into Numba's representation of its callers.
         error_model: "numpy": dividing by zero is no error.
         fastmath: sums may be taken in another order.
     """
-    decorate = numba.njit(nogil=True, inline=inline, error_model=error_model, fastmath=fastmath)
+    # C calls nothing; Numba's types do not know of these words
+    wrappers: dict[str, Any] = {"no_cfunc_wrapper": True, "no_cpython_wrapper": inner}
+    decorate: Any = numba.njit(
+        nogil=True, inline=inline, error_model=error_model, fastmath=fastmath, **wrappers
+    )
 
     def compiled(function: _Function) -> "Dispatcher[_Function]":
         dispatcher = decorate(function)
         # not where NUMBA_DISABLE_JIT leaves the function as it is
-        if isinstance(dispatcher, Dispatcher) and code_folder(function.__code__.co_filename) is not None:
+        folder = code_folder(function.__code__.co_filename)
+        if isinstance(dispatcher, Dispatcher) and folder is not None:
             setattr(dispatcher, "_cache", _Cache(function))  # noqa: B010  (a private name of Numba's)
+            compile_alone(dispatcher, folder)
             _of_any_number(dispatcher)
+        if isinstance(dispatcher, Dispatcher) and inner:
+            _refuse_python(dispatcher)
         return dispatcher
 
     return compiled
@@ -81,6 +93,19 @@ def _of_any_number(dispatcher: Dispatcher) -> None:
         return template([types.unliteral(value) for value in args], named)
 
     setattr(dispatcher, "get_call_template", get_call_template)  # noqa: B010  (Numba asks the instance)
+
+
+def _refuse_python(dispatcher: Dispatcher) -> None:
+    """Numba would call what is not there."""
+
+    def refuse(*args: object, **kws: object) -> None:
+        raise TypeError(f"{dispatcher.py_func.__qualname__} is for compiled functions: call it with .py_func")
+
+    def insert(*args: object, **kws: object) -> None:
+        """The table of what Python calls stays empty."""
+
+    setattr(dispatcher, "_compile_for_args", refuse)  # noqa: B010  (Numba asks the instance)
+    setattr(dispatcher, "_insert", insert)  # noqa: B010
 
 
 @cache

@@ -6,15 +6,16 @@ selection (``-m slow``) runs JAX as users do. What is compiled is kept in pytest
 --cache-clear``), where commands, the other processes of a run and the next run find it.
 """
 
-import functools
 import gc
-import hashlib
+import importlib
 import os
+import sys
+from contextlib import suppress
 from pathlib import Path
 
 import jax
 import psutil
-from filelock import FileLock, Timeout
+import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
@@ -51,50 +52,33 @@ def keep_programs(folder):
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
 
-def compile_once(folder):
-    """Numba does not wait while another process compiles the same function for its cache; tests do."""
-    from numba.core.compiler_lock import global_compiler_lock
-    from numba.core.dispatcher import Dispatcher
-
-    compile_function = Dispatcher.compile
-    locked = set()
-
-    @functools.wraps(compile_function)
-    def compile_alone(self, signature):
-        name = hashlib.sha256(f"{self.py_func.__module__} {self.py_func.__qualname__}".encode()).hexdigest()
-        if not self.stats.cache_path:
-            return compile_function(self, signature)
-        # Numba's own first, in every thread: none that waits for it has the lock of a function
-        with global_compiler_lock:
-            if name in locked:
-                return compile_function(self, signature)
-            lock = FileLock(folder / f"{name[:20]}.lock")
-            try:
-                lock.acquire(timeout=240.0)
-            except Timeout:
-                return compile_function(self, signature)
-            locked.add(name)
-            try:
-                return compile_function(self, signature)
-            finally:
-                locked.remove(name)
-                lock.release()
-
-    Dispatcher.compile = compile_alone
-
-
 def pytest_configure(config):
     if config.option.markexpr == "not slow":
         compile_quickly()
     # commands keep theirs in it, too; workers inherit the folder from the process that started them
     folder = os.environ.setdefault("ECJAX_CACHE", str(config.cache.mkdir("programs")))
     keep_programs(Path(folder) / "jax")
-    compile_once(Path(config.cache.mkdir("compiling")))
 
 
 def pytest_xdist_auto_num_workers():
     """One more than cores: tests wait for Ray, for locks and for the disk."""
     return (psutil.cpu_count(logical=False) or available_cores()) + 1
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session):
+    """Workers read different modules first: what each writes of them to the caches of Python the others find there."""
+    config = session.config
+    worker = getattr(config, "workerinput", None)
+    if worker is None or [config.rootpath / name for name in config.args] != [HERE]:
+        return
+    index = int(worker["workerid"].removeprefix("gw"))
+    for path in sorted(HERE.rglob("test_*.py"))[index :: worker["workercount"]]:
+        # as pytest does it, which says what is wrong with those that do not load
+        with suppress(Exception, pytest.skip.Exception):
+            if str(path.parent) not in sys.path:
+                sys.path.insert(0, str(path.parent))
+            importlib.import_module(path.stem)
 
 
 def pytest_collection_finish():

@@ -5,7 +5,7 @@ polynomials in the size), and z comes from SciPy.
 """
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
@@ -22,6 +22,8 @@ class Case:
     nodes: pd.DataFrame
     files: pd.DataFrame
     size_scaling: str = "proportional"
+    # columns as arrays: solvers ask for them thousands of times, and pandas takes a millisecond for each
+    _arrays: dict = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def tables(self) -> tuple[pa.Table, pa.Table]:
         return (
@@ -38,10 +40,21 @@ class Case:
         return prepare(nodes_arrays(nodes, self.size_scaling), files_arrays(files), rows.of_file, rows.count)
 
     def file(self, name: str, default: float = 0.0) -> np.ndarray:
-        return _column(self.files, name, default)
+        return self._column("files", name, default)
 
     def node(self, name: str, default: float = 0.0) -> np.ndarray:
-        return _column(self.nodes, name, default)
+        return self._column("nodes", name, default)
+
+    def _column(self, of: str, name: str, default: float) -> np.ndarray:
+        key = of, name, default
+        if key not in self._arrays:
+            table = getattr(self, of)
+            self._arrays[key] = (
+                table[name].to_numpy(float, na_value=default)
+                if name in table
+                else np.full(len(table), float(default))
+            )
+        return self._arrays[key].copy()
 
     @property
     def k(self) -> np.ndarray:
@@ -72,16 +85,10 @@ class Case:
         return self.scaled(rate=(load - background.max()) / busiest)
 
 
-def _column(table: pd.DataFrame, name: str, default: float) -> np.ndarray:
-    if name not in table:
-        return np.full(len(table), float(default))
-    return table[name].to_numpy(float, na_value=default)
-
-
 def service(case: Case) -> list[np.ndarray]:
     """Raw service moments 1, 2, 3 of a chunk of every file at every node, (r, m) each."""
     size = (case.file("bytes") / case.k)[:, None]
-    if "delta_s" in case.nodes and case.nodes["delta_s"].notna().all():
+    if "delta_s" in case.nodes and not np.isnan(case.node("delta_s", np.nan)).any():
         fixed = case.node("delta_s") + case.node("delta_s_per_byte") * size
         mean = case.node("psi_s") + case.node("psi_s_per_byte") * size
         return [
@@ -169,7 +176,7 @@ def outcome(case: Case, probabilities: np.ndarray, stored: np.ndarray) -> Outcom
             for row, e, v in zip(probabilities, mean, variance, strict=True)
         ]
     )
-    stored_chunk = _column(case.files, "stored_bytes", np.nan)
+    stored_chunk = case.file("stored_bytes", np.nan)
     stored_chunk = np.where(np.isnan(stored_chunk), case.file("bytes"), stored_chunk) / case.k
     price = case.node("cost_per_chunk_dollars") + case.node("cost_per_byte_dollars") * stored_chunk[:, None]
     file_cost = (stored * price).sum(axis=1)

@@ -1,5 +1,6 @@
 """Machine code of Numba is never that of an earlier source, and does without a cache where there can be none."""
 
+import fcntl
 import os
 import re
 import shutil
@@ -7,9 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numba
 import pytest
 
-from ecjax import machine_code
+from ecjax import machine_code, one_compiler
+from ecjax.compiling import announced
 
 PACKAGE = Path(machine_code.__file__).parent
 INNER = """from ecjax.constants import STEP
@@ -35,7 +38,7 @@ def package(tmp_path):
     """A package of the name with functions in two files and a constant in a third."""
     folder = tmp_path / "ecjax"
     folder.mkdir()
-    for name in ("machine_code.py", "cache_folder.py"):
+    for name in ("machine_code.py", "cache_folder.py", "one_compiler.py"):
         shutil.copy(PACKAGE / name, folder)
     (folder / "__init__.py").touch()
     (folder / "constants.py").write_text("STEP = 1\n")
@@ -44,16 +47,27 @@ def package(tmp_path):
     return folder
 
 
-def walked(package, place="cache"):
-    """Result of the function, and how often its code came from the cache."""
+def walking(package, place="cache"):
+    """A process that calls the function."""
     environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
     environment |= {"PYTHONPATH": str(package.parent), "ECJAX_CACHE": str(package.parent / place)}
-    done = subprocess.run(
+    return subprocess.Popen(
         [sys.executable, "-c", "import ecjax.outer"],
-        **dict(cwd=package.parent, env=environment, capture_output=True, text=True),
+        **dict(
+            cwd=package.parent, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ),
     )
-    assert done.returncode == 0, done.stderr
-    return tuple(map(int, done.stdout.split()))
+
+
+def result(process):
+    """Result of the function, and how often its code came from the cache."""
+    said, errors = process.communicate()
+    assert process.returncode == 0, errors
+    return tuple(map(int, said.split()))
+
+
+def walked(package, place="cache"):
+    return result(walking(package, place))
 
 
 def test_code_is_compiled_anew_where_another_file_has_changed(package):
@@ -64,6 +78,40 @@ def test_code_is_compiled_anew_where_another_file_has_changed(package):
     for index in (package.parent / "cache").rglob("outer.walk*.nbi"):
         index.write_bytes(b"\x80\x04\x8c\x0becjax.gone\x94\x8c\x04Gone\x94\x93\x94.")
     assert walked(package) == (20, 0) and walked(package) == (20, 1)
+
+
+@machine_code.njit(inner=True)
+def _below(x):
+    return x - 1
+
+
+@machine_code.njit()
+def _two_below(x):
+    return _below(_below(x))
+
+
+def test_python_does_not_call_inner_functions():
+    assert _two_below(3) == 1
+    with pytest.raises(TypeError, match="_below is for compiled functions"):
+        _below(3)
+    assert _below.py_func(3) == 2
+
+
+def test_processes_that_start_together_compile_once(package):
+    processes = [walking(package) for _ in range(2)]
+    assert sorted(map(result, processes)) == [(2, 0), (2, 1)]
+
+
+def test_who_has_a_lock_for_too_long_is_not_waited_for(tmp_path, monkeypatch):
+    monkeypatch.setattr(one_compiler, "_LONGEST_S", 0.0)
+    function = numba.njit(lambda x: x + 1)
+    one_compiler.compile_alone(function, tmp_path / "module-0123")
+    assert function(1) == 2
+    (lock,) = (tmp_path / "locks").iterdir()
+    with open(lock) as held, announced() as compilation:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert function(1.0) == 2.0
+    assert compilation.programs >= 2  # the wait is announced, too
 
 
 def test_without_a_place_for_a_cache(package):

@@ -84,7 +84,7 @@ def _unit(kind, shape, rho, common, state):
     return value
 
 
-@njit(error_model="numpy")
+@njit(inner=True, error_model="numpy")
 def _interpolated(quantiles, c, k, probability):
     steps = quantiles.shape[2] - 1
     place = probability * steps

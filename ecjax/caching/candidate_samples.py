@@ -105,7 +105,7 @@ def candidate_samplex(tau, chunks, capacity, table, samples, random_state):
     return False, random_state
 
 
-@njit()
+@njit(inner=True)
 def _sorted_columns(tau):
     """For each number of chunks the items in descending order of value, (K + 1, n); by insertion: there are few."""
     items, kinds = tau.shape

@@ -118,7 +118,7 @@ class Market:
 #   utility  (K + 1,) u
 
 
-@njit()
+@njit(inner=True)
 def _give(item, k, place, unsold, kind, members, spot, size):
     """Take an item from its kind and give it to kind k."""
     old = kind[item]
@@ -137,7 +137,7 @@ def _give(item, k, place, unsold, kind, members, spot, size):
             unsold[b] = min(unsold[b], place[b, item])
 
 
-@njit()
+@njit(inner=True)
 def _look(a, tau, order, unsold, kind, members, size, best, gain):
     """Find anew what the items of kind a gain by going to other kinds."""
     kinds = tau.shape[1]
@@ -162,7 +162,7 @@ def _look(a, tau, order, unsold, kind, members, size, best, gain):
                 gain[a, b], best[a, b] = more, item
 
 
-@njit()
+@njit(inner=True)
 def _shift(start, end, tau, order, place, unsold, kind, members, spot, size, best, gain, utility):
     """Give one item more to kind ``end`` and one less to kind ``start``, which has one, along the best path."""
     kinds = utility.size

@@ -86,7 +86,7 @@ def described(latency_s, between_s):
     return kind_of, chunks, levels, level_s, needs, reach
 
 
-@njit()
+@njit(inner=True)
 def _lowest_bit(word):
     place = 0
     while not word & _ONE:
@@ -111,7 +111,7 @@ def by_price(price: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return every[order], cost[order], np.bitwise_or.reduce(meets * bits, axis=1)
 
 
-@njit()
+@njit(inner=True)
 def _narrowed(kinds, subsets, possible, m, e, a):
     """Least price of chunks once edge e is at level a; ``possible[e + 1]`` becomes the subsets that still will do."""
     _, chunks, _, _, needs, reach = kinds
@@ -128,7 +128,7 @@ def _narrowed(kinds, subsets, possible, m, e, a):
     return spent
 
 
-@njit()
+@njit(inner=True)
 def _fits(kinds, subsets, possible, m, room):
     """Whether the cheapest of the subsets in ``possible`` leave no edge with more chunks than there is room for."""
     chunks, members = kinds[1], subsets[0]

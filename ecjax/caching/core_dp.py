@@ -28,7 +28,7 @@ from ecjax.machine_code import njit
 _ROUNDING = 8 * 2.0**-52
 
 
-@njit()
+@njit(inner=True)
 def _largest_gains(tau, chunks, price, spare):
     """What a change must gain to be one of the 2 K - 1 best of its size, and how many that just do are among these.
 
@@ -72,7 +72,7 @@ def _largest_gains(tau, chunks, price, spare):
     return least, at_least, gap
 
 
-@njit()
+@njit(inner=True)
 def _options(tau, chunks, price, spare):
     """Changes of items that a best plan may contain: items, ascending, and their chunks then, (n,) int64 each."""
     items, most = tau.shape[0], tau.shape[1] - 1
@@ -96,7 +96,7 @@ def _options(tau, chunks, price, spare):
     return who[:size], then[:size]
 
 
-@njit()
+@njit(inner=True)
 def _reach(who, then, chunks, most, spare):
     """How far partial sums of the changes of a best plan can go down and up, and how many items have options."""
     up = down = groups = 0
@@ -114,7 +114,7 @@ def _reach(who, then, chunks, most, spare):
     return min(down, up), up, groups
 
 
-@njit()
+@njit(inner=True)
 def _choose(tau, chunks, who, then, spare):
     """Change ``chunks`` by the options that gain most with at most ``spare`` chunks more, fewest chunks first."""
     down, up, groups = _reach(who, then, chunks, tau.shape[1] - 1, spare)

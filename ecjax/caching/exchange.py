@@ -39,7 +39,7 @@ _VANISHED = 1e200
 IN_TURN = 4  # kept items whose weights by the mixture are taken anew at each read
 
 
-@njit(error_model="numpy")
+@njit(inner=True, error_model="numpy")
 def _key(kind, size, value, row, count, number):
     """Key of a kept item, of ``number`` chunks: the less, the sooner it is a candidate."""
     whole = value[row, count - 1]
@@ -52,7 +52,7 @@ def _key(kind, size, value, row, count, number):
     return least
 
 
-@njit(error_model="numpy")
+@njit(inner=True, error_model="numpy")
 def _rank(kind, stored, state, scratch, e, m, row):
     """Order the chunks of a kept item in ``row`` of the scratch and set its key; returns the number of choices."""
     latency, order, size, value = scratch
@@ -64,7 +64,7 @@ def _rank(kind, stored, state, scratch, e, m, row):
     return count
 
 
-@njit(error_model="numpy")
+@njit(inner=True, error_model="numpy")
 def _refresh_first(rules, stored, state, scratch, e, row):
     """Until the first of the ranking has a key by the present estimates; only then is it known to be the first."""
     heap, items, edges = state.heap, state.items, state.edges
@@ -128,7 +128,7 @@ def rank_all(kind, stored, state, scratch, e):
             insert(heap, items, edges, e, m)
 
 
-@njit(error_model="numpy")
+@njit(inner=True, error_model="numpy")
 def _gains_too_little(size, value, count, now, room, price):
     """Whether the requested item, worth ``now``, cannot pay ``price`` per chunk beyond ``room`` chunks."""
     for o in range(1, count):
@@ -171,7 +171,7 @@ def best_plan(rows, capacity, size, value, candidates):
     return best[capacity]
 
 
-@njit(error_model="numpy")
+@njit(inner=True, error_model="numpy")
 def _best_sampled(rows, capacity, size, value, candidates, chunks_of_row, rules):
     """As ``best_plan``, but of a few partitions of the capacity, and of the one in use, ``chunks_of_row``."""
     count, plan, random_state = candidates.options, candidates.plan, rules.random_state

@@ -13,7 +13,7 @@ _STEP, _ADD = np.uint64(6364136223846793005), np.uint64(1442695040888963407)  # 
 _HIGH = np.uint64(33)
 
 
-@njit()
+@njit(inner=True)
 def envelope(tau, m, ends, slopes):
     """Segments of the upper concave envelope of a row, steepest first; flat ones are left out.
 
@@ -41,7 +41,7 @@ def envelope(tau, m, ends, slopes):
     return count
 
 
-@njit()
+@njit(inner=True)
 def price_of(slopes, lengths, count, capacity):
     """The slope p with less than or exactly ``capacity`` chunks in steeper segments, and more with those of slope p.
 
@@ -88,7 +88,7 @@ def price_of(slopes, lengths, count, capacity):
             begin = flatter
 
 
-@njit()
+@njit(inner=True)
 def relaxed(tau, capacity, chunks):
     """A plan of whole segments that is best at the price of a chunk, and less than K chunks short of C.
 

@@ -23,7 +23,7 @@ from ecjax.caching.system import Stored
 from ecjax.machine_code import njit
 
 
-@njit(error_model="numpy")
+@njit(inner=True, error_model="numpy")
 def _at_hand(stored, state, e, m, chunk):
     """Whether the edge keeps the chunk, or a node that is up has it."""
     if chunk < stored.k and has(state.items[e, m].contents, chunk):
@@ -35,7 +35,7 @@ def _at_hand(stored, state, e, m, chunk):
     return False
 
 
-@njit(error_model="numpy")
+@njit(inner=True, error_model="numpy")
 def _to_be_had(stored, state, e, m, order):
     """How many chunks, slowest first (row k of ``order``), come before the first that is lost for now."""
     k, count = stored.k, 0

@@ -35,7 +35,7 @@ class Settings(NamedTuple):
     heavy_bytes: float  # Baraat
 
 
-@njit()
+@njit(inner=True)
 def _rates(state, settings, reads, event, speed):
     """Rates of all flows, into ``drain`` and ``rate``; returns the time until the scheduler asks for an event, s."""
     clear(state)
@@ -71,7 +71,7 @@ def _rates(state, settings, reads, event, speed):
     return np.inf
 
 
-@njit()
+@njit(inner=True)
 def _until_next_end(state):
     """Time until the next flow ends at the present rates, s."""
     soonest = np.inf
@@ -90,7 +90,7 @@ def _until_next_end(state):
     return soonest
 
 
-@njit()
+@njit(inner=True)
 def _advance(state, span, now, flow, finish):
     """Flows send for ``span`` seconds until ``now``; returns what ended."""
     active, drain, scale, rest, rate = state.active, state.drain, state.scale, state.rest, state.rate
@@ -134,7 +134,7 @@ def _advance(state, span, now, flow, finish):
     return event
 
 
-@njit()
+@njit(inner=True)
 def _leave(state, now, flow, finish, completion):
     """Coflows without flows left leave; returns what ended."""
     event, still_active = 0, 0
@@ -157,7 +157,7 @@ def _leave(state, now, flow, finish, completion):
     return event
 
 
-@njit()
+@njit(inner=True)
 def _queued(state, queued):
     """Bytes that every sending port has yet to send, (S,)."""
     queued[:] = 0.0
@@ -168,7 +168,7 @@ def _queued(state, queued):
             queued[state.port[q]] += state.load[q] * state.scale[c]
 
 
-@njit()
+@njit(inner=True)
 def _arrive(state, settings, c, reads, queued, selection):
     """A coflow arrives; a read chooses its sources, and its flows are put in their order."""
     first, last = state.first[c], state.first[c + 1]
@@ -187,7 +187,7 @@ def _arrive(state, settings, c, reads, queued, selection):
     state.counts[ACTIVE] += 1
 
 
-@njit()
+@njit(inner=True)
 def _record(state, flow, log, used, start, end):
     """Append the rates of an interval to the log while it has room; returns how much of it is used."""
     for i in range(state.counts[ACTIVE]):

@@ -66,7 +66,7 @@ def sum_of_ends(load, order):
     return total
 
 
-@njit()
+@njit(inner=True)
 def _remaining(state, count):
     """The active coflows, ascending (A,), and their seconds at their ports: those of the i-th from first[i] on."""
     members = np.sort(state.active[:count])
@@ -86,14 +86,14 @@ def _remaining(state, count):
     return members, first, port, seconds
 
 
-@njit()
+@njit(inner=True)
 def _by_algorithm_1(state, count, first, port, seconds):
     order = np.empty(count, np.int64)
     bssi_order(np.arange(count), first, port, seconds, len(state.capacity), order)
     return order
 
 
-@njit()
+@njit(inner=True)
 def rank_by_algorithm_1(state, count):
     """Keys of the active coflows by Algorithm 1 on their remaining loads."""
     members, first, port, seconds = _remaining(state, count)
@@ -102,7 +102,7 @@ def rank_by_algorithm_1(state, count):
         state.key[members[order[i]]] = i
 
 
-@njit()
+@njit(inner=True)
 def rank_by_local_search(state, count):
     """Keys of the active coflows: the better of two orders after exchanges of neighbours.
 

@@ -140,18 +140,18 @@ def fresh(workload: Workload, fabric: Fabric, candidate: np.ndarray) -> tuple[Pa
     return pairs, arrivals
 
 
-@njit(error_model="numpy")
+@njit(inner=True, error_model="numpy")
 def _before(reading, flow, i, j):
     return reading[i] < reading[j] or (reading[i] == reading[j] and flow[i] < flow[j])
 
 
-@njit(error_model="numpy")
+@njit(inner=True, error_model="numpy")
 def _swap(reading, flow, i, j):
     reading[i], reading[j] = reading[j], reading[i]
     flow[i], flow[j] = flow[j], flow[i]
 
 
-@njit(error_model="numpy")
+@njit(inner=True, error_model="numpy")
 def add(pairs, pair, x, size):
     """Flow x of ``size`` bytes joins a pair."""
     if pairs.slot[pair] < 0:
@@ -182,7 +182,7 @@ def add(pairs, pair, x, size):
     pairs.present[pairs.target[pair]] += 1
 
 
-@njit(error_model="numpy")
+@njit(inner=True, error_model="numpy")
 def sink(pairs, pair):
     """Put the first flow of the heap of a pair in its place."""
     reading, flow, base, count = pairs.reading, pairs.flow, pairs.room[pair], pairs.flows[pair]
@@ -199,7 +199,7 @@ def sink(pairs, pair):
         i = child
 
 
-@njit(error_model="numpy")
+@njit(inner=True, error_model="numpy")
 def remove_first(pairs, pair):
     """The first flow of a pair ends; returns it. A pair without flows gives up its slot."""
     reading, flow, base = pairs.reading, pairs.flow, pairs.room[pair]
@@ -241,7 +241,7 @@ def remove_first(pairs, pair):
     return x
 
 
-@njit(error_model="numpy")
+@njit(inner=True, error_model="numpy")
 def _queued(pairs, port):
     """Bytes that a sending port has yet to send."""
     bytes_left = 0.0
@@ -252,7 +252,7 @@ def _queued(pairs, port):
     return bytes_left
 
 
-@njit(error_model="numpy")
+@njit(inner=True, error_model="numpy")
 def arrive(pairs, arrivals, c, rule, queued, selection):
     """Coflow c arrives: sources are chosen where they are free, and its flows join their pairs.
 
@@ -278,7 +278,7 @@ def arrive(pairs, arrivals, c, rule, queued, selection):
         add(pairs, arrivals.pair[x], x, arrivals.size[x])
 
 
-@njit(error_model="numpy")
+@njit(inner=True, error_model="numpy")
 def end_first(pairs, arrivals, pair, now):
     """The first flow of a pair ends; returns whether the pair has more."""
     more = pairs.flows[pair] > 1
@@ -291,7 +291,7 @@ def end_first(pairs, arrivals, pair, now):
     return more
 
 
-@njit(error_model="numpy")
+@njit(inner=True, error_model="numpy")
 def record(pairs, shared, log, used, start, end):
     """Append the rates of an interval to the log while it has room; returns how much of it is needed.
 

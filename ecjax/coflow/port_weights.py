@@ -37,7 +37,7 @@ def by_port(
     return PortEntries(first, coflow, arrival[coflow], load[order])
 
 
-@njit()
+@njit(inner=True)
 def _soften(logarithm, left_logarithm, coflow, weight, remainder, largest, total):
     """Weights of one coflow, what is left for isolation among them, in proportion to exponentials, adding up to 1."""
     for c in range(len(remainder)):

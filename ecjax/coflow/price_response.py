@@ -19,7 +19,7 @@ import numpy as np
 from ecjax.machine_code import njit
 
 
-@njit()
+@njit(inner=True)
 def cell_of(edges, moment):
     """The last cell that begins at this moment or before."""
     low, high = 0, len(edges) - 1
@@ -32,7 +32,7 @@ def cell_of(edges, moment):
     return low
 
 
-@njit()
+@njit(inner=True)
 def _dearest_first_push(price, amount, cell, size, new_price, new_amount, new_cell):
     at = size
     while at > 0 and price[(at - 1) // 2] < new_price:
@@ -42,7 +42,7 @@ def _dearest_first_push(price, amount, cell, size, new_price, new_amount, new_ce
     price[at], amount[at], cell[at] = new_price, new_amount, new_cell
 
 
-@njit()
+@njit(inner=True)
 def _dearest_first_pop(price, amount, cell, size):
     last_price, last_amount, last_cell = price[size - 1], amount[size - 1], cell[size - 1]
     at = 0
@@ -59,7 +59,7 @@ def _dearest_first_pop(price, amount, cell, size):
     price[at], amount[at], cell[at] = last_price, last_amount, last_cell
 
 
-@njit()
+@njit(inner=True)
 def _buy(price, edges, begin, moments, need, heap_price, heap_amount, heap_cell, cost, dearest):
     """The cheapest ``need`` seconds between begin and each moment: cost and dearest price, as moments pass.
 

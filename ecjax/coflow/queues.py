@@ -11,7 +11,7 @@ FIRST_LIMIT, FACTOR = 10e6, 10.0  # bytes; Aalo's defaults (Chowdhury and Stoica
 _AT_LIMIT = 1 - 1e-9
 
 
-@njit()
+@njit(inner=True)
 def sent(state, c):
     """Bytes that a coflow has sent."""
     rest = 0.0
@@ -21,7 +21,7 @@ def sent(state, c):
     return state.total[c] - rest * state.scale[c]
 
 
-@njit()
+@njit(inner=True)
 def _speeds(state, speed):
     """Bytes/s at which every coflow sends, (C,)."""
     for i in range(state.counts[ACTIVE]):
@@ -31,7 +31,7 @@ def _speeds(state, speed):
         speed[state.coflow[x]] += state.rate[x]
 
 
-@njit()
+@njit(inner=True)
 def aalo(state, count, speed):
     """Rates of Aalo; returns the time until a coflow moves to the next queue, s."""
     active, key, free, capacity = state.active, state.key, state.free, state.capacity
@@ -70,7 +70,7 @@ def aalo(state, count, speed):
     return soonest
 
 
-@njit()
+@njit(inner=True)
 def baraat(state, count, heavy_bytes, speed):
     """Rates of Baraat's FIFO with limited multiplexing; returns the time until a coflow becomes heavy, s."""
     active = state.active

@@ -10,7 +10,7 @@ ROUNDING = 1e-12  # relative: keys that differ by less are equal
 NOTHING = 1e-9  # of a port's capacity: what is less counts as none
 
 
-@njit()
+@njit(inner=True)
 def clear(state):
     """No rates, and all ports free."""
     for i in range(state.counts[SERVED]):
@@ -19,7 +19,7 @@ def clear(state):
     state.free[:] = state.capacity
 
 
-@njit()
+@njit(inner=True)
 def bottleneck(state, c, load):
     """Bottleneck of a coflow: max over its ports of load (``state.load`` or ``state.full``) / capacity, s if bytes."""
     worst = 0.0
@@ -30,7 +30,7 @@ def bottleneck(state, c, load):
     return worst
 
 
-@njit()
+@njit(inner=True)
 def _after(one, other, tie):
     """Whether a key is larger than another; ``tie`` where only rounding tells them apart."""
     if abs(one - other) <= ROUNDING * one:
@@ -38,7 +38,7 @@ def _after(one, other, tie):
     return one > other
 
 
-@njit()
+@njit(inner=True)
 def sort_active(state, count):
     """Active coflows by key, ties by number; nearly sorted already, so by insertion."""
     active, key = state.active, state.key
@@ -51,7 +51,7 @@ def sort_active(state, count):
         active[j + 1] = c
 
 
-@njit()
+@njit(inner=True)
 def _time_left(state, c, load):
     """Bottleneck g = max over the ports of load / what they have left; inf where one has nothing left."""
     port, flows, free, capacity = state.port, state.flows, state.free, state.capacity
@@ -67,7 +67,7 @@ def _time_left(state, c, load):
     return g
 
 
-@njit()
+@njit(inner=True)
 def madd(state, count):
     """MADD by remaining bytes, in the order of the active coflows; sets ``drain``."""
     port, load, free = state.port, state.load, state.free
@@ -82,7 +82,7 @@ def madd(state, count):
             free[port[q]] -= load[q] / g
 
 
-@njit()
+@njit(inner=True)
 def give(state, x, amount):
     """Raise the rate of a flow."""
     if state.rate[x] == 0.0:
@@ -91,7 +91,7 @@ def give(state, x, amount):
     state.rate[x] += amount
 
 
-@njit()
+@njit(inner=True)
 def madd_full(state, count):
     """MADD by full sizes, as printed: every flow of the coflow gets size / g."""
     for i in range(count):
@@ -107,7 +107,7 @@ def madd_full(state, count):
             state.free[state.port[q]] -= state.full[q] / g
 
 
-@njit()
+@njit(inner=True)
 def round_off(state):
     """Remainders of ports that are nothing but rounding become none."""
     free, capacity = state.free, state.capacity
@@ -116,7 +116,7 @@ def round_off(state):
             free[p] = 0.0
 
 
-@njit()
+@njit(inner=True)
 def free_targets(state, c):
     """Bits of the coflow's targets with free ports, into ``mask``; whether a source and a target are free."""
     port, flows, free, mask = state.port, state.flows, state.free, state.mask
@@ -152,7 +152,7 @@ def first_flow(state, a, b):
     return low
 
 
-@njit()
+@njit(inner=True)
 def fill(state, c):
     """Backfill of one coflow: its flows by source and target get all that both ports have left."""
     if not free_targets(state, c):
@@ -189,7 +189,7 @@ def fill(state, c):
                 break
 
 
-@njit()
+@njit(inner=True)
 def backfill(state, count):
     """Backfill in the order of the active coflows."""
     round_off(state)
@@ -197,7 +197,7 @@ def backfill(state, count):
         fill(state, state.active[i])
 
 
-@njit()
+@njit(inner=True)
 def share(state, group, sharing, used):
     """Share(G, R): every flow of the coflows in ``group`` gets min over its ports of what is left / flows of the group.
 

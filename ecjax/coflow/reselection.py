@@ -19,7 +19,7 @@ class Reads(NamedTuple):
     moved: np.ndarray  # (1,) chunks that were given another server before they began
 
 
-@njit()
+@njit(inner=True)
 def least_work_ahead(state, count, reads):
     """Every read in turn takes its unsent chunks from the servers with the least work of coflows before it.
 
@@ -48,7 +48,7 @@ def least_work_ahead(state, count, reads):
     return moved
 
 
-@njit()
+@njit(inner=True)
 def _choose_again(state, c, candidates, flow, ahead):
     first, last = state.first[c], state.first[c + 1]
     source, rest, size = state.source, state.rest, state.size

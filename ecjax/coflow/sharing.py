@@ -10,7 +10,7 @@ _BELOW = 1 - 1e-9  # levels above this part of a rate may be affected by it
 CODES = {"fair": FAIR, "equal_share": EQUAL_SHARE}
 
 
-@njit(fastmath=True, error_model="numpy")
+@njit(inner=True, fastmath=True, error_model="numpy")
 def _least(values, count):
     """Smallest of the first ``count`` values; none is NaN, so that the order of comparisons does not matter."""
     least = np.inf
@@ -19,7 +19,7 @@ def _least(values, count):
     return least
 
 
-@njit(error_model="numpy")
+@njit(inner=True, error_model="numpy")
 def _fair(pairs, free, flows, todo, place, ratio, level, least_changed):
     """Max-min rates by filling: the port with the least for each of its flows settles them, again and again.
 
@@ -84,7 +84,7 @@ def _fair(pairs, free, flows, todo, place, ratio, level, least_changed):
                 place[todo[j]] = j
 
 
-@njit(fastmath=True, error_model="numpy")
+@njit(inner=True, fastmath=True, error_model="numpy")
 def _at_levels(sender, receiver, level, soonest, clock, rate, count):
     """Rates of the pairs by the levels of their ports; returns the time until the next flow ends, s."""
     span = np.inf

@@ -8,7 +8,7 @@ import numpy as np
 from ecjax.machine_code import njit
 
 
-@njit()
+@njit(inner=True)
 def _push(key, item, size, new_key, new_item):
     """Add to a heap with its smallest key first."""
     at = size
@@ -18,7 +18,7 @@ def _push(key, item, size, new_key, new_item):
     key[at], item[at] = new_key, new_item
 
 
-@njit()
+@njit(inner=True)
 def _pop(key, item, size):
     """Remove the first of a heap that had ``size`` items."""
     last_key, last_item = key[size - 1], item[size - 1]

@@ -30,7 +30,7 @@ class Matching(NamedTuple):
     number: np.ndarray  # (1,)
 
 
-@njit()
+@njit(inner=True)
 def _hold(pairs, matching, pair):
     """Both ports of a pair serve it, or what it sends has changed."""
     size, flow = pairs.soonest[pairs.slot[pair]], pairs.flow[pairs.room[pair]]
@@ -38,7 +38,7 @@ def _hold(pairs, matching, pair):
         matching.pair[p], matching.bytes[p], matching.flow[p] = pair, size, flow
 
 
-@njit()
+@njit(inner=True)
 def _stop(pairs, matching, pair):
     """Both ports of a pair serve nothing, and have to look for something."""
     pairs.rate[pairs.slot[pair]] = 0.0
@@ -50,7 +50,7 @@ def _stop(pairs, matching, pair):
             matching.number[0] += 1
 
 
-@njit()
+@njit(inner=True)
 def _start(pairs, matching, pair):
     """A pair sends, instead of what its ports served."""
     for p in (pairs.source[pair], pairs.target[pair]):
@@ -60,7 +60,7 @@ def _start(pairs, matching, pair):
     pairs.rate[pairs.slot[pair]] = pairs.capacity[pairs.source[pair]]
 
 
-@njit()
+@njit(inner=True)
 def _serve(pairs, matching):
     """Every loose port takes the smallest flow that its other port would take too, if that is smaller than its own."""
     listed, partner, slot, soonest = pairs.listed, pairs.partner, pairs.slot, pairs.soonest
@@ -82,7 +82,7 @@ def _serve(pairs, matching):
             _start(pairs, matching, best)
 
 
-@njit()
+@njit(inner=True)
 def _offer(pairs, matching, pair):
     """A flow has joined a pair: it may be smaller than what the ports serve."""
     a, b = pairs.source[pair], pairs.target[pair]
@@ -97,7 +97,7 @@ def _offer(pairs, matching, pair):
     _serve(pairs, matching)
 
 
-@njit()
+@njit(inner=True)
 def _in_order(pairs, free):
     """Ports that differ: flows in order get all that both ports have left."""
     count = pairs.active[0]

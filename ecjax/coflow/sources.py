@@ -22,7 +22,7 @@ def random_order(workload: Workload, seed: int) -> np.ndarray:
     return workload.candidate[np.lexsort((draws, coflow))]
 
 
-@njit()
+@njit(inner=True)
 def choose(candidates, k, rule, queued, chunk, capacity, selection):
     """The k candidates that a rule prefers, as places in ``candidates``, into ``selection`` (k,); ties: the earlier.
 

@@ -118,7 +118,7 @@ def fresh(workload: Workload, fabric: Fabric) -> tuple[State, np.ndarray]:
     return state, flow
 
 
-@njit()
+@njit(inner=True)
 def admit(state, c):
     """A coflow arrives (or changes its sources): lists of its ports, with loads, from its flows with bytes left."""
     first, last, use = state.first[c], state.first[c + 1], state.first_use[c]
@@ -171,7 +171,7 @@ def admit(state, c):
     state.sources[c], state.targets[c], state.open_flows[c] = sources, targets, count
 
 
-@njit()
+@njit(inner=True)
 def end_flow(state, x):
     """A flow ends: its bit, the counts and, summed anew so that no rounding is left, the loads of its ports."""
     c = state.coflow[x]

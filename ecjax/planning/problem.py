@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.typing import ArrayLike
 
 from ecjax.model import Evaluation, Files, Nodes
@@ -61,31 +62,42 @@ def prepare(nodes: Nodes, files: Files, row: ArrayLike | None = None, rows: int 
         row: (r,) row of each file where files are grouped; the files of a row share k.
         rows: number of rows R, with ``row``.
     """
-    writes_exist = bool(jnp.any(files.write_rate > 0))
-    index = None if row is None else jnp.asarray(row, jnp.int32)
+    index = None if row is None else np.asarray(row, np.int32)
+    # on the host: JAX compiles each of a dozen operations anew for every number of files
+    host = jax.tree.map(np.asarray, files)
 
-    def gather(values: jax.Array) -> jax.Array:
-        return _summed(values, index, rows)
+    def gather(values: np.ndarray) -> np.ndarray:
+        if index is None:
+            return values
+        total = np.zeros(rows or 0, values.dtype)
+        np.add.at(total, index, values)
+        return total
 
-    def largest(values: jax.Array) -> jax.Array:
-        return values if index is None else jax.ops.segment_max(values, index, num_segments=rows)
+    def largest(values: np.ndarray) -> np.ndarray:
+        if index is None:
+            return values
+        top = np.full(rows or 0, -np.inf, values.dtype)
+        np.maximum.at(top, index, values)
+        return top
 
-    def sums(rate: jax.Array) -> jax.Array:
-        return jnp.stack([gather(rate * files.chunk_bytes**p) for p in range(4)])
+    def sums(rate: np.ndarray) -> jax.Array:
+        size = host.chunk_bytes
+        powers = (np.ones_like(size), size, size * size, size * size * size)
+        return jnp.asarray(np.stack([gather(rate * power) for power in powers]))
 
     share = files.rate / files.rate.sum()
     return Problem(
         nodes=nodes,
         files=files,
-        row=index,
-        k=largest(files.k),
-        floor=largest(files.k + files.min_extra_chunks),
+        row=None if index is None else jnp.asarray(index),
+        k=jnp.asarray(largest(host.k)),
+        floor=jnp.asarray(largest(host.k + host.min_extra_chunks)),
         share=share,
-        row_share=gather(share),
-        reads=sums(files.rate),
-        writes=sums(files.write_rate) if writes_exist else None,
-        price_chunks=gather(jnp.ones_like(files.rate)),
-        price_bytes=gather(files.stored_chunk_bytes),
+        row_share=jnp.asarray(gather(np.asarray(share))),
+        reads=sums(host.rate),
+        writes=sums(host.write_rate) if np.any(host.write_rate > 0) else None,
+        price_chunks=jnp.asarray(gather(np.ones_like(host.rate))),
+        price_bytes=jnp.asarray(gather(host.stored_chunk_bytes)),
     )
 
 

@@ -16,7 +16,7 @@ def connection(connect, node, state):
     return delay
 
 
-@njit()
+@njit(inner=True)
 def smallest(values, count, k):
     """The k-th smallest of the first ``count`` values, k >= 1; reorders them (insertion sort: there are few)."""
     for i in range(1, count):
@@ -29,7 +29,7 @@ def smallest(values, count, k):
     return values[k - 1]
 
 
-@njit()
+@njit(inner=True)
 def through_link(ready, count, need, link_s):
     """When the ``need``-th chunk has passed the client's link, which takes chunks one by one as they come.
 

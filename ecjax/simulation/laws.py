@@ -64,7 +64,7 @@ def unit(table, samples, law, state):
     return value
 
 
-@njit()
+@njit(inner=True)
 def _further_units(table, samples, law, chunks, state):
     """Sum of the draws of U after the first."""
     total = 0.0

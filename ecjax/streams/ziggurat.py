@@ -63,7 +63,7 @@ def _in_a_layer(bits, edges):
     return layer, (np.float64(bits >> _12) + 0.5) * _UNIT * edges[layer]
 
 
-@njit(error_model="numpy")
+@njit(inner=True, error_model="numpy")
 def _exponential_otherwise(state, layer, x):
     """What is not below the layer above: the wedge or the tail, or anew."""
     while True:
@@ -88,7 +88,7 @@ def exponential(state):
     return x
 
 
-@njit(error_model="numpy")
+@njit(inner=True, error_model="numpy")
 def _normal_otherwise(state, layer, x):
     """As above, of |N|."""
     while True:

@@ -38,7 +38,7 @@ def choose(hot, cold, usable, count, k, extra, site, per_site, kind, scratch, nu
     return _hot_and_cold(hot, cold, usable, count, k, extra, kind, scratch, numbers[0])
 
 
-@njit()
+@njit(inner=True)
 def _hot_only(hot, usable, count, k, kind, order):
     held = 0
     for position in range(count):
@@ -61,7 +61,7 @@ def _hot_only(hot, usable, count, k, kind, order):
     return total
 
 
-@njit()
+@njit(inner=True)
 def _hot_and_cold(hot, cold, usable, count, k, extra, kind, scratch, order):
     """Hot nodes have the least hot - cold of all chosen ones: cut the nodes in that order at the best place."""
     for position in range(count):
@@ -104,7 +104,7 @@ def _hot_and_cold(hot, cold, usable, count, k, extra, kind, scratch, order):
     return value
 
 
-@njit()
+@njit(inner=True)
 def _keep_least(best, held, most, value, total):
     """Insert into the ``most`` least values seen, kept in order with their sum."""
     if held < most:
@@ -123,7 +123,7 @@ def _keep_least(best, held, most, value, total):
     return total, held
 
 
-@njit()
+@njit(inner=True)
 def _by_site(hot, cold, usable, count, k, extra, site, per_site, kind, scratch, numbers):
     """Successive shortest paths over the sites and two places to need a node from: 0 for hot, 1 for cold chunks."""
     distance, before, by_node, used = scratch[0], numbers[0], numbers[1], numbers[2]
@@ -203,7 +203,7 @@ def _by_site(hot, cold, usable, count, k, extra, site, per_site, kind, scratch, 
     return total
 
 
-@njit()
+@njit(inner=True)
 def _relax(start, end, length, node, distance, before, by_node):
     if not np.isfinite(distance[start]):
         return False

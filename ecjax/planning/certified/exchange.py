@@ -106,7 +106,7 @@ def exchange(tuples, service, rows, rate, kinds, loads, chunks, z, full_price):
     return gain
 
 
-@njit()
+@njit(inner=True)
 def _reads_somewhere(kind):
     for j in range(len(kind)):
         if kind[j] == HOT:
@@ -114,7 +114,7 @@ def _reads_somewhere(kind):
     return False
 
 
-@njit()
+@njit(inner=True)
 def _take(i, rows, flow, kind, loads, chunks, full_price):
     """Take a row out of the loads and chunks; what its chunks cost, s."""
     cost = 0.0

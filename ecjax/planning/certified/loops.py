@@ -19,7 +19,7 @@ def usable(rows, i, nodes):
     return count
 
 
-@njit()
+@njit(inner=True)
 def _dollars(rows, i, j):
     """Seconds of objective that a chunk of row ``i`` on node ``j`` costs in dollars; the second if reads use it."""
     stored = rows.chunks[i] * rows.chunk_price[j] + rows.bytes[i] * rows.byte_price[j]
@@ -29,7 +29,7 @@ def _dollars(rows, i, j):
     return rows.per_dollar * stored, rows.per_dollar * read
 
 
-@njit()
+@njit(inner=True)
 def _at_prices(rows, i, read, write, chunk, nodes, count, hot, cold):
     for position in range(count):
         j = nodes[position]
@@ -43,7 +43,7 @@ def _at_prices(rows, i, read, write, chunk, nodes, count, hot, cold):
         cold[j], hot[j] = stored, stored + reading
 
 
-@njit()
+@njit(inner=True)
 def _add(rows, i, kind, weight, sizes, loads, chunks):
     """Add the loads (m, X) and chunks (m,) of a choice; returns its dollars in s."""
     dollars = 0.0
@@ -104,7 +104,7 @@ def totals(first, last, rows, kinds, group, sizes, loads, chunks, dollars):
         dollars[g] += _add(rows, i, kinds[i], 1.0, sizes, loads[g], chunks[g])
 
 
-@njit()
+@njit(inner=True)
 def _shift(rows, i, moments, j, hot, stored, work, reads):
     """Add ``hot`` times the reads and ``stored`` times the writes of row ``i`` to a node's sums."""
     for p in range(rows.start[i], rows.start[i + 1]):
@@ -196,7 +196,7 @@ def respond(order, service, rows, kinds, work, reads, chunks, z, chunk_price, fu
     return moved
 
 
-@njit()
+@njit(inner=True)
 def _value(service, j, work, reads, z):
     return node_value(
         work, reads, service.mean[j], service.variance[j], z, service.alone, service.penalty * service.rate

@@ -234,7 +234,7 @@ def _columns(service, classes, j, z):
     return node, lightest, heaviest, columns[:n]
 
 
-@njit()
+@njit(inner=True)
 def _region(node, lightest, heaviest, tol):
     """The cell (p_1, p_2, g_1, g_2) to search, and a lower bound of N beyond it."""
     load, second, third = node.background

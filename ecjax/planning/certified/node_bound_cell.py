@@ -55,7 +55,7 @@ class Terms(NamedTuple):
     step: np.ndarray  # (E, reads) what the tangent adds at the ends of the sizes
 
 
-@njit()
+@njit(inner=True)
 def delay_terms(node, p, s, z, rate, alone, terms):
     """Fill in the terms of every read at the levels.
 
@@ -90,7 +90,7 @@ def delay_terms(node, p, s, z, rate, alone, terms):
             step[e, c] = half * (more + (d * more + 0.5 * node.variance_step[e, c]) / root)
 
 
-@njit()
+@njit(inner=True)
 def multiplier_slopes(node, terms, p, s, a, b, basis, alone):
     """Derivatives of the linear program's multipliers by the levels while the basis stays: a_p, a_s, b_p, b_s.
 
@@ -130,7 +130,7 @@ def multiplier_slopes(node, terms, p, s, a, b, basis, alone):
     )
 
 
-@njit()
+@njit(inner=True)
 def _entries(node, index, p, s, alone):
     n = len(node.most)
     if index >= n:
@@ -139,7 +139,7 @@ def _entries(node, index, p, s, alone):
     return first + 0.5 * p * node.moments[1, index], 0.0 if alone else first + s * node.moments[2, index] / 3
 
 
-@njit()
+@njit(inner=True)
 def cell_bound(node, cell, p, s, terms, a, b, slopes):
     """Lower bound of N over the levels of a cell, from the tangent at (p, s) and multipliers affine in the levels.
 

@@ -18,7 +18,7 @@ from ecjax.machine_code import njit
 MOST_STEPS = 60
 
 
-@njit()
+@njit(inner=True)
 def column(index, first, second):
     """Entries of a column in the two rows; the slacks come after the columns."""
     count = len(first)
@@ -90,7 +90,7 @@ def solve(cost, first, second, room_first, room_second, most, basis, x):
     return a, b
 
 
-@njit()
+@njit(inner=True)
 def _multipliers(cost, first, second, basis):
     """Where the two pieces of a basis meet; the slacks instead where that is nowhere or not at a, b >= 0."""
     n = len(cost)
@@ -110,7 +110,7 @@ def _multipliers(cost, first, second, basis):
     return 0.0, 0.0
 
 
-@njit()
+@njit(inner=True)
 def _end_of_edge(cost, first, second, most, i, j, a, b, along_a, along_b, rise):
     """The column whose kink ends the rise of D along an edge, and the length to there; -1 where it rises for ever."""
     n = len(cost)

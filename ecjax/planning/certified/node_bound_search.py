@@ -24,7 +24,7 @@ class Program(NamedTuple):
     basis: np.ndarray  # (2,)
 
 
-@njit()
+@njit(inner=True)
 def search(node, region, beyond, z, rate, alone, tol, work, best):
     """Bounds of the minimum N of one node's Lagrangian; the cell with the least bound is split first.
 
@@ -61,7 +61,7 @@ def search(node, region, beyond, z, rate, alone, tol, work, best):
     return min(queue[0][0], upper, beyond), upper, cells
 
 
-@njit()
+@njit(inner=True)
 def _branch(node, cell, z, rate, alone, tol, upper, terms, program, best):
     """Bound of a cell, whether to split it across g (1) or p (0), and the least value at any rates so far."""
     reads = len(node.mean)
@@ -93,7 +93,7 @@ def _branch(node, cell, z, rate, alone, tol, upper, terms, program, best):
     return bound, across, upper
 
 
-@njit()
+@njit(inner=True)
 def _multipliers(node, p, s, z, rate, alone, terms, program):
     """Solve the linear program at the levels, from the basis there is; the multipliers."""
     n, reads = len(node.most), len(node.mean)
@@ -118,7 +118,7 @@ def _multipliers(node, p, s, z, rate, alone, terms, program):
     )
 
 
-@njit()
+@njit(inner=True)
 def _descend(node, work, z, rate, alone, tol, upper, program, best):
     """Least value at the rates found and at those that follow from their levels, and from theirs; or ``upper``."""
     reads = len(node.mean)
@@ -140,7 +140,7 @@ def _descend(node, work, z, rate, alone, tol, upper, program, best):
     return upper
 
 
-@njit()
+@njit(inner=True)
 def _work(node, x):
     """A_1, A_2, A_3."""
     first, second, third = node.background[0], node.background[1], node.background[2]
@@ -151,7 +151,7 @@ def _work(node, x):
     return first, second, third
 
 
-@njit()
+@njit(inner=True)
 def _inside(low, high):
     """Where to take the tangent: the middle of the logarithm, or nearer to the upper end of a wide interval.
 
@@ -160,7 +160,7 @@ def _inside(low, high):
     return max(np.sqrt(low * high), 0.7 * high)
 
 
-@njit()
+@njit(inner=True)
 def _halves(cell, across):
     """A cell in two, in the middle of the logarithm of p or g; an end p = 0 is halved."""
     p_1, p_2, g_1, g_2 = cell

@@ -57,7 +57,7 @@ def least(moments, mean, variance, background, most, price, z, rate, alone, resu
             result[i, j] = best
 
 
-@njit()
+@njit(inner=True)
 def _at(x, moments, mean, variance, background, j, price, z, rate, alone):
     room = 1 - background[j, 0] - x * moments[0, j]
     second = background[j, 1] + x * moments[1, j]

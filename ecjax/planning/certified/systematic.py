@@ -64,7 +64,7 @@ def place(first, last, rows, of_row, rank, sums, order, chunk, kinds):
             used[rows.site[j]] += 1
 
 
-@njit()
+@njit(inner=True)
 def _cheapest_left(rows, i, kinds, used, chunk):
     best, least = -1, np.inf
     for j in range(len(chunk)):
@@ -219,7 +219,7 @@ def node_cost(service, j, load, z):
     )
 
 
-@njit()
+@njit(inner=True)
 def _slope(service, j, load, value, z):
     """No more than the slope of F at ``load``, s per 1/s: from a little before it."""
     step = 1e-6 * load

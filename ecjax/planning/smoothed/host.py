@@ -62,7 +62,7 @@ def cheapest(hot, cold, k, extra, sites, per_site, margin, room):
     return best, best_shift, best_level
 
 
-@njit()
+@njit(inner=True)
 def _select(hot, cold, n, shift, kind, sites, per_site, margin, room):
     """Sum of the n least min(hot - shift, cold), how many of them are hot, and a level above the last.
 
@@ -99,7 +99,7 @@ def _select(hot, cold, n, shift, kind, sites, per_site, margin, room):
     return total, number, level
 
 
-@njit()
+@njit(inner=True)
 def _insert(best, held, most, cost, is_hot):
     if held < most:
         place = held
@@ -207,7 +207,7 @@ def respond(first, last, rows, prices, tau, sites, hot, cold, multipliers):
     return unfinished
 
 
-@njit()
+@njit(inner=True)
 def _price(rows, i, prices, hot_cost, cold_cost):
     """Cost of a hot and of a cold chunk of a row on every node, to (m,) s."""
     for j in range(len(hot_cost)):
@@ -217,7 +217,7 @@ def _price(rows, i, prices, hot_cost, cold_cost):
             hot_cost[j] += rows.reading[i, j]
 
 
-@njit()
+@njit(inner=True)
 def _terms(alpha, beta, hot_cost, cold_cost, extra, tau, order, begin, end, q, x, y):
     """Terms of a site's nodes to x (hot) and y (cold), scaled by e^-level; returns e^-level."""
     level = 0.0
@@ -258,13 +258,13 @@ def _terms(alpha, beta, hot_cost, cold_cost, extra, tau, order, begin, end, q, x
     return _exp(-level)
 
 
-@njit()
+@njit(inner=True)
 def _exp(x):
     # most nodes are out of the question once it is cold
     return np.exp(x) if x > _NOTHING else 0.0
 
 
-@njit()
+@njit(inner=True)
 def _sums(alpha, beta, hot_cost, cold_cost, extra, tau, sites, q, x, y, polynomials):
     """Expected numbers of hot and cold chunks, and their variances and covariance: HH, HC, CC."""
     order, start = sites
@@ -321,7 +321,7 @@ def _sums(alpha, beta, hot_cost, cold_cost, extra, tau, sites, q, x, y, polynomi
     return a, b, aa, ab, bb
 
 
-@njit()
+@njit(inner=True)
 def _marginals(alpha, beta, hot_cost, cold_cost, extra, tau, sites, q, x, y, before, after, hot, cold):
     order, start = sites
     for s in range(len(start) - 1):
@@ -344,7 +344,7 @@ def _marginals(alpha, beta, hot_cost, cold_cost, extra, tau, sites, q, x, y, bef
             hot[j], cold[j] = x[j] * with_it / total, y[j] * with_it / total
 
 
-@njit()
+@njit(inner=True)
 def _without_each(x, y, order, begin, end, most, skipped, before, after):
     """Polynomials of the nodes before and after each position of a site, but for the one ``skipped``."""
     width = end - begin
@@ -364,7 +364,7 @@ def _without_each(x, y, order, begin, end, most, skipped, before, after):
             after[place, d] = after[place + 1, d] + term * after[place + 1, d - 1]
 
 
-@njit()
+@njit(inner=True)
 def _joined(before, after, most, none):
     """Sums up to degrees q - 2, q - 1 and q of the product of two polynomials, at the scale of Z."""
     lowest = low = high = 0.0
@@ -473,7 +473,7 @@ def curve(first, last, rows, prices, multipliers, tau, sites, hot, cold, weight,
                 roots[i, 1, m + j] = v * third_root * own[3, j]
 
 
-@njit()
+@njit(inner=True)
 def _pairs(x, y, order, begin, end, most, none, before, after, result):
     """Probability that two different nodes of a site both hold a chunk, (g, g)."""
     for one in range(begin, end):

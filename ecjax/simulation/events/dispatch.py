@@ -27,7 +27,7 @@ def least_loaded(entry_node, load, begin, probed, count, order, selection):
         selection[i] = begin + order[selection[i] & _PLACES]
 
 
-@njit()
+@njit(inner=True)
 def to_up_nodes(policy, probes, entry_node, load, down, first, begin, end, need, order, selection, count):
     """Change the choice of a request's entries while nodes are down; returns how many there are.
 

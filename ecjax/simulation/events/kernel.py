@@ -26,7 +26,7 @@ from ecjax.streams import streams
 _FINISH, _COMPLETE, _CHANGE, _HEDGE, _ARRIVAL, _MOVE = range(6)
 
 
-@njit()
+@njit(inner=True)
 def _completion(ready, first, count, need, link, room):
     """When ``need`` of the chunks ready[first:first + count] are at the client and through its link."""
     for i in range(count):
@@ -36,7 +36,7 @@ def _completion(ready, first, count, need, link, room):
     return smallest(room, count, need)
 
 
-@njit()
+@njit(inner=True)
 def _service(table, samples, law, chunk_bytes, chunks, state):
     """As ``laws.service``, out of line."""
     return laws.service(table, samples, law, chunk_bytes, chunks, state)

@@ -8,7 +8,7 @@ from ecjax.simulation.events.queues import insert, remove
 from ecjax.simulation.events.state import HEDGE, NONE, SERVING, STATUS, WAITING
 
 
-@njit()
+@njit(inner=True)
 def lose(state, system, counts, speeds, clock, node, late):
     """Stop the services of a node, and return the accesses that are lost, those in service first.
 
@@ -58,7 +58,7 @@ def lose(state, system, counts, speeds, clock, node, late):
     return lost[:count]
 
 
-@njit()
+@njit(inner=True)
 def move(state, system, queues, node, access, started):
     """Send an access that was lost to the least loaded up node without one of its request, or let it wait.
 
@@ -89,7 +89,7 @@ def move(state, system, queues, node, access, started):
     return 1
 
 
-@njit()
+@njit(inner=True)
 def give_back(state, system, queues, access, started):
     """Late binding: a request gets back the access that was lost, and waits in its old place at all other nodes.
 

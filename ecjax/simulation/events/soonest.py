@@ -25,7 +25,7 @@ def soonest_leaf(tree):
     return place - half
 
 
-@njit()
+@njit(inner=True)
 def due_set(heap, places, times, count, slot, time):
     """Set or lower the due time of a slot; returns how many are in the heap.
 
@@ -55,7 +55,7 @@ def due_set(heap, places, times, count, slot, time):
     return count
 
 
-@njit()
+@njit(inner=True)
 def due_pop(heap, places, times, count):
     """Take out the first; returns how many are left."""
     places[heap[0]] = -1

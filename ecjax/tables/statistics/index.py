@@ -105,7 +105,7 @@ def _find_hashes(hashes, table, numbers):
         numbers[row] = table[slot, 1] - 1
 
 
-@njit()
+@njit(inner=True)
 def _same_bytes(first, first_begin, second, second_begin, length):
     """Whether two runs of bytes agree; eight at a time, without early exit."""
     difference = np.uint64(0)

@@ -17,7 +17,7 @@ WIDTH = ORDER + 1
 _BINOMIAL = np.array([[math.comb(p, j) for j in range(WIDTH)] for p in range(WIDTH)], float)
 
 
-@njit()
+@njit(inner=True)
 def moved(row, distance, power):
     """Sum of (x - mean + distance)^power over the sample that ``row`` stands for."""
     total = row[0] * distance**power

@@ -22,7 +22,7 @@ _UNIT = 2.0**-53
 _BEGUN, _FIRST, _LAST, _TICK, _FILLED, _BEGAN = range(6)
 
 
-@njit()
+@njit(inner=True)
 def _uniform(random):
     """Next uniform number in (0, 1) of the SplitMix64 generator whose state is ``random[0]``."""
     random[0] += _WEYL
