@@ -1,0 +1,58 @@
+"""Counts by bin: nothing is lost, empty bins are joined, and work is the plain double sum."""
+
+import numpy as np
+import pytest
+
+from ecjax.traffic.bins import bin_arrivals, bin_width, count_matrix, prices_of_reads, work_of_nodes
+
+
+def _arrivals():
+    rng = np.random.default_rng(1)
+    times = np.sort(np.concatenate([rng.uniform(0, 3, 40), rng.uniform(50, 53, 60)])) + 7.0
+    return times, rng.integers(0, 5, 100), rng.random(100) < 0.3
+
+
+def test_every_arrival_is_in_the_bin_of_its_time():
+    times, file, write = _arrivals()
+    reads, writes = bin_arrivals(times, file, 5, 0.25, write)
+    assert reads.width_s is writes.width_s and len(reads.width_s) < 60
+    assert reads.reads.sum() == np.sum(~write) and writes.reads.sum() == np.sum(write)
+    ends = times[0] + np.cumsum(reads.width_s)
+    expected = np.zeros((reads.bins, 5))
+    for time, which in zip(times[~write], file[~write], strict=True):
+        expected[np.searchsorted(ends, time, side="right"), which] += 1
+    np.testing.assert_array_equal(count_matrix(reads).toarray(), expected)
+    assert reads.length_s == pytest.approx(np.ceil((times[-1] - times[0]) / 0.25) * 0.25)
+
+
+def test_an_interval_keeps_empty_time_at_both_ends():
+    times, file, _ = _arrivals()
+    reads, _ = bin_arrivals(times, file, 5, 0.25, interval_s=(0.0, 100.0))
+    assert reads.length_s == 100.0
+    assert reads.width_s[0] == 7.0 and reads.bin[0] == 1
+    with pytest.raises(ValueError, match="not within"):
+        bin_arrivals(times, file, 5, 0.25, interval_s=(0.0, 20.0))
+
+
+def test_no_arrivals_have_no_bins():
+    with pytest.raises(ValueError, match="no arrivals"):
+        bin_arrivals(np.zeros(0), np.zeros(0, int), 1, 1.0)
+
+
+def test_the_width_is_a_tick_or_a_service_and_bins_are_not_too_many():
+    assert bin_width(1000.0, 0.06, tick_s=1.0) == 1.0
+    assert bin_width(1000.0, 0.06, tick_s=0.001) == 0.06
+    assert bin_width(2.0**22, 0.06) == 1.0
+    assert bin_width(2.0**24, 0.06, tick_s=1.5) == 4.5
+
+
+def test_work_and_prices_are_transposes():
+    times, file, _ = _arrivals()
+    reads, _ = bin_arrivals(times, file, 5, 0.25)
+    rng = np.random.default_rng(2)
+    probabilities, mean = rng.random((5, 3)), rng.random((5, 3))
+    work = work_of_nodes(reads, probabilities, mean)
+    np.testing.assert_allclose(work.sum(0), np.bincount(file) @ (probabilities * mean))
+    prices = rng.random(work.shape)
+    by_file = prices_of_reads(reads, prices, mean)
+    assert np.sum(by_file * probabilities) == pytest.approx(np.sum(prices * work))
