@@ -25,6 +25,8 @@ from jax.typing import ArrayLike
 import ecjax.precision  # noqa: F401  (64-bit floats)
 from ecjax.machine_code import njit
 
+_MET = 1e-11  # relative to X + c: two workloads are the same again
+
 
 @njit(error_model="numpy", inline="always")
 def _after(y, d, c):
@@ -91,41 +93,60 @@ def backward(width, workload, c, price):
 
 
 @njit(error_model="numpy")
-def trials(width, work, c, at, added, workload, values):
-    """J of every node if work came on top that arrives in few bins, each node taken alone.
+def increments(width, work, c, more, factor, first, last, start, values):
+    """By how much J of every node grows with work on top, each node taken alone.
+
+    Both recursions run side by side from the first bin of that work on, and end where they meet again.
 
     Args:
         width: (B,) s.
         work: (B, m) s.
         c: (m,) s.
-        at: (P,) bins, increasing, where work is added.
-        added: (P, m) s, that work.
-        workload: (B, m) s, X of ``work``; before the first of the bins it stays.
-        values: (m,) result: J from the first of the bins on, s^2.
+        more: (2, B) work on top by node is factor[0] more[0] + factor[1] more[1]; 0 outside first:last.
+        factor: (2, m).
+        first: bin.
+        last: bin.
+        start: (m,) s, workloads before the first bin.
+        values: (m,) result, s^2.
     """
     bins, m = work.shape
-    before = np.zeros(m)
-    first = at[0]
-    if first > 0:
-        for j in range(m):
-            before[j] = workload[first - 1, j]
+    low, high = start.copy(), start.copy()
     values[:] = 0.0
-    entry = 0
     for b in range(first, bins):
         d = width[b]
-        here = entry < len(at) and at[entry] == b
+        apart = False
         for j in range(m):
-            y = before[j] + work[b, j]
-            if here:
-                y += added[entry, j]
-            x = _after(y, d, c[j])
-            before[j] = x
-            if x > 0.0:
-                values[j] += d * x * x / (x + c[j])
-        if here:
-            entry += 1
+            a = work[b, j]
+            x = _after(low[j] + a, d, c[j])
+            y = _after(high[j] + a + factor[0, j] * more[0, b] + factor[1, j] * more[1, b], d, c[j])
+            low[j], high[j] = x, y
+            if x + c[j] > 0.0:
+                values[j] -= d * x * x / (x + c[j])
+            if y + c[j] > 0.0:
+                values[j] += d * y * y / (y + c[j])
+            apart |= abs(y - x) > _MET * (x + c[j])
+        if b >= last and not apart:
+            return
     for j in range(m):
-        values[j] += 0.5 * before[j] * before[j]
+        values[j] += 0.5 * (high[j] * high[j] - low[j] * low[j])
+
+
+@njit(error_model="numpy")
+def again(width, work, c, first, last, workload):
+    """Workloads anew where work has changed between two bins, until they meet the earlier ones; (B, m) in place."""
+    bins, m = work.shape
+    before = np.zeros(m)
+    if first > 0:
+        before[:] = workload[first - 1]
+    for b in range(first, bins):
+        apart = False
+        for j in range(m):
+            x = _after(before[j] + work[b, j], width[b], c[j])
+            apart |= abs(workload[b, j] - x) > _MET * (x + c[j])
+            workload[b, j] = x
+            before[j] = x
+        if b >= last and not apart:
+            return
 
 
 def values_and_prices(

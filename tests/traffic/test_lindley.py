@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ecjax.traffic.lindley import forward, mean_wait, trials, values_and_prices, waits
+from ecjax.traffic.lindley import again, forward, increments, mean_wait, values_and_prices, waits
 
 # computed with 40 digits: work, bin, c, X, J, price
 PRECISE = [
@@ -154,13 +154,16 @@ def test_fluid_queue():
     np.testing.assert_allclose(by_jax, value)
 
 
-def test_trials_are_the_recursion_with_more_work():
+def test_increments_are_the_recursion_with_more_work():
     width, work, c = bursts(3)
     _, workload, _ = values_and_prices(width, work, c)
-    at, added = np.array([7, 8, 20]), np.abs(np.random.default_rng(3).normal(size=(3, 3)))
+    rng = np.random.default_rng(3)
+    more, factor = np.zeros((2, 40)), rng.uniform(0, 1, (2, 3))
+    more[:, 7:12] = rng.uniform(0, 1, (2, 5))
     values = np.empty(3)
-    trials(width, work, c, at, added, workload, values)
-    more = work.copy()
-    more[at] += added
-    before = np.sum(width[:7, None] * workload[:7] ** 2 / (workload[:7] + c), axis=0)
-    np.testing.assert_allclose(before + values, forward(width, more, c, np.empty_like(work)), rtol=1e-12)
+    increments(width, work, c, more, factor, 7, 11, workload[6], values)
+    changed = work + more.T @ factor
+    before, after = (forward(width, each, c, np.empty_like(work)) for each in (work, changed))
+    np.testing.assert_allclose(values, after - before, rtol=1e-8)
+    again(width, changed, c, 7, 11, workload)
+    np.testing.assert_allclose(workload, values_and_prices(width, changed, c)[1], rtol=1e-9)

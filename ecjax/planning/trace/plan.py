@@ -1,0 +1,94 @@
+"""A plan for the arrivals of a log, a bound on all plans, and whether placement can help against its bursts."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ecjax.planning.certified.choice import HOT, NONE
+from ecjax.planning.trace.data import Traced
+from ecjax.planning.trace.relax import Relaxed, descend, wait_of
+from ecjax.planning.trace.rounding import round_off
+from ecjax.planning.trace.spreading import spread_out
+
+_STEPS = 600
+_BOUND = 0.2  # part of the gap to which the relaxation is solved
+
+
+class TracePlan(NamedTuple):
+    """A plan.
+
+    Attributes:
+        probabilities: (R, m).
+        stored: (R, m) bool.
+        objective: s, mean wait by J, slower service and theta times dollars.
+        wait: s, the first of these.
+        bound: s, no plan has a smaller objective.
+        whole_wait: s, wait of the best plan found in which every read of a row uses the same k nodes.
+        spread_wait: s, wait where the reads of all rows spread over all nodes: the least possible.
+        steady_wait: s, the same if all arrived at constant rates.
+        iterations: of descents, and rounds of chunks added.
+    """
+
+    probabilities: np.ndarray
+    stored: np.ndarray
+    objective: float
+    wait: float
+    bound: float
+    whole_wait: float
+    spread_wait: float
+    steady_wait: float
+    iterations: int
+
+
+def plan_trace(data: Traced, gap: float, start: np.ndarray | None = None) -> tuple[TracePlan, Relaxed]:
+    """A plan of least objective, with a proof of how near it is to the best one.
+
+    Args:
+        data: the problem.
+        gap: (objective - bound) / bound that is good enough.
+        start: (R, m) probabilities to start from, as those of the same log at another theta; None: even.
+
+    Returns:
+        The plan and the relaxation, whose probabilities are a good start for another theta.
+    """
+    even = even_spread(data)
+    relaxed = descend(data, _uneven(data) if start is None else start, _BOUND * gap, _STEPS)
+    kinds = round_off(data, relaxed.probabilities, relaxed.stored)
+    whole, placed = (kinds == HOT).astype(float), kinds != NONE
+    spread = spread_out(data, whole, placed, relaxed.bound, gap)
+    cold = np.where(
+        data.rows.allowed, data.rows.length[:, None] / data.rows.allowed.sum(axis=1)[:, None], 0.0
+    )
+    least = min(wait_of(data, even, cold), relaxed.point.wait, spread.point.wait)
+    plan = TracePlan(
+        probabilities=spread.probabilities,
+        stored=spread.placed,
+        objective=spread.point.objective,
+        wait=spread.point.wait,
+        bound=spread.bound,
+        whole_wait=wait_of(data, whole, placed.astype(float)),
+        spread_wait=least,
+        steady_wait=_steady_wait(data, relaxed),
+        iterations=relaxed.iterations + spread.rounds,
+    )
+    return plan, relaxed
+
+
+def even_spread(data: Traced) -> np.ndarray:
+    """The same share of a row's reads on every allowed node: (R, m)."""
+    rows = data.rows
+    return np.where(rows.allowed, rows.hot[:, None] / rows.allowed.sum(axis=1, keepdims=True), 0.0)
+
+
+def _uneven(data: Traced) -> np.ndarray:
+    """The even spread, shifted a little from row to row so that like rows do not stay alike: (R, m)."""
+    draws = np.random.default_rng(0).uniform(-0.1, 0.1, data.keep.shape)
+    return np.where(data.rows.allowed, even_spread(data) + draws, 0.0)
+
+
+def _steady_wait(data: Traced, relaxed: Relaxed) -> float:
+    """Wait at constant rates, s: c rho / (1 - rho) of the work at every node."""
+    work, length = relaxed.point.work, data.bins.width.sum()
+    load = work.sum(axis=0) / length
+    wait = np.where(load < 1, data.c * load / np.where(load < 1, 1 - load, 1.0), np.inf)
+    return float(np.sum(data.weight * load * length * np.where(load > 0, wait, 0.0)))
