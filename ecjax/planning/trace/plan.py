@@ -40,38 +40,43 @@ class TracePlan(NamedTuple):
     iterations: int
 
 
-def plan_trace(data: Traced, gap: float, start: np.ndarray | None = None) -> tuple[TracePlan, Relaxed]:
+def relaxation(data: Traced, gap: float, start: np.ndarray | None = None) -> Relaxed:
+    """Reads in any proportion, storage in parts of chunks: the bound, and what plans are rounded from.
+
+    Args:
+        data: the problem.
+        gap: relative distance to the bound that plans may have.
+        start: (R, m) probabilities to start from, as those of the same log at another theta; None: nearly even.
+    """
+    return descend(data, _uneven(data) if start is None else start, _BOUND * gap, _STEPS)
+
+
+def plan_trace(data: Traced, gap: float, start: np.ndarray | None = None) -> TracePlan:
     """A plan of least objective, with a proof of how near it is to the best one.
 
     Args:
         data: the problem.
         gap: (objective - bound) / bound that is good enough.
-        start: (R, m) probabilities to start from, as those of the same log at another theta; None: even.
-
-    Returns:
-        The plan and the relaxation, whose probabilities are a good start for another theta.
+        start: (R, m) probabilities of a relaxation to start from; None: nearly even.
     """
-    even = even_spread(data)
-    relaxed = descend(data, _uneven(data) if start is None else start, _BOUND * gap, _STEPS)
+    relaxed = relaxation(data, gap, start)
     kinds = round_off(data, relaxed.probabilities, relaxed.stored)
     whole, placed = (kinds == HOT).astype(float), kinds != NONE
     spread = spread_out(data, whole, placed, relaxed.bound, gap)
-    cold = np.where(
-        data.rows.allowed, data.rows.length[:, None] / data.rows.allowed.sum(axis=1)[:, None], 0.0
-    )
-    least = min(wait_of(data, even, cold), relaxed.point.wait, spread.point.wait)
-    plan = TracePlan(
+    rows = data.rows
+    held = np.where(rows.allowed, rows.length[:, None] / rows.allowed.sum(axis=1, keepdims=True), 0.0)
+    even = wait_of(data, even_spread(data), held)
+    return TracePlan(
         probabilities=spread.probabilities,
         stored=spread.placed,
         objective=spread.point.objective,
         wait=spread.point.wait,
         bound=spread.bound,
         whole_wait=wait_of(data, whole, placed.astype(float)),
-        spread_wait=least,
+        spread_wait=min(even, relaxed.point.wait, spread.point.wait),
         steady_wait=_steady_wait(data, relaxed),
         iterations=relaxed.iterations + spread.rounds,
     )
-    return plan, relaxed
 
 
 def even_spread(data: Traced) -> np.ndarray:

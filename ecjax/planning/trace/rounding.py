@@ -19,7 +19,7 @@ _LEAST_GAIN = 1e-9
 
 
 def searchable(data: Traced) -> Traced:
-    """The problem as searches see it that try many choices: where rows times bins are many, neighbouring bins as one."""
+    """The problem for searches that try many choices: where rows times bins are many, neighbouring bins are one."""
     most = max(int(_MOST_STEPS / (data.keep.size)), _LEAST_BINS)
     return merged_bins(data, most) if len(data.bins.width) > most else data
 

@@ -56,7 +56,8 @@ def spread_out(data: Traced, start: np.ndarray, placed: np.ndarray, bound: float
     best = read(start, placed, _FINE)
     current = best
     rounds = 0
-    for rounds in range(1, _ROUNDS + 1):
+    while rounds < _ROUNDS:
+        rounds += 1
         below, _, above = tangent(data, current.probabilities, current.placed.astype(float), current.point)
         bound = max(bound, below)
         if best.point.objective - bound <= gap * abs(bound):

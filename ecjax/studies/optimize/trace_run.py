@@ -1,0 +1,124 @@
+"""Runs of ``ecjax optimize objective=trace``: plans for the arrivals of a log, and their rows."""
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pyarrow as pa
+
+from ecjax.planning import Problem, Solution
+from ecjax.planning.problem import EVALUATE
+from ecjax.planning.trace.data import Traced, traced
+from ecjax.planning.trace.plan import TracePlan, plan_trace, relaxation
+from ecjax.problem.overload import EVENLY, overload
+from ecjax.progress import detail
+from ecjax.status import Status
+from ecjax.studies.optimize import rows as plan_rows
+from ecjax.studies.optimize.batches import Item
+from ecjax.studies.optimize.examination import examined
+from ecjax.studies.optimize.inputs import Case, sweep
+from ecjax.studies.optimize.objective import estimates
+from ecjax.studies.optimize.options import OptimizeOptions
+from ecjax.studies.spine.batches import Rows
+
+_COMMON = 1.05  # times the least possible wait: below it, spreading reads gains next to nothing
+_STEADY = 1.1  # times the wait at constant rates: below it, the log has no bursts that count
+
+
+def trace_runs(
+    options: OptimizeOptions, case: Case, items: Sequence[Item]
+) -> tuple[Rows, dict[str, Iterator[pa.Table]]]:
+    """Rows of ``runs`` and the other datasets of runs of one batch.
+
+    Lanes that differ in theta only start from the relaxation at the first theta of the sweep, so that a run does not
+    depend on which others are planned with it.
+
+    Args:
+        options: checked.
+        case: what they plan for.
+        items: the runs.
+    """
+    rows, plans = [], []
+    tables: list[pa.Table] = []
+    starts: dict[tuple[float, float], np.ndarray] = {}
+    for item in items:
+        began = time.perf_counter()
+        lane = case.lane(item.lane)
+        problem = case.problem_of(lane)
+        row = item.run.row() | {"device": str(jax.devices()[0].device_kind)}
+        scales = (lane.rate_scale, lane.size_scale)
+        if scales not in starts:
+            detail(f"rate_scale={lane.rate_scale:g}: reads in any proportion")
+            first = case.lane(sweep(options).index(next(p for p in sweep(options) if p[1:] == scales)))
+            starts[scales] = relaxation(_data(case, problem, *first[:2]), options.gap).probabilities
+        detail(f"theta={lane.theta:g}, rate_scale={lane.rate_scale:g}: placing files")
+        plan = plan_trace(_data(case, problem, lane.theta, lane.rate_scale), options.gap, starts[scales])
+        solution = _solution(problem, plan, lane.theta)
+        if not np.isfinite(solution.evaluation.objective):
+            rows.append(row | _unstable(case, solution, lane.rate_scale))
+            continue
+        solution, examination, table = examined(options, case, item, solution)
+        tables += [table] if table is not None else []
+        row |= plan_rows.plan_columns(solution, case, plan.bound) | examination | trace_columns(plan)
+        if options.estimate:
+            row |= estimates(options, case, item, solution)
+        rows.append(row | {"solve_s": time.perf_counter() - began, "compile_s": 0.0})
+        plans.append((item, solution))
+    return rows, plan_rows.datasets(case, plans) | {"scenarios": iter(tables)}
+
+
+def trace_columns(plan: TracePlan) -> dict[str, Any]:
+    """Columns of ``runs`` that only plans for a log have, and those that mean something else for them."""
+    return {
+        "objective": plan.objective,
+        "lower_bound": plan.bound,
+        "gap": (plan.objective - plan.bound) / abs(plan.bound) if plan.bound > 0 else None,
+        "trace_wait_s": plan.wait,
+        "whole_wait_s": plan.whole_wait,
+        "spread_wait_s": plan.spread_wait,
+        "bursts": bursts_of(plan),
+    }
+
+
+def bursts_of(plan: TracePlan) -> str:
+    """Whose bursts a log has: ``none``, ``common`` to all files, or of ``single`` files or groups of them.
+
+    By J of the best plan with n = k (or the floor) against J with all reads spread over all nodes, the least possible.
+    """
+    if plan.whole_wait > _COMMON * plan.spread_wait:
+        return "single"
+    return "none" if plan.spread_wait <= _STEADY * plan.steady_wait else "common"
+
+
+def _data(case: Case, problem: Problem, theta: float, rate_scale: float) -> Traced:
+    arrivals = case.arrivals
+    assert arrivals is not None
+    share, size = np.asarray(problem.share), np.asarray(problem.files.chunk_bytes)
+    service = np.asarray(problem.nodes.service)[0]
+    mean = float(np.mean(service[0] + service[1] * (share @ size)))
+    reads, writes = (each._replace(reads=rate_scale * each.reads) for each in arrivals.binned(mean))
+    return traced(problem, reads, writes if len(writes.reads) else None, theta)
+
+
+def _solution(problem: Problem, plan: TracePlan, theta: float) -> Solution:
+    probabilities, stored = jnp.asarray(plan.probabilities), jnp.asarray(plan.stored)
+    solution = Solution(
+        probabilities=probabilities,
+        stored=stored,
+        evaluation=EVALUATE(problem, probabilities, stored, jnp.asarray(theta)),
+        iterations=jnp.asarray(plan.iterations),
+        converged=jnp.asarray(True),
+        history=jnp.full(1, jnp.nan),
+    )
+    return jax.tree.map(np.asarray, solution)
+
+
+def _unstable(case: Case, solution: Solution, rate_scale: float) -> dict[str, Any]:
+    """Columns that say which node is overloaded at the mean rates of the log."""
+    load = np.asarray(solution.evaluation.load)
+    background = np.asarray(case.problem.nodes.background[0])
+    error = overload(load, background, rate_scale, case.names.nodes, EVENLY)
+    return {"status": str(Status.UNSTABLE), "error": error, "max_load": float(load.max())}
