@@ -54,7 +54,7 @@ def plan_estimate(
     holds = jnp.asarray(stored, float)
     beside = NODE_WORK(problem, jnp.zeros_like(holds), holds)
     service = node_laws(laws, nodes.count)
-    kinds = _padded(calibrated(kinds_of(problem, probabilities), service))
+    kinds = padded(calibrated(kinds_of(problem, probabilities), service))
     load = Workload.of(
         kinds.rate,
         kinds.chunk_bytes,
@@ -86,11 +86,18 @@ def kinds_of(problem: planning.Problem, probabilities: np.ndarray) -> Kinds:
 
 def calibrated(kinds: Kinds, service: ServiceLaw, most: int = MOST_KINDS) -> Kinds:
     """At most so many kinds, with the load of all of them at every node."""
+    drawn, rate = calibrated_sample(kinds, service, most)
+    return Kinds(*(each[drawn] for each in kinds))._replace(rate=rate)
+
+
+def calibrated_sample(
+    kinds: Kinds, service: ServiceLaw, most: int = MOST_KINDS
+) -> tuple[np.ndarray, np.ndarray]:
+    """Which kinds stand for all, at most so many, and the rate of each, 1/s, that keeps the load of every node."""
     if len(kinds.rate) <= most:
-        return kinds
+        return np.arange(len(kinds.rate)), kinds.rate
     share = np.cumsum(kinds.rate) / kinds.rate.sum()
     drawn = np.searchsorted(share, (np.arange(most) + 0.5) / most)
-    sample = Kinds(*(each[drawn] for each in kinds))
     work = np.asarray(service.moments(kinds.chunk_bytes[:, None])[0]) * kinds.probabilities
     target = kinds.rate @ work
     rate = np.full(most, kinds.rate.sum() / most)
@@ -99,13 +106,13 @@ def calibrated(kinds: Kinds, service: ServiceLaw, most: int = MOST_KINDS) -> Kin
         columns = work[drawn] * rate[:, None]
         prices = np.linalg.lstsq(work[drawn].T @ columns, target - rate @ work[drawn], rcond=None)[0]
         rate = np.maximum(rate + columns @ prices, 0.1 * rate)
-    return sample._replace(rate=rate)
+    return drawn, rate
 
 
-def _padded(kinds: Kinds) -> Kinds:
+def padded(kinds: Kinds) -> Kinds:
     """As many rows as one of ``_ROWS``, the last of them not read."""
     count = next(rows for rows in _ROWS if rows >= len(kinds.rate))
     place = np.minimum(np.arange(count), len(kinds.rate) - 1)
-    padded = Kinds(*(each[place] for each in kinds))
-    padded.rate[len(kinds.rate) :] = 0.0
-    return padded
+    full = Kinds(*(each[place] for each in kinds))
+    full.rate[len(kinds.rate) :] = 0.0
+    return full

@@ -23,8 +23,9 @@ from jax.typing import ArrayLike
 from ecjax.machine_code import njit
 
 _EXPONENT = np.log(2 / np.pi) / np.log(np.pi / 2 - 1)
-_STEP = 0.3  # of the relaxation time (X + c)^2 / c
-_FEWEST, _MOST = 2, 64  # steps in a bin
+_STEP = 0.3  # of the relaxation time (X + c)^2 / c, and of the time to change X + c by itself
+_SHORT = 0.1  # of c: steps under load are no longer than this or X, so that short queues do not swing
+_MOST = 64  # steps in a bin
 _LEAST = 1e-9  # of c: workloads below count as this
 
 
@@ -56,30 +57,38 @@ def _walk(work, width, c, q, most, mean, variance, busy, end):
     bins, nodes = work.shape
     for j in range(nodes):
         least = _LEAST * c[j]
-        x, v = least, 2 * c[j] * least
+        x, v = least, least * q[j]
         phi = _closure(x, v, c[j], q[j])
         p0 = phi * c[j] / (x + c[j])
         for b in range(bins):
             load = work[b, j] / width[b]
-            steps = int(min(max(np.ceil(width[b] * c[j] / (_STEP * (x + c[j]) ** 2)), _FEWEST), most))
-            h = width[b] / steps
+            left = width[b]
             sum_x = sum_square = sum_idle = 0.0
-            for _ in range(steps):
+            for _ in range(most):
                 before_x, before_v, before_p0 = x, v, p0
+                h = _STEP * (x + c[j]) * min((x + c[j]) / c[j], 1 / max(abs(load - 1), 1e-9))
+                if load > 0:
+                    h = min(h, max(x, _SHORT * c[j]))
+                h = min(min(h, width[b] / 2), left)
                 y = x + h * (load - 1)
                 root = np.sqrt((y + c[j]) ** 2 + 4 * h * c[j] * phi)
                 # (y - c + root) / 2, which loses its digits below c
                 x = (y - c[j] + root) / 2 if y > c[j] else 2 * c[j] * (y + h * phi) / (root + c[j] - y)
                 x = max(x, least)
-                v = (v + 2 * c[j] * h * load) / (1 + 2 * h * before_x * p0 / v)
+                v = max((v + 2 * c[j] * h * load) / (1 + 2 * h * before_x * p0 / v), least * q[j])
                 phi = _closure(x, v, c[j], q[j])
                 p0 = phi * c[j] / (x + c[j])
-                sum_x += (before_x + x) / 2
-                sum_square += (before_v + before_x**2 + v + x**2) / 2
-                sum_idle += (before_p0 + p0) / 2
-            mean[b, j] = sum_x / steps
-            variance[b, j] = max(sum_square / steps - mean[b, j] ** 2, 0.0)
-            busy[b, j] = 1 - sum_idle / steps
+                sum_x += h * (before_x + x) / 2
+                sum_square += h * (before_v + before_x**2 + v + x**2) / 2
+                sum_idle += h * (before_p0 + p0) / 2
+                left -= h
+                if left <= 0:
+                    break
+            # what is left after so many steps is as at their end: steady
+            mean[b, j] = (sum_x + left * x) / width[b]
+            square = (sum_square + left * (v + x * x)) / width[b]
+            variance[b, j] = max(square - mean[b, j] ** 2, 0.0)
+            busy[b, j] = 1 - (sum_idle + left * p0) / width[b]
         end[j] = x
 
 
@@ -92,7 +101,7 @@ def workload_path(
         work: (B, m) s, that arrives in each bin, spread over it.
         width_s: (B,) s, of the bins.
         constants: of the nodes, above 0.
-        most_steps: of a bin; more where the queue changes faster than the bin is long.
+        most_steps: of a bin; in what is left after them nothing changes.
     """
     shape = work.shape
     path = Path(np.empty(shape), np.empty(shape), np.empty(shape), np.empty(shape[1]))
@@ -117,7 +126,7 @@ def workload_path_traced(
         work: (B, m) s.
         width_s: (B,) s.
         constants: of the nodes, above 0.
-        most_steps: of a bin, static.
+        most_steps: of a bin, static; in what is left after them nothing changes.
     """
     c, q = (jnp.asarray(each, float) for each in constants)
     least = _LEAST * c
@@ -128,37 +137,36 @@ def workload_path_traced(
         whole = ratio**_EXPONENT >= (x + c) / c
         return jnp.where(whole, (x + c) / c, jnp.where(whole, 1.0, ratio) ** _EXPONENT)
 
-    def step(h, load, state, number, steps):
-        x, v, phi = state
+    def step(width, load, state):
+        x, v, phi, left = state
         p0 = phi * c / (x + c)
+        h = _STEP * (x + c) * jnp.minimum((x + c) / c, 1 / jnp.maximum(jnp.abs(load - 1), 1e-9))
+        h = jnp.where(load > 0, jnp.minimum(h, jnp.maximum(x, _SHORT * c)), h)
+        h = jnp.minimum(jnp.minimum(h, width / 2), left)
         y = x + h * (load - 1)
         root = jnp.sqrt((y + c) ** 2 + 4 * h * c * phi)
         low = 2 * c * (y + h * phi) / (root + jnp.abs(c - y))
         new_x = jnp.maximum(jnp.where(y > c, (y - c + root) / 2, low), least)
-        new_v = (v + 2 * c * h * load) / (1 + 2 * h * x * p0 / v)
+        new_v = jnp.maximum((v + 2 * c * h * load) / (1 + 2 * h * x * p0 / v), least * q)
         new_phi = closure(new_x, new_v)
         new_p0 = new_phi * c / (new_x + c)
-        seen = jnp.stack([x + new_x, v + x**2 + new_v + new_x**2, p0 + new_p0]) / 2
-        taken = number < steps
-        new = (new_x, new_v, new_phi)
-        return tuple(jnp.where(taken, *each) for each in zip(new, state, strict=True)), jnp.where(
-            taken, seen, 0.0
-        )
+        seen = h[None] * jnp.stack([x + new_x, v + x**2 + new_v + new_x**2, p0 + new_p0]) / 2
+        return (new_x, new_v, new_phi, left - h), seen
 
     @jax.checkpoint
     def of_bin(state, arguments):
         arrived, width = arguments
-        wish = lax.stop_gradient(jnp.ceil(width * c / (_STEP * (state[0] + c) ** 2)))
-        steps = jnp.clip(wish, _FEWEST, most_steps)
-        h, load = width / steps, arrived / width
-        state, seen = lax.scan(
-            lambda carry, number: step(h, load, carry, number, steps), state, jnp.arange(float(most_steps))
+        load = arrived / width
+        begin = (*state, jnp.full_like(c, width))
+        (x, v, phi, left), seen = lax.scan(
+            lambda carry, _: step(width, load, carry), begin, length=most_steps
         )
-        mean, square, idle = seen.sum(axis=0) / steps[None]
-        return state, (mean, jnp.maximum(square - mean**2, 0.0), 1 - idle)
+        rest = left[None] * jnp.stack([x, v + x**2, phi * c / (x + c)])
+        mean, square, idle = (seen.sum(axis=0) + rest) / width
+        return (x, v, phi), (mean, jnp.maximum(square - mean**2, 0.0), 1 - idle)
 
     arrived = jnp.asarray(work, float)
-    start = 2 * c * least
+    start = q * least
     begin = (least, start, closure(least, start))
     (end, _, _), (mean, variance, busy) = lax.scan(of_bin, begin, (arrived, jnp.asarray(width_s, float)))
     return Path(mean, variance, busy, end)

@@ -70,4 +70,4 @@ def test_the_derivative_is_that_of_differences_in_a_batch():
 
     scales = jnp.array([1.1 - 1e-5, 1.1, 1.1 + 1e-5])
     value, slope = jax.jit(jax.vmap(jax.value_and_grad(wait)))(scales)
-    assert slope[1] == pytest.approx((value[2] - value[0]) / 2e-5, rel=1e-4)
+    assert float(slope[1]) == pytest.approx(float(value[2] - value[0]) / 2e-5, rel=1e-4)

@@ -1,0 +1,113 @@
+"""Samples of reads, stratified in time, for groups of them."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from ecjax.traffic.bins import BinnedReads
+
+_OF_ALL, _OF_CLASS, _OF_FILE = 6000, 1500, 32  # reads of a group in its sample
+
+
+class Groups(NamedTuple):
+    """What latencies are estimated of: all reads, then classes, then files; G groups."""
+
+    class_of_file: np.ndarray  # (r,) below ``classes``
+    classes: int
+    files: np.ndarray  # (F,) files of interest, all different
+
+    @property
+    def count(self) -> int:
+        """Number of groups G."""
+        return 1 + self.classes + len(self.files)
+
+
+class FileKinds(NamedTuple):
+    """Files that are read alike (probabilities, chunk size) as kinds, K of them."""
+
+    first: np.ndarray  # (K,) a file of each kind
+    of_file: np.ndarray  # (r,) kind of every file
+
+
+class Sample(NamedTuple):
+    """Reads that stand for those of groups, n of them."""
+
+    group: np.ndarray  # (n,)
+    entry: np.ndarray  # (n,) place among the pairs of bin and file
+    weight: np.ndarray  # (n,) reads that it stands for
+
+
+def all_reads(classes: int = 0) -> Groups:
+    """No groups but that of all reads."""
+    return Groups(np.zeros(0, np.int64), classes, np.zeros(0, np.int64))
+
+
+def file_kinds(probabilities: np.ndarray, chunk_bytes: np.ndarray) -> FileKinds:
+    """Kinds of files, by probabilities (r, m) and chunk sizes (r,)."""
+    # equal rows have equal sums, and others almost surely not
+    draw = np.random.default_rng(0).uniform(0.5, 1.5, probabilities.shape[1])
+    key = np.stack([chunk_bytes, probabilities @ draw], axis=1)
+    _, first, of_file = np.unique(key, axis=0, return_index=True, return_inverse=True)
+    return FileKinds(first, of_file.ravel())
+
+
+def within(reads: BinnedReads, member: np.ndarray) -> BinnedReads:
+    """The reads of some bins, (B,) bool."""
+    chosen = member[reads.bin]
+    return reads._replace(bin=reads.bin[chosen], file=reads.file[chosen], reads=reads.reads[chosen])
+
+
+def group_reads(reads: BinnedReads, groups: Groups, kinds: FileKinds) -> csr_matrix:
+    """Reads of each kind in each group, (G, K)."""
+    place = np.full(reads.files, -1)
+    place[groups.files] = 1 + groups.classes + np.arange(len(groups.files))
+    kind = kinds.of_file[reads.file]
+    rows = [np.zeros(len(kind), np.int64), place[reads.file]]
+    if groups.classes:
+        rows.append(1 + groups.class_of_file[reads.file])
+    row, column = np.concatenate(rows), np.tile(kind, len(rows))
+    amount = np.tile(reads.reads, len(rows))
+    used = row >= 0
+    shape = (groups.count, len(kinds.first))
+    return csr_matrix((amount[used], (row[used], column[used])), shape=shape)
+
+
+def sampled(reads: BinnedReads, chosen: np.ndarray, groups: Groups, of_all: int = _OF_ALL) -> Sample:
+    """A sample of the reads of every group.
+
+    Args:
+        reads: by bin and file.
+        chosen: (P,) bool, pairs that are sampled.
+        groups: of files.
+        of_all: size of the sample of all reads.
+    """
+    entries = np.flatnonzero(chosen)
+    if not len(entries):
+        nothing = np.zeros(0, np.int64)
+        return Sample(nothing, nothing, np.zeros(0))
+    share = reads.reads[entries].sum() / reads.reads.sum()
+    parts = [_part(reads, entries, 0, int(np.ceil(of_all * share)) + 100)]
+    if groups.classes > 1:
+        label = groups.class_of_file[reads.file[entries]]
+        parts += [
+            _part(reads, entries[label == number], 1 + number, _OF_CLASS) for number in range(groups.classes)
+        ]
+    elif groups.classes == 1:
+        parts.append(Sample(np.ones_like(parts[0].group), *parts[0][1:]))
+    by_file = entries[np.argsort(reads.file[entries], kind="stable")]
+    begin = np.searchsorted(reads.file[by_file], groups.files)
+    end = np.searchsorted(reads.file[by_file], groups.files, side="right")
+    for number, (first, last) in enumerate(zip(begin.tolist(), end.tolist(), strict=True)):
+        parts.append(_part(reads, by_file[first:last], 1 + groups.classes + number, _OF_FILE))
+    return Sample(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+
+
+def _part(reads: BinnedReads, entries: np.ndarray, group: int, count: int) -> Sample:
+    """Every so many-th read of these entries, which are in order of time; all entries where they are few."""
+    weight = reads.reads[entries]
+    if len(entries) > count:
+        passed = np.cumsum(weight)
+        entries = entries[np.searchsorted(passed, (np.arange(count) + 0.5) / count * passed[-1])]
+        weight = np.full(count, passed[-1] / count)
+    return Sample(np.full(len(entries), group), entries, weight)

@@ -1,0 +1,125 @@
+"""Laws of the latency of reads that meet known means and variances of the workloads at their nodes.
+
+Pr(T_j <= x) = (1 - u) F_S(x) + u Gamma(x) at a node that is busy with probability u: the gamma law has mean X/u + m_1
+and variance (V + X^2)/u - (X/u)^2 + sigma^2. A read ends with the last of k nodes, which are independent given the
+path: common arrivals are in it.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ecjax.queueing.mg1 import Delay
+from ecjax.queueing.service_law import ServiceLaw
+from ecjax.queueing.sojourn_law import served_law, service_at
+from ecjax.queueing.subsets import drawing_probabilities, subset_product
+from ecjax.queueing.wait_law import WaitLaw
+from ecjax.traffic.gamma_table import gamma_cumulative
+
+POINTS = 256
+_BELOW, _ABOVE = 0.02, 40.0  # of the shortest mean service, of the longest mean latency: where laws are taken
+_LEAST_BUSY = 1e-9
+_LEAST_SCV = 1e-4  # of the gamma law
+_LATTICE = 2048
+
+
+class Seen(NamedTuple):
+    """What reads meet at their nodes, S situations."""
+
+    mean: jax.Array  # (S, m) s, X
+    variance: jax.Array  # (S, m) s^2, V
+    busy: jax.Array  # (S, m) u
+
+
+class Readers(NamedTuple):
+    """Files as readers, K kinds of them."""
+
+    drawing: jax.Array  # (K, m) of the conditional Poisson draw of the nodes
+    k: jax.Array  # (K,) nodes of a read
+    mean: jax.Array  # (K, m) s, m_1 and connection delay
+    variance: jax.Array  # (K, m) s^2, of service and connection delay
+    alone: jax.Array  # (C, m, P) F_S with the connection delay, of C chunk sizes
+    size: jax.Array  # (K,) int32, row of ``alone``
+
+
+def grid(shortest_s: float, longest_s: float) -> np.ndarray:
+    """Points at which laws are taken, s, (P,), rising in even ratios.
+
+    Args:
+        shortest_s: mean service time.
+        longest_s: mean latency.
+    """
+    return np.geomspace(_BELOW * shortest_s, _ABOVE * longest_s, POINTS)
+
+
+def readers(
+    points: jax.Array,
+    probabilities: jax.Array,
+    chunk_bytes: jax.Array,
+    sizes: jax.Array,
+    service: ServiceLaw,
+    connect: Delay | None,
+    most: int,
+) -> Readers:
+    """Kinds of files with the laws of their services.
+
+    Args:
+        points: s, (P,).
+        probabilities: pi, (K, m).
+        chunk_bytes: B, (K,).
+        sizes: B, (C,), rising: chunk sizes whose laws are taken; others have that of the nearest.
+        service: laws of the m nodes.
+        connect: delays of the nodes.
+        most: largest k, static.
+    """
+    nodes = service.nodes
+    none = jnp.zeros(nodes)
+    lattice = WaitLaw(jnp.ones(nodes), jnp.ones(nodes), jnp.zeros((nodes, 8)), jnp.ones(nodes, bool))
+    served = served_law(sizes, service, connect, lattice, _LATTICE)
+    alone = service_at(jnp.broadcast_to(points[None], (sizes.shape[0], points.shape[0])), served)
+    first, second, _ = service.moments(chunk_bytes[:, None])
+    delay = Delay(none, none) if connect is None else connect
+    drawing = lax.map(lambda row: drawing_probabilities(row, most), probabilities, batch_size=64)
+    nearest = jnp.argmin(jnp.abs(chunk_bytes[:, None] - sizes[None, :]), axis=1)
+    return Readers(
+        drawing,
+        jnp.round(probabilities.sum(axis=1)),
+        first + delay.mean[None, :],
+        second - first**2 + delay.variance[None, :],
+        alone,
+        nearest.astype(jnp.int32),
+    )
+
+
+def latency_laws(points: jax.Array, seen: Seen, kind: jax.Array, of: Readers, most: int) -> jax.Array:
+    """Pr(T <= x) of reads in S situations, (S, P).
+
+    Args:
+        points: s, (P,).
+        seen: workloads.
+        kind: (S,) of the file that is read.
+        of: the kinds.
+        most: largest k, static.
+    """
+
+    def law(arguments):
+        mean, variance, busy, kind = arguments
+        u = jnp.maximum(busy, _LEAST_BUSY)
+        wait = mean / u
+        spread = (variance + mean**2) / u - wait**2 + of.variance[kind]
+        whole = wait + of.mean[kind]
+        spread = jnp.maximum(spread, _LEAST_SCV * whole**2)
+        late = gamma_cumulative(points[None, :], whole[:, None], spread[:, None])
+        at_node = (1 - u)[:, None] * of.alone[of.size[kind]] + u[:, None] * late
+        return subset_product(of.drawing[kind], of.k[kind], at_node, most)
+
+    return lax.map(law, (*seen, kind), batch_size=16)
+
+
+def law_means(points: jax.Array, laws: jax.Array) -> jax.Array:
+    """Means of laws at points, s, (...)."""
+    above = 1 - laws
+    return points[0] + jnp.sum((above[..., 1:] + above[..., :-1]) / 2 * jnp.diff(points), axis=-1)

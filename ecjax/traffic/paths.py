@@ -1,0 +1,135 @@
+"""Workloads that the reads of a log meet, from its counts as they are (raw) or as rates of blocks (denoised)."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ecjax.traffic.bins import BinnedReads
+from ecjax.traffic.denoise import Blocks, averaged, blocks_of, dispersion_at
+from ecjax.traffic.node_work import Arrivals, NodeWork, Placed, denoised_constants, node_work, raw_constants
+from ecjax.traffic.two_moments import Path, workload_path
+
+RAW, DENOISED = "raw", "denoised"
+_LONG_WAIT = 1.5  # of c_0: beyond it episodes of overload make the wait, and the counts say when they are
+_GROWTH = 1.5  # of the pieces of a block, each to the one before
+_STEADY = 0.05  # nearness of both moments to those of a steady queue
+_MOST_STEADY_LOAD = 0.95
+_POISSON = 0.1  # distance of I from 1 that is none
+
+
+class Pieces(NamedTuple):
+    """Time cut into pieces of constant load, with what reads meet in them."""
+
+    reads: BinnedReads  # of the pieces; B of them
+    writes: BinnedReads | None  # of the same pieces
+    load: np.ndarray  # (B, m) of the nodes
+    mean: np.ndarray  # (B, m) s, workload that a read meets
+    variance: np.ndarray  # (B, m) s^2
+    busy: np.ndarray  # (B, m)
+    steady: np.ndarray  # (B,) bool: queues of the nodes that are read are as under a constant load
+    end: np.ndarray  # (m,) s, workload after the last
+    wait_s: float  # mean wait of chunks
+
+
+class Paths(NamedTuple):
+    """Both branches, and which one is to be believed."""
+
+    at: NodeWork
+    raw: Pieces
+    denoised: Pieces
+    branch: str
+    dispersion: float  # I within blocks
+
+    @property
+    def chosen(self) -> Pieces:
+        """The pieces of the branch."""
+        return self.raw if self.branch == RAW else self.denoised
+
+
+def paths(arrivals: Arrivals, placed: Placed) -> Paths:
+    """Workloads under the arrivals of a log."""
+    at = node_work(arrivals, placed)
+    blocks = _blocks(arrivals, at)
+    tau = float(np.average(at.relaxation_s, weights=at.chunks))
+    dispersion = 1.0 if arrivals.certain else dispersion_at(blocks, tau)
+    if abs(dispersion - 1) < _POISSON:
+        dispersion = 1.0
+    denoised = _denoised(arrivals, at, blocks, dispersion)
+    raw = denoised if arrivals.certain else _raw(arrivals, at)
+    long_wait = _LONG_WAIT * float(np.average(at.c, weights=at.chunks))
+    branch = RAW if raw.wait_s > long_wait and not arrivals.certain else DENOISED
+    return Paths(at, raw, denoised, branch, dispersion)
+
+
+def _blocks(arrivals: Arrivals, at: NodeWork) -> Blocks:
+    if not arrivals.certain:
+        return blocks_of(arrivals.reads.width_s, at.counts)
+    width = arrivals.reads.width_s
+    begin = np.concatenate([[0], np.cumsum(width)[:-1]])
+    return Blocks(begin, width, np.arange(len(width)), np.zeros(0), np.zeros(0), float(width.min()))
+
+
+def _raw(arrivals: Arrivals, at: NodeWork) -> Pieces:
+    reads = arrivals.reads
+    constants, itself = raw_constants(at, float(reads.width_s.min()))
+    path = workload_path(at.work, reads.width_s, constants)
+    seen = np.maximum(path.mean - itself, 0.0)
+    load = at.work / reads.width_s[:, None]
+    return _pieces(arrivals, load, path, seen, np.zeros(reads.bins, bool))
+
+
+def _denoised(arrivals: Arrivals, at: NodeWork, blocks: Blocks, dispersion: float) -> Pieces:
+    """Blocks, cut so that the queue's way to the load of a block is seen."""
+    reads, writes = arrivals.reads, arrivals.writes
+    by_block = np.zeros((len(blocks.width_s), at.work.shape[1]))
+    np.add.at(by_block, blocks.of_bin, at.work - np.outer(reads.width_s, at.background))
+    by_block = np.maximum(by_block / blocks.width_s[:, None], 0.0) + at.background
+    block, width = cut(blocks.width_s, float(at.c.min()))
+    load = by_block[block]
+    constants, more = denoised_constants(at, dispersion)
+    path = workload_path(load * width[:, None], width, constants)
+    steady_load = np.minimum(load, _MOST_STEADY_LOAD)
+    mean = constants.c * steady_load / (1 - steady_load)
+    variance = mean**2 + constants.q * mean
+    near = (np.abs(path.mean - mean) <= _STEADY * mean) & (
+        np.abs(path.variance - variance) <= 2 * _STEADY * variance
+    )
+    steady = np.all((near & (load < _MOST_STEADY_LOAD)) | (load <= 0), axis=1) & (dispersion == 1)
+    seen = np.maximum(path.mean + more * np.minimum(load, 1.0), 0.0)
+    cut_reads, cut_writes = (
+        None if each is None else _spread(averaged(each, blocks), block, width, blocks.width_s)
+        for each in (reads, writes)
+    )
+    assert cut_reads is not None
+    return _pieces(Arrivals(cut_reads, cut_writes), load, path, seen, steady)
+
+
+def cut(width_s: np.ndarray, first_s: float) -> tuple[np.ndarray, np.ndarray]:
+    """Blocks cut into pieces that grow from their begin: block and width (s) of each piece."""
+    counts = np.ceil(np.log1p(width_s / first_s * (_GROWTH - 1)) / np.log(_GROWTH)).astype(np.int64)
+    counts = np.maximum(counts, 1)
+    block = np.repeat(np.arange(len(width_s)), counts)
+    number = np.arange(len(block)) - np.repeat(np.cumsum(counts) - counts, counts)
+    part = _GROWTH**number
+    return block, part * (width_s / np.bincount(block, part))[block]
+
+
+def _spread(
+    rates: BinnedReads, block: np.ndarray, width_s: np.ndarray, block_width_s: np.ndarray
+) -> BinnedReads:
+    """Reads of blocks, over their pieces in proportion to time."""
+    first = np.searchsorted(block, np.arange(len(block_width_s)))
+    pieces = np.bincount(block, minlength=len(block_width_s))
+    many = pieces[rates.bin]
+    entry = np.repeat(np.arange(len(rates.bin)), many)
+    place = first[rates.bin][entry] + np.arange(len(entry)) - np.repeat(np.cumsum(many) - many, many)
+    count = rates.reads[entry] * width_s[place] / block_width_s[block[place]]
+    order = np.argsort(place, kind="stable")
+    return BinnedReads(width_s, place[order], rates.file[entry][order], count[order], rates.files)
+
+
+def _pieces(arrivals: Arrivals, load: np.ndarray, path: Path, seen: np.ndarray, steady: np.ndarray) -> Pieces:
+    work = load * arrivals.reads.width_s[:, None]
+    wait = float(np.sum(work * seen) / np.sum(work))
+    variance, busy, end = (np.asarray(each) for each in path[1:])
+    return Pieces(arrivals.reads, arrivals.writes, load, seen, variance, busy, steady, end, wait)
