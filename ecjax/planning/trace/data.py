@@ -70,7 +70,7 @@ def traced(
     reads: BinnedReads,
     writes: BinnedReads | None,
     theta: float,
-    edge: np.ndarray | None = None,
+    bins: Bins | None = None,
 ) -> Traced:
     """The problem of a log.
 
@@ -79,12 +79,9 @@ def traced(
         reads: of the files, by blocks; counts are multiplied by no rate scale here.
         writes: by the same blocks; None: none.
         theta: s per dollar of mean cost per file.
-        edge: (K + 1,) first bin of every block where ``width_s`` has more bins than the blocks that ``bin`` counts;
-            None: every bin is a block.
+        bins: of the recursion, within those of the reads, which are its blocks; None: every bin is a block.
     """
-    width = np.asarray(reads.width_s, float)
-    edge = np.arange(len(width) + 1) if edge is None else np.asarray(edge)
-    bins = Bins(width, edge)
+    bins = Bins(np.asarray(reads.width_s, float), np.arange(reads.bins + 1)) if bins is None else bins
     nodes, files = problem.nodes, problem.files
     size = np.asarray(files.chunk_bytes)
     by_row = _counts(problem, reads, bins, size)
@@ -94,7 +91,7 @@ def traced(
     number = np.bincount(reads.file, reads.reads, reads.files)
     total = float(number @ _of_files(problem, problem.k))
     moments = _moments(problem, number)
-    length = float(width.sum())
+    length = reads.length_s
     # c must not depend on the plan: the mixture of sizes as every node would see it
     share = total / nodes.count / length
     sums = share * moments[:2] + background[:2]

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from ecjax.console import log
 from ecjax.errors import UserError
+from ecjax.planning.trace.steady import Steady, steady
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.spine.logs import ANALYZE, open_log
 from ecjax.tables.datasets import written_by
@@ -14,7 +15,7 @@ from ecjax.tables.folder import location
 from ecjax.tables.requests import requests
 from ecjax.traffic.bins import BinnedReads, bin_arrivals, bin_width
 
-MOST_BINS = 2**15  # of the recursion, which a plan runs through some hundred times
+MOST_STEPS = 2**16  # of the recursion, which a plan runs through some hundred times
 _FEW = 1000  # requests from which a log says little
 
 
@@ -45,18 +46,34 @@ class LoggedArrivals:
         """From the first arrival to the last, and the tick that this one is spread over."""
         return float(self.times[-1] - self.times[0]) + self.tick_s
 
-    def binned(self, service_mean_s: float) -> tuple[BinnedReads, BinnedReads]:
-        """Reads and writes by bins of the clock's tick or a mean service, longer ones where those were too many.
+    def binned(self, service_mean_s: float, rate_scale: float = 1.0) -> tuple[BinnedReads, BinnedReads]:
+        """Reads and writes by bins of the clock's tick or a mean service.
+
+        Args:
+            service_mean_s: of a chunk.
+            rate_scale: what counts are multiplied by.
+        """
+        width = bin_width(self.span_s, service_mean_s, self.tick_s)
+        reads, writes = bin_arrivals(self.times, self.file, self.files, width, self.write)
+        return reads._replace(reads=rate_scale * reads.reads), writes._replace(
+            reads=rate_scale * writes.reads
+        )
+
+    def steady(self, service_mean_s: float) -> Steady:
+        """Reads and writes by blocks of constant rates, and the steps of the recursion.
+
+        Bins of the clock's tick or a mean service; longer ones where steps are too many.
 
         Args:
             service_mean_s: of a chunk.
         """
         width = bin_width(self.span_s, service_mean_s, self.tick_s)
-        if self.span_s / width > MOST_BINS:
-            longer = self.span_s / MOST_BINS
-            width = self.tick_s * np.ceil(longer / self.tick_s) if self.tick_s > 0 else longer
+        while True:
+            seen = steady(*bin_arrivals(self.times, self.file, self.files, width, self.write))
+            if len(seen.bins.width) <= MOST_STEPS:
+                return seen
+            width *= 2
             log.info("trace: plans see the log in steps of %.3g s", width)
-        return bin_arrivals(self.times, self.file, self.files, width, self.write)
 
 
 def tables_of_analysis(options: OptimizeOptions) -> OptimizeOptions:

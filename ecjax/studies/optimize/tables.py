@@ -37,7 +37,7 @@ TABLES = job_tables(
             "estimated_mean_s",
             FLOAT,
             "s",
-            "expected mean latency of reads, Poisson arrivals; by class to 1024 files",
+            "expected mean latency of reads, Poisson arrivals (objective=trace: the log's); by class to 1024 files",
         ),
         Column("estimated_p99_s", FLOAT, "s", "expected 99 % quantile: the same"),
         Column(

@@ -10,19 +10,22 @@ import numpy as np
 import pyarrow as pa
 
 from ecjax.planning import Problem, Solution
-from ecjax.planning.problem import EVALUATE
+from ecjax.planning.problem import EVALUATE, of_files
 from ecjax.planning.trace.data import Traced, traced
 from ecjax.planning.trace.plan import TracePlan, plan_trace, relaxation
+from ecjax.predict.trace_estimates import LEVELS, trace_estimate
+from ecjax.predict.workload import workload_of
 from ecjax.problem.overload import EVENLY, overload
+from ecjax.problem.service_laws import service_laws
 from ecjax.progress import detail
 from ecjax.status import Status
 from ecjax.studies.optimize import rows as plan_rows
 from ecjax.studies.optimize.batches import Item
 from ecjax.studies.optimize.examination import examined
-from ecjax.studies.optimize.inputs import Case, sweep
-from ecjax.studies.optimize.objective import estimates
+from ecjax.studies.optimize.inputs import Case, Lane, sweep
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.spine.batches import Rows
+from ecjax.traffic.node_work import Arrivals, Placed
 
 _COMMON = 1.05  # times the least possible wait: below it, spreading reads gains next to nothing
 _STEADY = 1.1  # times the wait at constant rates: below it, the log has no bursts that count
@@ -64,7 +67,7 @@ def trace_runs(
         tables += [table] if table is not None else []
         row |= plan_rows.plan_columns(solution, case, plan.bound) | examination | trace_columns(plan)
         if options.estimate:
-            row |= estimates(options, case, item, solution)
+            row |= _estimates(options, case, problem, lane, solution)
         rows.append(row | {"solve_s": time.perf_counter() - began, "compile_s": 0.0})
         plans.append((item, solution))
     return rows, plan_rows.datasets(case, plans) | {"scenarios": iter(tables)}
@@ -96,11 +99,36 @@ def bursts_of(plan: TracePlan) -> str:
 def _data(case: Case, problem: Problem, theta: float, rate_scale: float) -> Traced:
     arrivals = case.arrivals
     assert arrivals is not None
+    seen = arrivals.steady(_service_mean(problem))
+    reads, writes = (each._replace(reads=rate_scale * each.reads) for each in (seen.reads, seen.writes))
+    return traced(problem, reads, writes if len(writes.reads) else None, theta, seen.bins)
+
+
+def _estimates(
+    options: OptimizeOptions, case: Case, problem: Problem, lane: Lane, plan: Solution
+) -> dict[str, float | None]:
+    """Columns of a run with what its plan is estimated to deliver under the arrivals of the log."""
+    assert case.arrivals is not None
+    laws = service_laws(case.nodes, problem.files, options.service, options.size_scaling, lane.size_scale)
+    probabilities, stored = (np.asarray(of_files(problem, jnp.asarray(each, float))) for each in plan[:2])
+    workload = workload_of(problem, laws, plan.stored)
+    placed = Placed(
+        probabilities,
+        np.asarray(problem.files.chunk_bytes),
+        workload.service,
+        stored,
+        np.asarray(problem.nodes.background),
+    )
+    reads, writes = case.arrivals.binned(_service_mean(problem), lane.rate_scale)
+    estimate = trace_estimate(Arrivals(reads, writes if len(writes.reads) else None), placed, workload)
+    return plan_rows.estimate_columns(estimate.mean[0], estimate.quantiles[0, LEVELS.index(0.99)])
+
+
+def _service_mean(problem: Problem) -> float:
+    """Of a chunk read, over nodes and files, s."""
     share, size = np.asarray(problem.share), np.asarray(problem.files.chunk_bytes)
     service = np.asarray(problem.nodes.service)[0]
-    mean = float(np.mean(service[0] + service[1] * (share @ size)))
-    reads, writes = (each._replace(reads=rate_scale * each.reads) for each in arrivals.binned(mean))
-    return traced(problem, reads, writes if len(writes.reads) else None, theta)
+    return float(np.mean(service[0] + service[1] * (share @ size)))
 
 
 def _solution(problem: Problem, plan: TracePlan, theta: float) -> Solution:
