@@ -28,7 +28,7 @@ from ecjax.machine_code import njit
 _MET = 1e-11  # relative to X + c: two workloads are the same again
 
 
-@njit(error_model="numpy", inline="always")
+@njit(error_model="numpy")
 def _after(y, d, c):
     """X' from y = X + a; of two forms the one in which nothing cancels."""
     s = y - d - c
@@ -110,8 +110,10 @@ def increments(width, work, c, more, factor, first, last, start, values):
         values: (m,) result, s^2.
     """
     bins, m = work.shape
-    low, high = start.copy(), start.copy()
-    values[:] = 0.0
+    low, high = np.empty(m), np.empty(m)
+    for j in range(m):
+        low[j] = high[j] = start[j]
+        values[j] = 0.0
     for b in range(first, bins):
         d = width[b]
         apart = False
@@ -136,8 +138,8 @@ def again(width, work, c, first, last, workload):
     """Workloads anew where work has changed between two bins, until they meet the earlier ones; (B, m) in place."""
     bins, m = work.shape
     before = np.zeros(m)
-    if first > 0:
-        before[:] = workload[first - 1]
+    for j in range(m):
+        before[j] = workload[first - 1, j] if first > 0 else 0.0
     for b in range(first, bins):
         apart = False
         for j in range(m):

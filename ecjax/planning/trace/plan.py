@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ecjax.planning.certified.choice import HOT, NONE
-from ecjax.planning.trace.data import Traced
-from ecjax.planning.trace.relax import Relaxed, descend, wait_of
+from ecjax.planning.trace.data import Traced, merged_bins
+from ecjax.planning.trace.relax import Relaxed, descend, stored_with, wait_of
 from ecjax.planning.trace.rounding import round_off
 from ecjax.planning.trace.spreading import spread_out
 
@@ -24,6 +24,7 @@ class TracePlan(NamedTuple):
         wait: s, the first of these.
         bound: s, no plan has a smaller objective.
         whole_wait: s, wait of the best plan found in which every read of a row uses the same k nodes.
+        blind_wait: s, wait of such a plan that was made for mean rates, and sees no bursts.
         spread_wait: s, wait where the reads of all rows spread over all nodes: the least possible.
         steady_wait: s, the same if all arrived at constant rates.
         iterations: of descents, and rounds of chunks added.
@@ -35,6 +36,7 @@ class TracePlan(NamedTuple):
     wait: float
     bound: float
     whole_wait: float
+    blind_wait: float
     spread_wait: float
     steady_wait: float
     iterations: int
@@ -63,9 +65,7 @@ def plan_trace(data: Traced, gap: float, start: np.ndarray | None = None) -> Tra
     kinds = round_off(data, relaxed.probabilities, relaxed.stored)
     whole, placed = (kinds == HOT).astype(float), kinds != NONE
     spread = spread_out(data, whole, placed, relaxed.bound, gap)
-    rows = data.rows
-    held = np.where(rows.allowed, rows.length[:, None] / rows.allowed.sum(axis=1, keepdims=True), 0.0)
-    even = wait_of(data, even_spread(data), held)
+    even = even_spread(data)
     return TracePlan(
         probabilities=spread.probabilities,
         stored=spread.placed,
@@ -73,7 +73,8 @@ def plan_trace(data: Traced, gap: float, start: np.ndarray | None = None) -> Tra
         wait=spread.point.wait,
         bound=spread.bound,
         whole_wait=wait_of(data, whole, placed.astype(float)),
-        spread_wait=min(even, relaxed.point.wait, spread.point.wait),
+        blind_wait=_blind_wait(data),
+        spread_wait=min(wait_of(data, even, stored_with(data, even)), relaxed.point.wait, spread.point.wait),
         steady_wait=_steady_wait(data, relaxed),
         iterations=relaxed.iterations + spread.rounds,
     )
@@ -89,6 +90,13 @@ def _uneven(data: Traced) -> np.ndarray:
     """The even spread, shifted a little from row to row so that like rows do not stay alike: (R, m)."""
     draws = np.random.default_rng(0).uniform(-0.1, 0.1, data.keep.shape)
     return np.where(data.rows.allowed, even_spread(data) + draws, 0.0)
+
+
+def _blind_wait(data: Traced) -> float:
+    """Wait of whole choices that balance the work of the whole log as if it arrived at constant rates, s."""
+    even = even_spread(data)
+    kinds = round_off(merged_bins(data, 1), even, stored_with(data, even))
+    return wait_of(data, (kinds == HOT).astype(float), (kinds != NONE).astype(float))
 
 
 def _steady_wait(data: Traced, relaxed: Relaxed) -> float:

@@ -5,7 +5,7 @@ import numpy as np
 from ecjax.machine_code import njit
 from ecjax.planning.trace.data import Traced
 from ecjax.planning.trace.relax import work_of
-from ecjax.planning.trace.rounding import put, searchable, spread_over
+from ecjax.planning.trace.rounding import before, clear, put, searchable, spread_over
 from ecjax.traffic.lindley import again, forward, increments
 
 _LEAST_READ = 1e-3  # a smaller share of a row's reads is what a descent has left over
@@ -39,7 +39,9 @@ def _prune(data, share, held, work, workload):
     less, factor = np.zeros((2, m)), np.zeros((2, m))
     value, start, after = np.zeros(m), np.zeros(m), np.zeros(m)
     for i in range(len(share)):
-        count = np.sum(held[i])
+        count = 0.0
+        for j in range(m):
+            count += held[i, j]
         first, last = bins, -1
         while count > data.rows.length[i]:
             least = -1
@@ -58,22 +60,22 @@ def _prune(data, share, held, work, workload):
                     change += data.toll[i, j] * (after[j] - share[i, j])
                     for p in range(2):
                         factor[p, j] = data.slope[p, j] * (after[j] - share[i, j])
-                start[:] = 0.0
-                if first > 0:
-                    start[:] = workload[first - 1]
+                before(workload, first, start)
                 increments(width, work, data.c, reads, factor, first, last, start, value)
-                change += np.sum(data.weight * value)
+                change += weighed(data.weight, value)
                 if last_write >= 0:
-                    less[:] = 0.0
-                    less[:, least] = -data.slope[:, least]
+                    for j in range(m):
+                        for p in range(2):
+                            less[p, j] = -data.slope[p, j] if j == least else 0.0
                     increments(width, work, data.c, writes, less, first, last, start, value)
-                    change += np.sum(data.weight * value)
+                    change += weighed(data.weight, value)
             if change > 0.0 and share[i, least] > _LEAST_READ:
                 break
             if last >= 0:
                 put(work, reads, data.slope, share[i], -1.0, first, last)
                 put(work, writes, data.slope, held[i], -1.0, first, last)
-            share[i] = after
+            for j in range(m):
+                share[i, j] = after[j]
             held[i, least] = 0.0
             count -= 1
             if last >= 0:
@@ -81,8 +83,17 @@ def _prune(data, share, held, work, workload):
                 put(work, writes, data.slope, held[i], 1.0, first, last)
                 again(width, work, data.c, first, last, workload)
         if last >= 0:
-            reads[:, first : last + 1] = 0.0
-            writes[:, first : last + 1] = 0.0
+            clear(reads, first, last)
+            clear(writes, first, last)
+
+
+@njit()
+def weighed(weight, values):
+    """Sum of products."""
+    total = 0.0
+    for j in range(len(weight)):
+        total += weight[j] * values[j]
+    return total
 
 
 @njit()

@@ -16,6 +16,7 @@ _MOST_STEPS = 2e7  # of the recursion, bins times nodes, in one sweep over the r
 _LEAST_BINS = 64
 _SWEEPS = 4
 _LEAST_GAIN = 1e-9
+_FULL = 1e3  # times the wait of the start: what a chunk beyond a node's capacity costs
 
 
 def searchable(data: Traced) -> Traced:
@@ -43,14 +44,14 @@ def round_off(data: Traced, probabilities: np.ndarray, stored: np.ndarray) -> np
     )
     order = np.argsort(-total, kind="stable")
     for _ in range(_SWEEPS):
-        gain = _respond(order, coarse, kinds, share, held, work, workload)
+        gain = _respond(order, coarse, kinds, share, held, work, workload, _FULL * value)
         if gain <= _LEAST_GAIN * value:
             break
     return kinds
 
 
 @njit()
-def _respond(order, data, kinds, share, held, work, workload):
+def _respond(order, data, kinds, share, held, work, workload, full_price):
     """Place each row where it costs least, all others as they are; returns what that gained, s, and one where a row
     had no whole choice before.
 
@@ -62,6 +63,7 @@ def _respond(order, data, kinds, share, held, work, workload):
         held: (R, m) chunks of nodes, changed in place.
         work: (B, m) s, changed in place.
         workload: (B, m) s, changed in place.
+        full_price: s, of a chunk beyond a node's capacity.
     """
     width, edge = data.bins.width, data.bins.edge
     bins, m = work.shape
@@ -75,7 +77,6 @@ def _respond(order, data, kinds, share, held, work, workload):
     for i in range(len(kinds)):
         for j in range(m):
             chunks[j] += data.rows.chunks[i] * held[i, j]
-    full_price = 100.0 * np.max(data.weight * data.c) * np.sum(width) + 1.0
     gain = 0.0
     for i in order:
         first, last = spread_over(data.reads, i, width, edge, reads)
@@ -84,20 +85,18 @@ def _respond(order, data, kinds, share, held, work, workload):
         new = True
         for j in range(m):
             new &= kinds[i, j] != HOT
+        for j in range(m):
+            read_value[j] = write_value[j] = 0.0
         if last >= 0:
             put(work, reads, data.slope, share[i], -1.0, first, last)
             put(work, writes, data.slope, held[i], -1.0, first, last)
-            start[:] = 0.0
-            if first > 0:
-                start[:] = workload[first - 1]
+            before(workload, first, start)
             if last_write >= 0:
                 increments(width, work, data.c, writes, data.slope, first, last, start, write_value)
-            reads[:, first : last + 1] += writes[:, first : last + 1]
+                add(reads, writes, first, last, 1.0)
             increments(width, work, data.c, reads, data.slope, first, last, start, read_value)
-            reads[:, first : last + 1] -= writes[:, first : last + 1]
-        else:
-            read_value[:] = 0.0
-            write_value[:] = 0.0
+            if last_write >= 0:
+                add(reads, writes, first, last, -1.0)
         count = 0
         for j in range(m):
             chunks[j] -= data.rows.chunks[i] * held[i, j]
@@ -118,7 +117,8 @@ def _respond(order, data, kinds, share, held, work, workload):
                 now += hot[j] if kinds[i, j] == HOT else cold[j]
         if new or least < now - 1e-12 * abs(now):
             gain += 1.0 if new else now - least
-            kinds[i] = kind
+            for j in range(m):
+                kinds[i, j] = kind[j]
         for j in range(m):
             share[i, j] = 1.0 if kinds[i, j] == HOT else 0.0
             held[i, j] = 1.0 if kinds[i, j] != NONE else 0.0
@@ -127,9 +127,32 @@ def _respond(order, data, kinds, share, held, work, workload):
             put(work, reads, data.slope, share[i], 1.0, first, last)
             put(work, writes, data.slope, held[i], 1.0, first, last)
             again(width, work, data.c, first, last, workload)
-            reads[:, first : last + 1] = 0.0
-            writes[:, first : last + 1] = 0.0
+            clear(reads, first, last)
+            clear(writes, first, last)
     return gain
+
+
+@njit()
+def before(workload, first, start):
+    """Workloads before a bin, to ``start`` (m,)."""
+    for j in range(len(start)):
+        start[j] = workload[first - 1, j] if first > 0 else 0.0
+
+
+@njit()
+def add(to, values, first, last, sign):
+    """Add (2, B) values between two bins."""
+    for p in range(2):
+        for b in range(first, last + 1):
+            to[p, b] += sign * values[p, b]
+
+
+@njit()
+def clear(values, first, last):
+    """Zeros between two bins of (2, B) values."""
+    for p in range(2):
+        for b in range(first, last + 1):
+            values[p, b] = 0.0
 
 
 @njit()

@@ -11,12 +11,13 @@ import numpy as np
 
 from ecjax.planning.trace.data import Rows, Traced
 from ecjax.planning.trace.pruning import prune
-from ecjax.planning.trace.relax import Point, descend, evaluate, tangent
+from ecjax.planning.trace.relax import Point, descend, tangent
 
 _ROUNDS = 16
 _STEPS = 40  # of a descent over one placement
 _FINE = 0.2  # parts of the gap: to which reads are spread, and which rows may keep
 _DOMINANT = 0.02  # share of all that is to be gained from which a row gets several chunks at once
+_PRICES = (30.0, 10.0, 3.0, 1.0, 0.3)  # of a chunk that costs nothing, in even shares of the gap
 _LEAST_GAIN = 1e-2  # of the distance to the bound, which a round must gain
 
 
@@ -81,16 +82,19 @@ def spread_out(data: Traced, start: np.ndarray, placed: np.ndarray, bound: float
 
 
 def _with_fewer_chunks(data: Traced, plan: Spread, bound: float, gap: float) -> Spread:
-    """Where storage costs nothing: the plan without chunks that gain next to nothing, if it stays as near the bound.
+    """Where storage costs nothing: the plan without chunks that gain little, if it stays as near the bound.
 
-    All that may be dropped together loses at most a part of the gap.
+    A chunk is worth a part of what the objective may be above the bound; the largest part that leads there counts.
     """
-    nearly = data._replace(keep=np.full_like(data.keep, _FINE * gap * abs(bound) / data.keep.size))
-    probabilities, placed = prune(nearly, plan.probabilities, plan.placed)
-    point = evaluate(data, probabilities, placed.astype(float))
-    if point.objective > max(plan.point.objective, bound + gap * abs(bound)):
-        return plan
-    return Spread(probabilities, placed, point, bound, plan.rounds)
+    for price in _PRICES:
+        nearly = data._replace(keep=np.full_like(data.keep, price * gap * abs(bound) / data.keep.size))
+        probabilities, placed = prune(nearly, plan.probabilities, plan.placed)
+        if np.array_equal(placed, plan.placed):
+            continue
+        less = descend(data, probabilities, _FINE * gap, _STEPS, placed, bound)
+        if less.point.objective <= max(plan.point.objective, bound + gap * abs(bound)):
+            return Spread(less.probabilities, placed, less.point, bound, plan.rounds)
+    return plan
 
 
 def _added(data: Traced, plan: Spread, above: np.ndarray, rest: float) -> np.ndarray:

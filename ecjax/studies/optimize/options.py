@@ -21,7 +21,7 @@ from ecjax.studies.optimize.class_rules import (
     weights,
 )
 from ecjax.studies.optimize.objective_rules import OBJECTIVES, objective
-from ecjax.studies.optimize.plan_rules import METHODS, together
+from ecjax.studies.optimize.plan_rules import GAP, METHODS, together
 from ecjax.studies.optimize.tables import TABLES
 from ecjax.studies.spine.log_options import LogOptions
 
@@ -232,8 +232,8 @@ class OptimizeOptions(LogOptions):
         False, "with plan=: also plan from nothing, for cold_start_objective", identifies=True
     )
     gap: float = option(
-        1e-4,
-        "certified: (objective - lower bound) / lower bound that is good enough",
+        GAP,
+        "certified: (objective - lower bound) / lower bound that is good enough; with objective=trace 0.01 if not set",
         Number(above=0),
         identifies=True,
     )

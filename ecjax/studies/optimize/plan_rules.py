@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from ecjax.studies.optimize.options import OptimizeOptions
 
 METHODS = ("certified", "published", "oblivious_lb", "random_cp", "max_ec")  # of queue=fcfs
+GAP, TRACE_GAP = 1e-4, 1e-2  # where it is not set; of plans for a log, whose waits are not as exact
 # options that plans for the arrivals of a log leave at their defaults, and why
 _NOT_BY_TRACE = {
     "max_chunks_per_node": (1, "chunks served together have no queue of their own"),
@@ -34,7 +35,7 @@ def together(options: "OptimizeOptions") -> "OptimizeOptions":
                 raise UserError(f"method: found {name!r}; allowed: {', '.join(METHODS)}")
         if not options.method:
             raise UserError(f"method: found an empty list; allowed: {', '.join(METHODS)}")
-    _check_trace(options)
+    options = _for_trace(options)
     if options.plan is None:
         if options.start == "plan":
             raise UserError("start=plan: plan=FOLDER is missing, the folder of an earlier optimize")
@@ -57,13 +58,14 @@ def together(options: "OptimizeOptions") -> "OptimizeOptions":
     return options
 
 
-def _check_trace(options: "OptimizeOptions") -> None:
+def _for_trace(options: "OptimizeOptions") -> "OptimizeOptions":
+    """Options that go with a log, or with none; with one the gap is another where it is not set."""
     if options.objective != TRACE:
         if options.trace is not None:
             raise UserError(
                 f"trace: found {options.trace} with objective={options.objective}; allowed: objective=trace"
             )
-        return
+        return options
     if options.trace is None:
         raise UserError(
             "objective=trace: trace=PATH is missing, the access log whose arrivals are planned for, or its analysis"
@@ -78,3 +80,4 @@ def _check_trace(options: "OptimizeOptions") -> None:
                 f"{name}: found {getattr(options, name)} with objective=trace; allowed with it: "
                 f"{str(only).lower()}, as {why}"
             )
+    return replace(options, gap=TRACE_GAP) if options.gap == GAP else options

@@ -46,9 +46,7 @@ TABLES = job_tables(
             "s",
             "objective=trace: mean wait of a chunk under the arrivals of the log (J of the smoothed Lindley recursion)",
         ),
-        Column(
-            "whole_wait_s", FLOAT, "s", "the same of the best plan found where all reads use n = k chunks"
-        ),
+        Column("blind_wait_s", FLOAT, "s", "the same of a plan that balances mean loads, n = k or the floor"),
         Column(
             "spread_wait_s", FLOAT, "s", "the same with all reads spread over all nodes: the least possible"
         ),
@@ -56,7 +54,7 @@ TABLES = job_tables(
             "bursts",
             STRING,
             "",
-            "objective=trace: none; common (to all files: placement cannot help) or single (of files: spreading pays)",
+            "objective=trace: bursts are common to all files (placement cannot help), of single ones (it pays); none",
         ),
         Column("cost_dollars_per_period", FLOAT, "$/period", "storage cost of the plan, all files"),
         Column("lower_bound", FLOAT, "s", "no plan has a smaller objective; null where it is not known"),

@@ -80,7 +80,7 @@ def trace_columns(plan: TracePlan) -> dict[str, Any]:
         "lower_bound": plan.bound,
         "gap": (plan.objective - plan.bound) / abs(plan.bound) if plan.bound > 0 else None,
         "trace_wait_s": plan.wait,
-        "whole_wait_s": plan.whole_wait,
+        "blind_wait_s": plan.blind_wait,
         "spread_wait_s": plan.spread_wait,
         "bursts": bursts_of(plan),
     }
@@ -89,9 +89,9 @@ def trace_columns(plan: TracePlan) -> dict[str, Any]:
 def bursts_of(plan: TracePlan) -> str:
     """Whose bursts a log has: ``none``, ``common`` to all files, or of ``single`` files or groups of them.
 
-    By J of the best plan with n = k (or the floor) against J with all reads spread over all nodes, the least possible.
+    By J of a plan for mean rates against J with all reads spread over all nodes, the least possible.
     """
-    if plan.whole_wait > _COMMON * plan.spread_wait:
+    if plan.blind_wait > _COMMON * plan.spread_wait:
         return "single"
     return "none" if plan.spread_wait <= _STEADY * plan.steady_wait else "common"
 

@@ -6,19 +6,16 @@ from rich.console import Console
 from ecjax.console import say
 from ecjax.units import time_text
 
+_WAITS = (
+    "a plan that balances mean loads waits {blind}, this one {wait}, reads spread over all nodes {spread}"
+)
 _SENTENCES = {
     "common": (
-        "bursts are common to all files: n = k plans wait {whole} and reads spread over all nodes {spread}, the least "
-        "possible, so that placement cannot help; more capacity or a cache can"
+        f"bursts are common to all files: {_WAITS}, the least possible: placement cannot help, more capacity or a "
+        "cache can"
     ),
-    "single": (
-        "bursts are of single files or groups: n = k plans wait {whole}, this plan {wait}, reads spread over all nodes "
-        "{spread}, the least possible: spreading pays"
-    ),
-    "none": (
-        "bursts hardly count in this log: reads spread over all nodes wait {spread}, about as long as at constant "
-        "rates, n = k plans {whole}; plans for mean rates are as good"
-    ),
+    "single": f"bursts are of single files or groups of them: {_WAITS}, the least possible: spreading pays",
+    "none": f"bursts hardly count in this log: {_WAITS}, about as at constant rates",
 }
 
 
@@ -35,7 +32,7 @@ def say_bursts(runs: pd.DataFrame, console: Console) -> None:
         texts = {
             name: time_text(float(run[column]))
             for name, column in (
-                ("whole", "whole_wait_s"),
+                ("blind", "blind_wait_s"),
                 ("wait", "trace_wait_s"),
                 ("spread", "spread_wait_s"),
             )
