@@ -54,6 +54,7 @@ def spread_out(data: Traced, start: np.ndarray, placed: np.ndarray, bound: float
         relaxed = descend(data, start, fine * gap, _STEPS, placed, bound)
         return Spread(relaxed.probabilities, placed, relaxed.point, bound, 0)
 
+    charged = bool(np.any(data.keep > 0)) or len(data.writes.block) > 0
     best = read(start, placed, _FINE)
     current = best
     rounds = 0
@@ -67,7 +68,7 @@ def spread_out(data: Traced, start: np.ndarray, placed: np.ndarray, bound: float
         if not np.any(more & ~current.placed):
             break
         spread = read(current.probabilities, more, _FINE)
-        if np.any(data.keep > 0):
+        if charged:
             spread = read(*prune(data, spread.probabilities, spread.placed), _FINE)
         least = _LEAST_GAIN * (best.point.objective - bound)
         current = spread
@@ -76,7 +77,7 @@ def spread_out(data: Traced, start: np.ndarray, placed: np.ndarray, bound: float
                 best = spread
             break
         best = spread
-    if not np.any(data.keep > 0):
+    if not charged:
         best = _with_fewer_chunks(data, best, bound, gap)
     return best._replace(bound=bound, rounds=rounds)
 

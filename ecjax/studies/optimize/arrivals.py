@@ -84,10 +84,11 @@ def tables_of_analysis(options: OptimizeOptions) -> OptimizeOptions:
         or written_by(place) != ANALYZE
     ):
         return options
+    folder = options.trace.rstrip("/")
     if options.nodes is None and (place / "nodes").is_dir():
-        options = replace(options, nodes=options.trace)
+        options = replace(options, nodes=f"{folder}/nodes")
     if options.files is None and (place / "files").is_dir():
-        options = replace(options, files=options.trace)
+        options = replace(options, files=f"{folder}/files")
     return options
 
 

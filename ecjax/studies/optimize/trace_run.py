@@ -27,7 +27,7 @@ from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.spine.batches import Rows
 from ecjax.traffic.node_work import Arrivals, Placed
 
-_COMMON = 1.05  # times the least possible wait: below it, spreading reads gains next to nothing
+_COMMON = 1.08  # times the least possible wait: below it, placing and spreading reads gains little
 _STEADY = 1.1  # times the wait at constant rates: below it, the log has no bursts that count
 
 
