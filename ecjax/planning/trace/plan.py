@@ -25,6 +25,7 @@ class TracePlan(NamedTuple):
         bound: s, no plan has a smaller objective.
         whole_wait: s, wait of the best plan found in which every read of a row uses the same k nodes.
         blind_wait: s, wait of such a plan that was made for mean rates, and sees no bursts.
+        uneven: the ratio of that to the least possible wait if rates were constant.
         spread_wait: s, wait where the reads of all rows spread over all nodes: the least possible.
         steady_wait: s, the same if all arrived at constant rates.
         iterations: of descents, and rounds of chunks added.
@@ -37,6 +38,7 @@ class TracePlan(NamedTuple):
     bound: float
     whole_wait: float
     blind_wait: float
+    uneven: float
     spread_wait: float
     steady_wait: float
     iterations: int
@@ -65,7 +67,7 @@ def plan_trace(data: Traced, gap: float, start: np.ndarray | None = None) -> Tra
     kinds = round_off(data, relaxed.probabilities, relaxed.stored)
     whole, placed = (kinds == HOT).astype(float), kinds != NONE
     spread = spread_out(data, whole, placed, relaxed.bound, gap)
-    even = even_spread(data)
+    even, blind = even_spread(data), _blind(data)
     return TracePlan(
         probabilities=spread.probabilities,
         stored=spread.placed,
@@ -73,7 +75,8 @@ def plan_trace(data: Traced, gap: float, start: np.ndarray | None = None) -> Tra
         wait=spread.point.wait,
         bound=spread.bound,
         whole_wait=wait_of(data, whole, placed.astype(float)),
-        blind_wait=_blind_wait(data),
+        blind_wait=blind[0],
+        uneven=blind[1],
         spread_wait=min(wait_of(data, even, stored_with(data, even)), relaxed.point.wait, spread.point.wait),
         steady_wait=_steady_wait(data, relaxed),
         iterations=relaxed.iterations + spread.rounds,
@@ -92,11 +95,16 @@ def _uneven(data: Traced) -> np.ndarray:
     return np.where(data.rows.allowed, even_spread(data) + draws, 0.0)
 
 
-def _blind_wait(data: Traced) -> float:
-    """Wait of whole choices that balance the work of the whole log as if it arrived at constant rates, s."""
-    even = even_spread(data)
-    kinds = round_off(merged_bins(data, 1), even, stored_with(data, even))
-    return wait_of(data, (kinds == HOT).astype(float), (kinds != NONE).astype(float))
+def _blind(data: Traced) -> tuple[float, float]:
+    """Wait of whole choices that balance the work of the whole log as if it arrived at constant rates, s; and by how
+    much it would be above that of reads spread evenly if they did: what few or unequal files cannot balance.
+    """
+    even, constant = even_spread(data), merged_bins(data, 1)
+    cold = stored_with(data, even)
+    kinds = round_off(constant, even, cold)
+    whole, placed = (kinds == HOT).astype(float), (kinds != NONE).astype(float)
+    least = wait_of(constant, even, cold)
+    return wait_of(data, whole, placed), wait_of(constant, whole, placed) / least if least > 0 else 1.0
 
 
 def _steady_wait(data: Traced, relaxed: Relaxed) -> float:

@@ -11,7 +11,7 @@ time since the block began puts the area under it 3 % wrong.
 from typing import NamedTuple
 
 import numpy as np
-from scipy import sparse
+from scipy import linalg, sparse
 
 from ecjax.planning.trace.data import Bins
 from ecjax.traffic.bins import BinnedReads
@@ -19,7 +19,7 @@ from ecjax.traffic.denoise import averaged, blocks_of, counts_of
 
 _NAMED = 16  # most read files that are told apart by name
 _COMPONENTS = 4
-_WINDOWS = 512  # of the log, in which components are looked for
+_WINDOWS = 256  # of the log, in which components are looked for
 _LEAST_READS = 20  # of a file that says when it is read
 _GROWTH = 1 / 16
 
@@ -82,7 +82,7 @@ def _components(reads: BinnedReads, total: np.ndarray, often: np.ndarray) -> spa
     gram = (profile.T @ profile).toarray()
     cross = np.outer(np.asarray(profile.T @ weight), mean)
     gram = gram - cross - cross.T + np.sum(weight**2) * np.outer(mean, mean)
-    vectors = np.linalg.eigh(gram)[1][:, -_COMPONENTS:]
+    vectors = linalg.eigh(gram, subset_by_index=[_WINDOWS - _COMPONENTS, _WINDOWS - 1])[1]
     scores = profile @ vectors - np.outer(weight, mean @ vectors)
     signs = np.hstack([scores > 0, scores < 0]) & often[:, None]
     return sparse.csr_matrix(signs.astype(float))

@@ -89,9 +89,10 @@ def trace_columns(plan: TracePlan) -> dict[str, Any]:
 def bursts_of(plan: TracePlan) -> str:
     """Whose bursts a log has: ``none``, ``common`` to all files, or of ``single`` files or groups of them.
 
-    By J of a plan for mean rates against J with all reads spread over all nodes, the least possible.
+    By J of a plan for mean rates against J with all reads spread over all nodes, the least possible; beyond what that
+    plan would be above it at constant rates, where nodes cannot be loaded alike.
     """
-    if plan.blind_wait > _COMMON * plan.spread_wait:
+    if plan.blind_wait > _COMMON * max(plan.uneven, 1.0) * plan.spread_wait:
         return "single"
     return "none" if plan.spread_wait <= _STEADY * plan.steady_wait else "common"
 
