@@ -13,11 +13,11 @@ import numpy as np
 from ecjax import planning
 from ecjax.planning.problem import NODE_WORK
 from ecjax.predict.workload import ESTIMATE, node_laws
+from ecjax.queueing.estimate import LEVELS
 from ecjax.queueing.service_law import ServiceLaw
 from ecjax.queueing.workload import Workload
 from ecjax.simulation.laws import Laws
 
-_LEVELS = (0.99,)
 MOST_KINDS = 1024
 _ROWS = (128, MOST_KINDS)  # few sizes of arrays are few programs to compile
 _ROUNDS = 20
@@ -63,8 +63,8 @@ def plan_estimate(
         (nodes.connect_mean, nodes.connect_variance),
         beside,
     )
-    estimate = ESTIMATE(jnp.asarray(kinds.probabilities), load, levels=_LEVELS)
-    return PlanEstimate(float(estimate.mean), float(estimate.quantiles[0]))
+    estimate = ESTIMATE(jnp.asarray(kinds.probabilities), load)
+    return PlanEstimate(float(estimate.mean), float(estimate.quantiles[LEVELS.index(0.99)]))
 
 
 def kinds_of(problem: planning.Problem, probabilities: np.ndarray) -> Kinds:

@@ -7,7 +7,8 @@ from scipy.sparse import csr_matrix
 
 from ecjax.traffic.bins import BinnedReads
 
-_OF_ALL, _OF_CLASS, _OF_FILE = 6000, 1500, 32  # reads of a group in its sample
+_OF_ALL, _OF_CLASS = 6000, 1500  # reads of a group in its sample
+_OF_FILES, _OF_FILE, _MOST_OF_FILE = 12_000, 16, 1000  # of all files together; least and most of one
 
 
 class Groups(NamedTuple):
@@ -18,7 +19,7 @@ class Groups(NamedTuple):
     files: np.ndarray  # (F,) files of interest, all different
 
     @property
-    def count(self) -> int:
+    def total(self) -> int:
         """Number of groups G."""
         return 1 + self.classes + len(self.files)
 
@@ -69,7 +70,7 @@ def group_reads(reads: BinnedReads, groups: Groups, kinds: FileKinds) -> csr_mat
     row, column = np.concatenate(rows), np.tile(kind, len(rows))
     amount = np.tile(reads.reads, len(rows))
     used = row >= 0
-    shape = (groups.count, len(kinds.first))
+    shape = (groups.total, len(kinds.first))
     return csr_matrix((amount[used], (row[used], column[used])), shape=shape)
 
 
@@ -95,11 +96,13 @@ def sampled(reads: BinnedReads, chosen: np.ndarray, groups: Groups, of_all: int 
         ]
     elif groups.classes == 1:
         parts.append(Sample(np.ones_like(parts[0].group), *parts[0][1:]))
+    of_file = _OF_FILES // max(len(groups.files), 1)
+    of_file = min(max(of_file, _OF_FILE), _MOST_OF_FILE)
     by_file = entries[np.argsort(reads.file[entries], kind="stable")]
     begin = np.searchsorted(reads.file[by_file], groups.files)
     end = np.searchsorted(reads.file[by_file], groups.files, side="right")
     for number, (first, last) in enumerate(zip(begin.tolist(), end.tolist(), strict=True)):
-        parts.append(_part(reads, by_file[first:last], 1 + groups.classes + number, _OF_FILE))
+        parts.append(_part(reads, by_file[first:last], 1 + groups.classes + number, of_file))
     return Sample(*(np.concatenate(each) for each in zip(*parts, strict=True)))
 
 

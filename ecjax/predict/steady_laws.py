@@ -3,41 +3,22 @@
 Pieces of like loads at all nodes are taken together: at most eight kinds of them, each with its rates of the files.
 """
 
-import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy.sparse import csr_matrix, hstack
 
+from ecjax.predict.mixtures import Cells, joined, laws_of_quantiles
 from ecjax.predict.plan_estimates import Kinds, calibrated_sample, padded
 from ecjax.predict.read_samples import FileKinds, Groups, group_reads, within
-from ecjax.queueing.class_queues import fcfs_queues
-from ecjax.queueing.latency_law import Curves, latency_curves
-from ecjax.queueing.monotone import interpolate
+from ecjax.predict.workload import ESTIMATE
 from ecjax.queueing.workload import Workload
 from ecjax.traffic.bins import BinnedReads
+from ecjax.traffic.host_service import host_moments
 from ecjax.traffic.node_work import Placed
 from ecjax.traffic.paths import Pieces
 
-_CLUSTERS = 8
+_CLUSTERS = (1, 2, 4, 8)
+_NEAR = 0.15  # root mean square of log(1 - load) within a cluster
 _ROUNDS = 20
-
-
-def _laws(points: jax.Array, probabilities: jax.Array, load: Workload) -> jax.Array:
-    """Pr(T <= x) of every file at these points, (r, P)."""
-    curves: Curves = latency_curves(probabilities, load, fcfs_queues(probabilities, load))
-
-    def of_file(index, weight, value):
-        def at(row, value):
-            own = curves.points[row]
-            inside = interpolate(points, own, value)
-            return jnp.where(points < own[0], 0.0, jnp.where(points > own[-1], 1.0, inside))
-
-        return jnp.sum(weight[:, None] * jax.vmap(at)(index, value), axis=0)
-
-    return jax.vmap(of_file)(curves.index, curves.weight, curves.value)
-
-
-_LAWS = jax.jit(_laws)
 
 
 def steady_laws(
@@ -47,8 +28,8 @@ def steady_laws(
     kinds: FileKinds,
     groups: Groups,
     points: np.ndarray,
-) -> tuple[np.ndarray, csr_matrix]:
-    """Laws (cells, P) and the reads that groups have of each, (G, cells).
+) -> Cells:
+    """Laws of kinds of files in kinds of pieces, and the reads that groups have of each.
 
     Args:
         pieces: of time, some of them steady.
@@ -62,7 +43,7 @@ def steady_laws(
     steady = np.flatnonzero(pieces.steady & (by_piece > 0))
     cluster = np.full(pieces.reads.bins, -1)
     cluster[steady] = like_loads(pieces.load[steady], by_piece[steady])
-    laws, weights = [], []
+    cells = []
     for number in range(cluster.max() + 1):
         member = cluster == number
         span = float(pieces.reads.width_s[member].sum())
@@ -85,22 +66,28 @@ def steady_laws(
             None if connect is None else (connect.mean, connect.variance),
             beside,
         )
-        of_kind = np.asarray(_LAWS(jnp.asarray(points), jnp.asarray(full.probabilities), load))
-        laws.append(of_kind[: len(drawn)])
+        estimate = ESTIMATE(jnp.asarray(full.probabilities), load)
+        mean, quantiles = (
+            np.asarray(each)[: len(drawn)] for each in (estimate.file_mean, estimate.file_quantiles)
+        )
         share = group_reads(part, groups, kinds)[:, used[drawn]]
-        weights.append(share.multiply((rate * span / reads[used[drawn]])[None, :]).tocsr())
-    return np.concatenate(laws), hstack(weights, "csr")
+        weights = share.multiply((rate * span / reads[used[drawn]])[None, :]).tocsr()
+        cells.append(Cells(laws_of_quantiles(points, quantiles), mean, weights))
+    return joined(cells)
 
 
 def _writes(writes: BinnedReads, placed: Placed) -> np.ndarray:
     """Sums of m_n over the chunks written to every node, (3, m)."""
     count = np.bincount(writes.file, writes.reads, writes.files)
-    moments = placed.service.moments(placed.chunk_bytes[:, None])
-    return np.stack([count @ (placed.stored * np.asarray(moment)) for moment in moments])
+    moments = host_moments(placed.service, placed.chunk_bytes)
+    return np.stack([count @ (placed.stored * moment) for moment in moments])
 
 
 def like_loads(load: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Clusters of pieces with like loads at all nodes, (T,) from 0 on: weighted k-means of -log(1 - load).
+
+    As few as make loads within a cluster differ by so little that latencies, nearly proportional to 1/(1 - load), are
+    right; at most eight.
 
     Args:
         load: (T, m), below 1.
@@ -110,11 +97,16 @@ def like_loads(load: np.ndarray, weight: np.ndarray) -> np.ndarray:
     # begins in the order of the loads, with as many reads each
     order = np.argsort(place.sum(axis=1), kind="stable")
     passed = np.cumsum(weight[order])
-    starts = np.searchsorted(passed, (np.arange(_CLUSTERS) + 0.5) / _CLUSTERS * passed[-1])
-    centres = np.unique(place[order[starts]], axis=0)
-    for _ in range(_ROUNDS):
-        label = np.argmin(np.sum((place[:, None] - centres[None]) ** 2, axis=2), axis=1)
-        label = np.unique(label, return_inverse=True)[1]
-        total = np.bincount(label, weight)
-        centres = np.stack([np.bincount(label, weight * column) / total for column in place.T], axis=1)
+    label = np.zeros(len(load), np.int64)
+    for count in _CLUSTERS:
+        starts = np.searchsorted(passed, (np.arange(count) + 0.5) / count * passed[-1])
+        centres = np.unique(place[order[starts]], axis=0)
+        for _ in range(_ROUNDS):
+            nearest = np.argmin(np.sum((place[:, None] - centres[None]) ** 2, axis=2), axis=1)
+            label = np.unique(nearest, return_inverse=True)[1]
+            total = np.bincount(label, weight)
+            centres = np.stack([np.bincount(label, weight * column) / total for column in place.T], axis=1)
+        apart = np.average((place - centres[label]) ** 2, axis=0, weights=weight)
+        if apart.max() <= _NEAR**2:
+            break
     return label

@@ -69,7 +69,7 @@ def blocks_of(width_s: np.ndarray, counts: Counts) -> Blocks:
         spread = np.sqrt(total * exposure[0] * exposure[1])
         parts = np.logical_or.reduceat(split, first)
         split = parts | np.any(apart > counts.deviations * spread, axis=1)
-        whole = ~parts & (exposure[1][:, 0] == length)
+        whole = ~split & (exposure[1][:, 0] == length)
         n1, n2 = halves[0][whole, 0], halves[1][whole, 0]
         reads.append(float(np.sum(n1 + n2)))
         dispersion.append(float(np.sum((n1 - n2) ** 2)) / reads[-1] if reads[-1] > 0 else np.nan)

@@ -11,15 +11,15 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import special
 
-_SHAPES = np.geomspace(0.02, 1e5, 128)
-_SCORES = np.linspace(-8.0, 12.0, 401)
+SHAPES = np.geomspace(0.02, 1e5, 128)
+SCORES = np.linspace(-8.0, 12.0, 401)
 
 
 @cache
-def _table() -> np.ndarray:
+def table() -> np.ndarray:
     """Distribution at every shape and score, (shapes, scores)."""
-    shape = _SHAPES[:, None]
-    root = 1 - 1 / (9 * shape) + _SCORES[None, :] / (3 * np.sqrt(shape))
+    shape = SHAPES[:, None]
+    root = 1 - 1 / (9 * shape) + SCORES[None, :] / (3 * np.sqrt(shape))
     return special.gammainc(shape, shape * np.maximum(root, 0.0) ** 3)
 
 
@@ -31,16 +31,16 @@ def gamma_cumulative(x: jax.Array, mean: jax.Array, variance: jax.Array) -> jax.
         mean: s, above 0.
         variance: s^2, above 0.
     """
-    table = jnp.asarray(_table())
-    shape = jnp.clip(mean**2 / variance, _SHAPES[0], _SHAPES[-1])
-    step = float(np.log(_SHAPES[1] / _SHAPES[0]))
-    row, up = _between(jnp.log(shape / _SHAPES[0]) / step, len(_SHAPES))
+    values = jnp.asarray(table())
+    shape = jnp.clip(mean**2 / variance, SHAPES[0], SHAPES[-1])
+    step = float(np.log(SHAPES[1] / SHAPES[0]))
+    row, up = _between(jnp.log(shape / SHAPES[0]) / step, len(SHAPES))
     score = (jnp.cbrt(x / mean) - 1 + 1 / (9 * shape)) * 3 * jnp.sqrt(shape)
-    column, right = _between((score - _SCORES[0]) / (_SCORES[1] - _SCORES[0]), len(_SCORES))
+    column, right = _between((score - SCORES[0]) / (SCORES[1] - SCORES[0]), len(SCORES))
     row, column = jnp.broadcast_arrays(row, column)
-    flat, place = table.ravel(), row * len(_SCORES) + column
+    flat, place = values.ravel(), row * len(SCORES) + column
     low = flat[place] + right * (flat[place + 1] - flat[place])
-    place = place + len(_SCORES)
+    place = place + len(SCORES)
     high = flat[place] + right * (flat[place + 1] - flat[place])
     return low + up * (high - low)
 

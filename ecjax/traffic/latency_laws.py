@@ -21,8 +21,8 @@ from ecjax.traffic.gamma_table import gamma_cumulative
 
 POINTS = 256
 _BELOW, _ABOVE = 0.02, 40.0  # of the shortest mean service, of the longest mean latency: where laws are taken
-_LEAST_BUSY = 1e-9
-_LEAST_SCV = 1e-4  # of the gamma law
+LEAST_BUSY = 1e-9
+LEAST_SCV = 1e-4  # of the gamma law
 _LATTICE = 2048
 
 
@@ -107,11 +107,11 @@ def latency_laws(points: jax.Array, seen: Seen, kind: jax.Array, of: Readers, mo
 
     def law(arguments):
         mean, variance, busy, kind = arguments
-        u = jnp.maximum(busy, _LEAST_BUSY)
+        u = jnp.maximum(busy, LEAST_BUSY)
         wait = mean / u
         spread = (variance + mean**2) / u - wait**2 + of.variance[kind]
         whole = wait + of.mean[kind]
-        spread = jnp.maximum(spread, _LEAST_SCV * whole**2)
+        spread = jnp.maximum(spread, LEAST_SCV * whole**2)
         late = gamma_cumulative(points[None, :], whole[:, None], spread[:, None])
         at_node = (1 - u)[:, None] * of.alone[of.size[kind]] + u[:, None] * late
         return subset_product(of.drawing[kind], of.k[kind], at_node, most)

@@ -11,9 +11,10 @@ import numpy as np
 from ecjax.queueing.service_law import ServiceLaw
 from ecjax.traffic.bins import BinnedReads, count_matrix
 from ecjax.traffic.denoise import Counts, counts_of
+from ecjax.traffic.host_service import host_moments
 from ecjax.traffic.two_moments import Constants
 
-_MOST_SHARED_LOAD = 0.9
+MOST_MET = 0.9  # load that reads meet, in relaxation times
 
 
 class Arrivals(NamedTuple):
@@ -56,7 +57,7 @@ def node_work(arrivals: Arrivals, placed: Placed) -> NodeWork:
         placed: where they are read.
     """
     width = arrivals.reads.width_s
-    first, second, third = (np.asarray(each) for each in placed.service.moments(placed.chunk_bytes[:, None]))
+    first, second, third = host_moments(placed.service, placed.chunk_bytes)
     work = np.outer(width, placed.background[0])
     square = np.zeros_like(work)
     sums = placed.background[1:] * width.sum()
@@ -69,12 +70,12 @@ def node_work(arrivals: Arrivals, placed: Placed) -> NodeWork:
     total_work = work.sum(axis=0)
     busy = total_work > 0
     safe = np.where(busy, total_work, 1.0)
-    some = np.asarray(first).mean(axis=0)
+    some = first.mean(axis=0)
     c = np.where(busy, sums[0] / (2 * safe), some)
     q = np.where(busy, 2 * sums[1] / (3 * np.where(busy, sums[0], 1.0)), 2 * some)
     # chunks meet the load of the others in their bin
     met = np.sum((work**2 - square) / width[:, None], axis=0) / safe
-    relaxation = c / (1 - np.clip(met, 0.0, _MOST_SHARED_LOAD)) ** 2
+    relaxation = c / (1 - np.clip(met, 0.0, MOST_MET)) ** 2
     read = np.asarray(count_matrix(arrivals.reads).sum(axis=0)).ravel() @ placed.probabilities
     return NodeWork(
         work,

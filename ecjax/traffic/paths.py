@@ -6,7 +6,15 @@ import numpy as np
 
 from ecjax.traffic.bins import BinnedReads
 from ecjax.traffic.denoise import Blocks, averaged, blocks_of, dispersion_at
-from ecjax.traffic.node_work import Arrivals, NodeWork, Placed, denoised_constants, node_work, raw_constants
+from ecjax.traffic.node_work import (
+    MOST_MET,
+    Arrivals,
+    NodeWork,
+    Placed,
+    denoised_constants,
+    node_work,
+    raw_constants,
+)
 from ecjax.traffic.two_moments import Path, workload_path
 
 RAW, DENOISED = "raw", "denoised"
@@ -14,6 +22,8 @@ _LONG_WAIT = 1.5  # of c_0: beyond it episodes of overload make the wait, and th
 _GROWTH = 1.5  # of the pieces of a block, each to the one before
 _STEADY = 0.05  # nearness of both moments to those of a steady queue
 _MOST_STEADY_LOAD = 0.95
+_MOSTLY, _AGREE = 0.8, 0.15  # share of the wait, and difference of mean waits
+_PART, _MOST_PARTS, _MOST_PIECES = 2.0, 8, 2**20  # of c, in a bin, in all: pieces of coarse bins
 _POISSON = 0.1  # distance of I from 1 that is none
 
 
@@ -50,15 +60,30 @@ def paths(arrivals: Arrivals, placed: Placed) -> Paths:
     """Workloads under the arrivals of a log."""
     at = node_work(arrivals, placed)
     blocks = _blocks(arrivals, at)
-    tau = float(np.average(at.relaxation_s, weights=at.chunks))
-    dispersion = 1.0 if arrivals.certain else dispersion_at(blocks, tau)
+    dispersion = 1.0 if arrivals.certain else dispersion_at(blocks, _scale(at, blocks))
     if abs(dispersion - 1) < _POISSON:
         dispersion = 1.0
     denoised = _denoised(arrivals, at, blocks, dispersion)
     raw = denoised if arrivals.certain else _raw(arrivals, at)
-    long_wait = _LONG_WAIT * float(np.average(at.c, weights=at.chunks))
-    branch = RAW if raw.wait_s > long_wait and not arrivals.certain else DENOISED
+    long_wait = raw.wait_s > _LONG_WAIT * float(np.average(at.c, weights=at.chunks))
+    branch = RAW if long_wait and not arrivals.certain and not _is_steady(denoised, raw) else DENOISED
     return Paths(at, raw, denoised, branch, dispersion)
+
+
+def _scale(at: NodeWork, blocks: Blocks) -> float:
+    """Windows whose counts tell I, s: half the relaxation time at the loads of the blocks."""
+    work = np.zeros((len(blocks.width_s), at.work.shape[1]))
+    np.add.at(work, blocks.of_bin, at.work)
+    met = np.sum(work**2 / blocks.width_s[:, None], axis=0) / np.maximum(work.sum(axis=0), 1e-300)
+    tau = at.c / (1 - np.minimum(met, MOST_MET)) ** 2
+    return float(np.average(tau, weights=at.chunks)) / 2
+
+
+def _is_steady(denoised: Pieces, raw: Pieces) -> bool:
+    """Whether waits are long because the load is high all the time, which both branches agree on."""
+    work = denoised.load * denoised.reads.width_s[:, None] * denoised.mean
+    share = float(work[denoised.steady].sum() / work.sum())
+    return share > _MOSTLY and abs(denoised.wait_s / raw.wait_s - 1) < _AGREE
 
 
 def _blocks(arrivals: Arrivals, at: NodeWork) -> Blocks:
@@ -70,17 +95,24 @@ def _blocks(arrivals: Arrivals, at: NodeWork) -> Blocks:
 
 
 def _raw(arrivals: Arrivals, at: NodeWork) -> Pieces:
-    reads = arrivals.reads
-    constants, itself = raw_constants(at, float(reads.width_s.min()))
-    path = workload_path(at.work, reads.width_s, constants)
+    """Bins, those that a queue changes much in as several pieces."""
+    width = arrivals.reads.width_s
+    unit = float(width.min())
+    constants, itself = raw_constants(at, unit)
+    parts = int(
+        np.clip(np.ceil(unit / (_PART * at.c.min())), 1, min(_MOST_PARTS, 1 + _MOST_PIECES // len(width)))
+    )
+    block, piece = np.repeat(np.arange(len(width)), parts), np.repeat(width / parts, parts)
+    load = (at.work / width[:, None])[block]
+    path = workload_path(load * piece[:, None], piece, constants)
     seen = np.maximum(path.mean - itself, 0.0)
-    load = at.work / reads.width_s[:, None]
-    return _pieces(arrivals, load, path, seen, np.zeros(reads.bins, bool))
+    cut_arrivals = arrivals if parts == 1 else _in_pieces(arrivals, block, piece, width)
+    return _pieces(cut_arrivals, load, path, seen, np.zeros(len(piece), bool))
 
 
 def _denoised(arrivals: Arrivals, at: NodeWork, blocks: Blocks, dispersion: float) -> Pieces:
     """Blocks, cut so that the queue's way to the load of a block is seen."""
-    reads, writes = arrivals.reads, arrivals.writes
+    reads = arrivals.reads
     by_block = np.zeros((len(blocks.width_s), at.work.shape[1]))
     np.add.at(by_block, blocks.of_bin, at.work - np.outer(reads.width_s, at.background))
     by_block = np.maximum(by_block / blocks.width_s[:, None], 0.0) + at.background
@@ -95,13 +127,9 @@ def _denoised(arrivals: Arrivals, at: NodeWork, blocks: Blocks, dispersion: floa
         np.abs(path.variance - variance) <= 2 * _STEADY * variance
     )
     steady = np.all((near & (load < _MOST_STEADY_LOAD)) | (load <= 0), axis=1) & (dispersion == 1)
-    seen = np.maximum(path.mean + more * np.minimum(load, 1.0), 0.0)
-    cut_reads, cut_writes = (
-        None if each is None else _spread(averaged(each, blocks), block, width, blocks.width_s)
-        for each in (reads, writes)
-    )
-    assert cut_reads is not None
-    return _pieces(Arrivals(cut_reads, cut_writes), load, path, seen, steady)
+    seen = np.maximum(path.mean + more, 0.0)
+    by_blocks = Arrivals(*(None if each is None else averaged(each, blocks) for each in arrivals[:2]))
+    return _pieces(_in_pieces(by_blocks, block, width, blocks.width_s), load, path, seen, steady)
 
 
 def cut(width_s: np.ndarray, first_s: float) -> tuple[np.ndarray, np.ndarray]:
@@ -112,6 +140,14 @@ def cut(width_s: np.ndarray, first_s: float) -> tuple[np.ndarray, np.ndarray]:
     number = np.arange(len(block)) - np.repeat(np.cumsum(counts) - counts, counts)
     part = _GROWTH**number
     return block, part * (width_s / np.bincount(block, part))[block]
+
+
+def _in_pieces(
+    arrivals: Arrivals, block: np.ndarray, width_s: np.ndarray, of_block_s: np.ndarray
+) -> Arrivals:
+    """Reads and writes of blocks, over their pieces."""
+    writes = None if arrivals.writes is None else _spread(arrivals.writes, block, width_s, of_block_s)
+    return Arrivals(_spread(arrivals.reads, block, width_s, of_block_s), writes)
 
 
 def _spread(

@@ -33,7 +33,7 @@ class Path(NamedTuple):
     """Workload of nodes during bins: what arrivals spread over the bin meet."""
 
     mean: np.ndarray | jax.Array  # (B, m) s, X, averaged over the bin
-    variance: np.ndarray | jax.Array  # (B, m) s^2, of the workload at a random time of the bin
+    variance: np.ndarray | jax.Array  # (B, m) s^2, V, averaged over the bin
     busy: np.ndarray | jax.Array  # (B, m) share of time that the node is busy, 1 - p0
     end: np.ndarray | jax.Array  # (m,) s, X after the last bin
 
@@ -63,7 +63,7 @@ def _walk(work, width, c, q, most, mean, variance, busy, end):
         for b in range(bins):
             load = work[b, j] / width[b]
             left = width[b]
-            sum_x = sum_square = sum_idle = 0.0
+            sum_x = sum_v = sum_idle = 0.0
             for _ in range(most):
                 before_x, before_v, before_p0 = x, v, p0
                 h = _STEP * (x + c[j]) * min((x + c[j]) / c[j], 1 / max(abs(load - 1), 1e-9))
@@ -79,15 +79,14 @@ def _walk(work, width, c, q, most, mean, variance, busy, end):
                 phi = _closure(x, v, c[j], q[j])
                 p0 = phi * c[j] / (x + c[j])
                 sum_x += h * (before_x + x) / 2
-                sum_square += h * (before_v + before_x**2 + v + x**2) / 2
+                sum_v += h * (before_v + v) / 2
                 sum_idle += h * (before_p0 + p0) / 2
                 left -= h
                 if left <= 0:
                     break
             # what is left after so many steps is as at their end: steady
             mean[b, j] = (sum_x + left * x) / width[b]
-            square = (sum_square + left * (v + x * x)) / width[b]
-            variance[b, j] = max(square - mean[b, j] ** 2, 0.0)
+            variance[b, j] = (sum_v + left * v) / width[b]
             busy[b, j] = 1 - (sum_idle + left * p0) / width[b]
         end[j] = x
 
@@ -105,13 +104,8 @@ def workload_path(
     """
     shape = work.shape
     path = Path(np.empty(shape), np.empty(shape), np.empty(shape), np.empty(shape[1]))
-    _walk(
-        np.ascontiguousarray(work, float),
-        np.ascontiguousarray(width_s, float),
-        *(np.ascontiguousarray(each, float) for each in constants),
-        most_steps,
-        *path,
-    )
+    a, width, c, q = (np.ascontiguousarray(each, float) for each in (work, width_s, *constants))
+    _walk(a, width, c, q, most_steps, path.mean, path.variance, path.busy, path.end)
     return path
 
 
@@ -150,7 +144,7 @@ def workload_path_traced(
         new_v = jnp.maximum((v + 2 * c * h * load) / (1 + 2 * h * x * p0 / v), least * q)
         new_phi = closure(new_x, new_v)
         new_p0 = new_phi * c / (new_x + c)
-        seen = h[None] * jnp.stack([x + new_x, v + x**2 + new_v + new_x**2, p0 + new_p0]) / 2
+        seen = h[None] * jnp.stack([x + new_x, v + new_v, p0 + new_p0]) / 2
         return (new_x, new_v, new_phi, left - h), seen
 
     @jax.checkpoint
@@ -161,9 +155,9 @@ def workload_path_traced(
         (x, v, phi, left), seen = lax.scan(
             lambda carry, _: step(width, load, carry), begin, length=most_steps
         )
-        rest = left[None] * jnp.stack([x, v + x**2, phi * c / (x + c)])
-        mean, square, idle = (seen.sum(axis=0) + rest) / width
-        return (x, v, phi), (mean, jnp.maximum(square - mean**2, 0.0), 1 - idle)
+        rest = left[None] * jnp.stack([x, v, phi * c / (x + c)])
+        mean, variance, idle = (seen.sum(axis=0) + rest) / width
+        return (x, v, phi), (mean, variance, 1 - idle)
 
     arrived = jnp.asarray(work, float)
     start = q * least

@@ -1,16 +1,27 @@
 """Rows of bound and estimate for the groups that latencies are reported of."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ecjax.errors import UserError
+from ecjax.predict.trace_estimates import TraceEstimate
 from ecjax.simulation.laws import Laws
 from ecjax.validation import theory
+from ecjax.validation.arrivals import arrivals_estimate, arrivals_statistics
 from ecjax.validation.halves import Halves
 from ecjax.validation.latencies import Statistics, listed, unknown
 
 
-def predictions(halves: Halves, laws: Laws, notices: list[str]) -> dict[str, Statistics]:
-    """Statistics of "estimated" and "bound", as far as they can be had.
+class Predictions(NamedTuple):
+    """What the first half says of the second, as far as it can be had."""
+
+    statistics: dict[str, Statistics]  # estimated and bound, of mean rates; trace_estimated, of the arrivals
+    trace: TraceEstimate | None  # of the arrivals as they came
+
+
+def predictions(halves: Halves, laws: Laws, notices: list[str]) -> Predictions:
+    """Estimates and bound.
 
     Args:
         halves: the log.
@@ -22,7 +33,7 @@ def predictions(halves: Halves, laws: Laws, notices: list[str]) -> dict[str, Sta
     if span <= 0 or not reads.file.size:
         why = "arrive at one time" if span <= 0 else "have no reads"
         notices.append(f"The requests of the first half {why}: there is no estimate and no bound.")
-        return {}
+        return Predictions({}, None)
     law, sizes = halves.law[: halves.cut], halves.accesses.bytes[: halves.cut]
     write = law >= nodes
     sums = [theory.work_sums(laws, law[mask], sizes[mask], span, nodes) for mask in (~write, write)]
@@ -45,7 +56,7 @@ def predictions(halves: Halves, laws: Laws, notices: list[str]) -> dict[str, Sta
         notices.append(
             "Some reads take several chunks from one node: there is no bound, and estimates of nodes only."
         )
-        return {"estimated": estimated}
+        return Predictions({"estimated": estimated}, None)
     place = np.full(halves.files + 1, -1)  # the last: of rows that are no file's
     place[halves.reported] = of_file + np.arange(len(halves.reported))
     row_place = place[rows.file]
@@ -54,10 +65,11 @@ def predictions(halves: Halves, laws: Laws, notices: list[str]) -> dict[str, Sta
     for group in (np.zeros(len(of_row), int), of_class + rows.group, row_place):
         _weighted(bound.mean, group, rows.rates, of_row)
     try:
-        estimate, promised = theory.estimates(rows, laws, sums[1], of_file - of_class)
+        load = theory.workload(rows, laws, sums[1])
+        estimate, promised = theory.estimates(rows, load, of_file - of_class)
     except UserError as error:
         notices.append(f"There is no estimate but of nodes: {error}.")
-        return {"estimated": estimated, "bound": bound}
+        return Predictions({"estimated": estimated, "bound": bound}, None)
     _weighted(estimated.mean, row_place, rows.rates, np.asarray(estimate.file_mean))
     estimated.mean[of_class:of_file], estimated.mean[0] = estimate.group_mean, estimate.mean
     # quantiles of a file whose reads differ in number or size of chunks are not known
@@ -66,7 +78,12 @@ def predictions(halves: Halves, laws: Laws, notices: list[str]) -> dict[str, Sta
         target.quantiles[row_place[single]] = np.asarray(source.file_quantiles)[single]
         target.quantiles[of_class:of_file] = source.group_quantiles
         target.quantiles[0] = source.quantiles
-    return {"estimated": estimated, "bound": bound}
+    result = {"estimated": estimated, "bound": bound}
+    if full.size:
+        return Predictions(result, None)
+    trace = arrivals_estimate(halves, laws, rows, load)
+    result["trace_estimated"] = arrivals_statistics(trace, halves, rows, single)
+    return Predictions(result, trace)
 
 
 def _weighted(target: np.ndarray, group: np.ndarray, weights: np.ndarray, values: np.ndarray) -> None:

@@ -50,6 +50,7 @@ class Dispatch:
         powers: (R, 4) mean of B^p over the chunks read, p = 0, ..., 3.
         file: (R,) int64, file of the row; -1 for a row of a class.
         group: (R,) int64, class.
+        of_read: (n,) int64, row of each read.
     """
 
     probabilities: np.ndarray
@@ -58,6 +59,7 @@ class Dispatch:
     powers: np.ndarray
     file: np.ndarray
     group: np.ndarray
+    of_read: np.ndarray
 
 
 def files_with_shares(file: np.ndarray, count: int) -> np.ndarray:
@@ -101,6 +103,7 @@ def dispatch(reads: Reads, span_s: float, nodes: int, files: int) -> Dispatch | 
         powers=powers,
         file=row_of[reads.file[first]],
         group=reads.group[first],
+        of_read=row,
     )
 
 
@@ -142,25 +145,37 @@ def bounds(rows: Dispatch, laws: Laws, sums: np.ndarray) -> np.ndarray:
     return np.asarray(_BOUND(jnp.asarray(rows.probabilities), node_delays(laws, rows.powers, sums)))
 
 
-def estimates(rows: Dispatch, laws: Laws, others: np.ndarray, classes: int) -> tuple[Estimate, TailBound]:
-    """Estimated latency of each row (file), of each class (group) and of all reads, and bounds on its quantiles.
+def workload(rows: Dispatch, laws: Laws, others: np.ndarray) -> Workload:
+    """What estimates are made of.
 
     Args:
         rows: reads.
         laws: entry j is node j's.
         others: (3, m) sums of lambda m_n of other work than reads.
-        classes: number of classes C.
 
     Raises:
         UserError: a chunk takes no time at all.
     """
-    load = Workload.of(
+    return Workload.of(
         rows.rates,
         _rounded(rows.powers[:, 1]),
         rows.need,
         node_laws(laws, others.shape[1]),
         background=others,
     )
+
+
+def estimates(rows: Dispatch, load: Workload, classes: int) -> tuple[Estimate, TailBound]:
+    """Estimated latency of each row (file), of each class (group) and of all reads, and bounds on its quantiles.
+
+    Args:
+        rows: reads.
+        load: of these rows.
+        classes: number of classes C.
+
+    Raises:
+        UserError: there is no estimate.
+    """
     shares, group = jnp.asarray(rows.probabilities), jnp.asarray(rows.group)
     return tuple(
         predict(shares, load, groups=group, group_count=classes) for predict in (ESTIMATE, TAIL_BOUND)

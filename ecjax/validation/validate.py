@@ -6,7 +6,8 @@ half is then
 - ``observed``: as the log has it, from a request's arrival to the last finish of its chunks;
 - ``replayed``: its own arrivals, files and nodes with service times drawn from the laws, in first-come first-served
   queues that begin as the first half left them;
-- ``estimated`` and ``bound``: from rates, shares and moments of the first half alone.
+- ``trace_estimated``: from the arrivals of the first half as they came, and its shares and laws: the prediction;
+- ``estimated`` and ``bound``: from mean rates, shares and moments of the first half alone.
 
 Only reads are reported; writes keep nodes busy. Connection delays are in none of these: a log knows when nodes finish.
 """
@@ -16,9 +17,12 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from ecjax.predict.logged import remarks
+from ecjax.predict.trace_estimates import TraceEstimate
 from ecjax.simulation.laws import FIRST_SAMPLE, Laws
 from ecjax.simulation.tally import BINS
 from ecjax.tables.requests import Accesses, TraceRequests
+from ecjax.validation.arrivals import within
 from ecjax.validation.halves import Halves, service_times
 from ecjax.validation.latencies import Groups, Statistics, histograms, listed, seconds, table, unknown
 from ecjax.validation.predictions import predictions
@@ -87,7 +91,8 @@ def validate(
     laws = _laws(log.accesses, halves, service, family, notices)
     replayed, bins["replayed"] = halves.replayed(laws, seed, replications)
     sources["replayed"] = replayed
-    sources.update(predictions(halves, laws, notices))
+    predicted = predictions(halves, laws, notices)
+    sources.update(predicted.statistics)
     if "bound" in sources:
         notices.append(
             "The bound is one of Poisson arrivals at the rates, shares and service laws of the first half: it promises "
@@ -100,7 +105,12 @@ def validate(
         )
     if replications >= _FEWEST and replayed.mean[0] > 0:
         notices.append(_chance(replayed, replications))
-    return _result(groups, sources, bins, _text(observed, replayed), notices, difference)
+    text = _text(observed, replayed)
+    if predicted.trace is not None:
+        by_service = f"With the second half's own arrivals, by the services of the first: {text}."
+        text, sentences = _text_of_arrivals(predicted.trace, observed, halves)
+        notices[:0] = [*sentences, by_service]
+    return _result(groups, sources, bins, text, notices, difference)
 
 
 def _result(
@@ -178,6 +188,35 @@ def _text(observed: Statistics, replayed: Statistics) -> str:
         off = f" ({100 * (predicted / measured - 1):+.1f} %)" if measured > 0 else ""
         parts.append(f"predicted {name} {seconds(predicted)}, observed {seconds(measured)}{off}")
     return "; ".join(parts)
+
+
+def _text_of_arrivals(estimate: TraceEstimate, observed: Statistics, halves: Halves) -> tuple[str, list[str]]:
+    """The second half beside what the arrivals of the first say, and how far that may be off."""
+    parts, intervals = [], []
+    for name, predicted, measured, place in (
+        ("mean", estimate.mean[0], observed.mean[0], 0),
+        ("p99", estimate.quantiles[0, 2], observed.quantiles[0, 2], 3),
+    ):
+        low, high = within(estimate, place)
+        off = f" ({100 * (predicted / measured - 1):+.1f} %)" if measured > 0 else ""
+        parts.append(
+            f"predicted {name} {seconds(predicted)} ({seconds(low)} to {seconds(high)}), "
+            f"observed {seconds(measured)}{off}"
+        )
+        if not low <= measured <= high:
+            intervals.append(name)
+    sentences = [
+        "Predicted from the arrivals of the first half as they came; in brackets where 95 % of second halves lie, by "
+        "leaving out tenths of the first."
+    ]
+    if intervals:
+        sentences.append(
+            f"Observed {' and '.join(intervals)} outside that interval: the halves differ by more than their bursts do "
+            "within the first, or it was by chance."
+        )
+    names = halves.accesses.node_ids.to_pylist()
+    reads = int(np.count_nonzero(~halves.log.write[: halves.half]))
+    return "; ".join(parts), sentences + remarks(estimate, reads, halves.span_s[0], names)
 
 
 def _chance(replayed: Statistics, replications: int) -> str:

@@ -30,6 +30,7 @@ class LoggedReads:
 
     times: np.ndarray  # (n,) s since the log's first arrival
     files: np.ndarray  # (n,) int64
+    tick_s: float = 0.0  # resolution of the clock; 0: continuous
 
     @property
     def span_s(self) -> float:
@@ -134,7 +135,7 @@ def _logged_reads(logged: TraceRequests, name: str) -> LoggedReads:
         raise UserError(f"trace={name}: found no reads; allowed: a log with reads to replay")
     if not read.all():
         log.info("trace: %d writes are left aside; writes come at the files' write rates", np.sum(~read))
-    reads = LoggedReads(logged.arrival[read], logged.file[read])
+    reads = LoggedReads(logged.arrival[read], logged.file[read], logged.clock_resolution_s)
     if reads.span_s <= 0:
         raise UserError(f"trace={name}: found reads at one time only; allowed: a log that lasts")
     return reads

@@ -110,6 +110,9 @@ def _results(validation: Validation) -> dict[str, Any]:
         row |= {name: of["replayed"][name] for name in ("requests", "mean_s", "ci_s", "p50_s", "p99_s")}
     if "estimated" in of:
         row |= {"estimated_mean_s": of["estimated"]["mean_s"], "estimated_p99_s": of["estimated"]["p99_s"]}
+    if "trace_estimated" in of:
+        for name in ("mean", "p99"):
+            row[f"trace_estimated_{name}_s"] = of["trace_estimated"][f"{name}_s"]
     if "bound" in of:
         row["latency_s"] = of["bound"]["mean_s"]
     return row

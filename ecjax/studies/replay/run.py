@@ -20,6 +20,7 @@ from ecjax.studies.replay.options import ReplayOptions
 from ecjax.studies.replay.predictions import predictions
 from ecjax.studies.replay.simulation import Simulation, simulation
 from ecjax.studies.replay.tables import TABLES
+from ecjax.studies.replay.trace_predictions import trace_predictions
 from ecjax.studies.spine.batches import Solved
 from ecjax.studies.spine.run import Run
 from ecjax.tables.nulls import or_none
@@ -97,12 +98,15 @@ def solve(options: ReplayOptions, case: Case, items: dict[str, Item], worker: Wo
     if error is not None:
         return [row | {"status": str(Status.UNSTABLE), "error": error}], {}
     predicted = predictions(at, options.estimate, options.earlier_bounds)
+    under_trace, trace_columns = trace_predictions(case, at, item.point, options)
+    for kind, latencies in under_trace.items():
+        predicted.setdefault(kind, []).append(latencies)
     outcomes = _outcomes(simulation(case, at, item.point, options), options, worker)
     summary = summarise([outcome.tally for outcome in outcomes], [outcome.span for outcome in outcomes])
     if summary.all is None or not summary.all.count[0]:
         return [row | {"status": str(Status.FAILED), "error": _NO_READS}], {}
     complete = all(outcome.complete for outcome in outcomes)
-    row |= _results(summary, complete) | _predicted(predicted.get("all", []))
+    row |= _results(summary, complete) | _predicted(predicted.get("all", [])) | trace_columns
     row["solve_s"] = time.perf_counter() - began
     return [row], {
         "latencies": rows.latencies(name, at.plan, summary, predicted),

@@ -16,15 +16,33 @@ from ecjax.units import Unit, fitting_unit
 _SWEPT = ("method", "theta", "policy", "queue", "service", *CLASS_COLUMNS, "rate_scale", "size_scale")
 _NUMBERS = ("theta", "rate_scale", "size_scale")
 # columns that predict the mean, and the 99 % quantile, with their headings
-_OF_MEAN = {"estimated_mean_s": "expected\nmean", "latency_s": "mean\nbound"}
-_OF_P99 = {"estimated_p99_s": "expected\np99", "promised_p99_s": "p99\nbound"}
+_OF_MEAN = {
+    "trace_estimated_mean_s": "expected\nmean",
+    "estimated_mean_s": "expected\nmean",
+    "latency_s": "mean\nbound",
+}
+_OF_P99 = {
+    "trace_estimated_p99_s": "expected\np99",
+    "estimated_p99_s": "expected\np99",
+    "promised_p99_s": "p99\nbound",
+}
+# of what is said of the means of rates, beside what is said of the arrivals themselves
+_POISSON = {"estimated_mean_s": "mean if\nPoisson", "estimated_p99_s": "p99 if\nPoisson"}
 _LOAD = "max\nload"  # of a node
 
 
 def show(runs: pd.DataFrame, console: Console, options: ReplayOptions) -> None:
     """Print the replays of a study and what there is to warn of."""
     swept = [name for name in _SWEPT if runs[name].nunique(dropna=name in CLASS_COLUMNS) > 1]
-    of_mean, of_p99 = ([name for name in names if runs[name].notna().any()] for names in (_OF_MEAN, _OF_P99))
+    # runs of earlier versions have no estimates under a log's own arrivals
+    of_mean, of_p99 = (
+        {name: word for name, word in names.items() if name in runs and runs[name].notna().any()}
+        for names in (_OF_MEAN, _OF_P99)
+    )
+    if "trace_estimated_mean_s" in of_mean:
+        of_mean, of_p99 = (
+            {name: _POISSON.get(name, word) for name, word in names.items()} for names in (of_mean, of_p99)
+        )
     failed = bool((runs["status"] != str(Status.OK)).any())
     headings = {name: name.replace("_", "\n") for name in swept}
     unit = fitting_unit(*(runs[name] for name in ("mean_s", "p99_s", *of_mean, *of_p99)))
@@ -32,25 +50,29 @@ def show(runs: pd.DataFrame, console: Console, options: ReplayOptions) -> None:
         console,
         f"replay: {len(runs)} runs in {options.out}",
         [
-            *(*headings.values(), _LOAD, f"mean {unit.name}", *(_OF_MEAN[name] for name in of_mean)),
+            *(*headings.values(), _LOAD, f"mean {unit.name}", *of_mean.values()),
             *(
                 f"p99 {unit.name}",
-                *(_OF_P99[name] for name in of_p99),
+                *of_p99.values(),
                 "reads",
                 *(["status"] if failed else []),
             ),
         ],
-        [_cells(run, swept, (of_mean, of_p99), failed, unit) for run in runs.to_dict("records")],
+        [_cells(run, swept, (list(of_mean), list(of_p99)), failed, unit) for run in runs.to_dict("records")],
         words=[headings[name] for name in swept if name not in (*_NUMBERS, *CLASS_COLUMNS)] + ["status"],
-        least=("reads", *reversed(_OF_P99.values()), _LOAD, *_OF_MEAN.values()),
+        least=("reads", *reversed(of_p99.values()), _LOAD, *reversed(of_mean.values())),
         dataset="runs",
     )
     print_errors(runs, console)
     void = broken(runs)
+    under_trace = "trace_estimated_mean_s" in of_mean
+    if under_trace:
+        _say_of_trace(runs, console, unit)
     if void and (of_mean or of_p99):
+        means = "estimates of the mean rates" if under_trace else "estimates"
         say(
             console,
-            f"The bound promises nothing here, and estimates may be off: {', '.join(void)}. Both assume {ASSUMED}.",
+            f"The bound promises nothing here, and {means} may be off: {', '.join(void)}. Both assume {ASSUMED}.",
             "yellow",
         )
     drifting = runs["status"] == str(Status.NOT_STATIONARY)
@@ -61,6 +83,26 @@ def show(runs: pd.DataFrame, console: Console, options: ReplayOptions) -> None:
             "with time, so that means depend on the length of the run (more requests, or a lower rate_scale).",
             "yellow",
         )
+
+
+def _say_of_trace(runs: pd.DataFrame, console: Console, unit: Unit) -> None:
+    """What the estimate under the log's own arrivals is, with its interval."""
+    run = runs[runs["trace_estimated_mean_s"].notna()].iloc[0]
+    if pd.notna(run["trace_estimated_mean_low_s"]):
+        mean, p99 = (
+            f"{unit.cell(run[f'{name}_low_s'], 3)} to {unit.cell(run[f'{name}_high_s'], 3)} {unit.name}"
+            for name in ("trace_estimated_mean", "trace_estimated_p99")
+        )
+        several = " (first run)" if len(runs) > 1 else ""
+        say(
+            console,
+            f"Expected is under the log's own arrivals. Another log of this kind would have its mean within {mean}, "
+            f"its p99 within {p99} (95 %, from leaving out tenths of the log){several}.",
+        )
+    else:
+        say(console, "Expected is under the rates as they vary with time.")
+    for remark in runs["trace_remarks"].dropna().unique():
+        say(console, remark, "yellow")
 
 
 def _cells(

@@ -1,0 +1,146 @@
+"""A plan of a problem under the arrivals of a log, or under rates that vary: what ``trace_estimate`` takes."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ecjax import planning
+from ecjax.predict.read_samples import Groups
+from ecjax.predict.trace_estimates import TraceEstimate, trace_estimate
+from ecjax.predict.workload import workload_of
+from ecjax.simulation.laws import Laws
+from ecjax.streams.arrivals import Factors
+from ecjax.traffic.bins import BinnedReads, bin_arrivals, bin_width
+from ecjax.traffic.host_service import host_moments
+from ecjax.traffic.node_work import Arrivals, Placed
+
+MOST_FILES = 1000  # that have a figure of their own
+_FEW = 1000  # requests below which a log says little
+_LEFT, _SERVICES = 0.01, 10  # of the length of a log, and services: work left that is no ordinary queue
+
+
+class Logged(NamedTuple):
+    """Requests of a log in order of arrival, N of them."""
+
+    times_s: np.ndarray  # (N,)
+    file: np.ndarray  # (N,) int64
+    write: np.ndarray | None = (
+        None  # (N,) bool; None: all are reads, and writes come at the files' constant rates
+    )
+    tick_s: float = 0.0  # resolution of the clock, 0: continuous
+
+    def faster(self, factor: float) -> "Logged":
+        """The same requests in less time."""
+        return self._replace(times_s=self.times_s / factor, tick_s=self.tick_s / factor)
+
+
+def logged_estimate(
+    problem: planning.Problem,
+    laws: Laws,
+    probabilities: np.ndarray,
+    stored: np.ndarray,
+    logged: Logged,
+    groups: Groups | None = None,
+) -> TraceEstimate:
+    """Latencies of reads of a plan under the arrivals of a log, first come, first served.
+
+    Args:
+        problem: scaled; rates of reads do not count.
+        laws: of the m nodes.
+        probabilities: (R, m) of the placement rows.
+        stored: (R, m) bool, chunks that writes load.
+        logged: requests of the problem's files, at least one read.
+        groups: of files; None: all reads only.
+    """
+    placed = placed_of(problem, laws, probabilities, stored, logged.write is None)
+    reads = logged.file if logged.write is None else logged.file[~logged.write]
+    count = np.bincount(reads, minlength=problem.files.count)
+    service = host_moments(placed.service, placed.chunk_bytes)[0]
+    mean = float(np.sum(count @ (placed.probabilities * service)) / np.sum(count @ placed.probabilities))
+    length = float(logged.times_s[-1] - logged.times_s[0])
+    width = bin_width(length, mean, logged.tick_s)
+    binned, writes = bin_arrivals(logged.times_s, logged.file, problem.files.count, width, logged.write)
+    arrivals = Arrivals(binned, writes if len(writes.reads) else None)
+    return trace_estimate(arrivals, placed, workload_of(problem, laws, stored), groups)
+
+
+def varying_estimate(
+    problem: planning.Problem,
+    laws: Laws,
+    probabilities: np.ndarray,
+    stored: np.ndarray,
+    factors: Factors,
+    length_s: float,
+    groups: Groups | None = None,
+) -> TraceEstimate:
+    """The same for Poisson reads at the problem's rates, multiplied by factors that vary with time.
+
+    Args:
+        problem: scaled.
+        laws: of the m nodes.
+        probabilities: (R, m) of the placement rows.
+        stored: (R, m) bool, chunks that writes load.
+        factors: of the rates.
+        length_s: of the time that counts.
+        groups: of files; None: all reads only.
+    """
+    placed = placed_of(problem, laws, probabilities, stored, writes=True)
+    binned = expected_reads(np.asarray(problem.files.rate), factors, length_s)
+    arrivals = Arrivals(binned, certain=True)
+    return trace_estimate(arrivals, placed, workload_of(problem, laws, stored), groups)
+
+
+def placed_of(
+    problem: planning.Problem, laws: Laws, probabilities: np.ndarray, stored: np.ndarray, writes: bool
+) -> Placed:
+    """Where files are read; with the writes at their constant rates as background work, or without."""
+    load = workload_of(problem, laws, stored)
+    background = load.background if writes else problem.nodes.background
+    row = slice(None) if problem.row is None else np.asarray(problem.row)
+    return Placed(
+        np.asarray(probabilities, float)[row],
+        np.asarray(problem.files.chunk_bytes),
+        load.service,
+        np.asarray(stored, float)[row],
+        np.asarray(background),
+    )
+
+
+def expected_reads(rate: np.ndarray, factors: Factors, length_s: float) -> BinnedReads:
+    """Expected reads of files, (r,) 1/s, between the times when factors change."""
+    inside = factors.start < length_s
+    edges = np.unique(np.concatenate([[0.0], np.maximum(factors.start[inside], 0.0), [length_s]]))
+    width = np.diff(edges)
+    now = np.ones(len(rate))
+    by_bin = np.zeros((len(width), len(rate)))
+    for number, begin in enumerate(edges[:-1]):
+        for start, factor, files in zip(factors.start, factors.factor, factors.files, strict=True):
+            if start == begin or (number == 0 and start <= begin):
+                now[slice(None) if files is None else files] = factor
+        by_bin[number] = rate * now * width[number]
+    place, file = np.nonzero(by_bin)
+    return BinnedReads(width, place, file, by_bin[place, file], len(rate))
+
+
+def most_read(count: np.ndarray) -> np.ndarray:
+    """Files that have figures of their own: the most read, at most 1000."""
+    order = np.argsort(-count, kind="stable")[:MOST_FILES]
+    return np.sort(order[count[order] > 0])
+
+
+def remarks(estimate: TraceEstimate, reads: int, length_s: float, names: Sequence[object]) -> list[str]:
+    """What else to know about an estimate, sentences."""
+    words = []
+    node = int(np.argmax(estimate.end_s))
+    left = float(estimate.end_s[node])
+    if left > _LEFT * length_s and left > _SERVICES * estimate.service_s:
+        words.append(
+            f"Node {names[node]} has work for {left:.3g} s left when the log ends: its queue has not drained, and "
+            "latencies depend on where the log ends."
+        )
+    if reads < _FEW:
+        words.append(
+            f"The log has {reads} reads: their bursts are seen, the 99 % point and the interval rest on few of them."
+        )
+    return words

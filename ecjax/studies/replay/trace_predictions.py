@@ -1,0 +1,76 @@
+"""Latencies under the arrivals that are replayed, without a replay: those of a log, or rates that vary."""
+
+from typing import Any
+
+import numpy as np
+
+from ecjax.predict.latencies import Latencies
+from ecjax.predict.logged import Logged, logged_estimate, most_read, remarks, varying_estimate
+from ecjax.predict.read_samples import Groups
+from ecjax.predict.trace_estimates import TraceEstimate
+from ecjax.studies.replay.inputs import Case
+from ecjax.studies.replay.operating_point import OperatingPoint, Point
+from ecjax.studies.replay.options import ReplayOptions
+from ecjax.studies.replay.predictions import PREDICTABLE
+
+SOURCE = "trace_estimated"
+_P99 = 2  # place among the quantiles
+
+
+def trace_predictions(
+    case: Case, at: OperatingPoint, point: Point, options: ReplayOptions
+) -> tuple[dict[str, Latencies], dict[str, Any]]:
+    """Latencies by kind of group, and columns of ``runs``; empty where rates are constant, or queues by class.
+
+    Args:
+        case: the arrivals.
+        at: plan, laws and rates.
+        point: for the scaling of the log's times.
+        options: of the study.
+    """
+    varies = case.factors is not None and options.arrivals == "poisson"
+    if not options.estimate or at.plan.per_node > 1 or not (varies or case.reads is not None):
+        return {}, {}
+    if at.policy not in PREDICTABLE or at.queue.name != "fcfs":
+        return {}, {}
+    plan = (at.problem, at.laws, at.probabilities, at.plan.stored)
+    rate, classes = np.asarray(at.problem.files.rate), at.plan.classes
+    groups = Groups(classes.of_file, len(classes.names), most_read(rate))
+    words = []
+    if case.reads is not None:
+        logged = Logged(case.reads.times, case.reads.files, tick_s=case.reads.tick_s).faster(point.rate_scale)
+        estimate = logged_estimate(*plan, logged, groups)
+        length = float(logged.times_s[-1])
+        words = remarks(estimate, len(logged.times_s), length, at.plan.names.nodes.to_pylist())
+    else:
+        assert case.factors is not None
+        length = options.requests / float(rate.sum())
+        estimate = varying_estimate(*plan, case.factors, length, groups)
+    return _latencies(estimate, groups, len(rate)), run_columns(estimate, words)
+
+
+def _latencies(estimate: TraceEstimate, groups: Groups, files: int) -> dict[str, Latencies]:
+    first = 1 + groups.classes
+    mean, quantiles = np.full(files, np.nan), np.full((files, estimate.quantiles.shape[1]), np.nan)
+    mean[groups.files], quantiles[groups.files] = estimate.mean[first:], estimate.quantiles[first:]
+    low, high = estimate.interval(0)
+    half = np.array([(high - low) / 2])
+    return {
+        "all": Latencies(SOURCE, estimate.mean[:1], estimate.quantiles[:1], half_width=half),
+        "class": Latencies(SOURCE, estimate.mean[1:first], estimate.quantiles[1:first]),
+        "file": Latencies(SOURCE, mean, quantiles),
+    }
+
+
+def run_columns(estimate: TraceEstimate, words: list[str]) -> dict[str, Any]:
+    """Columns of ``runs``."""
+    row: dict[str, Any] = {}
+    for name, value, place in (
+        ("mean", estimate.mean[0], 0),
+        ("p99", estimate.quantiles[0, _P99], 1 + _P99),
+    ):
+        low, high = estimate.interval(place)
+        row[f"trace_estimated_{name}_s"] = float(value)
+        if np.isfinite(low):
+            row |= {f"trace_estimated_{name}_low_s": low, f"trace_estimated_{name}_high_s": high}
+    return row | {"trace_branch": estimate.branch} | ({"trace_remarks": " ".join(words)} if words else {})

@@ -1,0 +1,203 @@
+"""The laws of ``latency_laws`` on the host (Numba): any number of files and nodes without compiling again.
+
+Here each kind of files is its list of nodes, and services have the law of their table, exactly.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import special
+
+from ecjax.machine_code import njit
+from ecjax.queueing.mg1 import Delay
+from ecjax.queueing.service_law import ServiceLaw
+from ecjax.traffic.gamma_table import SCORES, SHAPES, table
+from ecjax.traffic.host_service import host_moments, host_parts
+from ecjax.traffic.latency_laws import LEAST_BUSY, LEAST_SCV, Seen
+
+_ROUNDS = 60  # of the odds of a draw
+_FIXED = 1e-9  # probabilities nearer to 0 and 1 are that
+_DELAYS = 33  # points that stand for a connection delay
+
+
+class HostReaders(NamedTuple):
+    """Files as readers, K kinds of them."""
+
+    drawing: np.ndarray  # (K, m) of the conditional Poisson draw of the nodes
+    k: np.ndarray  # (K,) int64, nodes of a read
+    mean: np.ndarray  # (K, m) s, m_1 and connection delay
+    variance: np.ndarray  # (K, m) s^2, of service and connection delay
+    alone: np.ndarray  # (C, m, P) F_S with the connection delay, of C chunk sizes
+    size: np.ndarray  # (K,) int64, row of ``alone``
+
+
+def host_readers(
+    points: np.ndarray,
+    probabilities: np.ndarray,
+    chunk_bytes: np.ndarray,
+    sizes: np.ndarray,
+    service: ServiceLaw,
+    connect: Delay | None,
+) -> HostReaders:
+    """Kinds of files with the laws of their services.
+
+    Args:
+        points: s, (P,).
+        probabilities: pi, (K, m).
+        chunk_bytes: B, (K,).
+        sizes: B, (C,), rising: chunk sizes whose laws are taken; others have that of the nearest.
+        service: laws of the m nodes.
+        connect: delays of the nodes.
+    """
+    nodes = service.nodes
+    delay_mean, delay_variance = (
+        (np.zeros(nodes), np.zeros(nodes))
+        if connect is None
+        else (np.asarray(connect.mean), np.asarray(connect.variance))
+    )
+    first, second, _ = host_moments(service, chunk_bytes)
+    k = np.rint(probabilities.sum(axis=1)).astype(np.int64)
+    drawing = np.empty_like(probabilities)
+    _draws(np.ascontiguousarray(probabilities), k, drawing)
+    return HostReaders(
+        drawing,
+        k,
+        first + delay_mean,
+        second - first**2 + delay_variance,
+        _alone(points, sizes, service, delay_mean, delay_variance),
+        np.argmin(np.abs(chunk_bytes[:, None] - sizes[None, :]), axis=1),
+    )
+
+
+def host_laws(points: np.ndarray, seen: Seen, kind: np.ndarray, of: HostReaders) -> np.ndarray:
+    """Pr(T <= x) of reads in S situations, (S, P).
+
+    Args:
+        points: s, (P,).
+        seen: workloads.
+        kind: (S,) of the file that is read.
+        of: the kinds.
+    """
+    laws = np.empty((len(kind), len(points)))
+    mean, variance, busy = (np.ascontiguousarray(each, float) for each in seen)
+    chosen, rows = kind.astype(np.int64), (table(), np.log(SHAPES), SCORES)
+    _fill(points, (mean, variance, busy), chosen, of, rows, laws)
+    return laws
+
+
+def _alone(
+    points: np.ndarray, sizes: np.ndarray, service: ServiceLaw, mean: np.ndarray, variance: np.ndarray
+) -> np.ndarray:
+    """Law of service plus connection delay, (C, m, P)."""
+    offset, scale = host_parts(service, sizes)
+    value, level = np.asarray(service.unit.value), np.asarray(service.unit.level)
+    laws = np.zeros((len(sizes), service.nodes, len(points)))
+    for j in range(service.nodes):
+        for delay in _delays(mean[j], variance[j]):
+            for c in range(len(sizes)):
+                late = points - offset[c, j] - delay
+                if scale[c, j] > 0:
+                    laws[c, j] += np.interp(late / scale[c, j], value[j], level[j], left=0.0, right=1.0)
+                else:
+                    laws[c, j] += late >= 0
+        laws[:, j] /= len(_delays(mean[j], variance[j]))
+    return laws
+
+
+def _delays(mean: float, variance: float) -> np.ndarray:
+    """Equally likely values of a gamma law; one where it is constant."""
+    if variance <= 1e-10 * mean**2:
+        return np.array([mean])
+    level = (np.arange(_DELAYS) + 0.5) / _DELAYS
+    values = special.gammaincinv(mean**2 / variance, level) * variance / mean
+    return values * mean / values.mean()
+
+
+@njit()
+def _draws(marginals, k, drawing):
+    """The p_j whose conditional Poisson draw has the marginals, as in ``subsets.drawing_probabilities``."""
+    kinds, nodes = marginals.shape
+    for i in range(kinds):
+        free = np.flatnonzero((marginals[i] > _FIXED) & (marginals[i] < 1 - _FIXED))
+        drawing[i] = np.where(marginals[i] >= 1 - _FIXED, 1.0, 0.0)
+        need = k[i] - int(drawing[i].sum())
+        target = marginals[i][free]
+        if free.size == 0:
+            continue
+        p = target.copy()
+        if np.max(target) - np.min(target) > 1e-12:
+            for number in range(_ROUNDS):
+                p = _improved(p, target, need, 0.5 if number % 2 == 0 else 1.0)
+        drawing[i][free] = p
+
+
+@njit()
+def _improved(p, target, need, part):
+    """One step towards draws with the marginals: each node's odds with the others held."""
+    odds = np.empty(p.size)
+    series = np.zeros(need + 1)
+    for j in range(p.size):
+        series[:] = 0.0
+        series[0] = 1.0
+        for other in range(p.size):
+            if other == j:
+                continue
+            for c in range(need, 0, -1):
+                series[c] = series[c] * (1 - p[other]) + series[c - 1] * p[other]
+            series[0] *= 1 - p[other]
+        solved = target[j] / (1 - target[j]) * series[need] / series[need - 1]
+        odds[j] = np.exp((1 - part) * np.log(p[j] / (1 - p[j])) + part * np.log(solved))
+    return odds / (1 + odds)
+
+
+@njit()
+def _fill(points, seen, kind, of, gamma_laws, laws):
+    """Products over the nodes of each situation: coefficient k of a polynomial at every point."""
+    mean, variance, busy = seen
+    drawing, k, service, spread, alone, size = of
+    gamma, log_shapes, scores = gamma_laws
+    count, rows, columns = points.size, log_shapes.size, scores.size
+    most = k.max()
+    roots = np.cbrt(points)
+    series = np.zeros((most + 1, count))
+    whole = np.zeros(most + 1)
+    at_node = np.zeros(count)
+    shape_step, score_step = log_shapes[1] - log_shapes[0], scores[1] - scores[0]
+    for s in range(kind.size):
+        i = kind[s]
+        series[:] = 0.0
+        series[0] = 1.0
+        whole[:] = 0.0
+        whole[0] = 1.0
+        for j in range(drawing.shape[1]):
+            p = drawing[i, j]
+            if p <= 0:
+                continue
+            u = max(busy[s, j], LEAST_BUSY)
+            wait = mean[s, j] / u
+            late = wait + service[i, j]
+            v = (variance[s, j] + mean[s, j] ** 2) / u - wait**2 + spread[i, j]
+            v = max(v, LEAST_SCV * late**2)
+            log_shape = min(max(np.log(late * late / v), log_shapes[0]), log_shapes[-1])
+            shape = np.exp(log_shape)
+            row = (log_shape - log_shapes[0]) / shape_step
+            low = min(int(row), rows - 2)
+            up = row - low
+            root, shift, factor = np.cbrt(late), 1 - 1 / (9 * shape), 3 * np.sqrt(shape) / score_step
+            for x in range(count):
+                column = (roots[x] / root - shift) * factor - scores[0] / score_step
+                column = min(max(column, 0.0), columns - 1.0)
+                left = min(int(column), columns - 2)
+                right = column - left
+                one = gamma[low, left] + right * (gamma[low, left + 1] - gamma[low, left])
+                two = gamma[low + 1, left] + right * (gamma[low + 1, left + 1] - gamma[low + 1, left])
+                at_node[x] = (1 - u) * alone[size[i], j, x] + u * (one + up * (two - one))
+            for c in range(k[i], 0, -1):
+                whole[c] = whole[c] * (1 - p) + whole[c - 1] * p
+                for x in range(count):
+                    series[c, x] = series[c, x] * (1 - p) + series[c - 1, x] * p * at_node[x]
+            whole[0] *= 1 - p
+            for x in range(count):
+                series[0, x] *= 1 - p
+        for x in range(count):
+            laws[s, x] = min(max(series[k[i], x] / whole[k[i]], 0.0), 1.0)

@@ -1,0 +1,30 @@
+"""Service laws on the host: what JAX would compile anew for every number of files."""
+
+import numpy as np
+
+from ecjax.queueing.service_law import ServiceLaw
+
+
+def host_parts(service: ServiceLaw, chunk_bytes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Offset and scale, s, of chunks of these bytes, (r,): each (r, m)."""
+    size = np.asarray(chunk_bytes, float)[:, None]
+    offset, by_offset, scale, by_scale = (
+        np.asarray(part)[None, :]
+        for part in (service.offset, service.offset_per_byte, service.scale, service.scale_per_byte)
+    )
+    return offset + by_offset * size, scale + by_scale * size
+
+
+def host_moments(service: ServiceLaw, chunk_bytes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Raw moments E[X], E[X^2], E[X^3] (s, s^2, s^3) of chunks of these bytes, (r,): each (r, m)."""
+    value, level = np.asarray(service.unit.value), np.asarray(service.unit.level)
+    low, high, mass = value[:, :-1], value[:, 1:], np.diff(level, axis=1)
+    first = np.sum(mass * (low + high), axis=1) / 2
+    second = np.sum(mass * (low * low + low * high + high * high), axis=1) / 3
+    third = np.sum(mass * (low + high) * (low * low + high * high), axis=1) / 4
+    a, b = host_parts(service, chunk_bytes)
+    return (
+        a + b * first,
+        a**2 + 2 * a * b * first + b**2 * second,
+        a**3 + 3 * a**2 * b * first + 3 * a * b**2 * second + b**3 * third,
+    )
