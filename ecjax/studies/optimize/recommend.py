@@ -80,7 +80,7 @@ def _of_one_demand(plans: pd.DataFrame) -> tuple[pd.DataFrame, str]:
 def _latency(plans: pd.DataFrame) -> pd.Series:
     """Expected mean latencies where all plans have them, otherwise what they were planned by, s: waits or bounds."""
     for name in ("estimated_mean_s", "trace_wait_s"):
-        if plans[name].notna().all():
+        if name in plans and plans[name].notna().all():
             return plans[name]
     return plans["latency_s"]
 
@@ -128,7 +128,7 @@ def _short(value: object) -> str:
 
 def _speed(plan: pd.Series) -> str:
     """What the plan delivers, and under which assumption."""
-    if pd.notna(plan["trace_wait_s"]):
+    if pd.notna(plan.get("trace_wait_s")):
         return _speed_by_log(plan)
     bound = time_text(plan["latency_s"])
     if pd.isna(plan["estimated_mean_s"]):

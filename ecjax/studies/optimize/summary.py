@@ -54,7 +54,7 @@ def _columns(runs: pd.DataFrame) -> dict[str, list[str]]:
     for word, name in zip(("mean", "p99"), expected, strict=True):
         if runs[name].notna().any():
             columns[f"expected\n{word} {unit.name}"] = list(map(unit.cell, runs[name]))
-    if runs["trace_wait_s"].notna().any():
+    if "trace_wait_s" in runs and runs["trace_wait_s"].notna().any():
         columns[f"chunk\nwait {unit.name}"] = list(map(unit.cell, runs["trace_wait_s"]))
     else:
         columns[f"latency\nbound {unit.name}"] = list(map(unit.cell, runs["latency_s"]))
