@@ -46,19 +46,16 @@ def law_means(points: np.ndarray, laws: np.ndarray) -> np.ndarray:
 
 
 def laws_of_quantiles(points: np.ndarray, quantiles: np.ndarray) -> np.ndarray:
-    """Laws (K, P) through quantiles (K, 4) of ``LEVELS``: log(1 - F) is linear in log x between them, and beyond."""
-    levels = -np.log1p(-np.asarray(LEVELS))
-    at = np.log(points)
-    laws = np.empty((len(quantiles), len(points)))
+    """Laws (K, P) through quantiles (K, 4) of ``LEVELS``: as Weibull laws between them and beyond.
+
+    The logarithm of -log(1 - F) is linear in log x, as it is for exponential laws and their powers.
+    """
+    levels, at = np.log(-np.log1p(-np.asarray(LEVELS))), np.log(points)
+    scores = np.empty((len(quantiles), len(points)))
     for row, places in enumerate(np.log(quantiles)):
         # where laws have jumps quantiles are equal
         places = places + 1e-9 * np.arange(len(LEVELS))
         slope = np.diff(levels) / np.diff(places)
-        score = np.interp(at, places, levels)
-        below, above = at < places[0], at > places[-1]
-        # like a power of x below the median: log F is linear there, with the slope of the law above it
-        rise = slope[0] * (1 - LEVELS[0]) / LEVELS[0]
-        score[above] = levels[-1] + slope[-1] * (at[above] - places[-1])
-        laws[row] = 1 - np.exp(-score)
-        laws[row, below] = LEVELS[0] * np.exp(rise * (at[below] - places[0]))
-    return laws
+        part = np.clip(np.searchsorted(places, at) - 1, 0, len(slope) - 1)
+        scores[row] = levels[part] + slope[part] * (at - places[part])
+    return -np.expm1(-np.exp(np.minimum(scores, 5.0)))

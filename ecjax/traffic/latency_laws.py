@@ -122,4 +122,4 @@ def latency_laws(points: jax.Array, seen: Seen, kind: jax.Array, of: Readers, mo
 def law_means(points: jax.Array, laws: jax.Array) -> jax.Array:
     """Means of laws at points, s, (...)."""
     above = 1 - laws
-    return points[0] + jnp.sum((above[..., 1:] + above[..., :-1]) / 2 * jnp.diff(points), axis=-1)
+    return points[0] + (above[..., 1:] + above[..., :-1]) / 2 @ jnp.diff(points)

@@ -14,6 +14,7 @@ from ecjax.traffic.denoise import Counts, counts_of
 from ecjax.traffic.host_service import host_moments
 from ecjax.traffic.two_moments import Constants
 
+LEAST_C = 0.05  # of c_0: where bins resolve what a node meets
 MOST_MET = 0.9  # load that reads meet, in relaxation times
 
 
@@ -105,7 +106,7 @@ def raw_constants(at: NodeWork, unit_s: float) -> tuple[Constants, np.ndarray]:
     tau = at.relaxation_s
     resolved = tau / (unit_s + tau)
     itself = at.shared_s * tau / (unit_s + 2 * tau)
-    return Constants(np.maximum(at.c - at.shared_s * resolved / 2, 0.05 * at.c), at.q), itself
+    return Constants(np.maximum(at.c - at.shared_s * resolved / 2, LEAST_C * at.c), at.q), itself
 
 
 def denoised_constants(at: NodeWork, dispersion: float) -> tuple[Constants, np.ndarray]:
@@ -115,5 +116,5 @@ def denoised_constants(at: NodeWork, dispersion: float) -> tuple[Constants, np.n
         at: work.
         dispersion: I within blocks at the scale of the relaxation.
     """
-    c = np.maximum(at.c + (dispersion - 1) * at.shared_s / 2, 0.05 * at.c)
+    c = np.maximum(at.c + (dispersion - 1) * at.shared_s / 2, LEAST_C * at.c)
     return Constants(c, at.q), c - at.c

@@ -18,11 +18,11 @@ from ecjax.traffic.node_work import (
 from ecjax.traffic.two_moments import Path, workload_path
 
 RAW, DENOISED = "raw", "denoised"
-_LONG_WAIT = 1.5  # of c_0: beyond it episodes of overload make the wait, and the counts say when they are
+_LONG_WAIT = 1.5  # of c_0: beyond it episodes of overload make the wait
 _GROWTH = 1.5  # of the pieces of a block, each to the one before
 _STEADY = 0.05  # nearness of both moments to those of a steady queue
 _MOST_STEADY_LOAD = 0.95
-_MOSTLY, _AGREE = 0.8, 0.15  # share of the wait, and difference of mean waits
+_MOSTLY, _AGREE = 0.6, 0.15  # share of the wait, and difference of mean waits
 _PART, _MOST_PARTS, _MOST_PIECES = 2.0, 8, 2**20  # of c, in a bin, in all: pieces of coarse bins
 _POISSON = 0.1  # distance of I from 1 that is none
 
@@ -66,7 +66,9 @@ def paths(arrivals: Arrivals, placed: Placed) -> Paths:
     denoised = _denoised(arrivals, at, blocks, dispersion)
     raw = denoised if arrivals.certain else _raw(arrivals, at)
     long_wait = raw.wait_s > _LONG_WAIT * float(np.average(at.c, weights=at.chunks))
-    branch = RAW if long_wait and not arrivals.certain and not _is_steady(denoised, raw) else DENOISED
+    # bursts within blocks, and episodes of overload: the counts say when they are
+    bursts = dispersion != 1 or (long_wait and not _is_steady(denoised, raw))
+    branch = RAW if bursts and not arrivals.certain else DENOISED
     return Paths(at, raw, denoised, branch, dispersion)
 
 
@@ -105,9 +107,11 @@ def _raw(arrivals: Arrivals, at: NodeWork) -> Pieces:
     block, piece = np.repeat(np.arange(len(width)), parts), np.repeat(width / parts, parts)
     load = (at.work / width[:, None])[block]
     path = workload_path(load * piece[:, None], piece, constants)
-    seen = np.maximum(path.mean - itself, 0.0)
+    # without itself a read meets less, and less often something
+    share = np.maximum(1 - itself / np.maximum(path.mean, 1e-300), 0.0)
+    seen = Path(path.mean * share, path.variance * share, path.busy * share, path.end)
     cut_arrivals = arrivals if parts == 1 else _in_pieces(arrivals, block, piece, width)
-    return _pieces(cut_arrivals, load, path, seen, np.zeros(len(piece), bool))
+    return _pieces(cut_arrivals, load, seen, np.zeros(len(piece), bool))
 
 
 def _denoised(arrivals: Arrivals, at: NodeWork, blocks: Blocks, dispersion: float) -> Pieces:
@@ -127,9 +131,10 @@ def _denoised(arrivals: Arrivals, at: NodeWork, blocks: Blocks, dispersion: floa
         np.abs(path.variance - variance) <= 2 * _STEADY * variance
     )
     steady = np.all((near & (load < _MOST_STEADY_LOAD)) | (load <= 0), axis=1) & (dispersion == 1)
-    seen = np.maximum(path.mean + more, 0.0)
-    by_blocks = Arrivals(*(None if each is None else averaged(each, blocks) for each in arrivals[:2]))
-    return _pieces(_in_pieces(by_blocks, block, width, blocks.width_s), load, path, seen, steady)
+    seen = path._replace(mean=np.maximum(path.mean + more, 0.0))
+    written = None if arrivals.writes is None else averaged(arrivals.writes, blocks)
+    by_blocks = Arrivals(averaged(reads, blocks), written)
+    return _pieces(_in_pieces(by_blocks, block, width, blocks.width_s), load, seen, steady)
 
 
 def cut(width_s: np.ndarray, first_s: float) -> tuple[np.ndarray, np.ndarray]:
@@ -164,8 +169,8 @@ def _spread(
     return BinnedReads(width_s, place[order], rates.file[entry][order], count[order], rates.files)
 
 
-def _pieces(arrivals: Arrivals, load: np.ndarray, path: Path, seen: np.ndarray, steady: np.ndarray) -> Pieces:
+def _pieces(arrivals: Arrivals, load: np.ndarray, seen: Path, steady: np.ndarray) -> Pieces:
     work = load * arrivals.reads.width_s[:, None]
-    wait = float(np.sum(work * seen) / np.sum(work))
-    variance, busy, end = (np.asarray(each) for each in path[1:])
-    return Pieces(arrivals.reads, arrivals.writes, load, seen, variance, busy, steady, end, wait)
+    mean, variance, busy, end = (np.asarray(each) for each in seen)
+    wait = float(np.sum(work * mean) / np.sum(work))
+    return Pieces(arrivals.reads, arrivals.writes, load, mean, variance, busy, steady, end, wait)

@@ -176,7 +176,9 @@ def test_every_column_of_runs_is_filled_by_some_run(tmp_path, monkeypatch):
     runs = read_results(out, "runs")
     empty = {name for name in runs if runs[name].isna().all()}
     # the estimate, which takes long to compile, fills the others
-    assert empty == {"estimated_mean_s", "estimated_p99_s", "promised_p99_s"}
+    under_trace = {name for name in empty if name.startswith("trace_")}
+    assert empty - under_trace == {"estimated_mean_s", "estimated_p99_s", "promised_p99_s"}
+    assert len(under_trace) == 8  # see test_replays_under_arrivals
     assert set(runs) == {column.name for column in TABLES.datasets["runs"]}
     notices = json.loads(runs["notices"].dropna().iloc[0])
     assert any("There is no estimate" in notice for notice in notices) and math.isfinite(runs["mean_s"].max())

@@ -1,0 +1,174 @@
+"""The estimate under a log's own arrivals against plain simulations of the same log, and against published values."""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.append(str(Path(__file__).parent.parent / "traffic"))
+from plain_queues import bursts, latencies, probabilities, segments
+
+from ecjax.predict.jackknife import log_margins, without_each
+from ecjax.predict.logged import expected_reads
+from ecjax.predict.mixtures import laws_of_quantiles
+from ecjax.predict.read_samples import Groups
+from ecjax.predict.trace_estimates import trace_estimate
+from ecjax.queueing.service_law import ServiceLaw, UnitLaw
+from ecjax.queueing.workload import Workload
+from ecjax.streams.arrivals import Factors
+from ecjax.traffic.bins import bin_arrivals, bin_width
+from ecjax.traffic.node_work import Arrivals, Placed
+
+VECTORS = json.loads((Path(__file__).parent.parent / "traffic" / "latency_vectors.json").read_text())
+CASES = {case["name"]: case for case in VECTORS["file_latency"]}
+
+
+def estimate(times, file, sets, k, mean, nodes, length, write=None, classes=1):
+    service = ServiceLaw.of_nodes(UnitLaw.named("exponential"), scale=mean, nodes=nodes)
+    load = Workload.of(np.ones(len(sets)), 1.0, k, service)
+    plan = probabilities(sets, k, nodes)
+    width = bin_width(length, mean)
+    reads, writes = bin_arrivals(times, file, len(sets), width, write, (0.0, length))
+    placed = Placed(plan, np.ones(len(sets)), service, (plan > 0) * 1.0, np.zeros((3, nodes)))
+    groups = Groups(np.arange(len(sets)) % classes, classes, np.arange(len(sets)))
+    return trace_estimate(Arrivals(reads, None if write is None else writes), placed, load, groups)
+
+
+def _case(name, cycles, seed):
+    case = CASES[name]
+    rates = [each["rates_per_s"] for each in case["files"]]
+    lengths = case["segment_lengths_s"]
+    times, file = segments(lengths, rates, cycles, np.random.default_rng(seed))
+    sets = [each["nodes"] for each in case["files"]]
+    nodes = max(max(each) for each in sets) + 1
+    return case, (times, file, sets, case["k"], case["service_mean_s"], nodes), cycles * sum(lengths)
+
+
+@pytest.mark.parametrize(
+    "name, cycles, whole",
+    [
+        ("hot file, n=4", 3, 0.08),
+        ("anti phase, apart", 2, 0.08),
+        pytest.param("short bursts", 200, 0.12, marks=pytest.mark.slow),
+        pytest.param("hot file, n=12", 20, 0.08, marks=pytest.mark.slow),
+        pytest.param("steady", 10, 0.08, marks=pytest.mark.slow),
+    ],
+)
+def test_latencies_are_those_of_the_same_log_simulated(name, cycles, whole):
+    _, log, length = _case(name, cycles, 5)
+    found = estimate(*log, length)
+    runs = [latencies(*log, seed) for seed in range(2)]
+    mean, p99 = (
+        np.mean([each(run) for run in runs]) for each in (np.mean, lambda run: np.quantile(run, 0.99))
+    )
+    assert found.mean[0] == pytest.approx(mean, rel=0.05)
+    assert found.quantiles[0, 2] == pytest.approx(p99, rel=whole)
+    assert found.mean[1] == found.mean[0]  # the only class
+    first = np.mean([run[log[1] == 0].mean() for run in runs])
+    assert found.mean[2] == pytest.approx(first, rel=0.1)
+    low, high = found.interval(0)
+    assert low < found.mean[0] < high
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", list(CASES))
+def test_latencies_of_files_are_those_of_the_vectors(name):
+    """Means over logs of the rates; 7 % of mean and 99 % point, 10 % of the wait of chunks."""
+    case, log, length = _case(name, CASES[name]["cycles_per_replay"], 11)
+    found = estimate(*log, length)
+    expected = case["expected"]
+    assert found.mean[0] == pytest.approx(expected["mean_s"], rel=0.07)
+    assert found.quantiles[0, 2] == pytest.approx(expected["p99_s"], rel=0.08)
+    assert found.wait_s == pytest.approx(expected["chunk_wait_s"], rel=0.12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "burst_s, load, of_mean, of_p99",
+    [(0.1, 0.1, 0.08, 0.12), (0.1, 0.3, 0.08, 0.12), (10, 0.3, 0.05, 0.08), (600, 0.6, 0.05, 0.08)],
+)
+def test_bursts_of_every_length(burst_s, load, of_mean, of_p99):
+    rng = np.random.default_rng(3)
+    times, nodes, k = bursts(10_000.0, 5.0, burst_s, rng), 12, 4
+    sets = [rng.permutation(nodes)[:k].tolist() for _ in range(100)]
+    log = times, rng.integers(0, 100, len(times)), sets, k, load * nodes * 10_000 / (k * len(times)), nodes
+    found = estimate(*log, 10_000.0)
+    runs = [latencies(*log, seed) for seed in range(3)]
+    assert found.mean[0] == pytest.approx(np.mean([run.mean() for run in runs]), rel=of_mean)
+    assert found.quantiles[0, 2] == pytest.approx(
+        np.mean([np.quantile(run, 0.99) for run in runs]), rel=of_p99
+    )
+
+
+def test_writes_load_every_chunk_in_their_own_bins():
+    rng = np.random.default_rng(8)
+    reads, writes = np.sort(rng.uniform(0, 600, 1200)), np.sort(rng.uniform(200, 230, 330))
+    times = np.concatenate([reads, writes])
+    order = np.argsort(times, kind="stable")
+    write = (np.arange(len(times)) >= len(reads))[order]
+    file, sets = np.zeros(len(times), int), [[0, 1, 2]]
+    both = estimate(times[order], file, sets, 1, 0.1, 3, 600.0, write)
+    # a write is a read of all three nodes
+    runs = []
+    for seed in range(4):
+        two = latencies(times[order], write.astype(int), [[0, 1, 2], [0, 1, 2]], 3, 0.1, 3, seed)
+        assert two.shape == write.shape
+        runs.append(_mixed(times[order], write, seed))
+    assert both.mean[0] == pytest.approx(np.mean(runs), rel=0.07)
+    assert both.load.sum() == pytest.approx((1200 + 3 * 330) * 0.1 / 600, rel=0.01)
+    assert estimate(reads, file[: len(reads)], sets, 1, 0.1, 3, 600.0).mean[0] < 0.8 * both.mean[0]
+
+
+def _mixed(times, write, seed):
+    """Mean latency of reads of one node of three, among writes of all of them."""
+    rng = np.random.default_rng(seed)
+    free, late = np.zeros(3), []
+    for now, all_nodes in zip(times, write, strict=True):
+        used = np.arange(3) if all_nodes else rng.integers(0, 3, 1)
+        free[used] = np.maximum(free[used], now) + rng.exponential(0.1, len(used))
+        if not all_nodes:
+            late.append(free[used[0]] - now)
+    return np.mean(late)
+
+
+def test_a_log_of_one_read_and_an_empty_one():
+    found = estimate(np.array([1.0]), np.zeros(1, int), [[0, 1, 2]], 1, 0.1, 3, 2.0)
+    assert found.mean[0] == pytest.approx(0.1, rel=0.1) and found.branch == "denoised"
+    with pytest.raises(ValueError, match="no arrivals"):
+        estimate(np.zeros(0), np.zeros(0, int), [[0, 1]], 1, 0.1, 2, 2.0)
+
+
+def test_what_is_not_drained_is_left_at_the_end():
+    rng = np.random.default_rng(0)
+    times = np.sort(np.concatenate([rng.uniform(0, 90, 100), rng.uniform(90, 100, 400)]))
+    found = estimate(times, np.zeros(500, int), [[0]], 1, 0.1, 1, 100.0)
+    assert found.end_s[0] == pytest.approx(30, rel=0.3)
+    assert found.load[0] == pytest.approx(0.5, rel=0.01)
+
+
+def test_margins_are_those_of_leaving_out_blocks():
+    """The jackknife of a mean is its standard error."""
+    values = np.random.default_rng(1).gamma(3.0, 1.0, 10)
+    means = without_each(np.diag(np.ones(10))) @ values / 9
+    error = values.std(ddof=1) / np.sqrt(10) / values.mean()
+    assert log_margins(means[:, None])[0] == pytest.approx(2.262 * error, rel=0.05)
+
+
+def test_laws_through_quantiles():
+    points = np.geomspace(1e-3, 30, 400)
+    levels = np.array([0.5, 0.9, 0.99, 0.999])
+    law = laws_of_quantiles(points, -np.log1p(-levels)[None])[0]
+    exact = 1 - np.exp(-points)
+    np.testing.assert_allclose(law, exact, atol=1e-6)
+    assert np.all(np.diff(law) >= 0)
+
+
+def test_factors_make_bins_of_expected_reads():
+    factors = Factors(np.array([0.0, 10.0, 20.0]), np.array([2.0, 0.5, 3.0]), [None, None, np.array([1])])
+    reads = expected_reads(np.array([1.0, 4.0]), factors, 40.0)
+    np.testing.assert_allclose(reads.width_s, [10, 10, 20])
+    table = np.zeros((3, 2))
+    table[reads.bin, reads.file] = reads.reads
+    np.testing.assert_allclose(table, [[20, 80], [5, 20], [10, 240]])

@@ -1,0 +1,67 @@
+"""Replays of logs and of varying rates beside their estimate under those arrivals, which needs no replay."""
+
+import io
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+from plans_by_hand import plan_by_hand
+from rich.console import Console
+
+from ecjax.studies.replay import run
+from ecjax.studies.replay.options import ReplayOptions
+from ecjax.studies.replay.study import replay_study
+from ecjax.tables.results import read_results
+
+
+@pytest.fixture(autouse=True)
+def no_poisson(monkeypatch):
+    """Estimates of mean rates take long to compile, and are tested elsewhere."""
+    monkeypatch.setattr(run, "predictions", lambda *_: {})
+
+
+def _log(folder, files, busy_s=2.0, count=400):
+    """Bursts of reads of two files, a second after the other."""
+    rng = np.random.default_rng(0)
+    burst = rng.integers(0, 10, count) * 40.0
+    arrival = np.sort(burst + rng.uniform(0, busy_s, count))
+    log = {"request_id": np.arange(count), "arrival_s": arrival, "file_id": rng.choice(files, count)}
+    log |= {"op": ["read"] * count, "bytes": [4.0] * count}
+    path = str(folder / "log.csv")
+    pa.csv.write_csv(pa.table(log), path)
+    columns = {name: name for name in log}
+    return path, columns
+
+
+def _replayed(tmp_path, **options):
+    out, text = str(tmp_path / "out"), io.StringIO()
+    options = ReplayOptions(out=out, figures=[], replications=6, **options)
+    code = replay_study(options, Console(file=text, width=200))
+    return out, code, read_results(out, "runs").iloc[0], text.getvalue()
+
+
+def test_the_estimate_under_a_log_is_beside_its_replay(tmp_path):
+    plan = plan_by_hand(tmp_path, "fcfs")
+    path, columns = _log(tmp_path, range(10, 14))
+    out, code, row, text = _replayed(tmp_path, plan=plan, trace=path, columns=columns, rate_scale=0.2)
+    assert code == 0 or row["status"] == "not_stationary"
+    assert row["trace_branch"] == "raw"
+    assert row["trace_estimated_mean_s"] == pytest.approx(row["mean_s"], rel=0.08)
+    assert row["trace_estimated_p99_s"] == pytest.approx(row["p99_s"], rel=0.15)
+    assert row["trace_estimated_mean_low_s"] < row["trace_estimated_mean_s"] < row["trace_estimated_mean_high_s"]
+    assert "another log of this kind" in text.lower()
+    assert "400 reads" in row["trace_remarks"] and "400 reads" in " ".join(text.split())
+    means = read_results(out, "latencies").pivot_table(
+        index=["group", "class", "file_id"], columns="source", values="mean_s", dropna=False
+    )
+    means = means[["replayed", "trace_estimated"]].dropna()
+    assert set(means.index.get_level_values("group")) >= {"class", "file"} or len(means) > 2
+    np.testing.assert_allclose(means["trace_estimated"], means["replayed"], rtol=0.2)
+
+
+def test_a_mean_load_above_1_names_the_node(tmp_path):
+    plan = plan_by_hand(tmp_path, "fcfs")
+    path, columns = _log(tmp_path, range(10, 14))
+    _, code, row, text = _replayed(tmp_path, plan=plan, trace=path, columns=columns, rate_scale=100.0)
+    assert code == 1 and row["status"] == "unstable" and "node" in row["error"]

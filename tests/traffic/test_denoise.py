@@ -1,0 +1,62 @@
+"""Blocks of constant rate: none too many for Poisson arrivals, borders where rates change, counts kept."""
+
+import numpy as np
+import pytest
+from plain_queues import bursts
+
+from ecjax.traffic.bins import bin_arrivals
+from ecjax.traffic.denoise import averaged, blocks_of, counts_of, dispersion_at
+
+
+def _blocks(times, length, width, file=None, files=1):
+    file = np.zeros(len(times), int) if file is None else file
+    reads, _ = bin_arrivals(times, file, files, width, interval_s=(0.0, length))
+    groups = np.zeros((reads.bins, files))
+    np.add.at(groups, (reads.bin, reads.file), reads.reads)
+    return reads, blocks_of(reads.width_s, counts_of(reads, groups, groups))
+
+
+def test_poisson_arrivals_are_few_blocks_of_one_rate():
+    rng = np.random.default_rng(0)
+    reads, blocks = _blocks(np.sort(rng.uniform(0, 5000, 20_000)), 5000.0, 0.1)
+    assert len(blocks.begin) < 60 < reads.bins
+    assert blocks.width_s.sum() == pytest.approx(5000)
+    assert blocks.width_s.max() > 500
+    for scale in (0.1, 1.0, 10.0):
+        assert dispersion_at(blocks, scale) == pytest.approx(1, abs=0.15)
+
+
+def test_borders_are_where_the_rate_changes():
+    rng = np.random.default_rng(1)
+    times = np.sort(np.concatenate([rng.uniform(0, 1000, 2000), rng.uniform(400, 500, 3000)]))
+    reads, blocks = _blocks(times, 1000.0, 0.25)
+    begin = blocks.begin * blocks.unit_s
+    inside = (begin >= 402) & (begin + blocks.width_s <= 498)
+    rates = averaged(reads, blocks)
+    per_s = np.bincount(rates.bin, rates.reads, rates.bins) / blocks.width_s
+    long = blocks.width_s > 8
+    np.testing.assert_allclose(per_s[inside & long], 32, rtol=0.3)
+    assert rates.reads.sum() == len(times)
+
+
+def test_groups_that_burst_in_turn_split_blocks_whose_sum_is_steady():
+    rng = np.random.default_rng(2)
+    times = np.sort(rng.uniform(0, 2000, 8000))
+    turn = (times // 500).astype(int) % 2
+    _, together = _blocks(times, 2000.0, 0.5)
+    _, apart = _blocks(times, 2000.0, 0.5, turn, 2)
+    assert together.width_s.max() > 500
+    assert apart.width_s.max() <= 512.5
+    assert len(apart.begin) > len(together.begin)
+
+
+def test_short_bursts_within_blocks_show_in_the_dispersion():
+    times = bursts(2000.0, 5.0, 0.1, np.random.default_rng(3))
+    _, blocks = _blocks(times, 2000.0, 0.2)
+    assert dispersion_at(blocks, 0.4) > 1.3
+    assert dispersion_at(blocks, 1e-3) == dispersion_at(blocks, 0.2)
+
+
+def test_one_bin_is_one_block():
+    _, blocks = _blocks(np.array([0.5]), 1.0, 1.0)
+    assert len(blocks.begin) == 1 and dispersion_at(blocks, 1.0) == 1.0

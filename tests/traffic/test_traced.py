@@ -1,0 +1,82 @@
+"""The laws in JAX against those on the host, and the derivatives of the estimate by the plan."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from plain_queues import probabilities
+from scipy import special
+
+from ecjax.queueing.service_law import ServiceLaw, UnitLaw
+from ecjax.queueing.workload import Workload
+from ecjax.traffic.bins import bin_arrivals
+from ecjax.traffic.gamma_table import gamma_cumulative
+from ecjax.traffic.host_laws import host_laws, host_readers
+from ecjax.traffic.latency_laws import Seen, grid, latency_laws, law_means, readers
+from ecjax.traffic.traced import traced_latency, traced_log
+
+SETS = [[0, 1], [1, 2, 3], [0, 2, 3]]
+SERVICE = ServiceLaw.of_nodes(UnitLaw.named("gamma", shape=2.0), scale=0.1, nodes=4)
+PLAN = probabilities(SETS, 2, 4)
+PLAN[2] = [0.9, 0.0, 0.7, 0.4]
+LOAD = Workload.of(np.ones(3), 1.0, 2, SERVICE)
+
+
+def test_gamma_laws_of_the_table():
+    x = np.geomspace(1e-3, 50, 40)
+    for shape in (0.7, 1.0, 4.0, 300.0):
+        values = np.asarray(gamma_cumulative(jnp.asarray(x), jnp.full(40, 2.0), jnp.full(40, 4.0 / shape)))
+        np.testing.assert_allclose(values, special.gammainc(shape, shape * x / 2), atol=2e-3)
+
+
+def test_laws_on_the_host_are_those_in_jax():
+    rng = np.random.default_rng(0)
+    points = grid(0.1, 2.0)
+    busy = rng.uniform(0.1, 1, (6, 4))
+    mean = busy * rng.uniform(0.02, 1, (6, 4))
+    seen = Seen(mean, mean**2 * rng.uniform(0.5, 2, (6, 4)), busy)
+    kind = np.array([0, 1, 2, 0, 1, 2])
+    sizes = np.asarray(LOAD.sizes)
+    host = host_laws(points, seen, kind, host_readers(points, PLAN, np.ones(3), sizes, SERVICE, None))
+    at = jnp.asarray(points)
+    of = readers(at, jnp.asarray(PLAN), jnp.ones(3), LOAD.sizes, SERVICE, None, 2)
+    traced = latency_laws(at, Seen(*map(jnp.asarray, seen)), jnp.asarray(kind, jnp.int32), of, 2)
+    np.testing.assert_allclose(traced, host, atol=5e-3)
+    assert np.all(np.diff(host, axis=1) >= -1e-12)
+    np.testing.assert_allclose(law_means(at, traced), law_means(at, jnp.asarray(host)), rtol=5e-3)
+
+
+def test_mean_and_quantile_are_differentiable_and_batched_over_plans_and_rates():
+    rng = np.random.default_rng(4)
+    times = np.sort(np.concatenate([rng.uniform(0, 40, 60), rng.uniform(10, 12, 40)]))
+    reads, _ = bin_arrivals(times, rng.integers(0, 3, 100), 3, 0.5)
+    log, points = traced_log(reads, most=32), jnp.asarray(grid(0.1, 3.0))
+
+    def figures(step, scale):
+        plan = jnp.asarray(PLAN) + step * jnp.array([[0.0] * 4, [0.0, 1.0, -1.0, 0.0], [0.0] * 4])
+        mean, quantile = traced_latency(plan, log, LOAD, points, scale, most_steps=4)
+        return jnp.stack([mean, quantile[0]])
+
+    def with_slopes(step, scale):
+        value, slope = jax.jvp(lambda by: figures(by, scale), (step,), (jnp.ones(()),))
+        return value, slope
+
+    steps = jnp.array([-1e-5, 0.0, 1e-5, 0.0])
+    value, slope = jax.jit(jax.vmap(with_slopes))(steps, jnp.array([1.0, 1.0, 1.0, 1.5]))
+    value, slope = np.asarray(value), np.asarray(slope)
+    np.testing.assert_allclose(slope[1], (value[2] - value[0]) / 2e-5, rtol=2e-2)
+    assert np.all(value[3] > value[1])
+
+
+@pytest.mark.slow
+def test_denoised_counts_have_the_constants_of_poisson_arrivals():
+    rng = np.random.default_rng(4)
+    reads, _ = bin_arrivals(np.sort(rng.uniform(0, 40, 60)), rng.integers(0, 3, 60), 3, 0.5)
+    log, points = traced_log(reads, most=16), jnp.asarray(grid(0.1, 3.0))
+    run = jax.jit(traced_latency, static_argnames=("counted", "most_steps"))
+    raw, denoised = (
+        float(run(jnp.asarray(PLAN), log, LOAD, points, counted=counted, most_steps=4)[0])
+        for counted in (True, False)
+    )
+    assert denoised > raw
+    assert denoised == pytest.approx(raw, rel=0.5)
