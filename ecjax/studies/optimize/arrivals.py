@@ -8,12 +8,13 @@ import pyarrow as pa
 from ecjax.console import log
 from ecjax.errors import UserError
 from ecjax.planning.trace.steady import Steady, steady
+from ecjax.predict.logged import Logged
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.spine.logs import ANALYZE, open_log
 from ecjax.tables.datasets import written_by
 from ecjax.tables.folder import location
 from ecjax.tables.requests import requests
-from ecjax.traffic.bins import BinnedReads, bin_arrivals, bin_width
+from ecjax.traffic.bins import bin_arrivals, bin_width
 
 MOST_STEPS = 2**16  # of the recursion, which a plan runs through some hundred times
 _FEW = 1000  # requests from which a log says little
@@ -21,55 +22,37 @@ _FEW = 1000  # requests from which a log says little
 
 @dataclass(frozen=True, eq=False)
 class LoggedArrivals:
-    """Requests of a log, n of them.
+    """The requests of a log.
 
     Attributes:
-        name: of the log, for messages.
         fingerprint: of the log.
-        tick_s: step of its clock; 0: as good as continuous.
-        times: (n,) s, in order.
-        file: (n,) place in the files table.
-        write: (n,) bool.
+        logged: its requests, of the files of the files table.
         files: number of files.
     """
 
-    name: str
     fingerprint: str
-    tick_s: float
-    times: np.ndarray
-    file: np.ndarray
-    write: np.ndarray
+    logged: Logged
     files: int
 
     @property
     def span_s(self) -> float:
         """From the first arrival to the last, and the tick that this one is spread over."""
-        return float(self.times[-1] - self.times[0]) + self.tick_s
+        times = self.logged.times_s
+        return float(times[-1] - times[0]) + self.logged.tick_s
 
-    def binned(self, service_mean_s: float, rate_scale: float = 1.0) -> tuple[BinnedReads, BinnedReads]:
-        """Reads and writes by bins of the clock's tick or a mean service.
-
-        Args:
-            service_mean_s: of a chunk.
-            rate_scale: what counts are multiplied by.
-        """
-        width = bin_width(self.span_s, service_mean_s, self.tick_s)
-        reads, writes = bin_arrivals(self.times, self.file, self.files, width, self.write)
-        return reads._replace(reads=rate_scale * reads.reads), writes._replace(
-            reads=rate_scale * writes.reads
-        )
-
-    def steady(self, service_mean_s: float) -> Steady:
+    def steady(self, service_mean_s: float, rate_scale: float) -> Steady:
         """Reads and writes by blocks of constant rates, and the steps of the recursion.
 
         Bins of the clock's tick or a mean service; longer ones where steps are too many.
 
         Args:
             service_mean_s: of a chunk.
+            rate_scale: the requests come in so many times less time.
         """
-        width = bin_width(self.span_s, service_mean_s, self.tick_s)
+        logged = self.logged.faster(rate_scale)
+        width = bin_width(self.span_s / rate_scale, service_mean_s, logged.tick_s)
         while True:
-            seen = steady(*bin_arrivals(self.times, self.file, self.files, width, self.write))
+            seen = steady(*bin_arrivals(logged.times_s, logged.file, self.files, width, logged.write))
             if len(seen.bins.width) <= MOST_STEPS:
                 return seen
             width *= 2
@@ -107,15 +90,7 @@ def logged_arrivals(options: OptimizeOptions, files: pa.Array) -> LoggedArrivals
     logged = requests(trace, files)
     if not len(logged.write) or logged.write.all():
         raise UserError(f"trace={options.trace}: found no reads; allowed: a log with reads to plan for")
-    arrivals = LoggedArrivals(
-        trace.name,
-        trace.fingerprint,
-        logged.clock_resolution_s,
-        logged.arrival,
-        logged.file,
-        logged.write,
-        len(files),
-    )
+    requested = Logged(logged.arrival, logged.file, logged.write, logged.clock_resolution_s)
     if logged.arrival[-1] <= logged.arrival[0]:
         raise UserError(f"trace={options.trace}: found requests at one time only; allowed: a log that lasts")
     if logged.count < _FEW:
@@ -123,15 +98,17 @@ def logged_arrivals(options: OptimizeOptions, files: pa.Array) -> LoggedArrivals
             "trace: found %d requests; a plan for so few fits what they happened to be: a longer log tells more",
             logged.count,
         )
-    return arrivals
+    return LoggedArrivals(trace.fingerprint, requested, len(files))
 
 
 def with_logged_rates(files: pa.Table, arrivals: LoggedArrivals) -> pa.Table:
     """The files table with the mean rates of the log, reads and writes."""
-    for name, chosen in (("rate_per_s", ~arrivals.write), ("write_rate_per_s", arrivals.write)):
+    write, file = arrivals.logged.write, arrivals.logged.file
+    assert write is not None
+    for name, chosen in (("rate_per_s", ~write), ("write_rate_per_s", write)):
         if not chosen.any() and name not in files.column_names:
             continue
-        rate = np.bincount(arrivals.file[chosen], minlength=arrivals.files) / arrivals.span_s
+        rate = np.bincount(file[chosen], minlength=arrivals.files) / arrivals.span_s
         values = pa.array(rate)
         if name in files.column_names:
             files = files.set_column(files.column_names.index(name), name, values)

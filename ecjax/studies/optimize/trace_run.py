@@ -10,11 +10,12 @@ import numpy as np
 import pyarrow as pa
 
 from ecjax.planning import Problem, Solution
-from ecjax.planning.problem import EVALUATE, of_files
+from ecjax.planning.problem import EVALUATE
 from ecjax.planning.trace.data import Traced, traced
 from ecjax.planning.trace.plan import TracePlan, plan_trace, relaxation
-from ecjax.predict.trace_estimates import LEVELS, trace_estimate
-from ecjax.predict.workload import workload_of
+from ecjax.planning.trace.steady import Steady
+from ecjax.predict.logged import logged_estimate
+from ecjax.predict.trace_estimates import LEVELS
 from ecjax.problem.overload import EVENLY, overload
 from ecjax.problem.service_laws import service_laws
 from ecjax.progress import detail
@@ -25,7 +26,6 @@ from ecjax.studies.optimize.examination import examined
 from ecjax.studies.optimize.inputs import Case, Lane, sweep
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.spine.batches import Rows
-from ecjax.traffic.node_work import Arrivals, Placed
 
 _COMMON = 1.08  # times the least possible wait: below it, placing and spreading reads gains little
 _STEADY = 1.1  # times the wait at constant rates: below it, the log has no bursts that count
@@ -46,19 +46,19 @@ def trace_runs(
     """
     rows, plans = [], []
     tables: list[pa.Table] = []
-    starts: dict[tuple[float, float], np.ndarray] = {}
+    seen: dict[tuple[float, float], tuple[Steady, np.ndarray]] = {}
     for item in items:
         began = time.perf_counter()
         lane = case.lane(item.lane)
         problem = case.problem_of(lane)
         row = item.run.row() | {"device": str(jax.devices()[0].device_kind)}
         scales = (lane.rate_scale, lane.size_scale)
-        if scales not in starts:
+        if scales not in seen:
             detail(f"rate_scale={lane.rate_scale:g}: reads in any proportion")
-            first = case.lane(sweep(options).index(next(p for p in sweep(options) if p[1:] == scales)))
-            starts[scales] = relaxation(_data(case, problem, *first[:2]), options.gap).probabilities
+            seen[scales] = _first(options, case, problem, lane)
         detail(f"theta={lane.theta:g}, rate_scale={lane.rate_scale:g}: placing files")
-        plan = plan_trace(_data(case, problem, lane.theta, lane.rate_scale), options.gap, starts[scales])
+        blocks, start = seen[scales]
+        plan = plan_trace(_data(problem, blocks, lane.theta), options.gap, start)
         solution = _solution(problem, plan, lane.theta)
         if not np.isfinite(solution.evaluation.objective):
             rows.append(row | _unstable(case, solution, lane.rate_scale))
@@ -97,12 +97,17 @@ def bursts_of(plan: TracePlan) -> str:
     return "none" if plan.spread_wait <= _STEADY * plan.steady_wait else "common"
 
 
-def _data(case: Case, problem: Problem, theta: float, rate_scale: float) -> Traced:
-    arrivals = case.arrivals
-    assert arrivals is not None
-    seen = arrivals.steady(_service_mean(problem))
-    reads, writes = (each._replace(reads=rate_scale * each.reads) for each in (seen.reads, seen.writes))
-    return traced(problem, reads, writes if len(writes.reads) else None, theta, seen.bins)
+def _first(options: OptimizeOptions, case: Case, problem: Problem, lane: Lane) -> tuple[Steady, np.ndarray]:
+    """The log as plans see it at the scales of a lane, and the relaxation at the first theta there, (R, m)."""
+    assert case.arrivals is not None
+    blocks = case.arrivals.steady(_service_mean(problem), lane.rate_scale)
+    first = next(at for at, point in enumerate(sweep(options)) if point[1:] == lane[1:])
+    return blocks, relaxation(_data(problem, blocks, case.lane(first).theta), options.gap).probabilities
+
+
+def _data(problem: Problem, blocks: Steady, theta: float) -> Traced:
+    writes = blocks.writes if len(blocks.writes.reads) else None
+    return traced(problem, blocks.reads, writes, theta, blocks.bins)
 
 
 def _estimates(
@@ -111,17 +116,9 @@ def _estimates(
     """Columns of a run with what its plan is estimated to deliver under the arrivals of the log."""
     assert case.arrivals is not None
     laws = service_laws(case.nodes, problem.files, options.service, options.size_scaling, lane.size_scale)
-    probabilities, stored = (np.asarray(of_files(problem, jnp.asarray(each, float))) for each in plan[:2])
-    workload = workload_of(problem, laws, plan.stored)
-    placed = Placed(
-        probabilities,
-        np.asarray(problem.files.chunk_bytes),
-        workload.service,
-        stored,
-        np.asarray(problem.nodes.background),
-    )
-    reads, writes = case.arrivals.binned(_service_mean(problem), lane.rate_scale)
-    estimate = trace_estimate(Arrivals(reads, writes if len(writes.reads) else None), placed, workload)
+    logged = case.arrivals.logged.faster(lane.rate_scale)
+    placement = np.asarray(plan.probabilities), np.asarray(plan.stored)
+    estimate = logged_estimate(problem, laws, *placement, logged)
     return plan_rows.estimate_columns(estimate.mean[0], estimate.quantiles[0, LEVELS.index(0.99)])
 
 
