@@ -199,14 +199,3 @@ def waits(width: ArrayLike, work: ArrayLike, c: ArrayLike) -> tuple[jax.Array, j
     start = (jnp.zeros_like(scale), jnp.zeros_like(scale))
     (last, total), workload = lax.scan(step, start, (widths, works))
     return total + 0.5 * last**2, workload
-
-
-def mean_wait(value: np.ndarray, service_mean_s: np.ndarray, chunks: float) -> float:
-    """Mean wait of a chunk over all reads, s: sum_j (J_j / m_1j) / chunks read; of one chunk size.
-
-    Args:
-        value: (m,) s^2, J.
-        service_mean_s: (m,) s, mean service of a chunk.
-        chunks: reads of chunks in all bins.
-    """
-    return float(np.sum(value / service_mean_s) / chunks)

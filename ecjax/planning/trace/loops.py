@@ -3,7 +3,7 @@
 import numpy as np
 
 from ecjax.machine_code import njit
-from ecjax.planning.certified.choice import HOT, NONE, choose
+from ecjax.planning.certified.choice import choose
 
 _HALVINGS = 60
 
@@ -177,25 +177,3 @@ def _mend(values, mask, k):
             changed = min(max(values[j] + short, 0.0), 1.0)
             short -= changed - values[j]
             values[j] = changed
-
-
-@njit()
-def dearest_to_cheapest(hot, kinds):
-    """Per row the dearest price among chunks that reads use, (R,)."""
-    dearest = np.full(len(hot), -np.inf)
-    for i in range(len(hot)):
-        for j in range(hot.shape[1]):
-            if kinds[i, j] == HOT:
-                dearest[i] = max(dearest[i], hot[i, j])
-    return dearest
-
-
-@njit()
-def holds(kinds):
-    """1 where a chunk is kept, (R, m) float."""
-    result = np.zeros(kinds.shape)
-    for i in range(kinds.shape[0]):
-        for j in range(kinds.shape[1]):
-            if kinds[i, j] != NONE:
-                result[i, j] = 1.0
-    return result

@@ -50,12 +50,6 @@ def steady(reads: BinnedReads, writes: BinnedReads) -> Steady:
     return Steady(averaged(reads, blocks), averaged(writes, blocks), Bins(widths, edge))
 
 
-def as_logged(reads: BinnedReads, writes: BinnedReads) -> Steady:
-    """Counts as they are; only long bins without arrivals are taken in steps."""
-    widths, edge = _steps(reads.width_s, float(reads.width_s.min()))
-    return Steady(reads, writes, Bins(widths, edge))
-
-
 def _groups(reads: BinnedReads) -> sparse.csr_matrix:
     """Which files count together, (files, groups) 0 or 1."""
     total = np.bincount(reads.file, reads.reads, reads.files)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ecjax.planning.trace.steady import as_logged, steady
+from ecjax.planning.trace.steady import steady
 from ecjax.traffic.bins import BinnedReads, bin_arrivals
 
 
@@ -39,13 +39,12 @@ def test_groups_in_turn_are_told_apart_although_all_reads_are_constant():
 
 
 def test_a_long_pause_is_taken_in_steps_that_grow():
-    times = np.array([0.0, 0.1, 0.2, 1000.5])
-    reads, writes = bin_arrivals(times, np.zeros(4, np.int64), 1, 1.0)
-    assert reads.bins == 3
-    seen = as_logged(reads, writes)
-    pause = seen.bins.width[seen.bins.edge[1] : seen.bins.edge[2]]
-    np.testing.assert_allclose(pause.sum(), 999)
-    begins = np.append(0, np.cumsum(pause))[:-1]
+    times = np.append(np.arange(100) / 1000, 1000.5)
+    seen = steady(*bin_arrivals(times, np.zeros(101, np.int64), 1, 1.0))
+    pause = int(np.argmax(seen.reads.width_s))
+    steps = seen.bins.width[seen.bins.edge[pause] : seen.bins.edge[pause + 1]]
+    np.testing.assert_allclose(steps.sum(), seen.reads.width_s[pause])
+    begins = np.append(0, np.cumsum(steps))[:-1]
     # the last step takes up a sliver
-    assert np.all(pause <= np.maximum(1.0, begins / 16) * 1.5 + 1e-9)
-    assert len(pause) < 120
+    assert np.all(steps <= np.maximum(1.0, begins / 16) * 1.5 + 1e-9)
+    assert len(steps) < 120
