@@ -7,8 +7,9 @@ with the row's reads on it.
 import numpy as np
 
 from ecjax.machine_code import njit
-from ecjax.planning.certified.choice import HOT, NONE, choose
+from ecjax.planning.certified.choice import HOT, NONE
 from ecjax.planning.trace.data import Traced, merged_bins
+from ecjax.planning.trace.loops import choice
 from ecjax.planning.trace.relax import work_of
 from ecjax.traffic.lindley import again, forward, increments
 
@@ -102,20 +103,18 @@ def _respond(order, data, kinds, share, held, work, workload, full_price):
             chunks[j] -= data.rows.chunks[i] * held[i, j]
             over = max(0.0, min(data.rows.chunks[i], chunks[j] + data.rows.chunks[i] - data.rows.capacity[j]))
             cold[j] = data.keep[i, j] + data.weight[j] * write_value[j] + full_price * over
-            hot[j] = data.keep[i, j] + data.toll[i, j] + data.weight[j] * read_value[j] + full_price * over
+            # rounding must not make a read chunk cheaper than a cold one
+            read = max(data.weight[j] * (read_value[j] - write_value[j]), 0.0)
+            hot[j] = cold[j] + data.toll[i, j] + read
             if data.rows.allowed[i, j]:
                 nodes[count] = j
                 count += 1
-        k = data.rows.hot[i]
-        extra = data.rows.length[i] - k
-        least = choose(
-            hot, cold, nodes, count, k, extra, data.rows.site, data.rows.per_site, kind, scratch, numbers
-        )
+        least = choice(data.rows, i, hot, cold, nodes, count, kind, scratch, numbers)
         now = 0.0
         for j in range(m):
             if kinds[i, j] != NONE:
                 now += hot[j] if kinds[i, j] == HOT else cold[j]
-        if new or least < now - 1e-12 * abs(now):
+        if new or least < now - 1e-10 * abs(now):
             gain += 1.0 if new else now - least
             for j in range(m):
                 kinds[i, j] = kind[j]

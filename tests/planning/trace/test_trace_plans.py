@@ -217,3 +217,12 @@ def test_merged_bins_keep_all_work():
     fine, merged = work_of(data, share, stored), work_of(coarse, share, stored)
     np.testing.assert_allclose(merged.sum(axis=0), fine.sum(axis=0), rtol=1e-12)
     assert merged_bins(data, 30) is data
+
+
+def test_prices_far_above_waits_leave_choices_with_sites_finite():
+    # equal costs beside large ones: paths of no length must not go round in rounding errors
+    data = traced(problem_of(12, 6, price=1.0), counted(bursts(14, files=12, mean=0.1)), None, 1.0)
+    rows = data.rows._replace(site=np.arange(6) // 2, per_site=1, length=np.full(12, 3))
+    plan = plan_trace(data._replace(rows=rows), 1e-2)
+    assert np.all(plan.stored.sum(axis=1) == 3)
+    assert plan.bound <= plan.objective <= plan.bound * 1.01
