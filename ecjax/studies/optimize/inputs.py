@@ -22,7 +22,14 @@ from ecjax.problem.earlier_plan import EarlierPlan, read_plan
 from ecjax.problem.feasibility import check_feasible
 from ecjax.problem.identity import Identity, identity
 from ecjax.problem.lengths import with_lengths
+from ecjax.studies.optimize.arrivals import (
+    LoggedArrivals,
+    logged_arrivals,
+    tables_of_analysis,
+    with_logged_rates,
+)
 from ecjax.studies.optimize.class_rules import deadlines, shares
+from ecjax.studies.optimize.objective_rules import TRACE
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.optimize.scenario_rows import failures
 from ecjax.tables.checks import check
@@ -65,6 +72,7 @@ class Case:
         input_id: fingerprint of both tables.
         parameters: by name, what else changes results: network, plan_run.
         places: by name, where the input tables and the earlier plan are, or how nodes were described.
+        arrivals: of a log, that plans are made for; or None.
     """
 
     problem: Problem
@@ -81,6 +89,7 @@ class Case:
     input_id: str
     parameters: dict[str, str]
     places: dict[str, Any]
+    arrivals: LoggedArrivals | None = None
 
     def lane(self, number: int) -> Lane:
         """One of the lanes."""
@@ -102,6 +111,7 @@ class Tables:
     k: int | None
     d: int | None
     class_rate_scale: str | None
+    arrivals: LoggedArrivals | None = None
 
 
 def read_tables(options: OptimizeOptions) -> Iterator[Tables]:
@@ -113,15 +123,20 @@ def read_tables(options: OptimizeOptions) -> Iterator[Tables]:
     Raises:
         UserError: something in the tables is wrong.
     """
+    options = tables_of_analysis(options)
+    arrivals = None
     sweeps: list[list] = [options.k or [None], options.d or [None], options.class_rate_scale or [None]]
     for k, d, class_rates in itertools.product(*sweeps):
         nodes, files = input_tables(options, k, d)
         check_together(nodes, files, options.max_chunks_per_node)
         names = identity(nodes, files, options.max_chunks_per_node)
+        if options.objective == TRACE:
+            arrivals = arrivals or logged_arrivals(options, names.files)
+            files = with_logged_rates(files, arrivals)
         rates_text = None
         if class_rates is not None:
             files, rates_text = with_class_rates(files, names, class_rates)
-        yield Tables(nodes, files, names, k, d, rates_text)
+        yield Tables(nodes, files, names, k, d, rates_text, arrivals)
 
 
 def has_prices(options: OptimizeOptions, tables: Tables) -> bool:
@@ -164,6 +179,8 @@ def case_of(options: OptimizeOptions, tables: Tables) -> Case:
     network = None if options.network is None else read_input(options.network, "network")
     if network is not None:
         parameters["network"] = fingerprint(network, "network")
+    if tables.arrivals is not None:
+        parameters["trace"] = tables.arrivals.fingerprint
     problem = constrained(
         problem,
         nodes,
@@ -187,7 +204,7 @@ def case_of(options: OptimizeOptions, tables: Tables) -> Case:
         deadlines(options.deadline_s, classes.names)
         fixed_lengths = with_lengths(problem, names, files)
         check_feasible(fixed_lengths, nodes, files)
-    places = {name: getattr(options, name) for name in ("nodes", "files", "network", "plan")}
+    places = {name: getattr(options, name) for name in ("nodes", "files", "network", "plan", "trace")}
     return Case(
         problem=problem,
         fixed_lengths=fixed_lengths,
@@ -207,6 +224,7 @@ def case_of(options: OptimizeOptions, tables: Tables) -> Case:
             for name, place in places.items()
             if place is not None
         },
+        arrivals=tables.arrivals,
     )
 
 

@@ -19,7 +19,7 @@ from ecjax.queueing.workload import Workload
 from ecjax.studies.optimize.batches import Item
 from ecjax.studies.optimize.class_rules import ORDERS
 from ecjax.studies.optimize.inputs import Case
-from ecjax.studies.optimize.objective_rules import objective_weights
+from ecjax.studies.optimize.objective_rules import TRACE, objective_weights
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.optimize.rows import estimate_columns
 
@@ -113,8 +113,8 @@ _DESCENT = jax.jit(partial(estimated.reschedule_for, stopping=estimated.STOPPING
 
 
 def mix_of(objective: str | dict[str, float]) -> Mix | None:
-    """The mix of estimates that ``objective`` asks for; None for the bound."""
-    if objective in ("bound", *ORDERS):
+    """The mix of estimates that ``objective`` asks for; None for the bound, and for the arrivals of a log."""
+    if objective in ("bound", TRACE, *ORDERS):
         return None
     mean, levels = objective_weights(objective)
     return Mix(mean, tuple(levels))

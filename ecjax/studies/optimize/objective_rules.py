@@ -6,7 +6,8 @@ from typing import Any
 from ecjax.options import Wrong, is_number
 from ecjax.studies.optimize.class_rules import ORDERS
 
-OBJECTIVES = "bound, mean, p50, p90, p99, p999, or weights as in {mean: 0.5, p99: 0.1}"
+OBJECTIVES = "bound, mean, p50, p90, p99, p999, weights as in {mean: 0.5, p99: 0.1}, or trace"
+TRACE = "trace"  # plans for the arrivals of a log
 
 
 def objective(value: Any) -> str | dict[str, float]:
@@ -15,7 +16,7 @@ def objective(value: Any) -> str | dict[str, float]:
     Raises:
         Wrong: it is none.
     """
-    if value not in ("bound", *ORDERS):
+    if value not in ("bound", TRACE, *ORDERS):
         objective_weights(value)
     return value
 

@@ -21,8 +21,9 @@ from ecjax.studies.optimize.class_rules import (
     weights,
 )
 from ecjax.studies.optimize.objective_rules import OBJECTIVES, objective
-from ecjax.studies.optimize.plan_rules import METHODS, together
+from ecjax.studies.optimize.plan_rules import GAP, METHODS, together
 from ecjax.studies.optimize.tables import TABLES
+from ecjax.studies.spine.log_options import LogOptions
 
 LAWS = ("auto", "deterministic", "exponential", "shifted_exponential", "gamma", "lognormal", "pareto")
 FIGURES = (
@@ -52,9 +53,14 @@ def by_class(options: "OptimizeOptions") -> bool:
 
 
 @dataclass(frozen=True)
-class OptimizeOptions:
+class OptimizeOptions(LogOptions):
     """What ``ecjax optimize`` plans, for what, and where to."""
 
+    trace: str | None = option(
+        None,
+        "objective=trace: access log whose arrivals are planned for, or the folder of an ecjax analyze of it, whose "
+        "nodes and files are taken where none are set",
+    )
     nodes: str | Description | None = option(
         None,
         "nodes table (Parquet file or folder, Arrow IPC, CSV), output of fio --output-format=json, or the hardware in "
@@ -83,7 +89,8 @@ class OptimizeOptions:
     objective: str | dict[str, float] = option(
         "bound",
         "latency that is planned for: bound (on the mean), or estimated: mean, p50, p90, p99, p999, or weights as in "
-        "{mean: 0.5, p99: 0.1}; thousands of files. By class: lexicographic (the default with queue=priority) or joint",
+        "{mean: 0.5, p99: 0.1}; thousands of files; or trace: the mean wait under the arrivals of trace=, bursts and "
+        "all. By class: lexicographic (the default with queue=priority) or joint",
         Special(OBJECTIVES, objective),
         identifies=estimated,
     )
@@ -235,8 +242,8 @@ class OptimizeOptions:
         False, "with plan=: also plan from nothing, for cold_start_objective", identifies=True
     )
     gap: float = option(
-        1e-4,
-        "certified: (objective - lower bound) / lower bound that is good enough",
+        GAP,
+        "certified: (objective - lower bound) / lower bound that is good enough; with objective=trace 0.01 if not set",
         Number(above=0),
         identifies=True,
     )

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from ecjax.errors import UserError
 from ecjax.studies.optimize.class_rules import ORDERS
+from ecjax.studies.optimize.objective_rules import TRACE
 
 if TYPE_CHECKING:
     from ecjax.studies.optimize.options import OptimizeOptions
@@ -25,6 +26,13 @@ _STREAM_ONLY: dict[str, Any] = {
     "dtype": "float64",
 }
 METHODS = ("certified", "published", "oblivious_lb", "random_cp", "max_ec")  # of queue=fcfs
+GAP, TRACE_GAP = 1e-4, 1e-2  # where it is not set; of plans for a log, whose waits are not as exact
+# options that plans for the arrivals of a log leave at their defaults, and why
+_NOT_BY_TRACE = {
+    "max_chunks_per_node": (1, "chunks served together have no queue of their own"),
+    "robust": ("none", "placements are changed for the bound at mean rates"),
+    "compare_cold_start": (False, "every plan starts from nothing"),
+}
 
 
 def together(options: "OptimizeOptions") -> "OptimizeOptions":
@@ -48,6 +56,7 @@ def together(options: "OptimizeOptions") -> "OptimizeOptions":
                 raise UserError(
                     f"{name}: found {getattr(options, name)} with stream=true; allowed with it: {only}"
                 )
+    options = _for_trace(options)
     if options.plan is None:
         if options.start == "plan":
             raise UserError("start=plan: plan=FOLDER is missing, the folder of an earlier optimize")
@@ -68,3 +77,28 @@ def together(options: "OptimizeOptions") -> "OptimizeOptions":
     if options.robust != "none" and not options.scenarios:
         raise UserError(f"robust={options.robust}: scenarios is empty; allowed: scenarios=node, site or both")
     return options
+
+
+def _for_trace(options: "OptimizeOptions") -> "OptimizeOptions":
+    """Options that go with a log, or with none; with one the gap is another where it is not set."""
+    if options.objective != TRACE:
+        if options.trace is not None:
+            raise UserError(
+                f"trace: found {options.trace} with objective={options.objective}; allowed: objective=trace"
+            )
+        return options
+    if options.trace is None:
+        raise UserError(
+            "objective=trace: trace=PATH is missing, the access log whose arrivals are planned for, or its analysis"
+        )
+    if options.method != ["certified"]:
+        raise UserError(
+            f"method: found {', '.join(options.method or [])} with objective=trace; allowed with it: certified"
+        )
+    for name, (only, why) in _NOT_BY_TRACE.items():
+        if getattr(options, name) != only:
+            raise UserError(
+                f"{name}: found {getattr(options, name)} with objective=trace; allowed with it: "
+                f"{str(only).lower()}, as {why}"
+            )
+    return replace(options, gap=TRACE_GAP) if options.gap == GAP else options

@@ -81,9 +81,11 @@ def _of_one_demand(plans: pd.DataFrame) -> tuple[pd.DataFrame, str]:
 
 
 def _latency(plans: pd.DataFrame) -> pd.Series:
-    """Expected mean latencies where all plans have them, otherwise bounds, s."""
-    expected = plans["estimated_mean_s"]
-    return expected if expected.notna().all() else plans["latency_s"]
+    """Expected mean latencies where all plans have them, otherwise what they were planned by, s: waits or bounds."""
+    for name in ("estimated_mean_s", "trace_wait_s"):
+        if name in plans and plans[name].notna().all():
+            return plans[name]
+    return plans["latency_s"]
 
 
 def _keeps(plans: pd.DataFrame, options: OptimizeOptions) -> pd.Series:
@@ -129,11 +131,22 @@ def _short(value: object) -> str:
 
 def _speed(plan: pd.Series) -> str:
     """What the plan delivers, and under which assumption."""
+    if pd.notna(plan.get("trace_wait_s")):
+        return _speed_by_log(plan)
     bound = time_text(plan["latency_s"])
     if pd.isna(plan["estimated_mean_s"]):
         return f"mean at most {bound}, Poisson arrivals"
     p99 = "" if pd.isna(plan["estimated_p99_s"]) else f", p99 {time_text(plan['estimated_p99_s'])}"
     return f"expected mean {time_text(plan['estimated_mean_s'])}{p99} (proven: mean at most {bound}), Poisson arrivals"
+
+
+def _speed_by_log(plan: pd.Series) -> str:
+    """The same of a plan for the arrivals of a log."""
+    wait = f"chunks wait {time_text(plan['trace_wait_s'])} on average under the log's own arrivals"
+    if pd.isna(plan["estimated_mean_s"]):
+        return wait
+    p99 = "" if pd.isna(plan["estimated_p99_s"]) else f", p99 {time_text(plan['estimated_p99_s'])}"
+    return f"expected mean {time_text(plan['estimated_mean_s'])}{p99}, {wait}"
 
 
 def _cost(plan: pd.Series) -> str:

@@ -21,7 +21,9 @@ from ecjax.studies.optimize.class_run import class_run
 from ecjax.studies.optimize.examination import examined
 from ecjax.studies.optimize.inputs import Case
 from ecjax.studies.optimize.objective import estimates, for_objective
+from ecjax.studies.optimize.objective_rules import TRACE
 from ecjax.studies.optimize.options import OptimizeOptions
+from ecjax.studies.optimize.trace_run import trace_runs
 from ecjax.studies.spine.batches import Rows
 
 Datasets = Mapping[str, Iterator[pa.Table]]
@@ -40,6 +42,8 @@ def solve(
     """
     precision.use_compilation_cache()
     first = next(iter(items.values()))
+    if options.objective == TRACE:
+        return trace_runs(options, case, list(items.values()))
     if first.way.queue == "fcfs":
         return _plan_batch(options, case, list(items.values()))
     row, datasets = class_run(options, case, first, _tell)

@@ -10,7 +10,9 @@ from rich.console import Console
 from ecjax.console import say
 from ecjax.plotting.class_values import CLASS_COLUMNS, in_a_line
 from ecjax.status import Status
+from ecjax.studies.optimize.objective_rules import TRACE
 from ecjax.studies.optimize.options import OptimizeOptions
+from ecjax.studies.optimize.trace_words import say_bursts
 from ecjax.studies.spine.printed import number, print_table
 from ecjax.units import Unit, fitting_unit, plain
 
@@ -31,6 +33,8 @@ def show(runs: pd.DataFrame, console: Console, options: OptimizeOptions) -> None
         dataset="runs",
     )
     _warn(runs, console, options)
+    if options.objective == TRACE:
+        say_bursts(runs, console)
 
 
 def _columns(runs: pd.DataFrame) -> dict[str, list[str]]:
@@ -50,7 +54,10 @@ def _columns(runs: pd.DataFrame) -> dict[str, list[str]]:
     for word, name in zip(("mean", "p99"), expected, strict=True):
         if runs[name].notna().any():
             columns[f"expected\n{word} {unit.name}"] = list(map(unit.cell, runs[name]))
-    columns[f"latency\nbound {unit.name}"] = list(map(unit.cell, runs["latency_s"]))
+    if "trace_wait_s" in runs and runs["trace_wait_s"].notna().any():
+        columns[f"chunk\nwait {unit.name}"] = list(map(unit.cell, runs["trace_wait_s"]))
+    else:
+        columns[f"latency\nbound {unit.name}"] = list(map(unit.cell, runs["latency_s"]))
     if few and by_class:
         columns[f"by class\n{'/'.join(classes)}"] = [
             _latencies(each, unit) for each in runs["class_latency_s"]

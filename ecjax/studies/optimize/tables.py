@@ -37,9 +37,25 @@ TABLES = job_tables(
             "estimated_mean_s",
             FLOAT,
             "s",
-            "expected mean latency of reads, Poisson arrivals; by class to 1024 files",
+            "expected mean latency of reads, Poisson arrivals (objective=trace: the log's); by class to 1024 files",
         ),
         Column("estimated_p99_s", FLOAT, "s", "expected 99 % quantile: the same"),
+        Column(
+            "trace_wait_s",
+            FLOAT,
+            "s",
+            "objective=trace: mean wait of a chunk under the arrivals of the log (J of the smoothed Lindley recursion)",
+        ),
+        Column("blind_wait_s", FLOAT, "s", "the same of a plan that balances mean loads, n = k or the floor"),
+        Column(
+            "spread_wait_s", FLOAT, "s", "the same with all reads spread over all nodes: the least possible"
+        ),
+        Column(
+            "bursts",
+            STRING,
+            "",
+            "objective=trace: bursts are common to all files (placement cannot help), of single ones (it pays); none",
+        ),
         Column("cost_dollars_per_period", FLOAT, "$/period", "storage cost of the plan, all files"),
         Column("lower_bound", FLOAT, "s", "no plan has a smaller objective; null where it is not known"),
         Column("gap", FLOAT, "", "(objective - lower_bound) / lower_bound"),

@@ -1,0 +1,115 @@
+"""A plan for the arrivals of a log, a bound on all plans, and whether placement can help against its bursts."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ecjax.planning.certified.choice import HOT, NONE
+from ecjax.planning.trace.data import Traced, merged_bins
+from ecjax.planning.trace.relax import Relaxed, descend, stored_with, wait_of
+from ecjax.planning.trace.rounding import round_off
+from ecjax.planning.trace.spreading import spread_out
+
+_STEPS = 600
+_BOUND = 0.2  # part of the gap to which the relaxation is solved
+
+
+class TracePlan(NamedTuple):
+    """A plan.
+
+    Attributes:
+        probabilities: (R, m).
+        stored: (R, m) bool.
+        objective: s, mean wait by J, slower service and theta times dollars.
+        wait: s, the first of these.
+        bound: s, no plan has a smaller objective.
+        whole_wait: s, wait of the best plan found in which every read of a row uses the same k nodes.
+        blind_wait: s, wait of such a plan that was made for mean rates, and sees no bursts.
+        uneven: the ratio of that to the least possible wait if rates were constant.
+        spread_wait: s, wait where the reads of all rows spread over all nodes: the least possible.
+        steady_wait: s, the same if all arrived at constant rates.
+        iterations: of descents, and rounds of chunks added.
+    """
+
+    probabilities: np.ndarray
+    stored: np.ndarray
+    objective: float
+    wait: float
+    bound: float
+    whole_wait: float
+    blind_wait: float
+    uneven: float
+    spread_wait: float
+    steady_wait: float
+    iterations: int
+
+
+def relaxation(data: Traced, gap: float, start: np.ndarray | None = None) -> Relaxed:
+    """Reads in any proportion, storage in parts of chunks: the bound, and what plans are rounded from.
+
+    Args:
+        data: the problem.
+        gap: relative distance to the bound that plans may have.
+        start: (R, m) probabilities to start from, as those of the same log at another theta; None: nearly even.
+    """
+    return descend(data, _uneven(data) if start is None else start, _BOUND * gap, _STEPS)
+
+
+def plan_trace(data: Traced, gap: float, start: np.ndarray | None = None) -> TracePlan:
+    """A plan of least objective, with a proof of how near it is to the best one.
+
+    Args:
+        data: the problem.
+        gap: (objective - bound) / bound that is good enough.
+        start: (R, m) probabilities of a relaxation to start from; None: nearly even.
+    """
+    relaxed = relaxation(data, gap, start)
+    kinds = round_off(data, relaxed.probabilities, relaxed.stored)
+    whole, placed = (kinds == HOT).astype(float), kinds != NONE
+    spread = spread_out(data, whole, placed, relaxed.bound, gap)
+    even, blind = even_spread(data), _blind(data)
+    return TracePlan(
+        probabilities=spread.probabilities,
+        stored=spread.placed,
+        objective=spread.point.objective,
+        wait=spread.point.wait,
+        bound=spread.bound,
+        whole_wait=wait_of(data, whole, placed.astype(float)),
+        blind_wait=blind[0],
+        uneven=blind[1],
+        spread_wait=min(wait_of(data, even, stored_with(data, even)), relaxed.point.wait, spread.point.wait),
+        steady_wait=_steady_wait(data, relaxed),
+        iterations=relaxed.iterations + spread.rounds,
+    )
+
+
+def even_spread(data: Traced) -> np.ndarray:
+    """The same share of a row's reads on every allowed node: (R, m)."""
+    rows = data.rows
+    return np.where(rows.allowed, rows.hot[:, None] / rows.allowed.sum(axis=1, keepdims=True), 0.0)
+
+
+def _uneven(data: Traced) -> np.ndarray:
+    """The even spread, shifted a little from row to row so that like rows do not stay alike: (R, m)."""
+    draws = np.random.default_rng(0).uniform(-0.1, 0.1, data.keep.shape)
+    return np.where(data.rows.allowed, even_spread(data) + draws, 0.0)
+
+
+def _blind(data: Traced) -> tuple[float, float]:
+    """Wait of whole choices that balance the work of the whole log as if it arrived at constant rates, s; and by how
+    much it would be above that of reads spread evenly if they did: what few or unequal files cannot balance.
+    """
+    even, constant = even_spread(data), merged_bins(data, 1)
+    cold = stored_with(data, even)
+    kinds = round_off(constant, even, cold)
+    whole, placed = (kinds == HOT).astype(float), (kinds != NONE).astype(float)
+    least = wait_of(constant, even, cold)
+    return wait_of(data, whole, placed), wait_of(constant, whole, placed) / least if least > 0 else 1.0
+
+
+def _steady_wait(data: Traced, relaxed: Relaxed) -> float:
+    """Wait at constant rates, s: c rho / (1 - rho) of the work at every node."""
+    work, length = relaxed.point.work, data.bins.width.sum()
+    load = work.sum(axis=0) / length
+    wait = np.where(load < 1, data.c * load / np.where(load < 1, 1 - load, 1.0), np.inf)
+    return float(np.sum(data.weight * load * length * np.where(load > 0, wait, 0.0)))

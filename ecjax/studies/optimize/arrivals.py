@@ -1,0 +1,117 @@
+"""The log that plans are made for with objective=trace: its arrivals, and the rates of the files that it shows."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from ecjax.console import log
+from ecjax.errors import UserError
+from ecjax.planning.trace.steady import Steady, steady
+from ecjax.predict.logged import Logged
+from ecjax.studies.optimize.options import OptimizeOptions
+from ecjax.studies.spine.logs import ANALYZE, open_log
+from ecjax.tables.datasets import written_by
+from ecjax.tables.folder import location
+from ecjax.tables.requests import requests
+from ecjax.traffic.bins import bin_arrivals, bin_width
+
+MOST_STEPS = 2**16  # of the recursion, which a plan runs through some hundred times
+_FEW = 1000  # requests from which a log says little
+
+
+@dataclass(frozen=True, eq=False)
+class LoggedArrivals:
+    """The requests of a log.
+
+    Attributes:
+        fingerprint: of the log.
+        logged: its requests, of the files of the files table.
+        files: number of files.
+    """
+
+    fingerprint: str
+    logged: Logged
+    files: int
+
+    @property
+    def span_s(self) -> float:
+        """From the first arrival to the last, and the tick that this one is spread over."""
+        times = self.logged.times_s
+        return float(times[-1] - times[0]) + self.logged.tick_s
+
+    def steady(self, service_mean_s: float, rate_scale: float) -> Steady:
+        """Reads and writes by blocks of constant rates, and the steps of the recursion.
+
+        Bins of the clock's tick or a mean service; longer ones where steps are too many.
+
+        Args:
+            service_mean_s: of a chunk.
+            rate_scale: the requests come in so many times less time.
+        """
+        logged = self.logged.faster(rate_scale)
+        width = bin_width(self.span_s / rate_scale, service_mean_s, logged.tick_s)
+        while True:
+            seen = steady(*bin_arrivals(logged.times_s, logged.file, self.files, width, logged.write))
+            if len(seen.bins.width) <= MOST_STEPS:
+                return seen
+            width *= 2
+            log.info("trace: plans see the log in steps of %.3g s", width)
+
+
+def tables_of_analysis(options: OptimizeOptions) -> OptimizeOptions:
+    """The options with the nodes and files of the analysis that ``trace`` names, where none are set."""
+    if (
+        options.trace is None
+        or not (place := location(options.trace)).is_dir()
+        or written_by(place) != ANALYZE
+    ):
+        return options
+    folder = options.trace.rstrip("/")
+    if options.nodes is None and (place / "nodes").is_dir():
+        options = replace(options, nodes=f"{folder}/nodes")
+    if options.files is None and (place / "files").is_dir():
+        options = replace(options, files=f"{folder}/files")
+    return options
+
+
+def logged_arrivals(options: OptimizeOptions, files: pa.Array) -> LoggedArrivals:
+    """The requests of the log.
+
+    Args:
+        options: checked.
+        files: (r,) ids of the files table.
+
+    Raises:
+        UserError: the log cannot be read, reads nothing, does not last, or reads files that the table lacks.
+    """
+    places = [place for place in (options.files, options.nodes) if isinstance(place, str)]
+    trace = open_log(options, inputs=places)
+    logged = requests(trace, files)
+    if not len(logged.write) or logged.write.all():
+        raise UserError(f"trace={options.trace}: found no reads; allowed: a log with reads to plan for")
+    requested = Logged(logged.arrival, logged.file, logged.write, logged.clock_resolution_s)
+    if logged.arrival[-1] <= logged.arrival[0]:
+        raise UserError(f"trace={options.trace}: found requests at one time only; allowed: a log that lasts")
+    if logged.count < _FEW:
+        log.warning(
+            "trace: found %d requests; a plan for so few fits what they happened to be: a longer log tells more",
+            logged.count,
+        )
+    return LoggedArrivals(trace.fingerprint, requested, len(files))
+
+
+def with_logged_rates(files: pa.Table, arrivals: LoggedArrivals) -> pa.Table:
+    """The files table with the mean rates of the log, reads and writes."""
+    write, file = arrivals.logged.write, arrivals.logged.file
+    assert write is not None
+    for name, chosen in (("rate_per_s", ~write), ("write_rate_per_s", write)):
+        if not chosen.any() and name not in files.column_names:
+            continue
+        rate = np.bincount(file[chosen], minlength=arrivals.files) / arrivals.span_s
+        values = pa.array(rate)
+        if name in files.column_names:
+            files = files.set_column(files.column_names.index(name), name, values)
+        else:
+            files = files.append_column(name, values)
+    return files

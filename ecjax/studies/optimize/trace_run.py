@@ -1,0 +1,150 @@
+"""Runs of ``ecjax optimize objective=trace``: plans for the arrivals of a log, and their rows."""
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pyarrow as pa
+
+from ecjax.planning import Problem, Solution
+from ecjax.planning.problem import EVALUATE
+from ecjax.planning.trace.data import Traced, traced
+from ecjax.planning.trace.plan import TracePlan, plan_trace, relaxation
+from ecjax.planning.trace.steady import Steady
+from ecjax.predict.logged import logged_estimate
+from ecjax.predict.trace_estimates import LEVELS
+from ecjax.problem.overload import EVENLY, overload
+from ecjax.problem.service_laws import service_laws
+from ecjax.progress import detail
+from ecjax.status import Status
+from ecjax.studies.optimize import rows as plan_rows
+from ecjax.studies.optimize.batches import Item
+from ecjax.studies.optimize.examination import examined
+from ecjax.studies.optimize.inputs import Case, Lane, sweep
+from ecjax.studies.optimize.options import OptimizeOptions
+from ecjax.studies.spine.batches import Rows
+
+_COMMON = 1.08  # times the least possible wait: below it, placing and spreading reads gains little
+_STEADY = 1.1  # times the wait at constant rates: below it, the log has no bursts that count
+
+
+def trace_runs(
+    options: OptimizeOptions, case: Case, items: Sequence[Item]
+) -> tuple[Rows, dict[str, Iterator[pa.Table]]]:
+    """Rows of ``runs`` and the other datasets of runs of one batch.
+
+    Lanes that differ in theta only start from the relaxation at the first theta of the sweep, so that a run does not
+    depend on which others are planned with it.
+
+    Args:
+        options: checked.
+        case: what they plan for.
+        items: the runs.
+    """
+    rows, plans = [], []
+    tables: list[pa.Table] = []
+    seen: dict[tuple[float, float], tuple[Steady, np.ndarray]] = {}
+    for item in items:
+        began = time.perf_counter()
+        lane = case.lane(item.lane)
+        problem = case.problem_of(lane)
+        row = item.run.row() | {"device": str(jax.devices()[0].device_kind)}
+        scales = (lane.rate_scale, lane.size_scale)
+        if scales not in seen:
+            detail(f"rate_scale={lane.rate_scale:g}: reads in any proportion")
+            seen[scales] = _first(options, case, problem, lane)
+        detail(f"theta={lane.theta:g}, rate_scale={lane.rate_scale:g}: placing files")
+        blocks, start = seen[scales]
+        plan = plan_trace(_data(problem, blocks, lane.theta), options.gap, start)
+        solution = _solution(problem, plan, lane.theta)
+        if not np.isfinite(solution.evaluation.objective):
+            rows.append(row | _unstable(case, solution, lane.rate_scale))
+            continue
+        solution, examination, table = examined(options, case, item, solution)
+        tables += [table] if table is not None else []
+        row |= plan_rows.plan_columns(solution, case, plan.bound) | examination | trace_columns(plan)
+        if options.estimate:
+            row |= _estimates(options, case, problem, lane, solution)
+        rows.append(row | {"solve_s": time.perf_counter() - began, "compile_s": 0.0})
+        plans.append((item, solution))
+    return rows, plan_rows.datasets(case, plans) | {"scenarios": iter(tables)}
+
+
+def trace_columns(plan: TracePlan) -> dict[str, Any]:
+    """Columns of ``runs`` that only plans for a log have, and those that mean something else for them."""
+    return {
+        "objective": plan.objective,
+        "lower_bound": plan.bound,
+        "gap": (plan.objective - plan.bound) / abs(plan.bound) if plan.bound > 0 else None,
+        "trace_wait_s": plan.wait,
+        "blind_wait_s": plan.blind_wait,
+        "spread_wait_s": plan.spread_wait,
+        "bursts": bursts_of(plan),
+    }
+
+
+def bursts_of(plan: TracePlan) -> str:
+    """Whose bursts a log has: ``none``, ``common`` to all files, or of ``single`` files or groups of them.
+
+    By J of a plan for mean rates against J with all reads spread over all nodes, the least possible; beyond what that
+    plan would be above it at constant rates, where nodes cannot be loaded alike.
+    """
+    if plan.blind_wait > _COMMON * max(plan.uneven, 1.0) * plan.spread_wait:
+        return "single"
+    return "none" if plan.spread_wait <= _STEADY * plan.steady_wait else "common"
+
+
+def _first(options: OptimizeOptions, case: Case, problem: Problem, lane: Lane) -> tuple[Steady, np.ndarray]:
+    """The log as plans see it at the scales of a lane, and the relaxation at the first theta there, (R, m)."""
+    assert case.arrivals is not None
+    blocks = case.arrivals.steady(_service_mean(problem), lane.rate_scale)
+    first = next(at for at, point in enumerate(sweep(options)) if point[1:] == lane[1:])
+    return blocks, relaxation(_data(problem, blocks, case.lane(first).theta), options.gap).probabilities
+
+
+def _data(problem: Problem, blocks: Steady, theta: float) -> Traced:
+    writes = blocks.writes if len(blocks.writes.reads) else None
+    return traced(problem, blocks.reads, writes, theta, blocks.bins)
+
+
+def _estimates(
+    options: OptimizeOptions, case: Case, problem: Problem, lane: Lane, plan: Solution
+) -> dict[str, float | None]:
+    """Columns of a run with what its plan is estimated to deliver under the arrivals of the log."""
+    assert case.arrivals is not None
+    laws = service_laws(case.nodes, problem.files, options.service, options.size_scaling, lane.size_scale)
+    logged = case.arrivals.logged.faster(lane.rate_scale)
+    placement = np.asarray(plan.probabilities), np.asarray(plan.stored)
+    estimate = logged_estimate(problem, laws, *placement, logged)
+    return plan_rows.estimate_columns(estimate.mean[0], estimate.quantiles[0, LEVELS.index(0.99)])
+
+
+def _service_mean(problem: Problem) -> float:
+    """Of a chunk read, over nodes and files, s."""
+    share, size = np.asarray(problem.share), np.asarray(problem.files.chunk_bytes)
+    service = np.asarray(problem.nodes.service)[0]
+    return float(np.mean(service[0] + service[1] * (share @ size)))
+
+
+def _solution(problem: Problem, plan: TracePlan, theta: float) -> Solution:
+    probabilities, stored = jnp.asarray(plan.probabilities), jnp.asarray(plan.stored)
+    solution = Solution(
+        probabilities=probabilities,
+        stored=stored,
+        evaluation=EVALUATE(problem, probabilities, stored, jnp.asarray(theta)),
+        iterations=jnp.asarray(plan.iterations),
+        converged=jnp.asarray(True),
+        history=jnp.full(1, jnp.nan),
+    )
+    return jax.tree.map(np.asarray, solution)
+
+
+def _unstable(case: Case, solution: Solution, rate_scale: float) -> dict[str, Any]:
+    """Columns that say which node is overloaded at the mean rates of the log."""
+    load = np.asarray(solution.evaluation.load)
+    background = np.asarray(case.problem.nodes.background[0])
+    error = overload(load, background, rate_scale, case.names.nodes, EVENLY)
+    return {"status": str(Status.UNSTABLE), "error": error, "max_load": float(load.max())}

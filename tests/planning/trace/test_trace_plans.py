@@ -1,0 +1,228 @@
+"""Plans for a log's arrivals against brute force, SciPy, a plain sum over requests, and what bursts are known to do."""
+
+import itertools
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from ecjax.model import Files, Nodes
+from ecjax.planning import prepare, project_hypersimplex
+from ecjax.planning.trace import loops
+from ecjax.planning.trace.data import merged_bins, traced
+from ecjax.planning.trace.plan import plan_trace, relaxation
+from ecjax.planning.trace.relax import evaluate, stored_with, tangent, wait_of, work_of
+from ecjax.traffic.bins import BinnedReads
+
+MEAN = 0.1
+
+
+def problem_of(files, nodes, k=2, floor=0, size=None, background=0.0, price=0.0):
+    """Exponential services proportional to the size, 0.1 s on average."""
+    service = np.zeros((3, 4, nodes))
+    for power in (1, 2, 3):
+        service[power - 1, power] = [1, 2, 6][power - 1] * MEAN**power
+    service[0, 0] = 0.02
+    zero, one = jnp.zeros(nodes), jnp.ones(files)
+    sizes = one if size is None else jnp.asarray(size, float)
+    return prepare(
+        Nodes(
+            jnp.asarray(service),
+            zero,
+            zero,
+            jnp.tile(background * jnp.ones((3, 1)), (1, nodes)),
+            zero + price,
+            zero,
+        ),
+        Files(sizes, sizes, k * one, floor * one, one, 0 * one),
+    )
+
+
+def counted(numbers, width=1.0):
+    """Reads (B, files) as counts."""
+    bins, files = np.nonzero(numbers)
+    return BinnedReads(
+        np.full(len(numbers), width), bins, files, numbers[bins, files].astype(float), numbers.shape[1]
+    )
+
+
+def bursts(seed, bins=30, files=3, mean=2.0):
+    rng = np.random.default_rng(seed)
+    return rng.poisson(mean * rng.choice([0.2, 3.0], (bins, files), p=[0.7, 0.3]))
+
+
+def test_wait_is_that_of_a_plain_sum_over_requests():
+    reads, writes, size = bursts(1), bursts(2, mean=0.5), np.array([0.5, 1.0, 2.0])
+    problem = problem_of(3, 4, size=size, background=0.1)
+    data = traced(problem, counted(reads), counted(writes), 0.0)
+    rng = np.random.default_rng(0)
+    probabilities = np.asarray(project_hypersimplex(rng.uniform(size=(3, 4)), 2.0))
+    stored = probabilities > 0
+    total = 0.0
+    for j in range(4):
+        x = 0.0
+        for b in range(len(reads)):
+            y = x + 0.1
+            for i in range(3):
+                mean = 0.02 + MEAN * size[i]
+                y += (reads[b, i] * probabilities[i, j] + writes[b, i] * stored[i, j]) * mean
+            c = data.c[j]
+            x = ((y - 1 - c) + ((y - 1 - c) ** 2 + 4 * c * y) ** 0.5) / 2
+            total += data.weight[j] * x * x / (x + c)
+        total += data.weight[j] * x * x / 2
+    assert wait_of(data, probabilities, stored.astype(float)) == pytest.approx(total, rel=1e-10)
+    alike = traced(problem_of(3, 4), counted(reads), None, 0.0)
+    # of one chunk size, without other work: sum_j (J_j / m_1j) / chunks read
+    np.testing.assert_allclose(alike.weight, 1 / ((0.02 + MEAN) * 2 * reads.sum()))
+
+
+def test_prices_are_differences():
+    data = traced(problem_of(3, 4, size=[0.5, 1, 2]), counted(bursts(3)), counted(bursts(4, mean=0.3)), 0.0)
+    rng = np.random.default_rng(1)
+    probabilities, stored = rng.uniform(size=(2, 3, 4))
+    point = evaluate(data, probabilities, stored)
+    change = rng.normal(size=(2, 3, 4))
+    up, down = (wait_of(data, probabilities + h * change[0], stored + h * change[1]) for h in (1e-6, -1e-6))
+    slope = np.sum(point.read * change[0]) + np.sum(point.store * change[1])
+    assert (up - down) / 2e-6 == pytest.approx(slope, rel=1e-6)
+
+
+@pytest.mark.parametrize("price", [0.0, 3.0])
+def test_bound_is_below_every_plan_and_the_plan_near_brute_force(price):
+    data = traced(problem_of(3, 4, price=price), counted(bursts(5, mean=5.0)), None, 1e-3)
+    plan = plan_trace(data, 1e-4)
+    pairs = [np.isin(np.arange(4), pair).astype(float) for pair in itertools.combinations(range(4), 2)]
+    objectives = []
+    for rows in itertools.product(pairs, repeat=3):
+        whole = np.stack(rows)
+        objectives.append(evaluate(data, whole, whole).objective)
+    assert plan.bound <= plan.objective
+    assert plan.objective <= min(objectives) * (1 + 1e-9)
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        stored = rng.uniform(size=(3, 4)) < 0.7
+        stored[:, :2] = True
+        reads = np.asarray(project_hypersimplex(rng.uniform(size=(3, 4)), 2.0, mask=stored))
+        assert evaluate(data, reads, stored.astype(float)).objective >= plan.bound * (1 - 1e-9)
+
+
+def test_relaxation_is_the_least_that_scipy_finds():
+    data = traced(problem_of(3, 4), counted(bursts(6, mean=5.0)), None, 0.0)
+    relaxed = relaxation(data, 1e-4)
+
+    def value(flat):
+        point = evaluate(data, flat.reshape(3, 4), flat.reshape(3, 4))
+        return point.objective, point.read.ravel()
+
+    best = minimize(
+        value,
+        np.random.default_rng(0).uniform(size=12),
+        jac=True,
+        bounds=[(0, 1)] * 12,
+        constraints={"type": "eq", "fun": lambda flat: flat.reshape(3, 4).sum(axis=1) - 2},
+        method="SLSQP",
+        options={"ftol": 1e-12, "maxiter": 500},
+    )
+    assert relaxed.point.objective == pytest.approx(best.fun, rel=1e-4)
+    assert relaxed.bound <= best.fun * (1 + 1e-9)
+
+
+def test_tangent_bound_holds_anywhere():
+    data = traced(
+        problem_of(3, 4, floor=1, price=1.0), counted(bursts(7)), counted(bursts(8, mean=0.2)), 1e-2
+    )
+    plan = plan_trace(data, 1e-2)
+    rng = np.random.default_rng(2)
+    for _ in range(10):
+        point = np.asarray(project_hypersimplex(rng.uniform(-1, 2, size=(3, 4)), 2.0))
+        stored = stored_with(data, point)
+        bound, _, above = tangent(data, point, stored, evaluate(data, point, stored))
+        assert bound <= plan.objective * (1 + 1e-9)
+        assert np.all(above >= -1e-9)
+
+
+def test_a_file_that_bursts_alone_is_spread_over_all_nodes():
+    rng = np.random.default_rng(3)
+    numbers = rng.poisson(0.5, (120, 7))
+    numbers[:, 0] = 0
+    numbers[40:50, 0] = rng.poisson(12, 10)
+    data = traced(problem_of(7, 6), counted(numbers), None, 0.0)
+    plan = plan_trace(data, 1e-2)
+    n = plan.stored.sum(axis=1)
+    assert n[0] == 6
+    assert plan.objective <= plan.bound * 1.01
+    assert plan.blind_wait > 1.5 * plan.spread_wait
+    assert plan.wait < 1.02 * plan.spread_wait
+    # a chunk that costs more than it gains is not kept, one that gains more is
+    dear = plan_trace(data._replace(keep=np.full((7, 6), plan.blind_wait / 100)), 1e-2)
+    assert 2 <= dear.stored[1:].sum(axis=1).mean() < n[1:].mean()
+    assert dear.stored[0].sum() > 3
+    assert plan_trace(data._replace(keep=np.full((7, 6), 10.0)), 1e-2).stored.sum() == 14
+
+
+def test_groups_in_turn():
+    rng = np.random.default_rng(4)
+    group, turn = np.arange(60) % 3, np.arange(90) // 10 % 3
+    rate = 1 / (1 + rng.permutation(60)) ** 0.9
+    numbers = rate[None] * np.where(turn[:, None] == group[None], 1.0, 0.02)
+    numbers *= 0.6 * 6 / (2 * (0.02 + MEAN)) / numbers.sum(axis=1).mean()
+    data = traced(problem_of(60, 6), counted(numbers), None, 0.0)
+    plan = plan_trace(data, 1e-2)
+    assert plan.wait <= 1.03 * plan.bound
+    assert plan.whole_wait <= 0.85 * plan.blind_wait
+    together = traced(
+        problem_of(60, 6), counted(rate[None] * numbers.sum(axis=1)[:, None] / rate.sum()), None, 0.0
+    )
+    common = plan_trace(together, 1e-2)
+    assert common.blind_wait <= 1.03 * common.spread_wait
+
+
+def test_floors_sites_and_masks_are_kept():
+    problem = problem_of(12, 6, floor=1, price=1.0)
+    allowed = np.ones((12, 6), bool)
+    allowed[::2, 5] = False
+    data = traced(problem, counted(bursts(9, files=12)), counted(bursts(10, files=12, mean=0.1)), 1e-3)
+    rows = data.rows._replace(site=np.arange(6) // 2, per_site=1, allowed=allowed)
+    plan = plan_trace(data._replace(rows=rows), 1e-2)
+    assert np.all(plan.stored.sum(axis=1) >= 3)
+    assert np.all(plan.stored.reshape(12, 3, 2).sum(axis=2) <= 1)
+    assert not np.any(plan.stored & ~allowed)
+    assert not np.any(plan.probabilities[~plan.stored])
+    np.testing.assert_allclose(plan.probabilities.sum(axis=1), 2, atol=1e-9)
+    assert plan.bound <= plan.objective
+
+
+def test_projection_onto_the_reads_of_rows_and_of_sites():
+    rng = np.random.default_rng(5)
+    data = traced(problem_of(8, 6), counted(bursts(11, files=8)), None, 0.0)
+    point, mask = rng.normal(size=(8, 6)), rng.uniform(size=(8, 6)) < 0.8
+    mask[:, :2] = True
+    result = np.empty((8, 6))
+    loops.project(point, data.rows, mask, 0, result)
+    np.testing.assert_allclose(result, project_hypersimplex(point, 2.0, mask=mask), atol=1e-9)
+    rows = data.rows._replace(site=np.array([0, 0, 0, 1, 1, 1]))
+    loops.project(point, rows, np.ones((8, 6), bool), 1, result)
+    # one chunk of each site: two rows of their own
+    halves = project_hypersimplex(point.reshape(16, 3), 1.0)
+    np.testing.assert_allclose(result.reshape(16, 3), halves, atol=1e-9)
+
+
+def test_merged_bins_keep_all_work():
+    data = traced(problem_of(3, 4), counted(bursts(12)), counted(bursts(13, mean=0.5)), 0.0)
+    coarse = merged_bins(data, 7)
+    share, stored = np.random.default_rng(0).uniform(size=(2, 3, 4))
+    assert len(coarse.bins.width) == 7
+    np.testing.assert_allclose(coarse.bins.width.sum(), 30)
+    fine, merged = work_of(data, share, stored), work_of(coarse, share, stored)
+    np.testing.assert_allclose(merged.sum(axis=0), fine.sum(axis=0), rtol=1e-12)
+    assert merged_bins(data, 30) is data
+
+
+def test_prices_far_above_waits_leave_choices_with_sites_finite():
+    # equal costs beside large ones: paths of no length must not go round in rounding errors
+    data = traced(problem_of(12, 6, price=1.0), counted(bursts(14, files=12, mean=0.1)), None, 1.0)
+    rows = data.rows._replace(site=np.arange(6) // 2, per_site=1, length=np.full(12, 3))
+    plan = plan_trace(data._replace(rows=rows), 1e-2)
+    assert np.all(plan.stored.sum(axis=1) == 3)
+    assert plan.bound <= plan.objective <= plan.bound * 1.01

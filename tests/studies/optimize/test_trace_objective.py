@@ -1,0 +1,126 @@
+"""``ecjax optimize objective=trace``: from a log to a plan, a bound, and a line on whose bursts they are."""
+
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+from rich.console import Console
+
+from ecjax.errors import UserError
+from ecjax.options import checked
+from ecjax.studies.optimize.options import OptimizeOptions
+from ecjax.studies.optimize.study import optimize_study
+from ecjax.tables.results import read_results
+
+NODES, FILES, MEAN = 6, 6, 0.1
+QUIET = Console(quiet=True)
+
+
+def logged(folder, rate=0.5, burst=12.0, common=False):
+    """A log of 120 s in which the first file (or all alike) bursts for 10 s; 6 exponential nodes, 6 files, k = 2."""
+    rng = np.random.default_rng(0)
+    times, files = [], []
+    for file in range(FILES):
+        drawn = np.random.default_rng(1) if common else rng
+        steady = drawn.uniform(0, 120, drawn.poisson(120 * rate if file or common else 0))
+        bursts = drawn.uniform(40, 50, drawn.poisson(10 * burst) if not file or common else 0)
+        times.append(np.concatenate([steady, bursts]))
+        files.append(np.full(len(times[-1]), file))
+    time, file = np.concatenate(times), np.concatenate(files)
+    order = np.argsort(time)
+    pd.DataFrame(
+        {
+            "request_id": range(len(order)),
+            "arrival_s": time[order],
+            "file_id": file[order],
+            "op": "read",
+            "bytes": 2e6,
+        }
+    ).to_parquet(folder / "log.parquet")
+    moments = {"service_mean_s": MEAN, "service_second_s2": 2 * MEAN**2, "service_third_s3": 6 * MEAN**3}
+    nodes = pd.DataFrame({"node_id": range(NODES), "reference_bytes": 1e6, "cost_per_chunk_dollars": 1.0})
+    nodes.assign(**moments).to_parquet(folder / "nodes.parquet")
+    files = pd.DataFrame({"file_id": range(FILES), "bytes": 2e6, "k": 2, "rate_per_s": 1e-3})
+    files.to_parquet(folder / "files.parquet")
+    tables = {name: str(folder / f"{name}.parquet") for name in ("nodes", "files")}
+    return tables | {"trace": str(folder / "log.parquet"), "out": str(folder / "out")}
+
+
+def planned(console=QUIET, **options):
+    given = {"objective": "trace", "theta": [0.0], "estimate": False, "figures": []} | options
+    return optimize_study(OptimizeOptions(**given), console)
+
+
+def test_a_burst_of_one_file_spreads_it(tmp_path):
+    text = io.StringIO()
+    names = logged(tmp_path)
+    assert planned(Console(file=text, width=500), theta=[0.0, 1e-3, 100.0], **names) == 0
+    runs = read_results(names["out"], "runs").set_index("theta").sort_index()
+    free, cheap, dear = (runs.loc[theta] for theta in (0.0, 1e-3, 100.0))
+    assert free["status"] == "ok"
+    assert free["objective"] == pytest.approx(free["trace_wait_s"])
+    assert free["lower_bound"] <= free["objective"] and free["gap"] <= 1e-2
+    assert free["trace_wait_s"] <= 1.02 * free["spread_wait_s"] < 0.7 * free["blind_wait_s"]
+    assert free["bursts"] == "single"
+    # the rates are those of the log
+    log = pd.read_parquet(names["trace"])
+    load = len(log) * 2 * MEAN / NODES / (log["arrival_s"].iloc[-1] - log["arrival_s"].iloc[0])
+    assert free["max_load"] == pytest.approx(load, rel=0.1)
+    n = read_results(names["out"], "file_plans").set_index(["run_id", "file_id"])["n"]
+    assert n[free["run_id"]][0] == NODES
+    assert n[cheap["run_id"]][0] > n[cheap["run_id"]][1:].max()
+    assert (n[dear["run_id"]] == 2).all()
+    assert dear["objective"] == pytest.approx(dear["trace_wait_s"] + 100 * 2)
+    said = [line for line in text.getvalue().splitlines() if line.startswith("bursts are of single files")]
+    assert len(said) == 1 and said[0].endswith("the least possible: spreading pays")
+    assert "under the log's own arrivals" in text.getvalue()
+
+
+def test_bursts_of_all_files_are_beyond_placement(tmp_path):
+    text = io.StringIO()
+    names = logged(tmp_path, burst=4.5, common=True)
+    assert planned(Console(file=text, width=500), **names) == 0
+    run = read_results(names["out"], "runs").iloc[0]
+    assert run["bursts"] == "common"
+    assert "placement cannot help, more capacity or a cache can" in text.getvalue()
+
+
+def test_a_mean_load_above_one_names_the_node(tmp_path):
+    names = logged(tmp_path, rate=6.0)
+    with pytest.raises(UserError, match=r"node_id=0.*load rho"):
+        planned(**names)
+    assert not (tmp_path / "out" / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, "objective=trace: trace=PATH is missing"),
+        ({"trace": "log", "objective": "bound"}, "trace: found log with objective=bound"),
+        ({"trace": "log", "method": ["published"]}, "method: found published with objective=trace"),
+        ({"trace": "log", "queue": ["priority"]}, "objective: found trace with queue=priority"),
+        ({"trace": "log", "max_chunks_per_node": 2}, "max_chunks_per_node"),
+        (
+            {"trace": "log", "robust": "worst", "scenarios": ["node"]},
+            "robust: found worst with objective=trace",
+        ),
+    ],
+)
+def test_options_that_do_not_go_with_a_log(options, words):
+    with pytest.raises(UserError, match=words) as wrong:
+        checked(OptimizeOptions(**({"objective": "trace"} | options)))
+    assert "\n" not in str(wrong.value)
+
+
+def test_the_gap_is_another_where_it_is_not_set():
+    assert checked(OptimizeOptions(objective="trace", trace="log")).gap == 1e-2
+    assert checked(OptimizeOptions(objective="trace", trace="log", gap=1e-3)).gap == 1e-3
+    assert checked(OptimizeOptions()).gap == 1e-4
+
+
+def test_writes_alone_cannot_be_planned_for(tmp_path):
+    names = logged(tmp_path)
+    pd.read_parquet(names["trace"]).assign(op="write").to_parquet(names["trace"])
+    with pytest.raises(UserError, match="found no reads"):
+        planned(**names)
