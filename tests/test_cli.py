@@ -140,7 +140,7 @@ def test_mistakes_of_the_program_are_not_hidden(monkeypatch):
 @pytest.mark.parametrize("job", sorted(JOBS))
 def test_defaults_compose_to_the_options_of_the_library(job):
     kind = JOBS[job].options_class
-    needed = {"analyze": {"trace": "a log"}}.get(job, {})
+    needed = {"analyze": {"trace": "a log"}, "ceph": {"dumps": "a folder"}}.get(job, {})
     composed = hydra_run._compose(JOBS[job], [f"{name}='{value}'" for name, value in needed.items()])
     assert hydra_run.options_from(composed, kind) == checked(kind(**needed))
 

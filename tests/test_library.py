@@ -97,7 +97,7 @@ def test_options_from_arguments_are_those_of_the_command():
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        ({"thetta": 3}, "found option 'thetta'; did you mean theta? Allowed: nodes, files"),
+        ({"thetta": 3}, "found option 'thetta'; did you mean theta? Allowed: trace, format"),
         ({"theta": -1}, "theta: found -1; allowed: a number, at least 0, or a list of them"),
         ({"cluster": {"fils": 3}}, "found option 'cluster.fils'; did you mean cluster.files?"),
         ({"cluster.fils": 3}, "found option 'cluster.fils'; did you mean cluster.files?"),
