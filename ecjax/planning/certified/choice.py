@@ -127,9 +127,11 @@ def _keep_least(best, held, most, value, total):
 def _by_site(hot, cold, usable, count, k, extra, site, per_site, kind, scratch, numbers):
     """Successive shortest paths over the sites and two places to need a node from: 0 for hot, 1 for cold chunks."""
     distance, before, by_node, used = scratch[0], numbers[0], numbers[1], numbers[2]
-    sites = 0
+    sites, largest = 0, 0.0
     for position in range(count):
-        sites = max(sites, site[usable[position]] + 1)
+        j = usable[position]
+        sites = max(sites, site[j] + 1)
+        largest = max(largest, abs(hot[j]), abs(cold[j]))
     used[:sites] = 0
     need = np.array([k, extra])
     total = 0.0
@@ -158,35 +160,52 @@ def _by_site(hot, cold, usable, count, k, extra, site, per_site, kind, scratch, 
                     dearest[1, s] = j
                 if turn_hot < 0 or hot[j] - cold[j] < hot[turn_hot] - cold[turn_hot]:
                     turn_hot = j
-        distance[: sites + 2] = np.inf
-        before[: sites + 2] = -1
-        for kind_needed in range(2):
-            if need[kind_needed] > 0:
-                distance[kind_needed] = 0.0
-        changed, rounds = True, 0
-        while changed and rounds < sites + 2:
-            changed = False
-            rounds += 1
-            if turn_hot >= 0:
-                changed |= _relax(0, 1, hot[turn_hot] - cold[turn_hot], turn_hot, distance, before, by_node)
-            if turn_cold >= 0:
-                step = cold[turn_cold] - hot[turn_cold]
-                changed |= _relax(1, 0, step, turn_cold, distance, before, by_node)
-            for s in range(sites):
-                for kind_needed in range(2):
-                    cost = hot if kind_needed == 0 else cold
-                    j = free[kind_needed, s]
-                    if j >= 0:
-                        changed |= _relax(kind_needed, 2 + s, cost[j], j, distance, before, by_node)
-                    j = dearest[kind_needed, s]
-                    if j >= 0:
-                        changed |= _relax(2 + s, kind_needed, -cost[j], j, distance, before, by_node)
         end = -1
-        for s in range(sites):
-            if used[s] < per_site and (end < 0 or distance[2 + s] < distance[end]):
-                end = 2 + s
-        if end < 0 or not np.isfinite(distance[end]):
-            return np.inf
+        slack = 0.0
+        while True:
+            distance[: sites + 2] = np.inf
+            before[: sites + 2] = -1
+            for kind_needed in range(2):
+                if need[kind_needed] > 0:
+                    distance[kind_needed] = 0.0
+            changed, rounds = True, 0
+            while changed and rounds < sites + 2:
+                changed = False
+                rounds += 1
+                if turn_hot >= 0:
+                    changed |= _relax(
+                        0, 1, hot[turn_hot] - cold[turn_hot], turn_hot, slack, distance, before, by_node
+                    )
+                if turn_cold >= 0:
+                    step = cold[turn_cold] - hot[turn_cold]
+                    changed |= _relax(1, 0, step, turn_cold, slack, distance, before, by_node)
+                for s in range(sites):
+                    for kind_needed in range(2):
+                        cost = hot if kind_needed == 0 else cold
+                        j = free[kind_needed, s]
+                        if j >= 0:
+                            changed |= _relax(
+                                kind_needed, 2 + s, cost[j], j, slack, distance, before, by_node
+                            )
+                        j = dearest[kind_needed, s]
+                        if j >= 0:
+                            changed |= _relax(
+                                2 + s, kind_needed, -cost[j], j, slack, distance, before, by_node
+                            )
+            end = -1
+            for s in range(sites):
+                if used[s] < per_site and (end < 0 or distance[2 + s] < distance[end]):
+                    end = 2 + s
+            if end < 0 or not np.isfinite(distance[end]):
+                return np.inf
+            steps, vertex = 0, end
+            while before[vertex] >= 0 and steps <= sites + 2:
+                vertex = before[vertex]
+                steps += 1
+            if steps <= sites + 2:
+                break
+            # a cycle of length zero that rounding closed
+            slack = max(10 * slack, 1e-15 * largest)
         total += distance[end]
         used[end - 2] += 1
         vertex = end
@@ -204,11 +223,11 @@ def _by_site(hot, cold, usable, count, k, extra, site, per_site, kind, scratch, 
 
 
 @njit(inner=True)
-def _relax(start, end, length, node, distance, before, by_node):
+def _relax(start, end, length, node, slack, distance, before, by_node):
     if not np.isfinite(distance[start]):
         return False
-    # rounding must not close a cycle of length zero
-    least = 1e-13 * (abs(distance[start]) + abs(length))
+    # rounding should not close a cycle of length zero
+    least = 1e-13 * (abs(distance[start]) + abs(length)) + slack
     if distance[start] + length < distance[end] - least:
         distance[end] = distance[start] + length
         before[end] = start

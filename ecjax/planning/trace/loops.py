@@ -6,7 +6,6 @@ from ecjax.machine_code import njit
 from ecjax.planning.certified.choice import choose
 
 _HALVINGS = 60
-_UNIT = 2.0**-36
 
 
 @njit()
@@ -76,25 +75,10 @@ def cheapest(rows, hot, cold, kinds, value):
 
 @njit()
 def choice(rows, i, hot, cold, nodes, count, kind, scratch, numbers):
-    """``choose`` for a row; with sites by whole numbers, so that no path of equal costs goes round in rounding errors.
-
-    The value is then at most that of the exact costs, and below it by some 1e-11 of the dearest chunk.
-    """
+    """``choose`` for row i."""
     k = rows.hot[i]
     extra = rows.length[i] - k
-    if rows.per_site == 0:
-        return choose(hot, cold, nodes, count, k, extra, rows.site, 0, kind, scratch, numbers)
-    most = 0.0
-    for position in range(count):
-        most = max(most, abs(hot[nodes[position]]), abs(cold[nodes[position]]))
-    unit = most * _UNIT if most > 0.0 else 1.0
-    whole_hot, whole_cold = np.empty(len(hot)), np.empty(len(hot))
-    for j in range(len(hot)):
-        whole_cold[j] = np.floor(cold[j] / unit)
-        whole_hot[j] = max(np.floor(hot[j] / unit), whole_cold[j])
-    per_site = rows.per_site
-    value = choose(whole_hot, whole_cold, nodes, count, k, extra, rows.site, per_site, kind, scratch, numbers)
-    return unit * value
+    return choose(hot, cold, nodes, count, k, extra, rows.site, rows.per_site, kind, scratch, numbers)
 
 
 @njit()

@@ -46,6 +46,26 @@ def least(hot, cold, k, extra, usable, site, per_site):
     return best
 
 
+def test_ties_among_large_costs_end_and_are_exact():
+    """Differences that are alike but for rounding used to close a path of no length, which was walked for ever."""
+    random = np.random.default_rng(0)
+    for _ in range(400):
+        m = int(random.integers(5, 8))
+        scale = 10.0 ** random.integers(-6, 1, 2)
+        cold = 1e6 + scale[0] * random.choice([0.1, 0.2, 0.3], m)
+        hot = cold + scale[1] * random.choice([0.0, 0.1, 0.2, 0.7], m)
+        site = random.integers(0, 5, m)
+        row = hot, cold, int(random.integers(1, 4)), int(random.integers(1, 3)), range(m), site, 1
+        exact = least(*row)
+        cost, kind = choice(*row)
+        if np.isinf(exact):
+            assert cost == np.inf
+            continue
+        assert cost == pytest.approx(exact, rel=1e-12)
+        assert hot[kind == HOT].sum() + cold[kind == COLD].sum() == pytest.approx(cost, rel=1e-14)
+        assert np.bincount(site[kind != NONE]).max() == 1
+
+
 @st.composite
 def rows(draw):
     m = draw(st.integers(1, 7))
