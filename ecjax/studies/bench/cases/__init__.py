@@ -27,6 +27,8 @@ CASES = {
     "replay_scan": "replay 8 replications as one scan",
     "replay_simulator": "the same replay in SimPy",
     "estimate": "latency of 1000 files without simulation",
+    "trace_recursions": "queues of 12 nodes under the arrivals of a log, 5 10^5 bins",
+    "trace_plans": "plan 1000 files for the arrivals of a log of 10^4 bins",
     "class_estimate": "latency by class without simulation",
     "class_plans": "plan 1000 files of two service classes",
     "class_plans_large": "plan 10^4 and 10^5 files of two classes",
@@ -49,6 +51,7 @@ CASES = {
     "gpu_certified": "certified plans with prices by JAX and by the host",
     "gpu_replay": "replays as one scan beside the loop on a core",
     "gpu_caches": "10^4 plans of caches at once",
+    "gpu_traffic": "queues under the arrivals of a log, by JAX and on a core",
 }
 # cases that ``suite`` stands for; without one all others run
 SUITES = {"gpu": tuple(name for name in CASES if name.startswith("gpu_"))}

@@ -65,4 +65,10 @@ PARTS = (
         "warm once",
         memory=True,
     ),
+    Part(
+        "gpu_traffic",
+        "traffic:recursions",
+        dict(bins=Sizes(500_000, 2000), bins_on_cpu=Sizes(50_000, 1000)),
+        runs="warm once",
+    ),
 )

@@ -101,4 +101,17 @@ PARTS = (
         {"*": Target(300.0)},
         "once",
     ),
+    Part(
+        "trace_recursions",
+        "traffic:recursions",
+        dict(bins=Sizes(500_000, 2000), bins_on_cpu=Sizes(50_000, 1000)),
+        {"*one core": Target(3.0)},
+    ),
+    Part(
+        "trace_plans",
+        "traffic:planned",
+        dict(files=Sizes(1000, 20), bins=Sizes(10**4, 200), gap=1e-2),
+        {"*": Target(60.0, gap=1e-2)},
+        "warm once",
+    ),
 )
