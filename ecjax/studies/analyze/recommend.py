@@ -30,12 +30,16 @@ def recommend(
     next_, nodes = word(options.out), tables.get("nodes")
     advised = (("k", " k=4"), ("min_extra_chunks", " min_extra_chunks=2"))
     more = "".join(words for name, words in advised if _lacks(tables["files"], name))
+    bursty = burstier_scale(tables) is not None
+    by_log = f" objective=trace trace={next_}"
     if nodes is None:
-        command = f"ecjax optimize files={word(f'{options.out}/files')} nodes='{_DESCRIBED}'{more}"
+        files = by_log if bursty else f" files={word(f'{options.out}/files')}"
+        command = f"ecjax optimize{files} nodes='{_DESCRIBED}'{more}"
         known = "The log says what is read, not how fast the nodes are: describe yours."
         sentence = f"{known}{_bursts(tables)} Next: {command}"
     else:
-        sentence = f"{_busiest(nodes.to_pylist())}{_bursts(tables)} Next: ecjax optimize {next_}{more}"
+        command = f"ecjax optimize{by_log if bursty else f' {next_}'}{more}"
+        sentence = f"{_busiest(nodes.to_pylist())}{_bursts(tables)} Next: {command}"
     return Recommendation(sentence, runs["run_id"].iloc[0], "")
 
 
@@ -49,7 +53,7 @@ def _bursts(tables: dict[str, pa.Table]) -> str:
     if burstier_scale(tables) is None:
         return ""
     peak = busiest_text(tables)
-    return f" Reads come in bursts{f' ({peak})' if peak else ''}: replay plans on the log."
+    return f" Reads come in bursts{f' ({peak})' if peak else ''}: plan for its own arrivals."
 
 
 def _busiest(nodes: list[dict[str, Any]]) -> str:

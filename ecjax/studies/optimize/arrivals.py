@@ -60,12 +60,19 @@ class LoggedArrivals:
 
 
 def tables_of_analysis(options: OptimizeOptions) -> OptimizeOptions:
-    """The options with the nodes and files of the analysis that ``trace`` names, where none are set."""
-    if (
-        options.trace is None
-        or not (place := location(options.trace)).is_dir()
-        or written_by(place) != ANALYZE
-    ):
+    """The options with the nodes and files of the analysis that ``trace`` names, where none are set.
+
+    Raises:
+        UserError: it is a log, and no files are.
+    """
+    if options.trace is None:
+        return options
+    if not (place := location(options.trace)).is_dir() or written_by(place) != ANALYZE:
+        if options.files is None:
+            raise UserError(
+                f"trace={options.trace}: files=TABLE is missing, the files that the log reads; "
+                f"ecjax analyze {options.trace} out=OUT learns it, then trace=OUT has both"
+            )
         return options
     folder = options.trace.rstrip("/")
     if options.nodes is None and (place / "nodes").is_dir():

@@ -65,7 +65,9 @@ def test_a_bursty_class_beside_a_calm_one(tmp_path):
     assert set(long["verdict"]) == {BURSTIER} and (long["dispersion"] > 10).all()
     (notice,) = [line for line in notices(tmp_path) if "burstier" in line]
     assert "assume Poisson arrivals" in notice and "arrivals=trace" in notice
-    assert "Reads come in bursts (the busiest minute has" in read_recommendation(tmp_path / "out").sentence
+    sentence = read_recommendation(tmp_path / "out").sentence
+    assert "Reads come in bursts (the busiest minute has" in sentence
+    assert f"Next: ecjax optimize objective=trace trace={tmp_path / 'out'} nodes=" in sentence
     rates = read_results(tmp_path / "out", "class_rates")
     assert rates.groupby("service_class")["factor"].max()["in bursts"] > 5
     assert rates["reads"].sum() == read_results(tmp_path / "out", "rates")["reads"].sum()

@@ -4,6 +4,7 @@ import io
 
 import numpy as np
 import pandas as pd
+import problems
 import pytest
 from rich.console import Console
 
@@ -124,3 +125,10 @@ def test_writes_alone_cannot_be_planned_for(tmp_path):
     pd.read_parquet(names["trace"]).assign(op="write").to_parquet(names["trace"])
     with pytest.raises(UserError, match="found no reads"):
         planned(**names)
+
+
+def test_a_log_without_a_table_of_its_files_is_sent_to_analyze(tmp_path):
+    log = tmp_path / "log.csv"
+    log.write_text("request_id,arrival_s,file_id,op,bytes\n0,0.0,a,read,10\n1,1.0,b,read,10\n")
+    with pytest.raises(UserError, match=r"files=TABLE is missing.*ecjax analyze .*log.csv out=OUT"):
+        problems.study(tmp_path / "out", objective="trace", method=["certified"], trace=str(log))
