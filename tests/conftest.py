@@ -26,6 +26,9 @@ jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
+# Ray, where a test imports it before ecjax does, would make an environment for its workers as uv runs the tests
+os.environ["RAY_ENABLE_UV_RUN_RUNTIME_ENV"] = "0"
+
 HERE = Path(__file__).parent
 QUICK = "--xla_cpu_use_fusion_emitters=false"
 
