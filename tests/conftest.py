@@ -7,10 +7,7 @@ selection (``-m slow``) runs JAX as users do. What is compiled is kept in pytest
 """
 
 import gc
-import importlib
 import os
-import sys
-from contextlib import suppress
 from pathlib import Path
 
 import jax
@@ -66,22 +63,6 @@ def pytest_configure(config):
 def pytest_xdist_auto_num_workers():
     """One more than cores: tests wait for Ray, for locks and for the disk."""
     return (psutil.cpu_count(logical=False) or available_cores()) + 1
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection(session):
-    """Workers read different modules first: what each writes of them to the caches of Python the others find there."""
-    config = session.config
-    worker = getattr(config, "workerinput", None)
-    if worker is None or [config.rootpath / name for name in config.args] != [HERE]:
-        return
-    index = int(worker["workerid"].removeprefix("gw"))
-    for path in sorted(HERE.rglob("test_*.py"))[index :: worker["workercount"]]:
-        # as pytest does it, which says what is wrong with those that do not load
-        with suppress(Exception, pytest.skip.Exception):
-            if str(path.parent) not in sys.path:
-                sys.path.insert(0, str(path.parent))
-            importlib.import_module(path.stem)
 
 
 def pytest_collection_finish():
