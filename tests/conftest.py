@@ -12,7 +12,6 @@ from pathlib import Path
 
 import jax
 import psutil
-import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
