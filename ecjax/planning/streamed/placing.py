@@ -12,7 +12,8 @@ from ecjax.machine_code import njit
 from ecjax.planning.certified.waits import best_z, slopes, work_of
 from ecjax.planning.streamed.relaxation import Lane, Relaxed, Sites
 from ecjax.planning.streamed.tally import STEPS, Counts, Piece, codes_of, steps_of
-from ecjax.queueing import Delay, latency_bound, waiting
+from ecjax.queueing.bounds import latency_bound
+from ecjax.queueing.mg1 import Delay, waiting
 
 _GOLDEN = 0.6180339887498949
 _PART = 1 << 14  # files that a thread places at a time
