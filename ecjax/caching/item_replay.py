@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ecjax.caching import peers
 from ecjax.caching.clock import nanoseconds
-from ecjax.caching.peers import replay_items_of
 from ecjax.caching.system import NodeChanges, Reads, Stored
 from ecjax.machine_code import njit
 
@@ -42,7 +42,7 @@ def replay_whole_items(
         edges: E.
         capacity: chunks of an edge; it keeps as many items as fit.
     """
-    replay_items = replay_items_of(name)
+    replay_items = peers.replay_items_of(name)
     count = len(reads.item)
     whole = _to_be_had(reads, stored, changes) if len(changes.time_s) else np.ones(count, np.bool_)
     hit, decision_s = np.zeros(count, np.bool_), np.zeros(count)
