@@ -10,9 +10,8 @@ from ecjax.planning.certified.waits import node_value
 @njit()
 def usable(rows, i, nodes):
     """Nodes that row ``i`` may use, to ``nodes``; returns how many."""
-    m = len(rows.chunk_price)
     count = 0
-    for j in range(m):
+    for j in range(len(rows.site)):
         if len(rows.allowed) == 0 or rows.allowed[i, j]:
             nodes[count] = j
             count += 1

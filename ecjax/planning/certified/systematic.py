@@ -12,7 +12,7 @@ from ecjax.planning.certified.choice import COLD, HOT, NONE, choose
 from ecjax.planning.certified.loops import _dollars, usable
 from ecjax.planning.certified.waits import node_value
 
-_GOLDEN = 0.6180339887498949
+GOLDEN = 0.6180339887498949
 
 
 @njit()
@@ -36,7 +36,7 @@ def place(first, last, rows, of_row, rank, sums, order, chunk, kinds):
         kinds[i] = NONE
         used[:] = 0
         by = sums[of_row[i]]
-        u = rank[i] * _GOLDEN % 1.0
+        u = rank[i] * GOLDEN % 1.0
         k = rows.hot[i]
         hot = 0
         for position in range(m):

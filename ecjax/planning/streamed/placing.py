@@ -9,13 +9,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from ecjax.machine_code import njit
+from ecjax.planning.certified.systematic import GOLDEN
 from ecjax.planning.certified.waits import best_z, slopes, work_of
 from ecjax.planning.streamed.relaxation import Lane, Relaxed, Sites
 from ecjax.planning.streamed.tally import STEPS, Counts, Piece, codes_of, steps_of
 from ecjax.queueing.bounds import latency_bound
 from ecjax.queueing.mg1 import Delay, waiting
 
-_GOLDEN = 0.6180339887498949
 _PART = 1 << 14  # files that a thread places at a time
 _SETS = 1 << 12  # sets of nodes whose latency is computed at a time
 _BOUND = jax.jit(latency_bound)
@@ -117,7 +117,7 @@ class Placing:
             relaxed.order,
             relaxed.cold_order,
             np.array([code.read for code in counts.codes]),
-            np.array([max(code.length - code.read, 0) for code in counts.codes]),
+            np.array([code.length - code.read for code in counts.codes]),
             np.arange(m) if sites is None else np.unique(sites.site, return_inverse=True)[1],
             1 if sites is None else sites.per_site,
         )
@@ -162,8 +162,7 @@ class Placing:
         """The plan in numbers, once all files are placed."""
         relaxed, rows = self._relaxed, self._relaxed.rows
         loads = np.ascontiguousarray(self.totals.loads[:, None])
-        first = np.searchsorted(self._counts.code, np.arange(len(self._counts.codes)))
-        chunks, size = self.totals.chunks, rows.bytes[first, None]
+        chunks, size = self.totals.chunks, rows.bytes[self._counts.first, None]
         bytes_stored = np.sum(chunks * size, axis=0)
         node_cost = np.sum(chunks * (rows.chunk_price + size * rows.byte_price), axis=0)
         service = relaxed.service
@@ -203,7 +202,7 @@ def _edges(sums: np.ndarray) -> np.ndarray:
 @njit()
 def _number(bins, following, position):
     for i in range(len(bins)):
-        position[i] = following[bins[i]] * _GOLDEN % 1.0
+        position[i] = following[bins[i]] * GOLDEN % 1.0
         following[bins[i]] += 1
 
 

@@ -101,7 +101,7 @@ def problem_of(counts: Counts, nodes: Nodes, chunk_bytes: float, sites: Sites | 
         size,
         size * (read / k)[counts.code],
         read[counts.code],
-        np.maximum(length - read, 0)[counts.code],
+        (length - read)[counts.code],
         counts.total,
         np.zeros(len(size)),
     )
@@ -136,7 +136,7 @@ def relaxed(counts: Counts, problem: Problem, lane: Lane, settings: Settings, th
     sums = np.cumsum(relaxation.hot[:, order], axis=1)
     sums *= (level.rows.hot / sums[:, -1])[:, None]
     example = level.collapsed.example
-    first = np.searchsorted(counts.code, np.arange(len(counts.codes)))
+    first = counts.first
     rows = passes.rows
     cold = rows.chunks[first, None] * rows.chunk_price + rows.bytes[first, None] * rows.byte_price
     return Relaxed(

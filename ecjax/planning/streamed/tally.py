@@ -17,7 +17,7 @@ class Code(NamedTuple):
     Attributes:
         k: chunks that rebuild a file.
         read: chunks that a read takes.
-        length: least code length.
+        length: least code length, at least what a read takes.
     """
 
     k: int
@@ -31,7 +31,7 @@ class Piece(NamedTuple):
     Attributes:
         k: (r,) int64.
         read: (r,) int64, chunks that a read takes.
-        length: (r,) int64, least code length.
+        length: (r,) int64, least code length, at least what a read takes.
         rate: (r,) 1/s, reads; not negative.
     """
 
@@ -61,6 +61,11 @@ class Counts(NamedTuple):
     total: np.ndarray
     low: np.ndarray
     high: np.ndarray
+
+    @property
+    def first(self) -> np.ndarray:
+        """The first step of every code."""
+        return np.searchsorted(self.code, np.arange(len(self.codes)))
 
     @property
     def files(self) -> int:

@@ -4,6 +4,7 @@ import numpy as np
 
 from ecjax.machine_code import njit
 from ecjax.planning.certified.choice import choose
+from ecjax.planning.certified.loops import usable
 
 _HALVINGS = 60
 
@@ -69,7 +70,7 @@ def cheapest(rows, hot, cold, kinds, value):
     nodes = np.empty(m, np.int64)
     scratch, numbers = np.empty((2, m + 2)), np.empty((3, m + 2), np.int64)
     for i in range(number):
-        count = _usable(rows, i, nodes)
+        count = usable(rows, i, nodes)
         value[i] = choice(rows, i, hot[i], cold[i], nodes, count, kinds[i], scratch, numbers)
 
 
@@ -79,16 +80,6 @@ def choice(rows, i, hot, cold, nodes, count, kind, scratch, numbers):
     k = rows.hot[i]
     extra = rows.length[i] - k
     return choose(hot, cold, nodes, count, k, extra, rows.site, rows.per_site, kind, scratch, numbers)
-
-
-@njit()
-def _usable(rows, i, nodes):
-    count = 0
-    for j in range(rows.allowed.shape[1]):
-        if rows.allowed[i, j]:
-            nodes[count] = j
-            count += 1
-    return count
 
 
 @njit()

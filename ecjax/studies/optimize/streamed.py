@@ -17,7 +17,6 @@ from ecjax.options import identifying
 from ecjax.planning.certified import Settings
 from ecjax.planning.streamed.placing import Figures, Masks, Placing
 from ecjax.planning.streamed.relaxation import Lane, relaxed
-from ecjax.planning.streamed.tally import Code
 from ecjax.problem.overload import EVENLY, demand_of, overload
 from ecjax.progress import detail
 from ecjax.status import Status
@@ -143,9 +142,9 @@ def _columns(case: StreamedCase, figures: Figures, lower_bound: float) -> dict[s
     by_k: dict[int, tuple[float, float]] = {}
     for code, files in zip(counts.codes, size, strict=True):
         before = by_k.get(code.k, (0.0, 0.0))
-        by_k[code.k] = before[0] + files, before[1] + files * _length(code)
+        by_k[code.k] = before[0] + files, before[1] + files * code.length
     chunks = sum(length for _, length in by_k.values())
-    bare = sum(files for code, files in zip(counts.codes, size, strict=True) if _length(code) <= code.k)
+    bare = sum(files for code, files in zip(counts.codes, size, strict=True) if code.length <= code.k)
     return {
         "status": str(Status.OK),
         "objective": figures.objective,
@@ -162,15 +161,11 @@ def _columns(case: StreamedCase, figures: Figures, lower_bound: float) -> dict[s
     }
 
 
-def _length(code: Code) -> int:
-    return max(code.length, code.read)
-
-
 def _mask_tables(run_id: str, case: StreamedCase, masks: list[Masks]) -> Iterator[pa.Table]:
     """Rows of ``placement_masks``, piece by piece; the ids are read again."""
     ids, done = ahead(open_batches(case.source, ["file_id"]).batches), 0
     codes = case.counts.codes
-    k, n = np.array([code.k for code in codes]), np.array([_length(code) for code in codes])
+    k, n = np.array([code.k for code in codes]), np.array([code.length for code in codes])
     for batch, mask in zip(ids, masks, strict=True):
         table = pa.Table.from_batches([batch])
         place = Place(table, "files", case.source, done)

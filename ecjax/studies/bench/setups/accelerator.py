@@ -6,7 +6,6 @@ is as good as a copy.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from functools import cache, partial
 from typing import Any, NamedTuple
 
@@ -15,8 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 
 import ecjax.precision  # noqa: F401  (64-bit floats)
-from ecjax import planning, precision
-from ecjax.planning import BatchSettings, Certified, Lanes, project_hypersimplex
+from ecjax import precision
+from ecjax.planning import project_hypersimplex
 from ecjax.planning.certified.data import flatten
 from ecjax.planning.certified.relax import Passes
 from ecjax.planning.certified.smooth import Bins
@@ -26,11 +25,11 @@ from ecjax.planning.smoothed.exact import cheapest
 from ecjax.planning.smoothed.newton import Settings
 from ecjax.planning.smoothed.program import Request, solved
 from ecjax.studies.bench.rows import Row
-from ecjax.studies.bench.run import Clocked, Runner, Timing, clocked, compiled
+from ecjax.studies.bench.run import Runner, Timing, clocked, compiled
+from ecjax.studies.bench.setups.certified import LOAD, problem_of, thetas_of
 from ecjax.studies.bench.setups.random_problem import random_problem
 
 TYPES = ("float32", "float64")
-LOAD, THETA, SPREAD = 0.6, 0.02, 30.0
 _COPIED = {"cpu": 2**26, "other": 2**30}  # bytes
 _PRODUCT = {"cpu": 1024, "other": 8192}  # rows of a matrix
 _LIMIT_RUNS = 5
@@ -136,7 +135,7 @@ def gradients(runner: Runner, files: int, nodes: int) -> Iterator[Row]:
 def prices(runner: Runner, files: int, nodes: int, racks: int, lanes: int) -> Iterator[Row]:
     """Prices of the relaxation by the smoothed dual: lanes of theta as one program."""
     precision.use_compilation_cache()
-    requests = [_request(files, nodes, racks, theta, runner.seed) for theta in _thetas(lanes)]
+    requests = [_request(files, nodes, racks, theta, runner.seed) for theta in thetas_of(lanes)]
     for device in _devices():
         with jax.default_device(device):
             outcome = runner.time(partial(solved, requests))
@@ -151,49 +150,9 @@ def prices(runner: Runner, files: int, nodes: int, racks: int, lanes: int) -> It
         )  # fmt: skip
 
 
-def certified(runner: Runner, files: int, nodes: int, racks: int, lanes: int) -> Iterator[Row]:
-    """The whole certified method, with prices by JAX and by the host."""
-    precision.use_compilation_cache()
-    problem = _problem(files, nodes, racks, runner.seed)
-    thetas, unit = jnp.asarray(_thetas(lanes)), jnp.ones(lanes)
-
-    def solve(device: str) -> Clocked:
-        how = BatchSettings(("certified",), certified=Certified(device=device))  # type: ignore[arg-type]
-        plans = planning.solve(problem, Lanes(thetas, unit, unit), how)
-        return Clocked(plans, plans.solve_s)
-
-    for name, outcome in runner.race({name: partial(solve, name) for name in ("jax", "host")}).items():
-        plans = outcome.value
-        objective = np.asarray(plans.by_method["certified"].evaluation.objective)
-        yield Row(
-            f"ecjax certified, device={name}",
-            _size(files, nodes)
-            + (f", {racks} racks" if racks else "")
-            + (f", {lanes} thetas" if lanes > 1 else ""),
-            *outcome.timing,
-            rows=files,
-            node_count=nodes,
-            lanes=lanes,
-            dtype="float64",
-            gap=float(((objective - plans.lower_bound) / np.abs(plans.lower_bound)).max()),
-            note=f"prices on {plans.device['certified']}",
-        )
-
-
-def _thetas(lanes: int) -> list[float]:
-    return np.geomspace(THETA / SPREAD, THETA * SPREAD, lanes).tolist() if lanes > 1 else [THETA]
-
-
-def _problem(files: int, nodes: int, racks: int, seed: int) -> planning.Problem:
-    problem = random_problem(files, nodes, LOAD, False, seed)
-    if racks:
-        problem = replace(problem, site=jnp.arange(nodes) % racks, per_site=1)
-    return problem
-
-
 def _request(files: int, nodes: int, racks: int, theta: float, seed: int) -> Request:
     """The relaxation of a problem over its fine bins, from the start to the end."""
-    service, rows = flatten(_problem(files, nodes, racks, seed))
+    service, rows = flatten(problem_of(files, nodes, racks, seed))
     passes = Passes(service, rows, 1)
     passes.with_theta(theta / files)
     bins = Bins(passes)

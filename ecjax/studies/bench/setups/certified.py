@@ -14,6 +14,7 @@ import numpy as np
 
 from ecjax import planning, precision
 from ecjax.planning import BatchSettings, Certified, Lanes, Plans, Problem
+from ecjax.planning.certified.solvers import Device
 from ecjax.studies.bench.rows import Row
 from ecjax.studies.bench.run import Clocked, Outcome, Runner
 from ecjax.studies.bench.setups.random_problem import changed, random_problem
@@ -22,6 +23,7 @@ THETA = 0.02  # s per dollar: latency and cost weigh alike
 THETAS_SPREAD = 30.0  # many thetas: from THETA divided by this to THETA times this
 NODES = 12
 LOAD = 0.6
+GAP = 1e-4
 CHANGED, FACTOR = 0.01, 2.0
 _COMPILING_FILES, _COMPILING_GAP = 1000, 1e-3
 _CERTIFIED, _PUBLISHED = "ecjax certified", "ecjax published"
@@ -49,11 +51,8 @@ def planned(
 ) -> Iterator[Row]:
     """One theta, or many around it as one batch; with racks no more than one chunk of a file in each."""
     compile_s = compiling_s(False, runner.seed)
-    problem = random_problem(files, nodes, LOAD, False, runner.seed)
-    if racks:
-        problem = replace(problem, site=jnp.arange(nodes) % racks, per_site=1)
-    values = np.geomspace(THETA / THETAS_SPREAD, THETA * THETAS_SPREAD, thetas) if thetas > 1 else [THETA]
-    outcome = runner.time(partial(_solve, problem, tuple(map(float, values)), gap))
+    problem = problem_of(files, nodes, racks, runner.seed)
+    outcome = runner.time(partial(_solve, problem, thetas_of(thetas), gap))
     each_us = outcome.timing.min_s / (files * nodes) * 1e6
     words = f"load {LOAD:g}" + (f", {racks} racks" if racks else "")
     note = f"{each_us:.3g} µs per file and node"
@@ -61,6 +60,33 @@ def planned(
         within = int(np.sum(_gaps(outcome.value, outcome.value.lower_bound) <= gap))
         words, note = f"{thetas} thetas, {words}", f"{within} gaps of {thetas} within {gap:g}"
     yield _row(_CERTIFIED, words, problem, outcome, compile_s, note)
+
+
+def by_devices(runner: Runner, files: int, nodes: int, racks: int, thetas: int) -> Iterator[Row]:
+    """The same with prices by JAX and by the host."""
+    precision.use_compilation_cache()
+    problem = problem_of(files, nodes, racks, runner.seed)
+    solve = partial(_solve, problem, thetas_of(thetas), GAP)
+    calls = {"jax": partial(solve, device="jax"), "host": partial(solve, device="host")}
+    words = f"load {LOAD:g}" + (f", {racks} racks" if racks else "")
+    if thetas > 1:
+        words = f"{thetas} thetas, {words}"
+    for device, outcome in runner.race(calls).items():
+        note = f"prices on {outcome.value.device['certified']}"
+        yield _row(f"{_CERTIFIED}, device={device}", words, problem, outcome, note=note)
+
+
+def problem_of(files: int, nodes: int, racks: int, seed: int) -> Problem:
+    """A random problem; with racks no more than one chunk of a file in each."""
+    problem = random_problem(files, nodes, LOAD, False, seed)
+    return replace(problem, site=jnp.arange(nodes) % racks, per_site=1) if racks else problem
+
+
+def thetas_of(count: int) -> tuple[float, ...]:
+    """One theta, or many around it, s per dollar."""
+    if count == 1:
+        return (THETA,)
+    return tuple(np.geomspace(THETA / THETAS_SPREAD, THETA * THETAS_SPREAD, count).tolist())
 
 
 def after_change(runner: Runner, files: int, gap: float) -> Iterator[Row]:
@@ -102,10 +128,11 @@ def _solve(
     gap: float,
     method: str = "certified",
     start: tuple[np.ndarray, np.ndarray] | None = None,
+    device: Device = "auto",
 ) -> Clocked:
     """Plans by one method, and the time that solving took; from a plan's probabilities and chunks if there is one."""
     unit = jnp.ones(len(thetas))
-    how = BatchSettings((method,), certified=Certified(gap=gap))
+    how = BatchSettings((method,), certified=Certified(gap=gap, device=device))
     arrays = None if start is None else (jnp.asarray(start[0]), jnp.asarray(start[1]))
     plans = planning.solve(problem, Lanes(jnp.asarray(thetas), unit, unit), how, arrays)
     return Clocked(plans, plans.solve_s)
