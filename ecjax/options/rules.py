@@ -177,11 +177,13 @@ class Listed:
         rule: of each value.
         empty: whether the list may be empty.
         null: whether null may stand in it, or for a list of it alone.
+        together: whether the values belong to one run; else runs differ in it, and a sweep over them is such a list.
     """
 
     rule: Rule
     empty: bool = False
     null: bool = False
+    together: bool = False
 
     @property
     def allowed(self) -> str:

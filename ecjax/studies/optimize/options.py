@@ -202,7 +202,7 @@ class OptimizeOptions(LogOptions):
     scenarios: list[str] = option(
         [],
         "failures to evaluate each plan in: node, site (every one of them down in turn)",
-        Listed(Words("node", "site"), empty=True),
+        Listed(Words("node", "site"), empty=True, together=True),
         identifies=True,
     )
     scheduling: str = option(

@@ -97,6 +97,19 @@ def collected_outcomes() -> Iterator[list[Outcome]]:
         _outcomes.reset(before)
 
 
+_only_rows: ContextVar[bool] = ContextVar("only_rows", default=False)
+
+
+@contextmanager
+def only_rows() -> Iterator[None]:
+    """Within the block studies compute nothing: their outcome are the rows that are in ``out``."""
+    before = _only_rows.set(True)
+    try:
+        yield
+    finally:
+        _only_rows.reset(before)
+
+
 def unfinished(batches: Iterable[Batch]) -> Callable[[set[str]], list[Batch]]:
     """``Work.batches`` of batches that are the same whatever is finished: those runs are left out."""
     listed = list(batches)
@@ -126,6 +139,9 @@ def computed(
         UserError: something the user gave is wrong; no run was written.
     """
     check_out(options.out, tables)
+    if _only_rows.get():
+        with open_engine(EngineOptions()) as engine:
+            return runs_of(options.out, prepare(engine).run_ids)
     with ExitStack() as stack:
         # first of all: Ray starts processes, which is not safe once JAX has started threads
         engine = stack.enter_context(open_engine(options.engine, accelerated))
@@ -195,11 +211,12 @@ def run_study(
     """
     with announced() as compilation:
         runs = computed(tables, options, prepare, accelerated)
-        recommendation = present(runs)
+        recommendation = None if _only_rows.get() else present(runs)
         if recommendation is not None:
             conclude(console, recommendation.sentence)
             write_recommendation(location(options.out), recommendation)
-        say_seconds(compilation)
+        if not _only_rows.get():
+            say_seconds(compilation)
     outcomes = _outcomes.get()
     if outcomes is not None:
         outcomes.append(Outcome(runs, recommendation))
