@@ -33,16 +33,16 @@ class ListLauncher(Launcher):
         objective: columns of ``runs`` that a job returns, one or a list; None: its exit code.
     """
 
-    run_jobs: RunJobs  # overrides of the jobs, columns to return, number of the first job; what the jobs return
+    run_jobs: (
+        RunJobs  # overrides of the jobs, columns to return, number of the first job; what the jobs return
+    )
 
     def __init__(self, objective: str | ListConfig | None = None) -> None:
         several = [] if objective is None else [objective] if isinstance(objective, str) else list(objective)
         self._columns = [str(name) for name in several]
         self._config: DictConfig | None = None
 
-    def setup(
-        self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig
-    ) -> None:
+    def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
         """Take what Hydra composed."""
         self._config = config
 
@@ -58,7 +58,7 @@ class ListLauncher(Launcher):
 
 
 class ListSweeper(BasicSweeper):
-    """Hydra's basic sweeper. That composes every job to see whether it can be, 0.1 s each: the launcher does it once."""
+    """Hydra's basic sweeper, which composes every job once more to see whether it can be: 0.1 s each."""
 
     def validate_batch_is_legal(self, batch: Sequence[Sequence[str]]) -> None:
         """Nothing: the launcher composes and checks before it starts anything."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from ecjax import cli, hydra_run
+from ecjax import cli, composing, hydra_run
 from ecjax.jobs_index import JOBS, experiments
 from ecjax.options import checked
 
@@ -88,12 +88,12 @@ def test_paths_may_hold_equals_signs_commas_and_quotes(tmp_path):
     for name in ("a=b", "a,b", "it's", "with space", "plain", "back\\slash", "{x}", "a:b", "%40"):
         path = str(tmp_path / name)
         override = hydra_run._override(job, f"files={path}", sweep=False)
-        assert hydra_run._compose(job, [override]).files == path
+        assert composing.composed(job, [override]).files == path
 
 
 def test_conditions_of_a_plan_are_text(tmp_path):
     override = hydra_run._override(JOBS["optimize"], "plan_where=theta=0.1,method=published", sweep=False)
-    assert hydra_run._compose(JOBS["optimize"], [override]).plan_where == "theta=0.1,method=published"
+    assert composing.composed(JOBS["optimize"], [override]).plan_where == "theta=0.1,method=published"
 
 
 def test_interrupt_exits_with_130(capsys, monkeypatch):
@@ -141,7 +141,7 @@ def test_mistakes_of_the_program_are_not_hidden(monkeypatch):
 def test_defaults_compose_to_the_options_of_the_library(job):
     kind = JOBS[job].options_class
     needed = {"analyze": {"trace": "a log"}, "ceph": {"dumps": "a folder"}}.get(job, {})
-    composed = hydra_run._compose(JOBS[job], [f"{name}='{value}'" for name, value in needed.items()])
+    composed = composing.composed(JOBS[job], [f"{name}='{value}'" for name, value in needed.items()])
     assert hydra_run.options_from(composed, kind) == checked(kind(**needed))
 
 
@@ -157,7 +157,7 @@ def some(job):
 @pytest.mark.parametrize("job", ["optimize", "replay"])
 def test_every_experiment_is_made_of_allowed_options(job):
     for name in experiments(job):
-        config = hydra_run._compose(JOBS[job], [f"experiment={name}"])
+        config = composing.composed(JOBS[job], [f"experiment={name}"])
         options = hydra_run.options_from(config, JOBS[job].options_class)
         assert checked(options) == options
 

@@ -49,7 +49,9 @@ class CephOptions:
         Words(MEASURED, EQUAL),
     )
     pools: list[str] | None = option(
-        None, "erasure-coded pools to plan, together; default: all", Listed(Text("names of pools"), together=True)
+        None,
+        "erasure-coded pools to plan, together; default: all",
+        Listed(Text("names of pools"), together=True),
     )
     roles_only: bool = option(
         True, "change only which OSDs of a group are read; false: shards may move to other OSDs, too"

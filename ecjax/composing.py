@@ -1,0 +1,105 @@
+"""Configurations composed by Hydra, the options that they are, and the entry point that takes them."""
+
+import importlib.util
+from dataclasses import fields, is_dataclass
+from types import ModuleType
+from typing import Any, TypeVar
+
+from hydra import compose, initialize_config_dir
+from hydra.core.config_store import ConfigStore
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
+from hydra.errors import HydraException
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from ecjax.errors import UserError
+from ecjax.jobs_index import Job, folder
+from ecjax.options import checked, defaults
+
+_Options = TypeVar("_Options")
+
+
+def load_job(job: Job) -> ModuleType:
+    """The job's entry point, from the installed package or the checkout."""
+    path = folder("jobs") / f"{job.name}.py"
+    spec = importlib.util.spec_from_file_location(f"ecjax_jobs_{job.name}", path)
+    if spec is None or spec.loader is None:
+        raise UserError(f"jobs: {path.name} is missing from this installation of ecjax")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def options_from(cfg: DictConfig, kind: type[_Options]) -> _Options:
+    """The composed configuration as the options dataclass of the job, checked.
+
+    Raises:
+        UserError: an option has a value that is not allowed.
+    """
+    try:
+        values = OmegaConf.to_container(cfg, resolve=True)
+    except OmegaConfBaseException as error:
+        raise UserError(_user_message(error)) from error
+    return checked(_options_of(values, kind))
+
+
+def _options_of(values: Any, kind: Any, prefix: str = "") -> Any:
+    """An options dataclass with the values of a configuration."""
+    if not isinstance(values, dict):
+        raise UserError(f"{prefix[:-1]}: found {values}; allowed: {prefix}KEY=VALUE")
+    for item in fields(kind):
+        if item.name not in values:
+            raise UserError(f"{prefix}{item.name}: found no value (~{prefix}{item.name}); allowed: a value")
+    named = {
+        item.name: _options_of(values[item.name], item.type, f"{prefix}{item.name}.")
+        if is_dataclass(item.type)
+        else values[item.name]
+        for item in fields(kind)
+    }
+    return kind(**named)
+
+
+def _user_message(error: Exception) -> str:
+    text = str(error)
+    key = getattr(error, "full_key", None)
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [
+        line
+        for line in lines
+        if not line.startswith(("full_key:", "object_type=", "reference_type=", "See "))
+    ]
+    cause = error.__cause__
+    if cause is not None and isinstance(cause, OmegaConfBaseException):
+        key = key or cause.full_key
+        lines.append(str(cause).splitlines()[0])
+    message = " ".join(dict.fromkeys(lines))
+    return f"{key}: {message}" if key and key not in message else message
+
+
+def composed(job: Job, overrides: list[str]) -> DictConfig:
+    """The configuration of a job.
+
+    Raises:
+        UserError: an override names nothing, or has a value of the wrong type.
+    """
+    ConfigStore.instance().store(name=f"{job.name}_options", node=defaults(job.options_class()))
+    GlobalHydra.instance().clear()
+    try:
+        with initialize_config_dir(str(folder("conf").resolve()), version_base="1.3"):
+            return compose(job.name, overrides)
+    except (HydraException, OmegaConfBaseException, ValueError, RecursionError) as error:
+        raise UserError(_user_message(error)) from error
+
+
+def parsed(overrides: list[str]) -> list[Override]:
+    """Overrides in Hydra's grammar.
+
+    Raises:
+        UserError: one of them is not.
+    """
+    try:
+        return OverridesParser.create().parse_overrides(overrides)
+    except (HydraException, ValueError, RecursionError) as error:
+        raise UserError(_user_message(error)) from error

@@ -1,0 +1,165 @@
+"""Sweeps: the jobs that Hydra makes of values, checked before anything starts, run as few commands with lists."""
+
+import math
+import sys
+from collections.abc import Iterator
+from dataclasses import is_dataclass
+from functools import lru_cache, partial
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from hydra.core.override_parser.types import IntervalSweep, Override
+from omegaconf import DictConfig, OmegaConf
+
+from ecjax.command_words import is_hydras, option_of
+from ecjax.composing import composed, load_job, options_from, parsed
+from ecjax.console import OutputMode, log, printing
+from ecjax.errors import UserError
+from ecjax.jobs_index import Job
+from ecjax.merged_jobs import Group, merged
+from ecjax.options import Listed, rule_of
+
+
+class Returned(NamedTuple):
+    """What the jobs of a sweep return, or of a round of it.
+
+    Attributes:
+        values: of each job its exit code, or means of columns over its runs.
+        worst: exit code.
+    """
+
+    values: list[Any]
+    worst: int
+
+
+def check_sweep(job: Job, overrides: list[str]) -> None:
+    """Compose with every value of every sweep, so that mistakes are found before anything starts."""
+    choices = [_choices(override, text) for text, override in zip(overrides, parsed(overrides), strict=True)]
+    first = [values[0] for values in choices]
+    every = merged([first, *_one_changed(choices)], partial(_listing, job))
+    for group in every:
+        _checked_group(job, group)
+
+
+def _one_changed(choices: list[list[str]]) -> Iterator[list[str]]:
+    first = [values[0] for values in choices]
+    for position, values in enumerate(choices):
+        for value in values[1:]:
+            yield [*first[:position], value, *first[position + 1 :]]
+
+
+def _choices(override: Override, text: str) -> list[str]:
+    """An override for each value of a sweep; of an interval, whose values a sweeper chooses, the first."""
+    if not override.is_sweep_override():
+        return [text]
+    key = override.get_key_element()
+    if not override.is_discrete_sweep():
+        interval = override.value()
+        return [f"{key}={interval.start}"] if isinstance(interval, IntervalSweep) else [text]
+    return [f"{key}={value}" for value in override.sweep_string_iterator()]
+
+
+@lru_cache(maxsize=100_000)
+def _listing(job: Job, text: str) -> tuple[str, list[Any]] | None:
+    """Key and values of an override of an option whose values are runs of their own; None of all others."""
+    (override,) = parsed([text])
+    key = override.get_key_element()
+    if is_hydras(key) or not key[:1].isalpha() or key == "experiment":
+        return None
+    item = option_of(job, key)
+    rule = None if item is None or is_dataclass(item.type) else rule_of(item)
+    if not isinstance(rule, Listed) or rule.together or override.is_sweep_override():
+        return None
+    value = override.value()
+    values = value if isinstance(value, list) else [value]
+    plain = all(isinstance(each, int | float | str) or (each is None and rule.null) for each in values)
+    return (key, values) if values and plain and "${" not in text else None
+
+
+def _checked_group(job: Job, group: Group) -> DictConfig:
+    """The configuration of the command that a group of jobs is.
+
+    Raises:
+        UserError: an option has a value that is not allowed.
+    """
+    cfg = composed(job, group.overrides)
+    for key, values in group.lists.items():
+        OmegaConf.update(cfg, key, values[0] if len(values) == 1 else values)
+    options_from(cfg, job.options_class)
+    return cfg
+
+
+def _commands(job: Job, jobs: list[list[str]]) -> list[tuple[Group, DictConfig]]:
+    """The commands that the jobs of a sweep are, all checked; where values do not go together, one for each job."""
+    commands = []
+    for group in merged(jobs, partial(_listing, job)):
+        try:
+            commands.append((group, _checked_group(job, group)))
+        except UserError:
+            if len(group.jobs) == 1:
+                raise
+            alone = [Group(jobs[number], {}, [number]) for number in group.jobs]
+            commands += [(one, _checked_group(job, one)) for one in alone]
+    return commands
+
+
+def run_jobs(job: Job, jobs: list[list[str]], columns: list[str], first: int) -> Returned:
+    """Run jobs of a sweep.
+
+    Args:
+        job: of all of them.
+        jobs: overrides of each.
+        columns: of ``runs``, whose means over its runs a job returns; empty: its exit code.
+        first: number of the first one in the whole sweep.
+
+    Raises:
+        UserError: an option of one has a value that is not allowed: nothing was started; or there is no such column.
+    """
+    commands, module, codes = _commands(job, jobs), load_job(job), dict[int, int]()
+    programs = "one command" if len(commands) == 1 else f"{len(commands)} commands"
+    log.info("%s: sweep of %d jobs from job %d, as %s", job.name, len(jobs), first, programs)
+    for number, (group, cfg) in enumerate(commands, 1):
+        if len(commands) > 1:
+            log.info("command %d of %d: %s", number, len(commands), " ".join(_words_of(group)))
+        try:
+            code = module.run(cfg)
+        except UserError as error:
+            print(f"ecjax: {error}", file=sys.stderr)
+            code = 2
+        codes |= dict.fromkeys(group.jobs, code)
+    worst = max(codes.values())
+    if not columns:
+        return Returned([codes[number] for number in range(len(jobs))], worst)
+    means = [
+        _objectives(job, module, words, columns) if codes[number] != 2 else [math.nan] * len(columns)
+        for number, words in enumerate(jobs)
+    ]
+    return Returned([values[0] if len(columns) == 1 else tuple(values) for values in means], worst)
+
+
+def _words_of(group: Group) -> list[str]:
+    words = [f"{key}=[{','.join(map(str, values))}]" for key, values in group.lists.items()]
+    return words + [text for text in group.overrides if text.partition("=")[0] not in group.lists]
+
+
+def _objectives(job: Job, module: ModuleType, words: list[str], columns: list[str]) -> list[float]:
+    """Means of columns over the runs of a job that are in ``out``; not a number where a run did not finish.
+
+    Raises:
+        UserError: ``runs`` has no such column of numbers.
+    """
+    from ecjax.status import Status  # not for every command
+    from ecjax.studies.spine.study import collected_outcomes, only_rows
+
+    with printing(OutputMode.QUIET), only_rows(), collected_outcomes() as outcomes:
+        module.run(composed(job, words))
+    if not outcomes:
+        raise UserError(f"hydra.launcher.objective: ecjax {job.name} has no rows of runs; allowed: null")
+    runs = outcomes[-1].runs
+    numbers = list(runs.select_dtypes("number").columns)
+    for name in columns:
+        if name not in numbers:
+            raise UserError(f"hydra.launcher.objective: found {name}; allowed: {', '.join(numbers)}")
+    if not all(Status(status).finished for status in runs["status"]):
+        return [math.nan] * len(columns)
+    return [float(runs[name].mean()) for name in columns]

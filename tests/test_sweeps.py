@@ -1,0 +1,109 @@
+"""Sweeps of Hydra are the lists that they stand for: as few commands, the same runs, one folder."""
+
+import math
+
+import pytest
+
+from ecjax import sweeps
+from ecjax.composing import composed, load_job
+from ecjax.errors import UserError
+from ecjax.jobs_index import JOBS
+from ecjax.merged_jobs import merged
+from ecjax.tables.results import read_results
+
+JOB = JOBS["schedule"]
+SMALL = ["scheduler=fair", "sources=random", "generate.requests=20", "figures=[]", "seeds=1"]
+
+
+def listing(text):
+    key, _, value = text.partition("=")
+    return (key, [int(value)]) if key in ("a", "b", "c") else None
+
+
+def product(*lists):
+    jobs = [[]]
+    for texts in lists:
+        jobs = [[*job, text] for job in jobs for text in texts]
+    return jobs
+
+
+def test_all_combinations_are_one_command_with_lists_in_the_order_of_the_sweep():
+    (group,) = merged(product(["a=3", "a=1"], ["x=u"], ["b=2", "b=9", "b=4"]), listing)
+    assert group.lists == {"a": [3, 1], "b": [2, 9, 4]} and group.jobs == list(range(6))
+    assert group.overrides == ["a=3", "x=u", "b=2"]
+
+
+def test_values_of_a_key_without_a_list_are_commands_of_their_own():
+    groups = merged(product(["x=1", "x=2"], ["a=1", "a=2"]), listing)
+    assert [group.overrides[0] for group in groups] == ["x=1", "x=2"]
+    assert [group.jobs for group in groups] == [[0, 1], [2, 3]]
+    assert all(group.lists == {"a": [1, 2]} for group in groups)
+
+
+def test_combinations_that_nobody_asked_for_are_not_run():
+    jobs = [["a=1", "b=1"], ["a=1", "b=2"], ["a=2", "b=2"], ["a=1", "b=1"]]
+    groups = merged(jobs, listing)
+    pairs = [(a, b) for group in groups for a in group.lists["a"] for b in group.lists["b"]]
+    assert sorted(pairs) == [(1, 1), (1, 2), (2, 2)]
+    assert sorted(number for group in groups for number in group.jobs) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("job", "text", "values"),
+    [
+        ("optimize", "theta=1e-3", [0.001]),
+        ("optimize", "theta=[1,10]", [1, 10]),
+        ("optimize", "theta=null", None),
+        ("optimize", "scenarios=node", None),  # of one run
+        ("optimize", "seed=3", None),
+        ("optimize", "engine=ray", None),
+        ("optimize", "experiment=jlcm_fig8", None),
+        ("cache", "fail=null", [None]),
+        ("cache", "policy=lru", ["lru"]),
+        ("ceph", "pools=one", None),
+        ("optimize", "cluster.k=[4,5,6,7]", None),  # a value per class
+    ],
+)
+def test_which_overrides_are_values_of_a_list(job, text, values):
+    pair = sweeps._listing(JOBS[job], text)
+    assert (pair and pair[1]) == values
+
+
+def test_a_sweep_gives_the_rows_of_lists_and_goes_on_where_it_ended(tmp_path, capsys):
+    out, other = tmp_path / "lists", tmp_path / "sweep"
+    lists = [*SMALL, "rate_scale=[1,2]", "share_at_zero=[0.5,1]", f"out='{out}'"]
+    assert load_job(JOB).run(composed(JOB, lists)) == 0
+    jobs = product(*[[word] for word in SMALL], ["rate_scale=1", "rate_scale=2"])
+    jobs = [[*job, f"share_at_zero={share}", f"out='{other}'"] for job in jobs for share in (0.5, 1)]
+    # the second one as after a kill: a part of the jobs is there
+    assert sweeps.run_jobs(JOB, jobs[1:2], [], 0).worst == 0
+    assert sweeps.run_jobs(JOB, jobs, [], 0) == ([0, 0, 0, 0], 0)
+    tables = [
+        read_results(place, name).sort_values("run_id", ignore_index=True)
+        for name in ("runs", "coflows")
+        for place in (out, other)
+    ]
+    for first, second in (tables[:2], tables[2:]):
+        same = [name for name in first if name not in ("solve_s", "batch_id", "batch_runs", "batch_files")]
+        assert len(first) and first[same].equals(second[same])
+    capsys.readouterr()
+    returned = sweeps.run_jobs(JOB, jobs[:2], ["makespan_s", "seed"], 0)
+    rows = tables[1][tables[1]["rate_scale"] == 1].sort_values("share_at_zero")
+    assert [value[0] for value in returned.values] == rows["makespan_s"].tolist()
+    with pytest.raises(UserError, match="objective: found nothing; allowed: .*makespan_s"):
+        sweeps.run_jobs(JOB, jobs[:1], ["nothing"], 0)
+
+
+def test_a_mistake_in_one_command_costs_no_other(tmp_path, capsys):
+    out = tmp_path / "out"
+    jobs = [[*SMALL, f"trace={trace}", f"out='{out}'"] for trace in ("nowhere.parquet", "null")]
+    returned = sweeps.run_jobs(JOB, jobs, ["makespan_s"], 0)
+    assert returned.worst == 2 and "nowhere.parquet" in capsys.readouterr().err
+    assert math.isnan(returned.values[0]) and returned.values[1] > 0
+
+
+def test_nothing_starts_where_a_job_has_a_value_that_is_not_allowed(tmp_path):
+    out = tmp_path / "out"
+    with pytest.raises(UserError, match="seeds"):
+        sweeps.run_jobs(JOB, [[*SMALL, f"out='{out}'"], [*SMALL, "seeds=0", f"out='{out}'"]], [], 0)
+    assert not out.exists()
