@@ -8,15 +8,30 @@ import difflib
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import Field, fields, is_dataclass, replace
+from pathlib import Path
 from types import UnionType
 from typing import Any, get_args
 
 from ecjax.errors import UserError
-from ecjax.jobs_index import Job, experiments
+from ecjax.jobs_index import Job, experiments, folder
 from ecjax.options import MOST_VALUES, Listed, Series, Special, Wrong, checked, rule_of
 
-FLAGS = ("-m", "--multirun", "--cfg", "-c", "--info", "-i", "--resolve", "--package", "-p", "--hydra-help")
-_WITH_VALUE = ("--cfg", "-c", "--package", "-p")
+FLAGS = (
+    "-m",
+    "--multirun",
+    "--cfg",
+    "-c",
+    "--info",
+    "-i",
+    "--resolve",
+    "--package",
+    "-p",
+    "--hydra-help",
+    "--config-dir",
+    "-cd",
+)
+_CONFIG_DIR = ("--config-dir", "-cd")
+_WITH_VALUE = ("--cfg", "-c", "--package", "-p", *_CONFIG_DIR)
 _BRACKETS = {"[": "]", "{": "}", "(": ")"}
 _QUOTES = "'\""
 _MOST_NESTED, _MOST_DIGITS = 20, 400
@@ -52,6 +67,40 @@ def split_flags(words: Iterable[str]) -> tuple[list[str], list[str]]:
             plain.append(word)
         before = word
     return flags, plain
+
+
+def config_folders(flags: Iterable[str]) -> tuple[list[str], list[Path]]:
+    """Hydra's other flags, and the user's folders of configuration: those of ``--config-dir``, then ``conf`` of here.
+
+    Raises:
+        UserError: there is no such folder.
+    """
+    others: list[str] = []
+    named: list[str] = []
+    before = ""
+    for word in flags:
+        key, equals, value = word.partition("=")
+        if before in _CONFIG_DIR:
+            named.append(word)
+        elif key in _CONFIG_DIR and equals:
+            named.append(value)
+        elif word not in _CONFIG_DIR:
+            others.append(word)
+        before = word
+    if before in _CONFIG_DIR:
+        raise UserError(
+            f"{before}: found no folder; allowed: a folder with experiment/NAME.yaml, engine/NAME.yaml, ..."
+        )
+    for name in named:
+        if not Path(name).is_dir():
+            raise UserError(
+                f"--config-dir: found {name}; allowed: a folder with experiment/NAME.yaml, engine/NAME.yaml, ..."
+            )
+    folders = [Path(name).resolve() for name in named]
+    here = Path("conf").resolve()
+    if here.is_dir() and here != folder("conf").resolve() and here not in folders:
+        folders.append(here)
+    return others, folders
 
 
 def check_words(job: Job, words: Iterable[str]) -> None:
@@ -212,14 +261,19 @@ def is_written(text: str) -> bool:
     return text.startswith(("'", '"', "[", "{", "${")) or text in ("null", "")
 
 
-def check_experiment(job: Job, name: str) -> None:
+def check_experiment(job: Job, name: str, folders: Iterable[Path] = ()) -> None:
     """Check the name of a study.
+
+    Args:
+        job: whose.
+        name: of the study.
+        folders: of the user's configuration.
 
     Raises:
         UserError: the job has none of this name.
     """
     names = experiments(job.name)
-    if name not in names:
+    if name not in names and not any((each / "experiment" / f"{name}.yaml").is_file() for each in folders):
         raise UserError(f"experiment: found {name!r}; allowed: one of {', '.join(names) or 'none'}")
 
 

@@ -8,7 +8,9 @@ import importlib.util
 import os
 import sys
 import warnings
+from collections.abc import Sequence
 from dataclasses import is_dataclass
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -22,6 +24,7 @@ from ecjax.command_words import (
     bracketed,
     check_experiment,
     check_written,
+    config_folders,
     is_hydras,
     is_text,
     is_written,
@@ -45,8 +48,13 @@ def run_job(job: Job, words: list[str]) -> int:
     """
     module = load_job(job)
     flags, plain = split_flags(words)
+    flags, folders = config_folders(flags)
     _check_launcher(plain)
-    overrides = [_override(job, word, sweep=_is_sweep(flags)) for word in _named(job, module, plain)]
+    overrides = [
+        _override(job, word, sweep=_is_sweep(flags), folders=folders) for word in _named(job, module, plain)
+    ]
+    searched = _searched(folders)
+    overrides = searched + overrides
     if _is_sweep(flags):
         sweeps.check_sweep(job, overrides)
     else:
@@ -56,7 +64,7 @@ def run_job(job: Job, words: list[str]) -> int:
         show_log_lines()
         log.info("%s: %s; results in %s", job.name, job.doing, options.out)
         return module.run(cfg)
-    return _through_hydra(job, flags + overrides)
+    return _through_hydra(job, flags + overrides, searched)
 
 
 def _is_sweep(flags: list[str]) -> bool:
@@ -70,7 +78,13 @@ def _named(job: Job, module: ModuleType, words: list[str]) -> list[str]:
     return overrides + [word for word in words if word not in bare]
 
 
-def _override(job: Job, word: str, sweep: bool) -> str:
+def _searched(folders: Sequence[Path]) -> list[str]:
+    """The override that has Hydra look for groups in the user's folders, too."""
+    quoted = ["'file://{}'".format(str(each).replace("'", "\\'")) for each in folders]
+    return [f"hydra.searchpath=[{','.join(quoted)}]"] if folders else []
+
+
+def _override(job: Job, word: str, sweep: bool, folders: Sequence[Path] = ()) -> str:
     """One override, its value quoted where it is text: paths may hold '=' and ','."""
     key, _, value = word.partition("=")
     name = key.lstrip("+~")
@@ -78,10 +92,12 @@ def _override(job: Job, word: str, sweep: bool) -> str:
         return word
     if name == "experiment":
         if not sweep:
-            check_experiment(job, value)
+            check_experiment(job, value, folders)
         return word
     item = option_of(job, name)
     if item is not None and item.type is EngineOptions and not sweep and value not in NAMES:
+        if any((each / name / f"{value}.yaml").is_file() for each in folders):
+            return word
         raise UserError(f"engine: found {value!r}; allowed: {', '.join(NAMES)} (or engine.KEY=...)")
     if (
         item is not None
@@ -100,7 +116,7 @@ def _override(job: Job, word: str, sweep: bool) -> str:
     return f"{key}='{escaped}'"
 
 
-def _through_hydra(job: Job, words: list[str]) -> int:
+def _through_hydra(job: Job, words: list[str], searched: list[str]) -> int:
     """Run by ``hydra.main``; the worst exit code of its runs."""
     name, start_folder = job.name, os.getcwd()
 
@@ -113,7 +129,7 @@ def _through_hydra(job: Job, words: list[str]) -> int:
     def run_jobs(jobs: list[list[str]], columns: list[str], first: int) -> list[Any]:
         try:
             show_log_lines()
-            values, worst = sweeps.run_jobs(job, jobs, columns, first)
+            values, worst = sweeps.run_jobs(job, [searched + words for words in jobs], columns, first)
             _ExitCode(worst)
             return values
         except Exception as error:
