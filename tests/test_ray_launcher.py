@@ -1,4 +1,4 @@
-"""Sweeps of Hydra: values one after another, and as Ray tasks where the extra ``launcher`` is installed."""
+"""Sweeps of Hydra: lists, in this process or by ``engine=ray``; as Ray tasks with the extra ``launcher``."""
 
 import importlib.util
 import os
@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from ecjax import cli
+from ecjax.tables.results import read_results
 
 HAS_LAUNCHER = bool(
     importlib.util.find_spec("hydra_plugins") and importlib.util.find_spec("hydra_plugins.hydra_ray_launcher")
@@ -55,3 +56,33 @@ def test_runs_are_ray_tasks_and_one_that_fails_costs_no_other(tmp_path):
     assert done.returncode == 2, done.stderr
     assert "nowhere.parquet" in done.stderr + done.stdout
     assert runs(tmp_path / "each" / "0") == SOURCES and not runs(tmp_path / "each" / "1")
+
+
+def rows(folder):
+    table = read_results(folder, "runs").sort_values("run_id", ignore_index=True)
+    return table.drop(columns=["solve_s", "batch_id", "batch_runs", "batch_files"])
+
+
+@pytest.mark.slow
+def test_lists_a_sweep_and_a_sweep_on_ray_give_equal_tables(tmp_path):
+    lists = ["rate_scale=[1,2]", "share_at_zero=[0.5,1]"]
+    sweep = ["-m", "rate_scale=1,2", "share_at_zero=0.5,1"]
+    ways = {"lists": lists, "sweep": sweep, "ray": [*sweep, "engine=ray", "engine.actors=2"]}
+    for name, words in ways.items():
+        done = ecjax(tmp_path, "schedule", *words, *SMALL, f"out={name}")
+        assert done.returncode == 0, done.stderr
+    first = rows(tmp_path / "lists")
+    assert len(first) == 4 * SOURCES
+    assert first.equals(rows(tmp_path / "sweep")) and first.equals(rows(tmp_path / "ray"))
+
+
+@pytest.mark.slow
+def test_a_mistake_leaves_nothing_and_a_sweeper_with_rounds_is_given_a_column(tmp_path):
+    done = ecjax(tmp_path, "schedule", "-m", "seeds=1,0", "out=wrong")
+    assert done.returncode == 2 and not (tmp_path / "wrong").exists()
+    words = ["hydra.sweeper.max_batch_size=1", "hydra.launcher.objective=makespan_s", "rate_scale=1,2"]
+    done = ecjax(tmp_path, "schedule", "-m", *words, *SMALL, "out=rounds")
+    assert done.returncode == 0, done.stderr
+    assert runs(tmp_path / "rounds") == 2 * SOURCES
+    done = ecjax(tmp_path, "schedule", "-m", *words, *SMALL, "out=rounds", "hydra.launcher.objective=nothing")
+    assert done.returncode == 2 and "objective: found nothing" in done.stderr

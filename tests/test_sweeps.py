@@ -1,10 +1,11 @@
 """Sweeps of Hydra are the lists that they stand for: as few commands, the same runs, one folder."""
 
 import math
+from types import SimpleNamespace
 
 import pytest
 
-from ecjax import sweeps
+from ecjax import hydra_run, sweeps
 from ecjax.composing import composed, load_job
 from ecjax.errors import UserError
 from ecjax.jobs_index import JOBS
@@ -107,3 +108,32 @@ def test_nothing_starts_where_a_job_has_a_value_that_is_not_allowed(tmp_path):
     with pytest.raises(UserError, match="seeds"):
         sweeps.run_jobs(JOB, [[*SMALL, f"out='{out}'"], [*SMALL, "seeds=0", f"out='{out}'"]], [], 0)
     assert not out.exists()
+
+
+@pytest.fixture
+def study(tmp_path, monkeypatch):
+    """A folder with a study of the user's, in its ``conf``; ``tmp_path`` is the working folder."""
+    path = tmp_path / "conf" / "experiment" / "mine.yaml"
+    path.parent.mkdir(parents=True)
+    path.write_text("# @package _global_\nrate_scale: 7\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "conf"
+
+
+@pytest.mark.parametrize("flags", [[], ["--config-dir", "other"], ["--config-dir=other"]])
+def test_studies_of_the_users_own_folder(study, monkeypatch, flags):
+    if flags:
+        study.rename(study.with_name("other"))
+    seen = []
+    module = SimpleNamespace(run=lambda cfg: seen.append(cfg.rate_scale) or 0)
+    monkeypatch.setattr(hydra_run, "load_job", lambda job: module)
+    assert hydra_run.run_job(JOB, [*flags, "experiment=mine"]) == 0
+    assert seen == [7]
+    with pytest.raises(UserError, match="experiment: found 'no'"):
+        hydra_run.run_job(JOB, [*flags, "experiment=no"])
+
+
+@pytest.mark.parametrize("flags", [["--config-dir", "nowhere"], ["--config-dir=nowhere"], ["--config-dir"]])
+def test_a_folder_that_is_none_is_told(flags):
+    with pytest.raises(UserError, match="--config-dir: found (nowhere|no folder); allowed"):
+        hydra_run.run_job(JOB, flags)
