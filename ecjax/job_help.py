@@ -162,7 +162,7 @@ def overview(version: str) -> str:
         "",
         "Lists are written key=a,b,c (or 'key=[a,b,c]').",
         *_flags(),
-        "  -m           Hydra's sweeps: a run per value",
+        "  -m           sweeps: every combination of the values, key=a,b",
         "",
         'ecjax --completion bash prints what completes words (zsh, fish): eval "$(...)".',
         "",
