@@ -42,7 +42,9 @@ def read_cluster(dumps: Dumps, reading: Reading = _ALL) -> Cluster:
     """
     try:
         return _cluster(dumps, reading)
-    except (KeyError, TypeError, IndexError, AttributeError) as error:
+    except UserError:
+        raise
+    except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
         what = f"no {error}" if isinstance(error, KeyError) else str(error)
         release = dumps.osd.get("require_osd_release", "unknown")
         raise UserError(

@@ -21,9 +21,14 @@ _HALF = 0.5
 _MANY = 60_000  # variables from which interior points are faster than simplex
 _FEW = 15_000  # variables that are solved as whole numbers at once
 _NODES, _NODES_OF_PART = 600, 60  # of a search tree: a limit in seconds would make plans differ by machine
-_GAP = 0.05
+_GAP, _GAP_TO_SPREAD = 0.05, 0.002
 _PARTS, _MOST_PARTS, _OSDS_OF_PART, _GROUPS_OF_PART = 15, 60, 40, 80
-_STEPS, _STEP = 60, 0.0025  # of the level, where whole groups do not fit below it
+_FEW_TO_SPREAD, _NODES_TO_SPREAD = (
+    1_000,
+    2_000,
+)  # variables whose least max load is searched for as whole numbers
+# of the level, where whole groups do not fit below it: the first one, relatively, and how much longer each next one is
+_STEPS, _STEP, _LONGER = 60, 0.0025, 1.1
 
 
 class RoleProblem(NamedTuple):
@@ -70,11 +75,20 @@ def plan_roles(problem: RoleProblem, within: float) -> RolePlan:
     relaxed = _Relaxed(problem)
     bound = relaxed.least_load()
     level = bound * (1 + within)
+    plan = _at(relaxed, bound, level)
+    if plan is None and len(problem.osd) <= _FEW_TO_SPREAD:
+        bound, best = relaxed.spread_whole(bound)
+        if best is not None:
+            load = float(problem.load(best).max())
+            level = max(bound * (1 + within), load * (1 + _EQUAL))
+            copies = COPIES_OF_SWAP * _changes(problem, best)
+            return _at(relaxed, bound, level) or RolePlan(best, bound, level, copies, math.nan)
+    step = _STEP
     for _ in range(_STEPS):
-        plan = _at(relaxed, bound, level)
         if plan is not None:
             return plan
-        level *= 1 + _STEP
+        level, step = level + bound * step, step * _LONGER
+        plan = _at(relaxed, bound, level)
     load = float(problem.load(problem.data).max())
     return RolePlan(problem.data, bound, load, 0, math.nan)
 
@@ -106,6 +120,10 @@ class _Relaxed:
         self.unit = float(problem.work[problem.work > 0].mean())
         work = problem.work[group] / self.unit
         self.work = sp.csr_matrix((work, (problem.osd, place)), shape=(len(problem.base), count))
+        # with the max load as the last variable
+        speed = sp.csr_matrix(-problem.speed[:, None] / self.unit)
+        self.above = sp.hstack([self.work, speed]).tocsr()
+        self.roles_only = sp.hstack([self.roles, sp.csr_matrix((groups, 1))]).tocsr()
         self.k = np.bincount(group, problem.data, groups)
         self.change = (~problem.data).astype(float)
         self.equal = bool(np.ptp(problem.work) <= _EQUAL * problem.work.max())
@@ -118,13 +136,12 @@ class _Relaxed:
     def least_load(self) -> float:
         """The least max load of all choices, or a bound below it."""
         problem = self.problem
-        count, groups, osds = len(problem.osd), len(problem.work), len(problem.base)
-        speed = sp.csr_matrix(-problem.speed[:, None] / self.unit)
+        count, osds = len(problem.osd), len(problem.base)
         solution = linprog(
             np.append(np.zeros(count), 1.0),
-            A_ub=sp.hstack([self.work, speed]).tocsr(),
+            A_ub=self.above,
             b_ub=-problem.base / self.unit,
-            A_eq=sp.hstack([self.roles, sp.csr_matrix((groups, 1))]).tocsr(),
+            A_eq=self.roles_only,
             b_eq=self.k,
             bounds=np.append(np.tile([0.0, 1.0], (count, 1)), [[0.0, np.inf]], axis=0),
             method=self._method(),
@@ -150,6 +167,28 @@ class _Relaxed:
             else:
                 high = middle
         return float(levels[low]) if low < len(levels) else most
+
+    def spread_whole(self, least: float) -> tuple[float, np.ndarray | None]:
+        """The least max load of whole groups, or a bound below it, and roles near it, (N,) bool; None: not found.
+
+        Args:
+            least: bound that is known already.
+        """
+        problem = self.problem
+        count = len(problem.osd)
+        solution = milp(
+            np.append(np.zeros(count), 1.0),
+            constraints=[
+                LinearConstraint(self.above, -np.inf, -problem.base / self.unit),
+                LinearConstraint(self.roles_only, self.k, self.k),
+            ],
+            integrality=np.append(np.ones(count), 0.0),
+            bounds=Bounds(0, np.append(np.ones(count), np.inf)),
+            options={"mip_rel_gap": _GAP_TO_SPREAD, "node_limit": _NODES_TO_SPREAD},
+        )
+        dual = solution.mip_dual_bound
+        bound = max(least, float(dual) * (1 - _EQUAL)) if dual is not None and np.isfinite(dual) else least
+        return bound, None if solution.x is None else solution.x[:-1] > _HALF
 
     def fewest_changes(self, limit: np.ndarray) -> np.ndarray | None:
         """(N,) shares with the fewest changes and loads within a limit; None where there are none."""

@@ -11,7 +11,7 @@ import pytest
 from ceph_dumps import SECONDS, made, write
 
 from ecjax.ceph.crush import UnknownStep, broken, rule_domains
-from ecjax.ceph.files import read_dumps
+from ecjax.ceph.files import COMMANDS, read_dumps
 from ecjax.ceph.plan import demand_of, plan_of
 from ecjax.ceph.read import EQUAL, Reading, read_cluster, targets
 from ecjax.ceph.records import reads_per_osd
@@ -118,9 +118,14 @@ def _other_json(parts):
         del group["stat_sum"]["num_read"]
 
 
+def _no_time(parts):
+    parts["groups"][0]["pg_map"]["stamp"] = "yesterday at noon"
+
+
 @pytest.mark.parametrize(
     ("spoil", "line"),
     [
+        (_no_time, "yesterday"),
         (_degraded, "found no group that is active+clean"),
         (_replicated, "found no erasure-coded pool that can be planned (replicated: e22)"),
         (_plugin, "found no erasure-coded pool"),
@@ -139,6 +144,19 @@ def test_what_cannot_be_planned_is_a_line(tmp_path, spoil, line):
     with pytest.raises(UserError, match=".") as caught:
         cluster_of(tmp_path, parts)
     assert line in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_lists_that_are_no_pools_are_a_note(tmp_path):
+    parts = made()
+    parts["pools"] = [5]
+    assert any("not a dump" in note for note in cluster_of(tmp_path, parts).notes)
+
+
+def test_the_map_is_collected_after_the_groups():
+    assert list(COMMANDS.values())[-1] == "osd dump" and list(COMMANDS)[:2] == [
+        "pg_dump.0.json",
+        "pg_dump.1.json",
+    ]
 
 
 def test_missing_pieces(tmp_path):
