@@ -9,7 +9,7 @@ import numpy as np
 from ecjax.ceph.crush import UnknownStep, rule_domains
 from ecjax.ceph.files import Dumps
 from ecjax.ceph.pools import check_same_cluster, planned_pools
-from ecjax.ceph.rates import measured_rates
+from ecjax.ceph.rates import measured_rates, other_reads
 from ecjax.ceph.raw import own_sets
 from ecjax.ceph.records import NO_OSD, Cluster, Domains, Entries, Groups, Pool
 from ecjax.errors import UserError
@@ -68,6 +68,7 @@ def _cluster(dumps: Dumps, reading: Reading) -> Cluster:
     classes, hosts = _places(dumps, osds)
     sets = {each["pgid"]: tuple(each["up"]) for each in listed}
     raw = own_sets(sets, entries) | {name: dumps.raw[name] for name in sets if name in dumps.raw}
+    background = _background(dumps, reading, pools, osds, notes)
     return Cluster(
         str(dumps.osd.get("fsid", "")),
         int(dumps.osd["epoch"]),
@@ -82,7 +83,7 @@ def _cluster(dumps: Dumps, reading: Reading) -> Cluster:
         groups,
         entries,
         raw,
-        np.zeros(len(osds)),
+        *background,
         tuple(notes),
     )
 
@@ -148,6 +149,23 @@ def _groups(
         size / k,
         movable,
     )
+
+
+def _background(
+    dumps: Dumps, reading: Reading, pools: Sequence[Pool], osds: np.ndarray, notes: list[str]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Shard reads/s and bytes/s of the pools that are left as they are: none where no rates are measured."""
+    planned = {pool.pool_id for pool in pools}
+    if reading.rates == EQUAL:
+        if len(planned) < len(dumps.osd["pools"]):
+            notes.append("rates=equal: reads of pools that are not planned do not count")
+        return np.zeros(len(osds)), np.zeros(len(osds))
+    reads, size = other_reads(dumps, planned, osds)
+    if reads.any():
+        notes.append(
+            f"pools that are not planned: their {reads.sum():.4g} reads/s count as load that stays where it is"
+        )
+    return reads, size
 
 
 def _is_clean(group: Mapping[str, Any]) -> bool:

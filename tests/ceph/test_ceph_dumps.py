@@ -159,6 +159,24 @@ def test_the_map_is_collected_after_the_groups():
     ]
 
 
+def test_pools_that_are_not_planned_are_load_that_stays(tmp_path):
+    parts = made(pools=((2, 2, 8), (2, 1, 8), (1, 1, 8)))
+    parts["osd"]["pools"][2]["type"] = 1
+    cluster = cluster_of(tmp_path, parts, pools=("e22",))
+    first, last = ({each["pgid"]: each for each in dump["pg_map"]["pg_stats"]} for dump in parts["groups"])
+    expected = np.zeros(8)
+    for name, group in last.items():
+        rate = (group["stat_sum"]["num_read"] - first[name]["stat_sum"]["num_read"]) / SECONDS
+        if not name.startswith("1."):
+            expected[group["acting"][: 2 if name.startswith("2.") else 1]] += rate
+    np.testing.assert_allclose(cluster.background, expected)
+    assert any("count as load that stays" in note for note in cluster.notes)
+    # a read of 1 MiB is two halves of one erasure-coded pool, and one piece of the replicated one
+    assert 2**19 * expected.sum() < cluster.background_bytes.sum() < 2**20 * expected.sum()
+    np.testing.assert_allclose(demand_of(cluster, np.ones(8)).base, expected)
+    np.testing.assert_allclose(demand_of(cluster, np.ones(8), "bytes").base, cluster.background_bytes)
+
+
 def test_missing_pieces(tmp_path):
     parts = made()
     with pytest.raises(UserError, match="found one pg dump; allowed: two.*rates=equal"):
