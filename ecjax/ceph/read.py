@@ -10,7 +10,7 @@ from ecjax.ceph.crush import UnknownStep, rule_domains
 from ecjax.ceph.files import Dumps
 from ecjax.ceph.pools import check_same_cluster, planned_pools
 from ecjax.ceph.rates import measured_rates, other_reads
-from ecjax.ceph.raw import own_sets
+from ecjax.ceph.raw import listed_raw_agrees, own_sets
 from ecjax.ceph.records import NO_OSD, Cluster, Domains, Entries, Groups, Pool
 from ecjax.errors import UserError
 
@@ -67,7 +67,12 @@ def _cluster(dumps: Dumps, reading: Reading) -> Cluster:
     notes += _stale(entries, listed)
     classes, hosts = _places(dumps, osds)
     sets = {each["pgid"]: tuple(each["up"]) for each in listed}
-    raw = own_sets(sets, entries) | {name: dumps.raw[name] for name in sets if name in dumps.raw}
+    out = frozenset(osd for osd, each in by_id.items() if not each["in"])
+    raw = own_sets(sets, entries)
+    if listed_raw_agrees(dumps.raw, sets, entries, out):
+        raw |= {name: dumps.raw[name] for name in sets if name in dumps.raw}
+    else:
+        notes.append("CRUSH's own sets among the dumps are of another time: not used")
     background = _background(dumps, reading, pools, osds, notes)
     return Cluster(
         str(dumps.osd.get("fsid", "")),

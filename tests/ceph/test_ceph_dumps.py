@@ -177,6 +177,18 @@ def test_pools_that_are_not_planned_are_load_that_stays(tmp_path):
     np.testing.assert_allclose(demand_of(cluster, np.ones(8), "bytes").base, cluster.background_bytes)
 
 
+def test_own_sets_of_another_time_are_not_used(tmp_path):
+    parts = made(items=1)
+    sets = {name: {"raw": list(osds), "up": list(osds)} for name, osds in parts["raw"].items()}
+    folder = write(tmp_path / "dumps", parts)
+    (folder / "mapping.json").write_text(json.dumps(sets))
+    assert not any("another time" in note for note in read_cluster(read_dumps(folder)).notes)
+    sets["1.5"]["raw"].reverse()
+    (folder / "mapping.json").write_text(json.dumps(sets))
+    cluster = read_cluster(read_dumps(folder))
+    assert any("another time" in note for note in cluster.notes) and cluster.raw == parts["raw"]
+
+
 def test_missing_pieces(tmp_path):
     parts = made()
     with pytest.raises(UserError, match="found one pg dump; allowed: two.*rates=equal"):
