@@ -13,7 +13,7 @@ EQUAL, GAP = 1e-9, 0.05
 _GAP_TO_SPREAD = 0.002
 _HALF = 0.5
 _MANY = 60_000  # variables from which interior points are faster than simplex
-_NODES_TO_SPREAD = 2_000
+_NODES_TO_SPREAD = 300
 
 
 class Relaxed:

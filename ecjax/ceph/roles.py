@@ -21,6 +21,7 @@ _PARTS, _MOST_PARTS, _OSDS_OF_PART, _GROUPS_OF_PART = 15, 60, 40, 80
 _FEW_TO_SPREAD = 1_000  # variables whose least max load is searched for as whole numbers
 # of the level, where whole groups do not fit below it: the first one, relatively, and how much longer each next one is
 _STEPS, _STEP, _LONGER = 60, 0.0025, 1.1
+_STEPS_BEFORE = 4  # that are tried before the search
 
 
 class RoleProblem(NamedTuple):
@@ -67,22 +68,26 @@ def plan_roles(problem: RoleProblem, within: float) -> RolePlan:
     relaxed = Relaxed(problem)
     bound = relaxed.least_load()
     level = bound * (1 + within)
-    plan = _at(relaxed, bound, level)
-    if plan is None and len(problem.osd) <= _FEW_TO_SPREAD:
-        bound, best = relaxed.spread_whole(bound)
-        if best is not None:
-            load = float(problem.load(best).max())
-            level = max(bound * (1 + within), load * (1 + EQUAL))
-            copies = COPIES_OF_SWAP * _changes(problem, best)
-            return _at(relaxed, bound, level) or RolePlan(best, bound, level, copies, math.nan)
     step = _STEP
-    for _ in range(_STEPS):
+    for trial in range(_STEPS):
+        plan = _at(relaxed, bound, level)
         if plan is not None:
             return plan
+        if trial == _STEPS_BEFORE and len(problem.osd) <= _FEW_TO_SPREAD:
+            bound, best = relaxed.spread_whole(bound)
+            if best is not None:
+                return _near(relaxed, bound, within, best)
         level, step = level + bound * step, step * _LONGER
-        plan = _at(relaxed, bound, level)
     load = float(problem.load(problem.data).max())
     return RolePlan(problem.data, bound, load, 0, math.nan)
+
+
+def _near(relaxed: Relaxed, bound: float, within: float, data: np.ndarray) -> RolePlan:
+    """Roles within a share of the least possible, or at least as good as some that are there already, (N,) bool."""
+    problem = relaxed.problem
+    level = max(bound * (1 + within), float(problem.load(data).max()) * (1 + EQUAL))
+    plan = _at(relaxed, bound, level)
+    return plan or RolePlan(data, bound, level, COPIES_OF_SWAP * _changes(problem, data), math.nan)
 
 
 def _at(relaxed: Relaxed, bound: float, level: float) -> RolePlan | None:
