@@ -18,14 +18,14 @@ _READ = 1 << 20
 _GZIP, _XZ = b"\x1f\x8b", b"\xfd7zXZ"
 _SUFFIXES = (".json", ".json.gz", ".json.xz", ".xz", ".gz", ".txt", "")
 
-# what to run for a folder of dumps; {wait} stands between the two pg dumps
+# what to run for a folder of dumps, the map last: epochs go on, and groups must not report a later one than it has
 COMMANDS = {
-    "osd_dump.json": "osd dump",
+    "pg_dump.0.json": "pg dump",
+    "pg_dump.1.json": "pg dump",
     "osd_crush_dump.json": "osd crush dump",
     "osd_df_tree.json": "osd df tree",
     "osd_pool_ls_detail.json": "osd pool ls detail",
-    "pg_dump.0.json": "pg dump",
-    "pg_dump.1.json": "pg dump",
+    "osd_dump.json": "osd dump",
 }
 
 
@@ -109,7 +109,8 @@ def _short(error: Exception) -> str:
 def _kinds(content: Any) -> list[tuple[str, Any]]:
     """What a file holds, by its keys."""
     if isinstance(content, list):
-        return [("pools" if content and "pool_name" in content[0] else "unknown", content)]
+        pools = content and all(isinstance(each, dict) and "pool_name" in each for each in content)
+        return [("pools" if pools else "unknown", content)]
     if not isinstance(content, dict):
         return [("unknown", content)]
     keys = set(content)
@@ -163,7 +164,7 @@ def _checked(
     for kind, what in (("osd", "osd dump"), ("groups", "pg dump")):
         if kind not in found:
             raise UserError(f"{path}: found no ceph {what} -f json; allowed: {', '.join(COMMANDS.values())}")
-    if len({each.get("fsid") for each in found["osd"]}) > 1:
+    if len({str(each.get("fsid")) for each in found["osd"]}) > 1:
         fsids = ", ".join(sorted({str(each.get("fsid")) for each in found["osd"]}))
         raise UserError(f"{path}: found osd dumps of several clusters, {fsids}; allowed: of one")
     # of several maps the newest one counts

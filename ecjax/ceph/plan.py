@@ -51,7 +51,8 @@ def demand_of(cluster: Cluster, speed: np.ndarray, unit: str = READS, primary: f
     work = groups.rate * size
     first = groups.osd[groups.first[:-1]]
     there = first >= 0
-    base = cluster.background + np.bincount(first[there], primary * work[there], len(cluster.osds))
+    other = cluster.background_bytes if unit == BYTES else cluster.background
+    base = other + np.bincount(first[there], primary * work[there], len(cluster.osds))
     return Demand(work, speed, base)
 
 

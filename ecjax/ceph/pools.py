@@ -7,7 +7,7 @@ from ecjax.ceph.files import Dumps
 from ecjax.ceph.records import NO_OSD, Pool
 from ecjax.errors import UserError
 
-_ERASURE = 3
+ERASURE = 3
 _PLUGINS = ("jerasure", "isa")
 
 
@@ -28,7 +28,7 @@ def planned_pools(dumps: Dumps, chosen: Sequence[str], notes: list[str]) -> list
         name = each["pool_name"]
         if chosen and name not in chosen:
             continue
-        if each["type"] != _ERASURE:
+        if each["type"] != ERASURE:
             replicated.append(name)
             continue
         profile = profiles[each["erasure_code_profile"]]
@@ -61,7 +61,7 @@ def planned_pools(dumps: Dumps, chosen: Sequence[str], notes: list[str]) -> list
         )
     missing = set(chosen) - {each["pool_name"] for each in dumps.osd["pools"]}
     if missing:
-        names = ", ".join(each["pool_name"] for each in dumps.osd["pools"] if each["type"] == _ERASURE)
+        names = ", ".join(each["pool_name"] for each in dumps.osd["pools"] if each["type"] == ERASURE)
         raise UserError(
             f"pools: found {', '.join(sorted(missing))}; allowed: {names or 'none is erasure-coded'}"
         )
@@ -72,7 +72,7 @@ def planned_pools(dumps: Dumps, chosen: Sequence[str], notes: list[str]) -> list
             "of plugin jerasure or isa; for replicated ones Ceph has its own read balancer (pg-upmap-primary)"
         )
     if replicated:
-        notes.append(f"pools {', '.join(replicated)}: replicated, left out; their reads are not counted")
+        notes.append(f"pools {', '.join(replicated)}: replicated, left as they are")
     fast = [pool.name for pool in pools if pool.fast_read]
     if fast:
         notes.append(f"pools {', '.join(fast)}: fast_read reads all n positions, their roles change nothing")

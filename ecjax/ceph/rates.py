@@ -1,12 +1,13 @@
 """Rates of groups, and bytes of a read, by difference of two pg dumps."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 import numpy as np
 
 from ecjax.ceph.files import Dumps
+from ecjax.ceph.pools import ERASURE
 from ecjax.errors import UserError
 
 LEAST_S = 30.0  # between two pg dumps: OSDs report every 5 s
@@ -70,6 +71,41 @@ def measured_rates(
     with np.errstate(divide="ignore", invalid="ignore"):
         size = np.where(counted & (reads > 0), 1024 * kilobytes / reads, np.nan)
     return rate, size
+
+
+def other_reads(dumps: Dumps, planned: Iterable[int], osds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Shard reads/s, (m,), and their bytes/s, (m,), of pools that are not planned, by difference of the pg dumps.
+
+    Replicated groups are read at their primary, erasure-coded ones at positions 0..k-1 (all n with ``fast_read``).
+
+    Args:
+        dumps: with two pg dumps.
+        planned: ids of the pools that are planned.
+        osds: (m,) ids, ascending.
+    """
+    first, last = dumps.groups[0], dumps.groups[-1]
+    seconds = (_time(last["stamp"]) - _time(first["stamp"])).total_seconds()
+    before = {each["pgid"]: each["stat_sum"] for each in first["pg_stats"]}
+    place_of = {int(osd): place for place, osd in enumerate(osds)}
+    others = {each["pool"]: each for each in dumps.osd["pools"] if each["pool"] not in set(planned)}
+    reads, size = np.zeros(len(osds)), np.zeros(len(osds))
+    for group in last["pg_stats"]:
+        pool, early = others.get(int(group["pgid"].split(".")[0])), before.get(group["pgid"])
+        if pool is None or early is None:
+            continue
+        late = group["stat_sum"]
+        count, kilobytes = (
+            max(float(late[key]) - float(early[key]), 0.0) for key in ("num_read", "num_read_kb")
+        )
+        serving, k = group["acting"][:1], 1
+        if pool["type"] == ERASURE:
+            k = int(dumps.osd["erasure_code_profiles"][pool["erasure_code_profile"]].get("k", pool["size"]))
+            serving = group["acting"] if pool.get("fast_read") else group["acting"][:k]
+        for osd in serving:
+            if osd in place_of:
+                reads[place_of[osd]] += count / seconds
+                size[place_of[osd]] += 1024 * kilobytes / k / seconds
+    return reads, size
 
 
 def _time(stamp: str) -> datetime:

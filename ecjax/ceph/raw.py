@@ -41,3 +41,24 @@ def own_sets(sets: Mapping[str, tuple[int, ...]], entries: Entries) -> dict[str,
         for name, osds in sets.items()
         if name not in entries.upmap and NO_OSD not in osds
     }
+
+
+def listed_raw_agrees(
+    raw: Mapping[str, tuple[int, ...]],
+    sets: Mapping[str, tuple[int, ...]],
+    entries: Entries,
+    out: frozenset[int],
+) -> bool:
+    """Whether CRUSH's own sets, with the items on them, are the sets in force; groups with a pg_upmap tell nothing.
+
+    Args:
+        raw: CRUSH's own sets.
+        sets: in force, by group.
+        entries: of the map.
+        out: OSDs that are out.
+    """
+    return all(
+        with_items(raw[name], entries.items.get(name, ()), out) == osds
+        for name, osds in sets.items()
+        if name in raw and name not in entries.upmap and NO_OSD not in osds
+    )

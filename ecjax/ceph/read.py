@@ -9,8 +9,8 @@ import numpy as np
 from ecjax.ceph.crush import UnknownStep, rule_domains
 from ecjax.ceph.files import Dumps
 from ecjax.ceph.pools import check_same_cluster, planned_pools
-from ecjax.ceph.rates import measured_rates
-from ecjax.ceph.raw import own_sets
+from ecjax.ceph.rates import measured_rates, other_reads
+from ecjax.ceph.raw import listed_raw_agrees, own_sets
 from ecjax.ceph.records import NO_OSD, Cluster, Domains, Entries, Groups, Pool
 from ecjax.errors import UserError
 
@@ -42,7 +42,9 @@ def read_cluster(dumps: Dumps, reading: Reading = _ALL) -> Cluster:
     """
     try:
         return _cluster(dumps, reading)
-    except (KeyError, TypeError, IndexError, AttributeError) as error:
+    except UserError:
+        raise
+    except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
         what = f"no {error}" if isinstance(error, KeyError) else str(error)
         release = dumps.osd.get("require_osd_release", "unknown")
         raise UserError(
@@ -65,7 +67,13 @@ def _cluster(dumps: Dumps, reading: Reading) -> Cluster:
     notes += _stale(entries, listed)
     classes, hosts = _places(dumps, osds)
     sets = {each["pgid"]: tuple(each["up"]) for each in listed}
-    raw = own_sets(sets, entries) | {name: dumps.raw[name] for name in sets if name in dumps.raw}
+    out = frozenset(osd for osd, each in by_id.items() if not each["in"])
+    raw = own_sets(sets, entries)
+    if listed_raw_agrees(dumps.raw, sets, entries, out):
+        raw |= {name: dumps.raw[name] for name in sets if name in dumps.raw}
+    else:
+        notes.append("CRUSH's own sets among the dumps are of another time: not used")
+    background = _background(dumps, reading, pools, osds, notes)
     return Cluster(
         str(dumps.osd.get("fsid", "")),
         int(dumps.osd["epoch"]),
@@ -80,7 +88,7 @@ def _cluster(dumps: Dumps, reading: Reading) -> Cluster:
         groups,
         entries,
         raw,
-        np.zeros(len(osds)),
+        *background,
         tuple(notes),
     )
 
@@ -146,6 +154,23 @@ def _groups(
         size / k,
         movable,
     )
+
+
+def _background(
+    dumps: Dumps, reading: Reading, pools: Sequence[Pool], osds: np.ndarray, notes: list[str]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Shard reads/s and bytes/s of the pools that are left as they are: none where no rates are measured."""
+    planned = {pool.pool_id for pool in pools}
+    if reading.rates == EQUAL:
+        if len(planned) < len(dumps.osd["pools"]):
+            notes.append("rates=equal: reads of pools that are not planned do not count")
+        return np.zeros(len(osds)), np.zeros(len(osds))
+    reads, size = other_reads(dumps, planned, osds)
+    if reads.any():
+        notes.append(
+            f"pools that are not planned: their {reads.sum():.4g} reads/s count as load that stays where it is"
+        )
+    return reads, size
 
 
 def _is_clean(group: Mapping[str, Any]) -> bool:

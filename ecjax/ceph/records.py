@@ -77,6 +77,7 @@ class Cluster(NamedTuple):
     entries: Entries
     raw: Mapping[str, tuple[int, ...]]  # CRUSH's own set by group, as far as it is known
     background: np.ndarray  # (m,) shard reads/s that are no client reads of these groups
+    background_bytes: np.ndarray  # (m,) bytes/s of these
     notes: tuple[str, ...]  # what is missing or doubtful, a line each
 
     @property

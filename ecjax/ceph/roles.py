@@ -10,20 +10,18 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 
+from ecjax.ceph.relaxed import EQUAL, GAP, Relaxed
 from ecjax.ceph.repair import repaired, unneeded_undone
 
 COPIES_OF_SWAP = 2  # a data and a parity position change their OSDs
-_EQUAL = 1e-9
-_HALF = 0.5
-_MANY = 60_000  # variables from which interior points are faster than simplex
 _FEW = 15_000  # variables that are solved as whole numbers at once
 _NODES, _NODES_OF_PART = 600, 60  # of a search tree: a limit in seconds would make plans differ by machine
-_GAP = 0.05
 _PARTS, _MOST_PARTS, _OSDS_OF_PART, _GROUPS_OF_PART = 15, 60, 40, 80
-_STEPS, _STEP = 60, 0.0025  # of the level, where whole groups do not fit below it
+_FEW_TO_SPREAD = 1_000  # variables whose least max load is searched for as whole numbers
+# of the level, where whole groups do not fit below it: the first one, relatively, and how much longer each next one is
+_STEPS, _STEP, _LONGER = 60, 0.0025, 1.1
+_STEPS_BEFORE = 4  # that are tried before the search
 
 
 class RoleProblem(NamedTuple):
@@ -67,19 +65,32 @@ def plan_roles(problem: RoleProblem, within: float) -> RolePlan:
     if not len(problem.work) or not problem.work.any():
         load = float(problem.load(problem.data).max())
         return RolePlan(problem.data, load, load, 0, 0.0)
-    relaxed = _Relaxed(problem)
+    relaxed = Relaxed(problem)
     bound = relaxed.least_load()
     level = bound * (1 + within)
-    for _ in range(_STEPS):
+    step = _STEP
+    for trial in range(_STEPS):
         plan = _at(relaxed, bound, level)
         if plan is not None:
             return plan
-        level *= 1 + _STEP
+        if trial == _STEPS_BEFORE and len(problem.osd) <= _FEW_TO_SPREAD:
+            bound, best = relaxed.spread_whole(bound)
+            if best is not None:
+                return _near(relaxed, bound, within, best)
+        level, step = level + bound * step, step * _LONGER
     load = float(problem.load(problem.data).max())
     return RolePlan(problem.data, bound, load, 0, math.nan)
 
 
-def _at(relaxed: "_Relaxed", bound: float, level: float) -> RolePlan | None:
+def _near(relaxed: Relaxed, bound: float, within: float, data: np.ndarray) -> RolePlan:
+    """Roles within a share of the least possible, or at least as good as some that are there already, (N,) bool."""
+    problem = relaxed.problem
+    level = max(bound * (1 + within), float(problem.load(data).max()) * (1 + EQUAL))
+    plan = _at(relaxed, bound, level)
+    return plan or RolePlan(data, bound, level, COPIES_OF_SWAP * _changes(problem, data), math.nan)
+
+
+def _at(relaxed: Relaxed, bound: float, level: float) -> RolePlan | None:
     """Roles with max load at most ``level``; None where none were found."""
     problem, limit = relaxed.problem, relaxed.limit(level)
     share = relaxed.fewest_changes(limit)
@@ -94,119 +105,8 @@ def _at(relaxed: "_Relaxed", bound: float, level: float) -> RolePlan | None:
     return RolePlan(data, bound, level, copies, float(COPIES_OF_SWAP * math.ceil(least - 1e-6)))
 
 
-class _Relaxed:
-    """The linear programs of a problem: how much of each position is read, from 0 to 1."""
-
-    def __init__(self, problem: RoleProblem) -> None:
-        self.problem = problem
-        count, groups = len(problem.osd), len(problem.work)
-        place, group = np.arange(count), problem.group
-        self.roles = sp.csr_matrix((np.ones(count), (group, place)), shape=(groups, count))
-        # in units of the mean work, so that tolerances of the solver mean the same in every cluster
-        self.unit = float(problem.work[problem.work > 0].mean())
-        work = problem.work[group] / self.unit
-        self.work = sp.csr_matrix((work, (problem.osd, place)), shape=(len(problem.base), count))
-        self.k = np.bincount(group, problem.data, groups)
-        self.change = (~problem.data).astype(float)
-        self.equal = bool(np.ptp(problem.work) <= _EQUAL * problem.work.max())
-
-    def limit(self, level: float) -> np.ndarray:
-        """(m,) work in units that fits under a level; whole units where all groups are alike."""
-        room = (level * self.problem.speed - self.problem.base) / self.unit
-        return np.floor(room + 1e-7) if self.equal else room
-
-    def least_load(self) -> float:
-        """The least max load of all choices, or a bound below it."""
-        problem = self.problem
-        count, groups, osds = len(problem.osd), len(problem.work), len(problem.base)
-        speed = sp.csr_matrix(-problem.speed[:, None] / self.unit)
-        solution = linprog(
-            np.append(np.zeros(count), 1.0),
-            A_ub=sp.hstack([self.work, speed]).tocsr(),
-            b_ub=-problem.base / self.unit,
-            A_eq=sp.hstack([self.roles, sp.csr_matrix((groups, 1))]).tocsr(),
-            b_eq=self.k,
-            bounds=np.append(np.tile([0.0, 1.0], (count, 1)), [[0.0, np.inf]], axis=0),
-            method=self._method(),
-        )
-        least = float(solution.x[-1]) * (1 - 1e-9) if solution.x is not None else 0.0
-        if not self.equal or not osds:
-            return least
-        return self._least_whole(least)
-
-    def _least_whole(self, least: float) -> float:
-        """The least level, from a bound on, at which whole groups that are alike fit."""
-        problem = self.problem
-        most = float(problem.load(problem.data).max())
-        units = np.arange(0, int(np.ceil(most * problem.speed.max() / self.unit)) + 2)
-        levels = np.unique((problem.base[:, None] + units * self.unit) / problem.speed[:, None])
-        levels = levels[(levels >= least * (1 - 1e-7)) & (levels < most * (1 - 1e-9))]
-        # the first of them nearly always does; at the last, what is in force now
-        low, high, step = 0, len(levels), 1
-        while low < high:
-            middle = min(low + step - 1, (low + high) // 2)
-            if self.fewest_changes(self.limit(float(levels[middle]))) is None:
-                low, step = middle + 1, 2 * step
-            else:
-                high = middle
-        return float(levels[low]) if low < len(levels) else most
-
-    def fewest_changes(self, limit: np.ndarray) -> np.ndarray | None:
-        """(N,) shares with the fewest changes and loads within a limit; None where there are none."""
-        if (limit < 0).any():
-            return None
-        solution = linprog(
-            self.change,
-            A_ub=self.work,
-            b_ub=limit,
-            A_eq=self.roles,
-            b_eq=self.k,
-            bounds=(0, 1),
-            method=self._method(),
-        )
-        return solution.x
-
-    def _method(self) -> str:
-        return "highs-ipm" if len(self.problem.osd) > _MANY else "highs"
-
-    def whole(
-        self, limit: np.ndarray, free: np.ndarray, data: np.ndarray, nodes: int
-    ) -> tuple[np.ndarray | None, float]:
-        """The roles of some groups anew, as whole numbers, (N,) bool; None where the search found none.
-
-        Also the fewest changes that they can have, or a bound below.
-
-        Args:
-            limit: (m,) of work.
-            free: (G,) bool, groups that may change.
-            data: (N,) bool, roles of the others.
-            nodes: of the search tree.
-        """
-        inside = free[self.problem.group]
-        held = self.work[:, ~inside] @ data[~inside].astype(float)
-        count = int(free.sum())
-        solution = milp(
-            self.change[inside],
-            constraints=[
-                LinearConstraint(self.work[:, inside].tocsc(), -np.inf, limit - held),
-                LinearConstraint(self.roles[free][:, inside].tocsc(), self.k[free], self.k[free]),
-            ],
-            integrality=np.ones(int(inside.sum())),
-            bounds=Bounds(0, 1),
-            options={"mip_rel_gap": _GAP, "node_limit": nodes},
-        )
-        dual = solution.mip_dual_bound
-        bound = float(dual) if dual is not None and np.isfinite(dual) else 0.0
-        if solution.x is None or not count:
-            return None, bound
-        chosen = data.copy()
-        chosen[inside] = solution.x > _HALF
-        within = self.work @ chosen.astype(float) <= limit + 1e-6
-        return (chosen if within.all() else None), bound
-
-
 def _whole(
-    relaxed: _Relaxed, limit: np.ndarray, share: np.ndarray, least: float
+    relaxed: Relaxed, limit: np.ndarray, share: np.ndarray, least: float
 ) -> tuple[np.ndarray | None, float]:
     """Roles from shares, with the fewest changes that any have: rounded; by search where that is not good enough.
 
@@ -217,7 +117,7 @@ def _whole(
         least: those changes.
     """
     problem = relaxed.problem
-    few, good = len(problem.osd) <= _FEW, (1 + _GAP) * math.ceil(least - 1e-6)
+    few, good = len(problem.osd) <= _FEW, (1 + GAP) * math.ceil(least - 1e-6)
     rounded = _rounded(relaxed, limit, share)
     if rounded is not None and _changes(problem, rounded) <= good:
         return rounded, least
@@ -235,7 +135,7 @@ def _changes(problem: RoleProblem, data: np.ndarray) -> int:
     return int(np.count_nonzero(data & ~problem.data))
 
 
-def _rounded(relaxed: _Relaxed, limit: np.ndarray, share: np.ndarray) -> np.ndarray | None:
+def _rounded(relaxed: Relaxed, limit: np.ndarray, share: np.ndarray) -> np.ndarray | None:
     """The largest k shares of each group, repaired; None where they cannot be."""
     problem = relaxed.problem
     rank = np.lexsort((-share, problem.group))
@@ -247,7 +147,7 @@ def _rounded(relaxed: _Relaxed, limit: np.ndarray, share: np.ndarray) -> np.ndar
 
 
 def _in_parts(
-    relaxed: _Relaxed, limit: np.ndarray, share: np.ndarray, data: np.ndarray, good: float
+    relaxed: Relaxed, limit: np.ndarray, share: np.ndarray, data: np.ndarray, good: float
 ) -> np.ndarray:
     """Fewer changes: groups that meet on some OSDs anew, one part after another, until they are few enough."""
     problem, draw = relaxed.problem, np.random.default_rng(0)

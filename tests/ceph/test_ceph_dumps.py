@@ -11,7 +11,7 @@ import pytest
 from ceph_dumps import SECONDS, made, write
 
 from ecjax.ceph.crush import UnknownStep, broken, rule_domains
-from ecjax.ceph.files import read_dumps
+from ecjax.ceph.files import COMMANDS, read_dumps
 from ecjax.ceph.plan import demand_of, plan_of
 from ecjax.ceph.read import EQUAL, Reading, read_cluster, targets
 from ecjax.ceph.records import reads_per_osd
@@ -118,9 +118,14 @@ def _other_json(parts):
         del group["stat_sum"]["num_read"]
 
 
+def _no_time(parts):
+    parts["groups"][0]["pg_map"]["stamp"] = "yesterday at noon"
+
+
 @pytest.mark.parametrize(
     ("spoil", "line"),
     [
+        (_no_time, "yesterday"),
         (_degraded, "found no group that is active+clean"),
         (_replicated, "found no erasure-coded pool that can be planned (replicated: e22)"),
         (_plugin, "found no erasure-coded pool"),
@@ -139,6 +144,49 @@ def test_what_cannot_be_planned_is_a_line(tmp_path, spoil, line):
     with pytest.raises(UserError, match=".") as caught:
         cluster_of(tmp_path, parts)
     assert line in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_lists_that_are_no_pools_are_a_note(tmp_path):
+    parts = made()
+    parts["pools"] = [5]
+    assert any("not a dump" in note for note in cluster_of(tmp_path, parts).notes)
+
+
+def test_the_map_is_collected_after_the_groups():
+    assert list(COMMANDS.values())[-1] == "osd dump" and list(COMMANDS)[:2] == [
+        "pg_dump.0.json",
+        "pg_dump.1.json",
+    ]
+
+
+def test_pools_that_are_not_planned_are_load_that_stays(tmp_path):
+    parts = made(pools=((2, 2, 8), (2, 1, 8), (1, 1, 8)))
+    parts["osd"]["pools"][2]["type"] = 1
+    cluster = cluster_of(tmp_path, parts, pools=("e22",))
+    first, last = ({each["pgid"]: each for each in dump["pg_map"]["pg_stats"]} for dump in parts["groups"])
+    expected = np.zeros(8)
+    for name, group in last.items():
+        rate = (group["stat_sum"]["num_read"] - first[name]["stat_sum"]["num_read"]) / SECONDS
+        if not name.startswith("1."):
+            expected[group["acting"][: 2 if name.startswith("2.") else 1]] += rate
+    np.testing.assert_allclose(cluster.background, expected)
+    assert any("count as load that stays" in note for note in cluster.notes)
+    # a read of 1 MiB is two halves of one erasure-coded pool, and one piece of the replicated one
+    assert 2**19 * expected.sum() < cluster.background_bytes.sum() < 2**20 * expected.sum()
+    np.testing.assert_allclose(demand_of(cluster, np.ones(8)).base, expected)
+    np.testing.assert_allclose(demand_of(cluster, np.ones(8), "bytes").base, cluster.background_bytes)
+
+
+def test_own_sets_of_another_time_are_not_used(tmp_path):
+    parts = made(items=1)
+    sets = {name: {"raw": list(osds), "up": list(osds)} for name, osds in parts["raw"].items()}
+    folder = write(tmp_path / "dumps", parts)
+    (folder / "mapping.json").write_text(json.dumps(sets))
+    assert not any("another time" in note for note in read_cluster(read_dumps(folder)).notes)
+    sets["1.5"]["raw"].reverse()
+    (folder / "mapping.json").write_text(json.dumps(sets))
+    cluster = read_cluster(read_dumps(folder))
+    assert any("another time" in note for note in cluster.notes) and cluster.raw == parts["raw"]
 
 
 def test_missing_pieces(tmp_path):

@@ -53,6 +53,16 @@ def test_no_choice_is_better_than_the_bounds_say(seed, equal):
     assert np.add.reduceat(plan.data, problem.first[:-1]).tolist() == [2] * 5
 
 
+@pytest.mark.parametrize("seed", [3, 4, 6])
+def test_few_groups_reach_the_least_load_of_whole_ones(seed):
+    problem = tiny(seed, groups=4, osds=9)
+    problem = problem._replace(work=problem.work * [6, 1, 1, 3], base=np.zeros(9))
+    least = min(load for load, _ in every_choice(problem, 4, 2))
+    plan = plan_roles(problem, 0.01)
+    assert plan.bound <= least * (1 + 1e-9)
+    assert problem.load(plan.data).max() <= 1.01 * least
+
+
 def test_nothing_to_read_changes_nothing():
     problem = tiny(0)._replace(work=np.zeros(5))
     assert plan_roles(problem, 0.01).copies == 0

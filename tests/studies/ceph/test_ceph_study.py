@@ -285,6 +285,6 @@ def test_commands_that_fail_are_tried_again_and_named(tmp_path, monkeypatch, cap
     )
     script.write_text("echo text\n")
     assert main(["ceph", f"collect={tmp_path / 'dumps'}", f"ceph=sh {script}"]) == 2
-    assert "found no JSON of osd dump" in " ".join(capsys.readouterr().err.split())
+    assert "found no JSON of pg dump" in " ".join(capsys.readouterr().err.split())
     assert main(["ceph", f"collect={tmp_path / 'dumps'}", "ceph=/nowhere/ceph"]) == 2
     assert not (tmp_path / "dumps").exists()
