@@ -1,4 +1,4 @@
-"""The command ``ecjax compare A B``: two plans, or two replays, beside each other."""
+"""The command ``ecjax compare A B``: two plans, or two replays, beside each other; or a plan and a newer log."""
 
 import math
 from collections.abc import Sequence
@@ -23,17 +23,23 @@ def run_compare(words: Sequence[str]) -> int:
     """
     # slow to import
     from ecjax.comparison import compared, moved_chunks, sentence, side_of
+    from ecjax.drift_report import is_log, run_drift
     from ecjax.studies.spine.as_json import print_object
     from ecjax.studies.spine.printed import print_table
 
     conditions = [word for word in words if word.startswith("where=")]
-    sides = [word.removeprefix("out=") for word in words if word not in conditions]
+    drift = [word for word in words if word.startswith(("format=", "write="))]
+    sides = [word.removeprefix("out=") for word in words if word not in (*conditions, *drift)]
     if len(sides) != 2 or len(conditions) > 1 or any(side.startswith("-") for side in sides):
         found = " ".join(words) or "nothing"
         raise UserError(
             f"compare: found {found}; allowed: two runs, ecjax compare A B (each OUT, OUT:RUN_ID or OUT:column=value)"
         )
     where = conditions[0].removeprefix("where=") if conditions else None
+    if is_log(sides[1]):
+        return run_drift(side_of(sides[0], where), sides[1], dict(word.split("=", 1) for word in drift))
+    if drift:
+        raise UserError(f"compare: found {drift[0]} with two runs; allowed: with a plan and a log")
     one, other = (side_of(side, where) for side in sides)
 
     def described(letter: str, side: "Side") -> str:

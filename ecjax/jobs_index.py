@@ -112,14 +112,20 @@ Exit codes: 0 it was printed, 2 OUT holds no results.""",
     Command(
         "compare",
         "A B",
-        "two plans or two replays beside each other: dollars, latencies, loads, chunks moved",
+        "two plans or two replays beside each other, or a plan and a newer log: worth replanning?",
         """A and B are folders of results of ecjax optimize, or of ecjax replay: OUT where it holds one finished run or
 recommends one; else OUT:RUN_ID, or OUT:theta=10,method=certified, values of columns of its dataset runs.
 where=theta=10 holds for both. --json prints one object: job, a, b, quantities, moved_chunks, sentence, exit_code;
 --quiet only the sentence.
 
+Where B is an access log, or the folder of its analysis, A is a plan: are the read rates of its files, the service times
+and the loads of its nodes still those that were planned, with 95 % intervals by the reads that there are, and is it
+worth replanning? format= is that of the log; write=FILE.parquet keeps every row. Names must be those of the plan:
+analyze both with keep_ids=true.
+
 Exit codes: 0 both were compared, 2 a run cannot be told.""",
         (
+            "ecjax compare results/optimize:theta=100 traces/logs/s3.log.gz write=drift.parquet",
             "ecjax compare results/optimize:theta=100 results/optimize:theta=1000",
             "ecjax compare results/before results/after",
         ),

@@ -1,0 +1,137 @@
+"""What a plan was made for and what a newer log has, as ``drift`` compares them."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from ecjax.drift import Log, Plan
+from ecjax.errors import UserError
+from ecjax.problem.arrays import files_arrays, nodes_arrays
+from ecjax.studies.analyze.node_rows import node_table
+from ecjax.studies.analyze.rows import file_table
+from ecjax.studies.spine.log_options import LogOptions
+from ecjax.studies.spine.logs import open_log
+from ecjax.tables.datasets import written_by
+from ecjax.tables.folder import location
+from ecjax.tables.read import read_input
+from ecjax.tables.results import find_run, read_run
+from ecjax.tables.statistics.scan import scan
+
+
+class Planned:
+    """A plan with the service law of its nodes."""
+
+    def __init__(self, out: str, run: dict[str, Any]) -> None:
+        """Read what a finished run of ``ecjax optimize`` was made for.
+
+        Args:
+            out: folder of its results.
+            run: its row of ``runs``.
+
+        Raises:
+            UserError: its inputs, placements or loads were not written.
+        """
+        folder, run_id = location(out), run["run_id"]
+        nodes, files = (
+            read_input(folder / "inputs" / name / f"{run['input_id']}.parquet", name)
+            for name in ("nodes", "files")
+        )
+        parameters = json.loads(run.get("params") or "{}")
+        self._law = np.asarray(nodes_arrays(nodes, parameters.get("size_scaling", "proportional")).service[0])
+        self.nodes = pd.Index(_texts(nodes["node_id"]))
+        arrays = files_arrays(files)
+        ids = _texts(files["file_id"])
+        rates = np.asarray(arrays.rate) * (run.get("rate_scale") or 1.0)
+        by_class = json.loads(run.get("class_rate_scale") or "null")
+        if by_class:
+            rates = rates * np.array([by_class.get(name, 1.0) for name in _texts(files["service_class"])])
+        sizes = pd.Series(np.asarray(arrays.chunk_bytes) * (run.get("size_scale") or 1.0), ids)
+        rows = read_run(folder, "placements", run_id).to_pandas()
+        if rows["group"].notna().any():
+            groups = pd.DataFrame({"file_id": ids, "group": _texts(files["group"])})
+            rows = rows.drop(columns="file_id").astype({"group": str}).merge(groups, on="group")
+        rows = pd.DataFrame(
+            {
+                "file_id": _texts(rows["file_id"]),
+                "node_id": _texts(rows["node_id"]),
+                "probability": rows["probability"],
+            }
+        )
+        rows["service_s"] = self.service_s(rows["node_id"], sizes.reindex(rows["file_id"]).to_numpy())
+        loads = read_run(folder, "node_loads", run_id).to_pandas()
+        self.plan = Plan(
+            pd.Series(rates, ids), rows, pd.Series(loads["load"].to_numpy(), _texts(loads["node_id"]))
+        )
+
+    def service_s(self, node_ids: pd.Series | pd.Index, chunk_bytes: np.ndarray) -> np.ndarray:
+        """Mean service times of chunks of these sizes at these nodes, (r,) s."""
+        law = self._law[:, self.nodes.get_indexer(node_ids)]
+        return (law * np.asarray(chunk_bytes) ** np.arange(len(law))[:, None]).sum(axis=0)
+
+
+def log_of(path: str, form: str, planned: Planned) -> Log:
+    """What a log has of the numbers that a plan was made for.
+
+    Args:
+        path: the log, or the folder of its analysis.
+        form: its format.
+        planned: the plan.
+
+    Raises:
+        UserError: the log cannot be read, tells no rates, or names no file of the plan.
+    """
+    files, nodes, span_s = _analysed(path, form)
+    if span_s is None or not span_s > 0:
+        raise UserError(f"compare: {path}: all requests arrive at one time; allowed: a log that tells rates")
+    reads = pd.Series(files["reads"].to_numpy(), _texts(files["file_id"]))
+    if not reads.sum():
+        raise UserError(f"compare: {path}: reads no file; allowed: a log with reads")
+    if not reads.index.isin(planned.plan.files.index).any():
+        raise UserError(
+            f"compare: {path}: names no file of the plan; allowed: a log of the same files, both read with "
+            "keep_ids=true"
+        )
+    return Log(reads, span_s, _service(nodes, planned))
+
+
+def _analysed(path: str, form: str) -> tuple[pa.Table, pa.Table | None, float | None]:
+    """The files and nodes tables of a log, and its span (s)."""
+    place = location(path)
+    if place.is_dir() and written_by(place) == "analyze":
+        run_id = find_run(path, None, None, "analyze")["run_id"]
+        tables = [read_run(path, name, run_id) for name in ("files", "traces")]
+        try:
+            nodes = read_run(path, "nodes", run_id)
+        except UserError:
+            nodes = None  # the log names none
+        return tables[0], nodes, tables[1]["span_s"][0].as_py()
+    # names of the plan are compared, and no others printed
+    trace = open_log(LogOptions(trace=path, format=form, keep_ids=True))
+    statistics = scan(trace)
+    notices: list[str] = []  # those of an analysis
+    return (
+        file_table(statistics, trace, None, notices),
+        node_table(statistics, None, notices),
+        statistics.arrivals.span_s,
+    )
+
+
+def _service(nodes: pa.Table | None, planned: Planned) -> pd.DataFrame:
+    columns = ["planned_s", "mean_s", "error_s"]
+    if nodes is None or not nodes.num_rows:
+        return pd.DataFrame(columns=columns, dtype=float)
+    ids = _texts(nodes["node_id"])
+    names = ["mean_chunk_bytes", "observed_mean_s", "observed_mean_error_s"]
+    table = pd.DataFrame({name: nodes[name].to_pandas().to_numpy() for name in names}, ids)
+    table = table[table.index.isin(planned.nodes)].dropna()
+    law = planned.service_s(table.index, table["mean_chunk_bytes"].to_numpy())
+    values = (law, table["observed_mean_s"], table["observed_mean_error_s"])
+    return pd.DataFrame(dict(zip(columns, values, strict=True)), table.index)
+
+
+def _texts(values: pd.Series | pa.ChunkedArray) -> list[str]:
+    """Ids as words, so that those of a plan and a log of another type are equal."""
+    return [str(value) for value in (values.to_pylist() if isinstance(values, pa.ChunkedArray) else values)]

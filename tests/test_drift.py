@@ -1,0 +1,121 @@
+"""``ecjax compare PLAN LOG``: whether a plan still fits the traffic."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as csv
+import pyarrow.parquet as pq
+import pytest
+from scipy.stats import poisson
+
+import ecjax
+from ecjax.cli import main
+from ecjax.drift import poisson_interval
+
+NODES = {
+    "node_id": ["a", "b"],
+    "service_mean_s": [0.05, 0.05],
+    "service_second_s2": [0.005, 0.005],
+    "service_third_s3": [0.00075, 0.00075],
+    "reference_bytes": [1e6, 1e6],
+    "cost_per_chunk_dollars": [1.0, 1.0],
+}
+FILES = {"file_id": ["x", "y"], "bytes": [1e6, 1e6], "k": [1, 1], "rate_per_s": [2.0, 1.0]}
+
+
+@pytest.fixture(scope="module")
+def plan(tmp_path_factory):
+    """All reads split evenly between two nodes: loads 3 / 2 * 0.05."""
+    out = tmp_path_factory.mktemp("drift") / "plan"
+    ecjax.optimize(pa.table(NODES), pa.table(FILES), method="max_ec", theta=1, out=out)
+    return out
+
+
+def write_log(path, rates, span_s=1000.0, slower=None, seed=1):
+    """A Poisson log; with ``slower`` by nodes a and b, whose services are that times 0.05 s, exponential."""
+    rng = np.random.default_rng(seed)
+    parts = [
+        (np.sort(rng.uniform(0, span_s, rng.poisson(rate * span_s))), name) for name, rate in rates.items()
+    ]
+    arrival = np.concatenate([[0.0, span_s], *(times for times, _ in parts)])
+    file = np.array(["x", "x", *(name for times, name in parts for _ in times)])
+    order = np.argsort(arrival)
+    columns = {
+        "request_id": np.arange(len(order)),
+        "arrival_s": arrival[order],
+        "file_id": file[order],
+        "op": ["read"] * len(order),
+        "bytes": np.full(len(order), 1e6),
+    }
+    if slower is not None:
+        node = rng.integers(0, 2, len(order))
+        columns |= {
+            "node_id": np.array(["a", "b"])[node],
+            "start_s": columns["arrival_s"],
+            "finish_s": columns["arrival_s"] + rng.exponential(0.05 * np.asarray(slower)[node]),
+        }
+    csv.write_csv(pa.table(columns), path)
+    return path
+
+
+def answer(capsys, *words):
+    assert main(["compare", *map(str, words), "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_intervals_are_those_that_a_poisson_law_does_not_reject():
+    counts = np.array([0, 1, 7, 500])
+    low, high = poisson_interval(counts)
+    assert low[0] == 0
+    np.testing.assert_allclose(poisson.sf(counts[1:] - 1, low[1:]), 0.025, rtol=1e-9)
+    np.testing.assert_allclose(poisson.cdf(counts, high), 0.025, rtol=1e-9)
+
+
+def test_the_same_traffic_is_not_worth_a_new_plan(capsys, plan, tmp_path):
+    log = write_log(tmp_path / "same.csv", {"x": 2.0, "y": 1.0}, 20000.0)
+    result = answer(capsys, plan, log, f"write={tmp_path / 'drift.parquet'}")
+    assert result["worth_replanning"] is False and result["sentence"].startswith("Not worth replanning")
+    table = pq.read_table(tmp_path / "drift.parquet").to_pandas()
+    assert not table["changed"].any()
+    loads = table[table["quantity"] == "load"]
+    np.testing.assert_allclose(loads["planned"], 0.075)
+    assert ((loads["low"] < 0.075) & (loads["high"] > 0.075)).all()
+
+
+def test_more_reads_of_a_file_are_and_it_is_named(capsys, plan, tmp_path):
+    result = answer(capsys, plan, write_log(tmp_path / "more.csv", {"x": 2.0, "y": 4.0}))
+    assert result["worth_replanning"] is True
+    assert "most changed: reads of a file y" in result["sentence"]
+    load = next(row for row in result["rows"] if row["quantity"] == "load")
+    assert load["low"] < 6 * 0.025 < load["high"]
+
+
+def test_files_without_a_plan_are(capsys, plan, tmp_path):
+    result = answer(capsys, plan, write_log(tmp_path / "new.csv", {"x": 2.0, "y": 1.0, "z": 1.0}))
+    assert result["worth_replanning"] is True and "without a plan" in result["sentence"]
+
+
+def test_slower_nodes_are(capsys, plan, tmp_path):
+    log = write_log(tmp_path / "slow.csv", {"x": 2.0, "y": 1.0}, slower=[3.0, 1.0])
+    result = answer(capsys, plan, log, "format=table")
+    assert result["worth_replanning"] is True and "mean service time of node a" in result["sentence"]
+    load = next(row for row in result["rows"] if row["quantity"] == "load" and row["of"] == "a")
+    assert load["low"] < 3 * 0.075 < load["high"]
+
+
+def test_a_few_reads_do_not_tell(capsys, plan, tmp_path):
+    result = answer(capsys, plan, write_log(tmp_path / "few.csv", {"x": 2.0, "y": 1.0}, 6.0))
+    assert result["worth_replanning"] is None
+
+
+def test_mistakes_are_one_line(capsys, plan, tmp_path):
+    other = write_log(tmp_path / "other.csv", {"q": 5.0})
+    other.write_text(other.read_text().replace('"x"', '"q"'))
+    for words, line in (
+        (("compare", plan, other), "names no file of the plan"),
+        (("compare", plan, plan, "format=s3"), "found format=s3 with two runs"),
+    ):
+        assert main([str(word) for word in words]) == 2
+        error = capsys.readouterr().err.strip()
+        assert len(error.splitlines()) == 1 and line in error
