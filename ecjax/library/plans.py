@@ -86,6 +86,7 @@ def optimize(
     fixed_groups: bool = False,
     size_scaling: str = "proportional",
     scenarios: Texts = (),
+    what_if: Texts = (),
     scheduling: str = "nearest",
     robust: str = "none",
     robust_trials: int = 30,

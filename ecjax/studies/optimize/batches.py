@@ -91,6 +91,7 @@ def _run(case: Case, options: OptimizeOptions, point: dict[str, float], way: Way
         "class_rate_scale": case.class_rate_scale,
         "k": case.k,
         "d": case.d,
+        "what_if": case.what_if,
         "theta_per": options.theta_per,
         "file_count": case.problem.files.count,
         "node_count": case.problem.nodes.count,

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from ecjax import planning
 from ecjax.console import log
+from ecjax.errors import UserError
 from ecjax.planning import Lanes, Problem, scaled
 from ecjax.problem import builtin
 from ecjax.problem.arrays import check_together, files_arrays, nodes_arrays, several_per_node
@@ -32,6 +33,7 @@ from ecjax.studies.optimize.class_rules import deadlines, shares
 from ecjax.studies.optimize.objective_rules import TRACE
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.optimize.scenario_rows import failures
+from ecjax.studies.optimize.what_if import scenarios_of
 from ecjax.tables.checks import check
 from ecjax.tables.fingerprint import fingerprint
 from ecjax.tables.folder import location, public
@@ -73,6 +75,7 @@ class Case:
         parameters: by name, what else changes results: network, plan_run.
         places: by name, where the input tables and the earlier plan are, or how nodes were described.
         arrivals: of a log, that plans are made for; or None.
+        what_if: scenario that the tables were changed for, or None: they are as they are.
     """
 
     problem: Problem
@@ -90,6 +93,7 @@ class Case:
     parameters: dict[str, str]
     places: dict[str, Any]
     arrivals: LoggedArrivals | None = None
+    what_if: str | None = None
 
     def lane(self, number: int) -> Lane:
         """One of the lanes."""
@@ -112,10 +116,11 @@ class Tables:
     d: int | None
     class_rate_scale: str | None
     arrivals: LoggedArrivals | None = None
+    what_if: str | None = None
 
 
 def read_tables(options: OptimizeOptions) -> Iterator[Tables]:
-    """The tables of a study at every k, d, class_rate_scale; the last fastest.
+    """The tables of a study at every k, d, class_rate_scale, as they are and in every what_if; the last fastest.
 
     Args:
         options: checked.
@@ -127,16 +132,16 @@ def read_tables(options: OptimizeOptions) -> Iterator[Tables]:
     arrivals = None
     sweeps: list[list] = [options.k or [None], options.d or [None], options.class_rate_scale or [None]]
     for k, d, class_rates in itertools.product(*sweeps):
-        nodes, files = input_tables(options, k, d)
-        check_together(nodes, files, options.max_chunks_per_node)
-        names = identity(nodes, files, options.max_chunks_per_node)
-        if options.objective == TRACE:
-            arrivals = arrivals or logged_arrivals(options, names.files)
-            files = with_logged_rates(files, arrivals)
-        rates_text = None
-        if class_rates is not None:
-            files, rates_text = with_class_rates(files, names, class_rates)
-        yield Tables(nodes, files, names, k, d, rates_text, arrivals)
+        for scenario, nodes, files in scenarios_of(*input_tables(options, k, d), options.what_if):
+            check_together(nodes, files, options.max_chunks_per_node)
+            names = identity(nodes, files, options.max_chunks_per_node)
+            if options.objective == TRACE:
+                arrivals = arrivals or logged_arrivals(options, names.files)
+                files = with_logged_rates(files, arrivals)
+            rates_text = None
+            if class_rates is not None:
+                files, rates_text = with_class_rates(files, names, class_rates)
+            yield Tables(nodes, files, names, k, d, rates_text, arrivals, scenario)
 
 
 def has_prices(options: OptimizeOptions, tables: Tables) -> bool:
@@ -193,7 +198,7 @@ def case_of(options: OptimizeOptions, tables: Tables) -> Case:
         current=None if earlier is None else np.asarray(earlier.stored),
         per_node=per_node,
     )
-    check_feasible(problem, nodes, files)
+    _check_feasible(tables.what_if, problem, nodes, files)
     if options.scenarios:
         failures(nodes, options.scenarios)
     classes, fixed_lengths = None, problem
@@ -225,7 +230,18 @@ def case_of(options: OptimizeOptions, tables: Tables) -> Case:
             if place is not None
         },
         arrivals=tables.arrivals,
+        what_if=tables.what_if,
     )
+
+
+def _check_feasible(scenario: str | None, problem: Problem, nodes: pa.Table, files: pa.Table) -> None:
+    """Refuse what no plan can keep, naming the scenario in which it cannot."""
+    try:
+        check_feasible(problem, nodes, files)
+    except UserError as error:
+        if scenario is None:
+            raise
+        raise UserError(f"what_if={scenario}: {error}") from None
 
 
 def sweep(options: OptimizeOptions) -> list[Lane]:

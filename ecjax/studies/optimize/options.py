@@ -23,6 +23,7 @@ from ecjax.studies.optimize.class_rules import (
 from ecjax.studies.optimize.objective_rules import OBJECTIVES, objective
 from ecjax.studies.optimize.plan_rules import GAP, METHODS, together
 from ecjax.studies.optimize.tables import TABLES
+from ecjax.studies.optimize.what_if_rules import WHAT_IF, what_if
 from ecjax.studies.spine.log_options import LogOptions
 
 LAWS = ("auto", "deterministic", "exponential", "shifted_exponential", "gamma", "lognormal", "pareto")
@@ -124,10 +125,7 @@ class OptimizeOptions(LogOptions):
         Words(*LAWS),
         identifies=lambda options: estimated(options) or options.service != "auto",
     )
-    estimate: bool = option(
-        True,
-        "estimate mean and 99 % quantile of every plan; by class to 1024 files",
-    )
+    estimate: bool = option(True, "estimate mean and 99 % quantile of every plan; by class to 1024 files")
     max_latency_s: float | None = option(
         None,
         "recommend the cheapest plan whose expected mean latency is at most this",
@@ -156,9 +154,7 @@ class OptimizeOptions(LogOptions):
         "multiplies the rates of each service class, numbers in class order; a list, or a list of them",
         Special(CLASS_RATES, class_rate_scales),
     )
-    size_scale: list[float] = option(
-        [1.0], "multiplies all file sizes; one or a list", Listed(Number(above=0))
-    )
+    size_scale: list[float] = option([1.0], "multiplies file sizes; one or a list", Listed(Number(above=0)))
     k: list[int] | None = option(
         None, "overrides k of every file (a block trace has none); one or a list", Listed(Whole(1))
     )
@@ -204,6 +200,11 @@ class OptimizeOptions(LogOptions):
         "failures to evaluate each plan in: node, site (every one of them down in turn)",
         Listed(Words("node", "site"), empty=True, together=True),
         identifies=True,
+    )
+    what_if: list[str] = option(
+        [],
+        f"also plan for the tables as they would be: {WHAT_IF}; one or a list",
+        Listed(Special(WHAT_IF, what_if), empty=True),
     )
     scheduling: str = option(
         "nearest",

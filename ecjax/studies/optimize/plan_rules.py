@@ -21,6 +21,7 @@ _STREAM_ONLY: dict[str, Any] = {
     "network": None,
     "fixed_groups": False,
     "scenarios": [],
+    "what_if": [],
     "polish": False,
     "plan": None,
     "dtype": "float64",
@@ -31,6 +32,7 @@ GAP, TRACE_GAP = 1e-4, 1e-2  # where it is not set; of plans for a log, whose wa
 _NOT_BY_TRACE = {
     "max_chunks_per_node": (1, "chunks served together have no queue of their own"),
     "robust": ("none", "placements are changed for the bound at mean rates"),
+    "what_if": ([], "its reads are those of the log"),
     "compare_cold_start": (False, "every plan starts from nothing"),
 }
 

@@ -31,6 +31,8 @@ def recommend(runs: pd.DataFrame, options: OptimizeOptions) -> Recommendation | 
         runs: rows of the ``runs`` dataset of one study.
         options: of the study.
     """
+    if "what_if" in runs:
+        runs = runs[runs["what_if"].isna()]
     plans = runs[runs["status"].map(lambda status: Status(status).finished) & runs["latency_s"].notna()]
     if plans.empty:
         return None

@@ -22,6 +22,7 @@ from ecjax.studies.optimize.run import solve
 from ecjax.studies.optimize.streamed import streamed_work
 from ecjax.studies.optimize.summary import show
 from ecjax.studies.optimize.tables import TABLES
+from ecjax.studies.optimize.what_if_words import say_answers
 from ecjax.studies.spine.study import Work, computed, run_study
 from ecjax.tables.ids import id_types
 from ecjax.tables.recommendation import Recommendation
@@ -39,6 +40,8 @@ def optimize_study(options: OptimizeOptions, console: Console) -> int:
         show(runs, console, options)
         recommendation = recommend(runs, options)
         chosen = recommendation.run_id if recommendation is not None else None
+        if options.what_if:
+            say_answers(runs, chosen, console)
         draw(options.out, runs.assign(recommended=runs["run_id"] == chosen), options.figures, console)
         return recommendation
 

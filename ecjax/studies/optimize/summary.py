@@ -16,7 +16,7 @@ from ecjax.studies.optimize.trace_words import say_bursts
 from ecjax.studies.spine.printed import number, print_table
 from ecjax.units import Unit, fitting_unit, plain
 
-_SWEPT = ("k", "d", *CLASS_COLUMNS, "rate_scale", "size_scale")
+_SWEPT = ("what_if", "k", "d", *CLASS_COLUMNS, "rate_scale", "size_scale")
 MOST_CLASSES = 6  # more would not fit in a line of the printed table
 
 
@@ -45,7 +45,7 @@ def _columns(runs: pd.DataFrame) -> dict[str, list[str]]:
     if runs["method"].nunique() > 1:
         columns["method"] = runs["method"].tolist()
     for name in _SWEPT:
-        if runs[name].nunique() > 1:
+        if runs[name].nunique(dropna=name != "what_if") > 1:
             columns[name.replace("_", "\n")] = [_swept(name, value) for value in runs[name]]
     if not (few and by_class) or (runs["theta"] > 0).any():
         columns["theta\ns/$"] = [f"{theta:g}" for theta in runs["theta"]]
@@ -102,6 +102,8 @@ def _gap(gap: float) -> str:
 
 
 def _swept(name: str, value: Any) -> str:
+    if name == "what_if":
+        return "" if pd.isna(value) else str(value)
     return in_a_line(value) if name in CLASS_COLUMNS else number(value, "g")
 
 

@@ -1,0 +1,142 @@
+"""What would be otherwise: tables changed by a scenario, and plans for them beside those for the tables as they are."""
+
+import io
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from rich.console import Console
+
+from ecjax.errors import UserError
+from ecjax.options import Wrong, checked
+from ecjax.problem.arrays import nodes_arrays
+from ecjax.studies.optimize.batches import items_of
+from ecjax.studies.optimize.inputs import read_cases
+from ecjax.studies.optimize.options import OptimizeOptions
+from ecjax.studies.optimize.study import optimize_study
+from ecjax.studies.optimize.what_if import as_if, each_scenario
+from ecjax.studies.optimize.what_if_rules import Change, changes
+from ecjax.studies.optimize.what_if_words import answers
+from ecjax.tables.read import read_input
+
+MEAN, FILES = 0.01, 12
+
+
+@pytest.fixture
+def tables(tmp_path) -> dict[str, str]:
+    """Six nodes alike at three sites with exponential services, and files of one chunk: M/M/1 queues."""
+    nodes = {
+        "node_id": [f"osd.{j}" for j in range(6)],
+        "site": ["east", "east", "north", "north", "west", "west"],
+        "service_mean_s": np.full(6, MEAN),
+        "service_second_s2": np.full(6, 2 * MEAN**2),
+        "service_third_s3": np.full(6, 6 * MEAN**3),
+        "reference_bytes": np.full(6, 1e6),
+    }
+    files = {
+        "file_id": np.arange(FILES),
+        "bytes": np.full(FILES, 1e6),
+        "k": np.full(FILES, 1),
+        "rate_per_s": np.full(FILES, 20.0),
+    }
+    pq.write_table(pa.table(nodes), tmp_path / "nodes.parquet")
+    pq.write_table(pa.table(files), tmp_path / "files.parquet")
+    return {"nodes": str(tmp_path / "nodes.parquet"), "files": str(tmp_path / "files.parquet")}
+
+
+def read(tables: dict[str, str]) -> tuple[pa.Table, pa.Table]:
+    return read_input(tables["nodes"], "nodes"), read_input(tables["files"], "files")
+
+
+def test_scenarios_are_read_as_they_are_written():
+    assert changes("traffic:2+nodes:2:osd.3") == [Change("traffic", "", 2.0), Change("nodes", "osd.3", 2)]
+    assert changes("slow:rack:7+1:5") == [Change("slow", "rack:7+1", 5.0)]
+    assert changes("site:us-east-1") == [Change("site", "us-east-1", 0.0)]
+
+
+@pytest.mark.parametrize(
+    "text", ["nodes:0", "nodes:x", "traffic:0", "traffic:nan", "slow:5", "disk:3", "node:", "", "traffic:2+"]
+)
+def test_what_is_no_scenario_is_refused_in_a_line(text):
+    with pytest.raises(Wrong):
+        changes(text)
+    with pytest.raises(UserError, match=r"what_if: found .*; allowed: nodes:2") as error:
+        checked(OptimizeOptions(what_if=["traffic:2", text]))
+    assert "\n" not in str(error.value)
+
+
+def test_nodes_more_are_copies_under_ids_of_their_own(tables):
+    nodes, files = read(tables)
+    more, same = as_if(nodes, files, "nodes:2:osd.4")
+    assert more["node_id"].to_pylist()[6:] == ["new.1", "new.2"] and same.equals(files)
+    assert more["site"].to_pylist()[6:] == ["west", "west"]
+    again, _ = as_if(more, files, "nodes:7")
+    assert len(set(again["node_id"].to_pylist())) == 15
+
+
+def test_lost_nodes_are_lost_in_the_files_too(tables):
+    nodes, files = read(tables)
+    files = files.append_column("forbidden_nodes", pa.array([["osd.5"], *[None] * (FILES - 1)]))
+    left, changed = as_if(nodes, files, "site:west")
+    assert left["node_id"].to_pylist() == ["osd.0", "osd.1", "osd.2", "osd.3"]
+    assert changed["forbidden_nodes"].null_count == FILES
+    left, changed = as_if(nodes, files, "node:osd.0")
+    assert left.num_rows == 5 and changed.equals(files)
+
+
+def test_a_slow_node_takes_so_many_times_as_long(tables):
+    nodes, files = read(tables)
+    slow = np.asarray(nodes_arrays(as_if(nodes, files, "slow:osd.2:5")[0]).service)
+    usual = np.asarray(nodes_arrays(nodes).service)
+    factor = np.where(np.arange(6) == 2, 5.0, 1.0)
+    for power in (1, 2, 3):
+        assert np.allclose(slow[power - 1], usual[power - 1] * factor**power, rtol=1e-14)
+
+
+def test_every_node_is_slow_in_turn(tables):
+    nodes, _ = read(tables)
+    listed = each_scenario(nodes, ["traffic:2", "slow:every:5+traffic:2", "slow:osd.1:5+traffic:2"])
+    assert listed == ["traffic:2", *(f"slow:osd.{j}:5+traffic:2" for j in range(6))]
+
+
+@pytest.mark.parametrize(
+    "scenario",
+    ["node:osd.9", "site:south", "slow:osd.9:2", "nodes:2:osd.9", "site:east+site:north+site:west"],
+)
+def test_what_the_tables_have_not_is_refused(tables, scenario):
+    with pytest.raises(UserError, match=rf"what_if={scenario.replace('+', '.')}: .*allowed: "):
+        as_if(*read(tables), scenario)
+
+
+def test_each_scenario_is_planned_and_the_plan_as_it_is_recommended(tables, tmp_path):
+    """Files of one chunk on nodes alike are spread evenly: the latency is that of M/M/1, in every scenario."""
+    out, text = str(tmp_path / "out"), io.StringIO()
+    scenarios = ["nodes:2", "traffic:2", "site:west", "traffic:2+nodes:6", "traffic:10"]
+    options = OptimizeOptions(**tables, out=out, what_if=scenarios, estimate=False, figures=[], gap=1e-3)
+    assert optimize_study(options, Console(file=text, width=200)) == 1
+    runs = pd.read_parquet(f"{out}/runs")
+    runs = runs.set_index(runs["what_if"].fillna("as it is"))
+    per_node = FILES * 20.0 / np.array([6, 8, 6, 4, 12]) * np.array([1, 1, 2, 1, 2])
+    expected = MEAN / (1 - per_node * MEAN)
+    named = ["as it is", "nodes:2", "traffic:2", "site:west", "traffic:2+nodes:6"]
+    assert np.allclose(runs.loc[named, "max_load"], per_node * MEAN, rtol=0.02)
+    assert np.allclose(runs.loc[named, "latency_s"], expected, rtol=0.02)
+    assert (runs.loc[named, "lower_bound"] <= expected * (1 + 1e-9)).all()
+    assert runs.loc["traffic:10", "status"] == "unstable"
+    rows = answers(runs.reset_index(drop=True), runs.loc["as it is", "run_id"])
+    assert rows["scenario"].tolist() == ["as it is", *scenarios]
+    assert "No plan is stable with traffic:10." in text.getvalue()
+    assert "Most is gained by nodes:2" in text.getvalue()
+
+
+def test_runs_as_the_tables_are_have_the_ids_that_they_had(tables, tmp_path):
+
+    def ids(**more) -> list[str]:
+        options = checked(OptimizeOptions(**tables, out=str(tmp_path), theta=[1.0], **more))
+        return [item.run.run_id for case in read_cases(options) for item in items_of(case, options)]
+
+    plain = ids()
+    both = ids(what_if=["traffic:2", "nodes:2"])
+    assert both[: len(plain)] == plain and len(set(both)) == 3 * len(plain)
