@@ -52,7 +52,7 @@ def loss_rate(start: State, steps: Steps, level: Callable[[State], int]) -> Rate
     rewards: dict[State, Rates] = {state: np.ones(()) for state in rates}
     for state in sorted((other for other in rates if other != start), key=level, reverse=True):
         targets = rates.pop(state)
-        total = np.sum(list(targets.values()), axis=0)
+        total = sum(targets.values(), np.zeros(()))
         total = np.where(total > 0, total, 1.0)  # a state that this scenario cannot reach
         for target in targets:
             if target is not None:
