@@ -1,9 +1,9 @@
 """ecjax: batch optimizer and trace analyzer for erasure-coded storage.
 
 The jobs of the command line are functions: ``ecjax.analyze``, ``ecjax.optimize``, ``ecjax.replay``,
-``ecjax.schedule``, ``ecjax.adapt``, ``ecjax.cache``, ``ecjax.codes``, with its options as arguments. Importing the package is cheap;
-its parts are imported by name (``ecjax.queueing``, ``ecjax.caching``, ``ecjax.tables``), and only those that compute
-load JAX.
+``ecjax.schedule``, ``ecjax.adapt``, ``ecjax.cache``, ``ecjax.codes``, with its options as arguments. Importing the
+package is cheap; its parts are imported by name (``ecjax.queueing``, ``ecjax.caching``, ``ecjax.tables``), and only
+those that compute load JAX.
 """
 
 from importlib import import_module

@@ -57,8 +57,8 @@ def _check_fits(code: Code, options: CodesOptions) -> None:
     domains, most = options.domains, options.chunks_per_domain
     if code.n > domains * most:
         raise UserError(
-            f"codes: found {code.name}, {code.n} chunks on domains={domains} with chunks_per_domain={most}; allowed: at "
-            f"most {domains * most} chunks"
+            f"codes: found {code.name}, {code.n} chunks on domains={domains} with chunks_per_domain={most}; allowed: "
+            f"at most {domains * most} chunks"
         )
     together = math.ceil(code.n / domains)
     survives = code.parity + (code.local_groups > 0)

@@ -1,25 +1,13 @@
 """Which code to take."""
 
-from collections.abc import Sequence
-from typing import Any
-
 import pandas as pd
 
+from ecjax.studies.codes.rows import by_cost, chosen
 from ecjax.studies.codes.words import hours, matters_most, rules
 from ecjax.studies.spine.sentences import dollars_text, listed
 from ecjax.tables.recommendation import Recommendation
 
 _MOST_OTHERS = 2  # that are named
-
-
-def chosen(rows: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
-    """The durable code of least overhead, of several the one with least repair traffic; None where none is."""
-    durable = [row for row in rows if row["durable"]]
-    return min(durable, key=_by_cost) if durable else None
-
-
-def _by_cost(row: dict[str, Any]) -> tuple[float, float]:
-    return row["overhead"], row["repair_bytes_per_day"]
 
 
 def recommend(runs: pd.DataFrame, codes: pd.DataFrame) -> Recommendation | None:
@@ -50,14 +38,11 @@ def recommend(runs: pd.DataFrame, codes: pd.DataFrame) -> Recommendation | None:
         f"({dollars_text(best['dollars_per_period'])} for 30 days), {best['nines']:.1f} nines, any loss "
         f"{best['any_loss_probability']:.1e} a year, {hours(best['disk_repair_s'])} h to repair a disk."
     )
-    others = sorted(
-        (row for row in rows if row["durable"] and row["pareto"] and row["code"] != best["code"]),
-        key=_by_cost,
-    )
+    front = [row for row in rows if row["durable"] and row["pareto"] and row["code"] != best["code"]]
     dearer = [
         f"{row['code']} {dollars_text(row['dollars_per_period'] - best['dollars_per_period'])} more "
         f"({row['nines']:.1f} nines)"
-        for row in others[:_MOST_OTHERS]
+        for row in sorted(front, key=by_cost)[:_MOST_OTHERS]
     ]
     beside = f" Dearer: {listed(dearer)}." if dearer else ""
     return Recommendation(

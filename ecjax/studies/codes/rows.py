@@ -1,6 +1,7 @@
 """Rows of the dataset ``codes``: one per candidate."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from ecjax.durability.assessment import NEGLIGIBLE_LOAD, Assessment, assess, nines
@@ -18,6 +19,17 @@ def code_rows(case: Case, options: CodesOptions) -> list[dict[str, Any]]:
     for row in rows:
         row["pareto"] = row["nines"] is not None and not any(_better(other, row) for other in rows)
     return rows
+
+
+def chosen(rows: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    """The durable code of least overhead, of several the one with least repair traffic; None where none is."""
+    durable = [row for row in rows if row["durable"]]
+    return min(durable, key=by_cost) if durable else None
+
+
+def by_cost(row: dict[str, Any]) -> tuple[float, float]:
+    """What a code costs: overhead first, then repair traffic."""
+    return row["overhead"], row["repair_bytes_per_day"]
 
 
 def _row(code: Code, case: Case, options: CodesOptions) -> dict[str, Any]:
@@ -51,11 +63,11 @@ def _losses(assessed: Assessment, options: CodesOptions) -> dict[str, Any]:
     probability = -math.expm1(-rate)
     enough = nines(assessed.losses) >= options.durability_nines
     return {
-        "object_loss_per_year": assessed.losses,
+        "object_loss_probability": -math.expm1(-assessed.losses),
         "nines": nines(assessed.losses),
         "domain_loss_share": assessed.domain_share,
-        "any_group_loss_per_year": assessed.any_losses,
-        "latent_loss_per_year": assessed.latent_losses,
+        "any_group_loss_probability": -math.expm1(-assessed.any_losses),
+        "latent_loss_probability": -math.expm1(-assessed.latent_losses),
         "any_loss_probability": probability,
         "any_loss_nines": nines(rate),
         "durable": enough and (options.max_any_loss is None or probability <= options.max_any_loss),

@@ -10,8 +10,7 @@ from ecjax.engine import Worker
 from ecjax.status import Status
 from ecjax.studies.codes.inputs import Case
 from ecjax.studies.codes.options import CodesOptions
-from ecjax.studies.codes.recommend import chosen
-from ecjax.studies.codes.rows import code_rows
+from ecjax.studies.codes.rows import chosen, code_rows
 from ecjax.studies.spine.batches import Rows
 from ecjax.studies.spine.run import Run
 

@@ -43,7 +43,7 @@ def _show_codes(run: dict[str, object], codes: pd.DataFrame, console: Console, o
             row["code"],
             number(row["overhead"], ".3f"),
             f"{row['dollars_per_period']:,.0f}",
-            number(row["object_loss_per_year"], ".1e"),
+            number(row["object_loss_probability"], ".1e"),
             number(row["nines"], ".1f"),
             number(row["any_loss_probability"], ".1e"),
             hours(row["disk_repair_s"]),

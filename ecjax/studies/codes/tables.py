@@ -23,22 +23,17 @@ TABLES = job_tables(
         Column("n", INTEGER, "", "all chunks of a group"),
         Column("overhead", FLOAT, "", "raw bytes / user bytes, n / k"),
         Column("raw_bytes", FLOAT, "B", "used on all disks"),
-        Column("dollars_per_period", FLOAT, "$", "for raw_bytes, 30 days"),
+        Column("dollars_per_period", FLOAT, "$/period", "for raw_bytes, 30 days"),
         Column("chunks_per_domain", INTEGER, "", "most chunks of a group in one domain"),
+        Column("object_loss_probability", FLOAT, "", "that a given object is lost within a year"),
         Column(
-            "object_loss_per_year",
-            FLOAT,
-            "1/a",
-            "R: how often a given object is lost; null: repair_load too high",
+            "nines", FLOAT, "", "-log10 of the losses of an object per year; null: repair_load is too high"
         ),
-        Column("nines", FLOAT, "", "-log10 of object_loss_per_year"),
-        Column(
-            "domain_loss_share", FLOAT, "", "share of object_loss_per_year in which a whole domain is lost"
-        ),
-        Column("any_group_loss_per_year", FLOAT, "1/a", "how often at least one group is lost"),
-        Column("latent_loss_per_year", FLOAT, "1/a", "how often latent errors lose a stripe during a repair"),
+        Column("domain_loss_share", FLOAT, "", "share of these losses in which a whole domain is lost"),
+        Column("any_group_loss_probability", FLOAT, "", "that at least one group is lost within a year"),
+        Column("latent_loss_probability", FLOAT, "", "that latent errors take a stripe during a repair"),
         Column("any_loss_probability", FLOAT, "", "that either happens within a year"),
-        Column("any_loss_nines", FLOAT, "", "-log10 of the sum of both"),
+        Column("any_loss_nines", FLOAT, "", "-log10 of such losses per year"),
         Column(
             "repair_s", FLOAT, "s", "mean time until a group that lost a chunk is whole again, with detection"
         ),

@@ -22,7 +22,8 @@ def rules(row: dict[str, Any]) -> str:
     """A sentence on what loses objects: disks, or whole domains."""
     share = row["domain_loss_share"]
     what = "Lost domains take part in" if share >= 0.5 else "Disks alone are"
-    return f"{what} {max(share, 1 - share):.0%} of its losses; repairs keep it busy {row['repair_load']:.2g} of the time."
+    load = f"repairs run {row['repair_load']:.2g} of the time"
+    return f"{what} {max(share, 1 - share):.0%} of its losses; {load}."
 
 
 def matters_most(row: dict[str, Any]) -> str:
