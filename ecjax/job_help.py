@@ -87,6 +87,7 @@ _WANT = {
         ),
         *("service_s", "service_cv", "max_misplaced", "max_bytes", "what_if", "apply", "apply_wait_s"),
     ),
+    "codes": ("codes", "durability_nines", "max_any_loss"),
     "bench": ("cases",),
 }
 _HOW = {
@@ -133,6 +134,11 @@ EXAMPLES = {
         "ecjax ceph collect=dumps",
         "ecjax ceph dumps out=results/ceph",
         "ecjax ceph dumps-after verify=results/ceph",
+    ),
+    "codes": (
+        "ecjax codes 4+2 8+3 3x",
+        "ecjax codes 8+3 'lrc(12,2,2)' chunks_per_domain=2",
+        "ecjax codes domains=20 disks=6 durability_nines=9 out=results/codes",
     ),
     "bench": (
         "ecjax bench quick=true",

@@ -60,6 +60,11 @@ _JOBS = (
         "planning a Ceph cluster",
         "plan which shards of a real Ceph cluster are read, and write the commands: even loads, few copies",
     ),
+    Job(
+        "codes",
+        "comparing codes",
+        "which k+m, LRC or copies: durability, overhead, repair hours and traffic, for a number of nines",
+    ),
     Job("bench", "timing", "time ecjax beside the alternatives"),
 )
 

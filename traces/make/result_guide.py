@@ -37,7 +37,7 @@ _ROWS = {
     "coflows": "coflow",
     "coflow_widths": "class of widths",
     # adapt
-    "codes": "code and class of requests",
+    "codes": "code and class of requests; of codes, candidate",
     "timeline": "interval of the replay's time",
     "thresholds": "code of a table that a proxy can load",
     # cache

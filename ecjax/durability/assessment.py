@@ -1,0 +1,156 @@
+"""One code in one cluster: how often objects and anything at all are lost, how long and how much is repaired."""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from ecjax.durability.clusters import cluster_loss, fatal_share
+from ecjax.durability.codes import Code
+from ecjax.durability.domain_chain import Chain, chain_loss_rate, mds_survives
+from ecjax.durability.elimination import Rates
+from ecjax.durability.lrc import decodable_shares
+from ecjax.durability.mds_chain import HOURS_PER_YEAR
+from ecjax.durability.repair_times import RepairCluster, repair_load, repair_time
+
+_S_PER_YEAR = HOURS_PER_YEAR * 3600
+_DAYS_PER_YEAR = HOURS_PER_YEAR / 24
+NEGLIGIBLE_LOAD = 0.3  # of repairs: above it their queue is longer than these formulas take it for
+
+
+class Failures(NamedTuple):
+    """What fails.
+
+    Attributes:
+        disk_rate: lambda, failures of a disk per year
+        domain_rate: losses of a domain with all its disks, per year
+        latent_rate: sectors that go bad per disk and year, until a scrub finds them
+        scrub_years: between two scrubs
+        bit_error_rate: of reading
+    """
+
+    disk_rate: float
+    domain_rate: float
+    latent_rate: float
+    scrub_years: float
+    bit_error_rate: float
+
+
+class Assessment(NamedTuple):
+    """What a code is worth in a cluster.
+
+    Attributes:
+        overhead: n / k
+        most_per_domain: chunks of a group that one domain holds at most
+        losses: R, losses of a group, and so of an object, per year
+        domain_share: share of them in which a whole domain is lost
+        any_losses: events per year that lose at least one group
+        latent_losses: stripes per year that a latent error loses while their group has no redundancy left
+        repair_s: until a group that a disk's failure concerns is whole, mean
+        repair_bytes_per_day: read and written
+        repair_load: u, share of the time in which a lost disk is under repair
+    """
+
+    overhead: float
+    most_per_domain: int
+    losses: float
+    domain_share: float
+    any_losses: float
+    latent_losses: float
+    repair_s: float
+    repair_bytes_per_day: float
+    repair_load: float
+
+
+def nines(rate: float) -> float:
+    """-log10 of losses per year: 11 for 1e-11."""
+    return -math.log10(rate) if rate > 0 else math.inf
+
+
+def assess(code: Code, cluster: RepairCluster, failures: Failures, slower: float = 1.0) -> Assessment | None:
+    """Durability and repair of a code; None where repairs never catch up (u >= 1).
+
+    Groups are spread over min(n, H) domains. Losses of groups by kind, h = 0, 1, ... domains lost, are the terms of R
+    as a polynomial of the rate at which domains are lost.
+
+    Args:
+        code: the code
+        cluster: domains, disks, groups and bandwidths
+        failures: rates per year
+        slower: factor on every time of repair
+    """
+    n, k = code.n, code.k
+    load = repair_load(cluster, n, k, code.repair_chunks, failures.disk_rate) * slower
+    if load >= 1:
+        return None
+    used = min(n, cluster.domains)
+    most = math.ceil(n / used)
+    spread = tuple(n // used + (i < n % used) for i in range(used))
+    shares = _survives(code)
+    fatal = len(shares)  # losses that no group outlives
+    scales = np.arange(fatal + 1.0)
+    times = _times(code, cluster, load, slower)
+    chunk = cluster.user_bytes / (cluster.groups * k)
+    disk_rate, still = np.full(scales.shape, failures.disk_rate), np.zeros(scales.shape)
+    chain = Chain(spread, shares, disk_rate, failures.domain_rate * scales, times, still)
+    rates = chain_loss_rate(chain) + still
+    used_bytes = cluster.user_bytes * n / k / (cluster.domains * cluster.disks)
+    bad = chunk / used_bytes * failures.latent_rate * failures.scrub_years / 2
+    latent = -math.expm1(-bad - 8 * chunk * failures.bit_error_rate)
+    domain_rate = np.array([failures.domain_rate])
+    both = chain_loss_rate(
+        chain._replace(failure_rate=disk_rate[:1], domain_rate=domain_rate, latent=np.array([latent]))
+    )
+    losses = float(rates[1])
+    latent_losses = max(0.0, float(both[0]) - losses) * cluster.groups
+    lost = failures.disk_rate + failures.domain_rate
+    return Assessment(
+        n / k,
+        most,
+        losses,
+        1 - float(rates[0]) / losses if losses else 0.0,
+        _any_losses(code, cluster, _by_kind(rates), most, fatal),
+        latent_losses,
+        1 / float(times(1, 0, 1)) * _S_PER_YEAR,
+        lost * cluster.user_bytes * n / k * (code.repair_chunks + 1) / _DAYS_PER_YEAR,
+        load,
+    )
+
+
+def _survives(code: Code) -> tuple[float, ...]:
+    """Shares of the sets of 0, 1, ... losses that the code decodes, up to the last that is not 0."""
+    if not code.local_groups:
+        return mds_survives(code.parity)
+    return tuple(share for share in decodable_shares(code.k, code.local_groups, code.parity) if share)
+
+
+def _times(
+    code: Code, cluster: RepairCluster, load: float, slower: float
+) -> Callable[[int, int, int], Rates]:
+    """Repairs per year by missing chunks, lost domains and lost disks: single losses wait behind others."""
+
+    def rate(missing: int, lost_domains: int, lost_disks: int) -> Rates:
+        read = code.repair_chunks if missing == 1 else float(code.k)
+        time = repair_time(cluster, code.n, code.k, read, lost_domains, lost_disks)
+        work = time.work_s / (1 - load) if missing == 1 else time.work_s
+        return np.array(_S_PER_YEAR / ((cluster.detect_s + work) * slower))
+
+    return rate
+
+
+def _by_kind(rates: np.ndarray) -> np.ndarray:
+    """Losses by domains lost, from those at 0, 1, 2, ... times the rate of domains: coefficients of a polynomial."""
+    scales = np.arange(float(len(rates)))
+    return np.linalg.solve(np.vander(scales, increasing=True), rates).clip(0)
+
+
+def _any_losses(code: Code, cluster: RepairCluster, kinds: np.ndarray, most: int, fatal: int) -> float:
+    """Events per year that lose any group: groups that hold the same fatal set are lost together."""
+    events = 0.0
+    for lost_domains, rate in enumerate(kinds):
+        lost_disks = max(0, fatal - most * lost_domains)
+        share = fatal_share(code.n, cluster.domains, cluster.disks, lost_domains, lost_disks)
+        if rate:
+            events += cluster_loss(cluster.groups, float(rate), share).events
+    return events

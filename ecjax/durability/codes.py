@@ -1,0 +1,59 @@
+"""Codes by name: ``8+3``, ``lrc(12,2,2)``, ``3x``. Imports nothing heavy."""
+
+import re
+from typing import NamedTuple
+
+ALLOWED = "K+M as 8+3, lrc(K,L,G) as lrc(12,2,2) with K a multiple of L, copies as 3x"
+MOST_CHUNKS = 64  # of a group: the chain over domains grows with them
+
+_MDS = re.compile(r"(\d+)\+(\d+)")
+_LRC = re.compile(r"lrc\((\d+),(\d+),(\d+)\)")
+_COPIES = re.compile(r"(\d+)x")
+
+
+class Code(NamedTuple):
+    """A code: k data chunks in n = k + local_groups + parity.
+
+    Attributes:
+        name: in its shortest spelling
+        k: data chunks
+        local_groups: with one parity each; 0 for MDS codes and copies
+        parity: global parities: m of k+m, copies - 1, g of an LRC
+    """
+
+    name: str
+    k: int
+    local_groups: int
+    parity: int
+
+    @property
+    def n(self) -> int:
+        """Chunks of a group."""
+        return self.k + self.local_groups + self.parity
+
+    @property
+    def repair_chunks(self) -> float:
+        """Mean chunks read to repair one lost chunk of an otherwise whole group."""
+        if not self.local_groups:
+            return float(self.k)
+        local = self.k + self.local_groups
+        return (local * self.k / self.local_groups + self.parity * self.k) / self.n
+
+
+def code_of(text: str) -> Code | None:
+    """The code of a name, spaces left out; None where it is none."""
+    name = "".join(text.lower().split())
+    if found := _MDS.fullmatch(name):
+        k, m = map(int, found.groups())
+        code = Code(f"{k}+{m}", k, 0, m)
+    elif found := _LRC.fullmatch(name):
+        k, groups, parity = map(int, found.groups())
+        if not groups or k % groups:
+            return None
+        code = Code(f"lrc({k},{groups},{parity})", k, groups, parity)
+    elif found := _COPIES.fullmatch(name):
+        copies = int(found.group(1))
+        code = Code(f"{copies}x", 1, 0, copies - 1)
+    else:
+        return None
+    return code if code.k >= 1 and code.parity >= 0 and code.n <= MOST_CHUNKS else None

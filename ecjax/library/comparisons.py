@@ -1,0 +1,51 @@
+"""Function of the job that compares codes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ecjax.library.arguments import Texts, of_job
+from ecjax.library.calling import call_job
+
+if TYPE_CHECKING:
+    from ecjax.library.results import Results
+
+
+@of_job
+def codes(
+    codes: Texts = ("3x", "4+2", "6+3", "8+3", "8+4"),
+    *,
+    durability_nines: float = 11.0,
+    max_any_loss: float | None = None,
+    domains: int = 12,
+    chunks_per_domain: int = 1,
+    disks: int = 10,
+    disk_bytes: float = 16e12,
+    user_bytes: float = 5e14,
+    groups: int = 1024,
+    afr: float = 0.015,
+    domain_losses_per_year: float = 0.002,
+    repair_bytes_per_s: float = 1e8,
+    cluster_bytes_per_s: float = 6e9,
+    detect_s: float = 600.0,
+    scrub_days: float = 14.0,
+    latent_errors_per_year: float = 0.05,
+    bit_error_rate: float = 1e-15,
+    storage_dollars_per_byte: float = 2e-12,
+    out: str | Path | None = None,
+    engine: str | Mapping[str, Any] = "serial",
+    resume: bool = True,
+    write: Texts | None = None,
+    quiet: bool = True,
+) -> Results:
+    """Compare codes in one cluster: ``ecjax codes``.
+
+    Returns:
+        One run; ``codes``, a row per candidate.
+
+    Raises:
+        UserError: something in the options is wrong; nothing is left behind.
+    """
+    return call_job("codes", locals())

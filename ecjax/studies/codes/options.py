@@ -1,0 +1,95 @@
+"""Options of ``ecjax codes``. Imports nothing heavy: the command line reads it before anything else."""
+
+from dataclasses import dataclass
+
+from ecjax.durability.codes import ALLOWED, code_of
+from ecjax.engine.options import EngineOptions
+from ecjax.options import Listed, Number, Special, Whole, Words, Wrong, option, section
+from ecjax.studies.codes.tables import TABLES
+
+
+def _codes(value: object) -> list[str]:
+    listed = value if isinstance(value, list | tuple) else [value]
+    if not listed:
+        raise Wrong("an empty list")
+    names = []
+    for each in listed:
+        code = code_of(str(each))
+        if code is None:
+            raise Wrong(str(each))
+        names.append(code.name)
+    return list(dict.fromkeys(names))
+
+
+@dataclass(frozen=True)
+class CodesOptions:
+    """Everything that ``ecjax codes`` can be told."""
+
+    codes: list[str] = option(
+        ["3x", "4+2", "6+3", "8+3", "8+4"],
+        "candidates, one or a list; lrc(12,2,2) in quotes",
+        Special(f"{ALLOWED}; one or a list", _codes),
+        identifies=True,
+    )
+    durability_nines: float = option(
+        11.0,
+        "nines of an object per year that the recommended code has at least",
+        Number(least=0, most=300),
+        identifies=True,
+    )
+    max_any_loss: float | None = option(
+        None,
+        "probability per year that anything is lost, which the recommended code keeps; default: any",
+        Number(above=0, most=1),
+        identifies=True,
+    )
+    domains: int = option(
+        12, "failure domains, hosts or racks, over which chunks are spread", Whole(2, 10**6), identifies=True
+    )
+    chunks_per_domain: int = option(
+        1,
+        "chunks of a group that a domain may hold where there are fewer domains than chunks",
+        Whole(1, 4),
+        identifies=True,
+    )
+    disks: int = option(10, "disks of a domain", Whole(1, 10**5), identifies=True)
+    disk_bytes: float = option(16e12, "size of a disk", Number(above=0), identifies=True)
+    user_bytes: float = option(5e14, "data to keep, without what codes add", Number(above=0), identifies=True)
+    groups: int = option(
+        1024, "placement groups: stripes on the same disks", Whole(1, 10**9), identifies=True
+    )
+    afr: float = option(
+        0.015,
+        "probability that a disk fails within a year",
+        Number(above=0, below=1),
+        identifies=True,
+    )
+    domain_losses_per_year: float = option(
+        0.002, "of one domain, for good, with all its disks", Number(least=0, most=100), identifies=True
+    )
+    repair_bytes_per_s: float = option(
+        1e8, "of one disk for repairs, read and written", Number(above=0), identifies=True
+    )
+    cluster_bytes_per_s: float = option(
+        6e9, "of the cluster for repairs, read and written", Number(above=0), identifies=True
+    )
+    detect_s: float = option(600.0, "until a loss is detected", Number(least=0), identifies=True)
+    scrub_days: float = option(14.0, "between two scrubs of a disk", Number(above=0), identifies=True)
+    latent_errors_per_year: float = option(
+        0.05,
+        "of a disk, which nobody sees until a scrub or a repair reads them",
+        Number(least=0),
+        identifies=True,
+    )
+    bit_error_rate: float = option(
+        1e-15, "of reading: errors per bit", Number(least=0, below=1), identifies=True
+    )
+    storage_dollars_per_byte: float = option(
+        2e-12, "of raw disk, for 30 days", Number(least=0), identifies=True
+    )
+    out: str = option("results/codes", "folder of the result tables")
+    engine: EngineOptions = section(EngineOptions, "where it runs: engine=serial, engine=ray")
+    resume: bool = option(True, "skip what is finished in out")
+    write: list[str] | None = option(
+        None, "datasets to write besides runs; default: all", Listed(Words("runs", *TABLES.names))
+    )

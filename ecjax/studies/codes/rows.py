@@ -1,0 +1,95 @@
+"""Rows of the dataset ``codes``: one per candidate."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from ecjax.durability.assessment import NEGLIGIBLE_LOAD, Assessment, assess, nines
+from ecjax.durability.codes import Code
+from ecjax.durability.repair_times import repair_time
+from ecjax.studies.codes.inputs import Case
+from ecjax.studies.codes.options import CodesOptions
+
+_LEAST = ("overhead", "any_loss_probability", "repair_bytes_per_day")  # of a Pareto front
+
+
+def code_rows(case: Case, options: CodesOptions) -> list[dict[str, Any]]:
+    """A row per candidate, in their order."""
+    rows = [_row(code, case, options) for code in case.codes]
+    for row in rows:
+        row["pareto"] = row["nines"] is not None and not any(_better(other, row) for other in rows)
+    return rows
+
+
+def chosen(rows: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    """The durable code of least overhead, of several the one with least repair traffic; None where none is."""
+    durable = [row for row in rows if row["durable"]]
+    return min(durable, key=by_cost) if durable else None
+
+
+def by_cost(row: dict[str, Any]) -> tuple[float, float]:
+    """What a code costs: overhead first, then repair traffic."""
+    return row["overhead"], row["repair_bytes_per_day"]
+
+
+def _row(code: Code, case: Case, options: CodesOptions) -> dict[str, Any]:
+    assessed = assess(code, case.cluster, case.failures)
+    if assessed is None:
+        raise ValueError(f"{code.name}: its repairs never catch up")  # inputs.case_of has checked
+    raw = options.user_bytes * assessed.overhead
+    disk = repair_time(case.cluster, code.n, code.k, code.repair_chunks, 0, 1)
+    row = {
+        "code": code.name,
+        "k": code.k,
+        "n": code.n,
+        "overhead": assessed.overhead,
+        "raw_bytes": raw,
+        "dollars_per_period": raw * options.storage_dollars_per_byte,
+        "chunks_per_domain": assessed.most_per_domain,
+        "nines": None,
+        "repair_s": assessed.repair_s,
+        "disk_repair_s": disk.all_s,
+        "repair_bytes_per_day": assessed.repair_bytes_per_day,
+        "repair_load": assessed.repair_load,
+        "durable": False,
+    }
+    if assessed.repair_load > NEGLIGIBLE_LOAD:
+        return row
+    return row | _losses(assessed, options) | _sensitivity(code, case)
+
+
+def _losses(assessed: Assessment, options: CodesOptions) -> dict[str, Any]:
+    rate = assessed.any_losses + assessed.latent_losses
+    probability = -math.expm1(-rate)
+    enough = nines(assessed.losses) >= options.durability_nines
+    return {
+        "object_loss_probability": -math.expm1(-assessed.losses),
+        "nines": nines(assessed.losses),
+        "domain_loss_share": assessed.domain_share,
+        "any_group_loss_probability": -math.expm1(-assessed.any_losses),
+        "latent_loss_probability": -math.expm1(-assessed.latent_losses),
+        "any_loss_probability": probability,
+        "any_loss_nines": nines(rate),
+        "durable": enough and (options.max_any_loss is None or probability <= options.max_any_loss),
+    }
+
+
+def _sensitivity(code: Code, case: Case) -> dict[str, float | None]:
+    """Nines under assumptions that are worse by a factor of 2; None where repairs would not catch up then."""
+    failures = case.failures
+    worse = {
+        "nines_double_afr": assess(code, case.cluster, failures._replace(disk_rate=2 * failures.disk_rate)),
+        "nines_double_domain_losses": assess(
+            code, case.cluster, failures._replace(domain_rate=2 * failures.domain_rate)
+        ),
+        "nines_double_repair": assess(code, case.cluster, failures, slower=2),
+    }
+    return {name: None if value is None else nines(value.losses) for name, value in worse.items()}
+
+
+def _better(other: dict[str, Any], row: dict[str, Any]) -> bool:
+    """Whether the other code is as good in everything and better in something."""
+    if other["nines"] is None:
+        return False
+    pairs = [(other[name], row[name]) for name in _LEAST]
+    return all(a <= b for a, b in pairs) and any(a < b for a, b in pairs)

@@ -1,0 +1,55 @@
+"""One comparison of codes: its rows."""
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from ecjax.engine import Worker
+from ecjax.status import Status
+from ecjax.studies.codes.inputs import Case
+from ecjax.studies.codes.options import CodesOptions
+from ecjax.studies.codes.rows import chosen, code_rows
+from ecjax.studies.spine.batches import Rows
+from ecjax.studies.spine.run import Run
+
+
+@dataclass(frozen=True)
+class Item:
+    """One comparison."""
+
+    run: Run
+    options: CodesOptions
+
+
+def solve(case: Case, items: dict[str, Item], worker: Worker) -> tuple[Rows, dict[str, list[pa.Table]]]:
+    """Rows of ``runs`` and ``codes``.
+
+    Args:
+        case: candidates and cluster.
+        items: what to compare, by run id.
+        worker: where it runs.
+    """
+    runs: Rows = []
+    tables: list[pa.Table] = []
+    for name, item in items.items():
+        began = time.perf_counter()
+        rows = code_rows(case, item.options)
+        best = chosen(rows)
+        runs.append(
+            item.run.row()
+            | {
+                "recommended_code": None if best is None else best["code"],
+                "status": str(Status.OK),
+                "solve_s": time.perf_counter() - began,
+            }
+        )
+        tables.append(pa.Table.from_pylist([{"run_id": name} | _finite(row) for row in rows]))
+        worker.advance(1.0)
+    return runs, {"codes": tables}
+
+
+def _finite(row: dict[str, Any]) -> dict[str, Any]:
+    """The row with null for nines without end."""
+    return {key: None if value == float("inf") else value for key, value in row.items()}

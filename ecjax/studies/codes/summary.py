@@ -1,0 +1,74 @@
+"""What ``ecjax codes`` prints at its end: a line per code."""
+
+import pandas as pd
+from rich.console import Console
+
+from ecjax.console import say
+from ecjax.errors import UserError
+from ecjax.studies.codes.words import hours
+from ecjax.studies.spine.printed import number, print_errors, print_table
+from ecjax.tables.results import read_results
+
+_TB = 1e12
+
+
+def codes_of(out: str, runs: pd.DataFrame) -> pd.DataFrame:
+    """Rows of ``codes`` of these runs; none where the dataset was not written."""
+    try:
+        table = read_results(out, "codes")
+    except UserError:
+        return pd.DataFrame()
+    return table[table["run_id"].isin(runs["run_id"])].reset_index(drop=True)
+
+
+def show(runs: pd.DataFrame, console: Console, out: str) -> None:
+    """Print the codes of comparisons.
+
+    Args:
+        runs: rows of the ``runs`` dataset.
+        console: where to.
+        out: folder of the results.
+    """
+    every = codes_of(out, runs)
+    for run in runs.to_dict("records"):
+        if every.empty:
+            break
+        _show_codes(run, every[every["run_id"] == run["run_id"]], console, out)
+    print_errors(runs, console)
+
+
+def _show_codes(run: dict[str, object], codes: pd.DataFrame, console: Console, out: str) -> None:
+    rows = [
+        [
+            row["code"],
+            number(row["overhead"], ".3f"),
+            f"{row['dollars_per_period']:,.0f}",
+            number(row["object_loss_probability"], ".1e"),
+            number(row["nines"], ".1f"),
+            number(row["any_loss_probability"], ".1e"),
+            hours(row["disk_repair_s"]),
+            number(row["repair_bytes_per_day"] / _TB, ".2g"),
+            "yes" if row["durable"] else "NO",
+            "*" if row["pareto"] else "",
+        ]
+        for row in codes.to_dict("records")
+    ]
+    print_table(
+        console,
+        f"codes: {run['group_count']} groups on {run['disk_count']} disks in {run['domain_count']} domains; results in "
+        f"{out}",
+        [
+            *("code", "n/k", "$ in\n30 days", "loss per\nobject, year", "nines", "any loss\nin a year"),
+            *("repair\nh", "TB\na day", "durable", "front"),
+        ],
+        rows,
+        words=("code",),
+        least=("TB\na day", "$ in\n30 days", "front"),
+        dataset="codes",
+    )
+    if codes["nines"].isna().any():
+        say(
+            console,
+            "note: no nines where the load of repairs is above 0.3: the formulas do not hold there",
+            "dim",
+        )

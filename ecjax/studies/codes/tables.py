@@ -1,0 +1,56 @@
+"""Columns of the result datasets of ``ecjax codes``, with units. Imports nothing heavy."""
+
+from ecjax.tables.result_schemas import job_tables
+from ecjax.tables.schemas import BOOLEAN, FLOAT, INTEGER, STRING, Column
+
+TABLES = job_tables(
+    "codes",
+    runs=(
+        Column("domain_count", INTEGER, "", "failure domains: hosts or racks"),
+        Column("disk_count", INTEGER, "", "disks of all domains"),
+        Column("group_count", INTEGER, "", "placement groups"),
+        Column("user_bytes", FLOAT, "B", "data to keep, without what codes add"),
+        Column(
+            "durability_nines", FLOAT, "", "nines of an object per year that the recommended code must have"
+        ),
+        Column("max_any_loss", FLOAT, "", "probability per year of any loss that it may have; null: any"),
+        Column("code_count", INTEGER, "", "candidates"),
+        Column("recommended_code", STRING, "", "null: no candidate is durable enough"),
+    ),
+    codes=(
+        Column("code", STRING, "", "k+m, lrc(k,l,g), or copies as 3x"),
+        Column("k", INTEGER, "", "data chunks of a group"),
+        Column("n", INTEGER, "", "all chunks of a group"),
+        Column("overhead", FLOAT, "", "raw bytes / user bytes, n / k"),
+        Column("raw_bytes", FLOAT, "B", "used on all disks"),
+        Column("dollars_per_period", FLOAT, "$/period", "for raw_bytes, 30 days"),
+        Column("chunks_per_domain", INTEGER, "", "most chunks of a group in one domain"),
+        Column("object_loss_probability", FLOAT, "", "that a given object is lost within a year"),
+        Column(
+            "nines", FLOAT, "", "-log10 of the losses of an object per year; null: repair_load is too high"
+        ),
+        Column("domain_loss_share", FLOAT, "", "share of these losses in which a whole domain is lost"),
+        Column("any_group_loss_probability", FLOAT, "", "that at least one group is lost within a year"),
+        Column("latent_loss_probability", FLOAT, "", "that latent errors take a stripe during a repair"),
+        Column("any_loss_probability", FLOAT, "", "that either happens within a year"),
+        Column("any_loss_nines", FLOAT, "", "-log10 of such losses per year"),
+        Column(
+            "repair_s", FLOAT, "s", "mean time until a group that lost a chunk is whole again, with detection"
+        ),
+        Column(
+            "disk_repair_s",
+            FLOAT,
+            "s",
+            "time until all groups of a lost disk are whole again, with detection",
+        ),
+        Column("repair_bytes_per_day", FLOAT, "B", "read and written for repairs"),
+        Column("repair_load", FLOAT, "", "share of the time in which a lost disk is under repair"),
+        Column("nines_double_afr", FLOAT, "", "nines if disks fail twice as often"),
+        Column("nines_double_domain_losses", FLOAT, "", "nines if domains are lost twice as often"),
+        Column("nines_double_repair", FLOAT, "", "nines if every repair takes twice as long"),
+        Column("durable", BOOLEAN, "", "whether durability_nines and max_any_loss are kept"),
+        Column(
+            "pareto", BOOLEAN, "", "no other is at least as good in overhead, any loss and repair traffic"
+        ),
+    ),
+)

@@ -1,0 +1,33 @@
+"""Words on what a code's durability rests on."""
+
+from typing import Any
+
+import pandas as pd
+
+from ecjax.units import plain
+
+_ASSUMPTIONS = {
+    "nines_double_afr": "twice the afr",
+    "nines_double_domain_losses": "twice the domain_losses_per_year",
+    "nines_double_repair": "repairs that take twice as long",
+}
+
+
+def hours(seconds: float) -> str:
+    """A time in hours, without its unit."""
+    return plain(seconds / 3600, 2)
+
+
+def rules(row: dict[str, Any]) -> str:
+    """A sentence on what loses objects: disks, or whole domains."""
+    share = row["domain_loss_share"]
+    what = "Lost domains take part in" if share >= 0.5 else "Disks alone are"
+    load = f"repairs run {row['repair_load']:.2g} of the time"
+    return f"{what} {max(share, 1 - share):.0%} of its losses; {load}."
+
+
+def matters_most(row: dict[str, Any]) -> str:
+    """A sentence on the assumption that, worse by a factor of 2, costs most nines."""
+    worse = {name: row[name] for name in _ASSUMPTIONS if pd.notna(row[name])}
+    name = min(worse, key=lambda each: worse[each])
+    return f"What matters most: with {_ASSUMPTIONS[name]} it has {worse[name]:.1f} nines."

@@ -1,0 +1,121 @@
+"""``ecjax codes``: the worked example of the formulas' document, what is printed, and what cannot be."""
+
+import io
+import math
+
+import pytest
+from rich.console import Console
+
+import ecjax
+from ecjax.cli import main
+from ecjax.durability.assessment import Failures, assess
+from ecjax.durability.codes import code_of
+from ecjax.durability.mds_chain import mean_years_to_loss
+from ecjax.durability.repair_times import RepairCluster, repair_time
+from ecjax.studies.codes.summary import show
+from ecjax.tables.results import read_results
+
+# code: n/k, loss per object-year, nines, any loss per year, repair h, TB/day; as printed, with two digits
+WORKED = {
+    "3x": (3.0, 7.4e-13, 12.1, 1.3e-6, None, 0.14),
+    "4+2": (1.5, 8.5e-12, 11.1, 6.8e-6, 1.6, 0.18),
+    "6+3": (1.5, 7.1e-16, 15.1, 3.3e-10, 2.2, 0.25),
+    "8+3": (1.375, 4.8e-15, 14.3, 1.0e-9, 2.6, 0.29),
+    "8+4": (1.5, 2.9e-19, 18.5, 4.9e-14, 2.8, 0.32),
+    "10+4": (1.4, 4.1e-12, 11.4, 5.0e-8, 3.1, 0.36),
+    "17+3": (20 / 17, 3.2e-7, 6.5, 3.3e-5, 4.3, 0.50),
+}
+
+
+@pytest.fixture(scope="module")
+def worked(tmp_path_factory):
+    out = str(tmp_path_factory.mktemp("codes") / "out")
+    assert main(["codes", *WORKED, "lrc(12,2,2)", "chunks_per_domain=2", f"out={out}"]) == 0
+    return read_results(out, "codes").set_index("code")
+
+
+@pytest.mark.parametrize("code", WORKED)
+def test_the_worked_example_comes_out(worked, code):
+    overhead, lost, nines, any_loss, hours, terabytes = WORKED[code]
+    row = worked.loc[code]
+    assert row["overhead"] == pytest.approx(overhead)
+    assert row["object_loss_probability"] == pytest.approx(lost, rel=0.02)
+    assert row["nines"] == pytest.approx(nines, abs=0.051)
+    assert row["any_loss_probability"] == pytest.approx(any_loss, rel=0.04)
+    assert row["repair_bytes_per_day"] / 1e12 == pytest.approx(terabytes, abs=0.0051)
+    if hours is not None:
+        assert row["disk_repair_s"] / 3600 == pytest.approx(hours, abs=0.1)
+    assert row["durable"] == (nines >= 11)
+
+
+def test_all_but_one_are_on_the_front(worked):
+    assert list(worked.index[~worked["pareto"]]) == ["10+4"]
+    assert worked.loc["8+3", "domain_loss_share"] == pytest.approx(0.98, abs=0.005)
+
+
+def test_few_and_many_groups():
+    failures = Failures(-math.log1p(-0.015), 0.002, 0.0, 1.0, 0.0)
+    for groups, lost, any_lost in ((128, 9.1e-15, 7.7e-13), (8192, 4.7e-15, 1.2e-12)):
+        cluster = RepairCluster(12, 10, groups, 500e12, 100e6, 6e9, 600.0)
+        assessed = assess(code_of("8+3"), cluster, failures)
+        assert assessed.losses == pytest.approx(lost, rel=0.02)
+        assert assessed.any_losses == pytest.approx(any_lost, rel=0.05)
+
+
+def test_without_lost_domains_it_is_the_chain_of_disks():
+    cluster = RepairCluster(40, 1, 64, 1e12, 1e8, 1e9, 60.0)
+    rate = 0.02
+    assessed = assess(code_of("4+2"), cluster, Failures(rate, 0.0, 0.0, 1.0, 0.0))
+    times = [repair_time(cluster, 6, 4, 4.0, 0, lost) for lost in (1, 2)]
+    seconds = [60 + times[0].work_s / (1 - assessed.repair_load), times[1].mean_s]
+    years = mean_years_to_loss(6, rate, [8766 * 3600 / each for each in seconds])
+    assert assessed.losses == pytest.approx(1 / years, rel=1e-12)
+    assert assessed.latent_losses == 0 and assessed.domain_share == 0
+
+
+def test_what_is_printed_fits_and_recommends(tmp_path, capsys):
+    words = ["codes", "codes=[4+2,8+3]", f"out={tmp_path / 'out'}"]
+    assert main(words) == 0
+    printed = capsys.readouterr().out
+    assert "take 8+3: 1.375 times the data" in " ".join(printed.split())
+    assert main([*words, "durability_nines=30", "--quiet"]) == 0
+    assert "No code of 2 has 30 nines" in capsys.readouterr().out
+    narrow = io.StringIO()
+    out = str(tmp_path / "out")
+    show(read_results(out, "runs").head(1), Console(file=narrow, width=80), out)
+    assert "in 80 columns" in narrow.getvalue()
+    assert all(len(line) <= 80 for line in narrow.getvalue().splitlines() if out not in line)
+    assert main(["show", out]) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["codes=5-2"], "codes: found 5-2; allowed: K+M as 8+3"),
+        (["lrc(12,5,2)"], "codes: found lrc(12,5,2); allowed"),
+        (["0x"], "codes: found 0x; allowed"),
+        (["10+4"], "14 chunks on domains=12 with chunks_per_domain=1; allowed: at most 12 chunks"),
+        (["4+1", "domains=3", "chunks_per_domain=2"], "survives 1 losses, on domains=3: one holds 2"),
+        (["8+3", "repair_bytes_per_s=2000"], "8+3, whose repairs never catch up: load"),
+        (["3x", "user_bytes=1e15"], "3x, which needs 3e+15 bytes of disk; allowed: at most 1.92e+15"),
+        (["afr=1"], "afr: found 1; allowed: a number between 0 and 1"),
+    ],
+)
+def test_wrong_input_is_one_line(tmp_path, capsys, words, message):
+    assert main(["codes", *words, f"out={tmp_path / 'out'}"]) == 2
+    error = " ".join(capsys.readouterr().err.split())
+    assert message in error
+    assert not (tmp_path / "out" / "runs").exists()
+
+
+def test_no_nines_where_repairs_queue():
+    with ecjax.codes("4+2", cluster_bytes_per_s=4e6) as results:
+        row = results.codes.iloc[0]
+        assert 0.3 < row["repair_load"] < 1 and math.isnan(row["nines"])
+        assert results.recommended_run is None and "No code of 1 has 11 nines" in results.sentence
+
+
+def test_any_loss_is_a_floor_too():
+    with ecjax.codes(["4+2", "6+3"], max_any_loss=1e-6) as results:
+        assert results.runs["recommended_code"].iloc[0] == "6+3"
+        assert "any loss below 1e-06 a year" in results.sentence
