@@ -32,7 +32,9 @@ def numbers(table: pa.Table, name: str) -> list[float | None]:
     return pc.if_else(pc.is_finite(column), column, None).to_pylist()
 
 
-def series(table: pa.Table, x: str, y: str, label: str, number: int, mode: str = "lines+markers") -> Json:
+def series(
+    table: pa.Table, x: str, y: str, label: str, number: int, mode: str = "lines+markers"
+) -> dict[str, Json]:
     """A line of two columns of numbers."""
     return {
         "type": "scatter",
@@ -96,6 +98,7 @@ def lines(
     traces = []
     for number, (key, rows) in enumerate(list(groups.items())[:MOST_SERIES]):
         part = table.take(rows).sort_by(x)
-        traces.append(series(part, x, y, ", ".join(filter(None, key)) or y, number))
+        mode = "lines" if len(part) > MOST_BARS else "lines+markers"
+        traces.append(series(part, x, y, ", ".join(filter(None, key)) or y, number, mode))
     axis: dict[str, Json] = {"type": "log"} if log else {}
     return Chart(title, traces, *axes, table, {"xaxis": axis})

@@ -1,5 +1,6 @@
 """Bars and lines of schedulers, adaptive coding, caches, Ceph clusters and benchmarks: a row of a table per chart."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -185,22 +186,25 @@ def section(results: Results) -> Section | None:
         if isinstance(item, Lines):
             charts.append(lines(item.title, table, item.x, item.y, item.by, item.axes, item.log))
         else:
-            charts.append(bars(item.title, _labelled(table, item.names), "label", item.values, item.axes))
+            charts.append(
+                bars(item.title, _labelled(table, item.names, item.values), "label", item.values, item.axes)
+            )
     drawn = [chart for chart in charts if chart is not None]
     return Section(title, charts=drawn) if drawn else None
 
 
-def _labelled(table: pa.Table, names: tuple[str, ...]) -> pa.Table:
-    """The table with a column ``label`` of the values of some columns; rows of the same label are numbered."""
-    shown = pick(table, names)
-    labels: list[str] = []
-    count: dict[str, int] = {}
-    for row in shown.to_pylist() or [{}] * len(table):
-        label = ", ".join(
-            f"{value:g}" if isinstance(value, float) else str(value)
-            for value in row.values()
-            if value is not None
+def _labelled(table: pa.Table, names: tuple[str, ...], values: Sequence[tuple[str, str]]) -> pa.Table:
+    """A row per combination of some columns, its name in ``label``: the mean of the values over rows, as of seeds."""
+    shown, measures = pick(table, names), pick(table, [name for name, _ in values])
+    labels = [
+        ", ".join(
+            f"{each:g}" if isinstance(each, float) else str(each) for each in row.values() if each is not None
         )
-        count[label] = count.get(label, 0) + 1
-        labels.append(label if count[label] == 1 else f"{label} ({count[label]})")
-    return table.append_column("label", pa.array(labels, pa.string()))
+        for row in shown.to_pylist() or [{}] * len(table)
+    ]
+    means = (
+        measures.append_column("label", pa.array(labels, pa.string()))
+        .group_by("label", use_threads=False)
+        .aggregate([(name, "mean") for name in measures.column_names])
+    )
+    return means.rename_columns([name.removesuffix("_mean") for name in means.column_names])

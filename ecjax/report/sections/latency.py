@@ -5,7 +5,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ecjax.report.drawing import COLOURS, bars
-from ecjax.report.parts import Chart, Section
+from ecjax.report.parts import Chart, Json, Section
 from ecjax.report.results import Results
 
 _BINS = 40
@@ -31,7 +31,7 @@ def section(results: Results) -> Section | None:
 def _histogram(latencies_s: np.ndarray) -> Chart:
     counts, edges = np.histogram(latencies_s[np.isfinite(latencies_s)], bins=_BINS)
     table = pa.table({"lower_s": edges[:-1], "upper_s": edges[1:], "files": counts})
-    trace = {
+    trace: dict[str, Json] = {
         "type": "bar",
         "name": "files",
         "x": ((edges[:-1] + edges[1:]) / 2).tolist(),

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ecjax.report.parts import Chart, Section
+from ecjax.report.parts import Chart, Json, Section
 from ecjax.report.results import Results, words
 
 _MOST_COLUMNS = 60
@@ -45,16 +45,18 @@ def section(results: Results) -> Section | None:
             "chunks": sums.column("chunks_sum"),
         }
     )
-    trace = {
+    trace: dict[str, Json] = {
         "type": "heatmap",
         "x": columns,
         "y": nodes,
         "z": cells,
         "colorscale": "Cividis",
+        "zmin": 0,
+        "zmax": max(sums.column("chunks_sum").to_pylist()),
         "colorbar": {"title": {"text": "chunks"}, "thickness": 12},
         "hovertemplate": f"{what} %{{x}}, node %{{y}}: %{{z}} chunks<extra></extra>",
     }
     each = f"; a column stands for {width} {what}s" if width > 1 else ""
-    layout = {"xaxis": {"type": "category"}, "yaxis": {"type": "category"}}
+    layout: dict[str, Json] = {"xaxis": {"type": "category"}, "yaxis": {"type": "category"}}
     chart = Chart(f"Chunks by node and {what}{each}", [trace], what, "node", behind, layout)
     return Section("Placement", charts=[chart])

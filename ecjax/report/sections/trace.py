@@ -5,7 +5,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ecjax.report.drawing import lines, series
-from ecjax.report.parts import Chart, Section
+from ecjax.report.parts import Chart, Json, Section
 from ecjax.report.results import Results, pick
 
 _MOST_POINTS = 400
@@ -74,7 +74,7 @@ def _popularity(results: Results) -> Chart | None:
     ranks = np.unique(np.geomspace(1, len(rates), _MOST_POINTS).astype(int))
     shown = pa.table({"rank": ranks, "rate_per_s": rates[ranks - 1]})
     drawn = [series(shown, "rank", "rate_per_s", "files", 0)]
-    layout = {"xaxis": {"type": "log"}, "yaxis": {"type": "log"}}
+    layout: dict[str, Json] = {"xaxis": {"type": "log"}, "yaxis": {"type": "log"}}
     return Chart(
         "Popularity of files", drawn, "rank of the file (1: read most)", "read rate (1/s)", shown, layout
     )

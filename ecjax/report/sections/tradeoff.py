@@ -1,5 +1,7 @@
 """Latency against cost of the plans, with the bound below which no plan lies."""
 
+import pyarrow as pa
+
 from ecjax.report.drawing import look, numbers
 from ecjax.report.parts import Chart, Json, Section
 from ecjax.report.results import Results, pick, words
@@ -80,5 +82,5 @@ def section(results: Results) -> Section | None:
     return Section("Latency against cost", charts=charts)
 
 
-def _words(table, name: str) -> list[str]:  # type: ignore[no-untyped-def]
+def _words(table: pa.Table, name: str) -> list[str]:
     return words(table, name) if name in table.column_names else [""] * len(table)
