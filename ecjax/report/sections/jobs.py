@@ -121,7 +121,7 @@ _SECTIONS: dict[str, tuple[str, tuple[Bars | Lines, ...]]] = {
                 "osds",
                 ("osd",),
                 (("load_before", "before"), ("load", "after")),
-                ("OSD", "load (of 1)"),
+                ("OSD", "load (of the mean)"),
             ),
             Bars(
                 "Share of reads",
