@@ -71,7 +71,7 @@ _JOBS = (
 
 @dataclass(frozen=True)
 class Command:
-    """A verb of the command line that is no job: it takes folders of results, computes nothing and writes nothing.
+    """A verb of the command line that is no job: it takes folders of results and computes nothing.
 
     Attributes:
         name: the verb; ``ecjax.NAME_command.run_NAME`` runs it.
@@ -133,6 +133,20 @@ Exit codes: 0 both were compared, 2 a run cannot be told.""",
             "ecjax compare results/optimize:theta=100 traces/logs/s3.log.gz write=drift.parquet",
             "ecjax compare results/optimize:theta=100 results/optimize:theta=1000",
             "ecjax compare results/before results/after",
+        ),
+    ),
+    Command(
+        "report",
+        "OUT [OUT2 ...] [page=FILE]",
+        "studies as one page of HTML: what is recommended, and charts with their tables",
+        """Writes OUT/report.html, or FILE, from the result tables in OUT, what a job was told as out=: nothing is
+computed again. The page opens from disk in any browser and asks nothing of a network. Of several folders the page
+has all, and the difference of the first two in a sentence where both are of ecjax optimize, or of ecjax replay.
+
+Exit codes: 0 the page was written, 2 OUT holds no results.""",
+        (
+            "ecjax report results/optimize",
+            "ecjax report results/before results/after page=compared.html",
         ),
     ),
     Command(

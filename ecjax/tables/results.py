@@ -46,7 +46,16 @@ def read_results(out: str | Path, dataset: str) -> pd.DataFrame:
     return frame
 
 
-def _read(out: Path, dataset: str) -> pa.Table:
+def read_arrow(out: str | Path, dataset: str, columns: list[str] | None) -> pa.Table:
+    """As ``read_results``, an Arrow table of some columns, or of all; of a large dataset others are not read.
+
+    Raises:
+        UserError: as ``read_results``.
+    """
+    return _read(location(out), dataset, columns)
+
+
+def _read(out: Path, dataset: str, columns: list[str] | None = None) -> pa.Table:
     with user_errors(f"out={out}"):
         if not out.is_dir():
             raise UserError(f"out={out}: no such folder")
@@ -71,11 +80,14 @@ def _read(out: Path, dataset: str) -> pa.Table:
                 say_once(NO_BATCH.format(path))
             return []
         if all_rows_count(path, valid, committed):
-            return [layout.read_file(path)]
-        return list(layout.rows_of(path, valid))
+            return [layout.read_file(path, columns)]
+        return [table.select(columns or table.column_names) for table in layout.rows_of(path, valid)]
 
     tables = [table for part in each(rows, files, out) for table in part]
-    return pa.concat_tables(tables) if tables else layout.file_schema(files[0]).empty_table()
+    if tables:
+        return pa.concat_tables(tables)
+    empty = layout.file_schema(files[0]).empty_table()
+    return empty.select(columns or empty.column_names)
 
 
 def _is_input(path: Path) -> bool:

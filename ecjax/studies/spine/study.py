@@ -18,6 +18,7 @@ from ecjax.engine import Engine, EngineOptions, open_engine
 from ecjax.status import Status
 from ecjax.studies.spine.as_json import print_json
 from ecjax.studies.spine.batches import Batch, Driven, Solve, run_batches, run_driven
+from ecjax.studies.spine.sentences import word
 from ecjax.tables.folder import location
 from ecjax.tables.recommendation import Recommendation, write_recommendation
 from ecjax.tables.result_schemas import JobTables
@@ -216,6 +217,7 @@ def run_study(
             conclude(console, recommendation.sentence)
             write_recommendation(location(options.out), recommendation)
         if not _only_rows.get():
+            log.info("charts of it: ecjax report %s", word(options.out))
             say_seconds(compilation)
     outcomes = _outcomes.get()
     if outcomes is not None:

@@ -1,0 +1,1 @@
+"""One page of HTML for a study: reads result tables, computes nothing."""

@@ -1,0 +1,104 @@
+"""Traces of charts from Arrow tables: colours and signs that do not rest on colour alone."""
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ecjax.report.parts import Chart, Json
+from ecjax.report.results import pick, words
+
+# Okabe and Ito's colours, which colour-blind people tell apart, those that show on white and on black
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+SYMBOLS = ("circle", "square", "diamond", "cross", "triangle-up", "x")
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+MOST_BARS = 60
+MOST_SERIES = 12
+
+
+def look(number: int) -> dict[str, Json]:
+    """Colour, dash and symbol of the series with a number."""
+    place = number % len(COLOURS)
+    turn = (number + number // len(COLOURS)) % len(SYMBOLS)
+    return {
+        "line": {"color": COLOURS[place], "dash": DASHES[turn], "width": 2},
+        "marker": {"color": COLOURS[place], "symbol": SYMBOLS[turn], "size": 9},
+    }
+
+
+def numbers(table: pa.Table, name: str) -> list[float | None]:
+    """A column of numbers; None where there is no value or it is not finite."""
+    column = table.column(name).cast(pa.float64())
+    return pc.if_else(pc.is_finite(column), column, None).to_pylist()
+
+
+def series(
+    table: pa.Table, x: str, y: str, label: str, number: int, mode: str = "lines+markers"
+) -> dict[str, Json]:
+    """A line of two columns of numbers."""
+    return {
+        "type": "scatter",
+        "mode": mode,
+        "name": label,
+        "x": numbers(table, x),
+        "y": numbers(table, y),
+        "hovertemplate": "%{x:.5g}, %{y:.5g}",
+        **look(number),
+    }
+
+
+def bars(
+    title: str, table: pa.Table, labels: str, values: Sequence[tuple[str, str]], axes: tuple[str, str]
+) -> Chart | None:
+    """Bars of some columns side by side; of many rows those with the largest first value.
+
+    Args:
+        title: of the chart.
+        table: a row per bar.
+        labels: column with what a bar is called.
+        values: columns and what they are called.
+        axes: titles, with units.
+    """
+    present = [(name, label) for name, label in values if name in pick(table, [name]).column_names]
+    if not present:
+        return None
+    if len(table) > MOST_BARS:
+        table = table.sort_by([(present[0][0], "descending")]).slice(0, MOST_BARS)
+        title = f"{title}: the {MOST_BARS} largest"
+    table = pick(table, [labels, *(name for name, _ in present)])
+    traces: list[dict[str, Json]] = [
+        {
+            "type": "bar",
+            "name": label,
+            "x": words(table, labels),
+            "y": numbers(table, name),
+            "hovertemplate": "%{x}: %{y:.5g}",
+            "marker": {
+                "color": COLOURS[place % len(COLOURS)],
+                "pattern": {"shape": ("", "/", "x", ".")[place % 4]},
+            },
+        }
+        for place, (name, label) in enumerate(present)
+    ]
+    return Chart(title, traces, *axes, table, {"xaxis": {"type": "category"}, "barmode": "group"})
+
+
+def lines(
+    title: str, table: pa.Table, x: str, y: str, by: Sequence[str], axes: tuple[str, str], log: bool = False
+) -> Chart | None:
+    """Lines of one column over another, a line for each combination of the columns ``by``, the first dozen."""
+    table = pick(table, [*by, x, y]) if len(table) else table
+    if x not in table.column_names or y not in table.column_names:
+        return None
+    by = [name for name in by if name in table.column_names]
+    groups: dict[tuple[str, ...], list[int]] = {}
+    keys = [words(table, name) for name in by]
+    for row in range(len(table)):
+        groups.setdefault(tuple(column[row] for column in keys), []).append(row)
+    traces = []
+    for number, (key, rows) in enumerate(list(groups.items())[:MOST_SERIES]):
+        part = table.take(rows).sort_by(x)
+        mode = "lines" if len(part) > MOST_BARS else "lines+markers"
+        traces.append(series(part, x, y, ", ".join(filter(None, key)) or y, number, mode))
+    axis: dict[str, Json] = {"type": "log"} if log else {}
+    return Chart(title, traces, *axes, table, {"xaxis": axis})

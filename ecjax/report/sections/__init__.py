@@ -1,0 +1,1 @@
+"""A module per kind of section."""

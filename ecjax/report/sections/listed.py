@@ -1,0 +1,22 @@
+"""Datasets that a table shows best: durability of codes, claims of papers, commands of Ceph."""
+
+from ecjax.report.parts import Listing, Section
+from ecjax.report.results import Results, pick
+
+_TITLES = {
+    "codes": "Codes and durability",
+    "claims": "Claims of papers",
+    "commands": "Commands",
+    "thresholds": "Thresholds",
+}
+_ROWS = 2000
+
+
+def section(results: Results) -> Section | None:
+    """Those of the datasets that the study has."""
+    listings = []
+    for name, title in _TITLES.items():
+        table = results.table(name)
+        if table is not None and not (results.job == "adapt" and name == "codes"):
+            listings.append(Listing(title, pick(table, table.column_names).slice(0, _ROWS)))
+    return Section("Tables", listings=listings) if listings else None

@@ -1,0 +1,47 @@
+"""What the study recommends, how its runs ended, and what of them to doubt."""
+
+from collections import Counter
+
+from ecjax.report.parts import Section
+from ecjax.report.results import Results
+
+_DOUBTS = {
+    "unstable": "the load of a node is 1 or more: its queue grows without end",
+    "not_converged": "stopped before it converged: the value is that of its last step",
+    "not_stationary": "has not settled: a longer replay may differ",
+    "infeasible": "no plan meets what was required",
+    "failed": "has no result",
+}
+_GAP = 0.05
+
+
+def section(results: Results) -> Section | None:
+    """Recommendation and state of the runs."""
+    rows = results.runs.to_pylist()
+    counts = Counter(row["status"] for row in rows)
+    sentences = []
+    if results.recommendation is not None:
+        sentences.append(results.recommendation.sentence)
+    else:
+        sentences.append("This study recommends nothing.")
+    listed = ", ".join(f"{count} {status}" for status, count in counts.most_common())
+    sentences.append(
+        f"ecjax {results.job}: {len(rows)} run{'s' * (len(rows) != 1)}{f' ({listed})' if listed else ''}."
+    )
+    warnings = ["This study is empty: no run was finished."] if not rows else []
+    warnings += [
+        f"{counts[status]} of {len(rows)} runs {status}: {why}."
+        for status, why in _DOUBTS.items()
+        if counts[status]
+    ]
+    warnings += [
+        f"{count}x: {text}" for text, count in Counter(row.get("error") for row in rows).items() if text
+    ]
+    wide = [row for row in rows if (row.get("gap") or 0) > _GAP]
+    if wide:
+        warnings.append(
+            f"In {len(wide)} runs the gap to the lower bound is above {_GAP:.0%}: a better plan may exist."
+        )
+    for name in ("notices", "trace_remarks", "notes"):
+        warnings += sorted({row[name] for row in rows if row.get(name) and row[name] != "[]"})
+    return Section("Recommendation", sentences, warnings=warnings)
