@@ -87,6 +87,7 @@ _WANT = {
         ),
         *("service_s", "service_cv", "max_misplaced", "max_bytes", "what_if", "apply", "apply_wait_s"),
     ),
+    "reproduce": ("papers", "claims"),
     "bench": ("cases",),
 }
 _HOW = {
@@ -96,6 +97,7 @@ _HOW = {
     "replay": ("requests", "replications"),
     "adapt": ("requests",),
     "cache": ("warm_up", "rounds"),
+    "reproduce": ("size",),
     "bench": ("repeats", "quick"),
 }
 EXAMPLES = {
@@ -133,6 +135,11 @@ EXAMPLES = {
         "ecjax ceph collect=dumps",
         "ecjax ceph dumps out=results/ceph",
         "ecjax ceph dumps-after verify=results/ceph",
+    ),
+    "reproduce": (
+        "ecjax reproduce jlcm",
+        "ecjax reproduce jlcm differentiated size=full out=results/claims",
+        "ecjax reproduce jlcm claims=jlcm-lemma2-tight,jlcm-eq8-closed-form",
     ),
     "bench": (
         "ecjax bench quick=true",

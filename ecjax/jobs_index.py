@@ -60,6 +60,7 @@ _JOBS = (
         "planning a Ceph cluster",
         "plan which shards of a real Ceph cluster are read, and write the commands: even loads, few copies",
     ),
+    Job("reproduce", "judging claims", "say what becomes of the claims of the papers that ecjax implements"),
     Job("bench", "timing", "time ecjax beside the alternatives"),
 )
 
