@@ -87,7 +87,7 @@ _WANT = {
         ),
         *("service_s", "service_cv", "max_misplaced", "max_bytes", "what_if", "apply", "apply_wait_s"),
     ),
-    "reproduce": ("papers", "claims"),
+    "reproduce": ("claims",),
     "bench": ("cases",),
 }
 _HOW = {
