@@ -67,6 +67,22 @@ def run_job(job: Job, words: list[str]) -> int:
     return _through_hydra(job, flags + overrides, searched)
 
 
+def options_of_words(name: str, words: list[str]) -> Any:
+    """The checked options of a job with words KEY=VALUE, as its command line has them.
+
+    Args:
+        name: of the job.
+        words: may name an experiment; none of Hydra's own.
+
+    Raises:
+        UserError: a word does not parse, names no option, or has a value that is not allowed.
+    """
+    job = JOBS[name]
+    return options_from(
+        composed(job, [_override(job, word, sweep=False) for word in words]), job.options_class
+    )
+
+
 def _is_sweep(flags: list[str]) -> bool:
     return "-m" in flags or "--multirun" in flags
 

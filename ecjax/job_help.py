@@ -88,6 +88,7 @@ _WANT = {
         *("service_s", "service_cv", "max_misplaced", "max_bytes", "what_if", "apply", "apply_wait_s"),
     ),
     "codes": ("codes", "durability_nines", "max_any_loss"),
+    "reproduce": ("claims",),
     "bench": ("cases",),
 }
 _HOW = {
@@ -97,6 +98,7 @@ _HOW = {
     "replay": ("requests", "replications"),
     "adapt": ("requests",),
     "cache": ("warm_up", "rounds"),
+    "reproduce": ("size",),
     "bench": ("repeats", "quick"),
 }
 EXAMPLES = {
@@ -139,6 +141,11 @@ EXAMPLES = {
         "ecjax codes 4+2 8+3 3x",
         "ecjax codes 8+3 'lrc(12,2,2)' chunks_per_domain=2",
         "ecjax codes domains=20 disks=6 durability_nines=9 out=results/codes",
+    ),
+    "reproduce": (
+        "ecjax reproduce jlcm",
+        "ecjax reproduce jlcm differentiated size=full out=results/claims",
+        "ecjax reproduce jlcm claims=jlcm-lemma2-tight,jlcm-eq8-closed-form",
     ),
     "bench": (
         "ecjax bench quick=true",

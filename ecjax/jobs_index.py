@@ -65,6 +65,7 @@ _JOBS = (
         "comparing codes",
         "which k+m, LRC or copies: durability, overhead, repair hours and traffic, for a number of nines",
     ),
+    Job("reproduce", "judging claims", "say what becomes of the claims of the papers that ecjax implements"),
     Job("bench", "timing", "time ecjax beside the alternatives"),
 )
 

@@ -23,7 +23,7 @@ from ecjax.studies.optimize import study as optimize_study
 from ecjax.tables.recommendation import Recommendation
 
 # a real cluster is planned by the command; ecjax.ceph is the package that it rests on
-JOB_NAMES = [name for name in JOBS if name not in ("bench", "ceph")]
+JOB_NAMES = [name for name in JOBS if name not in ("bench", "ceph", "reproduce")]
 NODES = {
     "node_id": ["a", "b", "c"],
     "delta_s": [0.01, 0.02, 0.02],

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from engines import same_tables
 
-from ecjax import hydra_run
+from ecjax import composing
 from ecjax.jobs_index import JOBS
 
 pytest.importorskip("ray")
@@ -31,11 +31,11 @@ STUDIES = {
 def study(name, out, *words):
     """Run a study in this process, as its command would."""
     job = JOBS[name.split()[0]]
-    module = hydra_run.load_job(job)
+    module = composing.load_job(job)
     given = [*STUDIES[name].split(), f"out={out}", *words]
     bare = [word for word in given if "=" not in word]
     named = (module.bare_words(bare) if bare else []) + [word for word in given if "=" in word]
-    return module.run(hydra_run._compose(job, named))
+    return module.run(composing.composed(job, named))
 
 
 @pytest.fixture(scope="module")

@@ -48,6 +48,8 @@ _ROWS = {
     "commands": "group that changes, by batch",
     "batches": "batch of commands; 0: as it is",
     "osds": "OSD",
+    # reproduce
+    "claims": "claim of a paper",
     # bench
     "bench": "quantity that a case measured",
     # of several jobs

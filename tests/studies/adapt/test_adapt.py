@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose
 from rich.console import Console
 from scipy import stats
 
-from ecjax import hydra_run
+from ecjax import composing
 from ecjax.adaptation import strategies
 from ecjax.adaptation.arrivals import constant, poisson
 from ecjax.adaptation.delays import BUILT_IN, tasks_of
@@ -425,7 +425,7 @@ def test_a_single_request_is_replayed(tmp_path):
 
 
 def composed(*words):
-    return hydra_run.options_from(hydra_run._compose(JOBS["adapt"], list(words)), AdaptOptions)
+    return composing.options_from(composing.composed(JOBS["adapt"], list(words)), AdaptOptions)
 
 
 def test_defaults_are_the_paper_s():

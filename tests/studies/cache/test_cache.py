@@ -13,7 +13,7 @@ import pytest
 from numpy.testing import assert_allclose
 from rich.console import Console
 
-from ecjax import hydra_run
+from ecjax import composing
 from ecjax.caching.replay import POLICIES, replay
 from ecjax.caching.system import Network, Policy
 from ecjax.caching.workload import EDGES, LATENCY_S, NODES, Popularity, placed, zipf_reads
@@ -325,7 +325,7 @@ def test_unknown_edges_and_nodes_of_tables(tmp_path):
 
 
 def composed(*words):
-    return hydra_run.options_from(hydra_run._compose(JOBS["cache"], list(words)), CacheOptions)
+    return composing.options_from(composing.composed(JOBS["cache"], list(words)), CacheOptions)
 
 
 def test_defaults_are_the_paper_s():

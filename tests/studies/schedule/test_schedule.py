@@ -14,7 +14,7 @@ import pytest
 from numpy.testing import assert_allclose
 from rich.console import Console
 
-from ecjax import hydra_run
+from ecjax import composing
 from ecjax.coflow.generate import ReadSettings, generate
 from ecjax.coflow.replay import SCHEDULERS, SOURCES, replay
 from ecjax.coflow.workload import Fabric
@@ -370,7 +370,7 @@ def test_change_against_dtarget_is_paired_by_seed():
 
 
 def composed(*words):
-    return hydra_run.options_from(hydra_run._compose(JOBS["schedule"], list(words)), ScheduleOptions)
+    return composing.options_from(composing.composed(JOBS["schedule"], list(words)), ScheduleOptions)
 
 
 def test_default_is_table_one():

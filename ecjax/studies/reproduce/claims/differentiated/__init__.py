@@ -1,0 +1,6 @@
+"""Differentiated latency in erasure-coded storage with service classes: priority and weighted queues (JLOP, JLWO)."""
+
+from ecjax.studies.reproduce.claim import Paper
+from ecjax.studies.reproduce.claims.differentiated.formulas import FORMULAS
+
+PAPER = Paper("differentiated", "differentiated latency of service classes", (), FORMULAS)

@@ -1,0 +1,29 @@
+"""Options of ``ecjax reproduce``. Imports nothing heavy: the command line reads it before anything else."""
+
+from dataclasses import dataclass
+
+from ecjax.options import Listed, Text, Words, option
+
+PAPERS = ("jlcm", "differentiated")
+SMALL, FULL = "small", "full"
+
+
+@dataclass(frozen=True)
+class ReproduceOptions:
+    """Everything that ``ecjax reproduce`` can be told."""
+
+    out: str = option(
+        "results/reproduce", "folder of the verdicts; what the studies write is below, by their names"
+    )
+    papers: list[str] | None = option(
+        None,
+        "names of papers, one or a list; default: all (jlcm: joint latency and cost; differentiated: service classes)",
+        Listed(Words(*PAPERS), empty=True),
+    )
+    claims: list[str] | None = option(
+        None, "ids of claims, one or a list; default: all of the papers", Listed(Text(), empty=True)
+    )
+    size: str = option(
+        SMALL, "of the studies; small: about a minute per paper; full: as in the papers", Words(SMALL, FULL)
+    )
+    resume: bool = option(True, "skip runs of the studies that are finished in out")

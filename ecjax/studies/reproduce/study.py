@@ -1,0 +1,76 @@
+"""``ecjax reproduce``: run the studies of the papers, and say what became of their claims."""
+
+import time
+from pathlib import Path
+
+from rich.console import Console
+
+from ecjax.console import OutputMode, conclude, log, output_mode, say
+from ecjax.errors import UserError
+from ecjax.options import checked
+from ecjax.studies.reproduce.claim import Claim, Paper
+from ecjax.studies.reproduce.claims import paper
+from ecjax.studies.reproduce.options import PAPERS, ReproduceOptions
+from ecjax.studies.reproduce.rows import claims_table, run_row
+from ecjax.studies.reproduce.run import OptionsOf, Setting, judged
+from ecjax.studies.reproduce.summary import sentence, show
+from ecjax.studies.reproduce.tables import TABLES
+from ecjax.studies.spine.as_json import print_json
+from ecjax.studies.spine.study import exit_code, runs_of
+from ecjax.tables.folder import location
+from ecjax.tables.recommendation import Recommendation, write_recommendation
+from ecjax.tables.store import ResultStore, check_out
+
+
+def reproduce_study(options: ReproduceOptions, console: Console, options_of: OptionsOf) -> int:
+    """Run the study; returns the exit code: 0, or 1 where a claim could not be judged.
+
+    Args:
+        options: of the command.
+        console: where it prints.
+        options_of: options of another job from its name and the words of its command line.
+
+    Raises:
+        UserError: something the user gave is wrong; nothing was run.
+    """
+    options = checked(options)
+    check_out(options.out, TABLES)
+    work = _chosen(options)
+    studies = Path(options.out) / "studies"
+    setting = Setting(studies, options.size, options.resume, options_of)
+    run_ids = []
+    with ResultStore(options.out, TABLES, {}) as store:
+        for one, claims in work:
+            log.info("%s: %d claims: %s", one.name, len(claims), one.title)
+            began = time.perf_counter()
+            rows = judged(one, claims, setting)
+            run = run_row(one.name, options.size, rows, time.perf_counter() - began)
+            store.commit([run], {"claims": claims_table(run["run_id"], one.name, rows)})
+            run_ids.append(run["run_id"])
+    runs = runs_of(options.out, run_ids)
+    show(runs, console, options.out)
+    say(console, f"tables: {options.out}")
+    recommendation = Recommendation(sentence(runs))
+    conclude(console, recommendation.sentence)
+    write_recommendation(location(options.out), recommendation)
+    code = exit_code(runs)
+    if output_mode() is OutputMode.JSON:
+        print_json(TABLES, options.out, runs, recommendation, code)
+    return code
+
+
+def _chosen(options: ReproduceOptions) -> list[tuple[Paper, list[Claim]]]:
+    """The papers with those of their claims that are to be judged.
+
+    Raises:
+        UserError: there is no such claim.
+    """
+    papers = [paper(name) for name in options.papers or PAPERS]
+    if not options.claims:
+        return [(one, list(one.claims)) for one in papers]
+    ids = {claim.id for one in papers for claim in one.claims}
+    missing = [name for name in options.claims if name not in ids]
+    if missing:
+        raise UserError(f"claims: found {missing[0]}; allowed: ids of dataset claims, as {min(ids)}")
+    chosen = [(one, [claim for claim in one.claims if claim.id in options.claims]) for one in papers]
+    return [(one, claims) for one, claims in chosen if claims]
