@@ -11,11 +11,15 @@ from ecjax.durability.codes import Code
 from ecjax.durability.domain_chain import Chain, chain_loss_rate, mds_survives
 from ecjax.durability.elimination import Rates
 from ecjax.durability.lrc import decodable_shares
+from ecjax.durability.lrc_domains import lrc_chain_loss_rate
 from ecjax.durability.mds_chain import HOURS_PER_YEAR
 from ecjax.durability.repair_times import RepairCluster, repair_load, repair_time
 
 _S_PER_YEAR = HOURS_PER_YEAR * 3600
 _DAYS_PER_YEAR = HOURS_PER_YEAR / 24
+_MOST_LABELLED = (
+    4  # parities of an LRC up to which states tell local groups apart: with more they are too many
+)
 NEGLIGIBLE_LOAD = 0.3  # of repairs: above it their queue is longer than these formulas take it for
 
 
@@ -92,18 +96,21 @@ def assess(code: Code, cluster: RepairCluster, failures: Failures, slower: float
     scales = np.arange(fatal + 1.0)
     times = _times(code, cluster, load, slower)
     chunk = cluster.user_bytes / (cluster.groups * k)
-    disk_rate, still = np.full(scales.shape, failures.disk_rate), np.zeros(scales.shape)
-    chain = Chain(spread, shares, disk_rate, failures.domain_rate * scales, times, still)
-    rates = chain_loss_rate(chain) + still
     used_bytes = cluster.user_bytes * n / k / (cluster.domains * cluster.disks)
     bad = chunk / used_bytes * failures.latent_rate * failures.scrub_years / 2
-    latent = -math.expm1(-bad - 8 * chunk * failures.bit_error_rate)
-    domain_rate = np.array([failures.domain_rate])
-    both = chain_loss_rate(
-        chain._replace(failure_rate=disk_rate[:1], domain_rate=domain_rate, latent=np.array([latent]))
+    latent = np.zeros(len(scales) + 1)
+    latent[-1] = -math.expm1(-bad - 8 * chunk * failures.bit_error_rate)
+    domain_rate = failures.domain_rate * np.append(scales, 1.0)
+    chain = Chain(spread, shares, np.full(len(latent), failures.disk_rate), domain_rate, times, latent)
+    labelled = code.local_groups and most > 1 and n - k <= _MOST_LABELLED
+    by_scenario = (
+        lrc_chain_loss_rate((k, code.local_groups, code.parity), chain)
+        if labelled
+        else chain_loss_rate(chain)
     )
+    rates = by_scenario[:-1]
     losses = float(rates[1])
-    latent_losses = max(0.0, float(both[0]) - losses) * cluster.groups
+    latent_losses = max(0.0, float(by_scenario[-1]) - losses) * cluster.groups
     lost = failures.disk_rate + failures.domain_rate
     return Assessment(
         n / k,

@@ -3,6 +3,7 @@
 import io
 import math
 
+import numpy as np
 import pytest
 from rich.console import Console
 
@@ -10,6 +11,9 @@ import ecjax
 from ecjax.cli import main
 from ecjax.durability.assessment import Failures, assess
 from ecjax.durability.codes import code_of
+from ecjax.durability.domain_chain import Chain, chain_loss_rate, plain_rates
+from ecjax.durability.lrc import decodable_shares, lrc_loss_rate
+from ecjax.durability.lrc_domains import lrc_chain_loss_rate
 from ecjax.durability.mds_chain import mean_years_to_loss
 from ecjax.durability.repair_times import RepairCluster, repair_time
 from ecjax.studies.codes.summary import show
@@ -51,6 +55,26 @@ def test_the_worked_example_comes_out(worked, code):
 def test_all_but_one_are_on_the_front(worked):
     assert list(worked.index[~worked["pareto"]]) == ["10+4"]
     assert worked.loc["8+3", "domain_loss_share"] == pytest.approx(0.98, abs=0.005)
+
+
+def test_chunks_of_local_groups_apart_outlive_two_domains(worked):
+    """The document's 4.7e-11 has two domains with other pairs of chunks; at random it would be 9.7e-9."""
+    row = worked.loc["lrc(12,2,2)"]
+    assert 2e-11 < row["object_loss_probability"] < 4.7e-11
+    assert row["repair_bytes_per_day"] / 1e12 == pytest.approx(0.24, abs=0.0051)
+    assert row["disk_repair_s"] / 3600 == pytest.approx(2.2, abs=0.1)
+
+
+def test_one_chunk_a_domain_is_as_if_local_groups_were_not_told_apart():
+    repair = plain_rates([2000.0, 1500.0, 1200.0, 1000.0])
+    chain = Chain(
+        (1,) * 10, decodable_shares(6, 2, 2)[:5], *map(np.array, (0.02, 0.003)), repair, np.array(0.0)
+    )
+    lumped, exact = chain_loss_rate(chain), lrc_chain_loss_rate((6, 2, 2), chain)
+    assert float(exact) == pytest.approx(float(lumped), rel=0.01)
+    without = chain._replace(domain_rate=np.array(0.0))
+    alone = lrc_loss_rate((6, 2, 2), 0.02, [2000.0, 1500.0, 1200.0, 1000.0])
+    assert float(lrc_chain_loss_rate((6, 2, 2), without)) == pytest.approx(alone, rel=1e-9)
 
 
 def test_few_and_many_groups():
