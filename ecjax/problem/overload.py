@@ -241,7 +241,8 @@ def _filled(speed: np.ndarray, count: np.ndarray) -> np.ndarray:
     ordered = -np.sort(-speed, axis=1)
     tail = np.cumsum(ordered[:, ::-1], axis=1)[:, ::-1]  # of a node and all that are slower
     full = np.arange(speed.shape[1])[None]
-    factor = np.where(full < count, (count - full) / np.maximum(tail, np.finfo(float).tiny), 0.0)
+    # nothing is left for nodes without speed
+    factor = np.where(full < count, (count - full) / np.where(tail > 0, tail, 1.0), 0.0)
     # the fastest nodes are full until the next one is not
     first = np.argmax(factor * ordered <= 1 + _ROUNDING, axis=1)[:, None]
     return np.minimum(1.0, np.take_along_axis(factor, first, axis=1) * speed)
