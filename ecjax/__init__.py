@@ -1,9 +1,9 @@
 """ecjax: batch optimizer and trace analyzer for erasure-coded storage.
 
 The jobs of the command line are functions: ``ecjax.analyze``, ``ecjax.optimize``, ``ecjax.replay``,
-``ecjax.schedule``, ``ecjax.adapt``, ``ecjax.cache``, ``ecjax.codes``, with its options as arguments. Importing the
-package is cheap; its parts are imported by name (``ecjax.queueing``, ``ecjax.caching``, ``ecjax.tables``), and only
-those that compute load JAX.
+``ecjax.schedule``, ``ecjax.adapt``, ``ecjax.cache``, ``ecjax.codes``, ``ecjax.ceph``, with its options as arguments.
+Importing the package is cheap; its parts are imported by name (``ecjax.queueing``, ``ecjax.caching``,
+``ecjax.tables``), and only those that compute load JAX.
 """
 
 from importlib import import_module
@@ -13,7 +13,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from ecjax.errors import UserError
-    from ecjax.library import adapt, analyze, cache, codes, optimize, replay, schedule
+    from ecjax.library import adapt, analyze, cache, ceph, codes, optimize, replay, schedule
     from ecjax.tables.results import read_results
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "adapt",
     "analyze",
     "cache",
+    "ceph",
     "codes",
     "optimize",
     "read_results",
@@ -29,18 +30,18 @@ __all__ = [
     "schedule",
 ]
 
-_JOBS = ("adapt", "analyze", "cache", "codes", "optimize", "replay", "schedule")
+_JOBS = ("adapt", "analyze", "cache", "ceph", "codes", "optimize", "replay", "schedule")
 
 _PARTS = (
     "adaptation",
     "caching",
-    "ceph",
     "coflow",
     "errors",
     "library",
     "model",
     "planning",
     "queueing",
+    "rados",
     "simulation",
     "plotting",
     "studies",

@@ -101,7 +101,7 @@ def _dispatch(words: list[str]) -> int:
         print(page(name))
         return 0
     if name == "ceph" and "--collect" in rest:
-        from ecjax.ceph.live import collect_script  # NumPy is slow to import
+        from ecjax.rados.live import collect_script  # NumPy is slow to import
 
         print(collect_script("dumps", 60.0, "ceph"), end="")
         return 0

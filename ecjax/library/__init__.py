@@ -3,9 +3,10 @@
 Importing it imports nothing heavy; a call does.
 """
 
+from ecjax.library.clusters import ceph
 from ecjax.library.comparisons import codes
 from ecjax.library.plans import analyze, optimize
 from ecjax.library.proxies import adapt, cache
 from ecjax.library.replays import replay, schedule
 
-__all__ = ["adapt", "analyze", "cache", "codes", "optimize", "replay", "schedule"]
+__all__ = ["adapt", "analyze", "cache", "ceph", "codes", "optimize", "replay", "schedule"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from functools import wraps
 from typing import Any, ParamSpec, Protocol, TypeAlias, TypeVar
@@ -70,14 +70,16 @@ def of_job(function: Callable[_P, _R]) -> Callable[_P, _R]:
             grouped[group] = {**({"name": before} if isinstance(before, str) else before or {}), key: value}
         return function(*values, **grouped)
 
-    call.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\n{_described(job)}"
+    call.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\n{_described(job, names)}"
     return call
 
 
-def _described(job: Job) -> str:
-    """The section of a docstring that says what the arguments are."""
+def _described(job: Job, names: Collection[str]) -> str:
+    """The section of a docstring that says what the arguments of these names are."""
     lines = ["Args:"]
     for item in fields(job.options_class()):
+        if item.name not in names:
+            continue
         text = _OTHER_TEXTS.get(item.name) or item.metadata.get("help", "")
         if is_dataclass(item.type):
             text += f"; keys: {', '.join(each.name for each in fields(item.type))}"

@@ -6,16 +6,16 @@ from ceph_dumps import made, write
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ecjax.ceph.batches import Limits, batches_of
-from ecjax.ceph.commands import changes, commands_of, expected_entries, undo_of
-from ecjax.ceph.crush import rule_domains
-from ecjax.ceph.files import read_dumps
-from ecjax.ceph.monitor import Map, Refused, applied, judged
-from ecjax.ceph.plan import demand_of, plan_of
-from ecjax.ceph.raw import own_sets, with_items
-from ecjax.ceph.read import read_cluster
-from ecjax.ceph.records import Entries
-from ecjax.ceph.verify import Expected, findings, moved_on, same_entries
+from ecjax.rados.batches import Limits, batches_of
+from ecjax.rados.commands import changes, commands_of, expected_entries, undo_of
+from ecjax.rados.crush import rule_domains
+from ecjax.rados.files import read_dumps
+from ecjax.rados.monitor import Map, Refused, applied, judged
+from ecjax.rados.plan import demand_of, plan_of
+from ecjax.rados.raw import own_sets, with_items
+from ecjax.rados.read import read_cluster
+from ecjax.rados.records import Entries
+from ecjax.rados.verify import Expected, findings, moved_on, same_entries
 
 DOMAINS = rule_domains(made(hosts=6)["crush"], 1)  # 12 OSDs, two per host
 RAW = (0, 2, 4, 6)

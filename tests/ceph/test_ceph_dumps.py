@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from ceph_dumps import SECONDS, made, write
 
-from ecjax.ceph.crush import UnknownStep, broken, rule_domains
-from ecjax.ceph.files import COMMANDS, read_dumps
-from ecjax.ceph.plan import demand_of, plan_of
-from ecjax.ceph.read import EQUAL, Reading, read_cluster, targets
-from ecjax.ceph.records import reads_per_osd
-from ecjax.ceph.times import incomplete, service_times
 from ecjax.errors import UserError
+from ecjax.rados.crush import UnknownStep, broken, rule_domains
+from ecjax.rados.files import COMMANDS, read_dumps
+from ecjax.rados.plan import demand_of, plan_of
+from ecjax.rados.read import EQUAL, Reading, read_cluster, targets
+from ecjax.rados.records import reads_per_osd
+from ecjax.rados.times import incomplete, service_times
 
 
 def cluster_of(tmp_path, parts, **reading):

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from ceph_lab import Lab, Missing
 
-from ecjax.ceph.files import read_dumps
-from ecjax.ceph.plan import with_sets
-from ecjax.ceph.read import read_cluster
-from ecjax.ceph.records import reads_per_osd
+from ecjax.rados.files import read_dumps
+from ecjax.rados.plan import with_sets
+from ecjax.rados.read import read_cluster
+from ecjax.rados.records import reads_per_osd
 from ecjax.tables.results import read_results
 
 _ERRORS = 4  # standard errors

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from ceph_dumps import made, write
 
-from ecjax.ceph.crush import broken
-from ecjax.ceph.files import read_dumps
-from ecjax.ceph.plan import breaking, copied, demand_of, plan_of, with_sets
-from ecjax.ceph.read import EQUAL, Reading, read_cluster, targets
-from ecjax.ceph.records import reads_per_osd
-from ecjax.ceph.roles import RoleProblem, plan_roles
+from ecjax.rados.crush import broken
+from ecjax.rados.files import read_dumps
+from ecjax.rados.plan import breaking, copied, demand_of, plan_of, with_sets
+from ecjax.rados.read import EQUAL, Reading, read_cluster, targets
+from ecjax.rados.records import reads_per_osd
+from ecjax.rados.roles import RoleProblem, plan_roles
 
 
 def tiny(seed, groups=5, n=4, k=2, osds=6, equal=False):

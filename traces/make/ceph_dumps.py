@@ -1,4 +1,4 @@
-"""Dumps of a cluster that does not exist, as ``ceph ... -f json`` prints them: what ``ecjax.ceph`` reads of them."""
+"""Dumps of a cluster that does not exist, as ``ceph ... -f json`` prints them: what ``ecjax.rados`` reads of them."""
 
 import gzip
 import json

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from ecjax.ceph.files import read_dumps
-from ecjax.ceph.live import apply_batches, cluster_now, collect
-from ecjax.ceph.read import EQUAL, Reading, read_cluster
-from ecjax.ceph.verify import Finding, findings, moved_on
 from ecjax.console import OutputMode, conclude, log, output_mode, say
+from ecjax.rados.files import read_dumps
+from ecjax.rados.live import apply_batches, cluster_now, collect, health_now
+from ecjax.rados.read import EQUAL, Reading, read_cluster
+from ecjax.rados.verify import Finding, findings, moved_on
 from ecjax.studies.ceph.options import CephOptions
 from ecjax.studies.ceph.scripts import read_scripts
 from ecjax.studies.spine.as_json import print_object
@@ -66,6 +66,7 @@ def apply_plan(options: CephOptions, console: Console) -> int:
     with tempfile.TemporaryDirectory() as folder:
         applied = apply_batches(
             partial(cluster_now, Path(folder), options.ceph, ()),
+            partial(health_now, options.ceph),
             options.ceph,
             scripts.expected,
             scripts.batches,

@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ecjax.ceph.files import Dumps, read_dumps
-from ecjax.ceph.plan import Demand, demand_of
-from ecjax.ceph.read import Reading, read_cluster
-from ecjax.ceph.records import Cluster
 from ecjax.errors import UserError
+from ecjax.rados.files import Dumps, read_dumps
+from ecjax.rados.plan import Demand, demand_of
+from ecjax.rados.read import Reading, read_cluster
+from ecjax.rados.records import Cluster
 from ecjax.studies.ceph.options import CephOptions
 from ecjax.tables.run_ids import run_id
 

@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ecjax.ceph.records import Cluster, is_read
-from ecjax.ceph.times import Times, service_times
 from ecjax.predict.plan_estimates import Kinds, PlanEstimate, kinds_estimate
 from ecjax.queueing.service_law import ServiceLaw, UnitLaw
+from ecjax.rados.records import Cluster, is_read
+from ecjax.rados.times import Times, service_times
 from ecjax.studies.ceph.inputs import Case
 from ecjax.studies.ceph.options import CephOptions
 

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ecjax.ceph.batches import Batch
-from ecjax.ceph.plan import Plan, with_sets
-from ecjax.ceph.records import Cluster, is_read
+from ecjax.rados.batches import Batch
+from ecjax.rados.plan import Plan, with_sets
+from ecjax.rados.records import Cluster, is_read
 from ecjax.studies.spine.batches import Rows
 
 

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from ecjax.ceph.batches import Batch, Limits, batches_of
-from ecjax.ceph.commands import changes
-from ecjax.ceph.plan import Plan, plan_of, role_load, with_sets
 from ecjax.engine import Worker
 from ecjax.predict.plan_estimates import PlanEstimate
+from ecjax.rados.batches import Batch, Limits, batches_of
+from ecjax.rados.commands import changes
+from ecjax.rados.plan import Plan, plan_of, role_load, with_sets
 from ecjax.status import Status
 from ecjax.studies.ceph.inputs import Case
 from ecjax.studies.ceph.latencies import Service, estimate, read_probabilities

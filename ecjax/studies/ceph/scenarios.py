@@ -4,11 +4,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ecjax.ceph.batches import Batch
-from ecjax.ceph.crush import broken
-from ecjax.ceph.plan import Plan, plan_of, shard_bytes, with_sets
-from ecjax.ceph.records import Cluster, Domains
 from ecjax.errors import UserError
+from ecjax.rados.batches import Batch
+from ecjax.rados.crush import broken
+from ecjax.rados.plan import Plan, plan_of, shard_bytes, with_sets
+from ecjax.rados.records import Cluster, Domains
 from ecjax.studies.ceph.inputs import Case
 from ecjax.studies.ceph.latencies import Service, estimate
 from ecjax.studies.ceph.rows import ratio

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from ecjax.ceph.commands import PREPARE
-from ecjax.ceph.verify import Expected
 from ecjax.errors import UserError
+from ecjax.rados.commands import PREPARE
+from ecjax.rados.verify import Expected
 from ecjax.studies.ceph.stored import rows_of
 from ecjax.tables.folder import location, make_folder, publishing, write_errors
 from ecjax.tables.recommendation import read_recommendation

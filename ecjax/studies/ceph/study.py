@@ -5,11 +5,11 @@ from functools import partial
 import pandas as pd
 from rich.console import Console
 
-from ecjax.ceph.batches import Limits
 from ecjax.console import log
 from ecjax.engine import Engine
 from ecjax.errors import UserError
 from ecjax.options import checked, identifying
+from ecjax.rados.batches import Limits
 from ecjax.studies.ceph.acting import apply_plan, collect_dumps, verify_plan
 from ecjax.studies.ceph.figures.kinds import draw
 from ecjax.studies.ceph.inputs import Case, read_case

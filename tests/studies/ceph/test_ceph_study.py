@@ -7,11 +7,12 @@ import shlex
 import pytest
 from ceph_dumps import made, write
 
-from ecjax.ceph import live
-from ecjax.ceph.crush import rule_domains
-from ecjax.ceph.monitor import Map, applied
-from ecjax.ceph.records import Entries
+import ecjax
 from ecjax.cli import main
+from ecjax.rados import live
+from ecjax.rados.crush import rule_domains
+from ecjax.rados.monitor import Map, applied
+from ecjax.rados.records import Entries
 from ecjax.tables.results import read_results
 
 WITHIN = "within=0.12"
@@ -48,6 +49,7 @@ class Cluster:
             for each in osd["pg_upmap_items"]
         }
         self.parts, self.dropping, self.lines = parts, dropping, []
+        self.health, self.ill_after = {"status": "HEALTH_OK", "checks": {}}, None
         self.map = Map(parts["raw"], dict.fromkeys(parts["raw"], domains), frozenset(), Entries({}, items))
 
     def __call__(self, words):
@@ -60,6 +62,10 @@ class Cluster:
         return json.dumps(self.dump(" ".join(words[1:-2])))
 
     def dump(self, what):
+        if what == "health":
+            moves = sum(" pg-upmap" in f" {line}" for line in self.lines)
+            worse = self.ill_after is not None and moves > self.ill_after
+            return check("OSD_DOWN", "1 osds down") if worse else self.health
         if what == "pg dump":
             groups = json.loads(json.dumps(self.parts["groups"][1]))
             for each in groups["pg_map"]["pg_stats"]:
@@ -76,6 +82,10 @@ class Cluster:
             for name, pairs in entries.items.items()
         ]
         return self.parts["osd"] | {"pg_upmap": upmap, "pg_upmap_items": items, "epoch": 60}
+
+
+def check(code, message, status="HEALTH_WARN"):
+    return {"status": status, "checks": {code: {"severity": status, "summary": {"message": message}}}}
 
 
 @pytest.fixture
@@ -167,6 +177,37 @@ def test_apply_stops_where_a_command_vanishes(place, cluster, capsys):
     assert "Stopped after 1 of" in said and f"group {second}:" in said
     later = set(plan.loc[plan["batch"] > 2, "group"]) - set(plan.loc[plan["batch"] <= 2, "group"])
     assert later and not any(f" {group} " in f"{line} " for group in later for line in cluster.lines)
+
+
+@pytest.mark.parametrize(
+    ("health", "line"),
+    [
+        (check("OSD_FULL", "1 full osd(s)", "HEALTH_ERR"), "health is HEALTH_ERR (OSD_FULL: 1 full osd(s))"),
+        (check("OSDMAP_FLAGS", "noout,nobackfill flag(s) set"), "nobackfill is set, no data would move"),
+    ],
+)
+def test_apply_begins_only_where_health_allows_it(place, cluster, capsys, health, line):
+    cluster.health = health
+    assert main(["ceph", f"verify={place / 'out'}", "apply=true", "--quiet"]) == 1
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Stopped after 0 of" in said and line in said and cluster.lines == []
+
+
+def test_apply_stops_where_health_becomes_worse(place, cluster, capsys):
+    cluster.health, cluster.ill_after = check("OBJECT_MISPLACED", "3 % misplaced"), 1
+    assert main(["ceph", f"verify={place / 'out'}", "apply=true", "--quiet"]) == 1
+    said = " ".join(capsys.readouterr().out.split())
+    assert "batch 1: health has become worse (OSD_DOWN: 1 osds down)" in said
+    plan = read_results(place / "out", "commands")
+    assert set(cluster.map.entries.upmap) <= set(plan.loc[plan["batch"] == 1, "group"])
+
+
+def test_the_function_plans_and_leaves_the_cluster_alone(place, cluster):
+    with ecjax.ceph(place / "dumps", within=0.12) as results:
+        same = read_results(place / "out", "runs").iloc[0]
+        assert results.runs["max_over_mean"].iloc[0] == pytest.approx(same["max_over_mean"])
+        assert set(results.plan.columns) >= {"group", "position", "osd", "before"}
+    assert cluster.lines == []
 
 
 def test_apply_refuses_another_cluster_and_other_sets(place, cluster, capsys):

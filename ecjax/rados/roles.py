@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ecjax.ceph.relaxed import EQUAL, GAP, Relaxed
-from ecjax.ceph.repair import repaired, unneeded_undone
+from ecjax.rados.relaxed import EQUAL, GAP, Relaxed
+from ecjax.rados.repair import repaired, unneeded_undone
 
 COPIES_OF_SWAP = 2  # a data and a parity position change their OSDs
 _FEW = 15_000  # variables that are solved as whole numbers at once

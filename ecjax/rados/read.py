@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ecjax.ceph.crush import UnknownStep, rule_domains
-from ecjax.ceph.files import Dumps
-from ecjax.ceph.pools import check_same_cluster, planned_pools
-from ecjax.ceph.rates import measured_rates, other_reads
-from ecjax.ceph.raw import listed_raw_agrees, own_sets
-from ecjax.ceph.records import NO_OSD, Cluster, Domains, Entries, Groups, Pool
 from ecjax.errors import UserError
+from ecjax.rados.crush import UnknownStep, rule_domains
+from ecjax.rados.files import Dumps
+from ecjax.rados.pools import check_same_cluster, planned_pools
+from ecjax.rados.rates import measured_rates, other_reads
+from ecjax.rados.raw import listed_raw_agrees, own_sets
+from ecjax.rados.records import NO_OSD, Cluster, Domains, Entries, Groups, Pool
 
 _CLEAN = {"active", "clean", "scrubbing", "deep", "snaptrim", "snaptrim_wait"}
 _NAMED = 3

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ecjax.ceph.files import Dumps
-from ecjax.ceph.records import NO_OSD, Pool
 from ecjax.errors import UserError
+from ecjax.rados.files import Dumps
+from ecjax.rados.records import NO_OSD, Pool
 
 ERASURE = 3
 _PLUGINS = ("jerasure", "isa")

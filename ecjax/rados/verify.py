@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from ecjax.ceph.records import Cluster, Entries
+from ecjax.rados.records import Cluster, Entries
 
 
 class Expected(NamedTuple):

@@ -13,9 +13,9 @@ A command that is accepted may vanish at the next epoch:
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from ecjax.ceph.crush import broken
-from ecjax.ceph.raw import with_items
-from ecjax.ceph.records import Domains, Entries, Items
+from ecjax.rados.crush import broken
+from ecjax.rados.raw import with_items
+from ecjax.rados.records import Domains, Entries, Items
 
 
 class Map(NamedTuple):

@@ -8,15 +8,21 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ecjax.ceph.files import COMMANDS, read_dumps
-from ecjax.ceph.read import EQUAL, Reading, read_cluster
-from ecjax.ceph.records import Cluster
-from ecjax.ceph.verify import Expected, Finding, findings, moved_on
 from ecjax.errors import UserError
+from ecjax.rados.files import COMMANDS, read_dumps
+from ecjax.rados.read import EQUAL, Reading, read_cluster
+from ecjax.rados.records import Cluster
+from ecjax.rados.verify import Expected, Finding, findings, moved_on
 
 _POLL_S = 2.0
 _TIMEOUT_S, _TRIES = 120, 3
 _LAST = "pg_dump.1.json"
+# what health says while data moves as it should, and right after a new map
+_OF_MOVING = frozenset(
+    ("OBJECT_MISPLACED", "PG_DEGRADED", "PG_AVAILABILITY", "PG_NOT_SCRUBBED", "PG_NOT_DEEP_SCRUBBED")
+)
+# flags under which no data moves
+_STOPPED = ("nobackfill", "norebalance", "norecover", "pause")
 
 
 class Applied(NamedTuple):
@@ -96,8 +102,55 @@ def cluster_now(folder: Path, command: str, pools: tuple[str, ...]) -> Cluster:
     return read_cluster(read_dumps(folder), Reading(EQUAL, pools, moving=True))
 
 
+class Health(NamedTuple):
+    """What ``ceph health -f json`` says."""
+
+    error: bool  # HEALTH_ERR
+    checks: Mapping[str, str]  # message by code
+
+
+def health_now(command: str) -> Health:
+    """Health of a running cluster.
+
+    Raises:
+        UserError: the command fails, or what it prints has no status.
+    """
+    said = json.loads(_asked(command, ["health"]))
+    try:
+        checks = {code: str(each["summary"]["message"]) for code, each in said.get("checks", {}).items()}
+        return Health(said["status"] == "HEALTH_ERR", checks)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise UserError(f"{command} health: found no {error}; allowed: ceph's output") from error
+
+
+def _unfit(health: Health) -> str:
+    """Why nothing is to be applied to a cluster, in words; empty: it may be."""
+    if health.error:
+        return f"health is HEALTH_ERR ({_named(health.checks)}): mend that first"
+    message = health.checks.get("OSDMAP_FLAGS", "")
+    stopped = [flag for flag in _STOPPED if flag in message]
+    return f"{stopped[0]} is set, no data would move: unset it first" if stopped else ""
+
+
+def _worse(before: Health, now: Health) -> str:
+    """What is new in health that moving data does not explain, in words; empty: nothing."""
+    fresh = {
+        code: text
+        for code, text in now.checks.items()
+        if code not in before.checks and code not in _OF_MOVING
+    }
+    if now.error or fresh:
+        return f"health has become worse ({_named(fresh or now.checks)})"
+    return ""
+
+
+def _named(checks: Mapping[str, str]) -> str:
+    return "; ".join(f"{code}: {text}" for code, text in sorted(checks.items())) or "no check is named"
+
+
 def apply_batches(
     look: Callable[[], Cluster],
+    health: Callable[[], Health],
     command: str,
     plan: Expected,
     batches: Sequence[tuple[Sequence[str], Mapping[str, tuple[int, ...]]]],
@@ -106,11 +159,13 @@ def apply_batches(
 ) -> Applied:
     """Apply batches one by one; stop where the cluster is not as it should be.
 
-    Before anything is done, the planned groups must be as the plan found them. After each batch, first the sets are
-    awaited, then active+clean with up = acting on all groups; the next one begins only then.
+    Before anything is done, the planned groups must be as the plan found them and health no error. After each batch,
+    first the sets are awaited, then active+clean with up = acting on all groups; the next one begins only then, and
+    only while health says nothing that it did not say before and that moving data does not explain.
 
     Args:
         look: reads the cluster.
+        health: reads its health.
         command: that is ``ceph``.
         plan: all of it.
         batches: commands, and sets expected after them.
@@ -125,27 +180,38 @@ def apply_batches(
         return Applied(0, tuple(wrong), "groups are not as the plan found them: plan again")
     if not now.groups.movable.all():
         return Applied(0, (), "not all groups are active+clean: wait, then apply again")
+    first = health()
+    if unfit := _unfit(first):
+        return Applied(0, (), unfit)
     for place, (commands, sets) in enumerate(batches):
         say(f"batch {place + 1} of {len(batches)}: {len(commands)} commands")
         for line in commands:
             words = shlex.split(line)
             _run([*shlex.split(command), *words[1:]])
-        stopped = _awaited(look, Expected(plan.fsid, plan.before, sets), wait_s)
+        expected = Expected(plan.fsid, plan.before, sets)
+        stopped = _awaited(look, lambda: _worse(first, health()), expected, wait_s)
         if stopped is not None:
-            return Applied(
-                place, tuple(stopped), f"batch {place + 1} did not take effect within {wait_s:g} s"
-            )
+            wrong, why = stopped
+            return Applied(place, tuple(wrong), f"batch {place + 1}: {why}")
     return Applied(len(batches), (), "")
 
 
-def _awaited(look: Callable[[], Cluster], expected: Expected, wait_s: float) -> list[Finding] | None:
-    """Wait until sets are as expected and clean; what is not, where the time is over."""
+def _awaited(
+    look: Callable[[], Cluster], worse: Callable[[], str], expected: Expected, wait_s: float
+) -> tuple[list[Finding], str] | None:
+    """Wait until sets are as expected and clean.
+
+    Returns:
+        None, or what is not as expected and why the wait ended: health has become worse, or the time is over.
+    """
     end = time.monotonic() + wait_s
     while True:
+        if why := worse():
+            return [], why
         now = look()
         wrong = findings(expected, now)
         if not wrong and now.groups.movable.all():
             return None
         if time.monotonic() >= end:
-            return wrong
+            return wrong, f"it did not take effect within {wait_s:g} s"
         time.sleep(_POLL_S)

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ecjax.ceph.commands import Change
-from ecjax.ceph.plan import shard_bytes
-from ecjax.ceph.records import Cluster
+from ecjax.rados.commands import Change
+from ecjax.rados.plan import shard_bytes
+from ecjax.rados.records import Cluster
 
 
 class Limits(NamedTuple):

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from ecjax.ceph.roles import RoleProblem
+    from ecjax.rados.roles import RoleProblem
 
 _MOST = 20_000  # swaps
 _COPY = 0.3  # what a changed role counts, in squares of the mean work

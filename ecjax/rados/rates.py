@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ecjax.ceph.files import Dumps
-from ecjax.ceph.pools import ERASURE
 from ecjax.errors import UserError
+from ecjax.rados.files import Dumps
+from ecjax.rados.pools import ERASURE
 
 LEAST_S = 30.0  # between two pg dumps: OSDs report every 5 s
 _NAMED = 3

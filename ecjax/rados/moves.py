@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ecjax.ceph.read import targets
-from ecjax.ceph.records import Cluster, Domains
+from ecjax.rados.read import targets
+from ecjax.rados.records import Cluster, Domains
 
 _MOST = 20_000
 

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ecjax.ceph.crush import broken
-from ecjax.ceph.moves import with_moves
-from ecjax.ceph.records import Cluster, is_read
-from ecjax.ceph.roles import RolePlan, RoleProblem, plan_roles
+from ecjax.rados.crush import broken
+from ecjax.rados.moves import with_moves
+from ecjax.rados.records import Cluster, is_read
+from ecjax.rados.roles import RolePlan, RoleProblem, plan_roles
 
 READS, BYTES = "reads", "bytes"
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ecjax.ceph.records import NO_OSD, Domains, Level
+from ecjax.rados.records import NO_OSD, Domains, Level
 
 _SETTINGS = "set_"  # steps that change how hard CRUSH tries
 _OSD = "osd"

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 
 if TYPE_CHECKING:
-    from ecjax.ceph.roles import RoleProblem
+    from ecjax.rados.roles import RoleProblem
 
 EQUAL, GAP = 1e-9, 0.05
 _GAP_TO_SPREAD = 0.002

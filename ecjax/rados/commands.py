@@ -9,8 +9,8 @@ that has a ``pg_upmap``.
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ecjax.ceph.raw import with_items
-from ecjax.ceph.records import Cluster, Entries, Items
+from ecjax.rados.raw import with_items
+from ecjax.rados.records import Cluster, Entries, Items
 
 PREPARE = "ceph osd set-require-min-compat-client luminous"
 

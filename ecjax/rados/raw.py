@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from ecjax.ceph.records import NO_OSD, Entries, Items
+from ecjax.rados.records import NO_OSD, Entries, Items
 
 
 def with_items(osds: tuple[int, ...], items: Items, out: frozenset[int] = frozenset()) -> tuple[int, ...]:
