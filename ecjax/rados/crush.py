@@ -31,6 +31,30 @@ def tree_of(crush: Mapping[str, Any]) -> Tree:
     )
 
 
+def _check_tree(tree: Tree) -> None:
+    """Refuse a map in which a bucket is below itself.
+
+    Raises:
+        UnknownStep: one is.
+    """
+    above = set[int]()
+    cleared = set[int]()
+
+    def descend(bucket: int) -> None:
+        if bucket >= 0 or bucket in cleared:
+            return
+        if bucket in above:
+            raise UnknownStep(f"bucket {bucket}, which is below itself,")
+        above.add(bucket)
+        for child in tree.children.get(bucket, ()):
+            descend(child)
+        above.remove(bucket)
+        cleared.add(bucket)
+
+    for bucket in tree.children:
+        descend(bucket)
+
+
 def osds_below(tree: Tree, bucket: int) -> list[int]:
     """Ids of the OSDs at or below a bucket."""
     if bucket >= 0:
@@ -79,6 +103,7 @@ def rule_domains(crush: Mapping[str, Any], rule_id: int) -> Domains:
     if rule is None:
         raise UnknownStep(f"rule {rule_id} is not in the CRUSH dump")
     tree, root, levels, emitted = tree_of(crush), None, list[Level](), False
+    _check_tree(tree)
     for step in rule["steps"]:
         operation = step["op"]
         if operation.startswith(_SETTINGS):

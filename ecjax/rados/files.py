@@ -4,7 +4,8 @@ import gzip
 import json
 import lzma
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -45,6 +46,22 @@ class Dumps(NamedTuple):
     unknown: tuple[str, ...]  # files that are none of these
 
 
+@contextmanager
+def as_printed(source: str, release: str) -> Iterator[None]:
+    """Say in a line where dumps have another form than ceph gives them.
+
+    Raises:
+        UserError: they have.
+    """
+    try:
+        yield
+    except (KeyError, TypeError, IndexError, AttributeError, ValueError, OverflowError) as error:
+        what = f"no {error}" if isinstance(error, KeyError) else str(error)
+        raise UserError(
+            f"{source}: found {what} in a dump of release {release}; allowed: dumps as Nautilus to Tentacle print them"
+        ) from error
+
+
 def read_dumps(folder: str | Path) -> Dumps:
     """Read a folder of dumps, plain, gzipped or xz, or a state file that TheJJ's balancer gathered.
 
@@ -75,7 +92,8 @@ def read_dumps(folder: str | Path) -> Dumps:
                 counters.setdefault(int(osd[1]), []).append(value)
             else:
                 found.setdefault(kind, []).append(value)
-    return _checked(path, digest.hexdigest(), found, operations, counters, tuple(unknown))
+    with as_printed(str(path), "unknown"):
+        return _checked(path, digest.hexdigest(), found, operations, counters, tuple(unknown))
 
 
 def _may_be_dump(path: Path) -> bool:

@@ -47,6 +47,10 @@ def planned_pools(dumps: Dumps, chosen: Sequence[str], notes: list[str]) -> list
         if each.get("pg_num_target", each["pg_num"]) != each["pg_num"]:
             notes.append(f"pool {name}: its groups are being split or merged: plan again when that is done")
         k = int(profile["k"])
+        if not 1 <= k < int(each["size"]):
+            raise UserError(
+                f"pool {name}: found k={k:.6g} of size {each['size']}; allowed: k from 1 to size - 1"
+            )
         pools.append(
             Pool(
                 each["pool"],

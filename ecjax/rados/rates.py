@@ -12,6 +12,7 @@ from ecjax.rados.pools import ERASURE
 
 LEAST_S = 30.0  # between two pg dumps: OSDs report every 5 s
 _NAMED = 3
+_MOST = 2.0**63  # of a counter
 
 
 def measured_rates(
@@ -49,7 +50,7 @@ def measured_rates(
     counted = np.array([each["pgid"] in before for each in listed])
     earlier = [before.get(each["pgid"], each["stat_sum"]) for each in listed]
     reads, kilobytes = (
-        np.array([float(late[key]) - float(early[key]) for late, early in zip(after, earlier, strict=True)])
+        np.array([_count(late, key) - _count(early, key) for late, early in zip(after, earlier, strict=True)])
         for key in ("num_read", "num_read_kb")
     )
     counted &= (reads >= 0) & (kilobytes >= 0)
@@ -95,7 +96,7 @@ def other_reads(dumps: Dumps, planned: Iterable[int], osds: np.ndarray) -> tuple
             continue
         late = group["stat_sum"]
         count, kilobytes = (
-            max(float(late[key]) - float(early[key]), 0.0) for key in ("num_read", "num_read_kb")
+            max(_count(late, key) - _count(early, key), 0.0) for key in ("num_read", "num_read_kb")
         )
         serving, k = group["acting"][:1], 1
         if pool["type"] == ERASURE:
@@ -106,6 +107,18 @@ def other_reads(dumps: Dumps, planned: Iterable[int], osds: np.ndarray) -> tuple
                 reads[place_of[osd]] += count / seconds
                 size[place_of[osd]] += 1024 * kilobytes / k / seconds
     return reads, size
+
+
+def _count(statistics: Mapping[str, Any], key: str) -> float:
+    """A counter of a group.
+
+    Raises:
+        ValueError: it is none.
+    """
+    value = float(statistics[key])
+    if not abs(value) <= _MOST:
+        raise ValueError(f"{key} {value:g}")
+    return value
 
 
 def _time(stamp: str) -> datetime:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ecjax.errors import UserError
 from ecjax.rados.crush import UnknownStep, rule_domains
-from ecjax.rados.files import Dumps
+from ecjax.rados.files import Dumps, as_printed
 from ecjax.rados.pools import check_same_cluster, planned_pools
 from ecjax.rados.rates import measured_rates, other_reads
 from ecjax.rados.raw import listed_raw_agrees, own_sets
@@ -16,6 +16,7 @@ from ecjax.rados.records import NO_OSD, Cluster, Domains, Entries, Groups, Pool
 
 _CLEAN = {"active", "clean", "scrubbing", "deep", "snaptrim", "snaptrim_wait"}
 _NAMED = 3
+_MOST_WEIGHT = 1e6  # TiB
 EQUAL, MEASURED = "equal", "measured"
 
 
@@ -40,17 +41,8 @@ def read_cluster(dumps: Dumps, reading: Reading = _ALL) -> Cluster:
     Raises:
         UserError: dumps are of different clusters, lack what a plan needs, or hold nothing that can be planned.
     """
-    try:
+    with as_printed(dumps.source, dumps.osd.get("require_osd_release", "unknown")):
         return _cluster(dumps, reading)
-    except UserError:
-        raise
-    except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
-        what = f"no {error}" if isinstance(error, KeyError) else str(error)
-        release = dumps.osd.get("require_osd_release", "unknown")
-        raise UserError(
-            f"{dumps.source}: found {what} in a dump of release {release}; allowed: dumps as Nautilus to Tentacle "
-            "print them"
-        ) from error
 
 
 def _cluster(dumps: Dumps, reading: Reading) -> Cluster:
@@ -206,9 +198,9 @@ def _note_recovered(listed: Sequence[Mapping[str, Any]], notes: list[str]) -> No
 
 def _entries(osd_dump: Mapping[str, Any]) -> Entries:
     return Entries(
-        {each["pgid"]: tuple(each["osds"]) for each in osd_dump.get("pg_upmap", [])},
+        {each["pgid"]: tuple(int(osd) for osd in each["osds"]) for each in osd_dump.get("pg_upmap", [])},
         {
-            each["pgid"]: tuple((pair["from"], pair["to"]) for pair in each["mappings"])
+            each["pgid"]: tuple((int(pair["from"]), int(pair["to"])) for pair in each["mappings"])
             for each in osd_dump.get("pg_upmap_items", [])
         },
     )
@@ -246,7 +238,20 @@ def _places(dumps: Dumps, osds: np.ndarray) -> tuple[tuple[str, ...], tuple[str,
 
 
 def _weight(dumps: Dumps, osd: Mapping[str, Any]) -> float:
-    """CRUSH weight times reweight of an OSD; 1 for the former where no dump has it."""
+    """CRUSH weight times reweight of an OSD; 1 for the former where no dump has it.
+
+    Raises:
+        UserError: it is no weight.
+    """
+    weight = _listed_weight(dumps, osd)
+    if not 0 <= weight <= _MOST_WEIGHT:
+        raise UserError(
+            f"osd.{osd['osd']}: found weight {weight:g}; allowed: 0 to {_MOST_WEIGHT:g}, as CRUSH has them"
+        )
+    return weight
+
+
+def _listed_weight(dumps: Dumps, osd: Mapping[str, Any]) -> float:
     reweight = float(osd["weight"])
     for each in (dumps.tree or {}).get("nodes", []):
         if each["id"] == osd["osd"] and "crush_weight" in each:

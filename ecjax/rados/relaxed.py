@@ -13,7 +13,8 @@ EQUAL, GAP = 1e-9, 0.05
 _GAP_TO_SPREAD = 0.002
 _HALF = 0.5
 _MANY = 60_000  # variables from which interior points are faster than simplex
-_NODES_TO_SPREAD = 300
+# of a search tree: the fewer variables, the more of them are searched in the same time
+_VARIABLE_NODES_TO_SPREAD, _LEAST_NODES = 100_000, 300
 
 
 class Relaxed:
@@ -84,6 +85,7 @@ class Relaxed:
         """
         problem = self.problem
         count = len(problem.osd)
+        nodes = max(_VARIABLE_NODES_TO_SPREAD // count, _LEAST_NODES)
         solution = milp(
             np.append(np.zeros(count), 1.0),
             constraints=[
@@ -92,7 +94,7 @@ class Relaxed:
             ],
             integrality=np.append(np.ones(count), 0.0),
             bounds=Bounds(0, np.append(np.ones(count), np.inf)),
-            options={"mip_rel_gap": _GAP_TO_SPREAD, "node_limit": _NODES_TO_SPREAD},
+            options={"mip_rel_gap": _GAP_TO_SPREAD, "node_limit": nodes},
         )
         dual = solution.mip_dual_bound
         bound = max(least, float(dual) * (1 - EQUAL)) if dual is not None and np.isfinite(dual) else least

@@ -118,6 +118,30 @@ def _other_json(parts):
         del group["stat_sum"]["num_read"]
 
 
+def _k_of_zero(parts):
+    parts["osd"]["erasure_code_profiles"]["p1"]["k"] = "0"
+
+
+def _heavy(parts):
+    parts["tree"]["nodes"][3]["crush_weight"] = 1e308
+
+
+def _many_reads(parts):
+    parts["groups"][1]["pg_map"]["pg_stats"][2]["stat_sum"]["num_read_kb"] = 1e308
+
+
+def _large_id(parts):
+    parts["osd"]["osds"][3]["osd"] = 1e308
+
+
+def _upmap_to_nothing(parts):
+    parts["osd"]["pg_upmap_items"] = [{"pgid": "1.0", "mappings": [{"from": 0, "to": {}}]}]
+
+
+def _no_map(parts):
+    parts["groups"][1]["pg_map"] = -1
+
+
 def _no_time(parts):
     parts["groups"][0]["pg_map"]["stamp"] = "yesterday at noon"
 
@@ -126,6 +150,12 @@ def _no_time(parts):
     ("spoil", "line"),
     [
         (_no_time, "yesterday"),
+        (_k_of_zero, "pool e22: found k=0 of size 4; allowed: k from 1 to size - 1"),
+        (_heavy, "osd.3: found weight 1e+308; allowed: 0 to 1e+06"),
+        (_many_reads, "found num_read_kb 1e+308 in a dump of release pacific"),
+        (_large_id, "in a dump of release pacific"),
+        (_upmap_to_nothing, "in a dump of release pacific"),
+        (_no_map, "in a dump of release unknown"),
         (_degraded, "found no group that is active+clean"),
         (_replicated, "found no erasure-coded pool that can be planned (replicated: e22)"),
         (_plugin, "found no erasure-coded pool"),
@@ -144,6 +174,13 @@ def test_what_cannot_be_planned_is_a_line(tmp_path, spoil, line):
     with pytest.raises(UserError, match=".") as caught:
         cluster_of(tmp_path, parts)
     assert line in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_a_bucket_below_itself_keeps_shards_where_they_are(tmp_path):
+    parts = made()
+    parts["crush"]["buckets"][2]["items"].append({"id": -1, "weight": 1, "pos": 9})
+    cluster = cluster_of(tmp_path, parts)
+    assert cluster.domains == (None,) and any("below itself" in note for note in cluster.notes)
 
 
 def test_lists_that_are_no_pools_are_a_note(tmp_path):

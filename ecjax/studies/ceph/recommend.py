@@ -7,7 +7,7 @@ from ecjax.studies.spine.sentences import percent_text
 from ecjax.tables.recommendation import Recommendation
 from ecjax.units import bytes_text, time_text
 
-_NOTHING = 0.005  # of the max load: not worth a command
+_NOTHING = 0.005  # of the max load, or of a latency: not worth a command
 
 
 def recommend(runs: pd.DataFrame, folders: dict[str, str]) -> Recommendation | None:
@@ -36,13 +36,27 @@ def recommend(runs: pd.DataFrame, folders: dict[str, str]) -> Recommendation | N
         f"reads before it is full"
     )
     if pd.notna(best["estimated_mean_s"]):
-        before, after = time_text(best["estimated_p99_before_s"]), time_text(best["estimated_p99_s"])
-        sentence += f", and p99 goes from {before} to {after}"
+        sentence += ". " + latency_text(best)
     batches = "1 batch" if best["batch_count"] == 1 else f"{best['batch_count']} batches"
-    sentence += (
-        f". That copies {best['moved_chunks']} shards, {bytes_text(best['moved_bytes'])}, in {batches}"
-    )
+    sentence += f". It copies {best['moved_chunks']} shards, {bytes_text(best['moved_bytes'])}, in {batches}"
     if best["run_id"] in folders:
         sentence += f": {folders[best['run_id']]}"
     among = "the least load of the busiest OSD" if len(table) > 1 else "the only plan"
     return Recommendation(sentence + ".", str(best["run_id"]), among)
+
+
+def latency_text(run: pd.Series) -> str:
+    """What becomes of latencies at the rates of the dumps, in words: also where they become no better.
+
+    Args:
+        run: row of ``runs`` with estimates.
+    """
+    change = run["estimated_mean_s"] / run["estimated_mean_before_s"] - 1
+    texts = [
+        f"{name} {time_text(run[f'estimated_{name}_before_s'])} to {time_text(run[f'estimated_{name}_s'])}"
+        for name in ("mean", "p99")
+    ]
+    line = f"Expected latency at these rates: {', '.join(texts)}"
+    if change > -_NOTHING:
+        line += "; what is gained is room for more reads, not latency now (objective=mean plans for that)"
+    return line
