@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ecjax.rados.commands import Change
-from ecjax.rados.plan import shard_bytes
+from ecjax.rados.plan import Demand, shard_bytes
 from ecjax.rados.records import Cluster
 
 
@@ -30,8 +30,8 @@ class Batch(NamedTuple):
 def batches_of(
     cluster: Cluster,
     listed: Sequence[Change],
-    work: np.ndarray,
-    start: tuple[np.ndarray, np.ndarray],
+    demand: Demand,
+    start: np.ndarray,
     limits: Limits,
 ) -> list[Batch]:
     """Divide changes into batches: each time the group that relieves the busiest OSDs most per byte.
@@ -42,12 +42,12 @@ def batches_of(
     Args:
         cluster: before.
         listed: changes.
-        work: (G,) load of a shard read times its rate.
-        start: load (m,) before, not relative to speed, and speed (m,).
+        demand: what loads the OSDs.
+        start: (m,) load before, relative to speed.
         limits: of a batch.
     """
-    load, speed = np.append(start[0], 0.0), np.append(start[1], 1.0)
-    moves = _Moves.of(cluster, listed, work)
+    load, speed = np.append(start * demand.speed, 0.0), np.append(demand.speed, 1.0)
+    moves = _Moves.of(cluster, listed, demand)
     shards_of = np.array([pool.group_count * pool.n for pool in cluster.pools], float)
     left, batches = np.ones(len(listed), bool), list[Batch]()
     while left.any():
@@ -90,7 +90,7 @@ class _Moves(NamedTuple):
     change: np.ndarray  # (n, w) of their load
 
     @classmethod
-    def of(cls, cluster: Cluster, listed: Sequence[Change], work: np.ndarray) -> "_Moves":
+    def of(cls, cluster: Cluster, listed: Sequence[Change], demand: Demand) -> "_Moves":
         """Changes with what they move."""
         place_of = {name: place for place, name in enumerate(cluster.groups.ids)}
         groups = [place_of[each.group] for each in listed]
@@ -101,7 +101,11 @@ class _Moves(NamedTuple):
         for each, place, group in zip(listed, pool, groups, strict=True):
             k = cluster.pools[place].k
             before, after = set(each.before[:k]), set(each.after[:k])
-            pairs.append([(osd, work[group] if osd in after else -work[group]) for osd in before ^ after])
+            differences = {osd: 1.0 if osd in after else -1.0 for osd in before ^ after}
+            if demand.primary and each.before[0] != each.after[0]:
+                for leader, sign in ((each.before[0], -1.0), (each.after[0], 1.0)):
+                    differences[leader] = differences.get(leader, 0.0) + sign * demand.primary
+            pairs.append([(name, demand.work[group] * times) for name, times in differences.items()])
         width = max(map(len, pairs), default=0)
         osd = np.full((len(listed), width), len(cluster.osds))
         change = np.zeros((len(listed), width))

@@ -8,6 +8,7 @@ import numpy as np
 
 from ecjax.rados.crush import broken
 from ecjax.rados.moves import with_moves
+from ecjax.rados.primaries import primary_load, with_primaries_spread
 from ecjax.rados.records import Cluster, is_read
 from ecjax.rados.roles import RolePlan, RoleProblem, plan_roles
 
@@ -20,6 +21,7 @@ class Demand(NamedTuple):
     work: np.ndarray  # (G,) load of one shard read times its rate
     speed: np.ndarray  # (m,) relative to each other
     base: np.ndarray  # (m,) load that no plan changes
+    primary: float = 0.0  # extra work of position 0, in shard reads
 
 
 class Plan(NamedTuple):
@@ -49,11 +51,8 @@ def demand_of(cluster: Cluster, speed: np.ndarray, unit: str = READS, primary: f
         mean = groups.read_bytes[known].mean() if known.any() else 1.0
         size = np.where(known, groups.read_bytes, mean)
     work = groups.rate * size
-    first = groups.osd[groups.first[:-1]]
-    there = first >= 0
-    other = cluster.background_bytes if unit == BYTES else cluster.background
-    base = other + np.bincount(first[there], primary * work[there], len(cluster.osds))
-    return Demand(work, speed, base)
+    base = cluster.background_bytes if unit == BYTES else cluster.background
+    return Demand(work, speed, base, primary)
 
 
 def role_problem(cluster: Cluster, demand: Demand) -> tuple[RoleProblem, np.ndarray]:
@@ -73,6 +72,8 @@ def role_problem(cluster: Cluster, demand: Demand) -> tuple[RoleProblem, np.ndar
     work = np.repeat(demand.work, count)
     held = ~inside & read & (groups.osd >= 0)
     base = demand.base + np.bincount(groups.osd[held], work[held], len(cluster.osds))
+    # primaries of the others are spread afterwards
+    base += primary_load(cluster, demand._replace(work=np.where(free, 0.0, demand.work)), groups.osd)
     first = np.concatenate([[0], np.cumsum(count[free])]).astype(np.int64)
     problem = RoleProblem(first, groups.osd[inside], read[inside], demand.work[free], base, demand.speed)
     return problem, np.flatnonzero(free)
@@ -109,9 +110,11 @@ def plan_of(cluster: Cluster, demand: Demand, within: float, tolerance: int | No
         sets[cluster.groups.ids[group]] = reordered(
             osds, problem.data[inside].tolist(), roles.data[inside].tolist(), primaries
         )
-    before, after = problem.load(problem.data), problem.load(roles.data)
+    before, after = role_load(cluster, demand, {}), problem.load(roles.data)
     if tolerance is not None and len(free):
         sets, roles, after = _moved(cluster, demand, (sets, roles, after), tolerance, free, within)
+    if demand.primary and len(free):
+        sets, roles, after = _led(cluster, demand, (sets, roles), free, within)
     shards, size = copied(cluster, sets)
     return Plan(sets, before, after, roles, shards, size)
 
@@ -138,12 +141,31 @@ def _moved(
     return moved, roles._replace(bound=bound, level=level, copies_bound=math.nan), held
 
 
+def _led(
+    cluster: Cluster,
+    demand: Demand,
+    plan: tuple[dict[str, tuple[int, ...]], RolePlan],
+    free: np.ndarray,
+    within: float,
+) -> tuple[dict[str, tuple[int, ...]], RolePlan, np.ndarray]:
+    """A plan with primaries spread: sets, bounds that hold for them, loads."""
+    sets, roles = plan
+    load = role_load(cluster, demand, sets)
+    # no choice of roles and primaries spreads the work more evenly than by speed
+    bound = float((load * demand.speed).sum() / demand.speed[cluster.usable].sum())
+    level = bound * (1 + within)
+    spread = with_primaries_spread(cluster, demand, sets, load, free, level)
+    held = role_load(cluster, demand, spread)
+    return spread, roles._replace(bound=bound, level=level, copies_bound=math.nan), held
+
+
 def role_load(cluster: Cluster, demand: Demand, sets: Mapping[str, tuple[int, ...]]) -> np.ndarray:
     """(m,) load of every OSD, relative to its speed, with other sets for some groups."""
     osd = with_sets(cluster, sets)
     work = np.repeat(demand.work, np.diff(cluster.groups.first))
     use = is_read(cluster) & (osd >= 0)
-    return (demand.base + np.bincount(osd[use], work[use], len(cluster.osds))) / demand.speed
+    led = primary_load(cluster, demand, osd)
+    return (demand.base + led + np.bincount(osd[use], work[use], len(cluster.osds))) / demand.speed
 
 
 def _primaries(cluster: Cluster) -> dict[int, int]:

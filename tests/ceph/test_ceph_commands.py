@@ -129,8 +129,7 @@ def test_a_plan_comes_about_and_goes(tmp_path, tolerance):
 
 def test_batches_are_small_and_never_make_it_worse(tmp_path):
     cluster, demand, plan, listed = planned(tmp_path, within=0.15, hosts=8, pools=((2, 2, 48), (4, 2, 32)))
-    start = plan.before, demand.speed
-    batches = batches_of(cluster, listed, demand.work, start, Limits(0.05, float("inf")))
+    batches = batches_of(cluster, listed, demand, plan.before, Limits(0.05, float("inf")))
     assert len(batches) > 1
     assert sorted(change.group for batch in batches for change in batch.changes) == sorted(plan.sets)
     most = [plan.before.max(), *(batch.load.max() for batch in batches)]
@@ -145,9 +144,9 @@ def test_batches_are_small_and_never_make_it_worse(tmp_path):
                 for a, b in zip(change.before, change.after, strict=True)
             )
             assert moved <= 0.05 * shards
-    few = batches_of(cluster, listed, demand.work, start, Limits(1.0, 3 * 2**29))
+    few = batches_of(cluster, listed, demand, plan.before, Limits(1.0, 3 * 2**29))
     assert all(batch.bytes <= 3 * 2**29 or len(batch.changes) == 1 for batch in few)
-    assert batches_of(cluster, [], demand.work, start, Limits(1.0, 1.0)) == []
+    assert batches_of(cluster, [], demand, plan.before, Limits(1.0, 1.0)) == []
 
 
 def test_what_is_not_in_force_is_named_with_its_reason(tmp_path):

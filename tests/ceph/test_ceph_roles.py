@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from ceph_dumps import made, write
 
+from ecjax.rados.batches import Limits, batches_of
+from ecjax.rados.commands import changes
 from ecjax.rados.crush import broken
 from ecjax.rados.files import read_dumps
-from ecjax.rados.plan import breaking, copied, demand_of, plan_of, with_sets
+from ecjax.rados.plan import breaking, copied, demand_of, plan_of, role_load, with_sets
 from ecjax.rados.read import EQUAL, Reading, read_cluster, targets
 from ecjax.rados.records import reads_per_osd
 from ecjax.rados.roles import RoleProblem, plan_roles
@@ -154,3 +156,46 @@ def test_a_thousand_osds(tmp_path):
     assert (
         plan.shards <= 1.25 * plan.roles.copies_bound
     )  # a linear program's, which whole groups do not reach
+
+
+def by_brute_force(cluster, demand):
+    """Least max load of all choices of roles and primaries."""
+    groups = [cluster.osd_ids(place).tolist() for place in range(len(cluster.groups.ids))]
+    k = cluster.pools[0].k
+    choices = [
+        [(first, data) for data in itertools.combinations(osds, k) for first in data] for osds in groups
+    ]
+    best = np.inf
+    for chosen in itertools.product(*choices):
+        load = demand.base.copy()
+        for work, (first, data) in zip(demand.work, chosen, strict=True):
+            load[list(data)] += work
+            load[first] += demand.primary * work
+        best = min(best, (load / demand.speed).max())
+    return best
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_primaries_are_spread_beside_the_best_of_all_choices(tmp_path, seed):
+    cluster = cluster_of(tmp_path, hosts=4, per_host=1, pools=((2, 1, 5),), seed=seed)
+    demand = demand_of(cluster, np.ones(4), primary=0.8)
+    plan = plan_of(cluster, demand, 0.0)
+    best = by_brute_force(cluster, demand)
+    assert plan.roles.bound <= best * (1 + 1e-9)
+    assert (
+        best * (1 - 1e-9) <= plan.after.max() <= 1.25 * best
+    )  # five groups leave a greedy exchange little room
+    without = plan_of(cluster, demand._replace(primary=0.0), 0.0)
+    assert plan.after.max() <= role_load(cluster, demand, without.sets).max() * (1 + 1e-9)
+
+
+def test_primaries_of_many_groups_are_spread_evenly(tmp_path):
+    cluster = cluster_of(tmp_path, hosts=8, pools=((4, 2, 64),))
+    demand = demand_of(cluster, np.ones(16), primary=0.75)
+    plan = plan_of(cluster, demand, 0.05)
+    assert plan.after.max() <= 1.06 * plan.roles.bound < role_load(cluster, demand, {}).max()
+    assert plan.shards == copied(cluster, plan.sets)[0]
+    for name, osds in plan.sets.items():
+        assert set(osds) == set(cluster.sets[name])
+    batches = batches_of(cluster, changes(cluster, plan.sets), demand, plan.before, Limits(0.05, np.inf))
+    np.testing.assert_allclose(batches[-1].load, plan.after)

@@ -35,11 +35,6 @@ def read_case(options: CephOptions) -> Case:
     dumps = read_dumps(str(options.dumps))
     cluster = read_cluster(dumps, Reading(options.rates, tuple(options.pools or ())))
     speed, notes = speeds_of(cluster, options.speeds)
-    if options.primary_work:
-        notes.append(
-            "primary_work counts where the primaries are: a group whose position 0 changes takes it along, which the "
-            "loads of the plan do not show"
-        )
     demand = demand_of(cluster, speed, options.load, options.primary_work)
     names = {"dumps": dumps.sha256, "rates": options.rates, "pools": options.pools}
     return Case(cluster, demand, dumps, run_id("inputs", names, "", None, ""), (*cluster.notes, *notes))

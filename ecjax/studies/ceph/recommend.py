@@ -3,46 +3,67 @@
 import pandas as pd
 
 from ecjax.status import Status
+from ecjax.studies.ceph.options import LOAD, MEAN, P99
 from ecjax.studies.spine.sentences import percent_text
 from ecjax.tables.recommendation import Recommendation
 from ecjax.units import bytes_text, time_text
 
+# what is least by an objective, and what it is before
+_COLUMNS = {
+    LOAD: ("max_over_mean", "max_over_mean_before"),
+    MEAN: ("estimated_mean_s", "estimated_mean_before_s"),
+    P99: ("estimated_p99_s", "estimated_p99_before_s"),
+}
+_WORDS = {LOAD: "load of the busiest OSD", MEAN: "mean latency", P99: "99 % quantile of the latency"}
 _NOTHING = 0.005  # of the max load, or of a latency: not worth a command
 
 
-def recommend(runs: pd.DataFrame, folders: dict[str, str]) -> Recommendation | None:
-    """The plan with the least load of the busiest OSD; where several are as good, the one that copies least.
+def recommend(runs: pd.DataFrame, folders: dict[str, str], objective: str = LOAD) -> Recommendation | None:
+    """The plan that is best by the objective; where several are as good, the one that copies least.
 
     Args:
         runs: rows of the ``runs`` dataset of one study.
         folders: where the scripts of a run are, by run id.
+        objective: LOAD of the busiest OSD, MEAN or P99 of the estimated latency.
     """
     table = runs[runs["status"] == str(Status.OK)]
     if table.empty:
         return None
-    best = table.sort_values(["max_over_mean", "moved_chunks"], kind="stable").iloc[0]
+    after, before = _COLUMNS[objective]
+    best = table.sort_values([after, "moved_chunks"], kind="stable").iloc[0]
     gain = 1 - best["max_over_mean"] / best["max_over_mean_before"]
-    if gain < _NOTHING or not best["changed_groups"]:
-        return Recommendation(
-            f"Nothing to change: the busiest OSD has {best['max_over_mean_before']:.3f} times the mean load, no choice "
-            f"of roles gets below {best['lower_bound']:.3f}.",
-            str(best["run_id"]),
-            "nothing is to be gained",
-        )
+    if 1 - best[after] / best[before] < _NOTHING or not best["changed_groups"]:
+        return Recommendation(_nothing(best, objective), str(best["run_id"]), "nothing is to be gained")
     sentence = (
         f"Recommended: change {best['changed_groups']} of {best['group_count']} groups; the busiest OSD then has "
         f"{best['max_over_mean']:.3f} instead of {best['max_over_mean_before']:.3f} times the mean load "
-        f"(least possible {best['lower_bound']:.3f}), so the cluster serves {percent_text(1 / (1 - gain) - 1)} more "
-        f"reads before it is full"
+        f"(least possible {best['lower_bound']:.3f})"
     )
+    if gain > 0:
+        sentence += f", so the cluster serves {percent_text(1 / (1 - gain) - 1)} more reads before it is full"
+    elif gain < -_NOTHING:
+        sentence += f", which is {percent_text(-gain)} more: slow OSDs are spared"
     if pd.notna(best["estimated_mean_s"]):
         sentence += ". " + latency_text(best)
     batches = "1 batch" if best["batch_count"] == 1 else f"{best['batch_count']} batches"
     sentence += f". It copies {best['moved_chunks']} shards, {bytes_text(best['moved_bytes'])}, in {batches}"
     if best["run_id"] in folders:
         sentence += f": {folders[best['run_id']]}"
-    among = "the least load of the busiest OSD" if len(table) > 1 else "the only plan"
+    among = f"the least {_WORDS[objective]}" if len(table) > 1 else "the only plan"
     return Recommendation(sentence + ".", str(best["run_id"]), among)
+
+
+def _nothing(run: pd.Series, objective: str) -> str:
+    if objective == LOAD:
+        return (
+            f"Nothing to change: the busiest OSD has {run['max_over_mean_before']:.3f} times the mean load, no choice "
+            f"of roles gets below {run['lower_bound']:.3f}."
+        )
+    after, before = _COLUMNS[objective]
+    return (
+        f"Nothing to change: the expected {_WORDS[objective]} is {time_text(run[before])}, the best plan "
+        f"that was tried has {time_text(run[after])}."
+    )
 
 
 def latency_text(run: pd.Series) -> str:

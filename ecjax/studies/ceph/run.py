@@ -114,8 +114,7 @@ def _planned(case: Case, within: float, settings: Settings) -> Planned:
     cluster, demand = case.cluster, case.demand
     plan = plan_of(cluster, demand, within, settings.tolerance)
     listed = changes(cluster, plan.sets)
-    start = plan.before * demand.speed, demand.speed
-    batches = batches_of(cluster, listed, demand.work, start, settings.limits)
+    batches = batches_of(cluster, listed, demand, plan.before, settings.limits)
     return Planned(plan, batches, _latencies(case, batches, settings.service))
 
 

@@ -18,15 +18,22 @@ _TRIES = 200
 BEFORE, PLAN = "before", "plan"
 
 
+class Served(NamedTuple):
+    """Which OSDs serve the reads of each group."""
+
+    takes: np.ndarray  # (G, m) 1 where a client read takes a shard
+    leads: np.ndarray  # (G, m) 1 where the primary is, the first OSD of the set that is up
+    lost: np.ndarray  # (G,) bool: fewer than k shards are up
+
+
 class Reads(NamedTuple):
     """Who serves what in a scenario."""
 
     case: Case
-    takes: np.ndarray  # (G, m) 1 where a client read takes a shard
+    served: Served
     slower: np.ndarray  # (m,) factor of the times
     extra: np.ndarray  # (m,) shard reads/s besides
     up: np.ndarray  # (m,) bool
-    lost: np.ndarray  # (G,) bool: fewer than k shards are up
     note: str | None = None
     all_answer: bool = True  # whether a read waits for all that it takes
 
@@ -76,16 +83,18 @@ def check_scenarios(cluster: Cluster, names: list[str]) -> None:
 
 def _row(reads: Reads, usual: float, service: Service | None) -> dict[str, float | str | None]:
     case, rate = reads.case, reads.case.cluster.groups.rate
-    work = np.where(reads.lost, 0.0, case.demand.work)
-    load = (case.demand.base + reads.extra + work @ reads.takes) * reads.slower / case.demand.speed
+    demand, served = case.demand, reads.served
+    work = np.where(served.lost, 0.0, demand.work)
+    load = demand.base + reads.extra + work @ (served.takes + demand.primary * served.leads)
+    load *= reads.slower / demand.speed
     row: dict[str, float | str | None] = {
         "max_over_mean": ratio(load[reads.up]),
         "load_ratio": float(load[reads.up].max()) / usual if usual > 0 else None,
-        "unavailable_share": float(rate[reads.lost].sum() / rate.sum()),
+        "unavailable_share": float(rate[served.lost].sum() / rate.sum()),
         "note": reads.note,
     }
     if service is not None and reads.all_answer:
-        takes = np.where(reads.lost[:, None], 0.0, reads.takes)
+        takes = np.where(served.lost[:, None], 0.0, served.takes)
         found = estimate(case, service, takes, reads.slower, reads.extra)
         row |= {"estimated_mean_s": found.mean, "estimated_p99_s": found.p99}
     return row
@@ -99,11 +108,11 @@ def _scenario(
     m, groups = len(cluster.osds), len(cluster.groups.ids)
     usual = Reads(
         case,
-        _takes(cluster, osd, np.ones(m, bool))[0],
+        # what is degraded now counts as served
+        _served(cluster, osd, np.ones(m, bool))._replace(lost=np.zeros(groups, bool)),
         np.ones(m),
         np.zeros(m),
         np.ones(m, bool),
-        np.zeros(groups, bool),
     )
     if kind.startswith("osd."):
         return _down(usual, osd, cluster.osds == _osd(cluster, kind))
@@ -145,8 +154,8 @@ def _pool(cluster: Cluster, scenario: str, name: str) -> int:
     return names.index(name)
 
 
-def _takes(cluster: Cluster, osd: np.ndarray, up: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(G, m) what reads take with some OSDs up: the first k shards that are (all with fast_read); (G,) lost groups."""
+def _served(cluster: Cluster, osd: np.ndarray, up: np.ndarray) -> Served:
+    """Who serves reads with some OSDs up, (m,): the first k shards that are (all with fast_read)."""
     groups = cluster.groups
     count = np.diff(groups.first)
     there = (osd >= 0) & up[osd]
@@ -154,16 +163,19 @@ def _takes(cluster: Cluster, osd: np.ndarray, up: np.ndarray) -> tuple[np.ndarra
     rank = place - np.repeat(place[groups.first[:-1]], count)
     width = np.array([pool.n if pool.fast_read else pool.k for pool in cluster.pools])[groups.pool]
     use = there & (rank < np.repeat(width, count))
-    takes = np.zeros((len(groups.ids), len(cluster.osds)))
-    takes[np.repeat(np.arange(len(groups.ids)), count)[use], osd[use]] = 1.0
+    group = np.repeat(np.arange(len(groups.ids)), count)
+    takes, leads = np.zeros((2, len(groups.ids), len(cluster.osds)))
+    takes[group[use], osd[use]] = 1.0
+    first = there & (rank == 0)
+    leads[group[first], osd[first]] = 1.0
     k = np.array([pool.k for pool in cluster.pools])[groups.pool]
-    return takes, np.add.reduceat(there, groups.first[:-1]) < k
+    return Served(takes, leads, np.add.reduceat(there, groups.first[:-1]) < k)
 
 
 def _down(usual: Reads, osd: np.ndarray, down: np.ndarray) -> Reads:
-    takes, lost = _takes(usual.case.cluster, osd, ~down)
+    served = _served(usual.case.cluster, osd, ~down)
     note = "down: reads take the first k shards that are up; nothing is rebuilt yet"
-    return usual._replace(takes=takes, lost=lost, up=~down, note=note)
+    return usual._replace(served=served, up=~down, note=note)
 
 
 def _fast(usual: Reads, osd: np.ndarray, pool: int) -> Reads:
@@ -171,9 +183,9 @@ def _fast(usual: Reads, osd: np.ndarray, pool: int) -> Reads:
     pools = list(cluster.pools)
     pools[pool] = pools[pool]._replace(fast_read=True)
     faster = cluster._replace(pools=tuple(pools))
-    takes, lost = _takes(faster, osd, np.ones(len(cluster.osds), bool))
+    served = _served(faster, osd, np.ones(len(cluster.osds), bool))
     note = "fast_read: all n shards are read, the first k answers count; latencies are not estimated"
-    return usual._replace(takes=takes, lost=lost, note=note, all_answer=False)
+    return usual._replace(served=served, note=note, all_answer=False)
 
 
 def _coded(usual: Reads, pool: int, code: tuple[int, int], placement: str, within: float) -> Reads:
@@ -206,9 +218,9 @@ def _coded(usual: Reads, pool: int, code: tuple[int, int], placement: str, withi
     osd = other.groups.osd
     if placement == PLAN:
         osd = with_sets(other, plan_of(other, case.demand, within).sets)
-    takes, lost = _takes(other, osd, np.ones(len(cluster.osds), bool))
+    served = _served(other, osd, np.ones(len(cluster.osds), bool))
     note = "code: sets are drawn by weight under the rule; a shard read takes as long as now, whatever k is"
-    return usual._replace(case=changed, takes=takes, lost=lost, note=note)
+    return usual._replace(case=changed, served=served, note=note)
 
 
 def _drawn(cluster: Cluster, domains: Domains, n: int, draw: np.random.Generator) -> np.ndarray:
@@ -251,7 +263,7 @@ def _moving(usual: Reads, batches: list[Batch], bytes_per_s: float) -> Reads:
     rate = bytes_per_s / float(size.mean())
     for place, taker, amount in parts:
         share = rate * amount / max(total[taker], 1.0)
-        extra += share * usual.takes[place]
+        extra += share * usual.served.takes[place]
         extra[taker] += share
     note = (
         "backfill: the largest batch, each OSD that receives is written to at the rate told, and k shards are read for "

@@ -45,7 +45,8 @@ def ceph_study(options: CephOptions, console: Console) -> int:
         show(runs, console, options.out)
         draw(options.out, runs, options.figures, console)
         folders = {run["run_id"]: write_scripts(options.out, run) for _, run in runs.iterrows()}
-        return recommend(runs, {name: str(folder) for name, folder in folders.items() if folder is not None})
+        named = {name: str(folder) for name, folder in folders.items() if folder is not None}
+        return recommend(runs, named, options.objective)
 
     code = run_study(TABLES, options, partial(_work, options), present, console)
     return apply_plan(options, console) if options.apply and code == 0 else code
