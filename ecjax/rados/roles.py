@@ -16,7 +16,8 @@ from ecjax.rados.repair import repaired, unneeded_undone
 
 COPIES_OF_SWAP = 2  # a data and a parity position change their OSDs
 _FEW = 15_000  # variables that are solved as whole numbers at once
-_NODES, _NODES_OF_PART = 600, 60  # of a search tree: a limit in seconds would make plans differ by machine
+# of a search tree: a limit in seconds would make plans differ by machine; the fewer variables, the more nodes
+_VARIABLE_NODES, _NODES, _NODES_OF_PART = 200_000, 600, 60
 _PARTS, _MOST_PARTS, _OSDS_OF_PART, _GROUPS_OF_PART = 15, 60, 40, 80
 _FEW_TO_SPREAD = 1_000  # variables whose least max load is searched for as whole numbers
 # of the level, where whole groups do not fit below it: the first one, relatively, and how much longer each next one is
@@ -123,7 +124,8 @@ def _whole(
         return rounded, least
     if few:
         every = np.ones(len(problem.work), bool)
-        found, bound = relaxed.whole(limit, every, problem.data, _NODES)
+        nodes = max(_VARIABLE_NODES // len(problem.osd), _NODES)
+        found, bound = relaxed.whole(limit, every, problem.data, nodes)
         least = max(least, bound)
         if found is not None and (rounded is None or _changes(problem, found) <= _changes(problem, rounded)):
             return found, least
