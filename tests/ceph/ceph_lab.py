@@ -123,6 +123,7 @@ class Lab:
             "osd heartbeat grace": 120,
             "osd recovery sleep": 0,
             "osd op history duration": 86400,
+            "osd op history size": 1_000_000,
         }
         lines = ["[global]", *(f"{name} = {value}" for name, value in settings.items())]
         lines += ["[client]", "admin socket =", f"log file = {run}/client.log"]
@@ -192,6 +193,14 @@ class Lab:
             if time.monotonic() > end:
                 raise RuntimeError("the cluster does not come up")
             time.sleep(1)
+
+    def shard_reads(self):
+        """Shard reads that each OSD has in its history."""
+        counts = []
+        for osd in range(self.osds):
+            history = json.loads(self.ceph("tell", f"osd.{osd}", "dump_historic_ops"))
+            counts.append(sum(each["description"].startswith("MOSDECSubOpRead(") for each in history["ops"]))
+        return counts
 
     def pool(self, name, k, m, groups):
         """An erasure-coded pool with failure domain host."""

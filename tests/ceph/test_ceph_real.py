@@ -5,6 +5,9 @@ import shlex
 import subprocess
 import sys
 import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 
 import numpy as np
 import pytest
@@ -43,18 +46,29 @@ def ecjax(lab, *words):
     return subprocess.run(line, capture_output=True, text=True, timeout=900)
 
 
+def seconds(folder):
+    """Time between the pg dumps of a folder."""
+    first, last = (
+        datetime.fromisoformat(dump["stamp"][:19]).timestamp() + float(dump["stamp"][19:26])
+        for dump in read_dumps(folder).groups
+    )
+    return last - first
+
+
 def entries(lab):
     dump = json.loads(lab.ceph("osd", "dump", "-f", "json"))
     return dump["pg_upmap"], dump["pg_upmap_items"]
 
 
-def reading_while(lab, seconds, work):
-    """What ``work`` returns, while clients read."""
-    words = ["rados", "bench", "-p", "e22", str(seconds), "rand", "-t", "8"]
-    with subprocess.Popen(words, env=lab.environment, stdout=subprocess.DEVNULL) as clients:
-        value = work()
-        clients.wait()
-    return value
+def collected_around_reads(lab, folder):
+    """Dumps around half a minute of reads; OSDs report every 5 s, so that reads begin later and end earlier."""
+    words = ["rados", "bench", "-p", "e22", "30", "rand", "-t", "8"]
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(ecjax, lab, f"collect={folder}", "wait_s=60")
+        time.sleep(12)
+        subprocess.run(words, env=lab.environment, stdout=subprocess.DEVNULL)
+        result = done.result()
+    assert result.returncode == 0, result.stderr
 
 
 @pytest.mark.slow
@@ -78,8 +92,7 @@ def test_a_plan_comes_about_on_a_real_cluster(lab, tmp_path):
     lab.wait(lambda: all_clean(lab))
     before = entries(lab)
     collected = tmp_path / "dumps"
-    done = reading_while(lab, 45, lambda: ecjax(lab, f"collect={collected}", "wait_s=32"))
-    assert done.returncode == 0, done.stderr
+    collected_around_reads(lab, collected)
     out = tmp_path / "out"
     done = ecjax(lab, collected, f"out={out}", "within=0.05", "figures=[]", "apply=true", "apply_wait_s=300")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -87,18 +100,23 @@ def test_a_plan_comes_about_on_a_real_cluster(lab, tmp_path):
     assert run["max_over_mean"] < run["max_over_mean_before"]
     # shard reads of the planned sets are those that the rates of the groups say
     later = tmp_path / "later"
-    done = reading_while(lab, 45, lambda: ecjax(lab, f"collect={later}", "wait_s=32"))
-    assert done.returncode == 0, done.stderr
+    reads_before = np.array(lab.shard_reads())
+    collected_around_reads(lab, later)
+    shard_reads = np.array(lab.shard_reads()) - reads_before
     assert ecjax(lab, later, f"verify={out}").returncode == 0
     old, new = (read_cluster(read_dumps(folder)) for folder in (collected, later))
     plan = read_results(out, "plan").sort_values(["group", "position"])
     sets = {name: tuple(rows["osd"]) for name, rows in plan.groupby("group")}
     assert with_sets(old, sets).tolist() == new.groups.osd.tolist()
     predicted, seen = reads_per_osd(old, with_sets(old, sets)), reads_per_osd(new)
-    expected = predicted / predicted.sum()
-    count = 32 * np.array([predicted.sum(), seen.sum()])
-    errors = np.sqrt(expected * (1 - expected) * (1 / count).sum())
-    assert np.all(np.abs(seen / seen.sum() - expected) < _ERRORS * errors * np.sqrt(2))  # reads come in pairs
+    # what the groups count are the shard reads that the OSDs have seen, to the last one
+    assert shard_reads.tolist() == np.rint(seen * seconds(later)).astype(int).tolist()
+    expected, count = (
+        predicted / predicted.sum(),
+        np.array([predicted.sum() * seconds(collected), shard_reads.sum()]),
+    )
+    errors = np.sqrt(expected * (1 - expected) * (1 / count).sum() * 2)  # a read is two shard reads
+    assert np.all(np.abs(shard_reads / shard_reads.sum() - expected) < _ERRORS * errors)
     (scripts,) = (out / "scripts").iterdir()
     for line in (scripts / "undo.sh").read_text().splitlines():
         if line.startswith("ceph "):

@@ -11,6 +11,8 @@ from ecjax.rados.times import Times, service_times
 from ecjax.studies.ceph.inputs import Case
 from ecjax.studies.ceph.options import CephOptions
 
+_LEVELS = np.linspace(0, 1, 600)  # of the times at which curves are taken
+_QUANTILE = 0.99
 _LEAST = 20  # samples of an OSD from which they are a law of its own
 
 
@@ -22,6 +24,16 @@ class Service(NamedTuple):
     moments: np.ndarray  # (3, m) s, s^2, s^3
     source: str
     notes: tuple[str, ...]
+
+    @property
+    def unit_values(self) -> np.ndarray:
+        """(m, n) values of U at which its laws are tabulated."""
+        return np.stack([np.asarray(unit.value) for unit in self.units])
+
+    @property
+    def unit_levels(self) -> np.ndarray:
+        """(m, n) Pr(U <= value)."""
+        return np.stack([np.asarray(unit.level) for unit in self.units])
 
     def law(self, slower: np.ndarray) -> ServiceLaw:
         """The laws with every OSD so many times slower, (m,)."""
@@ -102,6 +114,44 @@ def estimate(
         probabilities[served].sum(axis=1),
     )
     return kinds_estimate(kinds, service.law(slower), beside=other * service.moments * slower**powers)
+
+
+def least_latency(case: Case, service: Service, roles_only: bool) -> PlanEstimate:
+    """What no plan is faster than: every read takes the k fastest OSDs that it could, and never waits.
+
+    Pr(a read ends by t) is at most the product of the k largest Pr(X_j <= t) of its candidates, as shards are served
+    independently of each other; the curve is bounded from above between its points, so that both are bounds.
+
+    Args:
+        case: rates of its groups count.
+        service: times at its OSDs.
+        roles_only: whether a group's candidates are its own OSDs; else all that are usable.
+    """
+    cluster, groups = case.cluster, case.cluster.groups
+    times = np.unique(np.quantile(service.unit_values * service.scale[:, None], _LEVELS))
+    ends = np.stack(
+        [
+            np.interp(times / scale, value, level, left=0.0)
+            for value, level, scale in zip(
+                service.unit_values, service.unit_levels, service.scale, strict=True
+            )
+        ],
+        axis=1,
+    )  # (T, m)
+    by_end, read = np.zeros(len(times)), is_read(cluster)
+    for group in np.flatnonzero(groups.rate > 0).tolist():
+        inside = slice(groups.first[group], groups.first[group + 1])
+        osd, k = groups.osd[inside], cluster.pools[int(groups.pool[group])].k
+        if not groups.movable[group]:
+            osd = osd[read[inside]]
+        elif not roles_only:
+            osd = np.flatnonzero(cluster.usable)
+        fastest = np.sort(ends[:, osd[osd >= 0]], axis=1)[:, -k:]
+        by_end += groups.rate[group] * fastest.prod(axis=1)
+    by_end /= groups.rate.sum()
+    mean = float((np.diff(times, prepend=0.0) * (1 - by_end)).sum())
+    later = np.flatnonzero(by_end < _QUANTILE)
+    return PlanEstimate(mean, float(times[later[-1]]) if len(later) else 0.0)
 
 
 def read_probabilities(cluster: Cluster, osd: np.ndarray) -> np.ndarray:

@@ -1,5 +1,7 @@
 """Which plan to take, and what to do with it."""
 
+import math
+
 import pandas as pd
 
 from ecjax.status import Status
@@ -32,7 +34,7 @@ def recommend(runs: pd.DataFrame, folders: dict[str, str], objective: str = LOAD
     after, before = _COLUMNS[objective]
     best = table.sort_values([after, "moved_chunks"], kind="stable").iloc[0]
     gain = 1 - best["max_over_mean"] / best["max_over_mean_before"]
-    if 1 - best[after] / best[before] < _NOTHING or not best["changed_groups"]:
+    if _saved(best[before], best[after]) < _NOTHING or not best["changed_groups"]:
         return Recommendation(_nothing(best, objective), str(best["run_id"]), "nothing is to be gained")
     sentence = (
         f"Recommended: change {best['changed_groups']} of {best['group_count']} groups; the busiest OSD then has "
@@ -66,18 +68,28 @@ def _nothing(run: pd.Series, objective: str) -> str:
     )
 
 
+def _saved(before: float, after: float) -> float:
+    """Share that is saved; 1 where what was infinite is finite."""
+    if not math.isfinite(before):
+        return 1.0 if math.isfinite(after) else 0.0
+    return 1 - after / before
+
+
 def latency_text(run: pd.Series) -> str:
     """What becomes of latencies at the rates of the dumps, in words: also where they become no better.
 
     Args:
         run: row of ``runs`` with estimates.
     """
-    change = run["estimated_mean_s"] / run["estimated_mean_before_s"] - 1
+    if not math.isfinite(run["estimated_mean_s"]):
+        return "No expected latency: at these rates, and with these service times, an OSD is overloaded"
+    saved = _saved(run["estimated_mean_before_s"], run["estimated_mean_s"])
     texts = [
         f"{name} {time_text(run[f'estimated_{name}_before_s'])} to {time_text(run[f'estimated_{name}_s'])}"
+        f" (no plan below {time_text(run[f'least_{name}_s'])})"
         for name in ("mean", "p99")
     ]
     line = f"Expected latency at these rates: {', '.join(texts)}"
-    if change > -_NOTHING:
+    if saved < _NOTHING:
         line += "; what is gained is room for more reads, not latency now (objective=mean plans for that)"
     return line

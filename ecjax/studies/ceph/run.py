@@ -15,7 +15,7 @@ from ecjax.rados.commands import changes
 from ecjax.rados.plan import Plan, plan_of, role_load, with_sets
 from ecjax.status import Status
 from ecjax.studies.ceph.inputs import Case
-from ecjax.studies.ceph.latencies import Service, estimate, read_probabilities
+from ecjax.studies.ceph.latencies import Service, estimate, least_latency, read_probabilities
 from ecjax.studies.ceph.options import LOAD, MEAN
 from ecjax.studies.ceph.rows import batch_rows, command_rows, osd_rows, plan_rows, ratio
 from ecjax.studies.ceph.scenarios import scenario_rows
@@ -68,7 +68,7 @@ def solve(
     for name, item in items.items():
         began = time.perf_counter()
         planned = planned_of(case, item.within, settings)
-        row = item.run.row() | columns_of(case, planned, settings.service)
+        row = item.run.row() | columns_of(case, planned, settings)
         row |= {"status": str(Status.OK), "solve_s": time.perf_counter() - began}
         rows.append(row)
         for dataset, each in datasets_of(case, planned, settings, item.within).items():
@@ -130,9 +130,9 @@ def _latencies(case: Case, batches: list[Batch], service: Service | None) -> lis
     return latencies
 
 
-def columns_of(case: Case, planned: Planned, service: Service | None) -> dict[str, Any]:
+def columns_of(case: Case, planned: Planned, settings: Settings) -> dict[str, Any]:
     """What of a plan has columns in ``runs``."""
-    plan, roles, cluster = planned.plan, planned.plan.roles, case.cluster
+    plan, roles, cluster, service = planned.plan, planned.plan.roles, case.cluster, settings.service
     before, after = ratio(plan.before), ratio(plan.after)
     # roles move load between OSDs of different speed: the bound is of the load, relative to the mean by the plan
     mean = float(plan.after.mean())
@@ -158,12 +158,15 @@ def columns_of(case: Case, planned: Planned, service: Service | None) -> dict[st
     }
     if service is not None:
         first, last = planned.latencies[0], planned.latencies[-1]
+        least = least_latency(case, service, settings.tolerance is None)
         columns |= {
             "service_source": service.source,
             "estimated_mean_before_s": first.mean,
             "estimated_p99_before_s": first.p99,
             "estimated_mean_s": last.mean,
             "estimated_p99_s": last.p99,
+            "least_mean_s": least.mean,
+            "least_p99_s": least.p99,
         }
     return columns
 

@@ -38,6 +38,13 @@ TABLES = job_tables(
         Column("estimated_p99_before_s", FLOAT, "s", "expected 99 % quantile, as it is", infinite=True),
         Column("estimated_mean_s", FLOAT, "s", "expected mean latency by the plan", infinite=True),
         Column("estimated_p99_s", FLOAT, "s", "expected 99 % quantile by the plan", infinite=True),
+        Column(
+            "least_mean_s",
+            FLOAT,
+            "s",
+            "no plan has a smaller estimate: fastest OSDs of each group, no waiting",
+        ),
+        Column("least_p99_s", FLOAT, "s", "the same of the 99 % quantile"),
         Column("notes", STRING, "", "what is missing or doubtful in the dumps, a line each"),
     ),
     plan=(

@@ -1,9 +1,11 @@
 """``ecjax ceph`` from a folder of dumps to scripts, to a cluster that takes them, and back."""
 
 import csv
+import itertools
 import json
 import shlex
 
+import numpy as np
 import pytest
 from ceph_dumps import made, write
 
@@ -269,6 +271,28 @@ def test_the_least_latency_is_not_always_an_even_load(place):
     assert means["mean"] <= means["load"] * (1 + 1e-9)
 
 
+def test_no_plan_is_faster_than_the_fastest_osds_without_waiting(tmp_path):
+    from ecjax.studies.ceph.inputs import read_case
+    from ecjax.studies.ceph.latencies import least_latency, service_of
+    from ecjax.studies.ceph.options import CephOptions
+
+    dumps = write(tmp_path / "dumps", made(hosts=4, per_host=1, pools=((2, 1, 6),)))
+    options = CephOptions(dumps=str(dumps), service_s=0.01, speeds={"hdd": 1.0, "osd.2": 0.2})
+    case = read_case(options)
+    service = service_of(case, options)
+    least = least_latency(case, service, roles_only=True)
+    # exponential times: the larger of two has mean a + b - 1 / (1/a + 1/b); each group takes the best pair of its OSDs
+    groups, mean = case.cluster.groups, service.moments[0]
+    best = [
+        min(a + b - 1 / (1 / a + 1 / b) for a, b in itertools.combinations(mean[osds], 2))
+        for osds in groups.osd.reshape(-1, 3)
+    ]
+    exact = np.average(best, weights=groups.rate)
+    assert exact * 0.97 < least.mean <= exact
+    assert least.mean < least.p99
+    assert least_latency(case, service, roles_only=False).mean <= least.mean
+
+
 @pytest.mark.slow
 def test_latencies_where_service_times_are_told(place):
     out = place / "timed"
@@ -277,6 +301,8 @@ def test_latencies_where_service_times_are_told(place):
     run = read_results(out, "runs").iloc[0]
     assert run["service_source"] == "service_s"
     assert 0.004 < run["estimated_mean_s"] < run["estimated_mean_before_s"] < run["estimated_p99_before_s"]
+    assert 0.004 < run["least_mean_s"] < run["estimated_mean_s"]
+    assert 0.004 < run["least_p99_s"] < run["estimated_p99_s"]
     batches = read_results(out, "batches").sort_values("batch")
     assert batches["estimated_mean_s"].iloc[-1] == pytest.approx(run["estimated_mean_s"])
     slow = read_results(out, "scenarios")
