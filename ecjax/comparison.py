@@ -38,6 +38,8 @@ QUANTITIES = {
         Quantity("mean latency, bound (s)", "latency_s"),
         Quantity("mean latency, estimate (s)", "estimated_mean_s"),
         Quantity("p99 latency, estimate (s)", "estimated_p99_s"),
+        Quantity("mean latency, the log's arrivals (s)", "trace_estimated_mean_s"),
+        Quantity("p99 latency, the log's arrivals (s)", "trace_estimated_p99_s"),
         Quantity("worst failure, bound (s)", "worst_scenario_latency_s"),
         Quantity("largest load", "max_load"),
         Quantity("mean code length", "mean_n"),

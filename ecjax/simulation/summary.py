@@ -36,21 +36,23 @@ class Summary:
     bins: np.ndarray  # (C, BINS) histograms of the classes
     all: "Summary | None"  # the same of all reads together, G = 1
     warm_up: float  # share of the run that was dropped
-    stationary: bool
+    stationary: bool  # or not expected to be
     utilisation: np.ndarray  # (m,) share of time that nodes gave service
 
 
-def summarise(tallies: list[Tally], spans: list[float]) -> Summary:
+def summarise(tallies: list[Tally], spans: list[float], varying: bool = False) -> Summary:
     """Statistics over replications of one replay.
 
     Args:
         tallies: of the replications, alike in shape.
         spans: s, time of the last arrival of each.
+        varying: arrivals are those of a log, or have rates that vary with time: all of them count, as there is no
+            steady state of which the beginning is not yet part.
     """
     classes = int(tallies[0].classes[0])
     dropped = max(_warm_up(t.batches[:classes].sum(axis=0)) for t in tallies)
     # nodes start empty: the first segment always goes
-    first = next((batch for batch in SEGMENTS[1:] if batch >= dropped), None)
+    first = 0 if varying else next((batch for batch in SEGMENTS[1:] if batch >= dropped), None)
     stationary = first is not None
     segment = SEGMENTS.index(first if first is not None else SEGMENTS[-1])
     start = SEGMENTS[segment]
@@ -71,7 +73,7 @@ def summarise(tallies: list[Tally], spans: list[float]) -> Summary:
         ),
         bins=bins[:classes],
         warm_up=start / BATCHES,
-        stationary=stationary and not _drifts([b[0] for b in together]),
+        stationary=varying or (stationary and not _drifts([b[0] for b in together])),
         utilisation=_utilisation(tallies, spans, segment, start),
     )
 

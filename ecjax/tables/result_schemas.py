@@ -34,6 +34,26 @@ RUN_COLUMNS = (
     Column("params", STRING, "", "JSON: all else that its run_id depends on, and what was read"),
 )
 INPUT_ID = Column("input_id", STRING, "", "fingerprint of the inputs; names the tables in inputs/")
+_LOW, _HIGH = (
+    "from where other logs of the kind have it (95 %, jackknife)",
+    "to where other logs of the kind have it",
+)
+# latencies under the arrivals of a log; null where none was named
+TRACE_ESTIMATED = (
+    Column(
+        "trace_estimated_mean_s",
+        FLOAT,
+        "s",
+        "mean under the log's own arrivals, or rates, without simulation",
+    ),
+    Column("trace_estimated_mean_low_s", FLOAT, "s", _LOW),
+    Column("trace_estimated_mean_high_s", FLOAT, "s", _HIGH),
+    Column("trace_estimated_p99_s", FLOAT, "s", "99 % quantile under the log's own arrivals, or rates"),
+    Column("trace_estimated_p99_low_s", FLOAT, "s", _LOW),
+    Column("trace_estimated_p99_high_s", FLOAT, "s", _HIGH),
+    Column("trace_branch", STRING, "", "raw: reads as counted; denoised: as rates of blocks of time"),
+    Column("trace_remarks", STRING, "", "what else to know about that estimate"),
+)
 
 
 @dataclass(frozen=True)

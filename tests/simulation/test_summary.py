@@ -60,6 +60,21 @@ def test_the_warm_up_is_cut(level):
     assert found.stationary
 
 
+def test_of_arrivals_that_vary_all_count():
+    """A burst in the middle, which a rule for the warm-up would cut, or call a drift."""
+    counts = tally.empty(tally.BATCHES, 1, 1)
+    values = np.ones(tally.BATCHES)
+    values[300:400] = 50.0
+    for b, value in enumerate(values):
+        counts.batches[0, b] = 1, value
+        counts.sums[counts.segment[b], 0] += 1, value, value**2
+    counts.began[:] = np.arange(tally.BATCHES)
+    found = summary.summarise([counts], [1024.0], varying=True)
+    assert found.mean[0] == found.all.mean[0] == pytest.approx(values.mean(), rel=1e-12)
+    assert found.count[0] == tally.BATCHES and found.warm_up == 0 and found.stationary
+    assert summary.summarise([counts], [1024.0]).mean[0] < 0.5 * values.mean()
+
+
 def test_an_overloaded_queue_is_not_stationary():
     run = mm1(1.1, 60_000, 1)
     assert not summary.summarise([run.tally], [run.span]).stationary

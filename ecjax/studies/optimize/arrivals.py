@@ -1,4 +1,4 @@
-"""The log that plans are made for with objective=trace: its arrivals, and the rates of the files that it shows."""
+"""The log that option ``trace`` names: its arrivals, and the rates of the files that it shows."""
 
 from dataclasses import dataclass, replace
 
@@ -68,7 +68,7 @@ def tables_of_analysis(options: OptimizeOptions) -> OptimizeOptions:
     if options.trace is None:
         return options
     if not (place := location(options.trace)).is_dir() or written_by(place) != ANALYZE:
-        if options.files is None:
+        if options.files is None and place.exists():  # a log that is missing is told when it is opened
             raise UserError(
                 f"trace={options.trace}: files=TABLE is missing, the files that the log reads; "
                 f"ecjax analyze {options.trace} out=OUT learns it, then trace=OUT has both"

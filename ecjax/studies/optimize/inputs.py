@@ -30,7 +30,6 @@ from ecjax.studies.optimize.arrivals import (
     with_logged_rates,
 )
 from ecjax.studies.optimize.class_rules import deadlines, shares
-from ecjax.studies.optimize.objective_rules import TRACE
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.optimize.scenario_rows import failures
 from ecjax.studies.optimize.what_if import scenarios_of
@@ -74,7 +73,7 @@ class Case:
         input_id: fingerprint of both tables.
         parameters: by name, what else changes results: network, plan_run.
         places: by name, where the input tables and the earlier plan are, or how nodes were described.
-        arrivals: of a log, that plans are made for; or None.
+        arrivals: of a log, that rates come from and that latencies are estimated for; or None.
         what_if: scenario that the tables were changed for, or None: they are as they are.
     """
 
@@ -135,7 +134,7 @@ def read_tables(options: OptimizeOptions) -> Iterator[Tables]:
         for scenario, nodes, files in scenarios_of(*input_tables(options, k, d), options.what_if):
             check_together(nodes, files, options.max_chunks_per_node)
             names = identity(nodes, files, options.max_chunks_per_node)
-            if options.objective == TRACE:
+            if options.trace is not None:
                 arrivals = arrivals or logged_arrivals(options, names.files)
                 files = with_logged_rates(files, arrivals)
             rates_text = None

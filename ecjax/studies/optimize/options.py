@@ -59,8 +59,9 @@ class OptimizeOptions(LogOptions):
 
     trace: str | None = option(
         None,
-        "objective=trace: access log whose arrivals are planned for, or the folder of an ecjax analyze of it, whose "
-        "nodes and files are taken where none are set",
+        "access log that read and write rates come from, or the folder of an ecjax analyze of it, whose nodes and "
+        "files are taken where none are set; what plans deliver under its arrivals is estimated, and with "
+        "objective=trace they are made for these",
     )
     nodes: str | Description | None = option(
         None,

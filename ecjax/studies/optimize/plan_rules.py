@@ -24,15 +24,21 @@ _STREAM_ONLY: dict[str, Any] = {
     "what_if": [],
     "polish": False,
     "plan": None,
+    "trace": None,
     "dtype": "float64",
 }
 METHODS = ("certified", "published", "oblivious_lb", "random_cp", "max_ec")  # of queue=fcfs
 GAP, TRACE_GAP = 1e-4, 1e-2  # where it is not set; of plans for a log, whose waits are not as exact
-# options that plans for the arrivals of a log leave at their defaults, and why
-_NOT_BY_TRACE = {
+# options that stay at their defaults where a log is named, and why
+_NOT_WITH_LOG = {
     "max_chunks_per_node": (1, "chunks served together have no queue of their own"),
+    "queue": (["fcfs"], "estimates under a log's arrivals are of queues that serve first come, first served"),
+    "what_if": ([], "reads are those of the log"),
+    "class_rate_scale": (None, "reads are those of the log"),
+}
+# the same of plans for its arrivals
+_NOT_BY_TRACE = {
     "robust": ("none", "placements are changed for the bound at mean rates"),
-    "what_if": ([], "its reads are those of the log"),
     "compare_cold_start": (False, "every plan starts from nothing"),
 }
 
@@ -82,25 +88,27 @@ def together(options: "OptimizeOptions") -> "OptimizeOptions":
 
 
 def _for_trace(options: "OptimizeOptions") -> "OptimizeOptions":
-    """Options that go with a log, or with none; with one the gap is another where it is not set."""
-    if options.objective != TRACE:
-        if options.trace is not None:
+    """Options that go with a log, or with none; of plans for its arrivals the gap is another where it is not set."""
+    by_trace = options.objective == TRACE
+    if options.trace is None:
+        if by_trace:
             raise UserError(
-                f"trace: found {options.trace} with objective={options.objective}; allowed: objective=trace"
+                "objective=trace: trace=PATH is missing, the access log whose arrivals are planned for, or its analysis"
             )
         return options
-    if options.trace is None:
-        raise UserError(
-            "objective=trace: trace=PATH is missing, the access log whose arrivals are planned for, or its analysis"
-        )
-    if options.method != ["certified"]:
+    if by_trace and options.method != ["certified"]:
         raise UserError(
             f"method: found {', '.join(options.method or [])} with objective=trace; allowed with it: certified"
         )
-    for name, (only, why) in _NOT_BY_TRACE.items():
-        if getattr(options, name) != only:
+    beside = "objective=trace" if by_trace else f"trace={options.trace}"
+    for name, (only, why) in (_NOT_WITH_LOG | (_NOT_BY_TRACE if by_trace else {})).items():
+        value = getattr(options, name)
+        if value != only:
             raise UserError(
-                f"{name}: found {getattr(options, name)} with objective=trace; allowed with it: "
-                f"{str(only).lower()}, as {why}"
+                f"{name}: found {_text(value)} with {beside}; allowed with it: {_text(only)}, as {why}"
             )
-    return replace(options, gap=TRACE_GAP) if options.gap == GAP else options
+    return replace(options, gap=TRACE_GAP) if by_trace and options.gap == GAP else options
+
+
+def _text(value: Any) -> str:
+    return ", ".join(map(str, value)) or "none" if isinstance(value, list) else str(value).lower()

@@ -84,7 +84,7 @@ def _of_one_demand(plans: pd.DataFrame) -> tuple[pd.DataFrame, str]:
 
 def _latency(plans: pd.DataFrame) -> pd.Series:
     """Expected mean latencies where all plans have them, otherwise what they were planned by, s: waits or bounds."""
-    for name in ("estimated_mean_s", "trace_wait_s"):
+    for name in ("trace_estimated_mean_s", "estimated_mean_s", "trace_wait_s"):
         if name in plans and plans[name].notna().all():
             return plans[name]
     return plans["latency_s"]
@@ -94,13 +94,18 @@ def _keeps(plans: pd.DataFrame, options: OptimizeOptions) -> pd.Series:
     keeps = pd.Series(True, plans.index)
     bounds = (
         ("mean", options.max_latency_s),
-        ("estimated_p99_s", options.max_p99_s),
+        (_p99_column(plans), options.max_p99_s),
         (_COST, options.budget),
     )
     for name, limit in bounds:
         if limit is not None:
             keeps &= plans[name].astype(float) <= limit
     return keeps
+
+
+def _p99_column(plans: pd.DataFrame) -> str:
+    name = "trace_estimated_p99_s"
+    return name if name in plans and plans[name].notna().all() else "estimated_p99_s"
 
 
 def _limits(options: OptimizeOptions) -> str:
@@ -133,22 +138,30 @@ def _short(value: object) -> str:
 
 def _speed(plan: pd.Series) -> str:
     """What the plan delivers, and under which assumption."""
-    if pd.notna(plan.get("trace_wait_s")):
+    if pd.notna(plan.get("trace_estimated_mean_s")) or pd.notna(plan.get("trace_wait_s")):
         return _speed_by_log(plan)
     bound = time_text(plan["latency_s"])
     if pd.isna(plan["estimated_mean_s"]):
         return f"mean at most {bound}, Poisson arrivals"
-    p99 = "" if pd.isna(plan["estimated_p99_s"]) else f", p99 {time_text(plan['estimated_p99_s'])}"
-    return f"expected mean {time_text(plan['estimated_mean_s'])}{p99} (proven: mean at most {bound}), Poisson arrivals"
+    return f"{_expected(plan, 'estimated')} (proven: mean at most {bound}), Poisson arrivals"
 
 
 def _speed_by_log(plan: pd.Series) -> str:
-    """The same of a plan for the arrivals of a log."""
-    wait = f"chunks wait {time_text(plan['trace_wait_s'])} on average under the log's own arrivals"
-    if pd.isna(plan["estimated_mean_s"]):
-        return wait
-    p99 = "" if pd.isna(plan["estimated_p99_s"]) else f", p99 {time_text(plan['estimated_p99_s'])}"
-    return f"expected mean {time_text(plan['estimated_mean_s'])}{p99}, {wait}"
+    """The same under the arrivals of a log."""
+    parts = []
+    if pd.notna(plan.get("trace_estimated_mean_s")):
+        parts.append(f"{_expected(plan, 'trace_estimated')} under the log's own arrivals")
+        if pd.notna(plan["estimated_mean_s"]):
+            parts.append(f"{time_text(plan['estimated_mean_s'])} if they were Poisson")
+    if pd.notna(plan.get("trace_wait_s")):
+        parts.append(f"chunks wait {time_text(plan['trace_wait_s'])} on average under the log's own arrivals")
+    return ", ".join(parts)
+
+
+def _expected(plan: pd.Series, kind: str) -> str:
+    """Mean and 99 % quantile by the columns of one kind."""
+    mean, p99 = plan[f"{kind}_mean_s"], plan[f"{kind}_p99_s"]
+    return f"expected mean {time_text(mean)}" + ("" if pd.isna(p99) else f", p99 {time_text(p99)}")
 
 
 def _cost(plan: pd.Series) -> str:

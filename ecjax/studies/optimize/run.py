@@ -20,6 +20,7 @@ from ecjax.studies.optimize.batches import Item, lanes_of
 from ecjax.studies.optimize.class_run import class_run
 from ecjax.studies.optimize.examination import examined
 from ecjax.studies.optimize.inputs import Case
+from ecjax.studies.optimize.log_estimates import log_estimates
 from ecjax.studies.optimize.objective import estimates, for_objective
 from ecjax.studies.optimize.objective_rules import TRACE
 from ecjax.studies.optimize.options import OptimizeOptions
@@ -102,6 +103,8 @@ def _outcomes(
             plan, examination, table = examined(options, case, item, plan)
             if options.objective == "bound" and options.estimate and case.names.per_node == 1:
                 columns = estimates(options, case, item, plan)
+            if options.estimate:
+                columns |= log_estimates(options, case, case.lane(item.lane), plan)
             bound = None if plans.lower_bound is None else float(plans.lower_bound[at])
             row |= plan_rows.plan_columns(plan, case, bound) | columns | examination
             stable.append((item, plan))

@@ -12,7 +12,7 @@ from ecjax.plotting.class_values import CLASS_COLUMNS, in_a_line
 from ecjax.status import Status
 from ecjax.studies.optimize.objective_rules import TRACE
 from ecjax.studies.optimize.options import OptimizeOptions
-from ecjax.studies.optimize.trace_words import say_bursts
+from ecjax.studies.optimize.trace_words import say_bursts, say_margins
 from ecjax.studies.spine.printed import number, print_table
 from ecjax.units import Unit, fitting_unit, plain
 
@@ -33,6 +33,8 @@ def show(runs: pd.DataFrame, console: Console, options: OptimizeOptions) -> None
         dataset="runs",
     )
     _warn(runs, console, options)
+    if _any(runs, "trace_estimated_mean_s"):
+        say_margins(runs, console)
     if options.objective == TRACE:
         say_bursts(runs, console)
 
@@ -49,15 +51,10 @@ def _columns(runs: pd.DataFrame) -> dict[str, list[str]]:
             columns[name.replace("_", "\n")] = [_swept(name, value) for value in runs[name]]
     if not (few and by_class) or (runs["theta"] > 0).any():
         columns["theta\ns/$"] = [f"{theta:g}" for theta in runs["theta"]]
-    expected = ("estimated_mean_s", "estimated_p99_s")
-    unit = fitting_unit(*(runs[name] for name in (*expected, "latency_s")))
-    for word, name in zip(("mean", "p99"), expected, strict=True):
-        if runs[name].notna().any():
-            columns[f"expected\n{word} {unit.name}"] = list(map(unit.cell, runs[name]))
-    if "trace_wait_s" in runs and runs["trace_wait_s"].notna().any():
-        columns[f"chunk\nwait {unit.name}"] = list(map(unit.cell, runs["trace_wait_s"]))
-    else:
-        columns[f"latency\nbound {unit.name}"] = list(map(unit.cell, runs["latency_s"]))
+    latencies = _latency_columns(runs)
+    unit = fitting_unit(*(runs[name] for name in latencies))
+    for name, heading in latencies.items():
+        columns[f"{heading} {unit.name}"] = list(map(unit.cell, runs[name]))
     if few and by_class:
         columns[f"by class\n{'/'.join(classes)}"] = [
             _latencies(each, unit) for each in runs["class_latency_s"]
@@ -80,13 +77,37 @@ def _columns(runs: pd.DataFrame) -> dict[str, list[str]]:
     return columns
 
 
+def _latency_columns(runs: pd.DataFrame) -> dict[str, str]:
+    """Headings of the columns with latencies: under the arrivals of a log, where one is named, before the others."""
+    headings = {
+        "estimated_mean_s": "expected\nmean",
+        "estimated_p99_s": "expected\np99",
+        "latency_s": "latency\nbound",
+    }
+    if _any(runs, "trace_estimated_mean_s"):
+        headings = {
+            "trace_estimated_mean_s": "expected\nmean",
+            "trace_estimated_p99_s": "expected\np99",
+            "estimated_mean_s": "mean if\nPoisson",
+            "estimated_p99_s": "p99 if\nPoisson",
+        }
+    if _any(runs, "trace_wait_s"):
+        headings["trace_wait_s"] = "chunk\nwait"
+        headings.pop("latency_s", None)
+    return {name: heading for name, heading in headings.items() if _any(runs, name) or name == "latency_s"}
+
+
+def _any(runs: pd.DataFrame, name: str) -> bool:
+    return name in runs and bool(runs[name].notna().any())
+
+
 def _numbers(values: pd.Series, form: str) -> list[str]:
     return [number(value, form) for value in values]
 
 
 def _least(columns: dict[str, list[str]]) -> list[str]:
     """Headings of the columns that go where it is narrow, the least important first."""
-    order = ("solved", "iterations", "objective", "mean n", "n by class", "gap")
+    order = ("solved", "iterations", "objective", "mean n", "n by class", "gap", "p99 if", "mean if")
     return [heading for word in order for heading in columns if heading.startswith(word)]
 
 

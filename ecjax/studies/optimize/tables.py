@@ -1,6 +1,6 @@
 """Columns of the result datasets of ``ecjax optimize``, with units. Imports nothing heavy."""
 
-from ecjax.tables.result_schemas import INPUT_ID, job_tables
+from ecjax.tables.result_schemas import INPUT_ID, TRACE_ESTIMATED, job_tables
 from ecjax.tables.schemas import BOOLEAN, BYTES, FLOAT, ID, IDS, INTEGER, STRING, Column
 
 TABLES = job_tables(
@@ -38,9 +38,10 @@ TABLES = job_tables(
             "estimated_mean_s",
             FLOAT,
             "s",
-            "expected mean latency of reads, Poisson arrivals (objective=trace: the log's); by class to 1024 files",
+            "expected mean latency of reads, Poisson arrivals; by class to 1024 files",
         ),
         Column("estimated_p99_s", FLOAT, "s", "expected 99 % quantile: the same"),
+        *TRACE_ESTIMATED,
         Column(
             "trace_wait_s",
             FLOAT,

@@ -14,16 +14,15 @@ from ecjax.planning.problem import EVALUATE
 from ecjax.planning.trace.data import Traced, traced
 from ecjax.planning.trace.plan import TracePlan, plan_trace, relaxation
 from ecjax.planning.trace.steady import Steady
-from ecjax.predict.logged import logged_estimate
-from ecjax.predict.trace_estimates import LEVELS
 from ecjax.problem.overload import EVENLY, overload
-from ecjax.problem.service_laws import service_laws
 from ecjax.progress import detail
 from ecjax.status import Status
 from ecjax.studies.optimize import rows as plan_rows
 from ecjax.studies.optimize.batches import Item
 from ecjax.studies.optimize.examination import examined
 from ecjax.studies.optimize.inputs import Case, Lane, sweep
+from ecjax.studies.optimize.log_estimates import log_estimates
+from ecjax.studies.optimize.objective import estimates
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.spine.batches import Rows
 
@@ -67,7 +66,7 @@ def trace_runs(
         tables += [table] if table is not None else []
         row |= plan_rows.plan_columns(solution, case, plan.bound) | examination | trace_columns(plan)
         if options.estimate:
-            row |= _estimates(options, case, problem, lane, solution)
+            row |= estimates(options, case, item, solution) | log_estimates(options, case, lane, solution)
         rows.append(row | {"solve_s": time.perf_counter() - began, "compile_s": 0.0})
         plans.append((item, solution))
     return rows, plan_rows.datasets(case, plans) | {"scenarios": iter(tables)}
@@ -108,18 +107,6 @@ def _first(options: OptimizeOptions, case: Case, problem: Problem, lane: Lane) -
 def _data(problem: Problem, blocks: Steady, theta: float) -> Traced:
     writes = blocks.writes if len(blocks.writes.reads) else None
     return traced(problem, blocks.reads, writes, theta, blocks.bins)
-
-
-def _estimates(
-    options: OptimizeOptions, case: Case, problem: Problem, lane: Lane, plan: Solution
-) -> dict[str, float | None]:
-    """Columns of a run with what its plan is estimated to deliver under the arrivals of the log."""
-    assert case.arrivals is not None
-    laws = service_laws(case.nodes, problem.files, options.service, options.size_scaling, lane.size_scale)
-    logged = case.arrivals.logged.faster(lane.rate_scale)
-    placement = np.asarray(plan.probabilities), np.asarray(plan.stored)
-    estimate = logged_estimate(problem, laws, *placement, logged)
-    return plan_rows.estimate_columns(estimate.mean[0], estimate.quantiles[0, LEVELS.index(0.99)])
 
 
 def _service_mean(problem: Problem) -> float:

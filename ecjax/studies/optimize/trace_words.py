@@ -1,4 +1,4 @@
-"""What ``ecjax optimize objective=trace`` says about the bursts of a log: whether placement can help against them."""
+"""What ``ecjax optimize trace=LOG`` says about a log: how sure its latencies are, whether placement can help."""
 
 import pandas as pd
 from rich.console import Console
@@ -41,3 +41,25 @@ def say_bursts(runs: pd.DataFrame, console: Console) -> None:
         if verdicts["bursts"].nunique() > 1:
             several = f"rate_scale={run['rate_scale']:g}, theta={run['theta']:g}: "
         say(console, several + _SENTENCES[str(word)].format(**texts))
+
+
+def say_margins(runs: pd.DataFrame, console: Console) -> None:
+    """Print under which arrivals expected latencies are, with the interval of the first run, and remarks on them.
+
+    Args:
+        runs: rows of ``runs`` of a study.
+        console: where.
+    """
+    estimated = runs[runs["trace_estimated_mean_s"].notna()]
+    run = estimated.iloc[0]
+    words = "Expected is under the log's own arrivals"
+    if pd.notna(run["trace_estimated_mean_low_s"]):
+        several = f" (theta={run['theta']:g})" if len(estimated) > 1 else ""
+        mean, p99 = (
+            " to ".join(time_text(float(run[f"trace_estimated_{name}_{end}_s"])) for end in ("low", "high"))
+            for name in ("mean", "p99")
+        )
+        words += f"; another log of this kind would have its mean within {mean}, its p99 within {p99} (95 %){several}"
+    say(console, f"{words}.")
+    for remark in estimated["trace_remarks"].dropna().unique():
+        say(console, remark, "yellow")

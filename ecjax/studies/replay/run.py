@@ -102,7 +102,9 @@ def solve(options: ReplayOptions, case: Case, items: dict[str, Item], worker: Wo
     for kind, latencies in under_trace.items():
         predicted.setdefault(kind, []).append(latencies)
     outcomes = _outcomes(simulation(case, at, item.point, options), options, worker)
-    summary = summarise([outcome.tally for outcome in outcomes], [outcome.span for outcome in outcomes])
+    varying = case.reads is not None or case.factors is not None
+    tallies, spans = [outcome.tally for outcome in outcomes], [outcome.span for outcome in outcomes]
+    summary = summarise(tallies, spans, varying)
     if summary.all is None or not summary.all.count[0]:
         return [row | {"status": str(Status.FAILED), "error": _NO_READS}], {}
     complete = all(outcome.complete for outcome in outcomes)

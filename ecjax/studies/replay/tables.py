@@ -1,6 +1,6 @@
 """Columns of the result datasets of ``ecjax replay``, with units. Imports nothing heavy."""
 
-from ecjax.tables.result_schemas import INPUT_ID, job_tables
+from ecjax.tables.result_schemas import INPUT_ID, TRACE_ESTIMATED, job_tables
 from ecjax.tables.schemas import FLOAT, ID, INTEGER, STRING, Column
 
 TABLES = job_tables(
@@ -34,29 +34,7 @@ TABLES = job_tables(
         Column("promised_p99_s", FLOAT, "s", "bound on the 99 % quantile"),
         Column("estimated_mean_s", FLOAT, "s", "mean latency without simulation, of Poisson arrivals"),
         Column("estimated_p99_s", FLOAT, "s", "99 % quantile without simulation, of Poisson arrivals"),
-        Column(
-            "trace_estimated_mean_s",
-            FLOAT,
-            "s",
-            "mean under the log's own arrivals, or rates, without simulation",
-        ),
-        Column(
-            "trace_estimated_mean_low_s",
-            FLOAT,
-            "s",
-            "from where other logs of the kind have it (95 %, jackknife)",
-        ),
-        Column("trace_estimated_mean_high_s", FLOAT, "s", "to where other logs of the kind have it"),
-        Column("trace_estimated_p99_s", FLOAT, "s", "99 % quantile under the log's own arrivals, or rates"),
-        Column(
-            "trace_estimated_p99_low_s",
-            FLOAT,
-            "s",
-            "from where other logs of the kind have it (95 %, jackknife)",
-        ),
-        Column("trace_estimated_p99_high_s", FLOAT, "s", "to where other logs of the kind have it"),
-        Column("trace_branch", STRING, "", "raw: reads as counted; denoised: as rates of blocks of time"),
-        Column("trace_remarks", STRING, "", "what else to know about that estimate"),
+        *TRACE_ESTIMATED,
         Column("observed_mean_s", FLOAT, "s", "mean latency in the trace"),
         Column("observed_p99_s", FLOAT, "s", "99 % quantile in the trace"),
         Column("prediction", STRING, "", "of a log: what was predicted, and what was observed, in words"),

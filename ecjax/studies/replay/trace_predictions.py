@@ -12,9 +12,9 @@ from ecjax.studies.replay.inputs import Case
 from ecjax.studies.replay.operating_point import OperatingPoint, Point
 from ecjax.studies.replay.options import ReplayOptions
 from ecjax.studies.replay.predictions import PREDICTABLE
+from ecjax.studies.spine.trace_columns import trace_columns
 
 SOURCE = "trace_estimated"
-_P99 = 2  # place among the quantiles
 
 
 def trace_predictions(
@@ -46,7 +46,7 @@ def trace_predictions(
         assert case.factors is not None
         length = options.requests / float(rate.sum())
         estimate = varying_estimate(*plan, case.factors, length, groups)
-    return _latencies(estimate, groups, len(rate)), run_columns(estimate, words)
+    return _latencies(estimate, groups, len(rate)), trace_columns(estimate, words)
 
 
 def _latencies(estimate: TraceEstimate, groups: Groups, files: int) -> dict[str, Latencies]:
@@ -60,17 +60,3 @@ def _latencies(estimate: TraceEstimate, groups: Groups, files: int) -> dict[str,
         "class": Latencies(SOURCE, estimate.mean[1:first], estimate.quantiles[1:first]),
         "file": Latencies(SOURCE, mean, quantiles),
     }
-
-
-def run_columns(estimate: TraceEstimate, words: list[str]) -> dict[str, Any]:
-    """Columns of ``runs``."""
-    row: dict[str, Any] = {}
-    for name, value, place in (
-        ("mean", estimate.mean[0], 0),
-        ("p99", estimate.quantiles[0, _P99], 1 + _P99),
-    ):
-        low, high = estimate.interval(place)
-        row[f"trace_estimated_{name}_s"] = float(value)
-        if np.isfinite(low):
-            row |= {f"trace_estimated_{name}_low_s": low, f"trace_estimated_{name}_high_s": high}
-    return row | {"trace_branch": estimate.branch} | ({"trace_remarks": " ".join(words)} if words else {})

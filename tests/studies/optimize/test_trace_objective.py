@@ -12,6 +12,8 @@ from ecjax.errors import UserError
 from ecjax.options import checked
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.optimize.study import optimize_study
+from ecjax.studies.replay.options import ReplayOptions
+from ecjax.studies.replay.study import replay_study
 from ecjax.tables.results import read_results
 
 NODES, FILES, MEAN = 6, 6, 0.1
@@ -87,6 +89,29 @@ def test_bursts_of_all_files_are_beyond_placement(tmp_path):
     assert "placement cannot help, more capacity or a cache can" in text.getvalue()
 
 
+def test_plans_for_mean_rates_say_what_the_log_makes_of_them(tmp_path):
+    """The same estimate as a replay of the plan under the log, which in turn is near what is replayed."""
+    text = io.StringIO()
+    names = logged(tmp_path)
+    options = {"objective": "bound", "estimate": True, "theta": [0.0, 100.0]}
+    assert planned(Console(file=text, width=500), **options, **names) == 0
+    runs = read_results(names["out"], "runs").sort_values("theta")
+    # bursts of one file, which mean rates do not see
+    assert (runs["trace_estimated_mean_s"] > 1.5 * runs["estimated_mean_s"]).any()
+    assert (runs["trace_estimated_mean_low_s"] < runs["trace_estimated_mean_s"]).all()
+    assert (runs["trace_estimated_mean_s"] < runs["trace_estimated_mean_high_s"]).all()
+    plan, out = runs.iloc[1], str(tmp_path / "replayed")
+    replay = ReplayOptions(
+        plan=names["out"], trace=names["trace"], plan_run=plan["run_id"], replications=50, out=out, figures=[]
+    )
+    assert replay_study(replay, QUIET) in (0, 1)
+    replayed = read_results(out, "runs").iloc[0]
+    for column in ("trace_estimated_mean_s", "trace_estimated_p99_s", "trace_estimated_p99_high_s"):
+        assert replayed[column] == pytest.approx(plan[column], rel=1e-9)
+    assert replayed["mean_s"] == pytest.approx(plan["trace_estimated_mean_s"], rel=0.15)
+    assert "under the log's own arrivals" in text.getvalue() and "if they were Poisson" in text.getvalue()
+
+
 def test_a_mean_load_above_one_names_the_node(tmp_path):
     names = logged(tmp_path, rate=6.0)
     with pytest.raises(UserError, match=r"node_id=0.*load rho"):
@@ -98,7 +123,16 @@ def test_a_mean_load_above_one_names_the_node(tmp_path):
     ("options", "words"),
     [
         ({}, "objective=trace: trace=PATH is missing"),
-        ({"trace": "log", "objective": "bound"}, "trace: found log with objective=bound"),
+        (
+            {"trace": "log", "objective": "bound", "what_if": ["nodes:2"]},
+            "what_if: found nodes:2 with trace=log",
+        ),
+        (
+            {"trace": "log", "objective": "bound", "queue": ["priority"]},
+            "queue: found priority with trace=log; allowed with it: fcfs",
+        ),
+        ({"trace": "log", "class_rate_scale": [{"a": 2.0}]}, "class_rate_scale"),
+        ({"trace": "log", "objective": "bound", "stream": True}, "trace: found log with stream=true"),
         ({"trace": "log", "method": ["published"]}, "method: found published with objective=trace"),
         ({"trace": "log", "queue": ["priority"]}, "objective: found trace with queue=priority"),
         ({"trace": "log", "max_chunks_per_node": 2}, "max_chunks_per_node"),

@@ -15,8 +15,12 @@ from ecjax.plotting.panels import legend, panels
 from ecjax.plotting.units import time_axis, time_unit
 from ecjax.studies.optimize.figures.plans import COST, demand_columns, line_words, per_file
 
-_EXPECTED, _BOUND = "estimated_mean_s", "latency_s"
-_STYLES = {_EXPECTED: ("expected", "-"), _BOUND: ("bound, Poisson arrivals", "--")}  # words and dashes
+_BY_LOG, _EXPECTED, _BOUND = "trace_estimated_mean_s", "estimated_mean_s", "latency_s"
+# words and dashes
+_STYLES = {_EXPECTED: ("expected", "-"), _BOUND: ("bound, Poisson arrivals", "--")}
+_LOG_STYLES = {
+    _BY_LOG: ("expected, the log's arrivals", "-")
+}  # beside them, figures for Poisson arrivals are void
 
 
 def tradeoff(out: Path, runs: pd.DataFrame) -> Figure | None:
@@ -32,6 +36,8 @@ def tradeoff(out: Path, runs: pd.DataFrame) -> Figure | None:
         runs = runs[~runs["method"].isin(BY_CLASS)]
     if runs.empty:
         return None
+    by_log = _BY_LOG in runs and runs[_BY_LOG].notna().any()
+    styles, expected = (_LOG_STYLES, _BY_LOG) if by_log else (_STYLES, _EXPECTED)
     figure, (axes,) = panels(1, 7.0, 5.0)
     groups = list(runs.groupby(["method", *demand_columns(runs)], sort=False))
     handles = []
@@ -40,7 +46,7 @@ def tradeoff(out: Path, runs: pd.DataFrame) -> Figure | None:
         look: dict[str, Any] = {"color": COLOURS[place % len(COLOURS)], **tapering(place, len(groups))}
         look["marker"] = MARKERS[method]
         ordered = group.sort_values("theta")
-        for column, (word, style) in _STYLES.items():
+        for column, (word, style) in styles.items():
             if ordered[column].notna().any():
                 label = f"{line_words(method, demand, runs)}: {word}"
                 axes.plot(per_file(ordered), ordered[column], linestyle=style, label=label, **look)
@@ -48,33 +54,33 @@ def tradeoff(out: Path, runs: pd.DataFrame) -> Figure | None:
         if len(groups) > 1:
             handles.append(Line2D([], [], label=line_words(method, demand, runs), **look))
     axes.set(xlabel=COST, title="Latency against storage cost")
-    time_axis(axes.yaxis, "mean latency of a read", time_unit(runs[_BOUND]))
+    time_axis(axes.yaxis, "mean latency of a read", time_unit(runs[expected if by_log else _BOUND]))
     axes.margins(0.1, 0.1)
     colour = "grey" if len(groups) > 1 else COLOURS[0]
     for column in used:
-        words, style = _STYLES[column]
+        words, style = styles[column]
         look = {"color": colour, "linestyle": style, "linewidth": 1.6}
         handles.append(Line2D([], [], label=words, **look))
-    handles += _ring(axes, runs)
+    handles += _ring(axes, runs, expected)
     legend(figure, handles)
-    _name_thetas(figure, axes, groups[0][1])
+    _name_thetas(figure, axes, groups[0][1], expected)
     return figure
 
 
-def _ring(axes: Axes, runs: pd.DataFrame) -> list[Line2D]:
+def _ring(axes: Axes, runs: pd.DataFrame, expected: str) -> list[Line2D]:
     """A ring around the plan that is recommended, where one is; its entry of a legend."""
     best = runs[runs["recommended"]] if "recommended" in runs else runs.iloc[:0]
     if best.empty:
         return []
     look: dict[str, Any] = {"color": "black", "markerfacecolor": "none", "markersize": 13}
-    value = best[_EXPECTED].fillna(best[_BOUND])
+    value = best[expected].fillna(best[_BOUND])
     axes.plot(per_file(best), value, "o", **look)
     return [Line2D([], [], marker="o", linestyle="", label="recommended", **look)]
 
 
-def _name_thetas(figure: Figure, axes: Axes, plans: pd.DataFrame) -> None:
+def _name_thetas(figure: Figure, axes: Axes, plans: pd.DataFrame, expected: str) -> None:
     """The thetas of one line beside its points; plans that do not differ bear theirs together."""
-    value = plans[_EXPECTED] if plans[_EXPECTED].notna().all() else plans[_BOUND]
+    value = plans[expected] if plans[expected].notna().all() else plans[_BOUND]
     places = pd.DataFrame({"cost": per_file(plans), "value": value, "theta": plans["theta"]})
     alike = [places["cost"].map("{:.4g}".format), places["value"].map("{:.4g}".format)]
     points, words = [], []

@@ -1,0 +1,32 @@
+"""What plans are estimated to deliver under the arrivals of the log that option ``trace`` names."""
+
+from typing import Any
+
+import numpy as np
+
+from ecjax.planning import Solution
+from ecjax.predict.logged import logged_estimate, remarks
+from ecjax.problem.service_laws import service_laws
+from ecjax.studies.optimize.inputs import Case, Lane
+from ecjax.studies.optimize.options import OptimizeOptions
+from ecjax.studies.spine.trace_columns import trace_columns
+
+
+def log_estimates(options: OptimizeOptions, case: Case, lane: Lane, plan: Solution) -> dict[str, Any]:
+    """Columns of a run for its plan; none where no log is named.
+
+    Args:
+        options: checked.
+        case: what the run plans for.
+        lane: of the run.
+        plan: without a lane axis, with every node load below 1.
+    """
+    if case.arrivals is None:
+        return {}
+    problem = case.problem_of(lane)
+    laws = service_laws(case.nodes, problem.files, options.service, options.size_scaling, lane.size_scale)
+    logged = case.arrivals.logged.faster(lane.rate_scale)
+    estimate = logged_estimate(problem, laws, np.asarray(plan.probabilities), np.asarray(plan.stored), logged)
+    length = float(logged.times_s[-1] - logged.times_s[0])
+    words = remarks(estimate, len(logged.times_s), length, case.names.nodes.to_pylist())
+    return trace_columns(estimate, words)
