@@ -63,6 +63,8 @@ def split_flags(words: Iterable[str]) -> tuple[list[str], list[str]]:
                     f"found {word}; allowed: key=value, --help, --json, --quiet, or one of Hydra's {', '.join(FLAGS)}"
                 )
             flags.append(word)
+        elif word.upper() == "HYDRA.MODE=MULTIRUN":
+            flags.append("-m")
         else:
             plain.append(word)
         before = word
