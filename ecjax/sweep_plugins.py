@@ -7,6 +7,7 @@ no second package.
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -52,6 +53,9 @@ class ListLauncher(Launcher):
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
         """Run the jobs; every one of them has ended then."""
         setup_globals()
+        if self._config is not None:
+            # where sweepers write what they found
+            Path(str(self._config.hydra.sweep.dir)).mkdir(parents=True, exist_ok=True)
         jobs = [list(overrides) for overrides in job_overrides]
         values = type(self).run_jobs(jobs, self._columns, initial_job_idx)
         return [

@@ -1,5 +1,6 @@
 """Sweeps: the jobs that Hydra makes of values, checked before anything starts, run as few commands with lists."""
 
+import logging
 import math
 import sys
 from collections.abc import Iterator, Sequence
@@ -224,8 +225,13 @@ def _objectives(job: Job, module: ModuleType, words: list[str], columns: list[st
     from ecjax.status import Status  # not for every command
     from ecjax.studies.spine.study import collected_outcomes, only_rows
 
-    with printing(OutputMode.QUIET), only_rows(), collected_outcomes() as outcomes:
-        module.run(composed(job, words))
+    level = log.level
+    log.setLevel(logging.WARNING)  # what is read again was said before
+    try:
+        with printing(OutputMode.QUIET), only_rows(), collected_outcomes() as outcomes:
+            module.run(composed(job, words))
+    finally:
+        log.setLevel(level)
     if not outcomes:
         raise UserError(f"hydra.launcher.objective: ecjax {job.name} has no rows of runs; allowed: null")
     runs = outcomes[-1].runs
