@@ -142,7 +142,8 @@ def _checked_group(job: Job, group: Group) -> DictConfig:
     """
     cfg = composed(job, group.overrides)
     for key, values in group.lists.items():
-        OmegaConf.update(cfg, key, values[0] if len(values) == 1 else values)
+        listed = [list(each) if isinstance(each, tuple) else each for each in values]
+        OmegaConf.update(cfg, key, listed[0] if len(listed) == 1 else listed, merge=False)
     options_from(cfg, job.options_class)
     return cfg
 

@@ -181,6 +181,11 @@ def test_a_sweep_that_is_told_in_hydras_own_keys(study, monkeypatch, text, words
     assert seen == [([1, 2], 3, [1]), ([1, 2], 4, [1])]
 
 
+def test_a_value_that_is_a_list_stays_one_where_it_is_alone():
+    ((_, cfg),) = sweeps._commands(JOBS["adapt"], [["strategy=static", "codes=[6,3]"]])
+    assert cfg.codes == [6, 3]
+
+
 @pytest.fixture
 def study(tmp_path, monkeypatch):
     """A folder with a study of the user's, in its ``conf``; ``tmp_path`` is the working folder."""
