@@ -26,9 +26,10 @@ from omegaconf.errors import OmegaConfBaseException
 from ecjax import sweeps
 from ecjax.command_words import (
     bracketed,
-    check_experiment,
+    check_choice,
     check_written,
     config_folders,
+    is_group,
     is_hydras,
     is_text,
     is_written,
@@ -113,9 +114,9 @@ def _override(job: Job, word: str, sweep: bool, folders: Sequence[Path] = ()) ->
     name = key.lstrip("+~")
     if is_hydras(name):
         return word
-    if name == "experiment":
+    if is_group(job, name):
         if not sweep:
-            check_experiment(job, value, folders)
+            check_choice(job, name, value, folders)
         return word
     item = option_of(job, name)
     if item is not None and item.type is EngineOptions and not sweep and value not in NAMES:

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 from hydra.core.override_parser.types import Glob, IntervalSweep, Override
 from omegaconf import DictConfig, OmegaConf
 
-from ecjax.command_words import is_hydras, option_of
+from ecjax.command_words import is_group, is_hydras, option_of
 from ecjax.composing import composed, load_job, options_from, parsed
 from ecjax.console import OutputMode, log, printing
 from ecjax.engine.opening import kept_engines
 from ecjax.errors import UserError
-from ecjax.jobs_index import Job, experiments, folder
+from ecjax.jobs_index import GROUPS, Job, choices, folder
 from ecjax.merged_jobs import Group, merged
 from ecjax.options import Listed, Rule, Special, rule_of, shown
 from ecjax.progress import overall
@@ -65,7 +65,7 @@ def _without_glob(job: Job, text: str, folders: Sequence[Path]) -> str:
     pattern, key = override.value(), override.get_key_element()
     if not isinstance(pattern, Glob):
         return text
-    own = experiments(job.name) if key == "experiment" else _names(folder("conf"), key)
+    own = choices(job.name, key) if key in GROUPS else _names(folder("conf"), key)
     names = sorted({*own, *(name for each in folders for name in _names(each, key))})
     found = pattern.filter(names)
     if not found:
@@ -104,7 +104,7 @@ def _listing(job: Job, text: str) -> tuple[str, list[Any]] | None:
     """Key and values of an override of an option whose values are runs of their own; None of all others."""
     (override,) = parsed([text])
     key = override.get_key_element()
-    if is_hydras(key) or not key[:1].isalpha() or key == "experiment":
+    if is_hydras(key) or not key[:1].isalpha() or is_group(job, key):
         return None
     item = option_of(job, key)
     if item is None or is_dataclass(item.type) or override.is_sweep_override() or "${" in text:

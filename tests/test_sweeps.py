@@ -10,8 +10,9 @@ from ecjax.composing import composed, load_job
 from ecjax.engine.opening import kept_engines, open_engine
 from ecjax.engine.options import EngineOptions
 from ecjax.errors import UserError
-from ecjax.jobs_index import JOBS
+from ecjax.jobs_index import GROUPS, JOBS, choices, folder
 from ecjax.merged_jobs import merged
+from ecjax.options import checked
 from ecjax.tables.results import read_results
 
 JOB = JOBS["schedule"]
@@ -213,3 +214,27 @@ def test_studies_of_the_users_own_folder(study, monkeypatch, flags):
 def test_a_folder_that_is_none_is_told(flags):
     with pytest.raises(UserError, match="--config-dir: found (nowhere|no folder); allowed"):
         hydra_run.run_job(JOB, flags)
+
+
+CHOICES = [(job, group, name) for job in JOBS for group in GROUPS for name in choices(job, group)]
+
+
+@pytest.mark.parametrize(("job", "group", "name"), [each for each in CHOICES if each[1] != "experiment"])
+def test_files_of_groups_are_made_of_allowed_options(job, group, name):
+    cfg = composed(JOBS[job], [f"{group}={name}"])
+    assert checked(hydra_run.options_from(cfg, JOBS[job].options_class))
+
+
+def test_groups_say_what_they_are_and_belong_to_jobs(monkeypatch):
+    texts = [path.read_text() for path in folder("conf").rglob("*.yaml")]
+    assert all("# " in text.split("\n\n")[0] for text in texts)
+    assert all(about for job, group, _ in CHOICES for about in [choices(job, group).values()])
+    seen = []
+    module = SimpleNamespace(run=lambda cfg: seen.append(list(cfg.policy)) or 0)
+    monkeypatch.setattr(hydra_run, "load_job", lambda job: module)
+    assert hydra_run.run_job(JOBS["replay"], ["policies=redundant"]) == 0
+    assert seen == [["probabilistic", "fork_join", "late_binding", "hedged"]]
+    with pytest.raises(UserError, match="policies: found 'online'; allowed: one of dispatch, redundant"):
+        hydra_run.run_job(JOBS["replay"], ["policies=online"])
+    with pytest.raises(UserError, match="found option 'policies'"):
+        hydra_run.run_job(JOBS["schedule"], ["policies=online"])
