@@ -13,7 +13,7 @@ from types import UnionType
 from typing import Any, get_args
 
 from ecjax.errors import UserError
-from ecjax.jobs_index import Job, experiments, folder
+from ecjax.jobs_index import GROUPS, Job, choices, folder
 from ecjax.options import MOST_VALUES, Listed, Series, Special, Wrong, checked, rule_of
 
 FLAGS = (
@@ -63,6 +63,8 @@ def split_flags(words: Iterable[str]) -> tuple[list[str], list[str]]:
                     f"found {word}; allowed: key=value, --help, --json, --quiet, or one of Hydra's {', '.join(FLAGS)}"
                 )
             flags.append(word)
+        elif word.upper() == "HYDRA.MODE=MULTIRUN":
+            flags.append("-m")
         else:
             plain.append(word)
         before = word
@@ -115,7 +117,7 @@ def check_words(job: Job, words: Iterable[str]) -> None:
     for word in plain:
         key, equals, text = word.partition("=")
         name = key.lstrip("+~")
-        if not equals or name == "experiment" or is_hydras(name):
+        if not equals or is_group(job, name) or is_hydras(name):
             complete = False
             continue
         item = option_of(job, name)
@@ -261,20 +263,26 @@ def is_written(text: str) -> bool:
     return text.startswith(("'", '"', "[", "{", "${")) or text in ("null", "")
 
 
-def check_experiment(job: Job, name: str, folders: Iterable[Path] = ()) -> None:
-    """Check the name of a study.
+def is_group(job: Job, name: str) -> bool:
+    """Whether a key chooses files of ``conf`` for this job."""
+    return name == "experiment" or (name in GROUPS and bool(choices(job.name, name)))
+
+
+def check_choice(job: Job, group: str, name: str, folders: Iterable[Path] = ()) -> None:
+    """Check the name of a study, or of another file of ``conf``.
 
     Args:
         job: whose.
-        name: of the study.
+        group: of ``GROUPS``.
+        name: of the file.
         folders: of the user's configuration.
 
     Raises:
         UserError: the job has none of this name.
     """
-    names = experiments(job.name)
-    if name not in names and not any((each / "experiment" / f"{name}.yaml").is_file() for each in folders):
-        raise UserError(f"experiment: found {name!r}; allowed: one of {', '.join(names) or 'none'}")
+    names = choices(job.name, group)
+    if name not in names and not any((each / group / f"{name}.yaml").is_file() for each in folders):
+        raise UserError(f"{group}: found {name!r}; allowed: one of {', '.join(names) or 'none'}")
 
 
 def option_of(job: Job, name: str) -> Field[Any] | None:

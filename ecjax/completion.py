@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import Field, fields, is_dataclass
 from typing import Any
 
-from ecjax.command_words import option_of
+from ecjax.command_words import is_group, option_of
 from ecjax.engine.options import NAMES, EngineOptions
 from ecjax.errors import UserError
 from ecjax.guides import pages
-from ecjax.jobs_index import COMMANDS, JOBS, Job, experiments
+from ecjax.jobs_index import COMMANDS, GROUPS, JOBS, Job, choices
 from ecjax.options import Flag, Listed, Rule, Series, Words, rule_of
 
 _BASH = r"""
@@ -110,7 +110,11 @@ def _keys(job: Job, key: str) -> list[str]:
     names = [f"{prefix}{item.name}" + ("." if _is_section(item) else "=") for item in fields(options)]
     if prefix:
         return names
-    return names + ["engine="] * ("engine." in names) + ["experiment="] * bool(experiments(job.name))
+    return (
+        names
+        + ["engine="] * ("engine." in names)
+        + [f"{group}=" for group in GROUPS if choices(job.name, group)]
+    )
 
 
 def _is_section(item: Field[Any]) -> bool:
@@ -119,8 +123,8 @@ def _is_section(item: Field[Any]) -> bool:
 
 def _values(job: Job, key: str, text: str, several: bool) -> list[str]:
     """The words that an option takes, as far as they are words and begin with a text."""
-    if key == "experiment":
-        words: Sequence[str] = tuple(experiments(job.name))
+    if is_group(job, key):
+        words: Sequence[str] = tuple(choices(job.name, key))
     else:
         try:
             item = option_of(job, key)

@@ -11,7 +11,8 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
-from omegaconf import DictConfig, OmegaConf
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
 from ecjax.errors import UserError
@@ -41,7 +42,7 @@ def options_from(cfg: DictConfig, kind: type[_Options]) -> _Options:
     try:
         values = OmegaConf.to_container(cfg, resolve=True)
     except OmegaConfBaseException as error:
-        raise UserError(_user_message(error)) from error
+        raise UserError(user_message(error)) from error
     return checked(_options_of(values, kind))
 
 
@@ -61,7 +62,8 @@ def _options_of(values: Any, kind: Any, prefix: str = "") -> Any:
     return kind(**named)
 
 
-def _user_message(error: Exception) -> str:
+def user_message(error: Exception) -> str:
+    """What an error of Hydra or of its configurations says, in one line."""
     text = str(error)
     key = getattr(error, "full_key", None)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
@@ -84,13 +86,26 @@ def composed(job: Job, overrides: list[str]) -> DictConfig:
     Raises:
         UserError: an override names nothing, or has a value of the wrong type.
     """
+    return composed_with_mode(job, overrides)[0]
+
+
+def composed_with_mode(job: Job, overrides: list[str]) -> tuple[DictConfig, RunMode | None]:
+    """The configuration of a job, and what it says of itself: that it is a sweep, or one run.
+
+    Raises:
+        UserError: an override names nothing, or has a value of the wrong type.
+    """
     ConfigStore.instance().store(name=f"{job.name}_options", node=defaults(job.options_class()))
     GlobalHydra.instance().clear()
     try:
         with initialize_config_dir(str(folder("conf").resolve()), version_base="1.3"):
-            return compose(job.name, overrides)
+            cfg = compose(job.name, overrides, return_hydra_config=True)
+        mode = cfg.hydra.mode
+        with open_dict(cfg):
+            del cfg["hydra"]
+        return cfg, mode
     except (HydraException, OmegaConfBaseException, ValueError, RecursionError) as error:
-        raise UserError(_user_message(error)) from error
+        raise UserError(user_message(error)) from error
 
 
 def parsed(overrides: list[str]) -> list[Override]:
@@ -102,4 +117,4 @@ def parsed(overrides: list[str]) -> list[Override]:
     try:
         return OverridesParser.create().parse_overrides(overrides)
     except (HydraException, ValueError, RecursionError) as error:
-        raise UserError(_user_message(error)) from error
+        raise UserError(user_message(error)) from error

@@ -8,7 +8,8 @@ import importlib.util
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import is_dataclass
 from pathlib import Path
 from types import ModuleType
@@ -17,21 +18,25 @@ from typing import Any
 from hydra import main as hydra_main
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
+from hydra.errors import HydraException
+from hydra.types import RunMode
 from omegaconf import DictConfig
+from omegaconf.errors import OmegaConfBaseException
 
 from ecjax import sweeps
 from ecjax.command_words import (
     bracketed,
-    check_experiment,
+    check_choice,
     check_written,
     config_folders,
+    is_group,
     is_hydras,
     is_text,
     is_written,
     option_of,
     split_flags,
 )
-from ecjax.composing import composed, load_job, options_from
+from ecjax.composing import composed, composed_with_mode, load_job, options_from, user_message
 from ecjax.console import log, show_log_lines
 from ecjax.engine.options import NAMES, EngineOptions
 from ecjax.errors import UserError
@@ -56,9 +61,12 @@ def run_job(job: Job, words: list[str]) -> int:
     searched = _searched(folders)
     overrides = searched + overrides
     if _is_sweep(flags):
+        overrides = sweeps.without_globs(job, overrides, folders)
         sweeps.check_sweep(job, overrides)
     else:
-        cfg = composed(job, overrides)
+        cfg, mode = composed_with_mode(job, overrides)
+        if not flags and mode is RunMode.MULTIRUN:
+            flags = ["-m"]
     if not flags:
         options = options_from(cfg, job.options_class)
         show_log_lines()
@@ -106,9 +114,9 @@ def _override(job: Job, word: str, sweep: bool, folders: Sequence[Path] = ()) ->
     name = key.lstrip("+~")
     if is_hydras(name):
         return word
-    if name == "experiment":
+    if is_group(job, name):
         if not sweep:
-            check_experiment(job, value, folders)
+            check_choice(job, name, value, folders)
         return word
     item = option_of(job, name)
     if item is not None and item.type is EngineOptions and not sweep and value not in NAMES:
@@ -140,17 +148,11 @@ def _through_hydra(job: Job, words: list[str], searched: list[str]) -> int:
         # holds names only: a launcher may send it to another process, on another machine
         return _run_of_sweep(name, start_folder, cfg)
 
-    stopped: list[BaseException] = []
-
     def run_jobs(jobs: list[list[str]], columns: list[str], first: int) -> list[Any]:
-        try:
-            show_log_lines()
-            values, worst = sweeps.run_jobs(job, [searched + words for words in jobs], columns, first)
-            _ExitCode(worst)
-            return values
-        except Exception as error:
-            stopped.append(error)  # which Hydra would print in its own way
-            raise SystemExit(2) from error
+        show_log_lines()
+        values, worst = sweeps.run_jobs(job, [searched + words for words in jobs], columns, first)
+        _ExitCode(worst)
+        return values
 
     from ecjax.sweep_plugins import register  # looks for plugins, which takes time
 
@@ -160,20 +162,35 @@ def _through_hydra(job: Job, words: list[str], searched: list[str]) -> int:
     GlobalHydra.instance().clear()
     _ExitCode.worst = 0
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), _raised():
             warnings.simplefilter("ignore", UserWarning)
             hydra_main(version_base="1.3", config_path=str(folder("conf").resolve()), config_name=job.name)(
                 task
             )()
     except SystemExit as stop:
-        if stopped:
-            raise stopped[0] from None
         _ExitCode(2 if stop.code else 0)
+    except (HydraException, OmegaConfBaseException) as error:
+        raise UserError(user_message(error)) from error
     except OSError as error:
         raise UserError(f"out: {error.strerror or error}: {error.filename}") from error
     finally:
         sys.argv = arguments
     return _ExitCode.worst
+
+
+@contextmanager
+def _raised() -> Iterator[None]:
+    """Within the block Hydra raises its errors, which it would print in its own way."""
+    name = "HYDRA_FULL_ERROR"
+    before = os.environ.get(name)
+    os.environ[name] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
 
 
 class _ExitCode(int):

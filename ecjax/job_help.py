@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import Field, fields, is_dataclass
 from typing import Any
 
-from ecjax.jobs_index import COMMANDS, JOBS, Command, Job, experiments
+from ecjax.jobs_index import COMMANDS, GROUPS, JOBS, Command, Job, choices
 from ecjax.options import rule_of, shown
 
 WIDTH = 79
@@ -223,9 +223,12 @@ def job_help(job: Job) -> str:
         if members:
             lines += ["", f"{group}:"]
             lines += _keys(options, members, "")
-    named = experiments(job.name)
-    if named:
-        lines += ["", "named studies, experiment=NAME:"]
+    for group in GROUPS:
+        named = choices(job.name, group)
+        if not named:
+            continue
+        what = "named studies" if group == "experiment" else "named sets of options"
+        lines += ["", f"{what}, {group}=NAME:"]
         for name, text in named.items():
             lines += _wrapped(text, 8, f"  {name}  ")
     lines += ["", "examples:", *(f"  {example}" for example in EXAMPLES[job.name])]

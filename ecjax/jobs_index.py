@@ -8,6 +8,9 @@ from typing import Any
 
 from ecjax.errors import UserError
 
+# folders of conf whose files set options of a job: studies, and parts of them
+GROUPS = ("experiment", "hardware", "policies")
+
 _PACKAGE = Path(__file__).parent
 
 
@@ -193,8 +196,18 @@ def folder(name: str) -> Path:
 
 def experiments(job: str) -> dict[str, str]:
     """Named studies of a job and the first line of what they say of themselves."""
+    return choices(job, "experiment")
+
+
+def choices(job: str, group: str) -> dict[str, str]:
+    """What a job may choose in a group of ``conf``, and the first line of what it says of itself.
+
+    Args:
+        job: its name.
+        group: of ``GROUPS``.
+    """
     studies = {}
-    for path in sorted((folder("conf") / "experiment").glob("*.yaml")):
+    for path in sorted((folder("conf") / group).glob("*.yaml")):
         lines = path.read_text().splitlines()
         about = [line.removeprefix("#").strip() for line in lines if line.startswith("# ")]
         if f"job: {job}" in about:

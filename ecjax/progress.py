@@ -1,5 +1,6 @@
 """How far long work is: a bar on a terminal, log lines elsewhere."""
 
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -39,6 +40,11 @@ def progress(what: str, total: int | None, console: Console = MESSAGES) -> Itera
         yield lambda items: None
         return
     pace = Pace(total)
+    if _whole:
+        part = _Part(what, pace, _whole[-1])
+        with _shown(part):
+            yield part.advance
+        return
     if not console.is_terminal:
         lines = _Lines(what, pace)
         with _shown(lines):
@@ -48,7 +54,7 @@ def progress(what: str, total: int | None, console: Console = MESSAGES) -> Itera
         *(TextColumn("{task.description}", markup=False), BarColumn(), _Paced(pace), TimeElapsedColumn()),
         TextColumn("{task.fields[detail]}", markup=False),
     )
-    with Progress(*columns, console=console, transient=True) as bar:
+    with Progress(*columns, console=console, transient=True, redirect_stdout=sys.stdout.isatty()) as bar:
         task = bar.add_task(displayed(what), total=total, detail="")
 
         def advance(items: float) -> None:
@@ -57,6 +63,27 @@ def progress(what: str, total: int | None, console: Console = MESSAGES) -> Itera
 
         with _shown(_Bar(lambda text: bar.update(task, detail=text))):
             yield advance
+
+
+@contextmanager
+def overall(what: str, total: int) -> Iterator[Callable[[float], None]]:
+    """Show how far work is that has progress of its own: what that would show is a detail of this one.
+
+    Args:
+        what: a few words.
+        total: items in all.
+
+    Yields:
+        A function to call with the number of items just done.
+    """
+    before = len(_active)
+    with progress(what, total) as advance:
+        shown = _active[before:]
+        _whole.extend(shown)
+        try:
+            yield advance
+        finally:
+            del _whole[len(_whole) - len(shown) :]
 
 
 def detail(text: str) -> None:
@@ -109,6 +136,7 @@ class _Shows(Protocol):
 
 
 _active: list[_Shows] = []  # of the innermost work last
+_whole: list[_Shows] = []  # work that has progress of its own
 
 
 @contextmanager
@@ -190,6 +218,22 @@ class _Bar:
     def detail(self, text: str) -> None:
         """Show it."""
         self._show(displayed(text))
+
+
+class _Part:
+    """Shows progress as a detail of the work that it is a part of."""
+
+    def __init__(self, what: str, pace: Pace, whole: _Shows) -> None:
+        self._what, self._pace, self._whole = what, pace, whole
+
+    def advance(self, items: float) -> None:
+        """So many items are done."""
+        self._pace.advance(items)
+        self._whole.detail(f"{self._what}: {self._pace}")
+
+    def detail(self, text: str) -> None:
+        """Show it."""
+        self._whole.detail(f"{self._what}: {self._pace}; {text}")
 
 
 class _Lines:

@@ -7,14 +7,18 @@ no second package.
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.plugins import Plugins
 from hydra.core.utils import JobReturn, JobStatus, setup_globals
 from hydra.plugins.launcher import Launcher
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig, ListConfig
+
+from ecjax.errors import UserError
 
 # Hydra reads its own plugins anew when it first looks for any: what is derived from one has to come after that
 Plugins.instance()
@@ -49,6 +53,9 @@ class ListLauncher(Launcher):
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
         """Run the jobs; every one of them has ended then."""
         setup_globals()
+        if self._config is not None:
+            # where sweepers write what they found
+            Path(str(self._config.hydra.sweep.dir)).mkdir(parents=True, exist_ok=True)
         jobs = [list(overrides) for overrides in job_overrides]
         values = type(self).run_jobs(jobs, self._columns, initial_job_idx)
         return [
@@ -59,6 +66,20 @@ class ListLauncher(Launcher):
 
 class ListSweeper(BasicSweeper):
     """Hydra's basic sweeper, which composes every job once more to see whether it can be: 0.1 s each."""
+
+    def sweep(self, arguments: list[str]) -> Any:
+        """Run all combinations of the values.
+
+        Raises:
+            UserError: values are an interval, from which only other sweepers choose.
+        """
+        for override in OverridesParser.create().parse_overrides(arguments):
+            if override.is_sweep_override() and not override.is_discrete_sweep():
+                raise UserError(
+                    f"{override.get_key_element()}: found an interval; allowed: values, as in 1,2 or range(1,3), or a "
+                    "sweeper that chooses values, as in hydra/sweeper=optuna"
+                )
+        return super().sweep(arguments)
 
     def validate_batch_is_legal(self, batch: Sequence[Sequence[str]]) -> None:
         """Nothing: the launcher composes and checks before it starts anything."""

@@ -1,23 +1,28 @@
 """Sweeps: the jobs that Hydra makes of values, checked before anything starts, run as few commands with lists."""
 
+import logging
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import is_dataclass
 from functools import lru_cache, partial
+from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from hydra.core.override_parser.types import IntervalSweep, Override
+from hydra.core.override_parser.types import Glob, IntervalSweep, Override
 from omegaconf import DictConfig, OmegaConf
 
-from ecjax.command_words import is_hydras, option_of
+from ecjax.command_words import is_group, is_hydras, option_of
 from ecjax.composing import composed, load_job, options_from, parsed
 from ecjax.console import OutputMode, log, printing
+from ecjax.engine.opening import kept_engines
 from ecjax.errors import UserError
-from ecjax.jobs_index import Job
+from ecjax.jobs_index import GROUPS, Job, choices, folder
 from ecjax.merged_jobs import Group, merged
-from ecjax.options import Listed, rule_of
+from ecjax.options import Listed, Rule, Special, rule_of, shown
+from ecjax.progress import overall
 
 
 class Returned(NamedTuple):
@@ -39,6 +44,41 @@ def check_sweep(job: Job, overrides: list[str]) -> None:
     every = merged([first, *_one_changed(choices)], partial(_listing, job))
     for group in every:
         _checked_group(job, group)
+
+
+def without_globs(job: Job, overrides: list[str], folders: Sequence[Path]) -> list[str]:
+    """Overrides with the names that ``glob(...)`` stands for: of studies those of the job.
+
+    Args:
+        job: of the sweep.
+        overrides: as Hydra takes them.
+        folders: of the user's configuration.
+
+    Raises:
+        UserError: there is no such name.
+    """
+    return [_without_glob(job, text, folders) if "glob(" in text else text for text in overrides]
+
+
+def _without_glob(job: Job, text: str, folders: Sequence[Path]) -> str:
+    (override,) = parsed([text])
+    pattern, key = override.value(), override.get_key_element()
+    if not isinstance(pattern, Glob):
+        return text
+    own = choices(job.name, key) if key in GROUPS else _names(folder("conf"), key)
+    names = sorted({*own, *(name for each in folders for name in _names(each, key))})
+    found = pattern.filter(names)
+    if not found:
+        raise UserError(
+            f"{key}: found {text.partition('=')[2]}; allowed: some of {', '.join(names) or 'none'}"
+        )
+    return f"{key}={','.join(found)}"
+
+
+def _names(where: Path, group: str) -> list[str]:
+    return [
+        path.relative_to(where / group).with_suffix("").as_posix() for path in (where / group).rglob("*.yaml")
+    ]
 
 
 def _one_changed(choices: list[list[str]]) -> Iterator[list[str]]:
@@ -64,16 +104,34 @@ def _listing(job: Job, text: str) -> tuple[str, list[Any]] | None:
     """Key and values of an override of an option whose values are runs of their own; None of all others."""
     (override,) = parsed([text])
     key = override.get_key_element()
-    if is_hydras(key) or not key[:1].isalpha() or key == "experiment":
+    if is_hydras(key) or not key[:1].isalpha() or is_group(job, key):
         return None
     item = option_of(job, key)
-    rule = None if item is None or is_dataclass(item.type) else rule_of(item)
-    if not isinstance(rule, Listed) or rule.together or override.is_sweep_override():
+    if item is None or is_dataclass(item.type) or override.is_sweep_override() or "${" in text:
         return None
-    value = override.value()
+    values = _values_of_runs(rule_of(item), override.value())
+    return (key, values) if values else None
+
+
+def _values_of_runs(rule: Rule, value: Any) -> list[Any] | None:
+    """The values within one that are runs of their own, which can be told apart; None where all is one run's."""
+    if isinstance(rule, Special):
+        values = rule.runs_of(value)
+        if values is None or not all(_is_plain(part) for each in values for part in _parts(each)):
+            return None
+        return [tuple(each) if isinstance(each, list) else each for each in values]
+    if not isinstance(rule, Listed) or rule.together:
+        return None
     values = value if isinstance(value, list) else [value]
-    plain = all(isinstance(each, int | float | str) or (each is None and rule.null) for each in values)
-    return (key, values) if values and plain and "${" not in text else None
+    return values if all(_is_plain(each) or (each is None and rule.null) for each in values) else None
+
+
+def _parts(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, int | float | str)
 
 
 def _checked_group(job: Job, group: Group) -> DictConfig:
@@ -84,7 +142,8 @@ def _checked_group(job: Job, group: Group) -> DictConfig:
     """
     cfg = composed(job, group.overrides)
     for key, values in group.lists.items():
-        OmegaConf.update(cfg, key, values[0] if len(values) == 1 else values)
+        listed = [list(each) if isinstance(each, tuple) else each for each in values]
+        OmegaConf.update(cfg, key, listed[0] if len(listed) == 1 else listed, merge=False)
     options_from(cfg, job.options_class)
     return cfg
 
@@ -118,15 +177,22 @@ def run_jobs(job: Job, jobs: list[list[str]], columns: list[str], first: int) ->
     commands, module, codes = _commands(job, jobs), load_job(job), dict[int, int]()
     programs = "one command" if len(commands) == 1 else f"{len(commands)} commands"
     log.info("%s: sweep of %d jobs from job %d, as %s", job.name, len(jobs), first, programs)
-    for number, (group, cfg) in enumerate(commands, 1):
-        if len(commands) > 1:
-            log.info("command %d of %d: %s", number, len(commands), " ".join(_words_of(group)))
-        try:
-            code = module.run(cfg)
-        except UserError as error:
-            print(f"ecjax: {error}", file=sys.stderr)
-            code = 2
-        codes |= dict.fromkeys(group.jobs, code)
+    several = len(commands) > 1
+    bar = overall(f"{job.name}: jobs of the sweep", len(jobs)) if several else nullcontext(_nothing)
+    with kept_engines(), bar as advance:
+        for number, (group, cfg) in enumerate(commands, 1):
+            if several:
+                log.info("command %d of %d: %s", number, len(commands), " ".join(_words_of(group)))
+            try:
+                code = module.run(cfg)
+            except UserError as error:
+                print(f"ecjax: {error}", file=sys.stderr)
+                code = 2
+            codes |= dict.fromkeys(group.jobs, code)
+            advance(len(group.jobs))
+    folders = list(dict.fromkeys(cfg.out for _, cfg in commands))
+    if several:
+        log.info("runs of the whole sweep: ecjax show %s", " ".join(folders))
     worst = max(codes.values())
     if not columns:
         return Returned([codes[number] for number in range(len(jobs))], worst)
@@ -137,9 +203,18 @@ def run_jobs(job: Job, jobs: list[list[str]], columns: list[str], first: int) ->
     return Returned([values[0] if len(columns) == 1 else tuple(values) for values in means], worst)
 
 
+def _nothing(items: float) -> None:
+    pass
+
+
 def _words_of(group: Group) -> list[str]:
-    words = [f"{key}=[{','.join(map(str, values))}]" for key, values in group.lists.items()]
-    return words + [text for text in group.overrides if text.partition("=")[0] not in group.lists]
+    words = [f"{key}=[{','.join(map(_written, values))}]" for key, values in group.lists.items()]
+    others = [text for text in group.overrides if not is_hydras(text.partition("=")[0])]
+    return words + [text for text in others if text.partition("=")[0] not in group.lists]
+
+
+def _written(value: Any) -> str:
+    return f"[{','.join(map(str, value))}]" if isinstance(value, tuple) else shown(value)
 
 
 def _objectives(job: Job, module: ModuleType, words: list[str], columns: list[str]) -> list[float]:
@@ -151,8 +226,13 @@ def _objectives(job: Job, module: ModuleType, words: list[str], columns: list[st
     from ecjax.status import Status  # not for every command
     from ecjax.studies.spine.study import collected_outcomes, only_rows
 
-    with printing(OutputMode.QUIET), only_rows(), collected_outcomes() as outcomes:
-        module.run(composed(job, words))
+    level = log.level
+    log.setLevel(logging.WARNING)  # what is read again was said before
+    try:
+        with printing(OutputMode.QUIET), only_rows(), collected_outcomes() as outcomes:
+            module.run(composed(job, words))
+    finally:
+        log.setLevel(level)
     if not outcomes:
         raise UserError(f"hydra.launcher.objective: ecjax {job.name} has no rows of runs; allowed: null")
     runs = outcomes[-1].runs

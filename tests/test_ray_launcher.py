@@ -2,8 +2,10 @@
 
 import importlib.util
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -86,3 +88,22 @@ def test_a_mistake_leaves_nothing_and_a_sweeper_with_rounds_is_given_a_column(tm
     assert runs(tmp_path / "rounds") == 2 * SOURCES
     done = ecjax(tmp_path, "schedule", "-m", *words, *SMALL, "out=rounds", "hydra.launcher.objective=nothing")
     assert done.returncode == 2 and "objective: found nothing" in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", [["engine=serial"], ["engine=ray", "engine.actors=2"]])
+def test_a_sweep_whose_command_was_killed_goes_on_to_the_same_tables(tmp_path, engine):
+    # keys without lists: a command of each, so that it dies between them or within one
+    words = ["-m", "rate_scale=1,2", "seed=1,2,3,4,5,6", *SMALL, "engine.retries=0", *engine]
+    command = [sys.executable, "-m", "ecjax", "schedule", *words, "out=killed"]
+    environment = os.environ | {"JAX_PLATFORMS": "cpu"}
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL) as process:
+        while process.poll() is None and not runs(tmp_path / "killed"):
+            time.sleep(0.01)
+        process.kill()
+    assert process.returncode == -signal.SIGKILL
+    done = ecjax(tmp_path, "schedule", *words, "out=killed")
+    assert done.returncode == 0, done.stderr
+    assert ecjax(tmp_path, "schedule", *words[: -1 - len(engine)], "out=whole").returncode == 0
+    first = rows(tmp_path / "whole")
+    assert len(first) == 12 * SOURCES and first.equals(rows(tmp_path / "killed"))

@@ -7,9 +7,12 @@ import pytest
 
 from ecjax import hydra_run, sweeps
 from ecjax.composing import composed, load_job
+from ecjax.engine.opening import kept_engines, open_engine
+from ecjax.engine.options import EngineOptions
 from ecjax.errors import UserError
-from ecjax.jobs_index import JOBS
+from ecjax.jobs_index import GROUPS, JOBS, choices, folder
 from ecjax.merged_jobs import merged
+from ecjax.options import checked
 from ecjax.tables.results import read_results
 
 JOB = JOBS["schedule"]
@@ -63,6 +66,15 @@ def test_combinations_that_nobody_asked_for_are_not_run():
         ("cache", "policy=lru", ["lru"]),
         ("ceph", "pools=one", None),
         ("optimize", "cluster.k=[4,5,6,7]", None),  # a value per class
+        ("optimize", "importance=[1,0.5]", [(1, 0.5)]),
+        ("optimize", "importance=[[1,0.5],[1,1]]", [(1, 0.5), (1, 1)]),
+        ("replay", "planning.class_rate_scale=[1,2]", [(1, 2)]),
+        ("cache", "neighbours=0.5", [0.5]),
+        ("cache", "neighbours=[[0,1],[1,0]]", None),  # distances of all pairs in one run
+        ("adapt", "codes=[6,3]", [(6, 3)]),
+        ("adapt", "codes=[[6,3],[5,4]]", [(6, 3), (5, 4)]),
+        ("adapt", "codes=all", None),
+        ("adapt", "steps=[[0,1],[9,0]]", None),
     ],
 )
 def test_which_overrides_are_values_of_a_list(job, text, values):
@@ -110,6 +122,71 @@ def test_nothing_starts_where_a_job_has_a_value_that_is_not_allowed(tmp_path):
     assert not out.exists()
 
 
+def test_values_that_are_lists_are_one_command():
+    words = ["queue=weighted", "importance=[1,0.4]", "importance=[1,1]"]
+    jobs = [[words[0], each] for each in words[1:]]
+    ((group, cfg),) = sweeps._commands(JOBS["optimize"], jobs)
+    assert group.jobs == [0, 1] and cfg.importance == [[1, 0.4], [1, 1]]
+    assert sweeps._words_of(group) == ["queue=[weighted]", "importance=[[1,0.4],[1,1]]"]
+
+
+def test_several_commands_have_one_progress_and_one_engine(tmp_path, caplog):
+    jobs = [[*SMALL, f"generate.servers={servers}", f"out={tmp_path}/out"] for servers in (20, 30)]
+    with caplog.at_level("INFO", "ecjax"):
+        assert sweeps.run_jobs(JOB, jobs, [], 0).values == [0, 0]
+    lines = caplog.messages
+    ours = [line for line in lines if line.startswith("schedule: jobs of the sweep: ") and ";" not in line]
+    assert len(ours) == 2
+    assert not any(line.startswith("replaying transfers: ") for line in lines)
+    assert lines[-1] == f"runs of the whole sweep: ecjax show {tmp_path}/out"
+    with kept_engines():
+        with open_engine(EngineOptions()) as first:
+            pass
+        with open_engine(EngineOptions()) as second:
+            assert second is first
+    with open_engine(EngineOptions()) as other:
+        assert other is not first
+
+
+def test_names_of_studies_that_a_pattern_stands_for(study):
+    folders = [study]
+    words = sweeps.without_globs(JOB, ["experiment=glob([mine,coflow_fig4*])", "seed=1,2"], folders)
+    assert words == ["experiment=coflow_fig4a,coflow_fig4b,coflow_fig4c,mine", "seed=1,2"]
+    assert sweeps.without_globs(JOB, ["engine=glob(*)"], []) == ["engine=ray,serial"]
+    with pytest.raises(UserError, match=r"experiment: found glob\(jlcm\*\); allowed: some of coflow"):
+        sweeps.without_globs(JOB, ["experiment=glob(jlcm*)"], folders)
+
+
+def test_an_interval_needs_a_sweeper_that_chooses(tmp_path):
+    words = [*SMALL, f"out={tmp_path}/out", "share_at_zero=interval(0,1)"]
+    with pytest.raises(UserError, match="share_at_zero: found an interval; allowed: values, as in 1,2"):
+        hydra_run.run_job(JOB, ["-m", *words])
+    assert not (tmp_path / "out" / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", ["hydra.mode=MULTIRUN", "rate_scale=1,2", "seed=3,4"]),
+        ("hydra:\n  mode: MULTIRUN\n  sweeper:\n    params: {rate_scale: '1,2', seed: '3,4'}\n", []),
+        ("", ["-m", "rate_scale=range(1,3)", "+hydra.sweeper.params.seed='3,4'"]),
+    ],
+)
+def test_a_sweep_that_is_told_in_hydras_own_keys(study, monkeypatch, text, words):
+    (study / "experiment" / "mine.yaml").write_text("# @package _global_\nwidths: [1]\n" + text)
+    seen = []
+    module = SimpleNamespace(run=lambda cfg: seen.append((cfg.rate_scale, cfg.seed, cfg.widths)) or 0)
+    monkeypatch.setattr(sweeps, "load_job", lambda job: module)
+    plain = ["experiment=mine", "out=out", *words]
+    assert hydra_run.run_job(JOB, plain) == 0
+    assert seen == [([1, 2], 3, [1]), ([1, 2], 4, [1])]
+
+
+def test_a_value_that_is_a_list_stays_one_where_it_is_alone():
+    ((_, cfg),) = sweeps._commands(JOBS["adapt"], [["strategy=static", "codes=[6,3]"]])
+    assert cfg.codes == [6, 3]
+
+
 @pytest.fixture
 def study(tmp_path, monkeypatch):
     """A folder with a study of the user's, in its ``conf``; ``tmp_path`` is the working folder."""
@@ -137,3 +214,27 @@ def test_studies_of_the_users_own_folder(study, monkeypatch, flags):
 def test_a_folder_that_is_none_is_told(flags):
     with pytest.raises(UserError, match="--config-dir: found (nowhere|no folder); allowed"):
         hydra_run.run_job(JOB, flags)
+
+
+CHOICES = [(job, group, name) for job in JOBS for group in GROUPS for name in choices(job, group)]
+
+
+@pytest.mark.parametrize(("job", "group", "name"), [each for each in CHOICES if each[1] != "experiment"])
+def test_files_of_groups_are_made_of_allowed_options(job, group, name):
+    cfg = composed(JOBS[job], [f"{group}={name}"])
+    assert checked(hydra_run.options_from(cfg, JOBS[job].options_class))
+
+
+def test_groups_say_what_they_are_and_belong_to_jobs(monkeypatch):
+    texts = [path.read_text() for path in folder("conf").rglob("*.yaml")]
+    assert all("# " in text.split("\n\n")[0] for text in texts)
+    assert all(about for job, group, _ in CHOICES for about in [choices(job, group).values()])
+    seen = []
+    module = SimpleNamespace(run=lambda cfg: seen.append(list(cfg.policy)) or 0)
+    monkeypatch.setattr(hydra_run, "load_job", lambda job: module)
+    assert hydra_run.run_job(JOBS["replay"], ["policies=redundant"]) == 0
+    assert seen == [["probabilistic", "fork_join", "late_binding", "hedged"]]
+    with pytest.raises(UserError, match="policies: found 'online'; allowed: one of dispatch, redundant"):
+        hydra_run.run_job(JOBS["replay"], ["policies=online"])
+    with pytest.raises(UserError, match="found option 'policies'"):
+        hydra_run.run_job(JOBS["schedule"], ["policies=online"])

@@ -23,6 +23,7 @@ from ecjax.options.rules import (
     Wrong,
     is_number,
     is_whole,
+    rows_within,
     shown,
 )
 
@@ -47,6 +48,7 @@ __all__ = [
     "is_number",
     "is_whole",
     "option",
+    "rows_within",
     "rule_of",
     "section",
     "shown",

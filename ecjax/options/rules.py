@@ -41,6 +41,13 @@ class Rule(Protocol):
         ...
 
 
+def rows_within(value: Any) -> list[Any] | None:
+    """The lists of a list of lists; of a list of values it alone."""
+    if not isinstance(value, list | tuple) or not value:
+        return None
+    return list(value) if all(isinstance(each, list | tuple) for each in value) else [value]
+
+
 def is_number(value: Any) -> bool:
     """Whether ``value`` is a number no further from 0 than ``MOST_NUMBER``; true and false are none."""
     return isinstance(value, Real) and not isinstance(value, bool) and _size(value) <= MOST_NUMBER
@@ -257,10 +264,12 @@ class Special:
     Attributes:
         allowed: what is allowed.
         take: turns a value into its type, or raises ``Wrong``.
+        runs_of: the values within one that are runs of their own, a list of which is a sweep; None: all is one run's.
     """
 
     allowed: str
     take: Callable[[Any], Any]
+    runs_of: Callable[[Any], list[Any] | None] = lambda value: None
 
     def __call__(self, value: Any) -> Any:
         """What ``take`` makes of it."""

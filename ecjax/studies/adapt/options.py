@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 from ecjax.engine.options import EngineOptions
 from ecjax.errors import UserError
@@ -84,6 +85,15 @@ def _codes(value: object) -> str | list[Code]:
     return list(pairs)
 
 
+def _codes_of_runs(value: object) -> list[Any] | None:
+    """Pairs of n and k, a run each."""
+    try:
+        codes = _codes(value)
+    except Wrong:
+        return None
+    return None if isinstance(codes, str) else list(codes)
+
+
 @dataclass(frozen=True)
 class AdaptOptions(LogOptions):
     """Everything that ``ecjax adapt`` can be told."""
@@ -154,7 +164,7 @@ class AdaptOptions(LogOptions):
     codes: str | list[Code] = option(
         [[1, 1]],
         "of strategy static, in all classes: [n, k], a list of them, or all that k_max and r_max allow",
-        Special("[n, k] with n >= k >= 1, a list of them, or all", _codes),
+        Special("[n, k] with n >= k >= 1, a list of them, or all", _codes, _codes_of_runs),
     )
     memory: float = option(
         0.99,

@@ -60,6 +60,12 @@ def _distances(value: Any) -> list[float] | list[list[float]]:
     return matrix
 
 
+def _distances_of_runs(value: Any) -> list[Any] | None:
+    """Distances of all pairs, a run each; rows of a matrix are one run's."""
+    values = list(value) if isinstance(value, list | tuple) else [value]
+    return values if values and all(map(is_number, values)) else None
+
+
 def _name(value: Any) -> str:
     if not isinstance(value, str) or not value:
         raise Wrong(str(value))
@@ -181,7 +187,7 @@ class CacheOptions(LogOptions):
         None,
         "s, for an edge to take a chunk that another one keeps: also replay edges that serve each other, planned "
         "together every period_s; one or a list, or [[own, to the second, ...], ...] of all pairs; null: none",
-        Special("numbers of at least 0, a list of them or of rows", _distances),
+        Special("numbers of at least 0, a list of them or of rows", _distances, _distances_of_runs),
     )
     warm_up: float = option(
         0.25, "share of the reads that is not counted", Number(least=0, below=1), identifies=_replays

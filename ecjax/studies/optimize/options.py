@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from ecjax.engine.options import EngineOptions
-from ecjax.options import Listed, Number, Special, Whole, Words, option, section
+from ecjax.options import Listed, Number, Special, Whole, Words, option, rows_within, section
 from ecjax.problem import node_options
 from ecjax.problem.cluster_options import ClusterOptions
 from ecjax.problem.node_options import Description
@@ -99,7 +99,7 @@ class OptimizeOptions(LogOptions):
     importance: list[list[float]] | None = option(
         None,
         "what a second of each class counts (C_k), in class order, 1 if absent; a list, or a list of them",
-        Special(IMPORTANCES, importance),
+        Special(IMPORTANCES, importance, rows_within),
     )
     weights: list[float] | None = option(
         None,
@@ -153,7 +153,7 @@ class OptimizeOptions(LogOptions):
     class_rate_scale: list[tuple[float, ...]] | None = option(
         None,
         "multiplies the rates of each service class, numbers in class order; a list, or a list of them",
-        Special(CLASS_RATES, class_rate_scales),
+        Special(CLASS_RATES, class_rate_scales, rows_within),
     )
     size_scale: list[float] = option([1.0], "multiplies file sizes; one or a list", Listed(Number(above=0)))
     k: list[int] | None = option(
