@@ -16,9 +16,12 @@ from itertools import count
 import pyarrow as pa
 import pyarrow.csv
 
+from ecjax.display import displayed
 from ecjax.report.parts import Chart, Json, Listing, Section
 
 _ROWS_SHOWN, _ROWS_IN_CSV = 200, 5000
+_CELL, _LINES = 1000, 20  # characters of a line of a cell, and its lines
+_WIDE = 50  # characters that take a wide column
 _MARKUP = "hovertemplate"  # a template of our own, which Plotly fills in
 
 
@@ -118,7 +121,15 @@ def _cell(value: object) -> str:
     if isinstance(value, float):
         return f'<td class="number">{value:.5g}</td>'
     kind = ' class="number"' if isinstance(value, int) and not isinstance(value, bool) else ""
-    return f"<td{kind}>{'' if value is None else html.escape(str(value))}</td>"
+    if isinstance(value, str) and len(value) > _WIDE:
+        kind = ' class="wide"'
+    # of its own direction: names may be written from the right
+    return f"<td{kind}>{'' if value is None else f'<bdi>{html.escape(_shown(str(value)))}</bdi>'}</td>"
+
+
+def _shown(text: str) -> str:
+    """A text as a cell has it: on its lines, none of them endless; the CSV has it whole."""
+    return "\n".join(displayed(line, _CELL) for line in text.split("\n")[:_LINES])
 
 
 def _download(table: pa.Table) -> str:
