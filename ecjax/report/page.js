@@ -4,7 +4,13 @@
   const narrow = window.matchMedia("(max-width: 40rem)");
   const charts = [...document.querySelectorAll(".chart")].map((box) => {
     const figure = JSON.parse(document.getElementById("f" + box.id.slice(1)).textContent);
-    if (figure.layout.height) { box.style.height = figure.layout.height + "px"; }
+    const height = figure.layout.height;
+    delete figure.layout.height;  // the box has it, and grows by the legend on a narrow screen
+    const legend = figure.data.length > 1 ? 17 * figure.data.length : 0;
+    const resize = () => { box.style.height = height || legend
+      ? `calc(${height ? height + "px" : narrow.matches ? "20rem" : "26rem"} + ${narrow.matches ? legend : 0}px)` : ""; };
+    resize();
+    narrow.addEventListener("change", resize);
     return { box, figure };
   });
   // few powers of ten: 1, 2 and 5 of each, in plain numbers; else only the powers
@@ -38,7 +44,7 @@
   window.addEventListener("afterprint", () => { printing = false; draw(); });
   // arrow keys go through the points of a chart as the pointer does
   const pointsOf = (trace, curveNumber) => trace.type === "heatmap"
-    ? trace.z.flatMap((row, y) => row.map((value, x) => ({ curveNumber, pointNumber: [y, x], value })))
+    ? trace.z.flatMap((row, yval) => row.map((value, xval) => ({ xval, yval, value })))
       .filter((point) => point.value !== null)
     : (trace.x || []).map((_, pointNumber) => ({ curveNumber, pointNumber }))
       .filter(({ pointNumber }) => trace.x[pointNumber] !== null && trace.y[pointNumber] !== null);
@@ -50,7 +56,8 @@
       if (to === undefined || !points.length) { return; }
       event.preventDefault();
       place = (to + points.length) % points.length;
-      Plotly.Fx.hover(box, [points[place]]);
+      const point = points[place];
+      Plotly.Fx.hover(box, "xval" in point ? { xval: point.xval, yval: point.yval } : [point], "xy");
     });
     box.addEventListener("blur", () => Plotly.Fx.unhover(box));
   });

@@ -54,12 +54,18 @@ class Results:
         return table if table is not None and len(table) else None
 
     def _read(self, name: str, columns: Sequence[str]) -> pa.Table | None:
-        present = file_schema(dataset_files(location(self.out), name)[0]).names
+        whole = self.tables.get((name,))
+        present = whole.column_names if whole is not None else self._columns(name)
         lacking = [column for column in columns if column not in present]
         if lacking:
             self.lacks.append(f"The dataset {name} has no {', '.join(lacking)}: another version wrote it.")
             return None
+        if whole is not None:
+            return whole.select(list(columns))
         return read_arrow(self.out, name, list(columns) or None)
+
+    def _columns(self, name: str) -> Sequence[str]:
+        return file_schema(dataset_files(location(self.out), name)[0]).names
 
     def of_run(self, name: str, columns: Sequence[str] = ()) -> pa.Table | None:
         """As ``table``, the rows of the run that the page is about."""

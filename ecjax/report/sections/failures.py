@@ -44,4 +44,7 @@ def section(results: Results) -> Section | None:
     ]
     usual = run.get("latency_s")
     sentences = [] if usual is None else [f"With all nodes up the bound on the mean is {usual:.4g} s."]
+    if pc.max(table.column("unavailable_share")).as_py() == 0:
+        sentences.append("Every file keeps the chunks that rebuild it in all of them.")
+        charts.pop()
     return Section("Failures", sentences, [chart for chart in charts if chart is not None], (), warnings)

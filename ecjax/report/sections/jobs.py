@@ -78,6 +78,7 @@ _SECTIONS: dict[str, tuple[str, tuple[Bars | Lines | Shares, ...]]] = {
                     ("slowdown", "time / time alone"),
                 ),
                 ("scheduler", "ratio"),
+                log=True,
             ),
             Bars(
                 "By width",

@@ -15,6 +15,15 @@ _DOUBTS = {
     "failed": "has no result",
 }
 _GAP = 0.05
+_OF_A_RUN = (
+    "analyze",
+    "optimize",
+    "replay",
+    "adapt",
+    "cache",
+    "ceph",
+    "codes",
+)  # jobs with charts of one run
 
 
 def section(results: Results) -> Section | None:
@@ -30,7 +39,7 @@ def section(results: Results) -> Section | None:
     sentences.append(
         f"ecjax {results.job}: {len(rows)} run{'s' * (len(rows) != 1)}{f' ({listed})' if listed else ''}."
     )
-    if len(rows) > 1 and results.run is not None:
+    if len(rows) > 1 and results.run is not None and results.job in _OF_A_RUN:
         which = (
             "the recommended one" if results.recommendation and results.recommendation.run_id else "the first"
         )

@@ -41,9 +41,9 @@ KINDS: dict[str, Kind] = {
 }
 
 
-def sections_of(results: Results) -> list[Section]:
-    """The sections of a study; of one that cannot be read, what is wrong."""
-    sections = []
+def kinds_of(results: Results) -> dict[str, Section]:
+    """The sections of a study by kind; of one that cannot be read, what is wrong."""
+    sections = {}
     for title, kind in KINDS.items():
         try:
             section = kind(results)
@@ -55,5 +55,5 @@ def sections_of(results: Results) -> list[Section]:
                 title, warnings=[f"This part cannot be shown, its tables are of another version: {error}"]
             )
         if section is not None:
-            sections.append(section)
+            sections[title] = section
     return sections
