@@ -14,7 +14,7 @@ from ecjax.report.difference import difference
 from ecjax.report.drawing import bars
 from ecjax.report.page import document, embedded
 from ecjax.report.parts import Listing, Section
-from ecjax.report.results import Results
+from ecjax.report.results import Results, read_study
 from ecjax.report.sections import claims, durability, failures, jobs, replay, tradeoff
 from ecjax.report.sections.registry import kinds_of
 
@@ -186,6 +186,25 @@ def test_tables_of_another_version_are_said_to_be():
     plan = {"cost_dollars_per_period": 1.0, "method": "m", "theta": 1.0}
     nodes = kinds_of(study("optimize", [plan], scenarios=[{"x": 1}]))["Failures"]
     assert "another version" in nodes.warnings[0]
+
+
+def test_datasets_that_lack_a_column_are_named():
+    kinds = kinds_of(study("optimize", [{}], file_plans=[{"n": 3}]))
+    assert (
+        "The dataset file_plans has no latency_s: another version wrote it."
+        in kinds["What was asked"].warnings
+    )
+
+
+def test_only_rows_and_columns_of_the_run_are_read(plans):
+    results = read_study(str(plans))
+    run = results.run["run_id"]
+    every = ecjax.read_results(plans, "placements")
+    wanted = every.loc[every["run_id"] == run, ["run_id", "file_id", "chunks"]].reset_index(drop=True)
+    rows = results.of_run("placements", ("file_id", "chunks"))
+    assert rows.column_names == ["run_id", "file_id", "chunks"]
+    assert rows.to_pandas().equals(wanted)
+    assert len(every) > len(wanted) > 0
 
 
 def test_an_empty_and_a_partly_failed_study_say_so():

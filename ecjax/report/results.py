@@ -10,10 +10,10 @@ import pyarrow.compute as pc
 from ecjax.display import displayed
 from ecjax.errors import UserError
 from ecjax.status import Status
-from ecjax.tables.datasets import dataset_files, file_schema, written_by, written_datasets
+from ecjax.tables.datasets import batches_written, dataset_files, file_schema, written_by, written_datasets
 from ecjax.tables.folder import location
 from ecjax.tables.recommendation import Recommendation, read_recommendation
-from ecjax.tables.results import read_arrow
+from ecjax.tables.results import read_arrow, read_run
 
 NAME = 40  # characters of a name at a bar or in a legend
 
@@ -56,24 +56,41 @@ class Results:
     def _read(self, name: str, columns: Sequence[str]) -> pa.Table | None:
         whole = self.tables.get((name,))
         present = whole.column_names if whole is not None else self._columns(name)
-        lacking = [column for column in columns if column not in present]
-        if lacking:
-            self.lacks.append(f"The dataset {name} has no {', '.join(lacking)}: another version wrote it.")
+        if self._lacks(name, present, columns):
             return None
         if whole is not None:
             return whole.select(list(columns))
         return read_arrow(self.out, name, list(columns) or None)
 
+    def _lacks(self, name: str, present: Sequence[str], columns: Sequence[str]) -> bool:
+        """Whether a dataset lacks one of the columns; that it does is kept."""
+        lacking = [column for column in columns if column not in present]
+        if lacking:
+            self.lacks.append(f"The dataset {name} has no {', '.join(lacking)}: another version wrote it.")
+        return bool(lacking)
+
     def _columns(self, name: str) -> Sequence[str]:
         return file_schema(dataset_files(location(self.out), name)[0]).names
 
     def of_run(self, name: str, columns: Sequence[str] = ()) -> pa.Table | None:
-        """As ``table``, the rows of the run that the page is about."""
-        table = self.table(name, ("run_id", *columns) if columns else ())
-        if table is None or self.run is None:
+        """As ``table``, the rows of the run that the page is about; of a large dataset no others are read."""
+        if self.run is None or name not in self.datasets:
             return None
-        rows = table.filter(pc.equal(table.column("run_id"), self.run["run_id"]))
-        return rows if len(rows) else None
+        run, wanted = self.run["run_id"], ("run_id", *columns) if columns else ()
+        key = ("", run, name, *wanted)
+        if key not in self.tables and (name,) not in self.tables:
+            if self._lacks(name, self._columns(name), wanted):
+                self.tables[key] = None
+            elif self.run["batch_id"] not in batches_written(location(self.out), name):
+                self.tables[key] = None
+            else:
+                self.tables[key] = read_run(self.out, name, run, list(wanted) or None)
+        if key in self.tables:
+            rows = self.tables[key]
+        else:
+            table = self.table(name, wanted)
+            rows = None if table is None else table.filter(pc.equal(table.column("run_id"), run))
+        return rows if rows is not None and len(rows) else None
 
     @property
     def run(self) -> dict[str, Any] | None:
