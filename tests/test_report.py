@@ -242,6 +242,33 @@ def test_two_studies_stand_side_by_side(plans, tmp_path):
     assert ">Difference</h2>" in page.read_text("utf-8")
 
 
+def test_a_page_that_cannot_be_written_is_one_line(plans, tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    assert main(["report", str(plans), f"page={tmp_path}/file/page.html"]) == 2
+    assert re.fullmatch(r"ecjax: out=.*: cannot be written: .*\n", capsys.readouterr().err)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize(
+    "job", ["optimize", "replay", "analyze", "adapt", "cache", "ceph", "codes", "reproduce", "bench"]
+)
+@pytest.mark.parametrize("rows", [0, 1])
+def test_tables_of_no_or_one_row_of_nothing_are_shown(job, rows):
+    whole = STUDIES[job]()
+    tables = {}
+    for (name,), table in whole.tables.items():
+        kept = table.slice(0, rows)
+        keep = ("run_id", "status", "params")
+        columns = [
+            kept[each] if each in keep else pa.nulls(len(kept), kept[each].type) for each in kept.column_names
+        ]
+        tables[name,] = pa.table(columns, names=kept.column_names)
+    nothing = Results("out", job, tables["runs",], whole.datasets, None, tables)
+    kinds = kinds_of(nothing)
+    assert not any("cannot be shown" in warning for section in kinds.values() for warning in section.warnings)
+    assert document("t", [[section] for section in kinds.values()], "0")
+
+
 @pytest.mark.parametrize("words", [[], ["nowhere"], ["--x"], ["a", "page=b", "page=c"]])
 def test_what_is_no_study_is_one_line(words, capsys):
     assert main(["report", *words]) == 2

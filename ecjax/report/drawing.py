@@ -12,6 +12,7 @@ from ecjax.report.results import distinct, pick, words
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 SYMBOLS = ("circle", "square", "diamond", "cross", "triangle-up", "x")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+OUTLINE = "#767676"  # of marks: the lighter colours have too little contrast with white, this has with both
 MOST_BARS = 60
 MOST_SERIES = 12
 _LONG = 14  # characters of a name that stands below its bar; longer ones are beside bars that lie
@@ -25,7 +26,12 @@ def look(number: int) -> dict[str, Json]:
     turn = (number + number // len(COLOURS)) % len(SYMBOLS)
     return {
         "line": {"color": COLOURS[place], "dash": DASHES[turn], "width": 2},
-        "marker": {"color": COLOURS[place], "symbol": SYMBOLS[turn], "size": 9},
+        "marker": {
+            "color": COLOURS[place],
+            "symbol": SYMBOLS[turn],
+            "size": 9,
+            "line": {"width": 1, "color": OUTLINE},
+        },
     }
 
 
@@ -69,7 +75,7 @@ def bars(
         log: whether values go by powers of ten.
     """
     present = [(name, label) for name, label in values if name in pick(table, [name]).column_names]
-    if not present:
+    if not present or not len(table):
         return None
     if len(table) > MOST_BARS:
         table = table.sort_by([(present[0][0], "descending")]).slice(0, MOST_BARS)
@@ -89,6 +95,7 @@ def bars(
             "hovertemplate": "%{y}: %{x:.5g}" if lying else "%{x}: %{y:.5g}",
             "marker": {
                 "color": COLOURS[place % len(COLOURS)],
+                "line": {"width": 1, "color": OUTLINE},
                 "pattern": {"shape": ("", "/", "x", ".")[place % 4]},
             },
         }

@@ -282,8 +282,9 @@ def _shares(item: Shares, table: pa.Table) -> Chart | None:
 def _means(table: pa.Table, names: tuple[str, ...], values: Sequence[tuple[str, str]]) -> pa.Table:
     """A row per combination of some columns, its name in ``label``: the mean of the values over rows, as of seeds."""
     measures = pick(table, [name for name, _ in values])
-    if "case" not in names:  # a benchmark has ecjax first
-        table = table.sort_by([(name, "ascending") for name in names if name in table.column_names])
+    order = [(name, "ascending") for name in names if name in table.column_names]
+    if order and "case" not in names:  # a benchmark has ecjax first
+        table = table.sort_by(order)
     means = (
         labelled(table, names, "label")
         .select(["label", *measures.column_names])

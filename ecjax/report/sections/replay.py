@@ -33,11 +33,19 @@ def section(results: Results) -> Section | None:
     if results.job != "replay":
         return None
     named = _named(results.runs)
-    shares = _shares(results, named)
-    points = _predicted(results, named)
+    few = f": {_MOST_RUNS} of {len(named)} runs" if len(named) > _MOST_RUNS else ""
+    best = results.run["run_id"] if results.run else None
+    chosen = pa.concat_tables(
+        [
+            named.filter(pc.equal(named.column("run_id"), best)),
+            named.filter(pc.not_equal(named.column("run_id"), best)),
+        ]
+    ).slice(0, _MOST_RUNS)
+    shares = _shares(results, chosen)
+    points = _predicted(results, chosen)
     charts = [
-        _distributions("Distribution of latency", shares, points, False),
-        _distributions("Tail of latency", shares, points, True),
+        _distributions(f"Distribution of latency{few}", shares, points, False),
+        _distributions(f"Tail of latency{few}", shares, points, True),
         bars("Mean latency", named, "replay", _VALUES, ("replay", "mean latency (s)")),
         bars("99th percentile", named, "replay", _TAIL, ("replay", "99th percentile of latency (s)")),
     ]
@@ -52,29 +60,28 @@ def _named(runs: pa.Table) -> pa.Table:
     return runs.append_column("replay", pa.array(distinct(labels), pa.string()))
 
 
-def _of_all(results: Results, dataset: str, columns: tuple[str, ...], named: pa.Table) -> pa.Table | None:
+def _of_all(results: Results, dataset: str, columns: tuple[str, ...], chosen: pa.Table) -> pa.Table | None:
     """Rows about all reads, with what their run is called."""
     table = results.table(dataset, ("run_id", "group", *columns))
     if table is None:
         return None
     rows = table.filter(pc.equal(table.column("group"), "all"))
-    chosen = named.slice(0, _MOST_RUNS)
     places = pc.index_in(rows.column("run_id"), value_set=chosen.column("run_id").combine_chunks())
     rows = rows.append_column("replay", chosen.column("replay").take(places)).filter(pc.is_valid(places))
     return rows if len(rows) else None
 
 
-def _shares(results: Results, named: pa.Table) -> pa.Table | None:
+def _shares(results: Results, chosen: pa.Table) -> pa.Table | None:
     """By run and source the share of reads below latencies, of at most so many points."""
-    table = _of_all(results, "latency_bins", ("source", "upper_s", "count"), named)
+    table = _of_all(results, "latency_bins", ("source", "upper_s", "count"), chosen)
     if table is None:
         return None
     sums = table.group_by(["replay", "source", "upper_s"]).aggregate([("count", "sum")])
+    keys = list(zip(words(sums, "replay"), words(sums, "source"), strict=True))
     parts = []
-    for key in sorted(set(zip(words(sums, "replay"), words(sums, "source"), strict=True))):
-        wanted = pc.and_(pc.equal(sums.column("replay"), key[0]), pc.equal(sums.column("source"), key[1]))
-        part = sums.filter(wanted).sort_by("upper_s")
-        below = np.cumsum(part.column("count_sum").to_numpy()).astype(float)
+    for key in sorted(set(keys)):
+        part = sums.take([row for row, each in enumerate(keys) if each == key]).sort_by("upper_s")
+        below = np.cumsum(part.column("count_sum").fill_null(0).to_numpy()).astype(float)
         below /= max(below[-1], 1)
         kept = np.unique(np.linspace(0, len(below) - 1, _POINTS).astype(int))
         part = part.select(["replay", "source", "upper_s"]).append_column("share_below", pa.array(below))
@@ -82,10 +89,10 @@ def _shares(results: Results, named: pa.Table) -> pa.Table | None:
     return pa.concat_tables(parts)
 
 
-def _predicted(results: Results, named: pa.Table) -> pa.Table | None:
+def _predicted(results: Results, chosen: pa.Table) -> pa.Table | None:
     """By run and source the quantiles that need no replay."""
     columns = ("source", *(name for name, _ in _QUANTILES))
-    table = _of_all(results, "latencies", columns, named)
+    table = _of_all(results, "latencies", columns, chosen)
     if table is None:
         return None
     rows = [
