@@ -194,7 +194,7 @@ def sentence(one: Side, other: Side) -> str:
             text += ", within what chance explains"
         parts.append(text)
     moved = moved_chunks(one, other)
-    if moved is not None:
+    if moved is not None and moved[1]:
         place = (
             f"{moved[0]} of {moved[1]} chunks where A has none" if moved[0] else "all chunks where A has them"
         )

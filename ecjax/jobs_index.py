@@ -141,16 +141,20 @@ Exit codes: 0 both were compared, 2 a run cannot be told.""",
     ),
     Command(
         "report",
-        "OUT [OUT2 ...] [page=FILE]",
+        "OUT [OUT2 ...] [page=FILE] [pictures=FOLDER [figures=NAME,...]]",
         "studies as one page of HTML: what is recommended, and charts with their tables",
         """Writes OUT/report.html, or FILE, from the result tables in OUT, what a job was told as out=: nothing is
-computed again. The page opens from disk in any browser and asks nothing of a network. Of several folders the page
-has all, and the difference of the first two in a sentence where both are of ecjax optimize, or of ecjax replay.
+computed again. The page opens from disk in any browser and asks nothing of a network. Several folders stand side by
+side on it, the first as A, with the difference of each other one in a sentence.
 
-Exit codes: 0 the page was written, 2 OUT holds no results.""",
+pictures=FOLDER writes the figures of the jobs instead, for papers: PNG and SVG; figures= names some of them, as the
+jobs' own figures= does.
+
+Exit codes: 0 it was written, 2 OUT holds no results, or what was asked cannot be written.""",
         (
             "ecjax report results/optimize",
             "ecjax report results/before results/after page=compared.html",
+            "ecjax report results/optimize pictures=pictures figures=tradeoff,convergence",
         ),
     ),
     Command(

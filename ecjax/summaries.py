@@ -48,7 +48,7 @@ def print_summary(out: str, job: str, runs: pd.DataFrame, console: Console) -> N
         _print_rows(out, job, runs, console)
     elif job == "analyze":
         for _, run in runs.groupby("run_id", sort=False):
-            summary.show(run, _datasets(out, job, run["run_id"].iloc[0]), console, out)
+            summary.show(run, tables_of(out, job, run["run_id"].iloc[0]), console, out)
     elif job == "bench":
         _print_cases(out, runs, console)
     elif job == "cache" and runs["scheme"].notna().any():
@@ -91,8 +91,8 @@ def _options_of(out: str, job: str, runs: pd.DataFrame) -> Any:
     return replace(options, **{**values, "out": out})
 
 
-def _datasets(out: str, job: str, run_id: str) -> dict[str, Any]:
-    """The datasets of a run that were written and have rows."""
+def tables_of(out: str, job: str, run_id: str) -> dict[str, Any]:
+    """The datasets of a run that were written and have rows, by name."""
     tables = {}
     for name in import_module(f"ecjax.studies.{job}.tables").TABLES.names:
         try:
@@ -110,7 +110,7 @@ def _print_cases(out: str, runs: pd.DataFrame, console: Console) -> None:
     show = import_module("ecjax.studies.bench.summary").show
     names = {item.name for item in fields(row_class)}
     for run in runs.to_dict("records"):
-        rows = _datasets(out, "bench", run["run_id"])
+        rows = tables_of(out, "bench", run["run_id"])
         if rows:
             values = rows["bench"].to_pylist()
             show(

@@ -10,9 +10,13 @@ import pytest
 
 import ecjax
 from ecjax.cli import main
+from ecjax.report.difference import difference
 from ecjax.report.drawing import bars
 from ecjax.report.page import document, embedded
 from ecjax.report.parts import Listing, Section
+from ecjax.report.results import Results, read_study
+from ecjax.report.sections import claims, durability, failures, jobs, replay, tradeoff
+from ecjax.report.sections.registry import kinds_of
 
 HOSTILE = "<script>alert(1)</script>"
 NODES = {
@@ -61,6 +65,158 @@ def test_ids_are_data(plans):
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in names  # Plotly shows entities as their characters
 
 
+RUN = {"run_id": "r1", "status": "ok", "error": None, "params": "{}"}
+
+
+def study(job, runs, **datasets):
+    """A study in memory; rows of datasets are of run r1 where they say nothing else."""
+    tables = {
+        (name,): pa.Table.from_pylist([{"run_id": "r1"} | row for row in rows])
+        for name, rows in datasets.items()
+    }
+    rows = pa.Table.from_pylist([RUN | row for row in runs])
+    tables["runs",] = rows
+    return Results("out", job, rows, ["runs", *datasets], None, tables)
+
+
+def titled(section, title):
+    return next(chart for chart in section.charts if chart.title == title)
+
+
+def test_no_plan_is_below_the_line_of_lower_bounds():
+    # two lower bounds on T + theta C / 10 of ten files: T >= 4 - C and T >= 3 - C / 2, which cross at C = 2
+    plan = {
+        "method": "certified",
+        "theta_per": "file",
+        "file_count": 10,
+        "moved_chunks": None,
+        "input_id": "i",
+    }
+    rows = [
+        {
+            "theta": 10.0,
+            "cost_dollars_per_period": 1.0,
+            "latency_shared_z_s": 3.5,
+            "objective": 4.5,
+            "lower_bound": 4.0,
+        },
+        {
+            "theta": 5.0,
+            "cost_dollars_per_period": 3.0,
+            "latency_shared_z_s": 2.0,
+            "objective": 3.5,
+            "lower_bound": 3.0,
+        },
+        # an objective with something else in it says nothing about latency and cost
+        {
+            "theta": 1.0,
+            "cost_dollars_per_period": 3.0,
+            "latency_shared_z_s": 2.0,
+            "objective": 9.0,
+            "lower_bound": 9.0,
+        },
+    ]
+    section = tradeoff.section(
+        study("optimize", [plan | {"run_id": f"r{i}"} | row for i, row in enumerate(rows)])
+    )
+    chart = titled(section, "Bound that plans are chosen by, against cost")
+    line = chart.traces[-1]
+    assert line["name"] == "no plan is below"
+    assert line["y"] == pytest.approx([max(4 - cost, 3 - cost / 2) for cost in line["x"]], rel=1e-12)
+    assert (line["x"][0], line["x"][-1]) == (1.0, 3.0)
+
+
+def test_distributions_count_up_and_bounds_stand_beside_them():
+    bins = [
+        {"group": "all", "source": source, "upper_s": upper, "count": count}
+        for source, counts in (("replayed", (6, 3, 1)), ("observed", (1, 1, 2)))
+        for upper, count in zip((0.1, 0.2, 0.4), counts, strict=True)
+    ]
+    bins.append({"group": "class", "source": "replayed", "upper_s": 9.0, "count": 99})
+    quantiles = {"p50_s": 0.3, "p90_s": 0.4, "p99_s": None, "p999_s": float("inf")}
+    latencies = [
+        {"group": "all", "source": source} | quantiles for source in ("bound", "estimated", "replayed")
+    ]
+    results = study(
+        "replay", [{"policy": "probabilistic", "mean_s": 0.1}], latency_bins=bins, latencies=latencies
+    )
+    chart = titled(replay.section(results), "Distribution of latency")
+    drawn = {trace["name"]: (trace["x"], trace["y"]) for trace in chart.traces}
+    assert drawn["replayed"] == ([0.1, 0.2, 0.4], pytest.approx([0.6, 0.9, 1.0]))
+    assert drawn["observed"][1] == pytest.approx([0.25, 0.5, 1.0])
+    assert drawn["bound"] == drawn["expected"] == ([0.3, 0.4], [0.5, 0.9])
+    tail = titled(replay.section(results), "Tail of latency")
+    assert tail.traces[0]["y"][:2] == pytest.approx([0.75, 0.5]) or tail.traces[0]["y"][:2] == pytest.approx(
+        [0.4, 0.1]
+    )
+
+
+def test_codes_claims_failures_and_benchmarks_have_sections():
+    codes = [
+        {
+            "code": code,
+            "overhead": overhead,
+            "nines": nines,
+            "durable": nines > 11,
+            "any_loss_probability": 1e-9,
+        }
+        for code, overhead, nines in (("8+3", 1.375, 14.0), (HOSTILE, 3.0, 9.0))
+    ]
+    section = durability.section(study("codes", [{}], codes=codes))
+    assert [trace["name"] for trace in section.charts[0].traces] == ["durable enough", "not durable enough"]
+    claim = {"paper": "p", "claim": "c", "why": "w", "ours_low": 1.0, "ours_high": 4.0}
+    rows = [
+        claim | {"id": "a", "verdict": "holds", "paper_value": "2.0", "ours": 3.0},
+        claim | {"id": "b", "verdict": "does not hold", "paper_value": "12 %", "ours": 3.0},
+    ]
+    section = claims.section(study("reproduce", [{}], claims=rows))
+    assert section.charts[1].traces[0]["x"] == [1.5]
+    assert section.charts[1].traces[0]["error_x"] == {"type": "data", "array": [0.5], "arrayminus": [1.0]}
+    assert any("b does not hold: w" in sentence for sentence in section.sentences)
+    down = {"kind": "node", "latency_s": 0.2, "max_load": 0.5, "unavailable_share": 0.0}
+    scenarios = [down | {"scenario": "a", "status": "ok"}, down | {"scenario": "b", "status": "unstable"}]
+    section = failures.section(study("optimize", [{"latency_s": 0.1}], scenarios=scenarios))
+    assert section.warnings == ["node b down: unstable."]
+    bench = [{"case": "c", "variant": name, "size": "s", "median_s": 1.0} for name in ("ecjax", "a solver")]
+    section = jobs.section(study("bench", [{"case": "c"}], bench=bench))
+    assert section.charts[0].traces[0]["x"] == ["ecjax", "a solver"]
+
+
+def test_tables_of_another_version_are_said_to_be():
+    plan = {"cost_dollars_per_period": 1.0, "method": "m", "theta": 1.0}
+    nodes = kinds_of(study("optimize", [plan], scenarios=[{"x": 1}]))["Failures"]
+    assert "another version" in nodes.warnings[0]
+
+
+def test_datasets_that_lack_a_column_are_named():
+    kinds = kinds_of(study("optimize", [{}], file_plans=[{"n": 3}]))
+    assert (
+        "The dataset file_plans has no latency_s: another version wrote it."
+        in kinds["What was asked"].warnings
+    )
+
+
+def test_only_rows_and_columns_of_the_run_are_read(plans):
+    results = read_study(str(plans))
+    run = results.run["run_id"]
+    every = ecjax.read_results(plans, "placements")
+    wanted = every.loc[every["run_id"] == run, ["run_id", "file_id", "chunks"]].reset_index(drop=True)
+    rows = results.of_run("placements", ("file_id", "chunks"))
+    assert rows.column_names == ["run_id", "file_id", "chunks"]
+    assert rows.to_pandas().equals(wanted)
+    assert len(every) > len(wanted) > 0
+
+
+def test_an_empty_and_a_partly_failed_study_say_so():
+    results = study("optimize", [{"status": "failed", "error": "node a is overloaded"}, {}])
+    recommendation = kinds_of(results)["Recommendation"]
+    assert "1 of 2 runs failed: has no result." in recommendation.warnings
+    assert "1x: node a is overloaded" in recommendation.warnings
+    results = study("optimize", [{}])
+    empty = Results("out", "optimize", results.runs.slice(0, 0), ["runs"], None, {})
+    assert "This study is empty: no run was finished." in kinds_of(empty)["Recommendation"].warnings
+
+
 def test_embedded_json_ends_no_script():
     text = embedded({"id": "</script>\u2028<!--"})
     assert "<" not in text and "\u2028" not in text
@@ -69,7 +225,7 @@ def test_embedded_json_ends_no_script():
 
 def test_tables_can_be_saved():
     table = pa.table({"id": [HOSTILE, 'say "so"'], "list": [[1], None], "value": [1.5, None]})
-    page = document("t", [Section("s", listings=[Listing("l", table)])], "0")
+    page = document("t", [[Section("s", listings=[Listing("l", table)])]], "0")
     link = re.search(r'href="data:text/csv;base64,([^"]+)"', page)
     assert base64.b64decode(link[1]).decode().splitlines()[1] == f'"{HOSTILE}","[1]",1.5'
 
@@ -86,37 +242,222 @@ def test_two_studies_stand_side_by_side(plans, tmp_path):
     assert ">Difference</h2>" in page.read_text("utf-8")
 
 
+def test_a_page_that_cannot_be_written_is_one_line(plans, tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    assert main(["report", str(plans), f"page={tmp_path}/file/page.html"]) == 2
+    assert re.fullmatch(r"ecjax: out=.*: cannot be written: .*\n", capsys.readouterr().err)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize(
+    "job", ["optimize", "replay", "analyze", "adapt", "cache", "ceph", "codes", "reproduce", "bench"]
+)
+@pytest.mark.parametrize("rows", [0, 1])
+def test_tables_of_no_or_one_row_of_nothing_are_shown(job, rows):
+    whole = STUDIES[job]()
+    tables = {}
+    for (name,), table in whole.tables.items():
+        kept = table.slice(0, rows)
+        keep = ("run_id", "status", "params")
+        columns = [
+            kept[each] if each in keep else pa.nulls(len(kept), kept[each].type) for each in kept.column_names
+        ]
+        tables[name,] = pa.table(columns, names=kept.column_names)
+    nothing = Results("out", job, tables["runs",], whole.datasets, None, tables)
+    kinds = kinds_of(nothing)
+    assert not any("cannot be shown" in warning for section in kinds.values() for warning in section.warnings)
+    assert document("t", [[section] for section in kinds.values()], "0")
+
+
 @pytest.mark.parametrize("words", [[], ["nowhere"], ["--x"], ["a", "page=b", "page=c"]])
 def test_what_is_no_study_is_one_line(words, capsys):
     assert main(["report", *words]) == 2
     assert re.fullmatch(r"ecjax: report: .*allowed: .*\n", capsys.readouterr().err)
 
 
-def test_in_a_browser(plans):
+def test_studies_that_differ_in_kind_are_told_apart(plans, tmp_path):
+    adapted = [study("adapt", [{"mean_s": mean}]) for mean in (0.2, 0.1)]
+    assert difference(*adapted) == "B has a mean latency, in s, of 0.1, A 0.2 (-50.00%)."
+    timings = [
+        study("bench", [{}], bench=[{"case": "c", "variant": v, "size": "s", "median_s": t} for v, t in rows])
+        for rows in ((("a", 1.0), ("b", 1.0)), (("a", 4.0), ("b", 1.0), ("c", 9.0)))
+    ]
+    assert "the 2 timings that both have, B takes 2 times as long as A" in difference(*timings)
+    assert "no number stands for both" in difference(adapted[0], timings[0])
+
+
+def test_pictures_are_png_and_svg_and_the_same_again(plans, tmp_path, capsys):
+    assert main(["report", str(plans), f"pictures={tmp_path}/a", "figures=tradeoff"]) == 0
+    assert main(["report", str(plans), f"pictures={tmp_path}/b", "figures=tradeoff"]) == 0
+    assert sorted(path.name for path in (tmp_path / "a").iterdir()) == ["tradeoff.png", "tradeoff.svg"]
+    for name in ("tradeoff.png", "tradeoff.svg"):
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+    assert HOSTILE not in (tmp_path / "a" / "tradeoff.svg").read_text()
+    capsys.readouterr()
+    for words in (["figures=nothing"], ["page=x"], ["pictures="]):
+        assert main(["report", str(plans), f"pictures={tmp_path}/c", *words]) == 2
+        assert re.fullmatch(r"ecjax: report: .*allowed: .*\n", capsys.readouterr().err)
+    assert not (tmp_path / "c").exists()
+
+
+def latencies(place):
+    return {"mean_s": 0.1 + place, "p50_s": 0.09 + place, "p99_s": 0.5 + place}
+
+
+NAMES = (HOSTILE, "\u202eright to left \u05d0", "x" * 100_000)
+STUDIES = {
+    "codes": lambda: study(
+        "codes",
+        [{}],
+        codes=[
+            {
+                "code": name,
+                "overhead": 1.5 + place,
+                "nines": 9.0 + place,
+                "durable": True,
+                "any_loss_probability": 1e-9,
+            }
+            for place, name in enumerate(NAMES)
+        ],
+    ),
+    "reproduce": lambda: study(
+        "reproduce",
+        [{}],
+        claims=[
+            {"id": name, "paper": "p", "verdict": "holds", "paper_value": "2.0", "ours": 3.0, "why": "w"}
+            | {"ours_low": 2.5, "ours_high": 3.5}
+            for name in NAMES
+        ],
+    ),
+    "replay": lambda: study(
+        "replay",
+        [{"policy": NAMES[0], "mean_s": 0.1, "latency_s": 0.2}],
+        latency_bins=[
+            {"group": "all", "source": "replayed", "upper_s": 0.1 * upper, "count": 5} for upper in (1, 2, 3)
+        ],
+        latencies=[
+            {"group": "all", "source": "bound", "p50_s": 0.2, "p90_s": 0.3, "p99_s": 0.4, "p999_s": 0.5}
+        ],
+    ),
+    "schedule": lambda: study(
+        "schedule",
+        [{"scheduler": name} | latencies(place) for place, name in enumerate(NAMES)],
+        coflows=[
+            {"scheduler": NAMES[0], "sources": "given", "completion_s": 0.1 * place} for place in range(1, 9)
+        ],
+    ),
+    "adapt": lambda: study(
+        "adapt",
+        [{"strategy": NAMES[0], "rate_per_s": 1.0 + place} | latencies(place) for place in range(3)],
+        codes=[{"class": NAMES[1], "n": 3, "k": 2, "share": 1.0}],
+    ),
+    "cache": lambda: study(
+        "cache", [{"policy": name, "chunk_hit_ratio": 0.5} | latencies(1) for name in NAMES]
+    ),
+    "ceph": lambda: study(
+        "ceph",
+        [{}],
+        osds=[{"osd": osd, "load_before": 1.5, "load": 1.0} for osd in range(12)],
+        batches=[
+            {"batch": batch, "max_over_mean": 1.5 - batch / 10, "moved_chunks": batch} for batch in range(3)
+        ],
+    ),
+    "bench": lambda: study(
+        "bench",
+        [{}],
+        bench=[
+            {"case": "c", "variant": name, "size": "s", "median_s": 1e-3, "min_s": 1e-4} for name in NAMES
+        ],
+    ),
+    "analyze": lambda: study(
+        "analyze",
+        [{}],
+        nodes=[{"node_id": name, "load": 0.5} for name in NAMES],
+        files=[{"rate_per_s": 1.0 / rank} for rank in range(1, 9)],
+    ),
+    "optimize": lambda: study(
+        "optimize",
+        [{"method": NAMES[0], "theta": 1.0, "cost_dollars_per_period": 2.0, "latency_s": 0.2}],
+        placements=[{"file_id": name, "group": None, "node_id": HOSTILE, "chunks": 2} for name in NAMES],
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def browser():
     program = shutil.which("chromium") or shutil.which("google-chrome")
     if program is None:
         pytest.skip("there is no Chromium on this machine")
     api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     with api.sync_playwright() as browsers:
-        browser = browsers.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 390, "height": 800})
-        wrong, requests = [], []
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
-        page.on("request", lambda request: requests.append(request.url))
-        page.on("dialog", lambda dialog: wrong.append(dialog.message))
-        page.goto((plans / "report.html").as_uri())
-        page.wait_for_selector(".chart .main-svg")
-        marks = "box => box.querySelectorAll('.point, .hm image, .js-line').length"
-        charts = page.query_selector_all(".chart")
-        assert charts and all(chart.evaluate(marks) for chart in charts)
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-        loads = page.query_selector("figure:has(figcaption:text-is('Load of nodes'))")
-        loads.query_selector(".chart").focus()
+        launched = browsers.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield launched
+        launched.close()
+
+
+def opened(browser, path, width=390, scheme="light"):
+    """A page, what went wrong on it, and what it asked for."""
+    page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    wrong, requests = [], []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
+    page.on("request", lambda request: requests.append(request.url))
+    page.on("dialog", lambda dialog: wrong.append(dialog.message))
+    page.goto(path.as_uri())
+    page.wait_for_function(
+        "[...document.querySelectorAll('.chart')].every(box => box.querySelector('.main-svg'))"
+    )
+    return page, wrong, requests
+
+
+MARKS = "box => box.querySelectorAll('.point, .hm image, .js-line').length"
+
+
+@pytest.mark.parametrize("job", STUDIES)
+@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1100, "light")])
+def test_pages_of_every_job_in_a_browser(browser, tmp_path, job, width, scheme):
+    kinds = kinds_of(STUDIES[job]())
+    assert not any("cannot be shown" in warning for section in kinds.values() for warning in section.warnings)
+    path = tmp_path / "report.html"
+    path.write_text(document("t", [[section] for section in kinds.values()], "0"), "utf-8")
+    page, wrong, requests = opened(browser, path, width, scheme)
+    charts = page.query_selector_all(".chart")
+    assert charts and all(chart.evaluate(MARKS) for chart in charts)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    for chart in charts:
+        chart.focus()
         page.keyboard.press("ArrowRight")
-        hover = loads.wait_for_selector(".hoverlayer .hovertext text.nums").text_content()
-        row = loads.eval_on_selector("tbody tr", "row => row.children[1].textContent")
-        assert float(hover.split()[-1]) == float(row)
-        page.keyboard.press("Tab")
-        assert wrong == [] and len(requests) == 1
-        browser.close()
+        chart.wait_for_selector(".hoverlayer .hovertext text.nums")
+    page.emulate_media(media="print")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert wrong == [] and len(requests) == 1
+    page.close()
+
+
+def test_hovering_shows_what_the_table_has(browser, plans):
+    page, wrong, requests = opened(browser, plans / "report.html")
+    loads = page.query_selector("figure:has(figcaption:text-is('Load of nodes'))")
+    loads.query_selector(".chart").focus()
+    page.keyboard.press("ArrowRight")
+    hover = loads.wait_for_selector(".hoverlayer .hovertext text.nums").text_content()
+    row = loads.eval_on_selector("tbody tr", "row => [...row.children].map(cell => cell.textContent)")
+    assert row[0] in hover and f"{float(row[1]):.5g}" in hover
+    heat = page.query_selector("figure:has(.hm)")
+    heat.query_selector(".chart").focus()
+    page.keyboard.press("ArrowRight")
+    hover = heat.wait_for_selector(".hoverlayer .hovertext text.nums").text_content()
+    assert "chunks" in hover and "node" in hover
+    page.keyboard.press("Tab")
+    assert wrong == [] and len(requests) == 1
+    page.close()
+
+
+def test_an_empty_study_is_a_page_that_says_so(browser, tmp_path):
+    results = study("optimize", [{}])
+    empty = Results("out", "optimize", results.runs.slice(0, 0), ["runs"], None, {})
+    path = tmp_path / "report.html"
+    path.write_text(document("t", [[section] for section in kinds_of(empty).values()], "0"), "utf-8")
+    page, wrong, requests = opened(browser, path)
+    assert "This study is empty" in page.query_selector(".warning").text_content()
+    assert wrong == [] and len(requests) == 1
+    page.close()

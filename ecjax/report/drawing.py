@@ -6,14 +6,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ecjax.report.parts import Chart, Json
-from ecjax.report.results import pick, words
+from ecjax.report.results import distinct, pick, words
 
 # Okabe and Ito's colours, which colour-blind people tell apart, those that show on white and on black
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 SYMBOLS = ("circle", "square", "diamond", "cross", "triangle-up", "x")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+OUTLINE = "#767676"  # of marks: the lighter colours have too little contrast with white, this has with both
 MOST_BARS = 60
 MOST_SERIES = 12
+_LONG = 14  # characters of a name that stands below its bar; longer ones are beside bars that lie
+_BAR, _THIN, _AROUND = 18, 9, 150  # pixels: of a lying bar, of one of many, of axis and legend
+_MANY = 12
 
 
 def look(number: int) -> dict[str, Json]:
@@ -22,7 +26,12 @@ def look(number: int) -> dict[str, Json]:
     turn = (number + number // len(COLOURS)) % len(SYMBOLS)
     return {
         "line": {"color": COLOURS[place], "dash": DASHES[turn], "width": 2},
-        "marker": {"color": COLOURS[place], "symbol": SYMBOLS[turn], "size": 9},
+        "marker": {
+            "color": COLOURS[place],
+            "symbol": SYMBOLS[turn],
+            "size": 9,
+            "line": {"width": 1, "color": OUTLINE},
+        },
     }
 
 
@@ -48,7 +57,12 @@ def series(
 
 
 def bars(
-    title: str, table: pa.Table, labels: str, values: Sequence[tuple[str, str]], axes: tuple[str, str]
+    title: str,
+    table: pa.Table,
+    labels: str,
+    values: Sequence[tuple[str, str]],
+    axes: tuple[str, str],
+    log: bool = False,
 ) -> Chart | None:
     """Bars of some columns side by side; of many rows those with the largest first value.
 
@@ -57,36 +71,57 @@ def bars(
         table: a row per bar.
         labels: column with what a bar is called.
         values: columns and what they are called.
-        axes: titles, with units.
+        axes: titles of names and of values, with units.
+        log: whether values go by powers of ten.
     """
     present = [(name, label) for name, label in values if name in pick(table, [name]).column_names]
-    if not present:
+    if not present or not len(table):
         return None
     if len(table) > MOST_BARS:
         table = table.sort_by([(present[0][0], "descending")]).slice(0, MOST_BARS)
         title = f"{title}: the {MOST_BARS} largest"
+    elif pa.types.is_integer(table.column(labels).type):
+        table = table.sort_by(labels)
     table = pick(table, [labels, *(name for name, _ in present)])
+    names = distinct(words(table, labels) if labels in table.column_names else [""] * len(table))
+    lying = max(map(len, names)) > _LONG
     traces: list[dict[str, Json]] = [
         {
             "type": "bar",
             "name": label,
-            "x": words(table, labels),
-            "y": numbers(table, name),
-            "hovertemplate": "%{x}: %{y:.5g}",
+            "orientation": "h" if lying else "v",
+            "x": numbers(table, name) if lying else names,
+            "y": names if lying else numbers(table, name),
+            "hovertemplate": "%{y}: %{x:.5g}" if lying else "%{x}: %{y:.5g}",
             "marker": {
                 "color": COLOURS[place % len(COLOURS)],
+                "line": {"width": 1, "color": OUTLINE},
                 "pattern": {"shape": ("", "/", "x", ".")[place % 4]},
             },
         }
         for place, (name, label) in enumerate(present)
     ]
-    return Chart(title, traces, *axes, table, {"xaxis": {"type": "category"}, "barmode": "group"})
+    ordinal: dict[str, Json] = {"type": "category"}
+    measure: dict[str, Json] = {"type": "log"} if log else {}
+    if lying:
+        thickness = _BAR if len(table) <= _MANY else _THIN
+        height = _AROUND + thickness * (len(present) + 1) * len(table)
+        layout: dict[str, Json] = {
+            "xaxis": measure,
+            "yaxis": {**ordinal, "autorange": "reversed"},
+            "height": height,
+        }
+        return Chart(title, traces, axes[1], axes[0], table, {**layout, "barmode": "group"})
+    return Chart(title, traces, *axes, table, {"xaxis": ordinal, "yaxis": measure, "barmode": "group"})
 
 
 def lines(
     title: str, table: pa.Table, x: str, y: str, by: Sequence[str], axes: tuple[str, str], log: bool = False
 ) -> Chart | None:
-    """Lines of one column over another, a line for each combination of the columns ``by``, the first dozen."""
+    """Lines of one column over another, a line for each combination of the columns ``by``, the first dozen.
+
+    ``log``: whether the horizontal axis goes by powers of ten.
+    """
     table = pick(table, [*by, x, y]) if len(table) else table
     if x not in table.column_names or y not in table.column_names:
         return None
@@ -96,6 +131,8 @@ def lines(
     for row in range(len(table)):
         groups.setdefault(tuple(column[row] for column in keys), []).append(row)
     traces = []
+    if len(groups) > MOST_SERIES:
+        title = f"{title}: {MOST_SERIES} of {len(groups)} lines, all in the table"
     for number, (key, rows) in enumerate(list(groups.items())[:MOST_SERIES]):
         part = table.take(rows).sort_by(x)
         mode = "lines" if len(part) > MOST_BARS else "lines+markers"

@@ -16,33 +16,41 @@ from itertools import count
 import pyarrow as pa
 import pyarrow.csv
 
+from ecjax.display import displayed
 from ecjax.report.parts import Chart, Json, Listing, Section
 
 _ROWS_SHOWN, _ROWS_IN_CSV = 200, 5000
+_CELL, _LINES = 1000, 20  # characters of a line of a cell, and its lines
+_WIDE = 50  # characters that take a wide column
 _MARKUP = "hovertemplate"  # a template of our own, which Plotly fills in
 
 
-def document(title: str, sections: Sequence[Section], version: str) -> str:
+def document(title: str, rows: Sequence[Sequence[Section]], version: str) -> str:
     """The page.
 
     Args:
         title: of the page.
-        sections: in order.
+        rows: sections in order; those of a row stand beside each other where there is room.
         version: of ecjax.
     """
-    numbers = count()
-    bodies = [_section(section, place, numbers) for place, section in enumerate(sections)]
-    contents = "".join(
-        f'<li><a href="#s{place}">{html.escape(section.title)}</a></li>'
-        for place, section in enumerate(sections)
-    )
+    charts, places = count(), count()
+    contents, bodies = [], []
+    for row in rows:
+        parts = []
+        for section in row:
+            place = next(places)
+            contents.append(f'<li><a href="#s{place}">{html.escape(section.title)}</a></li>')
+            parts.append(_section(section, place, charts))
+        bodies.append("".join(parts) if len(parts) == 1 else f'<div class="row">{"".join(parts)}</div>')
+    several = any(len(row) > 1 for row in rows)
     return _text("page.html").format(
         title=html.escape(title),
         style=_text("page.css"),
-        contents=contents,
+        contents="".join(contents),
+        kind=' class="several"' if several else "",
         sections="".join(bodies),
         version=html.escape(version),
-        plotly=_plotly() if any(section.charts for section in sections) else "",
+        plotly=_plotly() if any(section.charts for row in rows for section in row) else "",
         script=_text("page.js"),
     )
 
@@ -118,7 +126,15 @@ def _cell(value: object) -> str:
     if isinstance(value, float):
         return f'<td class="number">{value:.5g}</td>'
     kind = ' class="number"' if isinstance(value, int) and not isinstance(value, bool) else ""
-    return f"<td{kind}>{'' if value is None else html.escape(str(value))}</td>"
+    if isinstance(value, str) and len(value) > _WIDE:
+        kind = ' class="wide"'
+    # of its own direction: names may be written from the right
+    return f"<td{kind}>{'' if value is None else f'<bdi>{html.escape(_shown(str(value)))}</bdi>'}</td>"
+
+
+def _shown(text: str) -> str:
+    """A text as a cell has it: on its lines, none of them endless; the CSV has it whole."""
+    return "\n".join(displayed(line, _CELL) for line in text.split("\n")[:_LINES])
 
 
 def _download(table: pa.Table) -> str:

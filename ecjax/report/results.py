@@ -7,13 +7,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ecjax.display import displayed
 from ecjax.errors import UserError
-from ecjax.tables.datasets import written_by, written_datasets
+from ecjax.status import Status
+from ecjax.tables.datasets import batches_written, dataset_files, file_schema, written_by, written_datasets
 from ecjax.tables.folder import location
 from ecjax.tables.recommendation import Recommendation, read_recommendation
-from ecjax.tables.results import read_arrow
+from ecjax.tables.results import read_arrow, read_run
 
-_FINISHED = ("ok", "not_converged")
+NAME = 40  # characters of a name at a bar or in a legend
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,7 @@ class Results:
         datasets: names of what it holds.
         recommendation: of its last command; None where there is none.
         tables: of datasets that were read, by name and columns.
+        lacks: what other versions of ecjax did not write, a sentence each.
     """
 
     out: str
@@ -34,31 +37,67 @@ class Results:
     runs: pa.Table
     datasets: Sequence[str]
     recommendation: Recommendation | None
-    tables: dict[tuple[str, ...], pa.Table] = field(default_factory=dict)
+    tables: dict[tuple[str, ...], pa.Table | None] = field(default_factory=dict)
+    lacks: list[str] = field(default_factory=list)
 
     def table(self, name: str, columns: Sequence[str] = ()) -> pa.Table | None:
-        """The rows of a dataset, of the columns named or of all; None where it was not written or has no rows."""
+        """The rows of a dataset, of the columns named or of all.
+
+        None where it was not written, has no rows, or lacks one of the columns; the last is kept in ``lacks``.
+        """
         if name not in self.datasets:
             return None
         key = (name, *columns)
         if key not in self.tables:
-            self.tables[key] = read_arrow(self.out, name, list(columns) or None)
-        return self.tables[key] if len(self.tables[key]) else None
+            self.tables[key] = self._read(name, columns)
+        table = self.tables[key]
+        return table if table is not None and len(table) else None
+
+    def _read(self, name: str, columns: Sequence[str]) -> pa.Table | None:
+        whole = self.tables.get((name,))
+        present = whole.column_names if whole is not None else self._columns(name)
+        if self._lacks(name, present, columns):
+            return None
+        if whole is not None:
+            return whole.select(list(columns))
+        return read_arrow(self.out, name, list(columns) or None)
+
+    def _lacks(self, name: str, present: Sequence[str], columns: Sequence[str]) -> bool:
+        """Whether a dataset lacks one of the columns; that it does is kept."""
+        lacking = [column for column in columns if column not in present]
+        if lacking:
+            self.lacks.append(f"The dataset {name} has no {', '.join(lacking)}: another version wrote it.")
+        return bool(lacking)
+
+    def _columns(self, name: str) -> Sequence[str]:
+        return file_schema(dataset_files(location(self.out), name)[0]).names
 
     def of_run(self, name: str, columns: Sequence[str] = ()) -> pa.Table | None:
-        """As ``table``, the rows of the run that the page is about."""
-        table = self.table(name, ("run_id", *columns) if columns else ())
-        if table is None or self.run is None:
+        """As ``table``, the rows of the run that the page is about; of a large dataset no others are read."""
+        if self.run is None or name not in self.datasets:
             return None
-        rows = table.filter(pc.equal(table.column("run_id"), self.run["run_id"]))
-        return rows if len(rows) else None
+        run, wanted = self.run["run_id"], ("run_id", *columns) if columns else ()
+        key = ("", run, name, *wanted)
+        if key not in self.tables and (name,) not in self.tables:
+            if self._lacks(name, self._columns(name), wanted):
+                self.tables[key] = None
+            elif self.run["batch_id"] not in batches_written(location(self.out), name):
+                self.tables[key] = None
+            else:
+                self.tables[key] = read_run(self.out, name, run, list(wanted) or None)
+        if key in self.tables:
+            rows = self.tables[key]
+        else:
+            table = self.table(name, wanted)
+            rows = None if table is None else table.filter(pc.equal(table.column("run_id"), run))
+        return rows if rows is not None and len(rows) else None
 
     @property
     def run(self) -> dict[str, Any] | None:
         """The run that is recommended; else the first one that finished; None where none did."""
         rows = self.runs.to_pylist()
         wanted = self.recommendation.run_id if self.recommendation else None
-        finished = [row for row in rows if row["status"] in _FINISHED]
+        finished = [row for row in rows if Status(row["status"]).finished]
         return next((row for row in finished if row["run_id"] == wanted), finished[0] if finished else None)
 
 
@@ -88,5 +127,38 @@ def pick(table: pa.Table, names: Sequence[str]) -> pa.Table:
 
 
 def words(table: pa.Table, name: str) -> list[str]:
-    """A column as texts; empty where there is no value."""
-    return ["" if value is None else str(value) for value in table.column(name).to_pylist()]
+    """A column as texts that can be shown at a bar or in a legend; empty where there is no value."""
+    return [
+        "" if value is None else displayed(_text(value), NAME) for value in table.column(name).to_pylist()
+    ]
+
+
+def _text(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def distinct(texts: Sequence[str]) -> list[str]:
+    """The texts, those that stand there several times with a number: bars of one name would lie on each other."""
+    seen: dict[str, int] = {}
+    named = []
+    for text in texts:
+        seen[text] = seen.get(text, 0) + 1
+        named.append(text if seen[text] == 1 else f"{text} ({seen[text]})")
+    return named
+
+
+def labelled(table: pa.Table, names: Sequence[str], name: str) -> pa.Table:
+    """The table with a column ``name`` of texts: what stands in those of the columns ``names`` that differ.
+
+    Numbers are named by their column, unless they stand alone.
+    """
+    present = pick(table, names).column_names
+    differing = [each for each in present if len(pc.unique(table.column(each))) > 1] or present[:1]
+    columns = []
+    for each in differing:
+        column = words(table, each)
+        if len(differing) > 1 and not pa.types.is_string(table.column(each).type):
+            column = [f"{each} {text}" if text else "" for text in column]
+        columns.append(column)
+    texts = [", ".join(filter(None, row)) for row in zip(*columns, strict=True)] or [""] * len(table)
+    return table.append_column(name, pa.array(texts, pa.string()))

@@ -249,8 +249,8 @@ def read_file(path: Path, columns: list[str] | None = None) -> pa.Table:
     return table.replace_schema_metadata(_of_dataset(table.schema).metadata)
 
 
-def rows_of(path: Path, run_ids: list[str]) -> Iterator[pa.Table]:
-    """The rows of some runs in a dataset file, one table per row group.
+def rows_of(path: Path, run_ids: list[str], columns: list[str] | None = None) -> Iterator[pa.Table]:
+    """The rows of some runs in a dataset file, one table per row group; of some columns, run_id among them, or of all.
 
     Raises:
         UserError: the file is damaged.
@@ -258,5 +258,5 @@ def rows_of(path: Path, run_ids: list[str]) -> Iterator[pa.Table]:
     value_set = pa.array(run_ids, pa.string())
     with user_errors(path, _DAMAGED), checked_parquet_file(path) as file:
         for group in range(file.num_row_groups):
-            table = file.read_row_group(group)
+            table = file.read_row_group(group, columns=columns)
             yield table.filter(pc.is_in(table.column("run_id"), value_set=value_set))

@@ -220,13 +220,14 @@ def _listed(runs: list[dict[str, Any]]) -> str:
     return ", ".join(shown[:_RUNS_SHOWN]) + more if shown else "none"
 
 
-def read_run(out: str | Path, dataset: str, run_id: str) -> pa.Table:
+def read_run(out: str | Path, dataset: str, run_id: str, columns: list[str] | None = None) -> pa.Table:
     """Rows of one committed run; only the file of its batch is read.
 
     Args:
         out: folder of the results.
         dataset: "placements", "file_plans", ...
         run_id: a run as ``find_run`` gives it.
+        columns: to read, run_id among them; None: all.
 
     Raises:
         UserError: the run did not write that dataset, or a file is damaged.
@@ -237,4 +238,4 @@ def read_run(out: str | Path, dataset: str, run_id: str) -> pa.Table:
     path = folder / dataset / f"{batch}.parquet"
     if not path.exists():
         raise UserError(f"out={out}: has no {dataset} of run {run_id}")
-    return pa.concat_tables(layout.rows_of(path, [run_id]))
+    return pa.concat_tables(layout.rows_of(path, [run_id], columns))

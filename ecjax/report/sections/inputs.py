@@ -38,4 +38,4 @@ def section(results: Results) -> Section | None:
                     f"Input: {name.removeprefix('inputs/')}", pick(table, table.column_names).slice(0, _ROWS)
                 )
             )
-    return Section("What was asked", listings=listings)
+    return Section("What was asked", listings=listings, warnings=sorted(set(results.lacks)))

@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ecjax.report.drawing import bars, lines
-from ecjax.report.parts import Section
-from ecjax.report.results import Results, pick
+from ecjax.report.parts import Chart, Section
+from ecjax.report.results import Results, labelled, pick
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,7 @@ class Bars:
     names: tuple[str, ...]
     values: tuple[tuple[str, str], ...]
     axes: tuple[str, str]
+    log: bool = False
 
 
 @dataclass(frozen=True)
@@ -34,8 +37,21 @@ class Lines:
     log: bool = False
 
 
+@dataclass(frozen=True)
+class Shares:
+    """The share of rows at or below a value, a line for each combination of ``by``."""
+
+    title: str
+    dataset: str
+    value: str
+    by: tuple[str, ...]
+    axes: tuple[str, str]
+
+
+_EVERY_RUN = ("runs", "bench", "coflow_widths", "coflows")
+_LEVELS = np.linspace(0, 1, 201)
 _LATENCIES = (("mean_s", "mean"), ("p50_s", "median"), ("p99_s", "99th percentile"))
-_SECTIONS: dict[str, tuple[str, tuple[Bars | Lines, ...]]] = {
+_SECTIONS: dict[str, tuple[str, tuple[Bars | Lines | Shares, ...]]] = {
     "schedule": (
         "Schedulers",
         (
@@ -45,6 +61,24 @@ _SECTIONS: dict[str, tuple[str, tuple[Bars | Lines, ...]]] = {
                 ("scheduler", "sources", "rate_scale"),
                 (*_LATENCIES, ("lower_bound", "lower bound of the mean")),
                 ("scheduler", "time to completion (s)"),
+            ),
+            Shares(
+                "Distribution of completion times",
+                "coflows",
+                "completion_s",
+                ("scheduler", "sources"),
+                ("time to completion (s)", "share of coflows at or below"),
+            ),
+            Bars(
+                "Against fair sharing, and alone on the fabric",
+                "runs",
+                ("scheduler", "sources", "rate_scale"),
+                (
+                    ("improvement", "mean of fair / mean"),
+                    ("slowdown", "time / time alone"),
+                ),
+                ("scheduler", "ratio"),
+                log=True,
             ),
             Bars(
                 "By width",
@@ -80,6 +114,13 @@ _SECTIONS: dict[str, tuple[str, tuple[Bars | Lines, ...]]] = {
                 (("share", "share"),),
                 ("class, n, k", "share of requests"),
             ),
+            Bars(
+                "Rate that can be served",
+                "runs",
+                ("strategy",),
+                (("capacity_per_s", "capacity"),),
+                ("strategy", "largest rate (1/s)"),
+            ),
             Lines("Latency over time", "timeline", "start_s", "mean_s", (), ("time (s)", "mean latency (s)")),
         ),
     ),
@@ -111,6 +152,14 @@ _SECTIONS: dict[str, tuple[str, tuple[Bars | Lines, ...]]] = {
                 (("decision_mean_s", "mean"), ("decision_p99_s", "99th percentile")),
                 ("policy", "time of a decision (s)"),
             ),
+            Lines(
+                "Plans of sampled partitions",
+                "partitions",
+                "place",
+                "mean_s",
+                (),
+                ("place among all partitions (0: first, 1: last)", "mean latency (s)"),
+            ),
         ),
     ),
     "ceph": (
@@ -130,20 +179,41 @@ _SECTIONS: dict[str, tuple[str, tuple[Bars | Lines, ...]]] = {
                 (("read_share_before", "before"), ("read_share", "after")),
                 ("OSD", "share of reads (of 1)"),
             ),
+            Bars(
+                "Expected latency",
+                "batches",
+                ("batch",),
+                (("estimated_mean_s", "mean"), ("estimated_p99_s", "99th percentile")),
+                ("batch of commands (0: as it is)", "expected latency (s)"),
+            ),
+            Bars(
+                "Shards that are copied",
+                "batches",
+                ("batch",),
+                (("moved_chunks", "shards"),),
+                ("batch of commands", "shards copied"),
+            ),
             Lines(
                 "Evenness by batch",
                 "batches",
                 "batch",
                 "max_over_mean",
                 (),
-                ("batch", "largest load over mean"),
+                ("batch of commands (0: as it is)", "largest load / mean load"),
             ),
             Bars(
                 "Failures",
                 "scenarios",
                 ("scenario", "placement"),
-                (("max_over_mean", "largest load over mean"),),
-                ("scenario", "largest load over mean"),
+                (("max_over_mean", "largest load / mean load"),),
+                ("scenario", "largest load / mean load"),
+            ),
+            Bars(
+                "Latency under failures",
+                "scenarios",
+                ("scenario", "placement"),
+                (("estimated_mean_s", "mean"), ("estimated_p99_s", "99th percentile")),
+                ("scenario", "expected latency (s)"),
             ),
         ),
     ),
@@ -154,14 +224,15 @@ _SECTIONS: dict[str, tuple[str, tuple[Bars | Lines, ...]]] = {
                 "Time",
                 "bench",
                 ("case", "variant", "size"),
-                (("median_s", "median"), ("min_s", "least"), ("target_s", "target")),
+                (("median_s", "median"), ("min_s", "least"), ("target_s", "target of the least")),
                 ("case, variant, size", "time (s)"),
+                log=True,
             ),
             Bars(
                 "Memory",
                 "bench",
                 ("case", "variant", "size"),
-                (("peak_rss_bytes", "peak"),),
+                (("peak_rss_bytes", "peak"), ("target_bytes", "target")),
                 ("case, variant, size", "memory (B)"),
             ),
         ),
@@ -176,34 +247,47 @@ def section(results: Results) -> Section | None:
     title, wanted = _SECTIONS[results.job]
     charts = []
     for item in wanted:
-        table = (
-            results.table(item.dataset)
-            if item.dataset in ("runs", "bench", "coflow_widths")
-            else results.of_run(item.dataset)
-        )
+        table = results.table(item.dataset) if item.dataset in _EVERY_RUN else results.of_run(item.dataset)
         if table is None:
             continue
         if isinstance(item, Lines):
             charts.append(lines(item.title, table, item.x, item.y, item.by, item.axes, item.log))
+        elif isinstance(item, Shares):
+            charts.append(_shares(item, table))
         else:
-            charts.append(
-                bars(item.title, _labelled(table, item.names, item.values), "label", item.values, item.axes)
-            )
+            means = _means(table, item.names, item.values)
+            charts.append(bars(item.title, means, "label", item.values, item.axes, item.log))
     drawn = [chart for chart in charts if chart is not None]
     return Section(title, charts=drawn) if drawn else None
 
 
-def _labelled(table: pa.Table, names: tuple[str, ...], values: Sequence[tuple[str, str]]) -> pa.Table:
+def _shares(item: Shares, table: pa.Table) -> Chart | None:
+    """Quantiles of a column by group, however many rows there are."""
+    if item.value not in table.column_names:
+        return None
+    named = labelled(table, item.by, "label")
+    parts = []
+    for label in pc.unique(named.column("label")).to_pylist():
+        part = pc.drop_null(named.filter(pc.equal(named.column("label"), label)).column(item.value))
+        if len(part):
+            values = pc.quantile(part, q=_LEVELS)
+            labels = pa.array([label] * len(_LEVELS), pa.string())
+            parts.append(pa.table({"label": labels, item.value: values, "share_below": _LEVELS}))
+    if not parts:
+        return None
+    shown = pa.concat_tables(parts)
+    return lines(item.title, shown, item.value, "share_below", ("label",), item.axes, True)
+
+
+def _means(table: pa.Table, names: tuple[str, ...], values: Sequence[tuple[str, str]]) -> pa.Table:
     """A row per combination of some columns, its name in ``label``: the mean of the values over rows, as of seeds."""
-    shown, measures = pick(table, names), pick(table, [name for name, _ in values])
-    labels = [
-        ", ".join(
-            f"{each:g}" if isinstance(each, float) else str(each) for each in row.values() if each is not None
-        )
-        for row in shown.to_pylist() or [{}] * len(table)
-    ]
+    measures = pick(table, [name for name, _ in values])
+    order = [(name, "ascending") for name in names if name in table.column_names]
+    if order and "case" not in names:  # a benchmark has ecjax first
+        table = table.sort_by(order)
     means = (
-        measures.append_column("label", pa.array(labels, pa.string()))
+        labelled(table, names, "label")
+        .select(["label", *measures.column_names])
         .group_by("label", use_threads=False)
         .aggregate([(name, "mean") for name in measures.column_names])
     )

@@ -1,11 +1,9 @@
-"""Datasets that a table shows best: durability of codes, claims of papers, commands of Ceph."""
+"""Datasets that a table shows best: commands of Ceph, thresholds of adaptive codes."""
 
 from ecjax.report.parts import Listing, Section
 from ecjax.report.results import Results, pick
 
 _TITLES = {
-    "codes": "Codes and durability",
-    "claims": "Claims of papers",
     "commands": "Commands",
     "thresholds": "Thresholds",
 }
@@ -17,6 +15,6 @@ def section(results: Results) -> Section | None:
     listings = []
     for name, title in _TITLES.items():
         table = results.table(name)
-        if table is not None and not (results.job == "adapt" and name == "codes"):
+        if table is not None:
             listings.append(Listing(title, pick(table, table.column_names).slice(0, _ROWS)))
     return Section("Tables", listings=listings) if listings else None

@@ -29,4 +29,5 @@ def section(results: Results) -> Section | None:
             ("node", "stored (B)"),
         ),
     ]
-    return Section("Nodes", charts=[chart for chart in charts if chart is not None])
+    drawn = [chart for chart in charts if chart is not None]
+    return Section("Nodes", charts=drawn) if drawn else None

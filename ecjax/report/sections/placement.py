@@ -4,7 +4,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ecjax.report.parts import Chart, Json, Section
-from ecjax.report.results import Results, words
+from ecjax.report.results import Results, distinct, words
 
 _MOST_COLUMNS = 60
 
@@ -15,44 +15,49 @@ def section(results: Results) -> Section | None:
     if table is None:
         return None
     name = "group" if table.column("group").null_count < len(table) else "file_id"
-    codes = table.column(name).combine_chunks().dictionary_encode()
-    found = len(codes.dictionary)
+    if table.column(name).null_count or table.column("node_id").null_count:
+        table = table.filter(pc.and_(pc.is_valid(table.column(name)), pc.is_valid(table.column("node_id"))))
+    if not len(table):
+        return None
+    files, nodes = (table.column(each).combine_chunks().dictionary_encode() for each in (name, "node_id"))
+    found = len(files.dictionary)
     width = -(-found // _MOST_COLUMNS)
-    bins = pc.divide(codes.indices.cast(pa.int64()), width)
     sums = (
-        pa.table({"column": bins, "node_id": table.column("node_id"), "chunks": table.column("chunks")})
-        .group_by(["column", "node_id"])
+        pa.table(
+            {
+                "column": pc.divide(files.indices.cast(pa.int64()), width),
+                "row": nodes.indices,
+                "chunks": table.column("chunks"),
+            }
+        )
+        .group_by(["column", "row"])
         .aggregate([("chunks", "sum")])
-        .sort_by([("column", "ascending"), ("node_id", "ascending")])
+        .sort_by([("column", "ascending"), ("row", "ascending")])
     )
     what = "group" if name == "group" else "file"
-    labels = [str(value) for value in codes.dictionary.take(pa.array(range(0, found, width))).to_pylist()]
-    columns = [f"{label} ..." if width > 1 else label for label in labels]
-    nodes = [str(node) for node in pc.unique(sums.column("node_id")).to_pylist()]
-    rows = {node: place for place, node in enumerate(nodes)}
-    cells: list[list[int | None]] = [[None] * len(columns) for _ in nodes]
-    for column, node, chunks in zip(
-        sums.column("column").to_pylist(),
-        words(sums, "node_id"),
-        sums.column("chunks_sum").to_pylist(),
-        strict=True,
-    ):
-        cells[rows[node]][column] = chunks
+    firsts = pa.table({name: files.dictionary.take(pa.array(range(0, found, width)))})
+    columns = distinct([f"{label} ..." if width > 1 else label for label in words(firsts, name)])
+    order = pc.array_sort_indices(nodes.dictionary).to_pylist()
+    labels = distinct(words(pa.table({"node_id": nodes.dictionary}), "node_id"))
+    cells: list[list[int | None]] = [[None] * len(columns) for _ in labels]
+    column_of, row_of, chunks_of = (sums.column(each).to_pylist() for each in ("column", "row", "chunks_sum"))
+    for column, row, chunks in zip(column_of, row_of, chunks_of, strict=True):
+        cells[row][column] = chunks
     behind = pa.table(
         {
-            what: pa.array([columns[column] for column in sums.column("column").to_pylist()]),
-            "node_id": sums.column("node_id"),
+            what: pa.array([columns[column] for column in column_of]),
+            "node_id": pa.array([labels[row] for row in row_of]),
             "chunks": sums.column("chunks_sum"),
         }
     )
     trace: dict[str, Json] = {
         "type": "heatmap",
         "x": columns,
-        "y": nodes,
-        "z": cells,
+        "y": [labels[row] for row in order],
+        "z": [cells[row] for row in order],
         "colorscale": "Cividis",
         "zmin": 0,
-        "zmax": max(sums.column("chunks_sum").to_pylist()),
+        "zmax": max((chunks for chunks in chunks_of if chunks is not None), default=0),
         "colorbar": {"title": {"text": "chunks"}, "thickness": 12},
         "hovertemplate": f"{what} %{{x}}, node %{{y}}: %{{z}} chunks<extra></extra>",
     }

@@ -1,6 +1,8 @@
 """What the study recommends, how its runs ended, and what of them to doubt."""
 
 from collections import Counter
+from collections.abc import Sequence
+from typing import Any
 
 from ecjax.report.parts import Section
 from ecjax.report.results import Results
@@ -13,6 +15,15 @@ _DOUBTS = {
     "failed": "has no result",
 }
 _GAP = 0.05
+_OF_A_RUN = (
+    "analyze",
+    "optimize",
+    "replay",
+    "adapt",
+    "cache",
+    "ceph",
+    "codes",
+)  # jobs with charts of one run
 
 
 def section(results: Results) -> Section | None:
@@ -28,6 +39,11 @@ def section(results: Results) -> Section | None:
     sentences.append(
         f"ecjax {results.job}: {len(rows)} run{'s' * (len(rows) != 1)}{f' ({listed})' if listed else ''}."
     )
+    if len(rows) > 1 and results.run is not None and results.job in _OF_A_RUN:
+        which = (
+            "the recommended one" if results.recommendation and results.recommendation.run_id else "the first"
+        )
+        sentences.append(f"Charts of a single run are about run {results.run['run_id']}, {which}.")
     warnings = ["This study is empty: no run was finished."] if not rows else []
     warnings += [
         f"{counts[status]} of {len(rows)} runs {status}: {why}."
@@ -40,8 +56,15 @@ def section(results: Results) -> Section | None:
     wide = [row for row in rows if (row.get("gap") or 0) > _GAP]
     if wide:
         warnings.append(
-            f"In {len(wide)} runs the gap to the lower bound is above {_GAP:.0%}: a better plan may exist."
+            f"In {len(wide)} of {len(rows)} runs{_named(wide)} the gap to the lower bound is above {_GAP:.0%}: better "
+            "ones may exist."
         )
     for name in ("notices", "trace_remarks", "notes"):
         warnings += sorted({row[name] for row in rows if row.get(name) and row[name] != "[]"})
     return Section("Recommendation", sentences, warnings=warnings)
+
+
+def _named(rows: Sequence[dict[str, Any]]) -> str:
+    """Methods or schedulers of runs, in brackets."""
+    names = sorted({str(row[name]) for row in rows for name in ("method", "scheduler") if row.get(name)})
+    return f" ({', '.join(names)})" if names else ""

@@ -1,73 +1,148 @@
-"""Latencies of replays: distributions, and means beside estimate, bound and what was observed."""
+"""Latencies of replays: distributions beside bound, estimate and what was observed; means and tails."""
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ecjax.report.drawing import bars, lines
-from ecjax.report.parts import Chart, Section
-from ecjax.report.results import Results, pick
+from ecjax.report.drawing import COLOURS, DASHES, SYMBOLS, bars, numbers
+from ecjax.report.parts import Chart, Json, Section
+from ecjax.report.results import Results, distinct, labelled, pick, words
 
 _VALUES = (
     ("mean_s", "replayed"),
-    ("estimated_mean_s", "estimate"),
-    ("latency_s", "bound"),
+    ("estimated_mean_s", "expected, Poisson arrivals"),
+    ("trace_estimated_mean_s", "expected, the log's arrivals"),
+    ("latency_s", "bound, Poisson arrivals"),
     ("observed_mean_s", "observed"),
 )
 _TAIL = (
     ("p99_s", "replayed"),
-    ("estimated_p99_s", "estimate"),
-    ("promised_p99_s", "bound"),
+    ("estimated_p99_s", "expected, Poisson arrivals"),
+    ("trace_estimated_p99_s", "expected, the log's arrivals"),
+    ("promised_p99_s", "bound, Poisson arrivals"),
     ("observed_p99_s", "observed"),
 )
 _NAMES = ("method", "theta", "policy", "queue", "service", "rate_scale")
+_QUANTILES = (("p50_s", 0.5), ("p90_s", 0.9), ("p99_s", 0.99), ("p999_s", 0.999))
+_WORDS = {"estimated": "expected", "trace_estimated": "expected, the log's arrivals", "bound": "bound"}
+_POINTS, _MOST_RUNS = 400, 6
 
 
 def section(results: Results) -> Section | None:
     """Distributions and bars of replays."""
     if results.job != "replay":
         return None
-    named = _labelled(results.runs)
+    named = _named(results.runs)
+    few = f": {_MOST_RUNS} of {len(named)} runs" if len(named) > _MOST_RUNS else ""
+    best = results.run["run_id"] if results.run else None
+    chosen = pa.concat_tables(
+        [
+            named.filter(pc.equal(named.column("run_id"), best)),
+            named.filter(pc.not_equal(named.column("run_id"), best)),
+        ]
+    ).slice(0, _MOST_RUNS)
+    shares = _shares(results, chosen)
+    points = _predicted(results, chosen)
     charts = [
-        _distributions(results),
+        _distributions(f"Distribution of latency{few}", shares, points, False),
+        _distributions(f"Tail of latency{few}", shares, points, True),
         bars("Mean latency", named, "replay", _VALUES, ("replay", "mean latency (s)")),
         bars("99th percentile", named, "replay", _TAIL, ("replay", "99th percentile of latency (s)")),
     ]
-    return Section("Replays", charts=[chart for chart in charts if chart is not None])
+    drawn = [chart for chart in charts if chart is not None]
+    return Section("Replays", charts=drawn) if drawn else None
 
 
-def _labelled(runs: pa.Table) -> pa.Table:
+def _named(runs: pa.Table) -> pa.Table:
     """Runs with a column that says what tells them apart."""
     names = [name for name in pick(runs, _NAMES).column_names if len(pc.unique(runs.column(name))) > 1]
-    labels = [
-        ", ".join(f"{name} {row[name]}" for name in names) or f"run {row['run_id']}"
-        for row in runs.to_pylist()
-    ]
-    return runs.append_column("replay", pa.array(labels, pa.string()))
+    labels = words(labelled(runs, names or ["run_id"], "label"), "label")
+    return runs.append_column("replay", pa.array(distinct(labels), pa.string()))
 
 
-def _distributions(results: Results) -> Chart | None:
-    table = results.of_run("latency_bins")
+def _of_all(results: Results, dataset: str, columns: tuple[str, ...], chosen: pa.Table) -> pa.Table | None:
+    """Rows about all reads, with what their run is called."""
+    table = results.table(dataset, ("run_id", "group", *columns))
     if table is None:
         return None
-    if "group" in table.column_names:
-        overall = table.filter(pc.is_in(table.column("group"), pa.array(["all", "overall", "total"])))
-        table = overall if len(overall) else table
-    sums = table.group_by(["group", "class", "source", "lower_s", "upper_s"]).aggregate([("count", "sum")])
-    sums = sums.sort_by(
-        [("group", "ascending"), ("class", "ascending"), ("source", "ascending"), ("upper_s", "ascending")]
-    )
-    keys = [
-        f"{row['group']}|{row['class']}|{row['source']}"
-        for row in sums.select(["group", "class", "source"]).to_pylist()
+    rows = table.filter(pc.equal(table.column("group"), "all"))
+    places = pc.index_in(rows.column("run_id"), value_set=chosen.column("run_id").combine_chunks())
+    rows = rows.append_column("replay", chosen.column("replay").take(places)).filter(pc.is_valid(places))
+    return rows if len(rows) else None
+
+
+def _shares(results: Results, chosen: pa.Table) -> pa.Table | None:
+    """By run and source the share of reads below latencies, of at most so many points."""
+    table = _of_all(results, "latency_bins", ("source", "upper_s", "count"), chosen)
+    if table is None:
+        return None
+    sums = table.group_by(["replay", "source", "upper_s"]).aggregate([("count", "sum")])
+    keys = list(zip(words(sums, "replay"), words(sums, "source"), strict=True))
+    parts = []
+    for key in sorted(set(keys)):
+        part = sums.take([row for row, each in enumerate(keys) if each == key]).sort_by("upper_s")
+        below = np.cumsum(part.column("count_sum").fill_null(0).to_numpy()).astype(float)
+        below /= max(below[-1], 1)
+        kept = np.unique(np.linspace(0, len(below) - 1, _POINTS).astype(int))
+        part = part.select(["replay", "source", "upper_s"]).append_column("share_below", pa.array(below))
+        parts.append(part.take(pa.array(kept)))
+    return pa.concat_tables(parts)
+
+
+def _predicted(results: Results, chosen: pa.Table) -> pa.Table | None:
+    """By run and source the quantiles that need no replay."""
+    columns = ("source", *(name for name, _ in _QUANTILES))
+    table = _of_all(results, "latencies", columns, chosen)
+    if table is None:
+        return None
+    rows = [
+        {"replay": row["replay"], "source": row["source"], "upper_s": row[name], "share_below": share}
+        for row in table.to_pylist()
+        if row["source"] in _WORDS
+        for name, share in _QUANTILES
+        if row[name] is not None and np.isfinite(row[name])
     ]
-    counts = sums.column("count_sum").to_numpy()
-    below = np.zeros(len(counts))
-    for key in set(keys):
-        rows = np.array([each == key for each in keys])
-        below[rows] = np.cumsum(counts[rows]) / max(counts[rows].sum(), 1)
-    shown = sums.append_column("share_below", pa.array(below))
-    axes = ("latency (s)", "share of reads below")
-    return lines(
-        "Distribution of latency", shown, "upper_s", "share_below", ("group", "class", "source"), axes, True
+    return pa.Table.from_pylist(rows) if rows else None
+
+
+def _distributions(title: str, shares: pa.Table | None, points: pa.Table | None, tail: bool) -> Chart | None:
+    """Lines of what was replayed and observed, marks of what was predicted, a colour per run."""
+    if shares is None:
+        return None
+    runs = list(dict.fromkeys(words(shares, "replay")))
+    value = "share_above" if tail else "share_below"
+    behind = pa.concat_tables(
+        [shares, points.select(shares.column_names).cast(shares.schema)] if points is not None else [shares]
     )
+    above = pc.subtract(1.0, behind.column("share_below"))
+    behind = behind.append_column("share_above", pc.if_else(pc.greater(above, 1e-9), above, None))
+    sources = list(zip(words(behind, "replay"), words(behind, "source"), strict=True))
+    traces: list[dict[str, Json]] = []
+    for run, source in dict.fromkeys(sources):
+        part = behind.take([row for row, each in enumerate(sources) if each == (run, source)])
+        label = _WORDS.get(source, source)
+        trace: dict[str, Json] = {
+            "type": "scatter",
+            "mode": "markers" if source in _WORDS else "lines",
+            "name": f"{run}: {label}" if len(runs) > 1 else label,
+            "x": numbers(part, "upper_s"),
+            "y": numbers(part, value),
+            "hovertemplate": "%{x:.5g}, %{y:.5g}",
+        }
+        colour = COLOURS[runs.index(run) % len(COLOURS)]
+        if source in _WORDS:
+            symbol = SYMBOLS[1 + list(_WORDS).index(source)]
+            trace["marker"] = {
+                "color": colour,
+                "symbol": symbol,
+                "size": 11,
+                "line": {"width": 1, "color": "#8a8a8a"},
+            }
+        elif source == "observed":
+            trace["line"] = {"color": "#8a8a8a", "dash": "longdash", "width": 3}
+        else:
+            trace["line"] = {"color": colour, "dash": DASHES[runs.index(run) % len(DASHES)], "width": 2}
+        traces.append(trace)
+    layout: dict[str, Json] = {"xaxis": {"type": "log"}, "yaxis": {"type": "log"} if tail else {}}
+    label = "share of reads above" if tail else "share of reads at or below"
+    return Chart(title, traces, "latency (s)", label, behind, layout)

@@ -6,7 +6,7 @@ import pyarrow.compute as pc
 
 from ecjax.report.drawing import lines, series
 from ecjax.report.parts import Chart, Json, Section
-from ecjax.report.results import Results, pick
+from ecjax.report.results import Results, pick, words
 
 _MOST_POINTS = 400
 
@@ -85,14 +85,12 @@ def _delays(results: Results) -> Chart | None:
     if table is None:
         return None
     sums = table.group_by(["quantity", "op", "lower_s", "upper_s"]).aggregate([("count", "sum")])
+    keys = list(zip(words(sums, "quantity"), words(sums, "op"), strict=True))
     parts = []
-    for quantity, op in sorted(
-        {(row["quantity"], row["op"]) for row in sums.select(["quantity", "op"]).to_pylist()}
-    ):
-        mask = pc.and_(pc.equal(sums.column("quantity"), quantity), pc.equal(sums.column("op"), op))
-        part = sums.filter(mask).sort_by("lower_s")
-        counts = np.cumsum(part.column("count_sum").to_numpy())
-        below = pa.array(counts / counts[-1])
+    for key in sorted(set(keys)):
+        part = sums.take([row for row, each in enumerate(keys) if each == key]).sort_by("lower_s")
+        counts = np.cumsum(part.column("count_sum").fill_null(0).to_numpy())
+        below = pa.array(counts / max(counts[-1], 1))
         parts.append(part.append_column("share_below", below))
     shown = pick(
         pa.concat_tables(parts), ("quantity", "op", "lower_s", "upper_s", "count_sum", "share_below")

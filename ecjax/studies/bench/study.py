@@ -20,7 +20,7 @@ from ecjax.studies.bench.run import Settings
 from ecjax.studies.bench.summary import show
 from ecjax.studies.bench.tables import TABLES
 from ecjax.studies.spine.as_json import print_json
-from ecjax.studies.spine.study import runs_of
+from ecjax.studies.spine.study import runs_of, say_charts
 from ecjax.tables.folder import location
 from ecjax.tables.recommendation import write_recommendation
 from ecjax.tables.store import ResultStore, check_out
@@ -62,6 +62,7 @@ def bench_study(options: BenchOptions, console: Console) -> int:
     if recommendation is not None:
         conclude(console, recommendation.sentence)
         write_recommendation(location(options.out), recommendation)
+    say_charts(options.out)
     code = 1 if failed else 0
     if output_mode() is OutputMode.JSON:
         runs = runs_of(options.out, [run_id for run_id, _ in measured_cases])

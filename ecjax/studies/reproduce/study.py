@@ -16,7 +16,7 @@ from ecjax.studies.reproduce.run import OptionsOf, Setting, judged
 from ecjax.studies.reproduce.summary import sentence, show
 from ecjax.studies.reproduce.tables import TABLES
 from ecjax.studies.spine.as_json import print_json
-from ecjax.studies.spine.study import exit_code, runs_of
+from ecjax.studies.spine.study import exit_code, runs_of, say_charts
 from ecjax.tables.folder import location
 from ecjax.tables.recommendation import Recommendation, write_recommendation
 from ecjax.tables.store import ResultStore, check_out
@@ -53,6 +53,7 @@ def reproduce_study(options: ReproduceOptions, console: Console, options_of: Opt
     recommendation = Recommendation(sentence(runs))
     conclude(console, recommendation.sentence)
     write_recommendation(location(options.out), recommendation)
+    say_charts(options.out)
     code = exit_code(runs)
     if output_mode() is OutputMode.JSON:
         print_json(TABLES, options.out, runs, recommendation, code)

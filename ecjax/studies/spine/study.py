@@ -217,7 +217,7 @@ def run_study(
             conclude(console, recommendation.sentence)
             write_recommendation(location(options.out), recommendation)
         if not _only_rows.get():
-            log.info("charts of it: ecjax report %s", word(options.out))
+            say_charts(options.out)
             say_seconds(compilation)
     outcomes = _outcomes.get()
     if outcomes is not None:
@@ -226,6 +226,11 @@ def run_study(
     if output_mode() is OutputMode.JSON:
         print_json(tables, options.out, runs, recommendation, code)
     return code
+
+
+def say_charts(out: str) -> None:
+    """Name the command that makes a page of results."""
+    log.info("charts of it: ecjax report %s", word(out))
 
 
 def say_seconds(compilation: Compilation) -> None:

@@ -1,0 +1,94 @@
+"""Static pictures of studies for papers and pages, PNG and SVG, drawn from result tables."""
+
+import warnings
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from pathlib import Path
+
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+
+from ecjax.errors import UserError
+from ecjax.plotting.texts import plain_texts
+from ecjax.summaries import in_order, tables_of
+from ecjax.tables.datasets import written_by
+from ecjax.tables.folder import location, publishing, write_errors
+from ecjax.tables.recommendation import read_recommendation
+from ecjax.tables.results import read_results
+
+_WITHOUT = ("bench", "codes", "reproduce")
+
+
+def write_pictures(outs: Sequence[str], folder: str, names: Sequence[str]) -> list[str]:
+    """Write figures of studies as ``folder/NAME.png`` and ``folder/NAME.svg``; returns the names.
+
+    Args:
+        outs: folders of results.
+        folder: where to; it is made.
+        names: of figures, as their jobs call them; none: all that can be drawn.
+
+    Raises:
+        UserError: a figure is named that none of the studies has, two studies have one, none has any, or the folder
+            cannot be written. Nothing was written but in the last case.
+    """
+    found: dict[str, Figure] = {}
+    for out in outs:
+        for name, figure in _figures(out, names):
+            if name in found:
+                raise UserError(
+                    f"report: pictures={folder}: two studies have a figure {name}; allowed: one of them"
+                )
+            found[name] = figure
+    missing = [name for name in names if name not in found]
+    if missing or not found:
+        lacking = f"figures={missing[0]}: no such figure" if missing else f"pictures={folder}: no figure"
+        raise UserError(
+            f"report: {lacking} can be drawn of {', '.join(outs)}; allowed: "
+            f"{', '.join(found) or 'results of a job with figures, see its figures='}"
+        )
+    place = location(folder)
+    with write_errors(place):
+        for name, figure in found.items():
+            _write(figure, place / name)
+    return list(found)
+
+
+def _write(figure: Figure, path: Path) -> None:
+    plain_texts(figure)
+    # the same tables are the same file: no date, and names of parts that do not change
+    with rc_context({"svg.hashsalt": "ecjax"}), warnings.catch_warnings():
+        # letters that the font lacks are drawn as boxes
+        warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)
+        with publishing(path.with_suffix(".png")) as file:
+            figure.savefig(file, format="png", dpi=150)
+        with publishing(path.with_suffix(".svg")) as file:
+            figure.savefig(file, format="svg", metadata={"Date": None})
+
+
+def _figures(out: str, names: Sequence[str]) -> Iterator[tuple[str, Figure]]:
+    """Those of the figures that the study supports."""
+    place = location(out)
+    job = written_by(place)
+    if job is None or job in _WITHOUT:
+        return
+    runs = in_order(job, read_results(out, "runs"))
+    recommendation = read_recommendation(place)
+    chosen = recommendation.run_id if recommendation else None
+    if job == "analyze":
+        run = chosen if chosen in set(runs["run_id"]) else next(iter(runs["run_id"]), None)
+        tables = {name: table.to_pandas() for name, table in tables_of(out, job, run).items()} if run else {}
+        for name, figure_of in import_module("ecjax.studies.analyze.figures").FIGURES.items():
+            figure = figure_of(tables) if not names or name in names else None
+            if figure is not None:
+                yield name, figure
+        return
+    kinds = "sampling" if job == "cache" and runs["scheme"].notna().any() else "kinds"
+    module = import_module(f"ecjax.studies.{job}.figures.{kinds}")
+    marked = runs.assign(recommended=runs["run_id"] == chosen)
+    for name in module.KINDS:
+        if not names or name in names:
+            try:
+                yield name, module.draw.figure(out, marked, name)
+            except UserError:
+                if names:
+                    raise
