@@ -69,7 +69,7 @@ def _means(evidence: Evidence) -> Finding:
 
     worst = 0.0
     for rates, first, second, third, means in _EXACT:
-        moments = ServiceMoments(*(as_float(part) for part in (first, second, third)))
+        moments = ServiceMoments(*(as_float(np.array(part)) for part in (first, second, third)))
         worst = max(worst, float(abs(np.asarray(priority(np.array(rates), moments).mean) / means - 1).max()))
     found = _classes((0.3, 0.4), "priority")
     expected = (1 + 0.7 / 0.7, 1 + 0.7 / (0.7 * 0.3))

@@ -146,7 +146,7 @@ def _surrogate(evidence: Evidence) -> Finding:
     from ecjax.planning.jlcm import occupied
     from ecjax.queueing.moments import as_float
 
-    zero = float(occupied(as_float([0.0]), 10.0)[0])
+    zero = float(occupied(as_float(np.zeros(1)), 10.0)[0])
     falls = errors[0] > errors[1] > errors[2]
     return judge(
         falls and above >= -1e-12 and zero == 0,
@@ -171,7 +171,7 @@ def _convex(evidence: Evidence) -> Finding:
         z = random.choice([random.uniform(-5, 60), random.uniform(0.5, 3)])
         second = 1 + 10 ** random.uniform(-4, 0.5)
         third = second**2 * (1 + random.exponential(1.0))  # at least m_2^2 / m_1
-        service = ServiceMoments(*(as_float([[moment]]) for moment in (1.0, second, third)))
+        service = ServiceMoments(*(as_float(np.array([[moment]])) for moment in (1.0, second, third)))
         rates = loads.T
         # a node for every rate
         delay = fcfs(rates, service)
