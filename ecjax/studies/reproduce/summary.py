@@ -1,5 +1,8 @@
 """What the console shows of claims: a table per paper, and why those that do not hold do not."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import pandas as pd
 from rich.console import Console
 
@@ -38,7 +41,7 @@ def _show_paper(title: str, rows: pd.DataFrame, console: Console) -> None:
                 row["id"].partition("-")[2],
                 row["where"],
                 "" if pd.isna(row["paper_value"]) else row["paper_value"],
-                _ours(row),
+                ours(row),
                 row["verdict"],
             ]
             for row in rows.to_dict("records")
@@ -53,7 +56,7 @@ def _show_paper(title: str, rows: pd.DataFrame, console: Console) -> None:
             say(console, f"{row['id']}: {verdict}: {row['why']}")
 
 
-def _ours(row: dict[str, float]) -> str:
+def ours(row: Mapping[str, Any]) -> str:
     """Our number, with its interval where it has one."""
     if pd.isna(row["ours_low"]):
         return number(row["ours"], ".3g")

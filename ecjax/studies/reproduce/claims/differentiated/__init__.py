@@ -2,5 +2,6 @@
 
 from ecjax.studies.reproduce.claim import Paper
 from ecjax.studies.reproduce.claims.differentiated.formulas import FORMULAS
+from ecjax.studies.reproduce.claims.differentiated.theorems import THEOREMS
 
-PAPER = Paper("differentiated", "differentiated latency of service classes", (), FORMULAS)
+PAPER = Paper("differentiated", "differentiated latency of service classes", (), (*THEOREMS, *FORMULAS))
