@@ -212,7 +212,7 @@ def test_a_study_loses_and_doubles_no_row(free, tmp_path, monkeypatch, reached):
         rows = read_results(tmp_path / "out", "runs").set_index("run_id")
         history = read_results(tmp_path / "out", "history").groupby("run_id").size()
         assert sorted(rows.index) == runs and list(rows.loc[runs, "seed"]) == list(range(8))
-        assert history.to_dict() == {name: 3 for name in runs if rows.loc[name, "status"] == "ok"}
+        assert history.to_dict() == {name: work.ROWS for name in runs if rows.loc[name, "status"] == "ok"}
         assert [path.name for path in (tmp_path / "out").rglob(".*")] == [".lock"]
         return rows
 
