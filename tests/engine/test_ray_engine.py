@@ -244,6 +244,30 @@ def test_a_node_is_killed(joined, free, tmp_path):
 
 
 @pytest.mark.slow
+def test_nodes_leave_and_join(joined, free, tmp_path, monkeypatch):
+    """A node that joins in the middle of the work gets its share of it."""
+    monkeypatch.setattr("ecjax.engine.worker_pool._RECOUNT_S", 0.2)
+    found = []
+
+    def seen():
+        return {path.suffix[1:] for path in tmp_path.iterdir()}
+
+    joined.kill(joined.others[0].node_id)
+    before = {node.node_id for node in joined.others}
+    with opened() as engine:
+        for done in engine.map(work.on_nodes, tasks(60, shared=str(tmp_path)), Count()):
+            found.append(done)
+            if len(found) == 3:
+                joined.replace()
+            elif len(found) == 30:
+                joined.kill(next(iter(before)))
+    new = {node.node_id for node in joined.others} - before
+    assert new & seen()
+    joined.replace()
+    assert names(found) == numbered(60) and all(done.error is None for done in found)
+
+
+@pytest.mark.slow
 def test_workers_that_cannot_start(free, monkeypatch):
     monkeypatch.setattr(ecjax, "__version__", "0.0.0")
     monkeypatch.setattr("ecjax.engine.worker_pool._LONGEST_PAUSE_S", 0.1)
