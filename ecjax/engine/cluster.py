@@ -18,10 +18,12 @@ import ray  # isort: skip
 from ray.exceptions import RayError, RayTaskError  # isort: skip
 
 from ecjax.engine.actor import Answer
+from ecjax.engine.nodes import Nodes, Seen, now
 from ecjax.engine.options import EngineOptions
 from ecjax.engine.tasks import Done, Failed, Function, Lost, Task, halves
 from ecjax.engine.worker_pool import Job, RemoteWorker, WorkerPool, text
 from ecjax.errors import UserError
+from ecjax.progress import detail
 
 log = logging.getLogger("ecjax")
 
@@ -56,6 +58,7 @@ class Cluster:
     def __init__(self, pool: WorkerPool, retries: int) -> None:
         self._pool, self._retries = pool, retries
         self._last_poll = 0.0  # when workers were last asked how far they are
+        self._nodes = Nodes()
 
     @property
     def workers(self) -> int:
@@ -68,9 +71,12 @@ class Cluster:
         return self._pool.memory_bytes()
 
     def close(self) -> None:
-        """Let the workers go."""
+        """Let the workers go; log lines say what was done where."""
         for one in list(self._pool.workers):
             self._pool.drop(one)
+        for line in self._nodes.lines():
+            log.info("%s", line)
+        self._nodes = Nodes()
 
     def map(
         self,
@@ -103,6 +109,9 @@ class Cluster:
                     except RayError as error:
                         again, results = self._lost(one, job, error)
                         waiting.extendleft(reversed(again))
+                    if results and one.about is not None:
+                        work = self._nodes.of(one.about.node)
+                        work.items, work.busy_s = work.items + items, work.busy_s + seconds
                     advance((items if results else 0) - shown)
                     yield from results
                     if results:
@@ -116,6 +125,8 @@ class Cluster:
     def _lost(self, one: RemoteWorker, job: Job, error: RayError) -> tuple[list[Job], list[Done]]:
         """What is to be tried again after a worker died over a job; the job itself, if it is given up."""
         jobs = [job, *one.jobs.values()]
+        if one.about is not None:
+            self._nodes.of(one.about.node).lost += 1
         self._pool.drop(one)
         for each in jobs:
             each.alone = True
@@ -141,6 +152,7 @@ class Cluster:
         if time.monotonic() - self._last_poll < _TICK_S:
             return
         self._last_poll = time.monotonic()
+        detail(now(Seen(one.about.node if one.about else "", bool(one.jobs)) for one in self._pool.workers))
         polls = {one.poll[0]: one for one in self._pool.workers if one.poll is not None}
         replies, _ = ray.wait(list(polls), num_returns=len(polls), timeout=0) if polls else ([], [])
         for reference in replies:

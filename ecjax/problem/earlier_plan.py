@@ -12,9 +12,8 @@ from ecjax.console import log
 from ecjax.errors import UserError
 from ecjax.problem.arrays import index_in
 from ecjax.problem.identity import Identity
-from ecjax.tables import datasets as layout
+from ecjax.tables.committed import batch_of
 from ecjax.tables.folder import location
-from ecjax.tables.result_schemas import RUNS
 from ecjax.tables.results import find_run, read_run
 
 _SUM = 1e-6  # by which the weights of a node may miss 1
@@ -90,8 +89,7 @@ def plan_weights(folder: Path, run_id: str, names: Identity, class_names: list[s
         UserError: the dataset ``class_weights`` of the run lacks a class at a node, has it twice or has an unknown one,
             or weights are not positive or do not sum to 1 at a node.
     """
-    batch = layout.read_file(folder / RUNS / f"{run_id}.parquet", ["batch_id"])["batch_id"][0].as_py()
-    if not (folder / "class_weights" / f"{batch}.parquet").exists():
+    if not (folder / "class_weights" / f"{batch_of(folder, run_id)}.parquet").exists():
         return None
     table = read_run(folder, "class_weights", run_id)
     if not len(table):

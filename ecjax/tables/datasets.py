@@ -1,9 +1,10 @@
 """Where result datasets lie under ``out``, and how one Parquet file of them is written and read.
 
-A dataset is a folder. ``runs`` has one file per run, and a run counts once its file is there. Every other
-dataset has one file per batch, named by the batch and carrying the run ids it was written for; a row of it
-counts if its run is committed with that batch. ``inputs/nodes``, ``inputs/files`` and ``inputs/network`` have one file
-per input.
+A dataset is a folder. ``runs`` has one file per run, named by the run, or one for many runs that were committed
+together, named by their batch; a run counts once its row is there. A run that is done again gets a file of its own,
+whose row counts instead of one in a shared file, and which is replaced in one step from then on. Every other dataset
+has one file per batch, named by the batch and carrying the run ids it was written for; a row of it counts if its run is
+committed with that batch. ``inputs/nodes``, ``inputs/files`` and ``inputs/network`` have one file per input.
 """
 
 import hashlib

@@ -11,7 +11,14 @@ from ecjax.errors import UserError
 from ecjax.status import Status
 from ecjax.tables import datasets as layout
 from ecjax.tables.arrow_schemas import INPUT_DATASETS
-from ecjax.tables.committed import all_rows_count, read_committed, run_files, runs_by_batch, say_once
+from ecjax.tables.committed import (
+    all_rows_count,
+    batch_of,
+    read_committed,
+    run_files,
+    runs_by_batch,
+    say_once,
+)
 from ecjax.tables.damage import NO_BATCH, is_batch_name
 from ecjax.tables.datasets import written_by
 from ecjax.tables.folder import each, location
@@ -64,7 +71,7 @@ def _read(out: Path, dataset: str, columns: list[str] | None = None) -> pa.Table
             names = ", ".join(layout.written_datasets(out))
             raise UserError(f"out={out}: has no dataset {dataset!r}; it has {names or 'none'}")
     if dataset == RUNS:
-        tables = [table for _, table in run_files(out)]
+        tables = [file.rows for file in run_files(out)]
         return pa.concat_tables(tables) if tables else layout.file_schema(files[0]).empty_table()
     if dataset in INPUT_DATASETS:
         named = [path for path in files if _is_input(path)]
@@ -233,9 +240,7 @@ def read_run(out: str | Path, dataset: str, run_id: str, columns: list[str] | No
         UserError: the run did not write that dataset, or a file is damaged.
     """
     folder = location(out)
-    run = folder / RUNS / f"{run_id}.parquet"
-    batch = layout.read_file(run, ["batch_id"]).column("batch_id")[0].as_py() if run.exists() else None
-    path = folder / dataset / f"{batch}.parquet"
+    path = folder / dataset / f"{batch_of(folder, run_id)}.parquet"
     if not path.exists():
         raise UserError(f"out={out}: has no {dataset} of run {run_id}")
     return pa.concat_tables(layout.rows_of(path, [run_id], columns))

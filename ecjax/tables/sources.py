@@ -64,7 +64,8 @@ def _source(option: str, path: str) -> dict[str, str] | None:
 
 def _log_of(results: Path) -> dict[str, str] | None:
     """The log behind an analysis; None where its runs name none or several."""
-    texts = (read_file(file, [_COLUMN])[_COLUMN][0].as_py() for file in dataset_files(results, RUNS))
+    files = dataset_files(results, RUNS)
+    texts = {text for file in files for text in read_file(file, [_COLUMN])[_COLUMN].to_pylist()}
     logs = {source for text in texts for source in sources_of(text) if source.option in _LOGS}
     if len(logs) != 1:
         return None

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from ecjax.errors import UserError
+from ecjax.status import Status
 from ecjax.tables import datasets as layout
 from ecjax.tables import folder
 from ecjax.tables.committed import Committed, place_of
@@ -19,11 +20,13 @@ from ecjax.tables.finite import ok_runs
 from ecjax.tables.fitting import check_datasets, check_out
 from ecjax.tables.folder import FolderLock, absolute, each, location, sync_folder, write_errors
 from ecjax.tables.result_schemas import RUNS, JobTables
-from ecjax.tables.seals import Contents
-from ecjax.tables.upkeep import Upkeep, with_files
+from ecjax.tables.seals import Contents, as_text
+from ecjax.tables.upkeep import Upkeep
 from ecjax.tables.writer import DatasetWriter, RunRows, Tables
 
 __all__ = ["ResultStore", "batch_id", "check_out"]
+
+SHARED_RUNS = 8  # of a batch, from which on they share a file of ``runs``
 
 
 class ResultStore:
@@ -168,15 +171,13 @@ class ResultStore:
         if len(set(ids)) < len(ids) or not ids:
             raise ValueError("a batch is one or more runs, each once")
         batch = layout.batch_id(ids)
-        rows = [self._rows.table({"input_files": self._sources} | run, batch, len(ids)) for run in runs]
-        replaced = {self._files.committed[run].batch_id for run in ids if run in self._files.committed}
+        self._rows.table(runs)  # mistakes in rows are found before anything is written
+        again = [run for run in ids if run in self._files.committed]
+        replaced = {self._files.committed[run].batch_id for run in again}
         with write_errors(self.out):
             try:
                 files = self._written(runs, batch, datasets, batch in replaced)
-                batch_files = [files | self._inputs.get(run.get("input_id", ""), {}) for run in runs]
-                rows = [with_files(row, names) for row, names in zip(rows, batch_files, strict=True)]
-                deque(each(self._write_run, rows, self.out), maxlen=0)
-                self._sync_runs()
+                self._write_runs([self._completed(run, batch, len(ids), files) for run in runs])
             except BaseException:
                 with suppress(OSError, UserError):
                     # Once another job has taken over an object store, the batch may be its own.
@@ -185,6 +186,7 @@ class ResultStore:
                             folder.withdraw(self.writer.path(name, batch), self.writer.token)
                         self._files.remove_uncommitted({batch})
                 raise
+            self._files.remove_superseded(again)
             if replaced - {batch}:
                 self._files.remove_uncommitted(replaced - {batch})
 
@@ -207,16 +209,38 @@ class ResultStore:
             self._files.damaged.pop(place_of(name, batch), None)
         return files
 
-    def _write_run(self, row: pa.Table) -> None:
-        names = ["run_id", "batch_id", "batch_runs", "status", "batch_files"]
-        values = row.select(names).to_pylist()[0]
-        run = values.pop("run_id")
-        path = self.out / RUNS / f"{run}.parquet"
-        layout.write_parquet(path, row, row.schema, [run], check=self.writer.check_open)
-        self._files.committed[run] = Committed(**values)
+    def _completed(
+        self, run: Mapping[str, Any], batch: str, count: int, files: Mapping[str, Contents]
+    ) -> dict[str, Any]:
+        """The row of a run of a batch of ``count`` runs, with what it says of the batch."""
+        written = {**files, **self._inputs.get(run.get("input_id", ""), {})}
+        of_batch = {"batch_id": batch, "batch_runs": count, "batch_files": as_text(written)}
+        return {"input_files": self._sources, **run, **of_batch}
 
-    def _sync_runs(self) -> None:
-        """Once a second: a power cut may take the runs committed in the last second, which are then done again."""
+    def _write_runs(self, rows: list[dict[str, Any]]) -> None:
+        """The rows of a batch: where there are many, those that need not be done again in one file.
+
+        The others have a file each, which is replaced in one step when they are done again.
+        """
+        new = [row for row in rows if row["run_id"] not in self._files.committed]
+        shared = [row for row in new if Status(row["status"]).finished]
+        if len(shared) < SHARED_RUNS:
+            shared = []
+        names = {row["run_id"] for row in shared}
+        parts = [(shared[0]["batch_id"], shared)] if shared else []
+        parts += [(row["run_id"], [row]) for row in rows if row["run_id"] not in names]
+        deque(each(self._write_run_file, parts, self.out), maxlen=0)
+        # Once a second: a power cut may take the runs committed in the last second, which are then done again.
         if time.monotonic() - self._synced > 1:
             sync_folder(self.out / RUNS)
             self._synced = time.monotonic()
+
+    def _write_run_file(self, part: tuple[str, list[dict[str, Any]]]) -> None:
+        """Write some rows to the file of this name; from then on they are committed."""
+        name, rows = part
+        table = self._rows.table(rows)
+        path = self.out / RUNS / f"{name}.parquet"
+        ids = [row["run_id"] for row in rows]
+        layout.write_parquet(path, table, table.schema, ids, check=self.writer.check_open)
+        committed = {row["run_id"]: Committed(*(row[key] for key in Committed._fields)) for row in rows}
+        self._files.commit(committed, None if ids == [name] else name)

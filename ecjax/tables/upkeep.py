@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ecjax.errors import UserError
 from ecjax.status import Status
@@ -13,13 +14,14 @@ from ecjax.tables.arrow_schemas import INPUT_DATASETS
 from ecjax.tables.committed import (
     Committed,
     all_rows_count,
-    read_committed,
+    committed_in,
+    is_shared,
+    run_files,
     runs_by_batch,
     say_once,
 )
 from ecjax.tables.damage import NO_BATCH, differences, is_batch_name
 from ecjax.tables.result_schemas import RUNS
-from ecjax.tables.seals import Contents, as_text
 
 
 class Upkeep:
@@ -38,6 +40,9 @@ class Upkeep:
         self._out, self._names = out, tuple(names)
         self.committed: dict[str, Committed] = {}
         self.damaged: dict[str, str] = {}
+        self._shared: dict[
+            str, str
+        ] = {}  # names of files of ``runs``, by run, of those that share one with others
 
     def look(self) -> None:
         """Read the runs, and compare files with what they say of them; nothing is changed.
@@ -45,7 +50,12 @@ class Upkeep:
         Raises:
             UserError: the file of a run is damaged.
         """
-        self.committed = read_committed(self._out)
+        files = run_files(self._out)
+        self.committed = committed_in(files)
+        for file in files:
+            if is_shared(file.path, file.rows):
+                runs = [*file.rows.column("run_id").to_pylist(), *file.superseded]
+                self._shared |= dict.fromkeys(runs, file.path.stem)
         self.damaged = differences(self._out, self.committed)
 
     def ended(self, run: str) -> bool:
@@ -63,7 +73,31 @@ class Upkeep:
         for name in (*self.existing(), "figures"):
             folder.remove_temporaries(self._out / name)
         folder.remove_temporaries(self._out)
+        self.remove_superseded(
+            run for run, name in self._shared.items() if self.committed[run].batch_id != name
+        )
         self.remove_uncommitted()
+
+    def commit(self, rows: Mapping[str, Committed], shared: str | None = None) -> None:
+        """Runs are committed, by run id; in a file of this name that they share, or in one each."""
+        self.committed |= rows
+        if shared is not None:
+            self._shared |= dict.fromkeys(rows, shared)
+
+    def remove_superseded(self, runs: Iterable[str]) -> None:
+        """Take the rows of runs that have a file of their own by now out of those that they shared with others."""
+        names = {self._shared.pop(run) for run in list(runs) if run in self._shared}
+        for name in sorted(names):
+            path = self._out / RUNS / f"{name}.parquet"
+            rows = layout.read_file(path)
+            left = [run for run in rows.column("run_id").to_pylist() if self._shared.get(run) == name]
+            if left:
+                rows = rows.filter(pc.is_in(rows.column("run_id"), value_set=pa.array(left, pa.string())))
+                layout.write_parquet(path, rows, layout.file_schema(path), left)
+            else:
+                path.unlink(missing_ok=True)
+        if names:
+            folder.sync_folder(self._out / RUNS)
 
     def of_batches(self) -> list[str]:
         """Datasets of the job that are there, with a file per batch."""
@@ -104,9 +138,3 @@ class Upkeep:
     def existing(self) -> list[str]:
         """Datasets of the job, and inputs, that are there."""
         return layout.existing_datasets(self._out, self._names)
-
-
-def with_files(row: pa.Table, files: Mapping[str, Contents]) -> pa.Table:
-    """The row of a run that says what its batch wrote."""
-    place = row.column_names.index("batch_files")
-    return row.set_column(place, row.schema.field(place), pa.array([as_text(files)]))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ecjax.errors import UserError
 from ecjax.tables import datasets as layout
 from ecjax.tables import seals
-from ecjax.tables.committed import Committed, runs_by_batch
+from ecjax.tables.committed import Committed, committed_in, counting, is_named_by_its_rows, runs_by_batch
 from ecjax.tables.damage import difference, is_batch_name
 from ecjax.tables.folder import each, is_visible, location
 from ecjax.tables.formats import user_errors
@@ -123,22 +123,27 @@ class _Folder:
 
     def _runs(self) -> dict[str, Committed]:
         """The committed runs whose files are whole."""
-        committed = {}
+        tables = []
         files = _visible(self._out / RUNS)
         for path, wrong in zip(files, each(self._wrong, files, self._out), strict=True):
             self._count(RUNS, path)
             if wrong:
                 self._check_other(path, wrong, RUNS)
                 continue
-            row = layout.read_file(path, _COLUMNS).to_pylist()[0]
-            if row.pop("run_id") != path.stem:
-                self._say(path, "is a copy of the file of another run", "remove it")
+            rows = layout.read_file(path, _COLUMNS)
+            if not is_named_by_its_rows(path, rows):
+                self._say(path, "is a copy of the file of another run, or of other runs", "remove it")
                 continue
-            for source in sources_of(row.pop("input_files")):
-                if source not in self._verified.sources:
-                    self._verified.sources[source] = source.state()
-            committed[path.stem] = Committed(**row)
-        return committed
+            tables.append((path, rows))
+        found = counting(tables)
+        for file in found:
+            if file.superseded:
+                self._say(file.path, "has rows of runs that were committed anew since", self._tidy)
+            for text in set(file.rows.column("input_files").to_pylist()):
+                for source in sources_of(text):
+                    if source not in self._verified.sources:
+                        self._verified.sources[source] = source.state()
+        return committed_in(found)
 
     def _datasets(self, expected: Mapping[str, object]) -> Iterator[tuple[str, list[Path]]]:
         """Names and files of the datasets apart from ``runs``; folders without a file of ecjax are none."""

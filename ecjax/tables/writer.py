@@ -1,6 +1,6 @@
 """Writing the datasets of a batch where it was computed; the one driver commits it."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -191,7 +191,7 @@ def _reaches(out: str, marker: str) -> bool:
 
 
 class RunRows:
-    """Makes tables of one row of the ``runs`` dataset, whose columns are many and mostly empty.
+    """Makes tables of rows of the ``runs`` dataset, whose columns are many and mostly empty.
 
     Args:
         schema: of the dataset.
@@ -200,22 +200,23 @@ class RunRows:
 
     def __init__(self, schema: pa.Schema, tables: JobTables) -> None:
         self._schema, self._tables = schema, tables
-        self._empty = {field.name: pa.nulls(1, field.type) for field in schema}
+        self._types = {field.name: field.type for field in schema}
 
-    def table(self, run: dict[str, Any], batch: str, count: int) -> pa.Table:
-        """The row of a run that is committed with a batch of ``count`` runs.
+    def table(self, runs: Sequence[Mapping[str, Any]]) -> pa.Table:
+        """Rows of runs.
 
         Raises:
             ValueError: the schema lacks a column, there is no such status, or it is ok and a number is none.
         """
-        row = {**run, "batch_id": batch, "batch_runs": count}
-        unknown = sorted(set(row) - set(self._empty))
+        filled = {name for run in runs for name in run}
+        unknown = sorted(filled - set(self._types))
         if unknown:
             raise ValueError(f"columns that the schema lacks: {unknown}")
-        Status(row["status"])
         columns = [
-            empty if row.get(name) is None else pa.array([row[name]], empty.type)
-            for name, empty in self._empty.items()
+            pa.array([run.get(name) for run in runs], kind) if name in filled else pa.nulls(len(runs), kind)
+            for name, kind in self._types.items()
         ]
-        check_row(row, self._tables)
+        for run in runs:
+            Status(run["status"])
+            check_row(run, self._tables)
         return pa.Table.from_arrays(columns, schema=self._schema)

@@ -212,7 +212,7 @@ def test_a_study_loses_and_doubles_no_row(free, tmp_path, monkeypatch, reached):
         rows = read_results(tmp_path / "out", "runs").set_index("run_id")
         history = read_results(tmp_path / "out", "history").groupby("run_id").size()
         assert sorted(rows.index) == runs and list(rows.loc[runs, "seed"]) == list(range(8))
-        assert history.to_dict() == {name: 3 for name in runs if rows.loc[name, "status"] == "ok"}
+        assert history.to_dict() == {name: work.ROWS for name in runs if rows.loc[name, "status"] == "ok"}
         assert [path.name for path in (tmp_path / "out").rglob(".*")] == [".lock"]
         return rows
 
@@ -241,6 +241,30 @@ def test_a_node_is_killed(joined, free, tmp_path):
     assert len(joined.others) == 1
     joined.replace()
     assert names(found) == numbered(12) and all(done.error is None for done in found)
+
+
+@pytest.mark.slow
+def test_nodes_leave_and_join(joined, free, tmp_path, monkeypatch):
+    """A node that joins in the middle of the work gets its share of it."""
+    monkeypatch.setattr("ecjax.engine.worker_pool._RECOUNT_S", 0.2)
+    found = []
+
+    def seen():
+        return {path.suffix[1:] for path in tmp_path.iterdir()}
+
+    joined.kill(joined.others[0].node_id)
+    before = {node.node_id for node in joined.others}
+    with opened() as engine:
+        for done in engine.map(work.on_nodes, tasks(60, shared=str(tmp_path)), Count()):
+            found.append(done)
+            if len(found) == 3:
+                joined.replace()
+            elif len(found) == 30:
+                joined.kill(next(iter(before)))
+    new = {node.node_id for node in joined.others} - before
+    assert new & seen()
+    joined.replace()
+    assert names(found) == numbered(60) and all(done.error is None for done in found)
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 import importlib.util
 import random
 import re
+import signal
 import socket
 import socketserver
 import subprocess
@@ -15,6 +16,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pyarrow as pa
 import pytest
+from engines import same_rows
 
 from ecjax.errors import UserError
 from ecjax.studies.optimize.tables import TABLES
@@ -165,6 +167,52 @@ def test_commit_resume_and_read(moto):
     assert sizes.sum() == 22 * 3 + 1
     assert len(read_run(out, "history", "r7")) == 3
     assert find_run(out, plan_run="r7")["batch_id"] == batch_id(["r7"])
+
+
+STUDY = ["schedule", "generate.requests=300", "seeds=8", "scheduler=[dtarget,varys,fifo,fair]"]
+STUDY += ["sources=random", "figures=[]", "lower_bound=false"]
+
+
+def study(out, *words: str) -> subprocess.Popen:
+    """The command of a study of 32 runs, under way."""
+    program = "import sys; from ecjax.cli import main; sys.exit(main(sys.argv[1:]))"
+    command = [sys.executable, "-c", program, *STUDY, f"out='{out}'", *words]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+
+def committed(out: str) -> int:
+    """How many runs are committed."""
+    try:
+        return len(read_results(out, "runs"))
+    except UserError:
+        return 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", [[], ["engine=ray", "engine.actors=2"]], ids=["serial", "ray"])
+def test_a_study_is_killed_and_done_again(moto, tmp_path, monkeypatch, words):
+    """The same tables as in a folder; runs that were committed are not done again."""
+    if words:
+        pytest.importorskip("ray")
+    monkeypatch.setenv("JAX_PLATFORMS", "cpu")
+    out = address("bucket", moto)
+    first = study(out, *words)
+    end = time.monotonic() + 200
+    while first.poll() is None and not committed(out):
+        assert time.monotonic() < end, "waited too long"
+    first.send_signal(signal.SIGKILL)
+    first.communicate()
+    before = committed(out)
+    assert before and (before < 32 or first.returncode == 0)
+    again = study(out, *words)
+    said = again.communicate(timeout=200)[1]
+    assert again.returncode == 0, said
+    assert f"{before} of 32 runs are finished" in " ".join(said.split())
+    here = study(tmp_path / "here")
+    assert here.communicate(timeout=200) and here.returncode == 0
+    assert len(read_results(out, "runs")) == 32
+    same_rows(tmp_path / "here", out, ["runs", "coflows"], rtol=1e-12)
+    assert not verify(out).findings
 
 
 @pytest.mark.slow

@@ -6,6 +6,8 @@ import hashlib
 import json
 import os
 import resource
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -22,16 +24,18 @@ from ecjax.status import Status
 from ecjax.studies.analyze.tables import TABLES as ANALYSIS
 from ecjax.studies.optimize.tables import TABLES as PLANS
 from ecjax.tables import fitting, result_schemas
+from ecjax.tables import store as store_module
 from ecjax.tables.arrow_schemas import dataset_schema
 from ecjax.tables.checks import check
 from ecjax.tables.datasets import dataset_files, written_by, written_datasets
 from ecjax.tables.fingerprint import fingerprint
 from ecjax.tables.read import read_input
 from ecjax.tables.result_schemas import JobTables, job_tables
-from ecjax.tables.results import read_results
+from ecjax.tables.results import read_results, read_run
 from ecjax.tables.run_ids import ALGORITHM_VERSION, run_id
 from ecjax.tables.schemas import FLOAT, INPUTS, Column
 from ecjax.tables.store import ResultStore, batch_id, check_out
+from ecjax.tables.verify import verify
 
 # those of plans, and the nodes of an analysis, which serve as inputs
 TABLES = JobTables("optimize", {**PLANS.datasets, "nodes": ANALYSIS.datasets["nodes"]})
@@ -510,6 +514,86 @@ def test_damaged_run_is_named(tmp_path):
         ResultStore(tmp_path, TABLES, IDS).__enter__()
 
 
+# Files of ``runs`` that many runs share
+
+MANY = [run_name(number) for number in range(1, store_module.SHARED_RUNS + 1)]
+
+
+def commit_many(out: Path, *failed: str) -> None:
+    with ResultStore(out, TABLES, IDS) as results:
+        rows = [run_row(run, "failed" if run in failed else "ok", seed=int(run, 16)) for run in MANY]
+        results.commit(rows, {"placements": placements(*(run for run in MANY if run not in failed), files=1)})
+
+
+def run_names(out: Path) -> set[str]:
+    return {path.stem for path in dataset_files(out, "runs")}
+
+
+def test_many_runs_share_a_file(tmp_path):
+    commit_many(tmp_path)
+    assert run_names(tmp_path) == {batch_id(MANY)}
+    for read in (read_results(tmp_path, "runs"), pd.read_parquet(tmp_path / "runs")):
+        assert read["run_id"].tolist() == MANY
+        assert read["seed"].tolist() == [int(run, 16) for run in MANY]
+    with ResultStore(tmp_path, TABLES, IDS) as results:
+        assert results.finished([*MANY, "other"]) == set(MANY)
+    assert len(read_run(tmp_path, "placements", MANY[3])) == 1
+    assert verify(tmp_path).findings == []
+
+
+def test_few_runs_and_those_that_are_to_be_done_again_have_files_of_their_own(tmp_path):
+    commit_many(tmp_path, MANY[0])
+    assert run_names(tmp_path) == set(MANY)
+    more = [run_name(100 + number) for number in range(store_module.SHARED_RUNS)]
+    with ResultStore(tmp_path, TABLES, IDS) as results:
+        results.commit([run_row(run_name(99), "failed"), *map(run_row, more)], {})
+    assert run_names(tmp_path) == {*MANY, run_name(99), batch_id([run_name(99), *more])}
+
+
+def test_a_run_that_is_done_again_leaves_the_file_that_it_shared(tmp_path):
+    commit_many(tmp_path)
+    with ResultStore(tmp_path, TABLES, IDS) as results:
+        results.commit([run_row(MANY[2], seed=99)], {"placements": placements(MANY[2], files=2)})
+        assert results.finished(MANY) == set(MANY)
+    assert run_names(tmp_path) == {batch_id(MANY), MANY[2]}
+    runs = pd.read_parquet(tmp_path / "runs").set_index("run_id")["seed"]
+    assert sorted(runs.index) == MANY and runs[MANY[2]] == 99
+    sizes = pd.read_parquet(tmp_path / "placements").groupby("run_id").size().to_dict()
+    assert sizes == dict.fromkeys(MANY, 1) | {MANY[2]: 2}
+    assert verify(tmp_path).findings == []
+    with ResultStore(tmp_path, TABLES, IDS) as results:
+        results.commit([run_row(run) for run in MANY if run != MANY[2]], {})
+    assert run_names(tmp_path) == set(MANY)
+
+
+def test_the_row_of_a_run_that_was_done_again_counts(tmp_path):
+    """A job that is killed between the new row and the removal of the old one leaves both."""
+    commit_many(tmp_path)
+    shared = tmp_path / "runs" / f"{batch_id(MANY)}.parquet"
+    before = shared.read_bytes()
+    with ResultStore(tmp_path, TABLES, IDS) as results:
+        results.commit([run_row(MANY[2], seed=99)], {"placements": placements(MANY[2], files=2)})
+    shared.write_bytes(before)
+    runs = read_results(tmp_path, "runs").set_index("run_id")["seed"]
+    assert sorted(runs.index) == MANY and runs[MANY[2]] == 99
+    assert len(read_run(tmp_path, "placements", MANY[2])) == 2
+    (finding,) = verify(tmp_path).findings
+    assert finding.what == "has rows of runs that were committed anew since"
+    with ResultStore(tmp_path, TABLES, IDS):
+        pass
+    assert verify(tmp_path).findings == []
+    assert len(pd.read_parquet(tmp_path / "runs")) == len(MANY)
+
+
+def test_a_copy_of_a_shared_file_is_not_read(tmp_path):
+    commit_many(tmp_path)
+    shared = tmp_path / "runs" / f"{batch_id(MANY)}.parquet"
+    shutil.copy(shared, shared.with_name("copy.parquet"))
+    assert len(read_results(tmp_path, "runs")) == len(MANY)
+    (finding,) = verify(tmp_path).findings
+    assert finding.file == "runs/copy.parquet" and "copy" in finding.what
+
+
 # Failures while writing
 
 
@@ -556,14 +640,14 @@ def test_half_a_batch_of_runs_stays_when_the_disk_is_full(tmp_path, monkeypatch)
     a, b = run_name(1), run_name(2)
     with ResultStore(tmp_path, TABLES, IDS) as results:
         with monkeypatch.context() as patch:
-            write = results._write_run
+            write = results._write_run_file
 
-            def once(row):
-                if row.column("run_id")[0].as_py() == b:
+            def once(part):
+                if part[0] == b:
                     raise OSError(errno.ENOSPC, "x")
-                write(row)
+                write(part)
 
-            patch.setattr(results, "_write_run", once)
+            patch.setattr(results, "_write_run_file", once)
             with pytest.raises(UserError, match="No space left"):
                 results.commit([run_row(a), run_row(b)], {"placements": placements(a, b)})
         assert results.finished([a, b]) == {a}
@@ -649,9 +733,16 @@ def run_killed(out: Path, kills: list[int]) -> None:
     job(out)
 
 
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory) -> tuple[dict[str, pd.DataFrame], int]:
+@pytest.fixture(scope="module", params=[1, store_module.SHARED_RUNS], ids=["shared", "alone"])
+def undisturbed(request, tmp_path_factory) -> Iterator[tuple[dict[str, pd.DataFrame], int]]:
+    """The tables of a job, and how often it changes the disk; its runs share files, or have one each."""
     out = tmp_path_factory.mktemp("undisturbed")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store_module, "SHARED_RUNS", request.param)
+        yield _undisturbed(out)
+
+
+def _undisturbed(out: Path) -> tuple[dict[str, pd.DataFrame], int]:
     with pytest.MonkeyPatch.context() as patch:
         killer = Killer(patch, float("inf"))
         job(out, (RUNS[1], RUNS[3]))
@@ -676,6 +767,40 @@ def test_killed_once_at_every_point(tmp_path, undisturbed):
         out = tmp_path / str(calls)
         run_killed(out, [calls])
         assert_as_undisturbed(out, expected)
+
+
+def again(out: Path) -> None:
+    """All runs done again, as without resume."""
+    with ResultStore(out, TABLES, IDS) as results:
+        for runs in ([RUNS[0], RUNS[1]], [RUNS[2], RUNS[3]]):
+            rows = [run_row(run, theta=int(run, 16)) for run in runs]
+            results.commit(rows, {"placements": placements(*runs), "history": map(history, runs)})
+
+
+@pytest.mark.slow
+def test_killed_at_every_point_while_runs_are_done_again(tmp_path, undisturbed):
+    """Whether their rows were shared before or not."""
+    for calls in range(100):
+        out = tmp_path / str(calls)
+        job(out)
+        with pytest.MonkeyPatch.context() as patch:
+            killer = Killer(patch, calls)
+            with contextlib.suppress(Killed):
+                again(out)
+        check_consistent(out)
+        job(out)
+        assert_same_but_batches(out, undisturbed[0])
+        assert verify(out).findings == []
+        if killer.done < calls:
+            break
+    assert 15 < calls < 99
+
+
+def assert_same_but_batches(out: Path, expected: dict[str, pd.DataFrame]) -> None:
+    for name, frame in expected.items():
+        columns = [column for column in frame if column not in BATCH_COLUMNS]
+        for found in (read_results(out, name), pd.read_parquet(out / name)):
+            pd.testing.assert_frame_equal(sorted_rows(found)[columns], frame[columns])
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=8)

@@ -1,9 +1,13 @@
 """Grids of runs: tasks for an engine, committed as they are done, without what is finished already."""
 
 import math
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any, NamedTuple, Protocol
+
+import pyarrow as pa
 
 from ecjax.console import log
 from ecjax.display import displayed
@@ -11,16 +15,16 @@ from ecjax.engine import Engine, Failed, Function, Lost, Task, Worker
 from ecjax.errors import UserError
 from ecjax.progress import progress
 from ecjax.status import Status
+from ecjax.studies.spine.commits import Commits, Rows, Written
 from ecjax.studies.spine.run import Run
 from ecjax.tables.finite import NotFinite, check_row, ok_runs
-from ecjax.tables.seals import Contents
 from ecjax.tables.store import DatasetWriter, ResultStore, Tables
 
-Rows = list[dict[str, Any]]
 Solved = tuple[Rows, Mapping[str, Tables]]  # rows of ``runs``, and the other datasets
-Written = tuple[Rows, Mapping[str, Tables | Contents]]  # the same, or what was written of them
 
 TASKS_PER_WORKER = 2  # at least, so that workers end at about the same time
+_SHORT_S = 1.0  # batches that took less are committed together
+_SMALL_BYTES = 1 << 18  # of all their datasets; whoever computes larger ones writes them
 
 
 class HasRun(Protocol):
@@ -95,21 +99,20 @@ def run_batches(
     held: list[tuple[Any, Rows]] = []  # unstable ones, while there are no others
     hold = all_unstable_is_wrong
     function: Function = partial(_solved, solve, store.writer)
-    with progress(verb, sum(len(task.items) for task in tasks)) as advance:
+    items = sum(len(task.items) for task in tasks)
+    with progress(verb, items) as advance, Commits(store) as commits:
         for part, value, error in engine.map(function, tasks, advance, at_once):
             if isinstance(error, UserError):
                 raise error
-            rows, datasets = value if error is None else (_failed(part.items, error), {})
-            if hold and all(row["status"] == str(Status.UNSTABLE) for row in rows):
-                held.append((part.shared, rows))
+            written = value if error is None else Written(_failed(part.items, error), {})
+            if hold and all(row["status"] == str(Status.UNSTABLE) for row in written.rows):
+                held.append((part.shared, written.rows))
                 continue
             hold = False
             for shared, unstable in held:
-                keep(shared)
-                store.commit(unstable, {})
+                commits.add(Written(unstable, {}), partial(keep, shared))
             held.clear()
-            keep(part.shared)
-            store.commit(rows, datasets)
+            commits.add(written, partial(keep, part.shared))
     if held:
         raise UserError(
             min((row for _, rows in held for row in rows), key=lambda row: row["max_load"])["error"]
@@ -165,16 +168,37 @@ def _solved(
     items: dict[str, Any],
     worker: Worker,
 ) -> Written:
-    """Rows of ``runs``, and the other datasets, or what was written of them: whoever computes them writes them."""
+    """Rows of ``runs``, and the other datasets, of which large ones are written by whoever computes them."""
+    began = time.monotonic()
     rows, datasets = solve(shared, items, worker)
     for row in rows:
         check_row(row, writer.tables)
+    datasets, are_small = _begun({name: rest for name, rest in datasets.items() if writer.writes(name)})
+    if are_small and time.monotonic() - began < _SHORT_S:
+        return Written(rows, writer.conformed(datasets, ok_runs(rows)), is_short=True)
     if writer.reaches():
         try:
-            return rows, writer.write(list(items), datasets, ok_runs(rows))
+            return Written(rows, writer.write(list(items), datasets, ok_runs(rows)))
         except UserError:
             if not worker.remote:
                 raise
             # what hinders this worker (a folder of its node that is mounted read-only) need not hinder the driver
             rows, datasets = solve(shared, items, worker)
-    return rows, writer.conformed(datasets, ok_runs(rows))
+    return Written(rows, writer.conformed(datasets, ok_runs(rows)))
+
+
+def _begun(datasets: Mapping[str, Tables]) -> tuple[dict[str, Tables], bool]:
+    """The same datasets, and whether they are small; no more of them is computed than tells that."""
+    left = _SMALL_BYTES
+    begun: dict[str, Tables] = {}
+    for name, tables in datasets.items():
+        if isinstance(tables, pa.Table):
+            begun[name] = tables
+            left -= tables.nbytes
+            continue
+        first, rest = [], iter(tables)
+        while left >= 0 and (table := next(rest, None)) is not None:
+            first.append(table)
+            left -= table.nbytes
+        begun[name] = chain(first, rest)
+    return begun, left >= 0

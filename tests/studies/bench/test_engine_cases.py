@@ -24,6 +24,13 @@ def test_overhead_without_ray(without_ray):
     assert missing.note == "Ray is not installed: not measured" and math.isnan(missing.min_s)
 
 
+def test_commits_without_ray(without_ray):
+    *found, missing = rows_of("engine_commits", QUICK)
+    names = ["hand out and commit", "open again", "read runs", "verify"]
+    assert [row.variant for row in found] == [f"ecjax, serial: {name}" for name in names]
+    assert all(row.rows == 20 and row.min_s > 0 for row in found) and math.isnan(missing.min_s)
+
+
 def test_speedup_without_ray(without_ray):
     serial, missing = rows_of("engine_speedup", QUICK)
     assert serial.variant == "ecjax, serial" and serial.min_s > 0 and missing.note

@@ -13,6 +13,7 @@ from engines import PickledEngine
 from ecjax.engine import Failed, Lost, Task
 from ecjax.engine.serial import Serial
 from ecjax.errors import UserError
+from ecjax.studies.spine import batches
 from ecjax.studies.spine.batches import Batch, Driven, run_batches, run_driven
 from ecjax.tables import writer as writing
 from ecjax.tables.result_schemas import job_tables
@@ -89,6 +90,7 @@ def test_what_one_worker_cannot_write_the_driver_writes(tmp_path, monkeypatch):
         return write(self, run_ids, datasets, ok)
 
     driver = []
+    monkeypatch.setattr(batches, "_SMALL_BYTES", 0)
     with ResultStore(tmp_path, TABLES, {}) as store:
         driver.append(store.writer)
         monkeypatch.setattr(writing.DatasetWriter, "write", refuse)

@@ -41,6 +41,7 @@ CASES = {
     "caching_online": "replay 10^6 reads under every policy",
     "caching_peers": "LRU, ARC, S3-FIFO, ...; libCacheSim beside it",
     "engine_overhead": "1000 items that do nothing, and their commits",
+    "engine_commits": "10^4 runs that do nothing: committed, resumed, read, verified",
     "engine_start": "start Ray and its first worker",
     "engine_speedup": "16 replays of a second: one actor, two actors",
     "engine_scaling": "sleeping items on up to 200 actors",

@@ -4,6 +4,13 @@ from ecjax.studies.bench.cases.case import Part, Sizes, Target
 
 PARTS = (
     Part("engine_overhead", "engine:overhead", dict(items=Sizes(1000, 20)), {"*": Target(rows_per_s=500)}),
+    Part(
+        "engine_commits",
+        "engine:commits",
+        dict(items=Sizes(10_000, 20)),
+        {"*": Target(rows_per_s=500)},
+        "once",
+    ),
     Part("engine_start", "engine:start"),
     Part(
         "engine_speedup",

@@ -10,7 +10,7 @@ from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -21,7 +21,9 @@ from ecjax.studies.bench.run import Runner, Timing
 from ecjax.studies.optimize.tables import TABLES
 from ecjax.studies.spine.batches import Batch, Solved, run_batches
 from ecjax.studies.spine.run import Run
+from ecjax.tables.results import read_arrow, read_results
 from ecjax.tables.store import ResultStore
+from ecjax.tables.verify import verify
 
 ACTORS = 2
 PHASES = ("import Ray", "start Ray", "first worker is ready", "first task", "stop Ray")
@@ -41,6 +43,35 @@ def overhead(runner: Runner, items: int) -> Iterator[Row]:
         for what, outcome in outcomes.items():
             note = f"{1000 * outcome.timing.min_s / items:.3g} ms per item"
             yield Row(f"ecjax, {name}: {what}", size, *outcome.timing, rows=items, lanes=lanes, note=note)
+    if not has_ray():
+        yield not_measured()
+
+
+def commits(runner: Runner, items: int) -> Iterator[Row]:
+    """A study of runs that do nothing: what each costs the driver, from hand-out to commit, and once all are there."""
+    for name, options in engines(ACTORS):
+        with open_engine(options) as engine, tempfile.TemporaryDirectory(prefix="ecjax-bench-") as folder:
+            _hand_out(engine, ACTORS)  # workers are there
+            busy = process_time()
+            outcomes = runner.race({"hand out and commit": partial(_commit, engine, folder, items)})
+            busy_ms = 1000 * (process_time() - busy) / items
+            out = Path(folder) / os.listdir(folder)[0]
+            outcomes |= runner.race(
+                {
+                    "open again": partial(_open_again, out, items),
+                    "read runs": partial(read_results, out, "runs"),
+                    "verify": partial(verify, out),
+                }
+            )
+            files = len(os.listdir(out / "runs"))
+        for what, outcome in outcomes.items():
+            lanes = None if name == SERIAL else ACTORS
+            note = f"{1000 * outcome.timing.min_s / items:.3g} ms per run"
+            if what == "hand out and commit":
+                note += f", {busy_ms:.3g} ms of it the driver's CPU; {files} files of runs"
+            yield Row(
+                f"ecjax, {name}: {what}", f"{items} runs", *outcome.timing, rows=items, lanes=lanes, note=note
+            )
     if not has_ray():
         yield not_measured()
 
@@ -106,7 +137,16 @@ def _commit(engine: Engine, folder: str, count: int) -> None:
     batches = [Batch(None, {run.run_id: Item(run)}) for run in runs]
     with ResultStore(out, TABLES, {}) as store:
         run_batches(batches, _solve, store, engine, "running nothing")
-        assert len(os.listdir(out / "runs")) == len(os.listdir(out / "history")) == count
+    assert (
+        len(read_arrow(out, "runs", ["run_id"])) == count == len(read_arrow(out, "history", ["run_id"])) / 3
+    )
+
+
+def _open_again(out: Path, count: int) -> None:
+    """What resuming does first."""
+    runs = [Run("optimize", {"item": item}, "", item).run_id for item in range(count)]
+    with ResultStore(out, TABLES, {}) as store:
+        assert len(store.finished(runs)) == count
 
 
 class Item(NamedTuple):
