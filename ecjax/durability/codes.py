@@ -1,14 +1,19 @@
-"""Codes by name: ``8+3``, ``lrc(12,2,2)``, ``3x``. Imports nothing heavy."""
+"""Codes by name: ``8+3``, ``lrc(12,2,2)``, ``3x``; several: ``4:9+2:3``, ``all``. Imports nothing heavy."""
 
 import re
 from typing import NamedTuple
 
-ALLOWED = "K+M as 8+3, lrc(K,L,G) as lrc(12,2,2) with K a multiple of L, copies as 3x"
+ALLOWED = (
+    "K+M as 8+3, lrc(K,L,G) as lrc(12,2,2) with K a multiple of L, copies as 3x, ranges as 4:9+2:3, all (2x to 4x "
+    "and 2:16+1:4)"
+)
 MOST_CHUNKS = 64  # of a group: the chain over domains grows with them
 
 _MDS = re.compile(r"(\d+)\+(\d+)")
 _LRC = re.compile(r"lrc\((\d+),(\d+),(\d+)\)")
 _COPIES = re.compile(r"(\d+)x")
+_RANGE = re.compile(r"(\d+)(?::(\d+))?\+(\d+)(?::(\d+))?")
+_EVERY = ("2x", "3x", "4x", "2:16+1:4")  # what ``all`` stands for
 
 
 class Code(NamedTuple):
@@ -57,3 +62,25 @@ def code_of(text: str) -> Code | None:
     else:
         return None
     return code if code.k >= 1 and code.parity >= 0 and code.n <= MOST_CHUNKS else None
+
+
+def range_of(text: str) -> list[Code] | None:
+    """The codes of ``K:K+M:M``, ends included, by k and then m, or of ``all``; None where it is no such range."""
+    name = "".join(text.lower().split())
+    if name == "all":
+        return [code for each in _EVERY for code in _named(each)]
+    found = _RANGE.fullmatch(name)
+    if found is None or ":" not in name:
+        return None
+    k, last_k, m, last_m = (None if part is None else int(part) for part in found.groups())
+    if k is None or m is None:
+        return None
+    last_k, last_m = k if last_k is None else last_k, m if last_m is None else last_m
+    if not (1 <= k <= last_k and m <= last_m and last_k + last_m <= MOST_CHUNKS):
+        return None
+    return [Code(f"{i}+{j}", i, 0, j) for i in range(k, last_k + 1) for j in range(m, last_m + 1)]
+
+
+def _named(text: str) -> list[Code]:
+    code = code_of(text)
+    return [code] if code is not None else range_of(text) or []

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ecjax.durability.codes import ALLOWED, code_of
+from ecjax.durability.codes import ALLOWED, code_of, range_of
 from ecjax.engine.options import EngineOptions
 from ecjax.options import Listed, Number, Special, Whole, Words, Wrong, option, section
 from ecjax.studies.codes.tables import TABLES
@@ -15,9 +15,9 @@ def _codes(value: object) -> list[str]:
     names = []
     for each in listed:
         code = code_of(str(each))
-        if code is None:
+        if code is None and range_of(str(each)) is None:
             raise Wrong(str(each))
-        names.append(code.name)
+        names.append("".join(str(each).lower().split()) if code is None else code.name)
     return list(dict.fromkeys(names))
 
 
@@ -27,7 +27,7 @@ class CodesOptions:
 
     codes: list[str] = option(
         ["3x", "4+2", "6+3", "8+3", "8+4"],
-        "candidates, one or a list; lrc(12,2,2) in quotes",
+        "candidates, one or a list; lrc(12,2,2) in quotes; of ranges, and of all, those that fit the cluster",
         Special(f"{ALLOWED}; one or a list", _codes),
         identifies=True,
     )

@@ -43,7 +43,7 @@ def _work(options: CodesOptions, case: Case, engine: Engine) -> Work:
         "user_bytes": options.user_bytes,
         "durability_nines": options.durability_nines,
         "max_any_loss": options.max_any_loss,
-        "code_count": len(options.codes),
+        "code_count": len(case.codes),
     }
     item = Item(Run(TABLES.job, identifying(options), "", None, columns), options)
     batch = Batch(case, {item.run.run_id: item})

@@ -10,7 +10,7 @@ from rich.console import Console
 import ecjax
 from ecjax.cli import main
 from ecjax.durability.assessment import Failures, assess
-from ecjax.durability.codes import code_of
+from ecjax.durability.codes import code_of, range_of
 from ecjax.durability.domain_chain import Chain, chain_loss_rate, plain_rates
 from ecjax.durability.lrc import decodable_shares, lrc_loss_rate
 from ecjax.durability.lrc_domains import lrc_chain_loss_rate
@@ -122,6 +122,8 @@ def test_what_is_printed_fits_and_recommends(tmp_path, capsys):
         (["4+1", "domains=3", "chunks_per_domain=2"], "survives 1 losses, on domains=3: one holds 2"),
         (["8+3", "repair_bytes_per_s=2000"], "8+3, whose repairs never catch up: load"),
         (["3x", "user_bytes=1e15"], "3x, which needs 3e+15 bytes of disk; allowed: at most 1.92e+15"),
+        (["codes=9:4+2"], "codes: found 9:4+2; allowed"),
+        (["20:22+2", "domains=10"], "codes=20:22+2: none of its 3 codes fits; the first: codes: found 20+2"),
         (["afr=1"], "afr: found 1; allowed: a number between 0 and 1"),
     ],
 )
@@ -137,6 +139,17 @@ def test_no_nines_where_repairs_queue():
         row = results.codes.iloc[0]
         assert 0.3 < row["repair_load"] < 1 and math.isnan(row["nines"])
         assert results.recommended_run is None and "No code of 1 has 11 nines" in results.sentence
+
+
+def test_of_ranges_those_that_fit_are_compared(tmp_path):
+    assert [code.name for code in range_of("4:5+2:3")] == ["4+2", "4+3", "5+2", "5+3"]
+    assert len(range_of("all")) == 3 + 15 * 4
+    assert range_of("4+2") is None and range_of("5:4+2") is None
+    with ecjax.codes(["4+2", "4:9+2:4"], domains=10) as results:
+        names = list(results.codes["code"])
+        # 17 pairs less 7+4, 8+3, 8+4, 9+2, 9+3, 9+4 on ten domains, 4+2 once
+        assert len(names) == len(set(names)) == 12 and names[0] == "4+2" and "8+2" in names
+        assert results.runs["code_count"].iloc[0] == 12
 
 
 def test_any_loss_is_a_floor_too():
