@@ -157,6 +157,21 @@ def test_names_of_studies_that_a_pattern_stands_for(study):
         sweeps.without_globs(JOB, ["experiment=glob(jlcm*)"], folders)
 
 
+def test_hydras_own_files_are_here_where_out_is_in_an_object_store(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sweeps, "load_job", lambda job: SimpleNamespace(run=lambda cfg: 0))
+    assert hydra_run.run_job(JOB, ["-m", "rate_scale=1,2", "out=memory://sweep/out"]) == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["logs"]
+    assert hydra_run.run_job(JOB, ["-m", "rate_scale=1,2", "out=memory://out", "hydra.sweep.dir=other"]) == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["logs", "other"]
+
+
+@pytest.mark.parametrize("flag", ["--cfg=job", "--info"])
+def test_a_sweep_is_run_or_shown(flag):
+    with pytest.raises(UserError, match=f"found -m with {flag}; allowed: one of them"):
+        hydra_run.run_job(JOB, ["-m", flag, *SMALL])
+
+
 def test_an_interval_needs_a_sweeper_that_chooses(tmp_path):
     words = [*SMALL, f"out={tmp_path}/out", "share_at_zero=interval(0,1)"]
     with pytest.raises(UserError, match="share_at_zero: found an interval; allowed: values, as in 1,2"):
