@@ -13,6 +13,7 @@ from ecjax.errors import UserError
 from ecjax.jobs_index import GROUPS, JOBS, choices, folder
 from ecjax.merged_jobs import merged
 from ecjax.options import checked
+from ecjax.studies.schedule import run as schedule_run
 from ecjax.tables.results import read_results
 
 JOB = JOBS["schedule"]
@@ -105,6 +106,27 @@ def test_a_sweep_gives_the_rows_of_lists_and_goes_on_where_it_ended(tmp_path, ca
     assert [value[0] for value in returned.values] == rows["makespan_s"].tolist()
     with pytest.raises(UserError, match="objective: found nothing; allowed: .*makespan_s"):
         sweeps.run_jobs(JOB, jobs[:1], ["nothing"], 0)
+
+
+def test_a_run_that_fails_is_a_row_and_the_exit_code_of_its_jobs(tmp_path, monkeypatch, capsys):
+    replay = schedule_run.replay
+
+    def fails(workload, fabric, scheduler, sources, seed, **watching):
+        if seed == 4:
+            raise MemoryError("no room")
+        return replay(workload, fabric, scheduler, sources, seed, **watching)
+
+    words = ["-m", *SMALL, "seed=3,4,5", "rate_scale=1,2", f"out={tmp_path}/out"]
+    monkeypatch.setattr(schedule_run, "replay", fails)
+    assert hydra_run.run_job(JOB, words) == 1
+    runs = read_results(tmp_path / "out", "runs").set_index(["seed", "rate_scale"]).sort_index()
+    assert runs["status"].tolist() == ["ok", "ok", "failed", "failed", "ok", "ok"]
+    jobs = [[*SMALL, f"seed={seed}", f"out={tmp_path}/out"] for seed in (3, 4)]
+    returned = sweeps.run_jobs(JOB, jobs, ["makespan_s"], 0)
+    assert returned.values[0] > 0 and math.isnan(returned.values[1]) and returned.worst == 1
+    monkeypatch.undo()
+    assert hydra_run.run_job(JOB, words) == 0
+    assert set(read_results(tmp_path / "out", "runs")["status"]) == {"ok"}
 
 
 def test_a_mistake_in_one_command_costs_no_other(tmp_path, capsys):
