@@ -41,6 +41,7 @@ CASES = {
         ["requests=300", "strategy=static"],
         {"codes": ["[2,1]", "[6,3]"], "load": ["0.3", "0.6"], "delays": ["shifted_exp"]},
     ),
+    "ceph": ([_CEPH], {"within": ["0.01", "0.1"]}),
     "cache": (
         ["reads=200", "items=[20]"],
         {"policy": ["lru"], "capacity": ["30", "60"], "neighbours": ["0.1", "0.4"]},
