@@ -20,7 +20,7 @@ _CLASSES = [
 _PLANS = ["cluster.files=12", "estimate=false"]
 _CEPH = str(Path(__file__).parents[1] / "traces" / "ceph")
 CASES = {
-    "optimize": (_PLANS, {"theta": ["1", "10"], "k": ["4", "6"]}),
+    "optimize": (_PLANS, {"theta": ["1", "10", "100"], "k": ["4", "6"]}),
     "optimize by class": (
         [*_CLASSES, *_PLANS, "start=certified"],
         {"importance": ["[1,0.4]", "[1,1]"]},
