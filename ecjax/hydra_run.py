@@ -61,6 +61,13 @@ def run_job(job: Job, words: list[str]) -> int:
     searched = _searched(folders)
     overrides = searched + overrides
     if _is_sweep(flags):
+        shown = [
+            flag
+            for flag in flags
+            if flag.partition("=")[0] in ("--cfg", "-c", "--info", "-i", "--hydra-help")
+        ]
+        if shown:
+            raise UserError(f"found -m with {shown[0]}; allowed: one of them")
         overrides = sweeps.without_globs(job, overrides, folders)
         sweeps.check_sweep(job, overrides)
     else:
@@ -72,7 +79,7 @@ def run_job(job: Job, words: list[str]) -> int:
         show_log_lines()
         log.info("%s: %s; results in %s", job.name, job.doing, options.out)
         return module.run(cfg)
-    return _through_hydra(job, flags + overrides, searched)
+    return _through_hydra(job, flags + overrides + _logs_here(overrides), searched)
 
 
 def options_of_words(name: str, words: list[str]) -> Any:
@@ -106,6 +113,13 @@ def _searched(folders: Sequence[Path]) -> list[str]:
     """The override that has Hydra look for groups in the user's folders, too."""
     quoted = ["'file://{}'".format(str(each).replace("'", "\\'")) for each in folders]
     return [f"hydra.searchpath=[{','.join(quoted)}]"] if folders else []
+
+
+def _logs_here(overrides: Sequence[str]) -> list[str]:
+    """The override that has Hydra write its own files here where ``out`` is in an object store, which it knows not."""
+    told = any(text.startswith("hydra.sweep.dir=") for text in overrides)
+    away = any(text.startswith("out=") and "://" in text for text in overrides)
+    return ["hydra.sweep.dir=logs/${now:%Y-%m-%dT%H-%M-%S}"] if away and not told else []
 
 
 def _override(job: Job, word: str, sweep: bool, folders: Sequence[Path] = ()) -> str:

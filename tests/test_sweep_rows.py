@@ -20,7 +20,7 @@ _CLASSES = [
 _PLANS = ["cluster.files=12", "estimate=false"]
 _CEPH = str(Path(__file__).parents[1] / "traces" / "ceph")
 CASES = {
-    "optimize": (_PLANS, {"theta": ["1", "10"], "k": ["4", "6"]}),
+    "optimize": (_PLANS, {"theta": ["1", "10", "100"], "k": ["4", "6"]}),
     "optimize by class": (
         [*_CLASSES, *_PLANS, "start=certified"],
         {"importance": ["[1,0.4]", "[1,1]"]},
@@ -41,6 +41,7 @@ CASES = {
         ["requests=300", "strategy=static"],
         {"codes": ["[2,1]", "[6,3]"], "load": ["0.3", "0.6"], "delays": ["shifted_exp"]},
     ),
+    "ceph": ([_CEPH], {"within": ["0.01", "0.1"]}),
     "cache": (
         ["reads=200", "items=[20]"],
         {"policy": ["lru"], "capacity": ["30", "60"], "neighbours": ["0.1", "0.4"]},

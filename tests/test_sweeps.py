@@ -13,6 +13,7 @@ from ecjax.errors import UserError
 from ecjax.jobs_index import GROUPS, JOBS, choices, folder
 from ecjax.merged_jobs import merged
 from ecjax.options import checked
+from ecjax.studies.schedule import run as schedule_run
 from ecjax.tables.results import read_results
 
 JOB = JOBS["schedule"]
@@ -107,6 +108,27 @@ def test_a_sweep_gives_the_rows_of_lists_and_goes_on_where_it_ended(tmp_path, ca
         sweeps.run_jobs(JOB, jobs[:1], ["nothing"], 0)
 
 
+def test_a_run_that_fails_is_a_row_and_the_exit_code_of_its_jobs(tmp_path, monkeypatch, capsys):
+    replay = schedule_run.replay
+
+    def fails(workload, fabric, scheduler, sources, seed, **watching):
+        if seed == 4:
+            raise MemoryError("no room")
+        return replay(workload, fabric, scheduler, sources, seed, **watching)
+
+    words = ["-m", *SMALL, "seed=3,4,5", "rate_scale=1,2", f"out={tmp_path}/out"]
+    monkeypatch.setattr(schedule_run, "replay", fails)
+    assert hydra_run.run_job(JOB, words) == 1
+    runs = read_results(tmp_path / "out", "runs").set_index(["seed", "rate_scale"]).sort_index()
+    assert runs["status"].tolist() == ["ok", "ok", "failed", "failed", "ok", "ok"]
+    jobs = [[*SMALL, f"seed={seed}", f"out={tmp_path}/out"] for seed in (3, 4)]
+    returned = sweeps.run_jobs(JOB, jobs, ["makespan_s"], 0)
+    assert returned.values[0] > 0 and math.isnan(returned.values[1]) and returned.worst == 1
+    monkeypatch.undo()
+    assert hydra_run.run_job(JOB, words) == 0
+    assert set(read_results(tmp_path / "out", "runs")["status"]) == {"ok"}
+
+
 def test_a_mistake_in_one_command_costs_no_other(tmp_path, capsys):
     out = tmp_path / "out"
     jobs = [[*SMALL, f"trace={trace}", f"out='{out}'"] for trace in ("nowhere.parquet", "null")]
@@ -155,6 +177,21 @@ def test_names_of_studies_that_a_pattern_stands_for(study):
     assert sweeps.without_globs(JOB, ["engine=glob(*)"], []) == ["engine=ray,serial"]
     with pytest.raises(UserError, match=r"experiment: found glob\(jlcm\*\); allowed: some of coflow"):
         sweeps.without_globs(JOB, ["experiment=glob(jlcm*)"], folders)
+
+
+def test_hydras_own_files_are_here_where_out_is_in_an_object_store(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sweeps, "load_job", lambda job: SimpleNamespace(run=lambda cfg: 0))
+    assert hydra_run.run_job(JOB, ["-m", "rate_scale=1,2", "out=memory://sweep/out"]) == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["logs"]
+    assert hydra_run.run_job(JOB, ["-m", "rate_scale=1,2", "out=memory://out", "hydra.sweep.dir=other"]) == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["logs", "other"]
+
+
+@pytest.mark.parametrize("flag", ["--cfg=job", "--info"])
+def test_a_sweep_is_run_or_shown(flag):
+    with pytest.raises(UserError, match=f"found -m with {flag}; allowed: one of them"):
+        hydra_run.run_job(JOB, ["-m", flag, *SMALL])
 
 
 def test_an_interval_needs_a_sweeper_that_chooses(tmp_path):
