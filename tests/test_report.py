@@ -428,6 +428,8 @@ def test_pages_of_every_job_in_a_browser(browser, tmp_path, job, width, scheme):
         chart.focus()
         page.keyboard.press("ArrowRight")
         chart.wait_for_selector(".hoverlayer .hovertext text.nums")
+    buttons = {button.get_attribute("data-title") for button in page.query_selector_all(".modebar-btn")}
+    assert buttons <= {"Download plot as a PNG", "Zoom", "Pan", "Reset axes"}  # none sends anything
     page.emulate_media(media="print")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert wrong == [] and len(requests) == 1
