@@ -205,6 +205,10 @@ def test_only_rows_and_columns_of_the_run_are_read(plans):
     assert rows.column_names == ["run_id", "file_id", "chunks"]
     assert rows.to_pandas().equals(wanted)
     assert len(every) > len(wanted) > 0
+    # datasets without rows are no section
+    kinds = kinds_of(results)
+    assert "Failures" not in kinds and "scenarios" in results.datasets
+    assert not any("cannot be shown" in warning for section in kinds.values() for warning in section.warnings)
 
 
 def test_an_empty_and_a_partly_failed_study_say_so():
