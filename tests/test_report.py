@@ -188,6 +188,13 @@ def test_tables_of_another_version_are_said_to_be():
     assert "another version" in nodes.warnings[0]
 
 
+def test_bars_are_in_the_order_of_their_numbers():
+    osds = [{"osd": osd, "load_before": float(osd), "load": 1.0} for osd in range(40)]
+    chart = jobs.section(study("ceph", [{}], osds=osds[::-1])).charts[0]
+    assert chart.traces[0]["x"] == [str(osd) for osd in range(40)]
+    assert chart.traces[0]["y"] == list(range(40))
+
+
 def test_datasets_that_lack_a_column_are_named():
     kinds = kinds_of(study("optimize", [{}], file_plans=[{"n": 3}]))
     assert (
