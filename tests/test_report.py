@@ -188,6 +188,13 @@ def test_tables_of_another_version_are_said_to_be():
     assert "another version" in nodes.warnings[0]
 
 
+def test_bars_are_in_the_order_of_their_numbers():
+    osds = [{"osd": osd, "load_before": float(osd), "load": 1.0} for osd in range(40)]
+    chart = jobs.section(study("ceph", [{}], osds=osds[::-1])).charts[0]
+    assert chart.traces[0]["x"] == [str(osd) for osd in range(40)]
+    assert chart.traces[0]["y"] == list(range(40))
+
+
 def test_datasets_that_lack_a_column_are_named():
     kinds = kinds_of(study("optimize", [{}], file_plans=[{"n": 3}]))
     assert (
@@ -205,6 +212,10 @@ def test_only_rows_and_columns_of_the_run_are_read(plans):
     assert rows.column_names == ["run_id", "file_id", "chunks"]
     assert rows.to_pandas().equals(wanted)
     assert len(every) > len(wanted) > 0
+    # datasets without rows are no section
+    kinds = kinds_of(results)
+    assert "Failures" not in kinds and "scenarios" in results.datasets
+    assert not any("cannot be shown" in warning for section in kinds.values() for warning in section.warnings)
 
 
 def test_an_empty_and_a_partly_failed_study_say_so():
@@ -428,6 +439,8 @@ def test_pages_of_every_job_in_a_browser(browser, tmp_path, job, width, scheme):
         chart.focus()
         page.keyboard.press("ArrowRight")
         chart.wait_for_selector(".hoverlayer .hovertext text.nums")
+    buttons = {button.get_attribute("data-title") for button in page.query_selector_all(".modebar-btn")}
+    assert buttons <= {"Download plot as a PNG", "Zoom", "Pan", "Reset axes"}  # none sends anything
     page.emulate_media(media="print")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert wrong == [] and len(requests) == 1

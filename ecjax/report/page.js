@@ -35,7 +35,9 @@
       yaxis: axis({ ...ticks(figure, "yaxis"), ...figure.layout.yaxis }) };
   };
   const draw = () => charts.forEach(({ box, figure }) => Plotly.react(box, figure.data, layoutOf(figure),
-    { responsive: true, displaylogo: false, displayModeBar: narrow.matches ? false : "hover" }));
+    // buttons by name: among Plotly's own is one that sends a chart to a server
+    { responsive: true, displaylogo: false, displayModeBar: narrow.matches ? false : "hover",
+      modeBarButtons: [["toImage", "zoom2d", "pan2d", "resetScale2d"]] }));
   draw();
   dark.addEventListener("change", draw);
   narrow.addEventListener("change", draw);

@@ -243,4 +243,8 @@ def read_run(out: str | Path, dataset: str, run_id: str, columns: list[str] | No
     path = folder / dataset / f"{batch_of(folder, run_id)}.parquet"
     if not path.exists():
         raise UserError(f"out={out}: has no {dataset} of run {run_id}")
-    return pa.concat_tables(layout.rows_of(path, [run_id], columns))
+    tables = list(layout.rows_of(path, [run_id], columns))
+    if tables:
+        return pa.concat_tables(tables)
+    empty = layout.file_schema(path).empty_table()  # a file without rows has no group of them
+    return empty.select(columns or empty.column_names)

@@ -285,10 +285,9 @@ def _means(table: pa.Table, names: tuple[str, ...], values: Sequence[tuple[str, 
     order = [(name, "ascending") for name in names if name in table.column_names]
     if order and "case" not in names:  # a benchmark has ecjax first
         table = table.sort_by(order)
-    means = (
-        labelled(table, names, "label")
-        .select(["label", *measures.column_names])
-        .group_by("label", use_threads=False)
-        .aggregate([(name, "mean") for name in measures.column_names])
-    )
+    named = labelled(table, names, "label").select(["label", *measures.column_names])
+    grouped = named.group_by("label").aggregate([(name, "mean") for name in measures.column_names])
+    # groups come in no order
+    places = pc.index_in(pc.unique(named.column("label")), value_set=grouped.column("label").combine_chunks())
+    means = grouped.take(places)
     return means.rename_columns([name.removesuffix("_mean") for name in means.column_names])

@@ -172,7 +172,7 @@ def _plans(part: pa.Table) -> list[str]:
     rows = part.select(["run_id", *names]).to_pylist()
     return [
         ", ".join(
-            [f"run {row['run_id']}", *(f"{name} {row[name]:.4g}" for name in names if row[name] is not None)]
+            [f"run {row['run_id']}", *(f"{name} {row[name]:.5g}" for name in names if row[name] is not None)]
         )
         for row in rows
     ]
