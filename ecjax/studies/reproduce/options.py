@@ -24,6 +24,6 @@ class ReproduceOptions:
         None, "ids of claims, one or a list; default: all of the papers", Listed(Text(), empty=True)
     )
     size: str = option(
-        SMALL, "of the studies; small: about a minute per paper; full: as in the papers", Words(SMALL, FULL)
+        SMALL, "of the studies; small: a few minutes per paper; full: as in the papers", Words(SMALL, FULL)
     )
     resume: bool = option(True, "skip runs of the studies that are finished in out")

@@ -25,6 +25,7 @@ def test_sections_make_up_the_page():
     assert page(read_sections(PAGE)) == PAGE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PAPERS)
 def test_verdicts_are_those_of_the_page(name, tmp_path):
     assert cli.main(["reproduce", name, f"out={tmp_path / 'out'}", "--quiet"]) == 0

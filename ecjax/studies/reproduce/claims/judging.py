@@ -42,12 +42,12 @@ def testbed(ours: float | None, why: str, low: float | None = None, high: float 
     return Finding(Verdict.TESTBED, ours, low, high, why)
 
 
-def rises(values: Sequence[float], slack: float = 0.0) -> bool:
+def rises(values: Sequence[float] | np.ndarray, slack: float = 0.0) -> bool:
     """Whether every value is at least its predecessor, up to a relative slack."""
     numbers = np.asarray(values, float)
     return bool((numbers[1:] >= numbers[:-1] * (1 - slack)).all())
 
 
-def texts(values: Sequence[float], form: str = ".3g") -> str:
+def texts(values: Sequence[float] | np.ndarray, form: str = ".3g") -> str:
     """Numbers in a sentence."""
     return ", ".join(format(value, form) for value in values)

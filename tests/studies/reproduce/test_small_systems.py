@@ -1,0 +1,48 @@
+"""What rules compute by themselves, against closed forms."""
+
+import numpy as np
+import pytest
+
+from ecjax.studies.reproduce.claims.jlcm.theorems import mixed_bounds
+from ecjax.studies.reproduce.claims.small import Small, interval, poisson, replayed, wait_by_transform
+
+SERVICE = (13.9, 211.8, 3476.8)
+
+
+@pytest.mark.parametrize("load", [0.2, 0.9])
+def test_waits_of_an_exponential_server(load):
+    """The wait is 0 with probability 1 - rho and else exponential with mean 1 / (1 - rho)."""
+    mean, variance = wait_by_transform(load, 1.0, 2.0, 6.0)
+    assert mean == pytest.approx(load / (1 - load), rel=1e-12)
+    assert variance == pytest.approx(load * (2 - load) / (1 - load) ** 2, rel=1e-12)
+
+
+def test_small_systems_are_replayed():
+    """Two constant chunks of 1 s together at load 0.5: a wait of 1 s, as rho S / (2 (1 - rho)) with S = 2."""
+    small = Small((1,), ((0,),), [1.0], [0.0], chunks=2)
+    mean, half = interval(replayed(small, poisson([0.25], 200_000, 2)).paths[10_000:])
+    assert abs(mean - 3.0) <= 1.5 * half
+    assert half < 0.1
+
+
+def test_of_one_kind_of_read_bounds_are_those_of_alike_nodes():
+    """E + sqrt((k - 1) V), with six nodes of one chunk and three of two."""
+    load = 0.5
+    first, second, third = SERVICE
+    pair = 2 * first, 2 * second + 2 * first**2, 2 * third + 6 * first * second
+    for place, count, moments in ((0, 6, SERVICE), (-1, 3, pair)):
+        rate = load / moments[0]
+        wait = rate * moments[1] / (2 * (1 - load))
+        variance = moments[1] - moments[0] ** 2 + rate * moments[2] / (3 * (1 - load)) + wait**2
+        expected = moments[0] + wait + np.sqrt((count - 1) * variance)
+        assert mixed_bounds(load, SERVICE)[place] == pytest.approx(expected, rel=1e-10)
+
+
+@pytest.mark.parametrize("load", [0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.97])
+def test_several_chunks_from_a_node_do_not_pay_where_serving_takes_time(load):
+    """Lemma 4's number of chunks per node as a decision: every share of reads that takes two makes it worse."""
+    assert (np.diff(mixed_bounds(load, SERVICE, 0.08, 256e-6)) > 0).all()
+
+
+def test_several_chunks_from_a_node_pay_where_connecting_takes_time():
+    assert (np.diff(mixed_bounds(0.1, (0.001, 2e-6, 6e-9), 1.0, 1.0)) < 0).all()
