@@ -1,7 +1,6 @@
 """Grids of runs: tasks for an engine, committed as they are done, without what is finished already."""
 
 import math
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain
@@ -23,8 +22,7 @@ from ecjax.tables.store import DatasetWriter, ResultStore, Tables
 Solved = tuple[Rows, Mapping[str, Tables]]  # rows of ``runs``, and the other datasets
 
 TASKS_PER_WORKER = 2  # at least, so that workers end at about the same time
-_SHORT_S = 1.0  # batches that took less are committed together
-_SMALL_BYTES = 1 << 18  # of all their datasets; whoever computes larger ones writes them
+_SMALL_BYTES = 1 << 18  # of all datasets of a batch; whoever computes larger ones writes them
 
 
 class HasRun(Protocol):
@@ -169,13 +167,12 @@ def _solved(
     worker: Worker,
 ) -> Written:
     """Rows of ``runs``, and the other datasets, of which large ones are written by whoever computes them."""
-    began = time.monotonic()
     rows, datasets = solve(shared, items, worker)
     for row in rows:
         check_row(row, writer.tables)
     datasets, are_small = _begun({name: rest for name, rest in datasets.items() if writer.writes(name)})
-    if are_small and time.monotonic() - began < _SHORT_S:
-        return Written(rows, writer.conformed(datasets, ok_runs(rows)), is_short=True)
+    if are_small:
+        return Written(rows, writer.conformed(datasets, ok_runs(rows)), is_small=True)
     if writer.reaches():
         try:
             return Written(rows, writer.write(list(items), datasets, ok_runs(rows)))

@@ -1,4 +1,8 @@
-"""Commits of what batches came to: a file costs milliseconds, whatever is in it, so that short runs share one."""
+"""Commits of what batches came to: a file costs milliseconds, whatever is in it, so that small batches share one.
+
+They wait for others for half a second at most. A kill takes what waits, and that is less than what it takes of the work
+that is under way, but for runs that are shorter still.
+"""
 
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -24,16 +28,16 @@ class Written(NamedTuple):
     Attributes:
         rows: of ``runs``.
         datasets: the others, or what was written of them.
-        is_short: whether it may be committed with others: it took little time, and its datasets are small tables.
+        is_small: whether it may be committed with others: its datasets are tables, and small.
     """
 
     rows: Rows
     datasets: Mapping[str, Tables | Contents]
-    is_short: bool = False
+    is_small: bool = False
 
 
 class Commits:
-    """Commits batches to a store: short ones together, by a thread of its own, before half a second has passed.
+    """Commits batches to a store: small ones together, by a thread of its own, before half a second has passed.
 
     Use it as a context manager; on leaving, all is committed, also where an error ends the work.
 
@@ -77,7 +81,7 @@ class Commits:
             ValueError: likewise.
         """
         self._raise()
-        if not written.is_short:
+        if not written.is_small:
             with self._using:
                 keep()
                 self._store.commit(written.rows, written.datasets)

@@ -1,5 +1,6 @@
 """Cases of the engine, small: the model is min of its two limits, and without Ray they say so."""
 
+import heapq
 import math
 
 import pytest
@@ -49,6 +50,27 @@ def test_the_model():
     assert model.items_per_s(10_000, 0.098) == pytest.approx(2000)
     assert model.items_per_s(200, 0.098) == pytest.approx(2000)
     assert model.items_per_s(1, 0.0) == pytest.approx(500)
+
+
+def simulated(actors, items, item_s, trip_s, driver_s):
+    """Items/s of workers that ask one driver for each item, event by event."""
+    asks = [(0.0, worker) for worker in range(actors)]
+    driver, ended = 0.0, 0.0
+    for _ in range(items):
+        asked, worker = heapq.heappop(asks)
+        driver = max(driver, asked) + driver_s
+        ended = max(ended, driver + (trip_s - driver_s) + item_s)
+        heapq.heappush(asks, (driver + (trip_s - driver_s) + item_s, worker))
+    return items / ended
+
+
+@pytest.mark.parametrize("actors", [1, 10, 50, 200, 1000])
+@pytest.mark.parametrize("item_s", [0.01, 0.1, 1.0, 10.0])
+def test_the_model_beside_a_simulation(actors, item_s):
+    """Of many rounds, whose last one ends unevenly."""
+    model = engine_scaling.Model(trip_s=0.005, driver_s=0.0014)
+    found = simulated(actors, 200 * actors, item_s, model.trip_s, model.driver_s)
+    assert found == pytest.approx(model.items_per_s(actors, item_s), rel=0.01)
 
 
 @pytest.mark.parametrize("actors", [1, 10, 200])

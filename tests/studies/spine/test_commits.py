@@ -1,4 +1,4 @@
-"""Short batches are committed together: soon, all of them, and whatever ends the work."""
+"""Small batches are committed together: soon, all of them, and whatever ends the work."""
 
 import time
 
@@ -21,11 +21,11 @@ def named(number):
     return f"{number:016x}"
 
 
-def written(*numbers, is_short=True, rows=2):
+def written(*numbers, is_small=True, rows=2):
     names = [named(number) for number in numbers]
     history = [pa.table({"run_id": [name] * rows, "iteration": range(rows)}) for name in names]
     runs = [{"run_id": name, "job": "bench", "status": "ok"} for name in names]
-    return Written(runs, {"history": history}, is_short)
+    return Written(runs, {"history": history}, is_small)
 
 
 @pytest.fixture
@@ -41,11 +41,11 @@ def wait_for(condition):
         time.sleep(0.01)
 
 
-def test_short_ones_share_files_and_nothing_is_lost(store, tmp_path):
+def test_small_ones_share_files_and_nothing_is_lost(store, tmp_path):
     with Commits(store) as commits:
         for number in range(700):
             commits.add(written(number))
-        commits.add(written(700, 701, is_short=False))
+        commits.add(written(700, 701, is_small=False))
     names = [named(number) for number in range(702)]
     assert store.finished(names) == set(names)
     assert len(list((tmp_path / "runs").glob("*.parquet"))) < 100
@@ -74,7 +74,7 @@ def test_what_waits_is_committed_whatever_ends_the_work(store):
 def test_others_are_committed_at_once_after_what_is_to_be_kept(store):
     kept = []
     with Commits(store) as commits:
-        commits.add(written(1, is_short=False), lambda: kept.append(store.finished([named(1)])))
+        commits.add(written(1, is_small=False), lambda: kept.append(store.finished([named(1)])))
         assert store.finished([named(1)]) and kept == [set()]
 
 

@@ -44,7 +44,7 @@ CASES = {
     "engine_commits": "10^4 runs that do nothing: committed, resumed, read, verified",
     "engine_start": "start Ray and its first worker",
     "engine_speedup": "16 replays of a second: one actor, two actors",
-    "engine_scaling": "sleeping items on up to 200 actors",
+    "engine_scaling": "sleeping runs on up to 200 actors, beside a model and the ideal",
     "startup": "whole commands: --help, optimize",
     "gpu_limits": "copies and products of matrices on JAX's device",
     "gpu_kernels": "choices, projection, gradient, descent step of 10^6 files",

@@ -21,7 +21,7 @@ PARTS = (
         "engine_scaling",
         "engine_scaling:beside_model",
         dict(
-            actors=Sizes((10, 50, 200), (2,)),
+            actors=Sizes((1, 10, 50, 200), (2,)),
             beyond=Sizes((1000,), ()),
             items_s=Sizes((0.01, 0.1, 1.0), (0.01,)),
             most_items=Sizes(4000, 4),

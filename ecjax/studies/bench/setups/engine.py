@@ -133,10 +133,9 @@ def _hand_out(engine: Engine, count: int) -> None:
 def _commit(engine: Engine, folder: str, count: int) -> None:
     """So many runs of nothing, to a new folder each time."""
     out = Path(folder) / f"out{len(os.listdir(folder))}"
-    runs = [Run("optimize", {"item": item}, "", item) for item in range(count)]
-    batches = [Batch(None, {run.run_id: Item(run)}) for run in runs]
+    batches = batches_of_nothing(count, None)
     with ResultStore(out, TABLES, {}) as store:
-        run_batches(batches, _solve, store, engine, "running nothing")
+        run_batches(batches, rows_of_nothing, store, engine, "running nothing")
     assert (
         len(read_arrow(out, "runs", ["run_id"])) == count == len(read_arrow(out, "history", ["run_id"])) / 3
     )
@@ -155,7 +154,14 @@ class Item(NamedTuple):
     run: Run
 
 
-def _solve(shared: None, items: dict[str, Item], worker: Worker) -> Solved:
+def batches_of_nothing(count: int, shared: Any) -> list[Batch]:
+    """So many runs, each alone."""
+    runs = [Run("optimize", {"item": item}, "", item) for item in range(count)]
+    return [Batch(shared, {run.run_id: Item(run)}) for run in runs]
+
+
+def rows_of_nothing(shared: None, items: dict[str, Item], worker: Worker) -> Solved:
+    """The rows of such runs."""
     rows = [item.run.row() | {"status": "ok"} for item in items.values()]
     columns = {"run_id": list(items) * 3, "iteration": [0, 1, 2], "objective": [1.0, 0.5, 0.25]}
     return rows, {"history": pa.table(columns)}

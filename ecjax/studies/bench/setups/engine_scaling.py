@@ -1,29 +1,33 @@
 """How the engine scales: a model on paper, and workers that sleep beside it.
 
-N workers take items of t s; handing an item out and its answer back takes t_trip s, in which its worker waits; the
-driver is busy with it for t_driver s, one item after another. Then
+N workers take runs of t s; handing a run out and its answer back takes t_trip s, in which its worker waits; the
+driver is busy with it for t_driver s, one run after another: handing out, the answer, the commit. Then
 
-    items/s = min(N / (t + t_trip), 1 / t_driver),
+    runs/s = min(N / (t + t_trip), 1 / t_driver),
 
-and the driver is the limit from N = (t + t_trip) / t_driver workers on. t_trip is taken from one worker and t_driver
-from all of them, both with items that take no time. t_driver grows with N: the driver looks at all workers for every
-answer.
+where N / t were ideal, and the driver is the limit from N = (t + t_trip) / t_driver workers on. t_trip is taken from
+one worker and t_driver from all of them, both with runs that take no time. t_driver grows with N: the driver looks at
+all workers for every answer.
 
-Workers are simulated: one light process stands for 25 of them, as threads that sleep. Their driver, and what it sends
-and receives, are real; that all of it shares one machine makes t_trip and t_driver longer than on a cluster. Items are
-done one per task, as items of seconds would be; studies put short ones together.
+Workers are simulated: one light process stands for 25 of them, as threads that sleep. Their driver, what it sends and
+receives, and the files that it writes, are real; that all of it shares one machine makes t_trip and t_driver longer
+than on a cluster. Runs are done one per task, as those of seconds would be; studies put short ones together.
 """
 
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from ecjax.engine import Engine, EngineOptions, Task, Worker, open_engine
+from ecjax.engine import Engine, EngineOptions, Worker, open_engine
 from ecjax.studies.bench.rows import Row
 from ecjax.studies.bench.run import Runner
-from ecjax.studies.bench.setups.engine import has_ray, ignore, not_measured, nothing
+from ecjax.studies.bench.setups.engine import batches_of_nothing, has_ray, not_measured, rows_of_nothing
+from ecjax.studies.optimize.tables import TABLES
+from ecjax.studies.spine.batches import Solved, run_batches
+from ecjax.tables.store import ResultStore
 
 THREADS = 25  # workers that a process stands for
 MEASURED_S, MOST_ITEMS = 4.0, 4000
@@ -111,9 +115,10 @@ def crowd(actors: int) -> Iterator[Engine]:
         engine.close()
 
 
-def sleeping(item_s: float, items: dict[str, Any], worker: Worker) -> None:
-    """An item that takes time and no core."""
+def sleeping(item_s: float, items: dict[str, Any], worker: Worker) -> Solved:
+    """Runs that take time and no core."""
     time.sleep(item_s * len(items))
+    return rows_of_nothing(None, items, worker)
 
 
 def _items(items_per_s: float, actors: int, most: int = MOST_ITEMS) -> int:
@@ -123,38 +128,50 @@ def _items(items_per_s: float, actors: int, most: int = MOST_ITEMS) -> int:
 
 
 def _measure(engine: Engine, item_s: float, count: int) -> Measured:
-    tasks = [Task(item_s, {str(item): item}) for item in range(count)]
-    began, busy = time.perf_counter(), time.process_time()
-    results = list(engine.map(sleeping if item_s else nothing, tasks, ignore))
-    measured = Measured(count, time.perf_counter() - began, time.process_time() - busy)
-    assert len(results) == count and all(one.error is None for one in results)
+    batches = batches_of_nothing(count, item_s)
+    with (
+        tempfile.TemporaryDirectory(prefix="ecjax-bench-") as folder,
+        ResultStore(folder, TABLES, {}) as store,
+    ):
+        began, busy = time.perf_counter(), time.process_time()
+        run_batches(batches, sleeping, store, engine, "sleeping")
+        measured = Measured(count, time.perf_counter() - began, time.process_time() - busy)
+        assert len(store.finished(run for batch in batches for run in batch.items)) == count
     return measured
 
 
 def _row(actors: int, item_s: float, measured: Measured, model: Model) -> Row:
     return Row(
-        f"ecjax, items of {item_s:g} s",
+        f"ecjax, runs of {item_s:g} s",
         f"{actors} actors",
         median_s=measured.wall_s,
         min_s=measured.wall_s,
         repeats=1,
         rows=measured.items,
         lanes=actors,
-        note=f"{measured.items / measured.wall_s:.4g} items/s, {model.items_per_s(actors, item_s):.4g} by the model "
+        note=f"{measured.items / measured.wall_s:.4g} runs/s{_share(measured, actors, item_s)}, "
+        f"{model.items_per_s(actors, item_s):.4g} by the model "
         f"(trip {1e3 * model.trip_s:.3g} ms, driver {1e3 * model.driver_s:.3g} ms); "
         f"the driver's CPU {measured.cpu_s / measured.wall_s:.0%} of a core",
     )
 
 
+def _share(measured: Measured, actors: int, item_s: float) -> str:
+    """Of what workers would do that never waited."""
+    return f" ({measured.items / measured.wall_s * item_s / actors:.0%} of ideal)"
+
+
 def _extrapolated(actors: int, item_s: float, model: Model, most_measured: int) -> Row:
     items_per_s = model.items_per_s(actors, item_s)
+    share = f"{items_per_s * item_s / actors:.0%} of ideal"
     return Row(
-        f"model alone, items of {item_s:g} s",
+        f"model alone, runs of {item_s:g} s",
         f"{actors} actors",
         median_s=MOST_ITEMS / items_per_s,
         min_s=MOST_ITEMS / items_per_s,
         repeats=0,
         rows=MOST_ITEMS,
         lanes=actors,
-        note=f"not measured: {items_per_s:.4g} items/s by the model, with the driver as for {most_measured} actors",
+        note=f"not measured: {items_per_s:.4g} runs/s ({share}) by the model, with the driver as for {most_measured} "
+        "actors",
     )
