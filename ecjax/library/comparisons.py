@@ -32,6 +32,8 @@ def codes(
     detect_s: float = 600.0,
     scrub_days: float = 14.0,
     latent_errors_per_year: float = 0.05,
+    outages_per_year: float = 0.0,
+    outage_hours: float = 1.0,
     bit_error_rate: float = 1e-15,
     storage_dollars_per_byte: float = 2e-12,
     latency: bool | None = None,

@@ -100,6 +100,18 @@ class CodesOptions:
         Number(least=0),
         identifies=True,
     )
+    outages_per_year: float = option(
+        0.0,
+        "planned ones of a domain, whole but unavailable, as for maintenance",
+        Number(least=0, most=1000),
+        identifies=lambda options: options.outages_per_year > 0,
+    )
+    outage_hours: float = option(
+        1.0,
+        "mean length of a planned outage",
+        Number(above=0, most=1000),
+        identifies=lambda options: options.outages_per_year > 0,
+    )
     bit_error_rate: float = option(
         1e-15, "of reading: errors per bit", Number(least=0, below=1), identifies=True
     )

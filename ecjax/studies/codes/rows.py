@@ -4,8 +4,9 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ecjax.durability.assessment import NEGLIGIBLE_LOAD, Assessment, assess, nines
+from ecjax.durability.assessment import NEGLIGIBLE_LOAD, Assessment, assess, nines, unavailable
 from ecjax.durability.codes import Code
+from ecjax.durability.mds_chain import HOURS_PER_YEAR
 from ecjax.durability.repair_times import repair_time
 from ecjax.status import Status
 from ecjax.studies.codes.inputs import Case
@@ -69,6 +70,9 @@ def _row(code: Code, case: Case, options: CodesOptions) -> dict[str, Any]:
     row["status"] = str(Status.OK)
     if assessed.repair_load <= NEGLIGIBLE_LOAD:
         row |= _losses(assessed, options) | _sensitivity(code, case)
+        if options.outages_per_year:
+            outage = options.outages_per_year, options.outage_hours / HOURS_PER_YEAR
+            row["unavailable_per_year"] = unavailable(code, case.cluster, case.failures, *outage)
     if case.traffic is not None:
         row |= latency_columns(code, case.traffic, case.cluster, case.failures.disk_rate)
         row["durable"] = row["durable"] and _fast_enough(row, options)

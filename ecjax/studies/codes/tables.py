@@ -50,6 +50,13 @@ TABLES = job_tables(
         Column("any_loss_probability", FLOAT, "", "that either happens within a year"),
         Column("any_loss_nines", FLOAT, "", "-log10 of such losses per year"),
         Column(
+            "unavailable_per_year",
+            FLOAT,
+            "1/year",
+            "times that an object cannot be read, with planned outages; null: none are planned, LRCs, or a domain with "
+            "several chunks",
+        ),
+        Column(
             "repair_s", FLOAT, "s", "mean time until a group that lost a chunk is whole again, with detection"
         ),
         Column(
