@@ -52,6 +52,7 @@ def codes(
     engine: str | Mapping[str, Any] = "serial",
     resume: bool = True,
     write: Texts | None = None,
+    figures: Texts = (),
     quiet: bool = True,
 ) -> Results:
     """Compare codes in one cluster: ``ecjax codes``.

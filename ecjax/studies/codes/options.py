@@ -11,6 +11,7 @@ from ecjax.problem.cluster_options import ClusterOptions
 from ecjax.problem.node_options import Description
 from ecjax.studies.codes.tables import TABLES
 
+FIGURES = ("nines",)
 LAWS = ("auto", "deterministic", "exponential", "shifted_exponential", "gamma", "lognormal", "pareto")
 
 
@@ -168,12 +169,13 @@ class CodesOptions:
         identifies=with_latencies,
     )
     cluster: ClusterOptions = section(ClusterOptions, "the built-in cluster, where no table is given")
-    out: str = option("results/codes", "folder of the result tables")
+    out: str = option("results/codes", "folder of the result tables and figures")
     engine: EngineOptions = section(EngineOptions, "where it runs: engine=serial, engine=ray")
     resume: bool = option(True, "skip what is finished in out")
     write: list[str] | None = option(
         None, "datasets to write besides runs; default: all", Listed(Words("runs", *TABLES.names))
     )
+    figures: list[str] = option(["nines"], "figures to draw", Listed(Words(*FIGURES), empty=True))
 
     @property
     def latencies(self) -> bool:

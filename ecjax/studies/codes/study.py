@@ -8,6 +8,7 @@ from rich.console import Console
 
 from ecjax.engine import Engine
 from ecjax.options import checked, identifying
+from ecjax.studies.codes.figures.kinds import draw
 from ecjax.studies.codes.inputs import Case, case_of
 from ecjax.studies.codes.options import CodesOptions
 from ecjax.studies.codes.recommend import recommend
@@ -31,6 +32,7 @@ def codes_study(options: CodesOptions, console: Console) -> int:
 
     def present(runs: pd.DataFrame) -> Recommendation | None:
         show(runs, console, options.out)
+        draw(options.out, runs, options.figures, console)
         return recommend(runs, codes_of(options.out, runs))
 
     return run_study(TABLES, options, partial(_work, options, case), present, console)

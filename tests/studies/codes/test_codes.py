@@ -32,6 +32,14 @@ WORKED = {
 }
 
 
+def test_nines_are_drawn_against_overhead():
+    with ecjax.codes(["4+2", "8+3", "3x"]) as results:
+        axes = results.figure("nines").axes[0]
+        drawn = [tuple(point) for line in axes.lines[:2] for point in line.get_xydata()]
+        rows = results.codes
+        assert sorted(drawn) == sorted(zip(rows["overhead"], rows["nines"], strict=True))
+
+
 @pytest.fixture(scope="module")
 def worked(tmp_path_factory):
     out = str(tmp_path_factory.mktemp("codes") / "out")
