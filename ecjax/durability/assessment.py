@@ -13,6 +13,7 @@ from ecjax.durability.elimination import Rates
 from ecjax.durability.lrc import decodable_shares
 from ecjax.durability.lrc_domains import lrc_chain_loss_rate
 from ecjax.durability.mds_chain import HOURS_PER_YEAR
+from ecjax.durability.outages import unavailable_rate
 from ecjax.durability.repair_times import RepairCluster, repair_load, repair_time
 
 _S_PER_YEAR = HOURS_PER_YEAR * 3600
@@ -123,6 +124,32 @@ def assess(code: Code, cluster: RepairCluster, failures: Failures, slower: float
         lost * cluster.user_bytes * n / k * (code.repair_chunks + 1) / _DAYS_PER_YEAR,
         load,
     )
+
+
+def unavailable(
+    code: Code, cluster: RepairCluster, failures: Failures, outages_per_year: float, outage_years: float
+) -> float | None:
+    """Times per year that a group cannot be read: planned outages of domains, and disks and domains lost.
+
+    Each chunk is in a domain of its own, whose losses count as those of a disk; repairs take as long as those of disks.
+
+    Args:
+        code: the code
+        cluster: domains, disks, groups and bandwidths
+        failures: rates per year
+        outages_per_year: of each domain
+        outage_years: mean length of one
+
+    Returns:
+        None where the chain does not hold: LRCs, several chunks in a domain, repairs that never catch up.
+    """
+    load = repair_load(cluster, code.n, code.k, code.repair_chunks, failures.disk_rate)
+    if code.local_groups or code.n > cluster.domains or load >= 1:
+        return None
+    times = _times(code, cluster, load, 1.0)
+    repairs = [float(times(lost, 0, lost)) for lost in range(1, code.parity + 1)]
+    lost = failures.disk_rate + failures.domain_rate
+    return unavailable_rate(code.n, lost, repairs, outages_per_year, outage_years)
 
 
 def _survives(code: Code) -> tuple[float, ...]:

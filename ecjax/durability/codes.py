@@ -44,6 +44,11 @@ class Code(NamedTuple):
         local = self.k + self.local_groups
         return (local * self.k / self.local_groups + self.parity * self.k) / self.n
 
+    @property
+    def degraded_chunks(self) -> int:
+        """Other chunks read for a range of one data chunk while that is away."""
+        return self.k // self.local_groups if self.local_groups else self.k
+
 
 def code_of(text: str) -> Code | None:
     """The code of a name, spaces left out; None where it is none."""

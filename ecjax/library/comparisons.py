@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ecjax.library.arguments import Texts, of_job
+from ecjax.library.arguments import TableLike, Texts, of_job
 from ecjax.library.calling import call_job
 
 if TYPE_CHECKING:
@@ -19,9 +19,9 @@ def codes(
     *,
     durability_nines: float = 11.0,
     max_any_loss: float | None = None,
-    domains: int = 12,
+    domains: int | None = None,
     chunks_per_domain: int = 1,
-    disks: int = 10,
+    disks: int | None = None,
     disk_bytes: float = 16e12,
     user_bytes: float = 5e14,
     groups: int = 1024,
@@ -32,12 +32,27 @@ def codes(
     detect_s: float = 600.0,
     scrub_days: float = 14.0,
     latent_errors_per_year: float = 0.05,
+    outages_per_year: float = 0.0,
+    outage_hours: float = 1.0,
     bit_error_rate: float = 1e-15,
     storage_dollars_per_byte: float = 2e-12,
+    latency: bool | None = None,
+    nodes: TableLike | Mapping[str, Any] | None = None,
+    files: TableLike | None = None,
+    domain: str = "node",
+    small_bytes: float = 65536.0,
+    small_reads: float = 0.0,
+    slow: float = 5.0,
+    repair_io_bytes: float = 4194304.0,
+    service: str = "auto",
+    gap: float = 0.01,
+    max_p99_s: float | None = None,
+    cluster: Mapping[str, Any] | None = None,
     out: str | Path | None = None,
     engine: str | Mapping[str, Any] = "serial",
     resume: bool = True,
     write: Texts | None = None,
+    figures: Texts = (),
     quiet: bool = True,
 ) -> Results:
     """Compare codes in one cluster: ``ecjax codes``.

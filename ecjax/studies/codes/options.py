@@ -4,8 +4,15 @@ from dataclasses import dataclass
 
 from ecjax.durability.codes import ALLOWED, code_of, range_of
 from ecjax.engine.options import EngineOptions
+from ecjax.errors import UserError
 from ecjax.options import Listed, Number, Special, Whole, Words, Wrong, option, section
+from ecjax.problem import node_options
+from ecjax.problem.cluster_options import ClusterOptions
+from ecjax.problem.node_options import Description
 from ecjax.studies.codes.tables import TABLES
+
+FIGURES = ("nines",)
+LAWS = ("auto", "deterministic", "exponential", "shifted_exponential", "gamma", "lognormal", "pareto")
 
 
 def _codes(value: object) -> list[str]:
@@ -19,6 +26,11 @@ def _codes(value: object) -> list[str]:
             raise Wrong(str(each))
         names.append("".join(str(each).lower().split()) if code is None else code.name)
     return list(dict.fromkeys(names))
+
+
+def with_latencies(options: "CodesOptions") -> bool:
+    """Whether codes are planned."""
+    return options.latencies
 
 
 @dataclass(frozen=True)
@@ -43,8 +55,11 @@ class CodesOptions:
         Number(above=0, most=1),
         identifies=True,
     )
-    domains: int = option(
-        12, "failure domains, hosts or racks, over which chunks are spread", Whole(2, 10**6), identifies=True
+    domains: int | None = option(
+        None,
+        "failure domains, hosts or racks, over which chunks are spread; default: as many as nodes has, else 12",
+        Whole(2, 10**6),
+        identifies=True,
     )
     chunks_per_domain: int = option(
         1,
@@ -52,7 +67,12 @@ class CodesOptions:
         Whole(1, 4),
         identifies=True,
     )
-    disks: int = option(10, "disks of a domain", Whole(1, 10**5), identifies=True)
+    disks: int | None = option(
+        None,
+        "disks of a domain; default: with domain=site its nodes, else 10",
+        Whole(1, 10**5),
+        identifies=True,
+    )
     disk_bytes: float = option(16e12, "size of a disk", Number(above=0), identifies=True)
     user_bytes: float = option(5e14, "data to keep, without what codes add", Number(above=0), identifies=True)
     groups: int = option(
@@ -81,15 +101,97 @@ class CodesOptions:
         Number(least=0),
         identifies=True,
     )
+    outages_per_year: float = option(
+        0.0,
+        "planned ones of a domain, whole but unavailable, as for maintenance",
+        Number(least=0, most=1000),
+        identifies=lambda options: options.outages_per_year > 0,
+    )
+    outage_hours: float = option(
+        1.0,
+        "mean length of a planned outage",
+        Number(above=0, most=1000),
+        identifies=lambda options: options.outages_per_year > 0,
+    )
     bit_error_rate: float = option(
         1e-15, "of reading: errors per bit", Number(least=0, below=1), identifies=True
     )
     storage_dollars_per_byte: float = option(
         2e-12, "of raw disk, for 30 days", Number(least=0), identifies=True
     )
-    out: str = option("results/codes", "folder of the result tables")
+    latency: bool | None = option(
+        None, "plan every code and estimate its latencies; default: where nodes or files are set"
+    )
+    nodes: str | Description | None = option(
+        None,
+        "nodes table (Parquet file or folder, Arrow IPC, CSV), output of fio --output-format=json, or the hardware in "
+        "numbers; built-in if absent",
+        Special(node_options.ALLOWED, node_options.nodes),
+    )
+    files: str | None = option(None, "files table, whose k is left aside; built-in if absent")
+    domain: str = option(
+        "node",
+        "failure domain that the nodes table has: every node, or site: the nodes of a site are its disks",
+        Words("node", "site"),
+        identifies=with_latencies,
+    )
+    small_bytes: float = option(
+        65536.0, "of a small read, from one data chunk", Number(above=0), identifies=with_latencies
+    )
+    small_reads: float = option(
+        0.0,
+        "small reads of a file for each of its full ones; 0: their latency, without their load",
+        Number(least=0),
+        identifies=with_latencies,
+    )
+    slow: float = option(
+        5.0,
+        "service times of the slow node, as a multiple of its own",
+        Number(least=1),
+        identifies=with_latencies,
+    )
+    repair_io_bytes: float = option(
+        float(4 * 2**20), "of one read or write of a repair", Number(above=0), identifies=with_latencies
+    )
+    service: str = option(
+        "auto", "service law of the estimates, as in ecjax replay", Words(*LAWS), identifies=with_latencies
+    )
+    gap: float = option(
+        0.01,
+        "of a plan: (bound on its latency - lower bound) / lower bound that is good enough",
+        Number(above=0),
+        identifies=with_latencies,
+    )
+    max_p99_s: float | None = option(
+        None,
+        "99 % quantile of full reads with a node down, which the recommended code keeps; default: any",
+        Number(above=0),
+        identifies=with_latencies,
+    )
+    cluster: ClusterOptions = section(ClusterOptions, "the built-in cluster, where no table is given")
+    out: str = option("results/codes", "folder of the result tables and figures")
     engine: EngineOptions = section(EngineOptions, "where it runs: engine=serial, engine=ray")
     resume: bool = option(True, "skip what is finished in out")
     write: list[str] | None = option(
         None, "datasets to write besides runs; default: all", Listed(Words("runs", *TABLES.names))
     )
+    figures: list[str] = option(["nines"], "figures to draw", Listed(Words(*FIGURES), empty=True))
+
+    @property
+    def latencies(self) -> bool:
+        """Whether codes are planned and their latencies estimated."""
+        if self.latency is not None:
+            return self.latency
+        return self.nodes is not None or self.files is not None
+
+    def completed(self) -> "CodesOptions":
+        """These options, if they go together.
+
+        Raises:
+            UserError: they do not.
+        """
+        if self.max_p99_s is not None and not self.latencies:
+            raise UserError(
+                f"max_p99_s: found {self.max_p99_s:g} without latencies; allowed: with nodes=, files= or latency=true"
+            )
+        return self

@@ -1,23 +1,37 @@
 """Rows of the dataset ``codes``: one per candidate."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from ecjax.durability.assessment import NEGLIGIBLE_LOAD, Assessment, assess, nines
+from ecjax.durability.assessment import NEGLIGIBLE_LOAD, Assessment, assess, nines, unavailable
 from ecjax.durability.codes import Code
+from ecjax.durability.mds_chain import HOURS_PER_YEAR
 from ecjax.durability.repair_times import repair_time
+from ecjax.status import Status
 from ecjax.studies.codes.inputs import Case
+from ecjax.studies.codes.latencies import latency_columns
 from ecjax.studies.codes.options import CodesOptions
 
-_LEAST = ("overhead", "any_loss_probability", "repair_bytes_per_day")  # of a Pareto front
+_LEAST = ("overhead", "any_loss_probability", "repair_bytes_per_day", "down_p99_s")  # of a Pareto front
 
 
-def code_rows(case: Case, options: CodesOptions) -> list[dict[str, Any]]:
-    """A row per candidate, in their order."""
-    rows = [_row(code, case, options) for code in case.codes]
+def code_rows(
+    case: Case, options: CodesOptions, each: Callable[[float], None] = lambda _: None
+) -> list[dict[str, Any]]:
+    """A row per candidate, in their order.
+
+    Args:
+        case: candidates and cluster.
+        options: of the job.
+        each: is told the share that is done after every candidate.
+    """
+    rows = []
+    for code in case.codes:
+        rows.append(_row(code, case, options))
+        each(1 / len(case.codes))
     for row in rows:
-        row["pareto"] = row["nines"] is not None and not any(_better(other, row) for other in rows)
+        row["pareto"] = _eligible(row) and not any(_better(other, row) for other in rows)
     return rows
 
 
@@ -53,9 +67,23 @@ def _row(code: Code, case: Case, options: CodesOptions) -> dict[str, Any]:
         "repair_load": assessed.repair_load,
         "durable": False,
     }
-    if assessed.repair_load > NEGLIGIBLE_LOAD:
-        return row
-    return row | _losses(assessed, options) | _sensitivity(code, case)
+    row["status"] = str(Status.OK)
+    if assessed.repair_load <= NEGLIGIBLE_LOAD:
+        row |= _losses(assessed, options) | _sensitivity(code, case)
+        if options.outages_per_year:
+            outage = options.outages_per_year, options.outage_hours / HOURS_PER_YEAR
+            row["unavailable_per_year"] = unavailable(code, case.cluster, case.failures, *outage)
+    if case.traffic is not None:
+        row |= latency_columns(code, case.traffic, case.cluster, case.failures.disk_rate)
+        row["durable"] = row["durable"] and _fast_enough(row, options)
+    return row
+
+
+def _fast_enough(row: dict[str, Any], options: CodesOptions) -> bool:
+    if row["status"] != Status.OK:
+        return False
+    slowest = row.get("down_p99_s")
+    return options.max_p99_s is None or (slowest is not None and slowest <= options.max_p99_s)
 
 
 def _losses(assessed: Assessment, options: CodesOptions) -> dict[str, Any]:
@@ -89,7 +117,17 @@ def _sensitivity(code: Code, case: Case) -> dict[str, float | None]:
 
 def _better(other: dict[str, Any], row: dict[str, Any]) -> bool:
     """Whether the other code is as good in everything and better in something."""
-    if other["nines"] is None:
+    if not _eligible(other):
         return False
-    pairs = [(other[name], row[name]) for name in _LEAST]
+    pairs = [(_value(other, name), _value(row, name)) for name in _LEAST]
     return all(a <= b for a, b in pairs) and any(a < b for a, b in pairs)
+
+
+def _value(row: dict[str, Any], name: str) -> float:
+    """What a front compares; reads that do not end are the slowest, and latencies that nobody asked for are equal."""
+    value = row.get(name)
+    return float("inf") if value is None else value
+
+
+def _eligible(row: dict[str, Any]) -> bool:
+    return row["nines"] is not None and row["status"] == Status.OK

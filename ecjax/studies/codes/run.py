@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from ecjax import precision
 from ecjax.engine import Worker
 from ecjax.status import Status
 from ecjax.studies.codes.inputs import Case
@@ -34,8 +35,10 @@ def solve(case: Case, items: dict[str, Item], worker: Worker) -> tuple[Rows, dic
     runs: Rows = []
     tables: list[pa.Table] = []
     for name, item in items.items():
+        if case.traffic is not None:
+            precision.use_compilation_cache()
         began = time.perf_counter()
-        rows = code_rows(case, item.options)
+        rows = code_rows(case, item.options, worker.advance)
         best = chosen(rows)
         runs.append(
             item.run.row()
@@ -45,8 +48,9 @@ def solve(case: Case, items: dict[str, Item], worker: Worker) -> tuple[Rows, dic
                 "solve_s": time.perf_counter() - began,
             }
         )
-        tables.append(pa.Table.from_pylist([{"run_id": name} | _finite(row) for row in rows]))
-        worker.advance(1.0)
+        columns = dict.fromkeys(key for row in rows for key in row)  # a table has those of its first row only
+        every = [{"run_id": name} | _finite({key: row.get(key) for key in columns}) for row in rows]
+        tables.append(pa.Table.from_pylist(every))
     return runs, {"codes": tables}
 
 

@@ -1,5 +1,6 @@
 """``ecjax codes``: which code, for a durability, at what overhead and repair traffic."""
 
+from dataclasses import replace
 from functools import partial
 
 import pandas as pd
@@ -7,6 +8,7 @@ from rich.console import Console
 
 from ecjax.engine import Engine
 from ecjax.options import checked, identifying
+from ecjax.studies.codes.figures.kinds import draw
 from ecjax.studies.codes.inputs import Case, case_of
 from ecjax.studies.codes.options import CodesOptions
 from ecjax.studies.codes.recommend import recommend
@@ -30,6 +32,7 @@ def codes_study(options: CodesOptions, console: Console) -> int:
 
     def present(runs: pd.DataFrame) -> Recommendation | None:
         show(runs, console, options.out)
+        draw(options.out, runs, options.figures, console)
         return recommend(runs, codes_of(options.out, runs))
 
     return run_study(TABLES, options, partial(_work, options, case), present, console)
@@ -37,14 +40,18 @@ def codes_study(options: CodesOptions, console: Console) -> int:
 
 def _work(options: CodesOptions, case: Case, engine: Engine) -> Work:
     columns = {
-        "domain_count": options.domains,
-        "disk_count": options.domains * options.disks,
+        "domain_count": case.cluster.domains,
+        "disk_count": case.cluster.domains * case.cluster.disks,
         "group_count": options.groups,
         "user_bytes": options.user_bytes,
         "durability_nines": options.durability_nines,
         "max_any_loss": options.max_any_loss,
+        "max_p99_s": options.max_p99_s,
+        "input_id": case.input_id,
         "code_count": len(case.codes),
     }
-    item = Item(Run(TABLES.job, identifying(options), "", None, columns), options)
+    # what was left to the tables is part of what was computed
+    options = replace(options, domains=case.cluster.domains, disks=case.cluster.disks)
+    item = Item(Run(TABLES.job, identifying(options), case.input_id or "", None, columns), options)
     batch = Batch(case, {item.run.run_id: item})
     return Work([item.run.run_id], unfinished([batch]), solve, {}, "comparing codes")

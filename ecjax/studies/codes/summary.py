@@ -1,5 +1,7 @@
 """What ``ecjax codes`` prints at its end: a line per code."""
 
+from typing import Any
+
 import pandas as pd
 from rich.console import Console
 
@@ -10,6 +12,7 @@ from ecjax.studies.spine.printed import number, print_errors, print_table
 from ecjax.tables.results import read_results
 
 _TB = 1e12
+_STATES = {"": ("healthy", "down", "slow", "repairing"), "small_": ("healthy", "down")}  # that are printed
 
 
 def codes_of(out: str, runs: pd.DataFrame) -> pd.DataFrame:
@@ -66,9 +69,49 @@ def _show_codes(run: dict[str, object], codes: pd.DataFrame, console: Console, o
         least=("TB\na day", "$ in\n30 days", "front"),
         dataset="codes",
     )
+    if run["input_id"] is not None and not pd.isna(run["input_id"]):
+        _show_latencies(codes, console)
     if codes["nines"].isna().any():
         say(
             console,
             "note: no nines where the load of repairs is above 0.3: the formulas do not hold there",
             "dim",
         )
+
+
+def _show_latencies(codes: pd.DataFrame, console: Console) -> None:
+    scale, unit = (1e3, "ms") if codes["healthy_mean_s"].min() < 1 else (1.0, "s")
+
+    def cell(row: dict[str, Any], column: str) -> str:
+        mean, tail = (row[f"{column}_{what}_s"] for what in ("mean", "p99"))
+        return "-" if pd.isna(mean) else f"{number(mean * scale, '.3g')}/{number(tail * scale, '.3g')}"
+
+    rows = [
+        [
+            row["code"],
+            *(cell(row, f"{kind}{state}") for kind in ("", "small_") for state in _STATES[kind]),
+            number(row["max_load"], ".2f"),
+            number(row["gap"] * 100, ".2g"),
+        ]
+        for row in codes.to_dict("records")
+    ]
+    print_table(
+        console,
+        f"expected latency of full and of small reads, mean/99 % quantile, {unit}",
+        [
+            *("code", "healthy", "node\ndown", "node\nslow", "under\nrepair", "small", "small,\ndown"),
+            *("max\nload", "gap\n%"),
+        ],
+        rows,
+        words=("code",),
+        least=("gap\n%", "max\nload"),
+        dataset="codes",
+    )
+    if any(codes[f"{state}_mean_s"].isna().any() for state in _STATES[""]):
+        say(
+            console,
+            "-: a node would be overloaded, or too few chunks are left; loads are in the dataset",
+            "dim",
+        )
+    for row in codes[codes["status"] != "ok"].to_dict("records"):
+        say(console, f"{row['status']}: {row['error']}", "dim")

@@ -3,6 +3,19 @@
 from ecjax.tables.result_schemas import job_tables
 from ecjax.tables.schemas import BOOLEAN, FLOAT, INTEGER, STRING, Column
 
+_STATES = {
+    "healthy": "with all nodes up",
+    "down": "with busiest_node down, or its domain",
+    "slow": "with busiest_node slower, which the plan does not avoid",
+    "repairing": "while a disk is repaired",
+}
+_LATENCIES = tuple(
+    Column(f"{kind}{state}_{what}_s", FLOAT, "s", f"{words} of {reads} reads, {when}")
+    for kind, reads in (("", "full"), ("small_", "small"))
+    for state, when in _STATES.items()
+    for what, words in (("mean", "expected mean"), ("p99", "expected 99 % quantile"))
+)
+
 TABLES = job_tables(
     "codes",
     runs=(
@@ -14,6 +27,8 @@ TABLES = job_tables(
             "durability_nines", FLOAT, "", "nines of an object per year that the recommended code must have"
         ),
         Column("max_any_loss", FLOAT, "", "probability per year of any loss that it may have; null: any"),
+        Column("max_p99_s", FLOAT, "s", "99 % quantile with a node down that it may have; null: any"),
+        Column("input_id", STRING, "", "fingerprint of nodes and files; null: no latencies"),
         Column("code_count", INTEGER, "", "candidates"),
         Column("recommended_code", STRING, "", "null: no candidate is durable enough"),
     ),
@@ -35,6 +50,13 @@ TABLES = job_tables(
         Column("any_loss_probability", FLOAT, "", "that either happens within a year"),
         Column("any_loss_nines", FLOAT, "", "-log10 of such losses per year"),
         Column(
+            "unavailable_per_year",
+            FLOAT,
+            "1/year",
+            "times that an object cannot be read, with planned outages; null: none are planned, LRCs, or a domain with "
+            "several chunks",
+        ),
+        Column(
             "repair_s", FLOAT, "s", "mean time until a group that lost a chunk is whole again, with detection"
         ),
         Column(
@@ -48,9 +70,28 @@ TABLES = job_tables(
         Column("nines_double_afr", FLOAT, "", "nines if disks fail twice as often"),
         Column("nines_double_domain_losses", FLOAT, "", "nines if domains are lost twice as often"),
         Column("nines_double_repair", FLOAT, "", "nines if every repair takes twice as long"),
-        Column("durable", BOOLEAN, "", "whether durability_nines and max_any_loss are kept"),
         Column(
-            "pareto", BOOLEAN, "", "no other is at least as good in overhead, any loss and repair traffic"
+            "durable",
+            BOOLEAN,
+            "",
+            "whether durability_nines and max_any_loss, and max_p99_s if set, are kept",
+        ),
+        Column("status", STRING, "", "of its plan: ok, unstable, infeasible; ok where none was asked for"),
+        Column("error", STRING, "", "why there is no plan"),
+        *_LATENCIES,
+        Column("max_load", FLOAT, "", "largest load of a node, all up and nothing under repair"),
+        Column("busiest_node", STRING, "", "the node that has it"),
+        Column(
+            "gap",
+            FLOAT,
+            "",
+            "of the plan: (bound on mean latency - lower bound) / lower bound; of many file sizes, as if all had one",
+        ),
+        Column(
+            "pareto",
+            BOOLEAN,
+            "",
+            "no other is at least as good in overhead, any loss, repair traffic and, if estimated, down_p99_s",
         ),
     ),
 )

@@ -1,0 +1,256 @@
+"""Expected latencies of one code's plan: of full and of small reads, in four states of the cluster."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+import pyarrow as pa
+
+from ecjax.durability.codes import Code
+from ecjax.durability.repair_times import RepairCluster, repair_load, repair_time
+from ecjax.planning import Problem
+from ecjax.planning.problem import NODE_WORK, prepare
+from ecjax.planning.rescheduling import nearest
+from ecjax.predict.plan_estimates import Kinds, calibrated, kinds_of
+from ecjax.predict.workload import ESTIMATE, node_laws
+from ecjax.problem.arrays import files_arrays, nodes_arrays, placement_rows
+from ecjax.problem.service_laws import service_laws
+from ecjax.queueing.workload import Workload
+from ecjax.simulation.laws import LINES, Laws
+from ecjax.status import Status
+from ecjax.studies.codes.plans import CodePlan, code_plan
+
+STATES = ("healthy", "down", "slow", "repairing")
+_FULL, _DEGRADED = 128, 32  # kinds of reads that stand for all
+_ROWS = _FULL + 1 + _DEGRADED
+_WIDTHS = 4  # reads are computed as if some took a multiple of this: few programs to compile
+_UNREAD = 1e-9  # share of the reads that small ones have where the files have none
+
+
+class Traffic(NamedTuple):
+    """What is read, and where from.
+
+    Attributes:
+        nodes: checked table
+        files: checked table, whose k is not used
+        site: (m,) failure domain of each node, from 0; None: each node is one
+        per_site: most chunks of a file in a domain
+        small_bytes: of a small read, all of it in one data chunk
+        small_reads: small reads of a file for each of its full ones
+        slow: service times of the slow node as a multiple
+        repair_io_bytes: of one read or write of a repair
+        service: family of the service laws
+        gap: of a plan that is good enough
+    """
+
+    nodes: pa.Table
+    files: pa.Table
+    site: np.ndarray | None
+    per_site: int
+    small_bytes: float
+    small_reads: float
+    slow: float
+    repair_io_bytes: float
+    service: str
+    gap: float
+
+
+class _State(NamedTuple):
+    """A cluster in some state, and what is read there: full reads, and small ones."""
+
+    problem: Problem
+    laws: Laws
+    full: Kinds
+    small: list[Kinds]
+
+
+def latency_columns(code: Code, traffic: Traffic, cluster: RepairCluster, disk_rate: float) -> dict[str, Any]:
+    """Columns of a code's plan; those of a state in which reads do not end are null.
+
+    Plans are made with what repairs do on average, over the year, as other work. In the state ``repairing`` every disk
+    reads and writes for a repair; ``down`` and ``slow`` is the busiest node, or the domain that it is in.
+
+    Args:
+        code: what all files are kept in
+        traffic: files and nodes
+        cluster: whose repairs are the other work
+        disk_rate: failures of a disk per year
+    """
+    if code.n > (len(traffic.nodes) if traffic.site is None else traffic.per_site * (traffic.site.max() + 1)):
+        return {
+            "status": str(Status.INFEASIBLE),
+            "error": f"{code.name}: {code.n} chunks on {len(traffic.nodes)} nodes; allowed: one a node"
+            + ("" if traffic.site is None else f", {traffic.per_site} a site"),
+        }
+    idle = _problem(code, traffic)
+    work = _repair_work(idle, code, traffic, cluster)
+    share = min(1.0, repair_load(cluster, code.n, code.k, code.repair_chunks, disk_rate))
+    small = _spread_evenly(idle, traffic)
+    plan = code_plan(_beside(idle, share * work + small), code.n, traffic.gap, 0)
+    if plan is None:
+        return _unstable(code)
+    rate = traffic.small_reads or _UNREAD
+    load = _loads(idle, plan, rate, traffic)
+    if load.max() >= 1:
+        return _unstable(code) | {"max_load": float(load.max())}
+    busiest = int(load.argmax())
+    columns: dict[str, Any] = {
+        "status": str(Status.OK),
+        "gap": plan.gap,
+        "max_load": float(load.max()),
+        "busiest_node": str(traffic.nodes["node_id"][busiest].as_py()),
+    }
+    laws = service_laws(traffic.nodes, idle.files, traffic.service, "proportional")
+    for name, state in _states(code, traffic, plan, _Idle(idle, laws, work, busiest, rate)):
+        columns |= {
+            f"{kind}{name}_{what}_s": value
+            for (kind, what), value in zip(_KINDS, _estimated(state, plan.stored), strict=True)
+        }
+    return columns
+
+
+_KINDS = (("", "mean"), ("", "p99"), ("small_", "mean"), ("small_", "p99"))
+
+
+class _Idle(NamedTuple):
+    """A cluster where nothing is wrong; the node that most is read from; small reads for each full one."""
+
+    problem: Problem
+    laws: Laws
+    repair: np.ndarray
+    busiest: int
+    small: float
+
+
+def _unstable(code: Code) -> dict[str, Any]:
+    return {
+        "status": str(Status.UNSTABLE),
+        "error": f"{code.name}: reads and repairs overload a node; allowed: lower rates, or more nodes",
+    }
+
+
+def _problem(code: Code, traffic: Traffic) -> Problem:
+    """The problem of all files in this code."""
+    table = traffic.files
+    files = files_arrays(
+        table.set_column(table.column_names.index("k"), "k", pa.array([code.k] * len(table)))
+    )
+    rows = placement_rows(table)
+    problem = prepare(nodes_arrays(traffic.nodes), files, rows.of_file, rows.count)
+    if traffic.site is None:
+        return problem
+    return replace(problem, site=jnp.asarray(traffic.site, jnp.int32), per_site=traffic.per_site)
+
+
+def _repair_work(problem: Problem, code: Code, traffic: Traffic, cluster: RepairCluster) -> np.ndarray:
+    """Load, A_2, A_3 of every node while a disk is repaired, (3, m): that of each of its disks."""
+    time = repair_time(cluster, code.n, code.k, code.repair_chunks, 0, 1)
+    disks = cluster.disks * (cluster.domains - 1)
+    return _moments(problem, time.bytes_per_s / disks / traffic.repair_io_bytes, traffic.repair_io_bytes)
+
+
+def _moments(problem: Problem, rate: float | np.ndarray, size: float) -> np.ndarray:
+    """Rate m_1, rate m_2, rate m_3 of each node, (3, m)."""
+    return rate * np.einsum("npm,p->nm", np.asarray(problem.nodes.service), size ** np.arange(4.0))
+
+
+def _spread_evenly(problem: Problem, traffic: Traffic) -> np.ndarray:
+    """Small reads as other work, as many at every node: what a plan for full reads knows of them."""
+    rate = traffic.small_reads * float(np.asarray(problem.files.rate).sum()) / problem.nodes.count
+    return _moments(problem, rate, traffic.small_bytes)
+
+
+def _beside(problem: Problem, work: np.ndarray) -> Problem:
+    """The problem with more work beside its reads, (3, m)."""
+    return replace(
+        problem, nodes=replace(problem.nodes, background=problem.nodes.background + jnp.asarray(work))
+    )
+
+
+def _loads(problem: Problem, plan: CodePlan, small: float, traffic: Traffic) -> np.ndarray:
+    """Load of every node by all reads, (m,)."""
+    full = np.asarray(NODE_WORK(problem, jnp.asarray(plan.probabilities), jnp.asarray(plan.stored, float)))[0]
+    direct = small * (_row_rates(problem) @ plan.data) / _k(problem)
+    return full + _moments(problem, direct, traffic.small_bytes)[0]
+
+
+def _k(problem: Problem) -> float:
+    return float(problem.k[0])
+
+
+def _row_rates(problem: Problem) -> np.ndarray:
+    return np.asarray(problem.reads[0])
+
+
+def _states(code: Code, traffic: Traffic, plan: CodePlan, idle: _Idle) -> Iterable[tuple[str, _State]]:
+    """The states of ``STATES`` in which all files can be read."""
+    problem, laws = idle.problem, idle.laws
+    full = kinds_of(problem, plan.probabilities)
+    direct = idle.small * _row_rates(problem)[:, None] * plan.data / _k(problem)
+    small = [_direct(direct.sum(axis=0), traffic.small_bytes)]
+    healthy = _State(problem, laws, full, small)
+    yield "healthy", healthy
+    at = np.arange(problem.nodes.count) == idle.busiest
+    down = at if traffic.site is None else traffic.site == traffic.site[idle.busiest]
+    survivors = plan.stored & ~down
+    if np.all(survivors.sum(axis=1) >= code.k):
+        moved = np.asarray(nearest(problem, jnp.asarray(plan.probabilities), jnp.asarray(survivors)))
+        left = [_direct(np.where(down, 0.0, direct.sum(axis=0)), traffic.small_bytes)]
+        away = direct[:, down].sum(axis=1)
+        left += _degraded(moved * (code.degraded_chunks / code.k), away, code, traffic.small_bytes)
+        yield "down", _State(problem, laws, kinds_of(problem, moved), left)
+    factor = np.where(at, traffic.slow, 1.0)
+    table = laws.table.copy()
+    table[: len(factor), LINES] *= factor[:, None]
+    service = problem.nodes.service * jnp.asarray(factor[None] ** np.arange(1, 4)[:, None])[:, None]
+    slowed = replace(problem, nodes=replace(problem.nodes, service=service))
+    yield "slow", _State(slowed, laws._replace(table=table), full, small)
+    yield "repairing", healthy._replace(problem=_beside(problem, idle.repair))
+
+
+def _direct(rate: np.ndarray, size: float) -> Kinds:
+    """Small reads of one chunk each, by the node they take it from: one kind, as it matters not whose they are."""
+    total = rate.sum()
+    return Kinds((rate / total)[None], np.array([total]), np.array([size]), np.array([1.0]))
+
+
+def _degraded(probabilities: np.ndarray, rate: np.ndarray, code: Code, size: float) -> list[Kinds]:
+    """Small reads whose chunk is away: so many other chunks each, of rows in steps of equal rate."""
+    total = rate.sum()
+    if not total:
+        return []
+    drawn = np.searchsorted(np.cumsum(rate) / total, (np.arange(_DEGRADED) + 0.5) / _DEGRADED)
+    drawn = np.minimum(drawn, len(rate) - 1)
+    each = np.full(_DEGRADED, 1.0)
+    return [Kinds(probabilities[drawn], each * total / _DEGRADED, each * size, each * code.degraded_chunks)]
+
+
+def _estimated(state: _State, stored: np.ndarray) -> list[float | None]:
+    """Mean and 99 % quantile of full and of small reads, s; None where they are not finite."""
+    nodes = state.problem.nodes
+    service = node_laws(state.laws, nodes.count)
+    full = calibrated(state.full, service, _FULL)
+    every = Kinds(*(np.concatenate(parts) for parts in zip(full, *state.small, strict=True)))
+    group = np.repeat([0, 1], [len(full.rate), len(every.rate) - len(full.rate)])
+    place = np.minimum(np.arange(_ROWS), len(group) - 1)
+    kinds, group = Kinds(*(part[place] for part in every)), group[place]
+    kinds.rate[len(every.rate) :] = 0.0
+    widest = min(nodes.count, _WIDTHS * -(-int(kinds.k.max()) // _WIDTHS))
+    holds = jnp.asarray(stored, float)
+    beside = NODE_WORK(state.problem, jnp.zeros_like(holds), holds)
+    load = Workload.of(
+        kinds.rate,
+        kinds.chunk_bytes,
+        np.append(kinds.k[:-1], widest),
+        service,
+        (nodes.connect_mean, nodes.connect_variance),
+        beside,
+    )
+    estimate = ESTIMATE(
+        jnp.asarray(kinds.probabilities), load, levels=(0.99,), groups=jnp.asarray(group), group_count=2
+    )
+    mean, tail = np.asarray(estimate.group_mean), np.asarray(estimate.group_quantiles)[:, 0]
+    values = [mean[0], tail[0], mean[1], tail[1]]
+    return [float(value) if np.isfinite(value) else None for value in values]

@@ -1,0 +1,106 @@
+"""A certified plan of one code for all files: which nodes keep their data chunks, which their parity."""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from ecjax.cores import available_cores
+from ecjax.planning import Problem
+from ecjax.planning.certified.certify import Settings, certify
+from ecjax.planning.certified.collapse import steps_of
+from ecjax.planning.certified.data import flatten, has_one_size
+from ecjax.planning.certified.lanes import finished
+from ecjax.planning.certified.relax import Passes
+from ecjax.planning.problem import prepare
+
+_THETA = 1e-9  # s per dollar: chunks beyond n cost something, and latency is all that counts
+_NO_SPARE = np.zeros(0, int), np.zeros(0, int)
+
+
+class CodePlan(NamedTuple):
+    """Where the chunks of R placement rows are, and where they are read.
+
+    Attributes:
+        data: (R, m) bool, nodes with a data chunk
+        stored: (R, m) bool, nodes with any chunk, n of each row
+        probabilities: (R, m) share of a row's full reads that use the node
+        gap: relative gap of the bound on their mean latency to a lower bound of every plan's; of files of many sizes
+            both as if all had the chunk size of mean work, their work being kept
+    """
+
+    data: np.ndarray
+    stored: np.ndarray
+    probabilities: np.ndarray
+    gap: float
+
+
+def code_plan(problem: Problem, n: int, gap: float, seed: int) -> CodePlan | None:
+    """The plan of least latency with n chunks of every file; None where every plan overloads a node.
+
+    Full reads take data chunks, and are spread over parity chunks, too, where that closes the gap.
+
+    Args:
+        problem: k of all files is that of the code; prices are left aside.
+        n: chunks of every file, at most one on a node.
+        gap: that is good enough
+        seed: of rounding and of where parity goes.
+    """
+    nodes = problem.nodes
+    ones = jnp.ones_like(nodes.cost_per_chunk)
+    priced = replace(nodes, cost_per_chunk=ones, cost_per_byte=0 * ones)
+    even = replace(_one_size(replace(problem, nodes=priced)), site=problem.site, per_site=problem.per_site)
+    service, rows = flatten(even)
+    passes = Passes(service, rows, available_cores(), steps_of(rows) if has_one_size(service, rows) else None)
+    passes.with_theta(_THETA / even.files.count)
+    try:
+        certificate = certify(passes, Settings(gap=gap, seed=seed))
+    finally:
+        passes.close()
+    data = certificate.probabilities > 0.5
+    stored = _with_parity(data, n, problem, np.random.default_rng(seed))
+    final = finished(even, _THETA, replace(certificate, stored=stored, spare=_NO_SPARE), gap)
+    latency = float(final.evaluation.latency_shared_z)
+    if not np.isfinite(latency):
+        return None
+    bound = certificate.lower_bound - _THETA * n
+    return CodePlan(data, stored, np.asarray(final.probabilities), max(0.0, (latency - bound) / bound))
+
+
+def _one_size(problem: Problem) -> Problem:
+    """All files with the chunk size of mean work, and rates that keep the work of each."""
+    files, first = problem.files, np.asarray(problem.nodes.service[0]).mean(axis=1)
+    size, rate, writes = (np.asarray(each) for each in (files.chunk_bytes, files.rate, files.write_rate))
+    if np.all(size == size[0]):
+        return problem
+    mean = float(rate @ size / rate.sum())
+    work = np.polynomial.polynomial.polyval(size, first) / np.polynomial.polynomial.polyval(mean, first)
+    alike = replace(
+        files,
+        chunk_bytes=jnp.full_like(files.chunk_bytes, mean),
+        stored_chunk_bytes=jnp.full_like(files.chunk_bytes, mean),
+        rate=jnp.asarray(rate * work),
+        write_rate=jnp.asarray(writes * work),
+    )
+    return prepare(problem.nodes, alike, problem.row, problem.rows)
+
+
+def _with_parity(data: np.ndarray, n: int, problem: Problem, random: np.random.Generator) -> np.ndarray:
+    """Nodes with a chunk: those of the data, and others at random, no more of a site than it may hold."""
+    stored = data.copy()
+    rows = np.arange(len(data))
+    site = np.arange(data.shape[1]) if problem.site is None else np.asarray(problem.site)
+    most = problem.per_site or n
+    member = (site[:, None] == np.arange(site.max() + 1)).astype(int)
+    while True:
+        short = stored.sum(axis=1) < n
+        if not short.any():
+            return stored
+        full = ((stored @ member) >= most)[:, site]
+        draw = random.random(data.shape)
+        draw[stored | full] = -1.0
+        place = draw.argmax(axis=1)
+        if np.any(draw[rows, place][short] < 0):
+            raise ValueError(f"{n} chunks do not fit on the sites")  # inputs.case_of has checked
+        stored[rows[short], place[short]] = True

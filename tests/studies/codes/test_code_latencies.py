@@ -1,0 +1,162 @@
+"""Latencies of codes: exact values of the order statistics and queues that they reduce to, and plans' chunks."""
+
+import math
+
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+import pytest
+
+import ecjax
+from ecjax.cli import main
+from ecjax.model import Files, Nodes
+from ecjax.planning.problem import prepare
+from ecjax.studies.codes.plans import code_plan
+
+MEAN = 0.01  # s, of exponential services whatever the size
+LITTLE_REPAIR = {"repair_bytes_per_s": 1e6, "user_bytes": 1e9}
+
+
+def nodes(count, sites=None):
+    table = {
+        "node_id": [f"n{i}" for i in range(count)],
+        "delta_s": [0.0] * count,
+        "delta_s_per_byte": [0.0] * count,
+        "psi_s": [MEAN] * count,
+        "psi_s_per_byte": [0.0] * count,
+    }
+    return table if sites is None else table | {"site": [f"s{i % sites}" for i in range(count)]}
+
+
+def files(count, rate, sizes=(1e6,)):
+    return {
+        "file_id": list(range(count)),
+        "bytes": [sizes[i % len(sizes)] for i in range(count)],
+        "k": [1] * count,
+        "rate_per_s": [rate / count] * count,
+    }
+
+
+def table(columns, tmp_path, name):
+    path = tmp_path / f"{name}.csv"
+    pd.DataFrame(columns).to_csv(path, index=False)
+    return str(path)
+
+
+def codes(tmp_path, names, node_table, file_table, **options):
+    places = {
+        "nodes": table(node_table, tmp_path, "nodes"),
+        "files": table(file_table, tmp_path, "files"),
+    }
+    with ecjax.codes(names, **places, **LITTLE_REPAIR, **options) as results:
+        return results.codes.set_index("code"), results
+
+
+def harmonic(k):
+    return sum(1 / i for i in range(1, k + 1))
+
+
+def p99_of_slowest(k):
+    """Of k exponentials of mean 1."""
+    return -math.log(1 - 0.99 ** (1 / k))
+
+
+def test_without_load_reads_take_the_slowest_of_k_chunks(tmp_path):
+    rows, _ = codes(tmp_path, ["4+2", "2+1", "lrc(4,2,1)"], nodes(12), files(24, 1e-4), groups=64, slow=3)
+    for name, k, width in (("4+2", 4, 4), ("2+1", 2, 2), ("lrc(4,2,1)", 4, 2)):
+        row = rows.loc[name]
+        assert row["status"] == "ok"
+        for state in ("healthy", "down"):
+            assert row[f"{state}_mean_s"] == pytest.approx(MEAN * harmonic(k), rel=0.01)
+            assert row[f"{state}_p99_s"] == pytest.approx(MEAN * p99_of_slowest(k), rel=0.01)
+        assert row["small_healthy_mean_s"] == pytest.approx(MEAN, rel=0.01)
+        # one read in twelve finds its chunk on the node that is down and takes others
+        degraded = (11 + harmonic(width)) / 12
+        assert row["small_down_mean_s"] == pytest.approx(MEAN * degraded, rel=0.02)
+        assert row["small_slow_mean_s"] == pytest.approx(MEAN * (11 + 3) / 12, rel=0.02)
+
+
+def test_of_copies_every_node_is_a_queue_of_its_own(tmp_path):
+    rate, nodes_count, small = 150.0, 6, 0.5
+    rows, _ = codes(
+        tmp_path, ["2x"], nodes(nodes_count), files(60, rate), groups=64, small_reads=small, afr=1e-6
+    )
+    row = rows.loc["2x"]
+    load = rate * (1 + small) / nodes_count * MEAN
+    assert row["max_load"] == pytest.approx(load, rel=1e-6)
+    # M/M/1: exponential sojourn of rate (1 - load) / MEAN
+    assert row["healthy_mean_s"] == pytest.approx(MEAN / (1 - load), rel=0.01)
+    assert row["healthy_p99_s"] == pytest.approx(MEAN / (1 - load) * math.log(100), rel=0.01)
+    assert row["small_healthy_mean_s"] == pytest.approx(MEAN / (1 - load), rel=0.01)
+    busier = load * nodes_count / (nodes_count - 1)
+    # all copies of the lost node are read elsewhere: at random, so not quite evenly
+    assert row["down_mean_s"] == pytest.approx(MEAN / (1 - busier), rel=0.15)
+    assert row["gap"] < 0.01
+    assert row["slow_mean_s"] is None or math.isnan(row["slow_mean_s"])
+
+
+def problem(k, count, m, sizes=(1e6,)):
+    ones = np.ones(m)
+    service = np.zeros((3, 4, m))
+    service[:, 0] = np.array([MEAN, 2 * MEAN**2, 6 * MEAN**3])[:, None]
+    service[0, 1] = 1e-9
+    laws = Nodes(*map(jnp.asarray, (service, 0 * ones, 0 * ones, np.zeros((3, m)), ones, 0 * ones)))
+    size = np.resize(np.array(sizes) / k, count)
+    rate = 1 / np.arange(1, count + 1)
+    parts = (size, size, np.full(count, float(k)), np.zeros(count), 80 * rate / rate.sum(), 0 * rate)
+    return prepare(laws, Files(*map(jnp.asarray, parts)))
+
+
+@pytest.mark.parametrize("sizes", [(1e6,), (1e6, 3e5, 4e6)])
+def test_a_plan_has_n_chunks_of_every_file(sizes):
+    case = problem(3, 40, 10, sizes)
+    plan = code_plan(case, 5, 0.01, 0)
+    assert np.all(plan.stored.sum(axis=1) == 5) and np.all(plan.data.sum(axis=1) == 3)
+    assert np.all(plan.stored >= plan.data) and np.all(plan.probabilities[~plan.stored] == 0)
+    assert plan.probabilities.sum(axis=1) == pytest.approx(np.full(40, 3.0))
+    assert 0 <= plan.gap < 0.1
+    assert code_plan(problem(3, 2, 3), 3, 0.01, 0).stored.all()
+
+
+def test_no_domain_holds_more_than_it_may(tmp_path):
+    rows, results = codes(
+        tmp_path, ["2+1", "3+1"], nodes(12, sites=4), files(24, 10.0), domain="site", groups=64
+    )
+    assert results.runs["domain_count"].iloc[0] == 4 and results.runs["disk_count"].iloc[0] == 12
+    assert list(rows["status"]) == ["ok", "ok"]
+    assert rows["down_mean_s"].notna().all()
+
+
+def test_what_overloads_nodes_is_a_row_with_a_status(tmp_path):
+    rows, results = codes(tmp_path, ["2+1", "6+2"], nodes(8), files(24, 250.0), groups=64)
+    assert list(rows["status"]) == ["ok", "unstable"]
+    assert math.isnan(rows.loc["6+2", "healthy_mean_s"]) and not rows.loc["6+2", "pareto"]
+    assert "6+2: reads and repairs overload a node" in rows.loc["6+2", "error"]
+
+
+def test_a_promise_on_latency_chooses_the_code(tmp_path):
+    few = ["2+1", "6+2"], nodes(12), files(24, 1e-4)
+    promise = MEAN * p99_of_slowest(3)
+    rows, results = codes(tmp_path, *few, groups=64, durability_nines=1, max_p99_s=promise)
+    assert list(rows["durable"]) == [True, False]
+    assert results.runs["recommended_code"].iloc[0] == "2+1"
+    rows, results = codes(tmp_path, *few, groups=64, durability_nines=1)
+    assert results.runs["recommended_code"].iloc[0] == "6+2"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ["max_p99_s=1"],
+            "max_p99_s: found 1 without latencies; allowed: with nodes=, files= or latency=true",
+        ),
+        (["latency=true", "domain=rack"], "domain: found 'rack'; allowed: node, site"),
+        (["latency=true", "nodes=/nowhere.csv"], "nowhere.csv"),
+        (["latency=true", "slow=0.5"], "slow: found 0.5; allowed: a number, at least 1"),
+    ],
+)
+def test_wrong_input_is_one_line(tmp_path, capsys, words, message):
+    assert main(["codes", *words, f"out={tmp_path / 'out'}"]) == 2
+    assert message in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "out" / "runs").exists()
