@@ -1,8 +1,9 @@
 """What ``ecjax optimize`` plans for: tables and options at a point of the sweep, made into a problem."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -81,6 +82,7 @@ class Case:
         places: by name, where the input tables and the earlier plan are, or how nodes were described.
         arrivals: of a log, that rates come from and that latencies are estimated for; or None.
         what_if: scenario that the tables were changed for, or None: they are as they are.
+        error: why no placement is allowed in that scenario, or None.
     """
 
     problem: Problem
@@ -99,6 +101,7 @@ class Case:
     places: dict[str, Any]
     arrivals: LoggedArrivals | None = None
     what_if: str | None = None
+    error: str | None = None
 
     def lane(self, number: int) -> Lane:
         """One of the lanes."""
@@ -122,6 +125,7 @@ class Tables:
     class_rate_scale: str | None
     arrivals: LoggedArrivals | None = None
     what_if: str | None = None
+    error: str | None = None
 
 
 def read_tables(options: OptimizeOptions) -> Iterator[Tables]:
@@ -138,7 +142,7 @@ def read_tables(options: OptimizeOptions) -> Iterator[Tables]:
     sweeps: list[list] = [options.k or [None], options.d or [None], options.class_rate_scale or [None]]
     for k, d, class_rates in itertools.product(*sweeps):
         for scenario, nodes, files in scenarios_of(*input_tables(options, k, d), options.what_if):
-            check_together(nodes, files, options.max_chunks_per_node)
+            error = _error_of(scenario, partial(check_together, nodes, files, options.max_chunks_per_node))
             names = identity(nodes, files, options.max_chunks_per_node)
             if options.trace is not None:
                 arrivals = arrivals or logged_arrivals(options, names.files)
@@ -146,7 +150,7 @@ def read_tables(options: OptimizeOptions) -> Iterator[Tables]:
             rates_text = None
             if class_rates is not None:
                 files, rates_text = with_class_rates(files, names, class_rates)
-            yield Tables(nodes, files, names, k, d, rates_text, arrivals, scenario)
+            yield Tables(nodes, files, names, k, d, rates_text, arrivals, scenario, error)
 
 
 def has_prices(options: OptimizeOptions, tables: Tables) -> bool:
@@ -203,7 +207,7 @@ def case_of(options: OptimizeOptions, tables: Tables) -> Case:
         current=None if earlier is None else np.asarray(earlier.stored),
         per_node=per_node,
     )
-    _check_feasible(tables.what_if, problem, nodes, files)
+    error = tables.error or _error_of(tables.what_if, partial(check_feasible, problem, nodes, files))
     if options.scenarios:
         failures(nodes, options.scenarios)
     classes, fixed_lengths = None, problem
@@ -214,7 +218,7 @@ def case_of(options: OptimizeOptions, tables: Tables) -> Case:
         shares(options.weights, classes.names)
         deadlines(options.deadline_s, classes.names)
         fixed_lengths = with_lengths(problem, names, files)
-        check_feasible(fixed_lengths, nodes, files)
+        error = error or _error_of(tables.what_if, partial(check_feasible, fixed_lengths, nodes, files))
     places = {name: getattr(options, name) for name in ("nodes", "files", "network", "plan", "trace")}
     return Case(
         problem=problem,
@@ -237,17 +241,23 @@ def case_of(options: OptimizeOptions, tables: Tables) -> Case:
         },
         arrivals=tables.arrivals,
         what_if=tables.what_if,
+        error=error,
     )
 
 
-def _check_feasible(scenario: str | None, problem: Problem, nodes: pa.Table, files: pa.Table) -> None:
-    """Refuse what no plan can keep, naming the scenario in which it cannot."""
+def _error_of(scenario: str | None, check: Callable[[], None]) -> str | None:
+    """Why a scenario allows no placement, which is an answer; None where it does.
+
+    Raises:
+        UserError: the tables as they are allow none.
+    """
     try:
-        check_feasible(problem, nodes, files)
+        check()
     except UserError as error:
         if scenario is None:
             raise
-        raise UserError(f"what_if={scenario}: {error}") from None
+        return str(error)
+    return None
 
 
 def sweep(options: OptimizeOptions) -> list[Lane]:

@@ -39,6 +39,8 @@ def table_loads(
         rates: that rates are multiplied by; default: those of the options.
         sizes: that file sizes are multiplied by; default: those of the options.
     """
+    if tables.error is not None:
+        return Loads([], stable=False)
     demand = demand_of_tables(
         tables.nodes, tables.files, tables.names.rows, options.size_scaling, options.max_chunks_per_node
     )
@@ -57,6 +59,8 @@ def case_loads(options: OptimizeOptions, case: Case, without: Loads) -> Loads:
         case: with its constraints.
         without: what the points come to without them.
     """
+    if case.error is not None:
+        return Loads([], stable=False)
     problem = case.problem if "fcfs" in options.queue else case.fixed_lengths
     if problem.allowed is None and (problem.writes is None or problem is case.problem):
         return without

@@ -41,6 +41,9 @@ def solve(
         items: by run id: one of a queue by class, or several with queue=fcfs.
         worker: where they run.
     """
+    if case.error is not None:
+        infeasible = {"status": str(Status.INFEASIBLE), "error": case.error}
+        return [item.run.row() | infeasible for item in items.values()], {}
     precision.use_compilation_cache()
     first = next(iter(items.values()))
     if options.objective == TRACE:

@@ -132,6 +132,65 @@ def test_each_scenario_is_planned_and_the_plan_as_it_is_recommended(tables, tmp_
     assert "Most is gained by nodes:2" in text.getvalue()
 
 
+def test_scenarios_without_placements_are_rows_beside_the_others(tables, tmp_path):
+    """Files of three chunks, five nodes needed, at most two chunks at a site: without a site there is room for four."""
+    files = pq.read_table(tables["files"])
+    place = files.column_names.index("k")
+    files = files.set_column(place, "k", pa.array(np.full(FILES, 3)))
+    files = files.append_column("min_extra_chunks", pa.array(np.full(FILES, 2)))
+    pq.write_table(files, tables["files"])
+    out, text = str(tmp_path / "out"), io.StringIO()
+    scenarios = ["site:west", "nodes:2", "node:osd.0+node:osd.1", "node:osd.0"]
+    options = OptimizeOptions(
+        **tables,
+        out=out,
+        what_if=scenarios,
+        max_chunks_per_site=2,
+        rate_scale=[0.5],
+        estimate=False,
+        figures=[],
+        gap=1e-2,
+    )
+    assert optimize_study(options, Console(file=text, width=300)) == 1
+    runs = pd.read_parquet(f"{out}/runs")
+    runs = runs.set_index(runs["what_if"].fillna("as it is"))
+    for scenario in ("site:west", "node:osd.0+node:osd.1"):
+        row = runs.loc[scenario]
+        assert row["status"] == "infeasible" and pd.isna(row["latency_s"])
+        assert "needs 5 nodes; nodes has 4" in row["error"]
+    for scenario in ("as it is", "nodes:2", "node:osd.0"):
+        assert runs.loc[scenario, "status"] == "ok"
+        assert runs.loc[scenario, "lower_bound"] <= runs.loc[scenario, "objective"] * (1 + 1e-9)
+    assert (
+        "No placement is allowed with site:west, node:osd.0+node:osd.1 (site:west: files:" in text.getvalue()
+    )
+    assert "No plan is stable" not in text.getvalue()
+
+
+def test_sites_without_room_are_rows_too(tables, tmp_path):
+    """Three chunks of a file, one at a site: without one of three sites there is room for two."""
+    options = {"out": str(tmp_path), "theta": [1.0], "max_chunks_per_site": 1}
+    files = pq.read_table(tables["files"])
+    place = files.column_names.index("k")
+    pq.write_table(files.set_column(place, "k", pa.array(np.full(FILES, 3))), tables["files"])
+    checked_options = checked(OptimizeOptions(**tables, **options, what_if=["site:west", "traffic:2"]))
+    cases = list(read_cases(checked_options))
+    assert [case.error is None for case in cases] == [True, False, True]
+    assert "max_chunks_per_site=1 leaves room for 2 chunks" in str(cases[1].error)
+
+
+def test_answers_where_nothing_is_stable_as_it_is(tables, tmp_path):
+    """Load 240 x 0.01 x 3 / 6 = 1.2 as it is; six nodes more halve it: M/M/1 at 0.6."""
+    out, text = str(tmp_path / "out"), io.StringIO()
+    options = OptimizeOptions(
+        **tables, out=out, what_if=["nodes:6"], rate_scale=[3.0], estimate=False, figures=[], gap=1e-3
+    )
+    assert optimize_study(options, Console(file=text, width=200)) == 1
+    runs = pd.read_parquet(f"{out}/runs").set_index("what_if")
+    assert np.isclose(runs.loc["nodes:6", "latency_s"], MEAN / (1 - 0.6), rtol=0.02)
+    assert "As it is, no plan is stable. The best with a stable plan is nodes:6 (25" in text.getvalue()
+
+
 def test_runs_as_the_tables_are_have_the_ids_that_they_had(tables, tmp_path):
 
     def ids(**more) -> list[str]:
