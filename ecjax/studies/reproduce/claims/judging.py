@@ -48,6 +48,6 @@ def rises(values: Sequence[float], slack: float = 0.0) -> bool:
     return bool((numbers[1:] >= numbers[:-1] * (1 - slack)).all())
 
 
-def texts(values: Sequence[float], form: str = ".3g") -> str:
+def texts(values: Sequence[float] | np.ndarray, form: str = ".3g") -> str:
     """Numbers in a sentence."""
     return ", ".join(format(value, form) for value in values)

@@ -1,0 +1,52 @@
+"""What becomes of the claims at size=small: a verdict that changes fails."""
+
+import pytest
+
+from ecjax import cli
+from ecjax.studies.reproduce.claim import Verdict
+from ecjax.studies.reproduce.claims import paper
+from ecjax.studies.reproduce.evidence import Evidence
+from ecjax.tables.results import read_results
+
+# claims that do more or less than hold
+EXPECTED = {
+    "tofec": {
+        Verdict.TESTBED: {"fig4-threads-alike", "correlation"},
+        Verdict.IN_SHAPE: {
+            *("fit-trimmed", "fig5-p99-cuts", "total-delay-layouts", "fig1-high-code-capacity"),
+            *("fixed-k-envelope-loss", "envelope", "p90-p99-best-static", "fig10-adaptive-recovers"),
+        },
+        Verdict.FAILS: {
+            *("fig5-layouts-alike-to-p99", "cap-negligible-gain", "light-medians"),
+            "greedy-equals-tofec-mean",
+        },
+    },
+}
+COUNTS = {"tofec": 34, "dtarget": 28, "samplex": 45}  # claims of the paper
+
+
+def expected(name, claim):
+    short = claim.removeprefix(f"{name}-")
+    return next((verdict for verdict, ids in EXPECTED[name].items() if short in ids), Verdict.HOLDS)
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_all_claims_are_there(name):
+    ids = {claim.id.removeprefix(f"{name}-") for claim in paper(name).claims}
+    assert len(ids) == COUNTS[name]
+    assert set().union(*EXPECTED[name].values()) <= ids
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_verdicts_that_need_no_study(name):
+    evidence = Evidence("small", {})
+    found = {claim.id: claim.rule(evidence).verdict for claim in paper(name).claims if not claim.studies}
+    assert found == {claim: expected(name, claim) for claim in found}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", EXPECTED)
+def test_verdicts(name, tmp_path, capsys):
+    assert cli.main(["reproduce", name, f"out={tmp_path}"]) == 0
+    found = read_results(tmp_path, "claims").set_index("id")["verdict"].to_dict()
+    assert found == {claim: expected(name, claim) for claim in found}
