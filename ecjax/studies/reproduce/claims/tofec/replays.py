@@ -149,8 +149,9 @@ def _medians(evidence: Evidence) -> Finding:
         max(off["(1,1)"], off["(2,1)"]) <= 0.03 and max(off["tofec"], off["greedy"]) <= 0.1,
         ours["tofec"],
         f"ms (printed) under shifted_lognormal, which was fitted to the static ones: {_said(ours, MEDIANS_MS)}; "
-        f"allowed: 3 % for static, 10 % for adaptive ones. Under correlated, fitted alike: {_said(other, MEDIANS_MS)}; the law "
-        "of the store is not public",
+        "allowed: 3 % for static, 10 % for adaptive ones. Under correlated, fitted alike: "
+        f"{_said(other, MEDIANS_MS)}; the "
+        "law of the store is not public",
     )
 
 
