@@ -40,7 +40,7 @@ class Planned:
             for name in ("nodes", "files")
         )
         parameters = json.loads(run.get("params") or "{}")
-        self._law = np.asarray(nodes_arrays(nodes, parameters.get("size_scaling", "proportional")).service[0])
+        self._law = np.asarray(nodes_arrays(nodes, parameters.get("size_scaling", "proportional")).work[0])
         self.nodes = pd.Index(_texts(nodes["node_id"]))
         arrays = files_arrays(files)
         ids = _texts(files["file_id"])

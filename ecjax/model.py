@@ -6,6 +6,7 @@ r files (or objects), m storage nodes, R placement rows: files of one group shar
 from dataclasses import dataclass
 
 import jax
+import jax.numpy as jnp
 
 import ecjax.precision  # noqa: F401  (64-bit floats)
 
@@ -25,11 +26,25 @@ class Nodes:
     background: jax.Array  # (3, m) sums of lambda m_n of other work: 1, s, s^2
     cost_per_chunk: jax.Array  # (m,) dollars per period
     cost_per_byte: jax.Array  # (m,) dollars per byte and period
+    channels: jax.Array | None = None  # (m,) requests that a node serves at once; None: one at a time
 
     @property
     def count(self) -> int:
         """Number of nodes m."""
         return self.connect_mean.shape[-1]
+
+    @property
+    def work(self) -> jax.Array:
+        """Moments of the work that a chunk brings: of its service on one server as fast as all channels, (3, 4, m).
+
+        Waits and loads follow from these, sojourns add the service itself. With c channels the wait of that M/G/1
+        queue is W; in M/G/c it is about C(c, c rho) / rho W, C the Erlang C probability of waiting (Lee and Longton;
+        exact for exponential services), which is never more.
+        """
+        if self.channels is None:
+            return self.service
+        powers = jnp.stack([self.channels, self.channels**2, self.channels**3])
+        return self.service / powers[:, None, :]
 
 
 @jax.tree_util.register_dataclass

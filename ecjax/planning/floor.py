@@ -28,7 +28,7 @@ def with_floor_and_writes(problem: Problem, probabilities: jax.Array, hot: jax.A
     rows, count = hot.shape
     size = -(-rows // _ROUNDS)
     padding = -rows % size
-    service = problem.nodes.service
+    service = problem.nodes.work
 
     def rounds(values: jax.Array) -> jax.Array:
         padded = jnp.pad(values, ((0, padding), *((0, 0),) * (values.ndim - 1)))

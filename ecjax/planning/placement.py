@@ -51,7 +51,7 @@ def proportional(problem: Problem, stored: jax.Array) -> jax.Array:
     mu_j is the rate at the mean size of the chunks that are read; min(1, c mu_j) with sum k is the projection of 0 in
     the metric 1/mu_j.
     """
-    service = problem.nodes.service
+    service = problem.nodes.work
     rate, bytes_read = problem.reads[0], problem.reads[1]
     stored_size = problem.price_bytes / problem.price_chunks
     # a row that is never read has no mean size of what is read

@@ -179,7 +179,7 @@ def node_work(problem: Problem, probabilities: jax.Array, stored: jax.Array) -> 
     sums = jnp.matmul(problem.reads, probabilities, precision="highest")
     if problem.writes is not None:
         sums = sums + jnp.matmul(problem.writes, stored, precision="highest")
-    return jnp.sum(problem.nodes.service * sums[None], axis=1) + problem.nodes.background
+    return jnp.sum(problem.nodes.work * sums[None], axis=1) + problem.nodes.background
 
 
 def chunk_delay(problem: Problem, wait: Delay) -> Delay:

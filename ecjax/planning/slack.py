@@ -66,7 +66,7 @@ def own_slopes(problem: Problem, probabilities: jax.Array, stored: jax.Array, st
     by_wait = Delay(
         dot(problem.share, by_row * late), dot(problem.share, by_row * jnp.where(alone, 0.0, 0.25 * inverse))
     )
-    by_sums = jnp.sum(problem.nodes.service * pull(by_wait)[0][:, None, :], axis=0)
+    by_sums = jnp.sum(problem.nodes.work * pull(by_wait)[0][:, None, :], axis=0)
     stable = jnp.all(work[0] < 1)
     return OwnSlopes(
         value=jnp.where(stable, value, jnp.inf),

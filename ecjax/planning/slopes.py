@@ -60,7 +60,7 @@ def latency_slopes(problem: Problem, probabilities: jax.Array, stored: jax.Array
         dot(problem.share, by_row * late), dot(problem.share, by_row * jnp.where(alone, 0.0, 0.25 * inverse))
     )
     by_work = pull(by_wait)[0]
-    by_sums = jnp.sum(problem.nodes.service * by_work[:, None, :], axis=0)
+    by_sums = jnp.sum(problem.nodes.work * by_work[:, None, :], axis=0)
     by_probability = of_rows(problem, share * excess) + dot(problem.reads.T, by_sums)
     stable = jnp.all(work[0] < 1)
     return Slopes(

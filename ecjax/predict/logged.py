@@ -112,7 +112,7 @@ def placed_of(
     return Placed(
         np.asarray(probabilities, float)[row],
         np.asarray(problem.files.chunk_bytes),
-        load.service,
+        load.work,
         np.asarray(stored, float)[row],
         np.asarray(background),
     )

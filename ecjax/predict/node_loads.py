@@ -34,7 +34,7 @@ def node_loads(
     if reading is not None:
         cost = cost + np.sum(np.asarray(reading) * reads, axis=0)
     columns = {
-        "load": np.sum(np.asarray(problem.nodes.service)[0] * work, axis=0)
+        "load": np.sum(np.asarray(problem.nodes.work)[0] * work, axis=0)
         + np.asarray(problem.nodes.background)[0],
         "read_share": chunk_reads / chunk_reads.sum(),
         "chunks": names.per_node * np.rint(np.asarray(problem.price_chunks) @ chunks).astype(np.int64),

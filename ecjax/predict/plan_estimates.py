@@ -56,7 +56,7 @@ def plan_estimate(
     beside = NODE_WORK(problem, jnp.zeros_like(holds), holds)
     service = node_laws(laws, nodes.count)
     connect = (nodes.connect_mean, nodes.connect_variance)
-    return kinds_estimate(kinds_of(problem, probabilities), service, connect, beside)
+    return kinds_estimate(kinds_of(problem, probabilities), service, connect, beside, nodes.channels)
 
 
 def kinds_estimate(
@@ -64,6 +64,7 @@ def kinds_estimate(
     service: ServiceLaw,
     connect: tuple[ArrayLike, ArrayLike] | None = None,
     beside: ArrayLike | None = None,
+    channels: ArrayLike | None = None,
 ) -> PlanEstimate:
     """Estimated latency of the reads of some kinds of files, first come, first served.
 
@@ -72,9 +73,10 @@ def kinds_estimate(
         service: laws of the m nodes.
         connect: mean (s) and variance (s^2) of the connection delay, (m,); None: there is none.
         beside: load, A_2 (s) and A_3 (s^2) of other work, (3, m); None: there is none.
+        channels: requests that each node serves at once, (m,); None: one.
     """
     few = padded(calibrated(kinds, service))
-    load = Workload.of(few.rate, few.chunk_bytes, few.k, service, connect, beside)
+    load = Workload.of(few.rate, few.chunk_bytes, few.k, service, connect, beside, channels)
     estimate = ESTIMATE(jnp.asarray(few.probabilities), load)
     return PlanEstimate(float(estimate.mean), float(estimate.quantiles[LEVELS.index(0.99)]))
 

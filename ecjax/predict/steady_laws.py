@@ -65,6 +65,7 @@ def steady_laws(
             workload.service,
             None if connect is None else (connect.mean, connect.variance),
             beside,
+            workload.channels,
         )
         estimate = ESTIMATE(jnp.asarray(full.probabilities), load)
         mean, quantiles = (

@@ -54,6 +54,7 @@ def workload_of(problem: planning.Problem, laws: Laws, stored: ArrayLike) -> Wor
         node_laws(laws, nodes.count),
         (nodes.connect_mean, nodes.connect_variance),
         NODE_WORK(problem, jnp.zeros_like(holds), holds),
+        nodes.channels,
     )
 
 

@@ -63,15 +63,19 @@ def nodes_arrays(table: pa.Table, size_scaling: str = "proportional") -> Nodes:
                 term = _product([fixed] * (n - power) + [random] * power)
                 service[n - 1, : n + 1] += factor * term
     background = [column(table, f"background_{name}") for name in ("load", "second", "third")]
+    channels = column(table, "channels", 1.0)
+    several = bool(np.any(channels > 1))
     arrays = (
         service,
         column(table, "connect_mean_s"),
         column(table, "connect_var_s2"),
-        np.stack(background),
+        # as the work of chunks: waits are those of one server as fast as all channels
+        np.stack([sums / channels**power for power, sums in enumerate(background, start=1)]),
         column(table, "cost_per_chunk_dollars"),
         column(table, "cost_per_byte_dollars"),
     )
-    return Nodes(*map(jnp.asarray, arrays))
+    nodes = Nodes(*map(jnp.asarray, arrays))
+    return replace(nodes, channels=jnp.asarray(channels)) if several else nodes
 
 
 def _product(factors: list[list[np.ndarray]]) -> np.ndarray:
@@ -151,6 +155,26 @@ def several_per_node(nodes: Nodes, files: Files, count: int) -> tuple[Nodes, Fil
     )
 
 
+def refuse_channels(nodes: pa.Table, what: str, allowed: str) -> None:
+    """Refuse nodes that serve several requests at once.
+
+    Args:
+        nodes: checked nodes table.
+        what: that takes nodes with one channel only.
+        allowed: with several.
+
+    Raises:
+        UserError: a node has several channels.
+    """
+    channels = column(nodes, "channels", 1.0)
+    if channels.max(initial=1.0) > 1:
+        row = int(np.argmax(channels))
+        raise UserError(
+            f"{what}: nodes row {row} (node_id={nodes['node_id'][row].as_py()}) has channels={channels[row]:.0f}; "
+            f"allowed where nodes serve several requests at once: {allowed}"
+        )
+
+
 def placement_rows(table: pa.Table) -> Rows:
     """Groups (first), then the files without a group, in order of appearance."""
     ids = table["file_id"].combine_chunks()
@@ -183,13 +207,18 @@ def check_together(nodes: pa.Table, files: pa.Table, per_node: int = 1) -> None:
         UserError: k, d or the durability floor of a file exceeds the number of nodes, or a node's background load
             is 1 or more; the chunks that a read takes are not a multiple of ``per_node``.
     """
-    background = column(nodes, "background_load")
+    background = column(nodes, "background_load") / column(nodes, "channels", 1.0)
     full = np.flatnonzero(background >= 1)
     if full.size:
         row = int(full[0])
         raise UserError(
             f"nodes: column background_load, row {row} (node_id={nodes['node_id'][row].as_py()}): found "
             f"{background[row]:g}; allowed: below 1, or the node is overloaded before any read"
+        )
+    if per_node > 1 and np.any(column(nodes, "channels", 1.0) > 1):
+        raise UserError(
+            f"max_chunks_per_node={per_node}: nodes have channels above 1; allowed with them: 1, as chunks served "
+            "together have one server"
         )
     k, extra, read = code_k(files), column(files, "min_extra_chunks"), column(files, "d")
     odd = np.flatnonzero(np.maximum(k, read) % per_node)

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from ecjax.console import log
 from ecjax.errors import UserError
-from ecjax.problem.node_options import COUNT, FIO, PER_RACK, PRICE, RATE, SEEK, Description
+from ecjax.problem.node_options import CHANNELS, COUNT, FIO, PER_RACK, PRICE, RATE, SEEK, Description
 from ecjax.tables.fio import fio_nodes, is_fio
 from ecjax.tables.folder import location
 from ecjax.tables.read import read_input
@@ -41,7 +41,8 @@ def described_nodes(description: Description) -> pa.Table:
 
     Args:
         description: as ``node_options.nodes`` checks it: ``count`` nodes in racks of ``per_rack`` (which are sites),
-            prices of ``dollars_per_TB`` per 30 days; or ``fio`` instead of ``count``, ``seek_ms`` and ``MBps``.
+            ``channels`` requests served at once, prices of ``dollars_per_TB`` per 30 days; or ``fio`` instead of
+            ``count``, ``seek_ms`` and ``MBps``.
 
     Raises:
         UserError: racks do not add up to the nodes, or a list has a number neither per node nor per rack.
@@ -62,6 +63,10 @@ def described_nodes(description: Description) -> pa.Table:
             ]
     if PRICE in description:
         columns["cost_per_byte_dollars"] = _each(description, PRICE, count, rack) / _BYTES_PER_TB
+    at_once = "one at a time"
+    if CHANNELS in description:
+        columns["channels"] = _each(description, CHANNELS, count, rack).astype(np.int64)
+        at_once = "channels of them at a time"
     if FIO not in description:
         columns["delta_s"] = np.zeros(count)
         columns["delta_s_per_byte"] = 1 / (_each(description, RATE, count, rack) * _BYTES_PER_MB)
@@ -69,7 +74,7 @@ def described_nodes(description: Description) -> pa.Table:
         columns["psi_s_per_byte"] = np.zeros(count)
         _say_once(
             f"nodes: {count} described{'' if rack is None else f' in {rack[-1] + 1} racks, which are sites'}; assumed: "
-            "a chunk takes positioning (exponential, mean seek_ms) and transfer (bytes / MBps), one at a time, "
+            f"a chunk takes positioning (exponential, mean seek_ms) and transfer (bytes / MBps), {at_once}, "
             "no network delay; dollars_per_TB per 30 days"
         )
     return pa.table(columns)

@@ -8,14 +8,21 @@ from typing import Any
 from ecjax.options import MOST_VALUES, Number, Rule, Whole, Wrong, shown
 
 FIO, COUNT, PER_RACK, SEEK, RATE, PRICE = "fio", "count", "per_rack", "seek_ms", "MBps", "dollars_per_TB"
-_PER_NODE: dict[str, Rule] = {SEEK: Number(least=0), RATE: Number(above=0), PRICE: Number(least=0)}
+CHANNELS = "channels"
+_PER_NODE: dict[str, Rule] = {
+    SEEK: Number(least=0),
+    RATE: Number(above=0),
+    PRICE: Number(least=0),
+    CHANNELS: Whole(1, 10**6),
+}
 _LAWS = (COUNT, SEEK, RATE)  # what a measurement by fio says instead
-KEYS = (COUNT, PER_RACK, SEEK, RATE, PRICE, FIO)
+KEYS = (COUNT, PER_RACK, SEEK, RATE, PRICE, CHANNELS, FIO)
 
 Description = dict[str, Any]
 ALLOWED = (
     "a table, JSON output of fio, or {count: 12, per_rack: 4, seek_ms: 8, MBps: 180, dollars_per_TB: 20}, where lists "
-    "hold a number per rack or node, and fio: FILE.json stands for count, seek_ms and MBps"
+    "hold a number per rack or node, channels: 4 is for nodes that serve 4 requests at once, and fio: FILE.json stands "
+    "for count, seek_ms and MBps"
 )
 
 
@@ -35,10 +42,10 @@ def nodes(value: Any) -> str | Description:
     needed = (FIO,) if FIO in value else (*_LAWS, PRICE)
     for key in needed:
         if key not in value:
-            raise Wrong(f"no {key} in {shown(value)}", f"{', '.join(needed)}, and {PER_RACK}")
+            raise Wrong(f"no {key} in {shown(value)}", f"{', '.join(needed)}, {PER_RACK} and {CHANNELS}")
     beside = [key for key in _LAWS if FIO in value and key in value]
     if beside:
-        raise Wrong(f"{beside[0]} beside {FIO}", f"{FIO}, {PER_RACK}, {PRICE}")
+        raise Wrong(f"{beside[0]} beside {FIO}", f"{FIO}, {PER_RACK}, {PRICE}, {CHANNELS}")
     description: Description = {}
     for key, each in value.items():
         if key == FIO:

@@ -64,7 +64,7 @@ def demand_of(problem: Problem) -> Demand:
     parts = problem.reads, problem.writes, problem.k, problem.floor, problem.allowed
     reads, writes, k, floor, allowed = (None if part is None else np.asarray(part) for part in parts)
     assert reads is not None and k is not None and floor is not None
-    service, background = np.asarray(problem.nodes.service)[0], np.asarray(problem.nodes.background)[0]
+    service, background = np.asarray(problem.nodes.work)[0], np.asarray(problem.nodes.background)[0]
     demand = Demand(service, background, reads, writes, k, np.maximum(floor, k), allowed)
     return demand if allowed is not None else _merged(demand)
 
@@ -81,7 +81,7 @@ def demand_of_tables(
         size_scaling: as ``arrays.nodes_arrays`` takes it.
         per_node: chunks of a file that each of its nodes keeps and serves together.
     """
-    service = per_node * np.asarray(nodes_arrays(nodes, size_scaling).service)[0]
+    service = per_node * np.asarray(nodes_arrays(nodes, size_scaling).work)[0]
     code = code_k(files)
     read = np.maximum(column(files, "d"), code)
     floor = np.maximum(np.ceil((code + column(files, "min_extra_chunks")) / per_node), read / per_node)
@@ -99,7 +99,16 @@ def demand_of_tables(
         np.maximum.at(least, rows.of_file, floor)
         floor = least
     written = writes if np.any(rates[1] > 0) else None
-    return _merged(Demand(service, column(nodes, "background_load"), reads, written, k, floor))
+    return _merged(
+        Demand(
+            service,
+            column(nodes, "background_load") / column(nodes, "channels", 1.0),
+            reads,
+            written,
+            k,
+            floor,
+        )
+    )
 
 
 def _merged(demand: Demand) -> Demand:

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from ecjax.queueing.channels import over_channels
 from ecjax.queueing.dependence import wait_correlation
 from ecjax.queueing.priority_dependence import priority_correlations
 from ecjax.queueing.priority_wait import priority_wait_law
@@ -40,15 +41,20 @@ def fcfs_queues(probabilities: jax.Array, load: Workload) -> ClassQueues:
         load: files and nodes.
     """
     rates, sizes = node_arrivals(load, probabilities)
-    wait = wait_law(rates, sizes, load.service, load.background, _POINTS)
-    correlation = wait_correlation(probabilities, load.rate, load.chunk_bytes, load.service, load.background)
+    rho = _load(rates[None], sizes, load)
+    if load.channels is None:
+        wait = wait_law(rates, sizes, load.service, load.background, _POINTS)
+    else:
+        wait = wait_law(rates, sizes, load.work, load.background, _POINTS, served=load.service)
+        wait = over_channels(wait, rho, load.channels)
+    correlation = wait_correlation(probabilities, load.rate, load.chunk_bytes, load.work, load.background)
     nodes = load.service.nodes
     return ClassQueues(
         jnp.zeros(load.files, int),
         jnp.ones((1, nodes)),
         jax.tree.map(lambda leaf: leaf[None], wait),
         correlation[None],
-        _load(rates[None], sizes, load),
+        rho,
     )
 
 
@@ -144,5 +150,5 @@ def _beside(load, member, background, writes):
 
 
 def _load(rates, sizes, load):
-    rho = jnp.einsum("kbm,bm->m", rates, load.service.moments(sizes)[0])
+    rho = jnp.einsum("kbm,bm->m", rates, load.work.moments(sizes)[0])
     return rho if load.background is None else rho + load.background[0]

@@ -62,7 +62,10 @@ def tail_bound(
     """
     marginals = jnp.asarray(probabilities, float)
     arriving, arriving_bytes = node_arrivals(workload, marginals)
-    wait = wait_law(arriving, arriving_bytes, workload.service, workload.background, _WAIT_POINTS, upper=True)
+    reach = None if workload.channels is None else workload.service
+    wait = wait_law(
+        arriving, arriving_bytes, workload.work, workload.background, _WAIT_POINTS, upper=True, served=reach
+    )
     served = served_law(workload.sizes, workload.service, workload.connect, wait, _SERVICE_POINTS, upper=True)
     index, part = size_position(workload)
     index = index + (part > 0).astype(index.dtype)

@@ -42,6 +42,7 @@ def wait_law(
     background: ArrayLike | None,
     points: int,
     upper: bool = False,
+    served: ServiceLaw | None = None,
 ) -> WaitLaw:
     """Waits of M/G/1 nodes.
 
@@ -53,6 +54,7 @@ def wait_law(
             known, and a gamma law is taken.
         points: N.
         upper: lattice laws that are upper bounds in distribution instead of such that keep means.
+        served: laws of longer services that the lattice has room for, too; None: only for those above.
     """
     first, second, third = service.moments(chunk_bytes)
     sums = [jnp.sum(rates * moment, axis=0) for moment in (first, second, third)]
@@ -60,7 +62,10 @@ def wait_law(
     rho, a_2, a_3 = (part + more for part, more in zip(sums, other, strict=True))
     stable = rho < 1
     wait = waiting(jnp.minimum(rho, MOST_LOAD), a_2, a_3)
-    step = lax.stop_gradient(lattice_length(wait.mean, wait.variance, chunk_bytes, rates, service) / points)
+    length = lattice_length(wait.mean, wait.variance, chunk_bytes, rates, service)
+    if served is not None:
+        length = length + longest_service(chunk_bytes, rates, served)
+    step = lax.stop_gradient(length / points)
 
     offset, scale = service.parts(chunk_bytes)
 

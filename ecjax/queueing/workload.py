@@ -25,6 +25,7 @@ class Workload:
     service: ServiceLaw  # m nodes
     connect: Delay | None  # (m,) s, s^2
     background: jax.Array | None  # (3, m) load, A_2 (s), A_3 (s^2) of other work
+    channels: jax.Array | None  # (m,) requests served at once; None: one
     most: int = field(metadata={"static": True})  # largest k
     exact: bool = field(metadata={"static": True})  # every chunk size is one of ``sizes``
 
@@ -37,6 +38,7 @@ class Workload:
         service: ServiceLaw,
         connect: tuple[ArrayLike, ArrayLike] | None = None,
         background: ArrayLike | None = None,
+        channels: ArrayLike | None = None,
     ) -> "Workload":
         """Gather what ``estimate_latency`` and ``tail_bound`` need; made on the host, once.
 
@@ -52,7 +54,9 @@ class Workload:
             service: laws of the service times.
             connect: mean (s) and variance (s^2) of the connection delay, scalars or (m,); its law is taken as gamma, a
                 constant where the variance is 0.
-            background: load, A_2 (s) and A_3 (s^2) of other work at the nodes, (3, m).
+            background: load, A_2 (s) and A_3 (s^2) of other work at the nodes, (3, m), as brought to one server as
+                fast as all channels of a node.
+            channels: requests that each node serves at once, (m,), >= 1; None: one.
 
         Raises:
             UserError: entries that are negative, infinite, or of shapes that do not fit; a chunk that takes no time.
@@ -79,6 +83,7 @@ class Workload:
         other = (
             None if background is None else jnp.asarray(_checked("background", background, (3, nodes), 0.0))
         )
+        several = None if channels is None else jnp.asarray(_checked("channels", channels, (nodes,), 1.0))
         shortest = np.asarray(service.moments(np.full((1, 1), size.min()))[0])[0]
         if not (shortest > 0).all():
             node = int(np.flatnonzero(~(shortest > 0))[0])
@@ -95,9 +100,15 @@ class Workload:
             service,
             delay,
             other,
+            several,
             most=int(chunks.max()),
             exact=exact,
         )
+
+    @property
+    def work(self) -> ServiceLaw:
+        """Laws of the work that chunks bring: of their service on one server as fast as all channels of the node."""
+        return self.service if self.channels is None else self.service.slowed(1 / self.channels)
 
     @property
     def files(self) -> int:

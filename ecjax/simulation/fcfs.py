@@ -4,7 +4,8 @@ With begin and finish of service, X the service time, t the arrival and F_j the 
 
     begin = max(t, F_j),   finish = F_j = begin + X
 
-Under strict partition every class has a server of its own at each node, slower by its weight there.
+Under strict partition every class has a server of its own at each node, slower by its weight there. A node with several
+channels serves with whichever is free first.
 """
 
 import numpy as np
@@ -15,6 +16,16 @@ from ecjax.simulation.completion import connection, through_link
 from ecjax.streams import streams
 
 SAMPLED, ROUND_ROBIN = 0, 1  # how the nodes of a request are chosen
+
+
+@njit(inline="always")
+def soonest(free, node):
+    """The server of a node that is free first."""
+    first = 0
+    for server in range(1, free.shape[1]):
+        if free[node, server] < free[node, first]:
+            first = server
+    return first
 
 
 @njit()
@@ -30,7 +41,8 @@ def replay_block(system, counts, times, files, first, seed, choice, slowness, fr
         seed: of the replay.
         choice: SAMPLED or ROUND_ROBIN.
         slowness: (m, Q) service times of queue class q are multiplied by this; Q = 1: one queue for all.
-        free: (m, Q) s, when each server is free; carried from block to block.
+        free: (m, S) s, when each server is free: one per class, or, with Q = 1, one per channel, infinite where a node
+            has fewer; carried from block to block.
         turn: (R,) int64, whose turn it is in each row, under ROUND_ROBIN; carried.
     """
     table, samples = system.laws.table, system.laws.samples
@@ -83,8 +95,9 @@ def replay_block(system, counts, times, files, first, seed, choice, slowness, fr
                 entry_chunks[entry],
                 streams.stream(service_key, counter),
             )
-            finish = max(time, free[node, queue]) + work * slowness[node, queue]
-            free[node, queue] = finish
+            server = queue if partitioned else soonest(free, node)
+            finish = max(time, free[node, server]) + work * slowness[node, queue]
+            free[node, server] = finish
             busy[segment, node] += work
             if group >= 0:
                 tally.count(sums, bins, batches, segment, batch, classes + node, finish - time)

@@ -18,6 +18,7 @@ import numpy as np
 from ecjax.machine_code import njit
 from ecjax.simulation import laws, tally
 from ecjax.simulation.completion import connection, smallest, through_link
+from ecjax.simulation.fcfs import soonest
 from ecjax.streams import streams
 
 
@@ -35,7 +36,7 @@ def replay_block(system, counts, times, files, first, seed, cancel, free):
         first: number of the first request of the block.
         seed: of the replay.
         cancel: bool, whether a request that is complete leaves all nodes at once.
-        free: (m,) s, when each node is free; carried from block to block.
+        free: (m, S) s, when each channel is free, infinite where a node has fewer; carried from block to block.
     """
     table, samples = system.laws.table, system.laws.samples
     connect, need, chunk_bytes, extra_s = system.connect, system.need, system.chunk_bytes, system.extra_s
@@ -49,6 +50,7 @@ def replay_block(system, counts, times, files, first, seed, cancel, free):
     for row in range(starts.size - 1):
         widest = max(widest, starts[row + 1] - starts[row])
     begins, ends, ready = np.empty(widest), np.empty(widest), np.empty(widest)
+    servers = np.empty(widest, np.int64)
     service_key = streams.key(seed, streams.SERVICE)
     connect_key = streams.key(seed, streams.CONNECT)
     for b in range(times.size):
@@ -69,7 +71,8 @@ def replay_block(system, counts, times, files, first, seed, cancel, free):
                 entry_chunks[entry],
                 streams.stream(service_key, counter),
             )
-            begins[i] = max(time, free[node])
+            servers[i] = soonest(free, node)
+            begins[i] = max(time, free[node, servers[i]])
             ends[i] = begins[i] + work
             ready[i] = ends[i] + connection(connect, node, streams.stream(connect_key, counter))
         if link > 0.0:
@@ -86,7 +89,7 @@ def replay_block(system, counts, times, files, first, seed, cancel, free):
             if begins[i] < leave or ends[i] <= leave:
                 until = min(ends[i], leave)
                 busy[segment, node] += until - begins[i]
-                free[node] = until
+                free[node, servers[i]] = until
                 if group >= 0 and ends[i] <= leave:
                     tally.count(sums, bins, batches, segment, batch, classes + node, ends[i] - time)
         last = completion - time + extra_s[file]

@@ -1,8 +1,8 @@
 """Dispatch to the nodes with the fewest accesses, first come, first served: the shortest queues, or of d probed.
 
 The queue of a node is what waits or is in service there when the request arrives; an access that ends at that very
-time is gone. Under Lindley's recursion (see ``fcfs``) the finish times of a node are known in order, so its queue is
-a ring of the finish times to come.
+time is gone. Under Lindley's recursion (see ``fcfs``) the finish times of a node are known when a request arrives, so
+its queue is a ring of the finish times to come, kept in order where several channels serve.
 """
 
 from dataclasses import dataclass
@@ -12,6 +12,7 @@ import numpy as np
 from ecjax.machine_code import njit
 from ecjax.simulation import laws, subset, tally
 from ecjax.simulation.completion import connection, through_link
+from ecjax.simulation.fcfs import soonest
 from ecjax.simulation.system import System
 from ecjax.streams import streams
 
@@ -29,16 +30,14 @@ class Rings:
     )  # (m, capacity) s, access a of node j at [j, a % capacity], inf after the last; a power of two
     first: np.ndarray  # (m,) int64, number of the first access that may still be there
     end: np.ndarray  # (m,) int64, accesses so far
-    free: np.ndarray  # (m,) s, when the last of them ends
+    free: np.ndarray  # (m, S) s, when each channel is free; infinite where a node has fewer
 
     @classmethod
-    def empty(cls, nodes: int) -> "Rings":
-        """Idle nodes."""
+    def empty(cls, free: np.ndarray) -> "Rings":
+        """Idle nodes, with the channels of ``free``."""
+        nodes = len(free)
         return cls(
-            np.full((nodes, 64), np.inf),
-            np.zeros(nodes, np.int64),
-            np.zeros(nodes, np.int64),
-            np.zeros(nodes),
+            np.full((nodes, 64), np.inf), np.zeros(nodes, np.int64), np.zeros(nodes, np.int64), free.copy()
         )
 
     def grow(self) -> None:
@@ -163,9 +162,14 @@ def _replay(system, counts, times, files, first, seed, probes, finishes, head, t
                 entry_chunks[entry],
                 streams.stream(service_key, counter),
             )
-            finish = max(time, free[node]) + work
-            free[node] = finish
-            finishes[node, tail[node] & wrap] = finish
+            server = soonest(free, node)
+            finish = max(time, free[node, server]) + work
+            free[node, server] = finish
+            place = tail[node]
+            while place > head[node] and finishes[node, (place - 1) & wrap] > finish:
+                finishes[node, place & wrap] = finishes[node, (place - 1) & wrap]
+                place -= 1
+            finishes[node, place & wrap] = finish
             tail[node] += 1
             finishes[node, tail[node] & wrap] = np.inf
             busy[segment, node] += work

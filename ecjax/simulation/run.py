@@ -13,6 +13,12 @@ from ecjax.streams.arrivals import Block
 
 STATIC = ("probabilistic", "uniform", "proportional", "round_robin")  # nodes do not depend on the state
 POLICIES = (*STATIC, "least_loaded", "power_of_d", "fork_join", "late_binding", "hedged")
+CHANNELS = (
+    *STATIC,
+    "least_loaded",
+    "power_of_d",
+    "fork_join",
+)  # of nodes that serve several requests at once
 QUEUES = ("fcfs", "priority", "partitioned", "shared")
 
 
@@ -81,6 +87,7 @@ def replay(
     queue: Queue,
     outages: Outages | None = None,
     advance: Callable[[int], None] | None = None,
+    channels: np.ndarray | None = None,
 ) -> Outcome:
     """Replay requests.
 
@@ -93,8 +100,12 @@ def replay(
         queue: how nodes serve.
         outages: of nodes.
         advance: called with the number of requests of every block.
+        channels: (m,) int64, accesses that each node serves at once; None: one.
+
+    Raises:
+        ValueError: nodes have several channels where ``several_channels`` says that these cannot be replayed.
     """
-    step, finish = _engine(system, counts, seed, policy, queue, outages)
+    step, finish = _engine(system, counts, seed, policy, queue, outages, channels)
     first, now, complete = 0, 0.0, True
     for times, files in blocks:
         complete = step(times, files, first)
@@ -106,15 +117,30 @@ def replay(
     return Outcome(counts, now, first, finish() and complete)
 
 
+def several_channels(policy: Policy, queue: Queue, outages: Outages | None) -> bool:
+    """Whether nodes with several channels can be replayed: where no access is moved, or waits for a class."""
+    return queue.name == "fcfs" and outages is None and policy.name in CHANNELS
+
+
 def _engine(
-    system: System, counts: Tally, seed: int, policy: Policy, queue: Queue, outages: Outages | None
+    system: System,
+    counts: Tally,
+    seed: int,
+    policy: Policy,
+    queue: Queue,
+    outages: Outages | None,
+    channels: np.ndarray | None,
 ) -> tuple[_Step, Callable[[], bool]]:
     """What serves a block, and what ends the replay."""
     step: _Step
+    servers = np.ones(system.nodes, np.int64) if channels is None else channels
+    if servers.max() > 1 and not several_channels(policy, queue, outages):
+        raise ValueError("only nodes with one channel each can be replayed so")
+    idle = np.where(np.arange(servers.max()) < servers[:, None], 0.0, np.inf)
     if queue.name in ("fcfs", "partitioned") and outages is None and policy.name in STATIC:
         weights = np.asarray(queue.weights if queue.name == "partitioned" else (1.0,), float)
-        free = np.zeros((system.nodes, len(weights)))
-        slowness = np.ascontiguousarray(np.broadcast_to(1 / weights.T, free.shape))
+        free = idle if len(weights) == 1 else np.zeros((system.nodes, len(weights)))
+        slowness = np.ascontiguousarray(np.broadcast_to(1 / weights.T, (system.nodes, len(weights))))
         turn = np.zeros(len(system.start) - 1, np.int64)
         choice = fcfs.ROUND_ROBIN if policy.name == "round_robin" else fcfs.SAMPLED
 
@@ -123,7 +149,7 @@ def _engine(
             return True
 
     elif queue.name == "fcfs" and outages is None and policy.name in ("least_loaded", "power_of_d"):
-        rings = queue_aware.Rings.empty(system.nodes)
+        rings = queue_aware.Rings.empty(idle)
         probes = policy.probes if policy.name == "power_of_d" else system.widest
 
         def step(times: np.ndarray, files: np.ndarray, first: int) -> bool:
@@ -131,7 +157,6 @@ def _engine(
             return True
 
     elif queue.name == "fcfs" and outages is None and policy.name == "fork_join":
-        idle = np.zeros(system.nodes)
 
         def step(times: np.ndarray, files: np.ndarray, first: int) -> bool:
             fork_join.replay_block(system, counts, times, files, first, seed, policy.cancel, idle)

@@ -31,7 +31,7 @@ def _first(wrong: np.ndarray) -> int | None:
 
 
 def check_nodes(table: pa.Table, place: Place, sort: bool) -> pa.Table:
-    """Nodes: one complete form of the service law, possible moments, one channel, one price period."""
+    """Nodes: one complete form of the service law, possible moments, one price period."""
     lacking = {
         form: [c for c in form if c not in table.column_names] for form in (MOMENT_COLUMNS, AFFINE_COLUMNS)
     }
@@ -47,12 +47,6 @@ def check_nodes(table: pa.Table, place: Place, sort: bool) -> pa.Table:
         _check_moments(table, place)
     else:
         _check_affine(table, place)
-    if "channels" in table.column_names:
-        channels = _numpy(table, "channels")
-        row = _first(channels != 1)
-        if row is not None:
-            message = f"found {channels[row]}; allowed: 1 (the bounds cover one channel per node)"
-            raise place.error(message, column="channels", row=row)
     if "cost_period_s" in table.column_names:
         periods = _numpy(table, "cost_period_s")
         row = _first(periods != periods[0])

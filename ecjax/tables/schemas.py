@@ -83,10 +83,10 @@ NODES = (
     Column("connect_var_s2", FLOAT, "s^2", "variance of the connection delay", least=0),
     Column("capacity_chunks", FLOAT, "chunks", "chunks the node can hold", least=0),
     Column("bandwidth_bytes_per_s", FLOAT, "B/s", "network bandwidth", least=0, above=True),
-    Column("channels", INTEGER, "", "parallel servers (default 1)", least=1),
-    Column("background_load", FLOAT, "", "sum of lambda m_1 of other work: added to rho", least=0),
-    Column("background_second", FLOAT, "s", "sum of lambda m_2 of other work: added to A_2", least=0),
-    Column("background_third", FLOAT, "s^2", "sum of lambda m_3 of other work: added to A_3", least=0),
+    Column("channels", INTEGER, "", "requests that the node serves at once (default 1)", least=1),
+    Column("background_load", FLOAT, "", "sum of lambda m_1 of other work; rho is this / channels", least=0),
+    Column("background_second", FLOAT, "s", "sum of lambda m_2 of other work", least=0),
+    Column("background_third", FLOAT, "s^2", "sum of lambda m_3 of other work", least=0),
 )
 
 FILES = (

@@ -31,7 +31,7 @@ class Placed(NamedTuple):
 
     probabilities: np.ndarray  # (r, m) pi; rows sum to the k of their file
     chunk_bytes: np.ndarray  # (r,) B
-    service: ServiceLaw  # of the m nodes
+    service: ServiceLaw  # laws of the work that a chunk brings to each of the m nodes
     stored: np.ndarray  # (r, m) 1 where a node holds a chunk, which writes load
     background: np.ndarray  # (3, m) load, A_2 (s), A_3 (s^2) of other work, at constant rate
 

@@ -79,14 +79,17 @@ def test_lists_are_per_rack_or_per_node():
     [
         (
             {"racks": 3},
-            "nodes: found key 'racks'; allowed: count, per_rack, seek_ms, MBps, dollars_per_TB, fio",
+            "nodes: found key 'racks'; allowed: count, per_rack, seek_ms, MBps, dollars_per_TB, channels, fio",
         ),
         ({"count": 0}, "nodes: found count=0; allowed: a whole number from 1 to 100000"),
         ({"MBps": [1, 0, 3]}, "nodes: found MBps=0; allowed: a number above 0"),
         ({"MBps": [1, 2]}, "nodes: MBps: found 2 numbers; allowed: 12, one per node, or 3, one per rack"),
         ({"per_rack": 5}, "nodes: found per_rack=5; allowed: racks that add up to 12 nodes, or a list"),
         ({"per_rack": [4, 4]}, "nodes: found per_rack=[4, 4]; allowed: racks that add up to 12 nodes"),
-        ({"fio": "a.json"}, "nodes: found count beside fio; allowed: fio, per_rack, dollars_per_TB"),
+        (
+            {"fio": "a.json"},
+            "nodes: found count beside fio; allowed: fio, per_rack, dollars_per_TB, channels",
+        ),
     ],
 )
 def test_mistakes_in_a_description_are_named(change, line):

@@ -49,7 +49,7 @@ def replayed(system: System, rate: float, engine: str, requests: int = 60_000) -
     times = np.cumsum(np.random.default_rng(1).exponential(1 / rate, requests))
     files = np.zeros(requests, np.int64)
     if engine == "fork_join":
-        fork_join.replay_block(system, counts, times, files, 0, 5, True, np.zeros(n))
+        fork_join.replay_block(system, counts, times, files, 0, 5, True, np.zeros((n, 1)))
     else:
         free, turn = np.zeros((n, 1)), np.zeros(1, np.int64)
         fcfs.replay_block(system, counts, times, files, 0, 5, fcfs.SAMPLED, np.ones((n, 1)), free, turn)

@@ -55,7 +55,7 @@ class Node:
     def __init__(self, index, queues):
         self.index, self.up = index, True
         self.waiting = [[] for _ in range(queues)]  # by class, in order
-        self.serving = {}  # server -> Access; a server per class, or one, of number 0
+        self.serving = {}  # server -> Access; a server per class, or one per channel
 
     def load(self):
         return len(self.serving) + sum(map(len, self.waiting))
@@ -80,7 +80,9 @@ class Simulation:
         hedge_delay=0.0,
         hedges=1,
         outages=(),
+        channels=None,
     ):
+        self.channels = np.ones(system.nodes, int) if channels is None else channels
         self.system, self.seed, self.policy, self.queue = system, seed, policy, queue
         self.probes, self.hedge_delay, self.hedges = probes, hedge_delay, hedges
         self.cancel = cancel and policy in ("fork_join", "hedged")
@@ -182,7 +184,11 @@ class Simulation:
 
     def _start(self, node):
         """Begin what can begin at a node."""
-        servers = range(len(node.waiting)) if self.queue in ("partitioned", "shared") else [0]
+        servers = (
+            range(len(node.waiting))
+            if self.queue in ("partitioned", "shared")
+            else range(self.channels[node.index])
+        )
         for server in servers:
             if node.up and server not in node.serving:
                 access = self._next(node, server)

@@ -161,10 +161,10 @@ def test_paths_equal_the_recursions():
         counts = tally.empty(len(times), 1, 12, paths=True)
         if name in ("least_loaded", "power_of_d"):
             probes = 1 if name == "power_of_d" else 12
-            rings = queue_aware.Rings.empty(12)
+            rings = queue_aware.Rings.empty(np.zeros((12, 1)))
             queue_aware.replay_block(system, counts, times, files, 0, 5, probes, rings)
         elif name == "fork_join":
-            fork_join.replay_block(system, counts, times, files, 0, 5, False, np.zeros(12))
+            fork_join.replay_block(system, counts, times, files, 0, 5, False, np.zeros((12, 1)))
         else:
             choice = fcfs.ROUND_ROBIN if name == "round_robin" else fcfs.SAMPLED
             slowness = np.full((12, 2), 1 / 0.9) if name == "partitioned" else np.ones((12, 1))

@@ -13,7 +13,7 @@ from ecjax.simulation import fork_join, tally
 
 def run(system, times, files, seed, cancel, cuts=()):
     counts = tally.empty(len(times), 2, system.nodes, files=system.files, paths=True)
-    free = np.zeros(system.nodes)
+    free = np.zeros((system.nodes, 1))
     for own_times, own_files, first in blocks(times, files, cuts):
         fork_join.replay_block(system, counts, own_times, own_files, first, seed, cancel, free)
     return counts

@@ -13,7 +13,7 @@ from ecjax.simulation import queue_aware, tally
 
 def run(system, times, files, seed, probes, cuts=(), classes=2):
     counts = tally.empty(len(times), classes, system.nodes, files=system.files, paths=True)
-    rings = queue_aware.Rings.empty(system.nodes)
+    rings = queue_aware.Rings.empty(np.zeros((system.nodes, 1)))
     for own_times, own_files, first in blocks(times, files, cuts):
         queue_aware.replay_block(system, counts, own_times, own_files, first, seed, probes, rings)
     return counts, rings

@@ -20,7 +20,7 @@ class Service(NamedTuple):
     """What a chunk of every grid size does to a node and waits for there."""
 
     size: np.ndarray  # (C,) grid of chunk sizes, B, rising
-    moments: np.ndarray  # (3, m, C) raw service moments
+    moments: np.ndarray  # (3, m, C) raw moments of the work that a chunk brings
     mean: np.ndarray  # (m, C) s, service and connection
     variance: np.ndarray  # (m, C) s^2
     background: np.ndarray  # (m, 3) sums of other work
@@ -32,7 +32,8 @@ class Service(NamedTuple):
 class TrueSizes(NamedTuple):
     """What the grid hides where there are more sizes than it has."""
 
-    coefficients: np.ndarray  # (3, 4, m): m_n(B) = sum_p coefficients[n - 1, p] B^p
+    coefficients: np.ndarray  # (3, 4, m): moments of work are sum_p coefficients[n - 1, p] B^p
+    served: np.ndarray  # (3, 4, m): the same of service
     between: (
         np.ndarray
     )  # (2, C - 1) 1/s, reads and writes of files with sizes between neighbouring grid sizes
@@ -134,15 +135,15 @@ def flatten(problem: Problem) -> tuple[Service, Rows]:
     size = np.asarray(files.chunk_bytes)
     grid = grid_of(size, np.asarray(files.rate) + np.asarray(files.write_rate))
     powers = np.stack([grid**p for p in range(4)])
-    moments = np.einsum("npm,pc->nmc", np.asarray(nodes.service), powers)
-    moments = np.ascontiguousarray(moments)
+    moments = np.ascontiguousarray(np.einsum("npm,pc->nmc", np.asarray(nodes.work), powers))
+    served = np.einsum("npm,pc->nmc", np.asarray(nodes.service)[:2], powers)
     connect = np.asarray(nodes.connect_mean), np.asarray(nodes.connect_variance)
     share = np.asarray(problem.share)
     service = Service(
         size=grid,
         moments=moments,
-        mean=moments[0] + connect[0][:, None],
-        variance=np.maximum(moments[1] - moments[0] ** 2, 0) + connect[1][:, None],
+        mean=served[0] + connect[0][:, None],
+        variance=np.maximum(served[1] - served[0] ** 2, 0) + connect[1][:, None],
         background=_own(np.asarray(nodes.background).T),
         rate=float(np.sum(files.rate)),
         alone=bool(np.sum(share * np.asarray(files.k)) <= 1 + 1e-12),
@@ -219,6 +220,7 @@ def _true_sizes(problem: Problem, size: np.ndarray, grid: np.ndarray) -> TrueSiz
     files = problem.files
     rates = [np.asarray(rate) for rate in (files.rate, files.write_rate)]
     return TrueSizes(
+        np.asarray(problem.nodes.work),
         np.asarray(problem.nodes.service),
         np.stack([np.bincount(place[~on] - 1, rate[~on], len(grid) - 1) for rate in rates]),
         np.stack([np.bincount(place[on], rate[on], len(grid)) for rate in rates]),

@@ -72,9 +72,16 @@ def node_minima(
     return _minima(service, classes, z, tol, work, rates)
 
 
+class Coefficients(NamedTuple):
+    """Moments m_n(B) = sum_p values[n - 1, p] B^p, of a law whose mean and standard deviation are affine in B; >= 0."""
+
+    work: np.ndarray  # (3, 4, m) of the work that a chunk brings
+    served: np.ndarray  # (3, 4, m) of its service
+
+
 def cell_minima(
     service: Service,
-    coefficients: np.ndarray,
+    coefficients: Coefficients,
     ends: np.ndarray,
     most_read: np.ndarray,
     price: np.ndarray,
@@ -92,8 +99,7 @@ def cell_minima(
 
     Args:
         service: C chunk sizes, the middles of the intervals, on m nodes.
-        coefficients: (3, 4, m), m_n(B) = sum_p coefficients[n - 1, p] B^p, of a law whose mean and standard deviation
-            are affine in B; not negative.
+        coefficients: of the law of service.
         ends: (2, C), B.
         most_read: X, (m, C), 1/s.
         price: y >= 0, (2, m, C), s per 1/s of reads at the ends, linear in B between them.
@@ -107,20 +113,21 @@ def cell_minima(
         (low, upper), (Z, m), s.
     """
     middle = service.size
-    slopes = np.einsum(
-        "npm,pc->nmc", coefficients[:, 1:], np.stack([1 + 0 * middle, 2 * middle, 3 * middle**2])
-    )
+    rising = np.stack([1 + 0 * middle, 2 * middle, 3 * middle**2])
+    slopes = np.einsum("npm,pc->nmc", coefficients.work[:, 1:], rising)
     extremes = np.stack(
-        [np.einsum("npm,pc->nmc", coefficients, np.stack([b**p for p in range(4)])) for b in ends]
+        [np.einsum("npm,pc->nmc", coefficients.work, np.stack([b**p for p in range(4)])) for b in ends]
     )
     distance = (ends - middle)[:, None, None, :]
     step = slopes * distance
-    variance_slope = slopes[1] - 2 * service.moments[0] * slopes[0]
+    served = np.einsum("npm,pc->nmc", coefficients.served[:2, 1:], rising)
+    first = np.einsum("pm,pc->mc", coefficients.served[0], np.stack([middle**p for p in range(4)]))
+    variance_slope = served[1] - 2 * first * served[0]
     prices = [_kinds(price[e], None if write_price is None else write_price[e]) for e in range(2)]
     classes = _Classes(
         extremes,
         step,
-        np.ascontiguousarray(step[:, 0]),
+        served[0] * distance[:, 0],
         variance_slope * distance[:, 0],
         _kinds(most_read, most_written),
         np.stack(prices),

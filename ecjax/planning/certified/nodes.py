@@ -4,7 +4,7 @@ import numpy as np
 
 from ecjax.planning.certified import one_size
 from ecjax.planning.certified.data import Rows, Service, has_one_size
-from ecjax.planning.certified.node_bound import cell_minima, node_minima
+from ecjax.planning.certified.node_bound import Coefficients, cell_minima, node_minima
 from ecjax.planning.certified.relax import Prices
 
 # Cells of levels that the search for one node's minimum may open; what it leaves shows as a gap.
@@ -88,18 +88,18 @@ class _Cells:
         self.ends = service.size[self.at]
         middle = self.ends.mean(axis=0)
         coefficients = true.coefficients
-        moments = np.einsum("npm,pc->nmc", coefficients, np.stack([middle**p for p in range(4)]))
-        connect = (
-            service.mean - service.moments[0],
-            service.variance - (service.moments[1] - service.moments[0] ** 2),
-        )
+        powers = np.stack([middle**p for p in range(4)])
+        moments = np.einsum("npm,pc->nmc", coefficients, powers)
+        served = np.einsum("npm,pc->nmc", true.served[:2], powers)
+        on_grid = np.einsum("npm,pc->nmc", true.served[:2], np.stack([service.size**p for p in range(4)]))
+        connect = service.mean - on_grid[0], service.variance - (on_grid[1] - on_grid[0] ** 2)
         self.service = service._replace(
             size=middle,
             moments=np.ascontiguousarray(moments),
-            mean=moments[0] + connect[0][:, :1],
-            variance=np.maximum(moments[1] - moments[0] ** 2, 0) + np.maximum(connect[1][:, :1], 0),
+            mean=served[0] + connect[0][:, :1],
+            variance=np.maximum(served[1] - served[0] ** 2, 0) + np.maximum(connect[1][:, :1], 0),
         )
-        self.coefficients = coefficients
+        self.coefficients = Coefficients(coefficients, true.served)
         m = len(service.mean)
         self.read, self.written = (np.tile(rate * (1 + 1e-12), (m, 1)) for rate in rates[:, requested])
         self.writes = rows.written

@@ -86,7 +86,7 @@ def traced(
     size = np.asarray(files.chunk_bytes)
     by_row = _counts(problem, reads, bins, size)
     by_write = _counts(problem, writes, bins, size)
-    slope = np.asarray(nodes.service)[0, :2]
+    slope = np.asarray(nodes.work)[0, :2]
     background = np.array(nodes.background)
     number = np.bincount(reads.file, reads.reads, reads.files)
     total = float(number @ _of_files(problem, problem.k))
@@ -166,7 +166,7 @@ def _moments(problem: Problem, number: np.ndarray) -> np.ndarray:
     chunks = number * _of_files(problem, problem.k)
     share = chunks / chunks.sum()
     powers = np.stack([share @ np.asarray(problem.files.chunk_bytes) ** p for p in range(4)])
-    moments = np.einsum("npm,p->nm", np.asarray(problem.nodes.service), powers)
+    moments = np.einsum("npm,p->nm", np.asarray(problem.nodes.work), powers)
     # a node that takes no time at all would count without bounds
     return np.maximum(moments, 1e-9 * moments.max(axis=1, keepdims=True))
 

@@ -14,7 +14,13 @@ from ecjax.console import log
 from ecjax.errors import UserError
 from ecjax.planning import Lanes, Problem, scaled
 from ecjax.problem import builtin
-from ecjax.problem.arrays import check_together, files_arrays, nodes_arrays, several_per_node
+from ecjax.problem.arrays import (
+    check_together,
+    files_arrays,
+    nodes_arrays,
+    refuse_channels,
+    several_per_node,
+)
 from ecjax.problem.class_rates import with_class_rates
 from ecjax.problem.classes import Classes, check_classes
 from ecjax.problem.constraints import constrained
@@ -203,6 +209,7 @@ def case_of(options: OptimizeOptions, tables: Tables) -> Case:
     classes, fixed_lengths = None, problem
     by_class = [queue for queue in options.queue if queue != "fcfs"]
     if by_class:
+        refuse_channels(nodes, f"queue={by_class[0]}", "queue=fcfs")
         classes = check_classes(names, files, by_class[0])
         shares(options.weights, classes.names)
         deadlines(options.deadline_s, classes.names)

@@ -9,9 +9,9 @@ import pyarrow.compute as pc
 
 from ecjax.console import log
 from ecjax.errors import UserError
-from ecjax.problem.arrays import index_in
+from ecjax.problem.arrays import index_in, refuse_channels
 from ecjax.simulation.laws import Laws
-from ecjax.simulation.run import Outages
+from ecjax.simulation.run import CHANNELS, Outages
 from ecjax.streams.arrivals import Bursts, Factors
 from ecjax.studies.replay.options import ReplayOptions
 from ecjax.studies.replay.plans import Plan, read_plans
@@ -99,8 +99,9 @@ def queues_of(options: ReplayOptions, plan: Plan) -> list[str]:
 
 
 def _check_queues(options: ReplayOptions, plan: Plan) -> None:
-    """Queues by class need classes, and weights one each."""
+    """Queues by class need classes, weights one each, and nodes with several channels other policies than some."""
     by_class = [name for name in queues_of(options, plan) if name != "fcfs"]
+    _check_channels(options, plan, by_class)
     if by_class and "service_class" not in plan.files.column_names:
         raise UserError(f"queue={by_class[0]}: files have no column service_class; allowed without it: fcfs")
     names = plan.classes.names
@@ -108,6 +109,18 @@ def _check_queues(options: ReplayOptions, plan: Plan) -> None:
         raise UserError(
             f"weights: found {len(options.weights)} numbers; allowed: one per service class: {', '.join(names)}"
         )
+
+
+def _check_channels(options: ReplayOptions, plan: Plan, by_class: list[str]) -> None:
+    if by_class:
+        refuse_channels(plan.nodes, f"queue={by_class[0]}", "queue=fcfs")
+    for policy in options.policy:
+        if policy not in CHANNELS:
+            refuse_channels(plan.nodes, f"policy={policy}", ", ".join(CHANNELS))
+    if options.outages is not None:
+        refuse_channels(plan.nodes, "outages", "none")
+    if options.earlier_bounds:
+        refuse_channels(plan.nodes, "earlier_bounds=true", "false")
 
 
 def _case(options: ReplayOptions, plan: Plan, tables: Mapping[str, pa.Table], trace: Trace | None) -> Case:

@@ -70,6 +70,13 @@ class OperatingPoint:
         return self.policy in STATIC
 
     @property
+    def channels(self) -> np.ndarray:
+        """Accesses that every node serves at once, (m,) int64."""
+        several = self.problem.nodes.channels
+        count = self.problem.nodes.count
+        return np.ones(count, np.int64) if several is None else np.asarray(several).round().astype(np.int64)
+
+    @property
     def loads(self) -> np.ndarray:
         """Load rho of every node, (m,), under dispatch that does not depend on the state."""
         stored = jnp.asarray(self.plan.stored, float)

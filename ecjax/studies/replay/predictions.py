@@ -13,6 +13,7 @@ from ecjax.predict.latencies import Latencies
 from ecjax.predict.workload import ESTIMATE, TAIL_BOUND, node_laws, workload_of
 from ecjax.problem.classes import Classes
 from ecjax.queueing import waiting
+from ecjax.queueing.channels import delay_over_channels
 from ecjax.queueing.earlier_bounds import forks_bound, split_merge_bound
 from ecjax.simulation.laws import EXPONENTIAL, KIND
 from ecjax.studies.replay.operating_point import OperatingPoint
@@ -88,6 +89,8 @@ def _sojourn(
     """Mean (s; nan where nothing is read), variance (s^2) and load of every node, (m,) each."""
     work = planning.node_work(problem, reads, stored)
     wait = waiting(work[0], work[1], work[2])
+    if problem.nodes.channels is not None:
+        wait = delay_over_channels(wait, work[0], problem.nodes.channels)
     powers = problem.reads @ reads
     service = jnp.sum(problem.nodes.service * powers[None], axis=1) / powers[:1]
     mean = jnp.where(powers[0] > 0, wait.mean + service[0], jnp.nan)

@@ -2,7 +2,7 @@
 
 import itertools
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ecjax import precision
@@ -105,6 +105,7 @@ def solve(options: ReplayOptions, case: Case, items: dict[str, Item], worker: Wo
     varying = case.reads is not None or case.factors is not None
     tallies, spans = [outcome.tally for outcome in outcomes], [outcome.span for outcome in outcomes]
     summary = summarise(tallies, spans, varying)
+    summary = replace(summary, utilisation=summary.utilisation / at.channels)
     if summary.all is None or not summary.all.count[0]:
         return [row | {"status": str(Status.FAILED), "error": _NO_READS}], {}
     complete = all(outcome.complete for outcome in outcomes)

@@ -59,7 +59,9 @@ class Simulation:
         def report(requests: int) -> None:
             advance(requests / number)
 
-        return replay(system, blocks, counts, seed, self.policy, self.at.queue, case.outages, report)
+        return replay(
+            system, blocks, counts, seed, self.policy, self.at.queue, case.outages, report, self.at.channels
+        )
 
 
 def simulation(case: Case, at: OperatingPoint, point: Point, options: ReplayOptions) -> Simulation:

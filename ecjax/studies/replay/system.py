@@ -42,7 +42,8 @@ def arriving(at: OperatingPoint, options: ReplayOptions) -> Arriving:
     reads = _reads(at, options)
     parts = [reads] + ([_writes(at, reads)] if at.problem.writes is not None else [])
     tables = [at.laws.table]
-    background = np.asarray(at.problem.nodes.background)
+    # of its own jobs, each on one channel
+    background = np.asarray(at.problem.nodes.background) * at.channels ** np.arange(1, 4)[:, None]
     for node in np.flatnonzero(background[0] > 0).tolist():
         rate, law = law_fit.background(*background[:, node])
         parts.append(_background(node, rate, len(tables[0]) + len(tables) - 1, reads["queue"].max()))

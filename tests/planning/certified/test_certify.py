@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import problems
 import pytest
@@ -86,6 +87,26 @@ def test_problems_that_nobody_tuned_for(seed, files, load, theta, per_site):
 @pytest.mark.parametrize(("seed", "files", "load", "theta", "per_site"), MORE)
 def test_more_problems_that_nobody_tuned_for(seed, files, load, theta, per_site):
     untuned_is_closed(seed, files, load, theta, per_site)
+
+
+@pytest.mark.parametrize("sizes", [1, 3, 25])
+def test_nodes_that_serve_several_at_once(sizes):
+    """The gap of one size closes as ever; of several, no descent on the same problem is below the bound."""
+    files = 300 if sizes == 1 else 60
+    case = untuned(20, files, 0.8)
+    rng = np.random.default_rng(3)
+    size = rng.choice(np.geomspace(0.5, 2.0, sizes) if sizes > 1 else np.ones(1), files)
+    case.files["bytes"] *= size
+    several = case.problem()
+    several = replace(
+        several, nodes=replace(several.nodes, channels=jnp.asarray(rng.integers(1, 4, 12).astype(float)))
+    )
+    plans = planned(several, 1e-3, rate=0.9 if sizes == 1 else 1.8, methods=("certified", "published"))
+    plan, other = lane(plans), lane(plans, method="published")
+    bound = float(plans.lower_bound[0])
+    assert bound <= float(plan.evaluation.objective) <= float(other.evaluation.objective) * (1 + 1e-6)
+    assert gap_of(plans) <= (1e-3 if sizes == 1 else 0.05)
+    assert 1 > plan.evaluation.load.max() > 0.3
 
 
 def test_groups_share_their_nodes():

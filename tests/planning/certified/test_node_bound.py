@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import differential_evolution, linprog, minimize_scalar
 
 from ecjax.planning.certified.data import Service
-from ecjax.planning.certified.node_bound import cell_minima, node_minima
+from ecjax.planning.certified.node_bound import Coefficients, cell_minima, node_minima
 from ecjax.planning.certified.node_bound_lp import solve
 
 SEEDS = st.integers(0, 10**6)
@@ -268,7 +268,7 @@ class Intervals:
         case = self.case
         low, upper = cell_minima(
             case.service,
-            case.coefficients,
+            Coefficients(case.coefficients, case.coefficients),
             self.ends,
             case.reads,
             self.price,
