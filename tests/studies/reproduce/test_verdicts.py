@@ -1,0 +1,63 @@
+"""What becomes of the claims at size=small: a verdict that changes fails."""
+
+import pytest
+
+from ecjax import cli
+from ecjax.studies.reproduce.claim import Verdict
+from ecjax.studies.reproduce.claims import paper
+from ecjax.studies.reproduce.evidence import Evidence
+from ecjax.tables.results import read_results
+
+# claims that do more or less than hold
+EXPECTED = {
+    "tofec": {
+        Verdict.TESTBED: {"fig4-threads-alike", "correlation"},
+        Verdict.IN_SHAPE: {
+            *("fit-trimmed", "fig5-p99-cuts", "total-delay-layouts", "fig1-high-code-capacity"),
+            *("fixed-k-envelope-loss", "envelope", "p90-p99-best-static", "fig10-adaptive-recovers"),
+        },
+        Verdict.FAILS: {
+            *("fig5-layouts-alike-to-p99", "cap-negligible-gain", "light-medians"),
+            "greedy-equals-tofec-mean",
+        },
+    },
+    "dtarget": {
+        Verdict.TESTBED: {"fig5-cdfs"},
+        Verdict.IN_SHAPE: {
+            *("first", "fig3a-dtarget", "fig3a-width-trend", "sec6-without-slf", "fig3b-same-sources"),
+            *("fig3c-slf-values", "fig4a-n-trend", "fig4a-n4"),
+        },
+        Verdict.FAILS: {
+            *("alg2-order", "abstract-ratios", "fig4b-20-percent", "fig3a-others", "fig3a-pfabric-below-tcp"),
+            "fig3a-barrat-above-tcp",
+        },
+    },
+}
+COUNTS = {"tofec": 34, "dtarget": 23}  # claims that are judged
+
+
+def expected(name, claim):
+    short = claim.removeprefix(f"{name}-")
+    return next((verdict for verdict, ids in EXPECTED[name].items() if short in ids), Verdict.HOLDS)
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_all_claims_are_there(name):
+    ids = {claim.id.removeprefix(f"{name}-") for claim in paper(name).claims}
+    assert len(ids) == COUNTS[name]
+    assert set().union(*EXPECTED[name].values()) <= ids
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_verdicts_that_need_no_study(name):
+    evidence = Evidence("small", {})
+    found = {claim.id: claim.rule(evidence).verdict for claim in paper(name).claims if not claim.studies}
+    assert found == {claim: expected(name, claim) for claim in found}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", EXPECTED)
+def test_verdicts(name, tmp_path, capsys):
+    assert cli.main(["reproduce", name, f"out={tmp_path}"]) == 0
+    found = read_results(tmp_path, "claims").set_index("id")["verdict"].to_dict()
+    assert found == {claim: expected(name, claim) for claim in found}
