@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from ecjax.options import Listed, Text, Words, option
 
-PAPERS = ("jlcm", "differentiated", "tofec", "dtarget")
+PAPERS = ("jlcm", "differentiated", "tofec", "dtarget", "samplex")
 SMALL, FULL = "small", "full"
 
 
@@ -18,7 +18,7 @@ class ReproduceOptions:
     papers: list[str] | None = option(
         None,
         "names of papers, one or a list; default: all (jlcm: joint latency and cost; differentiated: service classes; "
-        "tofec: codes at a proxy; dtarget: transfers of reads)",
+        "tofec: codes at a proxy; dtarget: transfers of reads; samplex: caches)",
         Listed(Words(*PAPERS), empty=True),
     )
     claims: list[str] | None = option(
