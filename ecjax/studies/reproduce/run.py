@@ -10,6 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 
 from ecjax.console import MESSAGES, OutputMode, log, printing
@@ -129,6 +130,10 @@ def _finding(claim: Claim, evidence: Evidence, errors: Mapping[str, str]) -> Fin
     except (UserError, LookupError, ValueError, ArithmeticError) as error:
         log.error("%s: %s", claim.id, error)
         return Finding(Verdict.NOT_JUDGED, why=f"its rule failed: {type(error).__name__}: {error}")
+    if any(
+        value is not None and not np.isfinite(value) for value in (finding.ours, finding.low, finding.high)
+    ):
+        return Finding(Verdict.NOT_JUDGED, why=f"its rule found {finding.ours}: {finding.why}")
     if finding.verdict is not Verdict.HOLDS and not finding.why:
         raise ValueError(f"{claim.id}: {finding.verdict} without a reason")
     return finding

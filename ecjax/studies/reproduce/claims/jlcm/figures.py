@@ -221,12 +221,12 @@ def _fig9_latency(evidence: Evidence) -> Finding:
 def _fig9_random(evidence: Evidence) -> Finding:
     schemes = _schemes(evidence)
     ratio = float(schemes["random_cp"]["mean_s"] / schemes["published"]["mean_s"])
-    return in_shape(
-        ratio >= 1.3 and schemes["random_cp"]["mean_s"] > schemes["max_ec"]["mean_s"],
+    slowest = max(schemes, key=lambda name: schemes[name]["mean_s"]) == "random_cp"
+    return judge(
+        ratio >= 1.3 and slowest,
         ratio,
-        f"{_shown(schemes)}; nothing is printed to compare with. Slower than the maximum code, "
-        f"but not the slowest: reads "
-        "in proportion to service rates overload the fast nodes of a placement that was made for other reads",
+        f"{_shown(schemes)}; nothing is printed to compare with. Its increase is large, but it is "
+        f"{'' if slowest else 'not '}the slowest of the four, as Fig. 9 has it",
     )
 
 
