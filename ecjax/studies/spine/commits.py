@@ -128,11 +128,13 @@ class Commits:
         return together
 
 
-def _joined(together: list[Written]) -> tuple[Rows, dict[str, pa.Table]]:
-    """Several batches as one."""
+def _joined(together: list[Written]) -> tuple[Rows, dict[str, Tables]]:
+    """Several batches as one; of a dataset without rows there is still a file, which says that it was written."""
     tables: dict[str, list[pa.Table]] = {}
     for written in together:
         for name, parts in written.datasets.items():
             tables.setdefault(name, []).extend(parts)
-    joined = {name: pa.concat_tables(parts) for name, parts in tables.items() if parts}
+    joined: dict[str, Tables] = {
+        name: pa.concat_tables(parts) if parts else iter(()) for name, parts in tables.items()
+    }
     return [row for written in together for row in written.rows], joined

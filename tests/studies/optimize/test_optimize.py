@@ -446,7 +446,7 @@ TABLES = [
     (
         "nodes",
         lambda t: t.assign(channels=[1, 1, 0, 1, 1, 1]),
-        ["column channels, row 2", "found 0; allowed: at least 1"],
+        ["column channels, row 2", "found 0; allowed: integers >= 1"],
     ),
     (
         "nodes",
