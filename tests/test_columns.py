@@ -8,7 +8,22 @@ from ecjax.tables.arrow_schemas import dataset_schema
 from ecjax.tables.result_schemas import RUN_COLUMNS, RUNS
 from ecjax.tables.schemas import FLOAT, INPUTS
 
-UNITS = {"", "s", "s^2", "s^3", "1/s", "B", "B/s", "s/B", "s/$", "$/B", "$/period", "$/(B period)", "chunks"}
+UNITS = {
+    "",
+    "s",
+    "s^2",
+    "s^3",
+    "1/s",
+    "1/year",
+    "B",
+    "B/s",
+    "s/B",
+    "s/$",
+    "$/B",
+    "$/period",
+    "$/(B period)",
+    "chunks",
+}
 # how the names of numbers end, the longest ending first
 ENDINGS = {
     "bytes_per_s": {"B/s"},
