@@ -169,10 +169,7 @@ def test_codes_claims_failures_and_benchmarks_have_sections():
     chart = {chart.title: chart for chart in section.charts}
     assert [trace["y"] for trace in chart["Latency against overhead"].traces] == [[0.1]]
     states = chart["Mean latency of full reads"].traces
-    assert {trace["name"]: trace["x"] for trace in states} == {  # lying bars
-        "healthy": [0.1, None],
-        "with a node down": [None, None],
-    }
+    assert {trace["name"]: trace["x"] for trace in states} == {"healthy": [0.1, None]}  # lying bars
     many = [codes[0] | {"code": f"{k}+2"} for k in range(2, 20)]
     section = durability.section(study("codes", [{}], codes=many))
     assert {trace["mode"] for trace in section.charts[0].traces} == {"markers"}
