@@ -43,6 +43,9 @@ def condense(probabilities: ArrayLike, load: Workload) -> Condensed:
     reads = np.asarray(probabilities, float)
     m = reads.shape[1]
     spread = max(_LEAST_SPREAD, 1 << (int((reads > 0).sum(axis=1).max(initial=1)) - 1).bit_length())
+    apart = Condensed(jnp.arange(m), jnp.arange(m), min(spread, m))
+    if 2 * _LEAST_LAWS > m:
+        return apart
     rates, sizes = node_arrivals(load, jnp.asarray(reads))
     other = 0.0 if load.background is None else np.asarray(load.background)
     work = np.stack([np.asarray((rates * moment).sum(axis=0)) for moment in load.work.moments(sizes)]) + other
@@ -56,7 +59,7 @@ def condense(probabilities: ArrayLike, load: Workload) -> Condensed:
     while count <= of_node.max():
         count *= 4
     if 2 * count > m:
-        return Condensed(jnp.arange(m), jnp.arange(m), min(spread, m))
+        return apart
     order = np.lexsort((work[0], of_node))
     middle = np.searchsorted(of_node[order], np.arange(count), side="left")
     after = np.searchsorted(of_node[order], np.arange(count), side="right")
