@@ -226,10 +226,14 @@ def share(state, group, sharing, changed, now):
     for c in group:
         use = state.first_use[c]
         for q in range(use, use + state.sources[c] + state.targets[c]):
+            free[port[q]] -= state.spent[q]
+    for c in group:
+        use = state.first_use[c]
+        for q in range(use, use + state.sources[c] + state.targets[c]):
             p = port[q]
-            free[p] -= state.spent[q]
             sharing[p] = 0.0
-    round_off(state)
+            if free[p] < NOTHING * state.capacity[p]:
+                free[p] = 0.0
 
 
 @njit(inner=True)
