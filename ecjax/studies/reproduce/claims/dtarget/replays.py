@@ -267,8 +267,8 @@ def _k_trend(evidence: Evidence) -> Finding:
         bool(mean[7] > mean[3] and random[7] > random[3]),
         float(mean[7]),
         f"at k = {texts(mean.index)}: {texts(mean)} both with its sources, {texts(random)} both with random ones "
-        f"(printed 2.2 to 2.5, sources not said). Its own against random ones: {texts(apart)}, level, as sources "
-        "matter less the nearer k is to n",
+        f"(printed 2.2 to 2.5, sources not said). Its own against random ones: {texts(apart)}; that gain does not "
+        "grow with k, as there is less to choose the nearer k is to n",
         float(factor[7].min()),
         float(factor[7].max()),
     )
@@ -309,11 +309,12 @@ def _loss_random(evidence: Evidence) -> Finding:
     own, random = (float(loss.mean()) for loss in by_sources)
     more = by_sources[1] - by_sources[0]
     error = float(more.std(ddof=1) / len(more) ** 0.5)
+    level = "so they cannot be told apart" if abs(more.mean()) <= 2 * error else "so they differ"
     return in_shape(
         own <= random <= 0.2,
         random,
         f"{random:.1%} with random sources, {own:.1%} with its own: {100 * more.mean():+.2f} points with a "
-        f"standard error of {100 * error:.2f}, so they are level, and both far below 18 %; {_NO_TRACE}",
+        f"standard error of {100 * error:.2f}, {level}; {_NO_TRACE}",
         float(_loss(evidence, _RANDOM).min(axis=None)),
         float(_loss(evidence, _RANDOM).max(axis=None)),
     )
