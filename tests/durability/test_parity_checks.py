@@ -66,7 +66,7 @@ def test_facebooks_code_survives_four_losses_and_reads_five_chunks():
     assert (code.n, code.repair_chunks, code.degraded_chunks) == (16, 5, 5)
     assert always_survived(code) == 4
     shares = decodable_shares(code.n, code.k, code.checks)
-    # five data chunks of a group have one check of theirs and the three that hold all chunks; no other set of five fails
+    # five data chunks of a group have one check of theirs and the three that hold all; no other set of five fails
     assert shares[5] == pytest.approx(1 - 2 / math.comb(16, 5), rel=1e-12)
 
 
