@@ -208,7 +208,7 @@ def _states(code: Code, traffic: Traffic, plan: CodePlan, idle: _Idle) -> Iterab
         away = direct[:, down].sum(axis=1)
         left += [_degraded(moved * (code.degraded_chunks / code.k), away, code, traffic.small_bytes)]
         yield "down", _State(problem, laws, kinds_of(problem, moved), left)
-    factor = np.where(at, traffic.slow, 1.0)
+    factor = np.where(down, traffic.slow, 1.0)
     table = laws.table.copy()
     table[: len(factor), LINES] *= factor[:, None]
     service = problem.nodes.service * jnp.asarray(factor[None] ** np.arange(1, 4)[:, None])[:, None]

@@ -151,7 +151,7 @@ class CodesOptions:
     )
     slow: float = option(
         5.0,
-        "service times of the slow node, as a multiple of its own",
+        "service times of the slow node, or of all of its site with domain=site, as a multiple of their own",
         Number(least=1),
         identifies=with_latencies,
     )

@@ -6,7 +6,7 @@ from ecjax.tables.schemas import BOOLEAN, FLOAT, INTEGER, STRING, Column
 _STATES = {
     "healthy": "with all nodes up",
     "down": "with busiest_node down, or its domain",
-    "slow": "with busiest_node slower, which the plan does not avoid",
+    "slow": "with busiest_node, or its site, slower, which the plan does not avoid",
     "repairing": "while a disk is repaired",
 }
 _LATENCIES = tuple(

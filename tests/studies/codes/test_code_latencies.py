@@ -160,3 +160,33 @@ def test_wrong_input_is_one_line(tmp_path, capsys, words, message):
     assert main(["codes", *words, f"out={tmp_path / 'out'}"]) == 2
     assert message in " ".join(capsys.readouterr().err.split())
     assert not (tmp_path / "out" / "runs").exists()
+
+
+# code: mean and 99 % quantile in ms of full reads healthy, down, slow, repairing, of small ones healthy and down; of the
+# formulas' document, by simulation of 5e5 reads
+WORKED = {
+    "4+2": ((22.8, 49), (23.0, 50), (48, 233), (68, 189), (9.0, 33.2), (9.8, 35.2)),
+    "8+3": ((23.9, 51), (24.4, 52), (69, 300), (88, 219), (9.2, 33.7), (10.4, 37.7)),
+}
+
+
+@pytest.mark.slow
+def test_the_worked_examples_latencies_come_out(tmp_path):
+    """12 hosts of 10 disks of 2 ms + Exp(6 ms) + bytes / 150 MB/s; 100 reads/s of 4 MiB, 300/s of 64 KiB."""
+    hosts = nodes(120, 12) | {
+        "delta_s": [0.002] * 120,
+        "delta_s_per_byte": [1 / 150e6] * 120,
+        "psi_s": [0.006] * 120,
+    }
+    places = {
+        "nodes": table(hosts, tmp_path, "nodes"),
+        "files": table(files(600, 100.0, (4.0 * 2**20,)), tmp_path, "files"),
+    }
+    with ecjax.codes(list(WORKED), **places, domain="site", small_reads=3.0, slow=5.0) as results:
+        rows = results.codes.set_index("code")
+    names = ("healthy", "down", "slow", "repairing", "small_healthy", "small_down")
+    for code, values in WORKED.items():
+        for name, (mean, p99) in zip(names, values, strict=True):
+            row = rows.loc[code]
+            assert 1e3 * row[f"{name}_mean_s"] == pytest.approx(mean, rel=0.05), (code, name)
+            assert 1e3 * row[f"{name}_p99_s"] == pytest.approx(p99, rel=0.08), (code, name)
