@@ -162,8 +162,8 @@ def test_wrong_input_is_one_line(tmp_path, capsys, words, message):
     assert not (tmp_path / "out" / "runs").exists()
 
 
-# code: mean and 99 % quantile in ms of full reads healthy, down, slow, repairing, and of small ones healthy and down; of
-# the formulas' document, by simulation of 5e5 reads
+# code: mean and 99 % quantile in ms of full reads healthy, down, slow, repairing, and of small ones healthy and down,
+# by the formulas' document from a simulation of 5e5 reads
 WORKED = {
     "4+2": ((22.8, 49), (23.0, 50), (48, 233), (68, 189), (9.0, 33.2), (9.8, 35.2)),
     "8+3": ((23.9, 51), (24.4, 52), (69, 300), (88, 219), (9.2, 33.7), (10.4, 37.7)),
