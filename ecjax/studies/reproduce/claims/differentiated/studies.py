@@ -35,6 +35,8 @@ STUDIES = (
     ),
     _replay("fairness", "experiment=classes_fairness"),
     _replay("sizes", "experiment=classes_fig8_priority", "planning.size_scale=[0.5,0.75,1,1.25,1.5]"),
+    _replay("fig9", "experiment=classes_fig9"),
+    _replay("fig11", "experiment=classes_fig11"),
     _replay("fig10", "experiment=classes_fig10"),
     _replay("fig12", "experiment=classes_fig12"),
     Study(
