@@ -2,5 +2,6 @@
 
 from ecjax.studies.reproduce.claim import Paper
 from ecjax.studies.reproduce.claims.samplex.formulas import FORMULAS
+from ecjax.studies.reproduce.claims.samplex.theorems import THEOREMS
 
-PAPER = Paper("samplex", "caching chunks by sampled partitions", (), FORMULAS)
+PAPER = Paper("samplex", "caching chunks by sampled partitions", (), (*FORMULAS, *THEOREMS))

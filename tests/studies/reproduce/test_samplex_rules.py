@@ -1,0 +1,52 @@
+"""What the rules of the SampleX paper compute by themselves, against other computations."""
+
+import random
+from collections import Counter
+
+import numpy as np
+import pytest
+from scipy.optimize import linear_sum_assignment
+
+from ecjax.caching.partitions import Partitions
+from ecjax.studies.reproduce.claims.samplex.theorems import (
+    draw_probabilities,
+    example_2,
+    example_6,
+    partition_values,
+    partition_values_last,
+    printed_updates,
+)
+
+
+@pytest.mark.parametrize(("tau", "capacity"), [(example_2(10.0), 4), (example_6(10.0), 3)])
+def test_values_of_partitions_are_those_of_the_best_assignment(tau, capacity):
+    """A solver of assignment problems, a column for each slot, finds the same values."""
+    expected = []
+    for x in Partitions(capacity, 3, 4):
+        slots = np.repeat([1, 2, 3], x)
+        worth = tau[:, slots]
+        expected.append(worth[linear_sum_assignment(worth, maximize=True)].sum())
+    np.testing.assert_allclose(partition_values(tau, capacity), expected)
+    assert partition_values_last(tau, capacity) == pytest.approx(expected[-1])
+
+
+def test_draws_in_shuffled_order_have_these_probabilities():
+    capacity, k, count = 7, 3, 60_000
+    draws, drawn = random.Random(0), Counter()
+    for _ in range(count):
+        x, left, order = [0] * k, capacity, [2, 3]
+        draws.shuffle(order)
+        for part in order:
+            x[part - 1] = draws.randint(0, left // part)
+            left -= part * x[part - 1]
+        x[0] = left
+        drawn[tuple(x)] += 1
+    probability = draw_probabilities(capacity, k)
+    assert probability.sum() == pytest.approx(1)
+    found = [drawn[tuple(int(v) for v in x)] / count for x in Partitions(capacity, k)]
+    np.testing.assert_allclose(found, probability, atol=5 * 0.5 / count**0.5)
+
+
+def test_updates_of_all_partitions_never_lower_the_value():
+    """With as many samples as there are partitions the current plan is among them."""
+    assert printed_updates(1000, 100, 0)[0] == 0
