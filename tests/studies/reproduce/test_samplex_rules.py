@@ -8,6 +8,8 @@ import pytest
 from scipy.optimize import linear_sum_assignment
 
 from ecjax.caching.partitions import Partitions
+from ecjax.studies.reproduce.claims.samplex.plans import second_peak
+from ecjax.studies.reproduce.claims.samplex.studies import plateau_rates
 from ecjax.studies.reproduce.claims.samplex.theorems import (
     draw_probabilities,
     example_2,
@@ -50,3 +52,17 @@ def test_draws_in_shuffled_order_have_these_probabilities():
 def test_updates_of_all_partitions_never_lower_the_value():
     """With as many samples as there are partitions the current plan is among them."""
     assert printed_updates(1000, 100, 0)[0] == 0
+
+
+def test_second_peak_is_that_of_a_period():
+    """A sine of period P over n places has autocorrelation 1 - P / n at lag P, nearly; a trend has no second peak."""
+    wave = np.sin(2 * np.pi * np.arange(4000) / 400)
+    assert second_peak(wave) == pytest.approx(0.9, abs=0.01)
+    assert second_peak(np.arange(1000.0)) < 0
+
+
+def test_shares_of_the_plateau():
+    rates = plateau_rates()
+    assert len(rates) == 1000
+    assert rates.sum() == pytest.approx(1)
+    assert rates[:50].sum() == pytest.approx(0.61)

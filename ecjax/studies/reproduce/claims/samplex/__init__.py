@@ -2,6 +2,8 @@
 
 from ecjax.studies.reproduce.claim import Paper
 from ecjax.studies.reproduce.claims.samplex.formulas import FORMULAS
+from ecjax.studies.reproduce.claims.samplex.plans import PLANS
+from ecjax.studies.reproduce.claims.samplex.studies import STUDIES
 from ecjax.studies.reproduce.claims.samplex.theorems import THEOREMS
 
-PAPER = Paper("samplex", "caching chunks by sampled partitions", (), (*FORMULAS, *THEOREMS))
+PAPER = Paper("samplex", "caching chunks by sampled partitions", STUDIES, (*FORMULAS, *THEOREMS, *PLANS))
