@@ -56,7 +56,35 @@ def _sampled(name: str, *words: str) -> Study:
     )
 
 
+def _plateau(name: str, *words: str) -> Study:
+    """Replays of reads of a plateau by the policies of Figs. 8 to 10."""
+    policies = "policy=[optimal_static,samplex_static,near_optimal,samplex,agar]"
+    return Study(
+        name,
+        ("cache", policies, "half_life_s=1800", *words),
+        small=("samples=[1,5,20]",),
+        full=("samples=[1,2,3,4,5,10,20]",),
+        inputs=plateau_reads,
+    )
+
+
+def _swept(number: int) -> Study:
+    """A sweep of the project's experiment of a figure."""
+    policies = "policy=[samplex_static,near_optimal,samplex]"
+    return Study(
+        f"fig{number}", ("cache", f"experiment=samplex_fig{number}", policies), small=("reads=60000",)
+    )
+
+
 STUDIES = (
     _sampled("sampled_6", "capacity=[40,100]", "k=6"),
     _sampled("sampled_8", "capacity=100", "k=8"),
+    _plateau("fig8", "capacity=100", "k=6"),
+    _plateau("fig9", "capacity=1000", "k=15"),
+    *(_swept(number) for number in (11, 12, 13, 14)),
+    Study(
+        "fig15",
+        ("cache", "experiment=samplex_fig15", "policy=[near_optimal,samplex]"),
+        small=("reads=10000", "buckets=5"),
+    ),
 )
