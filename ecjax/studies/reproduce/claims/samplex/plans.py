@@ -79,7 +79,7 @@ def _growth(evidence: Evidence) -> Finding:
         study = SamplingStudy(plateau_rates(), latency, capacity)
         counts[capacity, k] = study.partitions.count
         took: list[float] = []
-        while len(took) < 2 or (len(took) < 5 and sum(took) < 0.1):  # the first may load machine code
+        while len(took) < 5 and sum(took) < 1:  # the first may load machine code
             began = time.perf_counter()
             study.all_latencies()
             took.append(time.perf_counter() - began)
