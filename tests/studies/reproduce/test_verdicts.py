@@ -34,15 +34,16 @@ EXPECTED = {
     },
     "samplex": {
         Verdict.TESTBED: {"tab2-times", "fig5-ms", "tab3-times"},
+        Verdict.IN_SHAPE: {
+            *("fig4-periodic", "fig4-front-better", "fig5-rands-loss", "offline-loss", "fig7-share-below"),
+            *("fig8-offline-S", "fig8-near-optimal", "fig8-online-S", "hit-ratio"),
+            *("fig11-capacity", "fig12-K", "fig13-replicas", "fig14-items"),
+            *("tab5-agar", "tab5-online-small", "fig9b-faster", "fig9c-tail", "tab6-speed"),
+        },
         Verdict.FAILS: {
-            *(
-                "chi-bound",
-                "tab4-factorial",
-                "alg1-uniform",
-                "eq16-edc",
-                "online-ratio",
-                "online-never-worse",
-            ),
+            *("chi-bound", "tab4-factorial", "alg1-uniform", "eq16-edc", "online-ratio"),
+            *("online-never-worse", "fig5-rands-best", "tab3-order", "fig10-throughput", "iterations"),
+            "tab5-offline-large",
         },
     },
 }
