@@ -7,7 +7,7 @@ import errno
 import gc
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 from ecjax import __version__, interrupts
@@ -72,7 +72,19 @@ def _of_the_machine(error: Exception) -> tuple[str | None, int]:
     return None, EXIT_FAILED
 
 
+def _refuse_other_encodings(words: Iterable[str]) -> None:
+    """Refuse bytes that are no UTF-8 before they get into tables, whose text they cannot be.
+
+    Raises:
+        UserError: names the word.
+    """
+    for word in words:
+        if not word.isprintable() and any("\ud800" <= letter <= "\udfff" for letter in word):
+            raise UserError(displayed(f"{word}: holds bytes that are not UTF-8; allowed: names in UTF-8"))
+
+
 def _dispatch(words: list[str]) -> int:
+    _refuse_other_encodings(words)
     if not words or words[0] in ("-h", "--help", "help"):
         print(overview(__version__))
         return 0

@@ -211,3 +211,9 @@ def test_entry_points_run_from_a_checkout(tmp_path):
             [sys.executable, str(path), "nothing=1"], cwd=tmp_path, capture_output=True, text=True
         )
         assert done.returncode == 2 and "found option 'nothing'" in done.stderr
+
+
+def test_bytes_that_are_not_utf8_are_refused(tmp_path, capsys):
+    code, out, err = run(capsys, "optimize", f"out={tmp_path}/b\udcffd", "theta=1")
+    assert code == 2 and not out and err.count("\n") == 1 and "not UTF-8" in err
+    assert not list(tmp_path.iterdir())

@@ -159,11 +159,20 @@ def test_codes_claims_failures_and_benchmarks_have_sections():
             "nines": nines,
             "durable": nines > 11,
             "any_loss_probability": 1e-9,
+            "healthy_mean_s": mean,
+            "down_mean_s": None,
         }
-        for code, overhead, nines in (("8+3", 1.375, 14.0), (HOSTILE, 3.0, 9.0))
+        for code, overhead, nines, mean in (("8+3", 1.375, 14.0, 0.1), (HOSTILE, 3.0, 9.0, None))
     ]
     section = durability.section(study("codes", [{}], codes=codes))
     assert [trace["name"] for trace in section.charts[0].traces] == ["durable enough", "not durable enough"]
+    chart = {chart.title: chart for chart in section.charts}
+    assert [trace["y"] for trace in chart["Latency against overhead"].traces] == [[0.1]]
+    states = chart["Mean latency of full reads"].traces
+    assert {trace["name"]: trace["x"] for trace in states} == {"healthy": [0.1, None]}  # lying bars
+    many = [codes[0] | {"code": f"{k}+2"} for k in range(2, 20)]
+    section = durability.section(study("codes", [{}], codes=many))
+    assert {trace["mode"] for trace in section.charts[0].traces} == {"markers"}
     claim = {"paper": "p", "claim": "c", "why": "w", "ours_low": 1.0, "ours_high": 4.0}
     rows = [
         claim | {"id": "a", "verdict": "holds", "paper_value": "2.0", "ours": 3.0},

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ecjax.coflow.lasting import ENDED, has_ended, left, may_end, next_end, settle
 from ecjax.coflow.open_shop import rank_by_algorithm_1, rank_by_local_search
 from ecjax.coflow.queues import aalo, baraat
 from ecjax.coflow.rates import backfill, bottleneck, clear, madd, madd_full, sort_active
@@ -24,7 +25,6 @@ CODES = {
     "local_search": LOCAL_SEARCH,
 }
 ARRIVAL, COFLOW_END, FLOW_END, ASKED = 1, 2, 4, 8  # what an event brought
-_ENDED = 1e-10  # of its size: a flow with less left has ended
 
 
 class Settings(NamedTuple):
@@ -36,15 +36,15 @@ class Settings(NamedTuple):
 
 
 @njit(inner=True)
-def _rates(state, settings, reads, event, speed):
-    """Rates of all flows, into ``drain`` and ``rate``; returns the time until the scheduler asks for an event, s."""
+def _rates(state, settings, reads, event, speed, now):
+    """Rates of all flows, in ``state``; returns the time until the scheduler asks for an event, s."""
     clear(state)
     count = state.counts[ACTIVE]
     scheduler = settings.scheduler
     if scheduler == AALO:
-        return aalo(state, count, speed)
+        return aalo(state, count, speed, now)
     if scheduler == BARAAT:
-        return baraat(state, count, settings.heavy_bytes, speed)
+        return baraat(state, count, settings.heavy_bytes, speed, now)
     changed = event & (ARRIVAL | COFLOW_END)
     if scheduler == SINCRONIA and changed:
         rank_by_algorithm_1(state, count)
@@ -62,9 +62,11 @@ def _rates(state, settings, reads, event, speed):
                 state.key[c] = bottleneck(state, c, state.load) * state.scale[c]
     sort_active(state, count)
     if settings.rule == LEAST_WORK_AHEAD and changed:
+        for i in range(count):
+            settle(state, state.active[i], now)
         reads.moved[0] += least_work_ahead(state, count, reads)
     if scheduler == DTARGET:
-        madd_full(state, count)
+        madd_full(state, count, now)
     else:
         madd(state, count)
     backfill(state, count)
@@ -72,17 +74,17 @@ def _rates(state, settings, reads, event, speed):
 
 
 @njit(inner=True)
-def _until_next_end(state):
+def _until_next_end(state, now):
     """Time until the next flow ends at the present rates, s."""
-    soonest = np.inf
-    drain, scale, rest, rate, coflow = state.drain, state.scale, state.rest, state.rate, state.coflow
+    soonest = max(next_end(state, state.counts[ACTIVE]) - now, 0.0)
+    drain, scale, rate, coflow = state.drain, state.scale, state.rate, state.coflow
     for i in range(state.counts[ACTIVE]):
         soonest = min(soonest, drain[state.active[i]])
     for i in range(state.counts[SERVED]):
         x = state.served[i]
         c = coflow[x]
-        bytes_left = rest[x] * scale[c]
-        speed = rate[x]
+        bytes_left = left(state, x, now) * scale[c]
+        speed = rate[x] + state.base[x]
         if drain[c] < np.inf:
             speed += bytes_left / drain[c]
         if bytes_left < soonest * speed:
@@ -94,16 +96,18 @@ def _until_next_end(state):
 def _advance(state, span, now, flow, finish):
     """Flows send for ``span`` seconds until ``now``; returns what ended."""
     active, drain, scale, rest, rate = state.active, state.drain, state.scale, state.rest, state.rate
-    load, size, coflow = state.load, state.size, state.coflow
+    load, coflow, spent = state.load, state.coflow, state.spent
     count = state.counts[ACTIVE]
     event = 0
     for i in range(count):
         c = active[i]
+        for q in range(state.first_use[c], state.first_use[c] + state.sources[c] + state.targets[c]):
+            load[q] -= spent[q] * span
         if drain[c] == np.inf:
             continue
         keep = 1.0 - span / drain[c]
         drain[c] -= span
-        if keep <= _ENDED:
+        if keep <= ENDED:
             keep = 0.0
         scale[c] *= keep
         if 0.0 < scale[c] < 1e-60:
@@ -122,8 +126,8 @@ def _advance(state, span, now, flow, finish):
         rest[x] -= less
         load[state.at_source[x]] -= less
         load[state.at_target[x]] -= less
-        if rest[x] * scale[c] <= _ENDED * size[x]:
-            end_flow(state, x)
+        if has_ended(state, x, now):
+            end_flow(state, x, now)
             finish[flow[x]] = now
             rate[x] = 0.0
             event |= FLOW_END
@@ -131,6 +135,16 @@ def _advance(state, span, now, flow, finish):
             state.served[still_served] = x
             still_served += 1
     state.counts[SERVED] = still_served
+    for i in range(count):
+        c = active[i]
+        for a in range(state.first_use[c], state.first_use[c] + state.sources[c]):
+            if not may_end(state, a, now):
+                continue
+            for x in range(state.begin[a], state.end[a]):
+                if state.base[x] > 0.0 and has_ended(state, x, now):
+                    end_flow(state, x, now)
+                    finish[flow[x]] = now
+                    event |= FLOW_END
     return event
 
 
@@ -193,7 +207,7 @@ def _record(state, flow, log, used, start, end):
     for i in range(state.counts[ACTIVE]):
         c = state.active[i]
         for x in range(state.first[c], state.first[c + 1]):
-            speed = state.rate[x]
+            speed = state.rate[x] + state.base[x]
             if state.drain[c] < np.inf:
                 speed += state.rest[x] * state.scale[c] / state.drain[c]
             if speed > 0.0 and state.rest[x] > 0.0:
@@ -229,8 +243,8 @@ def run(state, settings, arrival, reads, finish, completion, log):
     rate_change = np.inf
     while following < coflows or state.counts[ACTIVE] > 0:
         if event:
-            rate_change = _rates(state, settings, reads, event, speed)
-        span = _until_next_end(state)
+            rate_change = _rates(state, settings, reads, event, speed, now)
+        span = _until_next_end(state, now)
         span = min(span, rate_change)
         event = np.int64(0)
         until = now + span

@@ -25,17 +25,22 @@ def sent(state, c):
 def _speeds(state, speed):
     """Bytes/s at which every coflow sends, (C,)."""
     for i in range(state.counts[ACTIVE]):
-        speed[state.active[i]] = 0.0
+        c = state.active[i]
+        speed[c] = 0.0
+        use = state.first_use[c]
+        for q in range(use, use + state.sources[c]):
+            speed[c] += state.spent[q]
     for i in range(state.counts[SERVED]):
         x = state.served[i]
         speed[state.coflow[x]] += state.rate[x]
 
 
 @njit(inner=True)
-def aalo(state, count, speed):
+def aalo(state, count, speed, now):
     """Rates of Aalo; returns the time until a coflow moves to the next queue, s."""
     active, key, free, capacity = state.active, state.key, state.free, state.capacity
-    zeros, used, over = np.zeros_like(free), np.zeros_like(free), np.zeros_like(free)
+    zeros, over = np.zeros_like(free), np.zeros_like(free)
+    changed = np.zeros(len(free), dtype=np.int64)
     members = np.zeros(QUEUES, dtype=np.int64)
     for i in range(count):
         c = active[i]
@@ -56,7 +61,7 @@ def aalo(state, count, speed):
             continue
         free[:] = capacity * ((QUEUES - queue) / weights)
         for i in range(first, first + members[queue]):
-            share(state, active[i : i + 1], zeros, used)
+            share(state, active[i : i + 1], zeros, changed, now)
         over += free
         first += members[queue]
     free[:] = over
@@ -71,10 +76,11 @@ def aalo(state, count, speed):
 
 
 @njit(inner=True)
-def baraat(state, count, heavy_bytes, speed):
+def baraat(state, count, heavy_bytes, speed, now):
     """Rates of Baraat's FIFO with limited multiplexing; returns the time until a coflow becomes heavy, s."""
     active = state.active
-    zeros, used = np.zeros_like(state.free), np.zeros_like(state.free)
+    zeros = np.zeros_like(state.free)
+    changed = np.zeros(len(zeros), dtype=np.int64)
     for i in range(count):
         state.key[active[i]] = active[i]
     sort_active(state, count)
@@ -83,7 +89,7 @@ def baraat(state, count, heavy_bytes, speed):
         j = i
         while j < count - 1 and sent(state, active[j]) >= heavy_bytes * _AT_LIMIT:
             j += 1
-        share(state, active[i : j + 1], zeros, used)
+        share(state, active[i : j + 1], zeros, changed, now)
         i = j + 1
     backfill(state, count)
     soonest = np.inf

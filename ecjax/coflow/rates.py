@@ -3,6 +3,7 @@
 import numpy as np
 
 from ecjax.coflow.bits import ONE, ZERO, lowest
+from ecjax.coflow.lasting import SAME, set_base, without_backfill
 from ecjax.coflow.state import SERVED
 from ecjax.machine_code import njit
 
@@ -12,9 +13,11 @@ NOTHING = 1e-9  # of a port's capacity: what is less counts as none
 
 @njit(inner=True)
 def clear(state):
-    """No rates, and all ports free."""
+    """No rates but the lasting ones, and all ports free."""
     for i in range(state.counts[SERVED]):
-        state.rate[state.served[i]] = 0.0
+        x = state.served[i]
+        state.rate[x] = 0.0
+        without_backfill(state, x)
     state.counts[SERVED] = 0
     state.free[:] = state.capacity
 
@@ -92,19 +95,22 @@ def give(state, x, amount):
 
 
 @njit(inner=True)
-def madd_full(state, count):
-    """MADD by full sizes, as printed: every flow of the coflow gets size / g."""
+def madd_full(state, count, now):
+    """MADD by full sizes, as printed: every flow of the coflow gets size / g, which lasts until g changes."""
     for i in range(count):
         c = state.active[i]
         use = state.first_use[c]
-        g = _time_left(state, c, state.full)
-        if g == np.inf:
+        g, pace = _time_left(state, c, state.full), state.pace[c]
+        if g == np.inf and pace == np.inf:
             continue
-        for x in range(state.first[c], state.first[c + 1]):
-            if state.rest[x] > 0.0:
-                give(state, x, state.size[x] / g)
+        if g == np.inf or not abs(g - pace) <= SAME * g:
+            state.pace[c] = g
+            for x in range(state.first[c], state.first[c + 1]):
+                if state.rest[x] > 0.0:
+                    set_base(state, x, state.size[x] / g, now)
         for q in range(use, use + state.sources[c] + state.targets[c]):
-            state.free[state.port[q]] -= state.full[q] / g
+            state.spent[q] = state.full[q] / state.pace[c]
+            state.free[state.port[q]] -= state.spent[q]
 
 
 @njit(inner=True)
@@ -198,41 +204,58 @@ def backfill(state, count):
 
 
 @njit(inner=True)
-def share(state, group, sharing, used):
+def share(state, group, sharing, changed, now):
     """Share(G, R): every flow of the coflows in ``group`` gets min over its ports of what is left / flows of the group.
+
+    Only flows at ports where what is offered has changed are looked at.
 
     Args:
         state: the state.
         group: coflows.
         sharing: (S + D,) work array of zeros, zeros again afterwards.
-        used: (S + D,) the same.
+        changed: (S + D,) work array, whole numbers.
+        now: s.
     """
     port, flows, free = state.port, state.flows, state.free
-    rest, target = state.rest, state.target
     for c in group:
         use = state.first_use[c]
         for q in range(use, use + state.sources[c] + state.targets[c]):
             sharing[port[q]] += flows[q]
     for c in group:
+        _offer(state, c, sharing, changed, now)
+    for c in group:
         use = state.first_use[c]
-        for a in range(use, use + state.sources[c]):
-            s = port[a]
-            if flows[a] == 0 or free[s] <= 0.0:
-                continue
-            sender_share = free[s] / sharing[s]
-            for x in range(state.begin[a], state.end[a]):
-                d = target[x]
-                if rest[x] <= 0.0 or free[d] <= 0.0:
-                    continue
-                amount = min(sender_share, free[d] / sharing[d])
-                give(state, x, amount)
-                used[s] += amount
-                used[d] += amount
+        for q in range(use, use + state.sources[c] + state.targets[c]):
+            free[port[q]] -= state.spent[q]
     for c in group:
         use = state.first_use[c]
         for q in range(use, use + state.sources[c] + state.targets[c]):
             p = port[q]
-            free[p] -= used[p]
-            used[p] = 0.0
             sharing[p] = 0.0
-    round_off(state)
+            if free[p] < NOTHING * state.capacity[p]:
+                free[p] = 0.0
+
+
+@njit(inner=True)
+def _offer(state, c, sharing, changed, now):
+    """Share of one coflow of the group; arguments as there."""
+    port, flows, free, level, rest = state.port, state.flows, state.free, state.level, state.rest
+    use, sources = state.first_use[c], state.sources[c]
+    count = 0
+    for q in range(use, use + sources + state.targets[c]):
+        p = port[q]
+        offer = free[p] / sharing[p] if flows[q] > 0 and free[p] > 0.0 else 0.0
+        if abs(offer - level[q]) > SAME * offer:
+            level[q] = offer
+            changed[count] = q
+            count += 1
+    for i in range(count):
+        q = changed[i]
+        if flows[q] == 0:
+            continue
+        for place in range(state.begin[q], state.end[q]):
+            x = place if q < use + sources else state.by_target[place]
+            if rest[x] > 0.0:
+                speed = min(level[state.at_source[x]], level[state.at_target[x]])
+                if speed != state.base[x]:
+                    set_base(state, x, speed, now)

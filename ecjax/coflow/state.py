@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ecjax.coflow.bits import ONE, ZERO
+from ecjax.coflow.lasting import left
 from ecjax.coflow.workload import Fabric, Workload
 from ecjax.machine_code import njit
 
@@ -23,7 +24,10 @@ class State(NamedTuple):
     # flows
     size: np.ndarray  # (F,) bytes
     rest: np.ndarray  # (F,) remaining bytes / scale of the coflow; 0: ended
-    rate: np.ndarray  # (F,) bytes/s beside the drain of the coflow
+    rate: np.ndarray  # (F,) bytes/s beside the drain of the coflow and the lasting rate
+    base: np.ndarray  # (F,) lasting rate, bytes/s: see ``lasting``; without one ``rest`` is up to date
+    since: np.ndarray  # (F,) s, the moment of ``rest`` where there is a lasting rate
+    until: np.ndarray  # (F,) s, when it ends by its lasting rate; inf: none
     source: np.ndarray  # (F,) sending port
     target: np.ndarray  # (F,) receiving port, counted after the sending ones
     coflow: np.ndarray  # (F,)
@@ -40,6 +44,7 @@ class State(NamedTuple):
     open_flows: np.ndarray  # (C,) flows that have not ended
     scale: np.ndarray  # (C,)
     drain: np.ndarray  # (C,) s until MADD's rates end the coflow; inf: it has none
+    pace: np.ndarray  # (C,) s, by which sizes are divided for lasting rates by MADD; inf: it has none
     key: np.ndarray  # (C,) place in the order of the scheduler: smallest first
     total: np.ndarray  # (C,) bytes
     active: np.ndarray  # (C,) coflows present in the order of the scheduler, the first ``counts[ACTIVE]``
@@ -50,6 +55,11 @@ class State(NamedTuple):
     flows: np.ndarray  # (Q,) flows that have not ended
     begin: np.ndarray  # (Q,) its flows: of a source in the order of flows, of a target in by_target
     end: np.ndarray  # (Q,)
+    level: np.ndarray  # (Q,) bytes/s that Share offers to each of its flows
+    spent: np.ndarray  # (Q,) bytes/s, lasting rates of its flows
+    row_end: np.ndarray  # (Q,) s, of a source: none of its flows ends earlier by its lasting rate
+    slowest: np.ndarray  # (Q,) s, of a source: none of its flows takes longer from its first byte on
+    stale: np.ndarray  # (Q,) of a source: whether all its flows may end later than ``row_end``
     # bits of coflow c, source a, target b: whether flows between them have not ended
     word: np.ndarray  # (W,) uint64
     mask: np.ndarray  # words of the widest coflow: its targets with free ports
@@ -86,6 +96,9 @@ def fresh(workload: Workload, fabric: Fabric) -> tuple[State, np.ndarray]:
         size=workload.bytes[flow].astype(float),
         rest=floats(flows),
         rate=floats(flows),
+        base=floats(flows),
+        since=floats(flows),
+        until=np.full(flows, np.inf),
         source=workload.source[flow].astype(np.int64),
         target=workload.destination[flow].astype(np.int64) + senders,
         coflow=coflow,
@@ -101,6 +114,7 @@ def fresh(workload: Workload, fabric: Fabric) -> tuple[State, np.ndarray]:
         open_flows=wholes(coflows),
         scale=np.ones(coflows),
         drain=np.full(coflows, np.inf),
+        pace=np.full(coflows, np.inf),
         key=floats(coflows),
         total=workload.coflow_bytes.astype(float),
         active=wholes(coflows),
@@ -110,6 +124,11 @@ def fresh(workload: Workload, fabric: Fabric) -> tuple[State, np.ndarray]:
         flows=wholes(uses),
         begin=wholes(uses),
         end=wholes(uses),
+        level=floats(uses),
+        spent=floats(uses),
+        row_end=np.full(uses, np.inf),
+        slowest=floats(uses),
+        stale=np.zeros(uses, dtype=np.bool_),
         word=np.zeros(int(first_word[-1]), dtype=np.uint64),
         mask=np.zeros(int(words.max(initial=1)), dtype=np.uint64),
         counts=wholes(2),
@@ -169,31 +188,39 @@ def admit(state, c):
         bit = b - use - sources
         state.word[word + (a - use) * words + bit // 64] |= ONE << np.uint64(bit % 64)
     state.sources[c], state.targets[c], state.open_flows[c] = sources, targets, count
+    state.base[first:last], state.until[first:last], state.pace[c] = 0.0, np.inf, np.inf
+    for q in range(use, use + sources + targets):
+        state.level[q], state.spent[q], state.row_end[q], state.slowest[q] = 0.0, 0.0, np.inf, 0.0
+        state.stale[q] = False
 
 
 @njit(inner=True)
-def end_flow(state, x):
-    """A flow ends: its bit, the counts and, summed anew so that no rounding is left, the loads of its ports."""
+def end_flow(state, x, now):
+    """A flow ends: its bit, the counts and, summed anew so that no rounding is left, what is of its ports."""
     c = state.coflow[x]
     a, b = state.at_source[x], state.at_target[x]
     rest, size, by_target = state.rest, state.size, state.by_target
-    rest[x] = 0.0
+    if state.until[x] <= state.row_end[a]:
+        state.stale[a] = True
+    rest[x], state.base[x], state.until[x] = 0.0, 0.0, np.inf
     state.open_flows[c] -= 1
-    load, full, others = 0.0, 0.0, False
+    load, full, spent, others = 0.0, 0.0, 0.0, False
     for y in range(state.begin[a], state.end[a]):
         if rest[y] > 0.0:
-            load += rest[y]
+            load += left(state, y, now)
             full += size[y]
+            spent += state.base[y]
             others = others or state.at_target[y] == b
-    state.load[a], state.full[a] = load, full
+    state.load[a], state.full[a], state.spent[a] = load, full, spent
     state.flows[a] -= 1
-    load, full = 0.0, 0.0
+    load, full, spent = 0.0, 0.0, 0.0
     for place in range(state.begin[b], state.end[b]):
         y = by_target[place]
         if rest[y] > 0.0:
-            load += rest[y]
+            load += left(state, y, now)
             full += size[y]
-    state.load[b], state.full[b] = load, full
+            spent += state.base[y]
+    state.load[b], state.full[b], state.spent[b] = load, full, spent
     state.flows[b] -= 1
     if not others:
         use, sources = state.first_use[c], state.sources[c]

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ecjax.durability import parity_checks
 from ecjax.durability.clusters import cluster_loss, fatal_share
 from ecjax.durability.codes import Code
 from ecjax.durability.domain_chain import Chain, chain_loss_rate, mds_survives
@@ -141,10 +142,11 @@ def unavailable(
         outage_years: mean length of one
 
     Returns:
-        None where the chain does not hold: LRCs, several chunks in a domain, repairs that never catch up.
+        None where the chain does not hold: codes that are not MDS, several chunks in a domain, repairs that never
+        catch up.
     """
     load = repair_load(cluster, code.n, code.k, code.repair_chunks, failures.disk_rate)
-    if code.local_groups or code.n > cluster.domains or load >= 1:
+    if code.local_groups or code.checks or code.n > cluster.domains or load >= 1:
         return None
     times = _times(code, cluster, load, 1.0)
     repairs = [float(times(lost, 0, lost)) for lost in range(1, code.parity + 1)]
@@ -154,9 +156,16 @@ def unavailable(
 
 def _survives(code: Code) -> tuple[float, ...]:
     """Shares of the sets of 0, 1, ... losses that the code decodes, up to the last that is not 0."""
+    if code.checks:
+        return tuple(share for share in parity_checks.decodable_shares(code.n, code.k, code.checks) if share)
     if not code.local_groups:
         return mds_survives(code.parity)
     return tuple(share for share in decodable_shares(code.k, code.local_groups, code.parity) if share)
+
+
+def always_survived(code: Code) -> int:
+    """Losses that every set of so many chunks of a group leaves decodable: one below its minimum distance."""
+    return sum(share == 1.0 for share in _survives(code)) - 1
 
 
 def _times(

@@ -2,26 +2,32 @@
 
 Files that are read alike (probabilities, chunk size, k) count as one with the sum of their rates. Of plans with more
 kinds of files a sample stands for all: drawn with probabilities that go with the rates, and weighted so that every node
-has exactly the load that the whole plan gives it (calibration weights; Deville and Sarndal 1992).
+has the load that the whole plan gives it, as far as positive weights can (calibration weights; Deville and Sarndal
+1992). What waits there are is computed from all of them.
 """
 
+from dataclasses import replace
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
+from scipy.sparse import csr_array
 
 from ecjax import planning
 from ecjax.planning.problem import NODE_WORK
 from ecjax.predict.workload import ESTIMATE, node_laws
+from ecjax.queueing.condense import condense
 from ecjax.queueing.estimate import LEVELS
 from ecjax.queueing.service_law import ServiceLaw
-from ecjax.queueing.workload import Workload
+from ecjax.queueing.workload import MOST_SIZES, Workload, node_arrivals
 from ecjax.simulation.laws import Laws
 
 MOST_KINDS = 1024
 _ROWS = (128, MOST_KINDS)  # few sizes of arrays are few programs to compile
 _ROUNDS = 20
+_NEAR = 1e-9  # of the largest load: as good as equal
 
 
 class Kinds(NamedTuple):
@@ -77,7 +83,10 @@ def kinds_estimate(
     """
     few = padded(calibrated(kinds, service))
     load = Workload.of(few.rate, few.chunk_bytes, few.k, service, connect, beside, channels)
-    estimate = ESTIMATE(jnp.asarray(few.probabilities), load)
+    if len(kinds.rate) > MOST_KINDS:
+        load = replace(load, arrivals=arrivals_of(kinds, service))
+    reads = jnp.asarray(few.probabilities)
+    estimate = ESTIMATE(reads, load, condensed=condense(reads, load))
     return PlanEstimate(float(estimate.mean), float(estimate.quantiles[LEVELS.index(0.99)]))
 
 
@@ -98,6 +107,17 @@ def kinds_of(problem: planning.Problem, probabilities: np.ndarray) -> Kinds:
     return Kinds(rows[row[first]], np.add.reduceat(rate[order], np.flatnonzero(new)), size[first], k[first])
 
 
+def arrivals_of(kinds: Kinds, service: ServiceLaw) -> tuple[jax.Array, jax.Array]:
+    """Chunk rates, 1/s, and sizes, B, of what all kinds bring to the nodes, each (b, m): see ``Workload``."""
+    sizes, index = np.unique(kinds.chunk_bytes, return_inverse=True)
+    if len(sizes) > MOST_SIZES:
+        every = Workload.of(kinds.rate, kinds.chunk_bytes, kinds.k, service)
+        return node_arrivals(every, jnp.asarray(kinds.probabilities))
+    by_size = csr_array((kinds.rate, (index, np.arange(len(index)))), (len(sizes), len(index)))
+    rates = by_size @ kinds.probabilities
+    return jnp.asarray(rates), jnp.asarray(np.broadcast_to(sizes[:, None], rates.shape))
+
+
 def calibrated(kinds: Kinds, service: ServiceLaw, most: int = MOST_KINDS) -> Kinds:
     """At most so many kinds, with the load of all of them at every node."""
     if len(kinds.rate) <= most:
@@ -116,12 +136,17 @@ def calibrated_sample(
     drawn = np.searchsorted(share, (np.arange(most) + 0.5) / most)
     work = np.asarray(service.moments(kinds.chunk_bytes[:, None])[0]) * kinds.probabilities
     target = kinds.rate @ work
-    rate = np.full(most, kinds.rate.sum() / most)
-    # few rounds of the linear method keep all weights above 0
+    each = kinds.rate.sum() / most
+    rate, apart = np.full(most, each), np.inf
+    # few rounds of the linear method keep all weights above a tenth
     for _ in range(_ROUNDS):
+        missing = target - rate @ work[drawn]
+        before, apart = apart, np.abs(missing).max()
+        if apart <= _NEAR * target.max() or apart > 0.99 * before:
+            break
         columns = work[drawn] * rate[:, None]
-        prices = np.linalg.lstsq(work[drawn].T @ columns, target - rate @ work[drawn], rcond=None)[0]
-        rate = np.maximum(rate + columns @ prices, 0.1 * rate)
+        prices = np.linalg.lstsq(work[drawn].T @ columns, missing, rcond=None)[0]
+        rate = np.maximum(rate + columns @ prices, 0.1 * each)
     return drawn, rate
 
 

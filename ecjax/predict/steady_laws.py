@@ -3,13 +3,16 @@
 Pieces of like loads at all nodes are taken together: at most eight kinds of them, each with its rates of the files.
 """
 
+from dataclasses import replace
+
 import jax.numpy as jnp
 import numpy as np
 
 from ecjax.predict.mixtures import Cells, joined, laws_of_quantiles
-from ecjax.predict.plan_estimates import Kinds, calibrated_sample, padded
+from ecjax.predict.plan_estimates import Kinds, arrivals_of, calibrated_sample, padded
 from ecjax.predict.read_samples import FileKinds, Groups, group_reads, within
 from ecjax.predict.workload import ESTIMATE
+from ecjax.queueing.condense import condense
 from ecjax.queueing.workload import Workload
 from ecjax.traffic.bins import BinnedReads
 from ecjax.traffic.host_service import host_moments
@@ -67,7 +70,10 @@ def steady_laws(
             beside,
             workload.channels,
         )
-        estimate = ESTIMATE(jnp.asarray(full.probabilities), load)
+        if len(drawn) < len(used):
+            load = replace(load, arrivals=arrivals_of(rows, workload.service))
+        marginals = jnp.asarray(full.probabilities)
+        estimate = ESTIMATE(marginals, load, condensed=condense(marginals, load))
         mean, quantiles = (
             np.asarray(each)[: len(drawn)] for each in (estimate.file_mean, estimate.file_quantiles)
         )

@@ -28,25 +28,28 @@ class ClassQueues:
 
     of_file: jax.Array  # (r,) class of each file, a whole number below K
     slowness: jax.Array  # (K, m) service times are so many times those of the workload
-    waits: WaitLaw  # (K, m, ...)
+    waits: WaitLaw  # (K, m, ...); of fewer nodes where they are condensed
     correlation: jax.Array  # (K, m, m) of the waits of every two nodes, see ``dependence``
     load: jax.Array  # (m,) rho of all work
 
 
-def fcfs_queues(probabilities: jax.Array, load: Workload) -> ClassQueues:
+def fcfs_queues(probabilities: jax.Array, load: Workload, like: jax.Array | None = None) -> ClassQueues:
     """One class: first come, first served.
 
     Args:
         probabilities: pi, (r, m).
         load: files and nodes.
+        like: nodes whose waits are computed, (C,); None: all.
     """
     rates, sizes = node_arrivals(load, probabilities)
     rho = _load(rates[None], sizes, load)
+    at = jnp.arange(load.service.nodes) if like is None else like
+    service, other = load.service.taken(at), None if load.background is None else load.background[:, at]
     if load.channels is None:
-        wait = wait_law(rates, sizes, load.service, load.background, _POINTS)
+        wait = wait_law(rates[:, at], sizes[:, at], service, other, _POINTS)
     else:
-        wait = wait_law(rates, sizes, load.work, load.background, _POINTS, served=load.service)
-        wait = over_channels(wait, rho, load.channels)
+        wait = wait_law(rates[:, at], sizes[:, at], load.work.taken(at), other, _POINTS, served=service)
+        wait = over_channels(wait, rho[at], load.channels[at])
     correlation = wait_correlation(probabilities, load.rate, load.chunk_bytes, load.work, load.background)
     nodes = load.service.nodes
     return ClassQueues(

@@ -23,6 +23,7 @@ from jax import lax
 from jax.typing import ArrayLike
 
 from ecjax.queueing.class_queues import ClassQueues, fcfs_queues
+from ecjax.queueing.condense import Condensed
 from ecjax.queueing.latency_law import Curves, latency_curves
 from ecjax.queueing.monotone import interpolate
 from ecjax.queueing.workload import Workload
@@ -51,11 +52,13 @@ def estimate_latency(
     groups: ArrayLike | None = None,
     group_count: int = 0,
     queues: ClassQueues | None = None,
+    condensed: Condensed | None = None,
 ) -> Estimate:
     """Mean and quantiles of the latency of every file, of groups of files, and of all requests.
 
     Works under ``jit`` (with ``levels`` and ``group_count`` static) and differentiation by probabilities and rates.
-    Time and memory grow with r m k; nothing is larger than a few numbers (r, 128).
+    Time and memory grow with r m k, or with r k times the nodes of a file where they are condensed; nothing is larger
+    than a few numbers (r, 128).
 
     Args:
         probabilities: pi, (r, m), rows sum to the k of their file.
@@ -64,11 +67,12 @@ def estimate_latency(
         groups: group of each file, (r,), whole numbers below ``group_count``.
         group_count: G.
         queues: of classes of files, where nodes do not serve first come, first served.
+        condensed: one law for nodes that are alike, first come, first served (``condense``); None: each has its own.
 
     Raises:
         ValueError: the probabilities are not (r, m).
     """
-    curves, load = _curves(probabilities, workload, queues)
+    curves, load = _curves(probabilities, workload, queues, condensed)
     quantiles = jax.vmap(jax.vmap(lambda x, f: _quantiles(x, f, levels)))(
         curves.points[curves.index], curves.value
     )
@@ -111,14 +115,19 @@ def latency_objective(
     return mixed + mean_weight * mean[0] if mean_weight else mixed
 
 
-def _curves(probabilities: ArrayLike, load: Workload, queues: ClassQueues | None) -> tuple[Curves, jax.Array]:
+def _curves(
+    probabilities: ArrayLike, load: Workload, queues: ClassQueues | None, condensed: Condensed | None = None
+) -> tuple[Curves, jax.Array]:
     reads = jnp.asarray(probabilities, float)
     if reads.shape != (load.files, load.service.nodes):
         raise ValueError(
             f"probabilities have shape {reads.shape}, they must be ({load.files}, {load.service.nodes})"
         )
+    if condensed is not None and queues is None:
+        met = fcfs_queues(reads, load, condensed.like)
+        return latency_curves(reads, load, met, condensed), met.load
     met = fcfs_queues(reads, load) if queues is None else queues
-    return latency_curves(reads, load, met), met.load
+    return latency_curves(reads, load, met, Condensed.none(load.service.nodes)), met.load
 
 
 def _file_means(curves):

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from ecjax.queueing.class_queues import ClassQueues
+from ecjax.queueing.condense import Condensed
 from ecjax.queueing.dependence import factor_points, loadings
 from ecjax.queueing.sojourn_law import common_points, cumulative_at, served_law, service_at, waits_given
 from ecjax.queueing.subsets import drawing_probabilities, subset_product
@@ -32,13 +33,16 @@ class Curves:
     finite: jax.Array  # (r,) bool
 
 
-def latency_curves(probabilities: jax.Array, load: Workload, queues: ClassQueues) -> Curves:
+def latency_curves(
+    probabilities: jax.Array, load: Workload, queues: ClassQueues, condensed: Condensed
+) -> Curves:
     """Laws of all files.
 
     Args:
         probabilities: pi, (r, m).
         load: files and nodes.
-        queues: what the files' classes meet at the nodes.
+        queues: what the files' classes meet at the nodes, whose waits are those of the laws of ``condensed``.
+        condensed: laws of the nodes.
     """
     factor, weight = factor_points()
     index, part = size_position(load)
@@ -50,14 +54,20 @@ def latency_curves(probabilities: jax.Array, load: Workload, queues: ClassQueues
         batch_size=_BATCH,
     )
 
+    service = load.service.taken(condensed.like)
+    connect = jax.tree.map(lambda part: part[condensed.like], load.connect)
+
     def of_class(arguments):
         number, wait, slowness = arguments
         member = of_file == number
-        served = served_law(load.sizes, load.service.slowed(slowness), load.connect, wait, _SERVICE_POINTS)
+        served = served_law(
+            load.sizes, service.slowed(slowness[condensed.like]), connect, wait, _SERVICE_POINTS
+        )
         reads = lax.stop_gradient(jnp.where(member, load.rate, 0)[:, None] * probabilities)
-        by_size = jnp.zeros((sizes, load.service.nodes))
+        by_node = jnp.zeros((sizes, load.service.nodes))
         for place, share in neighbours:
-            by_size = by_size.at[place].add(reads * share[:, None])
+            by_node = by_node.at[place].add(reads * share[:, None])
+        by_size = jnp.zeros((sizes, service.nodes)).at[:, condensed.of_node].add(by_node)
         points = common_points(wait, served, by_size, _POINTS)
         levels = _levels(loading, member[:, None] & (probabilities > 0))
         conditional = lax.map(
@@ -71,33 +81,32 @@ def latency_curves(probabilities: jax.Array, load: Workload, queues: ClassQueues
     )
 
     def law_of_file(arguments):
-        marginals, own_drawing, own_loading, own_joined, number, index, part = arguments
+        marginals, own_drawing, own_loading, nodes, own_joined, number, index, part = arguments
         low, share = _between(levels[number], own_loading)
-        nodes = jnp.arange(marginals.shape[0])
 
         def law(place):
             lower, upper = conditional[number, low, place, nodes], conditional[number, low + 1, place, nodes]
             at_loading = lower + share[:, None, None] * (upper - lower)
-            idle = queues.waits.idle[number]
-            return _file_law(
-                marginals, own_drawing, at_loading, weight, idle, alone[number, place], own_joined, load.most
-            )
+            idle, served = queues.waits.idle[number, nodes], alone[number, place, nodes]
+            return _file_law(marginals, own_drawing, at_loading, weight, idle, served, own_joined, load.most)
 
         return jnp.stack([law(place) for place, _ in _neighbours(index, part, load.exact)])
 
-    drawing = lax.map(
-        lambda marginals: drawing_probabilities(marginals, load.most), probabilities, batch_size=_BATCH
-    )
+    read, nodes = probabilities, jnp.broadcast_to(condensed.of_node, probabilities.shape)
+    if condensed.spread < load.service.nodes:
+        read, most_read = lax.top_k(probabilities, condensed.spread)
+        nodes, loading = condensed.of_node[most_read], jnp.take_along_axis(loading, most_read, axis=1)
+    drawing = lax.map(lambda marginals: drawing_probabilities(marginals, load.most), read, batch_size=_BATCH)
     # derivatives take the products of a file again: they would be r times as large
     value = lax.map(
-        jax.checkpoint(law_of_file), (probabilities, drawing, loading, joined, of_file, index, part)
+        jax.checkpoint(law_of_file), (read, drawing, loading, nodes, joined, of_file, index, part)
     )
     return Curves(
         points.reshape(count * sizes, _POINTS),
         jnp.stack([of_file * sizes + place for place, _ in neighbours], axis=1),
         jnp.stack([share for _, share in neighbours], axis=1),
         value,
-        ~jnp.any((probabilities > 0) & ~queues.waits.stable[of_file], axis=1),
+        ~jnp.any((probabilities > 0) & ~queues.waits.stable[of_file][:, condensed.of_node], axis=1),
     )
 
 

@@ -167,6 +167,10 @@ class ServiceLaw:
         parts = (self.offset, self.offset_per_byte, self.scale, self.scale_per_byte)
         return ServiceLaw(self.unit, *(factor * part for part in parts))
 
+    def taken(self, nodes: jax.Array) -> "ServiceLaw":
+        """Laws of these nodes."""
+        return jax.tree.map(lambda part: part[nodes], self)
+
     def parts(self, chunk_bytes: ArrayLike) -> tuple[jax.Array, jax.Array]:
         """Offset and scale, s, for chunks of these bytes, (..., m) or (..., 1)."""
         size = jnp.asarray(chunk_bytes, self.offset.dtype)

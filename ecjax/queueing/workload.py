@@ -11,7 +11,7 @@ from ecjax.errors import UserError
 from ecjax.queueing.mg1 import Delay
 from ecjax.queueing.service_law import ServiceLaw
 
-_MOST_SIZES = 16
+MOST_SIZES = 16
 
 
 @jax.tree_util.register_dataclass
@@ -28,6 +28,8 @@ class Workload:
     channels: jax.Array | None  # (m,) requests served at once; None: one
     most: int = field(metadata={"static": True})  # largest k
     exact: bool = field(metadata={"static": True})  # every chunk size is one of ``sizes``
+    # chunk rates, 1/s, and sizes, B, (b, m), of what comes to the nodes where the files are a sample of those read
+    arrivals: tuple[jax.Array, jax.Array] | None = None
 
     @classmethod
     def of(
@@ -91,7 +93,7 @@ class Workload:
                 f"workload: a chunk of {size.min():g} bytes takes no time at node {node}, it must take some"
             )
         distinct = np.unique(size)
-        exact = len(distinct) <= _MOST_SIZES
+        exact = len(distinct) <= MOST_SIZES
         knots = distinct if exact else _ladder(distinct[0], distinct[-1])
         return cls(
             jnp.asarray(rate),
@@ -129,6 +131,8 @@ def size_position(load: Workload) -> tuple[jax.Array, jax.Array]:
 
 def node_arrivals(load: Workload, probabilities: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Chunk rates, 1/s, and chunk sizes, B, of what comes to each node: each (b, m)."""
+    if load.arrivals is not None:
+        return load.arrivals
     return access_arrivals(load, load.rate[:, None] * probabilities)
 
 
@@ -138,7 +142,7 @@ def access_arrivals(load: Workload, accesses: jax.Array) -> tuple[jax.Array, jax
     if load.exact:
         rates = _by_size(accesses, index, load.sizes.shape[0])
         return rates, jnp.broadcast_to(load.sizes[:, None], rates.shape)
-    ranges = _MOST_SIZES // 2
+    ranges = MOST_SIZES // 2
     group = jnp.minimum(index // 2, ranges - 1)
     size = load.chunk_bytes[:, None]
     rates, bytes_, square = (_by_size(accesses * size**p, group, ranges) for p in range(3))
@@ -157,7 +161,7 @@ def _by_size(values: jax.Array, index: jax.Array, count: int) -> jax.Array:
 
 
 def _ladder(low: float, high: float) -> np.ndarray:
-    knots = np.geomspace(max(low, high * 1e-9), high, _MOST_SIZES)
+    knots = np.geomspace(max(low, high * 1e-9), high, MOST_SIZES)
     knots[0] = low
     return knots
 

@@ -39,6 +39,8 @@ def user_errors(place: object, what: str = "damaged or of another format") -> It
         yield
     except (UserError, MemoryError):
         raise
+    except UnicodeEncodeError as error:
+        raise UserError(f"{place}: holds bytes that are not UTF-8; allowed: names in UTF-8") from error
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         if isinstance(error, OSError) and error.errno:
             # of a folder, what is in it may be to blame

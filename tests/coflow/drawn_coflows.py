@@ -38,6 +38,22 @@ def transfers(seed, coflows=8, ports=4, width=5, even=False):
     return workload, fabric(rng, ports, ports, even)
 
 
+def shuffles(seed, coflows=6, ports=6, even=False):
+    """All of some sources send to all of some targets, to each of them equally much within 10 %."""
+    rng = np.random.default_rng(seed)
+    source, target, size, counts = [], [], [], []
+    for _ in range(coflows):
+        mappers = rng.permutation(ports)[: rng.integers(1, ports + 1)]
+        reducers = rng.permutation(ports)[: rng.integers(1, ports + 1)]
+        of_reducer = rng.lognormal(np.log(1e7), 1.2, len(reducers))
+        source.append(np.repeat(mappers, len(reducers)))
+        target.append(np.tile(reducers, len(mappers)))
+        size.append(np.tile(of_reducer, len(mappers)) * rng.uniform(0.9, 1.1, len(mappers) * len(reducers)))
+        counts.append(len(size[-1]))
+    flows = map(np.concatenate, (source, target, size))
+    return given_sources(arrivals(rng, coflows), first_of(counts), *flows), fabric(rng, ports, ports, even)
+
+
 def ties(seed, coflows=8, ports=3, width=4):
     """Coflows that arrive, advance and end together: sizes are multiples of what a port carries in half a second."""
     workload, _ = transfers(seed, coflows, ports, width)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from drawn_coflows import file_reads, ties, transfers
+from drawn_coflows import file_reads, shuffles, ties, transfers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_fabric import replay as plain_replay
@@ -50,6 +50,14 @@ def test_all_schedulers_are_compared():
 )
 def test_transfers(scheduler, seed, coflows, ports, width, even):
     compare(*transfers(seed, coflows, ports, width, even), scheduler)
+
+
+@each_scheduler
+@settings(max_examples=8)
+@given(seed=SEEDS, coflows=st.integers(1, 8), ports=st.integers(2, 7), even=st.booleans())
+def test_shuffles(scheduler, seed, coflows, ports, even):
+    """Rows of many flows: most keep their rate at most events."""
+    compare(*shuffles(seed, coflows, ports, even), scheduler)
 
 
 @each_scheduler

@@ -7,12 +7,13 @@ import pytest
 from ecjax import planning
 from ecjax.planning import prepare
 from ecjax.predict import plan_estimates
-from ecjax.predict.plan_estimates import Kinds, calibrated, kinds_of, plan_estimate
+from ecjax.predict.plan_estimates import Kinds, calibrated, kinds_estimate, kinds_of, plan_estimate
 from ecjax.predict.workload import ESTIMATE, node_laws, workload_of
 from ecjax.problem import builtin
 from ecjax.problem.arrays import files_arrays, nodes_arrays
 from ecjax.problem.cluster_options import ClusterOptions
 from ecjax.problem.service_laws import service_laws
+from ecjax.queueing.service_law import ServiceLaw, UnitLaw
 
 NODES = 12
 
@@ -83,3 +84,18 @@ def test_kinds_give_the_estimate_of_all_files_and_samples_nearly():
         sampled = plan_estimate(problem, laws, probabilities, probabilities > 0)
     assert sampled.mean == pytest.approx(estimate.mean, rel=0.01)
     assert sampled.p99 == pytest.approx(estimate.p99, rel=0.02)
+
+
+def test_waits_of_a_sample_are_those_of_all_kinds(monkeypatch):
+    draw = np.random.default_rng(7)
+    nodes, k = 40, 4
+    service = ServiceLaw.of_nodes(UnitLaw.named("exponential"), scale=np.full(nodes, 0.01))
+    chosen = (draw.random((400, nodes)).argsort(axis=1) < k).astype(float)
+    # nothing but chance in it, and the loads of all kinds are as even as they are many
+    kinds = Kinds(chosen, np.full(400, 3.0), np.full(400, 1e6), np.full(400, float(k)))
+    whole = kinds_estimate(kinds, service)
+    monkeypatch.setattr(plan_estimates, "MOST_KINDS", 24)
+    monkeypatch.setattr(plan_estimates, "calibrated", lambda kinds, service: calibrated(kinds, service, 24))
+    few = kinds_estimate(kinds, service)
+    assert few.mean == pytest.approx(whole.mean, rel=0.03)
+    assert few.p99 == pytest.approx(whole.p99, rel=0.04)

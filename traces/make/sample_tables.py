@@ -10,6 +10,7 @@ import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet as pq
 from result_guide import result_guide
+from sample_coflows import write_coflows
 from sample_guide import guide, sources
 from sample_logs import LOGS
 
@@ -340,7 +341,7 @@ TABLES: dict[str, Callable[[], pa.Table]] = {
 
 
 def write(folder: Path) -> None:
-    """Write all sample tables, the schema guide and the list of sources to ``folder``."""
+    """Write all sample tables, the sample of coflows, the schema guide and the list of sources to ``folder``."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, make in TABLES.items():
         table, path = make(), folder / name
@@ -359,6 +360,7 @@ def write(folder: Path) -> None:
                 use_byte_stream_split=floats,
                 write_page_checksum=True,
             )
+    write_coflows(folder / "coflows.txt")
     (folder / "README.md").write_text(guide())
     (folder / "RESULTS.md").write_text(result_guide())
     tables = {name: make.__doc__ or "" for name, make in TABLES.items()}

@@ -1,6 +1,7 @@
-"""Codes beside each other: nines, overhead, repairs, and what the nines rest on."""
+"""Codes beside each other: nines, overhead, repairs, what the nines rest on, and latencies."""
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ecjax.report.drawing import bars, look, numbers
 from ecjax.report.parts import Chart, Json, Listing, Section
@@ -12,6 +13,19 @@ _NINES = (
     ("nines_double_domain_losses", "domains are lost twice as often"),
     ("nines_double_repair", "repairs take twice as long"),
 )
+_STATES = (
+    ("healthy", "healthy"),
+    ("down", "with a node down"),
+    ("slow", "with a slow node"),
+    ("repairing", "under repair"),
+)
+_LATENCIES = (
+    ("Mean latency of full reads", "", "mean", ("code", "expected mean latency (s)")),
+    ("99th percentile of full reads", "", "p99", ("code", "99th percentile of latency (s)")),
+    ("Mean latency of small reads", "small_", "mean", ("code", "expected mean latency (s)")),
+    ("99th percentile of small reads", "small_", "p99", ("code", "99th percentile of latency (s)")),
+)
+_NAMED = 16  # codes whose names stand beside their points; of more they would cover each other
 
 
 def section(results: Results) -> Section | None:
@@ -51,6 +65,18 @@ def section(results: Results) -> Section | None:
             [("repair_bytes_per_day", "read and written")],
             ("code", "repair traffic (B/day)"),
         ),
+        _latencies_against_overhead(table),
+        *(
+            bars(
+                title,
+                table,
+                "code",
+                [(f"{kind}{state}_{what}_s", label) for state, label in _STATES],
+                axes,
+                log=True,
+            )
+            for title, kind, what, axes in _LATENCIES
+        ),
     ]
     listing = Listing("Codes", pick(table, [name for name in table.column_names if name != "run_id"]))
     return Section(
@@ -59,29 +85,50 @@ def section(results: Results) -> Section | None:
 
 
 def _tradeoff(table: pa.Table) -> Chart | None:
-    """Nines against overhead: codes that no other beats are full."""
+    """Nines against overhead."""
     shown = pick(table, ("code", "overhead", "nines", "pareto", "durable", "dollars_per_period"))
     if not {"overhead", "nines"} <= set(shown.column_names):
         return None
-    traces: list[dict[str, Json]] = []
-    for number, (durable, label) in enumerate(((True, "durable enough"), (False, "not durable enough"))):
-        rows = [
-            place for place, row in enumerate(shown.to_pylist()) if bool(row.get("durable", True)) is durable
-        ]
-        if rows:
-            part = shown.take(rows)
-            traces.append(
-                {
-                    "type": "scatter",
-                    "mode": "markers+text",
-                    "name": label,
-                    "x": numbers(part, "overhead"),
-                    "y": numbers(part, "nines"),
-                    "text": words(part, "code"),
-                    "textposition": "top center",
-                    "hovertemplate": "%{text}: %{x:.5g}, %{y:.5g}",
-                    **look(number),
-                }
-            )
     axes = ("overhead (stored bytes per byte)", "nines of an object per year")
+    traces = _points(shown, "nines")
     return Chart("Durability against overhead", traces, *axes, shown, {"xaxis": {"rangemode": "normal"}})
+
+
+def _latencies_against_overhead(table: pa.Table) -> Chart | None:
+    """Mean latency of full reads against overhead, of codes that have one."""
+    shown = pick(
+        table, ("code", "overhead", "healthy_mean_s", "healthy_p99_s", "durable", "dollars_per_period")
+    )
+    if not {"overhead", "healthy_mean_s"} <= set(shown.column_names):
+        return None
+    shown = shown.filter(pc.is_valid(shown["healthy_mean_s"]))
+    if not len(shown):
+        return None
+    axes = ("overhead (stored bytes per byte)", "expected mean latency of full reads (s)")
+    traces = _points(shown, "healthy_mean_s")
+    return Chart("Latency against overhead", traces, *axes, shown, {"xaxis": {"rangemode": "normal"}})
+
+
+def _points(shown: pa.Table, value: str) -> list[dict[str, Json]]:
+    """A value of the codes against their overhead, apart by whether they are durable enough."""
+    traces: list[dict[str, Json]] = []
+    durability = shown["durable"].to_pylist() if "durable" in shown.column_names else [True] * len(shown)
+    for number, (durable, label) in enumerate(((True, "durable enough"), (False, "not durable enough"))):
+        rows = [place for place, each in enumerate(durability) if bool(each) is durable]
+        if not rows:
+            continue
+        part = shown.take(rows)
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "markers+text" if len(shown) <= _NAMED else "markers",
+                "name": label,
+                "x": numbers(part, "overhead"),
+                "y": numbers(part, value),
+                "text": words(part, "code"),
+                "textposition": "top center",
+                "hovertemplate": "%{text}: %{x:.5g}, %{y:.5g}",
+                **look(number),
+            }
+        )
+    return traces

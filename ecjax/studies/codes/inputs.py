@@ -6,13 +6,14 @@ from typing import NamedTuple
 import numpy as np
 
 from ecjax.console import log
-from ecjax.durability.assessment import Failures
+from ecjax.durability.assessment import Failures, always_survived
 from ecjax.durability.codes import Code, code_of, range_of
 from ecjax.durability.mds_chain import HOURS_PER_YEAR
 from ecjax.durability.repair_times import RepairCluster, repair_load
 from ecjax.errors import UserError
 from ecjax.problem import builtin
 from ecjax.problem.described_nodes import read_nodes
+from ecjax.studies.codes.code_tables import read_codes
 from ecjax.studies.codes.latencies import Traffic
 from ecjax.studies.codes.options import CodesOptions
 from ecjax.tables.fingerprint import fingerprint
@@ -39,7 +40,12 @@ def case_of(options: CodesOptions) -> Case:
     Raises:
         UserError: a code does not fit into the cluster, or its repairs would never catch up.
     """
-    traffic, input_id = (None, None) if not options.latencies else _traffic(options)
+    traffic, parts = (None, {}) if not options.latencies else _traffic(options)
+    others: dict[str, Code] = {}
+    if options.code_table is not None:
+        others, table = read_codes(options.code_table)
+        parts["code_table"] = fingerprint(table)
+    input_id = run_id("inputs", parts, "", None, "") if parts else None
     cluster = RepairCluster(
         _domains(options, traffic),
         _disks(options, traffic),
@@ -58,7 +64,9 @@ def case_of(options: CodesOptions) -> Case:
     )
     codes: dict[str, Code] = {}
     for name in options.codes:
-        code = code_of(name)
+        code = code_of(name) or others.get(name)
+        if code is None and range_of(name) is None:
+            raise UserError(f"codes: found {name}; allowed in code_table: {', '.join(others) or 'none'}")
         found = _fitting(name, cluster, failures, options) if code is None else [code]
         codes |= {each.name: each for each in found}
         if code is not None:
@@ -66,8 +74,8 @@ def case_of(options: CodesOptions) -> Case:
     return Case(list(codes.values()), cluster, failures, traffic, input_id)
 
 
-def _traffic(options: CodesOptions) -> tuple[Traffic, str]:
-    """What is read, of the tables or the built-in cluster, and a fingerprint of the tables."""
+def _traffic(options: CodesOptions) -> tuple[Traffic, dict[str, str]]:
+    """What is read, of the tables or the built-in cluster, and fingerprints of the tables."""
     if options.nodes is None:
         nodes = read_input(builtin.nodes(options.cluster), "nodes")
     else:
@@ -100,7 +108,7 @@ def _traffic(options: CodesOptions) -> tuple[Traffic, str]:
         options.service,
         options.gap,
     )
-    return traffic, run_id("inputs", parts, "", None, "")
+    return traffic, parts
 
 
 def _domains(options: CodesOptions, traffic: Traffic | None) -> int:
@@ -146,7 +154,12 @@ def _check_fits(code: Code, cluster: RepairCluster, failures: Failures, options:
             f"at most {domains * most} chunks"
         )
     together = math.ceil(code.n / domains)
-    survives = code.parity + (code.local_groups > 0)
+    if together > 1 and code.checks:
+        raise UserError(
+            f"codes: found {code.name} with {code.n} chunks on domains={domains}; allowed: a domain for each chunk of "
+            "a code by its parity checks"
+        )
+    survives = always_survived(code)
     if together > survives:
         raise UserError(
             f"codes: found {code.name}, which survives {survives} losses, on domains={domains}: one holds {together} "

@@ -1,6 +1,6 @@
 """Expected latencies of one code's plan: of full and of small reads, in four states of the cluster."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -13,10 +13,12 @@ from ecjax.durability.repair_times import RepairCluster, repair_load, repair_tim
 from ecjax.planning import Problem
 from ecjax.planning.problem import NODE_WORK, prepare
 from ecjax.planning.rescheduling import nearest
-from ecjax.predict.plan_estimates import Kinds, calibrated, kinds_of
+from ecjax.predict.plan_estimates import Kinds, arrivals_of, calibrated, kinds_of
 from ecjax.predict.workload import ESTIMATE, node_laws
 from ecjax.problem.arrays import files_arrays, nodes_arrays, placement_rows
+from ecjax.problem.overload import demand_of, least_overload
 from ecjax.problem.service_laws import service_laws
+from ecjax.queueing.condense import condense
 from ecjax.queueing.workload import Workload
 from ecjax.simulation.laws import LINES, Laws
 from ecjax.status import Status
@@ -24,8 +26,8 @@ from ecjax.studies.codes.plans import CodePlan, code_plan
 
 STATES = ("healthy", "down", "slow", "repairing")
 _FULL, _DEGRADED = 128, 32  # kinds of reads that stand for all
-_ROWS = _FULL + 1 + _DEGRADED
-_WIDTHS = 4  # reads are computed as if some took a multiple of this: few programs to compile
+_TOGETHER = 16  # nodes of one kind of reads of one chunk: estimates are fast where each is of few nodes
+_WIDTHS = 16  # reads are computed as if some took a multiple of this: few programs to compile
 _UNREAD = 1e-9  # share of the reads that small ones have where the files have none
 
 
@@ -88,7 +90,12 @@ def latency_columns(code: Code, traffic: Traffic, cluster: RepairCluster, disk_r
     work = _repair_work(idle, code, traffic, cluster)
     share = min(1.0, repair_load(cluster, code.n, code.k, code.repair_chunks, disk_rate))
     small = _spread_evenly(idle, traffic)
-    plan = code_plan(_beside(idle, share * work + small), code.n, traffic.gap, 0)
+    busy = _beside(idle, share * work + small)
+    # plans of what no plan can serve take long
+    over = least_overload(demand_of(busy))
+    if over is not None:
+        return _unstable(code) | {"max_load": float(over.max())}
+    plan = code_plan(busy, code.n, traffic.gap, 0)
     if plan is None:
         return _unstable(code)
     rate = traffic.small_reads or _UNREAD
@@ -199,7 +206,7 @@ def _states(code: Code, traffic: Traffic, plan: CodePlan, idle: _Idle) -> Iterab
         moved = np.asarray(nearest(problem, jnp.asarray(plan.probabilities), jnp.asarray(survivors)))
         left = [_direct(np.where(down, 0.0, direct.sum(axis=0)), traffic.small_bytes)]
         away = direct[:, down].sum(axis=1)
-        left += _degraded(moved * (code.degraded_chunks / code.k), away, code, traffic.small_bytes)
+        left += [_degraded(moved * (code.degraded_chunks / code.k), away, code, traffic.small_bytes)]
         yield "down", _State(problem, laws, kinds_of(problem, moved), left)
     factor = np.where(at, traffic.slow, 1.0)
     table = laws.table.copy()
@@ -211,20 +218,33 @@ def _states(code: Code, traffic: Traffic, plan: CodePlan, idle: _Idle) -> Iterab
 
 
 def _direct(rate: np.ndarray, size: float) -> Kinds:
-    """Small reads of one chunk each, by the node they take it from: one kind, as it matters not whose they are."""
-    total = rate.sum()
-    return Kinds((rate / total)[None], np.array([total]), np.array([size]), np.array([1.0]))
+    """Small reads of one chunk each, by the nodes they take it from: few kinds, as it matters not whose they are."""
+    part = np.arange(len(rate)) // _TOGETHER
+    reads = np.where(part == np.arange(part[-1] + 1)[:, None], rate, 0.0)
+    reads = reads[reads.sum(axis=1) > 0]
+    total = reads.sum(axis=1)
+    return Kinds(reads / total[:, None], total, np.full(len(total), size), np.ones(len(total)))
 
 
-def _degraded(probabilities: np.ndarray, rate: np.ndarray, code: Code, size: float) -> list[Kinds]:
-    """Small reads whose chunk is away: so many other chunks each, of rows in steps of equal rate."""
-    total = rate.sum()
-    if not total:
-        return []
-    drawn = np.searchsorted(np.cumsum(rate) / total, (np.arange(_DEGRADED) + 0.5) / _DEGRADED)
-    drawn = np.minimum(drawn, len(rate) - 1)
-    each = np.full(_DEGRADED, 1.0)
-    return [Kinds(probabilities[drawn], each * total / _DEGRADED, each * size, each * code.degraded_chunks)]
+def _degraded(probabilities: np.ndarray, rate: np.ndarray, code: Code, size: float) -> Kinds:
+    """Small reads whose chunk is away: so many other chunks each."""
+    some = rate > 0
+    each = np.ones(some.sum())
+    return Kinds(probabilities[some], rate[some], each * size, each * code.degraded_chunks)
+
+
+def _joined(parts: Sequence[Kinds]) -> Kinds:
+    return Kinds(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+
+
+def _drawn(kinds: Kinds) -> Kinds:
+    """Few in steps of equal rate."""
+    total = kinds.rate.sum()
+    if len(kinds.rate) <= _DEGRADED:
+        return kinds
+    drawn = np.searchsorted(np.cumsum(kinds.rate) / total, (np.arange(_DEGRADED) + 0.5) / _DEGRADED)
+    few = Kinds(*(each[np.minimum(drawn, len(kinds.rate) - 1)] for each in kinds))
+    return few._replace(rate=np.full(_DEGRADED, total / _DEGRADED))
 
 
 def _estimated(state: _State, stored: np.ndarray) -> list[float | None]:
@@ -232,9 +252,11 @@ def _estimated(state: _State, stored: np.ndarray) -> list[float | None]:
     nodes = state.problem.nodes
     service = node_laws(state.laws, nodes.count)
     full = calibrated(state.full, service, _FULL)
-    every = Kinds(*(np.concatenate(parts) for parts in zip(full, *state.small, strict=True)))
+    direct, *degraded = state.small
+    every = _joined([full, direct, *map(_drawn, degraded)])
     group = np.repeat([0, 1], [len(full.rate), len(every.rate) - len(full.rate)])
-    place = np.minimum(np.arange(_ROWS), len(group) - 1)
+    rows = _FULL - (-nodes.count // _TOGETHER) + _DEGRADED  # one program for all states
+    place = np.minimum(np.arange(rows), len(group) - 1)
     kinds, group = Kinds(*(part[place] for part in every)), group[place]
     kinds.rate[len(every.rate) :] = 0.0
     widest = min(nodes.count, _WIDTHS * -(-int(kinds.k.max()) // _WIDTHS))
@@ -248,8 +270,14 @@ def _estimated(state: _State, stored: np.ndarray) -> list[float | None]:
         (nodes.connect_mean, nodes.connect_variance),
         beside,
     )
+    load = replace(load, arrivals=arrivals_of(_joined([state.full, *state.small]), service))
     estimate = ESTIMATE(
-        jnp.asarray(kinds.probabilities), load, levels=(0.99,), groups=jnp.asarray(group), group_count=2
+        jnp.asarray(kinds.probabilities),
+        load,
+        levels=(0.99,),
+        groups=jnp.asarray(group),
+        group_count=2,
+        condensed=condense(kinds.probabilities, load),
     )
     mean, tail = np.asarray(estimate.group_mean), np.asarray(estimate.group_quantiles)[:, 0]
     values = [mean[0], tail[0], mean[1], tail[1]]

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ecjax.durability.codes import ALLOWED, code_of, range_of
+from ecjax.durability.codes import ALLOWED, code_of, other_name, range_of
 from ecjax.engine.options import EngineOptions
 from ecjax.errors import UserError
 from ecjax.options import Listed, Number, Special, Whole, Words, Wrong, option, section
@@ -22,7 +22,7 @@ def _codes(value: object) -> list[str]:
     names = []
     for each in listed:
         code = code_of(str(each))
-        if code is None and range_of(str(each)) is None:
+        if code is None and range_of(str(each)) is None and other_name(str(each)) is None:
             raise Wrong(str(each))
         names.append("".join(str(each).lower().split()) if code is None else code.name)
     return list(dict.fromkeys(names))
@@ -42,6 +42,11 @@ class CodesOptions:
         "candidates, one or a list; lrc(12,2,2) in quotes; of ranges, and of all, those that fit the cluster",
         Special(f"{ALLOWED}; one or a list", _codes),
         identifies=True,
+    )
+    code_table: str | None = option(
+        None,
+        "table of more codes (CSV, Parquet): code, k, n, checks as '0-4 14; 5-9 15', the chunks of each sparse parity "
+        "check; optional repair_chunks, degraded_chunks",
     )
     durability_nines: float = option(
         11.0,
@@ -190,6 +195,9 @@ class CodesOptions:
         Raises:
             UserError: they do not.
         """
+        unknown = [name for name in self.codes if code_of(name) is None and range_of(name) is None]
+        if unknown and self.code_table is None:
+            raise UserError(f"codes: found {unknown[0]}; allowed: {ALLOWED}; one or a list")
         if self.max_p99_s is not None and not self.latencies:
             raise UserError(
                 f"max_p99_s: found {self.max_p99_s:g} without latencies; allowed: with nodes=, files= or latency=true"

@@ -7,6 +7,7 @@ from rich.console import Console
 
 from ecjax.console import say
 from ecjax.errors import UserError
+from ecjax.status import Status
 from ecjax.studies.codes.words import hours
 from ecjax.studies.spine.printed import number, print_errors, print_table
 from ecjax.tables.results import read_results
@@ -69,7 +70,7 @@ def _show_codes(run: dict[str, object], codes: pd.DataFrame, console: Console, o
         least=("TB\na day", "$ in\n30 days", "front"),
         dataset="codes",
     )
-    if run["input_id"] is not None and not pd.isna(run["input_id"]):
+    if codes["healthy_mean_s"].notna().any() or (codes["status"] != Status.OK).any():
         _show_latencies(codes, console)
     if codes["nines"].isna().any():
         say(

@@ -28,7 +28,7 @@ TABLES = job_tables(
         ),
         Column("max_any_loss", FLOAT, "", "probability per year of any loss that it may have; null: any"),
         Column("max_p99_s", FLOAT, "s", "99 % quantile with a node down that it may have; null: any"),
-        Column("input_id", STRING, "", "fingerprint of nodes and files; null: no latencies"),
+        Column("input_id", STRING, "", "fingerprint of nodes, files and code_table; null: none is read"),
         Column("code_count", INTEGER, "", "candidates"),
         Column("recommended_code", STRING, "", "null: no candidate is durable enough"),
     ),

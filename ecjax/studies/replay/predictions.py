@@ -14,6 +14,7 @@ from ecjax.predict.workload import ESTIMATE, TAIL_BOUND, node_laws, workload_of
 from ecjax.problem.classes import Classes
 from ecjax.queueing import waiting
 from ecjax.queueing.channels import delay_over_channels
+from ecjax.queueing.condense import condense
 from ecjax.queueing.earlier_bounds import forks_bound, split_merge_bound
 from ecjax.simulation.laws import EXPONENTIAL, KIND
 from ecjax.studies.replay.operating_point import OperatingPoint
@@ -109,7 +110,8 @@ def _estimates(at: OperatingPoint) -> dict[str, tuple[Latencies, np.ndarray]]:
     reads = planning.of_files(at.problem, jnp.asarray(at.probabilities))
     load = workload_of(at.problem, at.laws, at.plan.stored)
     groups = {"groups": jnp.asarray(classes.of_file), "group_count": len(classes.names)}
-    estimate, bound = ESTIMATE(reads, load, **groups), TAIL_BOUND(reads, load, **groups)
+    estimate = ESTIMATE(reads, load, **groups, condensed=condense(reads, load))
+    bound = TAIL_BOUND(reads, load, **groups)
     return {
         "all": (
             _estimated(estimate.mean[None], estimate.quantiles[None]),

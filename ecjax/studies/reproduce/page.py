@@ -18,11 +18,11 @@ _NO_BREAK = chr(160)
 _HEAD = """# What became of the papers' claims
 
 Numbers, orders and trends that the implemented papers state, and what
-`ecjax reproduce` decided about each (verdicts: `ecjax guide reproduce`): 140 of
+`ecjax reproduce` decided about each (verdicts: `ecjax guide reproduce`): 145 of
 183. Not judged yet: SampleX Figs. 4, 5, 7 to 15, Tables V and VI, its theorem,
-Lemma 1, eqs. 14 and 16; D-Target Table I, Figs. 4b, 4c, 5a, 5c; of the paper on
-service classes the line of Fig. 9's first class and the sizes of Fig. 11. The
-page is written from the dataset `claims` of the size in each heading:
+Lemma 1, eqs. 14 and 16; of the paper on service classes the line of Fig. 9's
+first class and the sizes of Fig. 11. The page is written from the dataset
+`claims` of the size in each heading:
 `python traces/make/claims_page.py results/reproduce`. "Paper" is the printed
 value, "here" ours with its 95 % interval or the range of several.
 """

@@ -28,7 +28,7 @@ from ecjax.studies.spine.logs import Reading, log_reading, open_reading
 from ecjax.tables.fingerprint import fingerprint
 from ecjax.tables.folder import location
 from ecjax.tables.importers import FORMATS
-from ecjax.tables.importers.coflow_benchmark import read_coflow_benchmark, recognises
+from ecjax.tables.importers.coflow_benchmark import HOME, PUBLIC, read_coflow_benchmark, recognises
 from ecjax.tables.importers.detect import describe, read_head
 from ecjax.tables.run_ids import run_id
 from ecjax.tables.transfers import COLUMNS, Transfers, read_transfers
@@ -103,6 +103,9 @@ def _unscaled(options: ScheduleOptions) -> Iterator[Case]:
         _check_log_is_meant(options, "no trace")
         yield from _generated(options)
         return
+    path = location(options.trace)
+    if path.name == PUBLIC and not path.exists():
+        raise UserError(f"{options.trace}: no such file; Facebook's trace of that name is at {HOME}")
     reading = log_reading(options, inputs=[options.plan, options.files])
     format_ = _format(reading)
     if format_ in LOG_FORMATS:

@@ -15,6 +15,8 @@ from ecjax.tables.ranges import ranges, starts
 from ecjax.tables.transfers import Transfers
 
 BYTES_PER_MB = 1e6
+HOME = "github.com/coflow/coflow-benchmark"
+PUBLIC = "FB2010-1Hr-150-0.txt"  # Facebook's trace there: 526 shuffles of an hour of 2010 between 150 racks
 _MS_PER_S = 1e3
 
 
@@ -25,7 +27,7 @@ def recognises(head: Head) -> bool:
 
 
 def read_coflow_benchmark(path: str | Path, sort: bool = False) -> Transfers:
-    """Read Coflow-Benchmark text (github.com/coflow/coflow-benchmark), compressed or not.
+    """Read Coflow-Benchmark text (``HOME``), compressed or not.
 
     The first line has the numbers of ports and of coflows; then comes a line per coflow:
     ``id arrival_ms M mapper_1 ... mapper_M R reducer_1:MB ... reducer_R:MB``. Mappers and reducers are given by their

@@ -244,3 +244,59 @@ def test_any_loss_is_a_floor_too():
     with ecjax.codes(["4+2", "6+3"], max_any_loss=1e-6) as results:
         assert results.runs["recommended_code"].iloc[0] == "6+3"
         assert "any loss below 1e-06 a year" in results.sentence
+
+
+TABLE = """code,k,n,checks,repair_chunks,degraded_chunks
+azure,12,16,0-5 12; 6-11 13,,
+mine,8,12,,2.75,
+"""
+
+
+def test_codes_of_a_table_stand_beside_those_of_ecjax(tmp_path):
+    table = tmp_path / "codes.csv"
+    table.write_text(TABLE)
+    with ecjax.codes(
+        ["lrc(12,2,2)", "azure", "clay(8,4,11)", "mine"], code_table=str(table), domains=20
+    ) as results:
+        rows = results.codes.set_index("code")
+    same = ["n", "overhead", "nines", "repair_bytes_per_day", "any_loss_probability"]
+    for one, other in (("azure", "lrc(12,2,2)"), ("mine", "clay(8,4,11)")):
+        for name in same:
+            assert rows.loc[one, name] == pytest.approx(rows.loc[other, name], rel=1e-9), name
+
+
+@pytest.mark.parametrize(
+    "line, message",
+    [
+        ("a,8,12,0-3 12,,", "check '0-3 12'"),
+        ("a,8,12,0-3;4-7;8;9-10;0-1,,", "check '8'"),
+        ("a,8,8,,,", "n above k"),
+        ("8+3,8,11,,,", "a name that ecjax does not have"),
+        ("a,8,12,zero,,", "chunks as 0-4 14"),
+        ("a,8.5,12,,,", "k 8.5"),
+        ("a,8,12,,-1,", "repair_chunks -1"),
+        ("a,8,12,,,0", "degraded_chunks 0"),
+        ("a,40,60,,,", "sets of up to n - k = 20 losses"),
+        ("mine,8,12,,,", "a second mine"),
+    ],
+)
+def test_a_row_that_is_no_code_is_named(tmp_path, capsys, line, message):
+    table = tmp_path / "codes.csv"
+    table.write_text(TABLE + line + "\n")
+    assert main(["codes", "mine", f"code_table={table}", f"out={tmp_path / 'out'}"]) == 2
+    err = capsys.readouterr().err
+    assert "code_table: row 2" in err and message in err and not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "words, message",
+    [
+        (["azur"], "found azur; allowed in code_table: azure, mine"),
+        (["azure", "domains=8", "chunks_per_domain=2"], "a domain for each chunk"),
+    ],
+)
+def test_codes_that_the_table_lacks_or_the_cluster_cannot_hold(tmp_path, capsys, words, message):
+    table = tmp_path / "codes.csv"
+    table.write_text(TABLE)
+    assert main(["codes", *words, f"code_table={table}", f"out={tmp_path / 'out'}"]) == 2
+    assert message in " ".join(capsys.readouterr().err.split())

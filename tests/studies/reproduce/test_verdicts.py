@@ -25,11 +25,11 @@ EXPECTED = {
         Verdict.TESTBED: {"fig5-cdfs"},
         Verdict.IN_SHAPE: {
             *("first", "fig3a-dtarget", "fig3a-width-trend", "sec6-without-slf", "fig3b-same-sources"),
-            *("fig3c-slf-values", "fig4a-n-trend", "fig4a-n4"),
+            *("fig3c-slf-values", "fig4a-n-trend", "fig4a-n4", "table1", "fig4b-k-trend", "fig5a-loss"),
         },
         Verdict.FAILS: {
             *("alg2-order", "abstract-ratios", "fig4b-20-percent", "fig3a-others", "fig3a-pfabric-below-tcp"),
-            "fig3a-barrat-above-tcp",
+            *("fig3a-barrat-above-tcp", "fig5c-random-loss"),
         },
     },
     "samplex": {
@@ -47,7 +47,12 @@ EXPECTED = {
         },
     },
 }
-COUNTS = {"tofec": 34, "dtarget": 23, "samplex": 45}  # claims that are judged
+COUNTS = {"tofec": 34, "dtarget": 28, "samplex": 45}  # claims that are judged
+# rules that measure times, which take half a minute and are asserted by the slow test only
+TIMED = {
+    f"samplex-{name}"
+    for name in ("tab2-growth", "tab5-agar", "tab5-online-small", "fig9b-faster", "tab5-offline-large")
+} | {"samplex-fig9c-tail", "samplex-tab6-speed"}
 
 
 def expected(name, claim):
@@ -65,7 +70,8 @@ def test_all_claims_are_there(name):
 @pytest.mark.parametrize("name", EXPECTED)
 def test_verdicts_that_need_no_study(name):
     evidence = Evidence("small", {})
-    found = {claim.id: claim.rule(evidence).verdict for claim in paper(name).claims if not claim.studies}
+    claims = [claim for claim in paper(name).claims if not claim.studies and claim.id not in TIMED]
+    found = {claim.id: claim.rule(evidence).verdict for claim in claims}
     assert found == {claim: expected(name, claim) for claim in found}
 
 

@@ -33,6 +33,7 @@ from ecjax.tables.results import read_results
 
 QUIET = Console(quiet=True)
 TRANSFERS = str(Path(__file__).parents[3] / "traces" / "transfers.csv")
+TRACES = Path(__file__).parents[3] / "traces"
 POINTS = ("n", "k", "share_at_zero", "rate_scale", "size_scale")
 
 
@@ -156,6 +157,22 @@ def test_finished_replays_are_not_done_again(study, monkeypatch):
     pd.testing.assert_frame_equal(after.loc[before["run_id"]], before.set_index("run_id"))
     # fair was replayed, though it is no run
     assert new["improvement"].notna().all()
+
+
+def test_the_shuffles_of_the_sample_under_every_scheduler(tmp_path):
+    """What holds for any trace: none is below isolation or the bound, and bytes decide how busy ports are."""
+    wanted = ScheduleOptions(out=str(tmp_path), trace=str(TRACES / "coflows.txt"), figures=[])
+    assert schedule_study(wanted, QUIET) == 0
+    runs = read_results(tmp_path, "runs").set_index("scheduler")
+    assert set(runs.index) == set(wanted.scheduler) and set(runs["status"]) == {"ok"}
+    assert (runs["coflow_count"] == 100).all() and (runs["gap"] >= -1e-9).all()
+    assert_allclose(
+        runs["max_utilisation"] * runs["makespan_s"],
+        runs["max_utilisation"].iloc[0] * runs["makespan_s"].iloc[0],
+    )
+    coflows = read_results(tmp_path, "coflows")
+    assert (coflows["completion_s"] >= coflows["isolation_s"] * (1 - 1e-9)).all()
+    assert runs.loc["varys", "mean_s"] < runs.loc["pfabric", "mean_s"] < runs.loc["fair", "mean_s"]
 
 
 def test_the_same_seed_gives_the_same_tables(study, tmp_path):

@@ -491,6 +491,13 @@ def test_plans_that_are_refused(tmp_path):
 # Options that do not fit together
 
 
+def test_where_the_public_trace_is(tmp_path):
+    found = refused(trace=str(tmp_path / "FB2010-1Hr-150-0.txt"))
+    assert found.endswith(
+        "no such file; Facebook's trace of that name is at github.com/coflow/coflow-benchmark"
+    )
+
+
 def test_options_that_do_not_fit(tmp_path):
     flows, log = table(tmp_path, "flows", TRANSFERS), table(tmp_path, "log", LOG)
     files = table(tmp_path, "files", FILES)

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import sample_coflows
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +16,7 @@ from ecjax.tables.importers.detect import read_head
 
 FACEBOOK = Path(__file__).parents[4] / "shared" / "data" / "FB2010-1Hr-150-0.txt"
 PORT_BYTES_PER_S = 125e6
+SAMPLE = Path(__file__).parents[3] / "traces" / "coflows.txt"
 SMALL = "4 3\n7 0 2 0 1 2 2:3.0 0:1\n3 1500 1 3 1 3:2.5\n5 1500 1 1 1 0:4\n"
 
 
@@ -181,3 +183,33 @@ def test_the_trace_of_facebook():
     alone = pd.concat(loads, axis=1).max(axis=1) / PORT_BYTES_PER_S
     assert alone.mean() == pytest.approx(14.721, abs=5e-4)
     assert alone.quantile(0.95) == pytest.approx(35.524, abs=5e-4)
+
+
+def test_the_sample_is_what_its_script_writes():
+    assert SAMPLE.read_text().splitlines() == list(sample_coflows.lines())
+
+
+@pytest.mark.parametrize("path", [SAMPLE, FACEBOOK], ids=["sample", "facebook"])
+def test_classes_have_their_published_shares(path):
+    """Of coflows and of bytes: Varys, SIGCOMM 2014."""
+    if not path.exists():
+        pytest.skip(f"{path} is not here")
+    found = read_coflow_benchmark(path)
+    size = found.table["bytes"].to_numpy()
+    starts = found.first_flow[:-1]
+    short, narrow = np.maximum.reduceat(size, starts) < 5e6, np.diff(found.first_flow) <= 50
+    total = np.add.reduceat(size, starts)
+    for members, share, byte_share in [
+        (short & narrow, 0.60, 0.0001),
+        (~short & narrow, 0.16, 0.0011),
+        (short & ~narrow, 0.12, 0.0088),
+        (~short & ~narrow, 0.12, 0.99),
+    ]:
+        assert members.mean() == pytest.approx(share, abs=0.015)
+        assert total[members].sum() / total.sum() == pytest.approx(byte_share, rel=0.1)
+
+
+def test_the_sample_loads_ports_as_the_trace_does():
+    found = read_coflow_benchmark(SAMPLE)
+    load = found.table["bytes"].to_numpy().sum() / PORT_BYTES_PER_S / len(found.ports) / found.arrival_s[-1]
+    assert load == pytest.approx(35_533_534e6 / PORT_BYTES_PER_S / 150 / 3600, rel=0.05)

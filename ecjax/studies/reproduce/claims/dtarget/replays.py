@@ -1,4 +1,4 @@
-"""Claims of the D-Target paper on replays: its Fig. 3, 4a and 5b."""
+"""Claims of the D-Target paper on replays: its Table I and Fig. 3 to 5."""
 
 import pandas as pd
 
@@ -17,11 +17,17 @@ STUDIES = (
         (
             "schedule",
             "experiment=coflow_fig3",
-            "scheduler=[dtarget,aalo,baraat,pfabric,fair,sincronia]",
+            "scheduler=[dtarget,aalo,baraat,pfabric,fair]",
             *_DENSE,
         ),
         ("seeds=2", "generate.requests=600"),
         ("seeds=20",),
+    ),
+    Study(
+        "fig5",
+        ("schedule", "experiment=coflow_fig5", "lower_bound=false"),
+        ("seeds=3",),
+        ("seeds=100",),
     ),
     Study(
         "fig4a",
@@ -29,6 +35,24 @@ STUDIES = (
         + ("generate.requests=256",),
         ("seeds=3", "n=[4,18]"),
         ("seeds=100",),
+    ),
+    Study(
+        "fig4b",
+        ("schedule", "experiment=coflow_fig4b", _TWO, "lower_bound=false"),
+        ("seeds=4", "k=[3,7]"),
+        ("seeds=100",),
+    ),
+    Study(
+        "fig4c",
+        ("schedule", "experiment=coflow_fig4c", _TWO, "lower_bound=false"),
+        ("seeds=3",),
+        ("seeds=100",),
+    ),
+    Study(
+        "table1",
+        ("schedule", _TWO, "sources=random", "rate_scale=[1,1000]", "lower_bound=false"),
+        ("seeds=2",),
+        ("seeds=20",),
     ),
 )
 
@@ -47,6 +71,31 @@ def _factor(
 ) -> pd.DataFrame:
     """Mean time of one over that of the other, each a scheduler and its sources; seeds by ``by``."""
     return _by_seed(runs, *slow, by) / _by_seed(runs, *quick, by)
+
+
+def _table1(evidence: Evidence) -> Finding:
+    runs = evidence["table1"].runs
+    reads = evidence["table1"].joined("coflows")
+    first = runs[runs["rate_scale"] == 1]["run_id"]
+    reads = reads[reads["run_id"].isin(first)]
+    size = reads["bytes"]
+    good = (
+        (runs["coflow_count"] == 512).all()
+        and size.between(1e5 * 0.999, 1e10 * 1.001).all()
+        and reads["arrival_s"].between(0, 1000).all()
+        and (reads["width"] == 4).all()
+        and (runs["n"] == 8).all()
+    )
+    factor = _factor(runs, quick=("dtarget", _RANDOM), by="rate_scale").mean()
+    return in_shape(
+        bool(good and factor[1.0] < 1.1 and factor[1000.0] > 1.3),
+        float(factor[1.0]),
+        "its sizes, times and codes are generated; the distribution of sizes and the numbers of servers and "
+        "clients are "
+        f"not printed (60 and log-uniform here). D-Target over TCP {factor[1.0]:.2f}, as ports idle at such a "
+        "rate, and "
+        f"{factor[1000.0]:.2f} at 1000 times the rate",
+    )
 
 
 def _means(evidence: Evidence) -> pd.DataFrame:
@@ -208,8 +257,71 @@ def _n_least(evidence: Evidence) -> Finding:
     )
 
 
+def _k_trend(evidence: Evidence) -> Finding:
+    runs = evidence["fig4b"].runs
+    factor = _factor(runs, slow=("fair", _OWN), by="k")
+    mean = factor.mean()
+    random = _factor(runs, quick=("dtarget", _RANDOM), by="k").mean()
+    apart = _factor(runs, by="k").mean()
+    return in_shape(
+        bool(mean[7] > mean[3] and random[7] > random[3]),
+        float(mean[7]),
+        f"at k = {texts(mean.index)}: {texts(mean)} both with its sources, {texts(random)} both with random ones "
+        f"(printed 2.2 to 2.5, sources not said). Its own against random ones: {texts(apart)}; that gain does not "
+        "grow with k, as there is less to choose the nearer k is to n",
+        float(factor[7].min()),
+        float(factor[7].max()),
+    )
+
+
+def _concurrency(evidence: Evidence) -> Finding:
+    factor = _factor(evidence["fig4c"].runs, by="share_at_zero")
+    mean = factor.mean()
+    return judge(
+        rises(mean.to_numpy(), 0.02) and mean.iloc[-1] > mean.iloc[0],
+        float(mean.iloc[-1]),
+        f"with a share of {texts(mean.index)} at t = 0: {texts(mean)}",
+        float(factor.iloc[:, -1].min()),
+        float(factor.iloc[:, -1].max()),
+    )
+
+
+def _loss(evidence: Evidence, sources: str) -> pd.DataFrame:
+    """Mean of D-Target over that of the 2-approximation, less 1."""
+    return _factor(evidence["fig5"].runs, ("dtarget", sources), ("sincronia", sources)) - 1
+
+
+def _loss_own(evidence: Evidence) -> Finding:
+    loss = _loss(evidence, _OWN)
+    mean = float(loss.mean(axis=None))
+    return in_shape(
+        mean < 0.15,
+        mean,
+        f"with its own sources; printed factors 2.4 and 2.1 are those of a trace that is not public (their loss is "
+        f"{1 - 2.1 / 2.4:.1%})",
+        float(loss.min(axis=None)),
+        float(loss.max(axis=None)),
+    )
+
+
+def _loss_random(evidence: Evidence) -> Finding:
+    by_sources = [_loss(evidence, name).to_numpy().ravel() for name in (_OWN, _RANDOM)]
+    own, random = (float(loss.mean()) for loss in by_sources)
+    more = by_sources[1] - by_sources[0]
+    error = float(more.std(ddof=1) / len(more) ** 0.5)
+    level = "so they cannot be told apart" if abs(more.mean()) <= 2 * error else "so they differ"
+    return in_shape(
+        own <= random <= 0.2,
+        random,
+        f"{random:.1%} with random sources, {own:.1%} with its own: {100 * more.mean():+.2f} points with a "
+        f"standard error of {100 * error:.2f}, {level}; {_NO_TRACE}",
+        float(_loss(evidence, _RANDOM).min(axis=None)),
+        float(_loss(evidence, _RANDOM).max(axis=None)),
+    )
+
+
 def _cdfs(evidence: Evidence) -> Finding:
-    reads = evidence["fig3"].dataset("coflows").groupby(["scheduler", "sources"])["completion_s"]
+    reads = evidence["fig5"].dataset("coflows").groupby(["scheduler", "sources"])["completion_s"]
     p80 = reads.quantile(0.8)
     dtarget = reads.get_group(("dtarget", _OWN))
     share = float((dtarget <= p80["sincronia", _OWN]).mean())
@@ -236,6 +348,9 @@ def _claim(
 
 
 REPLAYS = (
+    _claim(
+        "table1", "Table I", "512 reads of 100 KB to 10 GB, (8,4), within 1000 s.", _table1, "table1", "512"
+    ),
     _claim(
         "first",
         "Sec. VI, Fig. 3a",
@@ -319,11 +434,39 @@ REPLAYS = (
     ),
     _claim("fig4a-n4", "Fig. 4a", "At n = k = 4 D-Target is 1.8 times faster.", _n_least, "fig4a", "1.8"),
     _claim(
+        "fig4b-k-trend", "Fig. 4b", "D-Target gains more the larger k is.", _k_trend, "fig4b", "2.2 to 2.5"
+    ),
+    _claim(
+        "fig4c-concurrency",
+        "Fig. 4c",
+        "D-Target gains more the more reads start at t = 0.",
+        _concurrency,
+        "fig4c",
+    ),
+    _claim(
+        "fig5a-loss",
+        "Fig. 5a, Sec. VI",
+        "With all reads at t = 0 the online order loses less than 15 % against the 2-approximation.",
+        _loss_own,
+        "fig5",
+        "0.15",
+        "loss of mean time",
+    ),
+    _claim(
+        "fig5c-random-loss",
+        "Fig. 5c",
+        "With random sources that loss is about 18 %.",
+        _loss_random,
+        "fig5",
+        "0.18",
+        "loss of mean time",
+    ),
+    _claim(
         "fig5-cdfs",
         "Fig. 5b, 5d",
         "Over 80 % of the reads end within 300 s under the 2-approximation and 65 % under the online order.",
         _cdfs,
-        "fig3",
+        "fig5",
         "0.8, 0.65",
         "share of reads under D-Target when 80 % have ended",
         Kind.TESTBED,
