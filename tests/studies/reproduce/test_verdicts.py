@@ -34,19 +34,25 @@ EXPECTED = {
     },
     "samplex": {
         Verdict.TESTBED: {"tab2-times", "fig5-ms", "tab3-times"},
+        Verdict.IN_SHAPE: {
+            *("fig4-periodic", "fig4-front-better", "fig5-rands-loss", "offline-loss", "fig7-share-below"),
+            *("fig8-offline-S", "fig8-near-optimal", "fig8-online-S", "hit-ratio"),
+            *("fig11-capacity", "fig12-K", "fig13-replicas", "fig14-items"),
+            *("tab5-agar", "tab5-online-small", "fig9b-faster", "fig9c-tail", "tab6-speed"),
+        },
         Verdict.FAILS: {
-            *(
-                "chi-bound",
-                "tab4-factorial",
-                "alg1-uniform",
-                "eq16-edc",
-                "online-ratio",
-                "online-never-worse",
-            ),
+            *("chi-bound", "tab4-factorial", "alg1-uniform", "eq16-edc", "online-ratio"),
+            *("online-never-worse", "fig5-rands-best", "tab3-order", "fig10-throughput", "iterations"),
+            "tab5-offline-large",
         },
     },
 }
 COUNTS = {"tofec": 34, "dtarget": 28, "samplex": 45}  # claims that are judged
+# rules that measure times, which take half a minute and are asserted by the slow test only
+TIMED = {
+    f"samplex-{name}"
+    for name in ("tab2-growth", "tab5-agar", "tab5-online-small", "fig9b-faster", "tab5-offline-large")
+} | {"samplex-fig9c-tail", "samplex-tab6-speed"}
 
 
 def expected(name, claim):
@@ -64,7 +70,8 @@ def test_all_claims_are_there(name):
 @pytest.mark.parametrize("name", EXPECTED)
 def test_verdicts_that_need_no_study(name):
     evidence = Evidence("small", {})
-    found = {claim.id: claim.rule(evidence).verdict for claim in paper(name).claims if not claim.studies}
+    claims = [claim for claim in paper(name).claims if not claim.studies and claim.id not in TIMED]
+    found = {claim.id: claim.rule(evidence).verdict for claim in claims}
     assert found == {claim: expected(name, claim) for claim in found}
 
 
