@@ -227,12 +227,24 @@ def job_help(job: Job) -> str:
         named = choices(job.name, group)
         if not named:
             continue
-        what = "named studies" if group == "experiment" else "named sets of options"
-        lines += ["", f"{what}, {group}=NAME:"]
-        for name, text in named.items():
-            lines += _wrapped(text, 8, f"  {name}  ")
+        for what, names in _kinds_of_choices(group, named):
+            lines += ["", f"{what}, {group}=NAME:"]
+            for name in names:
+                lines += _wrapped(named[name], 8, f"  {name}  ")
     lines += ["", "examples:", *(f"  {example}" for example in EXAMPLES[job.name])]
     return "\n".join(lines)
+
+
+def _kinds_of_choices(group: str, named: dict[str, str]) -> list[tuple[str, list[str]]]:
+    """Headings with the names under each; studies that answer a question say it first."""
+    if group != "experiment":
+        return [("named sets of options", list(named))]
+    questions = [name for name, text in named.items() if "?" in text]
+    kinds = [
+        ("studies by question", questions),
+        ("studies of the papers", [name for name in named if name not in questions]),
+    ]
+    return [(what, names) for what, names in kinds if names]
 
 
 def group_of(job: str) -> dict[str, str]:

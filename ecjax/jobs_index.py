@@ -9,7 +9,7 @@ from typing import Any
 from ecjax.errors import UserError
 
 # folders of conf whose files set options of a job: studies, and parts of them
-GROUPS = ("experiment", "hardware", "policies")
+GROUPS = ("experiment", "hardware", "storage", "policies")
 
 _PACKAGE = Path(__file__).parent
 

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from ecjax import cli, composing, hydra_run
+from ecjax.job_help import job_help
 from ecjax.jobs_index import JOBS, experiments
 from ecjax.options import checked
 
@@ -150,16 +151,39 @@ def some(job):
     names = sorted(experiments(job))
     # what takes long is compilation; one of a kind is enough for every day
     quick = ("jlcm_fig10", "replay_fig7")
-    slow = [name for name in names if name.startswith(("classes_", "jlcm_", "replay_")) and name not in quick]
-    return [pytest.param(name, marks=[pytest.mark.slow] if name in slow else []) for name in names]
+    return [pytest.param(name, marks=[] if name in quick else [pytest.mark.slow]) for name in names]
 
 
-@pytest.mark.parametrize("job", ["optimize", "replay"])
+@pytest.mark.parametrize("job", sorted(JOBS))
 def test_every_experiment_is_made_of_allowed_options(job):
     for name in experiments(job):
-        config = composing.composed(JOBS[job], [f"experiment={name}"])
+        # a trace that everyone has to get
+        words = ["trace=traces/coflows.txt"] if name == "coflow_facebook" else []
+        config = composing.composed(JOBS[job], [f"experiment={name}", *words])
         options = hydra_run.options_from(config, JOBS[job].options_class)
         assert checked(options) == options
+
+
+@pytest.mark.parametrize(
+    ("job", "study", "words"),
+    [
+        ("cache", "cache_size", ["reads=2000", "items=50", "capacity=[5,50]"]),
+        ("schedule", "transfer_order", ["seeds=1", "generate.requests=20", "scheduler=varys,fair"]),
+        ("adapt", "proxy_load", ["requests=2000", "load=[0.2,0.6]", "capacity=false"]),
+        ("codes", "which_code", []),
+        ("codes", "maintenance", []),
+    ],
+)
+def test_every_study_by_question_runs_small(capsys, tmp_path, job, study, words):
+    code, out, err = run(capsys, job, f"experiment={study}", f"out={tmp_path}", *words)
+    assert code == 0, err
+    assert list((tmp_path / "figures").glob("*.png")), out
+
+
+def test_help_has_studies_by_question_apart():
+    text = job_help(JOBS["optimize"])
+    questions, papers = text.split("studies by question")[1].split("studies of the papers")
+    assert "node_failures" in questions and "jlcm_fig8" in papers and "jlcm_fig8" not in questions
 
 
 @pytest.mark.parametrize("name", some("replay"))

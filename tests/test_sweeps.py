@@ -174,7 +174,7 @@ def test_names_of_studies_that_a_pattern_stands_for(study):
     folders = [study]
     words = sweeps.without_globs(JOB, ["experiment=glob([mine,coflow_fig4*])", "seed=1,2"], folders)
     assert words == ["experiment=coflow_fig4a,coflow_fig4b,coflow_fig4c,mine", "seed=1,2"]
-    assert sweeps.without_globs(JOB, ["engine=glob(*)"], []) == ["engine=ray,serial"]
+    assert sweeps.without_globs(JOB, ["engine=glob(*)"], []) == ["engine=cluster,ray,serial"]
     with pytest.raises(UserError, match=r"experiment: found glob\(jlcm\*\); allowed: some of coflow"):
         sweeps.without_globs(JOB, ["experiment=glob(jlcm*)"], folders)
 
@@ -274,4 +274,4 @@ def test_groups_say_what_they_are_and_belong_to_jobs(monkeypatch):
     with pytest.raises(UserError, match="policies: found 'online'; allowed: one of dispatch, redundant"):
         hydra_run.run_job(JOBS["replay"], ["policies=online"])
     with pytest.raises(UserError, match="found option 'policies'"):
-        hydra_run.run_job(JOBS["schedule"], ["policies=online"])
+        hydra_run.run_job(JOBS["ceph"], ["policies=online"])
