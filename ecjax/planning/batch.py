@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ecjax.planning import jlcm, limits, starts
-from ecjax.planning.certified import Settings, plan_lanes
+from ecjax.planning.certified import Settings, is_convex, nearby_bound, plan_lanes
 from ecjax.planning.descent import Stopping
 from ecjax.planning.jlcm import Jlcm, Solution
 from ecjax.planning.problem import Problem, evaluate, scaled, usable
@@ -23,6 +23,8 @@ STARTS = {"uniform": starts.uniform, "proportional": starts.proportional}
 _ARRAYS_PER_LANE = 30
 # The certified method compares itself with the published one, if nobody asked, on problems up to this many entries.
 _MOST_TO_DESCEND_TWICE = 2_000_000
+# Gaps above it are said beside those of nearby plans, whose bounds are searched for as finely.
+_WIDE_GAP = 2e-3
 
 
 @jax.tree_util.register_dataclass
@@ -55,6 +57,9 @@ class Plans:
     lower_bound: (
         np.ndarray | None
     )  # (L,) s, below every plan's objective; None where the certified method did not run
+    nearby_bound: (
+        np.ndarray | None
+    )  # (L,) s, below the objective of plans near the certified one; NaN where the gap needs no such words
     solve_s: float
     compile_s: float
     device: dict[str, str]  # what computed each method's plans
@@ -125,7 +130,12 @@ def solve(
         plans |= {name: plan for name, plan in descended.items() if name in how.methods}
     else:
         start_load = plans["certified"].evaluation.load
-    return Plans(plans, start_load, lower_bound, timer.run_s, timer.compile_s, device)
+    nearby = None
+    if lower_bound is not None:
+        nearby = timer.host(
+            _nearby_bounds, problem, lanes, plans["certified"], lower_bound, how.certified.gap
+        )
+    return Plans(plans, start_load, lower_bound, nearby, timer.run_s, timer.compile_s, device)
 
 
 def _descended(
@@ -163,6 +173,24 @@ def _better(certified: Solution, other: Solution, compared: np.ndarray, problem:
     # the history, of another length, stays that of the certified method
     both = jax.tree.map(choose, certified, other._replace(history=certified.history))
     return both._replace(iterations=certified.iterations)
+
+
+def _nearby_bounds(
+    problem: Problem, lanes: Lanes, plans: Solution, lower_bound: np.ndarray, gap: float
+) -> np.ndarray:
+    """Lower bounds (L,) s of plans near the certified ones; NaN where they have no gap that is worth it, or no load."""
+    bounds = np.full(lanes.count, np.nan)
+    objective = np.asarray(plans.evaluation.objective)
+    wide = objective > lower_bound + max(gap, _WIDE_GAP) * np.abs(lower_bound)
+    if is_convex(problem) or problem.rows * problem.nodes.count > _MOST_TO_DESCEND_TWICE:
+        return bounds
+    for lane in np.flatnonzero(wide & np.isfinite(objective)):
+        detail(f"how much better plans near the one of lane {lane + 1} can be")
+        plan = jax.tree.map(lambda leaf, lane=lane: leaf[lane], plans)
+        scales = float(lanes.rate_scale[lane]), float(lanes.size_scale[lane])
+        bounds[lane] = nearby_bound(scaled(problem, *scales), float(lanes.theta[lane]), plan, _WIDE_GAP)
+    # what holds for all plans holds for these
+    return np.fmax(bounds, np.where(np.isnan(bounds), np.nan, lower_bound))
 
 
 def certified_lanes(

@@ -33,17 +33,24 @@ class Bound:
     better: Relaxed | None
 
 
-def lower_bound(passes: Passes, relaxed: Relaxed, tol: float, most_passes: int) -> Bound:
+def lower_bound(
+    passes: Passes,
+    relaxed: Relaxed,
+    tol: float,
+    most_passes: int,
+    levels: np.ndarray | None = None,
+) -> Bound:
     """Lower bound close to the relaxation's objective.
 
     Args:
         passes: the rows.
         relaxed: mixture close to the best.
         tol: relative; how far below what the prices can prove the search may stop.
-        most_passes: limit of passes over the rows.
+        most_passes: limit of passes over the rows; with 0 no z but the best one gets prices of its own.
+        levels: (m, 4) cells of levels of the nodes' waits, as in ``node_minima``: a bound on plans that keep to them.
     """
     service, rows = passes.service, passes.rows
-    minima = NodeMinima(service, rows)
+    minima = NodeMinima(service, rows, levels)
     each = abs(relaxed.objective) / len(service.mean)  # s, of a node
     capacity = np.where(np.isfinite(rows.capacity), rows.capacity, 0.0)
 
@@ -80,7 +87,7 @@ def lower_bound(passes: Passes, relaxed: Relaxed, tol: float, most_passes: int) 
         moved = _priced(passes, relaxed, z, last, gradient)
         there = relax(passes, relaxed.group, relaxed.kinds, z, max(0.3 * tol, 1e-3), 10, fixed_z=True)
         renewals.append(1 + there.passes)
-        if there.objective < relaxed.objective - tol * abs(relaxed.objective):
+        if levels is None and there.objective < relaxed.objective - tol * abs(relaxed.objective):
             return there
         return [moved, improve(passes, there, minima, tol, _ROUNDS)]
 

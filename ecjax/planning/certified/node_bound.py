@@ -7,6 +7,9 @@
 
 It is not convex. ``node_minima`` branches over the levels (w, q); ``node_bound_cell`` says why its bounds hold. phi
 falls in z, so N does: N(z_2) is a lower bound on all of [z_1, z_2]. Bounds are rigorous up to the rounding of float64.
+
+Over a part of the levels the search is the same, and ends sooner: rates whose levels lie in a cell cost at least what
+its linear programs do.
 """
 
 from typing import NamedTuple
@@ -42,6 +45,7 @@ def node_minima(
     most_written: np.ndarray | None = None,
     write_price: np.ndarray | None = None,
     rates: np.ndarray | None = None,
+    levels: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Lower bound of N of every node at every z, and the value at the best rates found.
 
@@ -55,6 +59,8 @@ def node_minima(
         most_written: V, (m, C), 1/s; none where nothing is written.
         write_price: yw >= 0, (m, C), s per 1/s of writes.
         rates: (Z, kinds, m, C), 1/s, result where wanted: the best rates found, of reads, then writes if there are any.
+        levels: (m, 4), cells p_1 <= 1/w <= p_2, g_1 <= w/q <= g_2: N over rates whose levels lie there, and ``upper``
+            the least of their linear programs; all levels where p_2 is infinite.
 
     Returns:
         (low, upper), (Z, m), s: low <= N <= upper <= 0; low >= upper - tol unless the work ran out.
@@ -69,7 +75,7 @@ def node_minima(
         _kinds(most_read, most_written),
         _kinds(price, write_price)[None],
     )
-    return _minima(service, classes, z, tol, work, rates)
+    return _minima(service, classes, z, tol, work, rates, levels)
 
 
 class Coefficients(NamedTuple):
@@ -90,6 +96,7 @@ def cell_minima(
     work: int,
     most_written: np.ndarray | None = None,
     write_price: np.ndarray | None = None,
+    levels: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """The same where a class is an interval of chunk sizes over which its rate may be spread at will.
 
@@ -108,6 +115,7 @@ def cell_minima(
         work: most cells of levels per node and z.
         most_written: V, (m, C), 1/s.
         write_price: yw >= 0, (2, m, C), s per 1/s of writes.
+        levels: (m, 4), cells of levels, as in ``node_minima``.
 
     Returns:
         (low, upper), (Z, m), s.
@@ -132,7 +140,7 @@ def cell_minima(
         _kinds(most_read, most_written),
         np.stack(prices),
     )
-    return _minima(service, classes, z, tol, work)
+    return _minima(service, classes, z, tol, work, levels=levels)
 
 
 def _kinds(reads: np.ndarray, writes: np.ndarray | None) -> np.ndarray:
@@ -140,17 +148,19 @@ def _kinds(reads: np.ndarray, writes: np.ndarray | None) -> np.ndarray:
     return np.stack([reads] if writes is None else [reads, writes])
 
 
-def _minima(service, classes, z, tol, work, rates=None):
+def _minima(service, classes, z, tol, work, rates=None, levels=None):
     z = np.ascontiguousarray(z, float)
     low, upper = np.empty((2, len(z), classes.most.shape[1]))
     if rates is None:
         rates = np.empty((0, *classes.most.shape))
-    _each(service, classes, z, tol, work, (low, upper, rates))
+    if levels is None:
+        levels = np.tile([0.0, np.inf, 0.0, np.inf], (classes.most.shape[1], 1))
+    _each(service, classes, levels, z, tol, work, (low, upper, rates))
     return low, upper
 
 
 @njit()
-def _each(service, classes, z, tol, work, results):
+def _each(service, classes, levels, z, tol, work, results):
     """Fill in the bounds, and the rates unless they are empty; arrays as in ``Columns``, nodes, then classes last."""
     low, upper, rates = results
     nodes, sizes = service.mean.shape
@@ -163,9 +173,13 @@ def _each(service, classes, z, tol, work, results):
                 low[i, j] = upper[i, j] = 0.0
                 continue
             region, beyond = _region(node, lightest, heaviest, tol)
+            limited = levels[j, 1] < np.inf
+            if limited:
+                # as it is: nothing else is asked for, and what columns were left out had a part in these levels
+                region, beyond = (levels[j, 0], levels[j, 1], levels[j, 2], levels[j, 3]), np.inf
             best = np.empty(len(columns))
             low[i, j], upper[i, j] = search(
-                node, region, beyond, z[i], service.rate, service.alone, tol, work, best
+                node, region, beyond, z[i], service.rate, service.alone, tol, work, limited, best
             )[:2]
             if len(rates):
                 for t in range(len(columns)):

@@ -25,7 +25,7 @@ class Program(NamedTuple):
 
 
 @njit(inner=True)
-def search(node, region, beyond, z, rate, alone, tol, work, best):
+def search(node, region, beyond, z, rate, alone, tol, work, limited, best):
     """Bounds of the minimum N of one node's Lagrangian; the cell with the least bound is split first.
 
     Args:
@@ -37,6 +37,7 @@ def search(node, region, beyond, z, rate, alone, tol, work, best):
         alone: whether phi is the mean delay.
         tol: s; the search ends when the bounds are as near.
         work: most cells.
+        limited: whether N is over rates with levels in the region: the least linear program there is taken for it.
         best: (n,) 1/s, result: the rates with the least value met.
 
     Returns:
@@ -47,14 +48,16 @@ def search(node, region, beyond, z, rate, alone, tol, work, best):
     terms = Terms(np.empty(reads), np.empty(reads), np.empty(reads), np.empty((ends, reads)))
     program = Program(np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.array([n, n + 1]))
     best[:] = 0.0
-    bound, across, upper = _branch(node, region, z, rate, alone, tol, 0.0, terms, program, best)
+    bound, across, upper = _branch(node, region, z, rate, alone, tol, limited, 0.0, terms, program, best)
     cells = 1
     queue = [(bound, across, region, (program.basis[0], program.basis[1]))]
     while queue[0][0] < upper - tol and cells + 1 < work:
         parent, across, cell, basis = heapq.heappop(queue)
         for half in _halves(cell, across):
             program.basis[0], program.basis[1] = basis
-            bound, across, upper = _branch(node, half, z, rate, alone, tol, upper, terms, program, best)
+            bound, across, upper = _branch(
+                node, half, z, rate, alone, tol, limited, upper, terms, program, best
+            )
             cells += 1
             item = (max(bound, parent), across, half, (program.basis[0], program.basis[1]))
             heapq.heappush(queue, item)
@@ -62,7 +65,7 @@ def search(node, region, beyond, z, rate, alone, tol, work, best):
 
 
 @njit(inner=True)
-def _branch(node, cell, z, rate, alone, tol, upper, terms, program, best):
+def _branch(node, cell, z, rate, alone, tol, limited, upper, terms, program, best):
     """Bound of a cell, whether to split it across g (1) or p (0), and the least value at any rates so far."""
     reads = len(node.mean)
     if not alone and cell[2] * cell[0] * node.background[2] > 3 * (1 - node.background[0]):
@@ -88,7 +91,12 @@ def _branch(node, cell, z, rate, alone, tol, upper, terms, program, best):
     deep = np.log(cell[3] / cell[2])
     # the rates found may be 0 where others are not: no side is ever left much longer than the other
     across = 1 if deep > THINNEST * wide or (of_g * deep > of_p * wide and wide <= THINNEST * deep) else 0
-    if bound < upper:
+    if bound < upper and limited:
+        value = x[:reads] @ terms.value - x @ node.middle_price
+        if value < upper:
+            upper = value
+            best[:] = x
+    elif bound < upper:
         upper = _descend(node, work, z, rate, alone, tol, upper, program, best)
     return bound, across, upper
 

@@ -17,12 +17,15 @@ class NodeMinima:
     Args:
         service: nodes.
         rows: placement rows; they limit how much of each chunk size a node can get.
+        levels: (m, 4) cells of levels of the nodes' waits outside of which nothing counts, as in ``node_minima``; not
+            for files with one chunk size.
     """
 
-    def __init__(self, service: Service, rows: Rows) -> None:
+    def __init__(self, service: Service, rows: Rows, levels: np.ndarray | None = None) -> None:
         self.service = service
+        self.levels = levels
         self.plain = has_one_size(service, rows)
-        self.cells = None if rows.true_size is None else _Cells(service, rows)
+        self.cells = None if rows.true_size is None else _Cells(service, rows, levels)
         sizes = len(service.size)
         row = np.repeat(np.arange(rows.number), np.diff(rows.start))
         may = rows.allowed[row].T if len(rows.allowed) else np.ones((len(service.mean), 1), bool)
@@ -53,8 +56,9 @@ class NodeMinima:
             return result.sum(axis=1)
         if self.cells:
             return self.cells.minima(prices, z, tol).sum(axis=1)
-        written = (self.written, prices.write) if self.writes else (None, None)
-        return node_minima(service, self.read, prices.read, z, tol, _WORK, *written)[0].sum(axis=1)
+        most, price = (self.written, prices.write) if self.writes else (None, None)
+        bounds = node_minima(service, self.read, prices.read, z, tol, _WORK, most, price, levels=self.levels)
+        return bounds[0].sum(axis=1)
 
     def states(self, prices: Prices, z: float, tol: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Every node's minimum at one z with the loads of grid sizes that are best there.
@@ -66,7 +70,7 @@ class NodeMinima:
         kinds = 2 if self.writes else 1
         rates = np.empty((1, kinds, *prices.read.shape))
         most, price = (self.written, prices.write) if self.writes else (None, None)
-        bounds = node_minima(service, self.read, prices.read, at, tol, _WORK, most, price, rates)
+        bounds = node_minima(service, self.read, prices.read, at, tol, _WORK, most, price, rates, self.levels)
         low, value = bounds[0][0], bounds[1][0]
         by_kind = np.stack([prices.read, prices.write][:kinds])
         latency = value + np.einsum("kmc,kmc->m", rates[0], by_kind)
@@ -78,7 +82,7 @@ class NodeMinima:
 class _Cells:
     """Grid sizes and the intervals of chunk sizes between them, where there are more sizes than the grid has."""
 
-    def __init__(self, service: Service, rows: Rows) -> None:
+    def __init__(self, service: Service, rows: Rows, levels: np.ndarray | None) -> None:
         assert rows.true_size is not None
         true, grid = rows.true_size, np.arange(len(service.size))
         rates = np.hstack([true.between, true.on])
@@ -103,10 +107,21 @@ class _Cells:
         m = len(service.mean)
         self.read, self.written = (np.tile(rate * (1 + 1e-12), (m, 1)) for rate in rates[:, requested])
         self.writes = rows.written
+        self.levels = levels
 
     def minima(self, prices: Prices, z: np.ndarray, tol: float) -> np.ndarray:
         by_end = [p[:, self.at].transpose(1, 0, 2).copy() for p in (prices.read, prices.write)]
-        written = (self.written, by_end[1]) if self.writes else (None, None)
+        most, price = (self.written, by_end[1]) if self.writes else (None, None)
         return cell_minima(
-            self.service, self.coefficients, self.ends, self.read, by_end[0], z, tol, _WORK, *written
+            self.service,
+            self.coefficients,
+            self.ends,
+            self.read,
+            by_end[0],
+            z,
+            tol,
+            _WORK,
+            most,
+            price,
+            self.levels,
         )[0]

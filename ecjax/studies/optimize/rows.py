@@ -18,13 +18,16 @@ from ecjax.studies.optimize.batches import Item
 from ecjax.studies.optimize.inputs import Case
 
 
-def plan_columns(plan: Solution, case: Case, lower_bound: float | None = None) -> dict[str, Any]:
+def plan_columns(
+    plan: Solution, case: Case, lower_bound: float | None = None, nearby_bound: float | None = None
+) -> dict[str, Any]:
     """Columns of ``runs`` that a stable plan tells.
 
     Args:
         plan: without a lane axis.
         case: what it plans for.
         lower_bound: s, what no plan of the problem can be below; None where there is none.
+        nearby_bound: s, the same of plans near this one.
     """
     evaluation, names, stored = plan.evaluation, case.names, np.asarray(plan.stored)
     errors = broken(case.problem, stored, case.nodes, names.rows)
@@ -47,6 +50,8 @@ def plan_columns(plan: Solution, case: Case, lower_bound: float | None = None) -
     }
     if lower_bound is not None and np.isfinite(lower_bound):
         row |= {"lower_bound": lower_bound, "gap": (objective - lower_bound) / abs(lower_bound)}
+    if nearby_bound is not None and np.isfinite(nearby_bound):
+        row["gap_nearby"] = (objective - nearby_bound) / abs(nearby_bound)
     if case.earlier is not None:
         row["moved_chunks"] = names.per_node * moved_chunks(case.problem, case.earlier, stored)
     return row

@@ -101,6 +101,7 @@ def _outcomes(
         row = item.run.row() | common | {"device": plans.device[item.way.method]}
         if np.isfinite(plan.evaluation.objective):
             columns: dict[str, Any] = {}
+            planned = float(plan.evaluation.objective)
             if options.objective != "bound":
                 plan, columns = for_objective(options, case, item, plan, _settings(options))
             plan, examination, table = examined(options, case, item, plan)
@@ -109,7 +110,10 @@ def _outcomes(
             if options.estimate:
                 columns |= log_estimates(options, case, case.lane(item.lane), plan)
             bound = None if plans.lower_bound is None else float(plans.lower_bound[at])
-            row |= plan_rows.plan_columns(plan, case, bound) | columns | examination
+            # of the plan itself: one that was changed after it has others near it
+            is_planned = item.way.method == "certified" and float(plan.evaluation.objective) == planned
+            near = plans.nearby_bound[at] if is_planned and plans.nearby_bound is not None else None
+            row |= plan_rows.plan_columns(plan, case, bound, near) | columns | examination
             stable.append((item, plan))
             scenarios += [table] if table is not None else []
         else:

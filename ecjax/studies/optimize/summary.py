@@ -128,6 +128,17 @@ def _swept(name: str, value: Any) -> str:
     return in_a_line(value) if name in CLASS_COLUMNS else number(value, "g")
 
 
+def _nearby(plans: pd.DataFrame) -> str:
+    """What plans near those with a gap could gain, where that is known."""
+    known = plans["gap_nearby"].dropna() if "gap_nearby" in plans else pd.Series(dtype=float)
+    if known.empty:
+        return ""
+    return (
+        f" Plans whose nodes keep their mean waits and mixes of chunk sizes within 10 % are at most "
+        f"{number(known.max(), '.1%')} better: only another division of the work among the nodes could gain more."
+    )
+
+
 def _warn(runs: pd.DataFrame, console: Console, options: OptimizeOptions) -> None:
     words = {str(Status.UNSTABLE): "without a stable plan", str(Status.INFEASIBLE): "that break a constraint"}
     failed = runs[runs["error"].notna()]
@@ -140,7 +151,7 @@ def _warn(runs: pd.DataFrame, console: Console, options: OptimizeOptions) -> Non
             console,
             f"{len(open_)} of {certified.sum()} certified plans are not proven to be within gap={options.gap:g} of the "
             "best: the gap says how much better another plan could be (it stays open where chunk sizes differ, files "
-            "are few, or nodes are nearly full).",
+            f"are few, or nodes are nearly full).{_nearby(open_)}",
         )
     bare = runs[runs["files_without_redundancy"] > 0]
     if len(bare):

@@ -62,6 +62,12 @@ TABLES = job_tables(
         Column("lower_bound", FLOAT, "s", "no plan has a smaller objective; null where it is not known"),
         Column("gap", FLOAT, "", "(objective - lower_bound) / lower_bound"),
         Column(
+            "gap_nearby",
+            FLOAT,
+            "",
+            "the same gap to plans whose nodes keep mean wait and mix of chunk sizes within 10 %; null: not needed",
+        ),
+        Column(
             "scheduling_gap",
             FLOAT,
             "",
