@@ -6,11 +6,11 @@ from ecjax.engine.options import EngineOptions
 from ecjax.errors import UserError
 from ecjax.options import Listed, Number, Whole, Words, option, section
 from ecjax.studies.analyze.tables import TABLES
-from ecjax.studies.spine.log_options import LogOptions
+from ecjax.studies.spine.log_options import RatedLogOptions
 
 
 @dataclass(frozen=True)
-class AnalyzeOptions(LogOptions):
+class AnalyzeOptions(RatedLogOptions):
     """Everything that ``ecjax analyze`` can be told."""
 
     trace: str | None = option(

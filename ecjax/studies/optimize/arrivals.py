@@ -15,6 +15,7 @@ from ecjax.tables.datasets import written_by
 from ecjax.tables.folder import location
 from ecjax.tables.requests import requests
 from ecjax.traffic.bins import bin_arrivals, bin_width
+from ecjax.traffic.peak import window_of_requests
 
 MOST_STEPS = 2**16  # of the recursion, which a plan runs through some hundred times
 _FEW = 1000  # requests from which a log says little
@@ -108,14 +109,34 @@ def logged_arrivals(options: OptimizeOptions, files: pa.Array) -> LoggedArrivals
     return LoggedArrivals(trace.fingerprint, requested, len(files))
 
 
-def with_logged_rates(files: pa.Table, arrivals: LoggedArrivals) -> pa.Table:
-    """The files table with the mean rates of the log, reads and writes."""
-    write, file = arrivals.logged.write, arrivals.logged.file
+def with_logged_rates(files: pa.Table, arrivals: LoggedArrivals, window_s: float | None) -> pa.Table:
+    """The files table with the rates of the log, reads and writes.
+
+    Args:
+        files: table.
+        arrivals: of the log.
+        window_s: length of the busiest window (s) that has these rates; None: they are means over the log.
+
+    Raises:
+        UserError: the log has no such window.
+    """
+    logged, duration_s = arrivals.logged, arrivals.span_s
+    write, file = logged.write, logged.file
     assert write is not None
+    if window_s is not None:
+        window, inside = window_of_requests(logged.times_s, write, logged.tick_s, window_s)
+        write, file, duration_s = write[inside], file[inside], window.length_s
+        log.info(
+            "trace: plans are made for the rates of the busiest %g s, %.6g s after the first arrival: %.3g times the "
+            "mean; this holds for peaks that read the same files",
+            window.length_s,
+            window.start_s,
+            window.ratio,
+        )
     for name, chosen in (("rate_per_s", ~write), ("write_rate_per_s", write)):
         if not chosen.any() and name not in files.column_names:
             continue
-        rate = np.bincount(file[chosen], minlength=arrivals.files) / arrivals.span_s
+        rate = np.bincount(file[chosen], minlength=arrivals.files) / duration_s
         values = pa.array(rate)
         if name in files.column_names:
             files = files.set_column(files.column_names.index(name), name, values)
