@@ -27,6 +27,7 @@ def analyze(
     window_s: float = 60.0,
     out: str | Path | None = None,
     nodes: TableLike | None = None,
+    catalog: TableLike | None = None,
     k: int | None = None,
     reference_bytes: float | None = None,
     seed: int = 0,

@@ -128,6 +128,12 @@ FILES = (
     Column("client_site", ID, "", "where the file is read from, as in the network table", nullable=True),
 )
 
+CATALOG = (
+    Column("file_id", ID, "", "object, by its name in the log", required=True),
+    Column("bytes", FLOAT, "B", "its size", required=True, least=0),
+    Column("k", INTEGER, "", "chunks that rebuild it", nullable=True, least=1),
+)
+
 NETWORK = (
     Column(
         "client_site", ID, "", "where reads come from; empty: anywhere that no other row says", nullable=True
@@ -252,6 +258,7 @@ INPUTS: dict[str, tuple[Column, ...]] = {
     "requests": REQUESTS,
     "nodes": NODES,
     "files": FILES,
+    "catalog": CATALOG,
     "network": NETWORK,
     "rates": RATES,
     "outages": OUTAGES,

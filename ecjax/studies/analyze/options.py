@@ -22,6 +22,10 @@ class AnalyzeOptions(RatedLogOptions):
         None,
         "nodes table with what a log does not tell: prices, sites, capacities; its service law gives way to the log's",
     )
+    catalog: str | None = option(
+        None,
+        "catalog table of what is stored, names and sizes: objects never read get rate 0, others their size",
+    )
     k: int | None = option(
         None, "chunks that rebuild a file; overrides what chunk accesses tell", Whole(1), identifies=True
     )

@@ -58,7 +58,9 @@ def _work(options: AnalyzeOptions, computed: dict[str, pa.Table], engine: Engine
     trace = open_reading(reading)
     columns = {"format": trace.format}
     nodes = None if options.nodes is None else read_input(options.nodes, "nodes")
-    described = {} if nodes is None else {"nodes": fingerprint(nodes, "nodes")}
+    catalog = None if options.catalog is None else read_input(options.catalog, "catalog")
+    beside = {"nodes": nodes, "catalog": catalog}
+    described = {name: fingerprint(table, name) for name, table in beside.items() if table is not None}
     run = Run(
         TABLES.job,
         # the format that was told by content, where it was not set
@@ -75,6 +77,7 @@ def _work(options: AnalyzeOptions, computed: dict[str, pa.Table], engine: Engine
         reading.row(),
         options.window_s if at_peak(options) else None,
         nodes,
+        catalog,
     )
 
     def solved(
