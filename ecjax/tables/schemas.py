@@ -110,6 +110,7 @@ FILES = (
         least=1,
     ),
     Column("rate_per_s", FLOAT, "1/s", "read rate", required=True, least=0),
+    Column("rate_standard_error_per_s", FLOAT, "1/s", "standard error of rate_per_s", nullable=True, least=0),
     Column("n", INTEGER, "", "code length", nullable=True, least=1),
     Column("service_class", ID, "", "tenant class"),
     Column("min_extra_chunks", INTEGER, "", "durability floor: n >= k + min_extra_chunks", least=0),

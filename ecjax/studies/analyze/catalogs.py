@@ -83,6 +83,7 @@ def _unread(files: pa.Table, catalog: pa.Table, k: int | None) -> pa.Table:
         "stored_bytes": catalog["bytes"],
         "k": chunks,
         "rate_per_s": zero,
+        "rate_standard_error_per_s": zero,
         "write_rate_per_s": zero,
         "reads": zero,
         "writes": zero,

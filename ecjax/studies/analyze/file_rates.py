@@ -3,11 +3,13 @@
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from ecjax.tables.importers import Trace
 from ecjax.tables.statistics.files import READS, WRITES
 from ecjax.tables.statistics.scan import TraceStatistics
+from ecjax.tables.statistics.shrinkage import shrinkage_sentence, shrunk_rates
 from ecjax.traffic.peak import Window, busiest_window, window_statistics
 
 
@@ -24,6 +26,25 @@ class Counted(NamedTuple):
     writes: np.ndarray
     duration_s: float
     window: Window | None = None
+
+
+def with_shrunk_rates(files: pa.Table, duration_s: float, complete: bool, notices: list[str]) -> pa.Table:
+    """The ``files`` table with rates of reads that all files together make likely, and their standard errors.
+
+    Args:
+        files: with rates as counted.
+        duration_s: that they were counted in.
+        complete: whether files without a read are in it; else the log names only files that were accessed.
+        notices: what was done is added.
+    """
+    if files["rate_per_s"].null_count:
+        return files  # a log without a span has no rates
+    counts = np.rint(files["rate_per_s"].to_numpy() * duration_s)
+    shrunk = shrunk_rates(counts, duration_s, not complete)
+    notices.append(shrinkage_sentence(shrunk))
+    for name, values in (("rate_per_s", shrunk.rate), ("rate_standard_error_per_s", shrunk.error)):
+        files = files.set_column(files.column_names.index(name), name, pa.array(values))
+    return files
 
 
 def counted(statistics: TraceStatistics, trace: Trace, window_s: float | None, notices: list[str]) -> Counted:

@@ -28,6 +28,7 @@ from ecjax.tables.statistics.files import (
 from ecjax.tables.statistics.moments import pooled_rows
 from ecjax.tables.statistics.poisson import PoissonTest, poisson_test, too_coarse
 from ecjax.tables.statistics.scan import TraceStatistics
+from ecjax.tables.statistics.shrinkage import poisson_error
 from ecjax.tables.statistics.zipf import fit_zipf
 from ecjax.traffic.peak import Window
 
@@ -55,6 +56,7 @@ def file_table(
     with np.errstate(divide="ignore", invalid="ignore"):
         size = np.where(reads > 0, totals[:, READ_BYTES] / reads, totals[:, WRITE_BYTES] / writes)
         rates = [counts / accesses.duration_s for counts in (accesses.reads, accesses.writes)]
+        rate_error = poisson_error(accesses.reads, accesses.duration_s)
     stored = totals[:, LARGEST]
     if statistics.chunks_read is not None:
         # The largest piece is that of a chunk; a write has n of them, a file needs k.
@@ -64,13 +66,14 @@ def file_table(
     if trace.extent_bytes is not None:
         stored = np.full(len(size), float(trace.extent_bytes))
     if statistics.arrivals.span_s <= 0:
-        rates = [np.full(len(size), np.nan)] * 2
+        rates, rate_error = [np.full(len(size), np.nan)] * 2, np.full(len(size), np.nan)
     table = pa.table(
         {
             "file_id": statistics.file_ids,
             "bytes": empty_to_null(size),
             "k": pa.array(chunks, mask=chunks == 0),
             "rate_per_s": empty_to_null(rates[0]),
+            "rate_standard_error_per_s": empty_to_null(rate_error),
             "write_rate_per_s": empty_to_null(rates[1]),
             "stored_bytes": empty_to_null(stored),
             "reads": pa.array(reads.astype(np.int64)),

@@ -17,7 +17,7 @@ from ecjax.status import Status
 from ecjax.studies.analyze.burst_rows import arrival_tables
 from ecjax.studies.analyze.catalogs import with_catalog
 from ecjax.studies.analyze.descriptions import described
-from ecjax.studies.analyze.file_rates import counted
+from ecjax.studies.analyze.file_rates import counted, with_shrunk_rates
 from ecjax.studies.analyze.node_rows import delay_tables, node_table
 from ecjax.studies.analyze.rows import arrival_table, file_table, reject_table, trace_table
 from ecjax.studies.analyze.tables import TABLES
@@ -51,6 +51,7 @@ class Settings(NamedTuple):
     reading: dict[str, str]  # columns of ``traces`` that say how the trace was read
     window_s: float | None = None  # busiest window that rates of files are taken from; None: the whole trace
     nodes: pa.Table | None = None  # checked, with what a trace does not tell of nodes
+    shrink: bool = False  # whether rates are estimated from those of all files
     catalog: pa.Table | None = None  # checked, of all that is stored
 
 
@@ -97,9 +98,14 @@ def result_tables(statistics: TraceStatistics, trace: Trace, settings: Settings)
     """The datasets that a trace supports, without their ``run_id``."""
     notices: list[str] = []
     accesses = counted(statistics, trace, settings.window_s, notices)
-    files = file_table(statistics, trace, settings.k, accesses, notices)
+    files = with_catalog(
+        file_table(statistics, trace, settings.k, accesses, notices), settings.catalog, settings.k, notices
+    )
+    if settings.shrink:
+        complete = settings.catalog is not None or accesses.window is not None
+        files = with_shrunk_rates(files, accesses.duration_s, complete, notices)
     tables = {
-        "files": with_catalog(files, settings.catalog, settings.k, notices),
+        "files": files,
         "arrivals": arrival_table(statistics),
     }
     nodes = node_table(statistics, settings.reference_bytes, notices)

@@ -18,7 +18,7 @@ from ecjax.studies.analyze.run import Item, Settings, solve
 from ecjax.studies.analyze.summary import show
 from ecjax.studies.analyze.tables import TABLES
 from ecjax.studies.spine.batches import Batch, Driven, Rows
-from ecjax.studies.spine.log_options import at_peak
+from ecjax.studies.spine.log_options import at_peak, shrinking
 from ecjax.studies.spine.logs import log_reading, open_reading
 from ecjax.studies.spine.run import Run
 from ecjax.studies.spine.study import Work, run_study, unfinished
@@ -77,6 +77,7 @@ def _work(options: AnalyzeOptions, computed: dict[str, pa.Table], engine: Engine
         reading.row(),
         options.window_s if at_peak(options) else None,
         nodes,
+        shrinking(options),
         catalog,
     )
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from ecjax.errors import UserError
 from ecjax.studies.optimize.class_rules import ORDERS
 from ecjax.studies.optimize.objective_rules import TRACE
-from ecjax.studies.spine.log_options import at_peak
+from ecjax.studies.spine.log_options import at_peak, shrinking
 
 if TYPE_CHECKING:
     from ecjax.studies.optimize.options import OptimizeOptions
@@ -40,6 +40,7 @@ _NOT_WITH_LOG = {
 # the same of plans for its arrivals
 _NOT_BY_TRACE = {
     "robust": ("none", "placements are changed for the bound at mean rates"),
+    "shrink": ("none", "plans are made for the reads as they came"),
     "rate": ("mean", "plans are made for all of the log, its peaks with it"),
     "compare_cold_start": (False, "every plan starts from nothing"),
 }
@@ -99,6 +100,8 @@ def _for_trace(options: "OptimizeOptions") -> "OptimizeOptions":
             )
         if at_peak(options):
             raise UserError("rate=peak: trace=PATH is missing, the access log that has the peak")
+        if shrinking(options):
+            raise UserError("shrink=gamma: trace=PATH is missing, the access log that has the reads")
         return options
     if by_trace and options.method != ["certified"]:
         raise UserError(

@@ -44,6 +44,11 @@ def at_peak(options: "RatedLogOptions") -> bool:
     return options.rate == "peak"
 
 
+def shrinking(options: "RatedLogOptions") -> bool:
+    """Whether rates are estimated from those of all files."""
+    return options.shrink == "gamma"
+
+
 @dataclass(frozen=True)
 class RatedLogOptions(LogOptions):
     """How an access log is read, and which rates of files it gives."""
@@ -55,3 +60,9 @@ class RatedLogOptions(LogOptions):
         identifies=at_peak,
     )
     window_s: float = option(60.0, "length of the window of rate=peak", Number(above=0), identifies=at_peak)
+    shrink: str = option(
+        "none",
+        "gamma: rates of files that are read seldom are estimated from those of all files; none: as counted",
+        Words("none", "gamma"),
+        identifies=shrinking,
+    )

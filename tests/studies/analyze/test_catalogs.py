@@ -86,3 +86,32 @@ def test_the_catalog_of_another_store_is_refused(tmp_path):
     for names in (["x", "y"], [1, 2]):
         with pytest.raises(UserError, match="catalog: names no object of the log .* keep_ids=true"):
             analysed(tmp_path, {"file_id": names, "bytes": [1.0, 1.0]})
+
+
+def test_shrunk_rates_of_all_that_is_stored(tmp_path):
+    random = np.random.default_rng(0)
+    rates = random.gamma(0.5, 2 / 500, 400)
+    reads = random.permutation(np.repeat(np.arange(400), random.poisson(rates * 500)))
+    times = np.sort(random.uniform(0, 500, len(reads)))
+    log = {"request_id": range(len(reads)), "arrival_s": times, "file_id": reads, "op": "read", "bytes": 8.0}
+    catalog = {"file_id": np.arange(400), "bytes": np.full(400, 8.0)}
+    files, notices = analysed(tmp_path, catalog, log, k=2, shrink="gamma")
+    (line,) = [line for line in notices.splitlines() if "gamma law" in line]
+    shape = float(line.split("of shape ")[1].split()[0])
+    span = times[-1] - times[0]
+    scale = shape * span / (len(reads) / 400)
+    counts = files["reads"]
+    np.testing.assert_allclose(files["rate_per_s"], (counts + shape) / (span + scale), rtol=0.01)
+    np.testing.assert_allclose(
+        files["rate_standard_error_per_s"], np.sqrt(counts + shape) / (span + scale), rtol=0.01
+    )
+    assert (files["rate_per_s"] > 0).all() and files["rate_per_s"].sum() == pytest.approx(len(reads) / span)
+    # the same without the files that nobody read: their reads to come are told
+    (tmp_path / "alone").mkdir()
+    pd.DataFrame(log).to_parquet(tmp_path / "alone" / "log.parquet")
+    paths = {"trace": str(tmp_path / "alone" / "log.parquet"), "out": str(tmp_path / "alone" / "out")}
+    analyze_study(AnalyzeOptions(**paths, k=2, shrink="gamma", figures=False), Console(quiet=True))
+    row = read_results(paths["out"], "traces").iloc[0]
+    assert "of reads to come are of files that this log does not name" in row["notices"]
+    alone = read_results(paths["out"], "files")
+    assert alone["rate_per_s"].sum() == pytest.approx(len(reads) / span)
