@@ -10,6 +10,7 @@ import pyarrow as pa
 from ecjax.drift import Log, Plan
 from ecjax.errors import UserError
 from ecjax.problem.arrays import files_arrays, nodes_arrays
+from ecjax.studies.analyze.file_rates import counted
 from ecjax.studies.analyze.node_rows import node_table
 from ecjax.studies.analyze.rows import file_table
 from ecjax.studies.spine.log_options import LogOptions
@@ -113,7 +114,7 @@ def _analysed(path: str, form: str) -> tuple[pa.Table, pa.Table | None, float | 
     statistics = scan(trace)
     notices: list[str] = []  # those of an analysis
     return (
-        file_table(statistics, trace, None, notices),
+        file_table(statistics, trace, None, counted(statistics, trace, None, notices), notices),
         node_table(statistics, None, notices),
         statistics.arrivals.span_s,
     )

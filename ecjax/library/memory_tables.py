@@ -12,7 +12,19 @@ from ecjax.tables.folder import location
 
 # options that name a table or log, of a job or of its group ``planning``
 _NAMES = frozenset(
-    ("nodes", "files", "network", "trace", "outages", "rates", "ports", "classes", "delays", "plan")
+    (
+        "nodes",
+        "files",
+        "catalog",
+        "network",
+        "trace",
+        "outages",
+        "rates",
+        "ports",
+        "classes",
+        "delays",
+        "plan",
+    )
 )
 _FOLDERS = ("trace", "plan", "delays")  # of these the folder of an earlier job is named, not a dataset in it
 _TEXTS = {pa.large_string(): pa.string(), pa.string_view(): pa.string()}

@@ -13,7 +13,7 @@ from ecjax.tables.rules import RULES
 from ecjax.tables.schemas import FLOAT, ID, IDS, INPUTS, INTEGER, TIME, Column
 from ecjax.tables.times import clock_unit, is_timestamp, timestamps_to_seconds
 
-_UNIQUE = {"nodes": "node_id", "files": "file_id", "ports": "port_id"}
+_UNIQUE = {"nodes": "node_id", "files": "file_id", "catalog": "file_id", "ports": "port_id"}
 
 
 def check(

@@ -110,6 +110,7 @@ FILES = (
         least=1,
     ),
     Column("rate_per_s", FLOAT, "1/s", "read rate", required=True, least=0),
+    Column("rate_standard_error_per_s", FLOAT, "1/s", "standard error of rate_per_s", nullable=True, least=0),
     Column("n", INTEGER, "", "code length", nullable=True, least=1),
     Column("service_class", ID, "", "tenant class"),
     Column("min_extra_chunks", INTEGER, "", "durability floor: n >= k + min_extra_chunks", least=0),
@@ -126,6 +127,12 @@ FILES = (
     ),
     Column("forbidden_nodes", IDS, "", "nodes that may not hold a chunk of the file", nullable=True),
     Column("client_site", ID, "", "where the file is read from, as in the network table", nullable=True),
+)
+
+CATALOG = (
+    Column("file_id", ID, "", "object, by its name in the log", required=True),
+    Column("bytes", FLOAT, "B", "its size", required=True, least=0),
+    Column("k", INTEGER, "", "chunks that rebuild it", nullable=True, least=1),
 )
 
 NETWORK = (
@@ -252,6 +259,7 @@ INPUTS: dict[str, tuple[Column, ...]] = {
     "requests": REQUESTS,
     "nodes": NODES,
     "files": FILES,
+    "catalog": CATALOG,
     "network": NETWORK,
     "rates": RATES,
     "outages": OUTAGES,

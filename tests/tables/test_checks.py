@@ -57,6 +57,7 @@ NETWORK = {
 GOOD = {
     "nodes": NODES,
     "files": FILES,
+    "catalog": {"file_id": ["a", "b"], "bytes": [0.0, 5e6], "k": [None, 4]},
     "network": NETWORK,
     "requests": REQUESTS,
     "rates": RATES,

@@ -33,6 +33,8 @@ _ABOUT = {
     "one of the two, complete, for all nodes.",
     "files": "What is stored and read. A stored chunk has stored_bytes / k bytes, a read moves bytes / d from each of "
     "d chunks; with neither `stored_bytes` nor `d` both are bytes / k.",
+    "catalog": "What is stored, for `ecjax analyze catalog=`: a listing of an object store, say, with objects "
+    "that nobody has read yet.",
     "network": "What reading over the network costs, by where the reads come from and the node. Of the rows that apply "
     "to a file and a node, the one that names the file's `client_site` counts before one that leaves it empty, and "
     "then one that names the node before one that names its site, and that before one that names neither. Where no row "

@@ -156,6 +156,13 @@ def nodes_racks() -> pa.Table:
     return table.append_column("capacity_chunks", pa.array(np.full(len(table), 1e6)))
 
 
+def catalog() -> pa.Table:
+    """What is stored on ``nodes_racks``: the ninety files of ``requests_racks``, and thirty that nobody reads."""
+    count = 120
+    chunk = np.where(np.arange(count) % 3 == 0, 1.0, 4.0) * 2**20
+    return pa.table({"file_id": [f"photos/{number:02d}" for number in range(count)], "bytes": K * chunk})
+
+
 def requests_racks() -> pa.Table:
     """Reads of ninety files on ``nodes_racks``: 4 of the 6 chunks, two per rack, whichever; some hosts run hot."""
     random = np.random.default_rng([SEED, 5])
@@ -328,6 +335,7 @@ TABLES: dict[str, Callable[[], pa.Table]] = {
     "nodes.arrow": nodes,
     "nodes_racks.csv": nodes_racks,
     "files.parquet": files,
+    "catalog.csv": catalog,
     "network.parquet": network,
     "rates.parquet": rates,
     "outages.parquet": outages,

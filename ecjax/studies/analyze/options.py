@@ -6,11 +6,11 @@ from ecjax.engine.options import EngineOptions
 from ecjax.errors import UserError
 from ecjax.options import Listed, Number, Whole, Words, option, section
 from ecjax.studies.analyze.tables import TABLES
-from ecjax.studies.spine.log_options import LogOptions
+from ecjax.studies.spine.log_options import RatedLogOptions
 
 
 @dataclass(frozen=True)
-class AnalyzeOptions(LogOptions):
+class AnalyzeOptions(RatedLogOptions):
     """Everything that ``ecjax analyze`` can be told."""
 
     trace: str | None = option(
@@ -21,6 +21,10 @@ class AnalyzeOptions(LogOptions):
     nodes: str | None = option(
         None,
         "nodes table with what a log does not tell: prices, sites, capacities; its service law gives way to the log's",
+    )
+    catalog: str | None = option(
+        None,
+        "catalog table of what is stored, names and sizes: objects never read get rate 0, others their size",
     )
     k: int | None = option(
         None, "chunks that rebuild a file; overrides what chunk accesses tell", Whole(1), identifies=True

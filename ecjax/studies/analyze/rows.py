@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ecjax.studies.analyze.file_rates import Counted
 from ecjax.tables.importers import Trace
 from ecjax.tables.importers.rejects import Tally
 from ecjax.tables.importers.trace import PLACEMENT, RATES
@@ -27,7 +28,9 @@ from ecjax.tables.statistics.files import (
 from ecjax.tables.statistics.moments import pooled_rows
 from ecjax.tables.statistics.poisson import PoissonTest, poisson_test, too_coarse
 from ecjax.tables.statistics.scan import TraceStatistics
+from ecjax.tables.statistics.shrinkage import poisson_error
 from ecjax.tables.statistics.zipf import fit_zipf
+from ecjax.traffic.peak import Window
 
 _REJECT_TYPES = {
     "file": pa.string(),
@@ -38,10 +41,12 @@ _REJECT_TYPES = {
 }
 
 
-def file_table(statistics: TraceStatistics, trace: Trace, k: int | None, notices: list[str]) -> pa.Table:
+def file_table(
+    statistics: TraceStatistics, trace: Trace, k: int | None, accesses: Counted, notices: list[str]
+) -> pa.Table:
     """The ``files`` table: what ``ecjax optimize`` plans, with counts and times.
 
-    ``bytes`` is the mean asked for by a read (by a write, where a file was never read); rates are counts over the span.
+    ``bytes`` is the mean asked for by a read (by a write, where a file was never read), rates those of ``accesses``.
     For chunk accesses both are per request, and ``k`` is the number of chunks that most reads of the file took; where
     ``k`` is given instead, ``bytes`` are those of ``k`` chunks.
     """
@@ -50,7 +55,8 @@ def file_table(statistics: TraceStatistics, trace: Trace, k: int | None, notices
     chunks = _chunks(statistics, k, notices)
     with np.errstate(divide="ignore", invalid="ignore"):
         size = np.where(reads > 0, totals[:, READ_BYTES] / reads, totals[:, WRITE_BYTES] / writes)
-        rates = [counts / statistics.arrivals.span_s for counts in (reads, writes)]
+        rates = [counts / accesses.duration_s for counts in (accesses.reads, accesses.writes)]
+        rate_error = poisson_error(accesses.reads, accesses.duration_s)
     stored = totals[:, LARGEST]
     if statistics.chunks_read is not None:
         # The largest piece is that of a chunk; a write has n of them, a file needs k.
@@ -60,13 +66,14 @@ def file_table(statistics: TraceStatistics, trace: Trace, k: int | None, notices
     if trace.extent_bytes is not None:
         stored = np.full(len(size), float(trace.extent_bytes))
     if statistics.arrivals.span_s <= 0:
-        rates = [np.full(len(size), np.nan)] * 2
+        rates, rate_error = [np.full(len(size), np.nan)] * 2, np.full(len(size), np.nan)
     table = pa.table(
         {
             "file_id": statistics.file_ids,
             "bytes": empty_to_null(size),
             "k": pa.array(chunks, mask=chunks == 0),
             "rate_per_s": empty_to_null(rates[0]),
+            "rate_standard_error_per_s": empty_to_null(rate_error),
             "write_rate_per_s": empty_to_null(rates[1]),
             "stored_bytes": empty_to_null(stored),
             "reads": pa.array(reads.astype(np.int64)),
@@ -119,7 +126,11 @@ def arrival_table(statistics: TraceStatistics) -> pa.Table:
 
 
 def trace_table(
-    statistics: TraceStatistics, trace: Trace, reading: dict[str, str], notices: list[str]
+    statistics: TraceStatistics,
+    trace: Trace,
+    reading: dict[str, str],
+    window: Window | None,
+    notices: list[str],
 ) -> pa.Table:
     """The ``traces`` table: one row about the whole trace.
 
@@ -127,6 +138,7 @@ def trace_table(
         statistics: of the trace.
         trace: what was read.
         reading: columns that say how.
+        window: that rates are taken from; None: the whole trace.
         notices: what the other tables lack; what this one lacks is added.
     """
     arrivals, span = statistics.arrivals, statistics.arrivals.span_s
@@ -165,6 +177,9 @@ def trace_table(
         "file_count": len(statistics.file_ids),
         "node_count": None if statistics.node_ids is None else len(statistics.node_ids),
         "span_s": span,
+        "rate": "mean" if window is None else "peak",
+        "window_s": span if window is None else window.length_s,
+        "window_start_s": 0.0 if window is None else window.start_s,
         "read_rate_per_s": statistics.reads / span if span > 0 else None,
         "write_rate_per_s": statistics.writes / span if span > 0 else None,
         "clock_resolution_s": clock,

@@ -15,7 +15,9 @@ from ecjax.engine import Engine, Failed, Task, Worker
 from ecjax.errors import UserError
 from ecjax.status import Status
 from ecjax.studies.analyze.burst_rows import arrival_tables
+from ecjax.studies.analyze.catalogs import with_catalog
 from ecjax.studies.analyze.descriptions import described
+from ecjax.studies.analyze.file_rates import counted, with_shrunk_rates
 from ecjax.studies.analyze.node_rows import delay_tables, node_table
 from ecjax.studies.analyze.rows import arrival_table, file_table, reject_table, trace_table
 from ecjax.studies.analyze.tables import TABLES
@@ -47,7 +49,10 @@ class Settings(NamedTuple):
     k: int | None  # chunks that rebuild a file, where the trace does not tell
     reference_bytes: float | None  # chunk size of the moments of nodes
     reading: dict[str, str]  # columns of ``traces`` that say how the trace was read
+    window_s: float | None = None  # busiest window that rates of files are taken from; None: the whole trace
     nodes: pa.Table | None = None  # checked, with what a trace does not tell of nodes
+    shrink: bool = False  # whether rates are estimated from those of all files
+    catalog: pa.Table | None = None  # checked, of all that is stored
 
 
 def solve(
@@ -92,8 +97,15 @@ def solve(
 def result_tables(statistics: TraceStatistics, trace: Trace, settings: Settings) -> dict[str, pa.Table]:
     """The datasets that a trace supports, without their ``run_id``."""
     notices: list[str] = []
+    accesses = counted(statistics, trace, settings.window_s, notices)
+    files = with_catalog(
+        file_table(statistics, trace, settings.k, accesses, notices), settings.catalog, settings.k, notices
+    )
+    if settings.shrink:
+        complete = settings.catalog is not None or accesses.window is not None
+        files = with_shrunk_rates(files, accesses.duration_s, complete, notices)
     tables = {
-        "files": file_table(statistics, trace, settings.k, notices),
+        "files": files,
         "arrivals": arrival_table(statistics),
     }
     nodes = node_table(statistics, settings.reference_bytes, notices)
@@ -104,7 +116,7 @@ def result_tables(statistics: TraceStatistics, trace: Trace, settings: Settings)
     tables |= arrival_tables(statistics, notices)
     if trace.tally is not None and trace.tally.rejected:
         tables["rejects"] = reject_table(trace.tally)
-    return tables | {"traces": trace_table(statistics, trace, settings.reading, notices)}
+    return tables | {"traces": trace_table(statistics, trace, settings.reading, accesses.window, notices)}
 
 
 def _of_run(name: str, table: pa.Table) -> pa.Table:

@@ -18,6 +18,7 @@ from ecjax.studies.analyze.run import Item, Settings, solve
 from ecjax.studies.analyze.summary import show
 from ecjax.studies.analyze.tables import TABLES
 from ecjax.studies.spine.batches import Batch, Driven, Rows
+from ecjax.studies.spine.log_options import at_peak, shrinking
 from ecjax.studies.spine.logs import log_reading, open_reading
 from ecjax.studies.spine.run import Run
 from ecjax.studies.spine.study import Work, run_study, unfinished
@@ -57,7 +58,9 @@ def _work(options: AnalyzeOptions, computed: dict[str, pa.Table], engine: Engine
     trace = open_reading(reading)
     columns = {"format": trace.format}
     nodes = None if options.nodes is None else read_input(options.nodes, "nodes")
-    described = {} if nodes is None else {"nodes": fingerprint(nodes, "nodes")}
+    catalog = None if options.catalog is None else read_input(options.catalog, "catalog")
+    beside = {"nodes": nodes, "catalog": catalog}
+    described = {name: fingerprint(table, name) for name, table in beside.items() if table is not None}
     run = Run(
         TABLES.job,
         # the format that was told by content, where it was not set
@@ -67,7 +70,16 @@ def _work(options: AnalyzeOptions, computed: dict[str, pa.Table], engine: Engine
         columns,
         algorithm_version=_VERSION,
     )
-    settings = Settings(options.seed, options.k, options.reference_bytes, reading.row(), nodes)
+    settings = Settings(
+        options.seed,
+        options.k,
+        options.reference_bytes,
+        reading.row(),
+        options.window_s if at_peak(options) else None,
+        nodes,
+        shrinking(options),
+        catalog,
+    )
 
     def solved(
         trace: Trace, items: dict[str, Item], engine: Engine, advance: Callable[[float], Any]

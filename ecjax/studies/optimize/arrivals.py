@@ -14,10 +14,13 @@ from ecjax.studies.spine.logs import ANALYZE, open_log
 from ecjax.tables.datasets import written_by
 from ecjax.tables.folder import location
 from ecjax.tables.requests import requests
+from ecjax.tables.statistics.shrinkage import poisson_error, shrinkage_sentence, shrunk_rates
 from ecjax.traffic.bins import bin_arrivals, bin_width
+from ecjax.traffic.peak import window_of_requests
 
 MOST_STEPS = 2**16  # of the recursion, which a plan runs through some hundred times
 _FEW = 1000  # requests from which a log says little
+_WRITES, _ERROR = "write_rate_per_s", "rate_standard_error_per_s"  # columns of files
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,17 +111,46 @@ def logged_arrivals(options: OptimizeOptions, files: pa.Array) -> LoggedArrivals
     return LoggedArrivals(trace.fingerprint, requested, len(files))
 
 
-def with_logged_rates(files: pa.Table, arrivals: LoggedArrivals) -> pa.Table:
-    """The files table with the mean rates of the log, reads and writes."""
-    write, file = arrivals.logged.write, arrivals.logged.file
+def with_logged_rates(
+    files: pa.Table, arrivals: LoggedArrivals, window_s: float | None, shrink: bool
+) -> pa.Table:
+    """The files table with the rates of the log, reads and writes.
+
+    Args:
+        files: table.
+        arrivals: of the log.
+        window_s: length of the busiest window (s) that has these rates; None: they are means over the log.
+        shrink: whether rates of reads are those that all files together make likely.
+
+    Raises:
+        UserError: the log has no such window.
+    """
+    logged, duration_s = arrivals.logged, arrivals.span_s
+    write, file = logged.write, logged.file
     assert write is not None
-    for name, chosen in (("rate_per_s", ~write), ("write_rate_per_s", write)):
-        if not chosen.any() and name not in files.column_names:
-            continue
-        rate = np.bincount(file[chosen], minlength=arrivals.files) / arrivals.span_s
-        values = pa.array(rate)
+    if window_s is not None:
+        window, inside = window_of_requests(logged.times_s, write, logged.tick_s, window_s)
+        write, file, duration_s = write[inside], file[inside], window.length_s
+        log.info(
+            "trace: plans are made for the rates of the busiest %g s, %.6g s after the first arrival: %.3g times the "
+            "mean; this holds for peaks that read the same files",
+            window.length_s,
+            window.start_s,
+            window.ratio,
+        )
+    counts = [np.bincount(file[chosen], minlength=arrivals.files) for chosen in (~write, write)]
+    columns = {"rate_per_s": counts[0] / duration_s}
+    if counts[1].any() or _WRITES in files.column_names:
+        columns[_WRITES] = counts[1] / duration_s
+    if shrink:
+        shrunk = shrunk_rates(counts[0], duration_s, truncated=False)
+        log.info("trace: %s", shrinkage_sentence(shrunk))
+        columns |= {"rate_per_s": shrunk.rate, _ERROR: shrunk.error}
+    elif _ERROR in files.column_names:
+        columns[_ERROR] = poisson_error(counts[0], duration_s)
+    for name, values in columns.items():
         if name in files.column_names:
-            files = files.set_column(files.column_names.index(name), name, values)
+            files = files.set_column(files.column_names.index(name), name, pa.array(values))
         else:
-            files = files.append_column(name, values)
+            files = files.append_column(name, pa.array(values))
     return files

@@ -40,6 +40,7 @@ from ecjax.studies.optimize.class_rules import deadlines, shares
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.optimize.scenario_rows import failures
 from ecjax.studies.optimize.what_if import scenarios_of
+from ecjax.studies.spine.log_options import at_peak, shrinking
 from ecjax.tables.checks import check
 from ecjax.tables.fingerprint import fingerprint
 from ecjax.tables.folder import location, public
@@ -146,7 +147,8 @@ def read_tables(options: OptimizeOptions) -> Iterator[Tables]:
             names = identity(nodes, files, options.max_chunks_per_node)
             if options.trace is not None:
                 arrivals = arrivals or logged_arrivals(options, names.files)
-                files = with_logged_rates(files, arrivals)
+                window_s = options.window_s if at_peak(options) else None
+                files = with_logged_rates(files, arrivals, window_s, shrinking(options))
             rates_text = None
             if class_rates is not None:
                 files, rates_text = with_class_rates(files, names, class_rates)

@@ -24,7 +24,7 @@ from ecjax.studies.optimize.objective_rules import OBJECTIVES, objective
 from ecjax.studies.optimize.plan_rules import GAP, METHODS, together
 from ecjax.studies.optimize.tables import TABLES
 from ecjax.studies.optimize.what_if_rules import WHAT_IF, what_if
-from ecjax.studies.spine.log_options import LogOptions
+from ecjax.studies.spine.log_options import RatedLogOptions
 
 LAWS = ("auto", "deterministic", "exponential", "shifted_exponential", "gamma", "lognormal", "pareto")
 FIGURES = (
@@ -54,7 +54,7 @@ def by_class(options: "OptimizeOptions") -> bool:
 
 
 @dataclass(frozen=True)
-class OptimizeOptions(LogOptions):
+class OptimizeOptions(RatedLogOptions):
     """What ``ecjax optimize`` plans, for what, and where to."""
 
     trace: str | None = option(

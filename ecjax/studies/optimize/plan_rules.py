@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from ecjax.errors import UserError
 from ecjax.studies.optimize.class_rules import ORDERS
 from ecjax.studies.optimize.objective_rules import TRACE
+from ecjax.studies.spine.log_options import at_peak, shrinking
 
 if TYPE_CHECKING:
     from ecjax.studies.optimize.options import OptimizeOptions
@@ -39,6 +40,8 @@ _NOT_WITH_LOG = {
 # the same of plans for its arrivals
 _NOT_BY_TRACE = {
     "robust": ("none", "placements are changed for the bound at mean rates"),
+    "shrink": ("none", "plans are made for the reads as they came"),
+    "rate": ("mean", "plans are made for all of the log, its peaks with it"),
     "compare_cold_start": (False, "every plan starts from nothing"),
 }
 
@@ -95,6 +98,10 @@ def _for_trace(options: "OptimizeOptions") -> "OptimizeOptions":
             raise UserError(
                 "objective=trace: trace=PATH is missing, the access log whose arrivals are planned for, or its analysis"
             )
+        if at_peak(options):
+            raise UserError("rate=peak: trace=PATH is missing, the access log that has the peak")
+        if shrinking(options):
+            raise UserError("shrink=gamma: trace=PATH is missing, the access log that has the reads")
         return options
     if by_trace and options.method != ["certified"]:
         raise UserError(

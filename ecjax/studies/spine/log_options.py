@@ -37,3 +37,32 @@ class LogOptions:
         "malformed lines of an access log that are allowed: a share if below 1, else a number",
         Number(least=0),
     )
+
+
+def at_peak(options: "RatedLogOptions") -> bool:
+    """Whether rates are those of the busiest window."""
+    return options.rate == "peak"
+
+
+def shrinking(options: "RatedLogOptions") -> bool:
+    """Whether rates are estimated from those of all files."""
+    return options.shrink == "gamma"
+
+
+@dataclass(frozen=True)
+class RatedLogOptions(LogOptions):
+    """How an access log is read, and which rates of files it gives."""
+
+    rate: str = option(
+        "mean",
+        "rates of the files: mean over the log; or peak, those of the window_s with the most reads of all files",
+        Words("mean", "peak"),
+        identifies=at_peak,
+    )
+    window_s: float = option(60.0, "length of the window of rate=peak", Number(above=0), identifies=at_peak)
+    shrink: str = option(
+        "none",
+        "gamma: rates of files that are read seldom are estimated from those of all files; none: as counted",
+        Words("none", "gamma"),
+        identifies=shrinking,
+    )

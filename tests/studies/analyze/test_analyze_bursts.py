@@ -182,3 +182,25 @@ def test_scales_are_in_seconds_where_these_are_easy_to_read():
         "512 s",
         "68.3 min",
     ]
+
+
+def test_rates_of_the_busiest_window(tmp_path):
+    times = burst_times()
+    log = pd.DataFrame({"request_id": np.arange(len(times)), "arrival_s": times, "bytes": 1e6, "op": "read"})
+    log["file_id"] = np.where(times // 100 % 2, "odd", "even")
+    log.to_parquet(tmp_path / "log.parquet")
+    options = {"trace": str(tmp_path / "log.parquet"), "out": str(tmp_path / "out"), "k": 2, "figures": False}
+    console = Console(file=io.StringIO(), width=200)
+    assert analyze_study(AnalyzeOptions(**options, rate="peak", window_s=10.0), console) == 0
+    assert "Rates are those of the busiest 10 s" in console.file.getvalue()
+    row = read_results(tmp_path / "out", "traces").iloc[0]
+    start = times[0] + row["window_start_s"]
+    inside = log[(times > start - 1e-5) & (times < start + row["window_s"] - 1e-5)]
+    assert (row["rate"], row["window_s"], len(inside)) == ("peak", 10, 200)
+    files = read_input(tmp_path / "out" / "files", "files").to_pandas().set_index("file_id")["rate_per_s"]
+    assert files.sum() == 20 and files[inside["file_id"].iloc[0]] == 20
+    # the mean is another run in the same folder
+    assert analyze_study(AnalyzeOptions(**options), console) == 0
+    runs = read_results(tmp_path / "out", "traces").set_index("rate")
+    assert set(runs.index) == {"mean", "peak"}
+    assert runs.loc["mean", "window_s"] == runs.loc["mean", "span_s"]

@@ -166,3 +166,30 @@ def test_a_log_without_a_table_of_its_files_is_sent_to_analyze(tmp_path):
     log.write_text("request_id,arrival_s,file_id,op,bytes\n0,0.0,a,read,10\n1,1.0,b,read,10\n")
     with pytest.raises(UserError, match=r"files=TABLE is missing.*ecjax analyze .*log.csv out=OUT"):
         problems.study(tmp_path / "out", objective="trace", method=["certified"], trace=str(log))
+
+
+def test_plans_for_the_rates_of_the_busiest_window(tmp_path):
+    names = logged(tmp_path)
+    assert planned(objective="bound", rate="peak", window_s=10.0, **names) == 0
+    times = pd.read_parquet(names["trace"])["arrival_s"].to_numpy()
+    most = max(np.count_nonzero((times >= begin) & (times < begin + 10)) for begin in times)
+    load = read_results(names["out"], "node_loads")["load"].sum()
+    assert load == pytest.approx(most / 10 * 2 * MEAN, rel=1e-5)
+    with pytest.raises(UserError, match="rate: found peak with objective=trace"):
+        planned(rate="peak", **names)
+    with pytest.raises(UserError, match="rate=peak: trace=PATH is missing"):
+        checked(OptimizeOptions(rate="peak"))
+
+
+def test_plans_for_shrunk_rates(tmp_path, caplog):
+    names = logged(tmp_path)
+    caplog.set_level("INFO")
+    assert planned(objective="bound", shrink="gamma", **names) == 0
+    assert "trace: Rates are those that all files together make likely: a gamma law" in caplog.text
+    times = pd.read_parquet(names["trace"])["arrival_s"].to_numpy()
+    load = read_results(names["out"], "node_loads")["load"].sum()
+    assert load == pytest.approx(len(times) / (times[-1] - times[0]) * 2 * MEAN, rel=1e-5)
+    files = read_results(names["out"], "inputs/files")
+    assert (files["rate_standard_error_per_s"] > 0).all()
+    with pytest.raises(UserError, match="shrink=gamma: trace=PATH is missing"):
+        checked(OptimizeOptions(shrink="gamma"))
