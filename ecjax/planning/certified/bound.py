@@ -50,7 +50,7 @@ def lower_bound(
         levels: (m, 4) cells of levels of the nodes' waits, as in ``node_minima``: a bound on plans that keep to them.
     """
     service, rows = passes.service, passes.rows
-    minima = NodeMinima(service, rows, levels)
+    minima = NodeMinima(service, rows, levels, passes.share_out_nodes)
     each = abs(relaxed.objective) / len(service.mean)  # s, of a node
     capacity = np.where(np.isfinite(rows.capacity), rows.capacity, 0.0)
 

@@ -12,6 +12,7 @@ Over a part of the levels the search is the same, and ends sooner: rates whose l
 its linear programs do.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +22,8 @@ from ecjax.planning.certified.data import Service
 from ecjax.planning.certified.node_bound_cell import Columns
 from ecjax.planning.certified.node_bound_search import search
 
+# Calls a function for parts (first, last + 1) of so many nodes, maybe in several threads.
+ShareOut = Callable[[int, Callable[[int, int], None]], object]
 _OUTWARDS = 1e-12  # relative; keeps rounding from shutting out levels at the rim
 
 
@@ -46,6 +49,7 @@ def node_minima(
     write_price: np.ndarray | None = None,
     rates: np.ndarray | None = None,
     levels: np.ndarray | None = None,
+    share_out: ShareOut | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Lower bound of N of every node at every z, and the value at the best rates found.
 
@@ -61,6 +65,7 @@ def node_minima(
         rates: (Z, kinds, m, C), 1/s, result where wanted: the best rates found, of reads, then writes if there are any.
         levels: (m, 4), cells p_1 <= 1/w <= p_2, g_1 <= w/q <= g_2: N over rates whose levels lie there, and ``upper``
             the least of their linear programs; all levels where p_2 is infinite.
+        share_out: the nodes, to threads.
 
     Returns:
         (low, upper), (Z, m), s: low <= N <= upper <= 0; low >= upper - tol unless the work ran out.
@@ -75,7 +80,7 @@ def node_minima(
         _kinds(most_read, most_written),
         _kinds(price, write_price)[None],
     )
-    return _minima(service, classes, z, tol, work, rates, levels)
+    return _minima(service, classes, z, tol, work, rates, levels, share_out)
 
 
 class Coefficients(NamedTuple):
@@ -97,6 +102,7 @@ def cell_minima(
     most_written: np.ndarray | None = None,
     write_price: np.ndarray | None = None,
     levels: np.ndarray | None = None,
+    share_out: ShareOut | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """The same where a class is an interval of chunk sizes over which its rate may be spread at will.
 
@@ -116,6 +122,7 @@ def cell_minima(
         most_written: V, (m, C), 1/s.
         write_price: yw >= 0, (2, m, C), s per 1/s of writes.
         levels: (m, 4), cells of levels, as in ``node_minima``.
+        share_out: the nodes, to threads.
 
     Returns:
         (low, upper), (Z, m), s.
@@ -140,7 +147,7 @@ def cell_minima(
         _kinds(most_read, most_written),
         np.stack(prices),
     )
-    return _minima(service, classes, z, tol, work, levels=levels)
+    return _minima(service, classes, z, tol, work, levels=levels, share_out=share_out)
 
 
 def _kinds(reads: np.ndarray, writes: np.ndarray | None) -> np.ndarray:
@@ -148,24 +155,34 @@ def _kinds(reads: np.ndarray, writes: np.ndarray | None) -> np.ndarray:
     return np.stack([reads] if writes is None else [reads, writes])
 
 
-def _minima(service, classes, z, tol, work, rates=None, levels=None):
+def _minima(service, classes, z, tol, work, rates=None, levels=None, share_out=None):
     z = np.ascontiguousarray(z, float)
     low, upper = np.empty((2, len(z), classes.most.shape[1]))
     if rates is None:
         rates = np.empty((0, *classes.most.shape))
     if levels is None:
         levels = np.tile([0.0, np.inf, 0.0, np.inf], (classes.most.shape[1], 1))
-    _each(service, classes, levels, z, tol, work, (low, upper, rates))
+
+    def part(first: int, last: int) -> None:
+        _each(first, last, service, classes, levels, z, tol, work, (low, upper, rates))
+
+    if share_out is None:
+        part(0, classes.most.shape[1])
+    else:
+        share_out(classes.most.shape[1], part)
     return low, upper
 
 
 @njit()
-def _each(service, classes, levels, z, tol, work, results):
-    """Fill in the bounds, and the rates unless they are empty; arrays as in ``Columns``, nodes, then classes last."""
+def _each(first, last, service, classes, levels, z, tol, work, results):
+    """Fill in the bounds of nodes from first to last - 1, and the rates unless they are empty.
+
+    Arrays are as in ``Columns``, nodes, then classes last.
+    """
     low, upper, rates = results
-    nodes, sizes = service.mean.shape
+    sizes = service.mean.shape[1]
     for i in range(len(z)):
-        for j in range(nodes):
+        for j in range(first, last):
             node, lightest, heaviest, columns = _columns(service, classes, j, z[i])
             if len(rates):
                 rates[i, :, j] = 0.0

@@ -4,7 +4,7 @@ import numpy as np
 
 from ecjax.planning.certified import one_size
 from ecjax.planning.certified.data import Rows, Service, has_one_size
-from ecjax.planning.certified.node_bound import Coefficients, cell_minima, node_minima
+from ecjax.planning.certified.node_bound import Coefficients, ShareOut, cell_minima, node_minima
 from ecjax.planning.certified.relax import Prices
 
 # Cells of levels that the search for one node's minimum may open; what it leaves shows as a gap.
@@ -19,13 +19,20 @@ class NodeMinima:
         rows: placement rows; they limit how much of each chunk size a node can get.
         levels: (m, 4) cells of levels of the nodes' waits outside of which nothing counts, as in ``node_minima``; not
             for files with one chunk size.
+        share_out: the nodes, to threads; what comes out does not depend on it.
     """
 
-    def __init__(self, service: Service, rows: Rows, levels: np.ndarray | None = None) -> None:
+    def __init__(
+        self,
+        service: Service,
+        rows: Rows,
+        levels: np.ndarray | None = None,
+        share_out: ShareOut | None = None,
+    ) -> None:
         self.service = service
-        self.levels = levels
+        self.levels, self.share_out = levels, share_out
         self.plain = has_one_size(service, rows)
-        self.cells = None if rows.true_size is None else _Cells(service, rows, levels)
+        self.cells = None if rows.true_size is None else _Cells(service, rows, levels, share_out)
         sizes = len(service.size)
         row = np.repeat(np.arange(rows.number), np.diff(rows.start))
         may = rows.allowed[row].T if len(rows.allowed) else np.ones((len(service.mean), 1), bool)
@@ -57,7 +64,9 @@ class NodeMinima:
         if self.cells:
             return self.cells.minima(prices, z, tol).sum(axis=1)
         most, price = (self.written, prices.write) if self.writes else (None, None)
-        bounds = node_minima(service, self.read, prices.read, z, tol, _WORK, most, price, levels=self.levels)
+        bounds = node_minima(
+            service, self.read, prices.read, z, tol, _WORK, most, price, None, self.levels, self.share_out
+        )
         return bounds[0].sum(axis=1)
 
     def states(self, prices: Prices, z: float, tol: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -70,7 +79,9 @@ class NodeMinima:
         kinds = 2 if self.writes else 1
         rates = np.empty((1, kinds, *prices.read.shape))
         most, price = (self.written, prices.write) if self.writes else (None, None)
-        bounds = node_minima(service, self.read, prices.read, at, tol, _WORK, most, price, rates, self.levels)
+        bounds = node_minima(
+            service, self.read, prices.read, at, tol, _WORK, most, price, rates, self.levels, self.share_out
+        )
         low, value = bounds[0][0], bounds[1][0]
         by_kind = np.stack([prices.read, prices.write][:kinds])
         latency = value + np.einsum("kmc,kmc->m", rates[0], by_kind)
@@ -82,7 +93,9 @@ class NodeMinima:
 class _Cells:
     """Grid sizes and the intervals of chunk sizes between them, where there are more sizes than the grid has."""
 
-    def __init__(self, service: Service, rows: Rows, levels: np.ndarray | None) -> None:
+    def __init__(
+        self, service: Service, rows: Rows, levels: np.ndarray | None, share_out: ShareOut | None
+    ) -> None:
         assert rows.true_size is not None
         true, grid = rows.true_size, np.arange(len(service.size))
         rates = np.hstack([true.between, true.on])
@@ -107,7 +120,7 @@ class _Cells:
         m = len(service.mean)
         self.read, self.written = (np.tile(rate * (1 + 1e-12), (m, 1)) for rate in rates[:, requested])
         self.writes = rows.written
-        self.levels = levels
+        self.levels, self.share_out = levels, share_out
 
     def minima(self, prices: Prices, z: np.ndarray, tol: float) -> np.ndarray:
         by_end = [p[:, self.at].transpose(1, 0, 2).copy() for p in (prices.read, prices.write)]
@@ -124,4 +137,5 @@ class _Cells:
             most,
             price,
             self.levels,
+            self.share_out,
         )[0]

@@ -1,5 +1,6 @@
 """Bounds of plans near a plan, against plans near it, the bound of all plans, and a brute-force optimum."""
 
+from contextlib import closing
 from itertools import combinations, product
 from math import comb
 
@@ -10,6 +11,9 @@ import pytest
 from planning.certified.test_envelope import problem_of
 
 from ecjax.planning.certified import NEAR, Settings, is_convex, nearby_bound, plan_lanes
+from ecjax.planning.certified.bound import lower_bound
+from ecjax.planning.certified.data import flatten
+from ecjax.planning.certified.relax import Passes, groups_of, relax, respond
 from ecjax.planning.problem import evaluate, node_work
 
 ONE = np.ones(1)
@@ -88,6 +92,19 @@ def test_every_whole_plan_of_a_tiny_problem(seed):
         near = np.all(((ratio >= 1 / NEAR) & (ratio <= NEAR)) | free, axis=(1, 2))
         assert near.any()
         assert values.objective[stable][near].min() >= bound * (1 - 1e-9)
+
+
+def test_threads_do_not_change_bounds():
+    problem, theta = problem_of(5, 60, 5, [0.5, 1.0], 0.7), 1.0
+    service, rows = flatten(problem)
+    bounds = []
+    for threads in (1, 3):
+        with closing(Passes(service, rows._replace(per_dollar=theta / 60), threads)) as passes:
+            kinds = np.zeros((60, 5), np.int8)
+            z, _ = respond(passes, kinds, None, np.zeros(5), 6, 1e-3, 0)
+            relaxed = relax(passes, groups_of(service, rows), kinds, z, 1e-3, 20)
+            bounds.append(lower_bound(passes, relaxed, 1e-2, 20).value)
+    assert bounds[0] == bounds[1]
 
 
 def test_which_problems_are_convex():
