@@ -88,7 +88,7 @@ def steps_of(rows: Rows) -> Steps:
 
 
 def collapse(rows: Rows, steps: Steps, most: int) -> Collapsed:
-    """Gather rows into bins; each row is a bin of its own where there are few, or where hardly any two are alike.
+    """Gather rows into bins; each row is a bin of its own where there are few that differ, or hardly any two alike.
 
     Of very many rows that are not alike, a bin has those of similar rates, and the costs of the one in its middle.
 
@@ -97,9 +97,11 @@ def collapse(rows: Rows, steps: Steps, most: int) -> Collapsed:
         steps: of the rows.
         most: bins, about.
     """
-    number, kinds = rows.number, int(steps.kind.max()) + 1
-    bins = max(most // kinds, LEAST_BINS)
-    if number <= 1.5 * most or kinds * bins > number // 2:
+    number = rows.number
+    by_kind = np.bincount(steps.kind)
+    bins = max(most // len(by_kind), LEAST_BINS)
+    # few rows share a bin only where that changes nothing
+    if (number <= 1.5 * most and not _exact(steps)) or np.minimum(by_kind, bins).sum() > number // 2:
         return _of_their_own(rows, steps)
     by_step = collapse_steps(steps, bins)
     of_row = by_step.of_row[steps.of_row]
@@ -161,11 +163,16 @@ def _gathered(steps: Steps, bins: int) -> np.ndarray:
 def ends_of(rows: Rows, steps: Steps) -> tuple[Rows, np.ndarray, np.ndarray] | None:
     """Rows at the ends of the steps, their rates, and how often each counts in the lower bound.
 
-    None where rows are few, or where charges of their own may differ within a class.
+    None where rows are few and differ, or where charges of their own may differ within a class.
     """
-    if rows.number < _MANY or len(rows.surcharge) or len(rows.reading) or 2 * len(steps.size) > rows.number:
+    if len(rows.surcharge) or len(rows.reading) or 2 * len(steps.size) > rows.number:
         return None
-    return ends_of_all(rows, steps)
+    return ends_of_all(rows, steps) if rows.number >= _MANY or _exact(steps) else None
+
+
+def _exact(steps: Steps) -> bool:
+    """Whether the rows of every step have one rate."""
+    return bool(np.all(steps.low == steps.high))
 
 
 def ends_of_all(rows: Rows, steps: Steps) -> tuple[Rows, np.ndarray, np.ndarray]:
