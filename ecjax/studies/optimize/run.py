@@ -24,6 +24,7 @@ from ecjax.studies.optimize.log_estimates import log_estimates
 from ecjax.studies.optimize.objective import estimates, for_objective
 from ecjax.studies.optimize.objective_rules import TRACE
 from ecjax.studies.optimize.options import OptimizeOptions
+from ecjax.studies.optimize.rate_margins import rate_error_columns
 from ecjax.studies.optimize.trace_run import trace_runs
 from ecjax.studies.spine.batches import Rows
 
@@ -110,6 +111,7 @@ def _outcomes(
                 columns |= log_estimates(options, case, case.lane(item.lane), plan)
             bound = None if plans.lower_bound is None else float(plans.lower_bound[at])
             row |= plan_rows.plan_columns(plan, case, bound) | columns | examination
+            row |= rate_error_columns(case, case.lane(item.lane), plan)
             stable.append((item, plan))
             scenarios += [table] if table is not None else []
         else:
