@@ -24,13 +24,13 @@ class Histogram(NamedTuple):
 
     Attributes:
         lower, upper: (b,) ends; the last upper one may be infinite.
-        count: (b,).
+        counts: (b,).
         mean: of all that was counted, where sum and count are known; else None.
     """
 
     lower: np.ndarray
     upper: np.ndarray
-    count: np.ndarray
+    counts: np.ndarray
     mean: float | None = None
 
 
@@ -56,7 +56,7 @@ def moment_interval(histogram: Histogram, name: str) -> MomentInterval:
     Raises:
         UserError: nothing was counted, the last bucket with a count has no upper end, or the mean does not fit.
     """
-    used = np.flatnonzero(histogram.count > 0)
+    used = np.flatnonzero(histogram.counts > 0)
     if not used.size:
         raise UserError(f"{name}: counts nothing; allowed: a histogram with counts")
     lower, upper, count = (np.asarray(each, float)[used] for each in histogram[:3])

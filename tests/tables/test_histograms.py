@@ -24,7 +24,7 @@ def extreme(histogram, power, sign):
     bucket = np.repeat(np.arange(len(points)), 81)
     grid = np.concatenate(points)
     rows = (bucket == np.arange(len(points))[:, None]).astype(float)
-    weights = histogram.count / histogram.count.sum()
+    weights = histogram.counts / histogram.counts.sum()
     bounds = np.vstack([rows, grid])
     found = linprog(sign * grid**power, A_eq=bounds, b_eq=[*weights, histogram.mean])
     return sign * found.fun
@@ -56,11 +56,11 @@ def test_moments_that_cannot_be_given():
     ):
         moment_interval(open_, "times")
     # an open bucket that is empty does not matter
-    assert moment_interval(open_._replace(count=np.array([9.0, 0.0])), "times").high[1] == pytest.approx(0.9)
+    assert moment_interval(open_._replace(counts=np.array([9.0, 0.0])), "times").high[1] == pytest.approx(0.9)
     with pytest.raises(UserError, match="its buckets allow 0 to 1 s"):
-        moment_interval(open_._replace(count=np.array([9.0, 0.0]), mean=2.0), "times")
+        moment_interval(open_._replace(counts=np.array([9.0, 0.0]), mean=2.0), "times")
     with pytest.raises(UserError, match="counts nothing"):
-        moment_interval(open_._replace(count=np.zeros(2)), "times")
+        moment_interval(open_._replace(counts=np.zeros(2)), "times")
 
 
 def samples(values, **labels):
