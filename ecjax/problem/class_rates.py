@@ -32,7 +32,7 @@ def with_class_rates(files: pa.Table, names: Identity, scale: tuple[float, ...])
             f"class_rate_scale: found {list(scale)}; allowed: one number per service class: {', '.join(classes.names)}"
         )
     factor = pa.array(np.array(scale)[classes.of_file])
-    for name in ("rate_per_s", "write_rate_per_s"):
+    for name in ("rate_per_s", "rate_standard_error_per_s", "write_rate_per_s"):
         if name in files.column_names:
             place = files.column_names.index(name)
             files = files.set_column(place, files.schema.field(name), pc.multiply(files[name], factor))

@@ -5,15 +5,31 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ecjax.console import log
 from ecjax.errors import UserError
-from ecjax.problem.node_options import CHANNELS, COUNT, FIO, PER_RACK, PRICE, RATE, SEEK, Description
+from ecjax.problem.node_options import (
+    CHANNELS,
+    CHUNK,
+    COUNT,
+    FIO,
+    HISTOGRAM,
+    METRIC,
+    MOMENTS,
+    PER_RACK,
+    PRICE,
+    RATE,
+    SEEK,
+    Description,
+)
 from ecjax.tables.fio import fio_nodes, is_fio
 from ecjax.tables.folder import location
+from ecjax.tables.histograms import HIGH, LOW, histogram_nodes
 from ecjax.tables.read import read_input
 
 _BYTES_PER_TB, _BYTES_PER_MB = 1e12, 1e6
+_WHOLE_READS = "op_"  # of Ceph's OSDs
 
 
 def read_nodes(source: str | Description) -> pa.Table:
@@ -41,14 +57,15 @@ def described_nodes(description: Description) -> pa.Table:
 
     Args:
         description: as ``node_options.nodes`` checks it: ``count`` nodes in racks of ``per_rack`` (which are sites),
-            ``channels`` requests served at once, prices of ``dollars_per_TB`` per 30 days; or ``fio`` instead of
-            ``count``, ``seek_ms`` and ``MBps``.
+            ``channels`` requests served at once, prices of ``dollars_per_TB`` per 30 days; or ``fio``, or
+            ``histogram``, ``metric`` and ``chunk_bytes``, instead of ``count``, ``seek_ms`` and ``MBps``.
 
     Raises:
         UserError: racks do not add up to the nodes, or a list has a number neither per node nor per rack.
     """
-    if FIO in description:
-        table = _measured(description[FIO])
+    measured = FIO in description or HISTOGRAM in description
+    if measured:
+        table = _measured(description[FIO]) if FIO in description else _counted(description)
         columns: dict[str, Any] = {name: table[name] for name in table.column_names}
     else:
         columns = {"node_id": [f"node{number + 1}" for number in range(description[COUNT])]}
@@ -56,7 +73,7 @@ def described_nodes(description: Description) -> pa.Table:
     rack = _racks(description.get(PER_RACK), count)
     if rack is not None:
         columns["site"] = [f"rack{number + 1}" for number in rack]
-        if FIO not in description:
+        if not measured:
             within = np.arange(count) - np.searchsorted(rack, rack)
             columns["node_id"] = [
                 f"rack{number + 1}-{place + 1}" for number, place in zip(rack, within, strict=True)
@@ -67,7 +84,7 @@ def described_nodes(description: Description) -> pa.Table:
     if CHANNELS in description:
         columns["channels"] = _each(description, CHANNELS, count, rack).astype(np.int64)
         at_once = "channels of them at a time"
-    if FIO not in description:
+    if not measured:
         columns["delta_s"] = np.zeros(count)
         columns["delta_s_per_byte"] = 1 / (_each(description, RATE, count, rack) * _BYTES_PER_MB)
         columns["psi_s"] = _each(description, SEEK, count, rack) / 1000
@@ -120,6 +137,28 @@ def _measured(path: str) -> pa.Table:
         "assumed: moments of other sizes as size_scaling says, no network delay"
     )
     return table
+
+
+def _counted(description: Description) -> pa.Table:
+    """What histograms tell, and a log line of what they do not."""
+    path, metric, size = description[HISTOGRAM], description[METRIC], description[CHUNK]
+    end = description.get(MOMENTS, HIGH)
+    both = {each: histogram_nodes(location(path), metric, size, each) for each in (LOW, HIGH)}
+    second = "service_second_s2"
+    apart = pc.max(pc.divide(both[HIGH][second], both[LOW][second])).as_py()
+    _say_once(
+        f"nodes={path}: {len(both[end])} with the {'largest' if end == HIGH else 'least'} moments of service that the "
+        f"buckets of {metric} allow; second moments of the largest and the least are up to {apart:.3g} times apart "
+        "(moments: high, low). Assumed: it counts the service of one chunk of chunk_bytes, without time in a queue"
+    )
+    if metric.partition(".")[2].startswith(_WHOLE_READS):
+        log.warning(
+            "nodes=%s: %s counts whole reads with their time in the queue, of an idle cluster only about the service "
+            "of a chunk; otherwise loads and latencies come out too high",
+            path,
+            metric,
+        )
+    return both[end]
 
 
 @lru_cache(maxsize=1024)

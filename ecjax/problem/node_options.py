@@ -5,24 +5,26 @@ Imports nothing heavy.
 
 from typing import Any
 
-from ecjax.options import MOST_VALUES, Number, Rule, Whole, Wrong, shown
+from ecjax.options import MOST_VALUES, Number, Rule, Whole, Words, Wrong, shown
 
 FIO, COUNT, PER_RACK, SEEK, RATE, PRICE = "fio", "count", "per_rack", "seek_ms", "MBps", "dollars_per_TB"
 CHANNELS = "channels"
+HISTOGRAM, METRIC, CHUNK, MOMENTS = "histogram", "metric", "chunk_bytes", "moments"
 _PER_NODE: dict[str, Rule] = {
     SEEK: Number(least=0),
     RATE: Number(above=0),
     PRICE: Number(least=0),
     CHANNELS: Whole(1, 10**6),
 }
-_LAWS = (COUNT, SEEK, RATE)  # what a measurement by fio says instead
-KEYS = (COUNT, PER_RACK, SEEK, RATE, PRICE, CHANNELS, FIO)
+_LAWS = (COUNT, SEEK, RATE)  # what a measurement says instead
+_OF_HISTOGRAM = (METRIC, CHUNK, MOMENTS)
+KEYS = (COUNT, PER_RACK, SEEK, RATE, PRICE, CHANNELS, FIO, HISTOGRAM, *_OF_HISTOGRAM)
 
 Description = dict[str, Any]
 ALLOWED = (
     "a table, JSON output of fio, or {count: 12, per_rack: 4, seek_ms: 8, MBps: 180, dollars_per_TB: 20}, where lists "
     "hold a number per rack or node, channels: 4 is for nodes that serve 4 requests at once, and fio: FILE.json stands "
-    "for count, seek_ms and MBps"
+    "for count, seek_ms and MBps, as do histogram: FILE, metric: NAME, chunk_bytes: 1048576, moments: high or low"
 )
 
 
@@ -39,17 +41,25 @@ def nodes(value: Any) -> str | Description:
     for key in value:
         if key not in KEYS:
             raise Wrong(f"key {key!r}", ", ".join(KEYS))
-    needed = (FIO,) if FIO in value else (*_LAWS, PRICE)
+    source = next((key for key in (FIO, HISTOGRAM) if key in value), None)
+    needed = (*_LAWS, PRICE) if source is None else (FIO,) if source == FIO else (HISTOGRAM, METRIC, CHUNK)
     for key in needed:
         if key not in value:
             raise Wrong(f"no {key} in {shown(value)}", f"{', '.join(needed)}, {PER_RACK} and {CHANNELS}")
-    beside = [key for key in _LAWS if FIO in value and key in value]
+    measured = _LAWS if source == HISTOGRAM else (HISTOGRAM, *_OF_HISTOGRAM, *(_LAWS if source else ()))
+    beside = [key for key in measured if key in value]
     if beside:
-        raise Wrong(f"{beside[0]} beside {FIO}", f"{FIO}, {PER_RACK}, {PRICE}, {CHANNELS}")
+        raise Wrong(
+            f"{beside[0]} beside {source or COUNT}", f"{', '.join(needed)}, {PER_RACK}, {PRICE}, {CHANNELS}"
+        )
     description: Description = {}
     for key, each in value.items():
-        if key == FIO:
-            description[key] = _path(each)
+        if key in (FIO, HISTOGRAM, METRIC):
+            description[key] = _text(key, each)
+        elif key == MOMENTS:
+            description[key] = _checked(key, each, Words("high", "low"))
+        elif key == CHUNK:
+            description[key] = _checked(key, each, Number(above=0))
         elif key == COUNT:
             description[key] = _checked(key, each, Whole(1, 10**5))
         elif key == PER_RACK:
@@ -59,9 +69,16 @@ def nodes(value: Any) -> str | Description:
     return description
 
 
-def _path(value: Any) -> str:
+_TEXTS = {
+    FIO: "the path of JSON output of fio, or of a folder of it",
+    HISTOGRAM: "the path of Prometheus text or JSON or of ceph perf histogram dump, or of a folder of them",
+    METRIC: "the name of the histogram, without _bucket; of Ceph COLLECTION.NAME",
+}
+
+
+def _text(key: str, value: Any) -> str:
     if not isinstance(value, str) or not value:
-        raise Wrong(f"{FIO}={shown(value)}", "the path of JSON output of fio, or of a folder of it")
+        raise Wrong(f"{key}={shown(value)}", _TEXTS[key])
     return value
 
 

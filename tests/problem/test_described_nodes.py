@@ -1,9 +1,11 @@
 """Nodes without a log: a description in numbers, and what fio measured, become ordinary nodes tables."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
+import sample_histograms
 from numpy.testing import assert_allclose
 
 from ecjax.errors import UserError
@@ -15,6 +17,7 @@ from ecjax.studies.optimize.inputs import fingerprint_of, input_tables
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.replay.options import ReplayOptions
 
+TRACES = Path(__file__).parents[2] / "traces"
 TWELVE = {"count": 12, "per_rack": 4, "seek_ms": 8, "MBps": 180, "dollars_per_TB": 20}
 
 
@@ -79,7 +82,8 @@ def test_lists_are_per_rack_or_per_node():
     [
         (
             {"racks": 3},
-            "nodes: found key 'racks'; allowed: count, per_rack, seek_ms, MBps, dollars_per_TB, channels, fio",
+            "nodes: found key 'racks'; allowed: count, per_rack, seek_ms, MBps, dollars_per_TB, channels, fio, "
+            "histogram, metric, chunk_bytes, moments",
         ),
         ({"count": 0}, "nodes: found count=0; allowed: a whole number from 1 to 100000"),
         ({"MBps": [1, 0, 3]}, "nodes: found MBps=0; allowed: a number above 0"),
@@ -188,3 +192,64 @@ def test_two_jobs_of_a_name_are_refused(tmp_path):
     path = fio_file(tmp_path / "x.json", fio_job([0.1, 0.2]), fio_job([0.1, 0.2]))
     with pytest.raises(UserError, match="job sda: found twice"):
         read_nodes(str(path))
+
+
+HISTOGRAM = {
+    "histogram": str(TRACES / "histograms" / "disks.prom"),
+    "metric": "disk_read_seconds",
+    "chunk_bytes": 1048576,
+    "per_rack": 4,
+    "dollars_per_TB": 20,
+}
+
+
+def test_histograms_are_nodes_between_their_least_and_largest_moments():
+    high, low = columns(HISTOGRAM), columns({**HISTOGRAM, "moments": "low"})
+    assert high["node_id"][0] == "disk01" and high["site"][0] == "rack1" and len(high["node_id"]) == 12
+    for disk in range(12):
+        times = sample_histograms.services(disk)
+        assert high["service_mean_s"][disk] == pytest.approx(times.mean())
+        for name, power in (("service_second_s2", 2), ("service_third_s3", 3)):
+            assert low[name][disk] <= np.mean(times**power) <= high[name][disk] < 2 * low[name][disk]
+
+
+def test_the_wait_lies_between_those_of_the_least_and_the_largest_moments():
+    times = sample_histograms.services(0)
+    rate = 0.6 / times.mean()
+    tables = [columns({**HISTOGRAM, "moments": end}) for end in ("low", "high")]
+    waits = [rate * table["service_second_s2"][0] / 2 / 0.4 for table in tables]
+    assert waits[0] <= rate * np.mean(times**2) / 2 / 0.4 <= waits[1]
+
+
+def test_whole_reads_of_ceph_are_warned_of(caplog):
+    given = {
+        "histogram": str(TRACES / "histograms" / "ceph"),
+        "metric": "osd.op_r_latency_out_bytes_histogram",
+    }
+    table = columns({**given, "chunk_bytes": 1048576, "dollars_per_TB": 20})
+    assert table["node_id"] == ["osd.0", "osd.1", "osd.2"]
+    assert "counts whole reads with their time in the queue" in caplog.text
+
+
+def test_sample_histograms_are_what_the_generator_makes(tmp_path):
+    sample_histograms.write(tmp_path)
+    for path in (TRACES / "histograms").rglob("*"):
+        if path.is_file():
+            assert path.read_text() == (tmp_path / path.relative_to(TRACES / "histograms")).read_text()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"metric": None}, "no metric in"),
+        ({"count": 12}, "count beside histogram"),
+        ({"moments": "mean"}, "high, low"),
+        ({"chunk_bytes": 0}, "above 0"),
+    ],
+)
+def test_descriptions_of_histograms_that_are_wrong(change, words):
+    value = {key: each for key, each in {**HISTOGRAM, **change}.items() if each is not None}
+    with pytest.raises(UserError, match=words):
+        checked(OptimizeOptions(nodes=value))
+    with pytest.raises(UserError, match="metric beside count"):
+        checked(OptimizeOptions(nodes={**TWELVE, "metric": "x"}))

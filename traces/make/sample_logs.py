@@ -204,6 +204,35 @@ def minio(accesses: list[Access]) -> Iterator[str]:
         )
 
 
+def minio_drives(accesses: list[Access]) -> Iterator[str]:
+    """Calls of the drives of MinIO, as mc admin trace shows them: chunks of reads, some ms after each other."""
+    for each in accesses:
+        folder = f"{hash_of(each):08x}-0000-4000-8000-000000000000"
+        for index in range(K + 2 if each.write else K):
+            drive = (hash_of(each) + index) % 9
+            path = ".minio.sys/tmp {0}/{0}/part.1" if each.write else f"{each.bucket} {each.key}/{{0}}/part.1"
+            for call in ("ReadVersion", "CreateFile" if each.write else "ReadFileStream"):
+                yield json.dumps(
+                    {
+                        "status": "success",
+                        "host": f"minio{drive // 3}:9000",
+                        "time": _iso(each, 2 * index) + "000000Z",
+                        "client": "",
+                        "duration": 40_000 + 1000 * index,
+                        "timeToFirstByte": 0,
+                        "api": f"storage.{call}",
+                        "path": f"/mnt/data{drive % 3} {path.format(folder)}",
+                        "query": "",
+                        "statusCode": 0,
+                        "statusMsg": "",
+                        "type": "storage",
+                        "size": each.size // K,
+                        "error": "",
+                        "extra": None,
+                    }
+                )
+
+
 def swift_proxy(accesses: list[Access]) -> Iterator[str]:
     """Proxy server of OpenStack Swift, through syslog."""
     for number, each in enumerate(accesses):
@@ -361,6 +390,7 @@ LOGS: dict[str, tuple[str, Callable[[list[Access]], Iterator[str]]]] = {
     "swift_object": ("swift_object.log.gz", swift_object),
     "hdfs": ("hdfs_datanode.log.gz", hdfs),
     "warp": ("warp.csv.zst", warp),
+    "minio_drives": ("minio_drives.jsonl.gz", minio_drives),
     "thesios": ("thesios.csv.gz", thesios),
     "tectonic": ("tectonic.trace.gz", tectonic),
     "twitter": ("twitter.csv.zst", twitter),

@@ -24,6 +24,7 @@ from ecjax.studies.optimize.log_estimates import log_estimates
 from ecjax.studies.optimize.objective import estimates, for_objective
 from ecjax.studies.optimize.objective_rules import TRACE
 from ecjax.studies.optimize.options import OptimizeOptions
+from ecjax.studies.optimize.rate_margins import rate_error_columns
 from ecjax.studies.optimize.trace_run import trace_runs
 from ecjax.studies.spine.batches import Rows
 
@@ -110,10 +111,15 @@ def _outcomes(
             if options.estimate:
                 columns |= log_estimates(options, case, case.lane(item.lane), plan)
             bound = None if plans.lower_bound is None else float(plans.lower_bound[at])
+<<<<<<< HEAD
             # of the plan itself: one that was changed after it has others near it
             is_planned = item.way.method == "certified" and float(plan.evaluation.objective) == planned
             near = plans.nearby_bound[at] if is_planned and plans.nearby_bound is not None else None
             row |= plan_rows.plan_columns(plan, case, bound, near) | columns | examination
+=======
+            row |= plan_rows.plan_columns(plan, case, bound) | columns | examination
+            row |= rate_error_columns(case, case.lane(item.lane), plan)
+>>>>>>> logs
             stable.append((item, plan))
             scenarios += [table] if table is not None else []
         else:

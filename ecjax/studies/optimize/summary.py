@@ -12,6 +12,7 @@ from ecjax.plotting.class_values import CLASS_COLUMNS, in_a_line
 from ecjax.status import Status
 from ecjax.studies.optimize.objective_rules import TRACE
 from ecjax.studies.optimize.options import OptimizeOptions
+from ecjax.studies.optimize.rate_words import say_rate_errors
 from ecjax.studies.optimize.trace_words import say_bursts, say_margins
 from ecjax.studies.spine.printed import number, print_table
 from ecjax.units import Unit, fitting_unit, plain
@@ -35,6 +36,8 @@ def show(runs: pd.DataFrame, console: Console, options: OptimizeOptions) -> None
     _warn(runs, console, options)
     if _any(runs, "trace_estimated_mean_s"):
         say_margins(runs, console)
+    if _any(runs, "latency_rate_error_s"):
+        say_rate_errors(runs, console)
     if options.objective == TRACE:
         say_bursts(runs, console)
 

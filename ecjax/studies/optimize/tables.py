@@ -25,6 +25,15 @@ TABLES = job_tables(
         Column(
             "latency_shared_z_s", FLOAT, "s", "mean latency bound with one z for all files, or one per class"
         ),
+        Column(
+            "latency_rate_error_s",
+            FLOAT,
+            "s",
+            "standard error of latency_s by that of the files' rates; null where these have none",
+        ),
+        Column(
+            "cost_rate_error_dollars", FLOAT, "$/period", "the same of the cost, which reads have a part in"
+        ),
         Column("class_latency_s", STRING, "", "JSON: latency_s of each service class, queues by class"),
         Column(
             "z_s",

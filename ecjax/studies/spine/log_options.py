@@ -6,7 +6,7 @@ from typing import Any
 from ecjax.options import Mapping, Number, Whole, Words, option
 
 ACCESS_LOGS = (
-    *("swift_object", "swift_proxy", "hdfs", "warp"),
+    *("swift_object", "swift_proxy", "hdfs", "warp", "minio_drives"),
     *("s3", "nginx", "minio", "rgw", "s3_json", "nginx_json", "cloudfront"),
     *("thesios", "tectonic", "twitter", "wikimedia", "tencent_photo", "ibm_cos", "alibaba_block"),
 )

@@ -184,12 +184,17 @@ def test_plans_for_the_rates_of_the_busiest_window(tmp_path):
 def test_plans_for_shrunk_rates(tmp_path, caplog):
     names = logged(tmp_path)
     caplog.set_level("INFO")
-    assert planned(objective="bound", shrink="gamma", **names) == 0
+    text = io.StringIO()
+    assert planned(Console(file=text, width=500), objective="bound", shrink="gamma", **names) == 0
     assert "trace: Rates are those that all files together make likely: a gamma law" in caplog.text
     times = pd.read_parquet(names["trace"])["arrival_s"].to_numpy()
     load = read_results(names["out"], "node_loads")["load"].sum()
     assert load == pytest.approx(len(times) / (times[-1] - times[0]) * 2 * MEAN, rel=1e-5)
     files = read_results(names["out"], "inputs/files")
     assert (files["rate_standard_error_per_s"] > 0).all()
+    run = read_results(names["out"], "runs").iloc[0]
+    # all files are alike to the bound, and 415 reads make the load
+    assert 0 < run["latency_rate_error_s"] < run["latency_s"] / 10 and run["cost_rate_error_dollars"] == 0
+    assert "Rates are counts: the bound is from " in text.getvalue()
     with pytest.raises(UserError, match="shrink=gamma: trace=PATH is missing"):
         checked(OptimizeOptions(shrink="gamma"))

@@ -215,6 +215,29 @@ def test_hdfs_block_groups(tmp_path):
     assert trace.tally.others == {"lines of other kinds": len(DAY)}
 
 
+def test_calls_of_the_drives_of_minio(tmp_path):
+    reads = [each for each in DAY if not each.write]
+    trace = opened(tmp_path, "minio_drives")
+    found = rows(trace)
+    assert trace.provides == {"rates"} and "finish_s" not in found
+    assert len(found) == sample_logs.K * len(reads) and set(found["op"]) == {"read"}
+    assert set(found["node_id"]) == {f"minio{i}:9000/mnt/data{j}" for i in range(3) for j in range(3)}
+    names = {name.rsplit("/", 2)[0] for name in found["file_id"]}
+    assert names == {f"{each.bucket}/{each.key}" for each in reads}
+    # a read of an object is one request, unless another one of it came in the same second
+    statistics = scan(trace)
+    seconds = len({(each.second, each.key, each.bucket) for each in reads})
+    assert statistics.requests == seconds and statistics.reads == seconds
+    assert trace.tally.others["storage.ReadVersion"] > len(reads) and not trace.tally.rejected
+    once = {each.key: each for each in reads}
+    sizes = (
+        found.assign(key=found["file_id"].str.split("/").str[1:3].str.join("/"))
+        .groupby("key")["bytes"]
+        .first()
+    )
+    assert all(sizes[key] == each.size // sample_logs.K for key, each in once.items() if key in sizes)
+
+
 def test_escapes_in_names(tmp_path):
     names = ('a "quoted" name', "tab\tand \\", "snow \u2603", "plain")
     accesses = [DAY[0]._replace(key=name, write=False) for name in names]

@@ -21,6 +21,7 @@ from ecjax.tables.importers.access_logs.profile import (
     WHOLE,
     Anchor,
     Clock,
+    Json,
     Profile,
     Text,
 )
@@ -111,6 +112,37 @@ HDFS = Profile(
     pause_ns=10**9,
 )
 
+MINIO_DRIVES = Profile(
+    name="minio_drives",
+    title="MinIO calls of drives, mc admin trace",
+    shape=Json(
+        names={
+            TIME: ("time",),
+            OPERATION: ("api",),
+            KEY: ("path",),
+            SENT: ("size",),
+            NODE: ("host",),
+            ERROR: ("error",),
+        },
+        needed=(("api",), ("host",), ("path",), ("duration",), ("type",)),
+    ),
+    clock=Clock(ISO_TIME),
+    reads=frozenset({"storage.ReadFileStream"}),
+    loses=(
+        "There are no response or service times: a call lasts until the file is open, before its bytes are read.",
+        "Reads only: calls that write name temporary files, and objects small enough to be kept with their metadata "
+        "are read with it.",
+        "Files are parts of versions of objects: bucket, key, data directory, part.",
+        "A request is what is read of one of these without a pause of 50 ms: two that come sooner count as one.",
+        "A node is a drive of a host. Versions that do not write size tell no files.",
+    ),
+    provides=frozenset({RATES}),
+    optional=frozenset({SENT, ERROR}),
+    decodings=0,
+    drives=True,
+    pause_ns=5 * 10**7,
+)
+
 WARP = Profile(
     name="warp",
     title="warp benchmark, rows of a .csv.zst",
@@ -141,4 +173,4 @@ WARP = Profile(
     tasks=True,
 )
 
-CLUSTERS = (SWIFT_OBJECT, SWIFT_PROXY, HDFS, WARP)
+CLUSTERS = (SWIFT_OBJECT, SWIFT_PROXY, HDFS, WARP, MINIO_DRIVES)

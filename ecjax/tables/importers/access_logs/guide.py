@@ -5,6 +5,7 @@ import difflib
 from ecjax.errors import UserError
 from ecjax.tables.importers.access_logs import PROFILES
 from ecjax.tables.importers.access_logs.profile import Json, Profile, Text
+from ecjax.tables.importers.trace import RATES
 
 _LOG = {
     "s3": "Switch on server access logging of the bucket (`aws s3api put-bucket-logging`), and copy what it delivers: "
@@ -19,6 +20,8 @@ _LOG = {
     "`rgw_ops_log_file_path /var/log/ceph/ops.log`; versions before Pacific do not name the object.",
     "minio": "MinIO: `mc admin config set ALIAS audit_webhook:ecjax endpoint=http://HOST/`, and keep what arrives, an "
     "object a line. RustFS writes the same fields.",
+    "minio_drives": "`mc admin trace --call storage --json ALIAS > calls.jsonl` while users read; it slows the "
+    "servers a little.",
     "swift_proxy": "The lines that proxy-logging sends to syslog; lines of other programs are left out.",
     "swift_object": "The lines of all object servers from syslog. With those of the proxies, in the same file or in "
     "others of the folder, they are joined by transaction, so that arrivals are exact.",
@@ -43,12 +46,9 @@ def source_guide(name: str) -> str:
         raise UserError(f"guide: found {name!r}{hint}; allowed: {', '.join(PROFILES)}")
     profile = PROFILES[name]
     extents = " extent_bytes=1048576" if profile.block else ""
-    nodes = (
-        ""
-        if profile.nodes
-        else " nodes='{count: 12, per_rack: 4, seek_ms: 8, MBps: 180, dollars_per_TB: 20}'"
-    )
-    inputs = f"results/{name}" if profile.nodes else f"files=results/{name}/files{nodes}"
+    times = profile.nodes and profile.provides > {RATES}  # which make a nodes table
+    nodes = "" if times else " nodes='{count: 12, per_rack: 4, seek_ms: 8, MBps: 180, dollars_per_TB: 20}'"
+    inputs = f"results/{name}" if times else f"files=results/{name}/files{nodes}"
     lines = [
         f"# {profile.title}",
         _LOG[name] if name in _LOG else _PUBLIC.format(source=profile.source),

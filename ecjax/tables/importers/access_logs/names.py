@@ -5,7 +5,7 @@ import pyarrow as pa
 
 from ecjax.machine_code import njit
 
-_SLASH, _QUERY, _PERCENT = 47, 63, 37
+_SLASH, _QUERY, _PERCENT, _SPACE = 47, 63, 37, 32
 _U64 = np.uint64
 
 
@@ -106,6 +106,35 @@ def object_names(data, buckets, keys, is_path, skipped, needed, decodings, text,
         if not named[row]:
             place = first
         offsets[row + 1] = place
+
+
+@njit()
+def drive_words(data, targets, drives, volumes, keys):
+    """The parts of "/mnt/data1 bucket album/photo 3.jpg": a drive, what a volume is, and a name that may have spaces.
+
+    Args:
+        data: (bytes,) uint8.
+        targets: (rows, 2), -1 where there is none.
+        drives: (rows, 2), filled.
+        volumes: (rows, 2), filled.
+        keys: (rows, 2), filled; -1 where there are fewer than three parts.
+    """
+    for row in range(targets.shape[0]):
+        place, end = targets[row]
+        drives[row], volumes[row], keys[row] = place, place, -1
+        drives[row, 1] = place
+        part = 0
+        begin = place
+        while place >= 0 and place < end and part < 2:
+            if data[place] == _SPACE:
+                if part == 0:
+                    drives[row, 0], drives[row, 1] = begin, place
+                else:
+                    volumes[row, 0], volumes[row, 1] = begin, place
+                    keys[row, 0], keys[row, 1] = place + 1, end
+                begin = place + 1
+                part += 1
+            place += 1
 
 
 @njit(inline="always")

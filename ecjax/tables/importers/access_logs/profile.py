@@ -113,11 +113,14 @@ class Profile:
         every_read: whether there is no operation and each line is a read.
         block: whether names are volumes, cut into extents.
         disks: whether the first part of a path is a disk of the node, which counts as a node of its own.
+        drives: whether a name is a drive of the node, a bucket and a key with spaces between them; the drive counts
+            as a node of its own.
         block_groups: whether names are HDFS blocks, of which sixteen with numbers below 0 are a file.
         optional: roles that a line may lack.
         node: the node of all lines, where they do not name it; ``WHOLE``: lines are whole requests, to be joined with
             those of nodes.
-        pause_ns: after which a request with the same id is another one; None: ids are unique.
+        pause_ns: after which a request with the same id, or without ids for the same object, is another one; None: ids
+            are unique.
         tasks: whether a line is one connection of a proxy from its begin to its end.
         source: public name of a data set.
     """
@@ -141,6 +144,7 @@ class Profile:
     every_read: bool = False
     block: bool = False
     disks: bool = False
+    drives: bool = False
     block_groups: bool = False
     optional: frozenset[str] = frozenset()
     node: str = ""

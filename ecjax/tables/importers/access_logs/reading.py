@@ -11,7 +11,14 @@ import pyarrow.compute as pc
 from ecjax.tables.importers.access_logs.fields import Fields, Wrong, header_lines, unescaped
 from ecjax.tables.importers.access_logs.json_fields import hash_paths, json_fields
 from ecjax.tables.importers.access_logs.lines import Block
-from ecjax.tables.importers.access_logs.names import block_groups, object_names, siphash, strings, words
+from ecjax.tables.importers.access_logs.names import (
+    block_groups,
+    drive_words,
+    object_names,
+    siphash,
+    strings,
+    words,
+)
 from ecjax.tables.importers.access_logs.profile import (
     BUCKET,
     DURATION,
@@ -115,7 +122,7 @@ class LineReader:
             tally.unsuccessful += int(failed.sum())
             left_out |= failed
         kinds, targets = self._operations(fields, wrong, left_out, tally)
-        left_out |= kinds == _OTHER
+        left_out |= wrong.none & (kinds == _OTHER)  # one that is cut stays malformed, whatever it asked for
         rows = np.flatnonzero(wrong.none & ~left_out)
         batch = self._batch(fields.of(rows), kinds[rows] == _WRITE, targets[rows], wrong, rows, tally)
         wrong.forgive(left_out)
@@ -184,7 +191,12 @@ class LineReader:
         duration, late = self._durations(fields, wrong, rows)
         ticks = ticks - np.round(np.nan_to_num(np.where(late, duration, 0)) * 1e9).astype(np.int64)
         amounts, object_bytes = self._bytes(fields, write, wrong, rows)
-        ids, named = self._ids(fields, targets)
+        drive, buckets = None, fields.spans[BUCKET] if BUCKET in fields else np.empty((0, 2), np.int64)
+        if profile.drives:
+            drives, buckets, keys = (np.empty((count, 2), np.int64) for _ in range(3))
+            drive_words(fields.data, np.ascontiguousarray(targets), drives, buckets, keys)
+            drive, targets = words(fields.data, drives), keys
+        ids, named = self._ids(fields, buckets, targets)
         wrong.add((targets[:, 0] < 0) & ~named, "name of an object", rows)
         used = wrong.none[rows]
         nameless = used & ~named
@@ -212,6 +224,8 @@ class LineReader:
             if profile.disks:
                 disk = pc.replace_substring_regex(words(fields.data, targets), "^/?([^/]*).*", r"\1")
                 columns["node"] = pc.binary_join_element_wise(columns["node"], disk, "/")
+            if drive is not None:
+                columns["node"] = pc.binary_join_element_wise(columns["node"], drive, "")
         elif profile.node:
             columns["node"] = pa.repeat(profile.node, count)
         if OFFSET in fields:
@@ -221,6 +235,8 @@ class LineReader:
             columns["offset"] = offset
         if REQUEST_ID in fields:
             columns["request"] = words(fields.data, fields.spans[REQUEST_ID])
+        elif profile.pause_ns is not None:
+            columns["request"] = ids
         return pa.record_batch(columns).filter(pa.array(used))
 
     def _durations(self, fields: Fields, wrong: Wrong, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -263,14 +279,13 @@ class LineReader:
         total = np.nan_to_num(np.where(write, amounts[1], amounts[0]))
         return total, known.get(SIZE, nothing)
 
-    def _ids(self, fields: Fields, targets: np.ndarray) -> tuple[pa.Array, np.ndarray]:
+    def _ids(self, fields: Fields, buckets: np.ndarray, targets: np.ndarray) -> tuple[pa.Array, np.ndarray]:
         """Ids of the objects, and where there is one."""
         named = np.empty(len(targets), bool)
         if self.profile.block_groups:
             groups = np.empty(len(targets), np.int64)
             block_groups(fields.data, np.ascontiguousarray(targets), groups, named)
             return pa.array(groups), named
-        buckets = fields.spans[BUCKET] if BUCKET in fields else np.empty((0, 2), np.int64)
         room = int(
             np.sum(targets[:, 1] - targets[:, 0]) + np.sum(buckets[:, 1] - buckets[:, 0]) + len(targets)
         )

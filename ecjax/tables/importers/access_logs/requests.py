@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ecjax.tables.importers.access_logs.profile import WHOLE, Profile
+from ecjax.tables.importers.access_logs.profile import REQUEST_ID, WHOLE, Profile
 from ecjax.tables.importers.blocks import Accesses, block_schema, extent_batches
 from ecjax.tables.importers.checking import WORDS
 from ecjax.tables.importers.rejects import Tally
@@ -95,6 +95,10 @@ class Emitter:
         first = arrival[group[place]]
         late = np.zeros(len(place)) if self._profile.clock.coarse else (ticks[place] - first) / _PER_SECOND
         columns = {name: moved[name] for name in moved.schema.names}
+        if REQUEST_ID not in self._profile.roles:
+            # one object may be asked for twice in a row
+            texts = (pa.array(first).cast(pa.string()), columns["name"].cast(pa.string()))
+            columns["request"] = pc.binary_join_element_wise(*texts, "/")
         return pa.record_batch(columns | {"ticks": pa.array(first), "late_s": pa.array(late)})
 
     def _batch(

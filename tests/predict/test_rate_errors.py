@@ -1,0 +1,81 @@
+"""Errors of a plan's figures by those of the rates: against differences, and their coverage by simulation."""
+
+from dataclasses import replace
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from ecjax.planning import prepare
+from ecjax.planning.problem import EVALUATE
+from ecjax.predict.rate_errors import rate_errors
+from ecjax.problem import builtin
+from ecjax.problem.arrays import files_arrays, nodes_arrays
+from ecjax.problem.cluster_options import ClusterOptions
+
+FILES, NODES = 20, 12
+
+
+def plan_of(groups=False, reading=False):
+    """The built-in cluster, placements at random: problem by rates, probabilities, stored."""
+    options = ClusterOptions(files=FILES)
+    nodes, files = nodes_arrays(builtin.nodes(options)), files_arrays(builtin.files(options))
+    rows = FILES // 2 if groups else FILES
+    row = np.arange(FILES) % rows
+    files = replace(files, k=jnp.full(FILES, 4.0), write_rate=files.rate / 10)
+    draw = np.random.default_rng(0)
+    price = draw.uniform(0, 1, (FILES, NODES))
+    probabilities = np.zeros((rows, NODES))
+    for each in probabilities:
+        each[draw.permutation(NODES)[:6]] = 4 / 6
+
+    def problem(rate):
+        made = prepare(
+            nodes, replace(files, rate=jnp.asarray(rate)), row if groups else None, rows if groups else None
+        )
+        return replace(made, reading=jnp.asarray(price * rate[:, None])) if reading else made
+
+    return problem, np.asarray(files.rate), probabilities, probabilities > 0
+
+
+def figures(problem, probabilities, stored):
+    """Bound and cost."""
+    evaluation = EVALUATE(problem, jnp.asarray(probabilities), jnp.asarray(stored), jnp.zeros(()))
+    return np.array([float(evaluation.latency), float(evaluation.cost)])
+
+
+@pytest.mark.parametrize("groups", [False, True])
+def test_slopes_are_those_of_differences(groups):
+    problem, rate, probabilities, stored = plan_of(groups, reading=True)
+    for file in (0, 7, FILES - 1):
+        error = np.zeros(FILES)
+        error[file] = 1e-5 * rate[file]
+        up, down = (figures(problem(rate + sign * error), probabilities, stored) for sign in (1, -1))
+        found = rate_errors(problem(rate), probabilities, stored, error)
+        np.testing.assert_allclose(found, np.abs(up - down) / 2, rtol=1e-3)
+
+
+def test_independent_errors_add_in_squares():
+    problem, rate, probabilities, stored = plan_of()
+    error = 0.1 * rate
+    alone = [
+        rate_errors(problem(rate), probabilities, stored, np.where(np.arange(FILES) == i, error, 0.0))
+        for i in range(FILES)
+    ]
+    whole = rate_errors(problem(rate), probabilities, stored, error)
+    assert whole.latency_s == pytest.approx(np.linalg.norm([each.latency_s for each in alone]))
+    assert whole.cost == 0.0
+
+
+def test_intervals_cover_the_bound_at_the_rates_that_made_the_counts():
+    problem, rate, probabilities, stored = plan_of(reading=True)
+    truth = figures(problem(rate), probabilities, stored)
+    length_s, random = 100 * FILES / rate.sum(), np.random.default_rng(1)
+    covered, runs = np.zeros(2), 300
+    for _ in range(runs):
+        counts = random.poisson(rate * length_s)
+        logged = problem(counts / length_s)
+        errors = rate_errors(logged, probabilities, stored, np.sqrt(counts) / length_s)
+        covered += np.abs(figures(logged, probabilities, stored) - truth) < 1.96 * np.array(errors)
+    # 95 %, within three standard errors of so many runs and what the delta method leaves out
+    np.testing.assert_allclose(covered / runs, 0.95, atol=0.045)
