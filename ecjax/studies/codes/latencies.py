@@ -115,7 +115,20 @@ def latency_columns(code: Code, traffic: Traffic, cluster: RepairCluster, disk_r
             f"{kind}{name}_{what}_s": value
             for (kind, what), value in zip(_KINDS, _estimated(state, plan.stored), strict=True)
         }
-    return columns
+    return columns | _repairs_overload(code, traffic, load + work[0])
+
+
+def _repairs_overload(code: Code, traffic: Traffic, load: np.ndarray) -> dict[str, Any]:
+    """Status of a code whose nodes cannot repair as fast as its nines assume, with these loads while they do."""
+    if load.max() < 1:
+        return {}
+    node = traffic.nodes["node_id"][int(load.argmax())].as_py()
+    return {
+        "status": str(Status.UNSTABLE),
+        "error": f"{code.name}: while a disk is repaired node {node} has load {load.max():.3g}, so that repairs are "
+        "slower than its nines assume; allowed: below 1, by less repair_bytes_per_s or cluster_bytes_per_s, or more "
+        "nodes",
+    }
 
 
 _KINDS = (("", "mean"), ("", "p99"), ("small_", "mean"), ("small_", "p99"))

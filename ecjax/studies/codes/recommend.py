@@ -1,9 +1,12 @@
 """Which code to take."""
 
+from typing import Any
+
 import pandas as pd
 
+from ecjax.status import Status
 from ecjax.studies.codes.rows import by_cost, chosen
-from ecjax.studies.codes.words import hours, matters_most, rules
+from ecjax.studies.codes.words import hours, matters_most, reads_of, rules
 from ecjax.studies.spine.sentences import dollars_text, listed
 from ecjax.tables.recommendation import Recommendation
 
@@ -31,20 +34,39 @@ def recommend(runs: pd.DataFrame, codes: pd.DataFrame) -> Recommendation | None:
             "" if pd.isna(most["nines"]) else f"; {most['code']} comes nearest, {most['nines']:.1f} nines"
         )
         return Recommendation(
-            f"No code of {len(rows)} has {target}{reached}. Next: more parity, faster repair."
+            f"No code of {len(rows)} has {target}{reached}. {_overloaded(rows, run['durability_nines'])}"
         )
     sentence = (
         f"For {target} take {best['code']}: {best['overhead']:.4g} times the data "
         f"({dollars_text(best['dollars_per_period'])} for 30 days), {best['nines']:.1f} nines, any loss "
         f"{best['any_loss_probability']:.1e} a year, {hours(best['disk_repair_s'])} h to repair a disk."
     )
-    front = [row for row in rows if row["durable"] and row["pareto"] and row["code"] != best["code"]]
+    others = sorted((row for row in rows if row["durable"] and row["code"] != best["code"]), key=by_cost)
+    front = [row for row in others if row["pareto"]]
     dearer = [
         f"{row['code']} {dollars_text(row['dollars_per_period'] - best['dollars_per_period'])} more "
         f"({row['nines']:.1f} nines)"
-        for row in sorted(front, key=by_cost)[:_MOST_OTHERS]
+        for row in front[:_MOST_OTHERS]
     ]
     beside = f" Dearer: {listed(dearer)}." if dearer else ""
+    reads = reads_of(best, next(iter(front or others), None))
     return Recommendation(
-        f"{sentence}{beside} {rules(best)} {matters_most(best)}", str(run["run_id"]), "the least overhead"
+        f"{sentence}{beside}{reads} {rules(best)} {matters_most(best)}",
+        str(run["run_id"]),
+        "the least overhead",
+    )
+
+
+def _overloaded(rows: list[dict[str, Any]], target: float) -> str:
+    """What to do next, where no code is durable: another, or repairs that the nodes can bear."""
+    bare = [
+        row["code"]
+        for row in rows
+        if row["status"] == Status.UNSTABLE and pd.notna(row["nines"]) and row["nines"] >= target
+    ]
+    if not bare:
+        return "Next: more parity, faster repair."
+    return (
+        f"{listed(bare)} would, but their nodes are overloaded by reads, or while a disk is repaired. Next: lower "
+        "rates, slower repair, or more nodes."
     )

@@ -75,13 +75,18 @@ def _row(code: Code, case: Case, options: CodesOptions) -> dict[str, Any]:
             row["unavailable_per_year"] = unavailable(code, case.cluster, case.failures, *outage)
     if case.traffic is not None:
         row |= latency_columns(code, case.traffic, case.cluster, case.failures.disk_rate)
-        row["durable"] = row["durable"] and _fast_enough(row, options)
+        row["durable"] = row["durable"] and row["status"] == Status.OK and _fast_enough(row, options)
+    if row["status"] == Status.OK and assessed.repair_load > NEGLIGIBLE_LOAD:
+        row |= {
+            "status": str(Status.UNSTABLE),
+            "error": f"{code.name}: repairs queue, load {assessed.repair_load:.3g}, so that nines are unknown; "
+            f"allowed: at most {NEGLIGIBLE_LOAD:g}, by more repair_bytes_per_s or cluster_bytes_per_s, or less "
+            "user_bytes",
+        }
     return row
 
 
 def _fast_enough(row: dict[str, Any], options: CodesOptions) -> bool:
-    if row["status"] != Status.OK:
-        return False
     slowest = row.get("down_p99_s")
     return options.max_p99_s is None or (slowest is not None and slowest <= options.max_p99_s)
 

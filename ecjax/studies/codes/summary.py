@@ -70,8 +70,11 @@ def _show_codes(run: dict[str, object], codes: pd.DataFrame, console: Console, o
         least=("TB\na day", "$ in\n30 days", "front"),
         dataset="codes",
     )
-    if codes["healthy_mean_s"].notna().any() or (codes["status"] != Status.OK).any():
+    failed = codes[codes["status"] != Status.OK]
+    if codes["healthy_mean_s"].notna().any():
         _show_latencies(codes, console)
+    for row in failed.to_dict("records"):
+        say(console, f"{row['status']}: {row['error']}", "dim")
     if codes["nines"].isna().any():
         say(
             console,
@@ -114,5 +117,3 @@ def _show_latencies(codes: pd.DataFrame, console: Console) -> None:
             "-: a node would be overloaded, or too few chunks are left; loads are in the dataset",
             "dim",
         )
-    for row in codes[codes["status"] != "ok"].to_dict("records"):
-        say(console, f"{row['status']}: {row['error']}", "dim")

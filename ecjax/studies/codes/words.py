@@ -4,7 +4,7 @@ from typing import Any
 
 import pandas as pd
 
-from ecjax.units import plain
+from ecjax.units import plain, time_text
 
 _ASSUMPTIONS = {
     "nines_double_afr": "twice the afr",
@@ -31,3 +31,26 @@ def matters_most(row: dict[str, Any]) -> str:
     worse = {name: row[name] for name in _ASSUMPTIONS if pd.notna(row[name])}
     name = min(worse, key=lambda each: worse[each])
     return f"What matters most: with {_ASSUMPTIONS[name]} it has {worse[name]:.1f} nines."
+
+
+def reads_of(row: dict[str, Any], other: dict[str, Any] | None) -> str:
+    """A sentence, after a space, on expected latencies of a code's full reads beside another's; none unless estimated.
+
+    Args:
+        row: of the code.
+        other: of the next best, if there is one.
+    """
+    if pd.isna(row["healthy_mean_s"]):
+        return ""
+    beside = "" if other is None else f"; {other['code']}: {_two_states(other)}"
+    return f" Full reads, if they arrive as a Poisson process: expected {_two_states(row)}{beside}."
+
+
+def _two_states(row: dict[str, Any]) -> str:
+    healthy = (
+        f"mean {time_text(row['healthy_mean_s'])}, p99 {time_text(row['healthy_p99_s'])} with all nodes up"
+    )
+    if pd.isna(row["down_mean_s"]):
+        return f"{healthy}, none with {row['busiest_node']} down (overloaded, or too few chunks are left)"
+    down = f"{time_text(row['down_mean_s'])} and {time_text(row['down_p99_s'])}"
+    return f"{healthy}, {down} with {row['busiest_node']} down"

@@ -190,3 +190,28 @@ def test_the_worked_examples_latencies_come_out(tmp_path):
             row = rows.loc[code]
             assert 1e3 * row[f"{name}_mean_s"] == pytest.approx(mean, rel=0.05), (code, name)
             assert 1e3 * row[f"{name}_p99_s"] == pytest.approx(p99, rel=0.08), (code, name)
+
+
+def test_the_sentence_names_latencies_beside_the_next_best(tmp_path):
+    few = ["2+1", "4+2"], nodes(12), files(24, 1e-4)
+    rows, results = codes(tmp_path, *few, groups=64, durability_nines=1)
+    sentence = " ".join(results.sentence.split())
+    # without load: the slowest of two, or four, exponentials of 10 ms
+    assert "Full reads, if they arrive as a Poisson process: expected mean 15" in sentence
+    assert "with all nodes up" in sentence and "down; 4+2: mean 20.8 ms, p99 5" in sentence
+    assert rows.loc["2+1", "down_mean_s"] == pytest.approx(MEAN * harmonic(2), rel=0.01)
+
+
+def test_what_repairs_overload_is_not_durable(tmp_path):
+    """A disk's repair reads and writes 25 pieces/s of 10 ms, a quarter of a node; reads take 0.85 of it."""
+    places = {
+        "nodes": table(nodes(12), tmp_path, "nodes"),
+        "files": table(files(24, 0.85 * 12 / MEAN / 2), tmp_path, "files"),
+    }
+    fast = {"repair_bytes_per_s": 25e6, "repair_io_bytes": 1e6, "user_bytes": 1e9, "disks": 1}
+    with ecjax.codes(["2+1"], **places, **fast, groups=4096, durability_nines=1) as results:
+        row, sentence = results.codes.iloc[0], " ".join(results.sentence.split())
+    assert row["status"] == "unstable" and not row["durable"] and not row["pareto"]
+    assert "while a disk is repaired node" in row["error"] and math.isnan(row["repairing_mean_s"])
+    assert row["nines"] > 1 and row["healthy_mean_s"] > 0
+    assert "2+1 would, but their nodes are overloaded" in sentence

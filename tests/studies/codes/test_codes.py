@@ -226,6 +226,9 @@ def test_no_nines_where_repairs_queue():
     with ecjax.codes("4+2", cluster_bytes_per_s=4e6) as results:
         row = results.codes.iloc[0]
         assert 0.3 < row["repair_load"] < 1 and math.isnan(row["nines"])
+        assert (
+            not row["durable"] and row["status"] == "unstable" and "4+2: repairs queue, load" in row["error"]
+        )
         assert results.recommended_run is None and "No code of 1 has 11 nines" in results.sentence
 
 
