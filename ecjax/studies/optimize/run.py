@@ -111,15 +111,11 @@ def _outcomes(
             if options.estimate:
                 columns |= log_estimates(options, case, case.lane(item.lane), plan)
             bound = None if plans.lower_bound is None else float(plans.lower_bound[at])
-<<<<<<< HEAD
             # of the plan itself: one that was changed after it has others near it
             is_planned = item.way.method == "certified" and float(plan.evaluation.objective) == planned
             near = plans.nearby_bound[at] if is_planned and plans.nearby_bound is not None else None
             row |= plan_rows.plan_columns(plan, case, bound, near) | columns | examination
-=======
-            row |= plan_rows.plan_columns(plan, case, bound) | columns | examination
             row |= rate_error_columns(case, case.lane(item.lane), plan)
->>>>>>> logs
             stable.append((item, plan))
             scenarios += [table] if table is not None else []
         else:
