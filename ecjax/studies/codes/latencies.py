@@ -26,6 +26,7 @@ from ecjax.studies.codes.plans import CodePlan, code_plan
 
 STATES = ("healthy", "down", "slow", "repairing")
 _FULL, _DEGRADED = 128, 32  # kinds of reads that stand for all
+_STEP = 32  # of the number of kinds of full reads where files are fewer
 _TOGETHER = 16  # nodes of one kind of reads of one chunk: estimates are fast where each is of few nodes
 _WIDTHS = 16  # reads are computed as if some took a multiple of this: few programs to compile
 _UNREAD = 1e-9  # share of the reads that small ones have where the files have none
@@ -268,7 +269,9 @@ def _estimated(state: _State, stored: np.ndarray) -> list[float | None]:
     direct, *degraded = state.small
     every = _joined([full, direct, *map(_drawn, degraded)])
     group = np.repeat([0, 1], [len(full.rate), len(every.rate) - len(full.rate)])
-    rows = _FULL - (-nodes.count // _TOGETHER) + _DEGRADED  # one program for all states
+    # one program for all states, and few for all numbers of files
+    most = min(_FULL, _STEP * -(-state.problem.files.count // _STEP))
+    rows = most - (-nodes.count // _TOGETHER) + _DEGRADED
     place = np.minimum(np.arange(rows), len(group) - 1)
     kinds, group = Kinds(*(part[place] for part in every)), group[place]
     kinds.rate[len(every.rate) :] = 0.0
