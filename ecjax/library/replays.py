@@ -44,6 +44,7 @@ def replay(
     rate_scale: Numbers = (1.0,),
     size_scale: Numbers = (1.0,),
     outages: TableLike | None = None,
+    slow: str | Mapping[str, float] | None = None,
     decode_s_per_byte: float = 0.0,
     client_bandwidth_bytes_per_s: float | None = None,
     requests: int = 200000,

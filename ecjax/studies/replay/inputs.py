@@ -13,7 +13,7 @@ from ecjax.problem.arrays import index_in, refuse_channels
 from ecjax.simulation.laws import Laws
 from ecjax.simulation.run import CHANNELS, Outages
 from ecjax.streams.arrivals import Bursts, Factors
-from ecjax.studies.replay.options import ReplayOptions
+from ecjax.studies.replay.options import EVERY, ReplayOptions
 from ecjax.studies.replay.plans import Plan, read_plans
 from ecjax.studies.spine.logs import open_log
 from ecjax.tables.fingerprint import fingerprint
@@ -79,6 +79,7 @@ def read_cases(options: ReplayOptions) -> list[Case]:
     first: dict[str, Case] = {}
     for plan in plans:
         _check_queues(options, plan)
+        _check_slow(options, plan)
         if plan.run.input_id not in first:
             first[plan.run.input_id] = _case(options, plan, tables, trace)
     return [replace(first[plan.run.input_id], plan=plan) for plan in plans]
@@ -96,6 +97,25 @@ def _other_inputs(options: ReplayOptions, plans: list[Plan]) -> Iterator[str | N
 def queues_of(options: ReplayOptions, plan: Plan) -> list[str]:
     """The queues that a plan is replayed under: those of the options, else the one that it was made for."""
     return options.queue or [plan.queue]
+
+
+def slow_of(options: ReplayOptions, plan: Plan) -> list[dict[str, float] | None]:
+    """The slow nodes of each replay of a plan, with their factors."""
+    if not isinstance(options.slow, dict):
+        return [None]
+    if EVERY in options.slow:
+        return [{str(name): options.slow[EVERY]} for name in plan.names.nodes.to_pylist()]
+    return [options.slow]
+
+
+def _check_slow(options: ReplayOptions, plan: Plan) -> None:
+    names = {str(name) for name in plan.names.nodes.to_pylist()}
+    for each in slow_of(options, plan):
+        unknown = sorted(set(each or ()) - names)
+        if unknown:
+            raise UserError(
+                f"slow: found {unknown[0]}, an unknown node; allowed: {EVERY}, or a node_id of the plan"
+            )
 
 
 def _check_queues(options: ReplayOptions, plan: Plan) -> None:

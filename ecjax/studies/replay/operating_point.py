@@ -1,5 +1,6 @@
 """What a replay, its bound and its estimate are about: a plan at given rates and sizes, under laws and queues."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import jax
@@ -13,7 +14,7 @@ from ecjax.problem import arrays
 from ecjax.problem.overload import EVENLY, demand_of, least_overload, overload
 from ecjax.problem.service_laws import service_laws
 from ecjax.simulation import law_fit
-from ecjax.simulation.laws import Laws
+from ecjax.simulation.laws import LINES, Laws
 from ecjax.simulation.run import STATIC, Queue
 from ecjax.studies.replay.inputs import Case, LoggedReads
 from ecjax.studies.replay.options import ReplayOptions
@@ -33,6 +34,7 @@ class Point:
         service: family of the service laws.
         rate_scale: multiplies the rates, those of the plan.
         size_scale: multiplies the file sizes, those of the plan.
+        slow: nodes by id and what multiplies their service times; None: as they are.
     """
 
     policy: str
@@ -40,6 +42,7 @@ class Point:
     service: str
     rate_scale: float
     size_scale: float
+    slow: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -95,6 +98,8 @@ def operating_point(case: Case, point: Point, options: ReplayOptions) -> Operati
     if point.service != EMPIRICAL or laws is None:
         family, files = point.service, plan.problem.files
         laws = service_laws(plan.nodes, files, family, plan.size_scaling, size_scale, options.pareto_ratio)
+    if point.slow is not None:
+        plan, laws = _slowed(plan, laws, point.slow)
     problem = planning.scaled(_with_laws(plan, laws), rate_scale, size_scale)
     probabilities = _spread(plan, point.policy, problem)
     queue = Queue(point.queue, weights_of(options, plan))
@@ -120,6 +125,17 @@ def _at_rates_of(reads: LoggedReads, plan: Plan) -> Plan:
         problem=planning.prepare(problem.nodes, files, problem.row, problem.rows),
         run=replace(plan.run, rate_scale=1.0),
     )
+
+
+def _slowed(plan: Plan, laws: Laws, slow: Mapping[str, float]) -> tuple[Plan, Laws]:
+    """The plan and its laws with all services of some nodes, other work too, longer by a factor."""
+    factor = np.array([slow.get(str(name), 1.0) for name in plan.names.nodes.to_pylist()])
+    table = laws.table.copy()
+    table[: len(factor), LINES] *= factor[:, None]
+    nodes = plan.problem.nodes
+    work = nodes.background * jnp.asarray(factor ** np.arange(1, 4)[:, None])
+    problem = replace(plan.problem, nodes=replace(nodes, background=work))
+    return replace(plan, problem=problem), laws._replace(table=table)
 
 
 def _with_laws(plan: Plan, laws: Laws) -> planning.Problem:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from ecjax.engine.options import EngineOptions
 from ecjax.errors import UserError
-from ecjax.options import Listed, Number, Special, Whole, Words, option, section
+from ecjax.options import Listed, Number, Special, Whole, Words, Wrong, option, section
 from ecjax.studies.optimize.class_rules import WEIGHTS, weights
 from ecjax.studies.optimize.options import LAWS, OptimizeOptions
 from ecjax.studies.replay.tables import TABLES
@@ -19,6 +19,23 @@ SERVICES = (*LAWS, "empirical")
 ARRIVALS = ("poisson", "bursts", "trace")
 FIGURES = ("cdf", "latency", "utilisation", "sweep", "classes", "bounds", "class_sweep", "class_sizes")
 NO_PLAN = "none"  # as ``plan``
+EVERY = "every"  # node in turn, as ``slow``
+_SLOWER = 5.0  # times, where no factor is given
+
+
+def _slow(value: object) -> dict[str, float]:
+    """Factors by node; of EVERY, the one of each node in turn."""
+    factors = {EVERY: _SLOWER} if value == EVERY else value
+    if not isinstance(factors, dict) or not factors:
+        raise Wrong(repr(value))
+    taken = {}
+    for name, factor in factors.items():
+        if isinstance(factor, bool) or not isinstance(factor, int | float) or not 0 < factor < float("inf"):
+            raise Wrong(f"{name}: {factor}")
+        taken[str(name)] = float(factor)
+    if EVERY in taken and len(taken) > 1:
+        raise Wrong(f"{EVERY} beside {next(name for name in taken if name != EVERY)}")
+    return taken
 
 
 def _planning() -> OptimizeOptions:
@@ -99,6 +116,11 @@ class ReplayOptions(LogOptions):
         [1.0], "multiplies all file sizes; one or a list", Listed(Number(above=0))
     )
     outages: str | None = option(None, "outages table: node_id, start_s, end_s")
+    slow: dict[str, float] | str | None = option(
+        None,
+        "service times of nodes as a multiple of their own, the plan as it is; every: each node in turn, a run each",
+        Special("{node: factor above 0, ...}, {every: factor}, or every, which is 5 times slower", _slow),
+    )
     decode_s_per_byte: float = option(
         0.0,
         "time to decode, per byte of the file; not in bound and estimate",

@@ -12,9 +12,9 @@ from ecjax.units import time_text
 
 _ALIKE = 0.03  # 99 % quantiles of replays that differ by less say nothing
 _PLANNED = "probabilistic"  # reads as the plan says
-_DEMAND = ("service", "arrivals", "rate_scale", "size_scale")
+_DEMAND = ("service", "arrivals", "rate_scale", "size_scale", "slow")
 _POINT = ("plan_run", "method", "theta", "importance", "class_rate_scale", "queue", *_DEMAND)
-_SHOWN = ("method", "theta", "queue", "service", "rate_scale", "size_scale")
+_SHOWN = ("method", "theta", "queue", "service", "rate_scale", "size_scale", "slow")
 
 
 def recommend(runs: pd.DataFrame, options: ReplayOptions) -> Recommendation | None:
@@ -29,7 +29,7 @@ def recommend(runs: pd.DataFrame, options: ReplayOptions) -> Recommendation | No
         return None
     if options.predicts_log:
         return _prediction(ended, options)
-    point = differing(ended, _POINT)
+    point = differing(ended, [name for name in _POINT if name in ended])
     every = winners(ended, point, "policy")
     shown = [name for name in point if name in _SHOWN]
     points, most = tally(every, "policy")

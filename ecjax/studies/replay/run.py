@@ -1,6 +1,7 @@
 """One replay: replications of it at a time, and its rows."""
 
 import itertools
+import json
 import time
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -14,7 +15,7 @@ from ecjax.simulation.run import Outcome
 from ecjax.simulation.summary import Summary, summarise
 from ecjax.status import Status
 from ecjax.studies.replay import rows
-from ecjax.studies.replay.inputs import Case, queues_of
+from ecjax.studies.replay.inputs import Case, queues_of, slow_of
 from ecjax.studies.replay.operating_point import Point, operating_point, weights_of, why_unstable
 from ecjax.studies.replay.options import ReplayOptions
 from ecjax.studies.replay.predictions import predictions
@@ -45,6 +46,7 @@ def items_of(case: Case, options: ReplayOptions) -> list[Item]:
         options.service or [],
         options.rate_scale,
         options.size_scale,
+        slow_of(options, case.plan),
     )
     return [_item(case, Point(*point), options) for point in points]
 
@@ -52,6 +54,8 @@ def items_of(case: Case, options: ReplayOptions) -> list[Item]:
 def _item(case: Case, point: Point, options: ReplayOptions) -> Item:
     plan, shares = case.plan, point.queue in ("partitioned", "shared")
     parameters = identifying(options) | asdict(point)
+    if point.slow is None:  # run ids are those of before there were slow nodes
+        del parameters["slow"]
     parameters |= {"plan_run": plan.run.run_id, "inputs": case.fingerprints}
     parameters["weights"] = weights_of(options, plan).tolist() if shares else None
     columns: dict[str, Any] = {
@@ -67,6 +71,7 @@ def _item(case: Case, point: Point, options: ReplayOptions) -> Item:
         "arrivals": options.arrivals,
         "rate_scale": point.rate_scale * plan.run.rate_scale,
         "size_scale": point.size_scale * plan.run.size_scale,
+        "slow": None if point.slow is None else json.dumps(point.slow),
         "file_count": len(plan.files),
         "node_count": len(plan.nodes),
         "replications": options.replications,

@@ -13,7 +13,7 @@ from ecjax.studies.replay.options import ReplayOptions
 from ecjax.studies.spine.printed import number, print_errors, print_table
 from ecjax.units import Unit, fitting_unit
 
-_SWEPT = ("method", "theta", "policy", "queue", "service", *CLASS_COLUMNS, "rate_scale", "size_scale")
+_SWEPT = ("method", "theta", "policy", "queue", "service", *CLASS_COLUMNS, "rate_scale", "size_scale", "slow")
 _NUMBERS = ("theta", "rate_scale", "size_scale")
 # columns that predict the mean, and the 99 % quantile, with their headings
 _OF_MEAN = {
@@ -33,7 +33,7 @@ _LOAD = "max\nload"  # of a node
 
 def show(runs: pd.DataFrame, console: Console, options: ReplayOptions) -> None:
     """Print the replays of a study and what there is to warn of."""
-    swept = [name for name in _SWEPT if runs[name].nunique(dropna=name in CLASS_COLUMNS) > 1]
+    swept = [name for name in _SWEPT if name in runs and runs[name].nunique(dropna=name in CLASS_COLUMNS) > 1]
     # runs of earlier versions have no estimates under a log's own arrivals
     of_mean, of_p99 = (
         {name: word for name, word in names.items() if name in runs and runs[name].notna().any()}

@@ -19,6 +19,7 @@ TABLES = job_tables(
         Column("arrivals", STRING, "", "poisson, bursts or trace"),
         Column("rate_scale", FLOAT, "", "rates were multiplied by this"),
         Column("size_scale", FLOAT, "", "bytes were multiplied by this"),
+        Column("slow", STRING, "", "JSON: slow nodes and what multiplies their service times; null: none"),
         Column("file_count", INTEGER, "", "files replayed"),
         Column("node_count", INTEGER, "", "nodes"),
         Column("replications", INTEGER, "", "independent replications"),

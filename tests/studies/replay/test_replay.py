@@ -309,6 +309,8 @@ def test_plans_are_chosen(plan, tmp_path):
         ({"decode_s_per_byte": -1.0}, "decode_s_per_byte: found -1.0"),
         ({"figures": ["pie"]}, "figures: found 'pie'"),
         ({"plan_run": "abc"}, "plan_run and plan_where choose a run of plan=FOLDER"),
+        ({"slow": {"near-1": 0}}, "slow: found near-1: 0; allowed: {node: factor above 0"),
+        ({"slow": {"x": 2.0}}, "slow: found x, an unknown node; allowed: every"),
         ({"seed": -1}, "seed: found -1"),
     ],
 )

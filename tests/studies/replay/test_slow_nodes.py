@@ -1,0 +1,43 @@
+"""Replays with slow nodes against M/G/1 theory: Pollaczek and Khinchine's mean at each node."""
+
+import json
+
+import numpy as np
+import pytest
+from plans_by_hand import FIXED, NEED, PLACED, RATES, SIZES, VARIABLE, plan_by_hand
+from rich.console import Console
+
+from ecjax.studies.replay.options import ReplayOptions
+from ecjax.studies.replay.study import replay_study
+from ecjax.tables.results import read_results
+
+FACTOR = 1.5
+
+
+def sojourns(factor):
+    """Mean sojourns (2,) of chunk reads, s: a fixed time, and an exponential one, for chunks of several sizes."""
+    means = []
+    for node, times in enumerate(factor):
+        rate, size = RATES * PLACED[:, node], SIZES / NEED
+        fixed, spread = times * (FIXED[node] + 0.1 * size), times * VARIABLE[node]
+        first, second = fixed + spread, (fixed + spread) ** 2 + spread**2
+        load = rate @ first
+        means.append(rate @ second / (2 * (1 - load)) + rate @ first / rate.sum())
+    return np.array(means)
+
+
+def test_each_node_is_slow_in_turn(tmp_path):
+    given = {"requests": 100_000, "replications": 2, "figures": [], "estimate": False}
+    plan = plan_by_hand(tmp_path / "tables", "fcfs")
+    out = str(tmp_path / "out")
+    assert (
+        replay_study(ReplayOptions(plan=plan, out=out, slow={"every": FACTOR}, **given), Console(quiet=True))
+        == 0
+    )
+    runs, table = read_results(out, "runs"), read_results(out, "latencies")
+    assert [json.loads(each) for each in runs["slow"]] == [{"x": FACTOR}, {"y": FACTOR}]
+    for run, factor in zip(runs["run_id"], ([FACTOR, 1.0], [1.0, FACTOR]), strict=True):
+        rows = table[(table["run_id"] == run) & (table["group"] == "node")]
+        for source, tolerance in (("estimated", 1e-9), ("replayed", 0.03)):
+            means = rows[rows["source"] == source].sort_values("node_id")["mean_s"]
+            assert means.to_numpy() == pytest.approx(sojourns(factor), rel=tolerance)
