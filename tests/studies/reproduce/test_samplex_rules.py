@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import linear_sum_assignment
 
 from ecjax.caching.partitions import Partitions
-from ecjax.studies.reproduce.claims.samplex.decisions import EVERY, update_partitions
+from ecjax.studies.reproduce.claims.samplex.decisions import update_partitions
 from ecjax.studies.reproduce.claims.samplex.plans import second_peak
 from ecjax.studies.reproduce.claims.samplex.studies import plateau_rates
 from ecjax.studies.reproduce.claims.samplex.theorems import (
@@ -71,9 +71,3 @@ def test_shares_of_the_plateau():
 
 def test_partitions_of_updates_are_possible():
     assert update_partitions(100, 6, 50, 0).max() <= Partitions(11, 6, 7).count
-
-
-@pytest.mark.parametrize("k", EVERY)
-def test_samples_are_all_partitions_of_the_candidates(k):
-    """Candidates share at most 2K - 1 chunks (Table IV)."""
-    assert Partitions(2 * k - 1, k, k + 1).count <= EVERY[k]
