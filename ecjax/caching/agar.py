@@ -1,8 +1,8 @@
 """What Agar keeps for the next period: its authors' own programme, a dynamic programme with heuristics.
 
 Halalai, Felber, Kermarrec and Taiani, "Agar: A caching system for erasure-coded data", ICDCS 2017, in the version of
-the program that the authors released (Agar-YCSB, 2016). Items come in order of the value of their first caching option, the
-most valuable first. For every weight, in chunks, one configuration is kept. Each option of the next item, from the
+the program that the authors released (Agar-YCSB, 2016). Items come in order of the value of their first caching option,
+the most valuable first. For every weight, in chunks, one configuration is kept. Each option of the next item, from the
 largest to the smallest, first tries to share the room of the last option of a configuration with a smaller option of
 the same item (its relaxation), then to be added to it. Only the K + 1 heaviest weights so far are gone through, so that
 what fits into the cache no longer changes after little more than C / K items, and the others are not looked at.

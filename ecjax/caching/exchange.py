@@ -1,9 +1,9 @@
 """What an edge keeps after a read: chunks of the requested item in exchange for those of a few kept items.
 
-Candidates leave room for K chunks, free ones included: they are taken in order of a key until there is as much; in
-the paper's schemes the chunks that the requested item has count as room (at most K + 1 items share 2K - 1 chunks, Table IV).
-Then the requested item, any of whose chunks may be kept, and the candidates, which may only lose chunks, are planned
-anew.
+Candidates leave room for K chunks, free ones included: they are taken in order of a key until there is as much; in the
+paper's schemes the chunks that the requested item has count as room (at most K + 1 items share 2K - 1 chunks, Table
+IV). Then the requested item, any of whose chunks may be kept, and the candidates, which may only lose chunks, are
+planned anew.
 
 - ``exact``: candidates by release price, min over j < lambda of (tau_lambda - tau_j) / (lambda - j), which is what a
   chunk is worth that goes first; the best plan of all by dynamic programming. Where the requested item gains less than
