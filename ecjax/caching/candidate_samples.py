@@ -1,4 +1,6 @@
-"""SampleX among the few items that a read may move (online SampleX, Algorithm 2), callable from Numba.
+"""Plans of the few items that a read may move, by some or all partitions of their chunks, callable from Numba.
+
+By all of them is the online near-optimal scheme, by some is online SampleX (Algorithm 2 of the SampleX paper).
 
 Algorithm 2 as printed can make the cache worse, as what it has is not among the samples. Here the current plan is kept
 unless a sample is worth more, and its own partition, best assigned, is looked at besides the S samples.
@@ -7,6 +9,7 @@ unless a sample is worth more, and its own partition, best assigned, is looked a
 import numpy as np
 
 from ecjax.caching.clearing import clear_in_turn
+from ecjax.caching.partitions import first_below, next_partitions
 from ecjax.machine_code import njit
 from ecjax.streams.streams import advance, uniform
 
@@ -93,16 +96,48 @@ def candidate_samplex(tau, chunks, capacity, table, samples, random_state):
         for item in range(items):
             targets[-1, chunks[item]] += 1
 
+    return _best_cleared(tau, chunks, value, targets), random_state
+
+
+@njit()
+def candidate_optimum(tau, chunks, capacity, table):
+    """Share chunks among candidates anew: the best of all partitions of them, each with its market cleared.
+
+    Args:
+        tau: as for ``candidate_samplex``.
+        chunks: likewise; changed only for a plan that is worth more.
+        capacity: likewise.
+        table: likewise.
+
+    Returns:
+        Whether the plan changed.
+    """
+    items, kinds = tau.shape
+    capacity = min(capacity, items * (kinds - 1))
+    value = 0.0
+    for item in range(items):
+        value += tau[item, chunks[item]]
+    targets = np.zeros((table[kinds - 1, capacity, items], kinds), dtype=np.int64)
+    x = np.zeros(kinds - 1, dtype=np.int64)
+    first_below(x, x.size, capacity, items)
+    next_partitions(x, items, targets[:, 1:])
+    return _best_cleared(tau, chunks, value, targets)
+
+
+@njit(inner=True)
+def _best_cleared(tau, chunks, value, targets):
+    """Change ``chunks``, worth ``value``, to the best assignment of the partitions where it is worth more."""
+    items, kinds = tau.shape
     candidate, prices = np.empty(items, dtype=np.int64), np.empty(kinds)
     clear_in_turn(tau, _sorted_columns(tau), targets, np.empty(targets.shape[0]), candidate, prices)
     better = 0.0
-    for item in range(items):  # in the same order as above, so that rounding moves nothing
+    for item in range(items):  # in the same order as before, so that rounding moves nothing
         better += tau[item, candidate[item]]
     if better > value:
         for item in range(items):
             chunks[item] = candidate[item]
-        return True, random_state
-    return False, random_state
+        return True
+    return False
 
 
 @njit(inner=True)

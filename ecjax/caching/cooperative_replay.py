@@ -4,8 +4,8 @@ Rules are those of ``ecjax.caching``, with two changes. A data chunk that the ed
 edge that keeps it, in h[e, f], where that is not farther than the node it would come from (by estimate, of nodes that
 are up); such a fetch has no jitter and tells nothing of nodes. And every ``period_s`` after the first read the caches
 of all edges are planned together (``cooperative_plan``) from their rates and estimates of that moment; until the first
-plan nothing is kept. With h = inf between edges this is the policy ``agar``, the exact plan of each edge for itself
-once per period (and with ``edge_s``, which equation 1 leaves out): what cooperation gains is the difference.
+plan nothing is kept. With h = inf between edges this is the policy ``exact_periodic``, the exact plan of each edge for
+itself once per period (and with ``edge_s``, which equation 1 leaves out): what cooperation gains is the difference.
 """
 
 import math

@@ -55,7 +55,9 @@ class Rules(NamedTuple):
     mixture: bool  # popularity is that of ``experts``
     replan_reads: int  # reads of an edge until it is to be planned; 0: never
     samples: int  # S of ``samplex``
-    partitions: np.ndarray  # ``partition_table`` of 3K chunks and K + 2 items
+    partitions: (
+        np.ndarray
+    )  # ``partition_table`` of 3K chunks and K + 2 items, of ``near_optimal`` and ``samplex``
     random_state: np.ndarray  # (1,) uint64, of ``samplex``; updated
 
 

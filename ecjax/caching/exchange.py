@@ -1,14 +1,18 @@
 """What an edge keeps after a read: chunks of the requested item in exchange for those of a few kept items.
 
-Candidates leave room for K chunks, free ones included: they are taken in order of a key until there is as much. Then
-the requested item, any of whose chunks may be kept, and the candidates, which may only lose chunks, are planned anew.
+Candidates leave room for K chunks, free ones included: they are taken in order of a key until there is as much; in the
+paper's schemes the chunks that the requested item has count as room (at most K + 1 items share 2K - 1 chunks, Table
+IV). Then the requested item, any of whose chunks may be kept, and the candidates, which may only lose chunks, are
+planned anew.
 
 - ``exact``: candidates by release price, min over j < lambda of (tau_lambda - tau_j) / (lambda - j), which is what a
   chunk is worth that goes first; the best plan of all by dynamic programming. Where the requested item gains less than
   the least price for every chunk that it lacks room for, no plan is better, and nothing more is done.
-- ``near_optimal``, of the paper: candidates by mean value per chunk, tau_lambda / lambda; the best plan. An item whose
-  last chunks are worth little for much before them is not found (erratum 5), so the bound 1 - (2K - 1) / C that the
-  paper claims does not hold: what is kept may get stuck at a fraction of the optimum.
+- ``near_optimal``, the paper's own: candidates by mean value per chunk, tau_lambda / lambda, of all of whose partitions
+  the market is cleared. An item whose last chunks are worth little for much before them is not found (erratum 5), so
+  the bound 1 - (2K - 1) / C that the paper claims does not hold: what is kept may get stuck at a fraction of the
+  optimum.
+- ``near_optimal_dp``, ours: the same candidates and as good a plan of them, by dynamic programming.
 - ``samplex`` (Algorithm 2): candidates by mean value; the best of a few partitions of their chunks. The partition that
   is in use is one of them and nothing changes unless it gets better; as printed it may get worse (erratum 4).
 
@@ -26,14 +30,14 @@ read: within 0.3 % of the latency with keys that are all fresh.
 
 import numpy as np
 
-from ecjax.caching.candidate_samples import candidate_samplex
+from ecjax.caching.candidate_samples import candidate_optimum, candidate_samplex
 from ecjax.caching.chunk_order import choices, chunks_of, slowest_first
 from ecjax.caching.experts import next_read
 from ecjax.caching.ranking import insert, remove, settle
 from ecjax.caching.serving import how_many
 from ecjax.machine_code import njit
 
-EXACT, NEAR_OPTIMAL, SAMPLEX = 10, 11, 12  # which of them
+EXACT, NEAR_OPTIMAL_DP, NEAR_OPTIMAL, SAMPLEX = 10, 11, 12, 13  # which of them
 _BETTER = 1.0 + 1e-12  # gains below this are of rounding
 _VANISHED = 1e200
 IN_TURN = 4  # kept items whose weights by the mixture are taken anew at each read
@@ -172,8 +176,8 @@ def best_plan(rows, capacity, size, value, candidates):
 
 
 @njit(inner=True, error_model="numpy")
-def _best_sampled(rows, capacity, size, value, candidates, chunks_of_row, rules):
-    """As ``best_plan``, but of a few partitions of the capacity, and of the one in use, ``chunks_of_row``."""
+def _best_cleared(rows, capacity, size, value, candidates, chunks_of_row, rules):
+    """As ``best_plan``, but of all partitions of the capacity, or of a few and the one in use, ``chunks_of_row``."""
     count, plan, random_state = candidates.options, candidates.plan, rules.random_state
     kinds = size.shape[1]
     tau = np.empty((rows, kinds))
@@ -183,9 +187,12 @@ def _best_sampled(rows, capacity, size, value, candidates, chunks_of_row, rules)
             if o + 1 < count[row] and size[row, o + 1] == chunks:
                 o += 1
             tau[row, chunks] = value[row, o]
-    _, random_state[0] = candidate_samplex(
-        tau, chunks_of_row, capacity, rules.partitions, rules.samples, random_state[0]
-    )
+    if rules.kind == NEAR_OPTIMAL:
+        candidate_optimum(tau, chunks_of_row, capacity, rules.partitions)
+    else:
+        _, random_state[0] = candidate_samplex(
+            tau, chunks_of_row, capacity, rules.partitions, rules.samples, random_state[0]
+        )
     total = 0.0
     for row in range(rows):
         o = 0
@@ -201,7 +208,7 @@ def exchange(rules, stored, state, scratch, candidates, e, m, grown, complete):
     """Decide after a read of item m at edge e; where it failed, only the key of m follows its popularity.
 
     Args:
-        rules: Rules; the kind is EXACT, NEAR_OPTIMAL or SAMPLEX.
+        rules: Rules; the kind is one of this module.
         stored: Stored.
         state: State, updated.
         scratch: Scratch.
@@ -243,7 +250,8 @@ def exchange(rules, stored, state, scratch, candidates, e, m, grown, complete):
     rows, freed, kept_value = first + 1, edge.free, now
     if changes:
         item[0] = m
-        while freed < k and edge.ranked > 0:
+        enough = k if kind == EXACT else k - before
+        while freed < enough and edge.ranked > 0:
             _refresh_first(rules, stored, state, scratch, e, k + 2)
             other = heap[e, 0]
             remove(heap, items, edges, e, other)
@@ -253,11 +261,11 @@ def exchange(rules, stored, state, scratch, candidates, e, m, grown, complete):
             freed += how_many(items[e, other].contents)
             rows += 1
         capacity = min(before + freed, rows * k)
-        if kind == SAMPLEX:
+        if kind >= NEAR_OPTIMAL:
             chunks_of_row = np.empty(rows, np.int64)
             for row in range(rows):
                 chunks_of_row[row] = how_many(items[e, item[row]].contents)
-            planned_value = _best_sampled(rows, capacity, size, value, candidates, chunks_of_row, rules)
+            planned_value = _best_cleared(rows, capacity, size, value, candidates, chunks_of_row, rules)
         else:
             planned_value = best_plan(rows, capacity, size, value, candidates)
         changes = planned_value > kept_value * _BETTER

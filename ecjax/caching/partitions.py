@@ -55,10 +55,10 @@ class Partitions:
         """All partitions in order, up to ``most`` at a time, (S, K) int64."""
         x = np.zeros(self.k, dtype=np.int64)
         if self.count:
-            _first_below(x, self.k, self.capacity, self.items)
+            first_below(x, self.k, self.capacity, self.items)
         for start in range(0, self.count, most):
             block = np.empty((min(most, self.count - start), self.k), dtype=np.int64)
-            _next_partitions(x, self.items, block)
+            next_partitions(x, self.items, block)
             yield block
 
     def last(self) -> np.ndarray:
@@ -203,7 +203,7 @@ def _gaussian_coefficients(most: int) -> list[list[list[int]]]:
 
 
 @njit()
-def _next_partitions(x, items, block):
+def next_partitions(x, items, block):
     """Write ``x`` to the first row of ``block``, the partitions after it to the others; leave the next one in ``x``."""
     for i in range(block.shape[0]):
         for j in range(x.size):
@@ -216,13 +216,13 @@ def _next_partitions(x, items, block):
                 for j in range(k - 1, x.size):
                     count -= x[j]
                 x[k - 1] += 1
-                _first_below(x, k - 1, chunks - k, count - 1)
+                first_below(x, k - 1, chunks - k, count - 1)
                 break
             chunks += k * x[k - 1]
 
 
 @njit()
-def _first_below(x, most, chunks, items):
+def first_below(x, most, chunks, items):
     """Set x_1, ..., x_most to the first partition of ``chunks`` among ``items``: the fewest of the largest parts."""
     for k in range(most, 0, -1):
         # the others hold (k - 1) chunks each at most

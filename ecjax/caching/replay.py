@@ -11,9 +11,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ecjax.caching.agar import agar, smoothed
 from ecjax.caching.candidate_samples import partition_table
 from ecjax.caching.edge_state import Rules, begin_empty, candidates_for, scratch_for
-from ecjax.caching.exchange import EXACT, NEAR_OPTIMAL, SAMPLEX, rank_all, weigh_all
+from ecjax.caching.exchange import EXACT, NEAR_OPTIMAL, NEAR_OPTIMAL_DP, SAMPLEX, rank_all, weigh_all
 from ecjax.caching.item_caches import DECAYED_LFU
 from ecjax.caching.item_replay import replay_whole_items
 from ecjax.caching.knapsack import exact
@@ -32,13 +33,17 @@ _KIND = {
     "decayed_lfu": DECAYED_LFU,
     "exact": EXACT,
     "near_optimal": NEAR_OPTIMAL,
+    "near_optimal_dp": NEAR_OPTIMAL_DP,
     "samplex": SAMPLEX,
     "agar": FIXED,
+    "exact_periodic": FIXED,
     "optimal_static": FIXED,
     "samplex_static": FIXED,
 } | dict.fromkeys(NAMES, WHOLE)
 POLICIES = tuple(_KIND)
+_PERIODIC = ("agar", "exact_periodic")
 _MOST_CHUNKS = 60
+MOST_CLEARED = 20  # K of ``near_optimal``: up to 28,376 markets per read are cleared (Table IV of the paper)
 AT_ONCE = 1 << 14  # reads in a call of a compiled loop
 
 
@@ -63,16 +68,19 @@ def replay(
         advance: called with the share of the reads just served.
 
     Raises:
-        ValueError: an unknown policy, one without a half-life that needs it, a data chunk without a copy, K above 60.
+        ValueError: an unknown policy, one without a half-life that needs it, a data chunk without a copy, K above 60,
+            or above MOST_CLEARED with ``near_optimal``.
     """
     k, edges, items = stored.k, len(network.latency_s), len(stored.node_of)
     if policy.name not in _KIND:
         raise ValueError(f"policy: {policy.name!r}; allowed: {', '.join(POLICIES)}")
     kind = _KIND[policy.name]
-    if policy.half_life_s is None and (kind not in (EXACT, FIXED, WHOLE) or policy.name == "agar"):
+    if policy.half_life_s is None and (kind not in (EXACT, FIXED, WHOLE) or policy.name == "exact_periodic"):
         raise ValueError(f"half_life_s: None; allowed: a number for {policy.name}")
     if not 1 <= k <= _MOST_CHUNKS:
         raise ValueError(f"k: {k}; allowed: 1 to {_MOST_CHUNKS}")
+    if kind == NEAR_OPTIMAL and k > MOST_CLEARED:
+        raise ValueError(f"k: {k}; allowed: 1 to {MOST_CLEARED} with near_optimal")
     node_of = _writable(stored.node_of, np.int64)
     if (node_of[:, :k] < 0).all(axis=2).any():
         raise ValueError("node_of: a data chunk without a copy")
@@ -113,10 +121,11 @@ def replay(
         planner = exact if policy.name == "optimal_static" else _sampler(policy)
         rates = _counted(reads, edges, items) if popularity is None else _writable(popularity, float)
         filled += sum(plan(planner, rates, e, -1) for e in range(edges))
-    begin = 0
+    begin = period_begin = planned = 0
+    frequencies = np.zeros((edges, items))  # of ``agar``, smoothed
     while begin < count:
         end = count
-        if policy.name == "agar":
+        if policy.name in _PERIODIC:
             start_s = reads.time_s[0]
             period = math.floor((reads.time_s[begin] - start_s) / policy.period_s)
             end = int(np.searchsorted(reads.time_s, start_s + (period + 1) * policy.period_s))
@@ -124,9 +133,14 @@ def replay(
         before, stop = begin, min(end, begin + AT_ONCE)
         begin = run(begin, stop, inputs, state, scratch, candidates, measured)
         advance((begin - before) / count)
-        if policy.name == "agar" and begin == end < count:
-            weight = state.items["weight"].copy()
-            filled += sum(plan(exact, weight, e, begin - 1) for e in range(edges))
+        if policy.name in _PERIODIC and begin == end < count:
+            weight, planner = state.items["weight"].copy(), exact
+            if policy.name == "agar":
+                counted = _counted(Reads(*(column[period_begin:begin] for column in reads)), edges, items)
+                weight = frequencies = smoothed(frequencies, counted, period + 1 - planned)
+                planner = agar
+            filled += sum(plan(planner, weight, e, begin - 1) for e in range(edges))
+            period_begin, planned = begin, period + 1
         elif rules.replan_reads > 0:
             weight = state.items["weight"].copy()
             for e in np.flatnonzero(state.edges["unplanned"] >= rules.replan_reads):
@@ -153,7 +167,9 @@ def fetching_of(network: Network, policy: Policy) -> Fetching:
 def _rules(k: int, policy: Policy) -> Rules:
     """What compiled loops decide by."""
     kind = _KIND[policy.name]
-    table = partition_table(3 * k, k, k + 2) if kind == SAMPLEX else np.zeros((1, 1, 1), np.int64)
+    table = (
+        partition_table(3 * k, k, k + 2) if kind in (NEAR_OPTIMAL, SAMPLEX) else np.zeros((1, 1, 1), np.int64)
+    )
     return Rules(
         kind=kind,
         capacity=policy.capacity,

@@ -50,7 +50,7 @@ class Policy(NamedTuple):
     half_life_s: float | None  # H of the popularity; None: ``exact`` learns it by a mixture of ``experts``
     memory: float  # a, weight of the past in the estimates of node latencies
     samples: int  # S of ``samplex``
-    period_s: float  # between two plans of ``agar``
+    period_s: float  # between two plans of ``agar`` and ``exact_periodic``
     replan_reads: int  # reads of an edge between two plans of all items by ``exact``; 0: never
     seed: int  # of sampled partitions
 

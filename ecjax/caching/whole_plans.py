@@ -1,12 +1,11 @@
-"""Plans of all that an edge keeps: of ``agar`` once per period, of ``exact`` every so many reads, and fixed ones.
+"""Plans of all that an edge keeps: once per period, of ``exact`` every so many reads, and fixed ones.
 
 - ``optimal_static``: the best plan for known rates, from the start to the end.
 - ``samplex_static``: that of Algorithm 1.
-- ``agar`` (Halalai, Felber, Kermarrec and Taiani, "Agar: A caching system for erasure-coded data", ICDCS 2017), in our
-  reading: at the end of every period the options (item, j slowest chunks) have the value tau_j, by the popularity of
-  rule 4 and the estimated latencies, and the weight j; the best configuration is found by dynamic programming, and
-  what is missing is fetched at once. Agar smooths the frequencies of periods instead, and its programme updates one
-  configuration per weight by heuristics: ours finds at least as good a configuration.
+- ``agar``: at the end of every period the options (item, j slowest chunks) have the value tau_j, by the frequencies of
+  the periods so far, smoothed, and the estimated latencies, and the weight j; the configuration is that of Agar's own
+  programme (``ecjax.caching.agar``), and what is missing is fetched at once.
+- ``exact_periodic``, ours: likewise, by the popularity of rule 4, and the best configuration.
 
 A plan adds a chunk only if it can be had when the plan is made: from a node that is up, or decoded from K others that
 are at the edge or up. Fixed plans are made before the first outage.

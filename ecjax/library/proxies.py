@@ -74,9 +74,10 @@ def cache(
     max_rejects: float = 0.1,
     policy: Texts = (
         "optimal_static",
+        "samplex_static",
         "belady",
         "exact",
-        "near_optimal",
+        "near_optimal_dp",
         "samplex",
         "agar",
         "arc",

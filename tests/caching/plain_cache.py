@@ -232,9 +232,9 @@ def release_price(values):
     return min((values[last] - values[j]) / (last - j) for j in range(last))
 
 
-def candidates_by(replay, edge, item, now, price):
-    """Items kept, cheapest first, until K chunks are free or could be."""
-    free = replay.policy.capacity - edge.size()
+def candidates_by(replay, edge, item, now, price, room):
+    """Items kept, cheapest first, until K chunks are free or could be; ``room`` are of the item itself."""
+    free = replay.policy.capacity - edge.size() + room
     inside = [other for other, chunks in edge.kept.items() if chunks and other != item]
     found = []
     for other in sorted(inside, key=lambda other: price(dropping(replay, edge, other, now))):
@@ -253,13 +253,14 @@ def mean_value(values):
 class Exchange:
     """The best plan for the requested item and candidates by ``price``, if it is better than what is kept."""
 
-    def __init__(self, price):
-        self.price = price
+    def __init__(self, price, own_room):
+        self.price, self.own_room = price, own_room
 
     def __call__(self, replay, edge, now, item, at_hand):
         if not at_hand or len(edge.kept[item]) == replay.k:
             return
-        others = candidates_by(replay, edge, item, now, self.price)
+        own = len(edge.kept[item]) if self.own_room else 0
+        others = candidates_by(replay, edge, item, now, self.price, own)
         room = replay.policy.capacity - edge.size() + len(edge.kept[item])
         room += sum(len(edge.kept[other]) for other in others)
         rate = replay.rate(edge, item, now)
@@ -274,8 +275,8 @@ class Exchange:
             edge.kept[other] = set(kept[:j])
 
 
-exact_online = Exchange(release_price)
-near_optimal = Exchange(mean_value)
+exact_online = Exchange(release_price, own_room=False)
+near_optimal = Exchange(mean_value, own_room=True)
 
 
 def to_be_had(replay, edge, item, now):

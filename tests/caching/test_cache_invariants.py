@@ -23,7 +23,12 @@ from plain_cache import PlainCache, keep_nothing
 from ecjax.caching.replay import POLICIES, replay
 from ecjax.caching.system import Network, Reads, Stored
 
-WHOLE = ("agar", "optimal_static", "samplex_static")  # the others decide after every read, on that item
+WHOLE = (
+    "agar",
+    "exact_periodic",
+    "optimal_static",
+    "samplex_static",
+)  # the others decide after every read, on that item
 
 ONLINE = tuple(
     name for name in POLICIES if name != "belady"
@@ -105,7 +110,7 @@ def test_served_as_described_and_never_too_full(
         assert found.filled == 0
 
 
-@pytest.mark.parametrize("name", ["exact", "near_optimal", "samplex"])
+@pytest.mark.parametrize("name", ["exact", "near_optimal", "near_optimal_dp", "samplex"])
 @settings(max_examples=10)
 @given(jitter=st.sampled_from([0.0, 0.6]), samples=st.integers(1, 6), **SYSTEM)
 def test_a_decision_never_costs_value(
@@ -149,7 +154,9 @@ def test_every_policy_meets_the_same_network(name):
     np.testing.assert_array_equal(found.latency_s[missed], nothing.latency_s[missed])
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize(
+    "name", [name for name in POLICIES if name != "agar"]
+)  # whose programme is no optimum
 def test_an_edge_with_room_for_everything_keeps_everything(name):
     k, items = 3, 5
     reads, stored, network = drawn(1, k, parity=1, copies=1, outages=0, reads=300, items=items)
@@ -238,9 +245,12 @@ def test_nothing_is_better_than_the_best_plan_for_what_is_known(compared):
 def test_policies_rank_as_they_should(compared):
     best = compared["optimal_static"]
     assert compared["exact"] <= best * 1.01
-    assert compared["agar"] <= best * 1.01
+    assert compared["exact_periodic"] <= best * 1.01
     assert compared["exact"] <= compared["near_optimal"] * (1 + 2e-3)
-    assert compared["near_optimal"] <= compared["samplex"] * (1 + 2e-3)
+    # a better plan of the candidates of each read is not always better in the end
+    assert compared["near_optimal"] <= compared["samplex"] * (1 + 1e-2)
+    assert compared["near_optimal"] == pytest.approx(compared["near_optimal_dp"], rel=1e-6)
+    assert best < compared["agar"] < compared["lru"]
     assert max(compared, key=compared.get) == "none"
     assert compared["belady"] < best
     for whole in ("lru", "lfu", "decayed_lfu"):

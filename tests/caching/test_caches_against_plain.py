@@ -35,6 +35,7 @@ PLAIN = {
     "decayed_lfu": lambda: decayed_frequency,
     "exact": lambda: exact_online,
     "near_optimal": lambda: near_optimal,
+    "near_optimal_dp": lambda: near_optimal,
     "samplex": lambda: near_optimal,  # of so many samples that all partitions are among them
 }
 ALL = 10**4  # samples
@@ -152,10 +153,10 @@ def same_plans(reads, stored, network, config, planned, before_read, popularity=
 
 
 @given(**SYSTEM)
-def test_agar_plans_all_items_once_per_period(seed, k, parity, copies, outages, capacity, nodes):
+def test_exact_periodic_plans_all_items_once_per_period(seed, k, parity, copies, outages, capacity, nodes):
     reads, stored, network = drawn(seed, k, parity, copies, outages, nodes)
     planned, time_s = Planned(), reads.time_s
-    config = policy("agar", capacity)
+    config = policy("exact_periodic", capacity)
 
     def before_read(plain, number):
         period = np.floor((time_s[: number + 1] - time_s[0]) / config.period_s)
@@ -175,7 +176,7 @@ def test_exact_plans_all_items_every_so_many_reads(
     same_plans(reads, stored, network, config, Planned(exact_online), lambda plain, number: None)
 
 
-@pytest.mark.parametrize("name", ["agar", "exact"])
+@pytest.mark.parametrize("name", ["agar", "exact_periodic", "exact"])
 def test_a_plan_keeps_nothing_that_was_never_to_be_had(name):
     # the only node is down for ever
     network = Network(np.array([[0.5]]), 0.0, 0.01, 0.02, np.array([0]), np.array([-1.0]), np.array([np.inf]))

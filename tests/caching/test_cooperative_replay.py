@@ -62,7 +62,7 @@ def test_plain_replay_agrees(seed, jitter, outages):
     reads = drawn_reads(random, 300, items=8, edges=3)
     between = random.uniform(0.05, 0.5, (3, 3))
     np.fill_diagonal(between, network.edge_s)
-    rules = policy("agar", 7, period_s=30.0)
+    rules = policy("exact_periodic", 7, period_s=30.0)
     key, sigma = np.uint64(streams.key(rules.seed, NETWORK)), np.sqrt(np.log1p(jitter**2))
     plain = PlainCooperation(
         stored, network, between, rules, keep_nothing, lambda read, node: factor(key, sigma, read, node)
@@ -91,7 +91,7 @@ def test_edges_apart_do_as_exact_plans_of_each():
     network = drawn_network(random, edges=3, nodes=14, jitter=0.2, outages=10)
     network = network._replace(edge_s=0.0)  # equation 1 leaves it out
     reads = drawn_reads(random, 2000, items=20, edges=3)
-    rules = policy("agar", 15)
+    rules = policy("exact_periodic", 15)
     found = replay_cooperative(reads, stored, network, np.full((3, 3), np.inf), rules)
     expected = replay(reads, stored, network, rules)
     np.testing.assert_allclose(found.outcome.latency_s, expected.latency_s, rtol=1e-12)
@@ -105,7 +105,7 @@ def one_item():
     none = np.zeros(0)
     network = Network(np.array([[0.4, 0.9], [0.4, 0.9]]), 0.0, 0.01, 0.0, none.astype(int), none, none)
     reads = Reads(np.array([0.0, 1.0, 12.0]), np.zeros(3, int), np.array([0, 0, 1]))
-    return reads, stored, network, policy("agar", 1, period_s=10.0, half_life_s=1e6)
+    return reads, stored, network, policy("exact_periodic", 1, period_s=10.0, half_life_s=1e6)
 
 
 def test_a_neighbour_serves_the_slowest_chunk():

@@ -143,7 +143,7 @@ def test_a_plan_of_all_items_is_the_best_for_the_rates_of_the_mixture():
     ) == pytest.approx(best)
 
 
-@pytest.mark.parametrize("name", ["near_optimal", "samplex", "decayed_lfu", "agar"])
+@pytest.mark.parametrize("name", ["near_optimal", "samplex", "decayed_lfu", "exact_periodic"])
 def test_others_need_a_half_life(name):
     reads = Reads(np.arange(3.0), np.zeros(3, np.int64), np.zeros(3, np.int64))
     with pytest.raises(ValueError, match="half_life_s: None"):

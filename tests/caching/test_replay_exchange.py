@@ -55,7 +55,7 @@ class Ranked:
                 for value, need in zip(tau, lacking, strict=True)
             ):
                 return
-        others, room = [], free
+        others, room = [], free if self.by_release else free + own
         while room < replay.k and inside:
             other = self.first(replay, edge, inside, now)[0]
             inside.remove(other)
@@ -63,7 +63,7 @@ class Ranked:
             self.rank(replay, edge, other, now)
             room += len(edge.kept[other])
         options = [tau] + [dropping(replay, edge, other, now) for other in others]
-        best, plan = best_plan(options, room + own)
+        best, plan = best_plan(options, room + own if self.by_release else room)
         if best <= (worth + sum(row[-1] for row in options[1:])) * (1 + 1e-12):
             return
         edge.kept[item] = set(replay.order(edge, item)[: plan[0]])
@@ -74,7 +74,7 @@ class Ranked:
                 self.rank(replay, edge, other, now)
 
 
-@pytest.mark.parametrize("name", ["exact", "near_optimal"])
+@pytest.mark.parametrize("name", ["exact", "near_optimal", "near_optimal_dp"])
 @given(
     seed=st.integers(0, 10**6),
     k=st.integers(1, 5),

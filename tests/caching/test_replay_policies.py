@@ -84,7 +84,7 @@ def test_stuck_only_by_mean_value():
 
 @pytest.mark.parametrize("capacity", [0, 7, 60, 1000])
 def test_plans_of_all_items_are_the_best(capacity):
-    """What ``optimal_static`` keeps, and ``exact`` and ``agar`` just after a plan, is worth as much as the knapsack."""
+    """What ``optimal_static`` keeps, and ``exact`` just after a plan, is worth as much as the knapsack."""
     reads, stored, share = setting(5, 40, 2000)
     counted = np.bincount(reads.item, minlength=40).astype(float)
     for name, weight, changes, known in (
@@ -101,29 +101,31 @@ def test_plans_of_all_items_are_the_best(capacity):
             assert found.filled == chunks(found.contents)
 
 
-def test_agar_plans_at_the_ends_of_periods():
+def test_exact_periodic_plans_at_the_ends_of_periods():
     reads, stored, _ = setting(5, 40, 2500)
-    found = replay(reads, stored, network(LATENCY_S), policy("agar", 60))
+    found = replay(reads, stored, network(LATENCY_S), policy("exact_periodic", 60))
     counted = np.bincount(reads.item[:2000], minlength=40).astype(float)
     tau = values(stored, counted)
     best = tau[np.arange(40), exact(tau, 60)].sum()
     assert plan_value(stored, counted, found.contents[0]) == pytest.approx(best, rel=1e-5)
     assert not found.hit_chunks[:1000].any() and found.hit_chunks[1000:2000].any()
-    first = replay(Reads(*(a[:1500] for a in reads)), stored, network(LATENCY_S), policy("agar", 60))
+    first = replay(
+        Reads(*(a[:1500] for a in reads)), stored, network(LATENCY_S), policy("exact_periodic", 60)
+    )
     new = [int(a) & ~int(b) for a, b in zip(found.contents[0], first.contents[0], strict=True)]
     assert found.filled == first.filled + sum(b.bit_count() for b in new)
     assert first.filled == chunks(first.contents)
-    seldom = policy("agar", 60, period_s=1e9)
+    seldom = policy("exact_periodic", 60, period_s=1e9)
     assert not replay(reads, stored, network(LATENCY_S), seldom).hit_chunks.any()
 
 
 def test_half_lives_forget():
-    """With a short half-life ``agar`` keeps what was read in the end, with a long one what was read most."""
+    """With a short half-life ``exact_periodic`` keeps what was read in the end, with a long one what was read most."""
     stored = Stored(1, np.zeros((2, 1, 1), dtype=np.int64))
     item = np.array([0] * 90 + [1] * 10)
     reads = Reads(np.arange(100.0), item, np.zeros(100, dtype=np.int64))
     for half_life, expected in ((5.0, [0, 1]), (1e3, [1, 0])):
-        planned = policy("agar", 1, half_life_s=half_life, period_s=99.0)
+        planned = policy("exact_periodic", 1, half_life_s=half_life, period_s=99.0)
         found = replay(reads, stored, network(LATENCY_S[:, 3:4]), planned)
         assert found.contents[0].tolist() == expected
 
@@ -151,7 +153,7 @@ def test_edges_do_not_touch_each_other():
         for e in range(3):
             own = reads.edge == e
             alone = Reads(reads.time_s[own], reads.item[own], np.zeros(own.sum(), dtype=np.int64))
-            if name in ("agar", "samplex"):
+            if name in ("agar", "exact_periodic", "samplex"):
                 continue  # periods begin at the first read of all; samples are drawn in turn
             found = replay(alone, stored, network(latency[e : e + 1]), policy(name, 25, half_life_s=50.0))
             np.testing.assert_array_equal(found.latency_s, together.latency_s[own])
@@ -162,6 +164,10 @@ def test_edges_do_not_touch_each_other():
     ("change", "message"),
     [
         ({"policy": policy("fifo", 3)}, "fifo"),
+        (
+            {"stored": Stored(21, np.zeros((2, 21, 1), dtype=np.int64)), "policy": policy("near_optimal", 3)},
+            "1 to 20",
+        ),
         ({"stored": Stored(61, np.zeros((2, 61, 1), dtype=np.int64))}, "61"),
         ({"stored": Stored(2, np.array([[[0], [-1]]]))}, "without a copy"),
     ],
@@ -186,9 +192,9 @@ def test_latency_above_the_static_optimum():
 
     best = mean("optimal_static")
     above = {
-        name: mean(name) / best - 1 for name in ("exact", "near_optimal", "samplex", "decayed_lfu", "lru")
+        name: mean(name) / best - 1 for name in ("exact", "near_optimal_dp", "samplex", "decayed_lfu", "lru")
     }
-    assert above["exact"] <= 0.001 and above["near_optimal"] <= 0.004 and above["samplex"] <= 0.015
+    assert above["exact"] <= 0.001 and above["near_optimal_dp"] <= 0.004 and above["samplex"] <= 0.015
     assert mean("exact", replan_reads=20_000) / best - 1 <= above["exact"]
     assert above["decayed_lfu"] == pytest.approx(0.041, abs=0.005)
     assert above["lru"] == pytest.approx(0.418, abs=0.01)

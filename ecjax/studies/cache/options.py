@@ -11,8 +11,8 @@ from ecjax.studies.cache.tables import TABLES
 from ecjax.studies.spine.log_options import LogOptions
 
 _NAMED = (
-    *("none", "lru", "lfu", "decayed_lfu", "exact", "near_optimal", "samplex", "agar"),
-    *("optimal_static", "samplex_static"),
+    *("none", "lru", "lfu", "decayed_lfu", "exact", "near_optimal", "near_optimal_dp", "samplex"),
+    *("agar", "exact_periodic", "optimal_static", "samplex_static"),
 )
 POLICIES = (*_NAMED, *(name for name in PEERS if name not in _NAMED))
 HALF_LIFE_S = 1800.0  # of counters where none is said
@@ -90,7 +90,7 @@ class CacheOptions(LogOptions):
     )
     policy: list[str] = option(
         [
-            *("optimal_static", "belady", "exact", "near_optimal", "samplex", "agar"),
+            *("optimal_static", "samplex_static", "belady", "exact", "near_optimal_dp", "samplex", "agar"),
             *("arc", "s3_fifo", "sieve", "w_tinylfu", "gdsf", "decayed_lfu", "lfu", "lru", "none"),
         ],
         "who decides what an edge keeps; one or a list; belady knows all reads: a bound for caches of whole items",
@@ -179,7 +179,7 @@ class CacheOptions(LogOptions):
     samples: list[int] = option(
         [5], "partitions that samplex looks at; one or a list", Listed(Whole(1, 10**6))
     )
-    period_s: float = option(60.0, "between two plans of agar", _POSITIVE)
+    period_s: float = option(60.0, "between two plans of agar and exact_periodic", _POSITIVE)
     replan_reads: int = option(
         20_000, "reads of an edge between two plans of all items by exact; 0: never", Whole(0, 10**12)
     )

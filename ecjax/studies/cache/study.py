@@ -28,8 +28,9 @@ from ecjax.tables.recommendation import Recommendation
 from ecjax.units import time_text
 
 _SAMPLED = ("samplex", "samplex_static")
+_PERIODIC = ("agar", "exact_periodic")
 # options that matter to some policies only
-_OF_POLICY = {"agar": ("period_s",), COOPERATIVE: ("period_s",), "exact": ("replan_reads",)}
+_OF_POLICY = dict.fromkeys((*_PERIODIC, COOPERATIVE), ("period_s",)) | {"exact": ("replan_reads",)}
 
 
 class Choice(NamedTuple):
@@ -79,7 +80,7 @@ def _work(options: CacheOptions, engine: Engine) -> Work:
 
 def _warn_of_late_plans(options: CacheOptions, case: Case) -> None:
     """Say so where what plans from time to time has not done it yet when reads begin to count."""
-    late = ["agar"] * ("agar" in options.policy) + ["neighbours"] * bool(options.neighbours)
+    late = [name for name in _PERIODIC if name in options.policy] + ["neighbours"] * bool(options.neighbours)
     if options.trace is None:
         span_s = options.reads / options.rate_per_s
     else:

@@ -44,8 +44,10 @@ _OTHERS = (
 _NAMES = {
     "exact": "exact",
     "near_optimal": "near-optimal",
+    "near_optimal_dp": "near-optimal DP",
     "samplex": "SampleX",
     "agar": "Agar",
+    "exact_periodic": "exact per period",
     "decayed_lfu": "decayed LFU",
     "lfu": "LFU",
     "lru": "LRU",

@@ -177,13 +177,15 @@ def test_numbers_of_partitions_are_runs_of_samplex_only(tmp_path):
 
 
 def test_neighbours_are_replayed_beside_the_policies(tmp_path):
-    given = options(tmp_path, policy="agar", neighbours=[0.0, 0.3, 100.0], period_s=10.0, capacity=20)
+    given = options(
+        tmp_path, policy="exact_periodic", neighbours=[0.0, 0.3, 100.0], period_s=10.0, capacity=20
+    )
     assert cache_study(given, QUIET) == 0
     runs = read_results(tmp_path, "runs").set_index("neighbour_s")
     near, middle, far = (runs.loc[seconds] for seconds in (0.0, 0.3, 100.0))
     assert near["mean_s"] < middle["mean_s"] < far["mean_s"] and near["neighbour_hit_ratio"] > 0
-    # so far that nobody asks: each edge plans for itself, as agar does
-    alone = runs[runs["policy"] == "agar"].iloc[0]
+    # so far that nobody asks: each edge plans for itself, as exact_periodic does
+    alone = runs[runs["policy"] == "exact_periodic"].iloc[0]
     assert far["neighbour_hit_ratio"] == 0
     assert_allclose(far["mean_s"], alone["mean_s"], rtol=0.02)
     rows = options(tmp_path, policy="lru", neighbours=[[0, 1, 2], [1, 0, 1], [2, 1, 0]], write=[])

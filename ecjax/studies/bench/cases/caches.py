@@ -37,7 +37,7 @@ PARTS = (
         {
             "ecjax exact": Target(rows_per_s=3e5, gap=1e-3),
             "ecjax exact, p99.99 of a decision": Target(50e-6),
-            "ecjax near_optimal": Target(gap=4e-3),
+            "ecjax near_optimal_dp": Target(gap=4e-3),
             "ecjax samplex": Target(gap=15e-3),
         },
     ),

@@ -17,7 +17,7 @@ from ecjax.studies.bench.run import Clocked, Runner, Timing, clocked
 
 Size = tuple[int, int, int]  # items, chunks of the capacity, chunks of an item
 MOST_CELLS = 10**8  # of the whole dynamic programme, which is left out above
-SLOW = ("near_optimal", "samplex")  # replayed once
+SLOW = ("near_optimal", "near_optimal_dp", "samplex")  # replayed once
 READS_PER_S = 100.0
 
 
