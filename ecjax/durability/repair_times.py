@@ -27,6 +27,12 @@ class RepairCluster(NamedTuple):
     cluster_bytes_per_s: float
     detect_s: float
 
+    def at_pace(self, pace: float) -> "RepairCluster":
+        """The same with this share of the bandwidth for repairs."""
+        return self._replace(
+            disk_bytes_per_s=pace * self.disk_bytes_per_s, cluster_bytes_per_s=pace * self.cluster_bytes_per_s
+        )
+
 
 class RepairTime(NamedTuple):
     """Times of the repair of groups that share the same losses.

@@ -24,6 +24,7 @@ from ecjax.simulation.laws import LINES, Laws
 from ecjax.status import Status
 from ecjax.studies.codes.plans import CodePlan, code_plan
 
+BUSIEST = 0.9  # load that repairs leave to a node: faster ones give way to reads
 STATES = ("healthy", "down", "slow", "repairing")
 _FULL, _DEGRADED = 128, 32  # kinds of reads that stand for all
 _STEP = 32  # of the number of kinds of full reads where files are fewer
@@ -73,7 +74,8 @@ def latency_columns(code: Code, traffic: Traffic, cluster: RepairCluster, disk_r
     """Columns of a code's plan; those of a state in which reads do not end are null.
 
     Plans are made with what repairs do on average, over the year, as other work. In the state ``repairing`` every disk
-    reads and writes for a repair; ``down`` and ``slow`` is the busiest node, or the domain that it is in.
+    reads and writes for a repair, at the share ``repair_pace`` of its bandwidth for repairs that leaves no node above a
+    load of ``BUSIEST``; ``down`` and ``slow`` is the busiest node, or the domain that it is in.
 
     Args:
         code: what all files are kept in
@@ -110,25 +112,24 @@ def latency_columns(code: Code, traffic: Traffic, cluster: RepairCluster, disk_r
         "max_load": float(load.max()),
         "busiest_node": str(traffic.nodes["node_id"][busiest].as_py()),
     }
+    pace = float(np.clip(((BUSIEST - load) / work[0]).min(), 0.0, 1.0))
+    columns["repair_pace"] = pace
     laws = service_laws(traffic.nodes, idle.files, traffic.service, "proportional")
-    for name, state in _states(code, traffic, plan, _Idle(idle, laws, work, busiest, rate)):
+    for name, state in _states(code, traffic, plan, _Idle(idle, laws, pace * work, busiest, rate)):
         columns |= {
             f"{kind}{name}_{what}_s": value
             for (kind, what), value in zip(_KINDS, _estimated(state, plan.stored), strict=True)
         }
-    return columns | _repairs_overload(code, traffic, load + work[0])
+    return columns | (_no_room(code, traffic, busiest) if pace == 0 else {})
 
 
-def _repairs_overload(code: Code, traffic: Traffic, load: np.ndarray) -> dict[str, Any]:
-    """Status of a code whose nodes cannot repair as fast as its nines assume, with these loads while they do."""
-    if load.max() < 1:
-        return {}
-    node = traffic.nodes["node_id"][int(load.argmax())].as_py()
+def _no_room(code: Code, traffic: Traffic, busiest: int) -> dict[str, Any]:
+    """Status of a code whose reads leave a node nothing for repairs."""
+    node = traffic.nodes["node_id"][busiest].as_py()
     return {
         "status": str(Status.UNSTABLE),
-        "error": f"{code.name}: while a disk is repaired node {node} has load {load.max():.3g}, so that repairs are "
-        "slower than its nines assume; allowed: below 1, by less repair_bytes_per_s or cluster_bytes_per_s, or more "
-        "nodes",
+        "error": f"{code.name}: reads alone bring node {node} to a load of {BUSIEST:g}, which leaves nothing for "
+        "repairs; allowed: lower rates, or more nodes",
     }
 
 

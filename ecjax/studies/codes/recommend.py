@@ -6,7 +6,7 @@ import pandas as pd
 
 from ecjax.status import Status
 from ecjax.studies.codes.rows import by_cost, chosen
-from ecjax.studies.codes.words import hours, matters_most, reads_of, rules
+from ecjax.studies.codes.words import hours, matters_most, pace_of, reads_of, rules
 from ecjax.studies.spine.sentences import dollars_text, listed
 from ecjax.tables.recommendation import Recommendation
 
@@ -39,7 +39,7 @@ def recommend(runs: pd.DataFrame, codes: pd.DataFrame) -> Recommendation | None:
     sentence = (
         f"For {target} take {best['code']}: {best['overhead']:.4g} times the data "
         f"({dollars_text(best['dollars_per_period'])} for 30 days), {best['nines']:.1f} nines, any loss "
-        f"{best['any_loss_probability']:.1e} a year, {hours(best['disk_repair_s'])} h to repair a disk."
+        f"{best['any_loss_probability']:.1e} a year, {hours(best['disk_repair_s'])} h to repair a disk.{pace_of(best)}"
     )
     others = sorted((row for row in rows if row["durable"] and row["code"] != best["code"]), key=by_cost)
     front = [row for row in others if row["pareto"]]
@@ -58,7 +58,7 @@ def recommend(runs: pd.DataFrame, codes: pd.DataFrame) -> Recommendation | None:
 
 
 def _overloaded(rows: list[dict[str, Any]], target: float) -> str:
-    """What to do next, where no code is durable: another, or repairs that the nodes can bear."""
+    """What to do next, where no code is durable: another, or nodes that can bear reads and repairs."""
     bare = [
         row["code"]
         for row in rows
@@ -67,6 +67,6 @@ def _overloaded(rows: list[dict[str, Any]], target: float) -> str:
     if not bare:
         return "Next: more parity, faster repair."
     return (
-        f"{listed(bare)} would, but their nodes are overloaded by reads, or while a disk is repaired. Next: lower "
-        "rates, slower repair, or more nodes."
+        f"{listed(bare)} would, but reads overload their nodes, or leave nothing for repairs. Next: lower rates, or "
+        "more nodes."
     )

@@ -7,7 +7,7 @@ from typing import Any
 from ecjax.durability.assessment import NEGLIGIBLE_LOAD, Assessment, assess, nines, unavailable
 from ecjax.durability.codes import Code
 from ecjax.durability.mds_chain import HOURS_PER_YEAR
-from ecjax.durability.repair_times import repair_time
+from ecjax.durability.repair_times import RepairCluster, repair_time
 from ecjax.status import Status
 from ecjax.studies.codes.inputs import Case
 from ecjax.studies.codes.latencies import latency_columns
@@ -47,11 +47,20 @@ def by_cost(row: dict[str, Any]) -> tuple[float, float]:
 
 
 def _row(code: Code, case: Case, options: CodesOptions) -> dict[str, Any]:
-    assessed = assess(code, case.cluster, case.failures)
+    latencies: dict[str, Any] = {}
+    if case.traffic is not None:
+        latencies = latency_columns(code, case.traffic, case.cluster, case.failures.disk_rate)
+    # repairs give way to reads
+    cluster = case.cluster.at_pace(latencies.get("repair_pace") or 1.0)
+    assessed = assess(code, cluster, case.failures)
     if assessed is None:
-        raise ValueError(f"{code.name}: its repairs never catch up")  # inputs.case_of has checked
+        if cluster == case.cluster:
+            raise ValueError(f"{code.name}: its repairs never catch up")  # inputs.case_of has checked
+        cluster, latencies = case.cluster, latencies | _never_catch_up(code, latencies["repair_pace"])
+        assessed = assess(code, cluster, case.failures)
+        assert assessed is not None
     raw = options.user_bytes * assessed.overhead
-    disk = repair_time(case.cluster, code.n, code.k, code.repair_chunks, 0, 1)
+    disk = repair_time(cluster, code.n, code.k, code.repair_chunks, 0, 1)
     row = {
         "code": code.name,
         "k": code.k,
@@ -69,12 +78,12 @@ def _row(code: Code, case: Case, options: CodesOptions) -> dict[str, Any]:
     }
     row["status"] = str(Status.OK)
     if assessed.repair_load <= NEGLIGIBLE_LOAD:
-        row |= _losses(assessed, options) | _sensitivity(code, case)
+        row |= _losses(assessed, options) | _sensitivity(code, case, cluster)
         if options.outages_per_year:
             outage = options.outages_per_year, options.outage_hours / HOURS_PER_YEAR
-            row["unavailable_per_year"] = unavailable(code, case.cluster, case.failures, *outage)
+            row["unavailable_per_year"] = unavailable(code, cluster, case.failures, *outage)
     if case.traffic is not None:
-        row |= latency_columns(code, case.traffic, case.cluster, case.failures.disk_rate)
+        row |= latencies
         row["durable"] = row["durable"] and row["status"] == Status.OK and _fast_enough(row, options)
     if row["status"] == Status.OK and assessed.repair_load > NEGLIGIBLE_LOAD:
         row |= {
@@ -107,15 +116,24 @@ def _losses(assessed: Assessment, options: CodesOptions) -> dict[str, Any]:
     }
 
 
-def _sensitivity(code: Code, case: Case) -> dict[str, float | None]:
+def _never_catch_up(code: Code, pace: float) -> dict[str, Any]:
+    """Status of a code whose repairs are too slow in what reads leave them."""
+    return {
+        "status": str(Status.UNSTABLE),
+        "error": f"{code.name}: reads leave repairs {pace:.2g} of their bandwidth, at which they never catch up; "
+        "allowed: lower rates, or more nodes",
+    }
+
+
+def _sensitivity(code: Code, case: Case, cluster: RepairCluster) -> dict[str, float | None]:
     """Nines under assumptions that are worse by a factor of 2; None where repairs would not catch up then."""
     failures = case.failures
     worse = {
-        "nines_double_afr": assess(code, case.cluster, failures._replace(disk_rate=2 * failures.disk_rate)),
+        "nines_double_afr": assess(code, cluster, failures._replace(disk_rate=2 * failures.disk_rate)),
         "nines_double_domain_losses": assess(
-            code, case.cluster, failures._replace(domain_rate=2 * failures.domain_rate)
+            code, cluster, failures._replace(domain_rate=2 * failures.domain_rate)
         ),
-        "nines_double_repair": assess(code, case.cluster, failures, slower=2),
+        "nines_double_repair": assess(code, cluster, failures, slower=2),
     }
     return {name: None if value is None else nines(value.losses) for name, value in worse.items()}
 

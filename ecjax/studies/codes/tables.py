@@ -67,6 +67,13 @@ TABLES = job_tables(
         ),
         Column("repair_bytes_per_day", FLOAT, "B", "read and written for repairs"),
         Column("repair_load", FLOAT, "", "share of the time in which a lost disk is under repair"),
+        Column(
+            "repair_pace",
+            FLOAT,
+            "",
+            "share of the bandwidth for repairs that they take, so that no node is above a load of 0.9; nines and "
+            "times of repair are at this pace; null: no reads are known",
+        ),
         Column("nines_double_afr", FLOAT, "", "nines if disks fail twice as often"),
         Column("nines_double_domain_losses", FLOAT, "", "nines if domains are lost twice as often"),
         Column("nines_double_repair", FLOAT, "", "nines if every repair takes twice as long"),
@@ -74,14 +81,14 @@ TABLES = job_tables(
             "durable",
             BOOLEAN,
             "",
-            "whether durability_nines and max_any_loss, and max_p99_s if set, are kept, and nothing is overloaded, "
-            "also not while a disk is repaired",
+            "whether durability_nines and max_any_loss, and max_p99_s if set, are kept, and nothing is overloaded",
         ),
         Column(
             "status",
             STRING,
             "",
-            "ok; unstable: repairs queue, or overload a node, or reads do; infeasible: too few nodes for its chunks",
+            "ok; unstable: repairs queue, or reads overload a node or leave nothing for repairs; infeasible: too few "
+            "nodes for its chunks",
         ),
         Column("error", STRING, "", "why its status is not ok"),
         *_LATENCIES,

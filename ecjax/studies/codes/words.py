@@ -33,6 +33,14 @@ def matters_most(row: dict[str, Any]) -> str:
     return f"What matters most: with {_ASSUMPTIONS[name]} it has {worse[name]:.1f} nines."
 
 
+def pace_of(row: dict[str, Any]) -> str:
+    """A sentence, after a space, on repairs that give way to reads; none where they need not."""
+    pace = row.get("repair_pace")
+    if pd.isna(pace) or pace is None or pace >= 1:
+        return ""
+    return f" Repairs take {pace:.0%} of their bandwidth, so that reads find no node above a load of 0.9."
+
+
 def reads_of(row: dict[str, Any], other: dict[str, Any] | None) -> str:
     """A sentence, after a space, on expected latencies of a code's full reads beside another's; none unless estimated.
 
