@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ecjax.caching.replay import MOST_CLEARED
 from ecjax.caching.system import Network, Reads, Stored
 from ecjax.caching.workload import Popularity, placed, zipf_reads
+from ecjax.errors import UserError
 from ecjax.studies.cache.logged_reads import Log, most_popular, read_log, reads_of
 from ecjax.studies.cache.network import Nodes, failures, network, read_nodes
 from ecjax.studies.cache.options import CacheOptions
@@ -89,6 +91,11 @@ def read_cases(options: CacheOptions) -> list[Case]:
     Raises:
         UserError: something in what the options name is wrong.
     """
+    if "near_optimal" in options.policy and max(options.k) > MOST_CLEARED and options.partitions is None:
+        raise UserError(
+            f"k: found {max(options.k)} with policy=near_optimal; allowed: at most {MOST_CLEARED} with it, as it tries "
+            "all partitions; near_optimal_dp takes more"
+        )
     logged = None if options.trace is None else read_log(options)
     nodes = read_nodes(options, None if logged is None else logged.edge_names)
     failed = failures(options, nodes)

@@ -258,6 +258,7 @@ def test_outages_of_a_table(tmp_path):
         ({"policy": []}, "policy: found an empty list; allowed: none"),
         ({"capacity": -1}, "capacity: found -1; allowed: a whole number from 0 to"),
         ({"k": [6, 61]}, "k: found [6, 61]; allowed: a whole number from 1 to 60"),
+        ({"policy": "near_optimal", "k": 21}, "k: found 21 with policy=near_optimal; allowed: at most 20"),
         ({"copies": 0.5}, "copies: found 0.5; allowed: a whole number"),
         ({"edges": 4}, "edges: found 4; allowed: at most the 3 that nodes has latencies of"),
         ({"edges": 0}, "edges: found 0; allowed: a whole number from 1"),
