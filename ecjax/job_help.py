@@ -39,6 +39,7 @@ _WANT = {
             "cancel",
             "hedge_delay_s",
             "hedges",
+            "hedge_budget",
             "queue",
             "weights",
             "service",

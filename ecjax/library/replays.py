@@ -32,6 +32,7 @@ def replay(
     cancel: bool = True,
     hedge_delay_s: float | None = None,
     hedges: int = 1,
+    hedge_budget: float | None = None,
     queue: Texts | None = None,
     weights: Numbers | None = None,
     service: Texts | None = None,

@@ -32,6 +32,7 @@ class Policy:
         cancel: fork_join and hedged: accesses that are no longer needed are given up.
         hedge_delay_s: hedged: s after which further accesses are sent.
         hedges: hedged: how many.
+        hedge_budget: hedged: at most this share of the accesses that requests need.
     """
 
     name: str = "probabilistic"
@@ -39,6 +40,7 @@ class Policy:
     cancel: bool = True
     hedge_delay_s: float = np.inf
     hedges: int = 1
+    hedge_budget: float = np.inf
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,7 @@ class Outcome:
     span: float  # s, time of the last arrival
     requests: int  # that arrived, writes and background work among them
     complete: bool  # False where it was given up as more and more requests waited, or some never end (nodes stay down)
+    hedged_share: float | None  # hedged: further accesses as a share of those that requests need
 
 
 # an engine: takes a block (times, files, number of the first request); False ends the replay
@@ -105,7 +108,7 @@ def replay(
     Raises:
         ValueError: nodes have several channels where ``several_channels`` says that these cannot be replayed.
     """
-    step, finish = _engine(system, counts, seed, policy, queue, outages, channels)
+    step, finish, hedged_share = _engine(system, counts, seed, policy, queue, outages, channels)
     first, now, complete = 0, 0.0, True
     for times, files in blocks:
         complete = step(times, files, first)
@@ -114,7 +117,8 @@ def replay(
             advance(len(times))
         if not complete:
             break
-    return Outcome(counts, now, first, finish() and complete)
+    complete = finish() and complete
+    return Outcome(counts, now, first, complete, hedged_share() if policy.name == "hedged" else None)
 
 
 def several_channels(policy: Policy, queue: Queue, outages: Outages | None) -> bool:
@@ -130,8 +134,8 @@ def _engine(
     queue: Queue,
     outages: Outages | None,
     channels: np.ndarray | None,
-) -> tuple[_Step, Callable[[], bool]]:
-    """What serves a block, and what ends the replay."""
+) -> tuple[_Step, Callable[[], bool], Callable[[], float]]:
+    """What serves a block, what ends the replay, and the share of further accesses."""
     step: _Step
     servers = np.ones(system.nodes, np.int64) if channels is None else channels
     if servers.max() > 1 and not several_channels(policy, queue, outages):
@@ -174,6 +178,7 @@ def _engine(
             policy.cancel,
             policy.hedge_delay_s,
             policy.hedges,
+            policy.hedge_budget,
             intervals,
         )
         run = events.Run(system, settings, seed)
@@ -181,5 +186,5 @@ def _engine(
         def step(times: np.ndarray, files: np.ndarray, first: int) -> bool:
             return events.replay_block(run, counts, times, files, first)
 
-        return step, lambda: events.finish(run, counts) == 0
-    return step, lambda: True
+        return step, lambda: events.finish(run, counts) == 0, lambda: events.hedged_share(run)
+    return step, lambda: True, lambda: 0.0

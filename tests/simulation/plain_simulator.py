@@ -79,12 +79,14 @@ class Simulation:
         cancel=True,
         hedge_delay=0.0,
         hedges=1,
+        hedge_budget=math.inf,
         outages=(),
         channels=None,
     ):
         self.channels = np.ones(system.nodes, int) if channels is None else channels
         self.system, self.seed, self.policy, self.queue = system, seed, policy, queue
         self.probes, self.hedge_delay, self.hedges = probes, hedge_delay, hedges
+        self.hedge_budget, self.needed, self.hedged = hedge_budget, 0, 0
         self.cancel = cancel and policy in ("fork_join", "hedged")
         queues = int(system.queue.max()) + 1
         weights = np.ones(queues) if weights is None else np.asarray(weights)
@@ -318,7 +320,9 @@ class Simulation:
         free = [request.entries[i] for i in order]
         free = [e for e in free if e not in request.accesses and self.nodes[self.system.node[e]].up]
         for entry in free[: self.hedges]:
-            self._send(request, entry, self.now)
+            if self.hedged + 1 <= self.hedge_budget * self.needed:
+                self.hedged += 1
+                self._send(request, entry, self.now)
 
     # dispatch
 
@@ -338,6 +342,8 @@ class Simulation:
             return
         for entry in self._chosen(request, row):
             self._send(request, entry, time)
+        if self.policy == "hedged" and system.group[file] >= 0:
+            self.needed += request.need
         if self.policy == "hedged" and system.group[file] >= 0 and request.need < len(entries):
             self.hedge_times[number] = time + self.hedge_delay
 

@@ -44,6 +44,7 @@ def random_settings(rng, nodes, classes=3):
         "cancel": bool(rng.random() < 0.7),
         "hedge_delay": float(rng.choice([0.0, 0.3, 1.0, 3.0, np.inf])),
         "hedges": int(rng.integers(0, 4)),
+        "hedge_budget": float(rng.choice([0.0, 0.05, 0.3, np.inf])),
     }
 
 
@@ -107,9 +108,31 @@ def test_no_delay_hedging_of_all_nodes_is_fork_join_and_none_is_probabilistic():
         hedged, _ = run_engine(system, times, files, 1, policy="hedged", hedges=3, cancel=cancel)
         np.testing.assert_allclose(hedged.paths, fork.paths, rtol=0, atol=1e-12)
     drawn, _ = run_engine(system, times, files, 1)
-    for never in ({"hedge_delay": np.inf}, {"hedges": 0}):
+    for never in ({"hedge_delay": np.inf}, {"hedges": 0}, {"hedge_budget": 0.0}):
         hedged, _ = run_engine(system, times, files, 1, policy="hedged", **never)
         np.testing.assert_array_equal(hedged.paths, drawn.paths)
+
+
+def test_no_more_is_hedged_than_the_budget():
+    system = make_system([2, 1], [range(4), range(1, 4)], law_table("exponential", 4, offset=0.1))
+    times, files = poisson([0.4, 0.2], 2000)
+    shares, latencies = [], []
+    for budget in (0.02, 0.1, 0.3, np.inf):
+        counts = tally.empty(len(times), 1, 4, paths=True)
+        settings = events.settings(
+            system, policy="hedged", hedge_delay=0.5, hedges=2, hedge_budget=budget, cancel=False
+        )
+        run = events.Run(system, settings, 3)
+        assert events.replay_block(run, counts, times, files, 0) and events.finish(run, counts) == 0
+        shares.append(events.hedged_share(run))
+        latencies.append(float(counts.paths.mean()))
+        assert shares[-1] <= budget
+        # every access counts once at a node
+        needed = 2 * np.sum(files == 0) + np.sum(files == 1)
+        served = counts.sums.sum(axis=0)[1:5, 0].sum()
+        assert served == pytest.approx(needed * (1 + shares[-1]))
+    # the budget is used, up to the next access
+    assert shares[0] > 0.019 and shares[1] > 0.099 and shares[:3] == sorted(shares[:3])
 
 
 def test_state_stays_small_and_grows_with_the_requests_in_the_system():

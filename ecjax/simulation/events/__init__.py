@@ -3,7 +3,8 @@
 Rules:
 
 - A request is complete once ``need`` of its chunks are at the client (end of service + connection delay) and, where its
-  link is limited, have passed it one by one in the order in which they came. Requests of group -1 are never hedged.
+  link is limited, have passed it one by one in the order in which they came. Requests of group -1 are never hedged;
+  others are as far as the budget goes that those which have arrived make, and never after their delay.
 - Least loaded, power of d: the fewest accesses waiting or in service, of all classes; ties in the random order of the
   row drawn for the request, of which power of d looks at the first min(n, d need).
 - Fork and join, hedging: with cancellation the accesses that are left when the request is complete leave the nodes at
@@ -26,7 +27,7 @@ Rules:
   further accesses are sent, requests arrive.
 """
 
-from ecjax.simulation.events.engine import Run, finish, replay_block
+from ecjax.simulation.events.engine import Run, finish, hedged_share, replay_block
 from ecjax.simulation.events.settings import POLICIES, QUEUES, Settings, settings
 
-__all__ = ["POLICIES", "QUEUES", "Run", "Settings", "finish", "replay_block", "settings"]
+__all__ = ["POLICIES", "QUEUES", "Run", "Settings", "finish", "hedged_share", "replay_block", "settings"]

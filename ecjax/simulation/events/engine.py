@@ -6,7 +6,7 @@ import numpy as np
 
 from ecjax.simulation.events import kernel
 from ecjax.simulation.events.settings import Settings
-from ecjax.simulation.events.state import State, empty, grown
+from ecjax.simulation.events.state import HEDGES, NEEDED, State, empty, grown
 from ecjax.simulation.system import System
 from ecjax.simulation.tally import Tally
 
@@ -57,6 +57,11 @@ def replay_block(run: Run, counts: Tally, times: np.ndarray, files: np.ndarray, 
         else:
             run.state = larger
     return not run.overflow
+
+
+def hedged_share(run: Run) -> float:
+    """Accesses of hedging as a share of those that the requests need which may be hedged; 0 without any."""
+    return float(run.state.counters[HEDGES]) / max(float(run.state.counters[NEEDED]), 1.0)
 
 
 def finish(run: Run, counts: Tally) -> int:

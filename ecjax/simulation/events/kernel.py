@@ -19,7 +19,20 @@ from ecjax.simulation.events.settings import (
     SHARED,
 )
 from ecjax.simulation.events.soonest import due_pop, due_set, set_time, soonest_leaf
-from ecjax.simulation.events.state import CHANGE, DONE, DOWN, DUE, FREE, HEDGE, NONE, SERVING, STATUS, WAITING
+from ecjax.simulation.events.state import (
+    CHANGE,
+    DONE,
+    DOWN,
+    DUE,
+    FREE,
+    HEDGE,
+    HEDGES,
+    NEEDED,
+    NONE,
+    SERVING,
+    STATUS,
+    WAITING,
+)
 from ecjax.streams import streams
 
 # of events at the same time the first comes first; an access of a node that went down is moved before anything else
@@ -209,12 +222,18 @@ def run(system, counts, times, files, first, seed, settings, state, until):
             drawn = streams.stream(streams.mixed(streams.stream(dispatch_key, number[slot])), 1)
             subset.shuffle(order, end - begin, drawn)
             flag = HEDGE
+            room_left = settings.hedge_budget * counters[NEEDED] - counters[HEDGES]
             for i in range(end - begin):
                 place = order[i]
-                if sends < hedges and status[base + (slot << shift) + place] == NONE:
+                if (
+                    sends < hedges
+                    and sends + 1 <= room_left
+                    and status[base + (slot << shift) + place] == NONE
+                ):
                     if not down[entry_node[begin + place]]:
                         selection[sends] = begin + place
                         sends += 1
+            counters[HEDGES] += sends
 
         else:
             if counters[FREE] == 0:
@@ -285,8 +304,10 @@ def run(system, counts, times, files, first, seed, settings, state, until):
                         selection,
                         sends,
                     )
-            if hedged and groups[file] >= 0 and need < end - begin:
-                insert(timer_after, timer_before, 0, slot + 1)
+            if hedged and groups[file] >= 0:
+                counters[NEEDED] += need
+                if need < end - begin:
+                    insert(timer_after, timer_before, 0, slot + 1)
 
         if sends > 0:
             file = slot_file[slot]

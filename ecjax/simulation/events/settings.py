@@ -37,6 +37,9 @@ class Settings(NamedTuple):
     cancel: bool  # the other accesses of a request that is complete leave at once
     hedge_delay: float  # s
     hedges: int  # accesses sent after the delay
+    hedge_budget: (
+        float  # of all of these, as a share of the accesses that hedged requests need; inf: no limit
+    )
     change_s: np.ndarray  # (e,) s, when a node goes down or comes up, in order
     change_node: np.ndarray  # (e,) int64
     change_up: np.ndarray  # (e,) bool
@@ -87,6 +90,7 @@ def settings(
     cancel: bool = True,
     hedge_delay: float = 0.0,
     hedges: int = 1,
+    hedge_budget: float = np.inf,
     outages: Iterable[Sequence[float]] = (),
 ) -> Settings:
     """Settings of a run.
@@ -103,6 +107,8 @@ def settings(
             service too.
         hedge_delay: s; hedged: when a request that is not complete gets further accesses.
         hedges: how many, at most.
+        hedge_budget: at any time no more of them have been sent than this share of the accesses that the requests
+            which arrived until then need.
         outages: (node, start in s, end in s) each; they may overlap.
 
     Raises:
@@ -118,8 +124,8 @@ def settings(
         speeds = _speeds(
             np.full(classes, 1.0 / classes) if weights is None else weights, classes, system.nodes
         )
-    if probes < 1 or hedges < 0 or not hedge_delay >= 0:
-        raise ValueError("probes must be at least 1, hedges and hedge_delay not negative")
+    if probes < 1 or hedges < 0 or not hedge_delay >= 0 or not hedge_budget >= 0:
+        raise ValueError("probes must be at least 1, hedges, hedge_delay and hedge_budget not negative")
     changes = _changes(system, outages)
     return Settings(
         policy=POLICIES.index(policy),
@@ -129,6 +135,7 @@ def settings(
         cancel=bool(cancel) and policy in ("fork_join", "hedged"),
         hedge_delay=float(hedge_delay),
         hedges=int(hedges),
+        hedge_budget=float(hedge_budget),
         change_s=np.array([time for time, _, _ in changes], float),
         change_node=np.array([node for _, _, node in changes], np.int64),
         change_up=np.array([not down for _, down, _ in changes], bool),

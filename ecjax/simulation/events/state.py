@@ -15,9 +15,9 @@ from ecjax.simulation.system import System
 NONE, WAITING, SERVING, DONE = range(4)  # status of an access
 HEDGE = 4  # added to the status of one that was sent after the delay
 STATUS = 3  # the rest of it
-FREE, DUE, CHANGE, DOWN = range(
-    4
-)  # counters: free slots, requests in the heap, changes so far, nodes that are down
+# counters: free slots, requests in the heap, changes so far, nodes that are down, accesses that requests which may be
+# hedged need, accesses of hedging
+FREE, DUE, CHANGE, DOWN, NEEDED, HEDGES = range(6)
 MOST_REQUESTS = 20_000_000
 MOST_ACCESSES = 1 << 28  # 2.4 GB
 
@@ -25,7 +25,7 @@ MOST_ACCESSES = 1 << 28  # 2.4 GB
 class State(NamedTuple):
     """S slots, A = base + S 2^shift accesses, m nodes, Q classes, L servers per node (Q, or 1)."""
 
-    counters: np.ndarray  # (4,) int64
+    counters: np.ndarray  # (6,) int64
     shift: int
     free: np.ndarray  # (S,) int32, the first counters[FREE] are slots without a request
     number: np.ndarray  # (S,) int64, of the request; -1 without
@@ -74,7 +74,7 @@ def empty(system: System, settings: Settings, slots: int = 64) -> State:
     leaves = 1 << int(nodes - 1).bit_length()
     heap = slots if delayed and watched else 0
     return State(
-        counters=np.array([slots, 0, 0, 0]),
+        counters=np.array([slots, 0, 0, 0, 0, 0]),
         shift=shift,
         free=np.arange(slots, dtype=np.int32)[::-1].copy(),
         number=np.full(slots, -1),

@@ -74,6 +74,12 @@ class ReplayOptions(LogOptions):
         identifies=True,
     )
     hedges: int = option(1, "hedged: further chunks", Whole(1, 10**6), identifies=True)
+    hedge_budget: float | None = option(
+        None,
+        "hedged: further chunks at most, as a share of those that reads need; default: no limit",
+        Number(least=0),
+        identifies=lambda options: options.hedge_budget is not None,
+    )
     queue: list[str] | None = option(
         None,
         "priority: by service_class, lowest first; one or a list; default: what the plan was made for (weighted: "

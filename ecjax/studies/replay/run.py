@@ -4,6 +4,7 @@ import itertools
 import json
 import time
 from dataclasses import asdict, dataclass, replace
+from statistics import fmean
 from typing import Any
 
 from ecjax import precision
@@ -114,6 +115,8 @@ def solve(options: ReplayOptions, case: Case, items: dict[str, Item], worker: Wo
     if summary.all is None or not summary.all.count[0]:
         return [row | {"status": str(Status.FAILED), "error": _NO_READS}], {}
     complete = all(outcome.complete for outcome in outcomes)
+    if at.policy == "hedged":
+        row["hedged_share"] = fmean(outcome.hedged_share or 0.0 for outcome in outcomes)
     row |= _results(summary, complete) | _predicted(predicted.get("all", [])) | trace_columns
     row["solve_s"] = time.perf_counter() - began
     return [row], {

@@ -69,5 +69,6 @@ def simulation(case: Case, at: OperatingPoint, point: Point, options: ReplayOpti
     delay = options.hedge_delay_s
     if delay is None:
         delay = mean_bound(at) if at.policy == "hedged" else np.inf
-    policy = Policy(at.policy, options.probes, options.cancel, delay, options.hedges)
+    budget = np.inf if options.hedge_budget is None else options.hedge_budget
+    policy = Policy(at.policy, options.probes, options.cancel, delay, options.hedges, budget)
     return Simulation(case, at, arriving(at, options), policy, point.rate_scale, options.requests)

@@ -31,6 +31,12 @@ TABLES = job_tables(
         Column("p99_s", FLOAT, "s", "99 % quantile"),
         Column("max_load", FLOAT, "", "largest node load rho"),
         Column("max_utilisation", FLOAT, "", "largest share of time that a node gave service"),
+        Column(
+            "hedged_share",
+            FLOAT,
+            "",
+            "policy=hedged: further chunks that were read, as a share of those needed",
+        ),
         Column("latency_s", FLOAT, "s", "bound on the mean"),
         Column("promised_p99_s", FLOAT, "s", "bound on the 99 % quantile"),
         Column("estimated_mean_s", FLOAT, "s", "mean latency without simulation, of Poisson arrivals"),

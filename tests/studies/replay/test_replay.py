@@ -67,6 +67,25 @@ def test_groups_add_up(plan):
     assert np.average(middle, weights=every["count"]) == pytest.approx(whole["mean_s"], rel=5e-3)
 
 
+def test_hedging_keeps_to_its_budget(plan, tmp_path):
+    """As far as it goes and no further; without one there are more."""
+    shares = {}
+    for budget in (None, 0.05):
+        out = tmp_path / str(budget)
+        words = {
+            "hedge_delay_s": 1.0,
+            "cancel": False,
+            "hedge_budget": budget,
+            "write": ["runs", "latencies"],
+        }
+        given = options(out, plan=str(plan / "planning"), policy=["hedged", "probabilistic"], **words)
+        assert replay_study(given, QUIET) == 0
+        runs = replays(out).set_index("policy")
+        shares[budget] = runs.loc["hedged", "hedged_share"]
+        assert np.isnan(runs.loc["probabilistic", "hedged_share"])
+    assert 0.045 < shares[0.05] <= 0.05 < shares[None]
+
+
 def test_utilisation_is_the_load_and_bounds_hold(plan):
     runs, plans = read_results(plan, "runs"), read_results(plan / "planning", "runs")
     placed = read_results(plan / "planning", "placements")
@@ -303,6 +322,10 @@ def test_plans_are_chosen(plan, tmp_path):
             "weights: found 2 numbers; allowed: one per service class",
         ),
         ({"policy": "hedged", "hedges": 0}, "hedges: found 0"),
+        (
+            {"policy": "hedged", "hedge_budget": -0.1},
+            "hedge_budget: found -0.1; allowed: a number, at least 0",
+        ),
         ({"burst_share": 1.5}, "burst_share: found 1.5"),
         ({"burst_factor": 1.0}, "burst_factor: found 1.0; allowed: a number above 1"),
         ({"hedge_delay_s": -1.0}, "hedge_delay_s: found -1.0"),
