@@ -8,6 +8,7 @@ import pyarrow as pa
 from ecjax.simulation.tally import bin_edges
 
 QUANTILES = ("p50_s", "p90_s", "p99_s", "p999_s")
+HALF_WIDTHS = ("p50_ci_s", "p90_ci_s", "p99_ci_s", "p999_ci_s")
 _ID_COLUMNS = {"class": "class", "file": "file_id", "node": "node_id"}  # by kind of group
 
 
@@ -21,6 +22,7 @@ class Latencies(NamedTuple):
     half_width: np.ndarray | None = None  # (G,) s, of the 95 % interval of the mean
     requests: np.ndarray | None = None  # (G,) reads; of a node, chunks read
     utilisation: np.ndarray | None = None  # (G,) of nodes
+    quantile_half_width: np.ndarray | None = None  # (G, 4) s, of the 95 % intervals of the quantiles
 
 
 def latency_rows(kind: str, ids: pa.Array | list[str] | None, latencies: Latencies) -> pa.Table:
@@ -35,6 +37,7 @@ def latency_rows(kind: str, ids: pa.Array | list[str] | None, latencies: Latenci
     quantiles = (
         np.full((count, len(QUANTILES)), np.nan) if latencies.quantiles is None else latencies.quantiles
     )
+    sure = latencies.quantile_half_width
     requests = np.full(count, np.nan) if latencies.requests is None else latencies.requests.astype(float)
     columns = {
         "group": pa.repeat(pa.scalar(kind), count),
@@ -45,6 +48,10 @@ def latency_rows(kind: str, ids: pa.Array | list[str] | None, latencies: Latenci
         "ci_s": _floats(latencies.half_width, count),
         "std_s": _floats(latencies.deviation, count),
         **{name: _floats(quantiles[:, place], count) for place, name in enumerate(QUANTILES)},
+        **{
+            name: _floats(None if sure is None else sure[:, place], count)
+            for place, name in enumerate(HALF_WIDTHS)
+        },
         "utilisation": _floats(latencies.utilisation, count),
     }
     if ids is not None:

@@ -3,7 +3,7 @@
 Intervals come from batch means (each replication gives its own), with batches merged until neighbours no longer
 correlate. The warm-up is cut where MSER (White, "An effective truncation heuristic", Simulation 69, 1997) puts it, at
 the next segment of the tally; one that reaches into the second half, or halves that differ, mark a run as not
-stationary.
+stationary. Intervals of quantiles come from the replications, which are independent, by Student's law.
 """
 
 import math
@@ -19,6 +19,8 @@ LEVELS = (0.5, 0.9, 0.99, 0.999)
 _FEWEST_BATCHES = 8
 _HALF = 16  # batches of each half in the test for drift
 _MOST_BATCHES = 64
+_FEWEST_REPLICATIONS = 3  # for intervals of quantiles
+_FEWEST_BEYOND = 10  # requests above a quantile, in every replication, for its interval
 _SIGNIFICANCE = 1e-3
 _UNLIKE = 0.01  # a beginning that differs from the rest by more than this chance is warm-up
 _ALIKE = 3  # blocks of its length in the rest that it takes to tell
@@ -33,6 +35,7 @@ class Summary:
     deviation: np.ndarray  # (G,) s
     half_width: np.ndarray  # (G,) s, of the 95 % interval of the mean; nan where it is not known
     quantiles: np.ndarray  # (G, len(LEVELS)) s; nan for groups without histograms
+    quantile_half_width: np.ndarray  # the same of their 95 % intervals, from what replications differ by
     bins: np.ndarray  # (C, BINS) histograms of the classes
     all: "Summary | None"  # the same of all reads together, G = 1
     warm_up: float  # share of the run that was dropped
@@ -57,14 +60,16 @@ def summarise(tallies: list[Tally], spans: list[float], varying: bool = False) -
     segment = SEGMENTS.index(first if first is not None else SEGMENTS[-1])
     start = SEGMENTS[segment]
     sums = sum(t.sums[segment:].sum(axis=0) for t in tallies)
-    bins = sum(t.bins[segment:].sum(axis=0, dtype=np.int64) for t in tallies)
+    histograms = np.stack([t.bins[segment:].sum(axis=0, dtype=np.int64) for t in tallies])
     batches = [t.batches[:, start:] for t in tallies]
     together = [b[:classes].sum(axis=0, keepdims=True) for b in batches]
-    file_bins = sum(t.file_bins[segment:].sum(axis=0, dtype=np.int64) for t in tallies)
+    of_files = np.stack([t.file_bins[segment:].sum(axis=0, dtype=np.int64) for t in tallies])
+    bins = histograms.sum(axis=0)
+    of_all = histograms[:, None, :classes].sum(axis=2)
     return Summary(
-        **_statistics(sums, bins, batches, file_bins),
+        **_statistics(sums, histograms, batches, of_files),
         all=Summary(
-            **_statistics(sums[None, :classes].sum(axis=1), bins[None, :classes].sum(axis=1), together),
+            **_statistics(sums[None, :classes].sum(axis=1), of_all, together),
             bins=bins[:classes],
             all=None,
             warm_up=start / BATCHES,
@@ -96,19 +101,40 @@ def quantiles(bins: np.ndarray) -> np.ndarray:
     return values
 
 
+def quantile_half_widths(replications: np.ndarray) -> np.ndarray:
+    """Half widths of the 95 % intervals of quantiles at LEVELS, (G, Q) s, from histograms (R, G, bins).
+
+    By Student's law from the quantiles of the R replications; nan where these are fewer than three, or where one of
+    them has fewer than ten requests above the quantile.
+    """
+    number, groups = replications.shape[:2]
+    half_width = np.full((groups, len(LEVELS)), np.nan)
+    beyond = replications.sum(axis=2).min(axis=0)[:, None] * (1 - np.array(LEVELS))
+    known = beyond >= _FEWEST_BEYOND * (1 - 1e-9)
+    some = known.any(axis=1)
+    if number < _FEWEST_REPLICATIONS or not some.any():
+        return half_width
+    each = np.stack([quantiles(histograms[some]) for histograms in replications])
+    half_width[some] = stats.t.ppf(0.975, number - 1) * each.std(axis=0, ddof=1) / math.sqrt(number)
+    return np.where(known, half_width, np.nan)
+
+
 def _statistics(
     sums: np.ndarray, bins: np.ndarray, batches: list[np.ndarray], file_bins: np.ndarray | None = None
 ) -> dict[str, np.ndarray]:
+    """Sums (G, 3); histograms (R, G', bins) of the first G' groups, and (R, r, bins) of the last ones, the files."""
     count, total, square = sums.T
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = total / count
         deviation = np.sqrt(np.maximum(square / count - mean**2, 0.0))
         half_width = stats.norm.ppf(0.975) * deviation / np.sqrt(count)
     half_width[count < 2] = np.nan
-    levels = np.full((len(sums), len(LEVELS)), np.nan)
-    levels[: len(bins)] = quantiles(bins)
-    if file_bins is not None and len(file_bins):
-        levels[len(bins) :] = quantiles(file_bins)
+    levels, half_widths = np.full((2, len(sums), len(LEVELS)), np.nan)
+    first = bins.shape[1]
+    levels[:first], half_widths[:first] = quantiles(bins.sum(axis=0)), quantile_half_widths(bins)
+    if file_bins is not None and file_bins.shape[1]:
+        levels[first:] = quantiles(file_bins.sum(axis=0))
+        half_widths[first:] = quantile_half_widths(file_bins)
     for group in range(len(batches[0])):
         half_width[group] = interval([batch[group] for batch in batches])
     return {
@@ -117,6 +143,7 @@ def _statistics(
         "deviation": deviation,
         "half_width": half_width,
         "quantiles": levels,
+        "quantile_half_width": half_widths,
     }
 
 

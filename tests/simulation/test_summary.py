@@ -26,6 +26,23 @@ def test_intervals_cover_the_true_mean_as_often_as_they_say(load):
     assert 90 <= covered <= 98
 
 
+def test_intervals_cover_true_quantiles_as_often_as_they_say():
+    """Histograms of exponential times, four replications of 2000 each: 400 times over."""
+    rng, edges = np.random.default_rng(0), tally.bin_edges()
+    truth = -np.log1p(-np.array(summary.LEVELS))
+    times = rng.exponential(size=(400, 4, 2000))
+    place = np.searchsorted(edges, times, side="right") - 1
+    rows = np.arange(1600).repeat(2000)
+    bins = np.bincount(rows * tally.BINS + place.ravel(), minlength=1600 * tally.BINS)
+    bins = bins.reshape(400, 4, tally.BINS).transpose(1, 0, 2)
+    found, half_width = summary.quantiles(bins.sum(axis=0)), summary.quantile_half_widths(bins)
+    covered = (np.abs(found - truth) <= half_width).mean(axis=0)
+    assert np.all((covered[:3] >= 0.92) & (covered[:3] <= 0.98))
+    # two of 2000 requests are above the last one
+    assert np.isnan(half_width[:, 3]).all()
+    assert np.isnan(summary.quantile_half_widths(bins[:2])).all()
+
+
 def test_statistics_are_those_of_the_paths():
     runs = [mm1(0.7, 20_000, seed, paths=True) for seed in range(3)]
     found = summary.summarise([run.tally for run in runs], [run.span for run in runs])
@@ -39,6 +56,11 @@ def test_statistics_are_those_of_the_paths():
     # the only node, the only file, and all reads together are the same here
     assert found.all.mean[0] == found.mean[0] == found.mean[1] == found.mean[2]
     assert found.quantiles[2] == pytest.approx(expected, rel=0.03)
+    each = np.array([np.quantile(run.tally.paths[start:], summary.LEVELS) for run in runs])
+    half_width = (
+        4.303 * each.std(axis=0, ddof=1) / np.sqrt(3)
+    )  # Student's 97.5 % point, two degrees of freedom
+    assert found.quantile_half_width[0] == pytest.approx(half_width, rel=0.05)
     assert found.utilisation[0] == pytest.approx(0.7, abs=0.02)
     assert found.stationary
 

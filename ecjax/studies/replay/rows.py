@@ -48,6 +48,7 @@ def _replayed(summary: Summary, kind: str, plan: Plan) -> Latencies:
         part.half_width[cut],
         part.count[cut],
         summary.utilisation if kind == "node" else None,
+        part.quantile_half_width[cut],
     )
 
 

@@ -149,6 +149,7 @@ def _results(summary: Summary, complete: bool) -> dict[str, Any]:
         "ci_s": or_none(reads.half_width[0]),  # too few requests for one
         "p50_s": or_none(reads.quantiles[0, _P50]),
         "p99_s": or_none(reads.quantiles[0, _P99]),
+        "p99_ci_s": or_none(reads.quantile_half_width[0, _P99]),
         "max_utilisation": or_none(summary.utilisation.max()),
     }
 

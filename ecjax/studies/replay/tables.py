@@ -29,6 +29,12 @@ TABLES = job_tables(
         Column("ci_s", FLOAT, "s", "half width of its 95 % interval"),
         Column("p50_s", FLOAT, "s", "median of the same"),
         Column("p99_s", FLOAT, "s", "99 % quantile"),
+        Column(
+            "p99_ci_s",
+            FLOAT,
+            "s",
+            "half width of its 95 % interval, from what replications differ by; null: fewer than 3",
+        ),
         Column("max_load", FLOAT, "", "largest node load rho"),
         Column("max_utilisation", FLOAT, "", "largest share of time that a node gave service"),
         Column(
@@ -63,6 +69,20 @@ TABLES = job_tables(
         Column("p90_s", FLOAT, "s", "90 % quantile"),
         Column("p99_s", FLOAT, "s", "99 % quantile"),
         Column("p999_s", FLOAT, "s", "99.9 % quantile"),
+        Column(
+            "p50_ci_s",
+            FLOAT,
+            "s",
+            "half width of the 95 % interval of p50_s; null: fewer than 3 replications",
+        ),
+        Column("p90_ci_s", FLOAT, "s", "the same of p90_s"),
+        Column(
+            "p99_ci_s",
+            FLOAT,
+            "s",
+            "the same of p99_s; null: fewer than 10 reads of some replication are above it",
+        ),
+        Column("p999_ci_s", FLOAT, "s", "the same of p999_s"),
         Column("utilisation", FLOAT, "", "share of time that the node gave service; estimated: its load rho"),
     ),
     latency_bins=(
