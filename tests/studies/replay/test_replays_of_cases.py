@@ -173,6 +173,8 @@ def test_every_column_of_runs_is_filled_by_some_run(tmp_path, monkeypatch):
     assert replay_study(ReplayOptions(**FEW, plan=plan, out=out), QUIET) == 0
     assert replay_study(ReplayOptions(**FEW, plan=plan, out=out, rate_scale=9.0), QUIET) == 1
     assert replay_study(ReplayOptions(**FEW, trace=log_of(tmp_path)[0], out=out), QUIET) == 0
+    few = FEW | {"requests": 2000, "replications": 3, "hedge_delay_s": 1.0, "slow": {"x": 1.1}}
+    assert replay_study(checked(ReplayOptions(**few, plan=plan, policy=["hedged"], out=out)), QUIET) == 0
     runs = read_results(out, "runs")
     empty = {name for name in runs if runs[name].isna().all()}
     # the estimate, which takes long to compile, fills the others
