@@ -190,7 +190,7 @@ def _nearby_bounds(
         scales = float(lanes.rate_scale[lane]), float(lanes.size_scale[lane])
         bounds[lane] = nearby_bound(scaled(problem, *scales), float(lanes.theta[lane]), plan, _WIDE_GAP)
     # what holds for all plans holds for these
-    return np.fmax(bounds, np.where(np.isnan(bounds), np.nan, lower_bound))
+    return np.maximum(bounds, lower_bound)
 
 
 def certified_lanes(

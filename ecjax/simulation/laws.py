@@ -33,6 +33,12 @@ class Laws(NamedTuple):
     table: np.ndarray  # (l, COLUMNS)
     samples: np.ndarray  # (all samples,) values of U of the empirical laws
 
+    def slowed(self, factor: np.ndarray) -> "Laws":
+        """The same with the services of the m nodes longer by factors (m,)."""
+        table = self.table.copy()
+        table[: len(factor), LINES] *= factor[:, None]
+        return self._replace(table=table)
+
 
 @njit()
 def _unit(kind, a, b, state):

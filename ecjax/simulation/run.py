@@ -74,7 +74,7 @@ class Outcome:
     span: float  # s, time of the last arrival
     requests: int  # that arrived, writes and background work among them
     complete: bool  # False where it was given up as more and more requests waited, or some never end (nodes stay down)
-    hedged_share: float | None  # hedged: further accesses as a share of those that requests need
+    hedged_share: float  # further accesses of hedging as a share of those that requests need
 
 
 # an engine: takes a block (times, files, number of the first request); False ends the replay
@@ -117,8 +117,7 @@ def replay(
             advance(len(times))
         if not complete:
             break
-    complete = finish() and complete
-    return Outcome(counts, now, first, complete, hedged_share() if policy.name == "hedged" else None)
+    return Outcome(counts, now, first, finish() and complete, hedged_share())
 
 
 def several_channels(policy: Policy, queue: Queue, outages: Outages | None) -> bool:

@@ -47,13 +47,13 @@ def busiest_window(counts: TickCounts | None, window_s: float) -> Window:
     """
     if counts is None:
         raise UserError("rate=peak: found no reads in the log; allowed: a log with reads")
-    found = busiest(counts, window_s)
-    if found is None:
+    window = busiest(counts, window_s)
+    if window is None:
         least, most = counts.least * counts.tick_s, counts.length // 2 * counts.tick_s
         allowed = f"from {least:.6g} to {most:.6g} s, half of the log" if most >= least else "rate=mean"
         raise UserError(f"window_s: found {window_s:g}; allowed for this log: {allowed}")
     length_s = round(window_s / counts.tick_s) * counts.tick_s
-    return Window(found.start_s, length_s, found.arrivals, found.ratio)
+    return Window(window.start_s, length_s, window.arrivals, window.ratio)
 
 
 def window_of_requests(

@@ -11,6 +11,7 @@ own, made for the best loads found at their z. Outside a finite range of z the l
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -50,7 +51,7 @@ def lower_bound(
         levels: (m, 4) cells of levels of the nodes' waits, as in ``node_minima``: a bound on plans that keep to them.
     """
     service, rows = passes.service, passes.rows
-    minima = NodeMinima(service, rows, levels, passes.share_out_nodes)
+    minima = NodeMinima(service, rows, levels, partial(passes.share_out_bins, least=1))
     each = abs(relaxed.objective) / len(service.mean)  # s, of a node
     capacity = np.where(np.isfinite(rows.capacity), rows.capacity, 0.0)
 

@@ -25,7 +25,6 @@ _ROWS_PER_TASK = 4096
 _MOST_TASKS = 32
 _BINS_PER_TASK = 128
 _MOST_BIN_TASKS = 8
-_NODE_TASKS = 8
 _LEAST_WEIGHT = 1e-9
 _REMEMBERED = 10  # passes
 # With many nodes prices swing: most passes ask at prices that follow those of the mixture slowly.
@@ -141,9 +140,11 @@ class Passes:
 
         return list(self._pool.map(run, self._parts) if self._pool else map(run, self._parts))
 
-    def share_out_bins(self, number: int, part: Callable[[int, int], T]) -> list[T]:
-        """The same for ``number`` bins, in parts that do not depend on the threads either."""
-        step = max(_BINS_PER_TASK, -(-number // _MOST_BIN_TASKS))
+    def share_out_bins(
+        self, number: int, part: Callable[[int, int], T], least: int = _BINS_PER_TASK
+    ) -> list[T]:
+        """The same for ``number`` bins, or nodes, in parts of ``least`` at least, which no threads change either."""
+        step = max(least, -(-number // _MOST_BIN_TASKS))
         edges = [*range(0, number, step), number]
         bounds = list(zip(edges[:-1], edges[1:], strict=True))
 
@@ -151,14 +152,6 @@ class Passes:
             return part(*ends)
 
         return list(self._pool.map(run, bounds) if self._pool and len(bounds) > 1 else map(run, bounds))
-
-    def share_out_nodes(self, number: int, part: Callable[[int, int], None]) -> None:
-        """The same for nodes that have nothing to do with each other, some of which take longer than others."""
-        if self._pool is None:
-            return part(0, number)
-        step = max(1, number // _NODE_TASKS)
-        list(self._pool.map(lambda first: part(first, min(first + step, number)), range(0, number, step)))
-        return None
 
     def totals(self, kinds: np.ndarray, group: np.ndarray, groups: int) -> tuple[np.ndarray, ...]:
         """Loads, chunks and dollars of given choices by group."""

@@ -222,14 +222,10 @@ def run(system, counts, times, files, first, seed, settings, state, until):
             drawn = streams.stream(streams.mixed(streams.stream(dispatch_key, number[slot])), 1)
             subset.shuffle(order, end - begin, drawn)
             flag = HEDGE
-            room_left = settings.hedge_budget * counters[NEEDED] - counters[HEDGES]
+            most = min(float(hedges), settings.hedge_budget * counters[NEEDED] - counters[HEDGES])
             for i in range(end - begin):
                 place = order[i]
-                if (
-                    sends < hedges
-                    and sends + 1 <= room_left
-                    and status[base + (slot << shift) + place] == NONE
-                ):
+                if sends + 1 <= most and status[base + (slot << shift) + place] == NONE:
                     if not down[entry_node[begin + place]]:
                         selection[sends] = begin + place
                         sends += 1

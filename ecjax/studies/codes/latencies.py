@@ -20,7 +20,7 @@ from ecjax.problem.overload import demand_of, least_overload
 from ecjax.problem.service_laws import service_laws
 from ecjax.queueing.condense import condense
 from ecjax.queueing.workload import Workload
-from ecjax.simulation.laws import LINES, Laws
+from ecjax.simulation.laws import Laws
 from ecjax.status import Status
 from ecjax.studies.codes.plans import CodePlan, code_plan
 
@@ -224,11 +224,9 @@ def _states(code: Code, traffic: Traffic, plan: CodePlan, idle: _Idle) -> Iterab
         left += [_degraded(moved * (code.degraded_chunks / code.k), away, code, traffic.small_bytes)]
         yield "down", _State(problem, laws, kinds_of(problem, moved), left)
     factor = np.where(down, traffic.slow, 1.0)
-    table = laws.table.copy()
-    table[: len(factor), LINES] *= factor[:, None]
     service = problem.nodes.service * jnp.asarray(factor[None] ** np.arange(1, 4)[:, None])[:, None]
     slowed = replace(problem, nodes=replace(problem.nodes, service=service))
-    yield "slow", _State(slowed, laws._replace(table=table), full, small)
+    yield "slow", _State(slowed, laws.slowed(factor), full, small)
     yield "repairing", healthy._replace(problem=_beside(problem, idle.repair))
 
 

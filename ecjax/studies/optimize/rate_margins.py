@@ -21,7 +21,9 @@ def rate_error_columns(case: Case, lane: Lane, plan: Solution) -> dict[str, floa
     if _ERROR not in case.files.column_names:
         return {}
     error = lane.rate_scale * np.nan_to_num(column(case.files, _ERROR))
-    found = rate_errors(case.problem_of(lane), np.asarray(plan.probabilities), np.asarray(plan.stored), error)
-    if not np.isfinite(found.latency_s):
+    errors = rate_errors(
+        case.problem_of(lane), np.asarray(plan.probabilities), np.asarray(plan.stored), error
+    )
+    if not np.isfinite(errors.latency_s):
         return {}
-    return {"latency_rate_error_s": found.latency_s, "cost_rate_error_dollars": found.cost}
+    return {"latency_rate_error_s": errors.latency_s, "cost_rate_error_dollars": errors.cost}

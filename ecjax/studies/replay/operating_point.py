@@ -14,7 +14,7 @@ from ecjax.problem import arrays
 from ecjax.problem.overload import EVENLY, demand_of, least_overload, overload
 from ecjax.problem.service_laws import service_laws
 from ecjax.simulation import law_fit
-from ecjax.simulation.laws import LINES, Laws
+from ecjax.simulation.laws import Laws
 from ecjax.simulation.run import STATIC, Queue
 from ecjax.studies.replay.inputs import Case, LoggedReads
 from ecjax.studies.replay.options import ReplayOptions
@@ -130,12 +130,10 @@ def _at_rates_of(reads: LoggedReads, plan: Plan) -> Plan:
 def _slowed(plan: Plan, laws: Laws, slow: Mapping[str, float]) -> tuple[Plan, Laws]:
     """The plan and its laws with all services of some nodes, other work too, longer by a factor."""
     factor = np.array([slow.get(str(name), 1.0) for name in plan.names.nodes.to_pylist()])
-    table = laws.table.copy()
-    table[: len(factor), LINES] *= factor[:, None]
     nodes = plan.problem.nodes
     work = nodes.background * jnp.asarray(factor ** np.arange(1, 4)[:, None])
     problem = replace(plan.problem, nodes=replace(nodes, background=work))
-    return replace(plan, problem=problem), laws._replace(table=table)
+    return replace(plan, problem=problem), laws.slowed(factor)
 
 
 def _with_laws(plan: Plan, laws: Laws) -> planning.Problem:

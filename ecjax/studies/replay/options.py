@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from ecjax.engine.options import EngineOptions
 from ecjax.errors import UserError
-from ecjax.options import Listed, Number, Special, Whole, Words, Wrong, option, section
+from ecjax.options import Listed, Number, Special, Whole, Words, Wrong, is_number, option, section
 from ecjax.studies.optimize.class_rules import WEIGHTS, weights
 from ecjax.studies.optimize.options import LAWS, OptimizeOptions
 from ecjax.studies.replay.tables import TABLES
@@ -28,14 +28,14 @@ def _slow(value: object) -> dict[str, float]:
     factors = {EVERY: _SLOWER} if value == EVERY else value
     if not isinstance(factors, dict) or not factors:
         raise Wrong(repr(value))
-    taken = {}
+    slower = {}
     for name, factor in factors.items():
-        if isinstance(factor, bool) or not isinstance(factor, int | float) or not 0 < factor < float("inf"):
+        if not (is_number(factor) and factor > 0):
             raise Wrong(f"{name}: {factor}")
-        taken[str(name)] = float(factor)
-    if EVERY in taken and len(taken) > 1:
-        raise Wrong(f"{EVERY} beside {next(name for name in taken if name != EVERY)}")
-    return taken
+        slower[str(name)] = float(factor)
+    if EVERY in slower and len(slower) > 1:
+        raise Wrong(f"{EVERY} beside {next(name for name in slower if name != EVERY)}")
+    return slower
 
 
 def _planning() -> OptimizeOptions:

@@ -116,7 +116,7 @@ def solve(options: ReplayOptions, case: Case, items: dict[str, Item], worker: Wo
         return [row | {"status": str(Status.FAILED), "error": _NO_READS}], {}
     complete = all(outcome.complete for outcome in outcomes)
     if at.policy == "hedged":
-        row["hedged_share"] = fmean(outcome.hedged_share or 0.0 for outcome in outcomes)
+        row["hedged_share"] = fmean(outcome.hedged_share for outcome in outcomes)
     row |= _results(summary, complete) | _predicted(predicted.get("all", [])) | trace_columns
     row["solve_s"] = time.perf_counter() - began
     return [row], {

@@ -60,14 +60,14 @@ class Shrunk(NamedTuple):
         rate: (files,) 1/s.
         error: (files,) 1/s, standard errors for Poisson reads.
         law: of all rates; None: the counts tell none, and rates are as counted.
-        kept: files that keep their own rate.
+        as_counted: files that keep the rate of their own count.
         unnamed: share of reads to come of files that are not in the log.
     """
 
     rate: np.ndarray
     error: np.ndarray
     law: GammaLaw | None
-    kept: int = 0
+    as_counted: int = 0
     unnamed: float = 0.0
 
 
@@ -110,8 +110,8 @@ def shrinkage_sentence(shrunk: Shrunk) -> str:
         f"Rates are those that all files together make likely: a gamma law of shape {shrunk.law.shape:.3g} and Poisson "
         "reads, which bursts are not"
     )
-    if shrunk.kept:
-        text += f"; {shrunk.kept} files read more than that law allows keep their own"
+    if shrunk.as_counted:
+        text += f"; {shrunk.as_counted} files read more than that law allows keep their own"
     if shrunk.unnamed > 0:
         text += (
             f"; {shrunk.unnamed:.1%} of reads to come are of files that this log does not name, and those named "
@@ -138,15 +138,15 @@ def shrunk_rates(counts: np.ndarray, duration_s: float, truncated: bool) -> Shru
     # P(count >= c) of a negative binomial is a regularised incomplete beta function
     tail = betainc(np.maximum(counts, 1.0), law.shape, law.mean / (law.shape + law.mean))
     named = 1 - law.unread if truncated else 1.0
-    own = (counts > 0) & (tail / named * len(counts) < _LEVEL)
+    popular = (counts > 0) & (tail / named * len(counts) < _LEVEL)
     posterior = (counts + law.shape) / (duration_s + prior_s)
     total = counts.sum() / duration_s
     unnamed = max(0.0, 1 - posterior.sum() / total) if truncated else 0.0
-    factor = (total - rate[own].sum()) / posterior[~own].sum() if not own.all() else 1.0
+    factor = (total - rate[popular].sum()) / posterior[~popular].sum() if not popular.all() else 1.0
     return Shrunk(
-        np.where(own, rate, factor * posterior),
-        np.where(own, error, factor * np.sqrt(counts + law.shape) / (duration_s + prior_s)),
+        np.where(popular, rate, factor * posterior),
+        np.where(popular, error, factor * np.sqrt(counts + law.shape) / (duration_s + prior_s)),
         law,
-        int(np.count_nonzero(own)),
+        int(np.count_nonzero(popular)),
         unnamed,
     )

@@ -47,7 +47,7 @@ def test_the_posterior_of_every_file_and_their_sum():
     _, counts = drawn(0.5, 1.0, 2000, 2)
     shrunk = shrunk_rates(counts, LENGTH_S, truncated=False)
     prior_s = shrunk.law.shape * LENGTH_S / shrunk.law.mean
-    assert shrunk.kept == 0 and shrunk.unnamed == 0
+    assert shrunk.as_counted == 0 and shrunk.unnamed == 0
     np.testing.assert_allclose(shrunk.rate, (counts + shrunk.law.shape) / (LENGTH_S + prior_s))
     np.testing.assert_allclose(shrunk.error, np.sqrt(counts + shrunk.law.shape) / (LENGTH_S + prior_s))
     assert shrunk.rate.sum() == pytest.approx(counts.sum() / LENGTH_S)
@@ -76,7 +76,7 @@ def test_files_read_far_more_than_a_gamma_law_allows_keep_their_rates(exponent):
     rates = share / share.sum() * 20000 / LENGTH_S
     counts = np.random.default_rng(4).poisson(rates * LENGTH_S)
     shrunk = shrunk_rates(counts, LENGTH_S, truncated=False)
-    assert shrunk.kept > 10 and shrunk.rate[0] == counts[0] / LENGTH_S
+    assert shrunk.as_counted > 10 and shrunk.rate[0] == counts[0] / LENGTH_S
     assert shrunk.rate.sum() == pytest.approx(counts.sum() / LENGTH_S)
     raw = counts / LENGTH_S
     assert np.sum(np.abs(shrunk.rate - rates)) < 0.8 * np.sum(np.abs(raw - rates))
