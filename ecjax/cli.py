@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 from ecjax import __version__, interrupts
+from ecjax.address_space import limit_warning
 from ecjax.command_words import check_words, split_flags
 from ecjax.completion import candidates, completion_script
 from ecjax.display import displayed
@@ -125,6 +126,9 @@ def _dispatch(words: list[str]) -> int:
         raise UserError(
             f"found {what} with one of Hydra's flags, {split_flags(rest)[0][0]}; allowed: one of them"
         )
+    warning = limit_warning()
+    if warning is not None:
+        print(f"ecjax: {warning}", file=sys.stderr)
     from ecjax.hydra_run import run_job  # Hydra is slow to import
 
     with _printing(what):

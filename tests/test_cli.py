@@ -129,6 +129,19 @@ def test_what_the_machine_refuses_ends_with_a_line(capsys, monkeypatch, error, c
     assert err.startswith(line) and len(err.splitlines()) == 1
 
 
+def test_a_limit_of_addresses_is_said_before_native_code_meets_it(capsys, monkeypatch):
+    resource = pytest.importorskip("resource", reason="limits of addresses are those of POSIX systems")
+    monkeypatch.setattr(hydra_run, "run_job", lambda *_: 0)
+    monkeypatch.setenv("ECJAX_CORES", "5")
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    assert run(capsys, "optimize") == (0, "", "")
+    for limit, parts in ((5 * 10**9, ("limited to 5 GB (ulimit -v)", "allow 6 GB")), (10**12, ())):
+        monkeypatch.setattr(resource, "getrlimit", lambda _, limit=limit: (limit, before[1]))
+        code, out, err = run(capsys, "optimize")
+        assert (code, out, len(err.splitlines())) == (0, "", len(parts) > 0)
+        assert all(part in err for part in parts)
+
+
 def test_mistakes_of_the_program_are_not_hidden(monkeypatch):
     def wrong(*_):
         raise RuntimeError("a mistake")
