@@ -115,11 +115,12 @@ def _solve_group(group: Sequence[_Waiting]) -> None:
 
 
 def _most_lanes(shape: Shape) -> int:
-    """Lanes whose arrays fit into the memory of the device together."""
+    """Lanes whose arrays fit into the memory of the devices together, which share the rows."""
     stats = jax.devices()[0].memory_stats() or {}
     memory = _SHARE * stats.get("bytes_limit", _MEMORY_BYTES / _SHARE)
     places = shape.sites * shape.width
-    lane = 8 * (_ARRAYS * shape.rows * places * shape.per_site + _MATRICES * (2 * shape.nodes) ** 2)
+    rows = -(-shape.rows // jax.local_device_count())
+    lane = 8 * (_ARRAYS * rows * places * shape.per_site + _MATRICES * (2 * shape.nodes) ** 2)
     return max(1, int(memory // lane))
 
 

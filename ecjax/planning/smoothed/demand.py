@@ -1,5 +1,6 @@
 """The demand of rows as an array program, for NumPy or JAX."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ecjax.planning.smoothed.backend import Backend
@@ -31,14 +32,25 @@ def by_node(xp: Any, grid: Grid, values: Any) -> Any:
     return xp.take(values.reshape(*values.shape[:-2], -1), grid.place, axis=-1)
 
 
-def demand_of(backend: Backend, rows: Rows, grid: Grid, with_places: bool) -> Demand:
+def _as_it_is(sums: Any) -> Any:
+    return sums
+
+
+def demand_of(
+    backend: Backend,
+    rows: Rows,
+    grid: Grid,
+    with_places: bool,
+    of_all: Callable[[Any], Any] = _as_it_is,
+) -> Demand:
     """The demand of rows whose costs are by place.
 
     Args:
         backend: of the arrays.
-        rows: rows.
+        rows: rows, all or those that are here.
         grid: places.
         with_places: whether places for chunks have prices.
+        of_all: sums over the rows that are here -> over the rows of all devices.
     """
     xp = backend.xp
     usual = xp.nanmedian(xp.where(xp.isfinite(rows.cold_cost), rows.cold_cost, xp.nan), axis=(1, 2))
@@ -51,12 +63,12 @@ def demand_of(backend: Backend, rows: Rows, grid: Grid, with_places: bool) -> De
         chunks = xp.einsum("r,rsg->sg", rows.weight * rows.chunks, stored)
         cold = xp.where(xp.isfinite(rows.cold_cost), rows.cold_cost, 0.0)
         dollars = xp.einsum("r,rsg->", rows.weight, stored * cold + response.hot * rows.reading)
-        return Answer(
-            by_node(xp, grid, requested), by_node(xp, grid, chunks), dollars, response.unfinished, response
-        )
+        here = by_node(xp, grid, requested), by_node(xp, grid, chunks), dollars, response.unfinished
+        requested, chunks, dollars, unfinished = of_all(here)
+        return Answer(requested, chunks, dollars, unfinished, response)
 
     def curve(answer: Answer, prices: Any, tau: Any) -> Any:
-        matrix = curvature(backend, rows, answer.detail, tau, with_places)
+        matrix = of_all(curvature(backend, rows, answer.detail, tau, with_places))
         at = grid.place
         if with_places:
             at = xp.concatenate([at, grid.node.size + at])

@@ -1,6 +1,8 @@
 """The smoothed dual as one program of JAX: on any device, several problems of one shape at once.
 
 Rows come by node, as the host has them, and go by place; their number is rounded up so that few programs are compiled.
+Several devices have a part of the rows each, and all prices. A pass adds up what the parts ask for, and how that falls
+as prices rise: m numbers and an m x m matrix, whatever the number of rows.
 """
 
 from collections.abc import Sequence
@@ -10,6 +12,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh
+from jax.sharding import PartitionSpec as P
 
 from ecjax.planning.smoothed import newton
 from ecjax.planning.smoothed.backend import jax_backend
@@ -19,6 +23,7 @@ from ecjax.planning.smoothed.newton import Cluster, Settings, Solution
 from ecjax.planning.smoothed.response import Rows
 
 _LEAST_ROWS = 32
+_FILES = "files"  # the axis of a mesh of devices
 
 
 class Request(NamedTuple):
@@ -72,19 +77,22 @@ def shape_of(request: Request) -> Shape:
     )
 
 
-def solved(requests: Sequence[Request]) -> list[Solution]:
+def solved(requests: Sequence[Request], devices: Sequence[jax.Device] | None = None) -> list[Solution]:
     """Solutions of requests of one shape, as NumPy arrays; the details of their answers are ``Marginals`` by node.
 
     Args:
         requests: one or more.
+        devices: that share the rows; all local ones of the default kind unless it says others.
     """
+    shared_by = tuple(jax.local_devices() if devices is None else devices)
     shape = shape_of(requests[0])
+    shape = shape._replace(rows=-(-shape.rows // len(shared_by)) * len(shared_by))
     lanes = _rounded(len(requests), 1)
     padded = [*requests, *[requests[-1]] * (lanes - len(requests))]
     stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *(_arrays(request, shape) for request in padded))
     # the array program is NumPy's too, which promotes ranks and types
     with jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard"):
-        solutions = jax.tree.map(np.asarray, _solve(shape, *stacked))
+        solutions = jax.tree.map(np.asarray, _solve(shape, shared_by, *stacked))
     return [
         _of_lane(jax.tree.map(lambda leaf, lane=lane: leaf[lane], solutions), request)
         for lane, request in enumerate(requests)
@@ -140,23 +148,41 @@ def _arrays(request: Request, shape: Shape) -> tuple[Any, ...]:
     )
 
 
-@partial(jax.jit, static_argnums=0)
-def _solve(shape: Shape, *stacked: Any) -> tuple[Solution, jax.Array, jax.Array]:
+@partial(jax.jit, static_argnums=(0, 1))
+def _solve(
+    shape: Shape, devices: tuple[jax.Device, ...], *stacked: Any
+) -> tuple[Solution, jax.Array, jax.Array]:
     backend = jax_backend()
+
+    def of_all(sums: Any) -> Any:
+        return jax.lax.psum(sums, _FILES) if len(devices) > 1 else sums
 
     def one(cluster: Cluster, grid: Grid, by_place: Any, limits: Any, z: Any, read: Any, place: Any) -> Any:
         first, last, tol, turns = limits
         weight, rate, hot, extra, chunks, cold_cost, reading = by_place
         rows = Rows(weight, rate, hot, extra, chunks, cold_cost, reading, shape.per_site)
         settings = Settings(first, last, tol, turns, shape.fixed_z)
-        demand = demand_of(backend, rows, grid, shape.with_places)
+        demand = demand_of(backend, rows, grid, shape.with_places, of_all)
         solution = newton.solve(backend, cluster, demand, settings, z, read, place)
         response = solution.answer.detail
         marginals = by_node(jnp, grid, response.hot), by_node(jnp, grid, response.cold)
         bare = solution._replace(answer=solution.answer._replace(detail=jnp.zeros(0)))
         return (bare, *marginals)
 
-    result: tuple[Solution, jax.Array, jax.Array] = jax.vmap(one)(*stacked)
+    lanes: Any = jax.vmap(one)
+    if len(devices) > 1:
+        mesh = Mesh(np.array(devices), (_FILES,))
+        parts, whole = P(None, _FILES), P()
+        of_rows = (*[parts] * 6, parts if shape.reading else whole)
+        lanes = jax.shard_map(
+            lanes,
+            mesh=mesh,
+            in_specs=(whole, whole, of_rows, whole, whole, whole, whole),
+            out_specs=(whole, parts, parts),
+            # prices are the same everywhere, since all that they are made of is summed over the devices
+            check_vma=False,
+        )
+    result: tuple[Solution, jax.Array, jax.Array] = lanes(*stacked)
     return result
 
 
