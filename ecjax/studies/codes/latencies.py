@@ -83,7 +83,7 @@ def latency_columns(code: Code, traffic: Traffic, cluster: RepairCluster, disk_r
         cluster: whose repairs are the other work
         disk_rate: failures of a disk per year
     """
-    if code.n > (len(traffic.nodes) if traffic.site is None else traffic.per_site * (traffic.site.max() + 1)):
+    if _most_at_site(code, traffic) is None:
         return {
             "status": str(Status.INFEASIBLE),
             "error": f"{code.name}: {code.n} chunks on {len(traffic.nodes)} nodes; allowed: one a node"
@@ -163,7 +163,17 @@ def _problem(code: Code, traffic: Traffic) -> Problem:
     problem = prepare(nodes_arrays(traffic.nodes), files, rows.of_file, rows.count)
     if traffic.site is None:
         return problem
-    return replace(problem, site=jnp.asarray(traffic.site, jnp.int32), per_site=traffic.per_site)
+    return replace(problem, site=jnp.asarray(traffic.site, jnp.int32), per_site=_most_at_site(code, traffic))
+
+
+def _most_at_site(code: Code, traffic: Traffic) -> int | None:
+    """Chunks of a file at a site when they are spread as evenly as nodes allow; None where they do not fit."""
+    if traffic.site is None:
+        return 1 if code.n <= len(traffic.nodes) else None
+    nodes = np.bincount(traffic.site)
+    return next(
+        (most for most in range(1, traffic.per_site + 1) if np.minimum(nodes, most).sum() >= code.n), None
+    )
 
 
 def _repair_work(problem: Problem, code: Code, traffic: Traffic, cluster: RepairCluster) -> np.ndarray:

@@ -10,6 +10,7 @@ from ecjax.problem import node_options
 from ecjax.problem.cluster_options import ClusterOptions
 from ecjax.problem.node_options import Description
 from ecjax.studies.codes.tables import TABLES
+from ecjax.studies.spine.durability_options import DurabilityOptions
 
 FIGURES = ("nines",)
 LAWS = ("auto", "deterministic", "exponential", "shifted_exponential", "gamma", "lognormal", "pareto")
@@ -34,7 +35,7 @@ def with_latencies(options: "CodesOptions") -> bool:
 
 
 @dataclass(frozen=True)
-class CodesOptions:
+class CodesOptions(DurabilityOptions):
     """Everything that ``ecjax codes`` can be told."""
 
     codes: list[str] = option(
@@ -60,50 +61,10 @@ class CodesOptions:
         Number(above=0, most=1),
         identifies=True,
     )
-    domains: int | None = option(
-        None,
-        "failure domains, hosts or racks, over which chunks are spread; default: as many as nodes has, else 12",
-        Whole(2, 10**6),
-        identifies=True,
-    )
     chunks_per_domain: int = option(
         1,
         "chunks of a group that a domain may hold where there are fewer domains than chunks",
         Whole(1, 4),
-        identifies=True,
-    )
-    disks: int | None = option(
-        None,
-        "disks of a domain; default: with domain=site its nodes, else 10",
-        Whole(1, 10**5),
-        identifies=True,
-    )
-    disk_bytes: float = option(16e12, "size of a disk", Number(above=0), identifies=True)
-    user_bytes: float = option(5e14, "data to keep, without what codes add", Number(above=0), identifies=True)
-    groups: int = option(
-        1024, "placement groups: stripes on the same disks", Whole(1, 10**9), identifies=True
-    )
-    afr: float = option(
-        0.015,
-        "probability that a disk fails within a year",
-        Number(above=0, below=1),
-        identifies=True,
-    )
-    domain_losses_per_year: float = option(
-        0.002, "of one domain, for good, with all its disks", Number(least=0, most=100), identifies=True
-    )
-    repair_bytes_per_s: float = option(
-        1e8, "of one disk for repairs, read and written", Number(above=0), identifies=True
-    )
-    cluster_bytes_per_s: float = option(
-        6e9, "of the cluster for repairs, read and written", Number(above=0), identifies=True
-    )
-    detect_s: float = option(600.0, "until a loss is detected", Number(least=0), identifies=True)
-    scrub_days: float = option(14.0, "between two scrubs of a disk", Number(above=0), identifies=True)
-    latent_errors_per_year: float = option(
-        0.05,
-        "of a disk, which nobody sees until a scrub or a repair reads them",
-        Number(least=0),
         identifies=True,
     )
     outages_per_year: float = option(
@@ -118,9 +79,6 @@ class CodesOptions:
         Number(above=0, most=1000),
         identifies=lambda options: options.outages_per_year > 0,
     )
-    bit_error_rate: float = option(
-        1e-15, "of reading: errors per bit", Number(least=0, below=1), identifies=True
-    )
     storage_dollars_per_byte: float = option(
         2e-12, "of raw disk, for 30 days", Number(least=0), identifies=True
     )
@@ -134,12 +92,6 @@ class CodesOptions:
         Special(node_options.ALLOWED, node_options.nodes),
     )
     files: str | None = option(None, "files table, whose k is left aside; built-in if absent")
-    domain: str = option(
-        "node",
-        "failure domain that the nodes table has: every node, or site: the nodes of a site are its disks",
-        Words("node", "site"),
-        identifies=with_latencies,
-    )
     small_bytes: float = option(
         65536.0, "of a small read, from one data chunk", Number(above=0), identifies=with_latencies
     )
@@ -181,6 +133,11 @@ class CodesOptions:
         None, "datasets to write besides runs; default: all", Listed(Words("runs", *TABLES.names))
     )
     figures: list[str] = option(["nines"], "figures to draw", Listed(Words(*FIGURES), empty=True))
+
+    @property
+    def reads_nodes(self) -> bool:
+        """Whether there is a table of nodes: where codes are planned."""
+        return self.latencies
 
     @property
     def latencies(self) -> bool:

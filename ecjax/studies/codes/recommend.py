@@ -6,7 +6,7 @@ import pandas as pd
 
 from ecjax.status import Status
 from ecjax.studies.codes.rows import by_cost, chosen
-from ecjax.studies.codes.words import hours, matters_most, pace_of, reads_of, rules
+from ecjax.studies.codes.words import hours, pace_of, reads_of, rules, what_matters
 from ecjax.studies.spine.sentences import dollars_text, listed
 from ecjax.tables.recommendation import Recommendation
 
@@ -51,7 +51,7 @@ def recommend(runs: pd.DataFrame, codes: pd.DataFrame) -> Recommendation | None:
     beside = f" Dearer: {listed(dearer)}." if dearer else ""
     reads = reads_of(best, next(iter(front or others), None))
     return Recommendation(
-        f"{sentence}{beside}{reads} {rules(best)} {matters_most(best)}",
+        f"{sentence}{beside}{reads} {rules(best)} {what_matters(best)}",
         str(run["run_id"]),
         "the least overhead",
     )

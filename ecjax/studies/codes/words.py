@@ -4,13 +4,8 @@ from typing import Any
 
 import pandas as pd
 
+from ecjax.studies.spine.durability import matters_most
 from ecjax.units import plain, time_text
-
-_ASSUMPTIONS = {
-    "nines_double_afr": "twice the afr",
-    "nines_double_domain_losses": "twice the domain_losses_per_year",
-    "nines_double_repair": "repairs that take twice as long",
-}
 
 
 def hours(seconds: float) -> str:
@@ -26,11 +21,10 @@ def rules(row: dict[str, Any]) -> str:
     return f"{what} {max(share, 1 - share):.0%} of its losses; {load}."
 
 
-def matters_most(row: dict[str, Any]) -> str:
+def what_matters(row: dict[str, Any]) -> str:
     """A sentence on the assumption that, worse by a factor of 2, costs most nines."""
-    worse = {name: row[name] for name in _ASSUMPTIONS if pd.notna(row[name])}
-    name = min(worse, key=lambda each: worse[each])
-    return f"What matters most: with {_ASSUMPTIONS[name]} it has {worse[name]:.1f} nines."
+    assumption, left = matters_most(row)
+    return f"What matters most: with {assumption} it has {left:.1f} nines."
 
 
 def pace_of(row: dict[str, Any]) -> str:

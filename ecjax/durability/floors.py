@@ -1,0 +1,82 @@
+"""The fewest chunks beyond k that keep a durability."""
+
+from typing import NamedTuple
+
+from ecjax.durability.assessment import NEGLIGIBLE_LOAD, Assessment, Failures, assess, nines
+from ecjax.durability.codes import MOST_CHUNKS, Code
+from ecjax.durability.repair_times import RepairCluster
+
+
+class Target(NamedTuple):
+    """What must be kept.
+
+    Attributes:
+        nines: of an object per year, at least; None: any
+        any_loss: probability per year that anything is lost, at most; None: any
+    """
+
+    nines: float | None
+    any_loss: float | None
+
+    def kept_by(self, assessment: Assessment) -> bool:
+        """Whether a code keeps it; none does whose repairs queue, as its losses are unknown."""
+        return (
+            assessment.repair_load <= NEGLIGIBLE_LOAD
+            and (self.nines is None or nines(assessment.losses) >= self.nines)
+            and (self.any_loss is None or assessment.any_loss_probability <= self.any_loss)
+        )
+
+
+class Floor(NamedTuple):
+    """The fewest chunks beyond k, and what a code of so many is worth.
+
+    Attributes:
+        code: k + that many
+        assessment: of the code
+        fewer: of the code with one chunk less; None where that is none, or its repairs never catch up
+    """
+
+    code: Code
+    assessment: Assessment
+    fewer: Assessment | None
+
+
+def mds(k: int, extra: int) -> Code:
+    """The MDS code k+extra."""
+    return Code(f"{k}+{extra}", k, 0, extra)
+
+
+def floor_of(
+    k: int, cluster: RepairCluster, failures: Failures, target: Target, most: int, together: int = 1
+) -> Floor | None:
+    """The fewest chunks beyond k with which the target is kept; None where as many as there is room for do not.
+
+    Where a domain may hold several chunks of a file, that is kept both when they are spread as evenly as can be and
+    when as few domains as can be are used.
+
+    Args:
+        k: data chunks
+        cluster: domains, disks, groups and bandwidths
+        failures: rates per year
+        target: what must be kept
+        most: chunks of a file that there is room for
+        together: most chunks of a file in a domain
+    """
+    fewer = None
+    for extra in range(1, min(most, together * cluster.domains, MOST_CHUNKS) - k + 1):
+        code = mds(k, extra)
+        assessments = _assessments(code, cluster, failures, together)
+        worst = max(assessments, key=lambda each: each.losses, default=None)
+        if worst is not None and all(map(target.kept_by, assessments)):
+            return Floor(code, worst, fewer)
+        fewer = worst
+    return None
+
+
+def _assessments(code: Code, cluster: RepairCluster, failures: Failures, together: int) -> list[Assessment]:
+    """Of every spread; none where repairs never catch up, or a domain takes more chunks than the code survives."""
+    clusters = [cluster] if together == 1 else [cluster, cluster._replace(packed=together)]
+    if any(each.spread(code.n)[0] > code.parity for each in clusters):
+        return []
+    assessments = [assess(code, each, failures) for each in clusters]
+    return [each for each in assessments if each is not None] if all(assessments) else []
