@@ -28,17 +28,20 @@ class Target(NamedTuple):
 
 
 class Floor(NamedTuple):
-    """The fewest chunks beyond k, and what a code of so many is worth.
+    """A number of chunks beyond k, and what a code of so many is worth.
 
     Attributes:
         code: k + that many
         assessment: of the code
-        fewer: of the code with one chunk less; None where that is none, or its repairs never catch up
+        fewer: of the code with one chunk less; None where a domain takes more than that survives, or its repairs never
+            catch up
+        kept: whether it keeps the target; where none does, this is the code that has most nines
     """
 
     code: Code
     assessment: Assessment
     fewer: Assessment | None
+    kept: bool
 
 
 def mds(k: int, extra: int) -> Code:
@@ -49,7 +52,7 @@ def mds(k: int, extra: int) -> Code:
 def floor_of(
     k: int, cluster: RepairCluster, failures: Failures, target: Target, most: int, together: int = 1
 ) -> Floor | None:
-    """The fewest chunks beyond k with which the target is kept; None where as many as there is room for do not.
+    """The fewest chunks beyond k with which the target is kept; None where no code of this k can be judged.
 
     Where a domain may hold several chunks of a file, that is kept both when they are spread as evenly as can be and
     when as few domains as can be are used.
@@ -62,15 +65,19 @@ def floor_of(
         most: chunks of a file that there is room for
         together: most chunks of a file in a domain
     """
-    fewer = None
+    fewer, best = None, None
     for extra in range(1, min(most, together * cluster.domains, MOST_CHUNKS) - k + 1):
         code = mds(k, extra)
         assessments = _assessments(code, cluster, failures, together)
         worst = max(assessments, key=lambda each: each.losses, default=None)
-        if worst is not None and all(map(target.kept_by, assessments)):
-            return Floor(code, worst, fewer)
+        if worst is not None:
+            floor = Floor(code, worst, fewer, all(map(target.kept_by, assessments)))
+            if floor.kept:
+                return floor
+            if best is None or worst.losses < best.assessment.losses:
+                best = floor
         fewer = worst
-    return None
+    return best
 
 
 def _assessments(code: Code, cluster: RepairCluster, failures: Failures, together: int) -> list[Assessment]:

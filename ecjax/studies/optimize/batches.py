@@ -9,6 +9,7 @@ from ecjax import planning
 from ecjax.engine import Engine
 from ecjax.options import identifying
 from ecjax.studies.optimize.class_rules import CLASS_METHODS, importances
+from ecjax.studies.optimize.floors import least_nines
 from ecjax.studies.optimize.inputs import Case, sweep
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.optimize.tables import TABLES
@@ -89,6 +90,10 @@ def _run(case: Case, options: OptimizeOptions, point: dict[str, float], way: Way
         "queue": way.queue,
         "importance": json_text(by_class),
         "class_rate_scale": case.class_rate_scale,
+        "code": case.code,
+        "durability_nines": options.durability_nines,
+        "max_any_loss": options.max_any_loss,
+        "floor_nines": least_nines(case.floors),
         "k": case.k,
         "d": case.d,
         "what_if": case.what_if,

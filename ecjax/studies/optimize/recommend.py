@@ -11,7 +11,7 @@ from ecjax.units import time_text
 
 _BUSY = 0.9
 _COST = "cost_dollars_per_period"
-_CHOICES = ("method", "queue", "importance", "k", "d", "theta")  # columns that a user chooses by
+_CHOICES = ("method", "queue", "importance", "code", "k", "d", "theta")  # columns that a user chooses by
 _DEMAND = (
     "rate_scale",
     "size_scale",
@@ -129,6 +129,8 @@ def _knee(front: pd.DataFrame) -> pd.Series:
 def _name(chosen: pd.Series, plans: pd.DataFrame) -> str:
     """The columns that tell the plan from the others."""
     names = differing(plans, _CHOICES) or ["theta"]
+    if "code" in names and "k" in names:
+        names.remove("k")  # a code has it
     return ", ".join(f"{name}={_short(chosen[name])}" for name in names)
 
 

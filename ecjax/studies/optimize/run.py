@@ -19,6 +19,7 @@ from ecjax.studies.optimize import rows as plan_rows
 from ecjax.studies.optimize.batches import Item, lanes_of
 from ecjax.studies.optimize.class_run import class_run
 from ecjax.studies.optimize.examination import examined
+from ecjax.studies.optimize.floors import floor_rows
 from ecjax.studies.optimize.inputs import Case
 from ecjax.studies.optimize.log_estimates import log_estimates
 from ecjax.studies.optimize.objective import estimates, for_objective
@@ -46,6 +47,13 @@ def solve(
         infeasible = {"status": str(Status.INFEASIBLE), "error": case.error}
         return [item.run.row() | infeasible for item in items.values()], {}
     precision.use_compilation_cache()
+    rows, datasets = _solved(options, case, items)
+    if case.floors:
+        datasets = {**datasets, "floors": (floor_rows(name, case.floors) for name in items)}
+    return rows, datasets
+
+
+def _solved(options: OptimizeOptions, case: Case, items: dict[str, Item]) -> tuple[Rows, Datasets]:
     first = next(iter(items.values()))
     if options.objective == TRACE:
         return trace_runs(options, case, list(items.values()))

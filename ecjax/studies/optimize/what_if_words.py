@@ -9,7 +9,20 @@ from ecjax.studies.spine.printed import number, print_table
 from ecjax.units import fitting_unit, time_text
 
 AS_IT_IS = "as it is"
-_POINT = ("method", "queue", "importance", "class_rate_scale", "k", "d", "theta", "rate_scale", "size_scale")
+_POINT = (
+    *(
+        "method",
+        "queue",
+        "importance",
+        "class_rate_scale",
+        "code",
+        "k",
+        "d",
+        "theta",
+        "rate_scale",
+        "size_scale",
+    ),
+)
 _COST, _MOVED = "cost_dollars_per_period", "moved_chunks"
 
 
