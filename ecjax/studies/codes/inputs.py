@@ -109,6 +109,7 @@ def _fitting(name: str, cluster: RepairCluster, failures: Failures, options: Cod
 
 
 def _check_fits(code: Code, cluster: RepairCluster, failures: Failures, options: CodesOptions) -> None:
-    reason = unfit(code, cluster, failures, options, options.chunks_per_domain)
+    most = "chunks_per_domain", options.chunks_per_domain
+    reason = unfit(code, cluster, failures, options, most)
     if reason is not None:
         raise UserError(f"codes: found {code.name}, {reason}")

@@ -1,5 +1,6 @@
 """Expected latencies of one code's plan: of full and of small reads, in four states of the cluster."""
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -7,10 +8,12 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 import pyarrow as pa
+from jax.typing import ArrayLike
 
 from ecjax.durability.codes import Code
 from ecjax.durability.repair_times import RepairCluster, repair_load, repair_time
 from ecjax.planning import Problem
+from ecjax.planning.certified.certify import Certificate
 from ecjax.planning.problem import NODE_WORK, prepare
 from ecjax.planning.rescheduling import nearest
 from ecjax.predict.plan_estimates import Kinds, arrivals_of, calibrated, kinds_of
@@ -19,10 +22,11 @@ from ecjax.problem.arrays import files_arrays, nodes_arrays, placement_rows
 from ecjax.problem.overload import demand_of, least_overload
 from ecjax.problem.service_laws import service_laws
 from ecjax.queueing.condense import condense
+from ecjax.queueing.service_law import ServiceLaw
 from ecjax.queueing.workload import Workload
 from ecjax.simulation.laws import Laws
 from ecjax.status import Status
-from ecjax.studies.codes.plans import CodePlan, code_plan
+from ecjax.studies.codes.plans import CodePlan, code_plan, data_plan
 
 BUSIEST = 0.9  # load that repairs leave to a node: faster ones give way to reads
 STATES = ("healthy", "down", "slow", "repairing")
@@ -70,7 +74,23 @@ class _State(NamedTuple):
     small: list[Kinds]
 
 
-def latency_columns(code: Code, traffic: Traffic, cluster: RepairCluster, disk_rate: float) -> dict[str, Any]:
+class Known:
+    """What codes of one k have in common, computed once: where their data is, and estimates of equal states.
+
+    Args:
+        threads: of each plan, at most.
+    """
+
+    def __init__(self, threads: int = 1) -> None:
+        self.threads = threads
+        self.data: dict[int | None, Certificate] = {}
+        self.samples: dict[bytes, Kinds] = {}
+        self.estimates: dict[bytes, list[float | None]] = {}
+
+
+def latency_columns(
+    code: Code, traffic: Traffic, cluster: RepairCluster, disk_rate: float, known: Known
+) -> dict[str, Any]:
     """Columns of a code's plan; those of a state in which reads do not end are null.
 
     Plans are made with what repairs do on average, over the year, as other work. In the state ``repairing`` every disk
@@ -82,6 +102,7 @@ def latency_columns(code: Code, traffic: Traffic, cluster: RepairCluster, disk_r
         traffic: files and nodes
         cluster: whose repairs are the other work
         disk_rate: failures of a disk per year
+        known: of codes with the same k
     """
     if _most_at_site(code, traffic) is None:
         return {
@@ -98,7 +119,7 @@ def latency_columns(code: Code, traffic: Traffic, cluster: RepairCluster, disk_r
     over = least_overload(demand_of(busy))
     if over is not None:
         return _unstable(code) | {"max_load": float(over.max())}
-    plan = code_plan(busy, code.n, traffic.gap, 0)
+    plan = _plan(code, _beside(idle, small), busy, traffic.gap, known)
     if plan is None:
         return _unstable(code)
     rate = traffic.small_reads or _UNREAD
@@ -118,9 +139,21 @@ def latency_columns(code: Code, traffic: Traffic, cluster: RepairCluster, disk_r
     for name, state in _states(code, traffic, plan, _Idle(idle, laws, pace * work, busiest, rate)):
         columns |= {
             f"{kind}{name}_{what}_s": value
-            for (kind, what), value in zip(_KINDS, _estimated(state, plan.stored), strict=True)
+            for (kind, what), value in zip(_KINDS, _estimated(state, plan.stored, known), strict=True)
         }
     return columns | (_no_room(code, traffic, busiest) if pace == 0 else {})
+
+
+def _plan(code: Code, without: Problem, busy: Problem, gap: float, known: Known) -> CodePlan | None:
+    """The plan that all codes of this k have without repairs, unless these need another."""
+    place = without.per_site
+    if place not in known.data:
+        known.data[place] = data_plan(without, gap, 0, known.threads)
+    plan = code_plan(busy, code.n, gap, 0, known.data[place])
+    if plan is None or plan.gap > gap:
+        other = code_plan(busy, code.n, gap, 0, data_plan(busy, gap, 0, known.threads))
+        return plan if other is None else other
+    return plan
 
 
 def _no_room(code: Code, traffic: Traffic, busiest: int) -> dict[str, Any]:
@@ -270,11 +303,33 @@ def _drawn(kinds: Kinds) -> Kinds:
     return few._replace(rate=np.full(_DEGRADED, total / _DEGRADED))
 
 
-def _estimated(state: _State, stored: np.ndarray) -> list[float | None]:
+def _estimated(state: _State, stored: np.ndarray, known: Known) -> list[float | None]:
     """Mean and 99 % quantile of full and of small reads, s; None where they are not finite."""
     nodes = state.problem.nodes
     service = node_laws(state.laws, nodes.count)
-    full = calibrated(state.full, service, _FULL)
+    holds = jnp.asarray(stored, float)
+    beside = NODE_WORK(state.problem, jnp.zeros_like(holds), holds)
+    reads = _digest(state.full, state.laws.table, state.laws.samples)
+    name = _digest(reads, *state.small, beside)
+    if name not in known.estimates:
+        if reads not in known.samples:
+            known.samples[reads] = calibrated(state.full, service, _FULL)
+        known.estimates[name] = _estimate(state, known.samples[reads], service, beside)
+    return known.estimates[name]
+
+
+def _digest(*parts: bytes | ArrayLike | Kinds) -> bytes:
+    """The same for the same numbers, and for no others."""
+    digest = hashlib.sha256()
+    for part in parts:
+        for each in part if isinstance(part, Kinds) else (part,):
+            digest.update(each if isinstance(each, bytes) else np.ascontiguousarray(each).tobytes())
+            digest.update(str(np.shape(each)).encode())
+    return digest.digest()
+
+
+def _estimate(state: _State, full: Kinds, service: ServiceLaw, beside: ArrayLike) -> list[float | None]:
+    nodes = state.problem.nodes
     direct, *degraded = state.small
     every = _joined([full, direct, *map(_drawn, degraded)])
     group = np.repeat([0, 1], [len(full.rate), len(every.rate) - len(full.rate)])
@@ -285,8 +340,6 @@ def _estimated(state: _State, stored: np.ndarray) -> list[float | None]:
     kinds, group = Kinds(*(part[place] for part in every)), group[place]
     kinds.rate[len(every.rate) :] = 0.0
     widest = min(nodes.count, _WIDTHS * -(-int(kinds.k.max()) // _WIDTHS))
-    holds = jnp.asarray(stored, float)
-    beside = NODE_WORK(state.problem, jnp.zeros_like(holds), holds)
     load = Workload.of(
         kinds.rate,
         kinds.chunk_bytes,

@@ -2,8 +2,11 @@
 
 import math
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from typing import Any
 
+from ecjax.cores import available_cores, one_blas_thread
 from ecjax.durability.assessment import (
     NEGLIGIBLE_LOAD,
     Assessment,
@@ -17,7 +20,7 @@ from ecjax.durability.mds_chain import HOURS_PER_YEAR
 from ecjax.durability.repair_times import repair_time
 from ecjax.status import Status
 from ecjax.studies.codes.inputs import Case
-from ecjax.studies.codes.latencies import latency_columns
+from ecjax.studies.codes.latencies import Known, latency_columns
 from ecjax.studies.codes.options import CodesOptions
 from ecjax.studies.spine.durability import sensitivity
 
@@ -34,10 +37,23 @@ def code_rows(
         options: of the job.
         each: is told the share that is done after every candidate.
     """
-    rows = []
-    for code in case.codes:
-        rows.append(_row(code, case, options))
-        each(1 / len(case.codes))
+    by_k: dict[int, list[int]] = {}
+    for at, code in enumerate(case.codes):
+        by_k.setdefault(code.k, []).append(at)
+    cores = available_cores()
+    at_once = min(len(by_k), cores) if case.traffic is not None else 1
+
+    def alike(codes: list[int]) -> list[tuple[int, dict[str, Any]]]:
+        known = Known(max(1, cores // at_once))
+        made = []
+        for at in codes:
+            made.append((at, _row(case.codes[at], case, options, known)))
+            each(1 / len(case.codes))
+        return made
+
+    with one_blas_thread(), ThreadPoolExecutor(at_once) as pool:
+        made = dict(chain.from_iterable(pool.map(alike, by_k.values())))
+    rows = [made[at] for at in range(len(made))]
     for row in rows:
         row["pareto"] = _eligible(row) and not any(_better(other, row) for other in rows)
     return rows
@@ -54,10 +70,10 @@ def by_cost(row: dict[str, Any]) -> tuple[float, float]:
     return row["overhead"], row["repair_bytes_per_day"]
 
 
-def _row(code: Code, case: Case, options: CodesOptions) -> dict[str, Any]:
+def _row(code: Code, case: Case, options: CodesOptions, known: Known) -> dict[str, Any]:
     latencies: dict[str, Any] = {}
     if case.traffic is not None:
-        latencies = latency_columns(code, case.traffic, case.cluster, case.failures.disk_rate)
+        latencies = latency_columns(code, case.traffic, case.cluster, case.failures.disk_rate, known)
     # repairs give way to reads
     cluster = case.cluster.at_pace(latencies.get("repair_pace") or 1.0)
     assessed = assess(code, cluster, case.failures)

@@ -45,7 +45,8 @@ def with_floors(options: OptimizeOptions, nodes: pa.Table, files: pa.Table) -> t
             f"domains: found {cluster.domains}; allowed: {domains}, the {options.domain}s of the nodes table, over "
             "which plans spread chunks"
         )
-    together = options.max_chunks_per_node if site is None else options.max_chunks_per_site or 1
+    limit = "max_chunks_per_node" if site is None else "max_chunks_per_site"
+    together = getattr(options, limit) or 1
     of_domain = np.bincount(np.arange(nodes.num_rows) if site is None else site)
     most = int(np.minimum(of_domain * options.max_chunks_per_node, together).sum())
     target = Target(options.durability_nines, options.max_any_loss)
@@ -55,7 +56,7 @@ def with_floors(options: OptimizeOptions, nodes: pa.Table, files: pa.Table) -> t
     for each in np.unique(k).tolist():
         floor = floor_of(each, cluster, failures, target, most, together)
         fewest = mds(each, 1) if floor is None else floor.code
-        reason = unfit(fewest, cluster, failures, options, together)
+        reason = unfit(fewest, cluster, failures, options, (limit, together))
         if floor is None or not floor.kept or reason is not None:
             raise UserError(f"{_wanted(options)}: found k={each}, {reason or _nearest(floor, most)}")
         least[k == each] = np.maximum(least[k == each], floor.code.parity)

@@ -57,7 +57,7 @@ def recommend(runs: pd.DataFrame, options: OptimizeOptions) -> Recommendation | 
     count = len(plans.drop_duplicates([_COST, "mean"]))
     several = f", {among} of {count} plans" if count > 1 else ""
     sentence = f"Recommended{demand}: {_name(chosen, plans)}{several}: {_speed(chosen)}; {_cost(chosen)}."
-    sentence += _beside(chosen, front) + _busy(chosen)
+    sentence += _durable(chosen) + _beside(chosen, front) + _busy(chosen)
     if options.stream:
         sentence += f" Where every chunk goes: {options.out}/placement_masks."
     else:
@@ -175,6 +175,12 @@ def _cost(plan: pd.Series) -> str:
         else ""
     )
     return f"{dollars_text(plan[_COST])} per period, {plan['mean_n']:.3g} chunks per file{bare}"
+
+
+def _durable(chosen: pd.Series) -> str:
+    """The nines that the plan's floors keep, where some are asked for."""
+    nines = chosen.get("floor_nines")
+    return "" if nines is None or pd.isna(nines) else f" Every file has {nines:.1f} nines a year, or more."
 
 
 def _beside(chosen: pd.Series, front: pd.DataFrame) -> str:

@@ -70,7 +70,7 @@ def failures_of(options: DurabilityOptions) -> Failures:
 
 
 def unfit(
-    code: Code, cluster: RepairCluster, failures: Failures, options: DurabilityOptions, most: int
+    code: Code, cluster: RepairCluster, failures: Failures, options: DurabilityOptions, most: tuple[str, int]
 ) -> str | None:
     """Why a cluster cannot keep a code, in words that follow its name; None where it can.
 
@@ -79,14 +79,11 @@ def unfit(
         cluster: that would keep it.
         failures: rates per year.
         options: of the job.
-        most: chunks of a group that a domain may hold.
+        most: chunks of a group that a domain may hold, and the name of the option that says so.
     """
-    domains = cluster.domains
-    if code.n > domains * most:
-        return (
-            f"{code.n} chunks on domains={domains} with chunks_per_domain={most}; allowed: at most {domains * most} "
-            "chunks"
-        )
+    domains, (name, limit) = cluster.domains, most
+    if code.n > domains * limit:
+        return f"{code.n} chunks on domains={domains} with {name}={limit}; allowed: at most {domains * limit} chunks"
     together = math.ceil(code.n / domains)
     if together > 1 and code.checks:
         return f"with {code.n} chunks on domains={domains}; allowed: a domain for each chunk of codes by parity checks"
