@@ -1,5 +1,6 @@
 """The fewest chunks beyond k that keep a durability."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ecjax.durability.assessment import NEGLIGIBLE_LOAD, Assessment, Failures, assess, nines
@@ -50,25 +51,21 @@ def mds(k: int, extra: int) -> Code:
 
 
 def floor_of(
-    k: int, cluster: RepairCluster, failures: Failures, target: Target, most: int, together: int = 1
+    k: int, clusters: Sequence[RepairCluster], failures: Failures, target: Target, most: int
 ) -> Floor | None:
     """The fewest chunks beyond k with which the target is kept; None where no code of this k can be judged.
 
-    Where a domain may hold several chunks of a file, that is kept both when they are spread as evenly as can be and
-    when as few domains as can be are used.
-
     Args:
         k: data chunks
-        cluster: domains, disks, groups and bandwidths
+        clusters: the cluster, once for every spread of a group over its domains with which the target is to be kept
         failures: rates per year
         target: what must be kept
-        most: chunks of a file that there is room for
-        together: most chunks of a file in a domain
+        most: chunks of a group that there is room for
     """
     fewer, best = None, None
-    for extra in range(1, min(most, together * cluster.domains, MOST_CHUNKS) - k + 1):
+    for extra in range(1, min(most, MOST_CHUNKS) - k + 1):
         code = mds(k, extra)
-        assessments = _assessments(code, cluster, failures, together)
+        assessments = _assessments(code, clusters, failures)
         worst = max(assessments, key=lambda each: each.losses, default=None)
         if worst is not None:
             floor = Floor(code, worst, fewer, all(map(target.kept_by, assessments)))
@@ -80,9 +77,8 @@ def floor_of(
     return best
 
 
-def _assessments(code: Code, cluster: RepairCluster, failures: Failures, together: int) -> list[Assessment]:
+def _assessments(code: Code, clusters: Sequence[RepairCluster], failures: Failures) -> list[Assessment]:
     """Of every spread; none where repairs never catch up, or a domain takes more chunks than the code survives."""
-    clusters = [cluster] if together == 1 else [cluster, cluster._replace(packed=together)]
     if any(each.spread(code.n)[0] > code.parity for each in clusters):
         return []
     assessments = [assess(code, each, failures) for each in clusters]

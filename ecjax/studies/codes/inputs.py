@@ -10,8 +10,9 @@ from ecjax.errors import UserError
 from ecjax.problem import builtin
 from ecjax.problem.described_nodes import read_nodes
 from ecjax.studies.codes.code_tables import read_codes
-from ecjax.studies.codes.latencies import Traffic
+from ecjax.studies.codes.layouts import classes_of
 from ecjax.studies.codes.options import CodesOptions
+from ecjax.studies.codes.traffic import Traffic
 from ecjax.studies.spine.durability import failures_of, repair_cluster, sites_of, unfit
 from ecjax.tables.fingerprint import fingerprint
 from ecjax.tables.read import read_input
@@ -75,6 +76,9 @@ def _traffic(options: CodesOptions) -> tuple[Traffic, dict[str, str]]:
         )
     site = sites_of(options, nodes)
     parts = {"nodes": fingerprint(nodes, "nodes"), "files": fingerprint(files, "files")}
+    classes = None
+    if options.classes:
+        classes = classes_of(files, options.classes, options.hot_share, options.size_bounds)
     traffic = Traffic(
         nodes,
         files,
@@ -86,6 +90,7 @@ def _traffic(options: CodesOptions) -> tuple[Traffic, dict[str, str]]:
         options.repair_io_bytes,
         options.service,
         options.gap,
+        classes,
     )
     return traffic, parts
 

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from ecjax.durability.codes import ALLOWED, code_of, other_name, range_of
 from ecjax.engine.options import EngineOptions
 from ecjax.errors import UserError
-from ecjax.options import Listed, Number, Special, Whole, Words, Wrong, option, section
+from ecjax.options import Listed, Number, Series, Special, Whole, Words, Wrong, option, section
 from ecjax.problem import node_options
 from ecjax.problem.cluster_options import ClusterOptions
 from ecjax.problem.node_options import Description
 from ecjax.studies.codes.tables import TABLES
 from ecjax.studies.spine.durability_options import DurabilityOptions
 
-FIGURES = ("nines",)
+FIGURES = ("nines", "combinations")
 LAWS = ("auto", "deterministic", "exponential", "shifted_exponential", "gamma", "lognormal", "pareto")
 
 
@@ -32,6 +32,11 @@ def _codes(value: object) -> list[str]:
 def with_latencies(options: "CodesOptions") -> bool:
     """Whether codes are planned."""
     return options.latencies
+
+
+def by_class(options: "CodesOptions") -> bool:
+    """Whether codes are chosen for each class of files."""
+    return bool(options.classes)
 
 
 @dataclass(frozen=True)
@@ -92,6 +97,24 @@ class CodesOptions(DurabilityOptions):
         Special(node_options.ALLOWED, node_options.nodes),
     )
     files: str | None = option(None, "files table, whose k is left aside; built-in if absent")
+    classes: list[str] = option(
+        [],
+        "classes of files for which codes are chosen apart: hot_cold, size, service_class; one or several",
+        Listed(Words("hot_cold", "size", "service_class"), empty=True, together=True),
+        identifies=by_class,
+    )
+    hot_share: float = option(
+        0.8,
+        "hot are the fewest files that have so much of all reads",
+        Number(above=0, below=1),
+        identifies=by_class,
+    )
+    size_bounds: list[float] = option(
+        [float(2**20)],
+        "bytes between the classes of size; one or a list, ascending",
+        Series(Number(above=0), most=7),
+        identifies=by_class,
+    )
     small_bytes: float = option(
         65536.0, "of a small read, from one data chunk", Number(above=0), identifies=with_latencies
     )
@@ -132,7 +155,11 @@ class CodesOptions(DurabilityOptions):
     write: list[str] | None = option(
         None, "datasets to write besides runs; default: all", Listed(Words("runs", *TABLES.names))
     )
-    figures: list[str] = option(["nines"], "figures to draw", Listed(Words(*FIGURES), empty=True))
+    figures: list[str] = option(
+        ["nines", "combinations"],
+        "figures to draw; combinations with classes only",
+        Listed(Words(*FIGURES), empty=True),
+    )
 
     @property
     def reads_nodes(self) -> bool:
@@ -159,4 +186,14 @@ class CodesOptions(DurabilityOptions):
             raise UserError(
                 f"max_p99_s: found {self.max_p99_s:g} without latencies; allowed: with nodes=, files= or latency=true"
             )
+        if self.classes and not self.latencies:
+            raise UserError(
+                f"classes: found {', '.join(self.classes)} without files; allowed: with nodes=, files= or latency=true"
+            )
+        if self.classes and self.chunks_per_domain > 1:
+            raise UserError(
+                f"classes: found chunks_per_domain={self.chunks_per_domain}; allowed with them: 1, a domain a chunk"
+            )
+        if self.size_bounds != sorted(set(self.size_bounds)):
+            raise UserError(f"size_bounds: found {self.size_bounds}; allowed: numbers that rise")
         return self

@@ -55,14 +55,16 @@ def data_plan(problem: Problem, gap: float, seed: int, threads: int) -> Certific
         passes.close()
 
 
-def code_plan(problem: Problem, n: int, gap: float, seed: int, data: Certificate) -> CodePlan | None:
+def code_plan(
+    problem: Problem, n: int | np.ndarray, gap: float, seed: int, data: Certificate
+) -> CodePlan | None:
     """The plan of least latency with n chunks of every file; None where it overloads a node.
 
     Full reads take data chunks, and are spread over parity chunks, too, where that closes the gap.
 
     Args:
         problem: with all other work at its nodes.
-        n: chunks of every file, at most one on a node.
+        n: chunks of every file, or (R,) of each, at most one on a node.
         gap: that is good enough
         seed: of where parity goes.
         data: where the data goes, planned for the same problem, or one with less other work.
@@ -73,7 +75,7 @@ def code_plan(problem: Problem, n: int, gap: float, seed: int, data: Certificate
     latency = float(final.evaluation.latency_shared_z)
     if not np.isfinite(latency):
         return None
-    bound = data.lower_bound - _THETA * n
+    bound = data.lower_bound - _THETA * float(np.max(n))
     return CodePlan(chunks, stored, np.asarray(final.probabilities), max(0.0, (latency - bound) / bound))
 
 
@@ -103,12 +105,14 @@ def _one_size(problem: Problem) -> Problem:
     return prepare(problem.nodes, alike, problem.row, problem.rows)
 
 
-def _with_parity(data: np.ndarray, n: int, problem: Problem, random: np.random.Generator) -> np.ndarray:
+def _with_parity(
+    data: np.ndarray, n: int | np.ndarray, problem: Problem, random: np.random.Generator
+) -> np.ndarray:
     """Nodes with a chunk: those of the data, and others at random, no more of a site than it may hold."""
     stored = data.copy()
     rows = np.arange(len(data))
     site = np.arange(data.shape[1]) if problem.site is None else np.asarray(problem.site)
-    most = problem.per_site or n
+    most = problem.per_site or int(np.max(n))
     member = (site[:, None] == np.arange(site.max() + 1)).astype(int)
     while True:
         short = stored.sum(axis=1) < n
@@ -119,5 +123,5 @@ def _with_parity(data: np.ndarray, n: int, problem: Problem, random: np.random.G
         draw[stored | full] = -1.0
         place = draw.argmax(axis=1)
         if np.any(draw[rows, place][short] < 0):
-            raise ValueError(f"{n} chunks do not fit on the sites")  # inputs.case_of has checked
+            raise ValueError(f"{np.max(n)} chunks do not fit on the sites")  # inputs.case_of has checked
         stored[rows[short], place[short]] = True

@@ -21,6 +21,7 @@ from ecjax.durability.repair_times import repair_time
 from ecjax.status import Status
 from ecjax.studies.codes.inputs import Case
 from ecjax.studies.codes.latencies import Known, latency_columns
+from ecjax.studies.codes.layouts import one_code
 from ecjax.studies.codes.options import CodesOptions
 from ecjax.studies.spine.durability import sensitivity
 
@@ -73,14 +74,16 @@ def by_cost(row: dict[str, Any]) -> tuple[float, float]:
 def _row(code: Code, case: Case, options: CodesOptions, known: Known) -> dict[str, Any]:
     latencies: dict[str, Any] = {}
     if case.traffic is not None:
-        latencies = latency_columns(code, case.traffic, case.cluster, case.failures.disk_rate, known)
-    # repairs give way to reads
-    cluster = case.cluster.at_pace(latencies.get("repair_pace") or 1.0)
+        layout = one_code(code, case.traffic.classes, len(case.traffic.files))
+        latencies = latency_columns(layout, case.traffic, case.cluster, case.failures.disk_rate, known)
+    # repairs give way to reads; where these leave them nothing, which the status says, nines are those without reads
+    pace = latencies.get("repair_pace", 1.0)
+    cluster = case.cluster.at_pace(pace) if pace > 0 else case.cluster
     assessed = assess(code, cluster, case.failures)
     if assessed is None:
         if cluster == case.cluster:
             raise ValueError(f"{code.name}: its repairs never catch up")  # inputs.case_of has checked
-        cluster, latencies = case.cluster, latencies | _never_catch_up(code, latencies["repair_pace"])
+        cluster, latencies = case.cluster, latencies | _never_catch_up(code, pace)
         assessed = assess(code, cluster, case.failures)
         assert assessed is not None
     raw = options.user_bytes * assessed.overhead

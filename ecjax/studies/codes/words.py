@@ -1,10 +1,12 @@
 """Words on what a code's durability rests on."""
 
+import json
 from typing import Any
 
 import pandas as pd
 
 from ecjax.studies.spine.durability import matters_most
+from ecjax.studies.spine.sentences import dollars_text
 from ecjax.units import plain, time_text
 
 
@@ -33,6 +35,35 @@ def pace_of(row: dict[str, Any]) -> str:
     if pd.isna(pace) or pace is None or pace >= 1:
         return ""
     return f" Repairs take {pace:.0%} of their bandwidth, so that reads find no node above a load of 0.9."
+
+
+def by_class_text(run: Any, combinations: pd.DataFrame) -> str:
+    """A sentence on the codes that classes of files are to have.
+
+    Args:
+        run: row of ``runs``.
+        combinations: its rows of ``combinations``.
+    """
+    best = combinations[combinations["recommended"].astype(bool)]
+    if best.empty:
+        return f"No combination of codes by class, of {len(combinations)} that were planned, keeps all this."
+    row = best.iloc[0]
+    codes = json.loads(row["codes"])
+    if len(set(codes.values())) == 1:
+        which = f"all classes take {next(iter(codes.values()))}"
+    else:
+        which = ", ".join(f"{code} for {name}" for name, code in codes.items())
+    why = (
+        "the least dollars times mean latency"
+        if pd.isna(run["max_p99_s"])
+        else f"the cheapest with a p99 of at most {time_text(run['max_p99_s'])} with a node down"
+    )
+    tail = "" if pd.isna(row["down_p99_s"]) else f", p99 {time_text(row['down_p99_s'])} with a node down"
+    return (
+        f"By class of files: {which} ({why} of {len(combinations)} planned): {dollars_text(row['dollars_per_period'])} "
+        f"for 30 days, {row['nines']:.1f} nines or more, any loss {row['any_loss_probability']:.1e} a year, expected "
+        f"mean {time_text(row['healthy_mean_s'])}{tail}."
+    )
 
 
 def reads_of(row: dict[str, Any], other: dict[str, Any] | None) -> str:

@@ -50,11 +50,13 @@ def with_floors(options: OptimizeOptions, nodes: pa.Table, files: pa.Table) -> t
     of_domain = np.bincount(np.arange(nodes.num_rows) if site is None else site)
     most = int(np.minimum(of_domain * options.max_chunks_per_node, together).sum())
     target = Target(options.durability_nines, options.max_any_loss)
+    # as even as can be, and on as few domains as plans may use: neither always loses more
+    spreads = [cluster] if together == 1 else [cluster, cluster._replace(packed=together)]
     k = code_k(files).astype(int)
     least = column(files, "min_extra_chunks").astype(int)
     judged: list[Judged] = []
     for each in np.unique(k).tolist():
-        floor = floor_of(each, cluster, failures, target, most, together)
+        floor = floor_of(each, spreads, failures, target, most)
         fewest = mds(each, 1) if floor is None else floor.code
         reason = unfit(fewest, cluster, failures, options, (limit, together))
         if floor is None or not floor.kept or reason is not None:

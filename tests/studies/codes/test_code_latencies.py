@@ -1,6 +1,7 @@
 """Latencies of codes: exact values of the order statistics and queues that they reduce to, and plans' chunks."""
 
 import math
+from dataclasses import replace
 
 import jax.numpy as jnp
 import numpy as np
@@ -13,7 +14,7 @@ from ecjax.model import Files, Nodes
 from ecjax.planning.problem import prepare
 from ecjax.studies.codes import rows as code_rows
 from ecjax.studies.codes.latencies import latency_columns
-from ecjax.studies.codes.plans import code_plan
+from ecjax.studies.codes.plans import code_plan, data_plan
 
 MEAN = 0.01  # s, of exponential services whatever the size
 LITTLE_REPAIR = {"repair_bytes_per_s": 1e6, "user_bytes": 1e9}
@@ -112,12 +113,42 @@ def problem(k, count, m, sizes=(1e6,)):
 @pytest.mark.parametrize("sizes", [(1e6,), (1e6, 3e5, 4e6)])
 def test_a_plan_has_n_chunks_of_every_file(sizes):
     case = problem(3, 40, 10, sizes)
-    plan = code_plan(case, 5, 0.01, 0)
+    plan = code_plan(case, 5, 0.01, 0, data_plan(case, 0.01, 0, 1))
     assert np.all(plan.stored.sum(axis=1) == 5) and np.all(plan.data.sum(axis=1) == 3)
     assert np.all(plan.stored >= plan.data) and np.all(plan.probabilities[~plan.stored] == 0)
     assert plan.probabilities.sum(axis=1) == pytest.approx(np.full(40, 3.0))
     assert 0 <= plan.gap < 0.1
-    assert code_plan(problem(3, 2, 3), 3, 0.01, 0).stored.all()
+    few = problem(3, 2, 3)
+    assert code_plan(few, 3, 0.01, 0, data_plan(few, 0.01, 0, 1)).stored.all()
+
+
+def test_a_bound_without_repairs_is_one_with_them():
+    """Other work only adds to waits, so that a plan made without it is judged by a bound made without it."""
+    case = problem(3, 40, 10)
+    work = np.array([0.05, 5e-4, 5e-6])[:, None] * np.ones((3, 10))
+    busy = replace(case, nodes=replace(case.nodes, background=jnp.asarray(work)))
+    without, within = (data_plan(each, 0.01, 0, 1) for each in (case, busy))
+    assert without.lower_bound <= within.lower_bound
+    plan, other = (code_plan(busy, 5, 0.01, 0, data) for data in (without, within))
+    assert plan.gap >= other.gap - 1e-9
+
+
+def test_codes_of_one_k_share_their_data_and_the_same_row_comes_out_alone(tmp_path):
+    few = nodes(12), files(24, 60.0)
+    for name in ("both", "one"):
+        (tmp_path / name).mkdir()
+    rows, _ = codes(tmp_path / "both", ["2+1", "2+2"], *few, groups=64)
+    alone, _ = codes(tmp_path / "one", ["2+2"], *few, groups=64)
+    for column in (
+        "healthy_mean_s",
+        "slow_p99_s",
+        "down_p99_s",
+        "repairing_p99_s",
+        "small_down_mean_s",
+        "gap",
+    ):
+        assert alone.loc["2+2", column] == pytest.approx(rows.loc["2+2", column], rel=1e-9, nan_ok=True)
+    assert rows["healthy_p99_s"].nunique() == 1 and rows["down_p99_s"].nunique() == 2
 
 
 def test_no_domain_holds_more_than_it_may(tmp_path):
