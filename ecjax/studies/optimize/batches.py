@@ -41,6 +41,7 @@ class Item:
         lane: which lane of ``Case.lanes``; methods of one lane share its descent.
         width: lanes of the program of its batch.
         batch_runs: runs of its batch, as it was made.
+        base: run of the same options for the tables as they are, of runs for what would be otherwise; or None.
     """
 
     run: Run
@@ -48,6 +49,7 @@ class Item:
     lane: int
     width: int = 1
     batch_runs: int = 1
+    base: str | None = None
 
 
 def items_of(case: Case, options: OptimizeOptions) -> list[Item]:
@@ -65,6 +67,20 @@ def items_of(case: Case, options: OptimizeOptions) -> list[Item]:
         Item(_run(case, options, point._asdict(), way), way, lane)
         for lane, point in enumerate(sweep(options))
         for way in ways
+    ]
+
+
+def with_bases(runs: Sequence[tuple[Case, list[Item]]]) -> list[tuple[Case, list[Item]]]:
+    """The runs of all cases, each with the run for the tables as they are at the same point of the sweep."""
+
+    def point(case: Case, item: Item) -> tuple[object, ...]:
+        return case.code, case.k, case.d, case.class_rate_scale, item.way, item.lane
+
+    bases = {
+        point(case, item): item.run.run_id for case, items in runs if case.what_if is None for item in items
+    }
+    return [
+        (case, [replace(item, base=bases.get(point(case, item))) for item in items]) for case, items in runs
     ]
 
 

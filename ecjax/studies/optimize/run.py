@@ -27,6 +27,7 @@ from ecjax.studies.optimize.objective_rules import TRACE
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.optimize.rate_margins import rate_error_columns
 from ecjax.studies.optimize.trace_run import trace_runs
+from ecjax.studies.optimize.what_if_rows import answer_rows
 from ecjax.studies.spine.batches import Rows
 
 Datasets = Mapping[str, Iterator[pa.Table]]
@@ -45,10 +46,14 @@ def solve(
     """
     if case.error is not None:
         infeasible = {"status": str(Status.INFEASIBLE), "error": case.error}
-        return [item.run.row() | infeasible for item in items.values()], {}
-    precision.use_compilation_cache()
-    rows, datasets = _solved(options, case, items)
-    if case.floors:
+        rows: Rows = [item.run.row() | infeasible for item in items.values()]
+        datasets: Datasets = {}
+    else:
+        precision.use_compilation_cache()
+        rows, datasets = _solved(options, case, items)
+    if options.what_if:
+        datasets = {**datasets, "what_if": iter([answer_rows(case, rows, items)])}
+    if case.floors and case.error is None:
         datasets = {**datasets, "floors": (floor_rows(name, case.floors) for name in items)}
     return rows, datasets
 

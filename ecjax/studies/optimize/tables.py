@@ -204,6 +204,28 @@ TABLES = job_tables(
         Column("class_latency_s", STRING, "", "JSON: by class: latency_shared_z_s of each class"),
         Column("gap", FLOAT, "", "by class: scheduling_gap after the step; null: no proof"),
     ),
+    what_if=(
+        Column(
+            "scenario",
+            STRING,
+            "",
+            "what would be otherwise, as what_if= has it; as it is: the tables themselves",
+        ),
+        Column("base_run_id", STRING, "", "run of the same options for the tables as they are"),
+        Column(
+            "status", STRING, "", "of the plan: ok, not_converged, unstable, or infeasible: none is allowed"
+        ),
+        Column("error", STRING, "", "why there is none"),
+        Column("node_count", INTEGER, "", "nodes"),
+        Column("reads_per_s", FLOAT, "1/s", "reads of all files"),
+        Column("estimated_mean_s", FLOAT, "s", "expected mean latency of reads, Poisson arrivals"),
+        Column("estimated_p99_s", FLOAT, "s", "expected 99 % quantile"),
+        Column("latency_s", FLOAT, "s", "mean latency bound, one z per file"),
+        Column("cost_dollars_per_period", FLOAT, "$/period", "storage cost of all files"),
+        Column("max_load", FLOAT, "", "largest node load"),
+        Column("mean_n", FLOAT, "", "mean code length"),
+        Column("moved_chunks", INTEGER, "", "chunks put where plan= had none; null without plan="),
+    ),
     floors=(
         Column("k", INTEGER, "", "chunks that rebuild a file"),
         Column(

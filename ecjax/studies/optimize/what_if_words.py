@@ -5,10 +5,10 @@ from rich.console import Console
 
 from ecjax.console import say
 from ecjax.status import Status
+from ecjax.studies.optimize.what_if_rows import AS_IT_IS
 from ecjax.studies.spine.printed import number, print_table
 from ecjax.units import fitting_unit, time_text
 
-AS_IT_IS = "as it is"
 _POINT = (
     *(
         "method",
@@ -75,7 +75,7 @@ def say_answers(runs: pd.DataFrame, chosen: str | None, console: Console) -> Non
     columns["status"] = rows["status"].tolist()
     cells = list(zip(*columns.values(), strict=True))
     print_table(
-        console, "what if, each planned anew", list(columns), cells, words=("status",), dataset="runs"
+        console, "what if, each planned anew", list(columns), cells, words=("status",), dataset="what_if"
     )
     say(console, _sentence(rows))
 

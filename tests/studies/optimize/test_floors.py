@@ -64,7 +64,7 @@ def test_files_keep_a_larger_floor_of_their_own(tmp_path):
 def test_sites_are_failure_domains():
     """Three sites of four nodes, two chunks of a file in each at most: four chunks more than two outlive two sites."""
     options = OptimizeOptions(
-        codes=["2+1"], durability_nines=4.0, domain="site", max_chunks_per_site=2, user_bytes=1e14
+        codes=["2+1"], durability_nines=4.0, domain="site", max_chunks_per_site=2, user_bytes=1e13
     )
     (tables,) = read_tables(checked(options))
     (judged,) = tables.floors
