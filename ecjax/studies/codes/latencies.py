@@ -23,6 +23,7 @@ from ecjax.status import Status
 from ecjax.studies.codes.layouts import Layout
 from ecjax.studies.codes.plans import CodePlan, code_plan, data_plan
 from ecjax.studies.codes.states import DEGRADED, TOGETHER, Idle, State, direct_reads, drawn, joined, states
+from ecjax.studies.codes.tables import BUSIEST
 from ecjax.studies.codes.traffic import (
     Traffic,
     beside,
@@ -33,7 +34,6 @@ from ecjax.studies.codes.traffic import (
     spread_evenly,
 )
 
-BUSIEST = 0.9  # load that repairs leave to a node: faster ones give way to reads
 _FULL = 128  # kinds of full reads that stand for all
 _STEP = 32  # of the number of kinds of full reads where files are fewer
 _WIDTHS = 16  # reads are computed as if some took a multiple of this: few programs to compile

@@ -6,6 +6,7 @@ import pandas as pd
 from rich.console import Console
 
 from ecjax.console import say
+from ecjax.durability.assessment import NEGLIGIBLE_LOAD
 from ecjax.errors import UserError
 from ecjax.status import Status
 from ecjax.studies.codes.words import hours
@@ -78,7 +79,7 @@ def _show_codes(run: dict[str, object], codes: pd.DataFrame, console: Console, o
     if codes["nines"].isna().any():
         say(
             console,
-            "note: no nines where the load of repairs is above 0.3: the formulas do not hold there",
+            f"note: no nines where the load of repairs is above {NEGLIGIBLE_LOAD:g}: the formulas do not hold there",
             "dim",
         )
 

@@ -3,6 +3,7 @@
 from ecjax.tables.result_schemas import job_tables
 from ecjax.tables.schemas import BOOLEAN, FLOAT, INTEGER, STRING, Column
 
+BUSIEST = 0.9  # load of a node that repairs leave it at: faster ones give way to reads
 _STATES = {
     "healthy": "with all nodes up",
     "down": "with busiest_node down, or its domain",
@@ -78,8 +79,8 @@ TABLES = job_tables(
             "repair_pace",
             FLOAT,
             "",
-            "share of the bandwidth for repairs that they take, so that no node is above a load of 0.9; nines and "
-            "times of repair are at this pace; 0: reads leave none, and they are without reads; null: no reads are "
+            f"share of the bandwidth for repairs that they take, so that no node is above a load of {BUSIEST:g}; nines "
+            "and times of repair are at this pace; 0: reads leave none, and they are without reads; null: no reads are "
             "known",
         ),
         Column("nines_double_afr", FLOAT, "", "nines if disks fail twice as often"),

@@ -5,6 +5,7 @@ from typing import Any
 
 import pandas as pd
 
+from ecjax.studies.codes.tables import BUSIEST
 from ecjax.studies.spine.durability import matters_most
 from ecjax.studies.spine.sentences import dollars_text
 from ecjax.units import plain, time_text
@@ -34,7 +35,7 @@ def pace_of(row: dict[str, Any]) -> str:
     pace = row.get("repair_pace")
     if pd.isna(pace) or pace is None or pace >= 1:
         return ""
-    return f" Repairs take {pace:.0%} of their bandwidth, so that reads find no node above a load of 0.9."
+    return f" Repairs take {pace:.0%} of their bandwidth, so that reads find no node above a load of {BUSIEST:g}."
 
 
 def by_class_text(run: Any, combinations: pd.DataFrame) -> str:

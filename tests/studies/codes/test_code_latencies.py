@@ -1,5 +1,6 @@
 """Latencies of codes: exact values of the order statistics and queues that they reduce to, and plans' chunks."""
 
+import json
 import math
 from dataclasses import replace
 
@@ -10,6 +11,8 @@ import pytest
 
 import ecjax
 from ecjax.cli import main
+from ecjax.durability.repair_times import RepairCluster, repair_time
+from ecjax.errors import UserError
 from ecjax.model import Files, Nodes
 from ecjax.planning.problem import prepare
 from ecjax.studies.codes import rows as code_rows
@@ -232,6 +235,92 @@ def test_the_worked_examples_latencies_come_out(tmp_path):
             row = rows.loc[code]
             assert 1e3 * row[f"{name}_mean_s"] == pytest.approx(mean, rel=0.05), (code, name)
             assert 1e3 * row[f"{name}_p99_s"] == pytest.approx(p99, rel=0.08), (code, name)
+
+
+@pytest.mark.parametrize(("per_disk", "printed"), [(100e6, None), (150e6, 55)])
+def test_copies_under_repair_wait_as_one_queue_does(tmp_path, per_disk, printed):
+    """3x of the worked example takes one chunk: Pollaczek and Khinchine have its mean while a disk is repaired.
+
+    The document's 55 ms is at 6 GB/s, which 42 disks reach at 150 MB/s each; at its own 100 MB/s it is 47 ms.
+    """
+    few, pieces = 24, 4.0 * 2**20
+    hosts = nodes(few, 12) | {
+        "delta_s": [0.002] * few,
+        "delta_s_per_byte": [1 / 150e6] * few,
+        "psi_s": [0.006] * few,
+    }
+    places = {
+        "nodes": table(hosts, tmp_path, "nodes"),
+        "files": table(files(240, 100.0 * few / 120, (pieces,)), tmp_path, "files"),
+    }
+    # a fifth of the nodes with a fifth of the reads: each has the reads and its share of the repair that it had
+    example = {"domain": "site", "disks": 10, "small_reads": 3.0, "repair_bytes_per_s": per_disk}
+    with ecjax.codes(["3x"], **places, **example) as results:
+        row = results.codes.iloc[0]
+    at_work = repair_time(RepairCluster(12, 10, 1024, 5e14, per_disk, 6e9, 600.0), 3, 1, 1, 0, 1)
+    reads = np.array([100 / 120, 300 / 120, at_work.bytes_per_s / 110 / pieces])
+    fixed = 0.002 + np.array([pieces, 65536.0, pieces]) / 150e6
+    load = float(reads @ (fixed + 0.006))
+    square = float(reads @ ((fixed + 0.006) ** 2 + 0.006**2))
+    mean = fixed[0] + 0.006 + square / 2 / (1 - load)
+    assert row["repairing_mean_s"] == pytest.approx(mean, rel=0.02)
+    if printed is not None:
+        assert 1e3 * mean == pytest.approx(printed, abs=0.5)
+    else:
+        assert 1e3 * mean == pytest.approx(47.0, abs=0.5)
+
+
+def test_each_class_has_a_code_of_its_own(tmp_path, capsys):
+    """Of two files the hot one has nearly all reads and few bytes: copies are for it, what is cheap for the other."""
+    table_of = files(24, 60.0) | {"bytes": [1e6] * 8 + [4e6] * 16}
+    table_of["rate_per_s"] = [7.0] * 8 + [0.25] * 16
+    few = nodes(12) | {"delta_s_per_byte": [2e-8] * 12}
+    rows, results = codes(
+        tmp_path, ["3x", "4+2"], few, table_of, groups=64, durability_nines=1, classes="hot_cold"
+    )
+    classes, together = results.class_codes, results.combinations
+    hot = classes[classes["service_class"] == "hot"].set_index("code")
+    assert hot["file_count"].iloc[0] == 8 and hot["read_share"].iloc[0] == pytest.approx(56 / 60)
+    assert hot["bytes_share"].iloc[0] == pytest.approx(8 / 72)
+    # a class's latencies are parts of those of all
+    for code in ("3x", "4+2"):
+        mine = classes[classes["code"] == code]
+        whole = float(mine["read_share"] @ mine["healthy_mean_s"])
+        assert whole == pytest.approx(rows.loc[code, "healthy_mean_s"], rel=0.02)
+    by_codes = {tuple(json.loads(text).items()): at for at, text in enumerate(together["codes"])}
+    every = together.iloc[by_codes[(("hot", "4+2"), ("cold", "4+2"))]]
+    assert every["healthy_mean_s"] == pytest.approx(rows.loc["4+2", "healthy_mean_s"], rel=0.02)
+    assert every["dollars_per_period"] == pytest.approx(rows.loc["4+2", "dollars_per_period"])
+    for names, at in by_codes.items():
+        row, alone = together.iloc[at], [rows.loc[code] for _, code in names]
+        shares = [8 / 72, 64 / 72]
+        dollars = sum(share * each["dollars_per_period"] for share, each in zip(shares, alone, strict=True))
+        assert row["dollars_per_period"] == pytest.approx(dollars)
+        assert row["nines"] == pytest.approx(min(each["nines"] for each in alone))
+    (best,) = together[together["recommended"]].to_dict("records")
+    front = together[together["pareto"]]
+    assert best["dollars_per_period"] * best["healthy_mean_s"] == pytest.approx(
+        (front["dollars_per_period"] * front["healthy_mean_s"]).min()
+    )
+    assert results.runs["recommended_combination"].iloc[0] == best["codes"]
+    assert "By class of files: " in results.sentence
+    assert len(results.figure("combinations").axes[0].texts) >= len(together)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"classes": "hot_cold"}, "classes: found hot_cold without files; allowed: with nodes=, files="),
+        ({"classes": "size", "latency": True}, "classes: found 1 of files"),
+        ({"classes": "hot_cold", "latency": True, "chunks_per_domain": 2}, "found chunks_per_domain=2"),
+        ({"classes": "colour", "latency": True}, "allowed: hot_cold, size, service_class"),
+        ({"classes": "size", "latency": True, "size_bounds": [2.0, 1.0]}, "size_bounds: found [2.0, 1.0]"),
+    ],
+)
+def test_wrong_classes_are_one_line(options, message):
+    with pytest.raises(UserError) as error, ecjax.codes(["2+1"], cluster={"bytes": 1e7}, **options):
+        pass
+    assert message in str(error.value) and "\n" not in str(error.value)
 
 
 def test_the_sentence_names_latencies_beside_the_next_best(tmp_path):
