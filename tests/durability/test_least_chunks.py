@@ -43,5 +43,11 @@ def test_what_cannot_be_kept_is_the_best_there_is():
     best = floor_of(10, [CLUSTER], FAILURES, Target(11.0, None), 12)
     assert best.code == mds(10, 2) and not best.kept
     assert floor_of(12, [CLUSTER], FAILURES, Target(11.0, None), 12) is None
-    slow = CLUSTER._replace(disk_bytes_per_s=1e5)
-    assert not floor_of(4, [slow], FAILURES, Target(1.0, None), 12).kept
+
+
+def test_no_nines_are_known_of_repairs_that_queue():
+    assert floor_of(4, [CLUSTER._replace(disk_bytes_per_s=1e5)], FAILURES, Target(1.0, None), 12).kept
+    queueing = floor_of(4, [CLUSTER._replace(disk_bytes_per_s=4e4)], FAILURES, Target(1.0, None), 12)
+    assert not queueing.kept and 0.3 < queueing.assessment.repair_load < 1
+    # at load 1 repairs never catch up
+    assert floor_of(4, [CLUSTER._replace(disk_bytes_per_s=1e4)], FAILURES, Target(1.0, None), 12) is None

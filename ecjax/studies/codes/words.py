@@ -54,14 +54,15 @@ def by_class_text(run: Any, combinations: pd.DataFrame) -> str:
         which = f"all classes take {next(iter(codes.values()))}"
     else:
         which = ", ".join(f"{code} for {name}" for name, code in codes.items())
-    why = (
-        "the least dollars times mean latency"
-        if pd.isna(run["max_p99_s"])
-        else f"the cheapest with a p99 of at most {time_text(run['max_p99_s'])} with a node down"
-    )
+    why = f"the least dollars times mean latency of {len(combinations)} planned"
+    if pd.notna(run["max_p99_s"]):
+        limit = time_text(run["max_p99_s"])
+        why = f"the cheapest of {len(combinations)} planned with a p99 of at most {limit} with a node down"
+    elif len(combinations) == 1:
+        why = "no other is cheaper for a class, or faster"
     tail = "" if pd.isna(row["down_p99_s"]) else f", p99 {time_text(row['down_p99_s'])} with a node down"
     return (
-        f"By class of files: {which} ({why} of {len(combinations)} planned): {dollars_text(row['dollars_per_period'])} "
+        f"By class of files: {which} ({why}): {dollars_text(row['dollars_per_period'])} "
         f"for 30 days, {row['nines']:.1f} nines or more, any loss {row['any_loss_probability']:.1e} a year, expected "
         f"mean {time_text(row['healthy_mean_s'])}{tail}."
     )

@@ -77,7 +77,7 @@ def test_sites_are_failure_domains():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"codes": ["lrc(12,2,2)"]}, "codes: found lrc(12,2,2); allowed: K+M as 8+3, copies as 3x"),
+        ({"codes": ["lrc(12,2,2)"]}, "codes: found ['lrc(12,2,2)']; allowed: K+M as 8+3, copies as 3x"),
         ({"codes": ["8+3"], "k": [4]}, "k: found 4 with codes"),
         ({"durability_nines": 11.0, "domain": "site"}, "domain=site: max_chunks_per_site is missing"),
         ({"durability_nines": 11.0, "domains": 20}, "domains: found 20; allowed: 12, the nodes"),
