@@ -35,7 +35,7 @@ def nines(out: Path, runs: pd.DataFrame) -> Figure | None:
     axes.set_ylabel("nines of an object and year")
     axes.set_title("Durability against overhead")
     axes.margins(0.1, 0.1)
-    axes.legend(frameon=False)
+    axes.legend(frameon=False, loc="upper left")  # the best place takes seconds to look for
     points = list(zip(rows["overhead"], rows["nines"], strict=True))
     label_points(figure, axes, points, list(rows["code"]))
     return figure
@@ -71,7 +71,7 @@ def combinations(out: Path, runs: pd.DataFrame) -> Figure | None:
     classes = " / ".join(json.loads(rows["codes"].iloc[0]))
     axes.set_title(f"Codes of {classes}")
     axes.margins(0.15, 0.15)
-    axes.legend(frameon=False)
+    axes.legend(frameon=False, loc="upper right")
     points = list(zip(rows["dollars_per_period"], mean, strict=True))
     label_points(figure, axes, points, [" / ".join(json.loads(text).values()) for text in rows["codes"]])
     return figure
