@@ -43,7 +43,7 @@ def codes(
     domain: str = "node",
     classes: Texts = (),
     hot_share: float = 0.8,
-    size_bounds: Numbers = (1048576.0,),
+    size_bounds: Numbers = (1e6,),
     small_bytes: float = 65536.0,
     small_reads: float = 0.0,
     slow: float = 5.0,

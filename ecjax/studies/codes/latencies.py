@@ -125,11 +125,16 @@ def _plan(layout: Layout, without: Problem, busy: Problem, gap: float, known: Kn
     place = _digest(layout.k), without.per_site
     if place not in known.data:
         known.data[place] = data_plan(without, gap, 0, known.threads)
-    plan = code_plan(busy, layout.n, gap, 0, known.data[place])
-    if plan is None or plan.gap > gap:
-        other = code_plan(busy, layout.n, gap, 0, data_plan(busy, gap, 0, known.threads))
-        return plan if other is None else other
-    return plan
+    data = known.data[place]
+    plan = code_plan(busy, layout.n, gap, 0, data)
+    if plan is not None and plan.gap <= gap:
+        return plan
+    alone = code_plan(without, layout.n, gap, 0, data)
+    if plan is not None and (alone is None or alone.gap > gap):
+        return plan  # repairs are not to blame
+    other = code_plan(busy, layout.n, gap, 0, data_plan(busy, gap, 0, known.threads))
+    plans = [each for each in (plan, other) if each is not None]
+    return min(plans, key=lambda each: each.gap, default=None)
 
 
 def _no_room(layout: Layout, traffic: Traffic, busiest: int) -> dict[str, Any]:

@@ -110,7 +110,7 @@ class CodesOptions(DurabilityOptions):
         identifies=by_class,
     )
     size_bounds: list[float] = option(
-        [float(2**20)],
+        [1e6],
         "bytes between the classes of size; one or a list, ascending",
         Series(Number(above=0), most=7),
         identifies=by_class,

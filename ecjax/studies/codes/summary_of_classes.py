@@ -21,8 +21,18 @@ def show_combinations(class_codes: pd.DataFrame, combinations: pd.DataFrame, con
     if not class_codes.empty:
         print_table(
             console,
-            f"full reads of each class, all files being in one code, mean/99 % quantile, {unit.name}",
-            ["class", "files", "of\nbytes", "of\nreads", "code", "$ in\n30 days", "healthy", "node\ndown"],
+            f"full reads of each class, if all files had that code, mean/99 % quantile, {unit.name}",
+            [
+                "class",
+                "files",
+                "of\nbytes",
+                "of\nreads",
+                "code",
+                "$ in\n30 days",
+                "load",
+                "healthy",
+                "node\ndown",
+            ],
             [
                 [
                     row["service_class"],
@@ -31,6 +41,7 @@ def show_combinations(class_codes: pd.DataFrame, combinations: pd.DataFrame, con
                     f"{row['read_share']:.0%}",
                     row["code"],
                     number(row["dollars_per_period"], ",.0f"),
+                    number(row["load"], ".2f"),
                     _pair(row, "healthy", unit),
                     _pair(row, "down", unit),
                 ]

@@ -125,6 +125,7 @@ TABLES = job_tables(
         Column("overhead", FLOAT, "", "raw bytes / user bytes, n / k"),
         Column("dollars_per_period", FLOAT, "$/period", "for the raw bytes of the class, 30 days"),
         Column("nines", FLOAT, "", "-log10 of the losses of an object per year"),
+        Column("load", FLOAT, "", "mean load of the nodes by its full reads"),
         Column("healthy_mean_s", FLOAT, "s", "expected mean of its full reads, all files being in this code"),
         Column("healthy_p99_s", FLOAT, "s", "expected 99 % quantile of them"),
         Column("down_mean_s", FLOAT, "s", "the mean with busiest_node down, or its domain"),

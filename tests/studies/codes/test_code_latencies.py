@@ -7,17 +7,23 @@ from dataclasses import replace
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import ecjax
 from ecjax.cli import main
+from ecjax.durability.codes import code_of
 from ecjax.durability.repair_times import RepairCluster, repair_time
 from ecjax.errors import UserError
 from ecjax.model import Files, Nodes
 from ecjax.planning.problem import prepare
 from ecjax.studies.codes import rows as code_rows
+from ecjax.studies.codes.combinations import chosen_combination
+from ecjax.studies.codes.comparison import burden_of, worth_a_plan
 from ecjax.studies.codes.latencies import latency_columns
+from ecjax.studies.codes.layouts import classes_of
 from ecjax.studies.codes.plans import code_plan, data_plan
+from ecjax.studies.codes.traffic import Traffic
 
 MEAN = 0.01  # s, of exponential services whatever the size
 LITTLE_REPAIR = {"repair_bytes_per_s": 1e6, "user_bytes": 1e9}
@@ -270,41 +276,64 @@ def test_copies_under_repair_wait_as_one_queue_does(tmp_path, per_disk, printed)
         assert 1e3 * mean == pytest.approx(47.0, abs=0.5)
 
 
-def test_each_class_has_a_code_of_its_own(tmp_path, capsys):
-    """Of two files the hot one has nearly all reads and few bytes: copies are for it, what is cheap for the other."""
-    table_of = files(24, 60.0) | {"bytes": [1e6] * 8 + [4e6] * 16}
-    table_of["rate_per_s"] = [7.0] * 8 + [0.25] * 16
-    few = nodes(12) | {"delta_s_per_byte": [2e-8] * 12}
-    rows, results = codes(
-        tmp_path, ["3x", "4+2"], few, table_of, groups=64, durability_nines=1, classes="hot_cold"
-    )
-    classes, together = results.class_codes, results.combinations
-    hot = classes[classes["service_class"] == "hot"].set_index("code")
-    assert hot["file_count"].iloc[0] == 8 and hot["read_share"].iloc[0] == pytest.approx(56 / 60)
-    assert hot["bytes_share"].iloc[0] == pytest.approx(8 / 72)
-    # a class's latencies are parts of those of all
-    for code in ("3x", "4+2"):
-        mine = classes[classes["code"] == code]
-        whole = float(mine["read_share"] @ mine["healthy_mean_s"])
-        assert whole == pytest.approx(rows.loc[code, "healthy_mean_s"], rel=0.02)
-    by_codes = {tuple(json.loads(text).items()): at for at, text in enumerate(together["codes"])}
-    every = together.iloc[by_codes[(("hot", "4+2"), ("cold", "4+2"))]]
-    assert every["healthy_mean_s"] == pytest.approx(rows.loc["4+2", "healthy_mean_s"], rel=0.02)
-    assert every["dollars_per_period"] == pytest.approx(rows.loc["4+2", "dollars_per_period"])
-    for names, at in by_codes.items():
-        row, alone = together.iloc[at], [rows.loc[code] for _, code in names]
-        shares = [8 / 72, 64 / 72]
-        dollars = sum(share * each["dollars_per_period"] for share, each in zip(shares, alone, strict=True))
+def test_each_class_has_a_code_of_its_own(tmp_path):
+    """Without load reads of copies take one exponential, of 4+2 the slowest of four: copies are for what is read."""
+    rate = [7e-4] * 8 + [2.5e-5] * 16
+    table_of = files(24, 1e-3) | {"bytes": [1e6] * 8 + [4e6] * 16, "rate_per_s": rate}
+    places = {"nodes": table(nodes(12), tmp_path, "nodes"), "files": table(table_of, tmp_path, "files")}
+    options = {"groups": 64, "durability_nines": 1, "classes": "hot_cold"}
+    with ecjax.codes(["3x", "4+2"], **places, **LITTLE_REPAIR, **options) as results:
+        rows, classes = results.codes.set_index("code"), results.class_codes
+        together, sentence = results.combinations, results.sentence
+        chosen = results.runs["recommended_combination"].iloc[0]
+        names = [text.get_text() for text in results.figure("combinations").axes[0].texts]
+    alone = {"3x": MEAN, "4+2": MEAN * harmonic(4)}
+    shares = {"hot": (8 / 72, 56 / 60), "cold": (64 / 72, 4 / 60)}
+    for row in classes.to_dict("records"):
+        assert (row["bytes_share"], row["read_share"]) == pytest.approx(shares[row["service_class"]])
+        assert row["healthy_mean_s"] == pytest.approx(alone[row["code"]], rel=0.01)
+        chunks = {"3x": 1, "4+2": 4}[row["code"]]
+        assert row["load"] == pytest.approx(row["read_share"] * 6e-3 * chunks * MEAN / 12)
+    codes_of = [json.loads(text) for text in together["codes"]]
+    # copies of what is seldom read only are dearer and slower than those of what is read
+    assert [tuple(each.values()) for each in codes_of] == [("4+2", "4+2"), ("3x", "4+2"), ("3x", "3x")]
+    for row, each in zip(together.to_dict("records"), codes_of, strict=True):
+        mean = sum(shares[name][1] * alone[code] for name, code in each.items())
+        dollars = sum(shares[name][0] * rows.loc[code, "dollars_per_period"] for name, code in each.items())
+        assert row["healthy_mean_s"] == pytest.approx(mean, rel=0.01)
         assert row["dollars_per_period"] == pytest.approx(dollars)
-        assert row["nines"] == pytest.approx(min(each["nines"] for each in alone))
-    (best,) = together[together["recommended"]].to_dict("records")
-    front = together[together["pareto"]]
-    assert best["dollars_per_period"] * best["healthy_mean_s"] == pytest.approx(
-        (front["dollars_per_period"] * front["healthy_mean_s"]).min()
+        assert json.loads(row["class_healthy_mean_s"]) == pytest.approx(
+            {name: alone[code] for name, code in each.items()}, rel=0.01
+        )
+        assert row["nines"] == pytest.approx(min(rows.loc[code, "nines"] for code in each.values()), abs=1e-6)
+    assert list(together["recommended"]) == [False, True, False] and together["pareto"].all()
+    assert json.loads(chosen) == {"hot": "3x", "cold": "4+2"} and "3x for hot, 4+2 for cold" in sentence
+    assert {"4+2 / 4+2", "3x / 4+2", "3x / 3x"} <= set(names)
+
+
+def test_what_would_overload_the_nodes_alone_is_taken_for_the_class_that_bears_it():
+    """Small files, read often: eight chunks each are more than twelve disks seek for; large ones bear it."""
+    described = pa.table(
+        {key: pa.array(value) for key, value in (nodes(12) | {"psi_s": [0.008] * 12}).items()}
     )
-    assert results.runs["recommended_combination"].iloc[0] == best["codes"]
-    assert "By class of files: " in results.sentence
-    assert len(results.figure("combinations").axes[0].texts) >= len(together)
+    files_of = {"bytes": [6e4, 6e7], "rate_per_s": [300.0, 1.0], "file_id": [0, 1]}
+    traffic = Traffic(described, pa.table(files_of), None, 1, 1.0, 0.0, 5.0, 1.0, "auto", 0.01)
+    classes = classes_of(traffic.files, ["size"], 0.8, [1e6])
+    assert classes.names == ("below 1 MB", "from 1 MB")
+    candidates = [code_of(name) for name in ("3x", "4+2", "8+3")]
+    assert burden_of(traffic, classes, 0, candidates[2]).load == pytest.approx(300 * 8 * 0.008 / 12)
+    planned = [tuple(code.name for code in codes) for codes in worth_a_plan(traffic, classes, candidates)]
+    assert ("3x", "8+3") in planned and not any(small in ("8+3",) for small, _ in planned)
+
+
+def test_a_promise_chooses_the_cheapest_combination_that_keeps_it():
+    rows = [
+        {"durable": durable, "pareto": True, "dollars_per_period": dollars, "healthy_mean_s": mean}
+        for durable, dollars, mean in ((False, 1.0, 4.0), (True, 2.0, 3.0), (True, 3.0, 1.0))
+    ]
+    assert chosen_combination(rows, 0.1) is rows[1]
+    assert chosen_combination(rows, None) is rows[2]
+    assert chosen_combination(rows[:1], None) is None
 
 
 @pytest.mark.parametrize(

@@ -84,8 +84,8 @@ def test_copies_of_a_lost_disk_keep_too_few_disks_at_work_for_the_network(worked
         at_work.append(len(busy))
         hours.append((600 + 2 * chunk * len(concerned) / min(6e9, 1e8 * len(busy))) / 3600)
     formula = repair_time(RepairCluster(hosts, disks, groups, 500e12, 1e8, 6e9, 600.0), 3, 1, 1, 0, 1)
-    assert formula.disks_at_work == pytest.approx(np.mean(at_work), rel=0.03) and np.mean(at_work) < 50
-    assert worked.loc["3x", "disk_repair_s"] / 3600 == pytest.approx(np.mean(hours), rel=0.03)
+    assert formula.disks_at_work == pytest.approx(np.mean(at_work), rel=0.05) and np.mean(at_work) < 50
+    assert worked.loc["3x", "disk_repair_s"] / 3600 == pytest.approx(np.mean(hours), rel=0.05)
     assert np.mean(hours) > 1.7
     # what the document prints: the bytes of a disk, read and written at 6 GB/s
     assert (600 + 2 * 3 * 500e12 / 120 / 6e9) / 3600 == pytest.approx(1.3, abs=0.05)
