@@ -110,13 +110,15 @@ def latency_columns(
     columns["repair_pace"] = pace
     laws = service_laws(traffic.nodes, idle.files, traffic.service, "proportional")
     for name, state in states(layout, traffic, plan, Idle(idle, laws, pace * work, busiest, rate)):
-        full, tiny = _estimated(state, plan.stored, known, apart=False)
+        full, tiny = _estimated(state, plan.stored, known)
         columns |= {
             f"{kind}{name}_{what}_s": value
             for (kind, what), value in zip(_KINDS, (*full, *tiny), strict=True)
         }
         if layout.groups > 1 and name in _BY_CLASS:
-            columns[f"class_{name}"] = _estimated(state, plan.stored, known, apart=True)[:-1]
+            columns[f"class_{name}"] = [
+                _estimated(state, plan.stored, known, group)[0] for group in range(layout.groups)
+            ]
     return columns | (_no_room(layout, traffic, busiest) if pace == 0 else {})
 
 
@@ -164,18 +166,18 @@ def _loads(problem: Problem, plan: CodePlan, small: float, traffic: Traffic) -> 
     return full + moments(problem, direct, traffic.small_bytes)[0]
 
 
-def _estimated(state: State, stored: np.ndarray, known: Known, apart: bool) -> Latencies:
-    """Of full reads, of each class where they are told apart, and of small ones; None where they are not finite."""
+def _estimated(state: State, stored: np.ndarray, known: Known, group: int | None = None) -> Latencies:
+    """Of full reads, of one class or all, and of all other reads, small ones; None where they are not finite."""
     nodes = state.problem.nodes
     service = node_laws(state.laws, nodes.count)
     holds = jnp.asarray(stored, float)
     other = NODE_WORK(state.problem, jnp.zeros_like(holds), holds)
     reads = _digest(*state.full, state.laws.table, state.laws.samples)
-    name = _digest(reads, *state.small, other, np.array(apart))
+    name = _digest(reads, *state.small, other, np.array(-1 if group is None else group))
     if name not in known.estimates:
         if reads not in known.samples:
             known.samples[reads] = calibrated_sample(joined(state.full), service, _FULL)
-        known.estimates[name] = _estimate(state, known.samples[reads], service, other, apart)
+        known.estimates[name] = _estimate(state, known.samples[reads], service, other, group)
     return known.estimates[name]
 
 
@@ -194,19 +196,18 @@ def _estimate(
     sample: tuple[np.ndarray, np.ndarray],
     service: ServiceLaw,
     other: ArrayLike,
-    apart: bool,
+    which: int | None,
 ) -> Latencies:
     nodes = state.problem.nodes
     every_full = joined(state.full)
     place, rate = sample
     full = Kinds(*(each[place] for each in every_full))._replace(rate=rate)
     of_class = np.repeat(np.arange(len(state.full)), [len(part.rate) for part in state.full])[place]
-    groups = len(state.full) if apart else 1
     direct, *degraded = state.small
     every = joined([full, direct, *map(drawn, degraded)])
-    group = np.full(len(every.rate), groups)
-    group[: len(full.rate)] = of_class if apart else 0
-    # one program for all states, and few for all numbers of files
+    group = np.ones(len(every.rate), int)
+    group[: len(full.rate)] = 0 if which is None else of_class != which
+    # one program for all states and classes, and few for all numbers of files
     most = min(_FULL, _STEP * -(-state.problem.files.count // _STEP))
     rows = most - (-nodes.count // TOGETHER) + DEGRADED
     place = np.minimum(np.arange(rows), len(group) - 1)
@@ -227,7 +228,7 @@ def _estimate(
         load,
         levels=(0.99,),
         groups=jnp.asarray(group),
-        group_count=groups + 1,
+        group_count=2,
         condensed=condense(kinds.probabilities, load),
     )
     pairs = zip(np.asarray(estimate.group_mean), np.asarray(estimate.group_quantiles)[:, 0], strict=True)

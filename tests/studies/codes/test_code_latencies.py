@@ -249,7 +249,7 @@ def test_copies_under_repair_wait_as_one_queue_does(tmp_path, per_disk, printed)
 
     The document's 55 ms is at 6 GB/s, which 42 disks reach at 150 MB/s each; at its own 100 MB/s it is 47 ms.
     """
-    few, pieces = 24, 4.0 * 2**20
+    few, pieces = 12, 4.0 * 2**20
     hosts = nodes(few, 12) | {
         "delta_s": [0.002] * few,
         "delta_s_per_byte": [1 / 150e6] * few,
@@ -257,9 +257,9 @@ def test_copies_under_repair_wait_as_one_queue_does(tmp_path, per_disk, printed)
     }
     places = {
         "nodes": table(hosts, tmp_path, "nodes"),
-        "files": table(files(240, 100.0 * few / 120, (pieces,)), tmp_path, "files"),
+        "files": table(files(24, 100.0 * few / 120, (pieces,)), tmp_path, "files"),
     }
-    # a fifth of the nodes with a fifth of the reads: each has the reads and its share of the repair that it had
+    # a tenth of the nodes with a tenth of the reads: each has the reads and its share of the repair that it had
     example = {"domain": "site", "disks": 10, "small_reads": 3.0, "repair_bytes_per_s": per_disk}
     with ecjax.codes(["3x"], **places, **example) as results:
         row = results.codes.iloc[0]
@@ -281,7 +281,7 @@ def test_each_class_has_a_code_of_its_own(tmp_path):
     rate = [7e-4] * 8 + [2.5e-5] * 16
     table_of = files(24, 1e-3) | {"bytes": [1e6] * 8 + [4e6] * 16, "rate_per_s": rate}
     places = {"nodes": table(nodes(12), tmp_path, "nodes"), "files": table(table_of, tmp_path, "files")}
-    options = {"groups": 64, "durability_nines": 1, "classes": "hot_cold"}
+    options = {"groups": 64, "durability_nines": 1, "classes": "hot_cold", "hot_share": 0.9}
     with ecjax.codes(["3x", "4+2"], **places, **LITTLE_REPAIR, **options) as results:
         rows, classes = results.codes.set_index("code"), results.class_codes
         together, sentence = results.combinations, results.sentence
