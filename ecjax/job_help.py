@@ -1,7 +1,7 @@
 """What ``ecjax --help`` and ``ecjax JOB --help`` say, in 80 columns. Imports nothing heavy.
 
-The options of a job are in three groups: what its user has, what is wanted of it, how to compute it. The last two are
-listed here; every other option says what the user has.
+The options of a job are in groups: what its user has, what is wanted of it, how to compute it, and what durability
+rests on, which is a record of its own. The second and third are listed here; every other option says what the user has.
 """
 
 import textwrap
@@ -11,9 +11,11 @@ from typing import Any
 
 from ecjax.jobs_index import COMMANDS, GROUPS, JOBS, Command, Job, choices
 from ecjax.options import rule_of, shown
+from ecjax.studies.spine.durability_options import DurabilityOptions
 
 WIDTH = 79
-_GROUPS = ("what you have", "what you want", "how to compute")
+_GROUPS = ("what you have", "what you want", "how to compute", "what durability rests on")
+_DURABILITY = [item.name for item in fields(DurabilityOptions)]
 _COMMON_WANT, _COMMON_HOW = ("out", "figures", "write"), ("seed", "seeds", "engine", "resume")
 _WANT = {
     "analyze": ("k", "reference_bytes"),
@@ -27,6 +29,9 @@ _WANT = {
             "size_scale",
             "k",
             "min_extra_chunks",
+            "codes",
+            "durability_nines",
+            "max_any_loss",
             "d",
         ),
         *("max_chunks_per_node", "max_chunks_per_site", "fixed_groups", "scenarios", "scheduling", "robust"),
@@ -250,8 +255,11 @@ def _kinds_of_choices(group: str, named: dict[str, str]) -> list[tuple[str, list
 
 def group_of(job: str) -> dict[str, str]:
     """The group of every option of a job."""
-    have, want, how = _GROUPS
-    groups = dict.fromkeys((item.name for item in fields(JOBS[job].options_class())), have)
+    have, want, how, durability = _GROUPS
+    options = JOBS[job].options_class()
+    groups = dict.fromkeys((item.name for item in fields(options)), have)
+    if isinstance(options, DurabilityOptions):
+        groups |= dict.fromkeys(_DURABILITY, durability)
     groups |= dict.fromkeys((*_COMMON_WANT, *_WANT.get(job, ())), want)
     return groups | dict.fromkeys((*_COMMON_HOW, *_HOW.get(job, ())), how)
 

@@ -68,6 +68,16 @@ class Assessment(NamedTuple):
     repair_bytes_per_day: float
     repair_load: float
 
+    @property
+    def any_loss_rate(self) -> float:
+        """Events per year that lose a group, or a stripe."""
+        return self.any_losses + self.latent_losses
+
+    @property
+    def any_loss_probability(self) -> float:
+        """Probability that anything is lost within a year."""
+        return -math.expm1(-self.any_loss_rate)
+
 
 def nines(rate: float) -> float:
     """-log10 of losses per year: 11 for 1e-11."""
@@ -77,7 +87,7 @@ def nines(rate: float) -> float:
 def assess(code: Code, cluster: RepairCluster, failures: Failures, slower: float = 1.0) -> Assessment | None:
     """Durability and repair of a code; None where repairs never catch up (u >= 1).
 
-    Groups are spread over min(n, H) domains. Losses of groups by kind, h = 0, 1, ... domains lost, are the terms of R
+    Losses of groups by kind, h = 0, 1, ... domains lost, are the terms of R
     as a polynomial of the rate at which domains are lost.
 
     Args:
@@ -90,9 +100,8 @@ def assess(code: Code, cluster: RepairCluster, failures: Failures, slower: float
     load = repair_load(cluster, n, k, code.repair_chunks, failures.disk_rate) * slower
     if load >= 1:
         return None
-    used = min(n, cluster.domains)
-    most = math.ceil(n / used)
-    spread = tuple(n // used + (i < n % used) for i in range(used))
+    spread = cluster.spread(n)
+    most = spread[0]
     shares = _survives(code)
     fatal = len(shares)  # losses that no group outlives
     scales = np.arange(fatal + 1.0)
@@ -119,7 +128,7 @@ def assess(code: Code, cluster: RepairCluster, failures: Failures, slower: float
         most,
         losses,
         1 - float(rates[0]) / losses if losses else 0.0,
-        _any_losses(code, cluster, _by_kind(rates), most, fatal),
+        _any_losses(code, cluster, _by_kind(rates), fatal),
         latent_losses,
         1 / float(times(1, 0, 1)) * _S_PER_YEAR,
         lost * cluster.user_bytes * n / k * (code.repair_chunks + 1) / _DAYS_PER_YEAR,
@@ -188,12 +197,12 @@ def _by_kind(rates: np.ndarray) -> np.ndarray:
     return np.linalg.solve(np.vander(scales, increasing=True), rates).clip(0)
 
 
-def _any_losses(code: Code, cluster: RepairCluster, kinds: np.ndarray, most: int, fatal: int) -> float:
+def _any_losses(code: Code, cluster: RepairCluster, kinds: np.ndarray, fatal: int) -> float:
     """Events per year that lose any group: groups that hold the same fatal set are lost together."""
-    events = 0.0
+    events, spread = 0.0, cluster.spread(code.n)
     for lost_domains, rate in enumerate(kinds):
-        lost_disks = max(0, fatal - most * lost_domains)
-        share = fatal_share(code.n, cluster.domains, cluster.disks, lost_domains, lost_disks)
+        lost_disks = max(0, fatal - spread[0] * lost_domains)
+        share = fatal_share(code.n, cluster.domains, cluster.disks, lost_domains, lost_disks, len(spread))
         if rate:
             events += cluster_loss(cluster.groups, float(rate), share).events
     return events

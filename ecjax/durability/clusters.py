@@ -20,10 +20,12 @@ class ClusterLoss(NamedTuple):
     groups_per_event: float
 
 
-def fatal_share(n: int, domains: int, disks: int, lost_domains: int, lost_disks: int) -> float:
+def fatal_share(
+    n: int, domains: int, disks: int, lost_domains: int, lost_disks: int, used: int | None = None
+) -> float:
     """Share of the groups that hold given lost domains and given lost disks of other domains.
 
-    prod_{i<h} (n_h-i)/(H-i) prod_{h<=i<h+e} (n_h-i)/(H-i) (n/n_h)/D, n_h = min(n, H).
+    prod_{i<h} (n_h-i)/(H-i) prod_{h<=i<h+e} (n_h-i)/(H-i) (n/n_h)/D.
 
     Args:
         n: chunks of a group
@@ -31,8 +33,9 @@ def fatal_share(n: int, domains: int, disks: int, lost_domains: int, lost_disks:
         disks: D, disks of a domain
         lost_domains: h
         lost_disks: e
+        used: n_h, domains that hold a group; None: as many as can be, min(n, H)
     """
-    used = min(n, domains)
+    used = min(n, domains) if used is None else used
     share = 1.0
     for i in range(lost_domains + lost_disks):
         if i >= used:

@@ -17,6 +17,7 @@ class RepairCluster(NamedTuple):
         disk_bytes_per_s: read and written for repairs by one disk
         cluster_bytes_per_s: for the repairs of the cluster
         detect_s: seconds until a loss is detected
+        packed: chunks of a group that fill a domain before another is used; None: they are spread as evenly as can be
     """
 
     domains: int
@@ -26,6 +27,15 @@ class RepairCluster(NamedTuple):
     disk_bytes_per_s: float
     cluster_bytes_per_s: float
     detect_s: float
+    packed: int | None = None
+
+    def spread(self, n: int) -> tuple[int, ...]:
+        """Chunks of a group of n in each domain that holds any, most first."""
+        if self.packed is not None:
+            full, rest = divmod(n, self.packed)
+            return (self.packed,) * full + ((rest,) if rest else ())
+        used = min(n, self.domains)
+        return tuple(n // used + (i < n % used) for i in range(used))
 
     def at_pace(self, pace: float) -> "RepairCluster":
         """The same with this share of the bandwidth for repairs."""
@@ -70,7 +80,8 @@ def repair_time(
         lost_domains: h, domains lost as a whole
         lost_disks: e, disks lost in other domains
     """
-    share = fatal_share(n, cluster.domains, cluster.disks, lost_domains, lost_disks)
+    used = len(cluster.spread(n))
+    share = fatal_share(n, cluster.domains, cluster.disks, lost_domains, lost_disks, used)
     concerned = 1 + (cluster.groups - 1) * share
     remaining = cluster.disks * (cluster.domains - 1)
     idle = min(1.0, (read_chunks + 1) / remaining)

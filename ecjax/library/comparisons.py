@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ecjax.library.arguments import TableLike, Texts, of_job
+from ecjax.library.arguments import Numbers, TableLike, Texts, of_job
 from ecjax.library.calling import call_job
 
 if TYPE_CHECKING:
@@ -41,6 +41,9 @@ def codes(
     nodes: TableLike | Mapping[str, Any] | None = None,
     files: TableLike | None = None,
     domain: str = "node",
+    classes: Texts = (),
+    hot_share: float = 0.8,
+    size_bounds: Numbers = (1e6,),
     small_bytes: float = 65536.0,
     small_reads: float = 0.0,
     slow: float = 5.0,

@@ -31,6 +31,11 @@ _ROWS = {
     "file_plans": "file",
     "history": "iteration",
     "scenarios": "node or site that fails; of ceph, what if",
+    "what_if": "scenario of `what_if=`, and the tables as they are",
+    "floors": "k of the files, with `durability_nines=` or `max_any_loss=`",
+    # codes
+    "class_codes": "class of files and candidate, with `classes=`",
+    "combinations": "combination of codes that was planned, with `classes=`",
     # replay
     "latency_bins": "bin of a histogram of latencies",
     # schedule

@@ -18,8 +18,8 @@ from dataclasses import replace
 
 import numpy as np
 from scipy import linalg
-from threadpoolctl import ThreadpoolController
 
+from ecjax.cores import one_blas_thread
 from ecjax.planning.certified.envelope_master import LinearMaster
 from ecjax.planning.certified.master import Columns
 from ecjax.planning.certified.nodes import NodeMinima
@@ -34,8 +34,6 @@ _PART = 0.1  # of the gap between relaxation and bound, that need not be closed
 _NODE_TOL = 0.1  # of what need not be closed, for the minima of all nodes
 _PATIENCE = 6  # rounds in which the best prices must gain half of that
 
-_LIBRARIES = ThreadpoolController()
-
 
 def improve(passes: Passes, relaxed: Relaxed, minima: NodeMinima, tol: float, most: int) -> Prices:
     """Prices with a better lower bound at ``relaxed.z``, or those of the relaxation's last pass.
@@ -47,7 +45,7 @@ def improve(passes: Passes, relaxed: Relaxed, minima: NodeMinima, tol: float, mo
         tol: relative; what the best prices may still gain, or a tenth of what the bound leaves open if that is more.
         most: rounds, each one pass over the rows.
     """
-    with _LIBRARIES.limit(limits=1, user_api="blas"):
+    with one_blas_thread():
         return _improve(passes, relaxed, minima, tol, most)
 
 

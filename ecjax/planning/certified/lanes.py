@@ -7,9 +7,8 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
-from ecjax.cores import available_cores
+from ecjax.cores import available_cores, one_blas_thread
 from ecjax.planning.certified.certify import Certificate, Settings, certify
 from ecjax.planning.certified.collapse import Steps, steps_of
 from ecjax.planning.certified.data import Rows, Service, flatten, has_one_size
@@ -20,8 +19,6 @@ from ecjax.planning.descent import Stopping
 from ecjax.planning.jlcm import Solution
 from ecjax.planning.problem import EVALUATE, Problem, reading_prices, scaled
 from ecjax.planning.rescheduling import reschedule
-
-_LIBRARIES = ThreadpoolController()
 
 
 def plan_lanes(
@@ -65,7 +62,7 @@ def plan_lanes(
 
     # Lanes are what threads share: matrices are small, and sums must not depend on how many lanes there are. The limit
     # is that of the process: set once, around all threads.
-    with _LIBRARIES.limit(limits=1, user_api="blas"), ThreadPoolExecutor(at_once) as pool:
+    with one_blas_thread(), ThreadPoolExecutor(at_once) as pool:
         certificates = dict(zip(distinct, pool.map(one, distinct), strict=True))
     plans, bounds = [], []
     for lane in lanes:

@@ -9,9 +9,8 @@ without another division of the work could gain.
 from contextlib import closing
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
-from ecjax.cores import available_cores
+from ecjax.cores import available_cores, one_blas_thread
 from ecjax.planning.certified.bound import lower_bound
 from ecjax.planning.certified.choice import COLD, HOT, NONE
 from ecjax.planning.certified.data import flatten
@@ -19,7 +18,6 @@ from ecjax.planning.certified.relax import Passes, groups_of, relax
 from ecjax.planning.jlcm import Solution
 from ecjax.planning.problem import Problem, node_work
 
-_LIBRARIES = ThreadpoolController()
 NEAR = 1.1  # factor within which a node stays
 _PASSES = 50  # most, over the rows, for prices at other z
 
@@ -47,7 +45,7 @@ def nearby_bound(problem: Problem, theta: float, plan: Solution, tol: float) -> 
     passes.with_theta(theta / problem.files.count)
     kinds, z = _whole(plan, rows.hot), float(plan.evaluation.z)
     # matrices are small: threads would be in each other's way
-    with _LIBRARIES.limit(limits=1, user_api="blas"), closing(passes):
+    with one_blas_thread(), closing(passes):
         relaxed = relax(passes, groups_of(service, rows), kinds, z, np.inf, 1, fixed_z=True)
         return lower_bound(passes, relaxed, tol, _PASSES, _levels(problem, plan)).value
 

@@ -66,6 +66,7 @@ def section(results: Results) -> Section | None:
             ("code", "repair traffic (B/day)"),
         ),
         _latencies_against_overhead(table),
+        _combinations(results.of_run("combinations")),
         *(
             bars(
                 title,
@@ -78,9 +79,17 @@ def section(results: Results) -> Section | None:
             for title, kind, what, axes in _LATENCIES
         ),
     ]
-    listing = Listing("Codes", pick(table, [name for name in table.column_names if name != "run_id"]))
+    listings = [
+        Listing(title, pick(rows, [name for name in rows.column_names if name != "run_id"]))
+        for title, rows in (
+            ("Codes", table),
+            ("Codes by class of files", results.of_run("class_codes")),
+            ("Combinations of codes", results.of_run("combinations")),
+        )
+        if rows is not None
+    ]
     return Section(
-        "Codes and durability", charts=[chart for chart in charts if chart is not None], listings=[listing]
+        "Codes and durability", charts=[chart for chart in charts if chart is not None], listings=listings
     )
 
 
@@ -109,8 +118,26 @@ def _latencies_against_overhead(table: pa.Table) -> Chart | None:
     return Chart("Latency against overhead", traces, *axes, shown, {"xaxis": {"rangemode": "normal"}})
 
 
-def _points(shown: pa.Table, value: str) -> list[dict[str, Json]]:
-    """A value of the codes against their overhead, apart by whether they are durable enough."""
+def _combinations(table: pa.Table | None) -> Chart | None:
+    """Mean latency against dollars, of codes by class of files that were planned together."""
+    if table is None:
+        return None
+    columns = ("codes", "dollars_per_period", "healthy_mean_s", "down_p99_s", "durable", "recommended")
+    shown = pick(table, columns)
+    if not {"dollars_per_period", "healthy_mean_s"} <= set(shown.column_names):
+        return None
+    shown = shown.filter(pc.is_valid(shown["healthy_mean_s"]))
+    if not len(shown):
+        return None
+    axes = ("dollars for 30 days", "expected mean latency of full reads (s)")
+    traces = _points(shown, "healthy_mean_s", "dollars_per_period", "codes")
+    return Chart("Codes by class of files", traces, *axes, shown, {"xaxis": {"rangemode": "normal"}})
+
+
+def _points(
+    shown: pa.Table, value: str, against: str = "overhead", name: str = "code"
+) -> list[dict[str, Json]]:
+    """A value of the codes against another, apart by whether they are durable enough."""
     traces: list[dict[str, Json]] = []
     durability = shown["durable"].to_pylist() if "durable" in shown.column_names else [True] * len(shown)
     for number, (durable, label) in enumerate(((True, "durable enough"), (False, "not durable enough"))):
@@ -123,9 +150,9 @@ def _points(shown: pa.Table, value: str) -> list[dict[str, Json]]:
                 "type": "scatter",
                 "mode": "markers+text" if len(shown) <= _NAMED else "markers",
                 "name": label,
-                "x": numbers(part, "overhead"),
+                "x": numbers(part, against),
                 "y": numbers(part, value),
-                "text": words(part, "code"),
+                "text": words(part, name),
                 "textposition": "top center",
                 "hovertemplate": "%{text}: %{x:.5g}, %{y:.5g}",
                 **look(number),

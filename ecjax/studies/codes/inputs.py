@@ -1,26 +1,23 @@
 """Candidates and cluster of the options, if they go together."""
 
-import math
 from typing import NamedTuple
 
-import numpy as np
-
 from ecjax.console import log
-from ecjax.durability.assessment import Failures, always_survived
+from ecjax.durability.assessment import Failures
 from ecjax.durability.codes import Code, code_of, range_of
-from ecjax.durability.mds_chain import HOURS_PER_YEAR
-from ecjax.durability.repair_times import RepairCluster, repair_load
+from ecjax.durability.repair_times import RepairCluster
 from ecjax.errors import UserError
 from ecjax.problem import builtin
 from ecjax.problem.described_nodes import read_nodes
 from ecjax.studies.codes.code_tables import read_codes
-from ecjax.studies.codes.latencies import Traffic
+from ecjax.studies.codes.layouts import classes_of
 from ecjax.studies.codes.options import CodesOptions
+from ecjax.studies.codes.traffic import Traffic
+from ecjax.studies.spine.durability import failures_of, repair_cluster, sites_of, unfit
 from ecjax.tables.fingerprint import fingerprint
 from ecjax.tables.read import read_input
 from ecjax.tables.run_ids import run_id
 
-_DOMAINS, _DISKS = 12, 10
 _MOST_FILES = 20_000  # plans of all codes are made with a row for each
 
 
@@ -46,22 +43,9 @@ def case_of(options: CodesOptions) -> Case:
         others, table = read_codes(options.code_table)
         parts["code_table"] = fingerprint(table)
     input_id = run_id("inputs", parts, "", None, "") if parts else None
-    cluster = RepairCluster(
-        _domains(options, traffic),
-        _disks(options, traffic),
-        options.groups,
-        options.user_bytes,
-        options.repair_bytes_per_s,
-        options.cluster_bytes_per_s,
-        options.detect_s,
-    )
-    failures = Failures(
-        -math.log1p(-options.afr),
-        options.domain_losses_per_year,
-        options.latent_errors_per_year,
-        options.scrub_days * 24 / HOURS_PER_YEAR,
-        options.bit_error_rate,
-    )
+    site = None if traffic is None else traffic.site
+    cluster = repair_cluster(options, None if traffic is None else traffic.nodes.num_rows, site)
+    failures = failures_of(options)
     codes: dict[str, Code] = {}
     for name in options.codes:
         code = code_of(name) or others.get(name)
@@ -90,12 +74,11 @@ def _traffic(options: CodesOptions) -> tuple[Traffic, dict[str, str]]:
         raise UserError(
             f"files: found {len(files)}; allowed: at most {_MOST_FILES}, a sample of them; ecjax optimize plans more"
         )
-    site = None
-    if options.domain == "site":
-        if "site" not in nodes.column_names:
-            raise UserError("domain=site: found no column site in nodes; it names the site of every node")
-        site = nodes["site"].combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int32)
+    site = sites_of(options, nodes)
     parts = {"nodes": fingerprint(nodes, "nodes"), "files": fingerprint(files, "files")}
+    classes = None
+    if options.classes:
+        classes = classes_of(files, options.classes, options.hot_share, options.size_bounds)
     traffic = Traffic(
         nodes,
         files,
@@ -107,25 +90,9 @@ def _traffic(options: CodesOptions) -> tuple[Traffic, dict[str, str]]:
         options.repair_io_bytes,
         options.service,
         options.gap,
+        classes,
     )
     return traffic, parts
-
-
-def _domains(options: CodesOptions, traffic: Traffic | None) -> int:
-    if options.domains is not None:
-        return options.domains
-    if traffic is None:
-        return _DOMAINS
-    return len(traffic.nodes) if traffic.site is None else int(traffic.site.max()) + 1
-
-
-def _disks(options: CodesOptions, traffic: Traffic | None) -> int:
-    """Disks of a domain; of one that is a site, its nodes are the disks."""
-    if options.disks is not None:
-        return options.disks
-    if traffic is None or traffic.site is None:
-        return _DISKS
-    return math.ceil(len(traffic.nodes) / (int(traffic.site.max()) + 1))
 
 
 def _fitting(name: str, cluster: RepairCluster, failures: Failures, options: CodesOptions) -> list[Code]:
@@ -147,33 +114,7 @@ def _fitting(name: str, cluster: RepairCluster, failures: Failures, options: Cod
 
 
 def _check_fits(code: Code, cluster: RepairCluster, failures: Failures, options: CodesOptions) -> None:
-    domains, most = cluster.domains, options.chunks_per_domain
-    if code.n > domains * most:
-        raise UserError(
-            f"codes: found {code.name}, {code.n} chunks on domains={domains} with chunks_per_domain={most}; allowed: "
-            f"at most {domains * most} chunks"
-        )
-    together = math.ceil(code.n / domains)
-    if together > 1 and code.checks:
-        raise UserError(
-            f"codes: found {code.name} with {code.n} chunks on domains={domains}; allowed: a domain for each chunk of "
-            "a code by its parity checks"
-        )
-    survives = always_survived(code)
-    if together > survives:
-        raise UserError(
-            f"codes: found {code.name}, which survives {survives} losses, on domains={domains}: one holds {together} "
-            f"chunks; allowed: codes that outlive the loss of a domain"
-        )
-    raw, room = options.user_bytes * code.n / code.k, options.disk_bytes * domains * cluster.disks
-    if raw > room:
-        raise UserError(
-            f"codes: found {code.name}, which needs {raw:.4g} bytes of disk; allowed: at most {room:.4g}, "
-            "domains * disks * disk_bytes"
-        )
-    load = repair_load(cluster, code.n, code.k, code.repair_chunks, failures.disk_rate)
-    if load >= 1:
-        raise UserError(
-            f"codes: found {code.name}, whose repairs never catch up: load {load:.3g}; allowed: below 1, by more "
-            "repair_bytes_per_s or cluster_bytes_per_s, or less user_bytes"
-        )
+    most = "chunks_per_domain", options.chunks_per_domain
+    reason = unfit(code, cluster, failures, options, most)
+    if reason is not None:
+        raise UserError(f"codes: found {code.name}, {reason}")

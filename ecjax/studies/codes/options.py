@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from ecjax.durability.codes import ALLOWED, code_of, other_name, range_of
 from ecjax.engine.options import EngineOptions
 from ecjax.errors import UserError
-from ecjax.options import Listed, Number, Special, Whole, Words, Wrong, option, section
+from ecjax.options import Listed, Number, Series, Special, Whole, Words, Wrong, option, section
 from ecjax.problem import node_options
 from ecjax.problem.cluster_options import ClusterOptions
 from ecjax.problem.node_options import Description
 from ecjax.studies.codes.tables import TABLES
+from ecjax.studies.spine.durability_options import DurabilityOptions
 
-FIGURES = ("nines",)
+FIGURES = ("nines", "combinations")
 LAWS = ("auto", "deterministic", "exponential", "shifted_exponential", "gamma", "lognormal", "pareto")
 
 
@@ -33,8 +34,13 @@ def with_latencies(options: "CodesOptions") -> bool:
     return options.latencies
 
 
+def by_class(options: "CodesOptions") -> bool:
+    """Whether codes are chosen for each class of files."""
+    return bool(options.classes)
+
+
 @dataclass(frozen=True)
-class CodesOptions:
+class CodesOptions(DurabilityOptions):
     """Everything that ``ecjax codes`` can be told."""
 
     codes: list[str] = option(
@@ -60,50 +66,10 @@ class CodesOptions:
         Number(above=0, most=1),
         identifies=True,
     )
-    domains: int | None = option(
-        None,
-        "failure domains, hosts or racks, over which chunks are spread; default: as many as nodes has, else 12",
-        Whole(2, 10**6),
-        identifies=True,
-    )
     chunks_per_domain: int = option(
         1,
         "chunks of a group that a domain may hold where there are fewer domains than chunks",
         Whole(1, 4),
-        identifies=True,
-    )
-    disks: int | None = option(
-        None,
-        "disks of a domain; default: with domain=site its nodes, else 10",
-        Whole(1, 10**5),
-        identifies=True,
-    )
-    disk_bytes: float = option(16e12, "size of a disk", Number(above=0), identifies=True)
-    user_bytes: float = option(5e14, "data to keep, without what codes add", Number(above=0), identifies=True)
-    groups: int = option(
-        1024, "placement groups: stripes on the same disks", Whole(1, 10**9), identifies=True
-    )
-    afr: float = option(
-        0.015,
-        "probability that a disk fails within a year",
-        Number(above=0, below=1),
-        identifies=True,
-    )
-    domain_losses_per_year: float = option(
-        0.002, "of one domain, for good, with all its disks", Number(least=0, most=100), identifies=True
-    )
-    repair_bytes_per_s: float = option(
-        1e8, "of one disk for repairs, read and written", Number(above=0), identifies=True
-    )
-    cluster_bytes_per_s: float = option(
-        6e9, "of the cluster for repairs, read and written", Number(above=0), identifies=True
-    )
-    detect_s: float = option(600.0, "until a loss is detected", Number(least=0), identifies=True)
-    scrub_days: float = option(14.0, "between two scrubs of a disk", Number(above=0), identifies=True)
-    latent_errors_per_year: float = option(
-        0.05,
-        "of a disk, which nobody sees until a scrub or a repair reads them",
-        Number(least=0),
         identifies=True,
     )
     outages_per_year: float = option(
@@ -118,9 +84,6 @@ class CodesOptions:
         Number(above=0, most=1000),
         identifies=lambda options: options.outages_per_year > 0,
     )
-    bit_error_rate: float = option(
-        1e-15, "of reading: errors per bit", Number(least=0, below=1), identifies=True
-    )
     storage_dollars_per_byte: float = option(
         2e-12, "of raw disk, for 30 days", Number(least=0), identifies=True
     )
@@ -134,11 +97,23 @@ class CodesOptions:
         Special(node_options.ALLOWED, node_options.nodes),
     )
     files: str | None = option(None, "files table, whose k is left aside; built-in if absent")
-    domain: str = option(
-        "node",
-        "failure domain that the nodes table has: every node, or site: the nodes of a site are its disks",
-        Words("node", "site"),
-        identifies=with_latencies,
+    classes: list[str] = option(
+        [],
+        "classes of files for which codes are chosen apart: hot_cold, size, service_class; one or several",
+        Listed(Words("hot_cold", "size", "service_class"), empty=True, together=True),
+        identifies=by_class,
+    )
+    hot_share: float = option(
+        0.8,
+        "hot are the fewest files that have so much of all reads",
+        Number(above=0, below=1),
+        identifies=by_class,
+    )
+    size_bounds: list[float] = option(
+        [1e6],
+        "bytes between the classes of size; one or a list, ascending",
+        Series(Number(above=0), most=7),
+        identifies=by_class,
     )
     small_bytes: float = option(
         65536.0, "of a small read, from one data chunk", Number(above=0), identifies=with_latencies
@@ -180,7 +155,16 @@ class CodesOptions:
     write: list[str] | None = option(
         None, "datasets to write besides runs; default: all", Listed(Words("runs", *TABLES.names))
     )
-    figures: list[str] = option(["nines"], "figures to draw", Listed(Words(*FIGURES), empty=True))
+    figures: list[str] = option(
+        ["nines", "combinations"],
+        "figures to draw; combinations with classes only",
+        Listed(Words(*FIGURES), empty=True),
+    )
+
+    @property
+    def reads_nodes(self) -> bool:
+        """Whether there is a table of nodes: where codes are planned."""
+        return self.latencies
 
     @property
     def latencies(self) -> bool:
@@ -202,4 +186,14 @@ class CodesOptions:
             raise UserError(
                 f"max_p99_s: found {self.max_p99_s:g} without latencies; allowed: with nodes=, files= or latency=true"
             )
+        if self.classes and not self.latencies:
+            raise UserError(
+                f"classes: found {', '.join(self.classes)} without files; allowed: with nodes=, files= or latency=true"
+            )
+        if self.classes and self.chunks_per_domain > 1:
+            raise UserError(
+                f"classes: found chunks_per_domain={self.chunks_per_domain}; allowed with them: 1, a domain a chunk"
+            )
+        if self.size_bounds != sorted(set(self.size_bounds)):
+            raise UserError(f"size_bounds: found {self.size_bounds}; allowed: numbers that rise")
         return self

@@ -6,9 +6,8 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from ecjax.cores import available_cores
 from ecjax.planning import Problem
-from ecjax.planning.certified.certify import Settings, certify
+from ecjax.planning.certified.certify import Certificate, Settings, certify
 from ecjax.planning.certified.collapse import steps_of
 from ecjax.planning.certified.data import flatten, has_one_size
 from ecjax.planning.certified.lanes import finished
@@ -36,36 +35,56 @@ class CodePlan(NamedTuple):
     gap: float
 
 
-def code_plan(problem: Problem, n: int, gap: float, seed: int) -> CodePlan | None:
-    """The plan of least latency with n chunks of every file; None where every plan overloads a node.
+def data_plan(problem: Problem, gap: float, seed: int, threads: int) -> Certificate:
+    """Which nodes keep the data of every file, and a lower bound on the latency of all plans.
+
+    The bound is one for every plan with more other work at the nodes, too: waits only grow with that.
+
+    Args:
+        problem: k of all files is that of the code; prices are left aside.
+        gap: that is good enough.
+        seed: of rounding.
+        threads: at most.
+    """
+    service, rows = flatten(_priced(problem))
+    passes = Passes(service, rows, threads, steps_of(rows) if has_one_size(service, rows) else None)
+    passes.with_theta(_THETA / problem.files.count)
+    try:
+        return certify(passes, Settings(gap=gap, seed=seed))
+    finally:
+        passes.close()
+
+
+def code_plan(
+    problem: Problem, n: int | np.ndarray, gap: float, seed: int, data: Certificate
+) -> CodePlan | None:
+    """The plan of least latency with n chunks of every file; None where it overloads a node.
 
     Full reads take data chunks, and are spread over parity chunks, too, where that closes the gap.
 
     Args:
-        problem: k of all files is that of the code; prices are left aside.
-        n: chunks of every file, at most one on a node.
+        problem: with all other work at its nodes.
+        n: chunks of every file, or (R,) of each, at most one on a node.
         gap: that is good enough
-        seed: of rounding and of where parity goes.
+        seed: of where parity goes.
+        data: where the data goes, planned for the same problem, or one with less other work.
     """
-    nodes = problem.nodes
-    ones = jnp.ones_like(nodes.cost_per_chunk)
-    priced = replace(nodes, cost_per_chunk=ones, cost_per_byte=0 * ones)
-    even = replace(_one_size(replace(problem, nodes=priced)), site=problem.site, per_site=problem.per_site)
-    service, rows = flatten(even)
-    passes = Passes(service, rows, available_cores(), steps_of(rows) if has_one_size(service, rows) else None)
-    passes.with_theta(_THETA / even.files.count)
-    try:
-        certificate = certify(passes, Settings(gap=gap, seed=seed))
-    finally:
-        passes.close()
-    data = certificate.probabilities > 0.5
-    stored = _with_parity(data, n, problem, np.random.default_rng(seed))
-    final = finished(even, _THETA, replace(certificate, stored=stored, spare=_NO_SPARE), gap)
+    chunks = data.probabilities > 0.5
+    stored = _with_parity(chunks, n, problem, np.random.default_rng(seed))
+    final = finished(_priced(problem), _THETA, replace(data, stored=stored, spare=_NO_SPARE), gap)
     latency = float(final.evaluation.latency_shared_z)
     if not np.isfinite(latency):
         return None
-    bound = certificate.lower_bound - _THETA * n
-    return CodePlan(data, stored, np.asarray(final.probabilities), max(0.0, (latency - bound) / bound))
+    bound = data.lower_bound - _THETA * float(np.max(n))
+    return CodePlan(chunks, stored, np.asarray(final.probabilities), max(0.0, (latency - bound) / bound))
+
+
+def _priced(problem: Problem) -> Problem:
+    """All files with one size, and a price for each chunk."""
+    nodes = problem.nodes
+    ones = jnp.ones_like(nodes.cost_per_chunk)
+    priced = replace(nodes, cost_per_chunk=ones, cost_per_byte=0 * ones)
+    return replace(_one_size(replace(problem, nodes=priced)), site=problem.site, per_site=problem.per_site)
 
 
 def _one_size(problem: Problem) -> Problem:
@@ -86,12 +105,14 @@ def _one_size(problem: Problem) -> Problem:
     return prepare(problem.nodes, alike, problem.row, problem.rows)
 
 
-def _with_parity(data: np.ndarray, n: int, problem: Problem, random: np.random.Generator) -> np.ndarray:
+def _with_parity(
+    data: np.ndarray, n: int | np.ndarray, problem: Problem, random: np.random.Generator
+) -> np.ndarray:
     """Nodes with a chunk: those of the data, and others at random, no more of a site than it may hold."""
     stored = data.copy()
     rows = np.arange(len(data))
     site = np.arange(data.shape[1]) if problem.site is None else np.asarray(problem.site)
-    most = problem.per_site or n
+    most = problem.per_site or int(np.max(n))
     member = (site[:, None] == np.arange(site.max() + 1)).astype(int)
     while True:
         short = stored.sum(axis=1) < n
@@ -102,5 +123,5 @@ def _with_parity(data: np.ndarray, n: int, problem: Problem, random: np.random.G
         draw[stored | full] = -1.0
         place = draw.argmax(axis=1)
         if np.any(draw[rows, place][short] < 0):
-            raise ValueError(f"{n} chunks do not fit on the sites")  # inputs.case_of has checked
+            raise ValueError(f"{np.max(n)} chunks do not fit on the sites")  # inputs.case_of has checked
         stored[rows[short], place[short]] = True

@@ -1,25 +1,38 @@
 """Which code to take."""
 
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
 from ecjax.status import Status
 from ecjax.studies.codes.rows import by_cost, chosen
-from ecjax.studies.codes.words import hours, matters_most, pace_of, reads_of, rules
+from ecjax.studies.codes.words import by_class_text, hours, pace_of, reads_of, rules, what_matters
 from ecjax.studies.spine.sentences import dollars_text, listed
 from ecjax.tables.recommendation import Recommendation
 
 _MOST_OTHERS = 2  # that are named
 
 
-def recommend(runs: pd.DataFrame, codes: pd.DataFrame) -> Recommendation | None:
+def recommend(
+    runs: pd.DataFrame, codes: pd.DataFrame, combinations: pd.DataFrame | None = None
+) -> Recommendation | None:
     """The recommended code in a sentence, with what its durability rests on; None where codes were not written.
+
+    Where codes are chosen for classes of files, what each class is to have comes after.
 
     Args:
         runs: the row of ``runs``.
         codes: its rows of ``codes``.
+        combinations: its rows of ``combinations``, if classes have codes of their own.
     """
+    alone = _of_all_files(runs, codes)
+    if alone is None or combinations is None or combinations.empty:
+        return alone
+    return replace(alone, sentence=f"{alone.sentence} {by_class_text(runs.iloc[0], combinations)}")
+
+
+def _of_all_files(runs: pd.DataFrame, codes: pd.DataFrame) -> Recommendation | None:
     if codes.empty:
         return None
     run = runs.iloc[0]
@@ -51,7 +64,7 @@ def recommend(runs: pd.DataFrame, codes: pd.DataFrame) -> Recommendation | None:
     beside = f" Dearer: {listed(dearer)}." if dearer else ""
     reads = reads_of(best, next(iter(front or others), None))
     return Recommendation(
-        f"{sentence}{beside}{reads} {rules(best)} {matters_most(best)}",
+        f"{sentence}{beside}{reads} {rules(best)} {what_matters(best)}",
         str(run["run_id"]),
         "the least overhead",
     )

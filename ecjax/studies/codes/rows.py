@@ -2,16 +2,28 @@
 
 import math
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from typing import Any
 
-from ecjax.durability.assessment import NEGLIGIBLE_LOAD, Assessment, assess, nines, unavailable
+from ecjax.cores import available_cores, one_blas_thread
+from ecjax.durability.assessment import (
+    NEGLIGIBLE_LOAD,
+    Assessment,
+    assess,
+    nines,
+    unavailable,
+)
 from ecjax.durability.codes import Code
+from ecjax.durability.floors import Target
 from ecjax.durability.mds_chain import HOURS_PER_YEAR
-from ecjax.durability.repair_times import RepairCluster, repair_time
+from ecjax.durability.repair_times import repair_time
 from ecjax.status import Status
 from ecjax.studies.codes.inputs import Case
-from ecjax.studies.codes.latencies import latency_columns
+from ecjax.studies.codes.latencies import Known, latency_columns
+from ecjax.studies.codes.layouts import one_code
 from ecjax.studies.codes.options import CodesOptions
+from ecjax.studies.spine.durability import sensitivity
 
 _LEAST = ("overhead", "any_loss_probability", "repair_bytes_per_day", "down_p99_s")  # of a Pareto front
 
@@ -26,10 +38,23 @@ def code_rows(
         options: of the job.
         each: is told the share that is done after every candidate.
     """
-    rows = []
-    for code in case.codes:
-        rows.append(_row(code, case, options))
-        each(1 / len(case.codes))
+    by_k: dict[int, list[int]] = {}
+    for at, code in enumerate(case.codes):
+        by_k.setdefault(code.k, []).append(at)
+    cores = available_cores()
+    at_once = min(len(by_k), cores) if case.traffic is not None else 1
+
+    def alike(codes: list[int]) -> list[tuple[int, dict[str, Any]]]:
+        known = Known(max(1, cores // at_once))
+        made = []
+        for at in codes:
+            made.append((at, _row(case.codes[at], case, options, known)))
+            each(1 / len(case.codes))
+        return made
+
+    with one_blas_thread(), ThreadPoolExecutor(at_once) as pool:
+        made = dict(chain.from_iterable(pool.map(alike, by_k.values())))
+    rows = [made[at] for at in range(len(made))]
     for row in rows:
         row["pareto"] = _eligible(row) and not any(_better(other, row) for other in rows)
     return rows
@@ -46,17 +71,19 @@ def by_cost(row: dict[str, Any]) -> tuple[float, float]:
     return row["overhead"], row["repair_bytes_per_day"]
 
 
-def _row(code: Code, case: Case, options: CodesOptions) -> dict[str, Any]:
+def _row(code: Code, case: Case, options: CodesOptions, known: Known) -> dict[str, Any]:
     latencies: dict[str, Any] = {}
     if case.traffic is not None:
-        latencies = latency_columns(code, case.traffic, case.cluster, case.failures.disk_rate)
-    # repairs give way to reads
-    cluster = case.cluster.at_pace(latencies.get("repair_pace") or 1.0)
+        layout = one_code(code, case.traffic.classes, len(case.traffic.files))
+        latencies = latency_columns(layout, case.traffic, case.cluster, case.failures.disk_rate, known)
+    # repairs give way to reads; where these leave them nothing, which the status says, nines are those without reads
+    pace = latencies.get("repair_pace", 1.0)
+    cluster = case.cluster.at_pace(pace) if pace > 0 else case.cluster
     assessed = assess(code, cluster, case.failures)
     if assessed is None:
         if cluster == case.cluster:
             raise ValueError(f"{code.name}: its repairs never catch up")  # inputs.case_of has checked
-        cluster, latencies = case.cluster, latencies | _never_catch_up(code, latencies["repair_pace"])
+        cluster, latencies = case.cluster, latencies | _never_catch_up(code, pace)
         assessed = assess(code, cluster, case.failures)
         assert assessed is not None
     raw = options.user_bytes * assessed.overhead
@@ -78,7 +105,7 @@ def _row(code: Code, case: Case, options: CodesOptions) -> dict[str, Any]:
     }
     row["status"] = str(Status.OK)
     if assessed.repair_load <= NEGLIGIBLE_LOAD:
-        row |= _losses(assessed, options) | _sensitivity(code, case, cluster)
+        row |= _losses(assessed, options) | sensitivity(code, cluster, case.failures)
         if options.outages_per_year:
             outage = options.outages_per_year, options.outage_hours / HOURS_PER_YEAR
             row["unavailable_per_year"] = unavailable(code, cluster, case.failures, *outage)
@@ -101,9 +128,8 @@ def _fast_enough(row: dict[str, Any], options: CodesOptions) -> bool:
 
 
 def _losses(assessed: Assessment, options: CodesOptions) -> dict[str, Any]:
-    rate = assessed.any_losses + assessed.latent_losses
-    probability = -math.expm1(-rate)
-    enough = nines(assessed.losses) >= options.durability_nines
+    probability = assessed.any_loss_probability
+    target = Target(options.durability_nines, options.max_any_loss)
     return {
         "object_loss_probability": -math.expm1(-assessed.losses),
         "nines": nines(assessed.losses),
@@ -111,8 +137,8 @@ def _losses(assessed: Assessment, options: CodesOptions) -> dict[str, Any]:
         "any_group_loss_probability": -math.expm1(-assessed.any_losses),
         "latent_loss_probability": -math.expm1(-assessed.latent_losses),
         "any_loss_probability": probability,
-        "any_loss_nines": nines(rate),
-        "durable": enough and (options.max_any_loss is None or probability <= options.max_any_loss),
+        "any_loss_nines": nines(assessed.any_loss_rate),
+        "durable": target.kept_by(assessed),
     }
 
 
@@ -123,19 +149,6 @@ def _never_catch_up(code: Code, pace: float) -> dict[str, Any]:
         "error": f"{code.name}: reads leave repairs {pace:.2g} of their bandwidth, at which they never catch up; "
         "allowed: lower rates, or more nodes",
     }
-
-
-def _sensitivity(code: Code, case: Case, cluster: RepairCluster) -> dict[str, float | None]:
-    """Nines under assumptions that are worse by a factor of 2; None where repairs would not catch up then."""
-    failures = case.failures
-    worse = {
-        "nines_double_afr": assess(code, cluster, failures._replace(disk_rate=2 * failures.disk_rate)),
-        "nines_double_domain_losses": assess(
-            code, cluster, failures._replace(domain_rate=2 * failures.domain_rate)
-        ),
-        "nines_double_repair": assess(code, cluster, failures, slower=2),
-    }
-    return {name: None if value is None else nines(value.losses) for name, value in worse.items()}
 
 
 def _better(other: dict[str, Any], row: dict[str, Any]) -> bool:

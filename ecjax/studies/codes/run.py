@@ -1,6 +1,7 @@
 """One comparison of codes: its rows."""
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,9 @@ import pyarrow as pa
 from ecjax import precision
 from ecjax.engine import Worker
 from ecjax.status import Status
+from ecjax.studies.codes.combinations import class_rows, combination_rows
 from ecjax.studies.codes.inputs import Case
+from ecjax.studies.codes.latencies import APART
 from ecjax.studies.codes.options import CodesOptions
 from ecjax.studies.codes.rows import chosen, code_rows
 from ecjax.studies.spine.batches import Rows
@@ -33,25 +36,46 @@ def solve(case: Case, items: dict[str, Item], worker: Worker) -> tuple[Rows, dic
         worker: where it runs.
     """
     runs: Rows = []
-    tables: list[pa.Table] = []
+    tables: dict[str, list[pa.Table]] = {}
     for name, item in items.items():
         if case.traffic is not None:
             precision.use_compilation_cache()
         began = time.perf_counter()
-        rows = code_rows(case, item.options, worker.advance)
+        classes = case.traffic is not None and case.traffic.classes is not None
+        tell = _half(worker.advance) if classes else worker.advance
+        rows = code_rows(case, item.options, tell)
         best = chosen(rows)
+        by_dataset = {"codes": rows}
+        combination = None
+        if classes:
+            by_dataset["class_codes"] = class_rows(case, rows)
+            by_dataset["combinations"] = combination_rows(case, item.options, rows, tell)
+            combination = next((row for row in by_dataset["combinations"] if row["recommended"]), None)
         runs.append(
             item.run.row()
             | {
                 "recommended_code": None if best is None else best["code"],
+                "recommended_combination": None if combination is None else combination["codes"],
                 "status": str(Status.OK),
                 "solve_s": time.perf_counter() - began,
             }
         )
-        columns = dict.fromkeys(key for row in rows for key in row)  # a table has those of its first row only
-        every = [{"run_id": name} | _finite({key: row.get(key) for key in columns}) for row in rows]
-        tables.append(pa.Table.from_pylist(every))
-    return runs, {"codes": tables}
+        for dataset, listed in by_dataset.items():
+            if listed:
+                tables.setdefault(dataset, []).append(_table(name, listed))
+    return runs, tables
+
+
+def _half(advance: Callable[[float], None]) -> Callable[[float], None]:
+    """Candidates are half of the work, combinations the other."""
+    return lambda done: advance(0.5 * done)
+
+
+def _table(run_id: str, rows: Rows) -> pa.Table:
+    """Rows with every column that one of them has: a table has those of its first row only."""
+    columns = [key for key in dict.fromkeys(key for row in rows for key in row) if key not in APART]
+    every = [{"run_id": run_id} | _finite({key: row.get(key) for key in columns}) for row in rows]
+    return pa.Table.from_pylist(every)
 
 
 def _finite(row: dict[str, Any]) -> dict[str, Any]:

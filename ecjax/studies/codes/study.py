@@ -13,7 +13,8 @@ from ecjax.studies.codes.inputs import Case, case_of
 from ecjax.studies.codes.options import CodesOptions
 from ecjax.studies.codes.recommend import recommend
 from ecjax.studies.codes.run import Item, solve
-from ecjax.studies.codes.summary import codes_of, show
+from ecjax.studies.codes.summary import rows_of, show
+from ecjax.studies.codes.summary_of_classes import show_combinations
 from ecjax.studies.codes.tables import TABLES
 from ecjax.studies.spine.batches import Batch
 from ecjax.studies.spine.run import Run
@@ -32,13 +33,17 @@ def codes_study(options: CodesOptions, console: Console) -> int:
 
     def present(runs: pd.DataFrame) -> Recommendation | None:
         show(runs, console, options.out)
+        combinations = rows_of("combinations", options.out, runs)
+        if not combinations.empty:
+            show_combinations(rows_of("class_codes", options.out, runs), combinations, console)
         draw(options.out, runs, options.figures, console)
-        return recommend(runs, codes_of(options.out, runs))
+        return recommend(runs, rows_of("codes", options.out, runs), combinations)
 
     return run_study(TABLES, options, partial(_work, options, case), present, console)
 
 
 def _work(options: CodesOptions, case: Case, engine: Engine) -> Work:
+    classes = None if case.traffic is None else case.traffic.classes
     columns = {
         "domain_count": case.cluster.domains,
         "disk_count": case.cluster.domains * case.cluster.disks,
@@ -49,6 +54,7 @@ def _work(options: CodesOptions, case: Case, engine: Engine) -> Work:
         "max_p99_s": options.max_p99_s,
         "input_id": case.input_id,
         "code_count": len(case.codes),
+        "class_count": None if classes is None else len(classes.names),
     }
     # what was left to the tables is part of what was computed
     options = replace(options, domains=case.cluster.domains, disks=case.cluster.disks)

@@ -6,6 +6,7 @@ import pandas as pd
 from rich.console import Console
 
 from ecjax.console import say
+from ecjax.durability.assessment import NEGLIGIBLE_LOAD
 from ecjax.errors import UserError
 from ecjax.status import Status
 from ecjax.studies.codes.words import hours
@@ -16,10 +17,10 @@ _TB = 1e12
 _STATES = {"": ("healthy", "down", "slow", "repairing"), "small_": ("healthy", "down")}  # that are printed
 
 
-def codes_of(out: str, runs: pd.DataFrame) -> pd.DataFrame:
-    """Rows of ``codes`` of these runs; none where the dataset was not written."""
+def rows_of(dataset: str, out: str, runs: pd.DataFrame) -> pd.DataFrame:
+    """Rows of a dataset of these runs; none where it was not written."""
     try:
-        table = read_results(out, "codes")
+        table = read_results(out, dataset)
     except UserError:
         return pd.DataFrame()
     return table[table["run_id"].isin(runs["run_id"])].reset_index(drop=True)
@@ -33,7 +34,7 @@ def show(runs: pd.DataFrame, console: Console, out: str) -> None:
         console: where to.
         out: folder of the results.
     """
-    every = codes_of(out, runs)
+    every = rows_of("codes", out, runs)
     for run in runs.to_dict("records"):
         if every.empty:
             break
@@ -78,7 +79,7 @@ def _show_codes(run: dict[str, object], codes: pd.DataFrame, console: Console, o
     if codes["nines"].isna().any():
         say(
             console,
-            "note: no nines where the load of repairs is above 0.3: the formulas do not hold there",
+            f"note: no nines where the load of repairs is above {NEGLIGIBLE_LOAD:g}: the formulas do not hold there",
             "dim",
         )
 

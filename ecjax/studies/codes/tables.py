@@ -3,6 +3,7 @@
 from ecjax.tables.result_schemas import job_tables
 from ecjax.tables.schemas import BOOLEAN, FLOAT, INTEGER, STRING, Column
 
+BUSIEST = 0.9  # load of a node that repairs leave it at: faster ones give way to reads
 _STATES = {
     "healthy": "with all nodes up",
     "down": "with busiest_node down, or its domain",
@@ -30,7 +31,14 @@ TABLES = job_tables(
         Column("max_p99_s", FLOAT, "s", "99 % quantile with a node down that it may have; null: any"),
         Column("input_id", STRING, "", "fingerprint of nodes, files and code_table; null: none is read"),
         Column("code_count", INTEGER, "", "candidates"),
+        Column("class_count", INTEGER, "", "classes of files that codes are chosen for; null: all have one"),
         Column("recommended_code", STRING, "", "null: no candidate is durable enough"),
+        Column(
+            "recommended_combination",
+            STRING,
+            "",
+            "JSON: code of each class; null: no classes, or none is",
+        ),
     ),
     codes=(
         Column("code", STRING, "", "k+m, lrc(k,l,g), or copies as 3x"),
@@ -71,8 +79,9 @@ TABLES = job_tables(
             "repair_pace",
             FLOAT,
             "",
-            "share of the bandwidth for repairs that they take, so that no node is above a load of 0.9; nines and "
-            "times of repair are at this pace; null: no reads are known",
+            f"share of the bandwidth for repairs that they take, so that no node is above a load of {BUSIEST:g}; nines "
+            "and times of repair are at this pace; 0: reads leave none, and they are without reads; null: no reads are "
+            "known",
         ),
         Column("nines_double_afr", FLOAT, "", "nines if disks fail twice as often"),
         Column("nines_double_domain_losses", FLOAT, "", "nines if domains are lost twice as often"),
@@ -106,5 +115,60 @@ TABLES = job_tables(
             "",
             "no other is at least as good in overhead, any loss, repair traffic and, if estimated, down_p99_s",
         ),
+    ),
+    class_codes=(
+        Column("service_class", STRING, "", "class of files, as classes= makes them"),
+        Column("code", STRING, "", "candidate"),
+        Column("file_count", INTEGER, "", "files of the class"),
+        Column("bytes_share", FLOAT, "", "its share of the bytes"),
+        Column("read_share", FLOAT, "", "its share of the reads"),
+        Column("overhead", FLOAT, "", "raw bytes / user bytes, n / k"),
+        Column("dollars_per_period", FLOAT, "$/period", "for the raw bytes of the class, 30 days"),
+        Column("nines", FLOAT, "", "-log10 of the losses of an object per year"),
+        Column("load", FLOAT, "", "mean load of the nodes by its full reads"),
+        Column("healthy_mean_s", FLOAT, "s", "expected mean of its full reads, all files being in this code"),
+        Column("healthy_p99_s", FLOAT, "s", "expected 99 % quantile of them"),
+        Column("down_mean_s", FLOAT, "s", "the mean with busiest_node down, or its domain"),
+        Column("down_p99_s", FLOAT, "s", "the 99 % quantile then"),
+        Column("status", STRING, "", "that of the candidate"),
+    ),
+    combinations=(
+        Column("codes", STRING, "", "JSON: the code of each class of files"),
+        Column("overhead", FLOAT, "", "raw bytes / user bytes of all classes"),
+        Column("dollars_per_period", FLOAT, "$/period", "for the raw bytes of all classes, 30 days"),
+        Column("nines", FLOAT, "", "of an object per year, in the class where these are least"),
+        Column(
+            "any_loss_probability",
+            FLOAT,
+            "",
+            "that anything is lost within a year: codes by their shares of the bytes",
+        ),
+        Column(
+            "repair_bytes_per_day", FLOAT, "B", "read and written for repairs: codes by shares of the bytes"
+        ),
+        Column("repair_pace", FLOAT, "", "as in codes"),
+        Column(
+            "durable",
+            BOOLEAN,
+            "",
+            "whether durability_nines and max_any_loss, and max_p99_s if set, are kept",
+        ),
+        Column("status", STRING, "", "as in codes"),
+        Column("error", STRING, "", "why its status is not ok"),
+        *_LATENCIES,
+        Column("class_healthy_mean_s", STRING, "", "JSON: expected mean of full reads of each class, s"),
+        Column("class_healthy_p99_s", STRING, "", "JSON: expected 99 % quantile of them, s"),
+        Column("class_down_mean_s", STRING, "", "JSON: the mean with busiest_node down, or its domain, s"),
+        Column("class_down_p99_s", STRING, "", "JSON: the 99 % quantile then, s"),
+        Column("max_load", FLOAT, "", "largest load of a node, all up and nothing under repair"),
+        Column("busiest_node", STRING, "", "the node that has it"),
+        Column("gap", FLOAT, "", "of the plan of all classes together, as in codes"),
+        Column(
+            "pareto",
+            BOOLEAN,
+            "",
+            "no other that was planned is at least as good in dollars and healthy_mean_s",
+        ),
+        Column("recommended", BOOLEAN, "", "least dollars of those that keep max_p99_s; without it the knee"),
     ),
 )

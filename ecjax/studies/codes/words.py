@@ -1,16 +1,14 @@
 """Words on what a code's durability rests on."""
 
+import json
 from typing import Any
 
 import pandas as pd
 
+from ecjax.studies.codes.tables import BUSIEST
+from ecjax.studies.spine.durability import matters_most
+from ecjax.studies.spine.sentences import dollars_text
 from ecjax.units import plain, time_text
-
-_ASSUMPTIONS = {
-    "nines_double_afr": "twice the afr",
-    "nines_double_domain_losses": "twice the domain_losses_per_year",
-    "nines_double_repair": "repairs that take twice as long",
-}
 
 
 def hours(seconds: float) -> str:
@@ -26,11 +24,10 @@ def rules(row: dict[str, Any]) -> str:
     return f"{what} {max(share, 1 - share):.0%} of its losses; {load}."
 
 
-def matters_most(row: dict[str, Any]) -> str:
+def what_matters(row: dict[str, Any]) -> str:
     """A sentence on the assumption that, worse by a factor of 2, costs most nines."""
-    worse = {name: row[name] for name in _ASSUMPTIONS if pd.notna(row[name])}
-    name = min(worse, key=lambda each: worse[each])
-    return f"What matters most: with {_ASSUMPTIONS[name]} it has {worse[name]:.1f} nines."
+    assumption, left = matters_most(row)
+    return f"What matters most: with {assumption} it has {left:.1f} nines."
 
 
 def pace_of(row: dict[str, Any]) -> str:
@@ -38,7 +35,37 @@ def pace_of(row: dict[str, Any]) -> str:
     pace = row.get("repair_pace")
     if pd.isna(pace) or pace is None or pace >= 1:
         return ""
-    return f" Repairs take {pace:.0%} of their bandwidth, so that reads find no node above a load of 0.9."
+    return f" Repairs take {pace:.0%} of their bandwidth, so that reads find no node above a load of {BUSIEST:g}."
+
+
+def by_class_text(run: Any, combinations: pd.DataFrame) -> str:
+    """A sentence on the codes that classes of files are to have.
+
+    Args:
+        run: row of ``runs``.
+        combinations: its rows of ``combinations``.
+    """
+    best = combinations[combinations["recommended"].astype(bool)]
+    if best.empty:
+        return f"No combination of codes by class, of {len(combinations)} that were planned, keeps all this."
+    row = best.iloc[0]
+    codes = json.loads(row["codes"])
+    if len(set(codes.values())) == 1:
+        which = f"all classes take {next(iter(codes.values()))}"
+    else:
+        which = ", ".join(f"{code} for {name}" for name, code in codes.items())
+    why = f"the least dollars times mean latency of {len(combinations)} planned"
+    if pd.notna(run["max_p99_s"]):
+        limit = time_text(run["max_p99_s"])
+        why = f"the cheapest of {len(combinations)} planned with a p99 of at most {limit} with a node down"
+    elif len(combinations) == 1:
+        why = "no other is cheaper for a class, or faster"
+    tail = "" if pd.isna(row["down_p99_s"]) else f", p99 {time_text(row['down_p99_s'])} with a node down"
+    return (
+        f"By class of files: {which} ({why}): {dollars_text(row['dollars_per_period'])} "
+        f"for 30 days, {row['nines']:.1f} nines or more, any loss {row['any_loss_probability']:.1e} a year, expected "
+        f"mean {time_text(row['healthy_mean_s'])}{tail}."
+    )
 
 
 def reads_of(row: dict[str, Any], other: dict[str, Any] | None) -> str:

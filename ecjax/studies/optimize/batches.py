@@ -9,6 +9,7 @@ from ecjax import planning
 from ecjax.engine import Engine
 from ecjax.options import identifying
 from ecjax.studies.optimize.class_rules import CLASS_METHODS, importances
+from ecjax.studies.optimize.floors import least_nines
 from ecjax.studies.optimize.inputs import Case, sweep
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.optimize.tables import TABLES
@@ -40,6 +41,7 @@ class Item:
         lane: which lane of ``Case.lanes``; methods of one lane share its descent.
         width: lanes of the program of its batch.
         batch_runs: runs of its batch, as it was made.
+        base: run of the same options for the tables as they are, of runs for what would be otherwise; or None.
     """
 
     run: Run
@@ -47,6 +49,7 @@ class Item:
     lane: int
     width: int = 1
     batch_runs: int = 1
+    base: str | None = None
 
 
 def items_of(case: Case, options: OptimizeOptions) -> list[Item]:
@@ -64,6 +67,20 @@ def items_of(case: Case, options: OptimizeOptions) -> list[Item]:
         Item(_run(case, options, point._asdict(), way), way, lane)
         for lane, point in enumerate(sweep(options))
         for way in ways
+    ]
+
+
+def with_bases(runs: Sequence[tuple[Case, list[Item]]]) -> list[tuple[Case, list[Item]]]:
+    """The runs of all cases, each with the run for the tables as they are at the same point of the sweep."""
+
+    def point(case: Case, item: Item) -> tuple[object, ...]:
+        return case.code, case.k, case.d, case.class_rate_scale, item.way, item.lane
+
+    bases = {
+        point(case, item): item.run.run_id for case, items in runs if case.what_if is None for item in items
+    }
+    return [
+        (case, [replace(item, base=bases.get(point(case, item))) for item in items]) for case, items in runs
     ]
 
 
@@ -89,6 +106,10 @@ def _run(case: Case, options: OptimizeOptions, point: dict[str, float], way: Way
         "queue": way.queue,
         "importance": json_text(by_class),
         "class_rate_scale": case.class_rate_scale,
+        "code": case.code,
+        "durability_nines": options.durability_nines,
+        "max_any_loss": options.max_any_loss,
+        "floor_nines": least_nines(case.floors),
         "k": case.k,
         "d": case.d,
         "what_if": case.what_if,

@@ -1,7 +1,7 @@
 """What ``ecjax optimize`` plans for: tables and options at a point of the sweep, made into a problem."""
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from ecjax import planning
 from ecjax.console import log
+from ecjax.durability.codes import Code, code_of
 from ecjax.errors import UserError
 from ecjax.planning import Lanes, Problem, scaled
 from ecjax.problem import builtin
@@ -37,6 +38,7 @@ from ecjax.studies.optimize.arrivals import (
     with_logged_rates,
 )
 from ecjax.studies.optimize.class_rules import deadlines, shares
+from ecjax.studies.optimize.floors import Judged, with_floors
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.optimize.scenario_rows import failures
 from ecjax.studies.optimize.what_if import scenarios_of
@@ -83,7 +85,9 @@ class Case:
         places: by name, where the input tables and the earlier plan are, or how nodes were described.
         arrivals: of a log, that rates come from and that latencies are estimated for; or None.
         what_if: scenario that the tables were changed for, or None: they are as they are.
-        error: why no placement is allowed in that scenario, or None.
+        error: why no placement is allowed in that scenario, or with that code, or None.
+        code: that all files have, or None: they have k's of their own.
+        floors: that follow from a durability, one for each k; none where none is asked for.
     """
 
     problem: Problem
@@ -103,6 +107,8 @@ class Case:
     arrivals: LoggedArrivals | None = None
     what_if: str | None = None
     error: str | None = None
+    code: str | None = None
+    floors: Sequence[Judged] = ()
 
     def lane(self, number: int) -> Lane:
         """One of the lanes."""
@@ -127,6 +133,8 @@ class Tables:
     arrivals: LoggedArrivals | None = None
     what_if: str | None = None
     error: str | None = None
+    code: str | None = None
+    floors: Sequence[Judged] = ()
 
 
 def read_tables(options: OptimizeOptions) -> Iterator[Tables]:
@@ -140,10 +148,22 @@ def read_tables(options: OptimizeOptions) -> Iterator[Tables]:
     """
     options = tables_of_analysis(options)
     arrivals = None
-    sweeps: list[list] = [options.k or [None], options.d or [None], options.class_rate_scale or [None]]
-    for k, d, class_rates in itertools.product(*sweeps):
-        for scenario, nodes, files in scenarios_of(*input_tables(options, k, d), options.what_if):
-            error = _error_of(scenario, partial(check_together, nodes, files, options.max_chunks_per_node))
+    sweeps: list[list] = [_codes(options), options.d or [None], options.class_rate_scale or [None]]
+    for (code, k), d, class_rates in itertools.product(*sweeps):
+        for scenario, nodes, files in scenarios_of(*input_tables(options, k, d, code), options.what_if):
+            floors: list[Judged] = []
+            error = None
+            if options.judges_durability:
+                try:
+                    files, floors = with_floors(options, nodes, files)
+                except UserError as reason:
+                    if scenario is None and code is None:
+                        raise
+                    error = str(reason)
+            point = scenario or (None if code is None else code.name)
+            error = error or _error_of(
+                point, partial(check_together, nodes, files, options.max_chunks_per_node)
+            )
             names = identity(nodes, files, options.max_chunks_per_node)
             if options.trace is not None:
                 arrivals = arrivals or logged_arrivals(options, names.files)
@@ -152,7 +172,16 @@ def read_tables(options: OptimizeOptions) -> Iterator[Tables]:
             rates_text = None
             if class_rates is not None:
                 files, rates_text = with_class_rates(files, names, class_rates)
-            yield Tables(nodes, files, names, k, d, rates_text, arrivals, scenario, error)
+            name = None if code is None else code.name
+            yield Tables(nodes, files, names, k, d, rates_text, arrivals, scenario, error, name, floors)
+
+
+def _codes(options: OptimizeOptions) -> list[tuple[Code | None, int | None]]:
+    """Codes that all files have, each with its k; or k's alone, or nothing: files have k's of their own."""
+    if options.codes is None:
+        return [(None, k) for k in options.k or ()] or [(None, None)]
+    codes = [code for name in options.codes if (code := code_of(name)) is not None]
+    return [(code, code.k) for code in codes]
 
 
 def has_prices(options: OptimizeOptions, tables: Tables) -> bool:
@@ -195,6 +224,8 @@ def case_of(options: OptimizeOptions, tables: Tables) -> Case:
     network = None if options.network is None else read_input(options.network, "network")
     if network is not None:
         parameters["network"] = fingerprint(network, "network")
+    if tables.code is not None:
+        parameters["code"] = tables.code
     if tables.arrivals is not None:
         parameters["trace"] = tables.arrivals.fingerprint
     problem = constrained(
@@ -209,7 +240,8 @@ def case_of(options: OptimizeOptions, tables: Tables) -> Case:
         current=None if earlier is None else np.asarray(earlier.stored),
         per_node=per_node,
     )
-    error = tables.error or _error_of(tables.what_if, partial(check_feasible, problem, nodes, files))
+    point = tables.what_if or tables.code
+    error = tables.error or _error_of(point, partial(check_feasible, problem, nodes, files))
     if options.scenarios:
         failures(nodes, options.scenarios)
     classes, fixed_lengths = None, problem
@@ -220,7 +252,7 @@ def case_of(options: OptimizeOptions, tables: Tables) -> Case:
         shares(options.weights, classes.names)
         deadlines(options.deadline_s, classes.names)
         fixed_lengths = with_lengths(problem, names, files)
-        error = error or _error_of(tables.what_if, partial(check_feasible, fixed_lengths, nodes, files))
+        error = error or _error_of(point, partial(check_feasible, fixed_lengths, nodes, files))
     places = {name: getattr(options, name) for name in ("nodes", "files", "network", "plan", "trace")}
     return Case(
         problem=problem,
@@ -244,11 +276,13 @@ def case_of(options: OptimizeOptions, tables: Tables) -> Case:
         arrivals=tables.arrivals,
         what_if=tables.what_if,
         error=error,
+        code=tables.code,
+        floors=tables.floors,
     )
 
 
-def _error_of(scenario: str | None, check: Callable[[], None]) -> str | None:
-    """Why a scenario allows no placement, which is an answer; None where it does.
+def _error_of(point: str | None, check: Callable[[], None]) -> str | None:
+    """Why a scenario, or a code, allows no placement, which is an answer; None where it does.
 
     Raises:
         UserError: the tables as they are allow none.
@@ -256,7 +290,7 @@ def _error_of(scenario: str | None, check: Callable[[], None]) -> str | None:
     try:
         check()
     except UserError as error:
-        if scenario is None:
+        if point is None:
             raise
         return str(error)
     return None
@@ -274,14 +308,19 @@ def _lanes(options: OptimizeOptions, files: int) -> Lanes:
 
 
 def input_tables(
-    options: OptimizeOptions, k: int | None = None, d: int | None = None
+    options: OptimizeOptions, k: int | None = None, d: int | None = None, code: Code | None = None
 ) -> tuple[pa.Table, pa.Table]:
     """The checked nodes and files tables, overrides applied: what a plan is computed from."""
     if options.nodes is None:
         nodes = read_input(builtin.nodes(options.cluster), "nodes")
     else:
         nodes = read_nodes(options.nodes)
-    overrides = {"k": k, "d": d, "min_extra_chunks": options.min_extra_chunks}
+    least = options.min_extra_chunks
+    if code is not None:
+        least = max(least or 0, code.parity)
+    elif options.judges_durability and options.files is None:
+        least = least or 0  # what the built-in files have is a guess at a durability
+    overrides = {"k": k, "d": d, "min_extra_chunks": least}
     files = read_input(
         builtin.files(options.cluster) if options.files is None else options.files,
         "files",

@@ -21,9 +21,10 @@ from ecjax.studies.optimize.class_rules import (
     weights,
 )
 from ecjax.studies.optimize.objective_rules import OBJECTIVES, objective
-from ecjax.studies.optimize.plan_rules import GAP, METHODS, together
+from ecjax.studies.optimize.plan_rules import CODES, GAP, METHODS, code_name, together
 from ecjax.studies.optimize.tables import TABLES
 from ecjax.studies.optimize.what_if_rules import WHAT_IF, what_if
+from ecjax.studies.spine.durability_options import DurabilityOptions, judged
 from ecjax.studies.spine.log_options import RatedLogOptions
 
 LAWS = ("auto", "deterministic", "exponential", "shifted_exponential", "gamma", "lognormal", "pareto")
@@ -54,7 +55,7 @@ def by_class(options: "OptimizeOptions") -> bool:
 
 
 @dataclass(frozen=True)
-class OptimizeOptions(RatedLogOptions):
+class OptimizeOptions(DurabilityOptions, RatedLogOptions):
     """What ``ecjax optimize`` plans, for what, and where to."""
 
     trace: str | None = option(
@@ -163,6 +164,24 @@ class OptimizeOptions(RatedLogOptions):
         None,
         "durability floor n >= k + this; default: the files' column, else 2 built-in and 0 otherwise",
         Whole(0, 10**6),
+    )
+    codes: list[str] | None = option(
+        None,
+        "codes K+M or copies as 3x that all files are kept in, instead of k: n is at least K + M; one or a list",
+        Listed(Special(CODES, code_name)),
+    )
+    durability_nines: float | None = option(
+        None,
+        "nines of an object per year: the fewest chunks beyond k that keep them are the floor, for every k; default: "
+        "min_extra_chunks alone is",
+        Number(above=0, most=300),
+        identifies=judged,
+    )
+    max_any_loss: float | None = option(
+        None,
+        "probability per year that anything is lost, which the floor keeps too; default: any",
+        Number(above=0, most=1),
+        identifies=judged,
     )
     d: list[int] | None = option(
         None,
@@ -290,6 +309,11 @@ class OptimizeOptions(RatedLogOptions):
         Listed(Words(*FIGURES), empty=True),
     )
     cluster: ClusterOptions = section(ClusterOptions, "the built-in cluster, where no table is given")
+
+    @property
+    def judges_durability(self) -> bool:
+        """Whether floors follow from a durability."""
+        return self.durability_nines is not None or self.max_any_loss is not None
 
     def completed(self) -> "OptimizeOptions":
         """These options, if they go together, with defaults that depend on others.

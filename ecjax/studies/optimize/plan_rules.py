@@ -3,7 +3,9 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from ecjax.durability.codes import code_of
 from ecjax.errors import UserError
+from ecjax.options import Wrong
 from ecjax.studies.optimize.class_rules import ORDERS
 from ecjax.studies.optimize.objective_rules import TRACE
 from ecjax.studies.spine.log_options import at_peak, shrinking
@@ -26,6 +28,9 @@ _STREAM_ONLY: dict[str, Any] = {
     "polish": False,
     "plan": None,
     "trace": None,
+    "codes": None,
+    "durability_nines": None,
+    "max_any_loss": None,
     "dtype": "float64",
 }
 METHODS = ("certified", "published", "oblivious_lb", "random_cp", "max_ec")  # of queue=fcfs
@@ -44,6 +49,21 @@ _NOT_BY_TRACE = {
     "rate": ("mean", "plans are made for all of the log, its peaks with it"),
     "compare_cold_start": (False, "every plan starts from nothing"),
 }
+
+
+CODES = "K+M as 8+3, copies as 3x"
+
+
+def code_name(value: Any) -> str:
+    """The name of a code in which any k chunks rebuild a file.
+
+    Raises:
+        Wrong: it is none.
+    """
+    code = code_of(str(value))
+    if code is None or code.local_groups or code.checks or code.repair_read is not None:
+        raise Wrong(str(value))
+    return code.name
 
 
 def together(options: "OptimizeOptions") -> "OptimizeOptions":
@@ -67,6 +87,7 @@ def together(options: "OptimizeOptions") -> "OptimizeOptions":
                 raise UserError(
                     f"{name}: found {getattr(options, name)} with stream=true; allowed with it: {only}"
                 )
+    _check_durability(options)
     options = _for_trace(options)
     if options.plan is None:
         if options.start == "plan":
@@ -88,6 +109,16 @@ def together(options: "OptimizeOptions") -> "OptimizeOptions":
     if options.robust != "none" and not options.scenarios:
         raise UserError(f"robust={options.robust}: scenarios is empty; allowed: scenarios=node, site or both")
     return options
+
+
+def _check_durability(options: "OptimizeOptions") -> None:
+    if options.codes is not None and options.k is not None:
+        raise UserError(f"k: found {_text(options.k)} with codes; allowed: one of them, codes have a k")
+    at_sites = options.judges_durability and options.domain == "site"
+    if at_sites and options.max_chunks_per_site is None:
+        raise UserError(
+            "domain=site: max_chunks_per_site is missing, the most chunks of a file that the loss of a site takes"
+        )
 
 
 def _for_trace(options: "OptimizeOptions") -> "OptimizeOptions":

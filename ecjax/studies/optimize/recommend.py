@@ -11,7 +11,7 @@ from ecjax.units import time_text
 
 _BUSY = 0.9
 _COST = "cost_dollars_per_period"
-_CHOICES = ("method", "queue", "importance", "k", "d", "theta")  # columns that a user chooses by
+_CHOICES = ("method", "queue", "importance", "code", "k", "d", "theta")  # columns that a user chooses by
 _DEMAND = (
     "rate_scale",
     "size_scale",
@@ -57,7 +57,7 @@ def recommend(runs: pd.DataFrame, options: OptimizeOptions) -> Recommendation | 
     count = len(plans.drop_duplicates([_COST, "mean"]))
     several = f", {among} of {count} plans" if count > 1 else ""
     sentence = f"Recommended{demand}: {_name(chosen, plans)}{several}: {_speed(chosen)}; {_cost(chosen)}."
-    sentence += _beside(chosen, front) + _busy(chosen)
+    sentence += _durable(chosen) + _beside(chosen, front) + _busy(chosen)
     if options.stream:
         sentence += f" Where every chunk goes: {options.out}/placement_masks."
     else:
@@ -129,6 +129,8 @@ def _knee(front: pd.DataFrame) -> pd.Series:
 def _name(chosen: pd.Series, plans: pd.DataFrame) -> str:
     """The columns that tell the plan from the others."""
     names = differing(plans, _CHOICES) or ["theta"]
+    if "code" in names and "k" in names:
+        names.remove("k")  # a code has it
     return ", ".join(f"{name}={_short(chosen[name])}" for name in names)
 
 
@@ -173,6 +175,12 @@ def _cost(plan: pd.Series) -> str:
         else ""
     )
     return f"{dollars_text(plan[_COST])} per period, {plan['mean_n']:.3g} chunks per file{bare}"
+
+
+def _durable(chosen: pd.Series) -> str:
+    """The nines that the plan's floors keep, where some are asked for."""
+    nines = chosen.get("floor_nines")
+    return "" if nines is None or pd.isna(nines) else f" Every file has {nines:.1f} nines a year, or more."
 
 
 def _beside(chosen: pd.Series, front: pd.DataFrame) -> str:

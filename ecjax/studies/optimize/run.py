@@ -19,6 +19,7 @@ from ecjax.studies.optimize import rows as plan_rows
 from ecjax.studies.optimize.batches import Item, lanes_of
 from ecjax.studies.optimize.class_run import class_run
 from ecjax.studies.optimize.examination import examined
+from ecjax.studies.optimize.floors import floor_rows
 from ecjax.studies.optimize.inputs import Case
 from ecjax.studies.optimize.log_estimates import log_estimates
 from ecjax.studies.optimize.objective import estimates, for_objective
@@ -26,6 +27,7 @@ from ecjax.studies.optimize.objective_rules import TRACE
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.optimize.rate_margins import rate_error_columns
 from ecjax.studies.optimize.trace_run import trace_runs
+from ecjax.studies.optimize.what_if_rows import answer_rows
 from ecjax.studies.spine.batches import Rows
 
 Datasets = Mapping[str, Iterator[pa.Table]]
@@ -44,8 +46,19 @@ def solve(
     """
     if case.error is not None:
         infeasible = {"status": str(Status.INFEASIBLE), "error": case.error}
-        return [item.run.row() | infeasible for item in items.values()], {}
-    precision.use_compilation_cache()
+        rows: Rows = [item.run.row() | infeasible for item in items.values()]
+        datasets: Datasets = {}
+    else:
+        precision.use_compilation_cache()
+        rows, datasets = _solved(options, case, items)
+    if options.what_if:
+        datasets = {**datasets, "what_if": iter([answer_rows(case, rows, items)])}
+    if case.floors and case.error is None:
+        datasets = {**datasets, "floors": (floor_rows(name, case.floors) for name in items)}
+    return rows, datasets
+
+
+def _solved(options: OptimizeOptions, case: Case, items: dict[str, Item]) -> tuple[Rows, Datasets]:
     first = next(iter(items.values()))
     if options.objective == TRACE:
         return trace_runs(options, case, list(items.values()))

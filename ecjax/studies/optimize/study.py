@@ -12,7 +12,7 @@ from ecjax import precision
 from ecjax.console import log
 from ecjax.engine import Engine
 from ecjax.options import checked
-from ecjax.studies.optimize.batches import batches, items_of, lanes_of, widest_batch
+from ecjax.studies.optimize.batches import batches, items_of, lanes_of, widest_batch, with_bases
 from ecjax.studies.optimize.figures.kinds import draw
 from ecjax.studies.optimize.inputs import Case, Tables, case_of, has_prices, read_tables
 from ecjax.studies.optimize.loads import case_loads, refuse_overload, table_loads, warn_of_overload
@@ -82,7 +82,7 @@ def _work(options: OptimizeOptions, tables: Sequence[Tables] | None, engine: Eng
     loads = [case_loads(options, case, without) for case, without in zip(cases, loads, strict=True)]
     refuse_overload(loads)
     warn_of_overload(loads)
-    runs = [(case, items_of(case, options)) for case in cases]
+    runs = with_bases([(case, items_of(case, options)) for case in cases])
     lanes = sum(len(lanes_of(items)) for _, items in runs)
 
     def widest(case: Case) -> int:

@@ -10,6 +10,7 @@ from rich.console import Console
 from ecjax.console import say
 from ecjax.plotting.class_values import CLASS_COLUMNS, in_a_line
 from ecjax.status import Status
+from ecjax.studies.optimize.floor_words import say_floors
 from ecjax.studies.optimize.objective_rules import TRACE
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.optimize.rate_words import say_rate_errors
@@ -17,7 +18,7 @@ from ecjax.studies.optimize.trace_words import say_bursts, say_margins
 from ecjax.studies.spine.printed import number, print_table
 from ecjax.units import Unit, fitting_unit, plain
 
-_SWEPT = ("what_if", "k", "d", *CLASS_COLUMNS, "rate_scale", "size_scale")
+_SWEPT = ("what_if", "code", "k", "d", *CLASS_COLUMNS, "rate_scale", "size_scale")
 MOST_CLASSES = 6  # more would not fit in a line of the printed table
 
 
@@ -34,6 +35,8 @@ def show(runs: pd.DataFrame, console: Console, options: OptimizeOptions) -> None
         dataset="runs",
     )
     _warn(runs, console, options)
+    if options.judges_durability:
+        say_floors(options, runs, console)
     if _any(runs, "trace_estimated_mean_s"):
         say_margins(runs, console)
     if _any(runs, "latency_rate_error_s"):
@@ -50,6 +53,8 @@ def _columns(runs: pd.DataFrame) -> dict[str, list[str]]:
     if runs["method"].nunique() > 1:
         columns["method"] = runs["method"].tolist()
     for name in _SWEPT:
+        if name == "k" and "code" in columns:
+            continue
         if runs[name].nunique(dropna=name != "what_if") > 1:
             columns[name.replace("_", "\n")] = [_swept(name, value) for value in runs[name]]
     if not (few and by_class) or (runs["theta"] > 0).any():
@@ -126,7 +131,7 @@ def _gap(gap: float) -> str:
 
 
 def _swept(name: str, value: Any) -> str:
-    if name == "what_if":
+    if name in ("what_if", "code"):
         return "" if pd.isna(value) else str(value)
     return in_a_line(value) if name in CLASS_COLUMNS else number(value, "g")
 

@@ -11,6 +11,19 @@ TABLES = job_tables(
         Column("queue", STRING, "", "how nodes serve: fcfs, priority, weighted"),
         Column("importance", STRING, "", "JSON: what a second of each class counts (C_k), by service class"),
         Column("class_rate_scale", STRING, "", "JSON: what the rates of each class were multiplied by"),
+        Column(
+            "code", STRING, "", "of codes=, which every file has with so many chunks or more; null: not set"
+        ),
+        Column(
+            "durability_nines", FLOAT, "", "nines of an object per year that floors keep; null: not asked for"
+        ),
+        Column("max_any_loss", FLOAT, "", "probability per year of any loss that floors keep; null: any"),
+        Column(
+            "floor_nines",
+            FLOAT,
+            "",
+            "nines of the least durable floor (dataset floors); null: none asked for",
+        ),
         Column("k", INTEGER, "", "what k of every file was set to; null where the files keep theirs"),
         Column("d", INTEGER, "", "chunks that a read takes, where it was set for every file"),
         Column("what_if", STRING, "", "what would be otherwise (what_if=); null: the tables as they are"),
@@ -190,6 +203,61 @@ TABLES = job_tables(
         ),
         Column("class_latency_s", STRING, "", "JSON: by class: latency_shared_z_s of each class"),
         Column("gap", FLOAT, "", "by class: scheduling_gap after the step; null: no proof"),
+    ),
+    what_if=(
+        Column(
+            "scenario",
+            STRING,
+            "",
+            "what would be otherwise, as what_if= has it; as it is: the tables themselves",
+        ),
+        Column("base_run_id", STRING, "", "run of the same options for the tables as they are"),
+        Column(
+            "status", STRING, "", "of the plan: ok, not_converged, unstable, or infeasible: none is allowed"
+        ),
+        Column("error", STRING, "", "why there is none"),
+        Column("node_count", INTEGER, "", "nodes"),
+        Column("reads_per_s", FLOAT, "1/s", "reads of all files"),
+        Column("estimated_mean_s", FLOAT, "s", "expected mean latency of reads, Poisson arrivals"),
+        Column("estimated_p99_s", FLOAT, "s", "expected 99 % quantile"),
+        Column("latency_s", FLOAT, "s", "mean latency bound, one z per file"),
+        Column("cost_dollars_per_period", FLOAT, "$/period", "storage cost of all files"),
+        Column("max_load", FLOAT, "", "largest node load"),
+        Column("mean_n", FLOAT, "", "mean code length"),
+        Column("moved_chunks", INTEGER, "", "chunks put where plan= had none; null without plan="),
+    ),
+    floors=(
+        Column("k", INTEGER, "", "chunks that rebuild a file"),
+        Column(
+            "min_extra_chunks",
+            INTEGER,
+            "",
+            "fewest chunks beyond k that keep durability_nines and max_any_loss",
+        ),
+        Column("nines", FLOAT, "", "of an object per year, with so many chunks"),
+        Column(
+            "nines_with_one_less",
+            FLOAT,
+            "",
+            "with one chunk less; null: a domain takes more than that survives, or no repairs",
+        ),
+        Column(
+            "any_loss_probability",
+            FLOAT,
+            "",
+            "that anything is lost within a year, if all data had this code",
+        ),
+        Column("domain_loss_share", FLOAT, "", "share of losses in which a whole domain is lost"),
+        Column("chunks_per_domain", INTEGER, "", "most chunks of a file in one domain"),
+        Column(
+            "repair_s", FLOAT, "s", "mean time until a group that lost a chunk is whole again, with detection"
+        ),
+        Column("repair_load", FLOAT, "", "share of the time in which a lost disk is under repair"),
+        Column("domain_count", INTEGER, "", "failure domains: the nodes, or their sites"),
+        Column("disk_count", INTEGER, "", "disks of all domains"),
+        Column("nines_double_afr", FLOAT, "", "nines if disks fail twice as often"),
+        Column("nines_double_domain_losses", FLOAT, "", "nines if domains are lost twice as often"),
+        Column("nines_double_repair", FLOAT, "", "nines if every repair takes twice as long"),
     ),
     scenarios=(
         Column("scenario", STRING, "", "node or site that is down"),

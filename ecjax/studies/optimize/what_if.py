@@ -27,19 +27,29 @@ _ID_LISTS = ("nodes", "forbidden_nodes")
 
 
 def each_scenario(nodes: pa.Table, scenarios: Sequence[str]) -> list[str]:
-    """The scenarios, those of every node slow in turn written out.
+    """The scenarios, those of every node or site in turn written out.
 
     Args:
         nodes: checked nodes table.
         scenarios: as the option has them.
+
+    Raises:
+        UserError: one is of every site, and the nodes have none.
     """
+    ids = {"slow": "node_id", "node": "node_id", "site": "site"}
     written: list[str] = []
     for text in scenarios:
-        if any(change.kind == "slow" and change.name == EVERY for change in changes(text)):
-            ids = map(str, nodes["node_id"].to_pylist())
-            written += [text.replace(f"slow:{EVERY}:", f"slow:{name}:") for name in ids]
-        else:
+        several = next(
+            (change for change in changes(text) if change.name == EVERY and change.kind in ids), None
+        )
+        if several is None:
             written.append(text)
+            continue
+        column, before = ids[several.kind], f"{several.kind}:{EVERY}"
+        if column not in nodes.column_names:
+            raise UserError(f"what_if={text}: found no column {column} in nodes; it names that of every node")
+        names = dict.fromkeys(map(str, nodes[column].to_pylist()))
+        written += [text.replace(before, f"{several.kind}:{name}") for name in names]
     return list(dict.fromkeys(written))
 
 

@@ -7,7 +7,8 @@ from ecjax.options import Wrong
 
 WHAT_IF = (
     "nodes:2 (so many more), nodes:2:NODE (like that one), traffic:2, node:NODE or site:SITE (lost), slow:NODE:5 "
-    "(so many times slower), slow:every:5 (each in turn), or several at once as in traffic:2+nodes:2"
+    "(so many times slower), site:every, node:every, slow:every:5 (each in turn), or several at once as in "
+    "traffic:2+nodes:2"
 )
 EVERY = "every"
 _KINDS = ("nodes", "traffic", "node", "site", "slow")
@@ -38,8 +39,8 @@ def what_if(value: Any) -> str:
     if not isinstance(value, str):
         raise Wrong(str(value))
     parsed = changes(value)
-    if sum(change.name == EVERY for change in parsed if change.kind == "slow") > 1:
-        raise Wrong(value, f"slow:{EVERY}:TIMES once")
+    if sum(change.name == EVERY for change in parsed if change.kind in ("slow", "node", "site")) > 1:
+        raise Wrong(value, f"{EVERY} once in a scenario")
     return value
 
 

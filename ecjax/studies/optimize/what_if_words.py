@@ -5,11 +5,24 @@ from rich.console import Console
 
 from ecjax.console import say
 from ecjax.status import Status
+from ecjax.studies.optimize.what_if_rows import AS_IT_IS
 from ecjax.studies.spine.printed import number, print_table
 from ecjax.units import fitting_unit, time_text
 
-AS_IT_IS = "as it is"
-_POINT = ("method", "queue", "importance", "class_rate_scale", "k", "d", "theta", "rate_scale", "size_scale")
+_POINT = (
+    *(
+        "method",
+        "queue",
+        "importance",
+        "class_rate_scale",
+        "code",
+        "k",
+        "d",
+        "theta",
+        "rate_scale",
+        "size_scale",
+    ),
+)
 _COST, _MOVED = "cost_dollars_per_period", "moved_chunks"
 
 
@@ -62,7 +75,7 @@ def say_answers(runs: pd.DataFrame, chosen: str | None, console: Console) -> Non
     columns["status"] = rows["status"].tolist()
     cells = list(zip(*columns.values(), strict=True))
     print_table(
-        console, "what if, each planned anew", list(columns), cells, words=("status",), dataset="runs"
+        console, "what if, each planned anew", list(columns), cells, words=("status",), dataset="what_if"
     )
     say(console, _sentence(rows))
 

@@ -1,19 +1,29 @@
 """Latencies of codes: exact values of the order statistics and queues that they reduce to, and plans' chunks."""
 
+import json
 import math
+from dataclasses import replace
 
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import ecjax
 from ecjax.cli import main
+from ecjax.durability.codes import code_of
+from ecjax.durability.repair_times import RepairCluster, repair_time
+from ecjax.errors import UserError
 from ecjax.model import Files, Nodes
 from ecjax.planning.problem import prepare
 from ecjax.studies.codes import rows as code_rows
+from ecjax.studies.codes.combinations import chosen_combination
+from ecjax.studies.codes.comparison import burden_of, worth_a_plan
 from ecjax.studies.codes.latencies import latency_columns
-from ecjax.studies.codes.plans import code_plan
+from ecjax.studies.codes.layouts import classes_of
+from ecjax.studies.codes.plans import code_plan, data_plan
+from ecjax.studies.codes.traffic import Traffic
 
 MEAN = 0.01  # s, of exponential services whatever the size
 LITTLE_REPAIR = {"repair_bytes_per_s": 1e6, "user_bytes": 1e9}
@@ -112,12 +122,42 @@ def problem(k, count, m, sizes=(1e6,)):
 @pytest.mark.parametrize("sizes", [(1e6,), (1e6, 3e5, 4e6)])
 def test_a_plan_has_n_chunks_of_every_file(sizes):
     case = problem(3, 40, 10, sizes)
-    plan = code_plan(case, 5, 0.01, 0)
+    plan = code_plan(case, 5, 0.01, 0, data_plan(case, 0.01, 0, 1))
     assert np.all(plan.stored.sum(axis=1) == 5) and np.all(plan.data.sum(axis=1) == 3)
     assert np.all(plan.stored >= plan.data) and np.all(plan.probabilities[~plan.stored] == 0)
     assert plan.probabilities.sum(axis=1) == pytest.approx(np.full(40, 3.0))
     assert 0 <= plan.gap < 0.1
-    assert code_plan(problem(3, 2, 3), 3, 0.01, 0).stored.all()
+    few = problem(3, 2, 3)
+    assert code_plan(few, 3, 0.01, 0, data_plan(few, 0.01, 0, 1)).stored.all()
+
+
+def test_a_bound_without_repairs_is_one_with_them():
+    """Other work only adds to waits, so that a plan made without it is judged by a bound made without it."""
+    case = problem(3, 40, 10)
+    work = np.array([0.05, 5e-4, 5e-6])[:, None] * np.ones((3, 10))
+    busy = replace(case, nodes=replace(case.nodes, background=jnp.asarray(work)))
+    without, within = (data_plan(each, 0.01, 0, 1) for each in (case, busy))
+    assert without.lower_bound <= within.lower_bound
+    plan, other = (code_plan(busy, 5, 0.01, 0, data) for data in (without, within))
+    assert plan.gap >= other.gap - 1e-9
+
+
+def test_codes_of_one_k_share_their_data_and_the_same_row_comes_out_alone(tmp_path):
+    few = nodes(12), files(24, 60.0)
+    for name in ("both", "one"):
+        (tmp_path / name).mkdir()
+    rows, _ = codes(tmp_path / "both", ["2+1", "2+2"], *few, groups=64)
+    alone, _ = codes(tmp_path / "one", ["2+2"], *few, groups=64)
+    for column in (
+        "healthy_mean_s",
+        "slow_p99_s",
+        "down_p99_s",
+        "repairing_p99_s",
+        "small_down_mean_s",
+        "gap",
+    ):
+        assert alone.loc["2+2", column] == pytest.approx(rows.loc["2+2", column], rel=1e-9, nan_ok=True)
+    assert rows["healthy_p99_s"].nunique() == 1 and rows["down_p99_s"].nunique() == 2
 
 
 def test_no_domain_holds_more_than_it_may(tmp_path):
@@ -201,6 +241,115 @@ def test_the_worked_examples_latencies_come_out(tmp_path):
             row = rows.loc[code]
             assert 1e3 * row[f"{name}_mean_s"] == pytest.approx(mean, rel=0.05), (code, name)
             assert 1e3 * row[f"{name}_p99_s"] == pytest.approx(p99, rel=0.08), (code, name)
+
+
+@pytest.mark.parametrize(("per_disk", "printed"), [(100e6, None), (150e6, 55)])
+def test_copies_under_repair_wait_as_one_queue_does(tmp_path, per_disk, printed):
+    """3x of the worked example takes one chunk: Pollaczek and Khinchine have its mean while a disk is repaired.
+
+    The document's 55 ms is at 6 GB/s, which 42 disks reach at 150 MB/s each; at its own 100 MB/s it is 47 ms.
+    """
+    few, pieces = 12, 4.0 * 2**20
+    hosts = nodes(few, 12) | {
+        "delta_s": [0.002] * few,
+        "delta_s_per_byte": [1 / 150e6] * few,
+        "psi_s": [0.006] * few,
+    }
+    places = {
+        "nodes": table(hosts, tmp_path, "nodes"),
+        "files": table(files(24, 100.0 * few / 120, (pieces,)), tmp_path, "files"),
+    }
+    # a tenth of the nodes with a tenth of the reads: each has the reads and its share of the repair that it had
+    example = {"domain": "site", "disks": 10, "small_reads": 3.0, "repair_bytes_per_s": per_disk}
+    with ecjax.codes(["3x"], **places, **example) as results:
+        row = results.codes.iloc[0]
+    at_work = repair_time(RepairCluster(12, 10, 1024, 5e14, per_disk, 6e9, 600.0), 3, 1, 1, 0, 1)
+    reads = np.array([100 / 120, 300 / 120, at_work.bytes_per_s / 110 / pieces])
+    fixed = 0.002 + np.array([pieces, 65536.0, pieces]) / 150e6
+    load = float(reads @ (fixed + 0.006))
+    square = float(reads @ ((fixed + 0.006) ** 2 + 0.006**2))
+    mean = fixed[0] + 0.006 + square / 2 / (1 - load)
+    assert row["repairing_mean_s"] == pytest.approx(mean, rel=0.02)
+    if printed is not None:
+        assert 1e3 * mean == pytest.approx(printed, abs=0.5)
+    else:
+        assert 1e3 * mean == pytest.approx(47.0, abs=0.5)
+
+
+def test_each_class_has_a_code_of_its_own(tmp_path):
+    """Without load reads of copies take one exponential, of 4+2 the slowest of four: copies are for what is read."""
+    rate = [7e-4] * 8 + [2.5e-5] * 16
+    table_of = files(24, 1e-3) | {"bytes": [1e6] * 8 + [4e6] * 16, "rate_per_s": rate}
+    places = {"nodes": table(nodes(12), tmp_path, "nodes"), "files": table(table_of, tmp_path, "files")}
+    options = {"groups": 64, "durability_nines": 1, "classes": "hot_cold", "hot_share": 0.9}
+    with ecjax.codes(["3x", "4+2"], **places, **LITTLE_REPAIR, **options) as results:
+        rows, classes = results.codes.set_index("code"), results.class_codes
+        together, sentence = results.combinations, results.sentence
+        chosen = results.runs["recommended_combination"].iloc[0]
+        names = [text.get_text() for text in results.figure("combinations").axes[0].texts]
+    alone = {"3x": MEAN, "4+2": MEAN * harmonic(4)}
+    shares = {"hot": (8 / 72, 56 / 60), "cold": (64 / 72, 4 / 60)}
+    for row in classes.to_dict("records"):
+        assert (row["bytes_share"], row["read_share"]) == pytest.approx(shares[row["service_class"]])
+        assert row["healthy_mean_s"] == pytest.approx(alone[row["code"]], rel=0.01)
+        chunks = {"3x": 1, "4+2": 4}[row["code"]]
+        assert row["load"] == pytest.approx(row["read_share"] * 6e-3 * chunks * MEAN / 12)
+    codes_of = [json.loads(text) for text in together["codes"]]
+    # copies of what is seldom read only are dearer and slower than those of what is read
+    assert [tuple(each.values()) for each in codes_of] == [("4+2", "4+2"), ("3x", "4+2"), ("3x", "3x")]
+    for row, each in zip(together.to_dict("records"), codes_of, strict=True):
+        mean = sum(shares[name][1] * alone[code] for name, code in each.items())
+        dollars = sum(shares[name][0] * rows.loc[code, "dollars_per_period"] for name, code in each.items())
+        assert row["healthy_mean_s"] == pytest.approx(mean, rel=0.01)
+        assert row["dollars_per_period"] == pytest.approx(dollars)
+        assert json.loads(row["class_healthy_mean_s"]) == pytest.approx(
+            {name: alone[code] for name, code in each.items()}, rel=0.01
+        )
+        assert row["nines"] == pytest.approx(min(rows.loc[code, "nines"] for code in each.values()), abs=1e-6)
+    assert list(together["recommended"]) == [False, True, False] and together["pareto"].all()
+    assert json.loads(chosen) == {"hot": "3x", "cold": "4+2"} and "3x for hot, 4+2 for cold" in sentence
+    assert {"4+2 / 4+2", "3x / 4+2", "3x / 3x"} <= set(names)
+
+
+def test_what_would_overload_the_nodes_alone_is_taken_for_the_class_that_bears_it():
+    """Small files, read often: eight chunks each are more than twelve disks seek for; large ones bear it."""
+    described = pa.table(
+        {key: pa.array(value) for key, value in (nodes(12) | {"psi_s": [0.008] * 12}).items()}
+    )
+    files_of = {"bytes": [6e4, 6e7], "rate_per_s": [300.0, 1.0], "file_id": [0, 1]}
+    traffic = Traffic(described, pa.table(files_of), None, 1, 1.0, 0.0, 5.0, 1.0, "auto", 0.01)
+    classes = classes_of(traffic.files, ["size"], 0.8, [1e6])
+    assert classes.names == ("below 1 MB", "from 1 MB")
+    candidates = [code_of(name) for name in ("3x", "4+2", "8+3")]
+    assert burden_of(traffic, classes, 0, candidates[2]).load == pytest.approx(300 * 8 * 0.008 / 12)
+    planned = [tuple(code.name for code in codes) for codes in worth_a_plan(traffic, classes, candidates)]
+    assert ("3x", "8+3") in planned and not any(small in ("8+3",) for small, _ in planned)
+
+
+def test_a_promise_chooses_the_cheapest_combination_that_keeps_it():
+    rows = [
+        {"durable": durable, "pareto": True, "dollars_per_period": dollars, "healthy_mean_s": mean}
+        for durable, dollars, mean in ((False, 1.0, 4.0), (True, 2.0, 3.0), (True, 3.0, 1.0))
+    ]
+    assert chosen_combination(rows, 0.1) is rows[1]
+    assert chosen_combination(rows, None) is rows[2]
+    assert chosen_combination(rows[:1], None) is None
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"classes": "hot_cold"}, "classes: found hot_cold without files; allowed: with nodes=, files="),
+        ({"classes": "size", "latency": True}, "classes: found 1 of files"),
+        ({"classes": "hot_cold", "latency": True, "chunks_per_domain": 2}, "found chunks_per_domain=2"),
+        ({"classes": "colour", "latency": True}, "allowed: hot_cold, size, service_class"),
+        ({"classes": "size", "latency": True, "size_bounds": [2.0, 1.0]}, "size_bounds: found [2.0, 1.0]"),
+    ],
+)
+def test_wrong_classes_are_one_line(options, message):
+    with pytest.raises(UserError) as error, ecjax.codes(["2+1"], cluster={"bytes": 1e7}, **options):
+        pass
+    assert message in str(error.value) and "\n" not in str(error.value)
 
 
 def test_the_sentence_names_latencies_beside_the_next_best(tmp_path):

@@ -61,6 +61,36 @@ def test_the_worked_example_comes_out(worked, code):
     assert row["durable"] == (nines >= 11)
 
 
+def test_copies_of_a_lost_disk_keep_too_few_disks_at_work_for_the_network(worked):
+    """The document prints 1.3 h for 3x, what its lost bytes take at 6 GB/s; so many disks are not at work.
+
+    Groups are placed at random: of 110 disks some 42 read or write for a lost one, each 100 MB/s.
+    """
+    random = np.random.default_rng(0)
+    hosts, disks, groups, chunk = 12, 10, 1024, 500e12 / 1024
+    hours, at_work = [], []
+    for _ in range(200):
+        where = np.argsort(random.random((groups, hosts)), axis=1)[:, :3]
+        disk = where * disks + random.integers(0, disks, where.shape)
+        lost = 0
+        concerned = np.flatnonzero((disk == lost).any(axis=1))
+        busy = set()
+        for group in concerned:
+            others = disk[group][disk[group] != lost]
+            used = set(others // disks)
+            free = [host for host in range(1, hosts) if host not in used]
+            target = random.choice(free) * disks + random.integers(disks)
+            busy |= {int(random.choice(others)), int(target)}
+        at_work.append(len(busy))
+        hours.append((600 + 2 * chunk * len(concerned) / min(6e9, 1e8 * len(busy))) / 3600)
+    formula = repair_time(RepairCluster(hosts, disks, groups, 500e12, 1e8, 6e9, 600.0), 3, 1, 1, 0, 1)
+    assert formula.disks_at_work == pytest.approx(np.mean(at_work), rel=0.05) and np.mean(at_work) < 50
+    assert worked.loc["3x", "disk_repair_s"] / 3600 == pytest.approx(np.mean(hours), rel=0.05)
+    assert np.mean(hours) > 1.7
+    # what the document prints: the bytes of a disk, read and written at 6 GB/s
+    assert (600 + 2 * 3 * 500e12 / 120 / 6e9) / 3600 == pytest.approx(1.3, abs=0.05)
+
+
 def test_all_but_one_are_on_the_front(worked):
     assert list(worked.index[~worked["pareto"]]) == ["10+4"]
     assert worked.loc["8+3", "domain_loss_share"] == pytest.approx(0.98, abs=0.005)

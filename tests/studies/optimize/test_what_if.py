@@ -95,6 +95,18 @@ def test_a_slow_node_takes_so_many_times_as_long(tables):
         assert np.allclose(slow[power - 1], usual[power - 1] * factor**power, rtol=1e-14)
 
 
+def test_every_site_and_every_node_is_lost_in_turn(tables):
+    nodes, _ = read(tables)
+    listed = each_scenario(nodes, ["site:every", "traffic:2+site:every", "node:every"])
+    sites = [f"site:{name}" for name in ("east", "north", "west")]
+    assert listed[:6] == [*sites, *(f"traffic:2+{site}" for site in sites)]
+    assert listed[6:] == [f"node:osd.{j}" for j in range(6)]
+    with pytest.raises(UserError, match="what_if=site:every: found no column site"):
+        each_scenario(nodes.drop_columns("site"), ["site:every"])
+    with pytest.raises(UserError, match="every once in a scenario"):
+        checked(OptimizeOptions(what_if=["site:every+node:every"]))
+
+
 def test_every_node_is_slow_in_turn(tables):
     nodes, _ = read(tables)
     listed = each_scenario(nodes, ["traffic:2", "slow:every:5+traffic:2", "slow:osd.1:5+traffic:2"])
@@ -130,6 +142,13 @@ def test_each_scenario_is_planned_and_the_plan_as_it_is_recommended(tables, tmp_
     assert rows["scenario"].tolist() == ["as it is", *scenarios]
     assert "No plan is stable with traffic:10." in text.getvalue()
     assert "Most is gained by nodes:2" in text.getvalue()
+    table = pd.read_parquet(f"{out}/what_if").set_index("scenario")
+    assert set(table.index) == {"as it is", *scenarios}
+    assert (table["base_run_id"] == runs.loc["as it is", "run_id"]).all()
+    assert np.allclose(table.loc[named, "latency_s"], runs.loc[named, "latency_s"])
+    assert list(table.loc[named, "node_count"]) == [6, 8, 6, 4, 12]
+    assert np.allclose(table.loc[named, "reads_per_s"], FILES * 20.0 * np.array([1, 1, 2, 1, 2]))
+    assert table.loc["traffic:10", "status"] == "unstable" and pd.isna(table.loc["traffic:10", "latency_s"])
 
 
 def test_scenarios_without_placements_are_rows_beside_the_others(tables, tmp_path):
@@ -158,6 +177,8 @@ def test_scenarios_without_placements_are_rows_beside_the_others(tables, tmp_pat
         row = runs.loc[scenario]
         assert row["status"] == "infeasible" and pd.isna(row["latency_s"])
         assert "needs 5 nodes; nodes has 4" in row["error"]
+        answer = pd.read_parquet(f"{out}/what_if").set_index("scenario").loc[scenario]
+        assert (answer["status"], answer["error"]) == ("infeasible", row["error"])
     for scenario in ("as it is", "nodes:2", "node:osd.0"):
         assert runs.loc[scenario, "status"] == "ok"
         assert runs.loc[scenario, "lower_bound"] <= runs.loc[scenario, "objective"] * (1 + 1e-9)

@@ -1,0 +1,92 @@
+"""What is read, where from, and the problem that it is."""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+import pyarrow as pa
+
+from ecjax.durability.repair_times import RepairCluster
+from ecjax.planning import Problem
+from ecjax.planning.problem import prepare
+from ecjax.problem.arrays import files_arrays, nodes_arrays, placement_rows
+from ecjax.studies.codes.layouts import Classes, Layout
+
+
+class Traffic(NamedTuple):
+    """What is read, and where from.
+
+    Attributes:
+        nodes: checked table
+        files: checked table, whose k is not used
+        site: (m,) failure domain of each node, from 0; None: each node is one
+        per_site: most chunks of a file in a domain
+        small_bytes: of a small read, all of it in one data chunk
+        small_reads: small reads of a file for each of its full ones
+        slow: service times of the slow node as a multiple
+        repair_io_bytes: of one read or write of a repair
+        service: family of the service laws
+        gap: of a plan that is good enough
+        classes: of the files, where codes are chosen for each
+    """
+
+    nodes: pa.Table
+    files: pa.Table
+    site: np.ndarray | None
+    per_site: int
+    small_bytes: float
+    small_reads: float
+    slow: float
+    repair_io_bytes: float
+    service: str
+    gap: float
+    classes: Classes | None = None
+
+
+def problem_of(layout: Layout, traffic: Traffic) -> Problem:
+    """The problem of all files in their codes."""
+    table = traffic.files
+    files = files_arrays(table.set_column(table.column_names.index("k"), "k", pa.array(layout.k)))
+    rows = placement_rows(table)
+    problem = prepare(nodes_arrays(traffic.nodes), files, rows.of_file, rows.count)
+    if traffic.site is None:
+        return problem
+    return replace(problem, site=jnp.asarray(traffic.site, jnp.int32), per_site=most_at_site(layout, traffic))
+
+
+def most_at_site(layout: Layout, traffic: Traffic) -> int | None:
+    """Chunks of a file at a site when they are spread as evenly as nodes allow; None where they do not fit."""
+    if traffic.site is None:
+        return 1 if layout.longest <= len(traffic.nodes) else None
+    nodes = np.bincount(traffic.site)
+    return next(
+        (most for most in range(1, traffic.per_site + 1) if np.minimum(nodes, most).sum() >= layout.longest),
+        None,
+    )
+
+
+def repair_work(problem: Problem, layout: Layout, traffic: Traffic, cluster: RepairCluster) -> np.ndarray:
+    """Load, A_2, A_3 of every node while a disk is repaired, (3, m): that of each of its disks."""
+    disks = cluster.disks * (cluster.domains - 1)
+    return moments(
+        problem, layout.repair_bytes_per_s(cluster) / disks / traffic.repair_io_bytes, traffic.repair_io_bytes
+    )
+
+
+def moments(problem: Problem, rate: float | np.ndarray, size: float) -> np.ndarray:
+    """Rate m_1, rate m_2, rate m_3 of each node, (3, m)."""
+    return rate * np.einsum("npm,p->nm", np.asarray(problem.nodes.service), size ** np.arange(4.0))
+
+
+def spread_evenly(problem: Problem, traffic: Traffic) -> np.ndarray:
+    """Small reads as other work, as many at every node: what a plan for full reads knows of them."""
+    rate = traffic.small_reads * float(np.asarray(problem.files.rate).sum()) / problem.nodes.count
+    return moments(problem, rate, traffic.small_bytes)
+
+
+def beside(problem: Problem, work: np.ndarray) -> Problem:
+    """The problem with more work beside its reads, (3, m)."""
+    return replace(
+        problem, nodes=replace(problem.nodes, background=problem.nodes.background + jnp.asarray(work))
+    )
