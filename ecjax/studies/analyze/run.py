@@ -27,7 +27,14 @@ from ecjax.tables.arrow_schemas import dataset_schema
 from ecjax.tables.datasets import conform
 from ecjax.tables.ids import id_types
 from ecjax.tables.importers.trace import Piece, Trace
-from ecjax.tables.statistics.scan import Merge, Scanner, TraceStatistics, scan, scan_piece
+from ecjax.tables.statistics.scan import (
+    Merge,
+    Scanner,
+    TraceStatistics,
+    scan,
+    scan_piece,
+    with_services_of_channels,
+)
 
 # More pieces are more to merge, one after another: where files are many, a piece in a tenth of the time that it takes
 # to be read. Fewer would leave workers without work at the end, and much to do again where one is lost.
@@ -177,7 +184,7 @@ def _merged(
         while next_one < len(names) and names[next_one] in early:
             merge.add(early.pop(names[next_one]))
             next_one += 1
-    return merge.finish()
+    return with_services_of_channels(merge.finish(), trace, seed)
 
 
 def _scanned(seed: int, items: dict[str, Piece], worker: Worker) -> dict[str, Scanner]:

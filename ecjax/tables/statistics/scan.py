@@ -6,13 +6,21 @@ from queue import Queue
 from threading import Event, Thread
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from ecjax.errors import UserError
 from ecjax.tables.importers.trace import Piece, Trace
 from ecjax.tables.statistics.scanner import Scanner, TraceStatistics
 
-__all__ = ["Merge", "Scanner", "TraceStatistics", "scan", "scan_piece"]
+__all__ = [
+    "Merge",
+    "Scanner",
+    "TraceStatistics",
+    "scan",
+    "scan_piece",
+    "with_services_of_channels",
+]
 
 _AHEAD = 2  # batches decoded while one is counted
 
@@ -20,7 +28,8 @@ _AHEAD = 2  # batches decoded while one is counted
 def scan(trace: Trace, seed: int = 0, progress: Callable[[int], Any] | None = None) -> TraceStatistics:
     """Read a trace once and gather its statistics.
 
-    Memory follows the number of distinct files, not of rows. One thread decodes while another counts.
+    Memory follows the number of distinct files, not of rows. One thread decodes while another counts. Where finish
+    times tell of nodes with several channels, it is read once more for their service times.
 
     Args:
         trace: what to read.
@@ -32,6 +41,22 @@ def scan(trace: Trace, seed: int = 0, progress: Callable[[int], Any] | None = No
     """
     scanner = Scanner(trace, seed)
     _count(scanner, trace, progress)
+    return with_services_of_channels(scanner.finish(), trace, seed)
+
+
+def with_services_of_channels(statistics: TraceStatistics, trace: Trace, seed: int) -> TraceStatistics:
+    """The statistics of a trace, with services inferred for as many channels as its finish times tell.
+
+    Args:
+        statistics: of one pass, in which each node was taken for a single server.
+        trace: it, which is read once more if a node has several channels.
+        seed: as for ``scan``.
+    """
+    channels = statistics.channels
+    if not channels.inferred or not np.any(channels.servers > 1):
+        return statistics
+    scanner = Scanner(trace, seed, channels)
+    _count(scanner, trace, None)
     return scanner.finish()
 
 

@@ -10,6 +10,13 @@ from ecjax.errors import UserError
 from ecjax.tables.importers.checking import out_of_order, place_of
 from ecjax.tables.importers.trace import OBJECT_BYTES, Piece, Trace
 from ecjax.tables.statistics.arrivals import ArrivalProcess
+from ecjax.tables.statistics.channels import (
+    MOST,
+    Channels,
+    ChannelServices,
+    FinishedServices,
+    StartedServices,
+)
 from ecjax.tables.statistics.correlation import LATE, Correlation, RequestSample, chunk_groups
 from ecjax.tables.statistics.delays import SERVICE, SOJOURN, Cells, DelayCells
 from ecjax.tables.statistics.files import FileTotals
@@ -37,6 +44,7 @@ class TraceStatistics:
         cells: delays in cells; node numbers are those of ``node_ids``, or 0 where there are none.
         service_reason: why there are no service times; None where there are.
         service_inferred: whether service times were inferred from finish times.
+        channels: how many accesses each node serves at once, as far as the log tells.
         correlation: of the chunk delays of one request (service times, else sojourn times).
         returned: requests whose rows were seen not to follow each other.
         times: reads and writes, and reads by class, by tick of the clock; and where the log is silent.
@@ -56,6 +64,7 @@ class TraceStatistics:
     cells: Cells
     service_reason: str | None
     service_inferred: bool
+    channels: Channels
     correlation: Correlation
     returned: int
     times: TrafficTimes
@@ -91,9 +100,10 @@ class Scanner:
     Args:
         rows_of: trace or piece whose rows are to be added.
         seed: of the spreading of ties and of the sample of requests.
+        channels: of the nodes, in order of appearance, if services are to be inferred for these; not of a piece.
     """
 
-    def __init__(self, rows_of: Trace | Piece, seed: int) -> None:
+    def __init__(self, rows_of: Trace | Piece, seed: int, channels: Channels | None = None) -> None:
         self._name, self._names = rows_of.name, rows_of.schema.names
         first_row, first_s = 0, None
         if isinstance(rows_of, Piece):
@@ -106,6 +116,10 @@ class Scanner:
         self._arrivals = ArrivalProcess(rows_of.clock_resolution_s, seed, first_s, continues)
         self._timing = Timing(rows_of, continues and self._grouped)
         self._cells, self._inference = DelayCells(), ServiceInference(first_row, continues)
+        self._started = StartedServices(rows_of.clock_resolution_s, continues)
+        self._finished = FinishedServices(continues)
+        self._channels = channels
+        self._services = None if channels is None else ChannelServices(channels.servers)
         self._late: list[_Late] = []
         self._samples = {
             quantity: RequestSample(seed, first_row, continues) for quantity in (SERVICE, SOJOURN)
@@ -180,6 +194,9 @@ class Scanner:
         self._kinds += other._kinds
         self._cells.absorb(other._cells, nodes)
         late = self._infer_late(other, nodes)
+        if self._node_index is not None:
+            self._started.absorb(other._started, nodes, self._node_index.count)
+            self._finished.absorb(other._finished, nodes, self._node_index.count)
         for quantity, sample in self._samples.items():
             sample.absorb(other._samples[quantity], continued, nodes, late)
         if self._node_index is not None:
@@ -264,8 +281,10 @@ class Scanner:
         delays = {SOJOURN: finishes - rows.arrivals}
         if rows.starts is not None:
             delays[SERVICE] = finishes - rows.starts
+            if self._node_index is not None:
+                self._started.add(nodes, rows.arrivals, rows.starts, finishes, self._node_index.count)
         elif self._node_index is not None:
-            delays[SERVICE] = self._inference.add(nodes, rows.arrivals, finishes, self._node_index.count)
+            delays[SERVICE] = self._inferred(nodes, rows.arrivals, finishes, self._node_index.count)
         for quantity, values in delays.items():
             self._cells.add(quantity, nodes, rows.writes, rows.sizes, values)
         late = self._inference.waiting
@@ -276,6 +295,14 @@ class Scanner:
             groups = chunk_groups(nodes, rows.writes, rows.sizes)
             for quantity, values in delays.items():
                 self._samples[quantity].add(begins, values, groups)
+
+    def _inferred(
+        self, nodes: np.ndarray, arrivals: np.ndarray, finishes: np.ndarray, count: int
+    ) -> np.ndarray:
+        if self._services is not None:
+            return self._services.add(nodes, arrivals, finishes)
+        self._finished.add(nodes, arrivals, finishes, count)
+        return self._inference.add(nodes, arrivals, finishes, count)
 
     def finish(self) -> TraceStatistics:
         """The statistics of a whole trace, once all its rows were added."""
@@ -302,10 +329,21 @@ class Scanner:
             cells=cells,
             service_reason=reason,
             service_inferred=inferred,
+            channels=self._node_channels(),
             correlation=self._samples[SERVICE if reason is None else SOJOURN].correlation(),
             returned=self._grouper.returned,
             times=self._timing.times(int(self._kinds.sum()), self._arrivals.ties),
         )
+
+    def _node_channels(self) -> Channels:
+        if self._channels is not None:
+            return self._channels
+        if self._node_index is None or "finish_s" not in self._names:
+            return Channels.none(0 if self._node_index is None else self._node_index.count)
+        if "start_s" in self._names:
+            return self._started.channels(self._node_index.count)
+        told = self._finished.channels(self._node_index.count)
+        return told if self._inference.complete else Channels.none(self._node_index.count)
 
     def _service_source(self) -> tuple[str | None, bool]:
         """Why there are no service times (None: there are), and whether they were inferred."""
@@ -316,7 +354,12 @@ class Scanner:
             return None, False
         if not self._has_nodes:
             return "the trace has finish times, but neither start_s nor node_id", False
-        return self._inference.reason, True
+        if self._services is not None:
+            return None, True
+        reason = self._inference.reason
+        if reason is not None and self._inference.complete:
+            reason += f", nor do up to {MOST} channels explain them"
+        return reason, True
 
 
 def _whole_accesses(rows: _Rows, begins: np.ndarray) -> _Rows:
