@@ -21,6 +21,7 @@ from ecjax.tables.statistics.correlation import LATE, Correlation, RequestSample
 from ecjax.tables.statistics.delays import SERVICE, SOJOURN, Cells, DelayCells
 from ecjax.tables.statistics.files import FileTotals
 from ecjax.tables.statistics.index import IdIndex, hash_strings, string_buffers
+from ecjax.tables.statistics.moments import pooled_rows
 from ecjax.tables.statistics.requests import RequestGrouper, Requests
 from ecjax.tables.statistics.service import ServiceInference
 from ecjax.tables.statistics.timing import Timing, TrafficTimes
@@ -45,6 +46,8 @@ class TraceStatistics:
         service_reason: why there are no service times; None where there are.
         service_inferred: whether service times were inferred from finish times.
         channels: how many accesses each node serves at once, as far as the log tells.
+        background: service times of the accesses that are no users' requests, rows of ``moments``, (nodes, 7); these
+            accesses are in nothing else but ``channels`` and what is inferred from finishes.
         correlation: of the chunk delays of one request (service times, else sojourn times).
         returned: requests whose rows were seen not to follow each other.
         times: reads and writes, and reads by class, by tick of the clock; and where the log is silent.
@@ -65,6 +68,7 @@ class TraceStatistics:
     service_reason: str | None
     service_inferred: bool
     channels: Channels
+    background: np.ndarray
     correlation: Correlation
     returned: int
     times: TrafficTimes
@@ -101,9 +105,16 @@ class Scanner:
         rows_of: trace or piece whose rows are to be added.
         seed: of the spreading of ties and of the sample of requests.
         channels: of the nodes, in order of appearance, if services are to be inferred for these; not of a piece.
+        background: service classes of accesses that are no users' requests; not of a piece.
     """
 
-    def __init__(self, rows_of: Trace | Piece, seed: int, channels: Channels | None = None) -> None:
+    def __init__(
+        self,
+        rows_of: Trace | Piece,
+        seed: int,
+        channels: Channels | None = None,
+        background: frozenset[str] = frozenset(),
+    ) -> None:
         self._name, self._names = rows_of.name, rows_of.schema.names
         first_row, first_s = 0, None
         if isinstance(rows_of, Piece):
@@ -120,6 +131,7 @@ class Scanner:
         self._finished = FinishedServices(continues)
         self._channels = channels
         self._services = None if channels is None else ChannelServices(channels.servers)
+        self._background, self._background_cells = background, DelayCells()
         self._late: list[_Late] = []
         self._samples = {
             quantity: RequestSample(seed, first_row, continues) for quantity in (SERVICE, SOJOURN)
@@ -143,6 +155,13 @@ class Scanner:
             # a copy, since a slice would be pickled with all that it is a part of
             self._first = batch.take(pa.array([0]))
         rows = self._arrays(batch)
+        delays = {} if rows.finishes is None else self._delays(rows)
+        self.rows += batch.num_rows
+        if self._background:
+            batch, rows, delays = self._without_background(batch, rows, delays)
+            if not batch.num_rows:
+                return
+        rows = rows._replace(files=self._file_index.number(batch.column("file_id")))
         begins = None
         if self._grouped:
             begins = self._add_grouped(batch, rows)
@@ -162,12 +181,14 @@ class Scanner:
             counted[: self._node_accesses.shape[0]] += self._node_accesses
             self._node_accesses = counted
         if rows.finishes is not None:
-            accesses = rows if begins is None or self._has_nodes else _whole_accesses(rows, begins)
-            self._add_delays(accesses, begins)
+            if begins is None or self._has_nodes:
+                self._add_delays(rows, delays, begins)
+            else:
+                accesses = _whole_accesses(rows, begins)
+                self._add_delays(accesses, self._delays(accesses), begins)
         self._timing.add(batch, rows.arrivals, rows.writes, begins)
         self._bytes += float(rows.sizes.sum())
         self._last_arrival = float(rows.arrivals[-1])
-        self.rows += batch.num_rows
 
     def absorb(self, other: "Scanner") -> None:
         """Add the rows that follow those of this one, which begin with the trace's first.
@@ -242,7 +263,7 @@ class Scanner:
         writes = np.array([word == "write" for word in operations.dictionary.to_pylist()], bool)
         arrivals, sizes = batch.column("arrival_s").to_numpy(), batch.column("bytes").to_numpy()
         return _Rows(
-            self._file_index.number(batch.column("file_id")),
+            np.zeros(batch.num_rows, np.int64),  # numbered once it is known which rows count
             arrivals,
             writes[operations.indices.to_numpy()],
             sizes,
@@ -261,7 +282,7 @@ class Scanner:
             hash_strings(*string_buffers(ids), keys)
         requests, begins, mixed = self._grouper.add(keys, rows.files, rows.arrivals, rows.writes, rows.sizes)
         if mixed is not None and self._has_nodes:
-            raise self._mixed(self._first_row + self.rows + mixed, ids[mixed].as_py())
+            raise self._mixed(self._first_row + self.rows - batch.num_rows + mixed, ids[mixed].as_py())
         self._add_requests(requests)
         return begins
 
@@ -274,7 +295,28 @@ class Scanner:
             self._files.add(*requests, file_count)
             self._files.add_chunk_counts(requests.file, requests.write, requests.rows)
 
-    def _add_delays(self, rows: _Rows, begins: np.ndarray | None) -> None:
+    def _without_background(
+        self, batch: pa.RecordBatch, rows: _Rows, delays: dict[int, np.ndarray]
+    ) -> tuple[pa.RecordBatch, _Rows, dict[int, np.ndarray]]:
+        """What is left of rows and their delays when those of background work are counted by themselves."""
+        column = batch.column("service_class")
+        classes = column.dictionary_encode()
+        of_background = np.array(
+            [str(each) in self._background for each in classes.dictionary.to_pylist()] + [False]
+        )
+        background = of_background[classes.indices.fill_null(len(classes.dictionary)).to_numpy()]
+        if SERVICE in delays:
+            assert rows.nodes is not None
+            self._background_cells.add(
+                SERVICE,
+                *(values[background] for values in (rows.nodes, rows.writes, rows.sizes, delays[SERVICE])),
+            )
+        left = ~background
+        rows = _Rows(*(None if values is None else values[left] for values in rows))  # type: ignore[arg-type]
+        return batch.filter(pa.array(left)), rows, {name: values[left] for name, values in delays.items()}
+
+    def _delays(self, rows: _Rows) -> dict[int, np.ndarray]:
+        """Delays (s) of rows with finishes by quantity, (n,) each, NaN where they are not known (yet)."""
         assert rows.finishes is not None
         finishes = rows.finishes
         nodes = np.zeros_like(rows.files) if rows.nodes is None else rows.nodes
@@ -285,6 +327,10 @@ class Scanner:
                 self._started.add(nodes, rows.arrivals, rows.starts, finishes, self._node_index.count)
         elif self._node_index is not None:
             delays[SERVICE] = self._inferred(nodes, rows.arrivals, finishes, self._node_index.count)
+        return delays
+
+    def _add_delays(self, rows: _Rows, delays: dict[int, np.ndarray], begins: np.ndarray | None) -> None:
+        nodes = np.zeros_like(rows.files) if rows.nodes is None else rows.nodes
         for quantity, values in delays.items():
             self._cells.add(quantity, nodes, rows.writes, rows.sizes, values)
         late = self._inference.waiting
@@ -330,9 +376,17 @@ class Scanner:
             service_reason=reason,
             service_inferred=inferred,
             channels=self._node_channels(),
+            background=self._background_moments(reason is None),
             correlation=self._samples[SERVICE if reason is None else SOJOURN].correlation(),
             returned=self._grouper.returned,
             times=self._timing.times(int(self._kinds.sum()), self._arrivals.ties),
+        )
+
+    def _background_moments(self, known: bool) -> np.ndarray:
+        count = 0 if self._node_index is None else self._node_index.count
+        cells = self._background_cells.cells()
+        return pooled_rows(
+            cells.moments if known else cells.moments[:0], cells.node[: len(cells.node) * known], count
         )
 
     def _node_channels(self) -> Channels:
