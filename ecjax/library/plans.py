@@ -31,6 +31,7 @@ def analyze(
     catalog: TableLike | None = None,
     k: int | None = None,
     reference_bytes: float | None = None,
+    background: Texts | None = None,
     seed: int = 0,
     figures: bool = False,
     engine: str | Mapping[str, Any] = "serial",

@@ -94,10 +94,11 @@ def _of_text(text: str, file: Path) -> Iterator[_Series]:
             continue
         match = _SAMPLE.match(line)
         try:
-            assert match is not None
+            if match is None:
+                raise ValueError(line)
             labels = {name: value.replace('\\"', '"') for name, value in _LABEL.findall(match[2] or "")}
             yield _Series(match[1], labels, float(match[3]))
-        except (AssertionError, ValueError):
+        except ValueError:
             raise UserError(
                 f'{file}, line {number}: no sample; allowed: NAME{{LABEL="..."}} VALUE, Prometheus text'
             ) from None

@@ -28,10 +28,12 @@ def described(learned: pa.Table, nodes: pa.Table | None, notices: list[str]) -> 
         if rows.null_count:
             missing = ids.filter(pc.is_null(rows))[0].as_py()
             raise UserError(f"nodes: found no node_id {missing!r}; allowed: a row for every node of the log")
-        law = {"node_id", *_OF_RESULTS, *MOMENT_COLUMNS, *AFFINE_COLUMNS}
+        law = {"node_id", "channels", *_OF_RESULTS, *MOMENT_COLUMNS, *AFFINE_COLUMNS}
         for name in nodes.column_names:
             if name not in law and name not in learned.column_names:
                 learned = learned.append_column(name, nodes[name].take(rows))
+        if "channels" in nodes.column_names:
+            learned = _with_channels(learned, nodes["channels"].take(rows), notices)
         if len(nodes) > len(ids):
             notices.append(f"{len(nodes) - len(ids)} nodes of nodes= are not in the log: they are left out.")
     if not set(_PRICES) & set(learned.column_names):
@@ -40,3 +42,19 @@ def described(learned: pa.Table, nodes: pa.Table | None, notices: list[str]) -> 
             "costs nothing."
         )
     return learned
+
+
+def _with_channels(learned: pa.Table, channels: pa.ChunkedArray, notices: list[str]) -> pa.Table:
+    """The table with these channels instead of those that the log tells, and loads of so many."""
+    name = "channels"
+    before = pc.fill_null(learned[name], 1) if name in learned.column_names else pa.repeat(1, len(learned))
+    after = pc.fill_null(channels, 1)
+    differ = pc.sum(pc.not_equal(before, after)).as_py()
+    if name in learned.column_names:
+        if differ:
+            notices.append(
+                f"{differ} nodes have other channels in nodes= than the log shows: those of nodes= count."
+            )
+        learned = learned.drop_columns([name])
+    load = pc.divide(pc.multiply(learned["load"], before), pc.cast(after, pa.float64()))
+    return learned.append_column(name, channels).set_column(learned.column_names.index("load"), "load", load)

@@ -28,19 +28,23 @@ class Counted(NamedTuple):
     window: Window | None = None
 
 
-def with_shrunk_rates(files: pa.Table, duration_s: float, complete: bool, notices: list[str]) -> pa.Table:
+def with_shrunk_rates(
+    files: pa.Table, statistics: TraceStatistics, accesses: Counted, complete: bool, notices: list[str]
+) -> pa.Table:
     """The ``files`` table with rates of reads that all files together make likely, and their standard errors.
 
     Args:
-        files: with rates as counted.
-        duration_s: that they were counted in.
+        files: with rates as counted; those that are not of the log have none.
+        statistics: of the log.
+        accesses: that its rates were counted from.
         complete: whether files without a read are in it; else the log names only files that were accessed.
         notices: what was done is added.
     """
     if files["rate_per_s"].null_count:
         return files  # a log without a span has no rates
-    counts = np.rint(files["rate_per_s"].to_numpy() * duration_s)
-    shrunk = shrunk_rates(counts, duration_s, not complete)
+    rows = pc.index_in(files["file_id"], value_set=statistics.file_ids).combine_chunks()
+    counts = np.append(accesses.reads, 0.0)[rows.fill_null(len(accesses.reads)).to_numpy()]
+    shrunk = shrunk_rates(counts, accesses.duration_s, not complete)
     notices.append(shrinkage_sentence(shrunk))
     for name, values in (("rate_per_s", shrunk.rate), ("rate_standard_error_per_s", shrunk.error)):
         files = files.set_column(files.column_names.index(name), name, pa.array(values))

@@ -44,9 +44,10 @@ def node_table(
     moments, errors = raw_moments(observed)
     span = statistics.arrivals.span_s
     busy, sojourn = (_totals(statistics.cells, quantity, count) for quantity in (SERVICE, SOJOURN))
+    channels = _channels(statistics, notices)
     bytes_total = np.bincount(cells.node, cells.moments[:, 0] * cells.bytes, count)
     with np.errstate(divide="ignore", invalid="ignore"):
-        load = np.where(span > 0, busy[0] / span, np.nan)
+        load = np.where(span > 0, busy[0] / span / np.maximum(channels, 1), np.nan)
         columns = {
             "mean_chunk_bytes": bytes_total / observed[:, 0],
             "load": load,
@@ -62,6 +63,7 @@ def node_table(
         {
             "node_id": statistics.node_ids,
             **{name: empty_to_null(values) for name, values in {**law, **columns}.items()},
+            **({"channels": pa.array(channels, mask=channels == 0)} if np.any(channels > 1) else {}),
             "service_source": ["inferred" if statistics.service_inferred else "logged"] * count,
             "service_samples": observed[:, 0].astype(np.int64),
             "chunk_reads": statistics.node_accesses[:, 0].copy(),
@@ -71,6 +73,52 @@ def node_table(
     _warn_of_overload(load, statistics.node_ids, notices)
     served = _without_unserved(table, observed[:, 0] > 0, notices)
     return None if served is None else served.sort_by("node_id")
+
+
+def _channels(statistics: TraceStatistics, notices: list[str]) -> np.ndarray:
+    """Accesses that each node serves at once, (nodes,) int64; 0 where the log does not tell, which counts as 1."""
+    servers, at_once, inferred, doubtful = statistics.channels
+    names = statistics.node_ids
+    assert names is not None
+
+    def listed(nodes: np.ndarray) -> str:
+        shown = [str(names[int(i)].as_py()) for i in nodes[:3]] + ["..."] * (nodes.size > 3)
+        return f"{nodes.size} nodes ({', '.join(shown)})"
+
+    several = np.flatnonzero(servers > 1)
+    if several.size:
+        least, most = servers[several].min(), servers[several].max()
+        how = (
+            "accesses that waited took as long as those to an idle node with so many channels only, first-come "
+            "first-served"
+            if inferred
+            else "so many were in service whenever one that had waited began"
+        )
+        notices.append(
+            f"{listed(several)} serve {least if least == most else f'{least} to {most}'} accesses at once (channels): "
+            f"{how}."
+        )
+    hidden = np.flatnonzero((servers == 0) & (at_once > 1))
+    if hidden.size:
+        notices.append(
+            f"Channels of {listed(hidden)} cannot be told: up to {at_once[hidden].max()} accesses were in service at "
+            "once, but hardly any access that waited began with all of them busy. They servers as single servers; give "
+            "channels in nodes=TABLE, and see that start_s is where service begins."
+        )
+    lost = np.flatnonzero((servers == 0) & inferred) if np.any(servers > 0) else np.zeros(0, np.int64)
+    if lost.size:
+        notices.append(
+            f"No number of channels explains the finish times of {listed(lost)}: they have no service times."
+        )
+    unsure = np.flatnonzero(doubtful)
+    if unsure.size:
+        notices.append(
+            f"{listed(unsure)} finish in order of arrival, as single servers do, but accesses that waited would have "
+            "taken another time than those to an idle node: nodes with several channels and services that hardly "
+            "vary, or faster while they are busy, look like that. How many channels cannot be told; they servers as "
+            "single servers."
+        )
+    return servers
 
 
 def _planned(service: Cells, count: int, names: pa.Array, notices: list[str]) -> np.ndarray:
@@ -167,8 +215,8 @@ def _warn_of_overload(load: np.ndarray, names: pa.Array, notices: list[str]) -> 
         worst = int(over[np.argmax(load[over])])
         notices.append(
             f"{over.size} nodes have a load of 1 or more (node {names[worst].as_py()}: rho = {load[worst]:.3g}): "
-            "start_s must be the start of service after queueing, not the arrival, and a node must serve one access "
-            "at a time; no plan is stable with these rates on such nodes."
+            "start_s must be the start of service after queueing, not the arrival, and nodes that serve several "
+            "accesses at once need their channels; no plan is stable with these rates on such nodes."
         )
 
 

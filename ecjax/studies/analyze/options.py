@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from ecjax.engine.options import EngineOptions
 from ecjax.errors import UserError
-from ecjax.options import Listed, Number, Whole, Words, option, section
+from ecjax.options import Listed, Number, Text, Whole, Words, option, section
 from ecjax.studies.analyze.tables import TABLES
 from ecjax.studies.spine.log_options import RatedLogOptions
 
@@ -34,6 +34,13 @@ class AnalyzeOptions(RatedLogOptions):
         "give node moments for a chunk of this size, instead of an affine law where sizes vary",
         Number(above=0),
         identifies=True,
+    )
+    background: list[str] | None = option(
+        None,
+        "work of nodes that is no reads of users: classes of the log's service_class (repair, scrub); writes: all of "
+        "them, instead of write rates of files. Nodes get their measured background_load",
+        Listed(Text(), together=True),
+        identifies=lambda options: options.background is not None,
     )
     seed: int = option(0, "seed of the spreading of ties and of the sample of requests", Whole(0, 2**63 - 1))
     figures: bool = option(True, "draw figures in out/figures")

@@ -14,6 +14,13 @@ from ecjax.console import log
 from ecjax.engine import Engine, Failed, Task, Worker
 from ecjax.errors import UserError
 from ecjax.status import Status
+from ecjax.studies.analyze.background import (
+    WRITES,
+    check_background,
+    warn_of_writes,
+    with_background,
+    without_writes,
+)
 from ecjax.studies.analyze.burst_rows import arrival_tables
 from ecjax.studies.analyze.catalogs import with_catalog
 from ecjax.studies.analyze.descriptions import described
@@ -27,7 +34,14 @@ from ecjax.tables.arrow_schemas import dataset_schema
 from ecjax.tables.datasets import conform
 from ecjax.tables.ids import id_types
 from ecjax.tables.importers.trace import Piece, Trace
-from ecjax.tables.statistics.scan import Merge, Scanner, TraceStatistics, scan, scan_piece
+from ecjax.tables.statistics.scan import (
+    Merge,
+    Scanner,
+    TraceStatistics,
+    scan,
+    scan_piece,
+    with_services_of_channels,
+)
 
 # More pieces are more to merge, one after another: where files are many, a piece in a tenth of the time that it takes
 # to be read. Fewer would leave workers without work at the end, and much to do again where one is lost.
@@ -53,6 +67,12 @@ class Settings(NamedTuple):
     nodes: pa.Table | None = None  # checked, with what a trace does not tell of nodes
     shrink: bool = False  # whether rates are estimated from those of all files
     catalog: pa.Table | None = None  # checked, of all that is stored
+    background: frozenset[str] = frozenset()  # classes of accesses that are no users' requests; WRITES
+
+    @property
+    def classes(self) -> frozenset[str]:
+        """Those that are classes of the log."""
+        return self.background - {WRITES}
 
 
 def solve(
@@ -78,7 +98,9 @@ def solve(
     """
     ((name, item),) = items.items()
     begin = time.perf_counter()
-    tables = result_tables(gather(trace, settings.seed, engine, advance), trace, settings)
+    check_background(settings.classes, trace)
+    statistics = gather(trace, settings.seed, engine, advance, settings.classes)
+    tables = result_tables(statistics, trace, settings)
     loads = tables["nodes"]["load"].drop_null().to_pylist() if "nodes" in tables else []
     row = item.run.row() | {
         "status": str(Status.OK),
@@ -103,13 +125,18 @@ def result_tables(statistics: TraceStatistics, trace: Trace, settings: Settings)
     )
     if settings.shrink:
         complete = settings.catalog is not None or accesses.window is not None
-        files = with_shrunk_rates(files, accesses.duration_s, complete, notices)
+        files = with_shrunk_rates(files, statistics, accesses, complete, notices)
+    if WRITES in settings.background:
+        files = without_writes(files)
     tables = {
         "files": files,
         "arrivals": arrival_table(statistics),
     }
     nodes = node_table(statistics, settings.reference_bytes, notices)
     if nodes is not None:
+        if settings.background:
+            nodes = with_background(nodes, statistics, WRITES in settings.background)
+        warn_of_writes(statistics, WRITES in settings.background, notices)
         tables["nodes"] = described(nodes, settings.nodes, notices)
     if statistics.cells.quantity.size:
         tables["delays"], tables["delay_bins"] = delay_tables(statistics)
@@ -123,7 +150,13 @@ def _of_run(name: str, table: pa.Table) -> pa.Table:
     return table.add_column(0, "run_id", pa.repeat(pa.scalar(name), table.num_rows))
 
 
-def gather(trace: Trace, seed: int, engine: Engine, advance: Callable[[float], Any]) -> TraceStatistics:
+def gather(
+    trace: Trace,
+    seed: int,
+    engine: Engine,
+    advance: Callable[[float], Any],
+    background: frozenset[str] = frozenset(),
+) -> TraceStatistics:
     """Gather the statistics of a trace.
 
     With several workers a trace that can be cut is read in pieces, which are merged here in their order as they come;
@@ -134,6 +167,7 @@ def gather(trace: Trace, seed: int, engine: Engine, advance: Callable[[float], A
         seed: as for ``scan``.
         engine: where the work runs.
         advance: called with the number of rows just read.
+        background: classes of accesses that are no users' requests; a log with such is not cut.
 
     Raises:
         UserError: a row is malformed; the message names the first such row.
@@ -141,7 +175,7 @@ def gather(trace: Trace, seed: int, engine: Engine, advance: Callable[[float], A
         Lost: a worker or its node died, every time that a piece was tried.
     """
     count = max(_PIECES_PER_WORKER * engine.workers, math.ceil((trace.rows or 0) / _MOST_ROWS))
-    pieces = trace.pieces(count) if engine.workers > 1 else None
+    pieces = trace.pieces(count) if engine.workers > 1 and not background else None
     if pieces is not None:
         return _merged(trace, pieces, seed, engine, advance)
     if engine.workers > 1:
@@ -156,7 +190,7 @@ def gather(trace: Trace, seed: int, engine: Engine, advance: Callable[[float], A
         reported = rows
 
     try:
-        return scan(trace, seed, report)
+        return scan(trace, seed, report, background)
     except UserError:
         raise
     except Exception as error:
@@ -177,7 +211,7 @@ def _merged(
         while next_one < len(names) and names[next_one] in early:
             merge.add(early.pop(names[next_one]))
             next_one += 1
-    return merge.finish()
+    return with_services_of_channels(merge.finish(), trace, seed)
 
 
 def _scanned(seed: int, items: dict[str, Piece], worker: Worker) -> dict[str, Scanner]:

@@ -79,6 +79,7 @@ def _work(options: AnalyzeOptions, computed: dict[str, pa.Table], engine: Engine
         nodes,
         shrinking(options),
         catalog,
+        frozenset(options.background or ()),
     )
 
     def solved(

@@ -100,7 +100,7 @@ TABLES = job_tables(
         ),
         Column("chunk_reads", INTEGER, "", "chunks read"),
         Column("chunk_writes", INTEGER, "", "chunks written"),
-        Column("load", FLOAT, "", "rho: service time of reads and writes / span of the trace"),
+        Column("load", FLOAT, "", "rho: service time of reads and writes / (span of the trace * channels)"),
         Column("concurrency", FLOAT, "", "mean number of accesses at the node: their sojourn times / span"),
         Column("mean_sojourn_s", FLOAT, "s", "mean time from arrival to finish"),
     ),

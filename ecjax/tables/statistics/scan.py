@@ -6,32 +6,66 @@ from queue import Queue
 from threading import Event, Thread
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from ecjax.errors import UserError
 from ecjax.tables.importers.trace import Piece, Trace
 from ecjax.tables.statistics.scanner import Scanner, TraceStatistics
 
-__all__ = ["Merge", "Scanner", "TraceStatistics", "scan", "scan_piece"]
+__all__ = [
+    "Merge",
+    "Scanner",
+    "TraceStatistics",
+    "scan",
+    "scan_piece",
+    "with_services_of_channels",
+]
 
 _AHEAD = 2  # batches decoded while one is counted
 
 
-def scan(trace: Trace, seed: int = 0, progress: Callable[[int], Any] | None = None) -> TraceStatistics:
+def scan(
+    trace: Trace,
+    seed: int = 0,
+    progress: Callable[[int], Any] | None = None,
+    background: frozenset[str] = frozenset(),
+) -> TraceStatistics:
     """Read a trace once and gather its statistics.
 
-    Memory follows the number of distinct files, not of rows. One thread decodes while another counts.
+    Memory follows the number of distinct files, not of rows. One thread decodes while another counts. Where finish
+    times tell of nodes with several channels, it is read once more for their service times.
 
     Args:
         trace: what to read.
         seed: of the spreading of ties and of the sample of requests.
         progress: called with the number of rows read so far, after each batch.
+        background: service classes of accesses that are no users' requests.
 
     Raises:
         UserError: a row is malformed; the message names the first such row.
     """
-    scanner = Scanner(trace, seed)
+    scanner = Scanner(trace, seed, background=background)
     _count(scanner, trace, progress)
+    return with_services_of_channels(scanner.finish(), trace, seed, background)
+
+
+def with_services_of_channels(
+    statistics: TraceStatistics, trace: Trace, seed: int, background: frozenset[str] = frozenset()
+) -> TraceStatistics:
+    """The statistics of a trace, with services inferred for as many channels as its finish times tell.
+
+    Args:
+        statistics: of one pass, in which each node was taken for a single server.
+        trace: it, which is read once more if a node has several channels.
+        seed: as for ``scan``.
+        background: as for ``scan``.
+    """
+    channels = statistics.channels
+    if not channels.inferred or not np.any(channels.servers > 1):
+        return statistics
+    scanner = Scanner(trace, seed, channels, background)
+    _count(scanner, trace, None)
     return scanner.finish()
 
 

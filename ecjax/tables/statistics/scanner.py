@@ -10,10 +10,18 @@ from ecjax.errors import UserError
 from ecjax.tables.importers.checking import out_of_order, place_of
 from ecjax.tables.importers.trace import OBJECT_BYTES, Piece, Trace
 from ecjax.tables.statistics.arrivals import ArrivalProcess
+from ecjax.tables.statistics.channels import (
+    MOST,
+    Channels,
+    ChannelServices,
+    FinishedServices,
+    StartedServices,
+)
 from ecjax.tables.statistics.correlation import LATE, Correlation, RequestSample, chunk_groups
 from ecjax.tables.statistics.delays import SERVICE, SOJOURN, Cells, DelayCells
 from ecjax.tables.statistics.files import FileTotals
 from ecjax.tables.statistics.index import IdIndex, hash_strings, string_buffers
+from ecjax.tables.statistics.moments import pooled_rows
 from ecjax.tables.statistics.requests import RequestGrouper, Requests
 from ecjax.tables.statistics.service import ServiceInference
 from ecjax.tables.statistics.timing import Timing, TrafficTimes
@@ -37,6 +45,9 @@ class TraceStatistics:
         cells: delays in cells; node numbers are those of ``node_ids``, or 0 where there are none.
         service_reason: why there are no service times; None where there are.
         service_inferred: whether service times were inferred from finish times.
+        channels: how many accesses each node serves at once, as far as the log tells.
+        background: service times of the accesses that are no users' requests, rows of ``moments``, (nodes, 7); these
+            accesses are in nothing else but ``channels`` and what is inferred from finishes.
         correlation: of the chunk delays of one request (service times, else sojourn times).
         returned: requests whose rows were seen not to follow each other.
         times: reads and writes, and reads by class, by tick of the clock; and where the log is silent.
@@ -56,6 +67,8 @@ class TraceStatistics:
     cells: Cells
     service_reason: str | None
     service_inferred: bool
+    channels: Channels
+    background: np.ndarray
     correlation: Correlation
     returned: int
     times: TrafficTimes
@@ -91,9 +104,17 @@ class Scanner:
     Args:
         rows_of: trace or piece whose rows are to be added.
         seed: of the spreading of ties and of the sample of requests.
+        channels: of the nodes, in order of appearance, if services are to be inferred for these; not of a piece.
+        background: service classes of accesses that are no users' requests; not of a piece.
     """
 
-    def __init__(self, rows_of: Trace | Piece, seed: int) -> None:
+    def __init__(
+        self,
+        rows_of: Trace | Piece,
+        seed: int,
+        channels: Channels | None = None,
+        background: frozenset[str] = frozenset(),
+    ) -> None:
         self._name, self._names = rows_of.name, rows_of.schema.names
         first_row, first_s = 0, None
         if isinstance(rows_of, Piece):
@@ -106,6 +127,11 @@ class Scanner:
         self._arrivals = ArrivalProcess(rows_of.clock_resolution_s, seed, first_s, continues)
         self._timing = Timing(rows_of, continues and self._grouped)
         self._cells, self._inference = DelayCells(), ServiceInference(first_row, continues)
+        self._started = StartedServices(rows_of.clock_resolution_s, continues)
+        self._finished = FinishedServices(continues)
+        self._channels = channels
+        self._services = None if channels is None else ChannelServices(channels.servers)
+        self._background, self._background_cells = background, DelayCells()
         self._late: list[_Late] = []
         self._samples = {
             quantity: RequestSample(seed, first_row, continues) for quantity in (SERVICE, SOJOURN)
@@ -129,6 +155,13 @@ class Scanner:
             # a copy, since a slice would be pickled with all that it is a part of
             self._first = batch.take(pa.array([0]))
         rows = self._arrays(batch)
+        delays = {} if rows.finishes is None else self._delays(rows)
+        self.rows += batch.num_rows
+        if self._background:
+            batch, rows, delays = self._without_background(batch, rows, delays)
+            if not batch.num_rows:
+                return
+        rows = rows._replace(files=self._file_index.number(batch.column("file_id")))
         begins = None
         if self._grouped:
             begins = self._add_grouped(batch, rows)
@@ -148,12 +181,14 @@ class Scanner:
             counted[: self._node_accesses.shape[0]] += self._node_accesses
             self._node_accesses = counted
         if rows.finishes is not None:
-            accesses = rows if begins is None or self._has_nodes else _whole_accesses(rows, begins)
-            self._add_delays(accesses, begins)
+            if begins is None or self._has_nodes:
+                self._add_delays(rows, delays, begins)
+            else:
+                accesses = _whole_accesses(rows, begins)
+                self._add_delays(accesses, self._delays(accesses), begins)
         self._timing.add(batch, rows.arrivals, rows.writes, begins)
         self._bytes += float(rows.sizes.sum())
         self._last_arrival = float(rows.arrivals[-1])
-        self.rows += batch.num_rows
 
     def absorb(self, other: "Scanner") -> None:
         """Add the rows that follow those of this one, which begin with the trace's first.
@@ -180,6 +215,9 @@ class Scanner:
         self._kinds += other._kinds
         self._cells.absorb(other._cells, nodes)
         late = self._infer_late(other, nodes)
+        if self._node_index is not None:
+            self._started.absorb(other._started, nodes, self._node_index.count)
+            self._finished.absorb(other._finished, nodes, self._node_index.count)
         for quantity, sample in self._samples.items():
             sample.absorb(other._samples[quantity], continued, nodes, late)
         if self._node_index is not None:
@@ -225,7 +263,7 @@ class Scanner:
         writes = np.array([word == "write" for word in operations.dictionary.to_pylist()], bool)
         arrivals, sizes = batch.column("arrival_s").to_numpy(), batch.column("bytes").to_numpy()
         return _Rows(
-            self._file_index.number(batch.column("file_id")),
+            np.zeros(batch.num_rows, np.int64),  # numbered once it is known which rows count
             arrivals,
             writes[operations.indices.to_numpy()],
             sizes,
@@ -244,7 +282,7 @@ class Scanner:
             hash_strings(*string_buffers(ids), keys)
         requests, begins, mixed = self._grouper.add(keys, rows.files, rows.arrivals, rows.writes, rows.sizes)
         if mixed is not None and self._has_nodes:
-            raise self._mixed(self._first_row + self.rows + mixed, ids[mixed].as_py())
+            raise self._mixed(self._first_row + self.rows - batch.num_rows + mixed, ids[mixed].as_py())
         self._add_requests(requests)
         return begins
 
@@ -257,15 +295,42 @@ class Scanner:
             self._files.add(*requests, file_count)
             self._files.add_chunk_counts(requests.file, requests.write, requests.rows)
 
-    def _add_delays(self, rows: _Rows, begins: np.ndarray | None) -> None:
+    def _without_background(
+        self, batch: pa.RecordBatch, rows: _Rows, delays: dict[int, np.ndarray]
+    ) -> tuple[pa.RecordBatch, _Rows, dict[int, np.ndarray]]:
+        """What is left of rows and their delays when those of background work are counted by themselves."""
+        column = batch.column("service_class")
+        classes = column.dictionary_encode()
+        of_background = np.array(
+            [str(each) in self._background for each in classes.dictionary.to_pylist()] + [False]
+        )
+        background = of_background[classes.indices.fill_null(len(classes.dictionary)).to_numpy()]
+        if SERVICE in delays:
+            assert rows.nodes is not None
+            self._background_cells.add(
+                SERVICE,
+                *(values[background] for values in (rows.nodes, rows.writes, rows.sizes, delays[SERVICE])),
+            )
+        left = ~background
+        rows = _Rows(*(None if values is None else values[left] for values in rows))  # type: ignore[arg-type]
+        return batch.filter(pa.array(left)), rows, {name: values[left] for name, values in delays.items()}
+
+    def _delays(self, rows: _Rows) -> dict[int, np.ndarray]:
+        """Delays (s) of rows with finishes by quantity, (n,) each, NaN where they are not known (yet)."""
         assert rows.finishes is not None
         finishes = rows.finishes
         nodes = np.zeros_like(rows.files) if rows.nodes is None else rows.nodes
         delays = {SOJOURN: finishes - rows.arrivals}
         if rows.starts is not None:
             delays[SERVICE] = finishes - rows.starts
+            if self._node_index is not None:
+                self._started.add(nodes, rows.arrivals, rows.starts, finishes, self._node_index.count)
         elif self._node_index is not None:
-            delays[SERVICE] = self._inference.add(nodes, rows.arrivals, finishes, self._node_index.count)
+            delays[SERVICE] = self._inferred(nodes, rows.arrivals, finishes, self._node_index.count)
+        return delays
+
+    def _add_delays(self, rows: _Rows, delays: dict[int, np.ndarray], begins: np.ndarray | None) -> None:
+        nodes = np.zeros_like(rows.files) if rows.nodes is None else rows.nodes
         for quantity, values in delays.items():
             self._cells.add(quantity, nodes, rows.writes, rows.sizes, values)
         late = self._inference.waiting
@@ -276,6 +341,14 @@ class Scanner:
             groups = chunk_groups(nodes, rows.writes, rows.sizes)
             for quantity, values in delays.items():
                 self._samples[quantity].add(begins, values, groups)
+
+    def _inferred(
+        self, nodes: np.ndarray, arrivals: np.ndarray, finishes: np.ndarray, count: int
+    ) -> np.ndarray:
+        if self._services is not None:
+            return self._services.add(nodes, arrivals, finishes)
+        self._finished.add(nodes, arrivals, finishes, count)
+        return self._inference.add(nodes, arrivals, finishes, count)
 
     def finish(self) -> TraceStatistics:
         """The statistics of a whole trace, once all its rows were added."""
@@ -302,10 +375,29 @@ class Scanner:
             cells=cells,
             service_reason=reason,
             service_inferred=inferred,
+            channels=self._node_channels(),
+            background=self._background_moments(reason is None),
             correlation=self._samples[SERVICE if reason is None else SOJOURN].correlation(),
             returned=self._grouper.returned,
             times=self._timing.times(int(self._kinds.sum()), self._arrivals.ties),
         )
+
+    def _background_moments(self, known: bool) -> np.ndarray:
+        count = 0 if self._node_index is None else self._node_index.count
+        cells = self._background_cells.cells()
+        return pooled_rows(
+            cells.moments if known else cells.moments[:0], cells.node[: len(cells.node) * known], count
+        )
+
+    def _node_channels(self) -> Channels:
+        if self._channels is not None:
+            return self._channels
+        if self._node_index is None or "finish_s" not in self._names:
+            return Channels.none(0 if self._node_index is None else self._node_index.count)
+        if "start_s" in self._names:
+            return self._started.channels(self._node_index.count)
+        told = self._finished.channels(self._node_index.count)
+        return told if self._inference.complete else Channels.none(self._node_index.count)
 
     def _service_source(self) -> tuple[str | None, bool]:
         """Why there are no service times (None: there are), and whether they were inferred."""
@@ -316,7 +408,12 @@ class Scanner:
             return None, False
         if not self._has_nodes:
             return "the trace has finish times, but neither start_s nor node_id", False
-        return self._inference.reason, True
+        if self._services is not None:
+            return None, True
+        reason = self._inference.reason
+        if reason is not None and self._inference.complete:
+            reason += f", nor do up to {MOST} channels explain them"
+        return reason, True
 
 
 def _whole_accesses(rows: _Rows, begins: np.ndarray) -> _Rows:

@@ -110,6 +110,11 @@ class ServiceInference:
         self._last[fresh:] = -np.inf
 
     @property
+    def complete(self) -> bool:
+        """Whether every access has a finish."""
+        return bool(self._state[0] < 0)
+
+    @property
     def reason(self) -> str | None:
         """Why service times cannot be inferred; None where they can."""
         incomplete, unordered, _ = self._state

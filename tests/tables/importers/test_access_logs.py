@@ -311,3 +311,72 @@ def test_lines_as_they_are_met(tmp_path):
     trace = open_trace(folder)
     assert trace.format == "swift_object" and rows(trace)["request_id"].nunique() == len(DAY)
     assert trace.tally.others == {"lines of other kinds": 1}
+
+
+def test_what_is_no_read_of_a_user_is_left_out(tmp_path):
+    reads = [each for each in DAY if not each.write]
+    lines = list(sample_logs.rgw(reads))
+    # the gateway names requests for metadata get_obj, too
+    lines[0] = lines[0].replace('"uri": "GET ', '"uri": "HEAD ')
+    (tmp_path / "ops.log").write_text("\n".join(lines))
+    trace = open_trace(tmp_path / "ops.log", max_rejects=0)
+    assert len(rows(trace)) == len(lines) - 1 and trace.tally.others == {"HEAD...": 1}
+    lines = list(sample_logs.swift_object(reads))
+    lines[:2] = [line.replace('"proxy-server 21"', '"obj-reconstructor 7"') for line in lines[:2]]
+    (tmp_path / "object.log").write_text("\n".join(lines))
+    trace = open_trace(tmp_path / "object.log", max_rejects=0)
+    assert len(rows(trace)) == len(lines) - 2 and trace.tally.others == {"obj-...": 2}
+
+
+def test_versions_and_settings_that_move_fields(tmp_path):
+    lines = list(sample_logs.hdfs(DAY))
+    expected = rows(opened(tmp_path, "hdfs"))
+    path = tmp_path / "volumes.log"
+    path.write_text("\n".join(line.replace(", bytes:", ", volume: /data/1, bytes:") for line in lines))
+    assert rows(open_trace(path, max_rejects=0)).equals(expected)
+    expected = rows(opened(tmp_path, "nginx"))
+    for forwarded in ("-", "10.0.0.1", "10.0.0.1, 2001:db8::1"):
+        # "$http_x_forwarded_for" before $request_time
+        moved = [
+            line.replace('"client/1.0"', f'"client/1.0" "{forwarded}"') for line in sample_logs.nginx(DAY)
+        ]
+        path.write_text("\n".join(moved))
+        assert rows(open_trace(path, keep_ids=True, max_rejects=0)).equals(expected)
+
+
+def test_s3_lines_as_they_are_delivered(tmp_path):
+    """Beside plain reads: parts of uploads, copies, ranges, quotation marks of clients, and much that moves nothing."""
+    line = next(sample_logs.s3([DAY[0]._replace(write=False, key="photo.jpg", size=1000)]))
+    words = line.split(" ")
+
+    def changed(operation, status="200", sent="1000", size="1000", key="photo.jpg"):
+        new = list(words)
+        new[7], new[8], new[12], new[14], new[15] = operation, key, status, sent, size
+        return " ".join(new)
+
+    assert (
+        words[7:9] == ["REST.GET.OBJECT", "photo.jpg"] and words[12] == "200" and words[14:16] == ["1000"] * 2
+    )
+    lines = [
+        line,
+        line.replace("192.0.2.3", "2001:db8::1"),
+        line.replace('"client/1.0"', '"Mozilla/5.0 (a "quoted" [agent])"'),
+        changed("REST.GET.OBJECT", "206", "100"),
+        changed("REST.COPY.OBJECT_GET", sent="-"),
+        changed("REST.PUT.PART", sent="-", size="5000"),
+        changed("REST.GET.OBJECT", key="a%252Fb%2520%25C3%25BC.jpg"),
+        changed("REST.GET.OBJECT", "304", "-"),
+        changed("REST.GET.OBJECT", "503", "300", "-"),
+        changed("REST.HEAD.OBJECT", sent="-"),
+        changed("REST.DELETE.OBJECT", "204", "-"),
+        changed("BATCH.DELETE.OBJECT", "204", "-"),
+        changed("S3.EXPIRE.OBJECT", "-", "-"),
+        changed("REST.GET.BUCKET", key="-", size="-"),
+    ]
+    (tmp_path / "log").write_text("\n".join(lines))
+    trace = open_trace(tmp_path / "log", keep_ids=True, max_rejects=0)
+    found = rows(trace)
+    assert found["bytes"].tolist() == [1000.0, 1000, 1000, 100, 1000, 5000, 1000]
+    assert found["op"].tolist() == ["read"] * 5 + ["write", "read"]
+    assert found["file_id"].iloc[-1].endswith("/a/b ü.jpg") and found["file_id"].nunique() == 2
+    assert trace.tally.unsuccessful == 2 and sum(trace.tally.others.values()) == 5

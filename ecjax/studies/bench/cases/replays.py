@@ -15,6 +15,12 @@ def _analyze(case: str, rows: int, text: bool, target_s: float | None) -> Part:
     return Part(case, "analyze:generated", sizes, {"ecjax": Target(target_s, bytes=10**9)}, runs)
 
 
+def _log(form: str, lines: int, target_s: float | None = None) -> Part:
+    case = "access_logs" if target_s is None else "access_logs_long"
+    parameters = dict(form=form, rows=Sizes(lines, 5000), objects=Sizes(lines // 10, 500))
+    return Part(case, "access_logs:beside_engines", parameters, {"ecjax": Target(target_s)}, "warm once")
+
+
 def _replay(case: str, name: str, reads_per_s: float, **parameters: object) -> Part:
     parameters |= {"name": name, "requests": Sizes(10**6, 5000)}
     return Part(case, "replay:replayed", parameters, {"*": Target(rows_per_s=reads_per_s)})
@@ -36,6 +42,8 @@ PARTS = (
     _analyze("analyze", 10**7, text=False, target_s=5.0),
     _analyze("analyze_strings", 10**7, text=True, target_s=8.0),
     _analyze("analyze_long", 5 * 10**7, text=False, target_s=None),
+    *(_log(form, 10**6) for form in ("s3", "s3_json", "nginx", "cloudfront", "rgw", "minio", "swift_proxy")),
+    _log("s3", 10**7, target_s=120.0),
     *(
         _replay("replay_fcfs", f"{law}, n = {n}", reads_per_s, law=law, n=n)
         for law, reads_per_s in (("shifted exponential", _SHIFTED_PER_S), ("lognormal", _LOGNORMAL_PER_S))

@@ -47,6 +47,14 @@ class Fields:
         """Those of some lines."""
         return Fields(self.data, {role: spans[rows] for role, spans in self.spans.items()})
 
+    def begin_with(self, role: str, text: str) -> np.ndarray:
+        """Where a role begins with these letters, (lines,) bool."""
+        begins, ends = self.spans[role].T
+        fitting = (begins >= 0) & (ends - begins >= len(text))
+        for place, letter in enumerate(text.encode()):
+            fitting[fitting] = self.data[begins[fitting] + place] == letter
+        return fitting
+
     def numbers(self, role: str, scale: float) -> tuple[np.ndarray, np.ndarray]:
         """Numbers of a role, and where something else is."""
         spans = np.ascontiguousarray(self.spans[role])

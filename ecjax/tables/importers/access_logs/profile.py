@@ -18,6 +18,8 @@ SENT, RECEIVED, SIZE, DURATION, NODE, REQUEST_ID = (
 )
 OFFSET, RANGE_BEGIN, RANGE_END, SERVICE_BEGIN = "offset", "range_begin", "range_end", "service_begin"
 ERROR = "error"
+KIND = "kind"
+LATER_DURATION = "later_duration"  # where DURATION is none
 WHOLE = "*"  # no node
 LINE = -100  # a position: where the line begins
 
@@ -117,6 +119,7 @@ class Profile:
             as a node of its own.
         block_groups: whether names are HDFS blocks, of which sixteen with numbers below 0 are a file.
         optional: roles that a line may lack.
+        foreign: how the role KIND begins in requests that are no reads or writes of users; "": none are.
         node: the node of all lines, where they do not name it; ``WHOLE``: lines are whole requests, to be joined with
             those of nodes.
         pause_ns: after which a request with the same id, or without ids for the same object, is another one; None: ids
@@ -147,6 +150,7 @@ class Profile:
     drives: bool = False
     block_groups: bool = False
     optional: frozenset[str] = frozenset()
+    foreign: str = ""
     node: str = ""
     pause_ns: int | None = None
     tasks: bool = False

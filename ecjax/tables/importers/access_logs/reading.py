@@ -24,6 +24,8 @@ from ecjax.tables.importers.access_logs.profile import (
     DURATION,
     ERROR,
     KEY,
+    KIND,
+    LATER_DURATION,
     NODE,
     OFFSET,
     OPERATION,
@@ -121,6 +123,11 @@ class LineReader:
             failed = wrong.none & ~left_out & (fields.spans[ERROR][:, 1] > fields.spans[ERROR][:, 0])
             tally.unsuccessful += int(failed.sum())
             left_out |= failed
+        if self.profile.foreign:
+            foreign = wrong.none & ~left_out & fields.begin_with(KIND, self.profile.foreign)
+            if foreign.any():
+                tally.others[f"{self.profile.foreign.strip()}..."] += int(foreign.sum())
+            left_out |= foreign
         kinds, targets = self._operations(fields, wrong, left_out, tally)
         left_out |= wrong.none & (kinds == _OTHER)  # one that is cut stays malformed, whatever it asked for
         rows = np.flatnonzero(wrong.none & ~left_out)
@@ -244,6 +251,12 @@ class LineReader:
         profile, late = self.profile, np.full(len(rows), self.profile.clock.at_end)
         if DURATION not in fields:
             return np.full(len(rows), np.nan), late
+        if LATER_DURATION in fields:
+            duration, bad = fields.numbers(DURATION, 1.0)
+            lacks = bad | np.isnan(duration)
+            fields.spans[DURATION] = np.where(
+                lacks[:, None], fields.spans[LATER_DURATION], fields.spans[DURATION]
+            )
         duration, bad = fields.numbers(DURATION, profile.duration_s or 0.0)
         if DURATION in profile.optional:
             duration[bad] = np.nan

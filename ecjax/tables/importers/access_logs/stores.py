@@ -6,6 +6,8 @@ from ecjax.tables.importers.access_logs.profile import (
     DURATION,
     ISO_TIME,
     KEY,
+    KIND,
+    LATER_DURATION,
     LINE,
     OPERATION,
     RECEIVED,
@@ -56,6 +58,7 @@ S3 = Profile(
     writes=_S3_WRITES,
     loses=_S3_LOSES,
     duration_s=1e-3,
+    read_bytes=(SENT, SIZE),  # copies within the store send nothing
     write_bytes=(SIZE,),
     decodings=2,
 )
@@ -87,6 +90,7 @@ S3_JSON = Profile(
     writes=_S3_WRITES,
     loses=_S3_LOSES,
     duration_s=1e-3,
+    read_bytes=(SENT, SIZE),
     write_bytes=(SIZE,),
     decodings=2,
 )
@@ -95,7 +99,7 @@ NGINX = Profile(
     name="nginx",
     title="nginx or Apache combined log, with $request_time or %D at the end",
     shape=Text(
-        positions={TIME: 0, REQUEST: 1, STATUS: 2, SENT: 3, DURATION: 6},
+        positions={TIME: 0, REQUEST: 1, STATUS: 2, SENT: 3, DURATION: 6, LATER_DURATION: 7},
         first_lines=rf'\S+ .*?{BRACKETED} "[^"]*" \d{{3}} (?:\d+|-)(?: |$)',
         anchor=Anchor.BRACKET,
     ),
@@ -111,7 +115,7 @@ NGINX = Profile(
     ),
     duration_s=None,
     write_bytes=(),
-    optional=frozenset({DURATION}),
+    optional=frozenset({DURATION, LATER_DURATION}),
 )
 
 CLOUDFRONT = Profile(
@@ -166,6 +170,7 @@ RGW = Profile(
             BUCKET: ("bucket",),
             TIME: ("time", "time_local"),
             OPERATION: ("operation",),
+            KIND: ("uri",),
             KEY: ("object", "obj"),
             STATUS: ("http_status",),
             SENT: ("bytes_sent",),
@@ -181,6 +186,7 @@ RGW = Profile(
     loses=(NO_NODES, PACE, "Durations are whole milliseconds."),
     duration_s=1e-3,
     decodings=0,
+    foreign="HEAD ",  # named get_obj, too
 )
 
 _MINIO_READS = frozenset({"GetObject", "SelectObjectContent", "s3:GetObject"})

@@ -1,0 +1,285 @@
+"""``analyze`` on generated access logs, beside DuckDB and Polars reading the same files.
+
+They split every line into fields and add up the bytes of each object, which is a part of what ``analyze`` does.
+"""
+
+import gzip
+import tempfile
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from importlib import import_module
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ecjax.studies.bench.fresh import run_fresh
+from ecjax.studies.bench.rows import Row
+from ecjax.studies.bench.run import Clocked, Runner, clocked
+
+ZIPF = 0.8
+_SMALL = {"count": 2000, "objects": 100}  # for what is compiled
+_BATCH = 100_000
+_BEGIN = datetime(2026, 11, 2, tzinfo=UTC)
+_SPAN_S = 30 * 86400
+_OWNER = "ab" * 32
+_MIB = 2.0**20
+
+
+class Access(NamedTuple):
+    """A request of a generated log."""
+
+    number: int
+    when: datetime
+    write: bool
+    item: int
+    size: int
+    ms: int
+
+    @property
+    def key(self) -> str:
+        """Name of its object."""
+        return f"album/{self.item % 997:03d}/photo-{self.item:08d}.jpg"
+
+    @property
+    def method(self) -> str:
+        """Of HTTP."""
+        return "PUT" if self.write else "GET"
+
+    @property
+    def sent(self) -> int:
+        """Bytes that were read."""
+        return 0 if self.write else self.size
+
+
+def _clf(each: Access) -> str:
+    return f"{each.when:%d/%b/%Y:%H:%M:%S} +0000"
+
+
+def _iso(each: Access) -> str:
+    return f"{each.when:%Y-%m-%dT%H:%M:%S}.{each.when.microsecond // 1000:03d}"
+
+
+def _s3(each: Access) -> str:
+    sent = "-" if each.write else each.size
+    return (
+        f"{_OWNER} bucket [{_clf(each)}] 192.0.2.3 {_OWNER} {each.number:016X} REST.{each.method}.OBJECT {each.key} "
+        f'"{each.method} /bucket/{each.key}?x-id=GetObject HTTP/1.1" 200 - {sent} {each.size} {each.ms} 4 "-" '
+        f'"aws-sdk-java/1.12 Linux/5.10 OpenJDK" - {each.number:048x}= SigV4 ECDHE-RSA-AES128-GCM-SHA256 AuthHeader '
+        "bucket.s3.eu-central-1.example TLSv1.2 - -"
+    )
+
+
+def _s3_json(each: Access) -> str:
+    sent = "-" if each.write else each.size
+    return (
+        f'{{"bucket_owner":"{_OWNER}","bucket":"bucket","time":"[{_clf(each)}]","remote_ip":"192.0.2.3",'
+        f'"requester":"{_OWNER}","request_id":"{each.number:016X}","operation":"REST.{each.method}.OBJECT",'
+        f'"key":"{each.key}","http_status":"200","bytes_sent":"{sent}","object_size":"{each.size}",'
+        f'"total_time":"{each.ms}","turn_around_time":"4","user_agent":"aws-sdk-java/1.12 Linux/5.10 OpenJDK"}}'
+    )
+
+
+def _nginx(each: Access) -> str:
+    return (
+        f'192.0.2.3 - - [{_clf(each)}] "{each.method} /bucket/{each.key} HTTP/1.1" 200 {each.sent} "-" '
+        f'"aws-sdk-java/1.12 Linux/5.10 OpenJDK" {each.ms / 1000:.3f}'
+    )
+
+
+def _cloudfront(each: Access) -> str:
+    cells = (
+        *(f"{each.when:%Y-%m-%d}", f"{each.when:%H:%M:%S}", "FRA2", each.sent, "192.0.2.3", each.method),
+        *(
+            "d.example",
+            f"/bucket/{each.key}",
+            200,
+            "-",
+            "client/1.0",
+            "-",
+            "-",
+            "Miss",
+            f"{each.number:056x}",
+        ),
+        *("d.example", "https", 99, f"{each.ms / 1000:.3f}", "-", "TLSv1.3", "x", "Miss", "HTTP/2.0"),
+    )
+    return "\t".join(map(str, cells))
+
+
+def _rgw(each: Access) -> str:
+    return (
+        f'{{"bucket":"bucket","object":"{each.key}","time":"{_iso(each)}Z","time_local":"{_iso(each)}+0000",'
+        f'"remote_addr":"192.0.2.3","user":"someone","operation":"{"put" if each.write else "get"}_obj",'
+        f'"uri":"{each.method} /bucket/{each.key} HTTP/1.1","http_status":"200","error_code":"",'
+        f'"bytes_sent":{each.sent},"bytes_received":{each.size if each.write else 0},"object_size":{each.size},'
+        f'"total_time":{each.ms},"user_agent":"client/1.0","trans_id":"tx{each.number:021d}"}}'
+    )
+
+
+def _minio(each: Access) -> str:
+    return (
+        f'{{"version":"1","time":"{_iso(each)}000000Z","trigger":"incoming","api":{{"name":"'
+        f'{"Put" if each.write else "Get"}Object","bucket":"bucket","object":"{each.key}","status":"OK",'
+        f'"statusCode":200,"rx":{each.size if each.write else 0},"tx":{each.sent},'
+        f'"timeToResponse":"{each.ms * 10**6}ns","timeToResponseInNS":"{each.ms * 10**6}"}},'
+        f'"remotehost":"192.0.2.3","requestID":"{each.number:016X}","userAgent":"client/1.0"}}'
+    )
+
+
+def _swift_proxy(each: Access) -> str:
+    begin = each.when.timestamp()
+    return (
+        f"{each.when:%b %d %H:%M:%S} proxy1 proxy-server: 192.0.2.3 192.0.2.9 {each.when:%d/%b/%Y/%H/%M/%S} "
+        f"{each.method} /v1/AUTH_test/bucket/{each.key} HTTP/1.0 {201 if each.write else 200} - client/1.0 AUTH_tk "
+        f"{each.size if each.write else '-'} {each.sent or '-'} - tx{each.number:021d}-0 - {each.ms / 1000:.4f} - - "
+        f"{begin:.9f} {begin + each.ms / 1000:.9f} 0"
+    )
+
+
+class Form(NamedTuple):
+    """How a log is written, and how others split its lines.
+
+    Attributes:
+        line: of an access.
+        separator: between words; "": lines are JSON objects.
+        places: of words, of the object's name and of the bytes that were read.
+        paths: the same two, of values of a JSON object.
+        quoted: whether words may stand in quotation marks.
+    """
+
+    line: Callable[[Access], str]
+    separator: str
+    places: tuple[int, int] = (0, 0)
+    paths: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    quoted: bool = True
+
+
+FORMS = {
+    "s3": Form(_s3, " ", (8, 12)),
+    "s3_json": Form(_s3_json, "", paths=(("key",), ("bytes_sent",))),
+    "nginx": Form(_nginx, " ", (5, 7)),
+    "cloudfront": Form(_cloudfront, "\t", (7, 3), quoted=False),
+    "rgw": Form(_rgw, "", paths=(("object",), ("bytes_sent",))),
+    "minio": Form(_minio, "", paths=(("api", "object"), ("api", "tx"))),
+    "swift_proxy": Form(_swift_proxy, " ", (9, 16), quoted=False),
+}
+RIVALS = ("duckdb", "polars")
+
+
+def beside_engines(runner: Runner, form: str, rows: int, objects: int) -> Iterator[Row]:
+    """A log of so many lines, gzip, by jobs in processes of their own.
+
+    Args:
+        runner: times them.
+        form: of ``FORMS``.
+        rows: lines.
+        objects: that are read or written.
+    """
+    with tempfile.TemporaryDirectory(prefix="ecjax-bench-") as folder:
+        log, small = (str(Path(folder) / name) for name in ("log.gz", "small.gz"))
+        written = 0
+        for path, counts in ((small, _SMALL), (log, {"count": rows, "objects": objects})):
+            arguments = {"path": path, "form": form, "seed": runner.seed, **counts}
+            written = run_fresh(f"{__name__}:write_log", arguments)
+        packed = Path(log).stat().st_size
+        size = f"{form}: {rows:,} lines, {written / _MIB:,.0f} MiB ({packed / _MIB:,.0f} gzip)"
+        out = f"{folder}/analyze"
+        jobs = {"ecjax": ("access_logs:by_ecjax", {"out": out})}
+        jobs |= {name: (f"access_logs:by_{name}", {"form": form}) for name in RIVALS if find_spec(name)}
+        absent = [name for name in RIVALS if not find_spec(name)]
+        for name, (job, others) in jobs.items():
+            outcome = runner.alone(job, {"log": small, **others}, {"log": log, **others})
+            note = f"{written / _MIB / outcome.timing.min_s:,.0f} MiB/s of text"
+            if name == "ecjax":
+                note += "; all statistics, tables written"
+                note += "".join(f"; {each} is not installed: nothing to compare with" for each in absent)
+            else:
+                note += f"; {name} {version(name)}, bytes by object only"
+            peak = outcome.peak_rss_bytes
+            yield Row(name, size, *outcome.timing, rows=rows, peak_rss_bytes=peak, note=note)
+
+
+def write_log(path: str, form: str, count: int, objects: int, seed: int) -> int:
+    """A month of accesses, Zipf popularity, one in twelve a write; the bytes of its text."""
+    random = np.random.default_rng(seed)
+    cumulative = np.cumsum(np.arange(1, objects + 1) ** -ZIPF)
+    line, text_bytes = FORMS[form].line, 0
+    with gzip.open(path, "wb", compresslevel=4) as file:
+        for begin in range(0, count, _BATCH):
+            rows = min(_BATCH, count - begin)
+            seconds = _SPAN_S * (begin + np.sort(random.random(rows)) * rows) / count
+            items = np.searchsorted(cumulative, random.random(rows) * cumulative[-1])
+            writes = random.random(rows) < 1 / 12
+            sizes = 4096 + items * 7919 % 1_000_003
+            times = 5 + random.exponential(40, rows).astype(int)
+            accesses = zip(*(each.tolist() for each in (seconds, writes, items, sizes, times)), strict=True)
+            text = "".join(
+                line(Access(number, _BEGIN + timedelta(seconds=second), write, item, size, ms)) + "\n"
+                for number, (second, write, item, size, ms) in enumerate(accesses, begin)
+            ).encode()
+            text_bytes += len(text)
+            file.write(text)
+    return text_bytes
+
+
+def by_ecjax(log: str, out: str) -> Clocked:
+    """The whole job, tables included, without figures; its imports are not timed."""
+    from rich.console import Console
+
+    from ecjax.studies.analyze.options import AnalyzeOptions
+    from ecjax.studies.analyze.study import analyze_study
+
+    options = AnalyzeOptions(trace=log, k=4, out=out, figures=False, resume=False)
+    return clocked(partial(analyze_study, options, Console(quiet=True)))
+
+
+def by_duckdb(log: str, form: str) -> Clocked:
+    """Reads and bytes of each object by DuckDB, which is not timed as it is imported."""
+    duckdb: Any = import_module("duckdb")
+    shape = FORMS[form]
+    if shape.separator:
+        quote = '"' if shape.quoted else ""
+        source = f"read_csv(?, delim='{shape.separator}', quote='{quote}', escape='', header=false, all_varchar=true)"
+        columns = duckdb.sql(
+            f"SELECT * FROM {source} LIMIT 0", params=[log]
+        ).columns  # numbered, with zeros before
+        key, size = (columns[place] for place in shape.places)
+    else:
+        source = "read_json(?, format='newline_delimited')"
+        key, size = (".".join(path) for path in shape.paths)
+    query = f"SELECT {key}, count(*), sum(try_cast({size} AS BIGINT)) FROM {source} GROUP BY 1"
+    return clocked(lambda: duckdb.sql(query, params=[log]).fetchall())
+
+
+def by_polars(log: str, form: str) -> Clocked:
+    """The same by Polars."""
+    polars: Any = import_module("polars")
+    shape = FORMS[form]
+
+    def column(path: tuple[str, ...]) -> Any:
+        value = polars.col(path[0])
+        for name in path[1:]:
+            value = value.struct.field(name)
+        return value
+
+    def read() -> Any:
+        if shape.separator:
+            frame = polars.scan_csv(
+                log,
+                separator=shape.separator,
+                quote_char='"' if shape.quoted else None,
+                has_header=False,
+                infer_schema=False,
+            )
+            names = frame.collect_schema().names()  # numbered from 0 or 1
+            key, size = (polars.col(names[place]) for place in shape.places)
+        else:
+            frame = polars.scan_ndjson(log)
+            key, size = (column(path) for path in shape.paths)
+        sums = [polars.len(), size.cast(polars.Int64, strict=False).sum()]
+        return frame.group_by(key.alias("key")).agg(sums).collect(engine="streaming")
+
+    return clocked(read)
