@@ -1,6 +1,5 @@
 """One comparison of codes: its rows."""
 
-import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +8,7 @@ import pyarrow as pa
 from ecjax import precision
 from ecjax.engine import Worker
 from ecjax.status import Status
+from ecjax.stopwatch import Stopwatch
 from ecjax.studies.codes.inputs import Case
 from ecjax.studies.codes.options import CodesOptions
 from ecjax.studies.codes.rows import chosen, code_rows
@@ -35,17 +35,20 @@ def solve(case: Case, items: dict[str, Item], worker: Worker) -> tuple[Rows, dic
     runs: Rows = []
     tables: list[pa.Table] = []
     for name, item in items.items():
-        if case.traffic is not None:
+        device = {}
+        if case.traffic is not None:  # latencies are JAX's, the rest is not
             precision.use_compilation_cache()
-        began = time.perf_counter()
-        rows = code_rows(case, item.options, worker.advance)
+            device["device"] = precision.device_name()
+        with Stopwatch(of_process=True) as stopwatch:
+            rows = code_rows(case, item.options, worker.advance)
         best = chosen(rows)
         runs.append(
             item.run.row()
+            | device
             | {
                 "recommended_code": None if best is None else best["code"],
                 "status": str(Status.OK),
-                "solve_s": time.perf_counter() - began,
+                "solve_s": stopwatch.own_s,
             }
         )
         columns = dict.fromkeys(key for row in rows for key in row)  # a table has those of its first row only

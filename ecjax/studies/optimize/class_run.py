@@ -1,17 +1,14 @@
 """Runs of ``ecjax optimize`` with queues by class: one plan at a time, and its rows."""
 
 import json
-import time
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pyarrow as pa
 
-from ecjax.compiling import CompileTime
 from ecjax.model import Evaluation
 from ecjax.planning import Problem, Solution, scaled
 from ecjax.planning.classes.alternate import ClassPlan, Settings, Step, plan_classes
@@ -19,6 +16,7 @@ from ecjax.planning.classes.model import ClassModel, class_model, class_work, ki
 from ecjax.planning.classes.search import search_start
 from ecjax.planning.classes.start import Start, start_plan
 from ecjax.planning.problem import EVALUATE
+from ecjax.precision import device_name
 from ecjax.predict.class_bounds import class_bounds
 from ecjax.predict.class_estimates import class_estimates
 from ecjax.predict.latencies import QUANTILES
@@ -27,6 +25,7 @@ from ecjax.problem.arrays import code_k
 from ecjax.problem.overload import EVENLY, overload
 from ecjax.problem.service_laws import service_laws
 from ecjax.status import Status
+from ecjax.stopwatch import Stopwatch
 from ecjax.studies.optimize import class_rows
 from ecjax.studies.optimize import rows as plan_rows
 from ecjax.studies.optimize.batches import Item
@@ -49,8 +48,7 @@ def class_run(
     """
     classes, lane, queue = case.classes, case.lane(item.lane), item.way.queue
     assert classes is not None and item.way.importance is not None
-    began, compiling = time.perf_counter(), CompileTime()
-    with compiling:
+    with Stopwatch(of_process=True) as stopwatch:
         problem = scaled(case.fixed_lengths, lane.rate_scale, lane.size_scale)
         model = class_model(problem, classes.of_file, len(classes.names), queue)
         start = start_of(options, case, item, model)
@@ -62,12 +60,11 @@ def class_run(
             outcome = plan_for_deadlines(options, case, item, model, start, settings, advance)
             plan = outcome.plan
         solution = _solution(queue, case, model, plan)
-    elapsed = time.perf_counter() - began
     row = item.run.row() | {
         "iterations": plan.iterations,
-        "solve_s": elapsed - compiling.seconds,
-        "compile_s": compiling.seconds,
-        "device": str(jax.devices()[0].device_kind),
+        "solve_s": stopwatch.own_s,
+        "compile_s": stopwatch.compile_s,
+        "device": device_name(),
     }
     if not np.isfinite(plan.objective):
         return row | _unstable(case, item, model, plan), {}

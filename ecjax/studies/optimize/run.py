@@ -1,5 +1,6 @@
 """Runs of ``ecjax optimize``: a batch of lanes planned by one program, or one plan by class; and their rows."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
@@ -91,15 +92,17 @@ def _outcomes(
     options: OptimizeOptions, case: Case, items: list[Item], plans: Plans, place: dict[int, int]
 ) -> tuple[Rows, Datasets]:
     """Rows and datasets of a batch; ``place`` says where in it a lane of the case is."""
-    common = {
-        "solve_s": plans.solve_s / len(items),
-        "compile_s": plans.compile_s / len(items),
-    }
+    lanes_by_method = Counter(item.way.method for item in items)
     rows, stable, scenarios = [], [], []
     for item in items:
         at = place[item.lane]
-        plan = jax.tree.map(lambda leaf, at=at: np.asarray(leaf[at]), plans.by_method[item.way.method])
-        row = item.run.row() | common | {"device": plans.device[item.way.method]}
+        method = item.way.method
+        plan = jax.tree.map(lambda leaf, at=at: np.asarray(leaf[at]), plans.by_method[method])
+        row = item.run.row() | {
+            "solve_s": plans.solve_s[method] / lanes_by_method[method],
+            "compile_s": plans.compile_s / len(items),
+            "device": plans.device[method],
+        }
         if np.isfinite(plan.evaluation.objective):
             columns: dict[str, Any] = {}
             planned = float(plan.evaluation.objective)
@@ -112,7 +115,7 @@ def _outcomes(
                 columns |= log_estimates(options, case, case.lane(item.lane), plan)
             bound = None if plans.lower_bound is None else float(plans.lower_bound[at])
             # of the plan itself: one that was changed after it has others near it
-            is_planned = item.way.method == "certified" and float(plan.evaluation.objective) == planned
+            is_planned = method == "certified" and float(plan.evaluation.objective) == planned
             near = plans.nearby_bound[at] if is_planned and plans.nearby_bound is not None else None
             row |= plan_rows.plan_columns(plan, case, bound, near) | columns | examination
             row |= rate_error_columns(case, case.lane(item.lane), plan)
