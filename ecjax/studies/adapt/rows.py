@@ -11,6 +11,7 @@ from ecjax.intervals import LEVELS, statistics
 from ecjax.studies.spine.batches import Rows
 
 _SHORTEST = 0.9  # share of the delays, the shortest, that TOFEC fits its linear model on
+_FAR = LEVELS | {"p999_s": 0.999}
 _GRID = 4096  # probabilities by which moments are integrated
 
 
@@ -64,7 +65,7 @@ def latencies(classes: list[RequestClass], class_of: np.ndarray, latency: np.nda
 
 def _statistics(latency: np.ndarray) -> dict[str, float | None]:
     """What ``latencies`` has columns for."""
-    values = statistics(latency, LEVELS | {"p999_s": 0.999})
+    values = statistics(latency, _FAR)
     return {name: value for name, value in values.items() if name != "std_ci_s"}
 
 
@@ -115,6 +116,7 @@ def delays(classes: list[RequestClass], models: list[DelayModel]) -> Rows:
                 "chunk_bytes": size,
                 "mean_s": mean_delay(model, size),
                 "std_s": _deviation(model, size, probability),
+                **dict(zip(_FAR, quantile(model, size, np.array(list(_FAR.values()))).tolist(), strict=True)),
                 "kept_mean_s": float(shortest.mean()),
                 "kept_std_s": float(shortest.std()),
                 **fit._asdict(),

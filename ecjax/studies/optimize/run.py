@@ -18,7 +18,7 @@ from ecjax.progress import detail
 from ecjax.status import Status
 from ecjax.studies.optimize import rows as plan_rows
 from ecjax.studies.optimize.batches import Item, lanes_of
-from ecjax.studies.optimize.class_run import class_run
+from ecjax.studies.optimize.class_run import class_runs
 from ecjax.studies.optimize.examination import examined
 from ecjax.studies.optimize.inputs import Case
 from ecjax.studies.optimize.log_estimates import log_estimates
@@ -52,8 +52,7 @@ def solve(
         return trace_runs(options, case, list(items.values()))
     if first.way.queue == "fcfs":
         return _plan_batch(options, case, list(items.values()))
-    row, datasets = class_run(options, case, first, _tell)
-    return [row], datasets
+    return class_runs(options, case, list(items.values()), _tell)
 
 
 def _tell(step: Step) -> None:
