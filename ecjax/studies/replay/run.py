@@ -21,6 +21,7 @@ from ecjax.studies.replay.inputs import Case, queues_of, slow_of
 from ecjax.studies.replay.operating_point import Point, operating_point, weights_of, why_unstable
 from ecjax.studies.replay.options import ReplayOptions
 from ecjax.studies.replay.predictions import predictions
+from ecjax.studies.replay.services import services
 from ecjax.studies.replay.simulation import simulation
 from ecjax.studies.replay.tables import TABLES
 from ecjax.studies.replay.trace_predictions import trace_predictions
@@ -131,6 +132,7 @@ def _solve(
     return row, {
         "latencies": rows.latencies(name, at.plan, summary, predicted),
         "latency_bins": rows.latency_bins(name, at.plan, summary),
+        "services": services(name, at, options.seed),
         "node_loads": rows.node_loads(name, at, summary),
     }
 
