@@ -206,7 +206,9 @@ def test_no_point_of_a_sweep_that_exchanges_plans_is_beaten_by_another_points_pl
         plain, _, reads, stored, weights = recomputed(out, run)
         told = latencies(plain, reads, stored, weights)[0]
         for at, other in enumerate(runs.itertuples()):
-            values[at, number] = np.array(list(json.loads(other.importance).values())) * plain.class_share @ told
+            values[at, number] = (
+                np.array(list(json.loads(other.importance).values())) * plain.class_share @ told
+            )
     assert (values.diagonal() <= values.min(axis=1) * (1 + 1e-6)).all()
     together = runs.set_index("importance").sort_index()["objective"]
     assert (together <= alone["objective"] * (1 + 1e-9)).all()

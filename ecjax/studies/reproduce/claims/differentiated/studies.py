@@ -44,6 +44,7 @@ STUDIES = (
         "shares",
         (
             *("optimize", "queue=weighted", "theta=[0]", "importance=[1,0.4]", "rate_scale=[0.647,1]"),
+            "exchange=true",
             *("min_extra_chunks=3", "cluster.hardware=tahoe", "cluster.k=[4,4]", "cluster.rates=[1,1]"),
             *("cluster.bytes=200e6", "cluster.load=0.6"),
         ),
