@@ -12,7 +12,6 @@ from ecjax.console import log
 _PATIENCE_S = 0.5  # a program that is loaded from the cache is there before
 _EVERY_S = 5.0  # between two lines
 _BACKEND = "backend_compile_duration"
-_STAGES = ("jaxpr_trace_duration", "jaxpr_to_mlir_module_duration", _BACKEND)
 
 
 class Compilation:
@@ -114,23 +113,15 @@ def _watch_numba(compilation: Compilation) -> Any:
 
 
 def _watch_jax(compilation: Compilation) -> Any:
-    def stage(event: str, seconds: float) -> None:
-        if event.endswith(_BACKEND):
-            compilation.ended()
-
-    return _listen_to_jax(stage, compilation.begun)
-
-
-def _listen_to_jax(stage: Callable[[str, float], None], request: Callable[[], None]) -> Callable[[], None]:
-    """Hear of the stages of compiling, as they end with their seconds, and of requests to compile; returns the undo."""
     import jax
 
     def requested(event: str, **_: str | int) -> None:
         if event.endswith("compile_requests_use_cache"):
-            request()
+            compilation.begun()
 
     def ended(event: str, duration_secs: float, **_: str | int) -> None:
-        stage(event, duration_secs)
+        if event.endswith(_BACKEND):
+            compilation.ended()
 
     jax.monitoring.register_event_listener(requested)
     jax.monitoring.register_event_duration_secs_listener(ended)
@@ -140,24 +131,6 @@ def _listen_to_jax(stage: Callable[[str, float], None], request: Callable[[], No
         jax.monitoring.unregister_event_duration_listener(ended)
 
     return stop
-
-
-class CompileTime:
-    """Context that sums what JAX took to trace and compile, in ``seconds``."""
-
-    def __init__(self) -> None:
-        self.seconds = 0.0
-
-    def _count(self, event: str, seconds: float) -> None:
-        if event.endswith(_STAGES):
-            self.seconds += seconds
-
-    def __enter__(self) -> "CompileTime":
-        self._stop = _listen_to_jax(self._count, lambda: None)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop()
 
 
 _WATCHED = {"numba": _watch_numba, "jax": _watch_jax}

@@ -5,45 +5,58 @@ order are cut into equal parts, and what a statistic varies from part to part te
 """
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 from scipy import stats
 
 LEVELS = {"p50_s": 0.5, "p90_s": 0.9, "p99_s": 0.99}
 NAMES = ("mean_s", *LEVELS, "std_s")
-HALF_WIDTHS = {name: "ci_s" if name == "mean_s" else name.replace("_s", "_ci_s") for name in NAMES}
 SECTIONS = 20
-_LEAST = 100  # requests per section: a 99 % quantile needs as many
+_LEAST = 100  # requests per section; a quantile needs as many as leave one beyond it
+_ROUNDING = 1e-9
 _MOST_CORRELATION = 0.9
 _LEVEL = float(stats.t.ppf(0.975, SECTIONS - 1))
 
 
-def statistics(latency: np.ndarray) -> dict[str, float | None]:
+def half_width_of(name: str) -> str:
+    """Name of the half width of a statistic's interval."""
+    return "ci_s" if name == "mean_s" else name.replace("_s", "_ci_s")
+
+
+HALF_WIDTHS = {name: half_width_of(name) for name in NAMES}
+
+
+def statistics(latency: np.ndarray, levels: Mapping[str, float] = LEVELS) -> dict[str, float | None]:
     """What is told of latencies, named as in the result tables.
 
     Args:
         latency: (N,) s, in the order of arrivals, N >= 1.
+        levels: of the quantiles, by name.
 
     Returns:
-        NAMES, and the half width of the 95 % interval of each (HALF_WIDTHS; None of too few requests). What correlation
-        neighbouring sections have is taken into account as that of an autoregressive series.
+        mean_s, the quantiles and std_s, and the half width of the 95 % interval of each (``half_width_of``; None of too
+        few requests: 2000, or 20 for every one beyond a quantile). What correlation neighbouring sections have is taken
+        into account as that of an autoregressive series.
     """
-    whole = _values(latency)
-    values: dict[str, float | None] = dict(zip(NAMES, whole.tolist(), strict=True))
+    names, shares = ("mean_s", *levels, "std_s"), list(levels.values())
+    whole = _values(latency, shares)
+    values: dict[str, float | None] = dict(zip(names, whole.tolist(), strict=True))
     size = len(latency) // SECTIONS
     if size < _LEAST:
-        return values | dict.fromkeys(HALF_WIDTHS.values())
+        return values | dict.fromkeys(map(half_width_of, names))
     # the first requests are left out of the sections where they do not divide
     parts = latency[len(latency) - SECTIONS * size :].reshape(SECTIONS, size)
-    apart = np.array([_values(part) for part in parts]) - whole
-    for name, differences in zip(NAMES, apart.T, strict=True):
-        values[HALF_WIDTHS[name]] = _half_width(differences)
+    apart = np.array([_values(part, shares) for part in parts]) - whole
+    for name, differences in zip(names, apart.T, strict=True):
+        enough = size * (1 - levels.get(name, 0.0)) > 1 - _ROUNDING
+        values[half_width_of(name)] = _half_width(differences) if enough else None
     return values
 
 
-def _values(latency: np.ndarray) -> np.ndarray:
-    """Of one part: NAMES, (5,) s."""
-    return np.array([latency.mean(), *np.quantile(latency, list(LEVELS.values())), latency.std()])
+def _values(latency: np.ndarray, shares: list[float]) -> np.ndarray:
+    """Of one part: mean, quantiles, deviation, s."""
+    return np.array([latency.mean(), *np.quantile(latency, shares), latency.std()])
 
 
 def _half_width(apart: np.ndarray) -> float:

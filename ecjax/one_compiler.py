@@ -5,6 +5,7 @@ workers of Ray, of a sweep or of tests, which all need the same functions first,
 """
 
 import hashlib
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,6 +15,8 @@ from filelock import FileLock, Timeout
 from numba.core import event
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
+
+from ecjax.stopwatch import compiled
 
 _LONGEST_S = 240.0  # who has a lock for longer may be halted: others go on without it
 _EVERY_S = 0.05
@@ -34,16 +37,20 @@ def compile_alone(dispatcher: Dispatcher, folder: Path) -> None:
 
     def compile_one(signature: Any) -> Any:
         nonlocal locked
-        # Numba's own first, which all threads of a process share: none that waits for it has the lock of a function
-        with global_compiler_lock:
-            if locked:  # a function that calls itself
-                return compile_function(signature)
-            with _lock(path, dispatcher):
-                locked = True
-                try:
+        began = time.perf_counter()
+        try:
+            # Numba's own first, which all threads of a process share: none that waits for it has the lock of a function
+            with global_compiler_lock:
+                if locked:  # a function that calls itself
                     return compile_function(signature)
-                finally:
-                    locked = False
+                with _lock(path, dispatcher):
+                    locked = True
+                    try:
+                        return compile_function(signature)
+                    finally:
+                        locked = False
+        finally:
+            compiled(time.perf_counter() - began)
 
     setattr(dispatcher, "compile", compile_one)  # noqa: B010  (Numba asks the instance)
 

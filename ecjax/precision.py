@@ -27,3 +27,8 @@ def use_compilation_cache() -> None:
     least = min(jax.config.values["jax_persistent_cache_min_compile_time_secs"], 0.1)
     jax.config.update("jax_persistent_cache_min_compile_time_secs", least)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+
+
+def device_name() -> str:
+    """What JAX computes on, as the column ``device`` of results has it."""
+    return str(jax.devices()[0].device_kind)

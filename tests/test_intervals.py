@@ -73,3 +73,13 @@ def test_few_requests_have_no_interval():
     found = statistics(np.arange(100 * SECTIONS - 1, dtype=float))
     assert all(found[name] is None for name in HALF_WIDTHS.values()) and found["mean_s"] > 0
     assert statistics(np.full(100 * SECTIONS, 3.0))["ci_s"] == 0.0
+
+
+def test_a_far_quantile_has_an_interval_where_every_section_has_requests_beyond_it():
+    latency = np.random.default_rng(3).exponential(1.0, 20_000)
+    levels = {"p50_s": 0.5, "p999_s": 0.999}
+    few, enough = statistics(latency[:19_980], levels), statistics(latency, levels)
+    assert few["p999_ci_s"] is None and few["p50_ci_s"] is not None
+    # that of independent requests: sqrt(q (1 - q) / N) over the density, which is 1 - q
+    assert enough["p999_ci_s"] == pytest.approx(1.96 * np.sqrt(0.999 * 0.001 / 20_000) / 0.001, rel=0.6)
+    assert enough["p50_ci_s"] == pytest.approx(1.96 * np.sqrt(0.25 / 20_000) / 0.5, rel=0.6)

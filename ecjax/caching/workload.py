@@ -22,19 +22,25 @@ LATENCY_S = np.array(
 
 
 class Popularity(NamedTuple):
-    """Zipf's law over M items: the r-th most popular is read in proportion to r^-exponent.
+    """Zipf's law over M items: the r-th most popular is read in proportion to r^-exponent; or steps.
 
     After every ``period_s`` a share ``drift`` of the items, chosen at random, exchange their ranks at random.
     """
 
     items: int  # M
-    exponent: float
+    exponent: float  # of no meaning where there are steps
     drift: float  # from 0 to 1; 0: ranks stay
     period_s: float
+    steps: tuple[
+        tuple[int, float], ...
+    ] = ()  # items, and what they are read together, the most popular first
 
     @property
     def shares(self) -> np.ndarray:
         """Of the reads, by rank, (M,)."""
+        if self.steps:
+            alike = np.concatenate([np.full(count, weight / count) for count, weight in self.steps])
+            return alike / alike.sum()
         weight = np.arange(1, self.items + 1, dtype=float) ** -self.exponent
         return weight / weight.sum()
 

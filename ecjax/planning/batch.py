@@ -1,21 +1,26 @@
 """Many problems of one shape as one compiled program: theta, rate and size scalings are lanes of a vmap."""
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ecjax.model import Evaluation
 from ecjax.planning import jlcm, limits, starts
 from ecjax.planning.certified import Settings, is_convex, nearby_bound, plan_lanes
 from ecjax.planning.descent import Stopping
 from ecjax.planning.jlcm import Jlcm, Solution
 from ecjax.planning.problem import Problem, evaluate, scaled, usable
 from ecjax.planning.projection import project_hypersimplex
+from ecjax.precision import device_name
 from ecjax.progress import detail
+from ecjax.stopwatch import Stopwatch
 
+_Result = TypeVar("_Result")
 METHODS = ("certified", "published", "oblivious_lb", "random_cp", "max_ec")
 STARTS = {"uniform": starts.uniform, "proportional": starts.proportional}
 
@@ -51,18 +56,18 @@ class Plans:
     """Solutions of a batch by method, each with a leading lane axis, and what they took."""
 
     by_method: dict[str, Solution]
-    start_load: (
-        jax.Array
-    )  # (L, m) node loads at the start of the descent, or of the certified plan without one
-    lower_bound: (
-        np.ndarray | None
-    )  # (L,) s, below every plan's objective; None where the certified method did not run
-    nearby_bound: (
-        np.ndarray | None
-    )  # (L,) s, below the objective of plans near the certified one; NaN where the gap needs no such words
-    solve_s: float
+    # (L, m) node loads at the start of the descent, or of the certified plan without one
+    start_load: jax.Array
+    # (L,) s, below every plan's objective; None where the certified method did not run
+    lower_bound: np.ndarray | None
+    # (L,) s, below the objective of plans near the certified one; NaN where the gap needs no such words
+    nearby_bound: np.ndarray | None
+    # by method, of all lanes: baselines without the published plan that they build on; certified with the published
+    # one where nobody asked for that
+    solve_s: dict[str, float]
     compile_s: float
     device: dict[str, str]  # what computed each method's plans
+    compared: bool  # whether the published method ran for the certified one only
 
 
 @dataclass(frozen=True)
@@ -106,12 +111,12 @@ def solve(
         how: methods and settings.
         start_plan: (R, m) probabilities to start from, and (R, m) bool where that plan keeps chunks.
     """
-    plans, lower_bound, timer = {}, None, _Timer()
-    device = {name: str(jax.devices()[0].device_kind) for name in how.methods}
+    plans, lower_bound, timer = {}, None, _Timer(how.methods)
+    device = {name: device_name() for name in how.methods}
     others = tuple(name for name in how.methods if name != "certified")
     if "certified" in how.methods:
         plans["certified"], lower_bound, device["certified"] = timer.host(
-            certified_lanes, problem, lanes, how.certified, start_plan
+            "certified", certified_lanes, problem, lanes, how.certified, start_plan
         )
         gap = plans["certified"].evaluation.objective - lower_bound
         open_ = ~(gap <= how.certified.gap * np.abs(lower_bound))
@@ -121,7 +126,7 @@ def solve(
             others = ("published", *others)
         if not others and open_.any() and problem.rows * problem.nodes.count <= _MOST_TO_DESCEND_TWICE:
             others = ("published",)
-    start_load = None
+    compared_only = bool(others) and how.methods == ("certified",)
     if others:
         start = None if start_plan is None else start_plan[0]
         descended, start_load = _descended(problem, lanes, replace(how, methods=others), start, timer)
@@ -133,9 +138,11 @@ def solve(
     nearby = None
     if lower_bound is not None:
         nearby = timer.host(
-            _nearby_bounds, problem, lanes, plans["certified"], lower_bound, how.certified.gap
+            "certified", _nearby_bounds, problem, lanes, plans["certified"], lower_bound, how.certified.gap
         )
-    return Plans(plans, start_load, lower_bound, nearby, timer.run_s, timer.compile_s, device)
+    return Plans(
+        plans, start_load, lower_bound, nearby, timer.solve_s, timer.compile_s, device, compared_only
+    )
 
 
 def _descended(
@@ -149,12 +156,29 @@ def _descended(
     )
     detail(f"published method: {plans}, at most {most:,} iterations")
     lanes = jax.tree.map(jnp.asarray, lanes)
-    start, overloaded = timer.run(_STARTS, problem, lanes, probabilities, how=how)
+    start, overloaded = timer.run("published", _STARTS, problem, lanes, probabilities, how=how)
     if bool(jnp.any(overloaded)):
         # a lane whose start is good keeps it, whatever the other lanes of its batch need
-        spread = timer.run(_BALANCED, problem, lanes, start, how=how)
+        spread = timer.run("published", _BALANCED, problem, lanes, start, how=how)
         start = jnp.where(overloaded[:, None, None], spread, start)
-    return timer.run(_PROGRAM, problem, lanes, start, how=how)
+    published, start_load = timer.run("published", _PUBLISHED, problem, lanes, start, how=how)
+    descended = {}
+    for name in how.methods:
+        reads = published.probabilities, published.stored
+        if name != "published":
+            reads = timer.run(name, _PLACED[name], problem, lanes, published, how=how)
+        evaluation = timer.run(name, _EVALUATED, problem, lanes, *reads, how=how)
+        if name == "published":
+            descended[name] = published._replace(evaluation=evaluation)
+        else:
+            descended[name] = Solution(
+                *reads,
+                evaluation=evaluation,
+                iterations=jnp.zeros(lanes.count, jnp.int32),
+                converged=jnp.isfinite(evaluation.objective),
+                history=evaluation.objective[:, None],
+            )
+    return descended, start_load
 
 
 def _better(certified: Solution, other: Solution, compared: np.ndarray, problem: Problem) -> Solution:
@@ -218,26 +242,37 @@ def _choices(problem: Problem, probabilities: np.ndarray, stored: np.ndarray) ->
 
 
 class _Timer:
-    """Runs programs, compilation and execution timed apart."""
+    """Runs the programs of methods; compilation apart.
 
-    def __init__(self) -> None:
-        self.compile_s = self.run_s = 0.0
+    Args:
+        methods: that were asked for; what another one takes is that of the certified one, which needs it.
+    """
 
-    def run(self, program: Any, *arguments: Any, how: BatchSettings) -> Any:
+    def __init__(self, methods: tuple[str, ...]) -> None:
+        self.solve_s = dict.fromkeys(methods, 0.0)
+        self.compile_s = 0.0
+
+    def run(self, method: str, program: Any, *arguments: Any, how: BatchSettings) -> Any:
         began = time.perf_counter()
         compiled = program.lower(*arguments, how).compile()
         ready = time.perf_counter()
         result = jax.block_until_ready(compiled(*arguments))
-        self.compile_s += ready - began
-        self.run_s += time.perf_counter() - ready
+        self._count(method, time.perf_counter() - ready, ready - began)
         return result
 
-    def host(self, function: Any, *arguments: Any) -> Any:
-        """Run what compiles by itself; all of it counts as running."""
-        began = time.perf_counter()
-        result = function(*arguments)
-        self.run_s += time.perf_counter() - began
+    def host(self, method: str, function: Callable[..., _Result], *arguments: Any) -> _Result:
+        """Run what compiles by itself."""
+        with Stopwatch(of_process=True) as stopwatch:
+            result = function(*arguments)
+        self._count(method, stopwatch.own_s, stopwatch.compile_s)
         return result
+
+    def _count(self, method: str, solve_s: float, compile_s: float) -> None:
+        self.compile_s += compile_s
+        if method not in self.solve_s and "certified" in self.solve_s:
+            method = "certified"
+        if method in self.solve_s:
+            self.solve_s[method] += solve_s
 
 
 def _as(dtype: str, tree):
@@ -267,46 +302,52 @@ def _balanced(problem: Problem, lane: Lanes, start: jax.Array, how: BatchSetting
     return jlcm.balanced(_as(how.dtype, _lane_problem(problem, lane)), start, how.settings)
 
 
-def _lane(
+def _published(
     problem: Problem, lane: Lanes, start: jax.Array, how: BatchSettings
-) -> tuple[dict[str, Solution], jax.Array]:
+) -> tuple[Solution, jax.Array]:
+    """The published plan of a lane, in float64, to be evaluated; and the node loads it started from."""
     exact = _lane_problem(problem, lane)
     rounded, theta = _as(how.dtype, exact), lane.theta.astype(how.dtype)
     plan = jlcm.published(rounded, theta, start, how.settings)
-    probabilities = plan.probabilities
     if how.dtype != "float64":
-        probabilities = project_hypersimplex(probabilities.astype("float64"), exact.k, mask=plan.stored)
-    placements = {"published": (probabilities, plan.stored)}
-    if "oblivious_lb" in how.methods:
-        placements["oblivious_lb"] = jlcm.oblivious_load_balancing(exact, plan)
-    if "random_cp" in how.methods:
-        key = jax.random.fold_in(jax.random.key(how.seed), 1)
-        placements["random_cp"] = jlcm.random_placement(exact, plan, key)
-    if "max_ec" in how.methods:
-        placements["max_ec"] = jlcm.maximum_code(exact, plan)
-    # one after the other: a single program evaluates them all, in the memory of one
-    stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *(placements[name] for name in how.methods))
-    evaluations = jax.lax.map(lambda pair: evaluate(exact, pair[0], pair[1], lane.theta), stacked)
-    solutions = {}
-    for index, name in enumerate(how.methods):
-        evaluation = jax.tree.map(lambda leaf, index=index: leaf[index], evaluations)
-        if name == "published":
-            solutions[name] = plan._replace(probabilities=probabilities, evaluation=evaluation)
-        else:
-            solutions[name] = Solution(
-                *placements[name],
-                evaluation=evaluation,
-                iterations=jnp.zeros((), jnp.int32),
-                converged=jnp.isfinite(evaluation.objective),
-                history=evaluation.objective[None],
-            )
-    return solutions, jlcm.surrogate_load(rounded, start, how.settings)
+        probabilities = project_hypersimplex(plan.probabilities.astype("float64"), exact.k, mask=plan.stored)
+        plan = plan._replace(probabilities=probabilities)
+    return plan, jlcm.surrogate_load(rounded, start, how.settings)
+
+
+def _evaluated(
+    problem: Problem, lane: Lanes, probabilities: jax.Array, stored: jax.Array, how: BatchSettings
+) -> Evaluation:
+    return evaluate(_lane_problem(problem, lane), probabilities, stored, lane.theta)
+
+
+def _balancing(
+    problem: Problem, lane: Lanes, plan: Solution, how: BatchSettings
+) -> tuple[jax.Array, jax.Array]:
+    return jlcm.oblivious_load_balancing(_lane_problem(problem, lane), plan)
+
+
+def _random(problem: Problem, lane: Lanes, plan: Solution, how: BatchSettings) -> tuple[jax.Array, jax.Array]:
+    key = jax.random.fold_in(jax.random.key(how.seed), 1)
+    return jlcm.random_placement(_lane_problem(problem, lane), plan, key)
+
+
+def _longest(
+    problem: Problem, lane: Lanes, plan: Solution, how: BatchSettings
+) -> tuple[jax.Array, jax.Array]:
+    return jlcm.maximum_code(_lane_problem(problem, lane), plan)
 
 
 # Made once, so that the batches of a study and the studies of a process share compiled programs.
 _STARTS = jax.jit(jax.vmap(_start, (None, 0, None, None)), static_argnums=3)
 _BALANCED = jax.jit(jax.vmap(_balanced, (None, 0, 0, None)), static_argnums=3)
-_PROGRAM = jax.jit(jax.vmap(_lane, (None, 0, 0, None)), static_argnums=3)
+_PUBLISHED = jax.jit(jax.vmap(_published, (None, 0, 0, None)), static_argnums=3)
+_EVALUATED = jax.jit(jax.vmap(_evaluated, (None, 0, 0, 0, None)), static_argnums=4)
+# probabilities and chunks of the baselines from the published plan
+_PLACED = {
+    name: jax.jit(jax.vmap(place, (None, 0, 0, None)), static_argnums=3)
+    for name, place in (("oblivious_lb", _balancing), ("random_cp", _random), ("max_ec", _longest))
+}
 
 
 def settings(beta: float, eps: float, max_iterations: int, loop: str) -> Jlcm:

@@ -33,6 +33,7 @@ CHUNK_BYTES = {"disk": float(4 * 2**20), "tahoe": 12.5e6}
 SITES = {"disk": ("rack-1", "rack-2", "rack-3"), "tahoe": ("near", "middle", "far")}
 CONNECT_VARIATION = 0.2  # standard deviation / mean of the connection delay
 MIN_EXTRA_CHUNKS = 2
+_PLACES = 0xB111  # purpose of random numbers
 
 SEEK_MEAN_S, TURN_S, BYTES_PER_S = 8.5e-3, 60 / 7200, (250e6 + 125e6) / 2
 POSITIONING_MEAN_S = SEEK_MEAN_S + TURN_S / 2
@@ -138,4 +139,14 @@ def files(options: ClusterOptions) -> pa.Table:
     }
     if options.grouped:
         columns["group"] = of_file + 1
+    if options.n is not None:
+        columns["nodes"] = _random_nodes(options, np.array(options.n)[of_file])
     return pa.table(columns)
+
+
+def _random_nodes(options: ClusterOptions, length: np.ndarray) -> list[list[str]]:
+    """Names of as many nodes for every file as its code is long, in their order."""
+    names = nodes(options)["node_id"].to_numpy(zero_copy_only=False)
+    random = np.random.default_rng([options.seed, _PLACES])
+    order = random.permuted(np.broadcast_to(np.arange(len(names)), (len(length), len(names))), axis=1)
+    return [names[np.sort(places[:n])].tolist() for places, n in zip(order, length, strict=True)]

@@ -52,6 +52,12 @@ class ClusterOptions:
         None, "file sizes in bytes that the files of each class take in turn; instead of bytes", _POSITIVE
     )
     k: list[int] = option([6, 7, 6, 4], "k of each class", Series(Whole(1)))
+    n: list[int] | None = option(
+        None,
+        "chunks of each file by class, on random nodes, as a current placement (plan=none replays it); default: no "
+        "file is placed",
+        Series(Whole(1)),
+    )
     rates: list[float] = option(
         [354.0, 236.0, 236.0, 354.0], "read rates of the classes, as ratios", _POSITIVE
     )
@@ -103,6 +109,14 @@ class ClusterOptions:
             values = getattr(options, name)
             if len(values) != count:
                 raise UserError(f"cluster.{name}: found {values}; allowed: {count} numbers, {each}")
+        if self.n is not None:
+            most = len(slowdown) * self.nodes_per_site
+            if len(self.n) != len(self.k) or not all(
+                k <= n <= most for k, n in zip(self.k, self.n, strict=True)
+            ):
+                raise UserError(
+                    f"cluster.n: found {self.n}; allowed: {len(self.k)} numbers, one per class, from its k to {most}"
+                )
         return options
 
     @property

@@ -21,7 +21,7 @@ RUN_COLUMNS = (
     Column("error", STRING, "", "what went wrong, of a run that is not ok"),
     Column("seed", INTEGER, "", "random seed; null where nothing is random"),
     Column("solve_s", FLOAT, "s", "time that it took, of a batch its share; compilation apart"),
-    Column("device", STRING, "", "where it ran"),
+    Column("device", STRING, "", "what computed it: cpu, or JAX's device by its name"),
     Column("version", STRING, "", "version of ecjax"),
     Column("batch_id", STRING, "", "runs that were computed and written together share it"),
     Column("batch_runs", INTEGER, "", "how many those are"),

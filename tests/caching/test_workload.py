@@ -45,6 +45,15 @@ def test_reads_follow_zipf_s_law():
     assert reads.item.dtype == reads.edge.dtype == np.int64
 
 
+def test_reads_of_steps():
+    steps = ((2, 0.5), (8, 0.4), (40, 0.1))
+    law = Popularity(50, 0.0, 0.0, 1.0, steps)
+    share = np.repeat([0.25, 0.05, 0.0025], [2, 8, 40])
+    assert_allclose(law.shares, share)
+    counts = np.bincount(zipf_reads(law, 40_000, 25.0, 3, 1).item, minlength=50)
+    assert stats.chisquare(counts, 40_000 * share).pvalue > 1e-3
+
+
 def test_seeds_share_numbers_between_laws():
     few, many = (zipf_reads(Popularity(items, 1.0, 0.0, 1.0), 1000, 2.0, 2, 7) for items in (10, 20))
     assert_allclose(few.time_s, many.time_s)

@@ -167,6 +167,9 @@ def test_sizes_in_turn_are_alike_in_every_class():
             "cluster.connect_mean_s: found [0.0, 1.0]; allowed: 3 numbers, one per site",
         ),
         ({"dollars_per_tb": 1.0}, "cluster.dollars_per_tb: found [1.0]; allowed: 3 numbers, one per site"),
+        ({"n": [12, 10]}, "cluster.n: found [12, 10]; allowed: 4 numbers, one per class, from its k to 12"),
+        ({"n": [6, 7, 6, 3]}, "cluster.n: found [6, 7, 6, 3]"),
+        ({"n": [6, 7, 6, 13]}, "cluster.n: found [6, 7, 6, 13]"),
         ({"hardware": "tape"}, "cluster.hardware: found 'tape'; allowed: disk, tahoe"),
         ({"load": 1.0}, "cluster.load: found 1.0; allowed: a number between 0 and 1"),
         ({"load": "high"}, "cluster.load: found high"),
@@ -176,3 +179,23 @@ def test_mistakes_name_the_option(options, words):
     with pytest.raises(UserError) as error:
         tables(**options)
     assert words in str(error.value) and "\n" not in str(error.value)
+
+
+def test_files_with_a_code_length_lie_on_random_nodes():
+    """As many different nodes each as the code of their class is long, every node as likely."""
+    nodes, files = tables(files=4000, n=[12, 10, 9, 8])
+    lengths = files["nodes"].map(len)
+    assert files.groupby("service_class")["nodes"].agg(lambda each: {len(own) for own in each}).tolist() == [
+        {12},
+        {10},
+        {9},
+        {8},
+    ]
+    assert (files["nodes"].map(lambda each: len(set(each))) == lengths).all()
+    last = files[files["service_class"] == 4]["nodes"].explode().value_counts()
+    assert set(last.index) == set(nodes["node_id"])
+    # 1000 files take 8 of 12 nodes: binomial(1000, 2/3) at each
+    assert abs(last - 1000 * 2 / 3).max() < 4.5 * np.sqrt(1000 * 2 / 9)
+    again = tables(files=4000, n=[12, 10, 9, 8])[1]["nodes"]
+    assert all((one == other).all() for one, other in zip(files["nodes"], again, strict=True))
+    assert "nodes" not in tables(files=40)[1].columns

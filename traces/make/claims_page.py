@@ -1,28 +1,45 @@
 """The page ``ecjax guide claims``: ``python traces/make/claims_page.py results/reproduce`` writes it anew.
 
-Sections of papers that the folder, an ``out`` of ``ecjax reproduce``, does not have stay as they are. Of several runs
-of a paper the one with the most claims counts, and of those the last.
+Sections of papers that the folders, each an ``out`` of ``ecjax reproduce``, do not have at size=small stay as they
+are, and so do the lines on size=full. Of several runs of a paper and size the one with the most claims counts, and of
+those the last.
 """
 
 import sys
 from pathlib import Path
 
+import pandas as pd
+
 import ecjax.guides
-from ecjax.studies.reproduce.page import page, read_sections, sections
+from ecjax.studies.reproduce.options import FULL, SMALL
+from ecjax.studies.reproduce.page import (
+    full_line,
+    full_line_of,
+    page,
+    read_sections,
+    read_verdicts,
+    sections,
+    with_full_line,
+)
 from ecjax.tables.results import read_results
 
 PAGE = Path(ecjax.guides.__file__).parent / "claims.md"
 
 
-def main(folder: str) -> None:
-    """Write the page with the sections of a folder in it."""
-    runs = read_results(folder, "runs").sort_values("claim_count", kind="stable").groupby("paper").tail(1)
-    claims = read_results(folder, "claims")
-    claims = claims[claims["run_id"].isin(runs["run_id"])]
-    old = read_sections(PAGE.read_text(encoding="utf-8")) if PAGE.exists() else {}
-    new = sections(claims, dict(zip(runs["paper"], runs["size"], strict=True)))
-    PAGE.write_text(page(old | new), encoding="utf-8")
+def main(folders: list[str]) -> None:
+    """Write the page with the sections of some folders in it."""
+    runs = pd.concat([read_results(folder, "runs") for folder in folders])
+    claims = pd.concat([read_results(folder, "claims") for folder in folders])
+    runs = runs.sort_values("claim_count", kind="stable").groupby(["paper", "size"]).tail(1)
+    parts = read_sections(PAGE.read_text(encoding="utf-8")) if PAGE.exists() else {}
+    small = claims[claims["run_id"].isin(runs.loc[runs["size"] == SMALL, "run_id"])]
+    for name, section in sections(small, dict.fromkeys(small["paper"], SMALL)).items():
+        parts[name] = with_full_line(section, full_line_of(parts.get(name, "")))
+    full = claims[claims["run_id"].isin(runs.loc[runs["size"] == FULL, "run_id"])]
+    for name, rows in full.groupby("paper"):
+        parts[name] = with_full_line(parts[name], full_line(rows, read_verdicts(parts[name])))
+    PAGE.write_text(page(parts), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else "results/reproduce")
+    main(sys.argv[1:] or ["results/reproduce"])

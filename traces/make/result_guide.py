@@ -25,6 +25,7 @@ _ROWS = {
     "placements": "file, or group of files, and node that keeps chunks of it",
     "placement_masks": "file, with `stream=true`",
     "node_loads": "node",
+    "services": "share of the chunk accesses, of all and of each class",
     "class_weights": "service class and node",
     "class_plans": "service class",
     "group_plans": "group of files that share a placement",

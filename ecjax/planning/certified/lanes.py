@@ -19,6 +19,7 @@ from ecjax.planning.descent import Stopping
 from ecjax.planning.jlcm import Solution
 from ecjax.planning.problem import EVALUATE, Problem, reading_prices, scaled
 from ecjax.planning.rescheduling import reschedule
+from ecjax.precision import device_name
 
 
 def plan_lanes(
@@ -70,7 +71,7 @@ def plan_lanes(
         plan = finished(flat[lane[1:]][2], lane[0], certificate, settings.gap)
         plans.append(plan)
         bounds.append(certificate.lower_bound)
-    device = HOST if isinstance(solver, HostSolver) else str(jax.devices()[0].device_kind)
+    device = HOST if isinstance(solver, HostSolver) else device_name()
     return jax.tree.map(lambda *leaves: np.stack(leaves), *plans), np.array(bounds), device
 
 

@@ -161,6 +161,12 @@ class Alternation:
         self.other = other_work(self.model, self.stored)
         self.state = self.state._replace(latency=point.latency, z=point.z)
 
+    def move_to(self, plan: "ClassPlan") -> None:
+        """Go on from a plan, which may have been made at other rates, prices or importances."""
+        other = other_work(self.model, plan.stored)
+        at = _STATE(self.model, plan.probabilities, other, plan.weights, plan.z)
+        self.point = Point(plan.probabilities, plan.stored, plan.weights, at.latency, at.z)
+
     def goals(self) -> Iterator[tuple[int | None, Goal]]:
         """The objectives in force, one after the other."""
         model, unlimited = self.model, jnp.full(self.model.classes, jnp.inf)

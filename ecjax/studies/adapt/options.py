@@ -27,7 +27,7 @@ TOFEC = "tofec"
 STRATEGIES = (STATIC, BEST_STATIC, "replication", "greedy", "fast_cloud", TOFEC, "calibrated")
 DELAYS = ("shifted_exp", "shifted_lognormal", "correlated")
 PATHS = "the path of a log of chunk accesses, of a delays table or of the results of ecjax analyze"
-FIGURES = ("tradeoff", "delay", "composition", "deviation", "timeline")
+FIGURES = ("tradeoff", "delay", "composition", "deviation", "ccdf", "task_delays", "timeline")
 ALL = "all"  # static codes
 
 Code = tuple[int, int]  # n, k

@@ -7,10 +7,11 @@ import numpy as np
 from ecjax.adaptation.delays import DelayModel, linear_delays, mean_delay, quantile
 from ecjax.adaptation.proxy import EMPIRICAL, EXPONENTIAL, RequestClass, Strategy
 from ecjax.adaptation.replay import Outcome
-from ecjax.intervals import NAMES, statistics
+from ecjax.intervals import LEVELS, statistics
 from ecjax.studies.spine.batches import Rows
 
 _SHORTEST = 0.9  # share of the delays, the shortest, that TOFEC fits its linear model on
+_FAR = LEVELS | {"p999_s": 0.999}
 _GRID = 4096  # probabilities by which moments are integrated
 
 
@@ -64,8 +65,8 @@ def latencies(classes: list[RequestClass], class_of: np.ndarray, latency: np.nda
 
 def _statistics(latency: np.ndarray) -> dict[str, float | None]:
     """What ``latencies`` has columns for."""
-    values = statistics(latency)
-    return {name: values[name] for name in (*NAMES, "ci_s")} | {"p999_s": float(np.quantile(latency, 0.999))}
+    values = statistics(latency, _FAR)
+    return {name: value for name, value in values.items() if name != "std_ci_s"}
 
 
 def timeline(arrival: np.ndarray, latency: np.ndarray, dimension: np.ndarray, length: float) -> Rows:
@@ -115,6 +116,7 @@ def delays(classes: list[RequestClass], models: list[DelayModel]) -> Rows:
                 "chunk_bytes": size,
                 "mean_s": mean_delay(model, size),
                 "std_s": _deviation(model, size, probability),
+                **dict(zip(_FAR, quantile(model, size, np.array(list(_FAR.values()))).tolist(), strict=True)),
                 "kept_mean_s": float(shortest.mean()),
                 "kept_std_s": float(shortest.std()),
                 **fit._asdict(),

@@ -1,7 +1,6 @@
 """Replays of one case and seed under several strategies, and their rows."""
 
 import math
-import time
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -19,6 +18,7 @@ from ecjax.errors import UserError
 from ecjax.intervals import statistics
 from ecjax.progress import detail
 from ecjax.status import Status
+from ecjax.stopwatch import Stopwatch
 from ecjax.studies.adapt import rows
 from ecjax.studies.adapt.best_static import envelope, searched
 from ecjax.studies.adapt.inputs import Case, Proxy
@@ -171,9 +171,8 @@ def _replayed(workload: Workload, table: Strategy) -> Replayed:
         f"{workload.case.proxy.delays}, {workload.case.point.rate_per_s:.4g} requests/s, seed {workload.seed}"
     )
     (proxy, _, timeline_s), (arrival, class_of) = workload.case, workload.requests
-    began = time.perf_counter()
-    outcome = replay(arrival, class_of, proxy.tasks, table, proxy.threads, workload.seed)
-    seconds = time.perf_counter() - began
+    with Stopwatch() as stopwatch:
+        outcome = replay(arrival, class_of, proxy.tasks, table, proxy.threads, workload.seed)
     first = workload.first(len(arrival))
     codes = rows.codes(proxy.classes, table, class_of, outcome, first)
     counted = np.array([row["requests"] for row in codes])
@@ -199,7 +198,7 @@ def _replayed(workload: Workload, table: Strategy) -> Replayed:
         rows.latencies(proxy.classes, class_of[first:], outcome.latency_s[first:]),
         timeline,
         waiting > _GROWING * math.sqrt(len(arrival)),
-        seconds,
+        stopwatch.own_s,
     )
 
 

@@ -2,7 +2,6 @@
 
 import math
 import socket
-import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from ecjax.console import log
 from ecjax.engine import Engine, Failed, Task, Worker
 from ecjax.errors import UserError
 from ecjax.status import Status
+from ecjax.stopwatch import Stopwatch
 from ecjax.studies.analyze.background import (
     WRITES,
     check_background,
@@ -97,17 +97,17 @@ def solve(
         Lost: a worker or its node died, every time that a piece was tried.
     """
     ((name, item),) = items.items()
-    begin = time.perf_counter()
     check_background(settings.classes, trace)
-    statistics = gather(trace, settings.seed, engine, advance, settings.classes)
-    tables = result_tables(statistics, trace, settings)
+    with Stopwatch(of_process=True) as stopwatch:
+        statistics = gather(trace, settings.seed, engine, advance, settings.classes)
+        tables = result_tables(statistics, trace, settings)
     loads = tables["nodes"]["load"].drop_null().to_pylist() if "nodes" in tables else []
     row = item.run.row() | {
         "status": str(Status.OK),
         "max_load": max(loads, default=None),
         "file_count": tables["files"].num_rows,
         "node_count": tables["nodes"].num_rows if "nodes" in tables else None,
-        "solve_s": time.perf_counter() - begin,
+        "solve_s": stopwatch.own_s,
     }
     types = id_types(trace.schema.empty_table())
     return [row], {

@@ -129,9 +129,16 @@ def read_cases(options: CacheOptions) -> list[Case]:
 
 def _generated(options: CacheOptions, nodes: Nodes, names: dict[str, Any]) -> Iterator[Source]:
     """Reads by the number of items and how popularity falls."""
-    for items, zipf in product(options.items, options.zipf):
-        law = Popularity(items, zipf, options.drift, options.drift_s)
-        drawn = {"zipf": law._asdict(), "reads": options.reads, "rate_per_s": options.rate_per_s}
+    laws: list[tuple[int, float | None]] = list(product(options.items, options.zipf))
+    steps = tuple(options.popularity or ())
+    if steps:
+        laws = [(sum(count for count, _ in steps), None)]
+    for items, zipf in laws:
+        law = Popularity(items, zipf or 0.0, options.drift, options.drift_s, steps)
+        described = law._asdict()
+        if not steps:  # run ids are those of before there were steps
+            del described["steps"]
+        drawn = {"zipf": described, "reads": options.reads, "rate_per_s": options.rate_per_s}
         yield Source(
             pa.array(np.arange(items)),
             partial(_drawn, law, options.reads, options.rate_per_s, len(nodes.edge_ids)),

@@ -6,7 +6,19 @@ from typing import Any
 from ecjax.caching.peers import NAMES as PEERS
 from ecjax.engine.options import EngineOptions
 from ecjax.errors import UserError
-from ecjax.options import Listed, Number, Series, Special, Whole, Words, Wrong, is_number, option, section
+from ecjax.options import (
+    Listed,
+    Number,
+    Series,
+    Special,
+    Whole,
+    Words,
+    Wrong,
+    is_number,
+    is_whole,
+    option,
+    section,
+)
 from ecjax.studies.cache.tables import TABLES
 from ecjax.studies.spine.log_options import LogOptions
 
@@ -66,6 +78,21 @@ def _distances_of_runs(value: Any) -> list[Any] | None:
     return values if values and all(map(is_number, values)) else None
 
 
+def _steps(value: Any) -> list[tuple[int, float]]:
+    if not isinstance(value, list | tuple) or not value:
+        raise Wrong(str(value))
+    steps = []
+    for step in value:
+        pair = step if isinstance(step, list | tuple) and len(step) == 2 else (0, 0)
+        if not (is_whole(pair[0]) and pair[0] >= 1 and is_number(pair[1]) and pair[1] > 0):
+            raise Wrong(f"{step} in {value}")
+        steps.append((int(pair[0]), float(pair[1])))
+    each = [share / items for items, share in steps]
+    if sorted(each, reverse=True) != each:
+        raise Wrong(str(value), "items of a step that are read no more often than those of the step before")
+    return steps
+
+
 def _name(value: Any) -> str:
     if not isinstance(value, str) or not value:
         raise Wrong(str(value))
@@ -111,6 +138,15 @@ class CacheOptions(LogOptions):
     )
     zipf: list[float] = option(
         [1.0], "exponent of the popularity of generated reads; one or a list", Listed(_NOT_NEGATIVE)
+    )
+    popularity: list[tuple[int, float]] | None = option(
+        None,
+        "of generated reads, in steps as block traces have them: [[items, share of the reads], ...], the most popular "
+        "first; instead of items and zipf",
+        Special(
+            "[items, share] each, items whole and from 1, shares above 0 and falling from item to item",
+            _steps,
+        ),
     )
     reads: int = option(200_000, "generated reads, at all edges together", Whole(1, 10**9))
     rate_per_s: float = option(100.0, "of generated reads, all edges together", _POSITIVE)

@@ -6,10 +6,11 @@ import numpy as np
 import pyarrow as pa
 
 from ecjax.caching.system import Outcome, Reads
-from ecjax.intervals import NAMES, statistics
+from ecjax.intervals import LEVELS, NAMES, half_width_of, statistics
 
 Rows = list[dict[str, Any]]
-_FAR = 0.999
+_LEVELS = LEVELS | {"p999_s": 0.999}
+_COLUMNS = (*NAMES, "p999_s", *(half_width_of(name) for name in ("mean_s", *_LEVELS)))
 
 
 def served(latency: np.ndarray) -> dict[str, Any]:
@@ -21,7 +22,7 @@ def served(latency: np.ndarray) -> dict[str, Any]:
     finite = latency[np.isfinite(latency)]
     if not finite.size:
         return {}
-    return statistics(finite) | {"p999_s": float(np.quantile(finite, _FAR))}
+    return statistics(finite, _LEVELS)
 
 
 def run_values(outcome: Outcome, k: int, first: int, seconds: float) -> dict[str, Any]:
@@ -70,7 +71,7 @@ def latencies(name: str, outcome: Outcome, reads: Reads, edge_ids: list[str], fi
         values = served(part)
         if values:
             row = {"run_id": name, "group": group, "edge": each, "requests": len(part), "source": "replayed"}
-            rows.append(row | {column: values[column] for column in (*NAMES, "ci_s", "p999_s")})
+            rows.append(row | {column: values[column] for column in _COLUMNS})
     return rows
 
 

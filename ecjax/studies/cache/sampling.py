@@ -1,7 +1,6 @@
 """``ecjax cache partitions=[...]``: how near sampled partitions of a cache come to the best of all of them."""
 
 import math
-import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -17,6 +16,7 @@ from ecjax.caching.valuation import valuation
 from ecjax.engine import Engine, Worker
 from ecjax.options import identifying
 from ecjax.status import Status
+from ecjax.stopwatch import Stopwatch
 from ecjax.studies.cache.inputs import Case, read_cases
 from ecjax.studies.cache.options import CacheOptions
 from ecjax.studies.cache.tables import ALL, BEST, TABLES
@@ -141,10 +141,10 @@ def _cache(case: Case, seed: int) -> Cache:
 
 
 def _timed(call: Callable[[], _Result]) -> tuple[_Result, float]:
-    """What a call returns, and the seconds that it took."""
-    began = time.perf_counter()
-    result = call()
-    return result, time.perf_counter() - began
+    """What a call returns, and the seconds that it took, compilation apart."""
+    with Stopwatch() as stopwatch:
+        result = call()
+    return result, stopwatch.own_s
 
 
 def _exact(cache: Cache, capacity: int) -> float:

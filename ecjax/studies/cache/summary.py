@@ -6,6 +6,7 @@ import pandas as pd
 from rich.console import Console
 
 from ecjax.console import say
+from ecjax.studies.cache.tables import ALL, REFERENCE
 from ecjax.studies.cache.words import POINT, POINT_WORDS, SCHEMES, SHORT, over_seeds, varying
 from ecjax.studies.spine.printed import number, print_errors, print_table
 from ecjax.units import Unit, fitting_unit
@@ -92,7 +93,7 @@ def _cells(row: dict[Any, Any], swept: list[str], unit: Unit, deciding: Unit) ->
         unit.cell(row["p99_s"]),
         number(row["chunk_hit_ratio"], ".3f"),
         number(row["full_hit_ratio"], ".3f"),
-        number(row["above_optimum"], "+z.2%"),
+        "" if row["policy"] == REFERENCE else number(row["above_optimum"], "+z.2%"),
         *(deciding.cell(row[name], 3) for name in _DECISIONS),
         number(row["requests_per_s"] / 1000, ",.4g"),
     ]
@@ -121,7 +122,7 @@ def show_plans(runs: pd.DataFrame, console: Console, out: str) -> None:
                 SCHEMES[row["scheme"]],
                 number(row["samples"], ".0f"),
                 unit.cell(row["mean_s"]),
-                number(row["above_optimum"], "+z.2%"),
+                "" if row["scheme"] == ALL else number(row["above_optimum"], "+z.2%"),
                 solving.cell(row["solve_s"], 3),
             ]
             for row in rows.to_dict("records")

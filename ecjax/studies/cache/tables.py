@@ -44,6 +44,7 @@ TABLES = job_tables(
         Column("p99_s", FLOAT, "s", "99 % quantile"),
         Column("p99_ci_s", FLOAT, "s", "half width of its 95 % interval"),
         Column("p999_s", FLOAT, "s", "99.9 % quantile"),
+        Column("p999_ci_s", FLOAT, "s", "half width of its 95 % interval"),
         Column("std_s", FLOAT, "s", "standard deviation"),
         Column("std_ci_s", FLOAT, "s", "half width of its 95 % interval"),
         Column(
@@ -68,9 +69,13 @@ TABLES = job_tables(
         Column("ci_s", FLOAT, "s", "half width of its 95 % interval"),
         Column("std_s", FLOAT, "s", "standard deviation"),
         Column("p50_s", FLOAT, "s", "median"),
+        Column("p50_ci_s", FLOAT, "s", "half width of its 95 % interval"),
         Column("p90_s", FLOAT, "s", "90 % quantile"),
+        Column("p90_ci_s", FLOAT, "s", "half width of its 95 % interval"),
         Column("p99_s", FLOAT, "s", "99 % quantile"),
+        Column("p99_ci_s", FLOAT, "s", "half width of its 95 % interval"),
         Column("p999_s", FLOAT, "s", "99.9 % quantile"),
+        Column("p999_ci_s", FLOAT, "s", "half width of its 95 % interval"),
     ),
     cached=(
         Column("edge", STRING, "", "edge that keeps chunks at the end"),

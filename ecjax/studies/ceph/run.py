@@ -1,7 +1,6 @@
 """Plans for one cluster, and their rows."""
 
 import math
-import time
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -14,6 +13,7 @@ from ecjax.rados.batches import Batch, Limits, batches_of
 from ecjax.rados.commands import changes
 from ecjax.rados.plan import Plan, plan_of, role_load, with_sets
 from ecjax.status import Status
+from ecjax.stopwatch import Stopwatch
 from ecjax.studies.ceph.inputs import Case
 from ecjax.studies.ceph.latencies import Service, estimate, least_latency, read_probabilities
 from ecjax.studies.ceph.options import LOAD, MEAN
@@ -66,10 +66,10 @@ def solve(
     rows: Rows = []
     datasets: dict[str, list[pa.Table]] = {name: [] for name in TABLES.names}
     for name, item in items.items():
-        began = time.perf_counter()
-        planned = planned_of(case, item.within, settings)
+        with Stopwatch(of_process=True) as stopwatch:
+            planned = planned_of(case, item.within, settings)
         row = item.run.row() | columns_of(case, planned, settings)
-        row |= {"status": str(Status.OK), "solve_s": time.perf_counter() - began}
+        row |= {"status": str(Status.OK), "solve_s": stopwatch.own_s}
         rows.append(row)
         for dataset, each in datasets_of(case, planned, settings, item.within).items():
             if each:

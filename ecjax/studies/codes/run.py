@@ -1,6 +1,5 @@
 """One comparison of codes: its rows."""
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +9,7 @@ import pyarrow as pa
 from ecjax import precision
 from ecjax.engine import Worker
 from ecjax.status import Status
+from ecjax.stopwatch import Stopwatch
 from ecjax.studies.codes.combinations import class_rows, combination_rows
 from ecjax.studies.codes.inputs import Case
 from ecjax.studies.codes.latencies import APART
@@ -38,26 +38,29 @@ def solve(case: Case, items: dict[str, Item], worker: Worker) -> tuple[Rows, dic
     runs: Rows = []
     tables: dict[str, list[pa.Table]] = {}
     for name, item in items.items():
-        if case.traffic is not None:
+        device = {}
+        if case.traffic is not None:  # latencies are JAX's, the rest is not
             precision.use_compilation_cache()
-        began = time.perf_counter()
+            device["device"] = precision.device_name()
         classes = case.traffic is not None and case.traffic.classes is not None
         tell = _half(worker.advance) if classes else worker.advance
-        rows = code_rows(case, item.options, tell)
-        best = chosen(rows)
-        by_dataset = {"codes": rows}
         combination = None
-        if classes:
-            by_dataset["class_codes"] = class_rows(case, rows)
-            by_dataset["combinations"] = combination_rows(case, item.options, rows, tell)
-            combination = next((row for row in by_dataset["combinations"] if row["recommended"]), None)
+        with Stopwatch(of_process=True) as stopwatch:
+            rows = code_rows(case, item.options, tell)
+            by_dataset = {"codes": rows}
+            if classes:
+                by_dataset["class_codes"] = class_rows(case, rows)
+                by_dataset["combinations"] = combination_rows(case, item.options, rows, tell)
+                combination = next((row for row in by_dataset["combinations"] if row["recommended"]), None)
+        best = chosen(rows)
         runs.append(
             item.run.row()
+            | device
             | {
                 "recommended_code": None if best is None else best["code"],
                 "recommended_combination": None if combination is None else combination["codes"],
                 "status": str(Status.OK),
-                "solve_s": time.perf_counter() - began,
+                "solve_s": stopwatch.own_s,
             }
         )
         for dataset, listed in by_dataset.items():

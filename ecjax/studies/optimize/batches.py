@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ecjax import planning
 from ecjax.engine import Engine
@@ -63,10 +63,15 @@ def items_of(case: Case, options: OptimizeOptions) -> list[Item]:
         UserError: ``importance`` does not fit the classes.
     """
     ways = _ways(case, options)
+    points = [(lane, point._asdict(), way) for lane, point in enumerate(sweep(options)) for way in ways]
+    together = [
+        {"importance": way.importance, **point}
+        for _, point, way in points
+        if options.exchange and _weighted(way)
+    ]
     return [
-        Item(_run(case, options, point._asdict(), way), way, lane)
-        for lane, point in enumerate(sweep(options))
-        for way in ways
+        Item(_run(case, options, point, way, together if len(together) > 1 else []), way, lane)
+        for lane, point, way in points
     ]
 
 
@@ -97,7 +102,10 @@ def _ways(case: Case, options: OptimizeOptions) -> list[Way]:
     return ways
 
 
-def _run(case: Case, options: OptimizeOptions, point: dict[str, float], way: Way) -> Run:
+def _run(
+    case: Case, options: OptimizeOptions, point: dict[str, float], way: Way, together: list[dict[str, Any]]
+) -> Run:
+    """The run of a point of the sweep; ``together`` are the points whose plans those of weighted queues try."""
     by_class = None
     if way.importance is not None and case.classes is not None:
         by_class = dict(zip(case.classes.names, way.importance, strict=True))
@@ -117,9 +125,12 @@ def _run(case: Case, options: OptimizeOptions, point: dict[str, float], way: Way
         "file_count": case.problem.files.count,
         "node_count": case.problem.nodes.count,
     }
+    parameters = identifying(options) | case.parameters | point | way._asdict()
+    if together and _weighted(way):
+        parameters["exchange"] = together
     return Run(
         TABLES.job,
-        identifying(options) | case.parameters | point | way._asdict(),
+        parameters,
         case.input_id,
         options.seed,
         columns,
@@ -129,15 +140,19 @@ def _run(case: Case, options: OptimizeOptions, point: dict[str, float], way: Way
 
 
 def batches(
-    items: Sequence[tuple[Case, Sequence[Item]]], widest: Callable[[Case], int], finished: set[str]
+    items: Sequence[tuple[Case, Sequence[Item]]],
+    widest: Callable[[Case], int],
+    exchange: bool,
+    finished: set[str],
 ) -> list[Batch]:
-    """Batches of the runs that are to be planned; of queues by class, a batch is one run.
+    """Batches of the runs that are to be planned; of queues by class, a batch is one run, or those that exchange plans.
 
     The width of the program does not depend on what is already finished, so that a resumed study runs the same one.
 
     Args:
         items: all runs of every case.
         widest: most lanes of a batch.
+        exchange: whether runs of weighted queues of a case are planned together.
         finished: run ids.
     """
     parts = []
@@ -149,7 +164,9 @@ def batches(
             for first in range(0, len(lanes), width):
                 among = set(lanes[first : first + width])
                 parts.append((case, [item for item in missing if _fcfs(item) and item.lane in among], width))
-        parts += [(case, [item], 1) for item in missing if not _fcfs(item)]
+        together = [item for item in missing if exchange and _weighted(item.way)]
+        parts += [(case, together, 1)] if together else []
+        parts += [(case, [item], 1) for item in missing if not _fcfs(item) and item not in together]
     return [
         Batch(case, {item.run.run_id: replace(item, width=width, batch_runs=len(runs)) for item in runs})
         for case, runs, width in parts
@@ -177,6 +194,10 @@ def widest_batch(case: Case, options: OptimizeOptions, lanes: int, engine: Engin
 def lanes_of(items: Iterable[Item]) -> list[int]:
     """The lanes of runs with queue=fcfs, each once."""
     return list(dict.fromkeys(item.lane for item in items if _fcfs(item)))
+
+
+def _weighted(way: Way) -> bool:
+    return way.queue == "weighted"
 
 
 def _fcfs(item: Item) -> bool:

@@ -57,6 +57,9 @@ def check_classes(options: "OptimizeOptions", thetas: list[float]) -> dict[str, 
         raise UserError(
             f"objective: found {options.objective} with queue=fcfs; allowed: queue=priority or weighted"
         )
+    if options.exchange and ("weighted" not in classes or options.deadline_s is not None):
+        beside = "queue=weighted" if "weighted" not in classes else "no deadline_s"
+        raise UserError(f"exchange: found true; allowed: with {beside}")
     if classes:
         _check_objective(options, classes)
         for name, only in _FCFS_ONLY.items():

@@ -1,24 +1,25 @@
-"""Runs of ``ecjax optimize`` with queues by class: one plan at a time, and its rows."""
+"""Runs of ``ecjax optimize`` with queues by class: plans, one at a time or a sweep that exchanges them, and rows."""
 
 import json
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any
+from itertools import chain
+from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pyarrow as pa
 
-from ecjax.compiling import CompileTime
 from ecjax.model import Evaluation
 from ecjax.planning import Problem, Solution, scaled
 from ecjax.planning.classes.alternate import ClassPlan, Settings, Step, plan_classes
+from ecjax.planning.classes.deadlines import Kept
+from ecjax.planning.classes.exchange import Planned, exchanged
 from ecjax.planning.classes.model import ClassModel, class_model, class_work, kind_reads, other_work
 from ecjax.planning.classes.search import search_start
 from ecjax.planning.classes.start import Start, start_plan
 from ecjax.planning.problem import EVALUATE
+from ecjax.precision import device_name
 from ecjax.predict.class_bounds import class_bounds
 from ecjax.predict.class_estimates import class_estimates
 from ecjax.predict.latencies import QUANTILES
@@ -27,6 +28,7 @@ from ecjax.problem.arrays import code_k
 from ecjax.problem.overload import EVENLY, overload
 from ecjax.problem.service_laws import service_laws
 from ecjax.status import Status
+from ecjax.stopwatch import Stopwatch
 from ecjax.studies.optimize import class_rows
 from ecjax.studies.optimize import rows as plan_rows
 from ecjax.studies.optimize.batches import Item
@@ -34,23 +36,74 @@ from ecjax.studies.optimize.class_rules import order_of, shares
 from ecjax.studies.optimize.deadlines import deadline_columns, plan_for_deadlines, promised, why_late
 from ecjax.studies.optimize.inputs import Case, Lane
 from ecjax.studies.optimize.options import OptimizeOptions
+from ecjax.studies.spine.batches import Rows
 
 
-def class_run(
-    options: OptimizeOptions, case: Case, item: Item, advance: Callable[[Step], None] | None = None
-) -> tuple[dict[str, Any], dict[str, Iterator[pa.Table]]]:
-    """Row of ``runs`` and the other datasets of one plan.
+class _Made(NamedTuple):
+    """A plan, and what it took."""
+
+    item: Item
+    problem: Problem  # scaled
+    planned: Planned
+    outcome: Kept | None  # of deadlines
+    solve_s: float
+    compile_s: float
+
+
+def class_runs(
+    options: OptimizeOptions,
+    case: Case,
+    items: Sequence[Item],
+    advance: Callable[[Step], None] | None = None,
+) -> tuple[Rows, dict[str, Iterator[pa.Table]]]:
+    """Rows of ``runs`` and the other datasets of one plan, or of a sweep whose plans are tried at each other's points.
 
     Args:
         options: checked.
-        case: what the run plans for.
-        item: the run.
+        case: what the runs plan for.
+        items: the runs.
         advance: called with every step.
     """
+    made = [_planned(options, case, item, advance) for item in items]
+    if len(made) > 1:
+        made = _exchanged(made, advance)
+    rows: Rows = []
+    datasets: dict[str, list[Iterator[pa.Table]]] = {}
+    for each in made:
+        row, tables = _rows_of(options, case, each)
+        rows.append(row)
+        for name, parts in tables.items():
+            datasets.setdefault(name, []).append(parts)
+    return rows, {name: chain.from_iterable(parts) for name, parts in datasets.items()}
+
+
+def _exchanged(made: Sequence[_Made], advance: Callable[[Step], None] | None) -> list[_Made]:
+    """The same with plans of which none is beaten by that of another point; each takes its share of the time."""
+
+    def tell(number: int, step: Step) -> None:
+        if advance is not None:
+            advance(step)
+
+    with Stopwatch(of_process=True) as stopwatch:
+        plans = exchanged([each.planned for each in made], tell)
+    solve_s, compile_s = stopwatch.own_s / len(made), stopwatch.compile_s / len(made)
+    return [
+        each._replace(
+            planned=each.planned._replace(plan=plan),
+            solve_s=each.solve_s + solve_s,
+            compile_s=each.compile_s + compile_s,
+        )
+        for each, plan in zip(made, plans, strict=True)
+    ]
+
+
+def _planned(
+    options: OptimizeOptions, case: Case, item: Item, advance: Callable[[Step], None] | None
+) -> _Made:
+    """The plan of one run by itself."""
     classes, lane, queue = case.classes, case.lane(item.lane), item.way.queue
-    assert classes is not None and item.way.importance is not None
-    began, compiling = time.perf_counter(), CompileTime()
-    with compiling:
+    assert classes is not None
+    with Stopwatch(of_process=True) as stopwatch:
         problem = scaled(case.fixed_lengths, lane.rate_scale, lane.size_scale)
         model = class_model(problem, classes.of_file, len(classes.names), queue)
         start = start_of(options, case, item, model)
@@ -61,16 +114,26 @@ def class_run(
         else:
             outcome = plan_for_deadlines(options, case, item, model, start, settings, advance)
             plan = outcome.plan
-        solution = _solution(queue, case, model, plan)
-    elapsed = time.perf_counter() - began
+    planned = Planned(model, settings, plan)
+    return _Made(item, problem, planned, outcome, stopwatch.own_s, stopwatch.compile_s)
+
+
+def _rows_of(
+    options: OptimizeOptions, case: Case, made: _Made
+) -> tuple[dict[str, Any], dict[str, Iterator[pa.Table]]]:
+    """Row of ``runs`` and the other datasets of a plan."""
+    item, problem, (model, _, plan), outcome, solve_s, compile_s = made
+    classes, queue = case.classes, item.way.queue
+    assert classes is not None and item.way.importance is not None
     row = item.run.row() | {
         "iterations": plan.iterations,
-        "solve_s": elapsed - compiling.seconds,
-        "compile_s": compiling.seconds,
-        "device": str(jax.devices()[0].device_kind),
+        "solve_s": solve_s,
+        "compile_s": compile_s,
+        "device": device_name(),
     }
     if not np.isfinite(plan.objective):
         return row | _unstable(case, item, model, plan), {}
+    solution, deadlines = _solution(queue, case, model, plan), promised(options, case)
     columns = class_rows.class_columns(model, plan, solution, classes)
     row |= plan_rows.plan_columns(solution, case) | {
         "z_s": None,

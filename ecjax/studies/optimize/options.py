@@ -108,6 +108,11 @@ class OptimizeOptions(DurabilityOptions, RatedLogOptions):
         Special(WEIGHTS, weights),
         identifies=by_class,
     )
+    exchange: bool = option(
+        False,
+        "queue=weighted: runs of a sweep of importance, theta, rate_scale and size_scale go on from each other's plans "
+        "wherever these are better",
+    )
     deadline_s: Deadlines = option(
         None,
         "mean latency promised to each class, null where none is: the cheapest plan that keeps them; a list in class "

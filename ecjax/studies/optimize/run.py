@@ -1,5 +1,6 @@
 """Runs of ``ecjax optimize``: a batch of lanes planned by one program, or one plan by class; and their rows."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
@@ -17,7 +18,7 @@ from ecjax.progress import detail
 from ecjax.status import Status
 from ecjax.studies.optimize import rows as plan_rows
 from ecjax.studies.optimize.batches import Item, lanes_of
-from ecjax.studies.optimize.class_run import class_run
+from ecjax.studies.optimize.class_run import class_runs
 from ecjax.studies.optimize.examination import examined
 from ecjax.studies.optimize.floors import floor_rows
 from ecjax.studies.optimize.inputs import Case
@@ -64,8 +65,7 @@ def _solved(options: OptimizeOptions, case: Case, items: dict[str, Item]) -> tup
         return trace_runs(options, case, list(items.values()))
     if first.way.queue == "fcfs":
         return _plan_batch(options, case, list(items.values()))
-    row, datasets = class_run(options, case, first, _tell)
-    return [row], datasets
+    return class_runs(options, case, list(items.values()), _tell)
 
 
 def _tell(step: Step) -> None:
@@ -104,15 +104,17 @@ def _outcomes(
     options: OptimizeOptions, case: Case, items: list[Item], plans: Plans, place: dict[int, int]
 ) -> tuple[Rows, Datasets]:
     """Rows and datasets of a batch; ``place`` says where in it a lane of the case is."""
-    common = {
-        "solve_s": plans.solve_s / len(items),
-        "compile_s": plans.compile_s / len(items),
-    }
+    lanes_by_method = Counter(item.way.method for item in items)
     rows, stable, scenarios = [], [], []
     for item in items:
         at = place[item.lane]
-        plan = jax.tree.map(lambda leaf, at=at: np.asarray(leaf[at]), plans.by_method[item.way.method])
-        row = item.run.row() | common | {"device": plans.device[item.way.method]}
+        method = item.way.method
+        plan = jax.tree.map(lambda leaf, at=at: np.asarray(leaf[at]), plans.by_method[method])
+        row = item.run.row() | {
+            "solve_s": plans.solve_s[method] / lanes_by_method[method],
+            "compile_s": plans.compile_s / len(items),
+            "device": plans.device[method],
+        }
         if np.isfinite(plan.evaluation.objective):
             columns: dict[str, Any] = {}
             planned = float(plan.evaluation.objective)
@@ -125,7 +127,7 @@ def _outcomes(
                 columns |= log_estimates(options, case, case.lane(item.lane), plan)
             bound = None if plans.lower_bound is None else float(plans.lower_bound[at])
             # of the plan itself: one that was changed after it has others near it
-            is_planned = item.way.method == "certified" and float(plan.evaluation.objective) == planned
+            is_planned = method == "certified" and float(plan.evaluation.objective) == planned
             near = plans.nearby_bound[at] if is_planned and plans.nearby_bound is not None else None
             row |= plan_rows.plan_columns(plan, case, bound, near) | columns | examination
             row |= rate_error_columns(case, case.lane(item.lane), plan)

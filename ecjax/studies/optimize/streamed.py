@@ -1,7 +1,6 @@
 """``ecjax optimize stream=true``: plans of files that are read in pieces, and their rows."""
 
 import json
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
@@ -10,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 
 from ecjax import precision
-from ecjax.compiling import announced
 from ecjax.cores import available_cores
 from ecjax.engine import Worker
 from ecjax.options import identifying
@@ -20,6 +18,7 @@ from ecjax.planning.streamed.relaxation import Lane, relaxed
 from ecjax.problem.overload import EVENLY, demand_of, overload
 from ecjax.progress import detail
 from ecjax.status import Status
+from ecjax.stopwatch import Stopwatch
 from ecjax.studies.optimize.batches import Item, Way
 from ecjax.studies.optimize.inputs import sweep
 from ecjax.studies.optimize.loads import Loads, loads_of, refuse_overload, warn_of_overload
@@ -99,16 +98,16 @@ def _solve(options: OptimizeOptions, case: StreamedCase, items: dict[str, Item],
     point = sweep(options)[item.lane]
     per_file = case.counts.files if options.theta_per == "total" else 1
     lane = Lane(point.theta * per_file, point.rate_scale, point.size_scale)
-    began, threads = time.perf_counter(), available_cores()
+    threads = available_cores()
     settings = Settings(gap=options.gap, seed=options.seed)
-    with announced(lambda _: None) as compilation:
+    with Stopwatch(of_process=True) as stopwatch:
         answer = relaxed(case.counts, case.problem, lane, settings, threads)
         placing = Placing(case.counts, answer, lane, case.sites, threads)
         masks = list(_counted_aloud(placing.place(case.pieces()), case.counts.files))
         figures = placing.figures()
     row = item.run.row() | {
-        "solve_s": time.perf_counter() - began - compilation.seconds,
-        "compile_s": compilation.seconds,
+        "solve_s": stopwatch.own_s,
+        "compile_s": stopwatch.compile_s,
         "iterations": answer.turns,
     }
     if not figures.load.max() < 1:

@@ -90,7 +90,7 @@ def _work(options: OptimizeOptions, tables: Sequence[Tables] | None, engine: Eng
 
     return Work(
         run_ids=[item.run.run_id for _, items in runs for item in items],
-        batches=partial(batches, runs, widest),
+        batches=partial(batches, runs, widest, options.exchange),
         solve=partial(solve, options),
         id_types=id_types(*(table for case in cases for table in (case.nodes, case.files))),
         verb="planning",

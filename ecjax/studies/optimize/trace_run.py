@@ -1,6 +1,5 @@
 """Runs of ``ecjax optimize objective=trace``: plans for the arrivals of a log, and their rows."""
 
-import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -17,6 +16,7 @@ from ecjax.planning.trace.steady import Steady
 from ecjax.problem.overload import EVENLY, overload
 from ecjax.progress import detail
 from ecjax.status import Status
+from ecjax.stopwatch import Stopwatch
 from ecjax.studies.optimize import rows as plan_rows
 from ecjax.studies.optimize.batches import Item
 from ecjax.studies.optimize.examination import examined
@@ -47,18 +47,19 @@ def trace_runs(
     tables: list[pa.Table] = []
     seen: dict[tuple[float, float], tuple[Steady, np.ndarray]] = {}
     for item in items:
-        began = time.perf_counter()
         lane = case.lane(item.lane)
         problem = case.problem_of(lane)
-        row = item.run.row() | {"device": str(jax.devices()[0].device_kind)}
         scales = (lane.rate_scale, lane.size_scale)
-        if scales not in seen:
-            detail(f"rate_scale={lane.rate_scale:g}: reads in any proportion")
-            seen[scales] = _first(options, case, problem, lane)
-        detail(f"theta={lane.theta:g}, rate_scale={lane.rate_scale:g}: placing files")
-        blocks, start = seen[scales]
-        plan = plan_trace(_data(problem, blocks, lane.theta), options.gap, start)
-        solution = _solution(problem, plan, lane.theta)
+        with Stopwatch(of_process=True) as stopwatch:
+            if scales not in seen:
+                detail(f"rate_scale={lane.rate_scale:g}: reads in any proportion")
+                seen[scales] = _first(options, case, problem, lane)
+            detail(f"theta={lane.theta:g}, rate_scale={lane.rate_scale:g}: placing files")
+            blocks, start = seen[scales]
+            plan = plan_trace(_data(problem, blocks, lane.theta), options.gap, start)
+            solution = _solution(problem, plan, lane.theta)
+        times = {"solve_s": stopwatch.own_s, "compile_s": stopwatch.compile_s}
+        row = item.run.row() | times  # of the processors
         if not np.isfinite(solution.evaluation.objective):
             rows.append(row | _unstable(case, solution, lane.rate_scale))
             continue
@@ -67,7 +68,7 @@ def trace_runs(
         row |= plan_rows.plan_columns(solution, case, plan.bound) | examination | trace_columns(plan)
         if options.estimate:
             row |= estimates(options, case, item, solution) | log_estimates(options, case, lane, solution)
-        rows.append(row | {"solve_s": time.perf_counter() - began, "compile_s": 0.0})
+        rows.append(row)
         plans.append((item, solution))
     return rows, plan_rows.datasets(case, plans) | {"scenarios": iter(tables)}
 

@@ -1,7 +1,6 @@
 """``ecjax replay LOG``: the second half of a log predicted from its first half, and how far off that is."""
 
 import json
-import time
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +15,7 @@ from ecjax.display import without_secrets
 from ecjax.engine import Engine, Worker
 from ecjax.errors import UserError
 from ecjax.status import Status
+from ecjax.stopwatch import Stopwatch
 from ecjax.studies.replay.options import ReplayOptions
 from ecjax.studies.replay.rows import with_run_id
 from ecjax.studies.replay.tables import TABLES
@@ -84,13 +84,13 @@ def log_work(options: ReplayOptions, engine: Engine) -> Work:
 def _solve(options: ReplayOptions, log: TraceRequests, items: dict[str, Item], worker: Worker) -> Solved:
     precision.use_compilation_cache()
     [(name, item)] = items.items()
-    began = time.perf_counter()
-    validation = validate(log, item.family, options.seed, options.replications)
+    with Stopwatch(of_process=True) as stopwatch:
+        validation = validate(log, item.family, options.seed, options.replications)
     if not len(validation.table):
         raise UserError(
             f"trace={options.trace}: {validation.text}; plan=FOLDER replays its arrivals on a plan"
         )
-    row = item.run.row() | _results(validation) | {"solve_s": time.perf_counter() - began}
+    row = item.run.row() | _results(validation) | {"solve_s": stopwatch.own_s}
     tables = {"latencies": validation.table, "latency_bins": validation.bins}
     return [row], {dataset: with_run_id(name, table) for dataset, table in tables.items()}
 

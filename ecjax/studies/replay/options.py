@@ -17,7 +17,18 @@ POLICIES = (
 QUEUES = ("fcfs", "priority", "partitioned", "shared")
 SERVICES = (*LAWS, "empirical")
 ARRIVALS = ("poisson", "bursts", "trace")
-FIGURES = ("cdf", "latency", "utilisation", "sweep", "classes", "bounds", "class_sweep", "class_sizes")
+FIGURES = (
+    "cdf",
+    "latency",
+    "utilisation",
+    "sweep",
+    "classes",
+    "bounds",
+    "class_sweep",
+    "class_sizes",
+    "queue_sweep",
+    "services",
+)
 NO_PLAN = "none"  # as ``plan``
 EVERY = "every"  # node in turn, as ``slow``
 _SLOWER = 5.0  # times, where no factor is given

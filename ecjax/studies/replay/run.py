@@ -2,7 +2,7 @@
 
 import itertools
 import json
-import time
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from statistics import fmean
 from typing import Any
@@ -15,17 +15,20 @@ from ecjax.problem.service_laws import law_name
 from ecjax.simulation.run import Outcome
 from ecjax.simulation.summary import Summary, summarise
 from ecjax.status import Status
+from ecjax.stopwatch import Stopwatch
 from ecjax.studies.replay import rows
 from ecjax.studies.replay.inputs import Case, queues_of, slow_of
 from ecjax.studies.replay.operating_point import Point, operating_point, weights_of, why_unstable
 from ecjax.studies.replay.options import ReplayOptions
 from ecjax.studies.replay.predictions import predictions
-from ecjax.studies.replay.simulation import Simulation, simulation
+from ecjax.studies.replay.services import services
+from ecjax.studies.replay.simulation import simulation
 from ecjax.studies.replay.tables import TABLES
 from ecjax.studies.replay.trace_predictions import trace_predictions
 from ecjax.studies.spine.batches import Solved
 from ecjax.studies.spine.run import Run
 from ecjax.tables.nulls import or_none
+from ecjax.tables.store import Tables
 
 _P50, _P99 = 0, 2  # places among the quantiles
 _NO_READS = "no read was replayed: rates and the factors of rates= are 0; allowed: above 0 at some time"
@@ -94,47 +97,57 @@ def solve(options: ReplayOptions, case: Case, items: dict[str, Item], worker: Wo
         UserError: a node has no such service law, or earlier bounds do not know such nodes or files.
     """
     precision.use_compilation_cache()
-    began = time.perf_counter()
     [(name, item)] = items.items()
+    with Stopwatch() as stopwatch:
+        row, datasets = _solve(options, case, name, item, worker, stopwatch)
+    return [row | {"solve_s": stopwatch.own_s}], datasets
+
+
+def _solve(
+    options: ReplayOptions, case: Case, name: str, item: Item, worker: Worker, stopwatch: Stopwatch
+) -> tuple[dict[str, Any], Mapping[str, Tables]]:
     at = operating_point(case, item.point, options)
     row = item.run.row() | {"service": law_name(at.laws)}
     if at.static:
         row["max_load"] = float(at.loads.max())
     error = why_unstable(at)
     if error is not None:
-        return [row | {"status": str(Status.UNSTABLE), "error": error}], {}
+        return row | {"status": str(Status.UNSTABLE), "error": error}, {}
     predicted = predictions(at, options.estimate, options.earlier_bounds)
     under_trace, trace_columns = trace_predictions(case, at, item.point, options)
     for kind, latencies in under_trace.items():
         predicted.setdefault(kind, []).append(latencies)
-    outcomes = _outcomes(simulation(case, at, item.point, options), options, worker)
+    replication = stopwatch.joined(simulation(case, at, item.point, options).replication)
+    outcomes = _outcomes(replication, options, worker)
     varying = case.reads is not None or case.factors is not None
     tallies, spans = [outcome.tally for outcome in outcomes], [outcome.span for outcome in outcomes]
     summary = summarise(tallies, spans, varying)
     summary = replace(summary, utilisation=summary.utilisation / at.channels)
     if summary.all is None or not summary.all.count[0]:
-        return [row | {"status": str(Status.FAILED), "error": _NO_READS}], {}
+        return row | {"status": str(Status.FAILED), "error": _NO_READS}, {}
     complete = all(outcome.complete for outcome in outcomes)
     if at.policy == "hedged":
         row["hedged_share"] = fmean(outcome.hedged_share for outcome in outcomes)
     row |= _results(summary, complete) | _predicted(predicted.get("all", [])) | trace_columns
-    row["solve_s"] = time.perf_counter() - began
-    return [row], {
+    return row, {
         "latencies": rows.latencies(name, at.plan, summary, predicted),
         "latency_bins": rows.latency_bins(name, at.plan, summary),
+        "services": services(name, at, options.seed),
         "node_loads": rows.node_loads(name, at, summary),
     }
 
 
-def _outcomes(replay: Simulation, options: ReplayOptions, worker: Worker) -> list[Outcome]:
+def _outcomes(
+    replication: Callable[[int, Callable[[float], None]], Outcome], options: ReplayOptions, worker: Worker
+) -> list[Outcome]:
     """Outcomes of all replications."""
 
     def advance(replications: float) -> None:
         worker.advance(replications / options.replications)
 
     seeds = range(options.seed, options.seed + options.replications)
-    running = [worker.pool.submit(replay.replication, seed, advance) for seed in seeds]
-    return [replication.result() for replication in running]
+    running = [worker.pool.submit(replication, seed, advance) for seed in seeds]
+    return [each.result() for each in running]
 
 
 def _results(summary: Summary, complete: bool) -> dict[str, Any]:

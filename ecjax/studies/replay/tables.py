@@ -93,6 +93,14 @@ TABLES = job_tables(
         Column("upper_s", FLOAT, "s", "upper edge, not itself in the bin"),
         Column("count", INTEGER, "", "reads in the bin"),
     ),
+    services=(
+        Column("group", STRING, "", "all or class"),
+        Column("class", STRING, "", "service class, else k=..., where group is class"),
+        Column("probability", FLOAT, "", "share of the chunk accesses that are served within service_s"),
+        Column(
+            "service_s", FLOAT, "s", "of a chunk, waits apart; of partitioned queues at the class's share"
+        ),
+    ),
     node_loads=(
         Column("node_id", ID, "", "node"),
         Column(

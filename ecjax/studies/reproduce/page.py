@@ -15,13 +15,15 @@ from ecjax.studies.spine.sentences import listed
 
 _WIDTH = 78
 _NO_BREAK = chr(160)
+_FULL = "size=full: "
 _HEAD = """# What became of the papers' claims
 
 Numbers, orders and trends that the implemented papers state, 183 of them, and
 what `ecjax reproduce` decided about each (verdicts: `ecjax guide reproduce`).
 The page is written from the dataset `claims` of the size in each heading:
 `python traces/make/claims_page.py results/reproduce`. "Paper" is the printed
-value, "here" ours with its 95 % interval or the range of several.
+value, "here" ours with its 95 % interval or the range of several. What
+`size=full` decided otherwise stands below the heading where it has run.
 """
 
 
@@ -40,6 +42,33 @@ def sections(claims: pd.DataFrame, sizes: Mapping[str, str]) -> dict[str, str]:
         lines += [_wrapped(row) for row in rows.to_dict("records")]
         made[str(name)] = "\n".join(lines) + "\n"
     return made
+
+
+def full_line(claims: pd.DataFrame, small: Mapping[str, str]) -> str:
+    """The line of a section that says which verdicts of ``size=full`` are others.
+
+    Args:
+        claims: rows of a paper at that size.
+        small: verdicts of the section by id.
+    """
+    others = [row for row in claims.to_dict("records") if small.get(row["id"]) != row["verdict"]]
+    words = "the same verdicts"
+    if others:
+        words = "other verdicts for " + listed([f"`{row['id']}`: {row['verdict']}" for row in others])
+    text = f"{_FULL}{words} ({len(claims)} claims)."
+    return textwrap.fill(text, _WIDTH, break_long_words=False, break_on_hyphens=False)
+
+
+def with_full_line(section: str, line: str) -> str:
+    """The section with another such line; without one where it is empty."""
+    head, *rest = [part for part in section.split("\n\n") if not part.startswith(_FULL)]
+    # the counts, then the line, then the claims
+    return "\n\n".join([head, rest[0], *([line] if line else []), *rest[1:]])
+
+
+def full_line_of(section: str) -> str:
+    """The line of a section as it stands; empty where it has none."""
+    return next((part for part in section.split("\n\n") if part.startswith(_FULL)), "")
 
 
 def page(parts: Mapping[str, str]) -> str:

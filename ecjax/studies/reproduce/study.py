@@ -1,6 +1,5 @@
 """``ecjax reproduce``: run the studies of the papers, and say what became of their claims."""
 
-import time
 from pathlib import Path
 
 from rich.console import Console
@@ -8,6 +7,7 @@ from rich.console import Console
 from ecjax.console import OutputMode, conclude, log, output_mode, say
 from ecjax.errors import UserError
 from ecjax.options import checked
+from ecjax.stopwatch import Stopwatch
 from ecjax.studies.reproduce.claim import Claim, Paper
 from ecjax.studies.reproduce.claims import paper
 from ecjax.studies.reproduce.options import PAPERS, ReproduceOptions
@@ -42,9 +42,9 @@ def reproduce_study(options: ReproduceOptions, console: Console, options_of: Opt
     with ResultStore(options.out, TABLES, {}) as store:
         for one, claims in work:
             log.info("%s: %d claims: %s", one.name, len(claims), one.title)
-            began = time.perf_counter()
-            rows = judged(one, claims, setting)
-            run = run_row(one.name, options.size, rows, time.perf_counter() - began)
+            with Stopwatch(of_process=True) as stopwatch:
+                rows = judged(one, claims, setting)
+            run = run_row(one.name, options.size, rows, stopwatch.own_s)
             store.commit([run], {"claims": claims_table(run["run_id"], one.name, rows)})
             run_ids.append(run["run_id"])
     runs = runs_of(options.out, run_ids)

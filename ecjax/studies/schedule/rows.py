@@ -5,27 +5,34 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ecjax import intervals
 from ecjax.coflow.workload import Workload
 
 LEVELS = {"p50_s": 0.5, "p95_s": 0.95, "p99_s": 0.99}
+_NAMES = ("mean_s", *LEVELS)
+COLUMNS = (*_NAMES, *map(intervals.half_width_of, _NAMES))
 
 
 def statistics(completion: np.ndarray, isolation: np.ndarray, fair: np.ndarray | None) -> dict[str, Any]:
-    """Mean, quantiles, improvement and slowdown, named as in the result tables.
+    """Mean and quantiles of times and slowdowns, with half widths, and improvement, named as in the result tables.
 
     Args:
-        completion: s, from arrival to end, (C,).
+        completion: s, from arrival to end, (C,), in the order of arrivals.
         isolation: s, the same alone on the fabric, (C,).
         fair: s, the same under ``fair``, (C,); None where that is not known.
     """
-    mean = float(completion.mean())
-    quantiles = np.quantile(completion, list(LEVELS.values())).tolist()
+    times = intervals.statistics(completion, LEVELS)
+    slowdowns = intervals.statistics(completion / isolation, LEVELS)
     return {
-        "mean_s": mean,
-        **dict(zip(LEVELS, quantiles, strict=True)),
-        "improvement": None if fair is None else float(fair.mean()) / mean,
-        "slowdown": float((completion / isolation).mean()),
+        **{name: times[name] for name in COLUMNS},
+        "improvement": None if fair is None else float(fair.mean() / completion.mean()),
+        **{slowdown_of(name): slowdowns[name] for name in COLUMNS},
     }
+
+
+def slowdown_of(name: str) -> str:
+    """Name of a statistic of slowdowns from that of times: mean_s, p95_s, p95_ci_s to slowdown, slowdown_p95, ..."""
+    return f"slowdown_{name}".removesuffix("_s").removesuffix("_mean")
 
 
 def coflows(

@@ -1,6 +1,5 @@
 """Replays of one workload under several schedulers and source rules, and their rows."""
 
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from ecjax.coflow.workload import Fabric, Workload
 from ecjax.engine import Worker
 from ecjax.progress import detail, polled
 from ecjax.status import Status
+from ecjax.stopwatch import Stopwatch
 from ecjax.studies.schedule.inputs import Case
 from ecjax.studies.schedule.rows import coflow_widths, coflows, statistics
 from ecjax.studies.spine.batches import Rows
@@ -192,21 +192,24 @@ def replayed(
     """One replay; of its outcome by flow only what the tables need is kept. ``advance`` is called with shares of it."""
     workload, fabric = transfers.workload, transfers.fabric
     detail(f"{scheduler} with {sources} sources, seed {seed}")
-    began = time.perf_counter()
-    with polled(advance) as poll:
+    with polled(advance) as poll, Stopwatch() as stopwatch:
 
         def watch(completion_s: np.ndarray) -> None:
             poll(lambda: np.count_nonzero(completion_s) / max(len(completion_s), 1))
 
         outcome = replay(workload, fabric, scheduler, sources, seed, watch=watch)
-    seconds = time.perf_counter() - began
     makespan = float(outcome.finish_s.max() - workload.arrival_s[0])
     busy = max(
         (np.bincount(port, workload.bytes, len(capacity)) / capacity).max()
         for port, capacity in ((outcome.source, fabric.send), (workload.destination, fabric.receive))
     )
     return Replayed(
-        outcome.completion_s, makespan, float(busy) / makespan, outcome.events, outcome.moved, seconds
+        outcome.completion_s,
+        makespan,
+        float(busy) / makespan,
+        outcome.events,
+        outcome.moved,
+        stopwatch.own_s,
     )
 
 

@@ -9,13 +9,18 @@ from rich.console import Console
 from scipy import stats
 
 from ecjax.console import say
+from ecjax.intervals import half_width_of
 from ecjax.status import Status
+from ecjax.studies.schedule.rows import slowdown_of
 from ecjax.studies.schedule.words import POINT
 from ecjax.studies.spine.printed import number, print_errors, print_table
 from ecjax.units import Unit, fitting_unit, plain
 
 _TIMES = {"mean_s": "mean", "p50_s": "p50", "p95_s": "p95", "p99_s": "p99"}
-_NUMBERS = (*_TIMES, "improvement", "slowdown", "gap")
+_PEER_SOURCES = ("smallest_load", "given")  # of D-Target as published
+_INTERVALS = {name: half_width_of(name) for name in _TIMES}
+_INTERVALS |= {slowdown_of(name): slowdown_of(half) for name, half in _INTERVALS.items()}
+_NUMBERS = (*_INTERVALS, "improvement", "gap")
 
 
 def over_seeds(runs: pd.DataFrame) -> pd.DataFrame:
@@ -26,9 +31,9 @@ def over_seeds(runs: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         The columns of a point, ``sources``, ``scheduler``, ``group`` (number of point and source rule), ``seeds`` (that
-        did not fail), the means of the numbers, ``ci_s`` (half width of the 95 % interval of ``mean_s`` over seeds, by
-        Student's t; nan of one seed), ``improvement_least`` and ``improvement_most``; points and source rules in
-        their order, schedulers by ``mean_s``.
+        did not fail), the means of the numbers, half widths of the 95 % intervals of times and slowdowns (over seeds,
+        by Student's t; of one seed that of its replay, nan where it has none), ``improvement_least`` and
+        ``improvement_most``; points and source rules in their order, schedulers by ``mean_s``.
     """
     keys = [*POINT, "sources", "scheduler"]
     rows = []
@@ -36,7 +41,8 @@ def over_seeds(runs: pd.DataFrame) -> pd.DataFrame:
         row = dict(zip(keys, values, strict=True))
         finished = replays[replays["status"] == str(Status.OK)]
         row |= {name: finished[name].astype(float).mean() for name in _NUMBERS}
-        row |= {"seeds": len(finished), "ci_s": _half_width(finished["mean_s"].to_numpy(float))}
+        row |= {"seeds": len(finished)}
+        row |= {half: _interval(finished, name, half) for name, half in _INTERVALS.items()}
         row |= {
             "improvement_least": finished["improvement"].astype(float).min(),
             "improvement_most": finished["improvement"].astype(float).max(),
@@ -45,6 +51,13 @@ def over_seeds(runs: pd.DataFrame) -> pd.DataFrame:
     table = pd.DataFrame(rows)
     group = table.groupby([*POINT, "sources"], sort=False, dropna=False).ngroup()
     return table.assign(group=group).sort_values(["group", "mean_s"], kind="stable", ignore_index=True)
+
+
+def _interval(replays: pd.DataFrame, name: str, half: str) -> float:
+    """Half width of the interval of a number of the replays of several seeds, or of one."""
+    if len(replays) == 1 and half in replays:
+        return float(replays[half].astype(float).iloc[0])
+    return _half_width(replays[name].to_numpy(float))
 
 
 def _half_width(values: np.ndarray) -> float:
@@ -65,9 +78,7 @@ def against_dtarget(runs: pd.DataFrame) -> pd.DataFrame:
         given sources are compared with D-Target's replay of the same.
     """
     finished = runs[runs["status"] == str(Status.OK)]
-    peer = finished[
-        (finished["scheduler"] == "dtarget") & finished["sources"].isin(["smallest_load", "given"])
-    ]
+    peer = finished[(finished["scheduler"] == "dtarget") & finished["sources"].isin(_PEER_SOURCES)]
     keys = [*POINT, "seed"]
     # sources may be given for one part of a sweep only if they are for all of it
     both = finished.merge(peer[[*keys, "mean_s"]], on=keys, suffixes=("", "_peer"))
@@ -108,8 +119,8 @@ def show(runs: pd.DataFrame, console: Console, out: str) -> None:
     if several:
         say(
             console,
-            "Means over the seeds, ± the 95 % interval of the mean, improvement (least-most); improvement is over fair "
-            "with the same sources and seed.",
+            "Means over the seeds, ± their 95 % intervals, improvement (least-most); improvement is over fair with the "
+            "same sources and seed.",
         )
     _show_best(runs, swept, console)
     print_errors(runs, console)
@@ -119,9 +130,8 @@ def _cells(row: dict[Any, Any], swept: list[str], bounded: bool, unit: Unit) -> 
     improvement = number(row["improvement"], ".3g")
     if row["improvement_most"] > row["improvement_least"]:
         improvement += f" ({row['improvement_least']:.3g}-{row['improvement_most']:.3g})"
-    mean = unit.interval(row["mean_s"], row["ci_s"])
-    cells = [*(number(row[name], "g") for name in swept), row["sources"], row["scheduler"], mean]
-    cells += [unit.cell(row[name], 3) for name in ("p50_s", "p95_s", "p99_s")]
+    cells = [*(number(row[name], "g") for name in swept), row["sources"], row["scheduler"]]
+    cells += [unit.interval(row[name], row[_INTERVALS[name]]) for name in _TIMES]
     cells += [improvement, "" if pd.isna(row["slowdown"]) else plain(row["slowdown"], 3)]
     return cells + ([number(row["gap"], "z.1%" if row["gap"] < 1 else ".0%")] if bounded else [])
 
@@ -134,7 +144,9 @@ def _show_best(runs: pd.DataFrame, swept: list[str], console: Console) -> None:
     for _, point in changes.groupby(list(POINT), sort=False, dropna=False):
         chosen_sources = point["sources"].isin(["least_work_ahead", "given"])
         ours = point[(point["scheduler"] == "local_search") & chosen_sources]
-        for row in pd.concat([point.iloc[:1], ours]).drop_duplicates().to_dict("records"):
+        shown = pd.concat([point.iloc[:1], ours]).drop_duplicates()
+        itself = (shown["scheduler"] == "dtarget") & shown["sources"].isin(_PEER_SOURCES)
+        for row in shown[~itself].to_dict("records"):
             with_sources = "" if row["sources"] == "given" else f" with {row['sources']}"
             where = ", ".join(f"{name}={row[name]:g}" for name in swept)
             margin = f" ± {row['ci']:.2%}" if math.isfinite(row["ci"]) else ""

@@ -3,6 +3,28 @@
 from ecjax.tables.result_schemas import job_tables
 from ecjax.tables.schemas import FLOAT, ID, INTEGER, STRING, Column
 
+_HALF = "half width of its 95 % interval; null: fewer than 2000 coflows"
+_TIMES = (
+    Column("mean_s", FLOAT, "s", "mean completion time, from arrival to end"),
+    Column("ci_s", FLOAT, "s", _HALF),
+    Column("p50_s", FLOAT, "s", "median of the same"),
+    Column("p50_ci_s", FLOAT, "s", _HALF),
+    Column("p95_s", FLOAT, "s", "95 % quantile"),
+    Column("p95_ci_s", FLOAT, "s", _HALF),
+    Column("p99_s", FLOAT, "s", "99 % quantile"),
+    Column("p99_ci_s", FLOAT, "s", _HALF),
+)
+_SLOWDOWNS = (
+    Column("slowdown", FLOAT, "", "mean of completion time / time alone on the fabric"),
+    Column("slowdown_ci", FLOAT, "", _HALF),
+    Column("slowdown_p50", FLOAT, "", "median of the same"),
+    Column("slowdown_p50_ci", FLOAT, "", _HALF),
+    Column("slowdown_p95", FLOAT, "", "95 % quantile"),
+    Column("slowdown_p95_ci", FLOAT, "", _HALF),
+    Column("slowdown_p99", FLOAT, "", "99 % quantile"),
+    Column("slowdown_p99_ci", FLOAT, "", _HALF),
+)
+
 TABLES = job_tables(
     "schedule",
     runs=(
@@ -15,12 +37,9 @@ TABLES = job_tables(
         Column("rate_scale", FLOAT, "", "arrival times were divided by this"),
         Column("size_scale", FLOAT, "", "bytes were multiplied by this"),
         Column("coflow_count", INTEGER, "", "coflows that were replayed"),
-        Column("mean_s", FLOAT, "s", "mean completion time, from arrival to end"),
-        Column("p50_s", FLOAT, "s", "median of the same"),
-        Column("p95_s", FLOAT, "s", "95 % quantile"),
-        Column("p99_s", FLOAT, "s", "99 % quantile"),
+        *_TIMES,
         Column("improvement", FLOAT, "", "mean_s of fair with the same sources and seed / mean_s"),
-        Column("slowdown", FLOAT, "", "mean of completion time / time alone on the fabric"),
+        *_SLOWDOWNS,
         Column(
             "lower_bound", FLOAT, "s", "no schedule has a smaller mean_s; null where it was not asked for"
         ),
@@ -45,11 +64,8 @@ TABLES = job_tables(
         Column("sources", STRING, "", "how sources were chosen"),
         Column("width_class", STRING, "", "flows per coflow, as [2,6): 2 to 5"),
         Column("coflow_count", INTEGER, "", "coflows of such a width"),
-        Column("mean_s", FLOAT, "s", "mean of their completion times"),
-        Column("p50_s", FLOAT, "s", "median"),
-        Column("p95_s", FLOAT, "s", "95 % quantile"),
-        Column("p99_s", FLOAT, "s", "99 % quantile"),
+        *_TIMES,
         Column("improvement", FLOAT, "", "mean_s of the class under fair, same sources and seed / mean_s"),
-        Column("slowdown", FLOAT, "", "mean of completion time / time alone on the fabric"),
+        *_SLOWDOWNS,
     ),
 )

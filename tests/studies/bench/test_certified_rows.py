@@ -48,7 +48,7 @@ def test_gaps_and_lanes():
 def test_what_the_published_method_adds_is_said():
     problem = random_problem(1000, 12, 0.6, False, seed=1)
     outcome = Runner().once().time(lambda: certified._solve(problem, (certified.THETA,), 1e-4))
-    outcome = replace(outcome, value=replace(outcome.value, compile_s=1.0))
+    outcome = replace(outcome, value=replace(outcome.value, compared=True))
     assert "published" in certified._row("ecjax", "one", problem, outcome).note
 
 

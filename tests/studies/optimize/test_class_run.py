@@ -190,6 +190,35 @@ def test_importance_and_queues_are_swept_and_resumed(tmp_path):
     assert len(read_results(out, "runs")) == 8
 
 
+def test_no_point_of_a_sweep_that_exchanges_plans_is_beaten_by_another_points_plan(tmp_path):
+    """By the plain formulas: every plan of the sweep at the importance of every run."""
+    case, out = with_classes(problems.mixed(load=0.5)), tmp_path / "out"
+    sweep = {"queue": "weighted", "importance": [[1, 1], [1, 0.4], [1, 0.1]]}
+    study(out, case, **sweep)
+    alone = read_results(out, "runs").set_index("importance").sort_index()
+    assert study(out, case, exchange=True, **sweep)[0] == 0
+    runs = read_results(out, "runs")
+    runs = runs[~runs["run_id"].isin(alone["run_id"])]
+    assert len(runs) == 3
+    values = np.empty((3, 3))
+    for number, run in enumerate(runs.itertuples()):
+        follows_from_the_tables(out, run)
+        plain, _, reads, stored, weights = recomputed(out, run)
+        told = latencies(plain, reads, stored, weights)[0]
+        for at, other in enumerate(runs.itertuples()):
+            values[at, number] = (
+                np.array(list(json.loads(other.importance).values())) * plain.class_share @ told
+            )
+    assert (values.diagonal() <= values.min(axis=1) * (1 + 1e-6)).all()
+    together = runs.set_index("importance").sort_index()["objective"]
+    assert (together <= alone["objective"] * (1 + 1e-9)).all()
+    # nothing is done twice, and one point has nobody to exchange with
+    before = {path: path.stat().st_mtime_ns for path in out.rglob("*.parquet")}
+    study(out, case, exchange=True, **sweep)
+    study(out, case, exchange=True, queue="weighted", importance=[1, 0.4])
+    assert {path: path.stat().st_mtime_ns for path in out.rglob("*.parquet")} == before
+
+
 def test_what_changes_nothing_keeps_the_run_id(tmp_path):
     case, out = with_classes(problems.mixed(load=0.5)), tmp_path / "out"
     study(out, case, queue="priority")
@@ -336,6 +365,7 @@ MISTAKES = {
         ["queue=weighted", "weights=[0.99,0.01]"],
         ["class 2 asks for 0.", "of node n", "its share is 0.01", "weights=null"],
     ),
+    "exchange of other queues": (["exchange=true"], ["exchange: found true", "queue=weighted"]),
     "deadlines, number": (["deadline_s=[1,2,3]"], ["deadline_s: found [1, 2, 3]", "1, 2"]),
     "deadlines, sign": (["deadline_s=[1,-2]"], ["deadline_s: found [1, -2]", "positive"]),
     "deadlines, class": (["deadline_s={3:1.0}"], ["deadline_s: found class 3", "1, 2"]),

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from ecjax.plotting.runs import names
 from ecjax.studies.replay.figures import kinds
-from ecjax.studies.replay.figures.classes import class_sizes, class_sweep
+from ecjax.studies.replay.figures.classes import class_sizes, class_sweep, queue_sweep
 from ecjax.studies.replay.tables import TABLES
 from ecjax.tables.arrow_schemas import dataset_schema
 from ecjax.tables.results import read_results
@@ -97,14 +97,42 @@ def test_a_sweep_of_replays_has_a_panel_per_queue(tmp_path):
     np.testing.assert_allclose([segment[:, 1] for segment in bars], [[9, 11], [9.9, 12.1]])
 
 
+def test_a_sweep_of_queues_on_one_axis(tmp_path):
+    rows = [
+        replayed(f"{queue}{second}", queue, importance=importance(second))
+        for queue in METHODS
+        for second in (0.2, 0.6)
+    ]
+    means = [{"gold": (10 + n, 11 + n, 20 + n), "silver": (30 + n, 31 + n, 60)} for n in range(4)]
+    tables = [latencies(row, told) for row, told in zip(rows, means, strict=True)]
+    figure = queue_sweep(tmp_path, stored(tmp_path, rows, {"latencies": tables}))
+    (axes,) = figure.axes
+    assert labels(figure) == [
+        "class gold, JLOP (priority)",
+        "class silver, JLOP (priority)",
+        "class gold, JLWO (weighted)",
+        "class silver, JLWO (weighted)",
+    ]
+    lines = [
+        line for line in axes.get_lines() if len(line.get_xdata()) == 2 and line.get_linestyle() != "None"
+    ]
+    assert {(tuple(line.get_ydata()), line.get_linestyle()) for line in lines} == {
+        ((10, 11), "-"),
+        ((30, 31), "-"),
+        ((12, 13), "--"),
+        ((32, 33), "--"),
+    }
+
+
 def test_without_a_sweep_there_is_no_figure(tmp_path):
     rows = [replayed("a"), replayed("b", "weighted")]
     tables = [latencies(row, {"gold": (1, 2, 3)}) for row in rows]
     runs = stored(tmp_path, rows, {"latencies": tables})
     console = Console(file=StringIO(), width=300)
-    kinds.draw(tmp_path, runs, ["class_sweep", "class_sizes"], console)
+    kinds.draw(tmp_path, runs, ["class_sweep", "queue_sweep", "class_sizes"], console)
     text = console.file.getvalue()
     assert "figure class_sweep: needs runs that differ in the importance" in text
+    assert "figure queue_sweep: needs runs that differ in the importance" in text
     assert "figure class_sizes: needs files of several sizes" in text
 
 

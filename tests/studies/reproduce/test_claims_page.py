@@ -2,13 +2,22 @@
 
 from importlib.resources import files
 
+import pandas as pd
 import pytest
 
 from ecjax import cli
 from ecjax.studies.reproduce.claim import Verdict
 from ecjax.studies.reproduce.claims import paper
 from ecjax.studies.reproduce.options import PAPERS
-from ecjax.studies.reproduce.page import page, read_sections, read_verdicts, sections
+from ecjax.studies.reproduce.page import (
+    full_line,
+    full_line_of,
+    page,
+    read_sections,
+    read_verdicts,
+    sections,
+    with_full_line,
+)
 from ecjax.tables.results import read_results
 
 PAGE = (files("ecjax.guides") / "claims.md").read_text(encoding="utf-8")
@@ -23,6 +32,21 @@ def test_every_claim_is_on_the_page(name):
 
 def test_sections_make_up_the_page():
     assert page(read_sections(PAGE)) == PAGE
+
+
+def test_what_full_size_decides_otherwise_has_a_line():
+    section = read_sections(PAGE)["tofec"]
+    verdicts = read_verdicts(section)
+    first, second, *_ = verdicts
+    rows = [{"id": name, "verdict": verdict} for name, verdict in verdicts.items()]
+    same = full_line(pd.DataFrame(rows), verdicts)
+    assert same == f"size=full: the same verdicts ({len(rows)} claims)."
+    rows[1] = {"id": second, "verdict": "testbed"}
+    line = full_line(pd.DataFrame(rows), verdicts)
+    assert f"`{second}`: testbed" in line and first not in line
+    written = with_full_line(with_full_line(section, same), line)
+    assert full_line_of(written) == line and read_verdicts(written) == verdicts
+    assert with_full_line(written, full_line_of(section)) == section
 
 
 @pytest.mark.slow

@@ -119,7 +119,9 @@ def test_every_column_is_filled(study):
     for dataset, columns in TABLES.datasets.items():
         rows = read_results(study, dataset)
         assert list(rows.columns) == [column.name for column in columns]
-        assert set(rows.columns[rows.isna().all()]) <= {"error"}
+        # too few coflows for intervals of one replay
+        half_widths = {name for name in rows.columns if name.endswith(("_ci", "_ci_s")) or name == "ci_s"}
+        assert set(rows.columns[rows.isna().all()]) <= {"error", *half_widths}
 
 
 def test_words_are_those_of_the_libraries():
@@ -297,11 +299,26 @@ def test_statistics_without_a_baseline():
     assert found["mean_s"] == 2.0 and found["p50_s"] == 2.0 and found["improvement"] is None
 
 
+def test_one_replay_has_intervals_where_its_coflows_are_many():
+    """Independent exponential times: half widths as of a sample, for times and for slowdowns."""
+    completion = np.random.default_rng(0).exponential(2.0, 40_000)
+    found = statistics(completion, np.full(40_000, 0.5), None)
+    assert found["ci_s"] == pytest.approx(1.96 * 2.0 / 200, rel=0.6)
+    for name, level in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99)):
+        half = 1.96 * 2.0 * np.sqrt(level / (1 - level)) / 200
+        assert found[f"{name}_ci_s"] == pytest.approx(half, rel=0.7)
+        assert found[f"slowdown_{name}"] == pytest.approx(found[f"{name}_s"] / 0.5)
+        assert found[f"slowdown_{name}_ci"] == pytest.approx(found[f"{name}_ci_s"] / 0.5)
+    few = statistics(completion[:1999], np.full(1999, 0.5), None)
+    assert few["ci_s"] is None and few["slowdown_p99_ci"] is None
+
+
 def test_intervals_over_seeds():
+    numbers = ("p50_s", "p95_s", "slowdown", "slowdown_p50", "slowdown_p95", "slowdown_p99")
     rows = [
         {"scheduler": method, "sources": "random", "seed": seed, "status": "ok", "mean_s": mean * value}
         | dict.fromkeys(POINTS)
-        | {"improvement": value, "p50_s": 1.0, "p95_s": 1.0, "p99_s": 1.0, "slowdown": 1.0, "gap": None}
+        | {"improvement": value, "gap": None, **dict.fromkeys(numbers, 1.0), "p99_s": 3 * value}
         for method, mean in (("slow", 2.0), ("fast", 1.0))
         for seed, value in enumerate((1.0, 2.0, 3.0))
     ]
@@ -310,6 +327,8 @@ def test_intervals_over_seeds():
     assert list(told.index) == ["fast", "slow"]
     # t of 95 % with two degrees of freedom: 4.30265; the standard error of 1, 2, 3 is 1 / sqrt(3)
     assert_allclose(told["ci_s"], np.array([1, 2]) * 4.302652729911275 / np.sqrt(3))
+    assert_allclose(told["p99_ci_s"], 3 * 4.302652729911275 / np.sqrt(3))
+    assert_allclose(told[["p50_ci_s", "slowdown_p95_ci"]], 0)
     assert_allclose(told["mean_s"], [2.0, 4.0])
     assert_allclose(told["improvement_most"], 3.0)
     assert list(told["seeds"]) == [3, 3]
@@ -325,6 +344,13 @@ def test_the_printed_table(study):
     named = [line.split()[:3] for line in table if line.strip().startswith(("random", "smallest_load"))]
     best = [[row.sources, row.scheduler, f"{row.mean_s:.4g}"] for row in told.itertuples()]
     assert named == best
+
+
+def test_dtarget_is_not_set_against_itself(study):
+    console = Console(file=StringIO(), width=200)
+    only = options(study, scheduler=["dtarget"], sources=["smallest_load"])
+    assert schedule_study(only, console) == 0
+    assert "against dtarget" not in console.file.getvalue()
 
 
 @pytest.mark.parametrize(

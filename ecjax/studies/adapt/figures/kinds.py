@@ -3,6 +3,7 @@
 from ecjax.plotting.saving import Drawing, Kind
 from ecjax.studies.adapt.figures.bars import composition
 from ecjax.studies.adapt.figures.lines import delay, deviation, tradeoff
+from ecjax.studies.adapt.figures.tails import ccdf, task_delays
 from ecjax.studies.adapt.figures.timeline import timeline
 from ecjax.studies.adapt.words import replayed
 
@@ -11,6 +12,8 @@ KINDS = {
     "delay": Kind(delay, "two rates"),
     "composition": Kind(composition, "a strategy that changes k: tofec, greedy or calibrated", ("codes",)),
     "deviation": Kind(deviation, "two rates"),
+    "ccdf": Kind(ccdf, "requests that were replayed", ("latencies",)),
+    "task_delays": Kind(task_delays, "a run that ended", ("delays",)),
     "timeline": Kind(timeline, "steps, or timeline_s", ("timeline",)),
 }
 

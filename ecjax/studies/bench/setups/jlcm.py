@@ -114,7 +114,7 @@ def _solve(problem: Problem, thetas: tuple[float, ...], eps: float, max_iteratio
     how = BatchSettings(settings=planning.settings(BETA, eps, max_iterations, "merged"))
     unit = jnp.ones(len(thetas))
     plans: Plans = planning.solve(problem, Lanes(jnp.asarray(thetas), unit, unit), how)
-    return Clocked(plans, plans.solve_s)
+    return Clocked(plans, plans.solve_s["published"])
 
 
 def _objective(problem: Problem, shape: tuple[int, ...]) -> scipy_rivals.Objective:

@@ -22,6 +22,7 @@ from ecjax.tables.results import read_results
 _MOST_PANELS = 4
 _MOST_CLASSES = 8
 _MOST_SIZES = 50
+_WAYS = ("-", "--", ":", "-.")  # lines of queues
 
 
 def class_sweep(out: Path, runs: pd.DataFrame) -> Figure | None:
@@ -39,6 +40,48 @@ def class_sweep(out: Path, runs: pd.DataFrame) -> Figure | None:
     table["panel"] = table["run_id"].map(labels)
     table["at"] = table["run_id"].map(pd.Series(across.to_numpy(), runs["run_id"]))
     return _panels(table, label, bound_label(runs))
+
+
+def queue_sweep(out: Path, runs: pd.DataFrame) -> Figure | None:
+    """Replayed mean latency of every class over what is swept, all queues on one axis (Fig. 8 of the paper on classes).
+
+    Returns:
+        None where nothing is swept.
+    """
+    axis = swept(out, runs)
+    if axis is None:
+        return None
+    column, across, label = axis
+    table = rows(out, "latencies", runs, "class")
+    table = table[(table["source"] == "replayed") & np.isfinite(table["mean_s"])]
+    table["way"] = table["run_id"].map(pd.Series(names(runs, column), runs["run_id"]))
+    table["at"] = table["run_id"].map(pd.Series(across.to_numpy(), runs["run_id"]))
+    ways, classes = list(dict.fromkeys(table["way"])), list(dict.fromkeys(table["class"]))
+    drawn, styles = ways[: len(_WAYS)], dict(zip(ways, _WAYS, strict=False))
+    figure, (axes,) = panels(1, 7.5, 5.0)
+    for (way, name), line in table.groupby(["way", "class"], sort=False):
+        place = classes.index(name)
+        if way not in drawn or place >= _MOST_CLASSES:
+            continue
+        ordered = line.sort_values("at")
+        half = ordered["ci_s"].to_numpy() if ordered["ci_s"].notna().any() else None
+        look: dict[str, Any] = {**tapering(place, len(classes)), "linestyle": styles[way]}
+        words = f"class {name}" if len(ways) == 1 else f"class {name}, {way}"
+        axes.errorbar(
+            ordered["at"],
+            ordered["mean_s"],
+            half,
+            color=COLOURS[place % len(COLOURS)],
+            capsize=2,
+            label=words,
+            **look,
+        )
+    axes.set_xlabel(label)
+    scale(axes, table["mean_s"])
+    time_axis(axes.yaxis, "mean " + LATENCY + ", replayed", time_unit(table["mean_s"]))
+    legend(figure, axes.get_legend_handles_labels()[0])
+    figure.suptitle(f"Latency by class{few(len(drawn), len(ways), 'queues')}")
+    return figure
 
 
 def class_sizes(out: Path, runs: pd.DataFrame) -> Figure | None:

@@ -73,6 +73,37 @@ def cdf(out: Path, runs: pd.DataFrame) -> Figure:
     return figure
 
 
+def services(out: Path, runs: pd.DataFrame) -> Figure:
+    """Distribution of the service time of a chunk, waits apart: of every class of one run, or of all reads of several.
+
+    Fig. 6 of the JLCM paper, and Fig. 7 of the one on classes, whose shares of a node stretch the service.
+    """
+    table = rows(out, "services", runs)
+    if len(runs) == 1 and (table["group"] == "class").any():
+        what = "classes"
+        table = table[table["group"] == "class"]
+        curves = [
+            (name if str(name).startswith("k=") else f"class {name}", each)
+            for name, each in table.groupby("class", sort=False)
+        ]
+    else:
+        what = "runs"
+        table = table[table["group"] == "all"]
+        labels = zip(runs["run_id"], names(runs), strict=True)
+        curves = [(label, table[table["run_id"] == run]) for run, label in labels]
+    shown = curves[:MOST_CURVES]
+    figure, (axes,) = panels(1, 6.5, 4.4)
+    for place, ((label, each), colour) in enumerate(zip(shown, COLOURS, strict=False)):
+        look: dict[str, Any] = {"linestyle": DASHES[place % len(DASHES)], **tapering(place, len(shown))}
+        look = {name: look[name] for name in ("linestyle", "linewidth")}
+        axes.plot(each["service_s"], each["probability"], color=colour, label=label, **look)
+    axes.set(ylabel="share of chunks served within it", ylim=(0, 1.02), xlim=(0, None))
+    time_axis(axes.xaxis, "service of a chunk, without its wait", time_unit(table["service_s"]))
+    legend(figure, axes.get_legend_handles_labels()[0] if len(shown) > 1 else [])
+    figure.suptitle(f"Service of chunks{few(len(shown), len(curves), what)}")
+    return figure
+
+
 def _one_log(bins: list[pd.DataFrame]) -> bool:
     """Whether several runs replay what was observed once."""
     logs = [

@@ -2,8 +2,8 @@
 
 from ecjax.plotting.saving import Drawing, Kind, replayed
 from ecjax.studies.replay.figures.bars import classes, latency, utilisation
-from ecjax.studies.replay.figures.classes import class_sizes, class_sweep
-from ecjax.studies.replay.figures.distribution import cdf
+from ecjax.studies.replay.figures.classes import class_sizes, class_sweep, queue_sweep
+from ecjax.studies.replay.figures.distribution import cdf, services
 from ecjax.studies.replay.figures.sweep import bounds, sweep
 
 _ROWS = ("latencies",)
@@ -20,6 +20,12 @@ KINDS = {
         "runs that differ in the importance or the rates of one class, rate_scale or size_scale",
         _ROWS,
     ),
+    "queue_sweep": Kind(
+        queue_sweep,
+        "runs that differ in the importance or the rates of one class, rate_scale or size_scale",
+        _ROWS,
+    ),
+    "services": Kind(services, "a replay", ("services",)),
     "class_sizes": Kind(class_sizes, "files of several sizes, 50 at most", _ROWS),
 }
 

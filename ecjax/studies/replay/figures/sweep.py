@@ -5,11 +5,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from numpy.typing import ArrayLike
 
 from ecjax.plotting.looks import COLOURS, MARKS, tapering
-from ecjax.plotting.panels import few, legend, panels, scale
+from ecjax.plotting.panels import few, legend, number, panels, scale
 from ecjax.plotting.runs import names, rows
 from ecjax.plotting.units import time_axis, time_unit
 from ecjax.studies.replay.assumptions import bound_label
@@ -23,6 +25,8 @@ from ecjax.studies.replay.words import (
     horizontal,
     loads,
 )
+from ecjax.tables.datasets import batches_written
+from ecjax.tables.results import read_results
 
 
 def sweep(out: Path, runs: pd.DataFrame) -> Figure | None:
@@ -115,5 +119,31 @@ def bounds(out: Path, runs: pd.DataFrame) -> Figure | None:
     axes.set(xlabel=LOAD, title="Mean latency and its bounds against load")
     scale(axes, pd.concat(drawn))
     time_axis(axes.yaxis, "mean " + LATENCY, time_unit(*drawn))
+    per_read_s = _load_of_a_read(out, runs, load)
+    if per_read_s is not None and load.min() > 0:
+        _add_time_between_reads(axes, load.to_numpy(float), per_read_s)
     legend(figure, axes.get_legend_handles_labels()[0])
     return figure
+
+
+def _add_time_between_reads(axes: Axes, load: np.ndarray, per_read_s: float) -> None:
+    """The same axis above in 1/lambda; ``per_read_s`` is load over rate."""
+
+    def other(values: ArrayLike) -> np.ndarray:
+        return per_read_s / np.asarray(values, float)
+
+    axes.set_xlim(load.min() / 2, None)
+    above = axes.secondary_xaxis("top", functions=(other, other))
+    ticks = other(np.unique(load.round(3)))
+    above.set_xticks(ticks, [number(float(tick)) for tick in ticks])
+    above.set_xlabel("mean time between reads, 1/λ (s)")
+
+
+def _load_of_a_read(out: Path, runs: pd.DataFrame, load: pd.Series) -> float | None:
+    """Load over the rate of all reads, s; None where that is not known, or not the same in all runs."""
+    if not batches_written(out, "inputs/files"):
+        return None
+    rate = read_results(out, "inputs/files").groupby("input_id")["rate_per_s"].sum()
+    rates = (runs["input_id"].map(rate) * runs["rate_scale"]).to_numpy(float)
+    ratio = load.to_numpy(float) / rates
+    return float(ratio.mean()) if np.ptp(ratio) <= 1e-3 * ratio.mean() else None

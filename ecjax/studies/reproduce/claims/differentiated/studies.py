@@ -17,7 +17,7 @@ def _replay(name: str, *words: str) -> Study:
 
 STUDIES = (
     Study("fig6", ("optimize", "experiment=classes_fig6", "eps=0.01"), **_PLANS),
-    _replay("fig8", "experiment=classes_fig8"),
+    _replay("fig8", "experiment=classes_fig8", "planning.queue=weighted"),
     _replay("fig8_priority", "experiment=classes_fig8_priority", "planning.importance=[[1,0],[1,0.4],[1,1]]"),
     # both queues of Fig. 8 near saturation: plans balance the nodes, so that their load is below the stated one
     _replay(
@@ -30,7 +30,8 @@ STUDIES = (
     ),
     _replay(
         "saturated_weighted",
-        *("experiment=classes_fig8", "planning.cluster.load=0.97", "planning.rate_scale=[1.2]"),
+        *("experiment=classes_fig8", "planning.queue=weighted"),
+        *("planning.cluster.load=0.97", "planning.rate_scale=[1.2]"),
         "planning.importance=[[1,0.4]]",
     ),
     _replay("fairness", "experiment=classes_fairness"),
@@ -43,6 +44,7 @@ STUDIES = (
         "shares",
         (
             *("optimize", "queue=weighted", "theta=[0]", "importance=[1,0.4]", "rate_scale=[0.647,1]"),
+            "exchange=true",
             *("min_extra_chunks=3", "cluster.hardware=tahoe", "cluster.k=[4,4]", "cluster.rates=[1,1]"),
             *("cluster.bytes=200e6", "cluster.load=0.6"),
         ),
