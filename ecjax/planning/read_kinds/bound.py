@@ -49,6 +49,7 @@ class ReadTerm(Protocol):
     """What reads pay at least, given prices of chunks."""
 
     most: np.ndarray  # (m, 3) full, direct and degraded chunks that a node may have to serve, 1/s
+    beside: np.ndarray  # (3, m) load, A_2, A_3 of other work that nodes have at least
 
     def __call__(self, prices: np.ndarray, z_full: float, z_degraded: float) -> tuple[float, np.ndarray]:
         """S/s; and the loads (m, 3), 1/s, of these answers.
@@ -62,7 +63,7 @@ class ReadTerm(Protocol):
 
 
 def lower_bound(
-    model: KindModel, plan: KindPlan, tol: float, reads: ReadTerm | None = None, beside: np.ndarray | None = None
+    model: KindModel, plan: KindPlan, tol: float, goal: float | None = None, reads: ReadTerm | None = None
 ) -> float | None:
     """Lower bound of the mean latency bound, s; None where reads of a kind differ in size, or take one chunk.
 
@@ -70,17 +71,18 @@ def lower_bound(
         model: full and small reads on a placement.
         plan: a good one.
         tol: relative; how far below the plan the search may stop.
+        goal: s, the plan's own value of what is bounded; None: its latency.
         reads: what reads pay at least, given prices; None: on the placement of the model.
-        beside: (3, m) load, A_2, A_3 of other work; None: the model's.
     """
     full = float(model.moments.rates[0])
     sizes = len(model.small_sizes), int(np.sum(model.full_rate.sum(axis=0) > 0))
     widths = [*model.small.k, *model.full_k[model.full_rate.sum(axis=1) > 0]]
     if max(sizes) > 1 or min(widths) < 2 or not np.isfinite(plan.latency):
         return None
-    bound = _Bound(model, plan, reads or PlacementTerm(model), tol, beside)
-    bound.ascend(bound.z, plan.latency, plan.latency * (1 - 0.3 * tol))
-    return min(_search(bound, plan.latency, tol, (full, float(model.small.rate.sum()))), plan.latency)
+    goal = plan.latency if goal is None else goal
+    bound = _Bound(model, plan, reads or PlacementTerm(model), tol, goal)
+    bound.ascend(bound.z, goal, goal * (1 - 0.3 * tol))
+    return min(_search(bound, goal, tol, (full, float(model.small.rate.sum()))), goal)
 
 
 def _search(bound: "_Bound", latency: float, tol: float, rates: tuple[float, float]) -> float:
@@ -141,20 +143,20 @@ class _Bound:
     """The bound on a rectangle of z."""
 
     def __init__(
-        self, model: KindModel, plan: KindPlan, reads: ReadTerm, tol: float, beside: np.ndarray | None
+        self, model: KindModel, plan: KindPlan, reads: ReadTerm, tol: float, goal: float
     ) -> None:
-        self.model, self.reads, self.latency = model, reads, plan.latency
+        self.model, self.reads, self.latency = model, reads, goal
         moments = model.moments
         self.size = int(np.argmax(model.full_rate.sum(axis=0)))
         self.total = float(moments.rates[1])
         connect = np.asarray(moments.connect)
         small, full = np.asarray(moments.small[0]), np.asarray(moments.full[self.size])
         steady = [np.maximum(each[1] - each[0] ** 2, 0.0) + connect[1] for each in (small, full)]
-        other = np.asarray(moments.beside if beside is None else beside)
+        other = reads.beside
         alone = [small[0] + connect[0], steady[0], full[0] + connect[0], steady[1]]
         self.nodes = np.ascontiguousarray(np.stack([*other, *small, *full, *alone]).T)
         self.most = np.ascontiguousarray(reads.most[:, [1, 2, 0]])
-        self.close = 0.1 * tol * plan.latency * self.total / len(self.nodes)
+        self.close = 0.1 * tol * goal * self.total / len(self.nodes)
         self.z = (plan.z[0] if moments.rates[0] > 0 else 0.0), plan.z[1]
         self.loads = Loads(*map(jnp.asarray, plan.loads))
         self.far = _FAR
@@ -248,7 +250,7 @@ class PlacementTerm:
     """What reads pay at least on the placement of a model."""
 
     def __init__(self, model: KindModel) -> None:
-        self.model = model
+        self.model, self.beside = model, np.asarray(model.moments.beside)
         self.rate = model.full_rate.sum(axis=1)
         small, m = model.small, model.problem.nodes.count
         there = small.others >= 0
@@ -272,13 +274,13 @@ class PlacementTerm:
             there = model.full_nodes >= 0
             costs, places = least_sums(np.where(there, prices[model.full_nodes, 0], np.inf), model.full_k)
             paid += float(self.rate @ costs)
-            asked[:, 0] = _counted(model.full_nodes, places, self.rate, len(prices))
+            asked[:, 0] = counted(model.full_nodes, places, self.rate, len(prices))
         others = np.where(small.others >= 0, prices[small.others, 2], np.inf)
         costs, places = least_sums(others, small.k)
         direct, coded = prices[small.node, 1], z_degraded + costs
         cheaper = coded < direct
         asked[:, 1] = np.bincount(small.node, small.rate * ~cheaper, len(prices))
-        asked[:, 2] = _counted(small.others, places, small.rate * cheaper, len(prices))
+        asked[:, 2] = counted(small.others, places, small.rate * cheaper, len(prices))
         return paid + float(small.rate @ np.minimum(direct, coded)), asked
 
 
@@ -291,7 +293,8 @@ def least_sums(costs: np.ndarray, k: np.ndarray) -> tuple[np.ndarray, np.ndarray
     return np.where(k <= costs.shape[1], total, np.inf), chosen
 
 
-def _counted(nodes: np.ndarray, chosen: np.ndarray, rate: np.ndarray, count: int) -> np.ndarray:
+def counted(nodes: np.ndarray, chosen: np.ndarray, rate: np.ndarray, count: int) -> np.ndarray:
+    """Sum of the rates of the rows that chose each of ``count`` nodes, (count,); -1 stands for none."""
     there = chosen & (nodes >= 0) & (rate > 0)[:, None]
     return np.bincount(nodes[there], np.broadcast_to(rate[:, None], nodes.shape)[there], count)
 

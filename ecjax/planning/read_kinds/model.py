@@ -161,9 +161,10 @@ class KindModel:
         )
 
     def evenly(self, share: float) -> np.ndarray:
-        """x of small reads of which a share is degraded and takes all other chunks alike, (T, N)."""
-        there = self.small.others >= 0
-        return share * there * (self.small.k / there.sum(axis=1))[:, None]
+        """x of small reads of which a share is degraded, where it can be, and takes other chunks alike, (T, N)."""
+        there, k = self.small.others >= 0, self.small.k
+        count = there.sum(axis=1)
+        return share * there * np.where(count >= k, k / np.maximum(count, 1), 0.0)[:, None]
 
     def loads(self, full: np.ndarray, degraded: np.ndarray) -> Loads:
         """Loads of a spread.
