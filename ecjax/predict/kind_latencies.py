@@ -23,7 +23,7 @@ _BOUND = jax.jit(latency_bound)
 
 
 class SmallBounds(NamedTuple):
-    """Bounds on the mean latency of T small reads, s: direct (exact), degraded (nan where none is), and both together."""
+    """Bounds on the mean of T small reads, s: direct (exact), degraded (nan where none is), and both together."""
 
     direct: np.ndarray
     degraded: np.ndarray
@@ -142,5 +142,8 @@ def _degraded(model: KindModel, degraded: np.ndarray) -> Kinds:
     rows = np.arange(len(reads))[:, None]
     reads[rows, small.others[some]] = degraded[some] / share[some, None]
     return Kinds(
-        np.clip(reads[:, :m], 0.0, 1.0), small.rate[some] * share[some], small.size[some], small.k[some].astype(float)
+        np.clip(reads[:, :m], 0.0, 1.0),
+        small.rate[some] * share[some],
+        small.size[some],
+        small.k[some].astype(float),
     )

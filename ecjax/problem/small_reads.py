@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from ecjax.errors import UserError
 from ecjax.model import Files, Nodes
-from ecjax.planning.read_kinds.model import SmallReads, padded_nodes
+from ecjax.planning.read_kinds.model import SmallReads, other_nodes, padded_nodes
 from ecjax.problem.arrays import Rows, code_k, column, index_in
 
 RATE = "small_rate_per_s"
@@ -140,11 +140,7 @@ def chunk_reads(traffic: SmallTraffic, rows: Rows, data: np.ndarray, stored: np.
     of = of.ravel()
     row, chunk = of_file[file[first]], chunk[first]
     node = data[row, chunk]
-    nodes = padded_nodes(stored)[row]
-    mine = nodes == node[:, None]
-    # the chunk's own node goes to the end, and is left out
-    order = np.argsort(mine | (nodes < 0), axis=1, kind="stable")
-    others = np.take_along_axis(np.where(mine, -1, nodes), order, axis=1)[:, :-1]
+    others = other_nodes(stored, row, node)
     small = SmallReads(
         row, chunk, node, others, traffic.k[file[first]], np.bincount(of, rate), traffic.size[file[first]]
     )

@@ -136,7 +136,9 @@ def _check_small_reads(table: pa.Table, k: np.ndarray, place: Place) -> float:
         chunk = table.column("small_chunk").fill_null(-1).to_numpy()
         row = _first(chunk >= k)
         if row is not None:
-            raise place.error(f"found {chunk[row]}; allowed: below k = {k[row]}", column="small_chunk", row=row)
+            raise place.error(
+                f"found {chunk[row]}; allowed: below k = {k[row]}", column="small_chunk", row=row
+            )
     with np.errstate(over="ignore"):
         return float(rate.sum())
 

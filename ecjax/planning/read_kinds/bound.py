@@ -142,9 +142,7 @@ def _around(high: float, z: float) -> list[Range]:
 class _Bound:
     """The bound on a rectangle of z."""
 
-    def __init__(
-        self, model: KindModel, plan: KindPlan, reads: ReadTerm, tol: float, goal: float
-    ) -> None:
+    def __init__(self, model: KindModel, plan: KindPlan, reads: ReadTerm, tol: float, goal: float) -> None:
         self.model, self.reads, self.latency = model, reads, goal
         moments = model.moments
         self.size = int(np.argmax(model.full_rate.sum(axis=0)))
@@ -180,10 +178,14 @@ class _Bound:
     def near(self, z: tuple[float, float]) -> list[int]:
         """Which two of ``mended`` are nearest to these z."""
         ends = [np.minimum(each, 2 * self.latency) for each in z]
-        apart = [np.hypot(*(np.subtract(np.minimum(there, 2 * self.latency), ends))) for there, _ in self.mended]
+        apart = [
+            np.hypot(*(np.subtract(np.minimum(there, 2 * self.latency), ends))) for there, _ in self.mended
+        ]
         return np.argsort(apart, kind="stable")[:2].tolist()
 
-    def dual(self, prices: np.ndarray, z: np.ndarray, paid_z: tuple[float, float]) -> tuple[float, np.ndarray]:
+    def dual(
+        self, prices: np.ndarray, z: np.ndarray, paid_z: tuple[float, float]
+    ) -> tuple[float, np.ndarray]:
         """The bound at prices, s/s, and a subgradient, (m, 3) 1/s.
 
         Args:
@@ -203,7 +205,7 @@ class _Bound:
         return max(self.dual(self.prices(z, each), fixed, paid)[0] for each in self.near(z)) / self.total
 
     def ascend(self, z: tuple[float, float], goal: float, enough: float) -> float:
-        """Better prices at one z, by Polyak's steps towards a goal until there is enough, s; returns the bound there, s."""
+        """Better prices at one z, by Polyak's steps towards a goal, s; returns the bound there, s."""
         fixed = np.array([z[0], 0.0, z[1], 0.0])
         paid = z[0], min(z[1], self.far)
         plain = self.prices(z, None)

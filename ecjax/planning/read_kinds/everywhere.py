@@ -57,9 +57,7 @@ class AnyPlacementTerm:
 
     def __call__(self, prices: np.ndarray, z_full: float, z_degraded: float) -> tuple[float, np.ndarray]:
         """See ``ReadTerm``."""
-        answers = [
-            self._answer(prices, z_degraded, split) for split in (_SPLITS if self.priced else (0.0,))
-        ]
+        answers = [self._answer(prices, z_degraded, split) for split in (_SPLITS if self.priced else (0.0,))]
         paid = np.stack([each[0] for each in answers])
         best = paid.argmax(axis=0)
         asked = np.zeros_like(prices)
@@ -98,10 +96,14 @@ class AnyPlacementTerm:
             taken[cheap, next_one] = 1.0
             where[k] = taken
         each = np.minimum(prices[None, :, 1], coded)
-        order = np.argsort(np.where(self.allowed, each, np.inf), axis=1, kind="stable")[:, : self.by_chunk.shape[1]]
+        order = np.argsort(np.where(self.allowed, each, np.inf), axis=1, kind="stable")[
+            :, : self.by_chunk.shape[1]
+        ]
         costs = np.take_along_axis(each, order, axis=1)
         with_rates = self.by_chunk > 0
-        paid = paid + np.sum(np.where(with_rates, self.by_chunk * np.where(with_rates, costs, 0.0), 0.0), axis=1)
+        paid = paid + np.sum(
+            np.where(with_rates, self.by_chunk * np.where(with_rates, costs, 0.0), 0.0), axis=1
+        )
         placed = np.where(self.small_k > 0, self.floor, 0)
         paid = paid + least_sums(rest, placed)[0]
         at = np.zeros((rows, m))

@@ -161,7 +161,7 @@ class KindModel:
         )
 
     def evenly(self, share: float) -> np.ndarray:
-        """x of small reads of which a share is degraded, where it can be, and takes other chunks alike, (T, N)."""
+        """X of small reads of which a share is degraded, where it can be, and takes other chunks alike, (T, N)."""
         there, k = self.small.others >= 0, self.small.k
         count = there.sum(axis=1)
         return share * there * np.where(count >= k, k / np.maximum(count, 1), 0.0)[:, None]
@@ -197,6 +197,14 @@ def padded_nodes(stored: np.ndarray) -> np.ndarray:
     start = np.concatenate([[0], np.cumsum(lengths)[:-1]])
     nodes[row, np.arange(len(row)) - np.repeat(start, lengths)] = node
     return nodes
+
+
+def other_nodes(stored: np.ndarray, row: np.ndarray, node: np.ndarray) -> np.ndarray:
+    """Nodes with the row's chunks but that of ``node``, (T, N - 1), -1 after the last."""
+    nodes = padded_nodes(stored)[row]
+    mine = nodes == node[:, None]
+    order = np.argsort(mine | (nodes < 0), axis=1, kind="stable")
+    return np.take_along_axis(np.where(mine, -1, nodes), order, axis=1)[:, :-1]
 
 
 def few_sizes(size: np.ndarray, rate: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -253,8 +261,28 @@ def latency(loads: Loads, moments: Moments) -> tuple[jax.Array, tuple[jax.Array,
     return jnp.where(jnp.all(work[0] < 1), value, jnp.inf), (z_full, z_degraded)
 
 
-def _kind(loads: jax.Array, rate: jax.Array, sojourn: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+def _kind(
+    loads: jax.Array, rate: jax.Array, sojourn: tuple[jax.Array, jax.Array]
+) -> tuple[jax.Array, jax.Array]:
     """Rate times the bound on the mean of one kind with one z, and that z."""
     some = rate > 0
     minimum, z = shared_z(loads / jnp.where(some, rate, 1.0), *sojourn)
     return jnp.where(some, rate * jnp.where(some, minimum, 0.0), 0.0), z
+
+
+def small_work(model: KindModel, degraded: np.ndarray) -> np.ndarray:
+    """Load, A_2 and A_3 of small reads, (3, m), by their true sizes.
+
+    Args:
+        model: full and small reads.
+        degraded: (T, N) x.
+    """
+    small, nodes = model.small, model.problem.nodes
+    share = degraded.sum(axis=1) / small.k
+    work = np.zeros((3, nodes.count))
+    for size in np.unique(small.size):
+        part = small.size == size
+        loads = np.bincount(small.node[part], small.rate[part] * (1 - share[part]), nodes.count)
+        loads = loads + _added(small.others[part], degraded[part] * small.rate[part, None], nodes.count)
+        work += moments_of(nodes.service, np.array([size]))[0] * loads
+    return work

@@ -28,7 +28,7 @@ _SETTLED = 4  # steps without gain that end the search
 
 
 class Prices(NamedTuple):
-    """What a chunk costs at every node, s: (F, m) of full reads, (S, m) direct, (S, m) degraded; and a degraded read."""
+    """What a chunk costs at every node, s: full (F, m), direct and degraded (S, m); and a degraded read."""
 
     full: np.ndarray
     direct: np.ndarray
@@ -179,7 +179,9 @@ def _improved(model: KindModel, objective: Callable, point: _Column) -> tuple[_C
         columns = [*columns, answer, *(_blurred(model, prices, blur) for blur in _BLURS)][1 - _COLUMNS :]
         mixed = [point, *columns]
         some = mixed + [point] * (_COLUMNS - len(mixed))
-        stacked = Loads(*(jnp.asarray(np.stack(part)) for part in zip(*(each.loads for each in some), strict=True)))
+        stacked = Loads(
+            *(jnp.asarray(np.stack(part)) for part in zip(*(each.loads for each in some), strict=True))
+        )
         shares = np.asarray(_mix(objective, stacked, model.moments))
         point = _mixture(model, some, shares)
     return point, _STEPS
@@ -200,9 +202,7 @@ def _full_costs(model: KindModel, prices: Prices) -> np.ndarray:
     return np.where(model.full_nodes >= 0, costs, np.inf)
 
 
-def _small_costs(
-    model: KindModel, prices: Prices
-) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
+def _small_costs(model: KindModel, prices: Prices) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
     """What a degraded read pays at each other node, (T, N); and what degraded reads save, (T,), given a spread."""
     small = model.small
     costs = prices.degraded[model.small_class[:, None], small.others]
@@ -218,7 +218,7 @@ def _small_costs(
 
 
 def _blurred(model: KindModel, prices: Prices, blur: float) -> _Column:
-    """Answers that nodes of nearly the same price share; of reads whose kinds cost nearly the same, half are degraded."""
+    """Answers shared by nodes of nearly the same price, and by kinds that cost nearly the same."""
     costs, gain = _small_costs(model, prices)
     width = blur * float(np.mean(prices.degraded))
     others = _least(costs, model.small.k, width)
@@ -255,5 +255,7 @@ def _least(costs: np.ndarray, k: np.ndarray, width: np.ndarray | float) -> np.nd
     # what bisection leaves over goes to the shares that are neither 0 nor 1
     free = (result > 0) & (result < 1)
     count = np.maximum(free.sum(axis=1, keepdims=True), 1)
-    result = np.where(free, np.clip(result + (k[:, None] - result.sum(axis=1, keepdims=True)) / count, 0, 1), result)
+    result = np.where(
+        free, np.clip(result + (k[:, None] - result.sum(axis=1, keepdims=True)) / count, 0, 1), result
+    )
     return result * possible[:, None]

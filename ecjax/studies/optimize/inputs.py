@@ -264,9 +264,7 @@ def case_of(options: OptimizeOptions, tables: Tables) -> Case:
     )
 
 
-def _counted(
-    problem: Problem, arrays: tuple[Nodes, Files], names: Identity, small: SmallTraffic
-) -> Problem:
+def _counted(problem: Problem, arrays: tuple[Nodes, Files], names: Identity, small: SmallTraffic) -> Problem:
     """The problem with the work of small reads as that of full ones, and the same constraints."""
     files = counted_as_full(*arrays, small)
     counted = planning.prepare(problem.nodes, files, names.rows.of_file, names.rows.count)

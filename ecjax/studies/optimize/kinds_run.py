@@ -14,6 +14,7 @@ from ecjax.planning.problem import EVALUATE
 from ecjax.planning.read_kinds import KindModel, KindPlan, plan_kinds
 from ecjax.planning.read_kinds.bound import lower_bound
 from ecjax.planning.read_kinds.everywhere import MOST_ENTRIES, AnyPlacementTerm
+from ecjax.planning.read_kinds.model import small_work
 from ecjax.predict.kind_latencies import SmallBounds, kind_estimates, small_bounds
 from ecjax.predict.node_loads import node_loads
 from ecjax.predict.workload import node_laws
@@ -76,7 +77,7 @@ def with_read_kinds(options: OptimizeOptions, case: Case, item: Item, plan: Solu
     direct = plan_kinds(model, probabilities, 0.0)
     chosen = direct if options.read_kinds == "direct" else plan_kinds(model, probabilities)
     full = _everywhere(model, chosen.full)
-    beside = _small_work(model, chosen)
+    beside = small_work(model, chosen.degraded)
     problem = replace(
         problem, nodes=replace(problem.nodes, background=problem.nodes.background + jnp.asarray(beside))
     )
@@ -108,21 +109,6 @@ def _everywhere(model: KindModel, full: np.ndarray) -> np.ndarray:
     spread = np.zeros((len(full), model.problem.nodes.count + 1))
     spread[np.arange(len(full))[:, None], model.full_nodes] = np.where(model.full_nodes >= 0, full, 0.0)
     return np.clip(spread[:, :-1], 0.0, 1.0)
-
-
-def _small_work(model: KindModel, plan: KindPlan) -> np.ndarray:
-    """Load, A_2 and A_3 of small reads, (3, m), by their true sizes."""
-    small, nodes = model.small, model.problem.nodes
-    share = plan.degraded.sum(axis=1) / small.k
-    work = np.zeros((3, nodes.count))
-    for size in np.unique(small.size):
-        part = small.size == size
-        loads = np.bincount(small.node[part], small.rate[part] * (1 - share[part]), nodes.count)
-        there = small.others[part] >= 0
-        each = plan.degraded[part] * small.rate[part, None]
-        loads = loads + np.bincount(small.others[part][there], each[there], nodes.count)
-        work += np.einsum("npm,p->nm", np.asarray(nodes.service), size ** np.arange(4.0)) * loads
-    return work
 
 
 def _together(
