@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ecjax.planning.problem import Problem
-from ecjax.queueing import shared_z, waiting
+from ecjax.queueing import Delay, shared_z, waiting
 
 _MOST_SIZES = 8  # of full reads, and of small ones, that spreads are chosen by; means stand for more
 _RARE = 1e-9  # share of reads that z of a kind is taken from where there is none
@@ -230,11 +230,12 @@ def _added(nodes: np.ndarray, values: np.ndarray, count: int) -> np.ndarray:
     return np.bincount(nodes[there], values[there], count)
 
 
-def sojourn(moments: jax.Array, connect: jax.Array, wait) -> tuple[jax.Array, jax.Array]:
+def sojourn(moments: jax.Array, connect: jax.Array, wait: Delay) -> tuple[jax.Array, jax.Array]:
     """Mean and variance of the time that a chunk of each size spends at each node, (C, m)."""
     first, second = moments[:, 0], moments[:, 1]
     steady = jnp.maximum(second - first**2, 0.0)
-    return first + connect[0] + wait.mean, steady + connect[1] + wait.variance
+    mean, variance = connect[0] + wait.mean, connect[1] + wait.variance
+    return first + mean[None], steady + variance[None]
 
 
 def node_work(loads: Loads, moments: Moments) -> jax.Array:

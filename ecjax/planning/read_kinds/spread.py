@@ -24,6 +24,7 @@ _MIXING = Stopping(eps=1e-10, max_iterations=400)
 _STEPS = 60
 _CLOSE = 1e-6  # relative gain to first order that is not worth another step
 _BISECTIONS = 60
+_NEARLY = 0.01  # of all reads
 _SETTLED = 4  # steps without gain that end the search
 
 
@@ -117,7 +118,8 @@ def plan_kinds(model: KindModel, full: np.ndarray, share: float | None = None) -
     if _busiest(model, point) >= 1:
         return _plan(model, point, steps)
     point, more = _improved(model, latency, point)
-    return _plan(model, point, steps + more)
+    mixed, snapped = _plan(model, point, steps + more), _plan(model, _snapped(model, point), steps + more)
+    return snapped if snapped.latency < mixed.latency else mixed
 
 
 def prices_at(model: KindModel, loads: Loads) -> tuple[float, tuple[float, float], Prices]:
@@ -194,6 +196,13 @@ def _mixture(model: KindModel, columns: list[_Column], shares: np.ndarray) -> _C
             full += share * column.full
             degraded += share * column.degraded
     return _column(model, full, degraded)
+
+
+def _snapped(model: KindModel, point: _Column) -> _Column:
+    """The point with small reads all direct or all degraded that are nearly so."""
+    share = point.degraded.sum(axis=1) / model.small.k
+    factor = np.where(share < _NEARLY, 0.0, np.where(share > 1 - _NEARLY, 1 / np.maximum(share, _NEARLY), 1.0))
+    return _column(model, point.full, np.clip(point.degraded * factor[:, None], 0.0, 1.0))
 
 
 def _full_costs(model: KindModel, prices: Prices) -> np.ndarray:
