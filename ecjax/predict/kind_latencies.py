@@ -67,7 +67,7 @@ def small_bounds(model: KindModel, loads: Loads, degraded: np.ndarray) -> SmallB
     if small.others.shape[1]:
         coded = np.asarray(_BOUND(jnp.asarray(spread), Delay(*map(jnp.asarray, sojourn(small.others)))))
     else:
-        coded = np.full(small.count, np.nan)
+        coded = np.full(small.number, np.nan)
     coded = np.where(some, coded, np.nan)
     mean = (1 - share) * direct + np.where(some, share * np.where(some, coded, 0.0), 0.0)
     return SmallBounds(direct, coded, mean)

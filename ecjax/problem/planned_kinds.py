@@ -84,10 +84,10 @@ def planned_kinds(
     others = other_nodes(stored, row[first], own[first])
     reads = SmallReads(row[first], chunk[first], own[first], others, k[row[first]], rate[first], size[first])
     coded = np.array([kind == "degraded" for kind in table["kind"].to_pylist()], bool)
-    at = np.zeros((reads.count, stored.shape[1] + 1))
+    at = np.zeros((reads.number, stored.shape[1] + 1))
     at[of[coded], node[coded]] = (share * probability)[coded]
-    degraded = np.where(others >= 0, at[np.arange(reads.count)[:, None], others], 0.0)
-    direct = np.bincount(of[~coded], share[~coded], reads.count)
+    degraded = np.where(others >= 0, at[np.arange(reads.number)[:, None], others], 0.0)
+    direct = np.bincount(of[~coded], share[~coded], reads.number)
     off = np.abs(direct + degraded.sum(axis=1) / reads.k - 1) > _SUM
     if off.any():
         each = int(np.argmax(off))

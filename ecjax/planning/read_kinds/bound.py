@@ -10,7 +10,7 @@ any plan's latency, summed over the reads of a second, is at least
 The latency of a node is not convex in the loads of its kinds, so that slopes at a plan's loads are not the best prices:
 these are improved by subgradients. The bound holds for the z that prices are used with: z is searched by rectangles (of
 z of full and of degraded reads), where the latency of a node is replaced by its tangent in z, so that the least is at a
-corner. Full reads have one chunk size here and small reads one size; with more there is no bound.
+corner. Full reads have one chunk size here and small reads one size; with more, or with so many nodes that the search would take minutes, there is no bound.
 """
 
 import heapq
@@ -27,9 +27,11 @@ from ecjax.queueing import waiting
 
 _FAR = 1e9  # s: z of degraded reads beyond which nothing is known but that it is large
 _MOST_BOXES = 400
+# boxes times nodes, without and with full reads; fewer boxes than 80 prove nothing
+_MOST_WORK, _FEWEST_BOXES = (40_000, 8_000), 80
 _NARROW = 1e-4  # relative width of a rectangle that is not split
 _RENEWALS = 40  # z that get prices of their own
-_ROUNDS = 200  # of better prices
+_ROUNDS = 100  # of better prices
 _HALVING = 15  # rounds without gain after which steps are halved
 
 
@@ -65,7 +67,7 @@ class ReadTerm(Protocol):
 def lower_bound(
     model: KindModel, plan: KindPlan, tol: float, goal: float | None = None, reads: ReadTerm | None = None
 ) -> float | None:
-    """Lower bound of the mean latency bound, s; None where reads of a kind differ in size, or take one chunk.
+    """Lower bound of the mean latency bound, s; None where there is none.
 
     Args:
         model: full and small reads on a placement.
@@ -77,15 +79,16 @@ def lower_bound(
     full = float(model.moments.rates[0])
     sizes = len(model.small_sizes), int(np.sum(model.full_rate.sum(axis=0) > 0))
     widths = [*model.small.k, *model.full_k[model.full_rate.sum(axis=1) > 0]]
-    if max(sizes) > 1 or min(widths) < 2 or not np.isfinite(plan.latency):
+    boxes = min(_MOST_BOXES, _MOST_WORK[full > 0] // model.problem.nodes.count)
+    if max(sizes) > 1 or min(widths) < 2 or not np.isfinite(plan.latency) or boxes < _FEWEST_BOXES:
         return None
     goal = plan.latency if goal is None else goal
     bound = _Bound(model, plan, reads or PlacementTerm(model), tol, goal)
     bound.ascend(bound.z, goal, goal * (1 - 0.3 * tol))
-    return min(_search(bound, goal, tol, (full, float(model.small.rate.sum()))), goal)
+    return min(_search(bound, goal, tol, (full, float(model.small.rate.sum())), boxes), goal)
 
 
-def _search(bound: "_Bound", latency: float, tol: float, rates: tuple[float, float]) -> float:
+def _search(bound: "_Bound", latency: float, tol: float, rates: tuple[float, float], most: int) -> float:
     """The least bound over rectangles that together are all z, those that stay below the target divided.
 
     Args:
@@ -93,6 +96,7 @@ def _search(bound: "_Bound", latency: float, tol: float, rates: tuple[float, flo
         latency: s, of a good plan.
         tol: relative; how far below it the search stops.
         rates: 1/s, of full and of small reads.
+        most: rectangles.
     """
     target = latency * (1 - tol)
     high_full = latency * bound.total / rates[0] if rates[0] > 0 else 0.0
@@ -108,12 +112,12 @@ def _search(bound: "_Bound", latency: float, tol: float, rates: tuple[float, flo
     for full_z in _around(high_full, bound.z[0]):
         for degraded_z in [*_around(top, bound.z[1]), Range(top, _FAR)]:
             add((full_z, degraded_z), 0.0)
-    while boxes[0][0] < target and count < _MOST_BOXES:
+    while boxes[0][0] < target and count < most:
         least, _, box = heapq.heappop(boxes)
         wide = [0.0 if each.high == _FAR else each.high - each.low for each in box]
         wide = [width * rate for width, rate in zip(wide, rates, strict=True)]
         middle = box[0].middle, box[1].middle
-        if bound.at(middle) < target and renewed < _RENEWALS:
+        if bound.at(middle) < target and renewed < min(_RENEWALS, most // 10):
             # prices that were made for another z
             value = bound.ascend(middle, target * (1 + 10 * tol), target)
             renewed += 1
@@ -146,6 +150,7 @@ class _Bound:
         self.model, self.reads, self.latency = model, reads, goal
         moments = model.moments
         self.size = int(np.argmax(model.full_rate.sum(axis=0)))
+        self.rates = np.asarray(moments.rates)
         self.total = float(moments.rates[1])
         connect = np.asarray(moments.connect)
         small, full = np.asarray(moments.small[0]), np.asarray(moments.full[self.size])
@@ -158,6 +163,7 @@ class _Bound:
         self.z = (plan.z[0] if moments.rates[0] > 0 else 0.0), plan.z[1]
         self.loads = Loads(*map(jnp.asarray, plan.loads))
         self.far = _FAR
+        self.least = np.zeros((len(self.nodes), 3))  # where nodes were met at their least, to begin there
         self.mended: list[tuple[tuple[float, float], np.ndarray]] = []
 
     def prices(self, z: tuple[float, float], which: int | None) -> np.ndarray:
@@ -181,7 +187,7 @@ class _Bound:
         apart = [
             np.hypot(*(np.subtract(np.minimum(there, 2 * self.latency), ends))) for there, _ in self.mended
         ]
-        return np.argsort(apart, kind="stable")[:2].tolist()
+        return np.argsort(apart, kind="stable")[: 1 if self.rates[0] > 0 else 2].tolist()
 
     def dual(
         self, prices: np.ndarray, z: np.ndarray, paid_z: tuple[float, float]
@@ -193,10 +199,9 @@ class _Bound:
             z: (4,) as ``node_minimum`` takes it.
             paid_z: s, that full and degraded reads pay.
         """
-        least = np.empty_like(prices)
-        nodes = node_minima(self.nodes, self.most, np.ascontiguousarray(prices), z, self.close, least)
+        nodes = node_minima(self.nodes, self.most, np.ascontiguousarray(prices), z, self.close, self.least)
         paid, asked = self.reads(prices, *paid_z)
-        return nodes + paid, asked - least
+        return nodes + paid, asked - self.least
 
     def at(self, z: tuple[float, float]) -> float:
         """The bound at one z, s; at ``_FAR`` that of degraded reads which take no less than the others, at most."""

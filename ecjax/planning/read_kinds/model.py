@@ -11,7 +11,7 @@ the mean of the direct ones is exact (1 - w times the sojourn at the node)::
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -22,6 +22,9 @@ from ecjax.queueing import Delay, shared_z, waiting
 
 _MOST_SIZES = 8  # of full reads, and of small ones, that spreads are chosen by; means stand for more
 _RARE = 1e-9  # share of reads that z of a kind is taken from where there is none
+
+
+Array: TypeAlias = jax.Array | np.ndarray  # whichever computes
 
 
 class SmallReads(NamedTuple):
@@ -46,7 +49,7 @@ class SmallReads(NamedTuple):
     size: np.ndarray
 
     @property
-    def count(self) -> int:
+    def number(self) -> int:
         """Number of small reads T."""
         return len(self.rate)
 
@@ -54,14 +57,10 @@ class SmallReads(NamedTuple):
 class Loads(NamedTuple):
     """Chunks that nodes serve, 1/s, by kind and size: (F, m) full, (S, m) direct, (S, m) degraded; degraded reads."""
 
-    full: np.ndarray
-    direct: np.ndarray
-    degraded: np.ndarray
-    degraded_rate: np.ndarray  # () 1/s
-
-    def plus(self, other: "Loads", factor: float) -> "Loads":
-        """These, and a factor times others."""
-        return Loads(*(one + factor * two for one, two in zip(self, other, strict=True)))
+    full: Array
+    direct: Array
+    degraded: Array
+    degraded_rate: Array  # () 1/s
 
 
 class Moments(NamedTuple):
@@ -262,9 +261,7 @@ def latency(loads: Loads, moments: Moments) -> tuple[jax.Array, tuple[jax.Array,
     return jnp.where(jnp.all(work[0] < 1), value, jnp.inf), (z_full, z_degraded)
 
 
-def _kind(
-    loads: jax.Array, rate: jax.Array, sojourn: tuple[jax.Array, jax.Array]
-) -> tuple[jax.Array, jax.Array]:
+def _kind(loads: Array, rate: Array, sojourn: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
     """Rate times the bound on the mean of one kind with one z, and that z."""
     some = rate > 0
     minimum, z = shared_z(loads / jnp.where(some, rate, 1.0), *sojourn)

@@ -190,7 +190,7 @@ def node_minimum(node, most, price, z, close, least):
         price: (3,) s, of full, direct and degraded chunks.
         z: (4,) centre and how far ahead of it, of full and of degraded reads.
         close: s/s.
-        least: (3,) result: full, direct and degraded chunks, 1/s, where the least value was met.
+        least: (3,) full, direct and degraded chunks, 1/s, to look at first; result: where the least value was met.
     """
     cells = np.empty((_DEEPEST, 4))
     room = 1 - node[0]
@@ -203,8 +203,11 @@ def node_minimum(node, most, price, z, close, least):
             cells[count] = low, high, 0.0, end_f
             count += 1
     steps = 0
-    best, left = 0.0, np.inf  # an idle node: G = 0
-    least[:] = 0.0
+    left = np.inf
+    best = _value(node, least[1], least[2], least[0], price, z)
+    if not best < 0:  # an idle node: G = 0
+        best = 0.0
+        least[:] = 0.0
     while count:
         count -= 1
         s0, s1, f0, f1 = cells[count]

@@ -201,7 +201,9 @@ def _mixture(model: KindModel, columns: list[_Column], shares: np.ndarray) -> _C
 def _snapped(model: KindModel, point: _Column) -> _Column:
     """The point with small reads all direct or all degraded that are nearly so."""
     share = point.degraded.sum(axis=1) / model.small.k
-    factor = np.where(share < _NEARLY, 0.0, np.where(share > 1 - _NEARLY, 1 / np.maximum(share, _NEARLY), 1.0))
+    factor = np.where(
+        share < _NEARLY, 0.0, np.where(share > 1 - _NEARLY, 1 / np.maximum(share, _NEARLY), 1.0)
+    )
     return _column(model, point.full, np.clip(point.degraded * factor[:, None], 0.0, 1.0))
 
 

@@ -28,7 +28,7 @@ from ecjax.studies.optimize.batches import Item
 from ecjax.studies.optimize.inputs import Case
 from ecjax.studies.optimize.options import OptimizeOptions
 
-_GAP = 1e-3  # that a bound is searched to
+_GAP, _FULL_GAP = 1e-3, 5e-3  # that a bound is searched to, without and with full reads
 
 
 class KindRun(NamedTuple):
@@ -84,7 +84,7 @@ def with_read_kinds(options: OptimizeOptions, case: Case, item: Item, plan: Solu
     evaluated = EVALUATE(problem, jnp.asarray(full), jnp.asarray(stored), jnp.asarray(lane.theta))
     bounds = small_bounds(model, chosen.loads, chosen.degraded)
     evaluation = _together(evaluated, problem, chosen, reads, bounds, lane.theta)
-    final = plan._replace(probabilities=full, evaluation=evaluation)
+    final = plan._replace(probabilities=jnp.asarray(full), evaluation=evaluation)
     share = chosen.degraded.sum(axis=1) / reads.reads.k
     rate = reads.reads.rate
     columns: dict[str, Any] = {
@@ -101,7 +101,7 @@ def with_read_kinds(options: OptimizeOptions, case: Case, item: Item, plan: Solu
             service = node_laws(laws, problem.nodes.count)
             columns |= _estimates(case.problem_of(lane), full, model, chosen, service)
     chunks = chosen.loads.direct.sum(axis=0) + chosen.loads.degraded.sum(axis=0)
-    return KindRun(final, problem, columns, data, reads, chosen.degraded, bounds, chunks)
+    return KindRun(final, problem, columns, data, reads, chosen.degraded, bounds, np.asarray(chunks))
 
 
 def _everywhere(model: KindModel, full: np.ndarray) -> np.ndarray:
@@ -146,7 +146,8 @@ def _proofs(
     if item.way.method != "certified" or options.read_kinds != "best":
         return {}
     lane, columns = case.lane(item.lane), dict[str, Any]()
-    least = lower_bound(model, plan, max(options.gap, _GAP))
+    close = max(options.gap, _FULL_GAP if model.full_rate.any() else _GAP)
+    least = lower_bound(model, plan, close)
     if least is not None:
         columns["scheduling_gap"] = (plan.latency - least) / least
     problem = case.problem_of(lane)
@@ -158,7 +159,7 @@ def _proofs(
         # nothing but the reads is left to choose
         bound: float | None = least + objective - plan.latency
     else:
-        bound = lower_bound(model, plan, max(options.gap, _GAP), objective, term)
+        bound = lower_bound(model, plan, close, objective, term)
     if bound is not None:
         columns |= {"lower_bound": bound, "gap": (objective - bound) / abs(bound)}
     return columns
@@ -219,7 +220,7 @@ def kind_datasets(case: Case, runs: list[tuple[str, KindRun]]) -> dict[str, Iter
         case: what they plan for.
         runs: with their ids.
     """
-    k, share, names = code_k(case.files), np.asarray(case.counted.share), case.names
+    k, share, names = code_k(case.files), np.asarray(case.placed.share), case.names
     groups = (rows.group_plans(run_id, run.plan, k, share, names) for run_id, run in runs)
     return {
         "group_plans": (table for table in groups if table is not None),

@@ -111,23 +111,23 @@ def _small_reads(at: OperatingPoint, options: ReplayOptions) -> list[_Part]:
             "chunks": np.ones(len(node), np.int64),
         } | columns
 
-    every = np.arange(reads.count)
+    every = np.arange(reads.number)
     decode_s = options.decode_s_per_byte * reads.size * reads.k
     if at.policy == DIRECT_OR_DEGRADED:
         nodes = np.concatenate([reads.node[:, None], reads.others], axis=1)
         node = nodes[nodes >= 0]
-        group = np.full(reads.count, first)
+        group = np.full(reads.number, first)
         return [
             part(
                 every, 1 + lengths, node, np.zeros(len(node), np.int64), rates=reads.rate, need=reads.k,
-                extra_s=decode_s, group=group, either=np.ones(reads.count, bool),
+                extra_s=decode_s, group=group, either=np.ones(reads.number, bool),
             )
         ]  # fmt: skip
-    one, none = np.ones(reads.count, np.int64), np.zeros(reads.count)
+    one, none = np.ones(reads.number, np.int64), np.zeros(reads.number)
     parts = [
         part(
-            every, one, reads.node, np.full(reads.count, UNIT), rates=reads.rate * np.maximum(1 - share, 0.0),
-            need=one, extra_s=none, group=np.full(reads.count, first), either=np.zeros(reads.count, bool),
+            every, one, reads.node, np.full(reads.number, UNIT), rates=reads.rate * np.maximum(1 - share, 0.0),
+            need=one, extra_s=none, group=np.full(reads.number, first), either=np.zeros(reads.number, bool),
         )
     ]  # fmt: skip
     coded = np.flatnonzero(share > 0)
