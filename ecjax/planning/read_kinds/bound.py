@@ -10,7 +10,8 @@ any plan's latency, summed over the reads of a second, is at least
 The latency of a node is not convex in the loads of its kinds, so that slopes at a plan's loads are not the best prices:
 these are improved by subgradients. The bound holds for the z that prices are used with: z is searched by rectangles (of
 z of full and of degraded reads), where the latency of a node is replaced by its tangent in z, so that the least is at a
-corner. Full reads have one chunk size here and small reads one size; with more, or with so many nodes that the search would take minutes, there is no bound.
+corner. Full reads have one chunk size here and small reads one size; with more, or with so many nodes that the search
+would take minutes, there is no bound.
 """
 
 import heapq
