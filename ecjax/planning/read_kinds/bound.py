@@ -161,7 +161,8 @@ class _Bound:
         self.nodes = np.ascontiguousarray(np.stack([*other, *small, *full, *alone]).T)
         self.most = np.ascontiguousarray(reads.most[:, [1, 2, 0]])
         self.close = 0.1 * tol * goal * self.total / len(self.nodes)
-        self.z = (plan.z[0] if moments.rates[0] > 0 else 0.0), plan.z[1]
+        # a kind without reads has no z
+        self.z = (plan.z[0] if moments.rates[0] > 0 else 0.0), (plan.z[1] if np.isfinite(plan.z[1]) else 0.0)
         self.loads = Loads(*map(jnp.asarray, plan.loads))
         self.far = _FAR
         self.least = np.zeros((len(self.nodes), 3))  # where nodes were met at their least, to begin there

@@ -80,9 +80,9 @@ def read_cases(options: ReplayOptions) -> list[Case]:
         trace = open_log(options, inputs=_other_inputs(options, plans))
     first: dict[str, Case] = {}
     for plan in plans:
+        _check_kinds(options, plan)
         _check_queues(options, plan)
         _check_slow(options, plan)
-        _check_kinds(options, plan)
         if plan.run.input_id not in first:
             first[plan.run.input_id] = _case(options, plan, tables, trace)
     return [replace(first[plan.run.input_id], plan=plan) for plan in plans]
