@@ -10,8 +10,8 @@ from rich.console import Console
 from ecjax.console import say
 from ecjax.plotting.class_values import CLASS_COLUMNS, in_a_line
 from ecjax.status import Status
-from ecjax.studies.optimize.objective_rules import TRACE
 from ecjax.studies.optimize.kind_words import say_small_reads
+from ecjax.studies.optimize.objective_rules import TRACE
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.optimize.rate_words import say_rate_errors
 from ecjax.studies.optimize.trace_words import say_bursts, say_margins
