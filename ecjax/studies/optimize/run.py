@@ -1,5 +1,6 @@
 """Runs of ``ecjax optimize``: a batch of lanes planned by one program, or one plan by class; and their rows."""
 
+import time
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
@@ -104,8 +105,10 @@ def _outcomes(
         row = item.run.row() | common | {"device": plans.device[item.way.method]}
         of_kinds = None
         if case.small is not None and np.isfinite(plan.evaluation.objective):
+            began = time.perf_counter()
             of_kinds = with_read_kinds(options, case, item, plan)
             plan = of_kinds.plan
+            row["solve_s"] += time.perf_counter() - began
         if np.isfinite(plan.evaluation.objective) and of_kinds is not None:
             row |= plan_rows.plan_columns(plan, case) | of_kinds.columns
             kinds.append((item.run.run_id, of_kinds))
