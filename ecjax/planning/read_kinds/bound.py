@@ -30,6 +30,7 @@ _FAR = 1e9  # s: z of degraded reads beyond which nothing is known but that it i
 _MOST_BOXES = 400
 # boxes times nodes, without and with full reads; fewer boxes than 80 prove nothing
 _MOST_WORK, _FEWEST_BOXES = (40_000, 8_000), 80
+_MOST_READS = 4_000_000  # boxes times small reads
 _NARROW = 1e-4  # relative width of a rectangle that is not split
 _RENEWALS = 40  # z that get prices of their own
 _ROUNDS = 100  # of better prices
@@ -80,7 +81,9 @@ def lower_bound(
     full = float(model.moments.rates[0])
     sizes = len(model.small_sizes), int(np.sum(model.full_rate.sum(axis=0) > 0))
     widths = [*model.small.k, *model.full_k[model.full_rate.sum(axis=1) > 0]]
-    boxes = min(_MOST_BOXES, _MOST_WORK[full > 0] // model.problem.nodes.count)
+    boxes = min(
+        _MOST_BOXES, _MOST_WORK[full > 0] // model.problem.nodes.count, _MOST_READS // model.small.number
+    )
     if max(sizes) > 1 or min(widths) < 2 or not np.isfinite(plan.latency) or boxes < _FEWEST_BOXES:
         return None
     goal = plan.latency if goal is None else goal

@@ -151,15 +151,15 @@ def _proofs(
     if least is not None:
         columns["scheduling_gap"] = (plan.latency - least) / least
     problem = case.problem_of(lane)
-    if least is None or problem.rows * problem.nodes.count > MOST_ENTRIES:
+    if least is None:
         return columns
     objective = float(evaluation.objective)
-    term = AnyPlacementTerm(model, problem, lane.theta)
     if options.fixed_groups and not case.files["nodes"].null_count:
         # nothing but the reads is left to choose
         bound: float | None = least + objective - plan.latency
     else:
-        bound = lower_bound(model, plan, close, objective, term)
+        term = AnyPlacementTerm(model, problem, lane.theta)
+        bound = lower_bound(model, plan, close, objective, term) if term.entries <= MOST_ENTRIES else None
     if bound is not None:
         columns |= {"lower_bound": bound, "gap": (objective - bound) / abs(bound)}
     return columns

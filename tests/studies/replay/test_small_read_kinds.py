@@ -95,13 +95,17 @@ def test_full_and_small_reads_of_free_files_are_planned_and_replayed(tmp_path):
         nodes=pa.nulls(8, pa.list_(pa.string())),
         small_rate_per_s=4 * rates,
         small_chunk=pa.nulls(8, pa.int64()),
+        group=["a", "a", *[None] * 6],
     )
     out = str(tmp_path / "plan")
     options = OptimizeOptions(**tables, out=out, method=["published"], estimate=False, figures=[])
     assert optimize_study(options, QUIET) == 0
     [run] = read_results(out, "runs").to_dict("records")
     kinds = read_results(out, "read_kinds")
-    assert kinds[kinds["kind"] == "direct"].groupby("file_id").size().eq(4).all()
+    direct = kinds[kinds["kind"] == "direct"]
+    assert direct.groupby("file_id").size().eq(4).all()
+    group = direct[direct["group"] == "a"]
+    assert group["rate_per_s"].to_numpy() == pytest.approx([rates[:2].sum()] * 4)
     options = ReplayOptions(plan=out, out=str(tmp_path / "replayed"), **REPLAYED)
     assert replay_study(options, QUIET) == 0
     [replayed] = read_results(options.out, "runs").to_dict("records")
