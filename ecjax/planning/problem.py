@@ -85,7 +85,8 @@ def prepare(nodes: Nodes, files: Files, row: ArrayLike | None = None, rows: int 
         powers = (np.ones_like(size), size, size * size, size * size * size)
         return jnp.asarray(np.stack([gather(rate * power) for power in powers]))
 
-    share = files.rate / files.rate.sum()
+    total = host.rate.sum()
+    share = files.rate / (total if total > 0 else 1.0)  # where all reads are small ones none is left
     return Problem(
         nodes=nodes,
         files=files,

@@ -36,7 +36,7 @@ def node_loads(
     columns = {
         "load": np.sum(np.asarray(problem.nodes.work)[0] * work, axis=0)
         + np.asarray(problem.nodes.background)[0],
-        "read_share": chunk_reads / chunk_reads.sum(),
+        "read_share": chunk_reads / max(chunk_reads.sum(), np.finfo(float).tiny),
         "chunks": names.per_node * np.rint(np.asarray(problem.price_chunks) @ chunks).astype(np.int64),
         "bytes_stored": np.asarray(problem.price_bytes) @ chunks,
         "cost_dollars_per_period": cost,

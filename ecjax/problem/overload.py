@@ -172,6 +172,8 @@ def least_overload(demand: Demand) -> np.ndarray | None:
     Returns:
         None where some spread keeps every load below 1, or where that is not known after some seconds.
     """
+    if not demand.reads[0].any() and demand.writes is None:
+        return None  # all reads are small ones, which are looked at with their kinds
     entries = len(demand.k) * len(demand.background)
     columns, bound = [_in_proportion(demand)], -np.inf
     load, prices = columns[0], _prices_of_speed(demand)

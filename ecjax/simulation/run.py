@@ -6,13 +6,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ecjax.simulation import events, fcfs, fork_join, queue_aware
+from ecjax.simulation import direct_or_degraded, events, fcfs, fork_join, law_fit, queue_aware
 from ecjax.simulation.system import System
 from ecjax.simulation.tally import Tally
 from ecjax.streams.arrivals import Block
 
 STATIC = ("probabilistic", "uniform", "proportional", "round_robin")  # nodes do not depend on the state
-POLICIES = (*STATIC, "least_loaded", "power_of_d", "fork_join", "late_binding", "hedged")
+DIRECT_OR_DEGRADED = "direct_or_degraded"  # small reads choose by queued work; only first come, first served
+POLICIES = (
+    *(*STATIC, "least_loaded", "power_of_d", "fork_join", "late_binding", "hedged"),
+    DIRECT_OR_DEGRADED,
+)
 CHANNELS = (
     *STATIC,
     "least_loaded",
@@ -157,6 +161,15 @@ def _engine(
 
         def step(times: np.ndarray, files: np.ndarray, first: int) -> bool:
             queue_aware.replay_block(system, counts, times, files, first, seed, probes, rings)
+            return True
+
+    elif policy.name == DIRECT_OR_DEGRADED:
+        if queue.name != "fcfs" or outages is not None:
+            raise ValueError("small reads choose their kind where nodes have one queue and are up")
+        moments, busy_until = law_fit.polynomials(system.laws, system.nodes)[:2], np.zeros(system.nodes)
+
+        def step(times: np.ndarray, files: np.ndarray, first: int) -> bool:
+            direct_or_degraded.replay_block(system, counts, times, files, first, seed, moments, busy_until)
             return True
 
     elif queue.name == "fcfs" and outages is None and policy.name == "fork_join":

@@ -106,13 +106,41 @@ def check_files(table: pa.Table, place: Place, sort: bool) -> pa.Table:
         _check_groups(table, "k", k, place)
         if name == "d":
             _check_groups(table, "d", least, place)
+    small = _check_small_reads(table, k, place)
     with np.errstate(over="ignore"):
-        total = float(_numpy(table, "rate_per_s").sum())
+        total = float(_numpy(table, "rate_per_s").sum()) + small
     if not 0 < total < np.inf:
         raise place.error(
             f"found rates that sum to {total:g}; allowed: a finite sum above 0", column="rate_per_s"
         )
     return table
+
+
+def _check_small_reads(table: pa.Table, k: np.ndarray, place: Place) -> float:
+    """Small reads have a size, and lie in one of k data chunks; returns the sum of their rates, 1/s."""
+    if "small_rate_per_s" not in table.column_names:
+        return 0.0
+    rate = table.column("small_rate_per_s").fill_null(0.0).to_numpy()
+    if "small_bytes" not in table.column_names:
+        if rate.any():
+            raise place.error("missing columns: small_bytes (beside small_rate_per_s)")
+        return 0.0
+    row = _first((rate > 0) & table.column("small_bytes").is_null().to_numpy())
+    if row is not None:
+        raise place.error(
+            "found an empty cell; allowed: the bytes of each of the file's small reads",
+            column="small_bytes",
+            row=row,
+        )
+    if "small_chunk" in table.column_names:
+        chunk = table.column("small_chunk").fill_null(-1).to_numpy()
+        row = _first(chunk >= k)
+        if row is not None:
+            raise place.error(
+                f"found {chunk[row]}; allowed: below k = {k[row]}", column="small_chunk", row=row
+            )
+    with np.errstate(over="ignore"):
+        return float(rate.sum())
 
 
 def _check_groups(table: pa.Table, name: str, values: np.ndarray, place: Place) -> None:

@@ -127,6 +127,23 @@ FILES = (
     ),
     Column("forbidden_nodes", IDS, "", "nodes that may not hold a chunk of the file", nullable=True),
     Column("client_site", ID, "", "where the file is read from, as in the network table", nullable=True),
+    Column(
+        "small_rate_per_s",
+        FLOAT,
+        "1/s",
+        "reads of small_bytes, beside rate_per_s, each of which lies in one data chunk",
+        nullable=True,
+        least=0,
+    ),
+    Column("small_bytes", FLOAT, "B", "what such a read moves", nullable=True, least=0, above=True),
+    Column(
+        "small_chunk",
+        INTEGER,
+        "",
+        "number, from 0, of the data chunk that they all lie in (default: all k data chunks alike)",
+        nullable=True,
+        least=0,
+    ),
 )
 
 CATALOG = (

@@ -22,6 +22,7 @@ _ROWS = {
     "rates": "interval of the log's time; what `rates=` of other jobs takes",
     "class_rates": "class of reads and interval; what `rates=` of other jobs takes where files have a service_class",
     # optimize
+    "read_kinds": "data chunk with small reads, kind of these and node that it uses",
     "placements": "file, or group of files, and node that keeps chunks of it",
     "placement_masks": "file, with `stream=true`",
     "node_loads": "node",

@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ from ecjax import planning
 from ecjax.console import log
 from ecjax.durability.codes import Code, code_of
 from ecjax.errors import UserError
+from ecjax.model import Files, Nodes
 from ecjax.planning import Lanes, Problem, scaled
 from ecjax.problem import builtin
 from ecjax.problem.arrays import (
@@ -31,6 +32,7 @@ from ecjax.problem.earlier_plan import EarlierPlan, read_plan
 from ecjax.problem.feasibility import check_feasible
 from ecjax.problem.identity import Identity, identity
 from ecjax.problem.lengths import with_lengths
+from ecjax.problem.small_reads import SmallTraffic, counted_as_full, small_traffic
 from ecjax.studies.optimize.arrivals import (
     LoggedArrivals,
     logged_arrivals,
@@ -40,6 +42,7 @@ from ecjax.studies.optimize.arrivals import (
 from ecjax.studies.optimize.class_rules import deadlines, shares
 from ecjax.studies.optimize.floors import Judged, with_floors
 from ecjax.studies.optimize.options import OptimizeOptions
+from ecjax.studies.optimize.plan_rules import SMALL_READS_ONLY
 from ecjax.studies.optimize.scenario_rows import failures
 from ecjax.studies.optimize.what_if import scenarios_of
 from ecjax.studies.spine.log_options import at_peak, shrinking
@@ -69,7 +72,7 @@ class Case:
     """The problem at one k, d and scaling of the classes' rates, with all that its runs have in common.
 
     Attributes:
-        problem: before the scaling of a lane.
+        problem: before the scaling of a lane; of full reads, where files have small ones too.
         fixed_lengths: the same with the code lengths of the files as floor, which queues by class keep.
         lanes: of all its runs; theta is in s per dollar of mean cost per file.
         names: ids.
@@ -88,6 +91,8 @@ class Case:
         error: why no placement is allowed in that scenario, or with that code, or None.
         code: that all files have, or None: they have k's of their own.
         floors: that follow from a durability, one for each k; none where none is asked for.
+        small: small reads of the files, or None.
+        counted: with these, the problem that placements are made for: their work counted as that of full reads.
     """
 
     problem: Problem
@@ -109,6 +114,13 @@ class Case:
     error: str | None = None
     code: str | None = None
     floors: Sequence[Judged] = ()
+    small: SmallTraffic | None = None
+    counted: Problem | None = None
+
+    @property
+    def placed(self) -> Problem:
+        """The problem that placements are made for."""
+        return self.problem if self.counted is None else self.counted
 
     def lane(self, number: int) -> Lane:
         """One of the lanes."""
@@ -217,6 +229,9 @@ def case_of(options: OptimizeOptions, tables: Tables) -> Case:
     if per_node > 1:
         arrays = several_per_node(*arrays, per_node)
     problem = planning.prepare(*arrays, names.rows.of_file, names.rows.count)
+    small = small_traffic(files, options.stripe_unit_bytes)
+    if small is not None:
+        refuse_beside_small_reads(options, nodes)
     earlier, parameters = None, dict[str, str]()
     if options.plan is not None:
         earlier = read_plan(options.plan, options.plan_run, options.plan_where, names)
@@ -278,7 +293,37 @@ def case_of(options: OptimizeOptions, tables: Tables) -> Case:
         error=error,
         code=tables.code,
         floors=tables.floors,
+        small=small,
+        counted=None if small is None else _counted(problem, arrays, names, small),
     )
+
+
+def _counted(problem: Problem, arrays: tuple[Nodes, Files], names: Identity, small: SmallTraffic) -> Problem:
+    """The problem with the work of small reads as that of full ones, and the same constraints."""
+    files = counted_as_full(*arrays, small)
+    counted = planning.prepare(problem.nodes, files, names.rows.of_file, names.rows.count)
+    return replace(
+        problem,
+        files=counted.files,
+        share=counted.share,
+        row_share=counted.row_share,
+        reads=counted.reads,
+    )
+
+
+def refuse_beside_small_reads(options: OptimizeOptions, nodes: pa.Table) -> None:
+    """Refuse what plans for files with small reads do without.
+
+    Raises:
+        UserError: names the option.
+    """
+    for name, only in SMALL_READS_ONLY.items():
+        found = getattr(options, name)
+        if found != only:
+            raise UserError(
+                f"{name}: found {found} with small reads (files.small_rate_per_s); allowed with them: {only}"
+            )
+    refuse_channels(nodes, "files.small_rate_per_s", "no small reads")
 
 
 def _error_of(point: str | None, check: Callable[[], None]) -> str | None:

@@ -214,6 +214,19 @@ class OptimizeOptions(DurabilityOptions, RatedLogOptions):
     fixed_groups: bool = option(
         False, "files that have files.nodes are placed on exactly these nodes", identifies=True
     )
+    stripe_unit_bytes: float | None = option(
+        None,
+        "most bytes of a file that lie in one data chunk: small reads (files.small_bytes) may not be larger",
+        Number(above=0),
+        identifies=lambda options: options.stripe_unit_bytes is not None,
+    )
+    read_kinds: str = option(
+        "best",
+        "small reads of files (small_rate_per_s): best: each share of them that pays is decoded from k other chunks; "
+        "direct: all from the data chunk itself",
+        Words("best", "direct"),
+        identifies=lambda options: options.read_kinds != "best",
+    )
     size_scaling: str = option(
         "proportional",
         "moments grow with the chunk size (proportional) or not at all (none)",

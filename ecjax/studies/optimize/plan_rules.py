@@ -33,6 +33,20 @@ _STREAM_ONLY: dict[str, Any] = {
     "max_any_loss": None,
     "dtype": "float64",
 }
+# what plans for files with small reads do without: the same
+SMALL_READS_ONLY: dict[str, Any] = {
+    "queue": ["fcfs"],
+    "objective": "bound",
+    "max_chunks_per_node": 1,
+    "network": None,
+    "scenarios": [],
+    "robust": "none",
+    "polish": False,
+    "stream": False,
+    "trace": None,
+    "plan": None,
+    "class_rate_scale": None,
+}
 METHODS = ("certified", "published", "oblivious_lb", "random_cp", "max_ec")  # of queue=fcfs
 GAP, TRACE_GAP = 1e-4, 1e-2  # where it is not set; of plans for a log, whose waits are not as exact
 # options that stay at their defaults where a log is named, and why

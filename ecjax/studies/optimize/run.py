@@ -16,12 +16,14 @@ from ecjax.planning.classes.alternate import Step
 from ecjax.problem.overload import EVENLY, overload
 from ecjax.progress import detail
 from ecjax.status import Status
+from ecjax.stopwatch import Stopwatch
 from ecjax.studies.optimize import rows as plan_rows
 from ecjax.studies.optimize.batches import Item, lanes_of
 from ecjax.studies.optimize.class_run import class_runs
 from ecjax.studies.optimize.examination import examined
 from ecjax.studies.optimize.floors import floor_rows
 from ecjax.studies.optimize.inputs import Case
+from ecjax.studies.optimize.kinds_run import KindRun, kind_datasets, with_read_kinds
 from ecjax.studies.optimize.log_estimates import log_estimates
 from ecjax.studies.optimize.objective import estimates, for_objective
 from ecjax.studies.optimize.objective_rules import TRACE
@@ -79,7 +81,7 @@ def _plan_batch(options: OptimizeOptions, case: Case, items: list[Item]) -> tupl
     lanes = case.lanes.take(np.array(numbers + padding))
     place = {number: at for at, number in enumerate(numbers)}
     start = None if case.earlier is None else (case.earlier.probabilities, case.earlier.stored)
-    plans = planning.solve(case.problem, lanes, _settings(options), start)
+    plans = planning.solve(case.placed, lanes, _settings(options), start)
     rows, datasets = _outcomes(options, case, items, plans, place)
     if start is not None and options.compare_cold_start:
         cold = planning.solve(case.problem, lanes, _settings(options))
@@ -106,6 +108,7 @@ def _outcomes(
     """Rows and datasets of a batch; ``place`` says where in it a lane of the case is."""
     lanes_by_method = Counter(item.way.method for item in items)
     rows, stable, scenarios = [], [], []
+    kinds: list[tuple[str, KindRun]] = []
     for item in items:
         at = place[item.lane]
         method = item.way.method
@@ -115,7 +118,16 @@ def _outcomes(
             "compile_s": plans.compile_s / len(items),
             "device": plans.device[method],
         }
-        if np.isfinite(plan.evaluation.objective):
+        of_kinds = None
+        if case.small is not None and np.isfinite(plan.evaluation.objective):
+            with Stopwatch() as stopwatch:
+                of_kinds = with_read_kinds(options, case, item, plan)
+            plan = of_kinds.plan
+            row["solve_s"] += stopwatch.own_s
+        if np.isfinite(plan.evaluation.objective) and of_kinds is not None:
+            row |= plan_rows.plan_columns(plan, case) | of_kinds.columns
+            kinds.append((item.run.run_id, of_kinds))
+        elif np.isfinite(plan.evaluation.objective):
             columns: dict[str, Any] = {}
             planned = float(plan.evaluation.objective)
             if options.objective != "bound":
@@ -136,7 +148,8 @@ def _outcomes(
         else:
             row |= {"iterations": int(plan.iterations), **_unstable(case, item, plan, plans.start_load[at])}
         rows.append(row)
-    return rows, plan_rows.datasets(case, stable) | {"scenarios": iter(scenarios)}
+    tables = plan_rows.datasets(case, stable) | {"scenarios": iter(scenarios)}
+    return rows, tables if case.small is None else tables | kind_datasets(case, kinds)
 
 
 def _unstable(case: Case, item: Item, plan: Solution, start_load: jax.Array) -> dict[str, Any]:

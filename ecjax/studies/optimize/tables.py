@@ -80,6 +80,15 @@ TABLES = job_tables(
             "",
             "objective=trace: bursts are common to all files (placement cannot help), of single ones (it pays); none",
         ),
+        Column("small_latency_s", FLOAT, "s", "mean latency bound of small reads; null: files have none"),
+        Column("small_estimated_mean_s", FLOAT, "s", "their expected mean, Poisson arrivals"),
+        Column("small_degraded_share", FLOAT, "", "share of them that is decoded from k other chunks"),
+        Column(
+            "direct_latency_s",
+            FLOAT,
+            "s",
+            "latency_shared_z_s with all small reads direct, reads of the rest as placed; null: a node is overloaded",
+        ),
         Column("cost_dollars_per_period", FLOAT, "$/period", "storage cost of the plan, all files"),
         Column("lower_bound", FLOAT, "s", "no plan has a smaller objective; null where it is not known"),
         Column("gap", FLOAT, "", "(objective - lower_bound) / lower_bound"),
@@ -93,7 +102,8 @@ TABLES = job_tables(
             "scheduling_gap",
             FLOAT,
             "",
-            "by class: a better spread of reads gains at most this, relatively; null: no proof",
+            "by class, or with small reads: on the same placement a better spread of reads, and of small reads over "
+            "their kinds, gains at most this, relatively; null: no proof",
         ),
         Column("deadlines_met", BOOLEAN, "", "whether every class keeps its deadline; null without one"),
         Column("max_load", FLOAT, "", "largest node load rho"),
@@ -129,6 +139,22 @@ TABLES = job_tables(
         Column("node_id", ID, "", "node that keeps a chunk"),
         Column("probability", FLOAT, "", "share of reads that use the node; 0 for a cold chunk"),
         Column("chunks", INTEGER, "", "chunks kept there"),
+        Column(
+            "data_chunk", INTEGER, "", "number of the data chunk kept there; null: another, or no small reads"
+        ),
+    ),
+    read_kinds=(
+        Column("file_id", ID, "", "file; null where the row is a group's"),
+        Column("group", ID, "", "group of files that share the placement; null otherwise"),
+        Column("data_chunk", INTEGER, "", "number of the data chunk that these small reads lie in"),
+        Column("chunk_node_id", ID, "", "node that keeps it"),
+        Column("bytes", FLOAT, "B", "what each of them moves"),
+        Column("rate_per_s", FLOAT, "1/s", "of both kinds together"),
+        Column("kind", STRING, "", "direct, or degraded: decoded from the same bytes of k other chunks"),
+        Column("share", FLOAT, "", "of the reads that are of this kind"),
+        Column("latency_s", FLOAT, "s", "bound on their mean; of direct reads the mean itself"),
+        Column("node_id", ID, "", "node that reads of this kind use"),
+        Column("probability", FLOAT, "", "share of the reads of this kind that use it"),
     ),
     node_loads=(
         Column("node_id", ID, "", "node"),

@@ -11,9 +11,9 @@ from ecjax.console import log
 from ecjax.errors import UserError
 from ecjax.problem.arrays import index_in, refuse_channels
 from ecjax.simulation.laws import Laws
-from ecjax.simulation.run import CHANNELS, Outages
+from ecjax.simulation.run import CHANNELS, DIRECT_OR_DEGRADED, Outages
 from ecjax.streams.arrivals import Bursts, Factors
-from ecjax.studies.replay.options import EVERY, ReplayOptions
+from ecjax.studies.replay.options import EVERY, POLICIES, ReplayOptions
 from ecjax.studies.replay.plans import Plan, read_plans
 from ecjax.studies.spine.logs import open_log
 from ecjax.tables.fingerprint import fingerprint
@@ -22,6 +22,8 @@ from ecjax.tables.read import read_input
 from ecjax.tables.requests import TraceRequests, requests
 from ecjax.validation.halves import service_times
 from ecjax.validation.service import EMPIRICAL, Samples, fit_service
+
+_WITH_SMALL_READS = ("probabilistic", DIRECT_OR_DEGRADED)
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,7 @@ def read_cases(options: ReplayOptions) -> list[Case]:
         trace = open_log(options, inputs=_other_inputs(options, plans))
     first: dict[str, Case] = {}
     for plan in plans:
+        _check_kinds(options, plan)
         _check_queues(options, plan)
         _check_slow(options, plan)
         if plan.run.input_id not in first:
@@ -115,6 +118,36 @@ def _check_slow(options: ReplayOptions, plan: Plan) -> None:
         if unknown:
             raise UserError(
                 f"slow: found {unknown[0]}, an unknown node; allowed: {EVERY}, or a node_id of the plan"
+            )
+
+
+def _check_kinds(options: ReplayOptions, plan: Plan) -> None:
+    """Small reads go with some policies and arrivals only, and one policy with small reads only."""
+    if plan.kinds is None:
+        if DIRECT_OR_DEGRADED in options.policy:
+            raise UserError(
+                f"policy={DIRECT_OR_DEGRADED}: files have no small reads (small_rate_per_s); allowed without them: "
+                + ", ".join(name for name in POLICIES if name != DIRECT_OR_DEGRADED)
+            )
+        return
+    wrong = {
+        "policy": next((name for name in options.policy if name not in _WITH_SMALL_READS), None),
+        "queue": next((name for name in queues_of(options, plan) if name != "fcfs"), None),
+        "arrivals": options.arrivals if options.arrivals == "trace" else None,
+        "rates": options.rates,
+        "outages": options.outages,
+        "earlier_bounds": "true" if options.earlier_bounds else None,
+    }
+    allowed = {
+        "policy": " or ".join(_WITH_SMALL_READS),
+        "queue": "fcfs",
+        "arrivals": "poisson or bursts",
+        "earlier_bounds": "false",
+    }
+    for name, value in wrong.items():
+        if value is not None:
+            raise UserError(
+                f"{name}={value}: the plan's files have small reads; allowed with them: {allowed.get(name, 'none')}"
             )
 
 

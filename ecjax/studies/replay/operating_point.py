@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import jax
 import jax.numpy as jnp
@@ -10,17 +11,21 @@ import numpy as np
 from ecjax import planning
 from ecjax.planning import placement
 from ecjax.planning.problem import NODE_WORK
+from ecjax.planning.read_kinds import KindModel
+from ecjax.planning.read_kinds.model import small_work
 from ecjax.problem import arrays
 from ecjax.problem.overload import EVENLY, demand_of, least_overload, overload
+from ecjax.problem.planned_kinds import PlannedKinds
 from ecjax.problem.service_laws import service_laws
 from ecjax.simulation import law_fit
 from ecjax.simulation.laws import Laws
-from ecjax.simulation.run import STATIC, Queue
+from ecjax.simulation.run import DIRECT_OR_DEGRADED, STATIC, Queue
 from ecjax.studies.replay.inputs import Case, LoggedReads
 from ecjax.studies.replay.options import ReplayOptions
 from ecjax.studies.replay.plans import CANCELLING, Plan
 from ecjax.validation.service import EMPIRICAL
 
+SMALL_CLASSES = ("small reads, direct", "small reads, degraded")
 _EVEN, _PROPORTIONAL = jax.jit(placement.even), jax.jit(placement.proportional)
 
 
@@ -57,6 +62,7 @@ class OperatingPoint:
         probabilities: (R, m) that reads are spread with.
         queue: how nodes serve.
         rate_scale: what the rates were multiplied by, in all.
+        kinds: small reads, scaled; None: there are none.
     """
 
     plan: Plan
@@ -66,6 +72,26 @@ class OperatingPoint:
     probabilities: np.ndarray
     queue: Queue
     rate_scale: float
+    kinds: PlannedKinds | None = None
+
+    @property
+    def class_names(self) -> list[str]:
+        """Classes that latencies are reported by: those of full reads, then the kinds of small ones."""
+        return [*self.plan.classes.names, *(SMALL_CLASSES if self.kinds is not None else ())]
+
+    @cached_property
+    def kind_model(self) -> KindModel | None:
+        """Full and small reads together; None where there are no small ones."""
+        return None if self.kinds is None else KindModel(self.problem, self.plan.stored, self.kinds.reads)
+
+    @property
+    def loaded(self) -> planning.Problem:
+        """The problem with small reads as other work of the nodes."""
+        if self.kinds is None or self.kind_model is None:
+            return self.problem
+        nodes = self.problem.nodes
+        work = jnp.asarray(small_work(self.kind_model, self.kinds.degraded))
+        return replace(self.problem, nodes=replace(nodes, background=nodes.background + work))
 
     @property
     def static(self) -> bool:
@@ -83,7 +109,7 @@ class OperatingPoint:
     def loads(self) -> np.ndarray:
         """Load rho of every node, (m,), under dispatch that does not depend on the state."""
         stored = jnp.asarray(self.plan.stored, float)
-        return np.asarray(NODE_WORK(self.problem, jnp.asarray(self.probabilities), stored)[0])
+        return np.asarray(NODE_WORK(self.loaded, jnp.asarray(self.probabilities), stored)[0])
 
 
 def operating_point(case: Case, point: Point, options: ReplayOptions) -> OperatingPoint:
@@ -103,7 +129,9 @@ def operating_point(case: Case, point: Point, options: ReplayOptions) -> Operati
     problem = planning.scaled(_with_laws(plan, laws), rate_scale, size_scale)
     probabilities = _spread(plan, point.policy, problem)
     queue = Queue(point.queue, weights_of(options, plan))
-    return OperatingPoint(plan, point.policy, problem, laws, probabilities, queue, rate_scale)
+    # rates and sizes of small reads are those of the run
+    kinds = None if plan.kinds is None else plan.kinds.scaled(point.rate_scale, point.size_scale)
+    return OperatingPoint(plan, point.policy, problem, laws, probabilities, queue, rate_scale, kinds)
 
 
 def weights_of(options: ReplayOptions, plan: Plan) -> np.ndarray:
@@ -150,7 +178,7 @@ def _with_laws(plan: Plan, laws: Laws) -> planning.Problem:
 def _spread(plan: Plan, policy: str, problem: planning.Problem) -> np.ndarray:
     """Probabilities (R, m) that a policy reads with: the plan's, all chunks alike, or proportional to service rates."""
     stored = jnp.asarray(plan.stored)
-    if policy in ("probabilistic", "hedged"):
+    if policy in ("probabilistic", "hedged", DIRECT_OR_DEGRADED):
         return plan.probabilities
     if policy == "proportional":
         return np.asarray(_PROPORTIONAL(problem, stored))

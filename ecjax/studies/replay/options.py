@@ -12,7 +12,7 @@ from ecjax.studies.spine.log_options import LogOptions
 
 POLICIES = (
     *("probabilistic", "uniform", "proportional", "round_robin", "least_loaded", "power_of_d", "fork_join"),
-    *("late_binding", "hedged"),
+    *("late_binding", "hedged", "direct_or_degraded"),
 )
 QUEUES = ("fcfs", "priority", "partitioned", "shared")
 SERVICES = (*LAWS, "empirical")
@@ -71,7 +71,8 @@ class ReplayOptions(LogOptions):
     out: str = option("results/replay", "folder of the result tables and figures")
     policy: list[str] = option(
         ["probabilistic"],
-        "how the nodes of a read are chosen; probabilistic: as planned; proportional: to service rates; one or a list",
+        "how the nodes of a read are chosen; probabilistic: as planned; proportional: to service rates; "
+        "direct_or_degraded: as planned, and small reads by queued work; one or a list",
         Listed(Words(*POLICIES)),
     )
     probes: int = option(

@@ -18,6 +18,8 @@ from ecjax.problem import arrays
 from ecjax.problem.classes import Classes, file_classes
 from ecjax.problem.earlier_plan import plan_arrays, plan_weights
 from ecjax.problem.identity import Identity, identity
+from ecjax.problem.planned_kinds import PlannedKinds, planned_kinds
+from ecjax.problem.small_reads import small_traffic
 from ecjax.studies.optimize.inputs import Tables, fingerprint_of, input_tables, read_tables
 from ecjax.studies.optimize.loads import refuse_overload, table_loads
 from ecjax.studies.optimize.options import OptimizeOptions
@@ -86,6 +88,7 @@ class Plan:
         per_node: chunks of a file that each of its nodes keeps and serves together.
         size_scaling: how service grows with the chunk size.
         weights: (K, m) shares of the classes at every node, of a plan made for weighted queues; else None.
+        kinds: small reads of its files, where these have some.
     """
 
     run: PlanRun
@@ -98,6 +101,7 @@ class Plan:
     per_node: int
     size_scaling: str
     weights: np.ndarray | None = None
+    kinds: PlannedKinds | None = None
 
     @property
     def queue(self) -> str:
@@ -207,7 +211,10 @@ def _of_run(folder: Path, run: PlanRun, nodes: pa.Table, files: pa.Table) -> Pla
                 "allowed: a plan written with them"
             )
     problem = _problem(nodes, files, names, per_node, scaling)
-    return Plan(run, nodes, files, names, problem, probabilities, stored, per_node, scaling, weights)
+    kinds = None
+    if small_traffic(files) is not None:
+        kinds = planned_kinds(folder, str(run.run_id), names, files, stored)
+    return Plan(run, nodes, files, names, problem, probabilities, stored, per_node, scaling, weights, kinds)
 
 
 def _problem(
@@ -223,6 +230,11 @@ def _without_plan(options: ReplayOptions) -> Plan:
     """Chunks on the files' current nodes, on all nodes where they have none; every chunk read alike."""
     nodes, files = input_tables(options.planning)
     arrays.check_together(nodes, files)
+    if small_traffic(files) is not None:
+        raise UserError(
+            "plan=none: files have small reads (small_rate_per_s), whose kinds a plan chooses; allowed with them: plan="
+            "FOLDER of an ecjax optimize"
+        )
     one_each = replace(options.planning, max_chunks_per_node=1)
     tables = Tables(nodes, files, identity(nodes, files), None, None, None)
     _refuse_overload(options, one_each, [tables], [1.0], [1.0])

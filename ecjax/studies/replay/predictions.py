@@ -9,6 +9,7 @@ from ecjax.errors import UserError
 from ecjax.planning.problem import EVALUATE
 from ecjax.predict.class_bounds import class_bounds
 from ecjax.predict.class_estimates import class_estimates
+from ecjax.predict.kind_latencies import KINDS, kind_estimates, small_bounds
 from ecjax.predict.latencies import Latencies
 from ecjax.predict.workload import ESTIMATE, TAIL_BOUND, node_laws, workload_of
 from ecjax.problem.classes import Classes
@@ -41,6 +42,8 @@ def predictions(at: OperatingPoint, estimate: bool, earlier: bool) -> dict[str, 
     estimate = estimate and at.plan.per_node == 1
     if at.queue.name != "fcfs":
         return _by_class(at, estimate)
+    if at.kinds is not None:
+        return _with_small_reads(at, estimate)
     stored = jnp.asarray(at.plan.stored)
     plan = EVALUATE(at.problem, jnp.asarray(at.probabilities), stored, jnp.zeros(()))
     by_file = np.asarray(plan.file_latency)
@@ -57,6 +60,45 @@ def predictions(at: OperatingPoint, estimate: bool, earlier: bool) -> dict[str, 
     if earlier:
         kinds["all"] += _earlier_bounds(at)
     return kinds | {"node": [_node_delays(at)]}
+
+
+def _with_small_reads(at: OperatingPoint, estimate: bool) -> dict[str, list[Latencies]]:
+    """Bound and estimate of full reads, by class, and of small ones, by kind."""
+    kinds, model = at.kinds, at.kind_model
+    assert kinds is not None and model is not None
+    stored = jnp.asarray(at.plan.stored)
+    plan = EVALUATE(at.loaded, jnp.asarray(at.probabilities), stored, jnp.zeros(()))
+    files, classes, reads = at.problem.files, at.plan.classes, kinds.reads
+    rate = np.asarray(files.rate)
+    spread = at.probabilities[np.arange(len(at.probabilities))[:, None], model.full_nodes]
+    loads = model.loads(np.where(model.full_nodes >= 0, spread, 0.0), kinds.degraded)
+    bounds = small_bounds(model, loads, kinds.degraded)
+    read, by_file = rate > 0, np.asarray(plan.file_latency)
+    full = np.sum(rate[read] * by_file[read])
+    small = reads.rate * kinds.share
+    with np.errstate(invalid="ignore", divide="ignore"):
+        degraded = np.nansum(small * bounds.degraded) / small.sum()
+    direct = reads.rate - small
+    means = {
+        "all": np.array([(full + reads.rate @ bounds.mean) / (rate.sum() + reads.rate.sum())]),
+        "class": np.append(
+            by_class(by_file, rate, classes), [direct @ bounds.direct / direct.sum(), degraded]
+        ),
+    }
+    predicted = {kind: [_bound(mean)] for kind, mean in means.items()}
+    if estimate:
+        service = node_laws(at.laws, at.problem.nodes.count)
+        each = kind_estimates(at.problem, at.probabilities, model, kinds.degraded, service)
+        predicted["all"].append(Latencies("estimated", np.array([each.mean]), each.quantiles[None]))
+        # full reads have no estimate by class here
+        whole = np.arange(len(each.kind_mean))[len(KINDS) - 2 - (len(classes.names) == 1) :]
+        blank = len(classes.names) + 2 - len(whole)
+        mean = np.append(np.full(blank, np.nan), each.kind_mean[whole])
+        quantiles = np.concatenate(
+            [np.full((blank, each.quantiles.size), np.nan), each.kind_quantiles[whole]]
+        )
+        predicted["class"].append(Latencies("estimated", mean, quantiles))
+    return predicted
 
 
 def _by_class(at: OperatingPoint, estimate: bool) -> dict[str, list[Latencies]]:

@@ -128,10 +128,13 @@ def _solve(
     complete = all(outcome.complete for outcome in outcomes)
     if at.policy == "hedged":
         row["hedged_share"] = fmean(outcome.hedged_share for outcome in outcomes)
+    if at.kinds is not None:
+        direct, degraded = summary.count[len(at.plan.classes.names) : len(at.class_names)]
+        row["small_degraded_share"] = float(degraded / (direct + degraded)) if direct + degraded else None
     row |= _results(summary, complete) | _predicted(predicted.get("all", [])) | trace_columns
     return row, {
-        "latencies": rows.latencies(name, at.plan, summary, predicted),
-        "latency_bins": rows.latency_bins(name, at.plan, summary),
+        "latencies": rows.latencies(name, at, summary, predicted),
+        "latency_bins": rows.latency_bins(name, at, summary),
         "services": services(name, at, options.seed),
         "node_loads": rows.node_loads(name, at, summary),
     }

@@ -53,7 +53,7 @@ class Simulation:
             more = rates[reads:].sum() * duration
             number += int(more + 6 * np.sqrt(more) + 1)
             blocks = arrivals.merged(blocks, ((t, f + reads) for t, f in others), 1 << 62)
-        classes = len(self.at.plan.classes.names)
+        classes = len(self.at.class_names)
         counts = tally.empty(number, classes, system.nodes, reads, reads <= _MOST_FILE_BINS)
 
         def report(requests: int) -> None:

@@ -1,12 +1,13 @@
 """From a plan to the arrays that a replay runs on."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ecjax.problem.arrays import column
 from ecjax.simulation import law_fit
 from ecjax.simulation.laws import Laws
+from ecjax.simulation.run import DIRECT_OR_DEGRADED
 from ecjax.simulation.system import UNIT, System, whole_units
 from ecjax.studies.replay.operating_point import OperatingPoint
 from ecjax.studies.replay.options import ReplayOptions
@@ -22,7 +23,7 @@ class Arriving(NamedTuple):
     Attributes:
         system: nodes and files; the first ``reads`` are those of the plan.
         rates: (files of the system,) 1/s.
-        reads: files of the plan.
+        reads: files of the plan, and its small reads.
     """
 
     system: System
@@ -40,7 +41,9 @@ def arriving(at: OperatingPoint, options: ReplayOptions) -> Arriving:
         options: decoding and client links.
     """
     reads = _reads(at, options)
-    parts = [reads] + ([_writes(at, reads)] if at.problem.writes is not None else [])
+    parts = [reads, *_small_reads(at, options)]
+    count = sum(len(part["rates"]) for part in parts)
+    parts += [_writes(at, reads)] if at.problem.writes is not None else []
     tables = [at.laws.table]
     # of its own jobs, each on one channel
     background = np.asarray(at.problem.nodes.background) * at.channels ** np.arange(1, 4)[:, None]
@@ -53,7 +56,7 @@ def arriving(at: OperatingPoint, options: ReplayOptions) -> Arriving:
     columns["row"] = np.concatenate([part["row"] + row for part, row in zip(parts, first_row, strict=True)])
     rates, start = columns.pop("rates"), np.concatenate([[0], np.cumsum(columns.pop("lengths"))])
     laws = Laws(np.concatenate(tables), at.laws.samples)
-    return Arriving(System(laws, _connection(at), start=start, **columns), rates, at.problem.files.count)
+    return Arriving(System(laws, _connection(at), start=start, **columns), rates, count)
 
 
 def _reads(at: OperatingPoint, options: ReplayOptions) -> _Part:
@@ -76,7 +79,70 @@ def _reads(at: OperatingPoint, options: ReplayOptions) -> _Part:
         "law": node,
         "units": whole_units(at.probabilities[placed, node], start, need.astype(np.int64)),
         "chunks": np.full(len(node), plan.per_node),
+        "either": np.zeros(len(chunk), bool),
     }
+
+
+def _small_reads(at: OperatingPoint, options: ReplayOptions) -> list[_Part]:
+    """Small reads as files of their own: direct and degraded ones, or those that choose when they arrive.
+
+    Rows begin with the node of the chunk; direct reads have that node alone.
+    """
+    if at.kinds is None:
+        return []
+    reads, share = at.kinds.reads, at.kinds.share
+    there = reads.others >= 0
+    lengths, bandwidth = there.sum(axis=1), options.client_bandwidth_bytes_per_s
+    first = len(at.plan.classes.names)
+
+    def part(
+        which: np.ndarray, lengths: np.ndarray, node: np.ndarray, units: np.ndarray, **columns: Any
+    ) -> _Part:
+        size = reads.size[which]
+        return {
+            "chunk_bytes": size,
+            "link_s": size / bandwidth if bandwidth else np.zeros(len(size)),
+            "queue": np.zeros(len(size), np.int64),
+            "row": np.arange(len(size)),
+            "lengths": lengths,
+            "node": node,
+            "law": node,
+            "units": units,
+            "chunks": np.ones(len(node), np.int64),
+        } | columns
+
+    every = np.arange(reads.number)
+    decode_s = options.decode_s_per_byte * reads.size * reads.k
+    if at.policy == DIRECT_OR_DEGRADED:
+        nodes = np.concatenate([reads.node[:, None], reads.others], axis=1)
+        node = nodes[nodes >= 0]
+        group = np.full(reads.number, first)
+        return [
+            part(
+                every, 1 + lengths, node, np.zeros(len(node), np.int64), rates=reads.rate, need=reads.k,
+                extra_s=decode_s, group=group, either=np.ones(reads.number, bool),
+            )
+        ]  # fmt: skip
+    one, none = np.ones(reads.number, np.int64), np.zeros(reads.number)
+    parts = [
+        part(
+            every, one, reads.node, np.full(reads.number, UNIT), rates=reads.rate * np.maximum(1 - share, 0.0),
+            need=one, extra_s=none, group=np.full(reads.number, first), either=np.zeros(reads.number, bool),
+        )
+    ]  # fmt: skip
+    coded = np.flatnonzero(share > 0)
+    if len(coded):
+        probability = at.kinds.degraded[coded] / share[coded, None]
+        start = np.concatenate([[0], np.cumsum(lengths[coded])])
+        units = whole_units(probability[there[coded]], start, reads.k[coded])
+        parts.append(
+            part(
+                coded, lengths[coded], reads.others[coded][there[coded]], units,
+                rates=reads.rate[coded] * share[coded], need=reads.k[coded], extra_s=decode_s[coded],
+                group=np.full(len(coded), first + 1), either=np.zeros(len(coded), bool),
+            )
+        )  # fmt: skip
+    return parts
 
 
 def _writes(at: OperatingPoint, reads: _Part) -> _Part:
@@ -95,7 +161,7 @@ def _writes(at: OperatingPoint, reads: _Part) -> _Part:
 def _background(node: int, rate: float, law: int, queue: int) -> _Part:
     """A file that is on one node only."""
     whole = {"need": 1, "group": -1, "queue": queue, "row": 0, "lengths": 1, "chunks": 1}
-    whole |= {"node": node, "law": law, "units": UNIT}
+    whole |= {"node": node, "law": law, "units": UNIT, "either": False}
     real = {"rates": rate, "chunk_bytes": 0.0, "extra_s": 0.0, "link_s": 0.0}
     return {name: np.array([value]) for name, value in (whole | real).items()}
 

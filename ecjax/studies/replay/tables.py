@@ -43,6 +43,12 @@ TABLES = job_tables(
             "",
             "policy=hedged: further chunks that were read, as a share of those needed",
         ),
+        Column(
+            "small_degraded_share",
+            FLOAT,
+            "",
+            "of small reads: share that was decoded from k other chunks; null: files have none",
+        ),
         Column("latency_s", FLOAT, "s", "bound on the mean"),
         Column("promised_p99_s", FLOAT, "s", "bound on the 99 % quantile"),
         Column("estimated_mean_s", FLOAT, "s", "mean latency without simulation, of Poisson arrivals"),
@@ -55,7 +61,7 @@ TABLES = job_tables(
     ),
     latencies=(
         Column("group", STRING, "", "all, class, file (latencies of reads) or node (sojourns of chunks)"),
-        Column("class", STRING, "", "service class, else k=..., where group is class"),
+        Column("class", STRING, "", "service class, else k=..., where group is class; small reads by kind"),
         Column("file_id", ID, "", "file, where group is file"),
         Column("node_id", ID, "", "node, where group is node"),
         Column(

@@ -1,0 +1,331 @@
+"""A lower bound on the mean latency bound of every choice of read kinds and spread, by prices of node work.
+
+A kind of reads is a column of the price decomposition. For prices p of a full, direct or degraded chunk at every node
+any plan's latency, summed over the reads of a second, is at least
+
+    sum over nodes of [min over loads of the node's latency - p . loads]
+      + sum over rows of the least prices of a full read, and lambda_full z_full
+      + sum over small reads of rate min(p_d, z_degraded + the k least p_g of the other nodes).
+
+The latency of a node is not convex in the loads of its kinds, so that slopes at a plan's loads are not the best prices:
+these are improved by subgradients. The bound holds for the z that prices are used with: z is searched by rectangles (of
+z of full and of degraded reads), where the latency of a node is replaced by its tangent in z, so that the least is at a
+corner. Full reads have one chunk size here and small reads one size; with more, or with so many nodes that the search
+would take minutes, there is no bound.
+"""
+
+import heapq
+from typing import NamedTuple, Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ecjax.planning.read_kinds.model import KindModel, Loads, Moments, node_work, sojourn
+from ecjax.planning.read_kinds.node_minimum import node_minima
+from ecjax.planning.read_kinds.spread import KindPlan
+from ecjax.queueing import waiting
+
+_FAR = 1e9  # s: z of degraded reads beyond which nothing is known but that it is large
+_MOST_BOXES = 400
+# boxes times nodes, without and with full reads; fewer boxes than 80 prove nothing
+_MOST_WORK, _FEWEST_BOXES = (40_000, 8_000), 80
+_MOST_READS = 4_000_000  # boxes times small reads
+_NARROW = 1e-4  # relative width of a rectangle that is not split
+_RENEWALS = 40  # z that get prices of their own
+_ROUNDS = 100  # of better prices
+_HALVING = 15  # rounds without gain after which steps are halved
+
+
+class Range(NamedTuple):
+    """Values of a z: s, s."""
+
+    low: float
+    high: float
+
+    @property
+    def middle(self) -> float:
+        """Its middle; of one without an end that end."""
+        return _FAR if self.high == _FAR else 0.5 * (self.low + self.high)
+
+
+class ReadTerm(Protocol):
+    """What reads pay at least, given prices of chunks."""
+
+    most: np.ndarray  # (m, 3) full, direct and degraded chunks that a node may have to serve, 1/s
+    beside: np.ndarray  # (3, m) load, A_2, A_3 of other work that nodes have at least
+
+    def __call__(self, prices: np.ndarray, z_full: float, z_degraded: float) -> tuple[float, np.ndarray]:
+        """S/s; and the loads (m, 3), 1/s, of these answers.
+
+        Args:
+            prices: (m, 3) s, of full, direct and degraded chunks.
+            z_full: s.
+            z_degraded: s.
+        """
+        ...
+
+
+def lower_bound(
+    model: KindModel, plan: KindPlan, tol: float, goal: float | None = None, reads: ReadTerm | None = None
+) -> float | None:
+    """Lower bound of the mean latency bound, s; None where there is none.
+
+    Args:
+        model: full and small reads on a placement.
+        plan: a good one.
+        tol: relative; how far below the plan the search may stop.
+        goal: s, the plan's own value of what is bounded; None: its latency.
+        reads: what reads pay at least, given prices; None: on the placement of the model.
+    """
+    full = float(model.moments.rates[0])
+    sizes = len(model.small_sizes), int(np.sum(model.full_rate.sum(axis=0) > 0))
+    widths = [*model.small.k, *model.full_k[model.full_rate.sum(axis=1) > 0]]
+    boxes = min(
+        _MOST_BOXES, _MOST_WORK[full > 0] // model.problem.nodes.count, _MOST_READS // model.small.number
+    )
+    if max(sizes) > 1 or min(widths) < 2 or not np.isfinite(plan.latency) or boxes < _FEWEST_BOXES:
+        return None
+    goal = plan.latency if goal is None else goal
+    bound = _Bound(model, plan, reads or PlacementTerm(model), tol, goal)
+    bound.ascend(bound.z, goal, goal * (1 - 0.3 * tol))
+    return min(_search(bound, goal, tol, (full, float(model.small.rate.sum())), boxes), goal)
+
+
+def _search(bound: "_Bound", latency: float, tol: float, rates: tuple[float, float], most: int) -> float:
+    """The least bound over rectangles that together are all z, those that stay below the target divided.
+
+    Args:
+        bound: with prices for the best z.
+        latency: s, of a good plan.
+        tol: relative; how far below it the search stops.
+        rates: 1/s, of full and of small reads.
+        most: rectangles.
+    """
+    target = latency * (1 - tol)
+    high_full = latency * bound.total / rates[0] if rates[0] > 0 else 0.0
+    bound.far = top = float(np.max(bound.prices(bound.z, 0)[:, 1]))
+    boxes: list[tuple[float, int, tuple[Range, Range]]] = []
+    count = renewed = 0
+
+    def add(box: tuple[Range, Range], least: float) -> None:
+        nonlocal count
+        heapq.heappush(boxes, (max(least, bound(*box)), count, box))
+        count += 1
+
+    for full_z in _around(high_full, bound.z[0]):
+        for degraded_z in [*_around(top, bound.z[1]), Range(top, _FAR)]:
+            add((full_z, degraded_z), 0.0)
+    while boxes[0][0] < target and count < most:
+        least, _, box = heapq.heappop(boxes)
+        wide = [0.0 if each.high == _FAR else each.high - each.low for each in box]
+        wide = [width * rate for width, rate in zip(wide, rates, strict=True)]
+        middle = box[0].middle, box[1].middle
+        if bound.at(middle) < target and renewed < min(_RENEWALS, most // 10):
+            # prices that were made for another z
+            value = bound.ascend(middle, target * (1 + 10 * tol), target)
+            renewed += 1
+            if value < target:
+                target = value * (1 - tol)
+            add(box, least)
+            continue
+        if max(wide) <= _NARROW * latency * bound.total:
+            heapq.heappush(boxes, (least, count, box))
+            break
+        at = int(np.argmax(wide))
+        for part in (Range(box[at].low, box[at].middle), Range(box[at].middle, box[at].high)):
+            add((part, box[1]) if at == 0 else (box[0], part), least)
+    return boxes[0][0]
+
+
+def _around(high: float, z: float) -> list[Range]:
+    """Parts of a range from 0, narrow around z."""
+    if high <= 0:
+        return [Range(0.0, 0.0)]
+    width = 0.02 * high
+    edges = np.unique(np.clip([0.0, z - 4 * width, z - width, z + width, z + 4 * width, high], 0.0, high))
+    return [Range(*pair) for pair in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)]
+
+
+class _Bound:
+    """The bound on a rectangle of z."""
+
+    def __init__(self, model: KindModel, plan: KindPlan, reads: ReadTerm, tol: float, goal: float) -> None:
+        self.model, self.reads, self.latency = model, reads, goal
+        moments = model.moments
+        self.size = int(np.argmax(model.full_rate.sum(axis=0)))
+        self.rates = np.asarray(moments.rates)
+        self.total = float(moments.rates[1])
+        connect = np.asarray(moments.connect)
+        small, full = np.asarray(moments.small[0]), np.asarray(moments.full[self.size])
+        steady = [np.maximum(each[1] - each[0] ** 2, 0.0) + connect[1] for each in (small, full)]
+        other = reads.beside
+        alone = [small[0] + connect[0], steady[0], full[0] + connect[0], steady[1]]
+        self.nodes = np.ascontiguousarray(np.stack([*other, *small, *full, *alone]).T)
+        self.most = np.ascontiguousarray(reads.most[:, [1, 2, 0]])
+        self.close = 0.1 * tol * goal * self.total / len(self.nodes)
+        # a kind without reads has no z
+        self.z = (plan.z[0] if moments.rates[0] > 0 else 0.0), (plan.z[1] if np.isfinite(plan.z[1]) else 0.0)
+        self.loads = Loads(*map(jnp.asarray, plan.loads))
+        self.far = _FAR
+        self.least = np.zeros((len(self.nodes), 3))  # where nodes were met at their least, to begin there
+        self.mended: list[tuple[tuple[float, float], np.ndarray]] = []
+
+    def prices(self, z: tuple[float, float], which: int | None) -> np.ndarray:
+        """Prices for these z of full and degraded reads, (m, 3) s.
+
+        Slopes of the latency at the plan's loads, mended as at another z; ``which``: of ``mended``, None: not.
+        """
+        slope = _SLOPE(self.loads, self.model.moments, *z)
+        at_loads = np.stack(
+            [np.asarray(slope.full)[self.size], *(np.asarray(part)[0] for part in slope[1:3])], axis=1
+        )
+        if which is not None:
+            at_loads = np.maximum(at_loads + self.mended[which][1], 0.0)
+        if z[1] == _FAR:
+            at_loads[:, 2] = 0.0
+        return at_loads
+
+    def near(self, z: tuple[float, float]) -> list[int]:
+        """Which two of ``mended`` are nearest to these z."""
+        ends = [np.minimum(each, 2 * self.latency) for each in z]
+        apart = [
+            np.hypot(*(np.subtract(np.minimum(there, 2 * self.latency), ends))) for there, _ in self.mended
+        ]
+        return np.argsort(apart, kind="stable")[: 1 if self.rates[0] > 0 else 2].tolist()
+
+    def dual(
+        self, prices: np.ndarray, z: np.ndarray, paid_z: tuple[float, float]
+    ) -> tuple[float, np.ndarray]:
+        """The bound at prices, s/s, and a subgradient, (m, 3) 1/s.
+
+        Args:
+            prices: (m, 3) s.
+            z: (4,) as ``node_minimum`` takes it.
+            paid_z: s, that full and degraded reads pay.
+        """
+        nodes = node_minima(self.nodes, self.most, np.ascontiguousarray(prices), z, self.close, self.least)
+        paid, asked = self.reads(prices, *paid_z)
+        return nodes + paid, asked - self.least
+
+    def at(self, z: tuple[float, float]) -> float:
+        """The bound at one z, s; at ``_FAR`` that of degraded reads which take no less than the others, at most."""
+        fixed = np.array([z[0], 0.0, z[1], 0.0])
+        paid = z[0], min(z[1], self.far)
+        return max(self.dual(self.prices(z, each), fixed, paid)[0] for each in self.near(z)) / self.total
+
+    def ascend(self, z: tuple[float, float], goal: float, enough: float) -> float:
+        """Better prices at one z, by Polyak's steps towards a goal, s; returns the bound there, s."""
+        fixed = np.array([z[0], 0.0, z[1], 0.0])
+        paid = z[0], min(z[1], self.far)
+        plain = self.prices(z, None)
+        tries = [plain, *(self.prices(z, each) for each in (self.near(z) if self.mended else []))]
+        values = [self.dual(each, fixed, paid)[0] for each in tries]
+        prices = best_prices = tries[int(np.argmax(values))]
+        best, step, since, goal = -np.inf, 1.0, 0, goal * self.total
+        for _ in range(_ROUNDS):
+            value, slope = self.dual(prices, fixed, paid)
+            since += 1
+            if value > best + 1e-6 * goal:
+                best, best_prices, since = value, prices, 0
+            if best >= enough * self.total or not slope.any():
+                break
+            if since == _HALVING:
+                prices, step, since = best_prices, 0.5 * step, 0
+                if step < 1e-2:
+                    break
+                value, slope = self.dual(prices, fixed, paid)
+            prices = np.maximum(prices + step * (goal - value) / float(np.sum(slope * slope)) * slope, 0.0)
+            if z[1] == _FAR:
+                prices[:, 2] = 0.0
+        self.mended.append((z, best_prices - plain))
+        return best / self.total
+
+    def __call__(self, full: Range, degraded: Range) -> float:
+        """No more than the latency of any plan with z within these ranges, s."""
+        beyond = degraded.high == _FAR
+        middle = full.middle, degraded.middle
+        best = -np.inf
+        for each in self.near(middle):
+            prices, least = self.prices(middle, each), np.inf
+            for z_full in {full.low, full.high}:
+                # of z that may be as large as it will, h is not below 0, and that is all
+                for z_degraded in {degraded.low, degraded.low if beyond else degraded.high}:
+                    ahead = 0.0 if beyond else z_degraded - middle[1]
+                    z = np.array([middle[0], z_full - middle[0], middle[1], ahead])
+                    least = min(least, self.dual(prices, z, (z_full, z_degraded))[0])
+            best = max(best, least)
+        return float(best) / self.total
+
+
+class PlacementTerm:
+    """What reads pay at least on the placement of a model."""
+
+    def __init__(self, model: KindModel) -> None:
+        self.model, self.beside = model, np.asarray(model.moments.beside)
+        self.rate = model.full_rate.sum(axis=1)
+        small, m = model.small, model.problem.nodes.count
+        there = small.others >= 0
+        possible = there.sum(axis=1) >= small.k
+        stored = np.zeros((len(self.rate), m))
+        row, place = np.nonzero(model.full_nodes >= 0)
+        stored[row, model.full_nodes[row, place]] = 1.0
+        coded = np.bincount(
+            small.others[there & possible[:, None]],
+            np.broadcast_to(small.rate[:, None], there.shape)[there & possible[:, None]],
+            m,
+        )
+        self.most = np.stack([self.rate @ stored, np.bincount(small.node, small.rate, m), coded], axis=1)
+
+    def __call__(self, prices: np.ndarray, z_full: float, z_degraded: float) -> tuple[float, np.ndarray]:
+        """See ``ReadTerm``."""
+        model, small = self.model, self.model.small
+        asked = np.zeros_like(prices)
+        paid = float(self.rate.sum()) * z_full
+        if paid > 0 or self.rate.any():
+            there = model.full_nodes >= 0
+            costs, places = least_sums(np.where(there, prices[model.full_nodes, 0], np.inf), model.full_k)
+            paid += float(self.rate @ costs)
+            asked[:, 0] = counted(model.full_nodes, places, self.rate, len(prices))
+        others = np.where(small.others >= 0, prices[small.others, 2], np.inf)
+        costs, places = least_sums(others, small.k)
+        direct, coded = prices[small.node, 1], z_degraded + costs
+        cheaper = coded < direct
+        asked[:, 1] = np.bincount(small.node, small.rate * ~cheaper, len(prices))
+        asked[:, 2] = counted(small.others, places, small.rate * cheaper, len(prices))
+        return paid + float(small.rate @ np.minimum(direct, coded)), asked
+
+
+def least_sums(costs: np.ndarray, k: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Sum of the k least of each row, (B,), infinite where fewer are finite; and which they are, (B, N) bool."""
+    order = np.argsort(costs, axis=1, kind="stable")
+    chosen = np.zeros(costs.shape, bool)
+    np.put_along_axis(chosen, order, np.arange(costs.shape[1]) < k[:, None], axis=1)
+    total = np.sum(np.where(chosen, costs, 0.0), axis=1)
+    return np.where(k <= costs.shape[1], total, np.inf), chosen
+
+
+def counted(nodes: np.ndarray, chosen: np.ndarray, rate: np.ndarray, count: int) -> np.ndarray:
+    """Sum of the rates of the rows that chose each of ``count`` nodes, (count,); -1 stands for none."""
+    there = chosen & (nodes >= 0) & (rate > 0)[:, None]
+    return np.bincount(nodes[there], np.broadcast_to(rate[:, None], nodes.shape)[there], count)
+
+
+def _latency_at(loads: Loads, moments: Moments, z_full: float, z_degraded: float) -> jax.Array:
+    """What reads of a second wait and are served for, s/s, with z fixed."""
+    work = node_work(loads, moments)
+    wait = waiting(work[0], work[1], work[2])
+    full, small = (sojourn(each, moments.connect, wait) for each in (moments.full, moments.small))
+
+    def above(delay: tuple[jax.Array, jax.Array], z: float) -> jax.Array:
+        d = delay[0] - z
+        return 0.5 * (d + jnp.sqrt(d * d + delay[1]))
+
+    return (
+        jnp.sum(loads.full * above(full, z_full))
+        + jnp.sum(loads.direct * small[0])
+        + jnp.sum(loads.degraded * above(small, z_degraded))
+    )
+
+
+_SLOPE = jax.jit(jax.grad(_latency_at))

@@ -1,0 +1,286 @@
+"""Reads narrower than k on a placement: what nodes have to do, and the bound on the mean latency of all reads.
+
+A small read takes bytes of one data chunk. It is direct (from the node that keeps the chunk) or degraded (decoded from
+the same bytes of k other chunks of the file). Kinds are drawn apart from the state of the queues, so that arrivals at
+nodes stay Poisson. With w the share of the reads of a chunk that are degraded and x_j their probability of using node
+j, sum_j x_j = w k and 0 <= x_j <= w; the bound on the mean of the degraded ones is that of Lemma 2 of the JLCM paper,
+the mean of the direct ones is exact (1 - w times the sojourn at the node)::
+
+    (1 - w) E_d + min_z [w z + sum_j x_j/2 ((E_j - z) + sqrt((E_j - z)^2 + V_j))]
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, TypeAlias
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ecjax.planning.problem import Problem
+from ecjax.queueing import Delay, shared_z, waiting
+
+_MOST_SIZES = 8  # of full reads, and of small ones, that spreads are chosen by; means stand for more
+_RARE = 1e-9  # share of reads that z of a kind is taken from where there is none
+
+
+Array: TypeAlias = jax.Array | np.ndarray  # whichever computes
+
+
+class SmallReads(NamedTuple):
+    """Small reads of one data chunk each, T of them: those of a placement row that take the same bytes are one.
+
+    Attributes:
+        row: (T,) placement row.
+        chunk: (T,) number of the data chunk, from 0.
+        node: (T,) node that keeps it.
+        others: (T, N) nodes that keep the row's other chunks, -1 after the last.
+        k: (T,) chunks that a degraded read takes.
+        rate: (T,) 1/s.
+        size: (T,) B, bytes that each chunk of a read has.
+    """
+
+    row: np.ndarray
+    chunk: np.ndarray
+    node: np.ndarray
+    others: np.ndarray
+    k: np.ndarray
+    rate: np.ndarray
+    size: np.ndarray
+
+    @property
+    def number(self) -> int:
+        """Number of small reads T."""
+        return len(self.rate)
+
+
+class Loads(NamedTuple):
+    """Chunks that nodes serve, 1/s, by kind and size: (F, m) full, (S, m) direct, (S, m) degraded; degraded reads."""
+
+    full: Array
+    direct: Array
+    degraded: Array
+    degraded_rate: Array  # () 1/s
+
+
+class Moments(NamedTuple):
+    """What the latency of reads depends on besides loads; m nodes.
+
+    Attributes:
+        full: (F, 3, m) raw moments of the service of a chunk of a full read, s, s^2, s^3.
+        small: (S, 3, m) the same of a small one.
+        connect: (2, m) mean and variance of the connection delay.
+        beside: (3, m) load, A_2, A_3 of other work.
+        even: (S, m) chunks of a degraded read that may be any, spread evenly.
+        rates: (2,) 1/s, full reads and all reads.
+    """
+
+    full: jax.Array
+    small: jax.Array
+    connect: jax.Array
+    beside: jax.Array
+    even: jax.Array
+    rates: jax.Array
+
+
+@dataclass(frozen=True, eq=False)
+class KindModel:
+    """Full and small reads on a placement.
+
+    Attributes:
+        problem: scaled, with the full reads; files may have none.
+        stored: (R, m) bool.
+        small: the small reads.
+    """
+
+    problem: Problem
+    stored: np.ndarray
+    small: SmallReads
+
+    @cached_property
+    def full_nodes(self) -> np.ndarray:
+        """Nodes that keep a row's chunks, (R, N), -1 after the last."""
+        return padded_nodes(self.stored)
+
+    @cached_property
+    def full_k(self) -> np.ndarray:
+        """Chunks that a full read takes, (R,)."""
+        return np.rint(np.asarray(self.problem.k)).astype(np.int64)
+
+    @cached_property
+    def _full_sizes(self) -> tuple[np.ndarray, np.ndarray]:
+        files = self.problem.files
+        return few_sizes(np.asarray(files.chunk_bytes), np.asarray(files.rate))
+
+    @cached_property
+    def _small_sizes(self) -> tuple[np.ndarray, np.ndarray]:
+        return few_sizes(self.small.size, self.small.rate)
+
+    @property
+    def full_sizes(self) -> np.ndarray:
+        """Chunk sizes of full reads, (F,) B."""
+        return self._full_sizes[0]
+
+    @property
+    def small_sizes(self) -> np.ndarray:
+        """Sizes of small reads, (S,) B."""
+        return self._small_sizes[0]
+
+    @property
+    def small_class(self) -> np.ndarray:
+        """Which of ``small_sizes`` a small read has, (T,)."""
+        return self._small_sizes[1]
+
+    @cached_property
+    def full_rate(self) -> np.ndarray:
+        """Full reads of a row by chunk size, (R, F) 1/s."""
+        problem, rate = self.problem, np.asarray(self.problem.files.rate)
+        row = np.arange(len(rate)) if problem.row is None else np.asarray(problem.row)
+        rates = np.zeros((problem.rows, len(self.full_sizes)))
+        np.add.at(rates, (row, self._full_sizes[1]), rate)
+        return rates
+
+    @cached_property
+    def moments(self) -> Moments:
+        """What latencies depend on besides loads."""
+        nodes = self.problem.nodes
+        beside = np.asarray(nodes.background)
+        if self.problem.writes is not None:
+            written = np.asarray(self.problem.writes) @ self.stored
+            beside = beside + np.sum(np.asarray(nodes.service) * written[None], axis=1)
+        full, small = float(self.full_rate.sum()), float(self.small.rate.sum())
+        even = self.loads(np.zeros(self.full_nodes.shape), self.evenly(1.0)).degraded / small
+        return Moments(
+            jnp.asarray(moments_of(nodes.service, self.full_sizes)),
+            jnp.asarray(moments_of(nodes.service, self.small_sizes)),
+            jnp.stack([nodes.connect_mean, nodes.connect_variance]),
+            jnp.asarray(beside),
+            jnp.asarray(even),
+            jnp.asarray([full, full + small]),
+        )
+
+    def evenly(self, share: float) -> np.ndarray:
+        """X of small reads of which a share is degraded, where it can be, and takes other chunks alike, (T, N)."""
+        there, k = self.small.others >= 0, self.small.k
+        count = there.sum(axis=1)
+        return share * there * np.where(count >= k, k / np.maximum(count, 1), 0.0)[:, None]
+
+    def loads(self, full: np.ndarray, degraded: np.ndarray) -> Loads:
+        """Loads of a spread.
+
+        Args:
+            full: (R, N) probability that a full read uses each of ``full_nodes``.
+            degraded: (T, N) x, probability that a small read is degraded and uses each of ``small.others``.
+        """
+        small, m = self.small, self.problem.nodes.count
+        share = degraded.sum(axis=1) / small.k
+        classes = len(self.small_sizes)
+        by_full = [
+            _added(self.full_nodes, full * self.full_rate[:, each, None], m)
+            for each in range(len(self.full_sizes))
+        ]
+        direct, by_degraded = np.zeros((classes, m)), np.zeros((classes, m))
+        for each in range(classes):
+            part = self.small_class == each
+            left = small.rate[part] * (1 - share[part])
+            direct[each] = np.bincount(small.node[part], left, m)
+            by_degraded[each] = _added(small.others[part], degraded[part] * small.rate[part, None], m)
+        return Loads(np.array(by_full), direct, by_degraded, np.asarray(small.rate @ share))
+
+
+def padded_nodes(stored: np.ndarray) -> np.ndarray:
+    """Nodes that keep a chunk of each row, (R, N), -1 after the last."""
+    row, node = np.nonzero(stored)
+    lengths = stored.sum(axis=1)
+    nodes = np.full((len(stored), int(lengths.max(initial=1))), -1)
+    start = np.concatenate([[0], np.cumsum(lengths)[:-1]])
+    nodes[row, np.arange(len(row)) - np.repeat(start, lengths)] = node
+    return nodes
+
+
+def other_nodes(stored: np.ndarray, row: np.ndarray, node: np.ndarray) -> np.ndarray:
+    """Nodes with the row's chunks but that of ``node``, (T, N - 1), -1 after the last."""
+    nodes = padded_nodes(stored)[row]
+    mine = nodes == node[:, None]
+    order = np.argsort(mine | (nodes < 0), axis=1, kind="stable")
+    return np.take_along_axis(np.where(mine, -1, nodes), order, axis=1)[:, :-1]
+
+
+def few_sizes(size: np.ndarray, rate: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """At most ``_MOST_SIZES`` sizes that stand for all, and which of them each has; exact where there are few."""
+    distinct, index = np.unique(size, return_inverse=True)
+    if len(distinct) <= _MOST_SIZES:
+        return distinct, index
+    work = np.cumsum(np.bincount(index, rate * size, len(distinct)))
+    part = np.minimum((work / work[-1] * _MOST_SIZES).astype(int), _MOST_SIZES - 1)
+    part = np.unique(part, return_inverse=True)[1]
+    total = np.bincount(part, np.bincount(index, rate, len(distinct)))
+    mean = np.bincount(part, np.bincount(index, rate * size, len(distinct))) / np.maximum(total, 1e-300)
+    return mean, part[index]
+
+
+def moments_of(service: jax.Array | np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Raw moments of the service of chunks of these sizes, (C, 3, m)."""
+    return np.einsum("npm,cp->cnm", np.asarray(service), np.asarray(sizes)[:, None] ** np.arange(4.0))
+
+
+def _added(nodes: np.ndarray, values: np.ndarray, count: int) -> np.ndarray:
+    there = nodes >= 0
+    return np.bincount(nodes[there], values[there], count)
+
+
+def sojourn(moments: jax.Array, connect: jax.Array, wait: Delay) -> tuple[jax.Array, jax.Array]:
+    """Mean and variance of the time that a chunk of each size spends at each node, (C, m)."""
+    first, second = moments[:, 0], moments[:, 1]
+    steady = jnp.maximum(second - first**2, 0.0)
+    mean, variance = connect[0] + wait.mean, connect[1] + wait.variance
+    return first + mean[None], steady + variance[None]
+
+
+def node_work(loads: Loads, moments: Moments) -> jax.Array:
+    """Load, A_2 and A_3 of every node, (3, m)."""
+    full = jnp.einsum("cm,cnm->nm", loads.full, moments.full)
+    return full + jnp.einsum("cm,cnm->nm", loads.direct + loads.degraded, moments.small) + moments.beside
+
+
+def latency(loads: Loads, moments: Moments) -> tuple[jax.Array, tuple[jax.Array, jax.Array]]:
+    """Bound on the mean latency of all reads, s, one z per kind, and z of full and of degraded reads.
+
+    Infinite where a node is unstable.
+    """
+    work = node_work(loads, moments)
+    wait = waiting(work[0], work[1], work[2])
+    full, small = (sojourn(each, moments.connect, wait) for each in (moments.full, moments.small))
+    # 0 inf would be nan where nothing is read
+    direct = jnp.sum(loads.direct * jnp.where(jnp.isfinite(small[0]), small[0], 0.0))
+    whole, z_full = _kind(loads.full, moments.rates[0], full)
+    # a kind that is not read has the z of one that is spread evenly
+    rare = _RARE * moments.rates[1]
+    coded, z_degraded = _kind(loads.degraded + rare * moments.even, loads.degraded_rate + rare, small)
+    value = (direct + whole + coded) / moments.rates[1]
+    return jnp.where(jnp.all(work[0] < 1), value, jnp.inf), (z_full, z_degraded)
+
+
+def _kind(loads: Array, rate: Array, sojourn: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+    """Rate times the bound on the mean of one kind with one z, and that z."""
+    some = rate > 0
+    minimum, z = shared_z(loads / jnp.where(some, rate, 1.0), *sojourn)
+    return jnp.where(some, rate * jnp.where(some, minimum, 0.0), 0.0), z
+
+
+def small_work(model: KindModel, degraded: np.ndarray) -> np.ndarray:
+    """Load, A_2 and A_3 of small reads, (3, m), by their true sizes.
+
+    Args:
+        model: full and small reads.
+        degraded: (T, N) x.
+    """
+    small, nodes = model.small, model.problem.nodes
+    share = degraded.sum(axis=1) / small.k
+    work = np.zeros((3, nodes.count))
+    for size in np.unique(small.size):
+        part = small.size == size
+        loads = np.bincount(small.node[part], small.rate[part] * (1 - share[part]), nodes.count)
+        loads = loads + _added(small.others[part], degraded[part] * small.rate[part, None], nodes.count)
+        work += moments_of(nodes.service, np.array([size]))[0] * loads
+    return work

@@ -1,0 +1,147 @@
+"""Reads that lie in one data chunk: what a files table says of them, and where a placement has their chunks."""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+import pyarrow as pa
+
+from ecjax.errors import UserError
+from ecjax.model import Files, Nodes
+from ecjax.planning.read_kinds.model import SmallReads, other_nodes, padded_nodes
+from ecjax.problem.arrays import Rows, code_k, column, index_in
+
+RATE = "small_rate_per_s"
+_ANY = -1  # all data chunks alike
+
+
+class SmallTraffic(NamedTuple):
+    """Small reads of r files.
+
+    Attributes:
+        rate: (r,) 1/s.
+        size: (r,) B; 1 where there are none.
+        chunk: (r,) data chunk that they lie in; -1: in all k alike.
+        k: (r,) data chunks of the file.
+    """
+
+    rate: np.ndarray
+    size: np.ndarray
+    chunk: np.ndarray
+    k: np.ndarray
+
+    def scaled(self, rate: float, size: float) -> "SmallTraffic":
+        """The same with all rates and all sizes multiplied."""
+        return self._replace(rate=self.rate * rate, size=self.size * size)
+
+
+class ChunkReads(NamedTuple):
+    """Small reads on a placement, and whose they are.
+
+    Attributes:
+        reads: T of them, those of a placement row that take the same bytes of the same chunk together.
+        file: (P,) a file that has such reads, once for each of its chunks.
+        of: (P,) which of ``reads`` these are among.
+        rate: (P,) 1/s.
+    """
+
+    reads: SmallReads
+    file: np.ndarray
+    of: np.ndarray
+    rate: np.ndarray
+
+
+def small_traffic(files: pa.Table, stripe_unit_bytes: float | None = None) -> SmallTraffic | None:
+    """Small reads of a checked files table; None where there are none.
+
+    Args:
+        files: checked.
+        stripe_unit_bytes: most bytes that lie in one data chunk; None: any.
+
+    Raises:
+        UserError: a small read is larger than the stripe unit.
+    """
+    rate = column(files, RATE)
+    if not rate.any():
+        return None
+    size = np.where(rate > 0, column(files, "small_bytes", 1.0), 1.0)
+    if stripe_unit_bytes is not None and size.max() > stripe_unit_bytes:
+        row = int(np.argmax(size))
+        raise UserError(
+            f"files: column small_bytes, row {row} (file_id={files['file_id'][row].as_py()}): found {size[row]:g}; "
+            f"allowed: at most stripe_unit_bytes={stripe_unit_bytes:g}, as small reads lie in one data chunk"
+        )
+    chunk = column(files, "small_chunk", _ANY).astype(np.int64)
+    return SmallTraffic(rate, size, chunk, code_k(files).astype(np.int64))
+
+
+def counted_as_full(nodes: Nodes, files: Files, traffic: SmallTraffic) -> Files:
+    """Files with so many more full reads that these bring the work of the small ones: what placements are made for.
+
+    Direct small reads of a file take all of its data chunks alike, as full reads do.
+    """
+    first = np.asarray(nodes.service[0]).mean(axis=1)
+    small = np.polynomial.polynomial.polyval(traffic.size, first)
+    chunk = np.polynomial.polynomial.polyval(np.asarray(files.chunk_bytes), first)
+    more = traffic.rate * small / (chunk * np.asarray(files.k))
+    return replace(files, rate=jnp.asarray(np.asarray(files.rate) + more))
+
+
+def data_chunks(stored: np.ndarray, probabilities: np.ndarray, rows: Rows, files: pa.Table) -> np.ndarray:
+    """Nodes of every row's data chunks, (R, K), -1 after the last: those that full reads use most, in their order.
+
+    Args:
+        stored: (R, m) bool.
+        probabilities: (R, m) of full reads.
+        rows: of the files.
+        files: checked table.
+    """
+    k = np.zeros(rows.count, np.int64)
+    of_file = np.arange(len(files)) if rows.of_file is None else rows.of_file
+    k[of_file] = code_k(files).astype(np.int64)
+    order = np.where(stored, -probabilities, np.inf)
+    rank = np.argsort(np.argsort(order, axis=1, kind="stable"), axis=1)
+    return padded_nodes(stored & (rank < k[:, None]))
+
+
+def with_listed_nodes(data: np.ndarray, rows: Rows, files: pa.Table, names: pa.Array) -> np.ndarray:
+    """Data chunks of rows whose files list their nodes on the first k of them, as (R, K)."""
+    if "nodes" not in files.column_names:
+        return data
+    of_file = np.arange(len(files)) if rows.of_file is None else rows.of_file
+    data, k = data.copy(), code_k(files).astype(np.int64)
+    for file, listed in enumerate(files["nodes"].combine_chunks()):
+        if listed.is_valid:
+            node = index_in(pa.chunked_array([listed.values]), names)
+            data[of_file[file], : k[file]] = node[: k[file]]
+    return data
+
+
+def chunk_reads(traffic: SmallTraffic, rows: Rows, data: np.ndarray, stored: np.ndarray) -> ChunkReads:
+    """Small reads on a placement.
+
+    Args:
+        traffic: of the files.
+        rows: of the files.
+        data: (R, K) nodes of the data chunks.
+        stored: (R, m) bool.
+    """
+    of_file = np.arange(len(traffic.rate)) if rows.of_file is None else rows.of_file
+    read = np.flatnonzero(traffic.rate > 0)
+    times = np.where(traffic.chunk[read] < 0, traffic.k[read], 1)
+    file = np.repeat(read, times)
+    number = np.arange(len(file)) - np.repeat(np.cumsum(times) - times, times)
+    chunk = np.where(traffic.chunk[file] < 0, number, traffic.chunk[file])
+    rate = traffic.rate[file] / np.repeat(times, times)
+    size_index = np.unique(traffic.size[file], return_inverse=True)[1]
+    key = np.stack([of_file[file], chunk, size_index])
+    _, first, of = np.unique(key, axis=1, return_index=True, return_inverse=True)
+    of = of.ravel()
+    row, chunk = of_file[file[first]], chunk[first]
+    node = data[row, chunk]
+    others = other_nodes(stored, row, node)
+    small = SmallReads(
+        row, chunk, node, others, traffic.k[file[first]], np.bincount(of, rate), traffic.size[file[first]]
+    )
+    return ChunkReads(small, file, of, rate)

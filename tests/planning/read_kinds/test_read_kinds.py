@@ -1,0 +1,212 @@
+"""Read kinds: the worked example of the document, brute force over tiny plans, and bounds below all of them."""
+
+import itertools
+
+import numpy as np
+import pytest
+from planning.read_kinds.kind_models import (
+    direct_formula,
+    nodes_of,
+    one_hot_node,
+    problem_of,
+    small_reads,
+    with_prices,
+)
+
+from ecjax.planning.read_kinds import KindModel, plan_kinds
+from ecjax.planning.read_kinds.bound import lower_bound
+from ecjax.planning.read_kinds.everywhere import AnyPlacementTerm
+from ecjax.planning.read_kinds.model import few_sizes
+from ecjax.planning.read_kinds.node_minimum import node_minimum
+from ecjax.planning.read_kinds.spread import prices_at
+
+HOT, SLOW = (92.0, 30.0), (18.0, 30.0, 5.0)
+Z = np.linspace(0.0, 0.2, 401)
+
+
+@pytest.fixture(scope="module")
+def hot():
+    return one_hot_node(*HOT)
+
+
+@pytest.mark.parametrize(
+    ("share", "expected_ms"), [(0.0, 32.0), (0.2, 17.80), (0.27, 17.48), (0.5, 20.2), (1.0, 54.0)]
+)
+def test_bound_at_a_share_is_that_of_the_document(hot, share, expected_ms):
+    degraded = hot.evenly(1.0) * np.array([share, *[0.0] * 7])[:, None]
+    value = prices_at(hot, hot.loads(np.zeros((8, 8)), degraded))[0]
+    digits = 1 if share in (0.0, 0.5) else 0 if share == 1.0 else 2
+    assert round(1e3 * value, digits) == pytest.approx(expected_ms, abs=0.6 * 10**-digits)
+
+
+def test_best_share_of_the_hot_node_is_that_of_the_document(hot):
+    plan = plan_kinds(hot, np.full((8, 8), 0.5))
+    share = plan.degraded.sum(axis=1) / 4
+    assert 1e3 * plan.latency == pytest.approx(17.48, abs=0.005)
+    assert share[0] == pytest.approx(0.27, abs=0.005)
+    assert share[1:] == pytest.approx(np.zeros(7), abs=1e-6)
+    assert np.all(plan.degraded <= share[:, None] + 1e-9)
+
+
+def test_best_share_of_a_slow_node_is_that_of_the_document():
+    model = one_hot_node(*SLOW)
+    direct = plan_kinds(model, np.full((8, 8), 0.5), 0.0)
+    plan = plan_kinds(model, np.full((8, 8), 0.5))
+    assert 1e3 * direct.latency == pytest.approx(36.1, abs=0.05)
+    assert 1e3 * plan.latency == pytest.approx(15.03, abs=0.005)
+    assert plan.degraded[0].sum() / 4 == pytest.approx(0.97, abs=0.005)
+
+
+@pytest.mark.parametrize("system", [HOT, SLOW])
+def test_document_s_plans_are_proven(system):
+    model = one_hot_node(*system)
+    plan = plan_kinds(model, np.full((8, 8), 0.5))
+    least = lower_bound(model, plan, 1e-3)
+    assert plan.latency * (1 - 2e-3) <= least <= plan.latency * (1 + 1e-9)
+
+
+def test_overloaded_direct_reads_are_relieved():
+    model = one_hot_node(130.0, 20.0)
+    assert plan_kinds(model, np.full((8, 8), 0.5), 0.0).latency == np.inf
+    plan = plan_kinds(model, np.full((8, 8), 0.5))
+    assert plan.latency < 0.03
+    assert plan.degraded[0].sum() / 4 > 0.3
+
+
+def tiny(seed, full_rate):
+    """Two files, k = 2 and n = 3 on four nodes that differ: a degraded read takes both other chunks."""
+    random = np.random.default_rng(seed)
+    nodes = nodes_of(random.uniform(0.004, 0.01, 4), random.uniform(0.002, 0.02, 4), 1e-3)
+    rates = random.uniform(4.0, 14.0, 4)
+    stored = np.array([[1, 1, 1, 0], [0, 1, 1, 1]], bool)
+    problem = problem_of(nodes, [2, 2], [full_rate, full_rate], extra=1)
+    small = small_reads(stored, [0, 0, 1, 1], [0, 1, 0, 1], [0, 1, 1, 2], 2, rates)
+    return KindModel(problem, stored, small)
+
+
+def values_on_a_grid(model, points, full):
+    """Latency of every plan whose shares are on a grid, and full reads at given probabilities."""
+    small = model.small
+    for shares in itertools.product(points, repeat=small.number):
+        x = np.zeros((small.number, 4))
+        for row, (others, share) in enumerate(zip(small.others, shares, strict=True)):
+            x[row, others] = share
+        pairs = list(zip(small.rate, small.node, strict=True))
+        yield direct_formula(model.problem.nodes, full, pairs, x, (4.0, 1.0), Z)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_no_plan_of_a_grid_is_better_and_the_bound_is_below_all(seed):
+    model = tiny(seed, 0.0)
+    plan = plan_kinds(model, np.where(model.stored, 2 / 3, 0.0))
+    x = np.zeros((4, 4))
+    np.put_along_axis(x, model.small.others, plan.degraded, axis=1)
+    pairs = list(zip(model.small.rate, model.small.node, strict=True))
+    again = direct_formula(model.problem.nodes, [], pairs, x, (4.0, 1.0), Z)
+    assert plan.latency == pytest.approx(again, rel=1e-4)
+    best = min(values_on_a_grid(model, np.linspace(0, 1, 5), []))
+    assert plan.latency <= best * (1 + 1e-5)
+    least = lower_bound(model, plan, 1e-3)
+    assert least <= plan.latency * (1 + 1e-9)
+    assert least >= 0.97 * plan.latency
+
+
+@pytest.mark.parametrize("seed", [0])
+def test_with_full_reads_no_plan_of_a_grid_is_better(seed):
+    model = tiny(seed, 6.0)
+    plan = plan_kinds(model, np.where(model.stored, 2 / 3, 0.0))
+    least = lower_bound(model, plan, 2e-2)
+    spreads = [np.array(each) for each in itertools.permutations((0.4, 0.6, 1.0))]
+    best = np.inf
+    for one, two in itertools.product(spreads, repeat=2):
+        full = [(6.0, np.append(one, 0.0)), (6.0, np.append(0.0, two))]
+        best = min(best, *values_on_a_grid(model, (0.0, 1.0), full))
+    assert plan.latency <= best * (1 + 1e-5)
+    assert 0.9 * plan.latency <= least <= plan.latency * (1 + 1e-9)
+
+
+def test_bound_over_all_placements_is_below_every_one():
+    chosen, theta = tiny(0, 0.0), 0.2
+    prices = np.array([1.0, 3.0, 2.0, 1.5])
+    problem = with_prices(chosen.problem, 1e-3 * prices)
+    model = KindModel(problem, chosen.stored, chosen.small)
+    plan = plan_kinds(model, np.where(model.stored, 2 / 3, 0.0))
+    cost = 1e-3 * float((model.stored @ prices).sum())
+    objective = plan.latency + theta * cost / 2
+    least = lower_bound(model, plan, 1e-3, objective, AnyPlacementTerm(model, problem, theta))
+    assert least is not None and least > 0.5 * objective
+    rates = chosen.small.rate
+    best = np.inf
+    placements = [
+        (data, spare)
+        for data in itertools.permutations(range(4), 2)
+        for spare in range(4)
+        if spare not in data
+    ]
+    for one, two in itertools.product(placements, repeat=2):
+        pairs = list(zip(rates, [*one[0], *two[0]], strict=True))
+        sets = [{*one[0], one[1]}] * 2 + [{*two[0], two[1]}] * 2
+        paid = theta * 1e-3 * sum(prices[j] for each in (sets[0], sets[2]) for j in each) / 2
+        for shares in itertools.product((0.0, 1.0), repeat=4):
+            x = np.zeros((4, 4))
+            for row, share in enumerate(shares):
+                x[row, list(sets[row] - {pairs[row][1]})] = share
+            best = min(best, paid + direct_formula(problem.nodes, [], pairs, x, (4.0, 1.0), Z[::8]))
+    assert least <= best * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_node_minimum_is_close_below_a_grid(seed):
+    random = np.random.default_rng(seed)
+    small, full = random.uniform(0.005, 0.02), random.uniform(0.01, 0.04)
+    scv = random.uniform(0.3, 1.5)
+    moments = [small, (1 + scv) * small**2, 6 * small**3, full, (1 + scv) * full**2, 6 * full**3]
+    steady = [small, scv * small**2, full, scv * full**2]
+    node = np.array([0.1, 0.001, 0.0001, *moments, *steady])
+    most = random.uniform(5.0, 40.0, 3) * np.array([1.0, 1.0, seed % 3 > 0])
+    price, z = random.uniform(0.5, 4.0, 3) * small, np.array([full, 0.002, small, -0.001])
+    close, least = 1e-4 * small * most.sum(), np.zeros(3)
+    bound = node_minimum(node, most, price, z, close, least)
+    d, g, f = np.meshgrid(*(np.linspace(0, end, 61) for end in most), indexing="ij")
+    s = d + g
+    rho = node[0] + s * node[3] + f * node[6]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        wait = (node[1] + s * node[4] + f * node[7]) / (2 * (1 - rho))
+        variance = (node[2] + s * node[5] + f * node[8]) / (3 * (1 - rho)) + wait**2
+
+        def above(mean, own, centre, ahead):
+            gap = mean + wait - centre
+            root = np.sqrt(gap**2 + own + variance)
+            return 0.5 * (gap + root) - 0.5 * (1 + gap / root) * ahead
+
+        value = f * (above(node[11], node[12], z[0], z[1]) - price[0]) + d * (node[9] + wait - price[1])
+        value += g * (above(node[9], node[10], z[2], z[3]) - price[2])
+    value = np.where(rho < 1, value, np.inf)
+    assert bound <= value.min() + 1e-12
+    assert bound >= value.min() - 0.03 * abs(value.min()) - 2 * close
+
+
+def test_many_sizes_are_gathered_into_few_that_keep_the_bytes():
+    random = np.random.default_rng(0)
+    size, rate = random.uniform(1, 100, 50), random.uniform(0, 1, 50)
+    few, of = few_sizes(size, rate)
+    assert len(few) <= 8
+    assert rate @ few[of] == pytest.approx(rate @ size)
+    few, of = few_sizes(np.array([3.0, 1.0, 3.0]), np.ones(3))
+    assert few[of].tolist() == [3.0, 1.0, 3.0]
+
+
+def test_reads_of_two_sizes_have_no_bound(hot):
+    small = hot.small._replace(size=np.arange(1.0, 9.0))
+    model = KindModel(hot.problem, hot.stored, small)
+    assert lower_bound(model, plan_kinds(model, np.full((8, 8), 0.5)), 1e-2) is None
+
+
+def test_files_without_redundancy_are_read_directly():
+    nodes = nodes_of([0.006] * 3, [0.004] * 3)
+    stored = np.array([[1, 1, 0]], bool)
+    small = small_reads(stored, [0, 0], [0, 1], [0, 1], 2, [60.0, 5.0])
+    model = KindModel(problem_of(nodes, [2], [3.0], extra=0), stored, small)
+    plan = plan_kinds(model, np.array([[1.0, 1.0, 0.0]]))
+    assert plan.degraded.sum() == 0
+    assert lower_bound(model, plan, 5e-3) == pytest.approx(plan.latency, rel=1e-2)

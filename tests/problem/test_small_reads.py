@@ -1,0 +1,110 @@
+"""Small reads of a files table: what is allowed, and where a placement has their chunks."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from planning.read_kinds.kind_models import nodes_of
+
+from ecjax.errors import UserError
+from ecjax.planning.read_kinds.model import other_nodes
+from ecjax.problem.arrays import files_arrays, placement_rows
+from ecjax.problem.small_reads import (
+    chunk_reads,
+    counted_as_full,
+    data_chunks,
+    small_traffic,
+    with_listed_nodes,
+)
+from ecjax.tables.checks import check
+
+
+def files(**columns) -> pa.Table:
+    """Three files of k = 2."""
+    table = {"file_id": [1, 2, 3], "bytes": [8.0, 8.0, 8.0], "k": [2, 2, 2], "rate_per_s": [1.0, 1.0, 1.0]}
+    return check(pa.table(table | columns), "files")
+
+
+def test_files_without_small_reads_have_none():
+    assert small_traffic(files()) is None
+    assert small_traffic(files(small_rate_per_s=[0.0, None, 0.0], small_bytes=[1.0, None, 1.0])) is None
+
+
+def test_only_small_reads_are_reads_too():
+    table = files(rate_per_s=[0.0] * 3, small_rate_per_s=[1.0, None, 0.0], small_bytes=[1.0, None, None])
+    traffic = small_traffic(table)
+    assert traffic.rate.tolist() == [1.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        ({"small_rate_per_s": [1.0, 0.0, 0.0]}, "missing columns: small_bytes"),
+        ({"small_rate_per_s": [1.0, 1.0, 0.0], "small_bytes": [1.0, None, 1.0]}, "small_bytes, row 1"),
+        (
+            {"small_rate_per_s": [1.0] * 3, "small_bytes": [1.0] * 3, "small_chunk": [0, 1, 2]},
+            "small_chunk, row 2.*found 2; allowed: below k = 2",
+        ),
+        ({"small_rate_per_s": [-1.0] * 3, "small_bytes": [1.0] * 3}, "small_rate_per_s"),
+        ({"rate_per_s": [0.0] * 3}, "rates that sum to 0"),
+    ],
+)
+def test_what_is_wrong_is_said(columns, words):
+    with pytest.raises(UserError, match=words):
+        files(**columns)
+
+
+def test_reads_beyond_the_stripe_unit_are_refused():
+    table = files(small_rate_per_s=[1.0] * 3, small_bytes=[1.0, 5.0, 1.0])
+    assert small_traffic(table, 5.0) is not None
+    with pytest.raises(UserError, match="row 1 .file_id=2.: found 5; allowed: at most stripe_unit_bytes=4"):
+        small_traffic(table, 4.0)
+
+
+def test_reads_are_spread_over_data_chunks_or_lie_in_one():
+    table = files(
+        small_rate_per_s=[6.0, 4.0, 0.0],
+        small_bytes=[1.0, 2.0, 1.0],
+        small_chunk=pa.array([None, 1, None], pa.int64()),
+    )
+    stored = np.array([[1, 1, 0, 1], [1, 0, 1, 1], [0, 1, 1, 1]], bool)
+    probabilities = np.array([[0.2, 1.0, 0, 0.8], [0.5, 0, 1.0, 0.5], [0, 1, 1, 0]])
+    rows = placement_rows(table)
+    data = data_chunks(stored, probabilities, rows, table)
+    assert data.tolist() == [[1, 3], [0, 2], [1, 2]]
+    reads = chunk_reads(small_traffic(table), rows, data, stored)
+    assert reads.reads.row.tolist() == [0, 0, 1]
+    assert reads.reads.chunk.tolist() == [0, 1, 1]
+    assert reads.reads.node.tolist() == [1, 3, 2]
+    assert reads.reads.others.tolist() == [[0, 3], [0, 1], [0, 3]]
+    assert reads.reads.rate.tolist() == [3.0, 3.0, 4.0]
+    assert reads.file.tolist() == [0, 0, 1]
+
+
+def test_files_of_a_group_that_read_alike_are_one():
+    table = files(small_rate_per_s=[6.0, 4.0, 2.0], small_bytes=[1.0, 1.0, 2.0], group=["a", "a", "a"])
+    rows = placement_rows(table)
+    reads = chunk_reads(small_traffic(table), rows, np.array([[2, 0]]), np.array([[1, 0, 1, 1]], bool))
+    assert reads.reads.rate.tolist() == [5.0, 1.0, 5.0, 1.0]
+    assert reads.reads.size.tolist() == [1.0, 2.0, 1.0, 2.0]
+    assert np.bincount(reads.of, reads.rate).tolist() == [5.0, 1.0, 5.0, 1.0]
+
+
+def test_listed_nodes_say_which_chunks_hold_data():
+    table = files(nodes=[["d", "b", "a"], None, None])
+    data = with_listed_nodes(
+        np.array([[0, 1], [0, 1], [2, 3]]), placement_rows(table), table, pa.array(list("abcd"))
+    )
+    assert data.tolist() == [[3, 1], [0, 1], [2, 3]]
+
+
+def test_other_nodes_leave_out_the_chunk_s_own():
+    stored = np.array([[1, 1, 1, 0], [1, 0, 0, 1]], bool)
+    assert other_nodes(stored, np.array([0, 0, 1]), np.array([0, 1, 3])).tolist() == [[1, 2], [0, 2], [0, -1]]
+
+
+def test_counted_reads_bring_the_same_work():
+    table = files(small_rate_per_s=[6.0, 0.0, 0.0], small_bytes=[1.0, 1.0, 1.0])
+    nodes, arrays = nodes_of([0.01, 0.02], [0.0, 0.01], 1e-3), files_arrays(table)
+    more = np.asarray(counted_as_full(nodes, arrays, small_traffic(table)).rate) - np.asarray(arrays.rate)
+    mean = [np.mean([0.01, 0.03]) + 1e-3 * size for size in (1.0, 4.0)]
+    assert more * 2 * mean[1] == pytest.approx([6.0 * mean[0], 0, 0])
