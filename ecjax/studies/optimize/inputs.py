@@ -14,6 +14,7 @@ from ecjax import planning
 from ecjax.console import log
 from ecjax.errors import UserError
 from ecjax.planning import Lanes, Problem, scaled
+from ecjax.planning.trace.data import check_form
 from ecjax.problem import builtin
 from ecjax.problem.arrays import (
     check_together,
@@ -37,7 +38,7 @@ from ecjax.studies.optimize.arrivals import (
     with_logged_rates,
 )
 from ecjax.studies.optimize.class_rules import deadlines, shares
-from ecjax.studies.optimize.options import OptimizeOptions
+from ecjax.studies.optimize.options import OptimizeOptions, bounded
 from ecjax.studies.optimize.scenario_rows import failures
 from ecjax.studies.optimize.what_if import scenarios_of
 from ecjax.studies.spine.log_options import at_peak, shrinking
@@ -210,6 +211,11 @@ def case_of(options: OptimizeOptions, tables: Tables) -> Case:
         per_node=per_node,
     )
     error = tables.error or _error_of(tables.what_if, partial(check_feasible, problem, nodes, files))
+    if bounded(options) and tables.arrivals is not None:
+        try:
+            check_form(problem, *tables.arrivals.numbers)
+        except ValueError as wrong:
+            raise UserError(f"trace_form={options.trace_form}: found {wrong}") from None
     if options.scenarios:
         failures(nodes, options.scenarios)
     classes, fixed_lengths = None, problem
