@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ecjax.caching.experts import Experts, begin_experts
+from ecjax.caching.returns import Returns, begin_returns
 from ecjax.caching.system import Network
 
 ITEM = np.dtype(
@@ -44,6 +45,7 @@ class State(NamedTuple):
     down: np.ndarray  # (N,) int64, outages that hold
     outage: np.ndarray  # (1,) int64, the next one to begin or end
     experts: Experts  # of no item where popularity is by decayed counters
+    returns: Returns  # the same
 
 
 class Rules(NamedTuple):
@@ -91,6 +93,7 @@ def begin_empty(items: int, network: Network, capacity: int, mixture: bool = Fal
         down=np.zeros(nodes, np.int64),
         outage=np.zeros(1, np.int64),
         experts=begin_experts(edges, items if mixture else 0),
+        returns=begin_returns(edges, items if mixture else 0),
     )
     state.items["place"] = -1
     state.edges["free"] = capacity

@@ -23,17 +23,17 @@ fetch makes cheap for a moment is not let go for that: with latencies that vary 
 mean latency is 0.7 % above that of the static optimum, and 2.1 % with keys that are all up to date (M = C = 1000,
 K = 15, Zipf 1.0). The plan of the candidates is by the estimates of now.
 
-Where popularity is that of a mixture (``experts``), rates of items that are not read fall, and not all alike. Then
-weights and keys are taken anew of the item that is read, of every candidate, and of IN_TURN kept items in turn at each
-read: within 0.3 % of the latency with keys that are all fresh.
+Where popularity is that of a mixture (``experts``, ``returns``), rates of items that are not read fall, and not all
+alike. Then weights and keys are taken anew of the item that is read, of every candidate, and of IN_TURN kept items in
+turn at each read: within 0.3 % of the latency with keys that are all fresh.
 """
 
 import numpy as np
 
 from ecjax.caching.candidate_samples import candidate_optimum, candidate_samplex
 from ecjax.caching.chunk_order import choices, chunks_of, slowest_first
-from ecjax.caching.experts import next_read
 from ecjax.caching.ranking import insert, remove, settle
+from ecjax.caching.returns import rate
 from ecjax.caching.serving import how_many
 from ecjax.machine_code import njit
 
@@ -88,7 +88,7 @@ def weigh(state, e, m):
     """Set the weight of item m to its rate by the mixture now; returns it over the weight before."""
     item = state.items[e, m]
     before = item.weight
-    item.weight = next_read(state.experts, e, m)
+    item.weight = rate(state.experts, state.returns, e, m)
     item.weighed = state.experts.clock[e]
     return item.weight / before
 

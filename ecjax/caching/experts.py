@@ -18,11 +18,9 @@ before, before it is counted,
 First reads teach nothing. Rates of items that are not read fall between reads, and not all alike: whoever ranks items
 by them takes the rates of a few in turn anew at each read (``exchange``).
 
-No law here expects items of one age again more than younger ones: in a scan that is longer than the cache, and after
-bursts whose items came again soon, what came long ago is let go too early, until the weights have followed. A larger
-eta follows sooner: on such a log (CloudPhysics, extents of 64 KiB, a tenth of them kept) reads take 6 % longer than
-with ARC at 0.005 and 8 % at 0.002, and above 0.01 other logs suffer. Half-lives up to 4^10 reads are for long logs
-whose popularity stays.
+No law here expects items of one age again more than younger ones; ``returns`` does. A larger eta follows changes
+sooner, and above 0.01 logs without changes suffer. Half-lives up to 4^10 reads are for long logs whose popularity
+stays.
 """
 
 from typing import NamedTuple

@@ -10,6 +10,7 @@ from ecjax.caching.exchange import EXACT, exchange, weigh, weigh_in_turn
 from ecjax.caching.experts import learn
 from ecjax.caching.item_caches import keep_item
 from ecjax.caching.popularity import count_read
+from ecjax.caching.returns import count_return
 from ecjax.caching.serving import Fetching, Sources, how_many, serve
 from ecjax.caching.system import NodeChanges, Reads, Stored
 from ecjax.machine_code import njit
@@ -71,6 +72,7 @@ def run(begin, end, inputs, state, scratch, candidates, measured):
         started = nanoseconds(moment)
         grown = scale = 1.0
         if rules.mixture:
+            count_return(state.experts, state.returns, e, m)
             learn(state.experts, e, m)
             grown = weigh(state, e, m)
             weigh_in_turn(kind, stored, state, scratch, candidates, e)

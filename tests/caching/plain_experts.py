@@ -1,5 +1,7 @@
 """The mixture of experts in plain Python: every law is summed anew over all past reads after each of them."""
 
+from collections import Counter
+
 from plain_cache import PlainCache
 
 
@@ -42,20 +44,67 @@ class PlainExperts:
         return probability
 
 
+class PlainReturns:
+    """Reads that came beside those expected, by kinds of items, on top of the mixture."""
+
+    def __init__(self, experts, prior, halved, octaves):
+        self.experts, self.prior, self.halved, self.octaves = experts, prior, halved, octaves
+        self.number, self.known = Counter(), []
+        self.came, self.expected = Counter(), Counter()
+
+    def age(self, item):
+        """Reads since the last one of an item; 0 right after it."""
+        return self.experts.reads[::-1].index(item)
+
+    def kind(self, item):
+        number, age = self.number[item], self.age(item)
+        return min((number - 1).bit_length(), 5), (age + 1).bit_length() - 1
+
+    def rate(self, item):
+        if not self.number[item]:
+            return 0.0
+        kind = self.kind(item)
+        factor = (self.prior + self.came[kind]) / (self.prior + self.expected[kind])
+        return self.experts.probability(item) * factor
+
+    def read(self, item):
+        clock = len(self.experts.reads)
+        if self.number[item]:
+            self.came[self.kind(item)] += 1
+        else:
+            self.known.append(item)
+        if clock:
+            share = clock * 0.6180339887498949 % 1
+            length = 2 ** (clock % self.octaves)
+            age = length + int(share * length) - 1
+            if age < clock and self.age(other := self.experts.reads[-1 - age]) == age:
+                self.expected[self.kind(other)] += self.octaves * length * self.experts.probability(other)
+            other = self.known[int(share * len(self.known))]
+            if self.number[other] and self.age(other) >= 2**self.octaves - 1:
+                self.expected[self.kind(other)] += len(self.known) * self.experts.probability(other)
+            if clock % self.halved == 0:
+                for sums in (self.came, self.expected):
+                    for kind in sums:
+                        sums[kind] *= 0.5
+        self.number[item] += 1
+        self.experts.read(item)
+
+
 class PlainMixtureCache(PlainCache):
     """A replay whose rates are those of the mixture, all of them fresh at every decision."""
 
     def __init__(self, stored, network, policy, decide, settings):
         super().__init__(stored, network, policy, decide)
-        self.experts = {id(edge): PlainExperts(*settings) for edge in self.edges}
+        *laws, returns = settings
+        self.returns = {id(edge): PlainReturns(PlainExperts(*laws), *returns) for edge in self.edges}
 
     def read(self, now, item, at):
         decide, self.decide = self.decide, lambda *_: None
         found = super().read(now, item, at)
         self.decide = decide
-        self.experts[id(self.edges[at])].read(item)
+        self.returns[id(self.edges[at])].read(item)
         self.decide(self, self.edges[at], now, item, found[0] < float("inf"))
         return found
 
     def rate(self, edge, item, now):
-        return self.experts[id(edge)].probability(item)
+        return self.returns[id(edge)].rate(item)

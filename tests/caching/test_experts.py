@@ -10,12 +10,13 @@ from drawn_caches import chunks_of, drawn_network, drawn_reads, drawn_stored, ke
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_cache import PlainCache, best_by_enumeration, exact_online, keep_nothing
-from plain_experts import PlainExperts, PlainMixtureCache
+from plain_experts import PlainExperts, PlainMixtureCache, PlainReturns
 from real_log import cloudphysics
 
 from ecjax.caching.exchange import IN_TURN
 from ecjax.caching.experts import AGES, COUNTERS, ETA, begin_experts, learn, next_read
 from ecjax.caching.replay import replay
+from ecjax.caching.returns import HALVED, OCTAVES, PRIOR, begin_returns, count_return, rate
 from ecjax.caching.system import Network, Reads, Stored
 
 VECTORS = json.loads((Path(__file__).parent / "experts.json").read_text())["cache_experts"]
@@ -90,6 +91,48 @@ def test_long_ago_is_worth_nothing_and_breaks_nothing():
     assert next_read(experts, 0, 0) > 0.0 and next_read(experts, 0, 2) == 0.0
 
 
+def test_returns_are_those_of_plain_sums():
+    rng = np.random.default_rng(4)
+    experts, returns = begin_experts(1, 60, (64.0,), (16.0,)), begin_returns(1, 60)
+    plain = PlainReturns(PlainExperts((64.0,), (16.0,), ETA), PRIOR, HALVED, OCTAVES)
+    for item in np.minimum(rng.geometric(0.08, 400), 60) - 1:
+        count_return(experts, returns, 0, item)
+        learn(experts, 0, item)
+        plain.read(item)
+    rates = [rate(experts, returns, 0, m) for m in range(60)]
+    np.testing.assert_allclose(rates, [plain.rate(m) for m in range(60)], rtol=1e-9)
+    for sums, expected in ((returns.came, plain.came), (returns.expected, plain.expected)):
+        assert sums.sum() == pytest.approx(sum(expected.values()))
+        for kind, value in expected.items():
+            assert sums[0][kind] == pytest.approx(value)
+
+
+def test_expected_reads_are_those_of_the_law():
+    """Of the mixture, which sums to 1 over all items at every read, whatever their ages."""
+    rng = np.random.default_rng(5)
+    experts, returns = begin_experts(1, 50_000), begin_returns(1, 50_000)
+    items = np.concatenate([np.arange(50_000), rng.integers(0, 300, 3000)])
+    for begin, item in enumerate(items):
+        count_return(experts, returns, 0, item)
+        learn(experts, 0, item)
+        if begin == HALVED * 3 + 1:
+            returns.expected[:] = 0.0
+    reads = len(items) - (HALVED * 3 + 2)
+    assert returns.expected.sum() == pytest.approx(reads, rel=0.1)
+
+
+def test_items_of_a_scan_are_let_go_first():
+    """Items of one read never come again, others after a loop: then their rates are below those of older ones."""
+    experts, returns = begin_experts(1, 20_000), begin_returns(1, 20_000)
+    scan = iter(range(200, 20_000))
+    for _ in range(30):
+        for item in [*range(200), *(next(scan) for _ in range(300))]:
+            count_return(experts, returns, 0, item)
+            learn(experts, 0, item)
+    scanned = rate(experts, returns, 0, next(scan) - 1)
+    assert scanned < 0.1 * min(rate(experts, returns, 0, m) for m in range(200))
+
+
 @settings(max_examples=15)
 @given(
     seed=st.integers(0, 10**6),
@@ -106,7 +149,9 @@ def test_exact_by_the_mixture_takes_the_plain_path(seed, k, parity, outages, cap
     network = drawn_network(rng, 2, nodes, outages=outages)
     reads = drawn_reads(rng, 40, 6, 2)
     config = policy("exact", capacity, half_life_s=None)
-    plain = PlainMixtureCache(stored, network, config, exact_online, (COUNTERS, AGES, ETA))
+    plain = PlainMixtureCache(
+        stored, network, config, exact_online, (COUNTERS, AGES, ETA, (PRIOR, HALVED, OCTAVES))
+    )
     expected = [plain.read(*read) for read in zip(*reads, strict=True)]
     found = replay(reads, stored, network, config)
     np.testing.assert_array_equal(found.hit_chunks, [hits for _, hits in expected])
@@ -131,11 +176,12 @@ def test_a_plan_of_all_items_is_the_best_for_the_rates_of_the_mixture():
     stored, network = drawn_stored(rng, 5, 2, 0, 1, 4), drawn_network(rng, 1, 4)
     reads = drawn_reads(rng, 60, 5, 1)
     found = replay(reads, stored, network, policy("exact", 4, half_life_s=None, replan_reads=60))
-    experts = begin_experts(1, 5)
+    experts, returns = begin_experts(1, 5), begin_returns(1, 5)
     for item in reads.item:
+        count_return(experts, returns, 0, item)
         learn(experts, 0, item)
     plain = PlainCache(stored, network, policy("exact", 4), keep_nothing)
-    rates = [next_read(experts, 0, m) for m in range(5)]
+    rates = [rate(experts, returns, 0, m) for m in range(5)]
     best, _ = best_by_enumeration([plain.tau(plain.edges[0], m, rate) for m, rate in enumerate(rates)], 4)
     kept = chunks_of(found.contents[0])
     assert sum(
@@ -185,15 +231,15 @@ def test_bursts_are_cached_as_by_the_best_peer():
 
 @pytest.mark.parametrize(
     ("extent_bytes", "capacity"),
-    [(2**20, 60), (2**20, 100), (2**20, 400), (2**20, 1786), (2**16, 500), (2**16, 1500), (2**16, 15_000)],
+    [(2**20, 60), (2**20, 100), (2**20, 400), (2**20, 1786), (2**16, 1500), (2**16, 3000), (2**16, 10_000)],
 )
 def test_a_real_log_is_cached_as_by_the_best_peer(extent_bytes, capacity):
     item = cloudphysics(extent_bytes)
     assert mean_s("exact", item, capacity) <= 1.015 * min(mean_s(name, item, capacity, 1.0) for name in PEERS)
 
 
-@pytest.mark.parametrize(("capacity", "above"), [(3000, 0.02), (5000, 0.075), (7500, 0.09)])
-def test_after_a_scan_it_learns_too_late(capacity, above):
+@pytest.mark.parametrize(("capacity", "above"), [(5000, 0.04), (7500, 0.04)])
+def test_after_a_scan_it_learns_late(capacity, above):
     """Known to be no better: bursts, a long scan, then everything once more."""
     item = cloudphysics(2**16)
     assert mean_s("exact", item, capacity) <= (1 + above) * min(

@@ -8,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ecjax.traffic.lindley import again, forward, increments, values_and_prices, waits
+from ecjax.traffic.penalties import mean_wait
 
 # computed with 40 digits: work, bin, c, X, J, price
+MEAN = mean_wait(3)
 PRECISE = [
     (
         [0.5] * 6,
@@ -111,7 +113,8 @@ def test_prices_are_differences():
         change = rng.normal(size=work.shape)
         step = 1e-6
         up, down = (
-            forward(width, work + sign * step * change, c, np.empty_like(work)).sum() for sign in (1, -1)
+            forward(width, work + sign * step * change, c, MEAN, np.empty_like(work)).sum()
+            for sign in (1, -1)
         )
         np.testing.assert_allclose((up - down) / (2 * step), np.sum(price * change), rtol=1e-6)
 
@@ -122,10 +125,10 @@ def test_convex_and_increasing_in_the_work(seed, share, fluid):
     c = np.zeros_like(c) if fluid else c
     other = np.random.default_rng(seed + 1).permutation(one)
     mixed = share * one + (1 - share) * other
-    a, b, between = (forward(width, work, c, np.empty_like(one)) for work in (one, other, mixed))
+    a, b, between = (forward(width, work, c, MEAN, np.empty_like(one)) for work in (one, other, mixed))
     chord = share * a + (1 - share) * b
     assert np.all(between <= chord + 1e-12 * (1 + chord))
-    more = forward(width, one + other, c, np.empty_like(one))
+    more = forward(width, one + other, c, MEAN, np.empty_like(one))
     assert np.all(more >= np.maximum(a, b))
     # the tangent is below: what the lower bound on plans stands on
     _, _, price = values_and_prices(width, one, c)
@@ -162,9 +165,9 @@ def test_increments_are_the_recursion_with_more_work():
     more, factor = np.zeros((2, 40)), rng.uniform(0, 1, (2, 3))
     more[:, 7:12] = rng.uniform(0, 1, (2, 5))
     values = np.empty(3)
-    increments(width, work, c, more, factor, 7, 11, workload[6], values)
+    increments(width, work, c, MEAN, more, factor, 7, 11, workload[6], values)
     changed = work + more.T @ factor
-    before, after = (forward(width, each, c, np.empty_like(work)) for each in (work, changed))
+    before, after = (forward(width, each, c, MEAN, np.empty_like(work)) for each in (work, changed))
     np.testing.assert_allclose(values, after - before, rtol=1e-8)
     again(width, changed, c, 7, 11, workload)
     np.testing.assert_allclose(workload, values_and_prices(width, changed, c)[1], rtol=1e-9)

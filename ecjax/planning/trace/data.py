@@ -1,11 +1,16 @@
 """A planning problem under the arrivals of a log: reads by placement row and block of time, and what J weighs.
 
-    objective = sum_j w_j J_j(a_j) + sum_ij toll_ij pi_ij + sum_ij keep_ij s_ij        (s)
+    objective = offset + sum_j w_j J_j(a_j) + sum_ij toll_ij pi_ij + sum_ij keep_ij s_ij        (s)
     a_bj = D_b (sum_i (N_ib pi_ij + Nw_ib s_ij) m_1[i, j] / D_block + background_j),   w_j = 1 / (m_1j chunks)
 
 with s_ij 1 where a chunk is kept. The first term is the mean wait of a chunk; ``toll`` is the service and connection
 that a chunk takes longer than at the row's fastest node (0 for nodes alike) and what reads cost in dollars; ``keep``
 what storage costs. Counts are constant within a block of bins: one bin each, or the blocks of a denoised log.
+
+In the order-statistic forms J is a bound on what the latest chunk of a read adds to a z that all reads share
+(``ecjax.traffic.penalties``): w_j = 1 / (m_1j requests), offset = z, and the objective without dollars bounds the mean
+latency of requests; a write waits for all its chunks, other work for each of its own. They need one chunk size, so that
+work and chunks are one at every node.
 """
 
 from typing import NamedTuple
@@ -15,6 +20,9 @@ from jax.typing import ArrayLike
 
 from ecjax.planning.problem import Problem, prices, reading_prices
 from ecjax.traffic.bins import BinnedReads
+from ecjax.traffic.penalties import EXCESS, MOST_SCV, WAIT, Penalty, mean_wait
+
+_LEAST_DEVIATION = 0.1  # of a service, in parts of its mean, of ``EXCESS``
 
 
 class Counts(NamedTuple):
@@ -45,6 +53,13 @@ class Rows(NamedTuple):
     capacity: np.ndarray  # (m,) chunks; infinite where there is no limit
 
 
+class Form(NamedTuple):
+    """What the objective is of a log."""
+
+    kind: int  # of ``ecjax.traffic.penalties``
+    z: float = 0.0  # s, shared by all reads
+
+
 class Traced(NamedTuple):
     """The problem."""
 
@@ -54,7 +69,9 @@ class Traced(NamedTuple):
     slope: np.ndarray  # (2, m) s and s/B: m_1(B) of every node
     background: np.ndarray  # (m,) load of other work
     c: np.ndarray  # (m,) s
+    penalty: Penalty  # J, or an order-statistic form
     weight: np.ndarray  # (m,) 1/s
+    offset: float  # s, z of these
     toll: np.ndarray  # (R, m) s
     keep: np.ndarray  # (R, m) s
     rows: Rows
@@ -71,6 +88,7 @@ def traced(
     writes: BinnedReads | None,
     theta: float,
     bins: Bins | None = None,
+    form: Form | None = None,
 ) -> Traced:
     """The problem of a log.
 
@@ -80,6 +98,10 @@ def traced(
         writes: by the same blocks; None: none.
         theta: s per dollar of mean cost per file.
         bins: of the recursion, within those of the reads, which are its blocks; None: every bin is a block.
+        form: of the objective; None: the mean wait of chunks.
+
+    Raises:
+        ValueError: an order-statistic form of several chunk sizes, or of services whose scv is above 9.
     """
     bins = Bins(np.asarray(reads.width_s, float), np.arange(reads.bins + 1)) if bins is None else bins
     nodes, files = problem.nodes, problem.files
@@ -90,7 +112,7 @@ def traced(
     background = np.array(nodes.background)
     number = np.bincount(reads.file, reads.reads, reads.files)
     total = float(number @ _of_files(problem, problem.k))
-    moments = _moments(problem, number)
+    moments = _moments(problem, number, nodes.work)
     length = reads.length_s
     # c must not depend on the plan: the mixture of sizes as every node would see it
     share = total / nodes.count / length
@@ -103,7 +125,16 @@ def traced(
     other = float(np.sum(background[0] / moments[0])) * length
     per_dollar = theta / files.count
     reading = reading_prices(problem)
+    penalty, offset = mean_wait(nodes.count), 0.0
+    per_second = 1.0 / (moments[0] * (total + written + other))
     toll = _slower(problem, number, total)
+    if form is not None and form.kind != WAIT:
+        written_files = np.zeros_like(number) if writes is None else count
+        check_form(problem, number, written_files)
+        requests = float(number.sum() + written_files.sum()) + other
+        per_second, offset = 1.0 / (moments[0] * requests), form.z
+        penalty = _penalty(problem, form, number, share * moments + background)
+        toll = np.zeros_like(toll)  # the bound counts services themselves
     if reading is not None:
         toll = toll + per_dollar * np.asarray(reading)
     return Traced(
@@ -113,11 +144,50 @@ def traced(
         slope=np.ascontiguousarray(slope),
         background=background[0],
         c=c,
-        weight=1.0 / (moments[0] * (total + written + other)),
+        penalty=penalty,
+        weight=per_second,
+        offset=offset,
         toll=np.ascontiguousarray(toll),
         keep=np.ascontiguousarray(per_dollar * np.asarray(prices(problem))),
         rows=_rows(problem),
     )
+
+
+def check_form(problem: Problem, reads: np.ndarray, writes: np.ndarray) -> None:
+    """Whether a problem has order-statistic forms.
+
+    Args:
+        problem: nodes and files.
+        reads: (r,) of each file.
+        writes: (r,) of each file.
+
+    Raises:
+        ValueError: it has none, and why.
+    """
+    size = np.unique(np.asarray(problem.files.chunk_bytes)[reads + writes > 0])
+    if len(size) > 1:
+        raise ValueError(
+            f"chunks of {len(size)} sizes, from {size[0]:g} to {size[-1]:g} B; allowed: one size"
+        )
+    first, second, _ = _moments(problem, reads, problem.nodes.service)
+    scv = second / first**2 - 1
+    if scv.max() > MOST_SCV * (1 + 1e-9):
+        raise ValueError(
+            f"services of a squared coefficient of variation of {scv.max():.3g}; allowed: up to {MOST_SCV:g}"
+        )
+
+
+def _penalty(problem: Problem, form: Form, number: np.ndarray, sums: np.ndarray) -> Penalty:
+    """What chunks cost at every node, in a queue of all work, of (3, m) sums of moments."""
+    nodes = problem.nodes
+    first, second, _ = _moments(problem, number, nodes.service)
+    busy = sums[1] > 0
+    q = np.where(busy, 2 * sums[2] / (3 * np.where(busy, sums[1], 1.0)), 0.0)
+    variance = np.maximum(second - first**2, 0.0) + np.asarray(nodes.connect_variance)
+    if form.kind == EXCESS:
+        # more than there is where a service is nearly constant: without a kink, and above it
+        q, variance = np.zeros_like(q), np.maximum(variance, (_LEAST_DEVIATION * first) ** 2)
+    return Penalty(form.kind, first + np.asarray(nodes.connect_mean) - form.z, variance, q)
 
 
 def merged_bins(data: Traced, most: int) -> Traced:
@@ -161,12 +231,12 @@ def _counts(problem: Problem, binned: BinnedReads | None, bins: Bins, size: np.n
     return Counts(np.searchsorted(key // blocks, np.arange(rows + 1)), block, rate, moved)
 
 
-def _moments(problem: Problem, number: np.ndarray) -> np.ndarray:
-    """Service moments of a read chunk at every node, the reads of all files together, (3, m)."""
+def _moments(problem: Problem, number: np.ndarray, law: ArrayLike) -> np.ndarray:
+    """Moments of a read chunk's work or service, by (3, 4, m) polynomials, at every node, of all reads: (3, m)."""
     chunks = number * _of_files(problem, problem.k)
     share = chunks / chunks.sum()
     powers = np.stack([share @ np.asarray(problem.files.chunk_bytes) ** p for p in range(4)])
-    moments = np.einsum("npm,p->nm", np.asarray(problem.nodes.work), powers)
+    moments = np.einsum("npm,p->nm", np.asarray(law), powers)
     # a node that takes no time at all would count without bounds
     return np.maximum(moments, 1e-9 * moments.max(axis=1, keepdims=True))
 

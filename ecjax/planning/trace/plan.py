@@ -20,8 +20,8 @@ class TracePlan(NamedTuple):
     Attributes:
         probabilities: (R, m).
         stored: (R, m) bool.
-        objective: s, mean wait by J, slower service and theta times dollars.
-        wait: s, the first of these.
+        objective: s, mean wait by J, or an order-statistic form, slower service and theta times dollars.
+        wait: s, mean wait of a chunk by J.
         bound: s, no plan has a smaller objective.
         whole_wait: s, wait of the best plan found in which every read of a row uses the same k nodes.
         blind_wait: s, wait of such a plan that was made for mean rates, and sees no bursts.
@@ -55,30 +55,39 @@ def relaxation(data: Traced, gap: float, start: np.ndarray | None = None) -> Rel
     return descend(data, _uneven(data) if start is None else start, _BOUND * gap, _STEPS)
 
 
-def plan_trace(data: Traced, gap: float, start: np.ndarray | None = None) -> TracePlan:
+def plan_trace(
+    data: Traced, gap: float, start: np.ndarray | None = None, waits: Traced | None = None
+) -> TracePlan:
     """A plan of least objective, with a proof of how near it is to the best one.
 
     Args:
         data: the problem.
         gap: (objective - bound) / bound that is good enough.
         start: (R, m) probabilities of a relaxation to start from; None: nearly even.
+        waits: the same problem with the mean wait as its objective, which waits are taken of; None: it has that.
     """
+    waits = data if waits is None else waits
     relaxed = relaxation(data, gap, start)
     kinds = round_off(data, relaxed.probabilities, relaxed.stored)
     whole, placed = (kinds == HOT).astype(float), kinds != NONE
     spread = spread_out(data, whole, placed, relaxed.bound, gap)
-    even, blind = even_spread(data), _blind(data)
+    even, blind = even_spread(waits), _blind(waits)
+    wait = wait_of(waits, spread.probabilities, spread.placed.astype(float))
     return TracePlan(
         probabilities=spread.probabilities,
         stored=spread.placed,
         objective=spread.point.objective,
-        wait=spread.point.wait,
+        wait=wait,
         bound=spread.bound,
-        whole_wait=wait_of(data, whole, placed.astype(float)),
+        whole_wait=wait_of(waits, whole, placed.astype(float)),
         blind_wait=blind[0],
         uneven=blind[1],
-        spread_wait=min(wait_of(data, even, stored_with(data, even)), relaxed.point.wait, spread.point.wait),
-        steady_wait=_steady_wait(data, relaxed),
+        spread_wait=min(
+            wait_of(waits, even, stored_with(waits, even)),
+            wait_of(waits, relaxed.probabilities, relaxed.stored),
+            wait,
+        ),
+        steady_wait=_steady_wait(waits, relaxed),
         iterations=relaxed.iterations + spread.rounds,
     )
 

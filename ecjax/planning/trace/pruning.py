@@ -26,7 +26,7 @@ def prune(data: Traced, probabilities: np.ndarray, placed: np.ndarray) -> tuple[
     share, held = probabilities.copy(), placed.astype(float)
     work = work_of(coarse, share, held)
     workload = np.empty_like(work)
-    forward(coarse.bins.width, work, coarse.c, workload)
+    forward(coarse.bins.width, work, coarse.c, coarse.penalty, workload)
     _prune(coarse, share, held, work, workload)
     return share, held > 0.5
 
@@ -61,13 +61,13 @@ def _prune(data, share, held, work, workload):
                     for p in range(2):
                         factor[p, j] = data.slope[p, j] * (after[j] - share[i, j])
                 before(workload, first, start)
-                increments(width, work, data.c, reads, factor, first, last, start, value)
+                increments(width, work, data.c, data.penalty, reads, factor, first, last, start, value)
                 change += weighed(data.weight, value)
                 if last_write >= 0:
                     for j in range(m):
                         for p in range(2):
                             less[p, j] = -data.slope[p, j] if j == least else 0.0
-                    increments(width, work, data.c, writes, less, first, last, start, value)
+                    increments(width, work, data.c, data.penalty, writes, less, first, last, start, value)
                     change += weighed(data.weight, value)
             if change > 0.0 and share[i, least] > _LEAST_READ:
                 break

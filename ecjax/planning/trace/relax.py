@@ -24,7 +24,7 @@ class Point(NamedTuple):
     """What the objective is at a plan, and what it costs to change it.
 
     Attributes:
-        wait: s, the part of J: mean wait of a chunk.
+        wait: s, the part of J: mean wait of a chunk, or what an order-statistic form bounds.
         tolls: s, the other part: slower service, dollars.
         read: (R, m) s, price of the row's reads at a node: derivative by pi.
         store: (R, m) s, price of keeping a chunk: derivative by s.
@@ -75,9 +75,11 @@ def work_of(data: Traced, probabilities: np.ndarray, stored: np.ndarray) -> np.n
 
 
 def wait_of(data: Traced, probabilities: np.ndarray, stored: np.ndarray) -> float:
-    """Mean wait of a chunk by J, s."""
+    """Mean wait of a chunk by J, or what an order-statistic form bounds, s."""
     work = work_of(data, probabilities, stored)
-    return float(data.weight @ forward(data.bins.width, work, data.c, np.empty_like(work)))
+    return data.offset + float(
+        data.weight @ forward(data.bins.width, work, data.c, data.penalty, np.empty_like(work))
+    )
 
 
 def evaluate(data: Traced, probabilities: np.ndarray, stored: np.ndarray) -> Point:
@@ -91,8 +93,8 @@ def evaluate(data: Traced, probabilities: np.ndarray, stored: np.ndarray) -> Poi
     bins = data.bins
     work = work_of(data, probabilities, stored)
     workload, price = np.empty_like(work), np.empty_like(work)
-    value = forward(bins.width, work, data.c, workload)
-    backward(bins.width, workload, data.c, price)
+    value = forward(bins.width, work, data.c, data.penalty, workload)
+    backward(bins.width, workload, data.c, data.penalty, price)
     by_block = np.add.reduceat(price * bins.width[:, None], bins.edge[:-1], axis=0) * data.weight
     read, store = np.empty_like(probabilities), data.keep
     loops.price_rows(data.reads, data.slope, by_block, read)
@@ -102,7 +104,7 @@ def evaluate(data: Traced, probabilities: np.ndarray, stored: np.ndarray) -> Poi
         loops.price_rows(data.writes, data.slope, by_block, written)
         store = store + written
     tolls = float(np.sum(data.toll * probabilities) + np.sum(data.keep * stored))
-    return Point(float(data.weight @ value), tolls, read, store, work, workload)
+    return Point(data.offset + float(data.weight @ value), tolls, read, store, work, workload)
 
 
 def tangent(

@@ -39,7 +39,7 @@ def round_off(data: Traced, probabilities: np.ndarray, stored: np.ndarray) -> np
     share, held = probabilities.copy(), stored.copy()
     work = work_of(coarse, share, held)
     workload = np.empty_like(work)
-    value = float(coarse.weight @ forward(coarse.bins.width, work, coarse.c, workload))
+    value = float(coarse.weight @ forward(coarse.bins.width, work, coarse.c, coarse.penalty, workload))
     total = np.bincount(
         np.repeat(np.arange(data.number), np.diff(data.reads.start)), data.reads.rate, data.number
     )
@@ -93,9 +93,11 @@ def _respond(order, data, kinds, share, held, work, workload, full_price):
             put(work, writes, data.slope, held[i], -1.0, first, last)
             before(workload, first, start)
             if last_write >= 0:
-                increments(width, work, data.c, writes, data.slope, first, last, start, write_value)
+                increments(
+                    width, work, data.c, data.penalty, writes, data.slope, first, last, start, write_value
+                )
                 add(reads, writes, first, last, 1.0)
-            increments(width, work, data.c, reads, data.slope, first, last, start, read_value)
+            increments(width, work, data.c, data.penalty, reads, data.slope, first, last, start, read_value)
             if last_write >= 0:
                 add(reads, writes, first, last, -1.0)
         count = 0

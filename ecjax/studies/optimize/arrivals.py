@@ -43,6 +43,14 @@ class LoggedArrivals:
         times = self.logged.times_s
         return float(times[-1] - times[0]) + self.logged.tick_s
 
+    @property
+    def numbers(self) -> tuple[np.ndarray, np.ndarray]:
+        """Reads and writes of every file, (r,) each."""
+        write, file = self.logged.write, self.logged.file
+        assert write is not None
+        reads, writes = (np.bincount(file[chosen], minlength=self.files) for chosen in (~write, write))
+        return reads, writes
+
     def steady(self, service_mean_s: float, rate_scale: float) -> Steady:
         """Reads and writes by blocks of constant rates, and the steps of the recursion.
 

@@ -16,6 +16,7 @@ from ecjax.durability.codes import Code, code_of
 from ecjax.errors import UserError
 from ecjax.model import Files, Nodes
 from ecjax.planning import Lanes, Problem, scaled
+from ecjax.planning.trace.data import check_form
 from ecjax.problem import builtin
 from ecjax.problem.arrays import (
     check_together,
@@ -41,7 +42,7 @@ from ecjax.studies.optimize.arrivals import (
 )
 from ecjax.studies.optimize.class_rules import deadlines, shares
 from ecjax.studies.optimize.floors import Judged, with_floors
-from ecjax.studies.optimize.options import OptimizeOptions
+from ecjax.studies.optimize.options import OptimizeOptions, bounded
 from ecjax.studies.optimize.plan_rules import SMALL_READS_ONLY
 from ecjax.studies.optimize.scenario_rows import failures
 from ecjax.studies.optimize.what_if import scenarios_of
@@ -257,6 +258,11 @@ def case_of(options: OptimizeOptions, tables: Tables) -> Case:
     )
     point = tables.what_if or tables.code
     error = tables.error or _error_of(point, partial(check_feasible, problem, nodes, files))
+    if bounded(options) and tables.arrivals is not None:
+        try:
+            check_form(problem, *tables.arrivals.numbers)
+        except ValueError as wrong:
+            raise UserError(f"trace_form={options.trace_form}: found {wrong}") from None
     if options.scenarios:
         failures(nodes, options.scenarios)
     classes, fixed_lengths = None, problem

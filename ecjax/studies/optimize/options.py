@@ -44,6 +44,11 @@ def estimated(options: "OptimizeOptions") -> bool:
     return options.objective != "bound"
 
 
+def bounded(options: "OptimizeOptions") -> bool:
+    """Whether plans for a log go by an order-statistic form."""
+    return options.trace_form != "wait"
+
+
 def streamed(options: "OptimizeOptions") -> bool:
     """Whether the files are read in pieces."""
     return options.stream
@@ -96,6 +101,14 @@ class OptimizeOptions(DurabilityOptions, RatedLogOptions):
         "all. By class: lexicographic (the default with queue=priority) or joint",
         Special(OBJECTIVES, objective),
         identifies=estimated,
+    )
+    trace_form: str = option(
+        "wait",
+        "objective=trace: wait, the mean wait of a chunk; or, for one chunk size, a bound on the mean latency of reads "
+        "with one z that all share: order_statistics, by mean and variance of steady queues at the workload of every "
+        "time, or excess, by that workload as if known, for bursts beyond capacity",
+        Words("wait", "order_statistics", "excess"),
+        identifies=bounded,
     )
     importance: list[list[float]] | None = option(
         None,

@@ -138,6 +138,10 @@ def _check_durability(options: "OptimizeOptions") -> None:
 def _for_trace(options: "OptimizeOptions") -> "OptimizeOptions":
     """Options that go with a log, or with none; of plans for its arrivals the gap is another where it is not set."""
     by_trace = options.objective == TRACE
+    if options.trace_form != "wait" and not by_trace:
+        raise UserError(
+            f"trace_form={options.trace_form}: found objective={options.objective}; allowed with it: trace"
+        )
     if options.trace is None:
         if by_trace:
             raise UserError(

@@ -75,6 +75,15 @@ TABLES = job_tables(
             "spread_wait_s", FLOAT, "s", "the same with all reads spread over all nodes: the least possible"
         ),
         Column(
+            "trace_bound_s",
+            FLOAT,
+            "s",
+            "trace_form=order_statistics or excess: bound on the mean latency of requests of the log, by them",
+        ),
+        Column(
+            "trace_z_s", FLOAT, "s", "its z, which all reads share; lower_bound holds for plans at this z"
+        ),
+        Column(
             "bursts",
             STRING,
             "",

@@ -8,10 +8,13 @@ import jax.numpy as jnp
 import numpy as np
 import pyarrow as pa
 
+from ecjax.console import log
 from ecjax.planning import Problem, Solution
 from ecjax.planning.problem import EVALUATE
-from ecjax.planning.trace.data import Traced, traced
+from ecjax.planning.trace.data import Form, Traced, traced
+from ecjax.planning.trace.order import at_z, best_z, deep_share, relaxation_with_z
 from ecjax.planning.trace.plan import TracePlan, plan_trace, relaxation
+from ecjax.planning.trace.relax import evaluate, stored_with
 from ecjax.planning.trace.steady import Steady
 from ecjax.problem.overload import EVENLY, overload
 from ecjax.progress import detail
@@ -25,7 +28,10 @@ from ecjax.studies.optimize.log_estimates import log_estimates
 from ecjax.studies.optimize.objective import estimates
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.spine.batches import Rows
+from ecjax.traffic.penalties import EXCESS, ORDER, WAIT
 
+_FORMS = {"wait": WAIT, "order_statistics": ORDER, "excess": EXCESS}
+_DEEP_SHARE = 0.5  # of the bound, from which a warning says so
 _COMMON = 1.08  # times the least possible wait: below it, placing and spreading reads gains little
 _STEADY = 1.1  # times the wait at constant rates: below it, the log has no bursts that count
 
@@ -56,7 +62,15 @@ def trace_runs(
                 seen[scales] = _first(options, case, problem, lane)
             detail(f"theta={lane.theta:g}, rate_scale={lane.rate_scale:g}: placing files")
             blocks, start = seen[scales]
-            plan = plan_trace(_data(problem, blocks, lane.theta), options.gap, start)
+            data = _data(problem, blocks, lane.theta)
+            form = _form_of(options)
+            if form is None:
+                plan, columns = plan_trace(data, options.gap, start), {}
+            else:
+                bounded = _data(problem, blocks, lane.theta, form)
+                bounded = at_z(bounded, best_z(bounded, start, stored_with(bounded, start)))
+                plan = plan_trace(bounded, options.gap, start, data)
+                columns = _bounded_columns(bounded, plan)
             solution = _solution(problem, plan, lane.theta)
         times = {"solve_s": stopwatch.own_s, "compile_s": stopwatch.compile_s}
         row = item.run.row() | times  # of the processors
@@ -65,7 +79,9 @@ def trace_runs(
             continue
         solution, examination, table = examined(options, case, item, solution)
         tables += [table] if table is not None else []
-        row |= plan_rows.plan_columns(solution, case, plan.bound) | examination | trace_columns(plan)
+        row |= (
+            plan_rows.plan_columns(solution, case, plan.bound) | examination | trace_columns(plan) | columns
+        )
         if options.estimate:
             row |= estimates(options, case, item, solution) | log_estimates(options, case, lane, solution)
         rows.append(row)
@@ -102,12 +118,33 @@ def _first(options: OptimizeOptions, case: Case, problem: Problem, lane: Lane) -
     assert case.arrivals is not None
     blocks = case.arrivals.steady(_service_mean(problem), lane.rate_scale)
     first = next(at for at, point in enumerate(sweep(options)) if point[1:] == lane[1:])
-    return blocks, relaxation(_data(problem, blocks, case.lane(first).theta), options.gap).probabilities
+    form = _form_of(options)
+    data = _data(problem, blocks, case.lane(first).theta, form)
+    relaxed = relaxation(data, options.gap) if form is None else relaxation_with_z(data, options.gap)[1]
+    return blocks, relaxed.probabilities
 
 
-def _data(problem: Problem, blocks: Steady, theta: float) -> Traced:
+def _form_of(options: OptimizeOptions) -> Form | None:
+    """The order-statistic form that is set, with a z to begin with."""
+    kind = _FORMS[options.trace_form]
+    return None if kind == WAIT else Form(kind)
+
+
+def _bounded_columns(data: Traced, plan: TracePlan) -> dict[str, Any]:
+    """What the order-statistic form of the objective is of the plan, without dollars; says where it is loose."""
+    point = evaluate(data, plan.probabilities, plan.stored.astype(float))
+    if data.penalty.kind == ORDER and (share := deep_share(data, point)) > _DEEP_SHARE:
+        log.warning(
+            "trace_form=order_statistics: %.0f %% of the bound is of bursts beyond what the nodes can serve, where "
+            "variances are taken too large; trace_form=excess does without them",
+            100 * share,
+        )
+    return {"trace_bound_s": point.wait, "trace_z_s": data.offset}
+
+
+def _data(problem: Problem, blocks: Steady, theta: float, form: Form | None = None) -> Traced:
     writes = blocks.writes if len(blocks.writes.reads) else None
-    return traced(problem, blocks.reads, writes, theta, blocks.bins)
+    return traced(problem, blocks.reads, writes, theta, blocks.bins, form)
 
 
 def _service_mean(problem: Problem) -> float:

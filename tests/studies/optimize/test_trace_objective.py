@@ -198,3 +198,23 @@ def test_plans_for_shrunk_rates(tmp_path, caplog):
     assert "Rates are counts: the bound is from " in text.getvalue()
     with pytest.raises(UserError, match="shrink=gamma: trace=PATH is missing"):
         checked(OptimizeOptions(shrink="gamma"))
+
+
+def test_order_statistic_forms_of_a_log(tmp_path):
+    text = io.StringIO()
+    names = logged(tmp_path)
+    # of the fine bins that plans see a bound for k = 2 is above the mean wait and a service
+    assert planned(Console(file=text, width=500), trace_form="order_statistics", **names) == 0
+    run = read_results(names["out"], "runs").iloc[0]
+    assert run["objective"] == pytest.approx(run["trace_bound_s"])
+    assert run["trace_bound_s"] > run["trace_wait_s"] + MEAN
+    assert run["lower_bound"] <= run["objective"] and run["gap"] <= 2e-2
+    assert run["bursts"] == "single"
+    with pytest.raises(UserError, match="trace_form=excess: found objective=bound; allowed with it: trace"):
+        checked(OptimizeOptions(objective="bound", theta=[0.0], trace_form="excess", **names))
+    sizes = pd.read_parquet(names["files"]).assign(bytes=[2e6] * 5 + [4e6])
+    sizes.to_parquet(names["files"])
+    with pytest.raises(
+        UserError, match=r"found chunks of 2 sizes, from 1e\+06 to 2e\+06 B; allowed: one size"
+    ):
+        planned(trace_form="order_statistics", **(names | {"out": str(tmp_path / "other")}))
