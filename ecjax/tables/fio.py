@@ -57,22 +57,37 @@ def fio_nodes(path: Path) -> pa.Table:
     rows: dict[str, Service] = {}
     for file in files:
         content = _content(file)
-        general = content.get("global options", {})
-        jobs = content.get("jobs") or [
-            job for job in content.get("client_stats", []) if job.get("jobname") != _ALL_CLIENTS
-        ]
-        for job in jobs:
-            name = ":".join(filter(None, (job.get("hostname"), str(job.get("jobname", "")))))
-            if path.is_dir():
-                name = file.stem if len(jobs) == 1 else f"{file.stem}/{name}"
+        try:
+            services = _services(content, file, path.is_dir())
+        except (AttributeError, KeyError, TypeError, ValueError, IndexError) as error:
+            raise UserError(
+                f"{file}: {type(error).__name__} {error}; allowed: the output of fio --output-format=json"
+            ) from error
+        for name, service in services:
             if name in rows:
                 raise UserError(f"{file}: job {name}: found twice; allowed: a name per node (fio --name)")
-            rows[name] = _service(job, {**general, **job.get("job options", {})}, f"{file}: job {name}")
+            rows[name] = service
     if not rows:
         raise UserError(f"{path}: found no jobs; allowed: the output of fio --output-format=json")
     columns = zip(*rows.values(), strict=True)
     names = ("service_mean_s", "service_second_s2", "service_third_s3", "reference_bytes")
     return pa.table({"node_id": list(rows), **dict(zip(names, map(list, columns), strict=True))})
+
+
+def _services(content: dict[str, Any], file: Path, several: bool) -> list[tuple[str, Service]]:
+    """Name and service of each job of a file, one of several files or the only one."""
+    general = content.get("global options", {})
+    jobs = content.get("jobs") or [
+        job for job in content.get("client_stats", []) if job.get("jobname") != _ALL_CLIENTS
+    ]
+    services = []
+    for job in jobs:
+        name = ":".join(filter(None, (job.get("hostname"), str(job.get("jobname", "")))))
+        if several:
+            name = file.stem if len(jobs) == 1 else f"{file.stem}/{name}"
+        options = {**general, **job.get("job options", {})}
+        services.append((name, _service(job, options, f"{file}: job {name}")))
+    return services
 
 
 def _content(file: Path) -> dict[str, Any]:

@@ -107,9 +107,9 @@ def _of_text(text: str, file: Path) -> Iterator[_Series]:
 def _of_api(content: dict[str, Any], file: Path) -> Iterator[_Series]:
     try:
         for each in content["data"]["result"]:
-            labels = dict(each["metric"])
+            labels = {str(name): str(value) for name, value in each["metric"].items()}
             yield _Series(labels.pop("__name__"), labels, float(each["value"][1]))
-    except (KeyError, TypeError, ValueError, IndexError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise UserError(
             f"{file}: {type(error).__name__} {error}; allowed: an instant query of Prometheus with names, as "
             'query={__name__=~"NAME_(bucket|sum|count)"}'
@@ -125,7 +125,13 @@ def _of_series(series: list[_Series], metric: str, file: Path) -> dict[str, Hist
         labels = {name: value for name, value in each.labels.items() if name != "le"}
         part = parts.setdefault(tuple(sorted(labels.items())), {"bucket": {}})
         if kind == "bucket":
-            part["bucket"][float(each.labels.get("le", "nan"))] = each.value
+            end = each.labels.get("le", "")
+            try:
+                part["bucket"][float(end)] = each.value
+            except ValueError:
+                raise UserError(
+                    f"{file}: {metric}: found le={end!r}; allowed: a number of seconds, or +Inf"
+                ) from None
         else:
             part[kind] = each.value
     if not any(part["bucket"] for part in parts.values()):

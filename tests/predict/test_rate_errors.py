@@ -8,10 +8,12 @@ import pytest
 
 from ecjax.planning import prepare
 from ecjax.planning.problem import EVALUATE
-from ecjax.predict.rate_errors import rate_errors
+from ecjax.predict.plan_estimates import plan_estimate
+from ecjax.predict.rate_errors import estimate_errors, rate_errors
 from ecjax.problem import builtin
 from ecjax.problem.arrays import files_arrays, nodes_arrays
 from ecjax.problem.cluster_options import ClusterOptions
+from ecjax.problem.service_laws import service_laws
 
 FILES, NODES = 20, 12
 
@@ -79,3 +81,24 @@ def test_intervals_cover_the_bound_at_the_rates_that_made_the_counts():
         covered += np.abs(figures(logged, probabilities, stored) - truth) < 1.96 * np.array(errors)
     # 95 %, within three standard errors of so many runs and what the delta method leaves out
     np.testing.assert_allclose(covered / runs, 0.95, atol=0.045)
+
+
+def test_errors_of_the_estimate_are_those_of_its_slopes():
+    """Slopes of the estimate file by file, by differences, and errors that differ from file to file."""
+    problem, rate, probabilities, stored = plan_of()
+    laws = service_laws(
+        builtin.nodes(ClusterOptions(files=FILES)), problem(rate).files, "gamma", "proportional", 1.0
+    )
+
+    def estimated(rates):
+        return np.array(plan_estimate(problem(rates), laws, probabilities, stored))
+
+    error = 0.05 * rate * np.random.default_rng(5).lognormal(0, 1, FILES)
+    estimate = plan_estimate(problem(rate), laws, probabilities, stored)
+    steps = 1e-3 * np.diag(rate)
+    slopes = np.array([(estimated(rate + step) - np.array(estimate)) / step.sum() for step in steps])
+    expected = np.linalg.norm(slopes * error[:, None], axis=0)
+    found = estimate_errors(problem(rate), laws, probabilities, stored, error, estimate)
+    np.testing.assert_allclose(found, expected, rtol=0.05)
+    certain = estimate_errors(problem(rate), laws, probabilities, stored, 0 * rate, estimate)
+    assert certain == (0.0, 0.0)

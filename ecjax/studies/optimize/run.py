@@ -142,7 +142,7 @@ def _outcomes(
             is_planned = method == "certified" and float(plan.evaluation.objective) == planned
             near = plans.nearby_bound[at] if is_planned and plans.nearby_bound is not None else None
             row |= plan_rows.plan_columns(plan, case, bound, near) | columns | examination
-            row |= rate_error_columns(case, case.lane(item.lane), plan)
+            row |= rate_error_columns(options, case, case.lane(item.lane), plan, row)
             stable.append((item, plan))
             scenarios += [table] if table is not None else []
         else:

@@ -63,6 +63,13 @@ TABLES = job_tables(
             "expected mean latency of reads, Poisson arrivals; by class to 1024 files",
         ),
         Column("estimated_p99_s", FLOAT, "s", "expected 99 % quantile: the same"),
+        Column(
+            "estimated_mean_rate_error_s",
+            FLOAT,
+            "s",
+            "standard error of estimated_mean_s by that of the files' rates; null where these have none",
+        ),
+        Column("estimated_p99_rate_error_s", FLOAT, "s", "the same of estimated_p99_s"),
         *TRACE_ESTIMATED,
         Column(
             "trace_wait_s",
