@@ -130,7 +130,8 @@ def _add_time_between_reads(axes: Axes, load: np.ndarray, per_read_s: float) -> 
     """The same axis above in 1/lambda; ``per_read_s`` is load over rate."""
 
     def other(values: ArrayLike) -> np.ndarray:
-        return per_read_s / np.asarray(values, float)
+        # Matplotlib asks for 0, too
+        return per_read_s / np.maximum(np.asarray(values, float), 1e-6)
 
     axes.set_xlim(load.min() / 2, None)
     above = axes.secondary_xaxis("top", functions=(other, other))
