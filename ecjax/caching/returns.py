@@ -54,10 +54,16 @@ def begin_returns(edges: int, items: int) -> Returns:
     )
 
 
+@njit(inline="always")
+def _exponent(count):
+    """Of the floating-point form: floor(log2(count)), and far below 0 for 0."""
+    return (np.float64(count).view(np.int64) >> 52) - 1023
+
+
 @njit(error_model="numpy")
 def _kind(number, age):
     """Octaves of a number of reads, 1 by itself, and of an age and the read itself."""
-    return min(math.frexp(number - 1.0)[1], _NUMBERS - 1), min(math.frexp(age + 1.0)[1] - 1, _AGES - 1)
+    return min(max(_exponent(number - 1) + 1, 0), _NUMBERS - 1), min(_exponent(age + 1), _AGES - 1)
 
 
 @njit(error_model="numpy")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
 
 sys.path.append(str(Path(__file__).parent.parent / "traffic"))
 from plain_queues import bursts, latencies, probabilities, segments
@@ -155,7 +156,21 @@ def test_margins_are_those_of_leaving_out_blocks():
     values = np.random.default_rng(1).gamma(3.0, 1.0, 10)
     means = without_each(np.diag(np.ones(10))) @ values / 9
     error = values.std(ddof=1) / np.sqrt(10) / values.mean()
+    # their fourth moment is that of a normal law or less: 9 degrees of freedom
     assert log_margins(means[:, None])[0] == pytest.approx(2.262 * error, rel=0.05)
+
+
+def test_margins_of_few_episodes():
+    even = np.exp(np.tile([0.01, -0.01], 5))[:, None]
+    assert log_margins(even)[0] == pytest.approx(2.262 * np.sqrt(0.9 * 10) * 0.01, rel=1e-3)
+    # one block of ten makes it: 10 / 3 degrees of freedom
+    one = np.exp(np.append(-0.1, np.zeros(9)))[:, None]
+    assert log_margins(one)[0] == pytest.approx(stats.t.ppf(0.975, 2.7 * 0.81 / 0.657) * 0.09, rel=1e-3)
+    # what is not of blocks is known; a high quantile is no better known than the mean, a low one is
+    assert log_margins(one, np.array([1.0]))[0] == pytest.approx(2.262, rel=0.01)
+    figures = np.column_stack([one[:, 0], np.full(10, 0.5), np.full(10, 3.0)])
+    margins = log_margins(figures)
+    assert margins[1] == 0 and margins[2] == margins[0]
 
 
 def test_laws_through_quantiles():
