@@ -96,6 +96,7 @@ def cache(
     copies: Wholes = (0,),
     items: Wholes = (1000,),
     zipf: Numbers = (1.0,),
+    popularity: Sequence[Sequence[float]] | None = None,
     reads: int = 200000,
     rate_per_s: float = 100.0,
     rate_scale: float = 1.0,

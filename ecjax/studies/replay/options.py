@@ -25,9 +25,9 @@ FIGURES = (
     "classes",
     "bounds",
     "class_sweep",
-    "class_sizes",
     "queue_sweep",
     "services",
+    "class_sizes",
 )
 NO_PLAN = "none"  # as ``plan``
 EVERY = "every"  # node in turn, as ``slow``

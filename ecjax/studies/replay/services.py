@@ -45,9 +45,10 @@ def services(run_id: str, at: OperatingPoint, seed: int) -> pa.Table:
         if at.queue.name == "partitioned":
             drawn = drawn / np.asarray(at.queue.weights)[number, node]
         times[number] = drawn
-    share = np.bincount(of_class, rate, count) / rate.sum()
-    whole = random.choice(count, draws, p=share)
-    parts: list[tuple[str, str | None, np.ndarray]] = [("all", None, times[whole, np.arange(draws)])]
+    parts: list[tuple[str, str | None, np.ndarray]] = []
+    if rate.sum() > 0:  # small reads alone have no chunks of full ones
+        whole = random.choice(count, draws, p=np.bincount(of_class, rate, count) / rate.sum())
+        parts.append(("all", None, times[whole, np.arange(draws)]))
     if count > 1:
         parts += [("class", str(name), each) for name, each in zip(classes.names, times, strict=True)]
     rows: list[dict[str, Any]] = []

@@ -94,7 +94,7 @@ def test_a_lane_has_a_number_and_a_theta_per_mean_cost_of_a_file():
             assert lane == (row["theta"] * count, row["rate_scale"], row["size_scale"])
         # what is finished is left out, and lanes are divided anew
         finished = {item.run.run_id for item in items if item.lane == 0}
-        (first, second) = batches([(case, items)], lambda _: 2, finished)
+        (first, second) = batches([(case, items)], lambda _: 2, False, finished)
         assert [{item.lane for item in batch.items.values()} for batch in (first, second)] == [{1, 2}, {3}]
 
 

@@ -95,7 +95,7 @@ def test_batches_of_what_is_missing_are_as_wide_as_those_of_the_whole(widest, mi
         for method in ("published", "max_ec")
     ]
     case, finished = SimpleNamespace(), {item.run.run_id for item in grid[2 * missing :]}
-    made = batches([(case, grid)], lambda _: widest, finished)
+    made = batches([(case, grid)], lambda _: widest, False, finished)
     assert [len(batch.items) for batch in made] == [2 * count for count in lanes]
     assert all(batch.shared is case for batch in made)
     items = [(name, item, len(batch.items)) for batch in made for name, item in batch.items.items()]

@@ -16,6 +16,7 @@ def runs(costs, means, **columns):
         "method": "certified",
         "queue": "fcfs",
         "importance": None,
+        "code": None,
         "k": None,
         "d": None,
         "theta": [10.0 * (i + 1) for i in range(count)],

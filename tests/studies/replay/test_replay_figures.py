@@ -77,12 +77,22 @@ def bins(row: dict) -> pa.Table:
     return pa.Table.from_pylist(table, schema=dataset_schema(TABLES, "latency_bins", {}))
 
 
+def services(row: dict) -> pa.Table:
+    """An exponential law of all chunks, a tenth of the mean latency long."""
+    share = np.linspace(0.0, 0.99, 100)
+    times = -0.1 * row["mean_s"] * np.log1p(-share)
+    common = {"run_id": row["run_id"], "group": "all", "class": None}
+    found = [common | {"probability": p, "service_s": time} for p, time in zip(share, times, strict=True)]
+    return pa.Table.from_pylist(found, schema=dataset_schema(TABLES, "services", {}))
+
+
 def stored(folder, rows, sources=("replayed", "estimated", "bound"), write=None):
     files = pa.table({"file_id": ["a", "b"], "bytes": [2e6, 4e6], "k": [2, 2], "rate_per_s": [1.0, 2.0]})
     with ResultStore(folder, TABLES, {"file_id": pa.string(), "node_id": pa.string()}, write) as store:
         store.write_input("files", "i", files)
         for row in rows:
-            store.commit([row], {"latencies": latencies(row, sources), "latency_bins": bins(row)})
+            tables = {"latencies": latencies(row, sources), "latency_bins": bins(row)}
+            store.commit([row], tables | {"services": services(row)})
     return read_results(folder, "runs").set_index("run_id").loc[[row["run_id"] for row in rows]].reset_index()
 
 

@@ -177,9 +177,14 @@ def test_every_column_of_runs_is_filled_by_some_run(tmp_path, monkeypatch):
     assert replay_study(checked(ReplayOptions(**few, plan=plan, policy=["hedged"], out=out)), QUIET) == 0
     runs = read_results(out, "runs")
     empty = {name for name in runs if runs[name].isna().all()}
-    # the estimate, which takes long to compile, fills the others
+    # the estimate, which takes long to compile, fills the others, and plans with small reads
     under_trace = {name for name in empty if name.startswith("trace_")}
-    assert empty - under_trace == {"estimated_mean_s", "estimated_p99_s", "promised_p99_s"}
+    assert empty - under_trace == {
+        "estimated_mean_s",
+        "estimated_p99_s",
+        "promised_p99_s",
+        "small_degraded_share",
+    }
     assert len(under_trace) == 8  # see test_replays_under_arrivals
     assert set(runs) == {column.name for column in TABLES.datasets["runs"]}
     notices = json.loads(runs["notices"].dropna().iloc[0])

@@ -99,7 +99,8 @@ def services(out: Path, runs: pd.DataFrame) -> Figure:
         axes.plot(each["service_s"], each["probability"], color=colour, label=label, **look)
     axes.set(ylabel="share of chunks served within it", ylim=(0, 1.02), xlim=(0, None))
     time_axis(axes.xaxis, "service of a chunk, without its wait", time_unit(table["service_s"]))
-    legend(figure, axes.get_legend_handles_labels()[0] if len(shown) > 1 else [])
+    if len(shown) > 1:
+        legend(figure, axes.get_legend_handles_labels()[0])
     figure.suptitle(f"Service of chunks{few(len(shown), len(curves), what)}")
     return figure
 
