@@ -9,6 +9,7 @@ from ecjax.durability.repair_times import RepairCluster
 from ecjax.errors import UserError
 from ecjax.problem import builtin
 from ecjax.problem.described_nodes import read_nodes
+from ecjax.problem.small_reads import RATE, small_traffic
 from ecjax.studies.codes.code_tables import read_codes
 from ecjax.studies.codes.layouts import classes_of
 from ecjax.studies.codes.options import CodesOptions
@@ -69,6 +70,11 @@ def _traffic(options: CodesOptions) -> tuple[Traffic, dict[str, str]]:
         "files",
         constants={"k": 1, "min_extra_chunks": 0},
     )
+    if small_traffic(files) is not None:
+        raise UserError(
+            f"files: found reads of one data chunk ({RATE}); allowed: reads of whole files, and for all files alike "
+            "small_reads=SHARE of small_bytes=BYTES (ecjax optimize plans small reads by file)"
+        )
     files = files.drop_columns([name for name in ("d", "group") if name in files.column_names])
     if len(files) > _MOST_FILES:
         raise UserError(

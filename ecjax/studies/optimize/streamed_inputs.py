@@ -29,7 +29,8 @@ from ecjax.tables.schemas import INPUTS
 
 _NUMBERS = ("bytes", "rate_per_s", "k", "d", "min_extra_chunks")
 # what would make files differ in more than code and rate
-_REFUSED = ("group", "write_rate_per_s", "stored_bytes", "forbidden_nodes")
+_REFUSED = ("group", "write_rate_per_s", "stored_bytes", "forbidden_nodes", "small_rate_per_s")
+_RATES = ("write_rate_per_s", "small_rate_per_s")  # zeros say nothing
 _SAME_SIZE = 1e-9  # relative: bytes / k rounds
 
 
@@ -196,7 +197,7 @@ def _refuse(table: pa.Table, source: str) -> None:
         if name not in table.column_names:
             continue
         values = table[name]
-        silent = name == "write_rate_per_s" and not pc.any(pc.not_equal(values, 0)).as_py()
+        silent = name in _RATES and not pc.any(pc.not_equal(values, 0)).as_py()
         if values.null_count < len(values) and not silent:
             raise UserError(
                 f"stream=true: {source} has a column {name}; allowed: files that differ in code and rate"

@@ -352,6 +352,12 @@ def test_wrong_classes_are_one_line(options, message):
     assert message in str(error.value) and "\n" not in str(error.value)
 
 
+def test_small_reads_of_single_files_are_refused(tmp_path):
+    small = {"small_rate_per_s": [1.0] * 24, "small_bytes": [1e4] * 24}
+    with pytest.raises(UserError, match="small_rate_per_s.*small_reads=SHARE"):
+        codes(tmp_path, ["2+1"], nodes(12), files(24, 0.0) | small)
+
+
 def test_the_sentence_names_latencies_beside_the_next_best(tmp_path):
     few = ["2+1", "4+2"], nodes(12), files(24, 1e-4)
     rows, results = codes(tmp_path, *few, groups=64, durability_nines=1)

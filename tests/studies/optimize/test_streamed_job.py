@@ -114,6 +114,7 @@ def test_rows_of_other_types_and_overrides(tmp_path):
         ({"bytes": 3e6}, {}, "allowed: one chunk size"),
         ({"group": "a"}, {}, "has a column group"),
         ({"write_rate_per_s": 0.1}, {}, "has a column write_rate_per_s"),
+        ({"small_rate_per_s": 0.1, "small_bytes": 1e4}, {}, "has a column small_rate_per_s"),
         ({"rate_per_s": 0.0}, {}, "no file is read"),
         ({"k": 20, "bytes": 20e6}, {}, "needs 20 nodes; nodes has 12"),
         ({"k": 0}, {}, "column k, row 0: found 0; allowed: integers >= 1"),
