@@ -21,7 +21,7 @@ def test_jobs_and_flags():
 
 def test_keys_and_sections():
     assert candidates(["optimize", "thet"]) == ["theta=", "theta_per="]
-    assert candidates(["optimize", "clu"]) == ["cluster."]
+    assert candidates(["optimize", "clu"]) == ["cluster_bytes_per_s=", "cluster."]
     assert candidates(["optimize", "cluster.lo"]) == ["cluster.load="]
     assert candidates(["replay", "planning.cluster.lo"]) == ["planning.cluster.load="]
     assert candidates(["schedule", "eng"]) == ["engine.", "engine="]

@@ -38,7 +38,7 @@ def package(tmp_path):
     """A package of the name with functions in two files and a constant in a third."""
     folder = tmp_path / "ecjax"
     folder.mkdir()
-    for name in ("machine_code.py", "cache_folder.py", "one_compiler.py"):
+    for name in ("machine_code.py", "cache_folder.py", "one_compiler.py", "stopwatch.py"):
         shutil.copy(PACKAGE / name, folder)
     (folder / "__init__.py").touch()
     (folder / "constants.py").write_text("STEP = 1\n")

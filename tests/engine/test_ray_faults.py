@@ -118,7 +118,7 @@ def _committed(out: Path) -> int:
     return sum(pq.read_metadata(path).num_rows for path in _files(out))
 
 
-def _until(condition, seconds=120.0):
+def _until(condition, seconds=240.0):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "waited too long"

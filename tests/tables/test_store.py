@@ -216,7 +216,7 @@ def test_write_limits_the_datasets(tmp_path):
 
 def test_write_of_unknown_datasets(tmp_path):
     with pytest.raises(
-        UserError, match=r"write: found 'placement', 'x'; allowed: runs, placements, node_loads"
+        UserError, match=r"write: found 'placement', 'x'; allowed: runs, placements, read_kinds, node_loads"
     ):
         ResultStore(tmp_path, TABLES, IDS, write=["placement", "runs", "x"])
 
