@@ -276,6 +276,7 @@ def test_copies_under_repair_wait_as_one_queue_does(tmp_path, per_disk, printed)
         assert 1e3 * mean == pytest.approx(47.0, abs=0.5)
 
 
+@pytest.mark.slow  # a minute and a half of planning
 def test_each_class_has_a_code_of_its_own(tmp_path):
     """Without load reads of copies take one exponential, of 4+2 the slowest of four: copies are for what is read."""
     rate = [7e-4] * 8 + [2.5e-5] * 16
