@@ -237,3 +237,13 @@ def _place(module: str) -> str:
     base = os.path.join(_PACKAGE, *module.split(".")[1:])
     places = f"{base}.py", os.path.join(base, "__init__.py")
     return next((place for place in places if os.path.isfile(place)), "")
+
+
+@njit(inner=True)
+def copy_into(target, source):
+    """Assign the numbers of an array to those of another, by place; both are one-dimensional.
+
+    ``target[:] = source`` compiles the text of an error message too, which takes longer than most loops.
+    """
+    for i in range(len(source)):
+        target[i] = source[i]

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import jax
 import psutil
+import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
@@ -26,7 +27,8 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 os.environ["RAY_ENABLE_UV_RUN_RUNTIME_ENV"] = "0"
 
 HERE = Path(__file__).parent
-QUICK = "--xla_cpu_use_fusion_emitters=false"
+# where a test asks for optimized programs, those that cost little
+QUICK = "--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=1 --xla_llvm_disable_expensive_passes=true"
 
 settings.register_profile("ecjax", max_examples=25, deadline=None, derandomize=True, database=None)
 settings.load_profile("ecjax")
@@ -37,8 +39,17 @@ def compile_quickly():
     jax.config.update("jax_disable_most_optimizations", True)
     os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "1"
     flags = os.environ.get("XLA_FLAGS", "")
-    if QUICK not in flags.split():
+    if QUICK not in flags:
         os.environ["XLA_FLAGS"] = f"{flags} {QUICK}".strip()
+
+
+@pytest.fixture(scope="module")
+def optimized():
+    """For modules whose programs run for longer than optimizing them takes."""
+    quick = jax.config.read("jax_disable_most_optimizations")
+    jax.config.update("jax_disable_most_optimizations", False)
+    yield
+    jax.config.update("jax_disable_most_optimizations", quick)
 
 
 def keep_programs(folder):

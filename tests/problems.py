@@ -414,6 +414,8 @@ def study(out, case: Case | None = None, **options):
         "method": list(METHODS),
         "theta": 5.0,
         "estimate": False,
+        # bounds of mixed sizes are searched for until they are this near
+        "gap": 0.02,
         "eps": 1e-9,
         "max_iterations": 500,
         "memory_bytes": 1.0,

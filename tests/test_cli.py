@@ -163,7 +163,7 @@ def some(job):
     """Experiments of a job; those with service classes compile for minutes."""
     names = sorted(experiments(job))
     # what takes long is compilation; one of a kind is enough for every day
-    quick = ("jlcm_fig10", "replay_fig7")
+    quick = ("replay_fig7",)
     return [pytest.param(name, marks=[] if name in quick else [pytest.mark.slow]) for name in names]
 
 

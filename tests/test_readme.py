@@ -47,6 +47,7 @@ LONG = (
     "results/spread",
     "results/checked",
     "results/described",
+    "results/histograms",
     "ecjax.optimize(",
 )
 

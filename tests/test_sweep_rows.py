@@ -54,7 +54,7 @@ def _rows(out):
     return runs.drop(columns=[name for name in runs if name.startswith(_HOW)])
 
 
-_SLOW = ("optimize", "replay")
+_SLOW = ("optimize", "optimize by class", "replay")
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from ecjax.coflow.rates import backfill, bottleneck, clear, madd, madd_full, sor
 from ecjax.coflow.reselection import least_work_ahead
 from ecjax.coflow.sources import LEAST_WORK_AHEAD, choose
 from ecjax.coflow.state import ACTIVE, SERVED, admit, end_flow
-from ecjax.machine_code import njit
+from ecjax.machine_code import copy_into, njit
 
 DTARGET, DTARGET_REMAINING, VARYS, SINCRONIA, AALO, BARAAT, FIFO, LOCAL_SEARCH = range(8)
 CODES = {
@@ -193,9 +193,10 @@ def _arrive(state, settings, c, reads, queued, selection):
         choose(candidates, width, settings.rule, queued, state.size[first], state.capacity, selection)
         servers = candidates[selection[:width]]
         order = np.argsort(servers)
-        state.source[first:last] = servers[order]
-        reads.flow[first:last] = first + order
-    state.rest[first:last] = state.size[first:last]
+        for i in range(width):
+            state.source[first + i] = servers[order[i]]
+            reads.flow[first + i] = first + order[i]
+    copy_into(state.rest[first:last], state.size[first:last])
     admit(state, c)
     state.active[state.counts[ACTIVE]] = c
     state.counts[ACTIVE] += 1

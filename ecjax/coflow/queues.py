@@ -4,7 +4,7 @@ import numpy as np
 
 from ecjax.coflow.rates import backfill, share, sort_active
 from ecjax.coflow.state import ACTIVE, SERVED
-from ecjax.machine_code import njit
+from ecjax.machine_code import copy_into, njit
 
 QUEUES = 10
 FIRST_LIMIT, FACTOR = 10e6, 10.0  # bytes; Aalo's defaults (Chowdhury and Stoica, SIGCOMM 2015)
@@ -59,12 +59,12 @@ def aalo(state, count, speed, now):
     for queue in range(QUEUES):
         if members[queue] == 0:
             continue
-        free[:] = capacity * ((QUEUES - queue) / weights)
+        copy_into(free, capacity * ((QUEUES - queue) / weights))
         for i in range(first, first + members[queue]):
             share(state, active[i : i + 1], zeros, changed, now)
         over += free
         first += members[queue]
-    free[:] = over
+    copy_into(free, over)
     backfill(state, count)
     soonest = np.inf
     _speeds(state, speed)

@@ -5,7 +5,7 @@ import numpy as np
 from ecjax.coflow.bits import ONE, ZERO, lowest
 from ecjax.coflow.lasting import SAME, set_base, without_backfill
 from ecjax.coflow.state import SERVED
-from ecjax.machine_code import njit
+from ecjax.machine_code import copy_into, njit
 
 ROUNDING = 1e-12  # relative: keys that differ by less are equal
 NOTHING = 1e-9  # of a port's capacity: what is less counts as none
@@ -19,7 +19,7 @@ def clear(state):
         state.rate[x] = 0.0
         without_backfill(state, x)
     state.counts[SERVED] = 0
-    state.free[:] = state.capacity
+    copy_into(state.free, state.capacity)
 
 
 @njit(inner=True)

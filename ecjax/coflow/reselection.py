@@ -6,7 +6,7 @@ import numpy as np
 
 from ecjax.coflow.sources import ROUNDING
 from ecjax.coflow.state import admit
-from ecjax.machine_code import njit
+from ecjax.machine_code import copy_into, njit
 
 
 class Reads(NamedTuple):
@@ -93,8 +93,8 @@ def _choose_again(state, c, candidates, flow, ahead):
             source[x] = selection[place]
             place += 1
     order = np.argsort(source[first:last], kind="mergesort") + first
-    source[first:last] = source[order]
-    rest[first:last] = rest[order]
-    flow[first:last] = flow[order]
+    copy_into(source[first:last], source[order])
+    copy_into(rest[first:last], rest[order])
+    copy_into(flow[first:last], flow[order])
     admit(state, c)
     return moved

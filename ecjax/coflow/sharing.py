@@ -3,7 +3,7 @@
 import numpy as np
 
 from ecjax.coflow.pairs import ENDED, arrive, end_first, record
-from ecjax.machine_code import njit
+from ecjax.machine_code import copy_into, njit
 
 FAIR, EQUAL_SHARE = range(2)
 _BELOW = 1 - 1e-9  # levels above this part of a rate may be affected by it
@@ -124,7 +124,7 @@ def run(pairs, arrivals, scheduler, rule, log):
         if scheduler == FAIR:
             _fair(pairs, free, flows, todo, place, ratio, level, least_changed)
         else:
-            level[:] = pairs.capacity / np.maximum(pairs.present, 1)
+            copy_into(level, pairs.capacity / np.maximum(pairs.present, 1))
         span = _at_levels(pairs.sender, pairs.receiver, level, soonest, clock, rate, pairs.active[0])
         until = now + span
         if following < coflows and arrivals.time[following] <= until:

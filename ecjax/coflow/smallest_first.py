@@ -14,7 +14,7 @@ import numpy as np
 from ecjax.coflow.pairs import ENDED, Arrivals, arrive, end_first, fresh, record
 from ecjax.coflow.rates import NOTHING
 from ecjax.coflow.workload import Fabric, Workload
-from ecjax.machine_code import njit
+from ecjax.machine_code import copy_into, njit
 
 _WHOLE_BITS = 50  # of the longest time: sums of whole steps below 2^53 are exact
 
@@ -106,7 +106,7 @@ def _in_order(pairs, free):
         size[s] = pairs.soonest[s]
         flow[s] = pairs.flow[pairs.room[pairs.pair[s]]]
     by_flow = np.argsort(flow)
-    free[:] = pairs.capacity
+    copy_into(free, pairs.capacity)
     pairs.rate[:count] = 0.0
     for s in by_flow[np.argsort(size[by_flow], kind="mergesort")]:
         a, b = pairs.source[pairs.pair[s]], pairs.target[pairs.pair[s]]

@@ -86,6 +86,7 @@ def test_kinds_give_the_estimate_of_all_files_and_samples_nearly():
     assert sampled.p99 == pytest.approx(estimate.p99, rel=0.02)
 
 
+@pytest.mark.slow  # many kinds
 def test_waits_of_a_sample_are_those_of_all_kinds(monkeypatch):
     draw = np.random.default_rng(7)
     nodes, k = 40, 4

@@ -83,6 +83,7 @@ def test_intervals_cover_the_bound_at_the_rates_that_made_the_counts():
     np.testing.assert_allclose(covered / runs, 0.95, atol=0.045)
 
 
+@pytest.mark.slow  # the estimate is compiled for every file
 def test_errors_of_the_estimate_are_those_of_its_slopes():
     """Slopes of the estimate file by file, by differences, and errors that differ from file to file."""
     problem, rate, probabilities, stored = plan_of()

@@ -5,7 +5,7 @@ Several rows together leave corners that no single row leaves.
 
 import numpy as np
 
-from ecjax.machine_code import njit
+from ecjax.machine_code import copy_into, njit
 from ecjax.planning.certified.choice import HOT, NONE, choose
 from ecjax.planning.certified.loops import _dollars, usable
 from ecjax.planning.certified.systematic import node_cost
@@ -98,9 +98,10 @@ def exchange(tuples, service, rows, rate, kinds, loads, chunks, z, full_price):
             scale += now[j]
         if missing or change < -_LEAST_GAIN * scale:
             gain -= change
-            now[:] = trial
+            copy_into(now, trial)
             continue
-        loads[:], chunks[:] = old_loads, old_chunks
+        copy_into(loads, old_loads)
+        copy_into(chunks, old_chunks)
         for p in range(several):
             kinds[tuples[t, p]] = old_kinds[p]
     return gain

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ecjax.machine_code import njit
+from ecjax.machine_code import copy_into, njit
 from ecjax.planning.certified.choice import COLD, HOT, NONE, choose
 from ecjax.planning.certified.waits import node_value
 
@@ -152,8 +152,8 @@ def respond(order, service, rows, kinds, work, reads, chunks, z, chunk_price, fu
                 elif other == COLD and not rows.written:
                     continue
                 else:
-                    own_work[:] = work[j]
-                    own_reads[:] = reads[j]
+                    copy_into(own_work, work[j])
+                    copy_into(own_reads, reads[j])
                     hotter = 1.0 * (other == HOT) - 1.0 * (now == HOT)
                     more = 1.0 * (other != NONE) - 1.0 * (now != NONE)
                     _shift(rows, i, moments, j, hotter, more, own_work, own_reads)

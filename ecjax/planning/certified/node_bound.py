@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ecjax.machine_code import njit
+from ecjax.machine_code import copy_into, njit
 from ecjax.planning.certified.data import Service
 from ecjax.planning.certified.node_bound_cell import Columns
 from ecjax.planning.certified.node_bound_search import search
@@ -254,13 +254,13 @@ def _columns(service, classes, j, z):
     lightest, heaviest = np.empty((3, n)), np.empty((3, n))
     for t in range(n):
         kind, c = divmod(columns[t], sizes)
-        node.moments[:, t] = moments[:, j, c]
-        lightest[:, t] = extremes[0, :, j, c]
-        heaviest[:, t] = extremes[1, :, j, c]
+        copy_into(node.moments[:, t], moments[:, j, c])
+        copy_into(lightest[:, t], extremes[0, :, j, c])
+        copy_into(heaviest[:, t], extremes[1, :, j, c])
         node.most[t] = most[kind, j, c]
         node.middle_price[t] = 0.0
         for e in range(ends):
-            node.step[e, :, t] = step[e, :, j, c]
+            copy_into(node.step[e, :, t], step[e, :, j, c])
             node.price[e, t] = price[e, kind, j, c]
             node.middle_price[t] += price[e, kind, j, c] / ends
             if kind == 0:

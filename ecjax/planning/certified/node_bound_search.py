@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ecjax.machine_code import njit
+from ecjax.machine_code import copy_into, njit
 from ecjax.planning.certified.node_bound_cell import Terms, cell_bound, delay_terms, multiplier_slopes
 from ecjax.planning.certified.node_bound_lp import solve
 
@@ -95,7 +95,7 @@ def _branch(node, cell, z, rate, alone, tol, limited, upper, terms, program, bes
         value = x[:reads] @ terms.value - x @ node.middle_price
         if value < upper:
             upper = value
-            best[:] = x
+            copy_into(best, x)
     elif bound < upper:
         upper = _descend(node, work, z, rate, alone, tol, upper, program, best)
     return bound, across, upper
@@ -140,7 +140,7 @@ def _descend(node, work, z, rate, alone, tol, upper, program, best):
         drop = upper - value
         if value < upper:
             upper = value
-            best[:] = program.x
+            copy_into(best, program.x)
         if drop <= 0.1 * tol:
             break
         _multipliers(node, p, s, z, rate, alone, terms, program)

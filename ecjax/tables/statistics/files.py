@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ecjax.machine_code import njit
+from ecjax.machine_code import copy_into, njit
 from ecjax.tables.statistics.index import IntegerIndex, grown
 
 READS, WRITES, READ_BYTES, WRITE_BYTES, LARGEST, FIRST, LAST, GAP_SQUARES = range(8)
@@ -50,7 +50,7 @@ def _absorb(totals, places, later):
             continue
         row = totals[places[i]]
         if row[0] + row[1] == 0.0:
-            row[:] = new
+            copy_into(row, new)
             continue
         # the gap between the two, then both sets of gaps moved to their common mean
         squares = _gap_added(row, new[5])

@@ -89,7 +89,9 @@ def test_more_problems_that_nobody_tuned_for(seed, files, load, theta, per_site)
     untuned_is_closed(seed, files, load, theta, per_site)
 
 
-@pytest.mark.parametrize("sizes", [1, 3, 25])
+@pytest.mark.parametrize(
+    "sizes", [pytest.param(1, marks=pytest.mark.slow), 3, pytest.param(25, marks=pytest.mark.slow)]
+)
 def test_nodes_that_serve_several_at_once(sizes):
     """The gap of one size closes as ever; of several, no descent on the same problem is below the bound."""
     files = 300 if sizes == 1 else 60

@@ -38,7 +38,7 @@ def is_near(problem, plan, probabilities, stored) -> bool:
     return bool(np.all((ratio >= 1 / NEAR) & (ratio <= NEAR)))
 
 
-@pytest.mark.parametrize("write", [0.0, 0.05])
+@pytest.mark.parametrize("write", [pytest.param(0.0, marks=pytest.mark.slow), 0.05])
 def test_no_plan_near_one_is_below_its_bound(write):
     """Plans that differ from it in where a few files are read."""
     problem, theta = problem_of(5, 60, 5, [0.5, 1.0], 0.7, write), 1.0

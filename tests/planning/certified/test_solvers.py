@@ -9,6 +9,7 @@ from planning.certified.untuned import limited, untuned
 from ecjax.planning.certified import Settings, plan_lanes
 from ecjax.planning.certified.solvers import on_jax
 
+FILES = 60  # of all, so that they share a program
 THETAS = np.array([0.1, 0.5, 2.0])
 
 
@@ -25,7 +26,7 @@ slow = pytest.mark.slow  # a program each
     "kind", ["plain", pytest.param("racks", marks=slow), pytest.param("capacity", marks=slow)]
 )
 def test_plans_and_bounds_are_those_of_the_host(kind):
-    problem = untuned(21, 400, 0.6).problem()
+    problem = untuned(21, FILES, 0.6).problem()
     if kind == "racks":
         problem = limited(problem, site=np.arange(12) % 6, per_site=2)
     if kind == "capacity":
@@ -43,9 +44,9 @@ def test_plans_and_bounds_are_those_of_the_host(kind):
 
 
 def test_lanes_that_leave_are_not_waited_for():
-    problem = untuned(22, 60, 0.5).problem()
-    # a lane alone, and the same one beside others that end earlier or later
-    alone = planned(problem, "jax", THETAS[:1])[1]
+    problem = untuned(22, FILES, 0.5).problem()
+    # a lane beside its like, and the same one beside others that end earlier or later
+    alone = planned(problem, "jax", THETAS[:1].repeat(len(THETAS)))[1]
     together = planned(problem, "jax")[1]
     np.testing.assert_allclose(together[0], alone[0], rtol=1e-6)
 
@@ -58,7 +59,7 @@ def test_an_error_reaches_every_lane(monkeypatch):
 
     monkeypatch.setattr(solvers, "solved", fails)
     with pytest.raises(MemoryError, match="no room"):
-        planned(untuned(23, 60, 0.5).problem(), "jax")
+        planned(untuned(23, FILES, 0.5).problem(), "jax")
 
 
 def test_processors_are_left_to_the_host():

@@ -25,6 +25,7 @@ from ecjax.studies.codes.layouts import classes_of
 from ecjax.studies.codes.plans import code_plan, data_plan
 from ecjax.studies.codes.traffic import Traffic
 
+pytestmark = pytest.mark.usefixtures("optimized")
 MEAN = 0.01  # s, of exponential services whatever the size
 LITTLE_REPAIR = {"repair_bytes_per_s": 1e6, "user_bytes": 1e9}
 

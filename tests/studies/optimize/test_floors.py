@@ -28,6 +28,7 @@ def test_every_code_is_planned_with_its_floor_and_what_has_none_is_a_row(tmp_pat
         "cluster.files=8",
         "theta=1000",
         "method=random_cp",
+        "estimate=false",
     ]
     assert main(["optimize", *words, f"out={out}", "figures=[]"]) == 1
     runs = read_results(out, "runs").set_index("code")
