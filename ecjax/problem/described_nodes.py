@@ -25,7 +25,7 @@ from ecjax.problem.node_options import (
 )
 from ecjax.tables.fio import fio_nodes, is_fio
 from ecjax.tables.folder import location
-from ecjax.tables.histograms import HIGH, LOW, histogram_nodes
+from ecjax.tables.histograms import HIGH, histogram_nodes
 from ecjax.tables.read import read_input
 
 _BYTES_PER_TB, _BYTES_PER_MB = 1e12, 1e6
@@ -143,11 +143,10 @@ def _counted(description: Description) -> pa.Table:
     """What histograms tell, and a log line of what they do not."""
     path, metric, size = description[HISTOGRAM], description[METRIC], description[CHUNK]
     end = description.get(MOMENTS, HIGH)
-    both = {each: histogram_nodes(location(path), metric, size, each) for each in (LOW, HIGH)}
-    second = "service_second_s2"
-    apart = pc.max(pc.divide(both[HIGH][second], both[LOW][second])).as_py()
+    table = histogram_nodes(location(path), metric, size, end)
+    apart = pc.max(pc.divide(table["service_second_high_s2"], table["service_second_low_s2"])).as_py()
     _say_once(
-        f"nodes={path}: {len(both[end])} with the {'largest' if end == HIGH else 'least'} moments of service that the "
+        f"nodes={path}: {len(table)} with the {'largest' if end == HIGH else 'least'} moments of service that the "
         f"buckets of {metric} allow; second moments of the largest and the least are up to {apart:.3g} times apart "
         "(moments: high, low). Assumed: it counts the service of one chunk of chunk_bytes, without time in a queue"
     )
@@ -158,7 +157,7 @@ def _counted(description: Description) -> pa.Table:
             path,
             metric,
         )
-    return both[end]
+    return table
 
 
 @lru_cache(maxsize=1024)

@@ -20,12 +20,13 @@ import pyarrow as pa
 from ecjax.errors import UserError
 from ecjax.tables.formats import user_errors
 from ecjax.tables.histogram_moments import Histogram, moment_interval
+from ecjax.tables.rules import HIGH_MOMENTS, LOW_MOMENTS, MOMENT_COLUMNS
 
 _SAMPLE = re.compile(r"^([A-Za-z_:][A-Za-z0-9_:]*)(?:\{(.*)\})?\s+([^\s#]+)")
 _LABEL = re.compile(r'([A-Za-z_][A-Za-z0-9_]*)\s*=\s*"((?:[^"\\]|\\.)*)"')
 _NS = 1e-9
 _NODE_LABELS = ("instance", "node", "device", "drive", "disk", "ceph_daemon")
-MOMENTS = ("service_mean_s", "service_second_s2", "service_third_s3")
+MOMENTS = MOMENT_COLUMNS[:3]
 HIGH, LOW = "high", "low"
 
 
@@ -36,7 +37,7 @@ class _Series(NamedTuple):
 
 
 def histogram_nodes(path: Path, metric: str, chunk_bytes: float, end: str = HIGH) -> pa.Table:
-    """The nodes table of histograms of service times.
+    """The nodes table of histograms of service times, with the intervals that their moments lie in.
 
     Args:
         path: of a file, or of a folder of files.
@@ -58,10 +59,10 @@ def histogram_nodes(path: Path, metric: str, chunk_bytes: float, end: str = HIGH
             if node in found:
                 raise UserError(f"{file}: node {node}: found twice in {path}; allowed: one histogram of each")
             found[node] = histogram
-    rows = [
-        getattr(moment_interval(each, f"{path}: {metric} of {node}"), end) for node, each in found.items()
-    ]
-    columns = {name: np.array(rows)[:, place] for place, name in enumerate(MOMENTS)}
+    intervals = [moment_interval(each, f"{path}: {metric} of {node}") for node, each in found.items()]
+    low, high = (np.array([getattr(each, side) for each in intervals]) for side in (LOW, HIGH))
+    sides = ((MOMENTS, high if end == HIGH else low), (LOW_MOMENTS, low), (HIGH_MOMENTS, high))
+    columns = {name: rows[:, place] for names, rows in sides for place, name in enumerate(names)}
     return pa.table({"node_id": list(found), **columns, "reference_bytes": np.full(len(found), chunk_bytes)})
 
 

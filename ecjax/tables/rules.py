@@ -10,6 +10,9 @@ import pyarrow.compute as pc
 from ecjax.tables.place import Place
 
 MOMENT_COLUMNS = ("service_mean_s", "service_second_s2", "service_third_s3", "reference_bytes")
+# what these moments are at least and at most, where only intervals are known
+LOW_MOMENTS = ("service_mean_low_s", "service_second_low_s2", "service_third_low_s3")
+HIGH_MOMENTS = ("service_mean_high_s", "service_second_high_s2", "service_third_high_s3")
 AFFINE_COLUMNS = ("delta_s", "delta_s_per_byte", "psi_s", "psi_s_per_byte")
 BACKGROUND_COLUMNS = ("background_load", "background_second", "background_third")
 
@@ -44,9 +47,10 @@ def check_nodes(table: pa.Table, place: Place, sort: bool) -> pa.Table:
         other = MOMENT_COLUMNS if nearest is AFFINE_COLUMNS else AFFINE_COLUMNS
         raise place.error(f"missing columns: {', '.join(lacking[nearest])} (or else {', '.join(other)})")
     if complete[0] is MOMENT_COLUMNS:
-        _check_moments(table, place)
+        _check_moments(table, MOMENT_COLUMNS[:3], place)
     else:
         _check_affine(table, place)
+    _check_intervals(table, complete[0], place)
     if "cost_period_s" in table.column_names:
         periods = _numpy(table, "cost_period_s")
         row = _first(periods != periods[0])
@@ -60,20 +64,42 @@ def check_nodes(table: pa.Table, place: Place, sort: bool) -> pa.Table:
     return table
 
 
-def _check_moments(table: pa.Table, place: Place) -> None:
-    first, second, third = (_numpy(table, c) for c in MOMENT_COLUMNS[:3])
+def _check_moments(table: pa.Table, columns: tuple[str, ...], place: Place) -> None:
+    """The first three raw moments in ``columns`` are those of some law of a service time."""
+    first, second, third = (_numpy(table, c) for c in columns)
     with np.errstate(over="ignore"):
         least_second = first * first
         least_third = second * second / first
     bounds = (
-        (MOMENT_COLUMNS[1], second, least_second, "service_mean_s^2"),
-        (MOMENT_COLUMNS[2], third, least_third, "service_second_s2^2 / service_mean_s"),
+        (columns[1], second, least_second, f"{columns[0]}^2"),
+        (columns[2], third, least_third, f"{columns[1]}^2 / {columns[0]}"),
     )
     for column, values, least, formula in bounds:
         row = _first(values < least * (1 - _TOLERANCE))
         if row is not None:
             message = f"found {values[row]:g}; allowed: at least {formula} = {least[row]:g}"
             raise place.error(f"{message} (no service time has such moments)", column=column, row=row)
+
+
+def _check_intervals(table: pa.Table, law: tuple[str, ...], place: Place) -> None:
+    """Intervals of moments are complete, and the moments lie in them."""
+    ends = (*LOW_MOMENTS, *HIGH_MOMENTS)
+    missing = [name for name in ends if name not in table.column_names]
+    if len(missing) == len(ends):
+        return
+    here = next(name for name in ends if name in table.column_names)
+    if law is not MOMENT_COLUMNS:
+        raise place.error(f"found {here}; allowed: with {', '.join(MOMENT_COLUMNS)} only")
+    if missing:
+        raise place.error(f"missing columns: {', '.join(missing)} (beside {here})")
+    for columns in (LOW_MOMENTS, HIGH_MOMENTS):
+        _check_moments(table, columns, place)
+    for low, between, high in zip(LOW_MOMENTS, MOMENT_COLUMNS[:3], HIGH_MOMENTS, strict=True):
+        least, values, most = (_numpy(table, name) for name in (low, between, high))
+        row = _first((values < least * (1 - _TOLERANCE)) | (values > most * (1 + _TOLERANCE)))
+        if row is not None:
+            message = f"found {values[row]:g}; allowed: from {low} = {least[row]:g} to {high} = {most[row]:g}"
+            raise place.error(message, column=between, row=row)
 
 
 def _check_affine(table: pa.Table, place: Place) -> None:

@@ -211,6 +211,11 @@ def test_histograms_are_nodes_between_their_least_and_largest_moments():
         assert high["service_mean_s"][disk] == pytest.approx(times.mean())
         for name, power in (("service_second_s2", 2), ("service_third_s3", 3)):
             assert low[name][disk] <= np.mean(times**power) <= high[name][disk] < 2 * low[name][disk]
+    # either way both ends are beside them
+    stem = {"service_mean_s": "service_mean_{}_s", "service_second_s2": "service_second_{}_s2"}
+    for name, other in stem.items():
+        for table in (high, low):
+            assert table[other.format("high")] == high[name] and table[other.format("low")] == low[name]
 
 
 def test_the_wait_lies_between_those_of_the_least_and_the_largest_moments():

@@ -287,6 +287,37 @@ def test_law_missing_in_one_row():
     assert "column service_second_s2, row 1 (node_id 'b'): found an empty cell" in message
 
 
+INTERVALS = {
+    f"{name}_{end}_{unit}": [factor * value for value in NODES[f"{name}_{unit}"]]
+    for name, unit, low, high in (
+        ("service_mean", "s", 1.0, 1.0),
+        ("service_second", "s2", 0.9, 1.2),
+        ("service_third", "s3", 0.9, 1.5),
+    )
+    for end, factor in (("low", low), ("high", high))
+}
+
+
+def test_intervals_of_moments():
+    assert check(pa.table({**NODES, **INTERVALS}), "nodes").num_rows == 3
+    missing = {name: values for name, values in INTERVALS.items() if name != "service_third_high_s3"}
+    assert "missing columns: service_third_high_s3 (beside service_mean_low_s)" in refused(
+        {**NODES, **missing}, "nodes"
+    )
+    outside = [*INTERVALS["service_second_high_s2"][:2], 17.9]
+    message = refused({**NODES, **INTERVALS, "service_second_high_s2": outside}, "nodes")
+    assert (
+        "column service_second_s2, row 2 (node_id 'c'): found 18; allowed: from service_second_low_s2"
+        in message
+    )
+    affine = {**AFFINE, **{name: values[:2] for name, values in INTERVALS.items()}}
+    assert "found service_mean_low_s; allowed: with service_mean_s, service_second_s2" in refused(
+        affine, "nodes"
+    )
+    low = {**INTERVALS, "service_second_low_s2": [1e-3, *INTERVALS["service_second_low_s2"][1:]]}
+    assert "(no service time has such moments)" in refused({**NODES, **low}, "nodes")
+
+
 def test_impossible_moments():
     message = refused({**NODES, "service_second_s2": [2.0, 3.9, 18.0]}, "nodes")
     assert (

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ecjax.errors import UserError
-from ecjax.tables.rules import AFFINE_COLUMNS, MOMENT_COLUMNS
+from ecjax.tables.rules import AFFINE_COLUMNS, HIGH_MOMENTS, LOW_MOMENTS, MOMENT_COLUMNS
 
 _OF_RESULTS = ("run_id", "input_id")  # of tables that a job wrote
 _PRICES = ("cost_per_chunk_dollars", "cost_per_byte_dollars")
@@ -28,7 +28,15 @@ def described(learned: pa.Table, nodes: pa.Table | None, notices: list[str]) -> 
         if rows.null_count:
             missing = ids.filter(pc.is_null(rows))[0].as_py()
             raise UserError(f"nodes: found no node_id {missing!r}; allowed: a row for every node of the log")
-        law = {"node_id", "channels", *_OF_RESULTS, *MOMENT_COLUMNS, *AFFINE_COLUMNS}
+        law = {
+            "node_id",
+            "channels",
+            *_OF_RESULTS,
+            *MOMENT_COLUMNS,
+            *AFFINE_COLUMNS,
+            *LOW_MOMENTS,
+            *HIGH_MOMENTS,
+        }
         for name in nodes.column_names:
             if name not in law and name not in learned.column_names:
                 learned = learned.append_column(name, nodes[name].take(rows))

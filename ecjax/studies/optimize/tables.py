@@ -47,6 +47,13 @@ TABLES = job_tables(
         Column(
             "cost_rate_error_dollars", FLOAT, "$/period", "the same of the cost, which reads have a part in"
         ),
+        Column(
+            "latency_low_s",
+            FLOAT,
+            "s",
+            "latency_s of this plan with the least moments of service; null where these are no intervals",
+        ),
+        Column("latency_high_s", FLOAT, "s", "the same with the largest; null where they overload a node"),
         Column("class_latency_s", STRING, "", "JSON: latency_s of each service class, queues by class"),
         Column(
             "z_s",
@@ -70,6 +77,17 @@ TABLES = job_tables(
             "standard error of estimated_mean_s by that of the files' rates; null where these have none",
         ),
         Column("estimated_p99_rate_error_s", FLOAT, "s", "the same of estimated_p99_s"),
+        Column(
+            "estimated_mean_low_s",
+            FLOAT,
+            "s",
+            "estimated_mean_s with the least moments of service; null where these are no intervals",
+        ),
+        Column(
+            "estimated_mean_high_s", FLOAT, "s", "the same with the largest; null where they overload a node"
+        ),
+        Column("estimated_p99_low_s", FLOAT, "s", "estimated_p99_s with the least moments of service"),
+        Column("estimated_p99_high_s", FLOAT, "s", "the same with the largest"),
         *TRACE_ESTIMATED,
         Column(
             "trace_wait_s",
