@@ -28,7 +28,13 @@ os.environ["RAY_ENABLE_UV_RUN_RUNTIME_ENV"] = "0"
 
 HERE = Path(__file__).parent
 # where a test asks for optimized programs, those that cost little
-QUICK = "--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=1 --xla_llvm_disable_expensive_passes=true"
+QUICK = " ".join(
+    (
+        "--xla_cpu_use_fusion_emitters=false",
+        "--xla_backend_optimization_level=1",
+        "--xla_llvm_disable_expensive_passes=true",
+    )
+)
 
 settings.register_profile("ecjax", max_examples=25, deadline=None, derandomize=True, database=None)
 settings.load_profile("ecjax")
