@@ -363,7 +363,10 @@ def test_s3_lines_as_they_are_delivered(tmp_path):
         line.replace('"client/1.0"', '"Mozilla/5.0 (a "quoted" [agent])"'),
         changed("REST.GET.OBJECT", "206", "100"),
         changed("REST.COPY.OBJECT_GET", sent="-"),
-        changed("REST.PUT.PART", sent="-", size="5000"),
+        changed("REST.POST.UPLOADS", sent="300", size="-"),
+        changed("REST.PUT.PART", sent="-", size="3000"),
+        changed("REST.PUT.PART", sent="-", size="2000"),
+        changed("REST.POST.UPLOAD", sent="300", size="5000"),
         changed("REST.GET.OBJECT", key="a%252Fb%2520%25C3%25BC.jpg"),
         changed("REST.GET.OBJECT", "304", "-"),
         changed("REST.GET.OBJECT", "503", "300", "-"),
@@ -379,4 +382,4 @@ def test_s3_lines_as_they_are_delivered(tmp_path):
     assert found["bytes"].tolist() == [1000.0, 1000, 1000, 100, 1000, 5000, 1000]
     assert found["op"].tolist() == ["read"] * 5 + ["write", "read"]
     assert found["file_id"].iloc[-1].endswith("/a/b ü.jpg") and found["file_id"].nunique() == 2
-    assert trace.tally.unsuccessful == 2 and sum(trace.tally.others.values()) == 5
+    assert trace.tally.unsuccessful == 2 and sum(trace.tally.others.values()) == 8

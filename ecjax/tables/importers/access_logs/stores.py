@@ -33,17 +33,18 @@ GET, PUT = frozenset({"GET"}), frozenset({"PUT", "POST"})
 _S3_READS = frozenset(
     {"REST.GET.OBJECT", "WEBSITE.GET.OBJECT", "REST.COPY.OBJECT_GET", "REST.COPY.PART_GET", "SOAP.GetObject"}
 )
+# an upload in parts is written once, when it is completed (REST.POST.UPLOAD), by a line with the size of the whole
 _S3_WRITES = frozenset(
-    {
-        "REST.PUT.OBJECT",
-        "REST.POST.OBJECT",
-        "REST.PUT.PART",
-        "REST.COPY.OBJECT",
-        "REST.COPY.PART",
-        "SOAP.PutObject",
-    }
+    {"REST.PUT.OBJECT", "REST.POST.OBJECT", "REST.POST.UPLOAD", "REST.COPY.OBJECT", "SOAP.PutObject"}
 )
-_S3_LOSES = (SECONDS, NO_NODES, PACE, "Delivery is best effort: lines may be missing or late.")
+_S3_LOSES = (
+    SECONDS,
+    NO_NODES,
+    PACE,
+    "An upload in parts counts as one write, when it is completed.",
+    "Delivery is best effort: lines may be missing or late.",
+)
+_PARTS = "Every part of an upload counts as a write."
 
 S3 = Profile(
     name="s3",
@@ -183,7 +184,7 @@ RGW = Profile(
     clock=Clock(ISO_TIME),
     reads=frozenset({"get_obj"}),
     writes=frozenset({"put_obj", "post_obj", "copy_obj"}),
-    loses=(NO_NODES, PACE, "Durations are whole milliseconds."),
+    loses=(NO_NODES, PACE, _PARTS, "Durations are whole milliseconds."),
     duration_s=1e-3,
     decodings=0,
     foreign="HEAD ",  # named get_obj, too
@@ -222,7 +223,7 @@ MINIO = Profile(
     clock=Clock(ISO_TIME, at_end=True),
     reads=_MINIO_READS,
     writes=_MINIO_WRITES,
-    loses=(NO_NODES, PACE, "Sizes of objects are those that were sent: ranges count as such."),
+    loses=(NO_NODES, PACE, _PARTS, "Sizes of objects are those that were sent: ranges count as such."),
     duration_s=1e-9,
     decodings=0,
 )
