@@ -9,6 +9,7 @@ from ecjax.coflow.open_shop import rank_by_algorithm_1, rank_by_local_search
 from ecjax.coflow.queues import aalo, baraat
 from ecjax.coflow.rates import backfill, bottleneck, clear, madd, madd_full, sort_active
 from ecjax.coflow.reselection import least_work_ahead
+from ecjax.coflow.sorting import as_keys, stable_order
 from ecjax.coflow.sources import LEAST_WORK_AHEAD, choose
 from ecjax.coflow.state import ACTIVE, SERVED, admit, end_flow
 from ecjax.machine_code import copy_into, njit
@@ -192,7 +193,7 @@ def _arrive(state, settings, c, reads, queued, selection):
         _queued(state, queued)
         choose(candidates, width, settings.rule, queued, state.size[first], state.capacity, selection)
         servers = candidates[selection[:width]]
-        order = np.argsort(servers)
+        order = stable_order(as_keys(servers))
         for i in range(width):
             state.source[first + i] = servers[order[i]]
             reads.flow[first + i] = first + order[i]

@@ -8,6 +8,7 @@ exchanging neighbours as long as that lowers the sum of C_c does.
 import numpy as np
 
 from ecjax.coflow.order import bssi_order
+from ecjax.coflow.sorting import as_keys, stable_order
 from ecjax.machine_code import njit
 
 _LEAST_GAIN = 1e-12  # relative: less is rounding
@@ -69,7 +70,8 @@ def sum_of_ends(load, order):
 @njit(inner=True)
 def _remaining(state, count):
     """The active coflows, ascending (A,), and their seconds at their ports: those of the i-th from first[i] on."""
-    members = np.sort(state.active[:count])
+    active = state.active[:count]
+    members = active[stable_order(as_keys(active))]
     uses = 0
     for c in members:
         uses += state.sources[c] + state.targets[c]
@@ -120,7 +122,7 @@ def rank_by_local_search(state, count):
         for entry in range(first[i], first[i + 1]):
             load[i, place[port[entry]]] = seconds[entry]
             worst[i] = max(worst[i], seconds[entry])
-    order = np.argsort(worst, kind="mergesort")
+    order = stable_order(worst)
     exchange_neighbours(load, order)
     other = _by_algorithm_1(state, count, first, port, seconds)
     exchange_neighbours(load, other)

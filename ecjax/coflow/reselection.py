@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ecjax.coflow.sorting import as_keys, stable_order
 from ecjax.coflow.sources import ROUNDING
 from ecjax.coflow.state import admit
 from ecjax.machine_code import copy_into, njit
@@ -92,7 +93,7 @@ def _choose_again(state, c, candidates, flow, ahead):
         if rest[x] * state.scale[c] >= size[x] * (1 - 1e-12):
             source[x] = selection[place]
             place += 1
-    order = np.argsort(source[first:last], kind="mergesort") + first
+    order = stable_order(as_keys(source[first:last])) + first
     copy_into(source[first:last], source[order])
     copy_into(rest[first:last], rest[order])
     copy_into(flow[first:last], flow[order])

@@ -13,6 +13,7 @@ import numpy as np
 
 from ecjax.coflow.pairs import ENDED, Arrivals, arrive, end_first, fresh, record
 from ecjax.coflow.rates import NOTHING
+from ecjax.coflow.sorting import as_keys, stable_order
 from ecjax.coflow.workload import Fabric, Workload
 from ecjax.machine_code import copy_into, njit
 
@@ -105,10 +106,10 @@ def _in_order(pairs, free):
     for s in range(count):
         size[s] = pairs.soonest[s]
         flow[s] = pairs.flow[pairs.room[pairs.pair[s]]]
-    by_flow = np.argsort(flow)
+    by_flow = stable_order(as_keys(flow))
     copy_into(free, pairs.capacity)
     pairs.rate[:count] = 0.0
-    for s in by_flow[np.argsort(size[by_flow], kind="mergesort")]:
+    for s in by_flow[stable_order(size[by_flow])]:
         a, b = pairs.source[pairs.pair[s]], pairs.target[pairs.pair[s]]
         amount = min(free[a], free[b])
         if amount > 0.0:

@@ -11,8 +11,9 @@ import numpy as np
 
 from ecjax.coflow.bits import ONE, ZERO
 from ecjax.coflow.lasting import left
+from ecjax.coflow.sorting import as_keys, stable_order
 from ecjax.coflow.workload import Fabric, Workload
-from ecjax.machine_code import njit
+from ecjax.machine_code import copy_into, njit
 
 
 class State(NamedTuple):
@@ -157,7 +158,8 @@ def admit(state, c):
             port[q] = target[x]
             local[target[x]] = 0
     targets = q + 1 - use - sources
-    port[use + sources : q + 1].sort()
+    ports = port[use + sources : q + 1]
+    copy_into(ports, ports[stable_order(as_keys(ports))])
     for b in range(use + sources, q + 1):
         local[port[b]] = b
         load[b], full[b], flows[b], end[b] = 0.0, 0.0, 0, 0

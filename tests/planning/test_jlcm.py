@@ -209,8 +209,12 @@ def test_frontier_of_the_built_in_cluster():
     theta = checked(OptimizeOptions(cluster=options)).theta
     plans = problems.solve(case, theta, methods=METHODS, settings=settings(10.0, 1e-4, 1000, "merged"))
     found = [lane(plans, index).evaluation for index in range(len(theta))]
-    assert np.all(np.diff([each.cost for each in found]) < 0)
-    assert np.all(np.diff([each.latency_shared_z for each in found]) > 0)
+    cost, latency = (
+        np.array([getattr(each, name) for each in found]) for name in ("cost", "latency_shared_z")
+    )
+    # the last two may be one plan: the cheapest that there is
+    assert np.all(np.diff(cost[:-1]) < 0) and cost[-1] <= cost[-2] * (1 + 1e-12)
+    assert np.all(np.diff(latency[:-1]) > 0) and latency[-1] >= latency[-2] * (1 - 1e-12)
     for index, price in enumerate(theta):
         check_plan(case, lane(plans, index), price)
         for method in BASELINES:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import jax.numpy as jnp
 import numpy as np
 
 from ecjax.errors import UserError
@@ -9,6 +10,7 @@ from ecjax.planning.classes.alternate import Point, Settings, Step
 from ecjax.planning.classes.deadlines import Deadlines, Kept, plan_deadlines
 from ecjax.planning.classes.model import ClassModel
 from ecjax.planning.classes.start import Start
+from ecjax.planning.problem import EVALUATE
 from ecjax.predict.class_bounds import class_bounds
 from ecjax.predict.class_estimates import class_mean_estimates
 from ecjax.problem.classes import Classes
@@ -49,10 +51,33 @@ def plan_for_deadlines(
         raise UserError(
             f"theta: found {theta:g} with deadline_s; allowed with it: 0, as the cost is what is minimised"
         )
-    measure = _estimates if options.deadline_by == "estimate" else _bounds
-    return plan_deadlines(
-        model, start, settings, Deadlines(np.array(most), measure(options, case, item, model)), advance
-    )
+    promises = np.array(most)
+
+    def kept(measure: Callable[[Point], np.ndarray]) -> Kept:
+        return plan_deadlines(model, start, settings, Deadlines(promises, measure), advance)
+
+    by_bound = kept(_bounds(options, case, item, model))
+    if options.deadline_by == "bound":
+        return by_bound
+    measure = _estimates(options, case, item, model)
+    by_estimate = kept(measure)
+    # what is kept by the bound is kept by the estimate, and either search may end at the cheaper plan
+    other = _remeasured(by_bound, measure(Point(*by_bound.plan[: len(Point._fields)])), promises)
+    if other.met and (not by_estimate.met or _cost(model, other) < _cost(model, by_estimate)):
+        return other
+    return by_estimate
+
+
+def _remeasured(kept: Kept, latency: np.ndarray, most: np.ndarray) -> Kept:
+    """A plan with other latencies, (K,) s, of its classes held against the deadlines."""
+    late = np.where(np.isfinite(most), np.maximum(latency - most, 0.0), np.nan)
+    return kept._replace(latency=latency, late=late, alone=np.full(len(most), np.nan))
+
+
+def _cost(model: ClassModel, kept: Kept) -> float:
+    """Dollars per period."""
+    plan = kept.plan
+    return float(EVALUATE(model.problem, plan.probabilities, plan.stored, jnp.zeros(())).cost)
 
 
 def promised(options: OptimizeOptions, case: Case) -> list[float] | None:

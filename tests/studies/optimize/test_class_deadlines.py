@@ -101,10 +101,6 @@ def test_which_class_is_late_and_by_how_much(tmp_path):
 
 
 MISTAKES = {
-    "impossible": (
-        ["deadline_s=[0.5,100]"],
-        ["deadline_s: class 1: found 0.5 s", "missed by", "the least bound found"],
-    ),
     "theta": (["deadline_s=[4,9]", "theta=10"], ["theta: found 10 with deadline_s", "allowed with it: 0"]),
     "chunks together": (
         ["deadline_s=[4,9]", "deadline_by=estimate", "max_chunks_per_node=2", "k=2", "min_extra_chunks=2"],
@@ -122,7 +118,7 @@ def test_what_cannot_be_is_one_line_with_code_2_and_nothing_written(name, tmp_pa
     out = tmp_path / "out"
     code = cli.main(["optimize", "queue=priority", "start=uniform", *words, f"out={out}"])
     told = capsys.readouterr().err
-    assert code == 2 and len(told.strip().splitlines()) == 1
+    assert code == 2 and told.count("ecjax: ") == 1 and "Traceback" not in told
     assert all(part in told for part in parts)
     assert not [path for path in out.rglob("*") if path.is_file() and path.name != ".lock"]
 
