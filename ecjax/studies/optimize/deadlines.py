@@ -62,7 +62,9 @@ def plan_for_deadlines(
     measure = _estimates(options, case, item, model)
     by_estimate = kept(measure)
     # what is kept by the bound is kept by the estimate, and either search may end at the cheaper plan
-    other = _remeasured(by_bound, measure(Point(*by_bound.plan[: len(Point._fields)])), promises)
+    plan = by_bound.plan
+    there = Point(plan.probabilities, plan.stored, plan.weights, plan.latency, plan.z)
+    other = _remeasured(by_bound, measure(there), promises)
     if other.met and (not by_estimate.met or _cost(model, other) < _cost(model, by_estimate)):
         return other
     return by_estimate
