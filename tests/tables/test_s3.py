@@ -203,7 +203,8 @@ def test_a_study_is_killed_and_done_again(moto, tmp_path, monkeypatch, words):
     first.send_signal(signal.SIGKILL)
     first.communicate()
     before = committed(out)
-    assert before and (before < 32 or first.returncode == 0)
+    # runs are committed together: the first that are seen may be all of them
+    assert 0 < before <= 32
     again = study(out, *words)
     said = again.communicate(timeout=200)[1]
     assert again.returncode == 0, said
