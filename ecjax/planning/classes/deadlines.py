@@ -83,6 +83,17 @@ def plan_deadlines(
     return _Planning(model, start, replace(settings, theta=0.0, limits=None), deadlines, advance).run()
 
 
+def lateness(latency: np.ndarray, most: np.ndarray) -> np.ndarray:
+    """How far above its deadline each class is, (K,) s: 0 where it is kept, nan where there is none.
+
+    Args:
+        latency: (K,) s.
+        most: (K,) s, infinite where nothing is promised.
+    """
+    over = latency - most
+    return np.where(np.isfinite(most), np.where(over > _ROUNDING * most, over, 0.0), np.nan)
+
+
 def cheapest_start(problem: Problem, seed: int) -> Start:
     """The ``floor`` cheapest nodes of every row, as far as limits let them, with reads that the nodes can stand."""
     cheap = placement.ranks(placement.chunk_prices(problem)) < problem.floor.astype(jnp.int32)[:, None]
@@ -164,8 +175,7 @@ class _Planning:
         return np.asarray(point.latency) if self.own_measure is None else self.own_measure(point)
 
     def _late(self, latencies: np.ndarray) -> np.ndarray:
-        over = latencies - self.most
-        return np.where(np.isfinite(self.most), np.where(over > _ROUNDING * self.most, over, 0.0), np.nan)
+        return lateness(latencies, self.most)
 
     def _lateness(self, latencies: np.ndarray) -> tuple[float, ...]:
         """Relative lateness in the order of the classes."""

@@ -7,7 +7,7 @@ import numpy as np
 
 from ecjax.errors import UserError
 from ecjax.planning.classes.alternate import Point, Settings, Step
-from ecjax.planning.classes.deadlines import Deadlines, Kept, plan_deadlines
+from ecjax.planning.classes.deadlines import Deadlines, Kept, lateness, plan_deadlines
 from ecjax.planning.classes.model import ClassModel
 from ecjax.planning.classes.start import Start
 from ecjax.planning.problem import EVALUATE
@@ -56,10 +56,11 @@ def plan_for_deadlines(
     def kept(measure: Callable[[Point], np.ndarray]) -> Kept:
         return plan_deadlines(model, start, settings, Deadlines(promises, measure), advance)
 
-    by_bound = kept(_bounds(options, case, item, model))
     if options.deadline_by == "bound":
-        return by_bound
+        return kept(_bounds(options, case, item, model))
+    # before any search, as it may refuse
     measure = _estimates(options, case, item, model)
+    by_bound = kept(_bounds(options, case, item, model))
     by_estimate = kept(measure)
     # what is kept by the bound is kept by the estimate, and either search may end at the cheaper plan
     plan = by_bound.plan
@@ -72,8 +73,7 @@ def plan_for_deadlines(
 
 def _remeasured(kept: Kept, latency: np.ndarray, most: np.ndarray) -> Kept:
     """A plan with other latencies, (K,) s, of its classes held against the deadlines."""
-    late = np.where(np.isfinite(most), np.maximum(latency - most, 0.0), np.nan)
-    return kept._replace(latency=latency, late=late, alone=np.full(len(most), np.nan))
+    return kept._replace(latency=latency, late=lateness(latency, most), alone=np.full(len(most), np.nan))
 
 
 def _cost(model: ClassModel, kept: Kept) -> float:

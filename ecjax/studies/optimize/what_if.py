@@ -8,14 +8,15 @@ import pyarrow.compute as pc
 
 from ecjax.errors import UserError
 from ecjax.studies.optimize.what_if_rules import EVERY, Change, changes
-from ecjax.tables.rules import HIGH_MOMENTS, LOW_MOMENTS
+from ecjax.tables.rules import HIGH_MOMENTS, LOW_MOMENTS, MOMENT_COLUMNS
 
 # powers of a factor on service times, by column
 _SLOWER = {
-    "service_mean_s": 1,
-    "service_second_s2": 2,
-    "service_third_s3": 3,
-    **{name: power for names in (LOW_MOMENTS, HIGH_MOMENTS) for power, name in enumerate(names, start=1)},
+    **{
+        name: power
+        for names in (MOMENT_COLUMNS[:3], LOW_MOMENTS, HIGH_MOMENTS)
+        for power, name in enumerate(names, start=1)
+    },
     "delta_s": 1,
     "delta_s_per_byte": 1,
     "psi_s": 1,
