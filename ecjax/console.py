@@ -62,6 +62,20 @@ def show_log_lines() -> None:
     log.propagate = False
 
 
+@contextmanager
+def log_lines_of_libraries() -> Iterator[None]:
+    """Send what other libraries log to ``MESSAGES``, too, within the block: warnings, or what their levels let pass."""
+    handler = log_handler(MESSAGES)
+    root = logging.getLogger()
+    level = root.level
+    root.addHandler(handler)
+    try:
+        yield
+    finally:
+        root.removeHandler(handler)
+        root.setLevel(level)
+
+
 def log_handler(console: Console) -> logging.Handler:
     """What writes log lines to a console."""
     handler = RichHandler(console=console, show_path=False, log_time_format="%Y-%m-%d %H:%M:%S")

@@ -37,7 +37,7 @@ from ecjax.command_words import (
     split_flags,
 )
 from ecjax.composing import composed, composed_with_mode, load_job, options_from, user_message
-from ecjax.console import log, show_log_lines
+from ecjax.console import log, log_lines_of_libraries, show_log_lines
 from ecjax.engine.options import NAMES, EngineOptions
 from ecjax.errors import UserError
 from ecjax.jobs_index import JOBS, Job, folder
@@ -163,7 +163,6 @@ def _through_hydra(job: Job, words: list[str], searched: list[str]) -> int:
         return _run_of_sweep(name, start_folder, cfg)
 
     def run_jobs(jobs: list[list[str]], columns: list[str], first: int) -> list[Any]:
-        show_log_lines()
         values, worst = sweeps.run_jobs(job, [searched + words for words in jobs], columns, first)
         _ExitCode(worst)
         return values
@@ -171,12 +170,13 @@ def _through_hydra(job: Job, words: list[str], searched: list[str]) -> int:
     from ecjax.sweep_plugins import register  # looks for plugins, which takes time
 
     register(run_jobs)
+    show_log_lines()
     arguments = sys.argv
     sys.argv = [f"ecjax {job.name}", *words]
     GlobalHydra.instance().clear()
     _ExitCode.worst = 0
     try:
-        with warnings.catch_warnings(), _raised():
+        with warnings.catch_warnings(), log_lines_of_libraries(), _raised():
             warnings.simplefilter("ignore", UserWarning)
             hydra_main(version_base="1.3", config_path=str(folder("conf").resolve()), config_name=job.name)(
                 task
@@ -222,6 +222,7 @@ class _ExitCode(int):
 
 def _run_of_sweep(name: str, start_folder: str, cfg: DictConfig) -> _ExitCode:
     """One run of a sweep: a mistake in it ends that run with a line, not the sweep."""
+    show_log_lines()  # a launcher may have it in another process
     hydra = HydraConfig.get()
     if not hydra.launcher._target_.endswith("BasicLauncher"):
         # runs at the same time may not share a folder, and elsewhere have another working folder

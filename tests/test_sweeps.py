@@ -1,5 +1,6 @@
 """Sweeps of Hydra are the lists that they stand for: as few commands, the same runs, one folder."""
 
+import logging
 import math
 from types import SimpleNamespace
 
@@ -127,6 +128,20 @@ def test_a_run_that_fails_is_a_row_and_the_exit_code_of_its_jobs(tmp_path, monke
     monkeypatch.undo()
     assert hydra_run.run_job(JOB, words) == 0
     assert set(read_results(tmp_path / "out", "runs")["status"]) == {"ok"}
+
+
+def test_handlers_of_other_libraries_stay_open(tmp_path, capsys):
+    handler = logging.FileHandler(tmp_path / "library.log")  # closed, it closes its stream
+    try:
+        before = [*logging.getLogger().handlers]
+        assert hydra_run.run_job(JOB, ["-m", *SMALL, "seed=3,4", f"out={tmp_path}/out"]) == 0
+        assert not handler.stream.closed and logging.getLogger().handlers == before
+        capsys.readouterr()
+        assert hydra_run.run_job(JOB, ["-m", *SMALL, "seed=3", "hydra.verbose=true", f"out={tmp_path}/out"]) == 0
+        assert "Validated configs" in capsys.readouterr().err  # a line of Hydra's at the level of details
+        assert logging.getLogger().level == logging.WARNING
+    finally:
+        handler.close()
 
 
 def test_a_mistake_in_one_command_costs_no_other(tmp_path, capsys):
