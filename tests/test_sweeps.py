@@ -137,7 +137,9 @@ def test_handlers_of_other_libraries_stay_open(tmp_path, capsys):
         assert hydra_run.run_job(JOB, ["-m", *SMALL, "seed=3,4", f"out={tmp_path}/out"]) == 0
         assert not handler.stream.closed and logging.getLogger().handlers == before
         capsys.readouterr()
-        assert hydra_run.run_job(JOB, ["-m", *SMALL, "seed=3", "hydra.verbose=true", f"out={tmp_path}/out"]) == 0
+        assert (
+            hydra_run.run_job(JOB, ["-m", *SMALL, "seed=3", "hydra.verbose=true", f"out={tmp_path}/out"]) == 0
+        )
         assert "Validated configs" in capsys.readouterr().err  # a line of Hydra's at the level of details
         assert logging.getLogger().level == logging.WARNING
     finally:
