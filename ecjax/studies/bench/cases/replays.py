@@ -42,7 +42,13 @@ PARTS = (
     _analyze("analyze", 10**7, text=False, target_s=5.0),
     _analyze("analyze_strings", 10**7, text=True, target_s=8.0),
     _analyze("analyze_long", 5 * 10**7, text=False, target_s=None),
-    *(_log(form, 10**6) for form in ("s3", "s3_json", "nginx", "cloudfront", "rgw", "minio", "swift_proxy")),
+    *(
+        _log(form, 10**6)
+        for form in (
+            *("s3", "s3_json", "nginx", "nginx_json", "cloudfront", "rgw", "minio", "minio_drives"),
+            *("swift_proxy", "swift_object", "hdfs", "warp"),
+        )
+    ),
     _log("s3", 10**7, target_s=120.0),
     *(
         _replay("replay_fcfs", f"{law}, n = {n}", reads_per_s, law=law, n=n)

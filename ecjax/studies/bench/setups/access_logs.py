@@ -139,6 +139,54 @@ def _swift_proxy(each: Access) -> str:
     )
 
 
+def _nginx_json(each: Access) -> str:
+    return (
+        f'{{"time_iso8601":"{_iso(each)}+00:00","remote_addr":"192.0.2.3","request_method":"{each.method}",'
+        f'"request_uri":"/bucket/{each.key}","status":200,"body_bytes_sent":{each.sent},'
+        f'"content_length":"{each.size if each.write else ""}","request_time":{each.ms / 1000:.3f}}}'
+    )
+
+
+def _swift_object(each: Access) -> str:
+    disk = each.item % 12
+    return (
+        f"{each.when:%b %d %H:%M:%S} storage{disk // 4} object-server: 192.0.2.9 - - [{_clf(each)}] "
+        f'"{each.method} /sdb{disk}/{each.item % 1024}/AUTH_test/bucket/{each.key}" {201 if each.write else 200} '
+        f'{each.sent or "-"} "-" "tx{each.number:021d}-0" "proxy-server 21" {each.ms / 1000:.4f} "-" 77 0'
+    )
+
+
+def _hdfs(each: Access) -> str:
+    node = each.item % 12
+    return (
+        f"{_iso(each).replace('T', ' ').replace('.', ',')} DEBUG "
+        "org.apache.hadoop.hdfs.server.datanode.DataNode.clienttrace: "
+        f"src: /192.0.2.{100 + node}:9866, dest: /192.0.2.3:40000, bytes: {each.size}, "
+        f"op: HDFS_{'WRITE' if each.write else 'READ'}, cliID: DFSClient_NONMAPREDUCE_{each.number}_1, offset: 0, "
+        f"srvID: datanode-{node}, blockid: BP-1-192.0.2.1-2:blk_{2**30 + each.item}_1001, "
+        f"duration(ns): {each.ms * 10**6}"
+    )
+
+
+def _minio_drives(each: Access) -> str:
+    # all read: what writes names temporary files
+    disk = each.item % 12
+    return (
+        f'{{"status":"success","host":"minio{disk // 4}:9000","time":"{_iso(each)}000000Z","client":"",'
+        f'"duration":40000,"timeToFirstByte":0,"api":"storage.ReadFileStream",'
+        f'"path":"/mnt/data{disk} bucket {each.key}/{each.item:08d}-0000-4000-8000-000000000000/part.1","query":"",'
+        f'"statusCode":0,"statusMsg":"","type":"storage","size":{each.size},"error":"","extra":null}}'
+    )
+
+
+def _warp(each: Access) -> str:
+    begin, end = each.when, each.when + timedelta(milliseconds=each.ms)
+    return (
+        f"{each.number}\t{each.number % 20}\t{each.method}\tc\t1\t{each.size}\thttps://s3-{each.item % 3}:9000\t"
+        f"bucket/{each.key}\t\t{begin:%Y-%m-%dT%H:%M:%S.%fZ}\t\t{end:%Y-%m-%dT%H:%M:%S.%fZ}\t{each.ms * 10**6}\t0"
+    )
+
+
 class Form(NamedTuple):
     """How a log is written, and how others split its lines.
 
@@ -148,6 +196,7 @@ class Form(NamedTuple):
         places: of words, of the object's name and of the bytes that were read.
         paths: the same two, of values of a JSON object.
         quoted: whether words may stand in quotation marks.
+        header: the line before all others; "": there is none.
     """
 
     line: Callable[[Access], str]
@@ -155,6 +204,7 @@ class Form(NamedTuple):
     places: tuple[int, int] = (0, 0)
     paths: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     quoted: bool = True
+    header: str = ""
 
 
 FORMS = {
@@ -165,6 +215,16 @@ FORMS = {
     "rgw": Form(_rgw, "", paths=(("object",), ("bytes_sent",))),
     "minio": Form(_minio, "", paths=(("api", "object"), ("api", "tx"))),
     "swift_proxy": Form(_swift_proxy, " ", (9, 16), quoted=False),
+    "nginx_json": Form(_nginx_json, "", paths=(("request_uri",), ("body_bytes_sent",))),
+    "swift_object": Form(_swift_object, " ", (10, 12)),
+    "hdfs": Form(_hdfs, " ", (17, 9), quoted=False),
+    "minio_drives": Form(_minio_drives, "", paths=(("path",), ("size",))),
+    "warp": Form(
+        *(_warp, "\t", (7, 5)),
+        quoted=False,
+        header="idx\tthread\top\tclient_id\tn_objects\tbytes\tendpoint\tfile\terror\tstart\tfirst_byte\tend\t"
+        "duration_ns\tcat",
+    ),
 }
 RIVALS = ("duckdb", "polars")
 
@@ -206,8 +266,9 @@ def write_log(path: str, form: str, count: int, objects: int, seed: int) -> int:
     """A month of accesses, Zipf popularity, one in twelve a write; the bytes of its text."""
     random = np.random.default_rng(seed)
     cumulative = np.cumsum(np.arange(1, objects + 1) ** -ZIPF)
-    line, text_bytes = FORMS[form].line, 0
+    line, header = FORMS[form].line, FORMS[form].header
     with gzip.open(path, "wb", compresslevel=4) as file:
+        text_bytes = file.write(f"{header}\n".encode()) if header else 0
         for begin in range(0, count, _BATCH):
             rows = min(_BATCH, count - begin)
             seconds = _SPAN_S * (begin + np.sort(random.random(rows)) * rows) / count
@@ -242,7 +303,8 @@ def by_duckdb(log: str, form: str) -> Clocked:
     shape = FORMS[form]
     if shape.separator:
         quote = '"' if shape.quoted else ""
-        source = f"read_csv(?, delim='{shape.separator}', quote='{quote}', escape='', header=false, all_varchar=true)"
+        source = f"read_csv(?, delim='{shape.separator}', quote='{quote}', escape='', header=false, "
+        source += f"skip={int(bool(shape.header))}, all_varchar=true)"
         columns = duckdb.sql(
             f"SELECT * FROM {source} LIMIT 0", params=[log]
         ).columns  # numbered, with zeros before
@@ -250,7 +312,8 @@ def by_duckdb(log: str, form: str) -> Clocked:
     else:
         source = "read_json(?, format='newline_delimited')"
         key, size = (".".join(path) for path in shape.paths)
-    query = f"SELECT {key}, count(*), sum(try_cast({size} AS BIGINT)) FROM {source} GROUP BY 1"
+    # a comma ends some words
+    query = f"SELECT {key}, count(*), sum(try_cast(rtrim({size}::VARCHAR, ',') AS BIGINT)) FROM {source} GROUP BY 1"
     return clocked(lambda: duckdb.sql(query, params=[log]).fetchall())
 
 
@@ -272,10 +335,12 @@ def by_polars(log: str, form: str) -> Clocked:
                 separator=shape.separator,
                 quote_char='"' if shape.quoted else None,
                 has_header=False,
+                skip_rows=int(bool(shape.header)),
                 infer_schema=False,
             )
             names = frame.collect_schema().names()  # numbered from 0 or 1
             key, size = (polars.col(names[place]) for place in shape.places)
+            size = size.str.strip_chars_end(",")
         else:
             frame = polars.scan_ndjson(log)
             key, size = (column(path) for path in shape.paths)
