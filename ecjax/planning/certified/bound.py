@@ -22,7 +22,7 @@ from ecjax.planning.certified.relax import Passes, Prices, Relaxed, relax
 from ecjax.planning.certified.waits import slopes, waits
 
 _ROUNDS = 30  # of better prices at one z
-_RENEWALS = 3  # times that a z gets prices of its own; each takes a relaxation
+_RENEWALS = 16  # times that a z gets a relaxation of its own
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,8 @@ def lower_bound(
         passes: the rows.
         relaxed: mixture close to the best.
         tol: relative; how far below what the prices can prove the search may stop.
-        most_passes: limit of passes over the rows; with 0 no z but the best one gets prices of its own.
+        most_passes: limit of passes over the rows for prices that move along with z, and again for relaxations at
+            other z than the best.
         levels: (m, 4) cells of levels of the nodes' waits, as in ``node_minima``: a bound on plans that keep to them.
     """
     service, rows = passes.service, passes.rows
@@ -77,23 +78,27 @@ def lower_bound(
     k = float(np.sum(np.repeat(rows.hot, np.diff(rows.start)) * rows.read)) / service.rate
     high = max(target - storage, relaxed.z)
     low = min((k * soonest + storage - target) / (k - 1), relaxed.z)
+    moved = 0
     renewals: list[int] = []
 
     def one(prices: Prices, z: float, fine: float) -> float:
         return float(rest(prices, np.array([z]), fine / abs(relaxed.objective))[0])
 
-    def renewed(z: float) -> list[Prices] | Relaxed:
+    def renewed(z: float, again: bool) -> list[Prices] | Relaxed:
+        nonlocal moved
+        if not again:
+            moved += moved < most_passes
+            return [_priced(passes, relaxed, z, last, gradient)] if moved < most_passes else []
         if len(renewals) >= _RENEWALS or sum(renewals) >= most_passes:
             return []
-        moved = _priced(passes, relaxed, z, last, gradient)
         there = relax(passes, relaxed.group, relaxed.kinds, z, max(0.3 * tol, 1e-3), 10, fixed_z=True)
-        renewals.append(1 + there.passes)
+        renewals.append(there.passes)
         if levels is None and there.objective < relaxed.objective - tol * abs(relaxed.objective):
             return there
-        return [moved, improve(passes, there, minima, tol, _ROUNDS)]
+        return [improve(passes, there, minima, tol, _ROUNDS)]
 
     value, better = march(one, renewed, last, Range(low, high, target, tol * abs(at_best)))
-    return Bound(max(surely, value), 1 + sum(renewals), better)
+    return Bound(max(surely, value), 1 + moved + sum(renewals), better)
 
 
 def _priced(passes: Passes, relaxed: Relaxed, z: float, last: Prices, gradient: Prices) -> Prices:

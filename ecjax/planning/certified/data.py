@@ -13,7 +13,8 @@ from scipy import sparse
 
 from ecjax.planning.problem import Problem, of_rows, reading_prices
 
-MOST_SIZES = 16
+MOST_SIZES = 16  # of the grid
+_MOST_EDGES = 64  # of intervals within which files' sizes count as anywhere
 
 
 class Service(NamedTuple):
@@ -34,10 +35,11 @@ class TrueSizes(NamedTuple):
 
     coefficients: np.ndarray  # (3, 4, m): moments of work are sum_p coefficients[n - 1, p] B^p
     served: np.ndarray  # (3, 4, m): the same of service
+    edge: np.ndarray  # (E,) B, rising: the grid sizes, and more between them
     between: (
         np.ndarray
-    )  # (2, C - 1) 1/s, reads and writes of files with sizes between neighbouring grid sizes
-    on: np.ndarray  # (2, C) 1/s, of files with grid sizes
+    )  # (2, E - 1) 1/s, reads and writes of files with sizes between neighbouring edges, or of one of them
+    on: np.ndarray  # (2, E) 1/s, of other files with the size of an edge
 
 
 class Rows(NamedTuple):
@@ -90,18 +92,20 @@ def sites_of(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
     return np.argsort(rows.site, kind="stable"), np.append(0, np.cumsum(count))
 
 
-def grid_of(sizes: np.ndarray, rates: np.ndarray) -> np.ndarray:
-    """The distinct sizes, or, of too many, those between which straight lines through the moments err least.
+def grid_of(sizes: np.ndarray, rates: np.ndarray, most: int) -> np.ndarray:
+    """The distinct sizes, or, of more than ``most``, those between which straight lines through the moments err least.
 
     Relative to a power of B the error grows with the square of an interval's width in log B; the intervals count by
-    their share in the sums of rate x B, B^2 and B^3. The one where one size more mends most is split first.
+    their share in the sums of rate x B, B^2 and B^3. The one where one size more mends most is split first, so that a
+    finer grid has the sizes of a coarser one.
 
     Args:
         sizes: (r,) B.
         rates: (r,) 1/s, of reads and writes.
+        most: sizes.
     """
     distinct, which = np.unique(sizes, return_inverse=True)
-    if len(distinct) <= MOST_SIZES:
+    if len(distinct) <= most:
         return distinct
     rate = np.bincount(which, rates)
     power = rate * np.stack([distinct**p for p in (1, 2, 3)])
@@ -121,7 +125,7 @@ def grid_of(sizes: np.ndarray, rates: np.ndarray) -> np.ndarray:
 
     cells = [split(0, len(distinct) - 1)]
     knots = [0, len(distinct) - 1]
-    while len(knots) < MOST_SIZES and cells[0][0] < 0:
+    while len(knots) < most and cells[0][0] < 0:
         _, first, middle, last = heapq.heappop(cells)
         knots.append(middle)
         heapq.heappush(cells, split(first, middle))
@@ -133,7 +137,7 @@ def flatten(problem: Problem) -> tuple[Service, Rows]:
     """Arrays for the loops; ``per_dollar`` is 0 and to be set for each theta."""
     files, nodes = problem.files, problem.nodes
     size = np.asarray(files.chunk_bytes)
-    grid = grid_of(size, np.asarray(files.rate) + np.asarray(files.write_rate))
+    grid = grid_of(size, np.asarray(files.rate) + np.asarray(files.write_rate), MOST_SIZES)
     powers = np.stack([grid**p for p in range(4)])
     moments = np.ascontiguousarray(np.einsum("npm,pc->nmc", np.asarray(nodes.work), powers))
     served = np.einsum("npm,pc->nmc", np.asarray(nodes.service)[:2], powers)
@@ -213,15 +217,23 @@ def _own(values: ArrayLike, dtype: type = float) -> np.ndarray:
 
 
 def _true_sizes(problem: Problem, size: np.ndarray, grid: np.ndarray) -> TrueSizes | None:
-    on = np.isin(size, grid)
-    if on.all():
+    if np.isin(size, grid).all():
         return None
-    place = np.searchsorted(grid, size)
     files = problem.files
     rates = [np.asarray(rate) for rate in (files.rate, files.write_rate)]
+    edge = grid_of(size, rates[0] + rates[1], _MOST_EDGES)
+    on = np.isin(size, edge)
+    place = np.searchsorted(edge, size)
+    between = np.stack([np.bincount(place[~on] - 1, rate[~on], len(edge) - 1) for rate in rates])
+    at_edge = np.stack([np.bincount(place[on], rate[on], len(edge)) for rate in rates])
+    # a size beside which more is read and written counts as in that interval: half as many classes
+    beside = np.append(between.sum(axis=0), 0.0)
+    below = np.concatenate([[0.0], beside[:-1]])
+    joined = np.maximum(beside, below) > at_edge.sum(axis=0)
+    into = np.arange(len(edge)) - (below > beside)
+    for row, alone in zip(between, at_edge, strict=True):
+        row += np.bincount(into[joined], alone[joined], len(row))
+    at_edge[:, joined] = 0.0
     return TrueSizes(
-        np.asarray(problem.nodes.work),
-        np.asarray(problem.nodes.service),
-        np.stack([np.bincount(place[~on] - 1, rate[~on], len(grid) - 1) for rate in rates]),
-        np.stack([np.bincount(place[on], rate[on], len(grid)) for rate in rates]),
+        np.asarray(problem.nodes.work), np.asarray(problem.nodes.service), edge, between, at_edge
     )

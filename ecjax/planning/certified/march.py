@@ -16,6 +16,7 @@ _FIRST_STEPS = 8
 _STEP_TOL = 0.1  # of a step, that the search for minima may leave open
 _LEAST_STEP = 0.25  # of the slack below what prices prove; less than that asks for other prices
 _MOST_STEPS = 20_000
+_MOST_PRICES = 2  # made for one z
 _PATIENCE = 200  # steps before the target is lowered
 
 
@@ -31,7 +32,7 @@ class Range:
 
 def march(
     rest: Callable[[Prices, float, float], float],
-    renewed: Callable[[float], list[Prices] | Relaxed],
+    renewed: Callable[[float, bool], list[Prices] | Relaxed],
     first: Prices,
     where: Range,
 ) -> tuple[float, Relaxed | None]:
@@ -40,13 +41,13 @@ def march(
     Args:
         rest: bound without z by prices, at z, to a tolerance in s; it falls with z.
         renewed: prices made for a z, or a mixture that is better than what the target came from; called only where
-            the known prices prove less than the target.
+            the known prices prove less than the target, and once more, with True, if those that came do not either.
         first: prices for the best z.
         where: the range.
     """
     price_sets = [first]
     b, target, slack = where.high, where.target, where.slack
-    step, fresh = (where.high - where.low) / _FIRST_STEPS, False
+    step, asked = (where.high - where.low) / _FIRST_STEPS, 0
     value = -np.inf
     for number in range(1, _MOST_STEPS):
         if b <= where.low:
@@ -55,22 +56,22 @@ def march(
             # many small steps: proving a little less takes fewer
             target, slack = target - slack, 2 * slack
         tol = max(_STEP_TOL * step, 0.3 * slack)
-        # only the two prices made for the nearest z
-        near = sorted(price_sets, key=lambda prices: abs(prices.z - b))[:2]
+        # only the two prices made for the nearest z, the latest of one z first
+        near = sorted(price_sets[::-1], key=lambda prices: abs(prices.z - b))[:2]
         value = rest(near[0], b, tol)
         if target - value > b - max(0.5 * step, _LEAST_STEP * slack) and len(near) > 1:
             value = max(value, rest(near[1], b, tol))
         reached = b - (target - value)
         if reached >= _LEAST_STEP * slack:
-            b, step, fresh = b - reached, reached, False
+            b, step, asked = b - reached, reached, 0
         elif tol > 0.3 * slack:
             step = 0.0
-        elif not fresh:
-            more = renewed(b)
+        elif asked < _MOST_PRICES:
+            more = renewed(b, asked > 0)
             if isinstance(more, Relaxed):
                 return b + value - slack, more
             price_sets += more
-            fresh = True
+            asked += 1
         else:
             target = b + value - slack
     return min(target, where.low + value), None

@@ -91,18 +91,24 @@ class NodeMinima:
 
 
 class _Cells:
-    """Grid sizes and the intervals of chunk sizes between them, where there are more sizes than the grid has."""
+    """Chunk sizes and intervals of them, finer than the grid, where there are more sizes than the grid has.
+
+    What rows pay is linear between grid sizes, and so are prices at the ends of the intervals.
+    """
 
     def __init__(
         self, service: Service, rows: Rows, levels: np.ndarray | None, share_out: ShareOut | None
     ) -> None:
         assert rows.true_size is not None
-        true, grid = rows.true_size, np.arange(len(service.size))
+        true, edge = rows.true_size, rows.true_size.edge
         rates = np.hstack([true.between, true.on])
         requested = rates.sum(axis=0) > 0
-        # grid sizes at the two ends of every class
-        self.at = np.stack([np.append(grid[:-1], grid), np.append(grid[1:], grid)])[:, requested]
-        self.ends = service.size[self.at]
+        # sizes at the two ends of every class
+        self.ends = np.stack([np.append(edge[:-1], edge), np.append(edge[1:], edge)])[:, requested]
+        # their places between grid sizes
+        self.upper = np.clip(np.searchsorted(service.size, self.ends), 1, len(service.size) - 1)
+        low, high = service.size[self.upper - 1], service.size[self.upper]
+        self.part = (self.ends - low) / (high - low)
         middle = self.ends.mean(axis=0)
         coefficients = true.coefficients
         powers = np.stack([middle**p for p in range(4)])
@@ -123,7 +129,7 @@ class _Cells:
         self.levels, self.share_out = levels, share_out
 
     def minima(self, prices: Prices, z: np.ndarray, tol: float) -> np.ndarray:
-        by_end = [p[:, self.at].transpose(1, 0, 2).copy() for p in (prices.read, prices.write)]
+        by_end = [self._at_ends(price) for price in (prices.read, prices.write)]
         most, price = (self.written, by_end[1]) if self.writes else (None, None)
         return cell_minima(
             self.service,
@@ -139,3 +145,8 @@ class _Cells:
             self.levels,
             self.share_out,
         )[0]
+
+    def _at_ends(self, prices: np.ndarray) -> np.ndarray:
+        """Prices (2, m, classes) at the ends, from those of grid sizes, (m, C)."""
+        below, above = prices[:, self.upper - 1], prices[:, self.upper]
+        return np.ascontiguousarray((below + self.part * (above - below)).transpose(1, 0, 2))

@@ -7,9 +7,18 @@ import pandas as pd
 import problems
 import pytest
 from planning.brute_force import optimum
-from planning.certified.untuned import KINDS, limited, passes_of, relaxed_at, tiny
+from planning.certified.untuned import (
+    KINDS,
+    at_largest_load,
+    files_of,
+    limited,
+    nodes_of,
+    passes_of,
+    relaxed_at,
+    tiny,
+)
 
-from ecjax.planning.certified import Certificate, Settings, certify
+from ecjax.planning.certified import Certificate, Settings, certify, data
 from ecjax.planning.certified.every_z import bound_every_z
 from ecjax.planning.certified.one_size_plan import respond
 from ecjax.planning.certified.relax import loads_of
@@ -53,6 +62,28 @@ def test_no_plan_is_below_the_bound(kind):
     bound, best = compare(2, kind, 2, 4, Settings(gap=0.05) if kind.endswith("writes") else SETTINGS)
     # sizes that differ or writes leave a gap that prices of nodes do not close
     assert bound > (0 if kind.startswith("mixed") else 0.2 * best)
+
+
+@pytest.mark.parametrize("edges", [2, 3])
+@pytest.mark.parametrize("seed", range(2, 5))
+def test_no_plan_is_below_the_bound_where_a_grid_is_coarser_than_the_sizes(seed, edges, monkeypatch):
+    """Sizes within intervals, and those of their ends, which join the interval beside them where that has more."""
+    monkeypatch.setattr(data, "MOST_SIZES", 2)
+    monkeypatch.setattr(data, "_MOST_EDGES", edges)
+    bound, best = compare(seed, "mixed", 4, 4)
+    assert bound > 0.05 * best
+
+
+def test_the_bound_holds_on_where_all_sizes_differ():
+    """The gap of plans for 300 files of as many sizes, under which the bound once fell to the price of storage."""
+    random = np.random.default_rng(5)
+    files = files_of(random, 300, np.full(300, 4), 2)
+    files["bytes"] *= np.exp(random.normal(0, 0.8, 300))
+    case = at_largest_load(problems.Case(nodes_of(random, 12, 4.0), files), 0.54)
+    problem, theta = case.problem(), 0.1 / 18
+    certificate = certify(passes_of(problem, theta), SETTINGS)
+    found = objective(case, problem, theta, certificate)
+    assert 0.85 * found < certificate.lower_bound <= found
 
 
 @pytest.mark.slow
