@@ -10,8 +10,9 @@ any plan's latency, summed over the reads of a second, is at least
 The latency of a node is not convex in the loads of its kinds, so that slopes at a plan's loads are not the best prices:
 these are improved by subgradients. The bound holds for the z that prices are used with: z is searched by rectangles (of
 z of full and of degraded reads), where the latency of a node is replaced by its tangent in z, so that the least is at a
-corner. Full reads have one chunk size here and small reads one size; with more, or with so many nodes that the search
-would take minutes, there is no bound.
+corner. All rectangles are proved to a coarse target before any to a finer one, until the work that is allowed is done.
+Full reads have one chunk size here and small reads one size; with more, or where so few evaluations are allowed that
+they prove nothing, there is no bound.
 """
 
 import heapq
@@ -27,12 +28,11 @@ from ecjax.planning.read_kinds.spread import KindPlan
 from ecjax.queueing import waiting
 
 _FAR = 1e9  # s: z of degraded reads beyond which nothing is known but that it is large
-_MOST_BOXES = 400
-# boxes times nodes, without and with full reads; fewer boxes than 80 prove nothing
-_MOST_WORK, _FEWEST_BOXES = (40_000, 8_000), 80
-_MOST_READS = 4_000_000  # boxes times small reads
-_NARROW = 1e-4  # relative width of a rectangle that is not split
-_RENEWALS = 40  # z that get prices of their own
+# evaluations times nodes, and times small reads; fewer evaluations than so many prove nothing
+_MOST_NODES, _MOST_READS, _FEWEST = 240_000, 40_000_000, 400
+_MOST_CELLS = 60_000_000  # of nodes' loads, over all evaluations
+_LEVELS = (256, 64, 16, 4, 1)  # times the tolerance: all z are proved to the first before any to the second
+_NARROW = 1e-4  # width of a rectangle, against the latency, that is not split
 _ROUNDS = 100  # of better prices
 _HALVING = 15  # rounds without gain after which steps are halved
 
@@ -81,61 +81,80 @@ def lower_bound(
     full = float(model.moments.rates[0])
     sizes = len(model.small_sizes), int(np.sum(model.full_rate.sum(axis=0) > 0))
     widths = [*model.small.k, *model.full_k[model.full_rate.sum(axis=1) > 0]]
-    boxes = min(
-        _MOST_BOXES, _MOST_WORK[full > 0] // model.problem.nodes.count, _MOST_READS // model.small.number
-    )
-    if max(sizes) > 1 or min(widths) < 2 or not np.isfinite(plan.latency) or boxes < _FEWEST_BOXES:
+    most = min(_MOST_NODES // model.problem.nodes.count, _MOST_READS // model.small.number)
+    if max(sizes) > 1 or min(widths) < 2 or not np.isfinite(plan.latency) or most < _FEWEST:
         return None
     goal = plan.latency if goal is None else goal
     bound = _Bound(model, plan, reads or PlacementTerm(model), tol, goal)
     bound.ascend(bound.z, goal, goal * (1 - 0.3 * tol))
-    return min(_search(bound, goal, tol, (full, float(model.small.rate.sum())), boxes), goal)
+    boxes = _Boxes(bound, goal, full)
+    for part in _LEVELS:
+        if part * tol < 1:
+            bound.aim(part * tol)
+            _search(boxes, goal * (1 - part * tol), part * tol, most)
+    return min(boxes.least, goal)
 
 
-def _search(bound: "_Bound", latency: float, tol: float, rates: tuple[float, float], most: int) -> float:
-    """The least bound over rectangles that together are all z, those that stay below the target divided.
+class _Boxes:
+    """Rectangles that together are all z, the one with the least bound first."""
+
+    def __init__(self, bound: "_Bound", latency: float, full_rate: float) -> None:
+        self.bound, self.heap, self.count = bound, list[tuple[float, int, tuple[Range, Range]]](), 0
+        high_full = latency * bound.total / full_rate if full_rate > 0 else 0.0
+        bound.far = top = float(np.max(bound.prices(bound.z, 0)[:, 1]))
+        for full_z in _around(high_full, bound.z[0]):
+            for degraded_z in [*_around(top, bound.z[1]), Range(top, _FAR)]:
+                self.add((full_z, degraded_z), 0.0)
+
+    @property
+    def least(self) -> float:
+        """S, the bound on all z."""
+        return self.heap[0][0]
+
+    def add(self, box: tuple[Range, Range], least: float) -> None:
+        """With the bound of a larger one, s."""
+        heapq.heappush(self.heap, (max(least, self.bound(*box)), self.count, box))
+        self.count += 1
+
+    def take(self) -> tuple[float, tuple[Range, Range]]:
+        """The one with the least bound, which is no longer among them."""
+        least, _, box = heapq.heappop(self.heap)
+        return least, box
+
+
+def _search(boxes: _Boxes, target: float, tol: float, most: int) -> None:
+    """Divide those that stay below a target, s, or find better prices for them.
 
     Args:
-        bound: with prices for the best z.
-        latency: s, of a good plan.
-        tol: relative; how far below it the search stops.
-        rates: 1/s, of full and of small reads.
-        most: rectangles.
+        boxes: changed.
+        target: s; lower where prices cannot prove it.
+        tol: relative; how far below what prices prove the target may be.
+        most: evaluations of the bound, over all calls.
     """
-    target = latency * (1 - tol)
-    high_full = latency * bound.total / rates[0] if rates[0] > 0 else 0.0
-    bound.far = top = float(np.max(bound.prices(bound.z, 0)[:, 1]))
-    boxes: list[tuple[float, int, tuple[Range, Range]]] = []
-    count = renewed = 0
-
-    def add(box: tuple[Range, Range], least: float) -> None:
-        nonlocal count
-        heapq.heappush(boxes, (max(least, bound(*box)), count, box))
-        count += 1
-
-    for full_z in _around(high_full, bound.z[0]):
-        for degraded_z in [*_around(top, bound.z[1]), Range(top, _FAR)]:
-            add((full_z, degraded_z), 0.0)
-    while boxes[0][0] < target and count < most:
-        least, _, box = heapq.heappop(boxes)
-        wide = [0.0 if each.high == _FAR else each.high - each.low for each in box]
-        wide = [width * rate for width, rate in zip(wide, rates, strict=True)]
+    bound = boxes.bound
+    while boxes.least < target and bound.evaluations < most and bound.cells < _MOST_CELLS:
+        least, box = boxes.take()
         middle = box[0].middle, box[1].middle
-        if bound.at(middle) < target and renewed < min(_RENEWALS, most // 10):
+        if bound.at(middle) < target:
             # prices that were made for another z
-            value = bound.ascend(middle, target * (1 + 10 * tol), target)
-            renewed += 1
+            value = bound.ascend(middle, target * (1 + 2 * tol), target)
             if value < target:
                 target = value * (1 - tol)
-            add(box, least)
+            boxes.add(box, least)
             continue
-        if max(wide) <= _NARROW * latency * bound.total:
-            heapq.heappush(boxes, (least, count, box))
+        full, degraded = box
+        wide = degraded.high < _FAR and degraded.high - degraded.low > _NARROW * bound.latency
+        long = full.high - full.low > _NARROW * bound.latency
+        if not (wide or long):
+            heapq.heappush(boxes.heap, (least, boxes.count, box))
             break
-        at = int(np.argmax(wide))
-        for part in (Range(box[at].low, box[at].middle), Range(box[at].middle, box[at].high)):
-            add((part, box[1]) if at == 0 else (box[0], part), least)
-    return boxes[0][0]
+        here = Range(middle[0], middle[0]), Range(middle[1], middle[1])
+        if long and (not wide or bound(here[0], degraded) > bound(full, here[1])):
+            for part in (Range(full.low, middle[0]), Range(middle[0], full.high)):
+                boxes.add((part, degraded), least)
+        else:
+            for part in (Range(degraded.low, middle[1]), Range(middle[1], degraded.high)):
+                boxes.add((full, part), least)
 
 
 def _around(high: float, z: float) -> list[Range]:
@@ -163,13 +182,18 @@ class _Bound:
         alone = [small[0] + connect[0], steady[0], full[0] + connect[0], steady[1]]
         self.nodes = np.ascontiguousarray(np.stack([*other, *small, *full, *alone]).T)
         self.most = np.ascontiguousarray(reads.most[:, [1, 2, 0]])
-        self.close = 0.1 * tol * goal * self.total / len(self.nodes)
+        self.aim(tol)
+        self.evaluations = self.cells = 0
         # a kind without reads has no z
         self.z = (plan.z[0] if moments.rates[0] > 0 else 0.0), (plan.z[1] if np.isfinite(plan.z[1]) else 0.0)
         self.loads = Loads(*map(jnp.asarray, plan.loads))
         self.far = _FAR
         self.least = np.zeros((len(self.nodes), 3))  # where nodes were met at their least, to begin there
         self.mended: list[tuple[tuple[float, float], np.ndarray]] = []
+
+    def aim(self, tol: float) -> None:
+        """Find the nodes' minima as finely as a bound to this relative tolerance deserves."""
+        self.close = 0.1 * tol * self.latency * self.total / len(self.nodes)
 
     def prices(self, z: tuple[float, float], which: int | None) -> np.ndarray:
         """Prices for these z of full and degraded reads, (m, 3) s.
@@ -204,8 +228,12 @@ class _Bound:
             z: (4,) as ``node_minimum`` takes it.
             paid_z: s, that full and degraded reads pay.
         """
-        nodes = node_minima(self.nodes, self.most, np.ascontiguousarray(prices), z, self.close, self.least)
+        nodes, cells = node_minima(
+            self.nodes, self.most, np.ascontiguousarray(prices), z, self.close, self.least
+        )
         paid, asked = self.reads(prices, *paid_z)
+        self.evaluations += 1
+        self.cells += cells
         return nodes + paid, asked - self.least
 
     def at(self, z: tuple[float, float]) -> float:

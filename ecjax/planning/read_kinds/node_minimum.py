@@ -122,11 +122,15 @@ def _least_product(low, high, factor):
 
 @njit(inner=True, error_model="numpy")
 def _bound(node, cell, most, price, z, branch):
-    """A lower bound of G on a cell (s0, s1, f0, f1) that no limit of direct or degraded chunks divides."""
+    """A lower bound of G on a cell (s0, s1, f0, f1) that no limit of direct or degraded chunks divides.
+
+    Also the interval of its slopes there by s and by f; infinite where none is known.
+    """
+    unknown = -np.inf, np.inf, -np.inf, np.inf
     s0, s1, f0, f1 = cell
     idle, wait, variance, by_s, by_f, var_s, var_f = _waits(node, s0, f0)
     if idle <= 0:
-        return np.inf
+        return np.inf, unknown
     top, high_wait, high_variance, high_by_s, high_by_f, high_var_s, high_var_f = _waits(node, s1, f1)
     stable = top > 0
     if not stable:
@@ -142,7 +146,7 @@ def _bound(node, cell, most, price, z, branch):
     plain = small_low - price[1]
     bound = _least_product(f0, f1, full) + _least_product(d0, d1, plain) + _least_product(g0, g1, coded)
     if not stable:
-        return bound
+        return bound, unknown
     s, f = 0.5 * (s0 + s1), 0.5 * (f0 + f1)
     direct, degraded = _divided(s, most, branch)
     centre = _value(node, direct, degraded, f, price, z)
@@ -175,13 +179,13 @@ def _bound(node, cell, most, price, z, branch):
     low_f, high_f = low_f + a + c, high_f + b + e
     lost = 0.5 * (s1 - s0) * max(high_s, -low_s, 0.0) + 0.5 * (f1 - f0) * max(high_f, -low_f, 0.0)
     if np.isnan(lost):
-        return bound
-    return max(bound, centre - lost)
+        return bound, unknown
+    return max(bound, centre - lost), (low_s, high_s, low_f, high_f)
 
 
 @njit(error_model="numpy")
 def node_minimum(node, most, price, z, close, least):
-    """No more than the least G of a node, and at most ``close`` below it unless cells run out.
+    """No more than the least G of a node, at most ``close`` below it unless cells run out; and how many it took.
 
     Args:
         node: (13,) load, A_2, A_3 of other work; first three moments of a small, then of a full chunk; mean and
@@ -192,7 +196,7 @@ def node_minimum(node, most, price, z, close, least):
         close: s/s.
         least: (3,) full, direct and degraded chunks, 1/s, to look at first; result: where the least value was met.
     """
-    cells = np.empty((_DEEPEST, 4))
+    cells, branches = np.empty((_DEEPEST, 4)), np.empty(_DEEPEST, np.int64)
     room = 1 - node[0]
     end_s, end_f = min(most[0] + most[1], room / node[3]), min(most[2], room / node[6])
     # cells end where direct or degraded chunks are all that there can be
@@ -200,8 +204,10 @@ def node_minimum(node, most, price, z, close, least):
     count = 0
     for low, high in ((0.0, first), (first, second), (second, end_s)):
         if high > low or (count == 0 and high == end_s):
-            cells[count] = low, high, 0.0, end_f
-            count += 1
+            for branch in range(2):
+                cells[count] = low, high, 0.0, end_f
+                branches[count] = branch
+                count += 1
     steps = 0
     left = np.inf
     best = _value(node, least[1], least[2], least[0], price, z)
@@ -211,22 +217,40 @@ def node_minimum(node, most, price, z, close, least):
     while count:
         count -= 1
         s0, s1, f0, f1 = cells[count]
-        cell = (s0, s1, f0, f1)
-        bound = min(_bound(node, cell, most, price, z, 0), _bound(node, cell, most, price, z, 1))
-        if bound >= best - close:
-            continue
-        for s, f in ((0.5 * (s0 + s1), 0.5 * (f0 + f1)), (s1, f1), (s0, f0)):
-            for branch in range(2):
-                direct, degraded = _divided(s, most, branch)
-                value = _value(node, direct, degraded, f, price, z)
-                if value < best:
-                    best = value
-                    least[0], least[1], least[2] = f, direct, degraded
+        branch = branches[count]
+        bound, slopes = _bound(node, (s0, s1, f0, f1), most, price, z, branch)
         steps += 1
+        if bound >= best - close:
+            left = min(left, bound)
+            continue
+        # where G rises or falls throughout it is least at an end
+        if slopes[0] >= 0:
+            s1 = s0
+        elif slopes[1] <= 0:
+            s0 = s1
+        if slopes[2] >= 0:
+            f1 = f0
+        elif slopes[3] <= 0:
+            f0 = f1
+        for s, f in ((0.5 * (s0 + s1), 0.5 * (f0 + f1)), (s1, f1), (s0, f0)):
+            direct, degraded = _divided(s, most, branch)
+            value = _value(node, direct, degraded, f, price, z)
+            if value < best:
+                best = value
+                least[0], least[1], least[2] = f, direct, degraded
+        if s0 == s1 and f0 == f1:
+            # that value was just looked at
+            left = min(left, max(bound, best))
+            continue
         if steps > _MOST_CELLS or count + 2 > _DEEPEST:
             left = min(left, bound)
             continue
-        if end_f <= 0 or (end_s > 0 and (s1 - s0) / end_s >= (f1 - f0) / end_f):
+        # what the slopes can take away; where they are not known, what part of the range it is
+        wide, long = (s1 - s0) * max(slopes[1], -slopes[0]), (f1 - f0) * max(slopes[3], -slopes[2])
+        if not (np.isfinite(wide) and np.isfinite(long)):
+            wide = (s1 - s0) / end_s if end_s > 0 else 0.0
+            long = (f1 - f0) / end_f if end_f > 0 else 0.0
+        if wide >= long:
             s = 0.5 * (s0 + s1)
             cells[count] = s0, s, f0, f1
             cells[count + 1] = s, s1, f0, f1
@@ -234,14 +258,17 @@ def node_minimum(node, most, price, z, close, least):
             f = 0.5 * (f0 + f1)
             cells[count] = s0, s1, f0, f
             cells[count + 1] = s0, s1, f, f1
+        branches[count : count + 2] = branch
         count += 2
-    return min(best - close, left)
+    return min(best, left), steps
 
 
 @njit(error_model="numpy")
 def node_minima(nodes, most, prices, z, close, least):
-    """Sum of ``node_minimum`` over nodes: nodes (m, 13), most (m, 3), prices (m, 3), least (m, 3)."""
-    total = 0.0
+    """Sums of ``node_minimum`` over nodes: nodes (m, 13), most (m, 3), prices (m, 3), least (m, 3)."""
+    total, cells = 0.0, len(nodes)
     for j in range(len(nodes)):
-        total += node_minimum(nodes[j], most[j], prices[j], z, close, least[j])
-    return total
+        bound, steps = node_minimum(nodes[j], most[j], prices[j], z, close, least[j])
+        total += bound
+        cells += steps
+    return total, cells

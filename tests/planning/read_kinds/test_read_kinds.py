@@ -166,7 +166,7 @@ def test_node_minimum_is_close_below_a_grid(seed):
     most = random.uniform(5.0, 40.0, 3) * np.array([1.0, 1.0, seed % 3 > 0])
     price, z = random.uniform(0.5, 4.0, 3) * small, np.array([full, 0.002, small, -0.001])
     close, least = 1e-4 * small * most.sum(), np.zeros(3)
-    bound = node_minimum(node, most, price, z, close, least)
+    bound, _ = node_minimum(node, most, price, z, close, least)
     d, g, f = np.meshgrid(*(np.linspace(0, end, 61) for end in most), indexing="ij")
     s = d + g
     rho = node[0] + s * node[3] + f * node[6]
