@@ -18,6 +18,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 import ecjax.precision  # noqa: F401  (turns on 64-bit floats before any array exists)
 from ecjax.cores import available_cores
+from ecjax.engine.memory_maps import forget_programs
 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_dtype_promotion", "strict")
@@ -79,6 +80,12 @@ def pytest_configure(config):
 def pytest_xdist_auto_num_workers():
     """One more than cores: tests wait for Ray, for locks and for the disk."""
     return (psutil.cpu_count(logical=False) or available_cores()) + 1
+
+
+def pytest_runtest_teardown(item, nextitem):
+    """What the tests of all folders have compiled may be more than one process can hold."""
+    if nextitem is None or nextitem.path != item.path:
+        forget_programs()
 
 
 def pytest_collection_finish():

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from traceback import format_exc
 from typing import Any, NamedTuple, Protocol
 
+from ecjax.engine.memory_maps import forget_programs
 from ecjax.errors import UserError
 
 
@@ -103,6 +104,7 @@ class Engine(Protocol):
 
 def attempt(function: Function, task: Task, worker: Worker) -> list[Done]:
     """Run a task; where it fails as a whole, its halves, down to single items."""
+    forget_programs()
     try:
         return [Done(task, function(task.shared, task.items, worker))]
     except UserError as error:
