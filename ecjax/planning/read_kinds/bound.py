@@ -111,9 +111,9 @@ class _Boxes:
         """S, the bound on all z."""
         return self.heap[0][0]
 
-    def add(self, box: tuple[Range, Range], least: float) -> None:
-        """With the bound of a larger one, s."""
-        heapq.heappush(self.heap, (max(least, self.bound(*box)), self.count, box))
+    def add(self, box: tuple[Range, Range], least: float, enough: float = np.inf) -> None:
+        """With the bound of a larger one, s; ``enough``: s, of which no more need be proved now."""
+        heapq.heappush(self.heap, (max(least, self.bound(*box, enough)), self.count, box))
         self.count += 1
 
     def take(self) -> tuple[float, tuple[Range, Range]]:
@@ -137,10 +137,10 @@ def _search(boxes: _Boxes, target: float, tol: float, most: int) -> None:
         middle = box[0].middle, box[1].middle
         if bound.at(middle) < target:
             # prices that were made for another z
-            value = bound.ascend(middle, target * (1 + 2 * tol), target)
+            value = bound.ascend(middle, target * (1 + 2 * tol), target * (1 + 0.5 * tol))
             if value < target:
                 target = value * (1 - tol)
-            boxes.add(box, least)
+            boxes.add(box, least, target)
             continue
         full, degraded = box
         wide = degraded.high < _FAR and degraded.high - degraded.low > _NARROW * bound.latency
@@ -151,10 +151,10 @@ def _search(boxes: _Boxes, target: float, tol: float, most: int) -> None:
         here = Range(middle[0], middle[0]), Range(middle[1], middle[1])
         if long and (not wide or bound(here[0], degraded) > bound(full, here[1])):
             for part in (Range(full.low, middle[0]), Range(middle[0], full.high)):
-                boxes.add((part, degraded), least)
+                boxes.add((part, degraded), least, target)
         else:
             for part in (Range(degraded.low, middle[1]), Range(middle[1], degraded.high)):
-                boxes.add((full, part), least)
+                boxes.add((full, part), least, target)
 
 
 def _around(high: float, z: float) -> list[Range]:
@@ -211,12 +211,12 @@ class _Bound:
         return at_loads
 
     def near(self, z: tuple[float, float]) -> list[int]:
-        """Which two of ``mended`` are nearest to these z."""
+        """Which three of ``mended`` are nearest to these z."""
         ends = [np.minimum(each, 2 * self.latency) for each in z]
         apart = [
             np.hypot(*(np.subtract(np.minimum(there, 2 * self.latency), ends))) for there, _ in self.mended
         ]
-        return np.argsort(apart, kind="stable")[: 1 if self.rates[0] > 0 else 2].tolist()
+        return np.argsort(apart, kind="stable")[:3].tolist()
 
     def dual(
         self, prices: np.ndarray, z: np.ndarray, paid_z: tuple[float, float]
@@ -269,8 +269,8 @@ class _Bound:
         self.mended.append((z, best_prices - plain))
         return best / self.total
 
-    def __call__(self, full: Range, degraded: Range) -> float:
-        """No more than the latency of any plan with z within these ranges, s."""
+    def __call__(self, full: Range, degraded: Range, enough: float = np.inf) -> float:
+        """No more than the latency of any plan with z within these ranges, s; looked for until it is ``enough``."""
         beyond = degraded.high == _FAR
         middle = full.middle, degraded.middle
         best = -np.inf
@@ -283,6 +283,8 @@ class _Bound:
                     z = np.array([middle[0], z_full - middle[0], middle[1], ahead])
                     least = min(least, self.dual(prices, z, (z_full, z_degraded))[0])
             best = max(best, least)
+            if best >= enough * self.total:
+                break
         return float(best) / self.total
 
 
