@@ -28,8 +28,8 @@ from ecjax.planning.read_kinds.spread import KindPlan
 from ecjax.queueing import waiting
 
 _FAR = 1e9  # s: z of degraded reads beyond which nothing is known but that it is large
-# evaluations times nodes, and times small reads; fewer evaluations than so many prove nothing
-_MOST_NODES, _MOST_READS, _FEWEST = 240_000, 40_000_000, 400
+# evaluations times nodes, and times what reads look at; fewer evaluations than so many prove nothing
+_MOST_NODES, _MOST_ENTRIES, _FEWEST = 600_000, 400_000_000, 400
 _MOST_CELLS = 60_000_000  # of nodes' loads, over all evaluations
 _LEVELS = (256, 64, 16, 4, 1)  # times the tolerance: all z are proved to the first before any to the second
 _NARROW = 1e-4  # width of a rectangle, against the latency, that is not split
@@ -54,6 +54,7 @@ class ReadTerm(Protocol):
 
     most: np.ndarray  # (m, 3) full, direct and degraded chunks that a node may have to serve, 1/s
     beside: np.ndarray  # (3, m) load, A_2, A_3 of other work that nodes have at least
+    entries: int  # prices that a call compares
 
     def __call__(self, prices: np.ndarray, z_full: float, z_degraded: float) -> tuple[float, np.ndarray]:
         """S/s; and the loads (m, 3), 1/s, of these answers.
@@ -81,11 +82,12 @@ def lower_bound(
     full = float(model.moments.rates[0])
     sizes = len(model.small_sizes), int(np.sum(model.full_rate.sum(axis=0) > 0))
     widths = [*model.small.k, *model.full_k[model.full_rate.sum(axis=1) > 0]]
-    most = min(_MOST_NODES // model.problem.nodes.count, _MOST_READS // model.small.number)
+    reads = reads or PlacementTerm(model)
+    most = min(_MOST_NODES // model.problem.nodes.count, _MOST_ENTRIES // reads.entries)
     if max(sizes) > 1 or min(widths) < 2 or not np.isfinite(plan.latency) or most < _FEWEST:
         return None
     goal = plan.latency if goal is None else goal
-    bound = _Bound(model, plan, reads or PlacementTerm(model), tol, goal)
+    bound = _Bound(model, plan, reads, tol, goal)
     bound.ascend(bound.z, goal, goal * (1 - 0.3 * tol))
     boxes = _Boxes(bound, goal, full)
     for part in _LEVELS:
@@ -99,7 +101,8 @@ class _Boxes:
     """Rectangles that together are all z, the one with the least bound first."""
 
     def __init__(self, bound: "_Bound", latency: float, full_rate: float) -> None:
-        self.bound, self.heap, self.count = bound, list[tuple[float, int, tuple[Range, Range]]](), 0
+        self.bound, self.goal, self.count = bound, latency, 0
+        self.heap = list[tuple[float, int, tuple[Range, Range]]]()
         high_full = latency * bound.total / full_rate if full_rate > 0 else 0.0
         bound.far = top = float(np.max(bound.prices(bound.z, 0)[:, 1]))
         for full_z in _around(high_full, bound.z[0]):
@@ -132,12 +135,17 @@ def _search(boxes: _Boxes, target: float, tol: float, most: int) -> None:
         most: evaluations of the bound, over all calls.
     """
     bound = boxes.bound
+    priced = set[tuple[float, float]]()
     while boxes.least < target and bound.evaluations < most and bound.cells < _MOST_CELLS:
         least, box = boxes.take()
         middle = box[0].middle, box[1].middle
-        if bound.at(middle) < target:
+        value = bound.at(middle)
+        # what the width of the rectangle loses falls to a quarter in its halves
+        if value - 0.25 * (value - least) < target and middle not in priced:
             # prices that were made for another z
-            value = bound.ascend(middle, target * (1 + 2 * tol), target * (1 + 0.5 * tol))
+            priced.add(middle)
+            enough = min(max(target, boxes.goal) * (1 - 0.3 * tol), target * (1 + 0.5 * tol) + value - least)
+            value = bound.ascend(middle, target * (1 + 2 * tol), max(enough, target))
             if value < target:
                 target = value * (1 - tol)
             boxes.add(box, least, target)
@@ -293,6 +301,7 @@ class PlacementTerm:
 
     def __init__(self, model: KindModel) -> None:
         self.model, self.beside = model, np.asarray(model.moments.beside)
+        self.entries = model.full_nodes.size + model.small.others.size
         self.rate = model.full_rate.sum(axis=1)
         small, m = model.small, model.problem.nodes.count
         there = small.others >= 0

@@ -6,7 +6,9 @@ from ecjax.planning.problem import Problem, prices, usable
 from ecjax.planning.read_kinds.bound import least_sums
 from ecjax.planning.read_kinds.model import KindModel
 
-MOST_ENTRIES = 200_000  # rows times nodes, where chunks have prices or some nodes may hold none
+MOST_ENTRIES = (
+    600_000  # prices that one evaluation compares, where chunks have some or some nodes may hold none
+)
 _SPLITS = (0.0, 0.5, 1.0)  # of the price of storage between full and small reads
 
 
@@ -52,7 +54,7 @@ class AnyPlacementTerm:
         self.rate, self.k, self.small_k, self.floor, self.by_chunk = rate, k, small_k, floor, by_chunk
         self.cost, self.priced = np.where(allowed, cost, np.inf), bool(cost.any())
         self.allowed = allowed
-        self.entries = self.allowed.size
+        self.entries = self.allowed.size * (len(_SPLITS) if self.priced else 1)
         self.beside = np.asarray(problem.nodes.background)
         self.most = np.tile([rate.sum(), by_chunk.sum(), by_chunk.sum()], (m, 1))
 
