@@ -54,11 +54,14 @@ def summarise(tallies: list[Tally], spans: list[float], varying: bool = False) -
     """
     classes = int(tallies[0].classes[0])
     dropped = max(_warm_up(t.batches[:classes].sum(axis=0)) for t in tallies)
+    # fewer requests than batches fill the first batches only: of these, too, a quarter is kept
+    filled = min(_filled(t, classes) for t in tallies)
+    possible = [batch for batch in SEGMENTS[1:] if batch <= 0.75 * filled] or [0]
     # nodes start empty: the first segment always goes
-    first = 0 if varying else next((batch for batch in SEGMENTS[1:] if batch >= dropped), None)
+    first = 0 if varying else next((batch for batch in possible if batch >= dropped), None)
     stationary = first is not None
-    segment = SEGMENTS.index(first if first is not None else SEGMENTS[-1])
-    start = SEGMENTS[segment]
+    start = first if first is not None else possible[-1]
+    segment = SEGMENTS.index(start)
     sums = sum(t.sums[segment:].sum(axis=0) for t in tallies)
     histograms = np.stack([t.bins[segment:].sum(axis=0, dtype=np.int64) for t in tallies])
     batches = [t.batches[:, start:] for t in tallies]
@@ -72,12 +75,12 @@ def summarise(tallies: list[Tally], spans: list[float], varying: bool = False) -
             **_statistics(sums[None, :classes].sum(axis=1), of_all, together),
             bins=bins[:classes],
             all=None,
-            warm_up=start / BATCHES,
+            warm_up=start / max(filled, 1),
             stationary=stationary,
             utilisation=np.empty(0),
         ),
         bins=bins[:classes],
-        warm_up=start / BATCHES,
+        warm_up=start / max(filled, 1),
         stationary=varying or (stationary and not _drifts([b[0] for b in together])),
         utilisation=_utilisation(tallies, spans, segment, start),
     )
@@ -151,6 +154,14 @@ def _series(batches: np.ndarray) -> np.ndarray:
     """Means of the batches (b, 2) that hold anything."""
     held = batches[batches[:, 0] > 0]
     return held[:, 1] / held[:, 0]
+
+
+def _filled(counts: Tally, classes: int) -> int:
+    """How many batches there are up to the last that holds a read; all, of as many requests."""
+    if counts.per_request[0] < 1:
+        return BATCHES
+    held = np.flatnonzero(counts.batches[:classes, :, 0].sum(axis=0))
+    return int(held[-1]) + 1 if len(held) else 0
 
 
 def _warm_up(batches: np.ndarray) -> int:

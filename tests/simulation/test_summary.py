@@ -82,6 +82,22 @@ def test_the_warm_up_is_cut(level):
     assert found.stationary
 
 
+@pytest.mark.parametrize("requests", [1, 30, 100, 500, 700])
+def test_a_part_of_few_requests_is_always_kept(requests):
+    """As many batches as requests, which begin high: what is cut leaves a quarter at least."""
+    counts = tally.empty(requests, 1, 1)
+    values = 1 + 0.1 * np.random.default_rng(1).standard_normal(requests)
+    values[: requests * 7 // 10] += 5.0
+    for b, value in enumerate(values):
+        counts.batches[0, b] = 1, value
+        counts.sums[counts.segment[b], 0] += 1, value, value**2
+    counts.began[:requests] = np.arange(requests)
+    found = summary.summarise([counts], [float(requests)])
+    start = round(found.warm_up * requests)
+    assert found.all.count[0] == found.count[0] == requests - start >= requests / 4
+    assert found.mean[0] == pytest.approx(values[start:].mean(), rel=1e-12)
+
+
 def test_of_arrivals_that_vary_all_count():
     """A burst in the middle, which a rule for the warm-up would cut, or call a drift."""
     counts = tally.empty(tally.BATCHES, 1, 1)
