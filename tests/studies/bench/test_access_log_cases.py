@@ -2,7 +2,7 @@
 
 import pytest
 
-from ecjax.studies.bench.setups import access_logs
+from ecjax.studies.bench.setups import access_log_lines, access_logs
 from ecjax.tables.importers import open_trace
 from ecjax.tables.statistics.files import READ_BYTES
 from ecjax.tables.statistics.scan import scan
@@ -10,7 +10,7 @@ from ecjax.tables.statistics.scan import scan
 ROWS, OBJECTS = 300, 40
 
 
-@pytest.mark.parametrize("form", access_logs.FORMS)
+@pytest.mark.parametrize("form", access_log_lines.FORMS)
 def test_generated_logs_are_read_whole(form, tmp_path):
     path = tmp_path / "log.gz"
     assert access_logs.write_log(str(path), form, ROWS, OBJECTS, 1) > 100 * ROWS
@@ -21,7 +21,7 @@ def test_generated_logs_are_read_whole(form, tmp_path):
 
 
 @pytest.mark.parametrize("name", access_logs.RIVALS)
-@pytest.mark.parametrize("form", access_logs.FORMS)
+@pytest.mark.parametrize("form", access_log_lines.FORMS)
 def test_others_add_up_the_same_bytes(form, name, tmp_path):
     pytest.importorskip(name)
     path = tmp_path / "log.gz"
