@@ -68,7 +68,9 @@ def test_places_are_kept_and_priced_where_they_bind():
 def test_jax_finds_the_same_prices(nodes, sites, per_site):
     drawn = sample(13, nodes, 20, sites, per_site)
     capacity = np.full(nodes, np.inf)
-    found = jax.jit(partial(program, per_site, False))(*arguments(drawn, capacity))
+    # with limits per site the program relies on NumPy's promotions, as users have them
+    with jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard"):
+        found = jax.jit(partial(program, per_site, False))(*arguments(drawn, capacity))
     expected = by_host(drawn, capacity, 1e-3)
     assert found.promise < 1e-9
     assert float(found.objective) == pytest.approx(float(expected.objective), rel=1e-5)
