@@ -87,8 +87,10 @@ def lower_bound(
     def renewed(z: float, again: bool) -> list[Prices] | Relaxed:
         nonlocal moved
         if not again:
-            moved += moved < most_passes
-            return [_priced(passes, relaxed, z, last, gradient)] if moved < most_passes else []
+            if moved >= most_passes:
+                return []
+            moved += 1
+            return [_priced(passes, relaxed, z, last, gradient)]
         if len(renewals) >= _RENEWALS or sum(renewals) >= most_passes:
             return []
         there = relax(passes, relaxed.group, relaxed.kinds, z, max(0.3 * tol, 1e-3), 10, fixed_z=True)

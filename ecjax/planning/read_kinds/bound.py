@@ -79,7 +79,6 @@ def lower_bound(
         goal: s, the plan's own value of what is bounded; None: its latency.
         reads: what reads pay at least, given prices; None: on the placement of the model.
     """
-    full = float(model.moments.rates[0])
     sizes = len(model.small_sizes), int(np.sum(model.full_rate.sum(axis=0) > 0))
     widths = [*model.small.k, *model.full_k[model.full_rate.sum(axis=1) > 0]]
     reads = reads or PlacementTerm(model)
@@ -89,7 +88,7 @@ def lower_bound(
     goal = plan.latency if goal is None else goal
     bound = _Bound(model, plan, reads, tol, goal)
     bound.ascend(bound.z, goal, goal * (1 - 0.3 * tol))
-    boxes = _Boxes(bound, goal, full)
+    boxes = _Boxes(bound)
     for part in _LEVELS:
         if part * tol < 1:
             bound.aim(part * tol)
@@ -100,11 +99,12 @@ def lower_bound(
 class _Boxes:
     """Rectangles that together are all z, the one with the least bound first."""
 
-    def __init__(self, bound: "_Bound", latency: float, full_rate: float) -> None:
-        self.bound, self.goal, self.count = bound, latency, 0
+    def __init__(self, bound: "_Bound") -> None:
+        self.bound, self.count = bound, 0
         self.heap = list[tuple[float, int, tuple[Range, Range]]]()
-        high_full = latency * bound.total / full_rate if full_rate > 0 else 0.0
-        bound.far = top = float(np.max(bound.prices(bound.z, 0)[:, 1]))
+        full_rate = float(bound.rates[0])
+        high_full = bound.latency * bound.total / full_rate if full_rate > 0 else 0.0
+        bound.far = top = float(np.max(bound.prices(bound.z, [0])[0][:, 1]))
         for full_z in _around(high_full, bound.z[0]):
             for degraded_z in [*_around(top, bound.z[1]), Range(top, _FAR)]:
                 self.add((full_z, degraded_z), 0.0)
@@ -144,8 +144,9 @@ def _search(boxes: _Boxes, target: float, tol: float, most: int) -> None:
         if value - 0.25 * (value - least) < target and middle not in priced:
             # prices that were made for another z
             priced.add(middle)
-            enough = min(max(target, boxes.goal) * (1 - 0.3 * tol), target * (1 + 0.5 * tol) + value - least)
-            value = bound.ascend(middle, target * (1 + 2 * tol), max(enough, target))
+            enough = target * (1 + 0.5 * tol) + value - least
+            enough = max(min(bound.latency * (1 - 0.3 * tol), enough), target)
+            value = bound.ascend(middle, target * (1 + 2 * tol), enough)
             if value < target:
                 target = value * (1 - tol)
             boxes.add(box, least, target)
@@ -203,17 +204,26 @@ class _Bound:
         """Find the nodes' minima as finely as a bound to this relative tolerance deserves."""
         self.close = 0.1 * tol * self.latency * self.total / len(self.nodes)
 
-    def prices(self, z: tuple[float, float], which: int | None) -> np.ndarray:
-        """Prices for these z of full and degraded reads, (m, 3) s.
+    def prices(self, z: tuple[float, float], which: list[int]) -> list[np.ndarray]:
+        """Prices for these z of full and degraded reads, (m, 3) s each: slopes at the plan's loads, mended.
 
-        Slopes of the latency at the plan's loads, mended as at another z; ``which``: of ``mended``, None: not.
+        Args:
+            z: s.
+            which: of ``mended``; as many prices come.
         """
+        slopes = self.slopes(z)
+        found = [np.maximum(slopes + self.mended[each][1], 0.0) for each in which]
+        if z[1] == _FAR:
+            for prices in found:
+                prices[:, 2] = 0.0
+        return found
+
+    def slopes(self, z: tuple[float, float]) -> np.ndarray:
+        """Slopes of the latency at the plan's loads, (m, 3) s."""
         slope = _SLOPE(self.loads, self.model.moments, *z)
         at_loads = np.stack(
             [np.asarray(slope.full)[self.size], *(np.asarray(part)[0] for part in slope[1:3])], axis=1
         )
-        if which is not None:
-            at_loads = np.maximum(at_loads + self.mended[which][1], 0.0)
         if z[1] == _FAR:
             at_loads[:, 2] = 0.0
         return at_loads
@@ -248,14 +258,15 @@ class _Bound:
         """The bound at one z, s; at ``_FAR`` that of degraded reads which take no less than the others, at most."""
         fixed = np.array([z[0], 0.0, z[1], 0.0])
         paid = z[0], min(z[1], self.far)
-        return max(self.dual(self.prices(z, each), fixed, paid)[0] for each in self.near(z)) / self.total
+        values = [self.dual(each, fixed, paid)[0] for each in self.prices(z, self.near(z))]
+        return max(values) / self.total
 
     def ascend(self, z: tuple[float, float], goal: float, enough: float) -> float:
         """Better prices at one z, by Polyak's steps towards a goal, s; returns the bound there, s."""
         fixed = np.array([z[0], 0.0, z[1], 0.0])
         paid = z[0], min(z[1], self.far)
-        plain = self.prices(z, None)
-        tries = [plain, *(self.prices(z, each) for each in (self.near(z) if self.mended else []))]
+        plain = self.slopes(z)
+        tries = [plain, *self.prices(z, self.near(z))]
         values = [self.dual(each, fixed, paid)[0] for each in tries]
         prices = best_prices = tries[int(np.argmax(values))]
         best, step, since, goal = -np.inf, 1.0, 0, goal * self.total
@@ -282,8 +293,8 @@ class _Bound:
         beyond = degraded.high == _FAR
         middle = full.middle, degraded.middle
         best = -np.inf
-        for each in self.near(middle):
-            prices, least = self.prices(middle, each), np.inf
+        for prices in self.prices(middle, self.near(middle)):
+            least = np.inf
             for z_full in {full.low, full.high}:
                 # of z that may be as large as it will, h is not below 0, and that is all
                 for z_degraded in {degraded.low, degraded.low if beyond else degraded.high}:

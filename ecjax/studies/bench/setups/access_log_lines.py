@@ -28,6 +28,11 @@ class Access(NamedTuple):
         return "PUT" if self.write else "GET"
 
     @property
+    def disk(self) -> int:
+        """Of twelve, four on each machine."""
+        return self.item % 12
+
+    @property
     def sent(self) -> int:
         """Bytes that were read."""
         return 0 if self.write else self.size
@@ -126,34 +131,31 @@ def _nginx_json(each: Access) -> str:
 
 
 def _swift_object(each: Access) -> str:
-    disk = each.item % 12
     return (
-        f"{each.when:%b %d %H:%M:%S} storage{disk // 4} object-server: 192.0.2.9 - - [{_clf(each)}] "
-        f'"{each.method} /sdb{disk}/{each.item % 1024}/AUTH_test/bucket/{each.key}" {201 if each.write else 200} '
+        f"{each.when:%b %d %H:%M:%S} storage{each.disk // 4} object-server: 192.0.2.9 - - [{_clf(each)}] "
+        f'"{each.method} /sdb{each.disk}/{each.item % 1024}/AUTH_test/bucket/{each.key}" {201 if each.write else 200} '
         f'{each.sent or "-"} "-" "tx{each.number:021d}-0" "proxy-server 21" {each.ms / 1000:.4f} "-" 77 0'
     )
 
 
 def _hdfs(each: Access) -> str:
-    node = each.item % 12
     return (
         f"{_iso(each).replace('T', ' ').replace('.', ',')} DEBUG "
         "org.apache.hadoop.hdfs.server.datanode.DataNode.clienttrace: "
-        f"src: /192.0.2.{100 + node}:9866, dest: /192.0.2.3:40000, bytes: {each.size}, "
+        f"src: /192.0.2.{100 + each.disk}:9866, dest: /192.0.2.3:40000, bytes: {each.size}, "
         f"op: HDFS_{'WRITE' if each.write else 'READ'}, cliID: DFSClient_NONMAPREDUCE_{each.number}_1, offset: 0, "
-        f"srvID: datanode-{node}, blockid: BP-1-192.0.2.1-2:blk_{2**30 + each.item}_1001, "
+        f"srvID: datanode-{each.disk}, blockid: BP-1-192.0.2.1-2:blk_{2**30 + each.item}_1001, "
         f"duration(ns): {each.ms * 10**6}"
     )
 
 
 def _minio_drives(each: Access) -> str:
     # all read: what writes names temporary files
-    disk = each.item % 12
     return (
-        f'{{"status":"success","host":"minio{disk // 4}:9000","time":"{_iso(each)}000000Z","client":"",'
+        f'{{"status":"success","host":"minio{each.disk // 4}:9000","time":"{_iso(each)}000000Z","client":"",'
         f'"duration":40000,"timeToFirstByte":0,"api":"storage.ReadFileStream",'
-        f'"path":"/mnt/data{disk} bucket {each.key}/{each.item:08d}-0000-4000-8000-000000000000/part.1","query":"",'
-        f'"statusCode":0,"statusMsg":"","type":"storage","size":{each.size},"error":"","extra":null}}'
+        f'"path":"/mnt/data{each.disk} bucket {each.key}/{each.item:08d}-0000-4000-8000-000000000000/part.1",'
+        f'"query":"","statusCode":0,"statusMsg":"","type":"storage","size":{each.size},"error":"","extra":null}}'
     )
 
 
