@@ -6,7 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from ecjax.studies.bench.setups.random_problem import CHUNK_BYTES, changed, least_largest_load, random_problem
+from ecjax.studies.bench.setups import read_kinds
+from ecjax.studies.bench.setups.random_problem import (
+    CHUNK_BYTES,
+    changed,
+    least_largest_load,
+    random_problem,
+    with_sizes,
+)
 
 
 def by_program(mean, k, traffic) -> float:
@@ -80,3 +87,24 @@ def test_some_files_change_in_rate_and_nothing_else():
     np.testing.assert_array_equal(after.files.chunk_bytes, before.files.chunk_bytes)
     np.testing.assert_allclose(np.sum(after.share), 1)
     np.testing.assert_allclose(after.reads[1], after.files.rate * after.files.chunk_bytes)
+
+
+@pytest.mark.parametrize(("sizes", "different"), [(5, 5), (30, 30), (99, 30)])
+def test_sizes_of_logs_keep_the_load(sizes, different):
+    problem = with_sizes(random_problem(30, 8, 0.4, False, seed=3), sizes, (2, 4), 0.7, seed=1)
+    mean, size = np.asarray(problem.nodes.service[0, 1]), np.asarray(problem.files.chunk_bytes)
+    k = np.asarray(problem.k)
+    assert by_program(mean, k, np.asarray(problem.files.rate) * size) == pytest.approx(0.7)
+    assert len(np.unique(size)) <= different and (sizes == 5 or len(np.unique(size)) == different)
+    assert set(k) == {2, 4}
+    np.testing.assert_array_equal(size, problem.files.stored_chunk_bytes)
+
+
+def test_every_file_has_small_reads_of_one_of_its_chunks():
+    model = read_kinds.random_model(20, 12, 0.5, seed=2)
+    small = model.small
+    assert np.all(model.stored.sum(axis=1) == read_kinds.K + read_kinds.EXTRA)
+    assert np.all(model.stored[small.row, small.node])
+    assert sorted(small.rate) == pytest.approx(sorted(np.asarray(model.problem.files.rate)))
+    for node, others, stored in zip(small.node, small.others, model.stored, strict=True):
+        assert {node, *others} == set(np.flatnonzero(stored))

@@ -79,6 +79,18 @@ PARTS = (
         quick=False,
         memory=True,
     ),
+    *(
+        Part(
+            "certified_sizes",
+            "certified:by_sizes",
+            dict(files=Sizes(files, 60), nodes=nodes, sizes=Sizes(sizes, 12), k=k, gap=_GAP),
+            {"*": Target(seconds)},
+            "warm once",
+            quick=k == (4,),
+        )
+        for files, nodes, sizes, seconds in ((200, 9, 40, 2.0), (2500, 12, 2500, 5.0))
+        for k in ((4,), (2, 3, 4, 5, 6))
+    ),
     Part("certified_warm", "certified:after_change", dict(files=Sizes(10**5, 1000), gap=_GAP), runs="once"),
     Part("certified_warm", "certified:after_change", dict(files=10**6, gap=_GAP), runs="once", quick=False),
     Part("matching", "matching:matchings", dict(count=1000), {"ecjax_matchings": Target(0.025)}),
@@ -95,6 +107,17 @@ PARTS = (
         )
         for queue in ("priority", "weighted")
         for start in ("certified", "uniform")
+    ),
+    *(
+        Part(
+            "read_kinds",
+            "read_kinds:planned",
+            dict(files=Sizes(files, 12), nodes=Sizes(nodes, 8), load=load, gap=Sizes(1e-3, 0.05)),
+            runs="once",
+            quick=files == 40,
+        )
+        for files, nodes in ((40, 12), (300, 12), (1000, 120))
+        for load in (0.3, 0.6)
     ),
     Part("class_plans", "class_plans:beside_scipy", dict(files=Sizes(10, 4)), runs="warm once"),
     *(

@@ -17,7 +17,7 @@ from ecjax.planning import BatchSettings, Certified, Lanes, Plans, Problem
 from ecjax.planning.certified.solvers import Device
 from ecjax.studies.bench.rows import Row
 from ecjax.studies.bench.run import Clocked, Outcome, Runner
-from ecjax.studies.bench.setups.random_problem import changed, random_problem
+from ecjax.studies.bench.setups.random_problem import changed, random_problem, with_sizes
 
 THETA = 0.02  # s per dollar: latency and cost weigh alike
 THETAS_SPREAD = 30.0  # many thetas: from THETA divided by this to THETA times this
@@ -59,6 +59,22 @@ def planned(
     if thetas > 1:
         within = int(np.sum(_gaps(outcome.value, outcome.value.lower_bound) <= gap))
         words, note = f"{thetas} thetas, {words}", f"{within} gaps of {thetas} within {gap:g}"
+    yield _row(_CERTIFIED, words, problem, outcome, compile_s, note)
+
+
+def by_sizes(
+    runner: Runner, files: int, nodes: int, sizes: int, k: tuple[int, ...], gap: float
+) -> Iterator[Row]:
+    """Files whose chunk sizes differ as in a log; ``sizes`` of them at most, and k drawn."""
+    compile_s = compiling_s(True, runner.seed)
+    problem = with_sizes(
+        random_problem(files, nodes, LOAD, False, runner.seed), sizes, k, LOAD, runner.seed + 1
+    )
+    outcome = runner.time(partial(_solve, problem, (THETA,), gap))
+    nearby = outcome.value.nearby_bound
+    note = None if nearby is None else f"gap to plans nearby {float(_gaps(outcome.value, nearby).max()):.2g}"
+    number = "sizes all different" if sizes >= files else f"{sizes} sizes"
+    words = f"load {LOAD:g}, {number}, k {' to '.join(str(n) for n in sorted({min(k), max(k)}))}"
     yield _row(_CERTIFIED, words, problem, outcome, compile_s, note)
 
 

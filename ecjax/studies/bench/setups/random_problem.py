@@ -12,6 +12,7 @@ CHUNK_BYTES = 8e6
 FASTEST_BYTES_PER_S = 200e6
 SPREAD = 10.0  # of the speeds of nodes
 CODES = (6, 7, 6, 4)  # k, drawn
+SIZES_SIGMA = 0.8  # of the logarithms of chunk sizes, where files have sizes of their own
 COSTS = (1.0, 5.0)  # dollars per chunk
 
 
@@ -77,6 +78,27 @@ def least_largest_load(mean: np.ndarray, k: np.ndarray, traffic: np.ndarray) -> 
     slowest_first = np.cumsum(1 / np.sort(mean)[::-1])
     rest = [float(traffic @ np.maximum(k - others, 0)) for others in range(len(mean))]
     return max(work / slowest_first[len(mean) - 1 - others] for others, work in enumerate(rest))
+
+
+def with_sizes(problem: Problem, sizes: int, k: tuple[int, ...], load: float, seed: int) -> Problem:
+    """The problem with lognormal chunk sizes, as logs have them, at a load.
+
+    Args:
+        problem: without groups and constraints.
+        sizes: chunk sizes that there are; as many as files or more: each has its own.
+        k: drawn.
+        load: the least possible largest node load.
+        seed: of what is drawn.
+    """
+    rng = np.random.default_rng(seed)
+    count = len(problem.files.rate)
+    drawn = CHUNK_BYTES * rng.lognormal(0, SIZES_SIGMA, min(sizes, count))
+    size = drawn if sizes >= count else rng.choice(drawn, count)
+    width, rate = rng.choice(k, count).astype(float), np.asarray(problem.files.rate)
+    rate = rate * load / least_largest_load(np.asarray(problem.nodes.service[0, 1]), width, rate * size)
+    chunk, least, often = map(jnp.asarray, (size, width, rate))
+    files = replace(problem.files, chunk_bytes=chunk, stored_chunk_bytes=chunk, k=least, rate=often)
+    return prepare(problem.nodes, files)
 
 
 def changed(problem: Problem, part: float, factor: float, seed: int) -> Problem:
