@@ -6,6 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+from pyarrow.dataset import dataset
 from rich.console import Console
 
 from ecjax.adaptation import strategies
@@ -49,7 +50,7 @@ def sweep(runner: Runner, loads: tuple[float, ...], requests: int) -> Iterator[R
             codes="all", load=list(loads), requests=requests, seed=runner.seed, figures=[], out=out
         )
         outcome = runner.time(partial(adapt_study, options, Console(quiet=True)))
-        replays = len(list((Path(out) / "runs").glob("*.parquet")))
+        replays = dataset(Path(out) / "runs").count_rows()
     size = f"{len(loads)} loads, {requests:,} requests per replay, {replays} replays"
     rows, note = replays * requests, "compilation, capacities and tables are part of it"
     yield Row("sweep of Fig. 7", size, *outcome.timing, rows=rows, lanes=replays, dtype="float64", note=note)
