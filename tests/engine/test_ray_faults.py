@@ -32,7 +32,9 @@ ON_RAY = ["engine=ray", "engine.actors=2"]
 
 def command(*words, before=""):
     """An ``ecjax`` command in a process of its own, after some statements."""
-    program = f"import sys; {before}\nfrom ecjax.cli import main\nsys.exit(main(sys.argv[1:]))"
+    # started in the background by a shell, a process ignores interrupts unless it says otherwise
+    heeded = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    program = f"import sys; {heeded}; {before}\nfrom ecjax.cli import main\nsys.exit(main(sys.argv[1:]))"
     return [sys.executable, "-c", program, *map(str, words)]
 
 
