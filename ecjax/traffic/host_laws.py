@@ -13,7 +13,8 @@ from ecjax.queueing.mg1 import Delay
 from ecjax.queueing.service_law import ServiceLaw
 from ecjax.traffic.gamma_table import SCORES, SHAPES, table
 from ecjax.traffic.host_service import host_moments, host_parts
-from ecjax.traffic.latency_laws import LEAST_BUSY, LEAST_SCV, Seen
+from ecjax.traffic.late_law import LEAST_SCV, LEAST_SKEWNESS, cut_normal_skewness
+from ecjax.traffic.latency_laws import LEAST_BUSY, Seen
 
 _ROUNDS = 60  # of the odds of a draw
 _FIXED = 1e-9  # probabilities nearer to 0 and 1 are that
@@ -27,6 +28,8 @@ class HostReaders(NamedTuple):
     k: np.ndarray  # (K,) int64, nodes of a read
     mean: np.ndarray  # (K, m) s, m_1 and connection delay
     variance: np.ndarray  # (K, m) s^2, of service and connection delay
+    third: np.ndarray  # (K, m) s^3, their third central moment
+    lump: np.ndarray  # (K, m) s, m_3/m_2 of the service
     alone: np.ndarray  # (C, m, P) F_S with the connection delay, of C chunk sizes
     size: np.ndarray  # (K,) int64, row of ``alone``
 
@@ -55,7 +58,7 @@ def host_readers(
         if connect is None
         else (np.asarray(connect.mean), np.asarray(connect.variance))
     )
-    first, second, _ = host_moments(service, chunk_bytes)
+    first, second, third = host_moments(service, chunk_bytes)
     k = np.rint(probabilities.sum(axis=1)).astype(np.int64)
     drawing = np.empty_like(probabilities)
     _draws(np.ascontiguousarray(probabilities), k, drawing)
@@ -64,6 +67,8 @@ def host_readers(
         k,
         first + delay_mean,
         second - first**2 + delay_variance,
+        third - 3 * first * second + 2 * first**3 + _gamma_third(delay_mean, delay_variance),
+        third / np.where(second > 0, second, 1.0),
         _alone(points, sizes, service, delay_mean, delay_variance),
         np.argmin(np.abs(chunk_bytes[:, None] - sizes[None, :]), axis=1),
     )
@@ -81,7 +86,7 @@ def host_laws(points: np.ndarray, seen: Seen, kind: np.ndarray, of: HostReaders)
     laws = np.empty((len(kind), len(points)))
     mean, variance, busy = (np.ascontiguousarray(each, float) for each in seen)
     chosen, rows = kind.astype(np.int64), (table(), np.log(SHAPES), SCORES)
-    _fill(points, (mean, variance, busy), chosen, of, rows, laws)
+    _fill(points, (mean, variance, busy), chosen, of, rows, cut_normal_skewness(), laws)
     return laws
 
 
@@ -150,15 +155,35 @@ def _improved(p, target, need, part):
     return odds / (1 + odds)
 
 
+def _gamma_third(mean, variance):
+    """Third central moment of gamma laws."""
+    return 2 * variance**2 / np.where(mean > 0, mean, 1.0)
+
+
 @njit()
-def _fill(points, seen, kind, of, gamma_laws, laws):
+def _late(wait, spread, served, skewness):
+    """Shift, mean and variance of the gamma law after it; see ``late_law``."""
+    mean, variance, third, lump = served
+    above = wait if wait > 0 else 1.0
+    square = spread / above**2
+    if square < 1:
+        third += np.interp(square, skewness[0], skewness[1]) * spread**1.5 + (1 - square) * lump * spread
+    else:
+        third += 2 * spread**2 / above
+    whole = max(spread + variance, LEAST_SCV * mean**2)
+    skewed = max(third / whole**1.5, LEAST_SKEWNESS)
+    after = 2 * np.sqrt(whole) / skewed
+    return wait + mean - after, after, whole
+
+
+@njit()
+def _fill(points, seen, kind, of, gamma_laws, skewness, laws):
     """Products over the nodes of each situation: coefficient k of a polynomial at every point."""
     mean, variance, busy = seen
-    drawing, k, service, spread, alone, size = of
+    drawing, k, service, spread, third, lump, alone, size = of
     gamma, log_shapes, scores = gamma_laws
     count, rows, columns = points.size, log_shapes.size, scores.size
     most = k.max()
-    roots = np.cbrt(points)
     series = np.zeros((most + 1, count))
     whole = np.zeros(most + 1)
     at_node = np.zeros(count)
@@ -175,17 +200,19 @@ def _fill(points, seen, kind, of, gamma_laws, laws):
                 continue
             u = max(busy[s, j], LEAST_BUSY)
             wait = mean[s, j] / u
-            late = wait + service[i, j]
-            v = (variance[s, j] + mean[s, j] ** 2) / u - wait**2 + spread[i, j]
-            v = max(v, LEAST_SCV * late**2)
+            waits = max((variance[s, j] + mean[s, j] ** 2) / u - wait**2, LEAST_SCV * wait**2)
+            begin, late, v = _late(
+                wait, waits, (service[i, j], spread[i, j], third[i, j], lump[i, j]), skewness
+            )
             log_shape = min(max(np.log(late * late / v), log_shapes[0]), log_shapes[-1])
             shape = np.exp(log_shape)
             row = (log_shape - log_shapes[0]) / shape_step
             low = min(int(row), rows - 2)
             up = row - low
-            root, shift, factor = np.cbrt(late), 1 - 1 / (9 * shape), 3 * np.sqrt(shape) / score_step
+            shift, factor = 1 - 1 / (9 * shape), 3 * np.sqrt(shape) / score_step
             for x in range(count):
-                column = (roots[x] / root - shift) * factor - scores[0] / score_step
+                root = np.cbrt(max(points[x] - begin, 0.0) / late)
+                column = (root - shift) * factor - scores[0] / score_step
                 column = min(max(column, 0.0), columns - 1.0)
                 left = min(int(column), columns - 2)
                 right = column - left

@@ -1,8 +1,8 @@
 """Laws of the latency of reads that meet known means and variances of the workloads at their nodes.
 
-Pr(T_j <= x) = (1 - u) F_S(x) + u Gamma(x) at a node that is busy with probability u: the gamma law has mean X/u + m_1
-and variance (V + X^2)/u - (X/u)^2 + sigma^2. A read ends with the last of k nodes, which are independent given the
-path: common arrivals are in it.
+Pr(T_j <= x) = (1 - u) F_S(x) + u F_L(x) at a node that is busy with probability u: the late law has mean X/u + m_1,
+variance (V + X^2)/u - (X/u)^2 + sigma^2, and a third moment by ``late_law``. A read ends with the last of k nodes,
+which are independent given the path: common arrivals are in it.
 """
 
 from typing import NamedTuple
@@ -17,12 +17,11 @@ from ecjax.queueing.service_law import ServiceLaw
 from ecjax.queueing.sojourn_law import served_law, service_at
 from ecjax.queueing.subsets import drawing_probabilities, subset_product
 from ecjax.queueing.wait_law import WaitLaw
-from ecjax.traffic.gamma_table import gamma_cumulative
+from ecjax.traffic.late_law import LEAST_SCV, Served, gamma_third, late_cumulative
 
 POINTS = 256
 _BELOW, _ABOVE = 0.02, 40.0  # of the shortest mean service, of the longest mean latency: where laws are taken
 LEAST_BUSY = 1e-9
-LEAST_SCV = 1e-4  # of the gamma law
 _LATTICE = 2048
 
 
@@ -41,6 +40,8 @@ class Readers(NamedTuple):
     k: jax.Array  # (K,) nodes of a read
     mean: jax.Array  # (K, m) s, m_1 and connection delay
     variance: jax.Array  # (K, m) s^2, of service and connection delay
+    third: jax.Array  # (K, m) s^3, their third central moment
+    lump: jax.Array  # (K, m) s, m_3/m_2 of the service
     alone: jax.Array  # (C, m, P) F_S with the connection delay, of C chunk sizes
     size: jax.Array  # (K,) int32, row of ``alone``
 
@@ -80,7 +81,7 @@ def readers(
     lattice = WaitLaw(jnp.ones(nodes), jnp.ones(nodes), jnp.zeros((nodes, 8)), jnp.ones(nodes, bool))
     served = served_law(sizes, service, connect, lattice, _LATTICE)
     alone = service_at(jnp.broadcast_to(points[None], (sizes.shape[0], points.shape[0])), served)
-    first, second, _ = service.moments(chunk_bytes[:, None])
+    first, second, third = service.moments(chunk_bytes[:, None])
     delay = Delay(none, none) if connect is None else connect
     drawing = lax.map(lambda row: drawing_probabilities(row, most), probabilities, batch_size=64)
     nearest = jnp.argmin(jnp.abs(chunk_bytes[:, None] - sizes[None, :]), axis=1)
@@ -89,6 +90,8 @@ def readers(
         jnp.round(probabilities.sum(axis=1)),
         first + delay.mean[None, :],
         second - first**2 + delay.variance[None, :],
+        third - 3 * first * second + 2 * first**3 + gamma_third(delay.mean, delay.variance)[None, :],
+        third / jnp.where(second > 0, second, 1.0),
         alone,
         nearest.astype(jnp.int32),
     )
@@ -109,10 +112,9 @@ def latency_laws(points: jax.Array, seen: Seen, kind: jax.Array, of: Readers, mo
         mean, variance, busy, kind = arguments
         u = jnp.maximum(busy, LEAST_BUSY)
         wait = mean / u
-        spread = (variance + mean**2) / u - wait**2 + of.variance[kind]
-        whole = wait + of.mean[kind]
-        spread = jnp.maximum(spread, LEAST_SCV * whole**2)
-        late = gamma_cumulative(points[None, :], whole[:, None], spread[:, None])
+        spread = jnp.maximum((variance + mean**2) / u - wait**2, LEAST_SCV * wait**2)
+        service = Served(of.mean[kind], of.variance[kind], of.third[kind], of.lump[kind])
+        late = late_cumulative(points, wait, spread, service)
         at_node = (1 - u)[:, None] * of.alone[of.size[kind]] + u[:, None] * late
         return subset_product(of.drawing[kind], of.k[kind], at_node, most)
 
