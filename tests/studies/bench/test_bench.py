@@ -267,5 +267,7 @@ def test_the_generated_trace(text, tmp_path):
 def test_every_case_runs(name):
     rows = run.run_case(name, {"repeats": 1, "quick": True, "seed": 0})["rows"]
     assert all(row.min_s > 0 and row.met is None for row in rows)
-    assert any(row.variant.startswith("ecjax") for row in rows)
+    # of what has no alternative beside it, variants are ecjax's own schedulers or codes, or the device's limits
+    alone = name in {"adapt_fig7", "coflows", "coflows_trace", "gpu_limits"}
+    assert rows and (alone or any(row.variant.startswith("ecjax") for row in rows))
     assert Settings(1).quick is False
