@@ -27,9 +27,7 @@ from ecjax.traffic.gamma_table import gamma_cumulative
 LEAST_SCV = 1e-4  # of waits
 LEAST_SKEWNESS = 0.01  # nearly a normal law
 _SQUARES = 257  # squared coefficients of variation, from 0 to 1
-_CUTS = np.linspace(
-    -12.0, 10.0, 4001
-)  # where normal laws are cut off, in standard deviations from their centre
+_CUTS = np.linspace(-12.0, 10.0, 4001)  # where normal laws are cut off, in deviations from their centre
 _NEAR = 1e-9  # of the mean: the least time after the shift at which the law is taken
 
 
