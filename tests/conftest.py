@@ -32,6 +32,8 @@ HERE = Path(__file__).parent
 QUICK = " ".join(
     (
         "--xla_cpu_use_fusion_emitters=false",
+        # a program in parts is compiled by several threads, which here have no core of their own
+        "--xla_cpu_parallel_codegen_split_count=1",
         "--xla_backend_optimization_level=1",
         "--xla_llvm_disable_expensive_passes=true",
     )

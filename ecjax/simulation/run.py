@@ -147,7 +147,7 @@ def _engine(
     if queue.name in ("fcfs", "partitioned") and outages is None and policy.name in STATIC:
         weights = np.asarray(queue.weights if queue.name == "partitioned" else (1.0,), float)
         free = idle if len(weights) == 1 else np.zeros((system.nodes, len(weights)))
-        slowness = np.ascontiguousarray(np.broadcast_to(1 / weights.T, (system.nodes, len(weights))))
+        slowness = np.array(np.broadcast_to(1 / weights.T, (system.nodes, len(weights))), order="C")
         turn = np.zeros(len(system.start) - 1, np.int64)
         choice = fcfs.ROUND_ROBIN if policy.name == "round_robin" else fcfs.SAMPLED
 

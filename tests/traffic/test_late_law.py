@@ -62,9 +62,11 @@ def test_the_99_percent_point_of_the_wait_of_a_periodic_queue(queue):
     )
     last = [np.asarray(each)[-len(cycle) :, 0] for each in (path.mean, path.variance, path.busy)]
     x = np.linspace(1e-3, 3 * queue["wait_p99_s"], 2000)
-    cumulative = np.zeros_like(x)
-    for mean, variance, busy, weight in zip(*last, cycle, strict=True):
-        wait = mean / busy
-        spread = max((variance + mean**2) / busy - wait**2, 1e-4 * wait**2)
-        cumulative += weight * (1 - busy + busy * law(x, wait, spread, 0.0, 0.0, 0.0, 3.0))
+    mean, variance, busy = last
+    wait = mean / busy
+    spread = np.maximum((variance + mean**2) / busy - wait**2, 1e-4 * wait**2)
+    nothing = jnp.zeros(len(cycle))
+    served = Served(nothing, nothing, nothing, nothing + 3.0)
+    late = np.asarray(late_cumulative(jnp.asarray(x), jnp.asarray(wait), jnp.asarray(spread), served))
+    cumulative = cycle @ (1 - busy[:, None] + busy[:, None] * late)
     assert np.interp(0.99, cumulative / cycle.sum(), x) == pytest.approx(queue["wait_p99_s"], rel=0.03)

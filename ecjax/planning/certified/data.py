@@ -63,7 +63,7 @@ class Rows(NamedTuple):
     per_site: int  # most chunks per site; 0 for no limit
     capacity: np.ndarray  # (m,) chunks; infinite where there is no limit
     written: bool
-    true_size: TrueSizes | None  # None where every size is on the grid
+    true_size: TrueSizes  # no edges where every size is on the grid
 
     @property
     def number(self) -> int:
@@ -216,9 +216,10 @@ def _own(values: ArrayLike, dtype: type = float) -> np.ndarray:
     return np.array(values, dtype, order="C")
 
 
-def _true_sizes(problem: Problem, size: np.ndarray, grid: np.ndarray) -> TrueSizes | None:
+def _true_sizes(problem: Problem, size: np.ndarray, grid: np.ndarray) -> TrueSizes:
+    laws = _own(problem.nodes.work), _own(problem.nodes.service)
     if np.isin(size, grid).all():
-        return None
+        return TrueSizes(*laws, np.zeros(0), np.zeros((2, 0)), np.zeros((2, 0)))
     files = problem.files
     rates = [np.asarray(rate) for rate in (files.rate, files.write_rate)]
     edge = grid_of(size, rates[0] + rates[1], _MOST_EDGES)
@@ -234,6 +235,4 @@ def _true_sizes(problem: Problem, size: np.ndarray, grid: np.ndarray) -> TrueSiz
     for row, alone in zip(between, at_edge, strict=True):
         row += np.bincount(into[joined], alone[joined], len(row))
     at_edge[:, joined] = 0.0
-    return TrueSizes(
-        np.asarray(problem.nodes.work), np.asarray(problem.nodes.service), edge, between, at_edge
-    )
+    return TrueSizes(*laws, edge, between, at_edge)

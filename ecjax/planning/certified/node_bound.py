@@ -157,6 +157,8 @@ def _kinds(reads: np.ndarray, writes: np.ndarray | None) -> np.ndarray:
 
 def _minima(service, classes, z, tol, work, rates=None, levels=None, share_out=None):
     z = np.ascontiguousarray(z, float)
+    # of one layout: the search is compiled once
+    classes = _Classes(*(np.ascontiguousarray(each) for each in classes))
     low, upper = np.empty((2, len(z), classes.most.shape[1]))
     if rates is None:
         rates = np.empty((0, *classes.most.shape))

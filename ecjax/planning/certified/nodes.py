@@ -32,7 +32,7 @@ class NodeMinima:
         self.service = service
         self.levels, self.share_out = levels, share_out
         self.plain = has_one_size(service, rows)
-        self.cells = None if rows.true_size is None else _Cells(service, rows, levels, share_out)
+        self.cells = _Cells(service, rows, levels, share_out) if len(rows.true_size.edge) else None
         sizes = len(service.size)
         row = np.repeat(np.arange(rows.number), np.diff(rows.start))
         may = rows.allowed[row].T if len(rows.allowed) else np.ones((len(service.mean), 1), bool)
@@ -99,7 +99,6 @@ class _Cells:
     def __init__(
         self, service: Service, rows: Rows, levels: np.ndarray | None, share_out: ShareOut | None
     ) -> None:
-        assert rows.true_size is not None
         true, edge = rows.true_size, rows.true_size.edge
         rates = np.hstack([true.between, true.on])
         requested = rates.sum(axis=0) > 0

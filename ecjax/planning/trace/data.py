@@ -141,7 +141,7 @@ def traced(
         bins=bins,
         reads=by_row,
         writes=by_write,
-        slope=np.ascontiguousarray(slope),
+        slope=np.array(slope, order="C"),  # one that may be written to, as those of steps: one type for Numba
         background=background[0],
         c=c,
         penalty=penalty,

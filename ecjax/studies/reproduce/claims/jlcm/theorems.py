@@ -119,26 +119,27 @@ def mixed_bounds(
     Returns:
         (11,) by share of the reads that take two, 0 to 1.
     """
+    import jax
+
     from ecjax.queueing import latency_bound
     from ecjax.queueing.mg1 import Delay
     from ecjax.queueing.moments import as_float
 
     first, second, third = service
     pair = (2 * first, 2 * second + 2 * first**2, 2 * third + 6 * first * second)
-    found = []
-    for share in np.linspace(0, 1, 11):
-        rates = (load / first) * np.array([1 - share, share / 2])  # of ones and of pairs, at every node
-        seconds, thirds = rates @ [second, pair[1]], rates @ [third, pair[2]]
-        wait = seconds / (2 * (1 - load))
-        spread = thirds / (3 * (1 - load)) + wait**2
-        bounds = []
-        for read, moments in ((6, service), (3, pair)):
-            mean = moments[0] + wait + connect_s
-            variance = moments[1] - moments[0] ** 2 + spread + connect_variance
-            delay = Delay(as_float(np.full(12, mean)), as_float(np.full(12, variance)))
-            bounds.append(float(latency_bound(np.full(12, read / 12), delay)))
-        found.append((1 - share) * bounds[0] + share * bounds[1])
-    return np.array(found)
+    shares = np.linspace(0, 1, 11)
+    rates = (load / first) * np.stack([1 - shares, shares / 2])  # of ones and of pairs, at every node
+    wait = [second, pair[1]] @ rates / (2 * (1 - load))
+    spread = [third, pair[2]] @ rates / (3 * (1 - load)) + wait**2
+    mean = np.array([[moments[0]] for moments in (service, pair)]) + wait + connect_s
+    variance = (
+        np.array([[moments[1] - moments[0] ** 2] for moments in (service, pair)]) + spread + connect_variance
+    )
+    delay = Delay(*(as_float(np.repeat(each[..., None], 12, axis=2)) for each in (mean, variance)))
+    reads = as_float(np.repeat([[6 / 12], [3 / 12]], 12, axis=1))
+    each_share = jax.vmap(latency_bound, in_axes=(None, 0))
+    single, paired = np.asarray(jax.jit(jax.vmap(each_share))(reads, delay))
+    return (1 - shares) * single + shares * paired
 
 
 def _superchunks(evidence: Evidence) -> Finding:
