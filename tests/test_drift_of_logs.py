@@ -29,7 +29,7 @@ def planned(tmp_path_factory):
     log = write_day(folder / "one.log.gz", 4000, 0)
     ecjax.analyze(str(log), out=str(folder / "learned"), k=1, keep_ids=True, figures=False)
     files = str(folder / "learned" / "files")
-    ecjax.optimize(pa.table(NODES), files, method="max_ec", theta=1, out=folder / "plan")
+    ecjax.optimize(pa.table(NODES), files, method="max_ec", theta=1, estimate=False, out=folder / "plan")
     return folder / "plan", log
 
 

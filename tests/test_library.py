@@ -184,7 +184,7 @@ def test_what_is_recommended_is_a_row_and_a_sentence(monkeypatch):
         return run_study(tables, options, prepare, presented, *others)
 
     monkeypatch.setattr(optimize_study, "run_study", recommending)
-    results = ecjax.optimize(pa.table(NODES), pa.table(FILES), method="max_ec", theta=[1, 2])
+    results = ecjax.optimize(pa.table(NODES), pa.table(FILES), method="max_ec", theta=[1, 2], estimate=False)
     assert results.sentence == "Take the last." in repr(results)
     assert results.recommended["theta"] == 2
     # it is the one that is replayed

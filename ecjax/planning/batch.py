@@ -1,6 +1,5 @@
 """Many problems of one shape as one compiled program: theta, rate and size scalings are lanes of a vmap."""
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -253,15 +252,9 @@ class _Timer:
         self.compile_s = 0.0
 
     def run(self, method: str, program: Any, *arguments: Any, how: BatchSettings) -> Any:
-        began = time.perf_counter()
-        compiled = program.lower(*arguments, how).compile()
-        ready = time.perf_counter()
-        result = jax.block_until_ready(compiled(*arguments))
-        self._count(method, time.perf_counter() - ready, ready - began)
-        return result
+        return self.host(method, lambda: jax.block_until_ready(program(*arguments, how)))
 
     def host(self, method: str, function: Callable[..., _Result], *arguments: Any) -> _Result:
-        """Run what compiles by itself."""
         with Stopwatch(of_process=True) as stopwatch:
             result = function(*arguments)
         self._count(method, stopwatch.own_s, stopwatch.compile_s)

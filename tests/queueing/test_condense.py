@@ -11,7 +11,7 @@ from ecjax.queueing.condense import condense
 from ecjax.queueing.service_law import ServiceLaw, UnitLaw
 from ecjax.queueing.workload import Workload
 
-NODES, FILES, K = 48, 24, 3
+NODES, FILES, K = 36, 24, 3
 LEVELS = (0.5, 0.99)
 
 

@@ -39,8 +39,13 @@ def test_laws_on_the_host_are_those_in_jax():
     sizes = np.asarray(LOAD.sizes)
     host = host_laws(points, seen, kind, host_readers(points, PLAN, np.ones(3), sizes, SERVICE, None))
     at = jnp.asarray(points)
-    of = readers(at, jnp.asarray(PLAN), jnp.ones(3), LOAD.sizes, SERVICE, None, 2)
-    traced = latency_laws(at, Seen(*map(jnp.asarray, seen)), jnp.asarray(kind, jnp.int32), of, 2)
+
+    @jax.jit
+    def laws(seen, kind):
+        of = readers(at, jnp.asarray(PLAN), jnp.ones(3), LOAD.sizes, SERVICE, None, 2)
+        return latency_laws(at, seen, kind, of, 2)
+
+    traced = laws(Seen(*map(jnp.asarray, seen)), jnp.asarray(kind, jnp.int32))
     np.testing.assert_allclose(traced, host, atol=5e-3)
     assert np.all(np.diff(host, axis=1) >= -1e-12)
     np.testing.assert_allclose(law_means(at, traced), law_means(at, jnp.asarray(host)), rtol=5e-3)

@@ -17,6 +17,7 @@ from ecjax.planning.certified.relax import Passes, groups_of, relax, respond
 from ecjax.planning.problem import evaluate, node_work
 
 ONE = np.ones(1)
+EVALUATE, WORK = jax.jit(evaluate), jax.jit(node_work)
 
 
 def planned(problem, theta: float):
@@ -27,9 +28,7 @@ def planned(problem, theta: float):
 
 def levels(problem, probabilities, stored) -> np.ndarray:
     """Mean waits of nodes and A_3 / A_2, (2, m)."""
-    load, second, third = np.asarray(
-        node_work(problem, jnp.asarray(probabilities), jnp.asarray(stored, float))
-    )
+    load, second, third = np.asarray(WORK(problem, jnp.asarray(probabilities), jnp.asarray(stored, float)))
     return np.stack([second / (2 * (1 - load)), third / second])
 
 
@@ -56,7 +55,7 @@ def test_no_plan_near_one_is_below_its_bound(write):
             probabilities[row], stored[row] = probabilities[row][order], stored[row][order]
         if is_near(problem, plan, probabilities, stored):
             near += 1
-            other = evaluate(problem, jnp.asarray(probabilities), jnp.asarray(stored), jnp.asarray(theta))
+            other = EVALUATE(problem, jnp.asarray(probabilities), jnp.asarray(stored), jnp.asarray(theta))
             assert float(other.objective) >= bound * (1 - 1e-9)
     assert near >= 5
 

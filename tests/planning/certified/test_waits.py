@@ -1,6 +1,7 @@
 """Latency of nodes with its slopes and roots, against ``ecjax.queueing`` and its derivatives by JAX."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given
@@ -53,11 +54,15 @@ def test_values_are_those_of_the_bound(seed, sizes, written, other, alone):
 def derivatives(service, loads, z):
     """Slopes (m, X) and second derivatives (m, X, X) by JAX."""
 
-    def both(j):
-        function = jax.jit(jax.value_and_grad(lambda x: latency(service, j, x, z)))
-        return function(loads[j])[1], jax.jit(jax.hessian(lambda x: latency(service, j, x, z)))(loads[j])
+    @jax.jit
+    def both(loads):
+        of = [lambda x, j=j: latency(service, j, x, z) for j in range(len(loads))]
+        slopes, bends = (
+            [rule(f)(x) for f, x in zip(of, loads, strict=True)] for rule in (jax.grad, jax.hessian)
+        )
+        return jnp.stack(slopes), jnp.stack(bends)
 
-    return (np.stack(parts) for parts in zip(*(both(j) for j in range(len(loads))), strict=True))
+    return (np.asarray(part) for part in both(jnp.asarray(loads)))
 
 
 def positive(hessian):

@@ -143,6 +143,7 @@ def test_a_bound_without_repairs_is_one_with_them():
     assert plan.gap >= other.gap - 1e-9
 
 
+@pytest.mark.slow
 def test_codes_of_one_k_share_their_data_and_the_same_row_comes_out_alone(tmp_path):
     few = nodes(12), files(24, 60.0)
     for name in ("both", "one"):
@@ -161,6 +162,7 @@ def test_codes_of_one_k_share_their_data_and_the_same_row_comes_out_alone(tmp_pa
     assert rows["healthy_p99_s"].nunique() == 1 and rows["down_p99_s"].nunique() == 2
 
 
+@pytest.mark.slow
 def test_no_domain_holds_more_than_it_may(tmp_path):
     rows, results = codes(
         tmp_path, ["2+1", "3+1"], nodes(12, sites=4), files(24, 10.0), domain="site", groups=64
@@ -177,6 +179,7 @@ def test_what_overloads_nodes_is_a_row_with_a_status(tmp_path):
     assert "6+2: reads and repairs overload a node" in rows.loc["6+2", "error"]
 
 
+@pytest.mark.slow
 def test_a_promise_on_latency_chooses_the_code(tmp_path, monkeypatch):
     planned = {}
 
@@ -360,6 +363,7 @@ def test_small_reads_of_single_files_are_refused(tmp_path):
         codes(tmp_path, ["2+1"], nodes(12), files(24, 0.0) | small)
 
 
+@pytest.mark.slow
 def test_the_sentence_names_latencies_beside_the_next_best(tmp_path):
     few = ["2+1", "4+2"], nodes(12), files(24, 1e-4)
     rows, results = codes(tmp_path, *few, groups=64, durability_nines=1)
@@ -370,6 +374,7 @@ def test_the_sentence_names_latencies_beside_the_next_best(tmp_path):
     assert rows.loc["2+1", "down_mean_s"] == pytest.approx(MEAN * harmonic(2), rel=0.01)
 
 
+@pytest.mark.slow
 def test_repairs_give_way_to_reads(tmp_path):
     """A disk's repair reads and writes 25 pieces/s of 10 ms, a quarter of a node; reads take 0.85 of it, or 0.95."""
     fast = {"repair_bytes_per_s": 25e6, "repair_io_bytes": 1e6, "user_bytes": 1e9, "disks": 1, "detect_s": 0}

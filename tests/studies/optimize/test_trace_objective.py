@@ -89,6 +89,7 @@ def test_bursts_of_all_files_are_beyond_placement(tmp_path):
     assert "placement cannot help, more capacity or a cache can" in text.getvalue()
 
 
+@pytest.mark.slow
 def test_plans_for_mean_rates_say_what_the_log_makes_of_them(tmp_path):
     """The same estimate as a replay of the plan under the log, which in turn is near what is replayed."""
     text = io.StringIO()
