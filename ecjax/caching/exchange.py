@@ -101,8 +101,12 @@ def weigh_all(state, e):
 
 
 @njit(error_model="numpy")
-def weigh_in_turn(kind, stored, state, scratch, candidates, e):
-    """Set the weights and keys of the next few items that are kept, of all where there are few."""
+def weigh_in_turn(kind, stored, state, scratch, candidates, e, grown):
+    """Set the weights and keys of the next few items that are kept, of all where there are few.
+
+    Weights first: what is remembered of the items is far apart, and a processor fetches it at the same time where one
+    does not wait for the other. ``grown`` (IN_TURN,) is room for how much they have changed.
+    """
     heap, items, edges, item = state.heap, state.items, state.edges, candidates.item
     few = min(IN_TURN, edges[e].ranked)
     for place in range(few):
@@ -111,10 +115,11 @@ def weigh_in_turn(kind, stored, state, scratch, candidates, e):
             edges[e].turn = 0
         item[place] = heap[e, edges[e].turn]
     for place in range(few):
+        grown[place] = weigh(state, e, item[place])
+    for place in range(few):
         m = item[place]
-        grown = weigh(state, e, m)
-        if grown < _VANISHED:
-            items[e, m].key *= grown
+        if grown[place] < _VANISHED:
+            items[e, m].key *= grown[place]
         else:
             _rank(kind, stored, state, scratch, e, m, stored.k)
         settle(heap, items, edges, e, m)

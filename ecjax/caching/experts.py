@@ -32,6 +32,8 @@ from ecjax.machine_code import njit
 COUNTERS = tuple(4.0**power for power in range(2, 11))  # half-lives of counters, reads
 AGES = tuple(4.0**power for power in range(1, 7))  # half-lives of experts by age alone, reads
 ETA = 0.005  # step of the weights
+# columns of what is remembered of an item; counters come after them
+LAST, NUMBER, COUNTS = 0, 1, 2
 
 
 class Experts(NamedTuple):
@@ -47,8 +49,9 @@ class Experts(NamedTuple):
     passed: np.ndarray  # (D,) 2^{-1 / H}, what is left after a read
     counter: np.ndarray  # (D,) int64, number of the counter with this half-life, or -1
     ager: np.ndarray  # (D,) int64, number of the expert by age alone with it, or -1
-    counts: np.ndarray  # (E, M, A) c at the last read of the item
-    last: np.ndarray  # (E, M) int64, clock at that read; 0: never read
+    # (E, M, 2 + A) clock at the last read of the item (0: never read), number of its reads, c at the last: in one
+    # place, since what a read costs is mostly waiting for memory
+    memory: np.ndarray
     clock: np.ndarray  # (E,) int64, reads so far
     total: np.ndarray  # (E, A + B) S
     weight: np.ndarray  # (E, A + B) w, of sum 1
@@ -84,8 +87,7 @@ def begin_experts(
         passed=np.exp2(-1.0 / np.array(half_lives)),
         counter=np.array(counter),
         ager=np.array(ager),
-        counts=np.zeros((edges, items, len(counters))),
-        last=np.zeros((edges, items), np.int64),
+        memory=np.zeros((edges, items, COUNTS + len(counters))),
         clock=np.zeros(edges, np.int64),
         total=np.zeros((edges, experts)),
         weight=np.full((edges, experts), 1.0 / experts),
@@ -106,20 +108,22 @@ def learn(experts, e, m):
     Returns:
         The probability that the mixture gave to this read; 0 at a first read.
     """
-    half_life, quarter, passed, counter, ager, counts, last, clock, total, weight, scaled, eta = experts
+    half_life, quarter, passed, counter, ager, memory, clock, total, weight, scaled, eta = experts
     probability = next_read(experts, e, m)
-    read_before = last[e, m] > 0
-    age = float(clock[e] - last[e, m])
+    read_before = memory[e, m, LAST] > 0.0
+    age = clock[e] - memory[e, m, LAST]
     clock[e] += 1
-    last[e, m] = clock[e]
+    memory[e, m, LAST] = clock[e]
+    memory[e, m, NUMBER] += 1.0
     left = 0.0
     for d in range(half_life.size):
         if read_before:
             left = _left(age, half_life[d], quarter[d], left)
         h = counter[d]
         if h >= 0:
-            _teach(weight, scaled, e, h, counts[e, m, h] * left, probability, eta)
-            counts[e, m, h] = counts[e, m, h] * left * passed[d] + 1.0
+            count = memory[e, m, COUNTS + h] * left
+            _teach(weight, scaled, e, h, count, probability, eta)
+            memory[e, m, COUNTS + h] = count * passed[d] + 1.0
             total[e, h] = total[e, h] * passed[d] + 1.0
             scaled[e, h] = weight[e, h] / total[e, h]
         h = ager[d]
@@ -149,16 +153,16 @@ def _teach(weight, scaled, e, h, left, probability, eta):
 @njit(error_model="numpy")
 def next_read(experts, e, m):
     """Probability that the next read of edge e is of item m, by the mixture; 0 where it has never been read."""
-    half_life, quarter, _, counter, ager, counts, last, clock, _, _, scaled, _ = experts
-    if last[e, m] == 0:
+    half_life, quarter, _, counter, ager, memory, clock, _, _, scaled, _ = experts
+    if memory[e, m, LAST] == 0.0:
         return 0.0
-    age = float(clock[e] - last[e, m])
+    age = clock[e] - memory[e, m, LAST]
     probability = left = 0.0
     for d in range(half_life.size):
         left = _left(age, half_life[d], quarter[d], left)
         share = 0.0
         if counter[d] >= 0:
-            share += scaled[e, counter[d]] * counts[e, m, counter[d]]
+            share += scaled[e, counter[d]] * memory[e, m, COUNTS + counter[d]]
         if ager[d] >= 0:
             share += scaled[e, ager[d]]
         probability += share * left

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ecjax.caching.experts import next_read
+from ecjax.caching.experts import LAST, NUMBER, next_read
 from ecjax.machine_code import njit
 
 OCTAVES = 15  # of ages that are sampled by themselves
@@ -36,7 +36,6 @@ class Returns(NamedTuple):
 
     known: np.ndarray  # (E,) int64, items read so far
     order: np.ndarray  # (E, M) int64, these, by their first read
-    number: np.ndarray  # (E, M) int64, reads of each item
     recent: np.ndarray  # (E, RECENT) int64, item of the read after which the clock was t, at t modulo RECENT
     came: np.ndarray  # (E, numbers, ages) reads of items of the kind
     expected: np.ndarray  # (E, numbers, ages) by the mixture
@@ -47,7 +46,6 @@ def begin_returns(edges: int, items: int) -> Returns:
     return Returns(
         known=np.zeros(edges, np.int64),
         order=np.zeros((edges, items), np.int64),
-        number=np.zeros((edges, items), np.int64),
         recent=np.zeros((edges, RECENT if items else 0), np.int64),
         came=np.zeros((edges, _NUMBERS, _AGES)),
         expected=np.zeros((edges, _NUMBERS, _AGES)),
@@ -72,7 +70,8 @@ def rate(experts, returns, e, m):
     expected = next_read(experts, e, m)
     if expected == 0.0:
         return 0.0
-    n, a = _kind(returns.number[e, m], experts.clock[e] - experts.last[e, m])
+    last, number = experts.memory[e, m, LAST], experts.memory[e, m, NUMBER]
+    n, a = _kind(number, experts.clock[e] - last)
     return expected * (PRIOR + returns.came[e, n, a]) / (PRIOR + returns.expected[e, n, a])
 
 
@@ -86,10 +85,10 @@ def count_return(experts, returns, e, m):
         e: edge.
         m: item.
     """
-    known, order, number, recent, came, expected = returns
-    clock, last = experts.clock[e], experts.last
-    if number[e, m] > 0:
-        n, a = _kind(number[e, m], clock - last[e, m])
+    known, order, recent, came, expected = returns
+    clock, memory = experts.clock[e], experts.memory
+    if memory[e, m, NUMBER] > 0.0:
+        n, a = _kind(memory[e, m, NUMBER], clock - memory[e, m, LAST])
         came[e, n, a] += 1.0
     else:
         order[e, known[e]] = m
@@ -102,15 +101,14 @@ def count_return(experts, returns, e, m):
         age = length + int(share * length) - 1
         if age < clock:
             other = recent[e, (clock - age) & (RECENT - 1)]
-            if last[e, other] == clock - age:
-                n, a = _kind(number[e, other], age)
+            if memory[e, other, LAST] == clock - age:
+                n, a = _kind(memory[e, other, NUMBER], age)
                 expected[e, n, a] += OCTAVES * length * next_read(experts, e, other)
         other = order[e, int(share * known[e])]
-        if number[e, other] > 0 and clock - last[e, other] >= RECENT - 1:
-            n, a = _kind(number[e, other], clock - last[e, other])
+        if memory[e, other, NUMBER] > 0.0 and clock - memory[e, other, LAST] >= RECENT - 1:
+            n, a = _kind(memory[e, other, NUMBER], clock - memory[e, other, LAST])
             expected[e, n, a] += known[e] * next_read(experts, e, other)
         if clock % HALVED == 0:
             came[e] *= 0.5
             expected[e] *= 0.5
-    number[e, m] += 1
     recent[e, (clock + 1) & (RECENT - 1)] = m
