@@ -20,7 +20,7 @@ STUDIES = (
             "scheduler=[dtarget,aalo,baraat,pfabric,fair]",
             *_DENSE,
         ),
-        ("seeds=2", "generate.requests=600"),
+        ("seeds=1", "generate.requests=600"),
         ("seeds=20",),
     ),
     Study(
