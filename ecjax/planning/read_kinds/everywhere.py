@@ -3,8 +3,8 @@
 import numpy as np
 
 from ecjax.planning.problem import Problem, prices, usable
-from ecjax.planning.read_kinds.bound import least_sums
 from ecjax.planning.read_kinds.model import KindModel
+from ecjax.planning.read_kinds.read_terms import least_sums
 
 MOST_ENTRIES = (
     600_000  # prices that one evaluation compares, where chunks have some or some nodes may hold none
