@@ -9,9 +9,9 @@ any plan's latency, summed over the reads of a second, is at least
 
 The latency of a node is not convex in the loads of its kinds, so that slopes at a plan's loads are not the best prices:
 these are improved by subgradients (``rectangle``). The bound holds for the z that prices are used with: z is searched
-by rectangles, of z of full and of degraded reads. All are proved to a coarse target before any to a finer one, until the
-work that is allowed is done. Full reads have one chunk size here and small reads one size; with more, or where so few
-evaluations are allowed that they prove nothing, there is no bound.
+by rectangles, of z of full and of degraded reads. All are proved to a coarse target before any to a finer one, until
+the work that is allowed is done. Full reads have one chunk size here and small reads one size; with more, or where so
+few evaluations are allowed that they prove nothing, there is no bound.
 """
 
 import heapq
