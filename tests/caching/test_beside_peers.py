@@ -3,11 +3,15 @@
 Four chunks .98, .69, .52 and .21 s away, whole items for the peers, mean latency of the last three quarters of reads.
 """
 
+from functools import partial
+
 import numpy as np
 import pytest
 from drawn_caches import policy
 from real_log import cloudphysics
 
+from ecjax.caching import edge_state
+from ecjax.caching.experts import begin_experts
 from ecjax.caching.replay import replay
 from ecjax.caching.system import Network, Reads, Stored
 from ecjax.caching.workload import Popularity, zipf_reads
@@ -86,8 +90,15 @@ def mean_s(name, item, chunks, popularity=None):
     return replay(reads, stored, FOUR, config, popularity).latency_s[count // 4 :].mean()
 
 
+def counted_s(item, chunks, monkeypatch):
+    """Mean latency where popularity is what has been counted so far, s: no learner of a fixed law knows more."""
+    with monkeypatch.context() as patch:
+        patch.setattr(edge_state, "begin_experts", partial(begin_experts, counters=(1e12,), ages=()))
+        return mean_s("exact", item, chunks)
+
+
 @pytest.mark.parametrize("name", list(LOGS))
-def test_reads_take_as_long_as_with_the_best_peer(name):
+def test_reads_take_as_long_as_with_the_best_peer(name, monkeypatch):
     draw, sizes = LOGS[name]
     item = draw()
     missed = []
@@ -101,8 +112,11 @@ def test_reads_take_as_long_as_with_the_best_peer(name):
         if name.startswith("Zipf") and "," not in name and "scans" not in name:
             law = np.arange(1.0, item.max() + 2) ** -float(name.split()[1])
             fixed = mean_s("optimal_static", item, chunks, law[None])
-            words += f" best fixed plan {1e3 * fixed:.1f} ({found / fixed - 1:+.2%})"
-            assert found <= 1.006 * fixed
+            counted = counted_s(item, chunks, monkeypatch)
+            words += f" best fixed plan {1e3 * fixed:.1f} ({found / fixed - 1:+.2%}; "
+            words += f"by counts {counted / fixed - 1:+.2%})"
+            # 0.3 %, or hardly more than it costs to learn the law from so few reads
+            assert found <= max(1.003 * fixed, 1.0015 * counted)
         print(words)
         if found > (1 + MISSED.get((name, size), 0.015)) * peers[best]:
             missed.append(words)
