@@ -21,9 +21,11 @@ from types import FunctionType
 from typing import Any, Literal, TypeVar
 
 import numba
+import numpy as np
 from numba import config, types
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 from numba.core.dispatcher import Dispatcher
+from numpy.typing import ArrayLike, DTypeLike
 
 from ecjax.cache_folder import cache_folder
 from ecjax.one_compiler import compile_alone
@@ -106,6 +108,15 @@ def _refuse_python(dispatcher: Dispatcher) -> None:
 
     setattr(dispatcher, "_compile_for_args", refuse)  # noqa: B010  (Numba asks the instance)
     setattr(dispatcher, "_insert", insert)  # noqa: B010
+
+
+def writable(values: ArrayLike, dtype: DTypeLike | None = None) -> np.ndarray:
+    """The same values in C order, in an array that may be written to: a copy where they are in no such one.
+
+    For Numba an array that is read-only, as those that JAX lends, or laid out otherwise, is another type: functions
+    would be compiled once more for it.
+    """
+    return np.require(values, dtype, ["C", "A", "W"])
 
 
 @cache

@@ -78,6 +78,7 @@ class Candidates(NamedTuple):
     options: np.ndarray  # (rows,) int64, number of choices
     item: np.ndarray  # (rows,) int64
     plan: np.ndarray  # (rows,) int64, a choice
+    grown: np.ndarray  # (rows,) weight by its previous value, of items in turn
     best: np.ndarray  # (3K + 1,) of ``best_plan``
     choice: np.ndarray  # (rows, 3K + 1) int64, of ``best_plan``
 
@@ -118,6 +119,7 @@ def candidates_for(k: int) -> Candidates:
         options=np.empty(rows, np.int64),
         item=np.empty(rows, np.int64),
         plan=np.empty(rows, np.int64),
+        grown=np.empty(rows),
         best=np.empty(width),
         choice=np.empty((rows, width), np.int64),
     )

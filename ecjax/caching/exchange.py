@@ -101,13 +101,14 @@ def weigh_all(state, e):
 
 
 @njit(error_model="numpy")
-def weigh_in_turn(kind, stored, state, scratch, candidates, e, grown):
+def weigh_in_turn(kind, stored, state, scratch, candidates, e):
     """Set the weights and keys of the next few items that are kept, of all where there are few.
 
     Weights first: what is remembered of the items is far apart, and a processor fetches it at the same time where one
-    does not wait for the other. ``grown`` (IN_TURN,) is room for how much they have changed.
+    does not wait for the other.
     """
-    heap, items, edges, item = state.heap, state.items, state.edges, candidates.item
+    heap, items, edges = state.heap, state.items, state.edges
+    item, grown = candidates.item, candidates.grown
     few = min(IN_TURN, edges[e].ranked)
     for place in range(few):
         edges[e].turn += 1

@@ -9,6 +9,7 @@ from ecjax.caching.core_dp import core_dp
 from ecjax.caching.full_dp import full_dp
 from ecjax.caching.valuation import checked_valuation, checked_whole
 from ecjax.errors import UserError
+from ecjax.machine_code import writable
 
 _MOST_CHUNKS = 255  # per item: a choice is stored in a byte
 
@@ -62,4 +63,4 @@ def checked(tau: ArrayLike) -> np.ndarray:
     values = checked_valuation(tau)
     if values.shape[1] - 1 > _MOST_CHUNKS:
         raise UserError(f"tau: found {values.shape[1] - 1} chunks per item; allowed: at most {_MOST_CHUNKS}")
-    return values if values.flags.writeable else values.copy()  # a read-only array would be compiled for anew
+    return writable(values)

@@ -6,7 +6,7 @@ import numpy as np
 
 from ecjax.caching.clock import nanoseconds
 from ecjax.caching.edge_state import Rules
-from ecjax.caching.exchange import EXACT, IN_TURN, exchange, weigh, weigh_in_turn
+from ecjax.caching.exchange import EXACT, exchange, weigh, weigh_in_turn
 from ecjax.caching.experts import learn
 from ecjax.caching.item_caches import keep_item
 from ecjax.caching.popularity import count_read
@@ -55,7 +55,7 @@ def run(begin, end, inputs, state, scratch, candidates, measured):
     sources = Sources(
         np.empty(stored.node_of.shape[1], np.int64), np.full(down.size, -1), np.empty(down.size)
     )
-    moment, in_turn = np.empty(2, np.int64), np.empty(IN_TURN)
+    moment = np.empty(2, np.int64)
     for i in range(begin, end):
         now, m, e = time_s[i], item[i], edge[i]
         while outage[0] < change_s.size and change_s[outage[0]] <= now:
@@ -75,7 +75,7 @@ def run(begin, end, inputs, state, scratch, candidates, measured):
             count_return(state.experts, state.returns, e, m)
             learn(state.experts, e, m)
             grown = weigh(state, e, m)
-            weigh_in_turn(kind, stored, state, scratch, candidates, e, in_turn)
+            weigh_in_turn(kind, stored, state, scratch, candidates, e)
         else:
             before = items[e, m].weight
             scale = count_read(items, edges, rules.half_life_s, e, m, now)

@@ -23,6 +23,7 @@ from ecjax.caching.peers import NAMES
 from ecjax.caching.serving import Fetching
 from ecjax.caching.system import Network, NodeChanges, Outcome, Policy, Reads, Stored
 from ecjax.caching.whole_plans import plan_edge
+from ecjax.machine_code import writable
 from ecjax.streams import streams
 
 NETWORK, _SAMPLES = 20, 21  # purposes of random numbers
@@ -81,12 +82,12 @@ def replay(
         raise ValueError(f"k: {k}; allowed: 1 to {_MOST_CHUNKS}")
     if kind == NEAR_OPTIMAL and k > MOST_CLEARED:
         raise ValueError(f"k: {k}; allowed: 1 to {MOST_CLEARED} with near_optimal")
-    node_of = _writable(stored.node_of, np.int64)
+    node_of = writable(stored.node_of, np.int64)
     if (node_of[:, :k] < 0).all(axis=2).any():
         raise ValueError("node_of: a data chunk without a copy")
     count, stored = len(reads.time_s), Stored(k, node_of)
     reads = Reads(
-        _writable(reads.time_s, float), _writable(reads.item, np.int64), _writable(reads.edge, np.int64)
+        writable(reads.time_s, float), writable(reads.item, np.int64), writable(reads.edge, np.int64)
     )
     rules, changes = _rules(k, policy), node_changes(network)
     hits = None
@@ -119,7 +120,7 @@ def replay(
 
     if policy.name in ("optimal_static", "samplex_static"):
         planner = exact if policy.name == "optimal_static" else _sampler(policy)
-        rates = _counted(reads, edges, items) if popularity is None else _writable(popularity, float)
+        rates = _counted(reads, edges, items) if popularity is None else writable(popularity, float)
         filled += sum(plan(planner, rates, e, -1) for e in range(edges))
     begin = period_begin = planned = 0
     frequencies = np.zeros((edges, items))  # of ``agar``, smoothed
@@ -155,7 +156,7 @@ def replay(
 def fetching_of(network: Network, policy: Policy) -> Fetching:
     """Latencies drawn by the policy's seed, the same for every policy."""
     return Fetching(
-        latency_s=_writable(network.latency_s, float),
+        latency_s=writable(network.latency_s, float),
         edge_s=float(network.edge_s),
         decode_s=float(network.decode_s),
         key=np.uint64(streams.key(policy.seed, NETWORK)),
@@ -180,11 +181,6 @@ def _rules(k: int, policy: Policy) -> Rules:
         partitions=table,
         random_state=np.array([streams.key(policy.seed, _SAMPLES)], np.uint64),
     )
-
-
-def _writable(values: np.ndarray, dtype: type) -> np.ndarray:
-    """The same values as an array for which nothing is compiled once more."""
-    return np.require(values, dtype, ["C", "A", "W"])
 
 
 def _sampler(policy: Policy) -> Callable[[np.ndarray, int], np.ndarray]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ecjax.machine_code import writable
 from ecjax.simulation import direct_or_degraded, events, fcfs, fork_join, law_fit, queue_aware
 from ecjax.simulation.system import System
 from ecjax.simulation.tally import Tally
@@ -147,7 +148,7 @@ def _engine(
     if queue.name in ("fcfs", "partitioned") and outages is None and policy.name in STATIC:
         weights = np.asarray(queue.weights if queue.name == "partitioned" else (1.0,), float)
         free = idle if len(weights) == 1 else np.zeros((system.nodes, len(weights)))
-        slowness = np.array(np.broadcast_to(1 / weights.T, (system.nodes, len(weights))), order="C")
+        slowness = writable(np.broadcast_to(1 / weights.T, (system.nodes, len(weights))))
         turn = np.zeros(len(system.start) - 1, np.int64)
         choice = fcfs.ROUND_ROBIN if policy.name == "round_robin" else fcfs.SAMPLED
 

@@ -86,7 +86,9 @@ def test_best_plan_is_the_best_of_all(seed, rows, k, room):
     count = rng.integers(1, k + 2, rows)
     chosen = np.empty(rows, np.int64)
     work = np.empty(room + 1), np.empty((rows, room + 1), np.int64)
-    found = best_plan(rows, room, size, value, Candidates(count, np.arange(rows), chosen, *work))
+    found = best_plan(
+        rows, room, size, value, Candidates(count, np.arange(rows), chosen, np.empty(rows), *work)
+    )
     plans = itertools.product(*(range(c) for c in count))
     assert found == max(sum(value[r, o] for r, o in enumerate(p)) for p in plans if sum(p) <= room)
     assert found == value[np.arange(rows), chosen].sum() and chosen.sum() <= room and (chosen < count).all()

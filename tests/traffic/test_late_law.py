@@ -21,9 +21,14 @@ def test_skewness_of_normal_laws_that_are_cut_off(cut):
     assert np.interp(variance / mean**2, square, table) == pytest.approx(skewness, abs=1e-3)
 
 
+def laws(x, wait, spread, *service):
+    """One for each of the waits, (waits, points)."""
+    served = Served(*(jnp.full(len(wait), each) for each in service))
+    return np.asarray(late_cumulative(jnp.asarray(x), jnp.asarray(wait), jnp.asarray(spread), served))
+
+
 def law(x, wait, spread, *service):
-    served = Served(*(jnp.full(1, each) for each in service))
-    return np.asarray(late_cumulative(jnp.asarray(x), jnp.full(1, wait), jnp.full(1, spread), served)[0])
+    return laws(x, np.array([wait]), np.array([spread]), *service)[0]
 
 
 def test_it_has_the_three_moments():
@@ -65,8 +70,6 @@ def test_the_99_percent_point_of_the_wait_of_a_periodic_queue(queue):
     mean, variance, busy = last
     wait = mean / busy
     spread = np.maximum((variance + mean**2) / busy - wait**2, 1e-4 * wait**2)
-    nothing = jnp.zeros(len(cycle))
-    served = Served(nothing, nothing, nothing, nothing + 3.0)
-    late = np.asarray(late_cumulative(jnp.asarray(x), jnp.asarray(wait), jnp.asarray(spread), served))
+    late = laws(x, wait, spread, 0.0, 0.0, 0.0, 3.0)
     cumulative = cycle @ (1 - busy[:, None] + busy[:, None] * late)
     assert np.interp(0.99, cumulative / cycle.sum(), x) == pytest.approx(queue["wait_p99_s"], rel=0.03)

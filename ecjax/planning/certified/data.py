@@ -8,9 +8,9 @@ import heapq
 from typing import NamedTuple
 
 import numpy as np
-from jax.typing import ArrayLike
 from scipy import sparse
 
+from ecjax.machine_code import writable
 from ecjax.planning.problem import Problem, of_rows, reading_prices
 
 MOST_SIZES = 16  # of the grid
@@ -148,7 +148,7 @@ def flatten(problem: Problem) -> tuple[Service, Rows]:
         moments=moments,
         mean=served[0] + connect[0][:, None],
         variance=np.maximum(served[1] - served[0] ** 2, 0) + connect[1][:, None],
-        background=_own(np.asarray(nodes.background).T),
+        background=writable(np.asarray(nodes.background).T, float),
         rate=float(np.sum(files.rate)),
         alone=bool(np.sum(share * np.asarray(files.k)) <= 1 + 1e-12),
         # certainly more than a little overload should save
@@ -182,7 +182,7 @@ def _rows(problem: Problem, size: np.ndarray, grid: np.ndarray) -> Rows:
     nodes = problem.nodes
 
     def dense(values, dtype: type = float) -> np.ndarray:
-        return np.zeros((0, m), dtype) if values is None else _own(values, dtype)
+        return np.zeros((0, m), dtype) if values is None else writable(values, dtype)
 
     capacity, site, per_site = problem.capacity, problem.site, problem.per_site
     return Rows(
@@ -192,32 +192,24 @@ def _rows(problem: Problem, size: np.ndarray, grid: np.ndarray) -> Rows:
         write=write.data,
         hot=np.asarray(problem.k).round().astype(np.int64),
         length=np.asarray(problem.floor).round().astype(np.int64),
-        chunks=_own(problem.price_chunks),
-        bytes=_own(problem.price_bytes),
+        chunks=writable(problem.price_chunks, float),
+        bytes=writable(problem.price_bytes, float),
         per_dollar=0.0,
-        chunk_price=_own(nodes.cost_per_chunk),
-        byte_price=_own(nodes.cost_per_byte),
+        chunk_price=writable(nodes.cost_per_chunk, float),
+        byte_price=writable(nodes.cost_per_byte, float),
         surcharge=dense(None if problem.surcharge is None else of_rows(problem, problem.surcharge)),
         reading=dense(reading_prices(problem)),
         allowed=dense(problem.allowed, bool),
         site=np.zeros(m, np.int64) if site is None else np.unique(np.asarray(site), return_inverse=True)[1],
         per_site=0 if per_site is None else int(per_site),
-        capacity=np.full(m, np.inf) if capacity is None else _own(capacity),
+        capacity=np.full(m, np.inf) if capacity is None else writable(capacity, float),
         written=problem.writes is not None,
         true_size=_true_sizes(problem, size, grid),
     )
 
 
-def _own(values: ArrayLike, dtype: type = float) -> np.ndarray:
-    """A copy in C order that may be written to: arrays that JAX lends are read-only, for Numba another type.
-
-    The loops over rows are compiled once for each combination of types.
-    """
-    return np.array(values, dtype, order="C")
-
-
 def _true_sizes(problem: Problem, size: np.ndarray, grid: np.ndarray) -> TrueSizes:
-    laws = _own(problem.nodes.work), _own(problem.nodes.service)
+    laws = writable(problem.nodes.work, float), writable(problem.nodes.service, float)
     if np.isin(size, grid).all():
         return TrueSizes(*laws, np.zeros(0), np.zeros((2, 0)), np.zeros((2, 0)))
     files = problem.files

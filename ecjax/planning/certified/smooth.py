@@ -183,12 +183,11 @@ class Bins:
         return replace(relaxation, prices=self._prices(read, relaxation.prices.chunk, z))
 
     def _relaxation(self, solution: Solution, turns: int) -> Relaxation:
-        # arrays that JAX lends are read-only, for Numba another type
-        hot, cold, _ = (np.array(each) for each in solution.answer.detail)
+        hot, cold, _ = solution.answer.detail
         z = float(solution.z)
         return Relaxation(
-            self._prices(np.array(solution.read), np.array(solution.place), z),
-            np.array(solution.loads)[:, None],
+            self._prices(solution.read, solution.place, z),
+            solution.loads[:, None],
             hot,
             hot + cold,
             z,

@@ -15,6 +15,7 @@ import numpy as np
 from jax.sharding import Mesh
 from jax.sharding import PartitionSpec as P
 
+from ecjax.machine_code import writable
 from ecjax.planning.smoothed import newton
 from ecjax.planning.smoothed.backend import jax_backend
 from ecjax.planning.smoothed.demand import Grid, by_node, demand_of
@@ -92,7 +93,7 @@ def solved(requests: Sequence[Request], devices: Sequence[jax.Device] | None = N
     stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *(_arrays(request, shape) for request in padded))
     # the array program is NumPy's too, which promotes ranks and types
     with jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard"):
-        solutions = jax.tree.map(np.asarray, _solve(shape, shared_by, *stacked))
+        solutions = jax.tree.map(writable, _solve(shape, shared_by, *stacked))
     return [
         _of_lane(jax.tree.map(lambda leaf, lane=lane: leaf[lane], solutions), request)
         for lane, request in enumerate(requests)

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from jax.typing import ArrayLike
 
+from ecjax.machine_code import writable
 from ecjax.planning.problem import Problem, prices, reading_prices
 from ecjax.traffic.bins import BinnedReads
 from ecjax.traffic.penalties import EXCESS, MOST_SCV, WAIT, Penalty, mean_wait
@@ -141,7 +142,7 @@ def traced(
         bins=bins,
         reads=by_row,
         writes=by_write,
-        slope=np.array(slope, order="C"),  # one that may be written to, as those of steps: one type for Numba
+        slope=writable(slope),
         background=background[0],
         c=c,
         penalty=penalty,

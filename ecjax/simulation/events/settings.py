@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ecjax.machine_code import writable
 from ecjax.simulation.system import System
 
 POLICIES = (
@@ -77,8 +78,7 @@ def _speeds(weights: ArrayLike, classes: int, nodes: int) -> np.ndarray:
             f"weights must be {classes} positive numbers, one per class, or ({classes}, {nodes}) of them, one per "
             f"class and node, not {values.tolist()}"
         )
-    # a copy, also where it has the shape: what is read-only is another type, for which the loop is compiled again
-    return np.array(np.broadcast_to(values.T, (nodes, len(values))), order="C")
+    return writable(np.broadcast_to(values.T, (nodes, len(values))))
 
 
 def settings(

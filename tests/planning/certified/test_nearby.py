@@ -14,10 +14,9 @@ from ecjax.planning.certified import NEAR, Settings, is_convex, nearby_bound, pl
 from ecjax.planning.certified.bound import lower_bound
 from ecjax.planning.certified.data import flatten
 from ecjax.planning.certified.relax import Passes, groups_of, relax, respond
-from ecjax.planning.problem import evaluate, node_work
+from ecjax.planning.problem import EVALUATE, NODE_WORK, evaluate, node_work
 
 ONE = np.ones(1)
-EVALUATE, WORK = jax.jit(evaluate), jax.jit(node_work)
 
 
 def planned(problem, theta: float):
@@ -28,7 +27,9 @@ def planned(problem, theta: float):
 
 def levels(problem, probabilities, stored) -> np.ndarray:
     """Mean waits of nodes and A_3 / A_2, (2, m)."""
-    load, second, third = np.asarray(WORK(problem, jnp.asarray(probabilities), jnp.asarray(stored, float)))
+    load, second, third = np.asarray(
+        NODE_WORK(problem, jnp.asarray(probabilities), jnp.asarray(stored, float))
+    )
     return np.stack([second / (2 * (1 - load)), third / second])
 
 

@@ -131,10 +131,9 @@ def mixed_bounds(
     rates = (load / first) * np.stack([1 - shares, shares / 2])  # of ones and of pairs, at every node
     wait = [second, pair[1]] @ rates / (2 * (1 - load))
     spread = [third, pair[2]] @ rates / (3 * (1 - load)) + wait**2
-    mean = np.array([[moments[0]] for moments in (service, pair)]) + wait + connect_s
-    variance = (
-        np.array([[moments[1] - moments[0] ** 2] for moments in (service, pair)]) + spread + connect_variance
-    )
+    served = np.array([service, pair]).T[:, :, None]
+    mean = served[0] + wait + connect_s
+    variance = served[1] - served[0] ** 2 + spread + connect_variance
     delay = Delay(*(as_float(np.repeat(each[..., None], 12, axis=2)) for each in (mean, variance)))
     reads = as_float(np.repeat([[6 / 12], [3 / 12]], 12, axis=1))
     each_share = jax.vmap(latency_bound, in_axes=(None, 0))
