@@ -12,7 +12,8 @@ from ecjax.queueing.wait_law import MOST_LOAD
 from ecjax.queueing.workload import Workload, node_arrivals
 
 _LEAST_LAWS, _LEAST_SPREAD = 16, 16
-_ALIKE = 0.02  # relative width of what counts as one mean wait, its second moment and load
+# relative distances at which loads, mean waits and their second moments are alike
+_ALIKE = 0.005, 0.01, 0.014, 0.02
 
 
 @jax.tree_util.register_dataclass
@@ -31,10 +32,10 @@ class Condensed:
 
 
 def condense(probabilities: ArrayLike, load: Workload) -> Condensed:
-    """Nodes served alike whose load and mean and mean square of waits differ by less than 2 % share one law.
+    """Nodes served alike share a law of waits where their loads and the mean and mean square of waits are within 2 %.
 
-    The law is that of the node in the middle of them, so that waits are about 1 % off at a node. C is m or 16
-    times a power of 4 and the spread m or a power of 2, as each is a program to compile.
+    The law is that of a node among them, chosen such that few are needed, and then such that waits are as near as so
+    few laws allow. C is m or 16 times a power of 2 and the spread m or a power of 2, as each is a program to compile.
 
     Args:
         probabilities: pi, (r, m).
@@ -44,27 +45,57 @@ def condense(probabilities: ArrayLike, load: Workload) -> Condensed:
     m = reads.shape[1]
     spread = max(_LEAST_SPREAD, 1 << (int((reads > 0).sum(axis=1).max(initial=1)) - 1).bit_length())
     apart = Condensed(jnp.arange(m), jnp.arange(m), min(spread, m))
-    if 2 * _LEAST_LAWS > m:
+    if _no_fewer(_LEAST_LAWS, m):
         return apart
     rates, sizes = node_arrivals(load, jnp.asarray(reads))
     other = 0.0 if load.background is None else np.asarray(load.background)
     work = np.stack([np.asarray((rates * moment).sum(axis=0)) for moment in load.work.moments(sizes)]) + other
     wait = waiting(np.minimum(work[0], MOST_LOAD), work[1], work[2])
     mean = np.asarray(wait.mean)
-    traffic = np.stack([work[0], mean, mean**2 + np.asarray(wait.variance)])
-    steps = np.floor(np.log(np.maximum(traffic, 1e-30)) / _ALIKE)
-    _, of_node = np.unique(np.vstack([_served(load), work[0] >= 1, steps]), axis=1, return_inverse=True)
-    of_node = of_node.ravel()
+    traffic = np.log(np.maximum([work[0], mean, mean**2 + np.asarray(wait.variance)], 1e-30))
+    _, kind = np.unique(np.vstack([_served(load), work[0] >= 1]), axis=1, return_inverse=True)
+    of_node, like = _covered(traffic, kind.ravel(), _ALIKE[-1])
     count = _LEAST_LAWS
-    while count <= of_node.max():
-        count *= 4
-    if 2 * count > m:
+    while count < len(like):
+        count *= 2
+    if _no_fewer(count, m):
         return apart
-    order = np.lexsort((work[0], of_node))
-    middle = np.searchsorted(of_node[order], np.arange(count), side="left")
-    after = np.searchsorted(of_node[order], np.arange(count), side="right")
-    like = order[np.minimum((middle + after) // 2, m - 1)]
-    return Condensed(jnp.asarray(of_node), jnp.asarray(like), min(spread, m))
+    of_node, like = next(
+        (of_node, like)
+        for of_node, like in (_covered(traffic, kind.ravel(), apart) for apart in _ALIKE)
+        if len(like) <= count
+    )
+    return Condensed(jnp.asarray(of_node), jnp.asarray(np.resize(like, count)), min(spread, m))
+
+
+def _no_fewer(count: int, nodes: int) -> bool:
+    """Whether so many laws are hardly fewer than the nodes."""
+    return 4 * count > 3 * nodes
+
+
+def _covered(traffic: np.ndarray, kind: np.ndarray, apart: float) -> tuple[np.ndarray, np.ndarray]:
+    """For each node one of its kind whose numbers are nowhere farther apart; in turn, the one that most are near to.
+
+    Args:
+        traffic: (F, m).
+        kind: (m,).
+        apart: at most.
+
+    Returns:
+        (m,) place in the list of these nodes, and the list.
+    """
+    near = kind[:, None] == kind
+    for numbers in traffic:
+        near &= np.abs(numbers[:, None] - numbers) <= apart
+    count, of_node = near.sum(axis=1), np.full(len(kind), -1)
+    like: list[int] = []
+    while np.any(of_node < 0):
+        chosen = int(count.argmax())
+        new = near[chosen] & (of_node < 0)
+        of_node[new] = len(like)
+        like.append(chosen)
+        count -= near[:, new].sum(axis=1)
+    return of_node, np.array(like)
 
 
 def _served(load: Workload) -> np.ndarray:

@@ -58,13 +58,15 @@ def served_law(
 
     def spectrum(step, count):
         one = jax.vmap(lambda u, a, b, h: service_mass(u, a, b, h, count, upper))
-        result = transform(jax.vmap(one, in_axes=(None, 0, 0, 0))(service.unit, offset, scale, step))
+        steps = jnp.broadcast_to(step, offset.shape)
+        result = transform(jax.vmap(one, in_axes=(None, 0, 0, 0))(service.unit, offset, scale, steps))
         if connect is None:
             return result
-        delay = jax.vmap(jax.vmap(lambda a, b, h: gamma_mass(a, b, h, count, upper)), in_axes=(None, None, 0))
-        return result * transform(delay(connect.mean, connect.variance, step))
+        delay = jax.vmap(lambda a, b, h: gamma_mass(a, b, h, count, upper))
+        # size by size: arrays of all together do not stay in a processor's caches
+        return result * transform(lax.map(lambda h: delay(connect.mean, connect.variance, h), step))
 
-    coarse = spectrum(jnp.broadcast_to(wait.step[None], fine.shape), wait.mass.shape[-1])
+    coarse = spectrum(wait.step[None], wait.mass.shape[-1])
     return ServedLaw(coarse, fine, running(mass_of(spectrum(fine, points), points)))
 
 

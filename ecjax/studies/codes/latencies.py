@@ -149,9 +149,6 @@ def _no_room(layout: Layout, traffic: Traffic, busiest: int) -> dict[str, Any]:
     }
 
 
-_KINDS = (("", "mean"), ("", "p99"), ("small_", "mean"), ("small_", "p99"))
-
-
 def _unstable(layout: Layout) -> dict[str, Any]:
     return {
         "status": str(Status.UNSTABLE),
