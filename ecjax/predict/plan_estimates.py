@@ -145,7 +145,10 @@ def calibrated_sample(
         if apart <= _NEAR * target.max() or apart > 0.99 * before:
             break
         columns = work[drawn] * rate[:, None]
-        prices = np.linalg.lstsq(work[drawn].T @ columns, missing, rcond=None)[0]
+        gram = work[drawn].T @ columns
+        # nodes that nothing reads, and loads that follow from others, have no price of their own
+        gram.flat[:: len(gram) + 1] += 1e-12 * gram.trace()
+        prices = np.linalg.solve(gram, missing)
         rate = np.maximum(rate + columns @ prices, 0.1 * each)
     return drawn, rate
 

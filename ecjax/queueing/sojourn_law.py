@@ -10,11 +10,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.scipy.special import ndtr, ndtri
+from jax.scipy.special import ndtri
 from scipy import special
 
-from ecjax.queueing.lattice import gamma_mass, lattice_cumulative, mass_of, service_mass, transform
+from ecjax.queueing.lattice import gamma_mass, lattice_cumulative, mass_of, service_mass, sums_of, transform
 from ecjax.queueing.mg1 import Delay
+from ecjax.queueing.normal import normal_cumulative
 from ecjax.queueing.service_law import ServiceLaw
 from ecjax.queueing.wait_law import WaitLaw, longest_service
 
@@ -88,8 +89,8 @@ def waits_given(wait: WaitLaw, loading: jax.Array, factor: jax.Array) -> tuple[j
     score = ndtri(jnp.clip(sums, 1e-14, 1 - 1e-13))
     empty = ndtri(jnp.clip(wait.idle, 1e-14, 1 - 1e-13))
     shift, spread = factor[:, None] * loading, jnp.sqrt(1 - loading**2)
-    idle = ndtr((empty[None] - shift) / spread)
-    conditional = ndtr((score[None] - shift[:, :, None]) / spread)
+    idle = normal_cumulative((empty[None] - shift) / spread)
+    conditional = normal_cumulative((score[None] - shift[:, :, None]) / spread)
     mass = jnp.diff(jnp.concatenate([idle[:, :, None], conditional], axis=-1), axis=-1)
     return idle, transform(mass)
 
@@ -128,7 +129,7 @@ def service_at(x: jax.Array, served: ServedLaw) -> jax.Array:
 def after_wait(waits: jax.Array, coarse: jax.Array, points: int) -> jax.Array:
     """Running sums of the sojourn of requests that wait, (..., N), from the transforms of both parts."""
     # a sum of transformed numbers can be below 0 by their rounding
-    return jnp.maximum(jnp.cumsum(mass_of(waits * coarse, points), axis=-1), 0)
+    return jnp.maximum(sums_of(waits * coarse, points), 0)
 
 
 def common_points(wait: WaitLaw, served: ServedLaw, reads: jax.Array, count: int) -> jax.Array:
