@@ -17,6 +17,7 @@ from ecjax.planning.smoothed.latency import NodeLaw
 
 _MOST_RISE = 3.0  # times a price, in one step
 _LEAST_PART = 0.2  # of a price, and of a step that was too long
+_BEYOND = 0.1  # of the slope that a step starts with: much more behind the top can be lower than its start
 COOLING = 0.4
 _DONE = 2.0  # temperatures that a step still promises, relative, when the next one comes
 _Z_ROUNDS = 2  # times that the last temperature is finished, with z moved in between
@@ -162,7 +163,7 @@ def solve(
         over = xp.where(limited, answer.chunks - capacity + barrier / xp.where(limited, prices[1], 1.0), 0.0)
         gradient = xp.stack([answer.requested - loads, over])
         slope = xp.sum(gradient * state.move)
-        accepted = slope >= -0.5 * state.slope
+        accepted = slope >= -_BEYOND * state.slope
         tried = state._replace(
             loads=loads,
             turn=state.turn + 1,

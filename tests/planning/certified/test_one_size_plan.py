@@ -243,3 +243,27 @@ def test_nodes_and_files_that_are_nearly_alike():
         relaxation, bound, _ = prove(bins, 1e-4, 400)
         plan = round_off(bins, relaxation, bound * (1 + 1e-4), 1e-7, 0)
         assert bound <= plan.objective <= bound * (1 + 3e-4)
+
+
+@pytest.mark.parametrize("k", [5, 7])
+def test_nodes_and_files_of_a_few_kinds(k):
+    """Forty nodes of each of three speeds, 250 files of each of four rates: as prices get cold, kinks everywhere."""
+    case = untuned(1, 1000, 0.4, 120)
+    speed = np.repeat([1.0, 1.3, 1.6], 40)
+    mean = 0.035 * speed
+    nodes = case.nodes.assign(
+        service_mean_s=mean,
+        service_second_s2=1.1 * mean**2,
+        service_third_s3=1.4 * mean**3,
+        connect_mean_s=np.repeat([5e-4, 1e-3, 2e-3], 40),
+        connect_var_s2=np.repeat([1e-8, 4e-8, 1.6e-7], 40),
+        cost_per_chunk_dollars=1.0,
+    )
+    rate = np.tile([0.9, 0.75, 0.6, 1.1], 250)
+    files = case.files.assign(k=k, bytes=1e6 * k, min_extra_chunks=0, rate_per_s=rate)
+    bins = Bins(passes_of(at_largest_load(problems.Case(nodes, files), 0.4).problem(), 1e-9), 1e-4)
+    relaxation, bound, _ = prove(bins, 1e-3, 200)
+    reads = k * bins.passes.service.rate
+    assert relaxation.loads.sum() == pytest.approx(reads, rel=1e-4)
+    plan = round_off(bins, relaxation, bound * (1 + 1e-3), 1e-6, 0)
+    assert bound <= plan.objective <= bound * (1 + 2e-3)
