@@ -20,7 +20,7 @@ _LEAST_PART = 0.2  # of a price, and of a step that was too long
 _BEYOND = 0.1  # of the slope that a step starts with: much more behind the top can be lower than its start
 COOLING = 0.4
 _DONE = 2.0  # temperatures that a step still promises, relative, when the next one comes
-_Z_ROUNDS = 2  # times that the last temperature is finished, with z moved in between
+_Z_ROUNDS = 3  # times that the last temperature is finished, with z moved in between
 
 
 class Settings(NamedTuple):
