@@ -18,6 +18,7 @@ CASES = {
     "certified_sizes": "plan 200 and 2500 files of as many chunk sizes as logs have",
     "certified_warm": "1 % of the files changed, from the old plan",
     "read_kinds": "spread 40, 300 and 1000 files with small reads on their placement, with a lower bound",
+    "codes": "40 codes of 1000 files on 120 nodes: plans, latencies, durability",
     "matching": "1000 matchings of 12 x 12 beside SciPy; passes of placement for classes",
     "analyze": "analyze 10^7 rows, integer ids",
     "analyze_strings": "analyze 10^7 rows, 10^6 string ids",

@@ -119,6 +119,18 @@ PARTS = (
         for files, nodes in ((40, 12), (300, 12), (1000, 120))
         for load in (0.3, 0.6)
     ),
+    Part(
+        "codes",
+        "startup:codes",
+        dict(
+            candidates=Sizes("2:9+2:6", "3:4+2:2"),
+            files=Sizes(1000, 40),
+            nodes_per_site=Sizes(40, 4),
+            load=0.4,
+        ),
+        {"*": Target(60.0, gap=0.01)},
+        "warm once",
+    ),
     Part("class_plans", "class_plans:beside_scipy", dict(files=Sizes(10, 4)), runs="warm once"),
     *(
         Part(

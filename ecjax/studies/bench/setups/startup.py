@@ -9,8 +9,11 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 
+import pandas as pd
+
 from ecjax.studies.bench.rows import Row
 from ecjax.studies.bench.run import Runner
+from ecjax.tables.results import read_results
 
 
 def help_text(runner: Runner) -> Iterator[Row]:
@@ -43,6 +46,42 @@ def optimize(runner: Runner, cache: str, small: bool) -> Iterator[Row]:
         )
     size = "quick" if small else "built-in cluster, nine thetas"
     yield Row(f"ecjax optimize, {cache} cache", size, *outcome.timing)
+
+
+def codes(runner: Runner, candidates: str, files: int, nodes_per_site: int, load: float) -> Iterator[Row]:
+    """``ecjax codes`` with plans and latencies of every candidate; what the first run compiles the others load.
+
+    Args:
+        runner: times it.
+        candidates: what ``codes`` takes.
+        files: of the built-in cluster.
+        nodes_per_site: of its three sites.
+        load: of its nodes, where full reads are of its own k.
+    """
+    with tempfile.TemporaryDirectory(prefix="ecjax-bench-") as folder:
+        folders = (Path(folder) / f"out{number}" for number in count())
+        words = [f"cluster.files={files}", f"cluster.nodes_per_site={nodes_per_site}", f"cluster.load={load}"]
+        environment = {"ECJAX_CACHE": str(Path(folder) / "cache")}
+
+        def run() -> pd.DataFrame:
+            out = next(folders)
+            command = ["-m", "ecjax", "codes", f"codes={candidates}", "latency=true", f"out={out}"]
+            _python([*command, "figures=[]", *words], environment)
+            return read_results(out, "codes")
+
+        outcome = runner.time(run)
+    rows: pd.DataFrame = outcome.value
+    planned = rows[rows["gap"].notna()]
+    yield Row(
+        "ecjax codes",
+        f"{len(rows)} codes, {files:,} files x {3 * nodes_per_site}, load {load:g}",
+        *outcome.timing,
+        rows=len(rows),
+        node_count=3 * nodes_per_site,
+        gap=float(planned["gap"].max()),
+        compile_s=outcome.first.seconds - outcome.timing.median_s,
+        note=f"{len(planned)} codes with a plan and latencies; the first run {outcome.first.seconds:.3g} s",
+    )
 
 
 def _python(words: list[str], variables: Mapping[str, str] | None = None) -> None:
