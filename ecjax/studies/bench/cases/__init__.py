@@ -44,6 +44,7 @@ CASES = {
     "caching_offline": "plan a cache of 1000 and 10^6 items",
     "caching_batched": "plan 1000 caches of 1000 items at once",
     "caching_online": "replay 10^6 reads under every policy",
+    "caching_learning": "replay 10^6 reads at exact, which learns how fast popularity changes",
     "caching_peers": "LRU, ARC, S3-FIFO, ...; libCacheSim beside it",
     "engine_overhead": "1000 items that do nothing, and their commits",
     "engine_commits": "10^4 runs that do nothing: committed, resumed, read, verified",

@@ -41,6 +41,21 @@ PARTS = (
             "ecjax samplex": Target(gap=15e-3),
         },
     ),
+    *(
+        Part(
+            "caching_learning",
+            "caching:learning",
+            dict(count=Sizes(10**6, 2000), size=size, exponent=exponent),
+            {"ecjax exact, by a mixture": Target(rows_per_s=2e5)},
+            quick=size[0] == 2000,
+        )
+        for size, exponent in (
+            ((2000, 600, 6), 1.0),
+            ((20_000, 2000, 1), 0.9),
+            ((20_000, 8000, 4), 0.9),
+            ((200_000, 20_000, 1), 0.8),
+        )
+    ),
     Part(
         "caching_peers",
         "caching_peers:beside_libcachesim",

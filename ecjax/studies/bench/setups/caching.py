@@ -105,6 +105,25 @@ def online(runner: Runner, count: int, size: Size) -> Iterator[Row]:
         yield _row(f"ecjax {name}, p99.99 of a decision", size, decisions, **common | {"rows": 1})
 
 
+def learning(runner: Runner, count: int, size: Size, exponent: float) -> Iterator[Row]:
+    """The same reads at ``exact`` that learns how fast popularity changes, beside one that is told by a half-life."""
+    reads, stored, network, popularity = _setting(count, size, runner.seed, exponent)
+    policy = _policy("exact", size[1], float(reads.time_s[-1]), runner.seed)
+    variants = {
+        "ecjax exact, by a mixture": partial(
+            replay, reads, stored, network, policy._replace(half_life_s=None), popularity
+        ),
+        "ecjax exact, by a half-life": partial(replay, reads, stored, network, policy, popularity),
+    }
+    for name, outcome in runner.race(variants).items():
+        latency_s = float(outcome.value.latency_s[count // 2 :].mean())
+        note = f"Zipf exponent {exponent:g}; {outcome.timing.min_s / count * 1e6:.2f} µs per read"
+        compile_s = outcome.first.seconds - outcome.timing.median_s
+        yield _row(
+            name, size, outcome.timing, rows=count, objective=latency_s, compile_s=compile_s, note=note
+        )
+
+
 def _decisions(run: Callable[[], Outcome], slowest_s: list[float]) -> Clocked:
     """A replay, the p99.99 of whose decisions is noted down."""
     outcome, seconds = clocked(run)
@@ -135,15 +154,17 @@ def _tau(size: Size, seed: int) -> np.ndarray:
     return valuation(1 / np.arange(1.0, items + 1), latency_s)
 
 
-def _setting(count: int, size: Size, seed: int) -> tuple[Reads, Stored, Network, np.ndarray]:
+def _setting(
+    count: int, size: Size, seed: int, exponent: float = 1.0
+) -> tuple[Reads, Stored, Network, np.ndarray]:
     """Reads, chunks on six nodes, their latencies, and the popularity of the items, (1, items)."""
     items, _, k = size
-    popularity = Popularity(items=items, exponent=1.0, drift=0.0, period_s=1.0)
+    popularity = Popularity(items=items, exponent=exponent, drift=0.0, period_s=1.0)
     reads = zipf_reads(popularity, count, READS_PER_S, 1, seed)
     none = np.zeros(0)
     network = Network(LATENCY_S[:1], 0.0, 1e-3, 0.03, none.astype(np.int64), none, none)
     stored = placed(items, k, 3, 1, LATENCY_S.shape[1], 1, seed)
-    return reads, stored, network, 1 / np.arange(1.0, items + 1)[None]
+    return reads, stored, network, np.arange(1.0, items + 1)[None] ** -exponent
 
 
 def _policy(name: str, capacity: int, duration_s: float, seed: int) -> Policy:
