@@ -1,6 +1,7 @@
 """One problem, one theta: a plan and a lower bound on every plan."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -8,6 +9,7 @@ from ecjax.planning.certified import one_size_plan
 from ecjax.planning.certified.bound import lower_bound
 from ecjax.planning.certified.choice import HOT, NONE
 from ecjax.planning.certified.data import has_one_size
+from ecjax.planning.certified.few_rows import bound_by_sets, few_rows
 from ecjax.planning.certified.relax import Passes, groups_of, relax, respond
 from ecjax.planning.certified.rounding import keeps_capacity, round_off, spare_chunks, worth
 from ecjax.planning.certified.smooth import Bins
@@ -104,7 +106,19 @@ def certify(
         other = round_off(passes, relaxed, 1e-3 * settings.gap, settings.seed + again, shuffled=True)
         if other[2] < objective and keeps_capacity(passes, other[0]):
             kinds, z, objective = other
-    return _certificate(passes, settings, kinds, z, objective, bound.value, count)
+    value = bound.value
+    if objective > target and few_rows(service, rows):
+        by_sets = bound_by_sets(
+            service,
+            rows,
+            relaxed.mixture.loads,
+            relaxed.z,
+            objective,
+            0.3 * settings.gap,
+            partial(passes.share_out_bins, least=1),
+        )
+        value = max(value, by_sets)
+    return _certificate(passes, settings, kinds, z, objective, value, count)
 
 
 def _one_size(passes: Passes, settings: Settings, start: np.ndarray | None, solver: Solver) -> Certificate:

@@ -5,12 +5,13 @@ every z in there costs at least the target. Steps are long far from the best z, 
 steps are long.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 import numpy as np
 
-from ecjax.planning.certified.relax import Prices, Relaxed
+from ecjax.planning.certified.relax import Relaxed
 
 _FIRST_STEPS = 8
 _STEP_TOL = 0.1  # of a step, that the search for minima may leave open
@@ -18,6 +19,17 @@ _LEAST_STEP = 0.25  # of the slack below what prices prove; less than that asks 
 _MOST_STEPS = 20_000
 _MOST_PRICES = 2  # made for one z
 _PATIENCE = 200  # steps before the target is lowered
+
+
+class MadeForZ(Protocol):
+    """Prices that were made for a z."""
+
+    @property
+    def z(self) -> float:
+        """S."""
+
+
+Prices = TypeVar("Prices", bound=MadeForZ)
 
 
 @dataclass(frozen=True)
@@ -32,7 +44,7 @@ class Range:
 
 def march(
     rest: Callable[[Prices, float, float], float],
-    renewed: Callable[[float, bool], list[Prices] | Relaxed],
+    renewed: Callable[[float, bool], Sequence[Prices] | Relaxed],
     first: Prices,
     where: Range,
 ) -> tuple[float, Relaxed | None]:

@@ -1,0 +1,264 @@
+"""A lower bound on every plan of few placement rows: every node decides which of them it keeps.
+
+Where many files share each of a few placements (groups), the choices of rows are too few for prices of their mixtures:
+half of a row on a node costs half of its storage there, and the bound stays some percent low. With few rows R a node
+has at most 2^R sets of rows that it may keep, and what it costs to keep one is exact. For prices mu_e of the reads of
+one chunk size by one row, and nu_i of the chunks of a row, any plan costs at least
+
+    z + sum over e of mu_e k r_e + sum over rows of min(nu_i n_i, nu_i m_i)
+      + sum over nodes of min over sets s of [sum over i in s of (dollars_ij - nu_i) + N_js(mu; z)],
+
+where a row has n_i to m_i chunks, and N_js is the least latency less mu times reads of a node that serves at most all
+reads of the rows in s beside their writes (``node_bound``). N falls with z, so that ``march`` proves it for every z.
+Limits of chunks per site are left aside; those of a node are not.
+"""
+
+from dataclasses import dataclass
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import linprog
+
+from ecjax.planning.certified.data import Rows, Service, rates_of
+from ecjax.planning.certified.march import Range, march
+from ecjax.planning.certified.node_bound import ShareOut, node_minima
+from ecjax.planning.certified.waits import slopes, waits
+
+_MOST_ROWS = 4
+_MOST_ENTRIES = 16  # chunk sizes of all rows together
+_WORK = 300  # cells of levels that the search for one minimum may open
+_FIRST_BOX, _GROWTH, _SHRINKAGE = 0.3, 1.5, 0.6
+_ROUNDS = 40  # of prices for one z
+_CLOSED = 0.5  # of the tolerance, between what prices prove and what others could
+_FINE = 0.3  # of the tolerance, for the minima of all nodes
+_LEAST_TOL, _MOST_TOL = 3e-3, 1e-2  # relative
+_PART = 0.1  # of what stays open, that the search over z may lose
+_RENEWALS = 24  # z that get prices of their own
+
+
+class StatePrices(NamedTuple):
+    """Prices made for a z, s.
+
+    Attributes:
+        read: (E,) mu, s per 1/s, of the entries of the rows.
+        kept: (R,) nu, s per chunk of a row.
+        z: s.
+    """
+
+    read: np.ndarray
+    kept: np.ndarray
+    z: float
+
+
+class _Answers(NamedTuple):
+    """The best set of rows of every node at some prices.
+
+    Attributes:
+        bound: s, without z.
+        loads: (m, E) 1/s.
+        kept: (m, R) 0 or 1.
+        cost: (m,) s, latency and dollars.
+    """
+
+    bound: float
+    loads: np.ndarray
+    kept: np.ndarray
+    cost: np.ndarray
+
+
+@dataclass(frozen=True)
+class _States:
+    """Sets of rows at every node; a node with a set counts as a node of its own, (m S,)."""
+
+    service: Service
+    most: np.ndarray  # (m S, E) 1/s
+    kept: np.ndarray  # (S, R) 0 or 1
+    dollars: np.ndarray  # (m, S) s; infinite for what a node may not keep, or cannot write
+    discount: np.ndarray  # (m, E) s per 1/s, what a read costs at a node
+    asked: np.ndarray  # (E,) 1/s, k times the reads
+    least: np.ndarray  # (R,) chunks
+    longest: np.ndarray  # (R,)
+    storage: float  # s, what the least chunks cost on their cheapest nodes
+    share_out: ShareOut
+
+
+def few_rows(service: Service, rows: Rows) -> bool:
+    """Whether rows and their chunk sizes are few enough for this bound, and more than prices of mixtures do well."""
+    return (
+        rows.number <= _MOST_ROWS
+        and len(rows.grid) <= _MOST_ENTRIES
+        and not len(rows.true_size.edge)
+        and len(service.size) > 1
+    )
+
+
+def bound_by_sets(
+    service: Service,
+    rows: Rows,
+    loads: np.ndarray,
+    z: float,
+    objective: float,
+    tol: float,
+    share_out: ShareOut,
+) -> float:
+    """Lower bound on all plans, s.
+
+    Args:
+        service: nodes.
+        rows: few of them, all chunk sizes on the grid.
+        loads: (m, X) 1/s by grid size, of a good mixture.
+        z: s, that is best for it.
+        objective: s, of a plan; of what it leaves open a part need not be proved.
+        tol: relative; what may stay open.
+        share_out: the nodes, to threads.
+    """
+    states = _states_of(service, rows, share_out)
+
+    def steep(at: float) -> np.ndarray:
+        return slopes(service, loads, at).read[:, rows.grid].max(axis=0)
+
+    start = StatePrices(steep(z), np.zeros(rows.number), z)
+    soonest = float((service.mean + waits(service.background)[0][:, None]).min())
+    surely = states.storage + soonest
+    worth, tol = states.storage + max(z, soonest), max(tol, _LEAST_TOL)
+    first = _solved(states, start, start.read, tol * worth)
+    at_best = _answers(states, first, z, _FINE * tol * worth).bound
+    if service.alone:
+        return at_best
+    worth = abs(z + at_best)
+    # what stays open at the best z, a finer search over z would not close
+    slack = float(np.clip(_PART * (objective - z - at_best), tol * worth, _MOST_TOL * worth))
+    target = z + at_best - slack
+    if target <= surely:
+        return surely
+    k = float(states.asked.sum()) / service.rate
+    low = min((k * soonest + states.storage - target) / (k - 1), z)
+    made: list[StatePrices] = [first]
+
+    def rest(prices: StatePrices, at: float, fine: float) -> float:
+        return _answers(states, prices, at, fine).bound
+
+    def renewed(at: float, again: bool) -> list[StatePrices]:
+        near = min(made, key=lambda prices: abs(prices.z - at))
+        there = steep(at)
+        # they move along with the slopes at the loads
+        moved = StatePrices(near.read * there / steep(near.z), near.kept, at)
+        if not again:
+            return [moved]
+        if len(made) > _RENEWALS:
+            return []
+        made.append(_solved(states, moved, there, slack))
+        return made[-1:]
+
+    where = Range(low, max(target - states.storage, z), target, slack)
+    return max(surely, march(rest, renewed, first, where)[0])
+
+
+def _states_of(service: Service, rows: Rows, share_out: ShareOut) -> _States:
+    m, number = len(service.mean), rows.number
+    row = np.repeat(np.arange(number), np.diff(rows.start))
+    kept = np.array(list(product((0, 1), repeat=number)))
+    moments = service.moments[:, :, rows.grid]
+    written = np.einsum("se,e,nme->msn", kept[:, row], rows.write, moments)
+    background = service.background[:, None] + written
+    cost = np.outer(rows.chunks, rows.chunk_price) + np.outer(rows.bytes, rows.byte_price)
+    cost = rows.per_dollar * (cost + rows.surcharge if len(rows.surcharge) else cost)
+    dollars = cost.T @ kept.T
+    may = rows.allowed.T if len(rows.allowed) else np.ones((m, number), bool)
+    least = np.maximum(rows.length, rows.hot)
+    cheapest = np.sort(np.where(may.T, cost, np.inf), axis=1)
+    storage = sum(float(each[:n].sum()) for each, n in zip(cheapest, least, strict=True))
+    barred = (~may @ kept.T > 0) | (kept @ rows.chunks > rows.capacity[:, None] * (1 + 1e-12))
+    # a node that its writes alone overload
+    over = background[:, :, 0] >= 1
+    dollars[barred | over] = np.inf
+    background[over] = 0.0
+    discount = np.zeros((m, len(row)))
+    if len(rows.reading):
+        rate = rates_of(rows)
+        discount = (rows.per_dollar * rows.reading / np.where(rate > 0, rate, 1.0)[:, None]).T[:, row]
+    count = len(kept)
+    return _States(
+        service._replace(
+            size=service.size[rows.grid],
+            moments=np.ascontiguousarray(np.repeat(moments, count, axis=1)),
+            mean=np.repeat(service.mean[:, rows.grid], count, axis=0),
+            variance=np.repeat(service.variance[:, rows.grid], count, axis=0),
+            background=background.reshape(m * count, 3),
+        ),
+        np.tile(kept[:, row] * rows.read * (1 + 1e-12), (m, 1)),
+        kept,
+        dollars,
+        discount,
+        rows.hot[row] * rows.read,
+        least.astype(float),
+        may.sum(axis=0).astype(float),
+        storage,
+        share_out,
+    )
+
+
+def _answers(states: _States, prices: StatePrices, z: float, tol: float) -> _Answers:
+    """What every node does at prices, to a tolerance of s for all of them."""
+    m, count = states.dollars.shape
+    price = np.maximum(prices.read - states.discount, 0.0)
+    rates = np.zeros((1, 1, *states.most.shape))
+    low, value = node_minima(
+        states.service,
+        states.most,
+        np.repeat(price, count, axis=0),
+        np.array([z]),
+        tol / m,
+        _WORK,
+        rates=rates,
+        share_out=states.share_out,
+    )
+    least = low[0].reshape(m, count) + states.dollars - states.kept @ prices.kept
+    best = least.argmin(axis=1)
+    at = np.arange(m), best
+    loads = rates[0, 0].reshape(m, count, -1)[at]
+    latency = value[0].reshape(m, count)[at] + np.sum(loads * price, axis=1)
+    paid = states.dollars[at] + np.sum(loads * states.discount, axis=1)
+    reads = float(prices.read @ states.asked)
+    chunks = float(np.minimum(prices.kept * states.least, prices.kept * states.longest).sum())
+    return _Answers(reads + chunks + float(least[at].sum()), loads, states.kept[best], latency + paid)
+
+
+def _solved(states: _States, start: StatePrices, scale: np.ndarray, slack: float) -> StatePrices:
+    """Prices that prove about the most at a z: cutting planes, in a box around the best prices so far.
+
+    Args:
+        states: of the nodes.
+        start: prices to start from, with their z.
+        scale: (E,) s per 1/s, about as large as prices are.
+        slack: s, that need not be proved.
+    """
+    m, number = len(states.dollars), len(states.least)
+    entries = len(scale)
+    finite = np.where(np.isfinite(states.dollars), states.dollars, 0.0)
+    unit = np.maximum(finite.max() / max(number, 1), slack / m)
+    right = -np.concatenate([states.asked, states.least, -states.longest, np.ones(m)])
+    planes, costs = np.zeros((0, len(right))), np.zeros(0)
+    best, value, box = start, -np.inf, _FIRST_BOX
+    prices = start
+    for _ in range(_ROUNDS):
+        answers = _answers(states, prices, start.z, _FINE * slack)
+        box *= _GROWTH if answers.bound > value else _SHRINKAGE
+        if answers.bound > value:
+            best, value = prices, answers.bound
+        planes = np.vstack([planes, np.hstack([answers.loads, answers.kept, -answers.kept, np.eye(m)])])
+        costs = np.append(costs, answers.cost)
+        # multipliers: mu, the positive and the negative part of nu, and what each node is worth
+        reach = box * unit
+        up, down = np.maximum(best.kept, 0.0), np.maximum(-best.kept, 0.0)
+        low = np.concatenate([best.read - box * scale, up - reach, down - reach, np.full(m, -np.inf)])
+        high = np.concatenate([best.read + box * scale, up + reach, down + reach, np.full(m, np.inf)])
+        low[: entries + 2 * number] = np.maximum(low[: entries + 2 * number], 0.0)
+        solution = linprog(right, planes, costs, bounds=np.stack([low, high], axis=1), method="highs")
+        if solution.status != 0 or -solution.fun - value <= _CLOSED * slack:
+            break
+        x = solution.x
+        kept = x[entries : entries + number] - x[entries + number : entries + 2 * number]
+        prices = StatePrices(x[:entries], kept, start.z)
+    return best

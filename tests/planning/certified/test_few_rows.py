@@ -1,0 +1,81 @@
+"""The lower bound of few rows, where nodes decide which they keep, against the brute-force optimum."""
+
+from dataclasses import replace
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from planning.brute_force import optimum
+from planning.certified.untuned import limited, passes_of, tiny
+
+from ecjax.planning import prepare
+from ecjax.planning.certified import Settings, certify
+from ecjax.planning.certified.few_rows import bound_by_sets, few_rows
+
+NODES = 4
+
+
+def case(seed: int, kind: str, constrained: bool):
+    """A problem of two files with chunks of two sizes; constrained by all that files and nodes can have, or by none."""
+    _, problem, theta = tiny(seed, kind, 2, NODES)
+    if not constrained:
+        return problem, theta
+    random = np.random.default_rng(100 + seed)
+    need = np.asarray(problem.k + problem.files.min_extra_chunks).astype(int)
+    allowed = random.random((2, NODES)) < 0.7
+    for i, count in enumerate(need):
+        allowed[i, random.permutation(NODES)[:count]] = True
+    return limited(
+        problem,
+        allowed=allowed,
+        capacity=np.full(NODES, 1 + seed % 2),
+        surcharge=random.uniform(0, 3, (2, NODES)),
+        reading=random.uniform(0, 3, (2, NODES)),
+    ), theta
+
+
+def bound_of(problem, theta: float, best: float) -> float:
+    passes = passes_of(problem, theta)
+    service, rows = passes.service, passes.rows
+    assert few_rows(service, rows)
+    # what every node would serve if all served alike
+    even = np.bincount(rows.grid, np.repeat(rows.hot, np.diff(rows.start)) * rows.read, len(service.size))
+    loads = np.tile(even / NODES, (NODES, 1))
+    z = 0.0 if service.alone else float(service.mean.mean())
+    return bound_by_sets(service, rows, loads, z, best, 1e-4, lambda number, part: [part(0, number)])
+
+
+@pytest.mark.parametrize("constrained", [False, True])
+@pytest.mark.parametrize("kind", ["mixed", "mixed_writes"])
+@pytest.mark.parametrize(
+    "seed", [*range(3), *(pytest.param(n, marks=pytest.mark.slow) for n in range(3, 24))]
+)
+def test_no_plan_is_below_the_bound(seed, kind, constrained):
+    problem, theta = case(seed, kind, constrained)
+    best = optimum(problem, theta)
+    if best is None:
+        pytest.skip("no placement is stable and keeps the constraints")
+    bound = bound_of(problem, theta, best.objective)
+    assert bound <= best.objective * (1 + 1e-9)
+
+
+def test_the_bound_is_within_a_few_percent_of_the_best_plan():
+    close = []
+    for seed in (1, 4, 5):
+        problem, theta = case(seed, "mixed", False)
+        best = optimum(problem, theta).objective
+        close.append(bound_of(problem, theta, best) / best)
+        whole = certify(passes_of(problem, theta), Settings(gap=1e-3)).lower_bound / best
+        assert 0.95 < whole <= 1 + 1e-9
+    assert min(close) > 0.95
+
+
+def test_reads_of_one_chunk_have_their_mean():
+    """k = 1: the bound is the mean, whatever z; both files on a node of their own or together."""
+    _, problem, theta = tiny(3, "alone", 2, NODES)
+    sizes = np.asarray(problem.files.chunk_bytes) * np.array([1.0, 4.0])
+    files = replace(problem.files, chunk_bytes=jnp.asarray(sizes), rate=problem.files.rate / 4)
+    problem = prepare(problem.nodes, files)
+    best = optimum(problem, theta).objective
+    bound = bound_of(problem, theta, best)
+    assert 0.9 * best < bound <= best * (1 + 1e-9)
