@@ -12,7 +12,6 @@ _DEGREE = 20  # errors of 2e-13
 
 def _coefficients() -> list[float]:
     """Of log(erfc(z) exp(z^2) / t) as a polynomial of 2 t - 1, where t = 1 / (1 + z / 2)."""
-
     place = chebyshev.chebpts1(_DEGREE + 1)
     t = (place + 1) / 2
     values = np.log(special.erfcx(2 / t - 2) / t)

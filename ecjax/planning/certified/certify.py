@@ -54,6 +54,7 @@ class Certificate:
     spare: tuple[
         np.ndarray, np.ndarray
     ]  # rows and nodes where one chunk more would help, best first; few or none
+    placements: np.ndarray  # (C, R, m) bool, others to try; none where rows are many
 
 
 def certify(
@@ -106,7 +107,7 @@ def certify(
         other = round_off(passes, relaxed, 1e-3 * settings.gap, settings.seed + again, shuffled=True)
         if other[2] < objective and keeps_capacity(passes, other[0]):
             kinds, z, objective = other
-    value = bound.value
+    value, placements = bound.value, None
     if objective > target and few_rows(service, rows):
         by_sets = bound_by_sets(
             service,
@@ -117,8 +118,8 @@ def certify(
             0.3 * settings.gap,
             partial(passes.share_out_bins, least=1),
         )
-        value = max(value, by_sets)
-    return _certificate(passes, settings, kinds, z, objective, value, count)
+        value, placements = max(value, by_sets.bound), by_sets.placements
+    return _certificate(passes, settings, kinds, z, objective, value, count, placements)
 
 
 def _one_size(passes: Passes, settings: Settings, start: np.ndarray | None, solver: Solver) -> Certificate:
@@ -176,8 +177,10 @@ def _certificate(
     objective: float,
     bound: float,
     count: int,
+    placements: np.ndarray | None = None,
 ) -> Certificate:
     spare = np.zeros(0, np.int64), np.zeros(0, np.int64)
     if objective > bound + settings.gap * abs(bound):
         spare = spare_chunks(passes, kinds, z, 2 * kinds.shape[1])
-    return Certificate((kinds == HOT).astype(float), kinds != NONE, z, bound, count, spare)
+    others = np.zeros((0, *kinds.shape), bool) if placements is None else placements
+    return Certificate((kinds == HOT).astype(float), kinds != NONE, z, bound, count, spare, others)

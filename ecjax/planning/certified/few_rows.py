@@ -10,7 +10,8 @@ one chunk size by one row, and nu_i of the chunks of a row, any plan costs at le
 
 where a row has n_i to m_i chunks, and N_js is the least latency less mu times reads of a node that serves at most all
 reads of the rows in s beside their writes (``node_bound``). N falls with z, so that ``march`` proves it for every z.
-Limits of chunks per site are left aside; those of a node are not.
+Limits of chunks per site are left aside; those of a node are not. The linear program of the prices says which set every
+node should keep: placements to try.
 """
 
 from dataclasses import dataclass
@@ -34,6 +35,7 @@ _CLOSED = 0.5  # of the tolerance, between what prices prove and what others cou
 _FINE = 0.3  # of the tolerance, for the minima of all nodes
 _LEAST_TOL, _MOST_TOL = 3e-3, 1e-2  # relative
 _PART = 0.1  # of what stays open, that the search over z may lose
+_PLACEMENTS = 4  # to try
 _RENEWALS = 24  # z that get prices of their own
 
 
@@ -49,6 +51,13 @@ class StatePrices(NamedTuple):
     read: np.ndarray
     kept: np.ndarray
     z: float
+
+
+class BySets(NamedTuple):
+    """A lower bound on all plans, s, and (C, R, m) placements that may be good, the most promising first."""
+
+    bound: float
+    placements: np.ndarray
 
 
 class _Answers(NamedTuple):
@@ -101,8 +110,8 @@ def bound_by_sets(
     objective: float,
     tol: float,
     share_out: ShareOut,
-) -> float:
-    """Lower bound on all plans, s.
+) -> BySets:
+    """Lower bound on all plans, s, and placements to try.
 
     Args:
         service: nodes.
@@ -122,16 +131,17 @@ def bound_by_sets(
     soonest = float((service.mean + waits(service.background)[0][:, None]).min())
     surely = states.storage + soonest
     worth, tol = states.storage + max(z, soonest), max(tol, _LEAST_TOL)
-    first = _solved(states, start, start.read, tol * worth)
+    first, tried = _solved(states, start, start.read, tol * worth)
+    placements = tried[[_keeps(rows, each) for each in tried]][:_PLACEMENTS]
     at_best = _answers(states, first, z, _FINE * tol * worth).bound
     if service.alone:
-        return at_best
+        return BySets(at_best, placements)
     worth = abs(z + at_best)
     # what stays open at the best z, a finer search over z would not close
     slack = float(np.clip(_PART * (objective - z - at_best), tol * worth, _MOST_TOL * worth))
     target = z + at_best - slack
     if target <= surely:
-        return surely
+        return BySets(surely, placements)
     k = float(states.asked.sum()) / service.rate
     low = min((k * soonest + states.storage - target) / (k - 1), z)
     made: list[StatePrices] = [first]
@@ -148,11 +158,11 @@ def bound_by_sets(
             return [moved]
         if len(made) > _RENEWALS:
             return []
-        made.append(_solved(states, moved, there, slack))
+        made.append(_solved(states, moved, there, slack)[0])
         return made[-1:]
 
     where = Range(low, max(target - states.storage, z), target, slack)
-    return max(surely, march(rest, renewed, first, where)[0])
+    return BySets(max(surely, march(rest, renewed, first, where)[0]), placements)
 
 
 def _states_of(service: Service, rows: Rows, share_out: ShareOut) -> _States:
@@ -225,8 +235,12 @@ def _answers(states: _States, prices: StatePrices, z: float, tol: float) -> _Ans
     return _Answers(reads + chunks + float(least[at].sum()), loads, states.kept[best], latency + paid)
 
 
-def _solved(states: _States, start: StatePrices, scale: np.ndarray, slack: float) -> StatePrices:
+def _solved(
+    states: _States, start: StatePrices, scale: np.ndarray, slack: float
+) -> tuple[StatePrices, np.ndarray]:
     """Prices that prove about the most at a z: cutting planes, in a box around the best prices so far.
+
+    Also (C, R, m) placements by the programs' multipliers, those of the last program first.
 
     Args:
         states: of the nodes.
@@ -242,6 +256,7 @@ def _solved(states: _States, start: StatePrices, scale: np.ndarray, slack: float
     planes, costs = np.zeros((0, len(right))), np.zeros(0)
     best, value, box = start, -np.inf, _FIRST_BOX
     prices = start
+    placements: list[np.ndarray] = []
     for _ in range(_ROUNDS):
         answers = _answers(states, prices, start.z, _FINE * slack)
         box *= _GROWTH if answers.bound > value else _SHRINKAGE
@@ -256,9 +271,45 @@ def _solved(states: _States, start: StatePrices, scale: np.ndarray, slack: float
         high = np.concatenate([best.read + box * scale, up + reach, down + reach, np.full(m, np.inf)])
         low[: entries + 2 * number] = np.maximum(low[: entries + 2 * number], 0.0)
         solution = linprog(right, planes, costs, bounds=np.stack([low, high], axis=1), method="highs")
-        if solution.status != 0 or -solution.fun - value <= _CLOSED * slack:
+        if solution.status != 0:
+            break
+        kept = planes[:, entries : entries + number]
+        placements.append(_placement(states, kept, -solution.ineqlin.marginals))
+        if -solution.fun - value <= _CLOSED * slack:
             break
         x = solution.x
         kept = x[entries : entries + number] - x[entries + number : entries + 2 * number]
         prices = StatePrices(x[:entries], kept, start.z)
-    return best
+    different = list({each.tobytes(): each for each in reversed(placements)}.values())
+    shape = len(different), number, m
+    return best, np.array(different, bool).reshape(shape)
+
+
+def _keeps(rows: Rows, placement: np.ndarray) -> bool:
+    """Whether a placement (R, m) keeps all constraints."""
+    enough = np.all(placement.sum(axis=1) >= np.maximum(rows.length, rows.hot))
+    held = rows.chunks @ placement <= rows.capacity * (1 + 1e-12)
+    may = not len(rows.allowed) or not np.any(placement & ~rows.allowed)
+    by_site = placement @ (rows.site[:, None] == np.arange(rows.site.max() + 1)).astype(int)
+    return bool(enough and held.all() and may and (not rows.per_site or np.all(by_site <= rows.per_site)))
+
+
+def _placement(states: _States, kept: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """(R, m) the set of rows that counts most at every node, and more where a row has too few chunks.
+
+    Args:
+        states: of the nodes.
+        kept: (rounds m, R) sets, those of a round together.
+        weight: (rounds m,) of each.
+    """
+    m = len(states.dollars)
+    by_node, shares = kept.reshape(-1, m, kept.shape[1]), weight.reshape(-1, m)
+    placement = by_node[shares.argmax(axis=0), np.arange(m)] > 0.5
+    expected = np.einsum("tj,tji->ji", shares, by_node)
+    for i, least in enumerate(states.least.astype(int)):
+        # the state of one row alone says whether a node may keep it
+        alone = int(np.flatnonzero((states.kept.sum(axis=1) == 1) & (states.kept[:, i] == 1))[0])
+        worth = np.where(np.isfinite(states.dollars[:, alone]) & ~placement[:, i], expected[:, i], -np.inf)
+        more = np.argsort(-worth, kind="stable")[: max(0, least - int(placement[:, i].sum()))]
+        placement[more, i] = True
+    return placement.T

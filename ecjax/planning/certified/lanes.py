@@ -88,7 +88,8 @@ def _solver(
 def finished(problem: Problem, theta: float, certificate: Certificate, gap: float) -> Solution:
     """The plan of a certificate, evaluated with true sizes.
 
-    Where its gap is not closed, reads are rescheduled over the chunks that rows have beyond k, and over spare ones.
+    Where its gap is not closed, reads are rescheduled over the chunks that rows have beyond k, and over spare ones; and
+    other placements are tried, if it has any.
     """
     probabilities = jnp.asarray(certificate.probabilities)
     stored = jnp.asarray(certificate.stored)
@@ -107,6 +108,13 @@ def finished(problem: Problem, theta: float, certificate: Certificate, gap: floa
         worth = EVALUATE(problem, polished, more, price)
         if worth.objective < evaluation.objective:
             probabilities, stored, evaluation = polished, more, worth
+    for other in () if proven else certificate.placements:
+        kept = jnp.asarray(other, float)
+        even = kept * (jnp.asarray(problem.k) / kept.sum(axis=1))[:, None]
+        spread = _RESCHEDULE(problem, even, jnp.asarray(other), toll=toll).point
+        worth = EVALUATE(problem, spread, jnp.asarray(other), price)
+        if worth.objective < evaluation.objective:
+            probabilities, stored, evaluation = spread, jnp.asarray(other), worth
     solution = Solution(
         probabilities=probabilities,
         stored=stored,

@@ -42,7 +42,7 @@ def bound_of(problem, theta: float, best: float) -> float:
     even = np.bincount(rows.grid, np.repeat(rows.hot, np.diff(rows.start)) * rows.read, len(service.size))
     loads = np.tile(even / NODES, (NODES, 1))
     z = 0.0 if service.alone else float(service.mean.mean())
-    return bound_by_sets(service, rows, loads, z, best, 1e-4, lambda number, part: [part(0, number)])
+    return bound_by_sets(service, rows, loads, z, best, 1e-4, lambda number, part: [part(0, number)]).bound
 
 
 @pytest.mark.parametrize("constrained", [False, True])
