@@ -14,21 +14,19 @@ Limits of chunks per site are left aside; those of a node are not. The linear pr
 node should keep: placements to try.
 """
 
-from dataclasses import dataclass
-from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import linprog
 
-from ecjax.planning.certified.data import Rows, Service, rates_of
+from ecjax.planning.certified.data import Rows, Service
 from ecjax.planning.certified.march import Range, march
-from ecjax.planning.certified.node_bound import ShareOut, node_minima
+from ecjax.planning.certified.node_bound import ShareOut
+from ecjax.planning.certified.node_sets import StatePrices, States, answers, states_of
 from ecjax.planning.certified.waits import slopes, waits
 
 _MOST_ROWS = 4
 _MOST_ENTRIES = 16  # chunk sizes of all rows together
-_WORK = 300  # cells of levels that the search for one minimum may open
 _FIRST_BOX, _GROWTH, _SHRINKAGE = 0.3, 1.5, 0.6
 _ROUNDS = 40  # of prices for one z
 _CLOSED = 0.5  # of the tolerance, between what prices prove and what others could
@@ -39,57 +37,11 @@ _PLACEMENTS = 4  # to try
 _RENEWALS = 24  # z that get prices of their own
 
 
-class StatePrices(NamedTuple):
-    """Prices made for a z, s.
-
-    Attributes:
-        read: (E,) mu, s per 1/s, of the entries of the rows.
-        kept: (R,) nu, s per chunk of a row.
-        z: s.
-    """
-
-    read: np.ndarray
-    kept: np.ndarray
-    z: float
-
-
 class BySets(NamedTuple):
     """A lower bound on all plans, s, and (C, R, m) placements that may be good, the most promising first."""
 
     bound: float
     placements: np.ndarray
-
-
-class _Answers(NamedTuple):
-    """The best set of rows of every node at some prices.
-
-    Attributes:
-        bound: s, without z.
-        loads: (m, E) 1/s.
-        kept: (m, R) 0 or 1.
-        cost: (m,) s, latency and dollars.
-    """
-
-    bound: float
-    loads: np.ndarray
-    kept: np.ndarray
-    cost: np.ndarray
-
-
-@dataclass(frozen=True)
-class _States:
-    """Sets of rows at every node; a node with a set counts as a node of its own, (m S,)."""
-
-    service: Service
-    most: np.ndarray  # (m S, E) 1/s
-    kept: np.ndarray  # (S, R) 0 or 1
-    dollars: np.ndarray  # (m, S) s; infinite for what a node may not keep, or cannot write
-    discount: np.ndarray  # (m, E) s per 1/s, what a read costs at a node
-    asked: np.ndarray  # (E,) 1/s, k times the reads
-    least: np.ndarray  # (R,) chunks
-    longest: np.ndarray  # (R,)
-    storage: float  # s, what the least chunks cost on their cheapest nodes
-    share_out: ShareOut
 
 
 def few_rows(service: Service, rows: Rows) -> bool:
@@ -122,7 +74,7 @@ def bound_by_sets(
         tol: relative; what may stay open.
         share_out: the nodes, to threads.
     """
-    states = _states_of(service, rows, share_out)
+    states = states_of(service, rows, share_out)
 
     def steep(at: float) -> np.ndarray:
         return slopes(service, loads, at).read[:, rows.grid].max(axis=0)
@@ -133,7 +85,7 @@ def bound_by_sets(
     worth, tol = states.storage + max(z, soonest), max(tol, _LEAST_TOL)
     first, tried = _solved(states, start, start.read, tol * worth)
     placements = tried[[_keeps(rows, each) for each in tried]][:_PLACEMENTS]
-    at_best = _answers(states, first, z, _FINE * tol * worth).bound
+    at_best = answers(states, first, z, _FINE * tol * worth).bound
     if service.alone:
         return BySets(at_best, placements)
     worth = abs(z + at_best)
@@ -147,7 +99,7 @@ def bound_by_sets(
     made: list[StatePrices] = [first]
 
     def rest(prices: StatePrices, at: float, fine: float) -> float:
-        return _answers(states, prices, at, fine).bound
+        return answers(states, prices, at, fine).bound
 
     def renewed(at: float, again: bool) -> list[StatePrices]:
         near = min(made, key=lambda prices: abs(prices.z - at))
@@ -165,78 +117,8 @@ def bound_by_sets(
     return BySets(max(surely, march(rest, renewed, first, where)[0]), placements)
 
 
-def _states_of(service: Service, rows: Rows, share_out: ShareOut) -> _States:
-    m, number = len(service.mean), rows.number
-    row = np.repeat(np.arange(number), np.diff(rows.start))
-    kept = np.array(list(product((0, 1), repeat=number)))
-    moments = service.moments[:, :, rows.grid]
-    written = np.einsum("se,e,nme->msn", kept[:, row], rows.write, moments)
-    background = service.background[:, None] + written
-    cost = np.outer(rows.chunks, rows.chunk_price) + np.outer(rows.bytes, rows.byte_price)
-    cost = rows.per_dollar * (cost + rows.surcharge if len(rows.surcharge) else cost)
-    dollars = cost.T @ kept.T
-    may = rows.allowed.T if len(rows.allowed) else np.ones((m, number), bool)
-    least = np.maximum(rows.length, rows.hot)
-    cheapest = np.sort(np.where(may.T, cost, np.inf), axis=1)
-    storage = sum(float(each[:n].sum()) for each, n in zip(cheapest, least, strict=True))
-    barred = (~may @ kept.T > 0) | (kept @ rows.chunks > rows.capacity[:, None] * (1 + 1e-12))
-    # a node that its writes alone overload
-    over = background[:, :, 0] >= 1
-    dollars[barred | over] = np.inf
-    background[over] = 0.0
-    discount = np.zeros((m, len(row)))
-    if len(rows.reading):
-        rate = rates_of(rows)
-        discount = (rows.per_dollar * rows.reading / np.where(rate > 0, rate, 1.0)[:, None]).T[:, row]
-    count = len(kept)
-    return _States(
-        service._replace(
-            size=service.size[rows.grid],
-            moments=np.ascontiguousarray(np.repeat(moments, count, axis=1)),
-            mean=np.repeat(service.mean[:, rows.grid], count, axis=0),
-            variance=np.repeat(service.variance[:, rows.grid], count, axis=0),
-            background=background.reshape(m * count, 3),
-        ),
-        np.tile(kept[:, row] * rows.read * (1 + 1e-12), (m, 1)),
-        kept,
-        dollars,
-        discount,
-        rows.hot[row] * rows.read,
-        least.astype(float),
-        may.sum(axis=0).astype(float),
-        storage,
-        share_out,
-    )
-
-
-def _answers(states: _States, prices: StatePrices, z: float, tol: float) -> _Answers:
-    """What every node does at prices, to a tolerance of s for all of them."""
-    m, count = states.dollars.shape
-    price = np.maximum(prices.read - states.discount, 0.0)
-    rates = np.zeros((1, 1, *states.most.shape))
-    low, value = node_minima(
-        states.service,
-        states.most,
-        np.repeat(price, count, axis=0),
-        np.array([z]),
-        tol / m,
-        _WORK,
-        rates=rates,
-        share_out=states.share_out,
-    )
-    least = low[0].reshape(m, count) + states.dollars - states.kept @ prices.kept
-    best = least.argmin(axis=1)
-    at = np.arange(m), best
-    loads = rates[0, 0].reshape(m, count, -1)[at]
-    latency = value[0].reshape(m, count)[at] + np.sum(loads * price, axis=1)
-    paid = states.dollars[at] + np.sum(loads * states.discount, axis=1)
-    reads = float(prices.read @ states.asked)
-    chunks = float(np.minimum(prices.kept * states.least, prices.kept * states.longest).sum())
-    return _Answers(reads + chunks + float(least[at].sum()), loads, states.kept[best], latency + paid)
-
-
 def _solved(
-    states: _States, start: StatePrices, scale: np.ndarray, slack: float
+    states: States, start: StatePrices, scale: np.ndarray, slack: float
 ) -> tuple[StatePrices, np.ndarray]:
     """Prices that prove about the most at a z: cutting planes, in a box around the best prices so far.
 
@@ -258,12 +140,12 @@ def _solved(
     prices = start
     placements: list[np.ndarray] = []
     for _ in range(_ROUNDS):
-        answers = _answers(states, prices, start.z, _FINE * slack)
-        box *= _GROWTH if answers.bound > value else _SHRINKAGE
-        if answers.bound > value:
-            best, value = prices, answers.bound
-        planes = np.vstack([planes, np.hstack([answers.loads, answers.kept, -answers.kept, np.eye(m)])])
-        costs = np.append(costs, answers.cost)
+        answer = answers(states, prices, start.z, _FINE * slack)
+        box *= _GROWTH if answer.bound > value else _SHRINKAGE
+        if answer.bound > value:
+            best, value = prices, answer.bound
+        planes = np.vstack([planes, np.hstack([answer.loads, answer.kept, -answer.kept, np.eye(m)])])
+        costs = np.append(costs, answer.cost)
         # multipliers: mu, the positive and the negative part of nu, and what each node is worth
         reach = box * unit
         up, down = np.maximum(best.kept, 0.0), np.maximum(-best.kept, 0.0)
@@ -294,7 +176,7 @@ def _keeps(rows: Rows, placement: np.ndarray) -> bool:
     return bool(enough and held.all() and may and (not rows.per_site or np.all(by_site <= rows.per_site)))
 
 
-def _placement(states: _States, kept: np.ndarray, weight: np.ndarray) -> np.ndarray:
+def _placement(states: States, kept: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """(R, m) the set of rows that counts most at every node, and more where a row has too few chunks.
 
     Args:

@@ -1,0 +1,138 @@
+"""Nodes of few placement rows: the sets of rows that each may keep, and its best one at prices.
+
+A node with a set counts as a node of its own: it serves at most all reads of the set's rows, beside their writes.
+"""
+
+from dataclasses import dataclass
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+
+from ecjax.planning.certified.data import Rows, Service, rates_of
+from ecjax.planning.certified.node_bound import ShareOut, node_minima
+
+_WORK = 300  # cells of levels that the search for one minimum may open
+
+
+class StatePrices(NamedTuple):
+    """Prices made for a z, s.
+
+    Attributes:
+        read: (E,) mu, s per 1/s, of the entries of the rows.
+        kept: (R,) nu, s per chunk of a row.
+        z: s.
+    """
+
+    read: np.ndarray
+    kept: np.ndarray
+    z: float
+
+
+class Answers(NamedTuple):
+    """The best set of rows of every node at some prices.
+
+    Attributes:
+        bound: s, without z.
+        loads: (m, E) 1/s.
+        kept: (m, R) 0 or 1.
+        cost: (m,) s, latency and dollars.
+    """
+
+    bound: float
+    loads: np.ndarray
+    kept: np.ndarray
+    cost: np.ndarray
+
+
+@dataclass(frozen=True)
+class States:
+    """Sets of rows at every node; a node with a set counts as a node of its own, (m S,)."""
+
+    service: Service
+    most: np.ndarray  # (m S, E) 1/s
+    kept: np.ndarray  # (S, R) 0 or 1
+    dollars: np.ndarray  # (m, S) s; infinite for what a node may not keep, or cannot write
+    discount: np.ndarray  # (m, E) s per 1/s, what a read costs at a node
+    asked: np.ndarray  # (E,) 1/s, k times the reads
+    least: np.ndarray  # (R,) chunks
+    longest: np.ndarray  # (R,)
+    storage: float  # s, what the least chunks cost on their cheapest nodes
+    share_out: ShareOut
+
+
+def states_of(service: Service, rows: Rows, share_out: ShareOut) -> States:
+    """All sets of rows at every node.
+
+    Args:
+        service: nodes.
+        rows: few of them, all chunk sizes on the grid.
+        share_out: the nodes, to threads.
+    """
+    m, number = len(service.mean), rows.number
+    row = np.repeat(np.arange(number), np.diff(rows.start))
+    kept = np.array(list(product((0, 1), repeat=number)))
+    moments = service.moments[:, :, rows.grid]
+    written = np.einsum("se,e,nme->msn", kept[:, row], rows.write, moments)
+    background = service.background[:, None] + written
+    cost = np.outer(rows.chunks, rows.chunk_price) + np.outer(rows.bytes, rows.byte_price)
+    cost = rows.per_dollar * (cost + rows.surcharge if len(rows.surcharge) else cost)
+    dollars = cost.T @ kept.T
+    may = rows.allowed.T if len(rows.allowed) else np.ones((m, number), bool)
+    least = np.maximum(rows.length, rows.hot)
+    cheapest = np.sort(np.where(may.T, cost, np.inf), axis=1)
+    storage = sum(float(each[:n].sum()) for each, n in zip(cheapest, least, strict=True))
+    barred = (~may @ kept.T > 0) | (kept @ rows.chunks > rows.capacity[:, None] * (1 + 1e-12))
+    # a node that its writes alone overload
+    over = background[:, :, 0] >= 1
+    dollars[barred | over] = np.inf
+    background[over] = 0.0
+    discount = np.zeros((m, len(row)))
+    if len(rows.reading):
+        rate = rates_of(rows)
+        discount = (rows.per_dollar * rows.reading / np.where(rate > 0, rate, 1.0)[:, None]).T[:, row]
+    count = len(kept)
+    return States(
+        service._replace(
+            size=service.size[rows.grid],
+            moments=np.ascontiguousarray(np.repeat(moments, count, axis=1)),
+            mean=np.repeat(service.mean[:, rows.grid], count, axis=0),
+            variance=np.repeat(service.variance[:, rows.grid], count, axis=0),
+            background=background.reshape(m * count, 3),
+        ),
+        np.tile(kept[:, row] * rows.read * (1 + 1e-12), (m, 1)),
+        kept,
+        dollars,
+        discount,
+        rows.hot[row] * rows.read,
+        least.astype(float),
+        may.sum(axis=0).astype(float),
+        storage,
+        share_out,
+    )
+
+
+def answers(states: States, prices: StatePrices, z: float, tol: float) -> Answers:
+    """What every node does at prices, to a tolerance of s for all of them."""
+    m, count = states.dollars.shape
+    price = np.maximum(prices.read - states.discount, 0.0)
+    rates = np.zeros((1, 1, *states.most.shape))
+    low, value = node_minima(
+        states.service,
+        states.most,
+        np.repeat(price, count, axis=0),
+        np.array([z]),
+        tol / m,
+        _WORK,
+        rates=rates,
+        share_out=states.share_out,
+    )
+    least = low[0].reshape(m, count) + states.dollars - states.kept @ prices.kept
+    best = least.argmin(axis=1)
+    at = np.arange(m), best
+    loads = rates[0, 0].reshape(m, count, -1)[at]
+    latency = value[0].reshape(m, count)[at] + np.sum(loads * price, axis=1)
+    paid = states.dollars[at] + np.sum(loads * states.discount, axis=1)
+    reads = float(prices.read @ states.asked)
+    chunks = float(np.minimum(prices.kept * states.least, prices.kept * states.longest).sum())
+    return Answers(reads + chunks + float(least[at].sum()), loads, states.kept[best], latency + paid)
