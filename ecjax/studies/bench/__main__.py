@@ -25,8 +25,10 @@ def main() -> int:
         else:
             kind = str if option.default is None else type(option.default)
             parser.add_argument(f"--{option.name}", type=kind, default=option.default, help=text)
+    words = vars(parser.parse_args())
+    words["cases"] = words["cases"] or None  # argparse gives an empty list where none is named
     try:
-        return bench_study(BenchOptions(**vars(parser.parse_args())), OUTPUT)
+        return bench_study(BenchOptions(**words), OUTPUT)
     except UserError as error:
         print(f"ecjax: {error}", file=sys.stderr)
         return 2

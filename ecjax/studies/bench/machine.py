@@ -3,8 +3,8 @@
 import os
 import platform
 import sys
-from importlib.metadata import version
-from importlib.util import find_spec
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import psutil
@@ -47,8 +47,16 @@ def describe() -> dict[str, object]:
         "memory_bytes": psutil.virtual_memory().total,
         "python": platform.python_version(),
         "platform": platform.system(),
-        "versions": {name: version(name) for name in PACKAGES if name != "ray" or find_spec(name)},
+        "versions": _versions(),
     }
+
+
+def _versions() -> dict[str, str]:
+    versions = {}
+    for name in PACKAGES:
+        with suppress(PackageNotFoundError):  # the suite gpu needs neither Ray nor Hydra
+            versions[name] = version(name)
+    return versions
 
 
 def peak_rss_bytes() -> int:
