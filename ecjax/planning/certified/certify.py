@@ -21,6 +21,7 @@ _MIXED_PASSES = 50
 _MANY_NODES = 24
 _ROUNDINGS = 8  # tries, on problems of up to _FEW rows times nodes
 _FEW = 200_000
+_MOST_SPARE = 10**6  # rows times nodes up to which a chunk more for some rows may close a gap that is worth the time
 _MOST_BASINS = 4  # times that the search for z may find a better region
 
 
@@ -53,7 +54,7 @@ class Certificate:
     passes: int
     spare: tuple[
         np.ndarray, np.ndarray
-    ]  # rows and nodes where one chunk more would help, best first; few or none
+    ]  # rows and nodes where one chunk more may help, best first; few or none
     placements: np.ndarray  # (C, R, m) bool, others to try; none where rows are many
 
 
@@ -180,7 +181,7 @@ def _certificate(
     placements: np.ndarray | None = None,
 ) -> Certificate:
     spare = np.zeros(0, np.int64), np.zeros(0, np.int64)
-    if objective > bound + settings.gap * abs(bound):
+    if objective > bound + settings.gap * abs(bound) and kinds.size <= _MOST_SPARE:
         spare = spare_chunks(passes, kinds, z, 2 * kinds.shape[1])
     others = np.zeros((0, *kinds.shape), bool) if placements is None else placements
     return Certificate((kinds == HOT).astype(float), kinds != NONE, z, bound, count, spare, others)
