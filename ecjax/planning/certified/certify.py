@@ -21,7 +21,9 @@ _MIXED_PASSES = 50
 _MANY_NODES = 24
 _ROUNDINGS = 8  # tries, on problems of up to _FEW rows times nodes
 _FEW = 200_000
-_MOST_SPARE = 10**6  # rows times nodes up to which a chunk more for some rows may close a gap that is worth the time
+_MOST_SPARE = (
+    10**6
+)  # rows times nodes up to which a chunk more for some rows may close a gap that is worth the time
 _MOST_BASINS = 4  # times that the search for z may find a better region
 
 
@@ -47,7 +49,7 @@ class Settings:
 class Certificate:
     """Whole choices with what is proved about them."""
 
-    probabilities: np.ndarray  # (R, m) 0 or 1
+    hot: np.ndarray  # (R, m) bool, nodes that all reads of a row use
     stored: np.ndarray  # (R, m) bool
     z: float  # s
     lower_bound: float  # s; minus infinity where none was found
@@ -56,6 +58,11 @@ class Certificate:
         np.ndarray, np.ndarray
     ]  # rows and nodes where one chunk more may help, best first; few or none
     placements: np.ndarray  # (C, R, m) bool, others to try; none where rows are many
+
+    @property
+    def probabilities(self) -> np.ndarray:
+        """(R, m) 0.0 or 1.0, of a read of the row to use the node."""
+        return self.hot.astype(float)
 
 
 def certify(
@@ -184,4 +191,4 @@ def _certificate(
     if objective > bound + settings.gap * abs(bound) and kinds.size <= _MOST_SPARE:
         spare = spare_chunks(passes, kinds, z, 2 * kinds.shape[1])
     others = np.zeros((0, *kinds.shape), bool) if placements is None else placements
-    return Certificate((kinds == HOT).astype(float), kinds != NONE, z, bound, count, spare, others)
+    return Certificate(kinds == HOT, kinds != NONE, z, bound, count, spare, others)

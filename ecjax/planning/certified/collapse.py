@@ -8,6 +8,7 @@ The cheapest cost A of a row is concave in its rate. Of w rows with mean x in a 
 w [(b - x) A(a) + (x - a) A(b)]/(b - a): the lower bound takes the ends of the steps for many rows, at a loss of 1e-7.
 """
 
+from threading import RLock
 from typing import NamedTuple
 
 import numpy as np
@@ -61,6 +62,36 @@ class Steps(NamedTuple):
     high: np.ndarray
     kind: np.ndarray
     example: np.ndarray
+
+
+class Gathered:
+    """Steps of rows, and bins of these, each made when it is asked for first: they do not depend on theta.
+
+    Threads may share it.
+
+    Args:
+        rows: the rows.
+    """
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows, self._lock = rows, RLock()
+        self._steps: Steps | None = None
+        self._bins: dict[int, Collapsed] = {}
+
+    @property
+    def steps(self) -> Steps:
+        """The rows by class and step of their rate."""
+        with self._lock:
+            if self._steps is None:
+                self._steps = steps_of(self._rows)
+            return self._steps
+
+    def bins(self, most: int) -> Collapsed:
+        """The rows gathered into so many bins, about."""
+        with self._lock:
+            if most not in self._bins:
+                self._bins[most] = collapse(self._rows, self.steps, most)
+            return self._bins[most]
 
 
 def steps_of(rows: Rows) -> Steps:

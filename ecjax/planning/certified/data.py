@@ -104,6 +104,8 @@ def grid_of(sizes: np.ndarray, rates: np.ndarray, most: int) -> np.ndarray:
         rates: (r,) 1/s, of reads and writes.
         most: sizes.
     """
+    if sizes.min() == sizes.max():
+        return sizes[:1]
     distinct, which = np.unique(sizes, return_inverse=True)
     if len(distinct) <= most:
         return distinct
@@ -159,37 +161,14 @@ def flatten(problem: Problem) -> tuple[Service, Rows]:
 
 
 def _rows(problem: Problem, size: np.ndarray, grid: np.ndarray) -> Rows:
-    files, m, count = problem.files, problem.nodes.count, problem.rows
-    r = len(size)
-    row = np.arange(r) if problem.row is None else np.asarray(problem.row)
-    upper = np.clip(np.searchsorted(grid, size), min(1, len(grid) - 1), len(grid) - 1)
-    lower = np.maximum(upper - 1, 0)
-    width = np.where(upper > lower, grid[upper] - grid[lower], 1.0)
-    part = np.where(upper > lower, (size - grid[lower]) / width, 0.0)
-    reads, writes = np.asarray(files.rate), np.asarray(files.write_rate)
-    by_operation = {}
-    for name, rate in (("read", reads), ("write", writes)):
-        entries = np.concatenate([rate * (1 - part), rate * part])
-        where = (np.concatenate([row, row]), np.concatenate([lower, upper]))
-        # explicit zeros keep the two patterns alike
-        pattern = np.concatenate([part < 1, part > 0])
-        by_operation[name] = sparse.coo_array(
-            (entries[pattern], (where[0][pattern], where[1][pattern])), shape=(count, len(grid))
-        ).tocsr()
-    read, write = by_operation["read"], by_operation["write"]
-    read.sort_indices()
-    write.sort_indices()
-    nodes = problem.nodes
+    nodes, m = problem.nodes, problem.nodes.count
 
     def dense(values, dtype: type = float) -> np.ndarray:
         return np.zeros((0, m), dtype) if values is None else writable(values, dtype)
 
     capacity, site, per_site = problem.capacity, problem.site, problem.per_site
     return Rows(
-        start=read.indptr.astype(np.int64),
-        grid=read.indices.astype(np.int64),
-        read=read.data,
-        write=write.data,
+        **_entries(problem, size, grid),
         hot=np.asarray(problem.k).round().astype(np.int64),
         length=np.asarray(problem.floor).round().astype(np.int64),
         chunks=writable(problem.price_chunks, float),
@@ -208,9 +187,44 @@ def _rows(problem: Problem, size: np.ndarray, grid: np.ndarray) -> Rows:
     )
 
 
+def _entries(problem: Problem, size: np.ndarray, grid: np.ndarray) -> dict[str, np.ndarray]:
+    """The entries of all rows, as ``Rows`` has them."""
+    r = len(size)
+    reads, writes = np.asarray(problem.files.rate), np.asarray(problem.files.write_rate)
+    if problem.row is None and len(grid) == 1:
+        return dict(
+            start=np.arange(r + 1),
+            grid=np.zeros(r, np.int64),
+            read=writable(reads, float),
+            write=writable(writes, float),
+        )
+    row = np.arange(r) if problem.row is None else np.asarray(problem.row)
+    upper = np.clip(np.searchsorted(grid, size), min(1, len(grid) - 1), len(grid) - 1)
+    lower = np.maximum(upper - 1, 0)
+    width = np.where(upper > lower, grid[upper] - grid[lower], 1.0)
+    part = np.where(upper > lower, (size - grid[lower]) / width, 0.0)
+    # explicit zeros keep the patterns of reads and writes alike
+    pattern = np.concatenate([part < 1, part > 0])
+    where = np.concatenate([row, row])[pattern], np.concatenate([lower, upper])[pattern]
+
+    def by_row(rate: np.ndarray) -> sparse.csr_array:
+        values = np.concatenate([rate * (1 - part), rate * part])[pattern]
+        table = sparse.coo_array((values, where), shape=(problem.rows, len(grid))).tocsr()
+        table.sort_indices()
+        return table
+
+    read, write = by_row(reads), by_row(writes)
+    return dict(
+        start=read.indptr.astype(np.int64),
+        grid=read.indices.astype(np.int64),
+        read=read.data,
+        write=write.data,
+    )
+
+
 def _true_sizes(problem: Problem, size: np.ndarray, grid: np.ndarray) -> TrueSizes:
     laws = writable(problem.nodes.work, float), writable(problem.nodes.service, float)
-    if np.isin(size, grid).all():
+    if len(grid) < MOST_SIZES or np.isin(size, grid).all():
         return TrueSizes(*laws, np.zeros(0), np.zeros((2, 0)), np.zeros((2, 0)))
     files = problem.files
     rates = [np.asarray(rate) for rate in (files.rate, files.write_rate)]

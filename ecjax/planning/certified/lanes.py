@@ -9,15 +9,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from ecjax.cores import available_cores, one_blas_thread
+from ecjax.model import Evaluation
 from ecjax.planning.certified.certify import Certificate, Settings, certify
-from ecjax.planning.certified.collapse import Steps, steps_of
+from ecjax.planning.certified.collapse import Gathered
 from ecjax.planning.certified.data import Rows, Service, flatten, has_one_size
 from ecjax.planning.certified.relax import Passes
 from ecjax.planning.certified.smooth import FINE_BINS
 from ecjax.planning.certified.solvers import HOST, HostSolver, SharedSolver, Solver, on_jax
 from ecjax.planning.descent import Stopping
 from ecjax.planning.jlcm import Solution
-from ecjax.planning.problem import EVALUATE, Problem, reading_prices, scaled
+from ecjax.planning.problem import EVALUATE, Problem, evaluate, reading_prices, scaled
 from ecjax.planning.rescheduling import reschedule
 from ecjax.precision import device_name
 
@@ -40,11 +41,11 @@ def plan_lanes(
         settings: when to end.
         start: (R, m) choices of an earlier plan to start from, or None.
     """
-    flat: dict[tuple[float, float], tuple[Service, Rows, Problem, Steps | None]] = {}
+    flat: dict[tuple[float, float], tuple[Service, Rows, Problem, Gathered]] = {}
     for key in dict.fromkeys(zip(rate_scale.tolist(), size_scale.tolist(), strict=True)):
         lane_problem = scaled(problem, *key)
         service, rows = flatten(lane_problem)
-        flat[key] = service, rows, lane_problem, steps_of(rows) if has_one_size(service, rows) else None
+        flat[key] = service, rows, lane_problem, Gathered(rows)
     lanes = list(zip(theta.tolist(), rate_scale.tolist(), size_scale.tolist(), strict=True))
     distinct = list(dict.fromkeys(lanes))
     solver = _solver(flat.values(), len(distinct), settings)
@@ -53,8 +54,8 @@ def plan_lanes(
     at_once = min(len(distinct), cores) if isinstance(solver, HostSolver) else len(distinct)
 
     def one(lane: tuple[float, float, float]) -> Certificate:
-        service, rows, _, steps = flat[lane[1:]]
-        passes = Passes(service, rows, max(1, cores // at_once), steps)
+        service, rows, _, gathered = flat[lane[1:]]
+        passes = Passes(service, rows, max(1, cores // at_once), gathered)
         passes.with_theta(lane[0] / problem.files.count)
         try:
             return certify(passes, settings, start, solver)
@@ -72,17 +73,18 @@ def plan_lanes(
         plans.append(plan)
         bounds.append(certificate.lower_bound)
     device = HOST if isinstance(solver, HostSolver) else device_name()
-    return jax.tree.map(lambda *leaves: np.stack(leaves), *plans), np.array(bounds), device
+    return jax.tree.map(_stacked, *plans), np.array(bounds), device
 
 
 def _solver(
-    flat: Iterable[tuple[Service, Rows, Problem, Steps | None]], lanes: int, settings: Settings
+    flat: Iterable[tuple[Service, Rows, Problem, Gathered]], lanes: int, settings: Settings
 ) -> Solver:
     """On the host, or one that all lanes share."""
-    _, rows, problem, steps = next(iter(flat))
-    if steps is None or not on_jax(settings.device, min(rows.number, FINE_BINS), problem.nodes.count, lanes):
-        return HostSolver()
-    return SharedSolver(lanes)
+    service, rows, problem, _ = next(iter(flat))
+    bins = min(rows.number, FINE_BINS)
+    if has_one_size(service, rows) and on_jax(settings.device, bins, problem.nodes.count, lanes):
+        return SharedSolver(lanes)
+    return HostSolver()
 
 
 def finished(problem: Problem, theta: float, certificate: Certificate, gap: float) -> Solution:
@@ -91,19 +93,19 @@ def finished(problem: Problem, theta: float, certificate: Certificate, gap: floa
     Where its gap is not closed, reads are rescheduled over the chunks that rows have beyond k, and over spare ones; and
     other placements are tried, if it has any.
     """
-    probabilities = jnp.asarray(certificate.probabilities)
-    stored = jnp.asarray(certificate.stored)
+    probabilities, stored = certificate.probabilities, certificate.stored
     price, by_reading = jnp.asarray(theta), reading_prices(problem)
     toll = None if by_reading is None else theta / problem.files.count * by_reading
-    evaluation = EVALUATE(problem, probabilities, stored, price)
+    evaluation = _EVALUATE_WHOLE(problem, certificate.hot, stored, price)
     rows, nodes = certificate.spare
     proven = evaluation.objective <= certificate.lower_bound + gap * abs(certificate.lower_bound)
-    cold = np.any(certificate.stored.sum(axis=1) > certificate.probabilities.sum(axis=1))
+    cold = np.any(certificate.stored & ~certificate.hot)
     tries = [0] if cold and not proven else []
     tries += [len(rows) // 4, len(rows) // 2, len(rows)] if len(rows) else []
     whole, placed = probabilities, stored
     for count in dict.fromkeys(tries):
-        more = placed.at[rows[:count], nodes[:count]].set(True)
+        more = placed.copy()
+        more[rows[:count], nodes[:count]] = True
         polished = _RESCHEDULE(problem, whole, more, toll=toll).point
         worth = EVALUATE(problem, polished, more, price)
         if worth.objective < evaluation.objective:
@@ -114,7 +116,7 @@ def finished(problem: Problem, theta: float, certificate: Certificate, gap: floa
         spread = _RESCHEDULE(problem, even, jnp.asarray(other), toll=toll).point
         worth = EVALUATE(problem, spread, jnp.asarray(other), price)
         if worth.objective < evaluation.objective:
-            probabilities, stored, evaluation = spread, jnp.asarray(other), worth
+            probabilities, stored, evaluation = spread, other, worth
     solution = Solution(
         probabilities=probabilities,
         stored=stored,
@@ -126,5 +128,16 @@ def finished(problem: Problem, theta: float, certificate: Certificate, gap: floa
     return jax.tree.map(np.asarray, solution)
 
 
+def _stacked(*leaves: np.ndarray) -> np.ndarray:
+    """With a leading axis; what is large is not copied where it is alone."""
+    return np.stack(leaves) if len(leaves) > 1 else leaves[0][None]
+
+
+def _evaluate_whole(problem: Problem, hot: jax.Array, stored: jax.Array, price: jax.Array) -> Evaluation:
+    return evaluate(problem, hot.astype(problem.share.dtype), stored, price)
+
+
+# bits are what is handed to a device
+_EVALUATE_WHOLE = jax.jit(_evaluate_whole)
 _POLISHING = Stopping(eps=1e-7, max_iterations=100)
 _RESCHEDULE = jax.jit(partial(reschedule, stopping=_POLISHING))

@@ -35,32 +35,23 @@ class NodeMinima:
         self.cells = _Cells(service, rows, levels, share_out) if len(rows.true_size.edge) else None
         sizes = len(service.size)
         row = np.repeat(np.arange(rows.number), np.diff(rows.start))
-        may = rows.allowed[row].T if len(rows.allowed) else np.ones((len(service.mean), 1), bool)
+        may = rows.allowed[row].T if len(rows.allowed) else np.ones((1, 1), bool)
         self.read, self.written = (
             # a little more, so that rounding does not make them less than the sums of the choices
             np.stack([np.bincount(rows.grid, rate * node, sizes) for node in may]) * (1 + 1e-12)
             for rate in (rows.read, rows.write)
         )
+        if not len(rows.allowed):
+            self.read, self.written = (
+                np.repeat(each, len(service.mean), axis=0) for each in (self.read, self.written)
+            )
         self.writes = rows.written
 
     def sums(self, prices: Prices, z: np.ndarray, tol: float) -> np.ndarray:
         """The sum at every z, (Z,) s; it falls with z. Each node's minimum is wanted to ``tol`` s."""
         service = self.service
         if self.plain:
-            result = np.empty((len(z), len(service.mean)))
-            one_size.least(
-                np.ascontiguousarray(service.moments[:, :, 0]),
-                np.ascontiguousarray(service.mean[:, 0]),
-                np.ascontiguousarray(service.variance[:, 0]),
-                service.background,
-                np.ascontiguousarray(self.read[:, 0]),
-                np.ascontiguousarray(prices.read[:, 0]),
-                z,
-                service.rate,
-                service.alone,
-                result,
-            )
-            return result.sum(axis=1)
+            return self._of_one_size(prices, z)
         if self.cells:
             return self.cells.minima(prices, z, tol).sum(axis=1)
         most, price = (self.written, prices.write) if self.writes else (None, None)
@@ -68,6 +59,26 @@ class NodeMinima:
             service, self.read, prices.read, z, tol, _WORK, most, price, None, self.levels, self.share_out
         )
         return bounds[0].sum(axis=1)
+
+    def _of_one_size(self, prices: Prices, z: np.ndarray) -> np.ndarray:
+        service, result = self.service, np.empty((len(z), len(self.service.mean)))
+        nodes = (
+            np.ascontiguousarray(service.moments[:, :, 0]),
+            np.ascontiguousarray(service.mean[:, 0]),
+            np.ascontiguousarray(service.variance[:, 0]),
+            service.background,
+            np.ascontiguousarray(self.read[:, 0]),
+            np.ascontiguousarray(prices.read[:, 0]),
+        )
+
+        def part(first: int, last: int) -> None:
+            one_size.least(first, last, *nodes, z, service.rate, service.alone, result)
+
+        if self.share_out is None:
+            part(0, len(service.mean))
+        else:
+            self.share_out(len(service.mean), part)
+        return result.sum(axis=1)
 
     def states(self, prices: Prices, z: float, tol: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Every node's minimum at one z with the loads of grid sizes that are best there.

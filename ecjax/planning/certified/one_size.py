@@ -8,15 +8,18 @@ import numpy as np
 
 from ecjax.machine_code import njit
 
-_HALVINGS = 60
+_STEPS = 90
+_LEAST_PART = 0.02  # of a bracket, that a step leaves at both ends
 _SHARP = 1e-13
 
 
 @njit()
-def least(moments, mean, variance, background, most, price, z, rate, alone, result):
-    """Write the minimum of every node at every z to ``result`` (Z, m), s, never above the true one.
+def least(first, last, moments, mean, variance, background, most, price, z, rate, alone, result):
+    """Write the minima of the nodes first..last - 1 at every z to ``result`` (Z, m), s, never above the true ones.
 
     Args:
+        first: first node.
+        last: one past the last node.
         moments: (3, m) raw service moments.
         mean: (m,) s, of service and connection.
         variance: (m,) s^2.
@@ -28,7 +31,7 @@ def least(moments, mean, variance, background, most, price, z, rate, alone, resu
         alone: whether k = 1 everywhere: phi = w + E.
         result: (Z, m).
     """
-    for j in range(len(mean)):
+    for j in range(first, last):
         top = min(most[j], (1 - background[j, 0]) / moments[0, j] * (1 - 1e-12))
         guess = 0.5 * top
         for i in range(len(z)):
@@ -38,14 +41,15 @@ def least(moments, mean, variance, background, most, price, z, rate, alone, resu
                 result[i, j] = 0.0
                 continue
             x = guess
-            end, best = 0.0, -np.inf
-            for _ in range(_HALVINGS):
+            end, best, rising = 0.0, -np.inf, np.inf
+            for _ in range(_STEPS):
                 there, by = _at(x, moments, mean, variance, background, j, price[j], z[i], rate, alone)
+                width = high - low
                 if by < 0:
                     low, value, slope = x, there, by
                 else:
                     # the line in x lies below the function: so does its value at the other end
-                    high, end = x, there - by * (x - low)
+                    high, end, rising = x, there - by * (x - low), by
                 # under both tangents
                 best = max(best, value + slope * (high - low))
                 if high < top:
@@ -53,6 +57,9 @@ def least(moments, mean, variance, background, most, price, z, rate, alone, resu
                 if value - best <= _SHARP * abs(value):
                     break
                 x = 0.5 * (low + high)
+                if high - low <= 0.5 * width and rising < np.inf:
+                    # where a line through the slopes is zero, while that closes in from both sides
+                    x = low + (high - low) * min(max(slope / (slope - rising), _LEAST_PART), 1 - _LEAST_PART)
             guess = x
             result[i, j] = best
 

@@ -235,14 +235,17 @@ def _polish(bins: Bins, kinds: np.ndarray, target: float, tol: float) -> None:
     passes = bins.passes
     service, rows = passes.service, passes.rows
     rate = rates_of(rows)
-    order = np.argsort(-rate, kind="stable")
-    busiest = order[: max(1, int(_BUSIEST * len(order)))]
+    count = max(1, int(_BUSIEST * len(rate)))
+    which = np.argpartition(-rate, count - 1)[:count]
+    which = which[np.argsort(-rate[which], kind="stable")]
     last = np.inf
-    for which in (*[busiest] * _SHORT_SWEEPS, *[order] * _SWEEPS):
+    for sweep in range(_SHORT_SWEEPS + _SWEEPS):
         z, objective = worth(passes, kinds)
         gains = last - objective > tol * abs(objective)
-        if objective <= target or (which is order and not gains and len(busiest) < len(order)):
+        if objective <= target or (sweep >= _SHORT_SWEEPS and not gains):
             break
         last = objective
+        if sweep == _SHORT_SWEEPS:
+            which = np.argsort(-rate, kind="stable")
         loads, chunks, _ = loads_of(passes, kinds)
         systematic.polish(which, service, rows, rate, kinds, np.ascontiguousarray(loads[:, 0]), chunks, z)

@@ -14,7 +14,7 @@ from typing import TypeVar
 import numpy as np
 
 from ecjax.planning.certified import loops
-from ecjax.planning.certified.collapse import Collapsed, Steps, collapse, ends_of, steps_of
+from ecjax.planning.certified.collapse import Collapsed, Gathered, Steps, ends_of
 from ecjax.planning.certified.data import Rows, Service, rates_of, sites_of
 from ecjax.planning.certified.least_cost import least_costs
 from ecjax.planning.certified.master import Columns, Mixture, mix
@@ -69,12 +69,12 @@ class Passes:
         service: nodes.
         rows: placement rows.
         threads: at most.
-        steps: of the rows, where they are known already.
+        gathered: the rows by their rates, where passes for another theta share it.
     """
 
-    def __init__(self, service: Service, rows: Rows, threads: int, steps: Steps | None = None) -> None:
+    def __init__(self, service: Service, rows: Rows, threads: int, gathered: Gathered | None = None) -> None:
         self.service, self.rows = service, rows
-        self._steps = steps
+        self._gathered = Gathered(rows) if gathered is None else gathered
         # the same parts for any number of threads: sums must not depend on it
         edges = list(range(0, rows.number, max(_ROWS_PER_TASK, -(-rows.number // _MOST_TASKS))))
         self._parts = list(zip(edges, [*edges[1:], rows.number], strict=True))
@@ -89,9 +89,7 @@ class Passes:
     @property
     def steps(self) -> Steps:
         """The rows by class and step of their rate, whatever theta is."""
-        if self._steps is None:
-            self._steps = steps_of(self.rows)
-        return self._steps
+        return self._gathered.steps
 
     def with_theta(self, per_dollar: float) -> None:
         """Let a dollar of total cost be worth so many seconds."""
@@ -130,7 +128,7 @@ class Passes:
 
     def collapsed(self, most: int) -> Collapsed:
         """The rows gathered into so many bins, about."""
-        return collapse(self.rows, self.steps, most)
+        return self._gathered.bins(most)
 
     def share_out(self, part: Callable[[int, int], T]) -> list[T]:
         """What ``part`` returns for all rows, in parts (first, last + 1), in their order for any number of threads."""

@@ -1,6 +1,7 @@
 """The relaxation of rows whose chunks all have one size, by the smoothed dual: prices, loads, and marginals of bins."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ _COARSE_BINS = 192
 FINE_BINS = 512  # at least, where there are so many rows
 _MOST_FINE_BINS = 3000
 _FINE = 60_000  # bins times nodes
+_NODES_PER_TASK = 16
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ class Bins:
         m = len(service.mean)
         self.passes = passes
         self.tol = tol
-        self.minima = NodeMinima(service, rows)
+        self.minima = NodeMinima(service, rows, None, partial(passes.share_out_bins, least=_NODES_PER_TASK))
         self.cluster = Cluster(_law(service), rows.capacity)
         self.sites = sites_of(rows)
         fine = int(np.clip(_FINE // m, FINE_BINS, _MOST_FINE_BINS))

@@ -23,6 +23,7 @@ class Backend(NamedTuple):
         while_loop: (condition, body, state) -> state.
         cond: (predicate, if true, if false, state) -> state.
         scan: (body, carry, count) -> (carry, outputs stacked on axis 0); the body gets the carry and the step's number.
+        sort: (values, others of the same shape, axis) -> both in the order of the values, along the axis.
         solve: (symmetric matrix (m, m) of unit diagonal, positive definite but for rounding, right side (m,)) -> (m,).
     """
 
@@ -30,6 +31,7 @@ class Backend(NamedTuple):
     while_loop: Callable[..., State]
     cond: Callable[..., State]
     scan: Callable[..., tuple[State, Any]]
+    sort: Callable[..., tuple[Any, Any]]
     solve: Callable[..., Any]
 
 
@@ -51,6 +53,11 @@ def _scan(body, carry, count):
     return carry, np.stack(outputs)
 
 
+def _sort(values, others, axis):
+    order = np.argsort(values, axis=axis)
+    return np.take_along_axis(values, order, axis=axis), np.take_along_axis(others, order, axis=axis)
+
+
 def _solve(matrix, right):
     for ridge in RIDGES:
         try:
@@ -61,7 +68,7 @@ def _solve(matrix, right):
     return right
 
 
-NUMPY = Backend(np, _while_loop, _cond, _scan, _solve)
+NUMPY = Backend(np, _while_loop, _cond, _scan, _sort, _solve)
 
 
 def jax_backend() -> Backend:
@@ -71,6 +78,9 @@ def jax_backend() -> Backend:
 
     def scan(body, carry, count):
         return jax.lax.scan(body, carry, jnp.arange(count))
+
+    def sort(values, others, axis):
+        return jax.lax.sort((values, others), dimension=axis, num_keys=1)
 
     def solve(matrix, right):
         ridges = jnp.array(RIDGES)
@@ -87,4 +97,4 @@ def jax_backend() -> Backend:
         solution = jax.lax.while_loop(failed, body, (0, jnp.full_like(right, jnp.nan)))[1]
         return jnp.where(jnp.isfinite(solution), solution, right)
 
-    return Backend(jnp, jax.lax.while_loop, jax.lax.cond, scan, solve)
+    return Backend(jnp, jax.lax.while_loop, jax.lax.cond, scan, sort, solve)

@@ -62,37 +62,39 @@ def cheapest(
     k, extra, number_of = (each.astype(hot.dtype) for each in (k, extra, length))
     candidates = sites * min(per_site, width)
 
-    def select(values: Any) -> tuple[Any, Any, Any, Any]:
-        """Of values (R, S, g): in order, the sum of the first k + f, which place each has, and the level."""
-        place = xp.broadcast_to(xp.arange(sites * width).reshape(1, sites, width), values.shape)
-        if per_site < width:
-            order = xp.argsort(values, axis=2)[:, :, :per_site]
-            values, place = (xp.take_along_axis(each, order, axis=2) for each in (values, place))
-        values, place = (each.reshape(number, candidates) for each in (values, place))
-        order = xp.argsort(values, axis=1)
-        values, place = (xp.take_along_axis(each, order, axis=1) for each in (values, place))
-        chosen = xp.arange(candidates)[None] < length[:, None]
+    def total_of(values: Any, chosen: Any) -> Any:
         total = xp.sum(xp.where(chosen, values, 0.0), axis=1)
-        total = xp.where(length > candidates, xp.inf, total)
+        return xp.where(length > candidates, xp.inf, total)
+
+    def least(values: Any) -> Any:
+        """Of values (R, S, g): the sum of the k + f cheapest."""
+        if per_site < width:
+            values = xp.sort(values, axis=2)[:, :, :per_site]
+        return total_of(xp.sort(values.reshape(number, candidates), axis=1), chosen)
+
+    def select(values: Any, marks: Any) -> tuple[Any, Any, Any]:
+        """The same, how many of those have marks, and the level."""
+        if per_site < width:
+            values, marks = (each[:, :, :per_site] for each in backend.sort(values, marks, 2))
+        values, marks = (each.reshape(number, candidates) for each in (values, marks))
+        values, marks = backend.sort(values, marks, 1)
+        total = total_of(values, chosen)
         last = xp.take_along_axis(values, xp.clip(length - 1, 0, candidates - 1)[:, None], axis=1)[:, 0]
         following = xp.take_along_axis(values, xp.clip(length, 0, candidates - 1)[:, None], axis=1)[:, 0]
         more = (length < candidates) & xp.isfinite(following)
         level = xp.where(more, 0.5 * (last + xp.where(more, following, 0.0)), last + _BEYOND * margin)
-        return total, place, chosen, level
+        return total, xp.sum(chosen & marks, axis=1).astype(hot.dtype), level
 
-    def flat(values: Any) -> Any:
-        return values.reshape(number, sites * width)
-
-    all_cold, all_hot = select(cold)[0], select(hot)
-    start_shift = xp.where(keeps, (all_hot[0] - all_cold) / xp.maximum(number_of, 1.0), 0.0)
+    chosen = xp.arange(candidates)[None] < length[:, None]
+    all_cold, all_hot = least(cold), least(hot)
+    start_shift = xp.where(keeps, (all_hot - all_cold) / xp.maximum(number_of, 1.0), 0.0)
     # where one of the lines does not exist, the other end is good enough to start from
     start_shift = xp.where(xp.isfinite(start_shift), start_shift, 0.0)
 
     def body(state: _Lines) -> _Lines:
-        values = xp.minimum(hot - state.shift[:, None, None], cold)
-        total, place, chosen, level = select(values)
-        is_hot = xp.take_along_axis(flat(hot - state.shift[:, None, None] <= cold), place, axis=1)
-        slope = k - xp.sum(chosen & is_hot, axis=1).astype(hot.dtype)
+        shifted = hot - state.shift[:, None, None]
+        total, of_hot, level = select(xp.minimum(shifted, cold), shifted <= cold)
+        slope = k - of_hot
         value = k * state.shift + total
         promised = state.left_value + state.left_slope * state.shift
         scale = _ROUNDING * (xp.abs(value) + xp.abs(k * state.shift))
@@ -124,7 +126,7 @@ def cheapest(
         k,
         all_cold,
         -extra,
-        all_hot[0],
+        all_hot,
         start_shift,
         none,
         none,

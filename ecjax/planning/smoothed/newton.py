@@ -199,16 +199,15 @@ def solve(
             finished = settled & coldest & ((rounds >= _Z_ROUNDS) | settings.fixed_z)
             # the next temperature, or the last one again at another z
             eps = xp.where(settled, xp.maximum(COOLING * state.eps, settings.last), state.eps)
-            z = state.z
-            moved_read = prices[0]
+            z, moved_read = state.z, prices[0]
             if not settings.fixed_z:
-                following = latency.best_z(backend, law, loads)
-                z = xp.where(settled & ~finished, following, state.z)
-                moved_read = prices[0] + latency.cost(xp, law, loads, z).slope
-                moved_read = xp.maximum(
-                    moved_read - latency.cost(xp, law, loads, state.z).slope, _LEAST_PART * prices[0]
+                moves = settled & ~finished
+                z = backend.cond(
+                    moves, lambda _: latency.best_z(backend, law, loads), lambda _: state.z, None
                 )
-                moved_read = xp.where(settled & ~finished, moved_read, prices[0])
+                change = latency.cost(xp, law, loads, z).slope - latency.cost(xp, law, loads, state.z).slope
+                moved_read = xp.maximum(prices[0] + change, _LEAST_PART * prices[0])
+                moved_read = xp.where(moves, moved_read, prices[0])
             return tried._replace(
                 base=xp.stack([moved_read, prices[1]]),
                 move=xp.where(settled, 0.0, move),

@@ -5,7 +5,7 @@ Several devices have a part of the rows each, and all prices. A pass adds up wha
 as prices rise: m numbers and an m x m matrix, whatever the number of rows.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -170,7 +170,9 @@ def _solve(
         bare = solution._replace(answer=solution.answer._replace(detail=jnp.zeros(0)))
         return (bare, *marginals)
 
-    lanes: Any = jax.vmap(one)
+    alone = len(devices) == 1 and stacked[-1].shape[0] == 1
+    # a lane by itself has branches, of which only one is computed
+    lanes: Any = _without_lanes(one) if alone else jax.vmap(one)
     if len(devices) > 1:
         mesh = Mesh(np.array(devices), (_FILES,))
         parts, whole = P(None, _FILES), P()
@@ -185,6 +187,16 @@ def _solve(
         )
     result: tuple[Solution, jax.Array, jax.Array] = lanes(*stacked)
     return result
+
+
+def _without_lanes(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of arrays as one of arrays with a leading axis of length 1."""
+
+    def of_one(*stacked: Any) -> Any:
+        bare = jax.tree.map(lambda leaf: leaf[0], stacked)
+        return jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], function(*bare))
+
+    return of_one
 
 
 def _of_lane(lane: tuple[Solution, np.ndarray, np.ndarray], request: Request) -> Solution:

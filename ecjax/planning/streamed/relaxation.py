@@ -75,8 +75,13 @@ class _StepPasses(Passes):
     """Passes over the steps, a row each, which stand for their files."""
 
     def __init__(self, service: Service, rows: Rows, threads: int, steps: Steps) -> None:
-        super().__init__(service, rows, threads, steps)
+        super().__init__(service, rows, threads)
+        self._of_rows = steps
         self._classes = int(steps.kind.max()) + 1
+
+    @property
+    def steps(self) -> Steps:
+        return self._of_rows
 
     def ends(self) -> tuple[Rows, np.ndarray, np.ndarray]:
         return ends_of_all(self.rows, self.steps)

@@ -8,8 +8,7 @@ import numpy as np
 
 from ecjax.planning import Problem
 from ecjax.planning.certified.certify import Certificate, Settings, certify
-from ecjax.planning.certified.collapse import steps_of
-from ecjax.planning.certified.data import flatten, has_one_size
+from ecjax.planning.certified.data import flatten
 from ecjax.planning.certified.lanes import finished
 from ecjax.planning.certified.relax import Passes
 from ecjax.planning.problem import prepare
@@ -47,7 +46,7 @@ def data_plan(problem: Problem, gap: float, seed: int, threads: int) -> Certific
         threads: at most.
     """
     service, rows = flatten(_priced(problem))
-    passes = Passes(service, rows, threads, steps_of(rows) if has_one_size(service, rows) else None)
+    passes = Passes(service, rows, threads)
     passes.with_theta(_THETA / problem.files.count)
     try:
         return certify(passes, Settings(gap=gap, seed=seed))
@@ -69,7 +68,7 @@ def code_plan(
         seed: of where parity goes.
         data: where the data goes, planned for the same problem, or one with less other work.
     """
-    chunks = data.probabilities > 0.5
+    chunks = data.hot
     stored = _with_parity(chunks, n, problem, np.random.default_rng(seed))
     final = finished(_priced(problem), _THETA, replace(data, stored=stored, spare=_NO_SPARE), gap)
     latency = float(final.evaluation.latency_shared_z)

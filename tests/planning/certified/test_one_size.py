@@ -17,6 +17,8 @@ def minima(service, most, price, z):
     """(Z, m)."""
     result = np.full((len(z), len(most)), np.nan)
     one_size.least(
+        0,
+        len(most),
         np.ascontiguousarray(service.moments[:, :, 0]),
         np.ascontiguousarray(service.mean[:, 0]),
         np.ascontiguousarray(service.variance[:, 0]),
