@@ -180,20 +180,35 @@ def node_work(problem: Problem, probabilities: jax.Array, stored: jax.Array) -> 
     sums = jnp.matmul(problem.reads, probabilities, precision="highest")
     if problem.writes is not None:
         sums = sums + jnp.matmul(problem.writes, stored, precision="highest")
+    return work_of_sums(problem, sums)
+
+
+def work_of_sums(problem: Problem, sums: jax.Array) -> jax.Array:
+    """Load and the sums A_2, A_3 of every node, (3, m), from the sums of rate B^p of what it gets: (4, m) B^p / s."""
     return jnp.sum(problem.nodes.work * sums[None], axis=1) + problem.nodes.background
 
 
-def chunk_delay(problem: Problem, wait: Delay) -> Delay:
-    """Sojourn and connection of a chunk of every file at every node, (r, m), given the waits (m,)."""
+def chunk_delay(problem: Problem, wait: Delay, at: jax.Array | None = None) -> Delay:
+    """Sojourn and connection of a chunk of every file at every node, (r, m), given the waits (m,).
+
+    Args:
+        problem: the problem.
+        wait: (m,).
+        at: (r, K) nodes; those of each file for which alone it is wanted, (r, K).
+    """
     nodes = problem.nodes
     first, second = nodes.service[0], nodes.service[1]
     size = problem.files.chunk_bytes[:, None]
-    mean = (first[0] + wait.mean + nodes.connect_mean)[None] + first[1][None] * size
+
+    def by_file(values: jax.Array) -> jax.Array:
+        return values[None] if at is None else values[at]
+
+    mean = by_file(first[0] + wait.mean + nodes.connect_mean) + by_file(first[1]) * size
     # m_2(B) - m_1(B)^2 by powers of B, so that nothing cancels between large terms
-    steady = second[0] - first[0] ** 2 + wait.variance + nodes.connect_variance
-    linear = second[1] - 2 * first[0] * first[1]
-    square = second[2] - first[1] ** 2
-    variance = steady[None] + size * (linear[None] + size * square[None])
+    steady = by_file(second[0] - first[0] ** 2 + wait.variance + nodes.connect_variance)
+    linear = by_file(second[1] - 2 * first[0] * first[1])
+    square = by_file(second[2] - first[1] ** 2)
+    variance = steady + size * (linear + size * square)
     return Delay(mean, jnp.maximum(variance, jnp.zeros_like(variance)))
 
 
@@ -206,17 +221,35 @@ def shared_latency(
     """
     work = node_work(problem, probabilities, stored)
     delay = chunk_delay(problem, waiting(work[0], work[1], work[2]))
-    by_row = of_files(problem, probabilities)
-    weights = problem.share[:, None] * by_row
+    return latency_of_delays(problem, of_files(problem, probabilities), delay, work[0])
+
+
+def latency_of_delays(
+    problem: Problem, by_file: jax.Array, delay: Delay, load: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    """The same from what reads wait for.
+
+    Args:
+        problem: the problem.
+        by_file: (r, K) probabilities.
+        delay: (r, K) of a chunk there.
+        load: (m,) of all nodes.
+    """
+    weights = problem.share[:, None] * by_file
     # by the envelope theorem the derivative at the minimising z is that of the minimum
     fixed = jax.lax.stop_gradient((weights, delay.mean, delay.variance))
     z = shared_z(*fixed)[1]
-    by_file = latency_bound_at(z, by_row, delay)
-    read = problem.share > 0
-    value = jnp.sum(jnp.where(read, problem.share * jnp.where(read, by_file, 0.0), 0.0))
+    value = mean_of_files(problem, latency_bound_at(z, by_file, delay))
     # an overloaded node that only writes reach would not show in the latency of reads
-    stable = jnp.all(work[0] < 1)
+    stable = jnp.all(load < 1)
     return jnp.where(stable, value, jnp.full_like(value, jnp.inf)), z
+
+
+def mean_of_files(problem: Problem, latency: jax.Array) -> jax.Array:
+    """Mean of the latencies of the files (r,), s, over all reads."""
+    # 0 inf would be nan for files that are never read
+    read = problem.share > 0
+    return jnp.sum(jnp.where(read, problem.share * jnp.where(read, latency, 0.0), 0.0))
 
 
 def evaluate(problem: Problem, probabilities: jax.Array, stored: jax.Array, price: jax.Array) -> Evaluation:
@@ -246,12 +279,9 @@ def evaluate(problem: Problem, probabilities: jax.Array, stored: jax.Array, pric
     if problem.reading is not None:
         file_cost = file_cost + jnp.sum(problem.reading * by_row, axis=-1)
     cost = file_cost.sum()
-    # 0 inf would be nan for files that are never read
-    read = problem.share > 0
-    latency = jnp.sum(jnp.where(read, problem.share * jnp.where(read, file_latency, 0.0), 0.0))
     return Evaluation(
         objective=latency_shared + price * cost / files.count,
-        latency=latency,
+        latency=mean_of_files(problem, file_latency),
         latency_shared_z=latency_shared,
         z=z,
         cost=cost,

@@ -49,8 +49,7 @@ class Settings:
 class Certificate:
     """Whole choices with what is proved about them."""
 
-    hot: np.ndarray  # (R, m) bool, nodes that all reads of a row use
-    stored: np.ndarray  # (R, m) bool
+    kinds: np.ndarray  # (R, m) int8: 2 where all reads of a row go, 1 a cold chunk, 0 none
     z: float  # s
     lower_bound: float  # s; minus infinity where none was found
     passes: int
@@ -58,6 +57,16 @@ class Certificate:
         np.ndarray, np.ndarray
     ]  # rows and nodes where one chunk more may help, best first; few or none
     placements: np.ndarray  # (C, R, m) bool, others to try; none where rows are many
+
+    @property
+    def hot(self) -> np.ndarray:
+        """(R, m) bool, nodes that all reads of a row use."""
+        return self.kinds == HOT
+
+    @property
+    def stored(self) -> np.ndarray:
+        """(R, m) bool, nodes with a chunk."""
+        return self.kinds != NONE
 
     @property
     def probabilities(self) -> np.ndarray:
@@ -191,4 +200,4 @@ def _certificate(
     if objective > bound + settings.gap * abs(bound) and kinds.size <= _MOST_SPARE:
         spare = spare_chunks(passes, kinds, z, 2 * kinds.shape[1])
     others = np.zeros((0, *kinds.shape), bool) if placements is None else placements
-    return Certificate(kinds == HOT, kinds != NONE, z, bound, count, spare, others)
+    return Certificate(kinds, z, bound, count, spare, others)

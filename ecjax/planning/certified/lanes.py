@@ -9,18 +9,21 @@ import jax.numpy as jnp
 import numpy as np
 
 from ecjax.cores import available_cores, one_blas_thread
-from ecjax.model import Evaluation
 from ecjax.planning.certified.certify import Certificate, Settings, certify
+from ecjax.planning.certified.choice import COLD
 from ecjax.planning.certified.collapse import Gathered
 from ecjax.planning.certified.data import Rows, Service, flatten, has_one_size
 from ecjax.planning.certified.relax import Passes
 from ecjax.planning.certified.smooth import FINE_BINS
 from ecjax.planning.certified.solvers import HOST, HostSolver, SharedSolver, Solver, on_jax
+from ecjax.planning.certified.whole_plan import evaluate_whole
 from ecjax.planning.descent import Stopping
 from ecjax.planning.jlcm import Solution
-from ecjax.planning.problem import EVALUATE, Problem, evaluate, reading_prices, scaled
+from ecjax.planning.problem import EVALUATE, Problem, reading_prices, scaled
 from ecjax.planning.rescheduling import reschedule
 from ecjax.precision import device_name
+
+_MOST_FINISHED_AT_ONCE = 4  # plans of lanes that are evaluated, each with arrays of all rows and nodes
 
 
 def plan_lanes(
@@ -66,12 +69,14 @@ def plan_lanes(
     # is that of the process: set once, around all threads.
     with one_blas_thread(), ThreadPoolExecutor(at_once) as pool:
         certificates = dict(zip(distinct, pool.map(one, distinct), strict=True))
-    plans, bounds = [], []
-    for lane in lanes:
-        certificate = certificates[lane]
-        plan = finished(flat[lane[1:]][2], lane[0], certificate, settings.gap)
-        plans.append(plan)
-        bounds.append(certificate.lower_bound)
+    bounds = [certificates[lane].lower_bound for lane in lanes]
+
+    def whole(lane: tuple[float, float, float]) -> Solution:
+        return finished(flat[lane[1:]][2], lane[0], certificates[lane], settings.gap)
+
+    plans = [whole(lanes[0])]  # alone: what it compiles serves the others
+    with ThreadPoolExecutor(min(cores, _MOST_FINISHED_AT_ONCE)) as pool:
+        plans += pool.map(whole, lanes[1:])
     device = HOST if isinstance(solver, HostSolver) else device_name()
     return jax.tree.map(_stacked, *plans), np.array(bounds), device
 
@@ -96,11 +101,11 @@ def finished(problem: Problem, theta: float, certificate: Certificate, gap: floa
     probabilities, stored = certificate.probabilities, certificate.stored
     price, by_reading = jnp.asarray(theta), reading_prices(problem)
     toll = None if by_reading is None else theta / problem.files.count * by_reading
-    evaluation = _EVALUATE_WHOLE(problem, certificate.hot, stored, price)
+    evaluation = evaluate_whole(problem, certificate.kinds, theta)
     rows, nodes = certificate.spare
     proven = evaluation.objective <= certificate.lower_bound + gap * abs(certificate.lower_bound)
-    cold = np.any(certificate.stored & ~certificate.hot)
-    tries = [0] if cold and not proven else []
+    cold = not proven and np.any(certificate.kinds == COLD)
+    tries = [0] if cold else []
     tries += [len(rows) // 4, len(rows) // 2, len(rows)] if len(rows) else []
     whole, placed = probabilities, stored
     for count in dict.fromkeys(tries):
@@ -133,11 +138,5 @@ def _stacked(*leaves: np.ndarray) -> np.ndarray:
     return np.stack(leaves) if len(leaves) > 1 else leaves[0][None]
 
 
-def _evaluate_whole(problem: Problem, hot: jax.Array, stored: jax.Array, price: jax.Array) -> Evaluation:
-    return evaluate(problem, hot.astype(problem.share.dtype), stored, price)
-
-
-# bits are what is handed to a device
-_EVALUATE_WHOLE = jax.jit(_evaluate_whole)
 _POLISHING = Stopping(eps=1e-7, max_iterations=100)
 _RESCHEDULE = jax.jit(partial(reschedule, stopping=_POLISHING))

@@ -70,7 +70,8 @@ def code_plan(
     """
     chunks = data.hot
     stored = _with_parity(chunks, n, problem, np.random.default_rng(seed))
-    final = finished(_priced(problem), _THETA, replace(data, stored=stored, spare=_NO_SPARE), gap)
+    kinds = data.kinds + (stored & ~chunks)  # parity is cold
+    final = finished(_priced(problem), _THETA, replace(data, kinds=kinds, spare=_NO_SPARE), gap)
     latency = float(final.evaluation.latency_shared_z)
     if not np.isfinite(latency):
         return None

@@ -118,7 +118,7 @@ def test_no_plan_of_groups_is_below_the_bound():
 
 def _of_files(certificate, problem):
     row = np.asarray(problem.row)
-    return replace(certificate, hot=certificate.hot[row], stored=certificate.stored[row])
+    return replace(certificate, kinds=certificate.kinds[row])
 
 
 def bounded(problem, theta, tol=1e-6):

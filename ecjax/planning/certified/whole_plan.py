@@ -1,0 +1,127 @@
+"""The evaluation of plans in which all reads of a file use the same k nodes: by those nodes, not by all.
+
+Of a file on a few of a thousand nodes, nothing that it costs or waits for depends on the others.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ecjax.machine_code import njit
+from ecjax.model import Evaluation
+from ecjax.planning.certified.choice import HOT, NONE
+from ecjax.planning.problem import (
+    Problem,
+    chunk_delay,
+    latency_of_delays,
+    mean_of_files,
+    of_files,
+    work_of_sums,
+)
+from ecjax.queueing import latency_bound, waiting
+
+
+class Places(NamedTuple):
+    """Nodes of every row in ascending order, m after the last.
+
+    Attributes:
+        hot: (R, K) int32, those that reads use.
+        stored: (R, N) int32, those with a chunk.
+    """
+
+    hot: np.ndarray
+    stored: np.ndarray
+
+
+def places_of(kinds: np.ndarray) -> Places:
+    """The nodes of choices (R, m) int8."""
+    most_hot, most_stored = _most(kinds)
+    rows, m = kinds.shape
+    places = Places(*(np.full((rows, max(width, 1)), m, np.int32) for width in (most_hot, most_stored)))
+    _fill(kinds, *places)
+    return places
+
+
+@njit()
+def _most(kinds):
+    """The most hot nodes, and the most nodes, of a row."""
+    most_hot, most_stored = 0, 0
+    for i in range(len(kinds)):
+        hot, stored = 0, 0
+        for j in range(kinds.shape[1]):
+            hot += kinds[i, j] == HOT
+            stored += kinds[i, j] != NONE
+        most_hot, most_stored = max(most_hot, hot), max(most_stored, stored)
+    return most_hot, most_stored
+
+
+@njit()
+def _fill(kinds, hot, stored):
+    for i in range(len(kinds)):
+        first, second = 0, 0
+        for j in range(kinds.shape[1]):
+            if kinds[i, j] != NONE:
+                stored[i, second] = j
+                second += 1
+                if kinds[i, j] == HOT:
+                    hot[i, first] = j
+                    first += 1
+
+
+def _evaluate(problem: Problem, places: Places, price: jax.Array) -> Evaluation:
+    """As ``problem.evaluate`` does; a row reads from all of its hot nodes with probability 1."""
+    nodes, files, m = problem.nodes, problem.files, problem.nodes.count
+
+    def summed(amounts: jax.Array, at: jax.Array) -> jax.Array:
+        """Sums (4, m) of amounts (4, R) over the rows that have a node."""
+        each = jnp.broadcast_to(amounts[:, :, None], (*amounts.shape, at.shape[1]))
+        return jnp.zeros((amounts.shape[0], m + 1), amounts.dtype).at[:, at].add(each)[:, :m]
+
+    sums = summed(problem.reads, places.hot)
+    if problem.writes is not None:
+        sums = sums + summed(problem.writes, places.stored)
+    work = work_of_sums(problem, sums)
+    hot, stored = (of_files(problem, at) for at in places)
+    reads, keeps = (at < m for at in (hot, stored))
+    hot, stored = jnp.minimum(hot, m - 1), jnp.minimum(stored, m - 1)
+    delay = chunk_delay(problem, waiting(work[0], work[1], work[2]), hot)
+    by_file = reads.astype(problem.share.dtype)
+    latency_shared, z = latency_of_delays(problem, by_file, delay, work[0])
+    file_latency = latency_bound(by_file, delay)
+
+    def total(values: jax.Array, used: jax.Array) -> jax.Array:
+        return jnp.sum(jnp.where(used, values, 0.0), axis=-1)
+
+    file_cost = total(nodes.cost_per_chunk[stored], keeps)
+    file_cost = file_cost + files.stored_chunk_bytes * total(nodes.cost_per_byte[stored], keeps)
+    if problem.surcharge is not None:
+        file_cost = file_cost + total(jnp.take_along_axis(problem.surcharge, stored, axis=1), keeps)
+    if problem.reading is not None:
+        file_cost = file_cost + total(jnp.take_along_axis(problem.reading, hot, axis=1), reads)
+    cost = file_cost.sum()
+    return Evaluation(
+        objective=latency_shared + price * cost / files.count,
+        latency=mean_of_files(problem, file_latency),
+        latency_shared_z=latency_shared,
+        z=z,
+        cost=cost,
+        file_latency=file_latency,
+        file_cost=file_cost,
+        load=work[0],
+    )
+
+
+_EVALUATE = jax.jit(_evaluate)
+
+
+def evaluate_whole(problem: Problem, kinds: np.ndarray, price: float) -> Evaluation:
+    """Objective, bounds, cost and loads of whole choices; limits on sites and nodes are not looked at.
+
+    Args:
+        problem: the problem.
+        kinds: (R, m) int8: 2 where reads go, on k nodes, 1 a cold chunk, 0 none.
+        price: theta, s per dollar of mean cost per file.
+    """
+    return _EVALUATE(problem, places_of(kinds), jnp.asarray(price))
