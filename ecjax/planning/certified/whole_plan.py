@@ -20,7 +20,7 @@ from ecjax.planning.problem import (
     of_files,
     work_of_sums,
 )
-from ecjax.queueing import latency_bound, waiting
+from ecjax.queueing import latency_bound, shared_z, waiting
 
 
 class Places(NamedTuple):
@@ -70,7 +70,7 @@ def _fill(kinds, hot, stored):
                     first += 1
 
 
-def _evaluate(problem: Problem, places: Places, price: jax.Array) -> Evaluation:
+def _evaluate(problem: Problem, places: Places, price: jax.Array, one_size: bool) -> Evaluation:
     """As ``problem.evaluate`` does; a row reads from all of its hot nodes with probability 1."""
     nodes, files, m = problem.nodes, problem.files, problem.nodes.count
 
@@ -86,9 +86,17 @@ def _evaluate(problem: Problem, places: Places, price: jax.Array) -> Evaluation:
     hot, stored = (of_files(problem, at) for at in places)
     reads, keeps = (at < m for at in (hot, stored))
     hot, stored = jnp.minimum(hot, m - 1), jnp.minimum(stored, m - 1)
-    delay = chunk_delay(problem, waiting(work[0], work[1], work[2]), hot)
-    by_file = reads.astype(problem.share.dtype)
-    latency_shared, z = latency_of_delays(problem, by_file, delay, work[0])
+    wait = waiting(work[0], work[1], work[2])
+    delay, by_file = chunk_delay(problem, wait, hot), reads.astype(problem.share.dtype)
+    if one_size:
+        # files that wait alike at a node count as one there
+        total_rate = jnp.sum(files.rate)
+        read = summed(problem.reads, places.hot)[0] / jnp.where(total_rate > 0, total_rate, 1.0)
+        at_nodes = chunk_delay(problem, wait, jnp.arange(m)[None])
+        latency_shared, z = shared_z(read, at_nodes.mean[0], at_nodes.variance[0])
+        latency_shared = jnp.where(jnp.all(work[0] < 1), latency_shared, jnp.inf)
+    else:
+        latency_shared, z = latency_of_delays(problem, by_file, delay, work[0])
     file_latency = latency_bound(by_file, delay)
 
     def total(values: jax.Array, used: jax.Array) -> jax.Array:
@@ -113,7 +121,7 @@ def _evaluate(problem: Problem, places: Places, price: jax.Array) -> Evaluation:
     )
 
 
-_EVALUATE = jax.jit(_evaluate)
+_EVALUATE = jax.jit(_evaluate, static_argnums=3)
 
 
 def evaluate_whole(problem: Problem, kinds: np.ndarray, price: float) -> Evaluation:
@@ -124,4 +132,5 @@ def evaluate_whole(problem: Problem, kinds: np.ndarray, price: float) -> Evaluat
         kinds: (R, m) int8: 2 where reads go, on k nodes, 1 a cold chunk, 0 none.
         price: theta, s per dollar of mean cost per file.
     """
-    return _EVALUATE(problem, places_of(kinds), jnp.asarray(price))
+    size = np.asarray(problem.files.chunk_bytes)
+    return _EVALUATE(problem, places_of(kinds), jnp.asarray(price), bool(np.all(size == size[0])))
