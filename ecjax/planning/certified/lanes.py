@@ -23,6 +23,7 @@ from ecjax.planning.problem import EVALUATE, Problem, reading_prices, scaled
 from ecjax.planning.rescheduling import reschedule
 from ecjax.precision import device_name
 
+_MOST_AT_ONCE = 8  # lanes whose relaxations a device solves that compute besides
 _MOST_FINISHED_AT_ONCE = 4  # plans of lanes that are evaluated, each with arrays of all rows and nodes
 
 
@@ -61,7 +62,8 @@ def plan_lanes(
         passes = Passes(service, rows, max(1, cores // at_once), gathered)
         passes.with_theta(lane[0] / problem.files.count)
         try:
-            return certify(passes, settings, start, solver)
+            with solver.working():
+                return certify(passes, settings, start, solver)
         finally:
             passes.close()
 
@@ -88,7 +90,8 @@ def _solver(
     service, rows, problem, _ = next(iter(flat))
     bins = min(rows.number, FINE_BINS)
     if has_one_size(service, rows) and on_jax(settings.device, bins, problem.nodes.count, lanes):
-        return SharedSolver(lanes)
+        # threads that hand the interpreter to each other for every array are slower than a few that do not
+        return SharedSolver(lanes, min(available_cores(), _MOST_AT_ONCE))
     return HostSolver()
 
 

@@ -2,8 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from threading import Condition
+from threading import BoundedSemaphore, Condition
 from typing import Literal, Protocol
 
 import jax
@@ -35,6 +36,9 @@ class Solver(Protocol):
     def leave(self) -> None:
         """Of this lane nothing more is to be solved."""
 
+    def working(self) -> AbstractContextManager[object]:
+        """Around what a lane computes besides."""
+
 
 class HostSolver:
     """On the processors that the demand shares its rows out to."""
@@ -49,6 +53,10 @@ class HostSolver:
 
     def leave(self) -> None:
         """Nobody waits."""
+
+    def working(self) -> AbstractContextManager[object]:
+        """No more lanes than processors compute anyway."""
+        return nullcontext()
 
 
 @dataclass
@@ -65,25 +73,35 @@ class SharedSolver:
 
     Args:
         lanes: how many will ask.
+        at_once: of these compute at the same time; those that wait for an answer do not count.
     """
 
-    def __init__(self, lanes: int) -> None:
+    def __init__(self, lanes: int, at_once: int) -> None:
         self._lanes = lanes
+        self._turn = BoundedSemaphore(at_once)
         self._waiting: list[_Waiting] = []
         self._changed = Condition()
 
     def solve(self, request: Request, demand: Demand) -> Solution:
         """Prices."""
         waiting = _Waiting(request)
-        with self._changed:
-            self._waiting.append(waiting)
-            self._solve_if_all_wait()
-            while waiting.solution is None and waiting.error is None:
-                self._changed.wait()
+        self._turn.release()
+        try:
+            with self._changed:
+                self._waiting.append(waiting)
+                self._solve_if_all_wait()
+                while waiting.solution is None and waiting.error is None:
+                    self._changed.wait()
+        finally:
+            self._turn.acquire()
         if waiting.solution is None:
             assert waiting.error is not None
             raise waiting.error
         return waiting.solution
+
+    def working(self) -> AbstractContextManager[object]:
+        """A turn, which ``solve`` hands on while it waits."""
+        return self._turn
 
     def leave(self) -> None:
         """The others need not wait for this lane any more."""

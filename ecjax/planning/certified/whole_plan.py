@@ -27,8 +27,8 @@ class Places(NamedTuple):
     """Nodes of every row in ascending order, m after the last.
 
     Attributes:
-        hot: (R, K) int32, those that reads use.
-        stored: (R, N) int32, those with a chunk.
+        hot: (R, K) int16, or int32 where there are many nodes: those that reads use.
+        stored: (R, N), those with a chunk.
     """
 
     hot: np.ndarray
@@ -39,7 +39,8 @@ def places_of(kinds: np.ndarray) -> Places:
     """The nodes of choices (R, m) int8."""
     most_hot, most_stored = _most(kinds)
     rows, m = kinds.shape
-    places = Places(*(np.full((rows, max(width, 1)), m, np.int32) for width in (most_hot, most_stored)))
+    dtype = np.int16 if m < 2**15 else np.int32  # little to hand to a device
+    places = Places(*(np.full((rows, max(width, 1)), m, dtype) for width in (most_hot, most_stored)))
     _fill(kinds, *places)
     return places
 

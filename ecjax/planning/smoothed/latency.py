@@ -159,14 +159,15 @@ def best_z(backend: Backend, law: NodeLaw, loads: Any) -> Any:
         following = state.z + step
         newton = (following > low) & (following < high) & (2 * xp.abs(step) <= state.step)
         width = high - low
-        size = xp.where(newton, xp.abs(step), width)
         resolution = _Z_CLOSED * (xp.abs(low) + xp.abs(high))
+        # a step of rounding alone need not be half of the one before
+        closed = (xp.abs(step) <= resolution) | (width <= resolution)
         return _Minimum(
             low,
             high,
-            xp.where(newton, following, 0.5 * (low + high)),
-            size,
-            (size > resolution) & (width > resolution),
+            xp.where(closed, state.z, xp.where(newton, following, 0.5 * (low + high))),
+            xp.where(newton, xp.abs(step), width),
+            ~closed,
             state.turn + 1,
         )
 

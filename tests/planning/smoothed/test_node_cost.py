@@ -55,3 +55,24 @@ def test_the_best_z(backend):
     assert found + latency.cost(np, law, loads, found).value.sum() == pytest.approx(expected.fun, rel=1e-12)
     assert found == pytest.approx(expected.x, rel=1e-5)
     assert latency.best_z(NUMPY, law._replace(alone=1.0), loads) == 0
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("backend", [NUMPY, jax_backend()], ids=["numpy", "jax"])
+def test_the_best_z_of_nodes_that_differ(backend, seed):
+    random = np.random.default_rng(seed)
+    nodes = int(random.integers(2, 30))
+    mean = random.lognormal(-3, random.choice([0.0, 0.3, 1.5]), nodes)
+    spread = random.choice([0.1, 1.0, 4.0])
+    moments = np.stack([mean, mean**2 * (1 + spread**2), mean**3 * (1 + 3 * spread**2 + 2 * spread**4)])
+    loads = random.uniform(0, 0.99, nodes) / mean
+    rate = loads.sum() / random.choice([1.01, 1.3, 3.0, 8.0])
+    law = latency.NodeLaw(
+        moments, mean, moments[1] - mean**2 + random.choice([0.0, 1e-4]), np.zeros((3, nodes)), rate, 0.0
+    )
+    z = float(latency.best_z(backend, law, backend.xp.asarray(loads)))
+    value = z + latency.cost(np, law, loads, z).value.sum()
+    expected = minimize_scalar(
+        lambda at: at + latency.cost(np, law, loads, at).value.sum(), (z - 1, z + 1), options={"xtol": 1e-12}
+    )
+    assert value == pytest.approx(expected.fun, rel=1e-11)
