@@ -125,6 +125,14 @@ def replay(
     return Outcome(counts, now, first, finish() and complete, hedged_share())
 
 
+def first_come_first_served(
+    policy: Policy, queue: Queue, outages: Outages | None, channels: np.ndarray | None
+) -> bool:
+    """Whether nodes are drawn when a request arrives, and serve one after the other: what ``scan`` replays."""
+    alone = channels is None or bool(np.all(channels == 1))
+    return queue.name == "fcfs" and outages is None and policy.name in STATIC[:3] and alone
+
+
 def several_channels(policy: Policy, queue: Queue, outages: Outages | None) -> bool:
     """Whether nodes with several channels can be replayed: where no access is moved, or waits for a class."""
     return queue.name == "fcfs" and outages is None and policy.name in CHANNELS

@@ -9,6 +9,7 @@ so that a block of requests is an associative scan; blocks follow one another. N
 array: on a CPU the compiled loop of ``fcfs`` is faster.
 """
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -32,10 +33,12 @@ class _Fixed(NamedTuple):
     kinds: tuple[int, ...]  # of the laws in use
     chunks: int  # most of them served together
     linked: bool  # some client's link is limited
-    requests: int
+    connecting: bool  # some connection delay is random
+    requests: int  # of a lane, at most
     block: int  # requests taken together
     batches: int  # most batches that a block touches
     classes: int  # 0: only latencies
+    paths: bool  # whether latencies are wanted
 
 
 def replay_fcfs(system: System, times: Any, files: Any, seeds: Any, units: Any = None) -> jax.Array:
@@ -44,43 +47,61 @@ def replay_fcfs(system: System, times: Any, files: Any, seeds: Any, units: Any =
     A lane is a replication, or a plan. Requests with ``group`` -1 have a latency too.
 
     Args:
-        system: System; constant connection delays, any law but gamma.
+        system: System.
         times: (b,) or (lanes, b) s, arrivals, in order.
         files: as times, int64.
         seeds: (lanes,) of the draws.
         units: (lanes, entries) int64, probabilities of each lane instead of ``system.units``.
-
-    Raises:
-        ValueError: the system has gamma laws or random connection delays.
     """
-    fixed, lanes = _prepared(system, times, files, seeds, units, classes=0)
+    fixed, lanes = _prepared(system, times, files, seeds, units, 0, None, True)
     return _run(fixed, system, lanes)[0]
 
 
 def tallies_fcfs(
-    system: System, times: Any, files: Any, seeds: Any, classes: int, units: Any = None
+    system: System,
+    times: Any,
+    files: Any,
+    seeds: Any,
+    classes: int,
+    units: Any = None,
+    counts: Sequence[int] | None = None,
+    of_files: int = 0,
+    file_bins: bool = False,
 ) -> list[tally.Tally]:
-    """One tally per lane, summed on the device; arguments and errors as of ``replay_fcfs``.
+    """One tally per lane, summed on the device but for those of files; arguments as of ``replay_fcfs``, and:
 
-    Files are not counted apart, and paths are not kept.
+    Args:
+        system: System.
+        times: (lanes, b).
+        files: (lanes, b).
+        seeds: (lanes,).
+        classes: of reads.
+        units: (lanes, entries).
+        counts: (lanes,) requests of each lane; what follows them is left out. Default: all b.
+        of_files: the first files of the system whose latencies are counted one by one; 0: none.
+        file_bins: also histograms of these.
     """
-    fixed, lanes = _prepared(system, times, files, seeds, units, classes)
-    _, sums, busy, bins = jax.tree.map(np.asarray, _run(fixed, system, lanes))
+    fixed, lanes = _prepared(system, times, files, seeds, units, classes, counts, of_files > 0)
+    latency, sums, busy, bins = jax.tree.map(np.asarray, _run(fixed, system, lanes))
+    batch = np.asarray(_batch_of(np.arange(fixed.requests), fixed.requests))
     tallies = []
-    for lane, times_of in enumerate(lanes["time"]):
-        counts = tally.empty(fixed.requests, classes, fixed.nodes)
-        batch = np.asarray(_batch_of(np.arange(fixed.requests), fixed.requests))
-        held, first = np.unique(batch, return_index=True)
-        counts.began[held] = times_of[first]
+    for lane, (times_of, count) in enumerate(zip(lanes["time"], lanes["count"], strict=True)):
+        counts_of = tally.empty(fixed.requests, classes, fixed.nodes, of_files, file_bins)
+        held, first = np.unique(batch[:count], return_index=True)
+        counts_of.began[held] = times_of[first]
         touched = batch[:: fixed.block, None] + np.arange(fixed.batches)
         touched = np.minimum(touched, tally.BATCHES - 1).ravel()
         for block, sums_of_block in zip(touched, sums[lane].reshape(-1, *sums.shape[3:]), strict=True):
-            counts.batches[:, block] += sums_of_block[:, :2]
-            counts.sums[counts.segment[block]] += sums_of_block
+            counts_of.batches[:, block] += sums_of_block[:, :2]
+            counts_of.sums[counts_of.segment[block], : classes + fixed.nodes] += sums_of_block
         for block, busy_of_block in zip(touched, busy[lane].reshape(-1, fixed.nodes), strict=True):
-            counts.busy[counts.segment[block]] += busy_of_block
-        counts.bins[...] = bins[lane]
-        tallies.append(counts)
+            counts_of.busy[counts_of.segment[block]] += busy_of_block
+        counts_of.bins[...] = bins[lane]
+        if of_files:
+            segment = counts_of.segment[batch[:count]]
+            file = lanes["file"][lane, :count]
+            tally.count_files(counts_of, segment, file, system.group, latency[lane, :count])
+        tallies.append(counts_of)
     return tallies
 
 
@@ -90,15 +111,9 @@ def _batch_of(number, requests):
     return (number.astype(float) * per_request).astype(int).clip(0, tally.BATCHES - 1)
 
 
-def _prepared(system, times, files, seeds, units, classes):
+def _prepared(system, times, files, seeds, units, classes, counts, paths):
     """Static facts; arrays by lane."""
     kinds = tuple(sorted({int(kind) for kind in system.laws.table[np.unique(system.law), laws.KIND]}))
-    if laws.GAMMA in kinds:
-        raise ValueError("gamma laws are drawn on the host only; all other laws are supported here")
-    if np.any(system.connect[0] > 0):
-        raise ValueError(
-            "random connection delays are drawn on the host only; constant ones are supported here"
-        )
     seeds = [int(seed) for seed in np.atleast_1d(seeds)]
     times = np.broadcast_to(np.asarray(times, float), (len(seeds), np.shape(times)[-1]))
     requests = times.shape[1]
@@ -111,15 +126,18 @@ def _prepared(system, times, files, seeds, units, classes):
         kinds=kinds,
         chunks=int(system.chunks.max()),
         linked=bool(np.any(system.link_s > 0)),
+        connecting=bool(np.any(system.connect[0] > 0)),
         requests=requests,
         block=block,
         batches=min(block, block * tally.BATCHES // max(requests, tally.BATCHES) + 2),
         classes=classes,
+        paths=paths,
     )
-    purposes = (streams.SERVICE, streams.DISPATCH)
+    purposes = (streams.SERVICE, streams.DISPATCH, streams.CONNECT)
     lanes = {
         "time": times,
         "file": np.broadcast_to(np.asarray(files, np.int64), times.shape),
+        "count": np.full(len(seeds), requests) if counts is None else np.asarray(counts, np.int64),
         "key": np.array([[int(streams.key(seed, use)) for use in purposes] for seed in seeds], np.uint64),
         "units": np.broadcast_to(system.units if units is None else units, (len(seeds), len(system.units))),
     }
@@ -134,7 +152,7 @@ def _block(fixed, system, lane, carry, requests):
     """One block of one lane: the nodes' free times and histograms go on, latencies and sums come out."""
     free, bins = carry
     number, time, file = requests["number"], requests["time"], requests["file"]
-    valid = number < fixed.requests
+    valid = number < lane["count"]
     begin, end = system.start[system.row[file]], system.start[system.row[file] + 1]
     choice = scan_draws.stream(lane["key"][1], number)
     entry, read = scan_draws.entries(fixed.widest, lane["units"], begin, end - begin, choice)
@@ -149,13 +167,18 @@ def _block(fixed, system, lane, carry, requests):
         system.chunks[entry],
         scan_draws.stream(lane["key"][0], number[:, None] * fixed.nodes + node),
     )
+    delay = system.connect[1][node]
+    if fixed.connecting:
+        shape, state = system.connect[0][node], number[:, None] * fixed.nodes + node
+        drawn = scan_draws.gamma(scan_draws.stream(lane["key"][2], state), shape, shape > 0.0)
+        delay = jnp.where(shape > 0.0, delay * drawn, delay)
     spot = jnp.arange(fixed.block)[:, None], jnp.where(read, node, fixed.nodes)
     dense = jnp.zeros((fixed.block, fixed.nodes)).at[spot].set(work, mode="drop")
     reached = jnp.full((fixed.block, fixed.nodes), -jnp.inf).at[spot].set(time[:, None] + work, mode="drop")
     total, floor = jax.lax.associative_scan(_composed, (dense, reached))
     finish = jnp.maximum(free[None, :] + total, floor)
     sojourn = finish - time[:, None]
-    ready = jnp.take_along_axis(sojourn, node, axis=1) + system.connect[1][node]
+    ready = jnp.take_along_axis(sojourn, node, axis=1) + delay
     if (
         fixed.linked
     ):  # a chunk keeps those that come after it waiting: the last ends after the longest such wait
@@ -180,7 +203,7 @@ def _block(fixed, system, lane, carry, requests):
     segment = jnp.searchsorted(jnp.asarray(tally.SEGMENTS), batch, side="right") - 1
     spots = segment[:, None], jnp.arange(value.shape[1])[None, :], place.clip(0, tally.BINS - 1)
     bins = bins.at[spots].add(counted.astype(jnp.uint32))
-    return (finish[-1], bins), ((), sums, busy)
+    return (finish[-1], bins), (latency if fixed.paths else (), sums, busy)
 
 
 @partial(jax.jit, static_argnums=0)
@@ -198,6 +221,6 @@ def _run(fixed, system, lanes):
         start = jnp.zeros(fixed.nodes), jnp.zeros((len(tally.SEGMENTS), groups, tally.BINS), jnp.uint32)
         body = partial(_block, fixed, system, lane)
         (_, bins), (latency, sums, busy) = jax.lax.scan(body, start, jax.tree.map(blocked, requests))
-        return (() if fixed.classes else latency.reshape(whole)[: fixed.requests]), sums, busy, bins
+        return (latency.reshape(whole)[: fixed.requests] if fixed.paths else ()), sums, busy, bins
 
     return jax.vmap(one)(lanes)

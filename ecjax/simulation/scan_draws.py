@@ -61,6 +61,34 @@ def entries(widest, units, begin, count, state):
     return entry, (reach >> _UNIT_BITS) > ((reach - share) >> _UNIT_BITS)
 
 
+def _normal(state):
+    return jnp.sqrt(-2.0 * jnp.log(_uniform(state))) * jnp.cos(2.0 * np.pi * _uniform(_advance(state)))
+
+
+def gamma(state, shape, wanted):
+    """Draws of gamma laws with scale 1, 0 where they are not ``wanted``; see ``streams.gamma``."""
+    shape = jnp.where(wanted, shape, 1.0)
+    small = shape < 1.0
+    boost = jnp.where(small, _uniform(state) ** (1.0 / shape), 1.0)
+    state = jnp.where(small, _advance(state), state)
+    d = jnp.where(small, shape + 1.0, shape) - 1.0 / 3.0
+    c = 1.0 / jnp.sqrt(9.0 * d)
+
+    def body(carry):
+        state, drawn, open_ = carry
+        x = _normal(state)
+        after = _advance(_advance(state))
+        v = 1.0 + c * x
+        positive = v > 0.0
+        v = jnp.where(positive, v, 1.0) ** 3
+        limit = 0.5 * x * x + d - d * v + d * jnp.log(v)
+        accepted = open_ & positive & (jnp.log(_uniform(after)) < limit)
+        return _advance(after), jnp.where(accepted, boost * d * v, drawn), open_ & ~accepted
+
+    first = state, jnp.zeros_like(d), jnp.broadcast_to(wanted, d.shape)
+    return jax.lax.while_loop(lambda carry: jnp.any(carry[2]), body, first)[1]
+
+
 def _unit(kinds, table, samples, state):
     """Draws of U for laws ``table`` (..., COLUMNS)."""
     a, b, kind = table[..., laws.A], table[..., laws.B], table[..., laws.KIND]
@@ -70,8 +98,9 @@ def _unit(kinds, table, samples, state):
         if which == laws.EXPONENTIAL:
             value = -jnp.log(u)
         elif which == laws.LOGNORMAL:
-            angle = 2.0 * np.pi * _uniform(_advance(state))
-            value = jnp.exp(a * (jnp.sqrt(-2.0 * jnp.log(u)) * jnp.cos(angle)))
+            value = jnp.exp(a * _normal(state))
+        elif which == laws.GAMMA:
+            value = gamma(state, a, kind == which)
         elif which == laws.WEIBULL:
             value = (-jnp.log(u)) ** (1.0 / a)
         elif which == laws.PARETO:
@@ -92,7 +121,7 @@ def service(kinds, most, table, samples, chunk_bytes, chunks, state):
     """Service times, s, of any shape; see ``laws.service``.
 
     Args:
-        kinds: of the laws that occur; gamma is not among them.
+        kinds: of the laws that occur.
         most: chunks that are served together at most.
         table: (..., COLUMNS) of ``Laws``.
         samples: of the empirical laws.

@@ -124,6 +124,25 @@ def count_file(sums, file_bins, segment, first, file, value):
             file_bins[segment, file, place] += np.uint32(1)
 
 
+@njit()
+def count_files(counts, segments, files, groups, latencies):
+    """Count the latencies of reads with their files, of those that are kept.
+
+    Args:
+        counts: the tally.
+        segments: (b,) of the requests.
+        files: (b,)
+        groups: (all files,) class of the reads of each; -1: none.
+        latencies: (b,) s.
+    """
+    first = counts.classes[0] + counts.busy.shape[1]
+    sums, file_bins = counts.sums, counts.file_bins
+    for request in range(files.size):
+        file = files[request]
+        if groups[file] >= 0:
+            count_file(sums, file_bins, segments[request], first, file, latencies[request])
+
+
 def bin_edges(number: int = BINS) -> np.ndarray:
     """Edges of BINS or FILE_BINS bins, (number + 1,) s: bin b holds edge[b] <= x < edge[b + 1]."""
     parts = number // _OCTAVES

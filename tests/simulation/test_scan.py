@@ -104,15 +104,35 @@ def test_tallies_of_fewer_requests_than_batches():
         np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-9)
 
 
-def test_what_is_drawn_on_the_host_only_is_refused():
-    times, files = poisson([1.0], 10, 1)
-    with pytest.raises(
-        ValueError, match="gamma laws are drawn on the host only; all other laws are supported"
-    ):
-        scan.replay_fcfs(make_system([1], [[0]], law_table("gamma", 1, a=2.0)), times, files, [1])
-    connect = np.array([[2.0], [0.1]])
-    system = make_system([1], [[0]], law_table("exponential", 1), connect=connect)
-    with pytest.raises(
-        ValueError, match="random connection delays are drawn on the host only; constant ones"
-    ):
-        scan.replay_fcfs(system, times, files, [1])
+def test_gamma_laws_and_random_connection_delays_are_drawn_as_by_the_loop():
+    """Shapes below 1, which draw once more, and above."""
+    table = np.concatenate([law_table("gamma", 1, 0.1, 0.3, a).table for a in (0.3, 1.0, 4.5)])
+    connect = np.array([[0.5, 0.0, 7.0], [0.2, 0.1, 0.01]])
+    system = make_system(
+        [2, 1], [[0, 1, 2], [2]], laws.Laws(table, np.zeros(0)), connect=connect, classes=[0, 1]
+    )
+    system = system._replace(chunks=np.array([1, 2, 1, 1]))
+    times, files = poisson([0.4, 0.1], 2000, 3)
+    found = np.asarray(scan.replay_fcfs(system, times, files, [1, 2]))
+    for lane, seed in enumerate([1, 2]):
+        np.testing.assert_allclose(found[lane], looped(system, times, files, seed).paths, rtol=1e-9)
+
+
+def test_lanes_of_unequal_lengths_with_files_one_by_one():
+    service = law_table("exponential", 5, 1e-3, 2e-3)
+    system = make_system([2, 3, 2], [[0, 1, 2, 3], [1, 2, 3, 4], [0, 4]], service, classes=[0, 1, -1])
+    counts, width = [3000, 2500], 3200
+    arrivals = [poisson([200.0, 150.0, 30.0], count, seed) for seed, count in enumerate(counts)]
+    times, files = (
+        np.stack([np.pad(each[part], (0, width - len(each[part])), mode="edge") for each in arrivals])
+        for part in (0, 1)
+    )
+    lanes = scan.tallies_fcfs(system, times, files, [5, 6], 2, counts=counts, of_files=2, file_bins=True)
+    for seed, found, (times, files) in zip([5, 6], lanes, arrivals, strict=True):
+        expected = tally.empty(width, 2, system.nodes, 2, True)
+        fcfs.replay_block(
+            system, expected, times, files, 0, seed, fcfs.SAMPLED, np.ones((5, 1)), np.zeros((5, 1)),
+            np.zeros(3, np.int64),
+        )  # fmt: skip
+        for name in ("sums", "bins", "batches", "busy", "began", "file_bins"):
+            np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-9)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -101,7 +102,8 @@ def finished(problem: Problem, theta: float, certificate: Certificate, gap: floa
     Where its gap is not closed, reads are rescheduled over the chunks that rows have beyond k, and over spare ones; and
     other placements are tried, if it has any.
     """
-    probabilities, stored = certificate.probabilities, certificate.stored
+    probabilities: Any = certificate.probabilities  # stays where it is unless another is better
+    stored: Any = certificate.stored
     price, by_reading = jnp.asarray(theta), reading_prices(problem)
     toll = None if by_reading is None else theta / problem.files.count * by_reading
     evaluation = evaluate_whole(problem, certificate.kinds, theta)

@@ -153,6 +153,12 @@ class ReplayOptions(LogOptions):
     )
     requests: int = option(200_000, "reads per replication", Whole(100, 10**11), identifies=True)
     replications: int = option(4, "independent replications", Whole(1, 10**6), identifies=True)
+    device: str = option(
+        "auto",
+        "what replays queues first come, first served under probabilistic policies: host (processors), jax (its "
+        "device, all replications one program), auto: there if it is a GPU and much faster",
+        Words("auto", "host", "jax"),
+    )
     estimate: bool = option(True, "also estimate latencies without simulation", identifies=True)
     earlier_bounds: bool = option(
         False,

@@ -22,7 +22,7 @@ from ecjax.studies.replay.operating_point import Point, operating_point, weights
 from ecjax.studies.replay.options import ReplayOptions
 from ecjax.studies.replay.predictions import predictions
 from ecjax.studies.replay.services import services
-from ecjax.studies.replay.simulation import simulation
+from ecjax.studies.replay.simulation import Simulation, simulation
 from ecjax.studies.replay.tables import TABLES
 from ecjax.studies.replay.trace_predictions import trace_predictions
 from ecjax.studies.spine.batches import Solved
@@ -117,8 +117,13 @@ def _solve(
     under_trace, trace_columns = trace_predictions(case, at, item.point, options)
     for kind, latencies in under_trace.items():
         predicted.setdefault(kind, []).append(latencies)
-    replication = stopwatch.joined(simulation(case, at, item.point, options).replication)
-    outcomes = _outcomes(replication, options, worker)
+    replays = simulation(case, at, item.point, options)
+    lanes = replays.lanes_on_device(options.device, options.replications)
+    if lanes:
+        outcomes = _outcomes_on_device(replays, lanes, options, worker)
+        row["device"] = precision.device_name()
+    else:
+        outcomes = _outcomes(stopwatch.joined(replays.replication), options, worker)
     varying = case.reads is not None or case.factors is not None
     tallies, spans = [outcome.tally for outcome in outcomes], [outcome.span for outcome in outcomes]
     summary = summarise(tallies, spans, varying)
@@ -151,6 +156,19 @@ def _outcomes(
     seeds = range(options.seed, options.seed + options.replications)
     running = [worker.pool.submit(replication, seed, advance) for seed in seeds]
     return [each.result() for each in running]
+
+
+def _outcomes_on_device(
+    replays: Simulation, lanes: int, options: ReplayOptions, worker: Worker
+) -> list[Outcome]:
+    """Outcomes of all replications, so many at a time."""
+    outcomes: list[Outcome] = []
+    for first in range(0, options.replications, lanes):
+        count = min(lanes, options.replications - first)
+        seeds = range(options.seed + first, options.seed + first + count)
+        outcomes += replays.replications_on_device(seeds, worker.pool)
+        worker.advance(count / options.replications)
+    return outcomes
 
 
 def _results(summary: Summary, complete: bool) -> dict[str, Any]:

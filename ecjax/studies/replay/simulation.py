@@ -1,19 +1,28 @@
 """Independent replications of a replay."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 
 import numpy as np
+import psutil
 
+from ecjax.cores import available_cores
 from ecjax.simulation import tally
-from ecjax.simulation.run import Outcome, Policy, replay
+from ecjax.simulation.run import Outcome, Policy, first_come_first_served, replay
 from ecjax.streams import arrivals
+from ecjax.streams.arrivals import Block
 from ecjax.studies.replay.inputs import Case
 from ecjax.studies.replay.operating_point import OperatingPoint, Point
 from ecjax.studies.replay.options import ReplayOptions
 from ecjax.studies.replay.predictions import mean_bound
 from ecjax.studies.replay.system import Arriving, arriving
 
+# chunk accesses per second of a core; requests x nodes per second of a GPU, and what it takes to compile for it
+_HOST_PER_S, _DEVICE_PER_S, _COMPILING_S = 1.4e7, 5e8, 5.0
+_FASTER = 2.0  # times: less is not worth another place to compute
+_REQUEST_BYTES = 100  # of a lane, for each request: times, files, latencies, and copies of these
+_SHARE = 0.5  # of the device's memory
 _MOST_FILE_BINS = 5_000  # files whose quantiles are kept: 20 kB each and replication
 
 
@@ -39,7 +48,83 @@ class Simulation:
 
     def replication(self, seed: int, advance: Callable[[float], None]) -> Outcome:
         """One replication; ``advance`` is called with the parts of it that are done."""
-        case, (system, rates, reads) = self.case, self.arriving
+        blocks, number = self._arrivals(seed)
+
+        def report(requests: int) -> None:
+            advance(requests / number)
+
+        counts = tally.empty(number, self._classes, self.arriving.system.nodes, *self._of_files)
+        return replay(
+            *(self.arriving.system, blocks, counts, seed, self.policy, self.at.queue, self.case.outages),
+            *(report, self.at.channels),
+        )
+
+    def replications_on_device(self, seeds: Sequence[int], pool: Executor) -> list[Outcome]:
+        """Replications by JAX, all of them together; arrivals are drawn by a pool of threads."""
+        from ecjax.simulation.scan import tallies_fcfs  # JAX's programs
+
+        arrivals_of = list(pool.map(self._drawn, seeds))
+        width = max(self._arrivals(seeds[0])[1], *(len(times) for times, _ in arrivals_of))
+        times, files = (
+            np.stack([np.pad(each[part], (0, width - len(each[part])), mode="edge") for each in arrivals_of])
+            for part in (0, 1)
+        )
+        of_files, file_bins = self._of_files
+        counts = [len(each) for each, _ in arrivals_of]
+        tallies = tallies_fcfs(
+            *(self.arriving.system, times, files, seeds, self._classes, None),
+            *(counts, of_files, file_bins),
+        )
+        spans = [float(each[-1]) for each, _ in arrivals_of]
+        return [
+            Outcome(*each, complete=True, hedged_share=0.0)
+            for each in zip(tallies, spans, counts, strict=True)
+        ]
+
+    def lanes_on_device(self, device: str, replications: int) -> int:
+        """How many replications JAX's device takes at once; 0 where processors replay them.
+
+        Args:
+            device: auto, host or jax; what it cannot replay it does not.
+            replications: that are wanted.
+        """
+        if device == "host" or not first_come_first_served(
+            self.policy, self.at.queue, self.case.outages, self.at.channels
+        ):
+            return 0
+        import jax
+
+        system, (_, number) = self.arriving.system, self._arrivals(0)
+        first = jax.devices()[0]
+        stats = first.memory_stats() or {}
+        memory = _SHARE * stats.get("bytes_limit", psutil.virtual_memory().available)
+        bins = len(tally.SEGMENTS) * (self._classes + system.nodes) * tally.BINS * 4
+        lanes = min(replications, int(memory // (_REQUEST_BYTES * number + 2 * bins)))
+        if device == "auto":
+            if first.platform == "cpu":
+                return 0
+            accesses = number * float(np.average(system.need, weights=self.arriving.rates))
+            host_s = accesses * replications / (_HOST_PER_S * min(available_cores(), replications))
+            device_s = _COMPILING_S + number * system.nodes * replications / _DEVICE_PER_S
+            return lanes if host_s > _FASTER * device_s else 0
+        return lanes
+
+    @property
+    def _classes(self) -> int:
+        return len(self.at.class_names)
+
+    @property
+    def _of_files(self) -> tuple[int, bool]:
+        """Files that are counted one by one, and whether they have histograms."""
+        return self.arriving.reads, self.arriving.reads <= _MOST_FILE_BINS
+
+    def _drawn(self, seed: int) -> tuple[np.ndarray, np.ndarray]:
+        times, files = zip(*self._arrivals(seed)[0], strict=True)
+        return np.concatenate(times), np.concatenate(files)
+
+    def _arrivals(self, seed: int) -> tuple[Iterator[Block], int]:
+        """Arrivals of a replication, and how many they are, about."""
+        case, (_, rates, reads) = self.case, self.arriving
         if case.reads is not None:
             number, times = len(case.reads.times), case.reads.times / self.rate_scale
             blocks = arrivals.of_trace(times, case.reads.files)
@@ -53,15 +138,7 @@ class Simulation:
             more = rates[reads:].sum() * duration
             number += int(more + 6 * np.sqrt(more) + 1)
             blocks = arrivals.merged(blocks, ((t, f + reads) for t, f in others), 1 << 62)
-        classes = len(self.at.class_names)
-        counts = tally.empty(number, classes, system.nodes, reads, reads <= _MOST_FILE_BINS)
-
-        def report(requests: int) -> None:
-            advance(requests / number)
-
-        return replay(
-            system, blocks, counts, seed, self.policy, self.at.queue, case.outages, report, self.at.channels
-        )
+        return blocks, number
 
 
 def simulation(case: Case, at: OperatingPoint, point: Point, options: ReplayOptions) -> Simulation:

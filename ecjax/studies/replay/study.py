@@ -41,7 +41,8 @@ def replay_study(options: ReplayOptions, console: Console) -> int:
         draw(options.out, runs, options.figures, console)
         return recommend(runs, options)
 
-    return run_study(TABLES, options, partial(prepare, options), present, console)
+    accelerated = options.device != "host" and "fcfs" in (options.queue or ["fcfs"])
+    return run_study(TABLES, options, partial(prepare, options), present, console, accelerated)
 
 
 def _work(options: ReplayOptions, engine: Engine) -> Work:

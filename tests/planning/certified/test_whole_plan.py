@@ -8,7 +8,8 @@ import pytest
 from planning.certified.untuned import KINDS, limited, tiny
 
 from ecjax.planning.certified.choice import COLD, HOT, NONE
-from ecjax.planning.certified.whole_plan import evaluate_whole, places_of
+from ecjax.planning.certified.places import places_of
+from ecjax.planning.certified.whole_plan import evaluate_whole
 from ecjax.planning.problem import EVALUATE
 
 THETA = 0.02
