@@ -55,6 +55,7 @@ CASES = {
     "gpu_limits": "copies and products of matrices on JAX's device",
     "gpu_kernels": "choices, projection, gradient, descent step of 10^6 files",
     "gpu_prices": "prices of 64 thetas as one program; of 300 nodes in racks",
+    "gpu_general_solvers": "the relaxation at one z by HiGHS, Clarabel, Moreau and MPAX",
     "gpu_certified": "certified plans with prices by JAX and by the host",
     "gpu_replay": "replays as one scan beside the loop on a core",
     "gpu_caches": "10^4 plans of caches at once",

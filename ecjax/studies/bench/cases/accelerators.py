@@ -23,6 +23,11 @@ PARTS = (
         quick=False,
     ),
     Part(
+        "gpu_general_solvers",
+        "general_solvers:raced",
+        dict(files=Sizes(1000, 40), nodes=12),
+    ),
+    Part(
         "gpu_certified",
         "certified:by_devices",
         dict(files=Sizes(10**6, 200), nodes=12, racks=0, thetas=1),
