@@ -73,7 +73,7 @@ PARTS = (
     Part(
         "gpu_traffic",
         "traffic:recursions",
-        dict(bins=Sizes(500_000, 2000), bins_on_cpu=Sizes(50_000, 1000)),
+        dict(bins=Sizes(500_000, 2000), bins_by_jax=Sizes(50_000, 1000)),
         runs="warm once",
     ),
 )

@@ -118,7 +118,7 @@ PARTS = (
     Part(
         "trace_recursions",
         "traffic:recursions",
-        dict(bins=Sizes(500_000, 2000), bins_on_cpu=Sizes(50_000, 1000)),
+        dict(bins=Sizes(500_000, 2000), bins_by_jax=Sizes(50_000, 1000)),
         {"*one core": Target(3.0)},
     ),
     Part(

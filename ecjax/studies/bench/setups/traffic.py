@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -26,8 +25,8 @@ SHARE = 0.3  # of the time that it bursts
 LENGTH = 50  # bins of a burst, and of what is between
 
 
-def recursions(runner: Runner, bins: int, bins_on_cpu: int) -> Iterator[Row]:
-    """Work of 12 nodes in bursts: both recursions on the host, and as programs of JAX."""
+def recursions(runner: Runner, bins: int, bins_by_jax: int) -> Iterator[Row]:
+    """Work of 12 nodes in bursts: both recursions on the host, and as programs of JAX, which take bin after bin."""
     random = np.random.default_rng(runner.seed)
     rates = np.repeat(random.choice([QUIET, BURST], -(-bins // LENGTH), p=[1 - SHARE, SHARE]), LENGTH)[:bins]
     rates *= LOAD / rates.mean()
@@ -35,7 +34,7 @@ def recursions(runner: Runner, bins: int, bins_on_cpu: int) -> Iterator[Row]:
     width = np.full(bins, BIN_S)
     c = np.full(NODES, MEAN_S)
     constants = Constants(c, 2 * c)
-    count = bins_on_cpu if jax.default_backend() == "cpu" else bins
+    count = min(bins, bins_by_jax)
     arrays = jnp.asarray(work[:count]), jnp.asarray(width[:count])
     programs = {
         "ecjax two moments (JAX)": compiled(partial(workload_path_traced, constants=constants), *arrays),
