@@ -24,6 +24,7 @@ from ecjax.planning.problem import EVALUATE, Problem, reading_prices, scaled
 from ecjax.planning.rescheduling import reschedule
 from ecjax.precision import device_name
 
+_NOTHING: Any = np.zeros(0)
 _MOST_AT_ONCE = 8  # lanes whose relaxations a device solves that compute besides
 _MOST_FINISHED_AT_ONCE = 4  # plans of lanes that are evaluated, each with arrays of all rows and nodes
 
@@ -74,14 +75,23 @@ def plan_lanes(
         certificates = dict(zip(distinct, pool.map(one, distinct), strict=True))
     bounds = [certificates[lane].lower_bound for lane in lanes]
 
-    def whole(lane: tuple[float, float, float]) -> Solution:
-        return finished(flat[lane[1:]][2], lane[0], certificates[lane], settings.gap)
+    # every lane writes its part: what is large is not copied once more
+    shape = (len(lanes), *certificates[lanes[0]].kinds.shape)
+    probabilities: Any = np.empty(shape)
+    stored: Any = np.empty(shape, bool)
 
-    plans = [whole(lanes[0])]  # alone: what it compiles serves the others
+    def whole(number: int) -> Solution:
+        lane = lanes[number]
+        plan = finished(flat[lane[1:]][2], lane[0], certificates[lane], settings.gap, probabilities[number])
+        stored[number] = plan.stored
+        return plan._replace(probabilities=_NOTHING, stored=_NOTHING)
+
+    plans = [whole(0)]  # alone: what it compiles serves the others
     with ThreadPoolExecutor(min(cores, _MOST_FINISHED_AT_ONCE)) as pool:
-        plans += pool.map(whole, lanes[1:])
+        plans += pool.map(whole, range(1, len(lanes)))
     device = HOST if isinstance(solver, HostSolver) else device_name()
-    return jax.tree.map(_stacked, *plans), np.array(bounds), device
+    stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *plans)
+    return stacked._replace(probabilities=probabilities, stored=stored), np.array(bounds), device
 
 
 def _solver(
@@ -96,13 +106,23 @@ def _solver(
     return HostSolver()
 
 
-def finished(problem: Problem, theta: float, certificate: Certificate, gap: float) -> Solution:
+def finished(
+    problem: Problem, theta: float, certificate: Certificate, gap: float, out: np.ndarray | None = None
+) -> Solution:
     """The plan of a certificate, evaluated with true sizes.
 
     Where its gap is not closed, reads are rescheduled over the chunks that rows have beyond k, and over spare ones; and
     other placements are tried, if it has any.
+
+    Args:
+        problem: the problem.
+        theta: s per dollar of mean cost per file.
+        certificate: of the plan.
+        gap: relative, that is good enough.
+        out: (R, m) array for the probabilities; default: a new one.
     """
-    probabilities: Any = certificate.probabilities  # stays where it is unless another is better
+    whole = np.multiply(certificate.hot, 1.0, out=out)
+    probabilities: Any = whole
     stored: Any = certificate.stored
     price, by_reading = jnp.asarray(theta), reading_prices(problem)
     toll = None if by_reading is None else theta / problem.files.count * by_reading
@@ -112,7 +132,7 @@ def finished(problem: Problem, theta: float, certificate: Certificate, gap: floa
     cold = not proven and np.any(certificate.kinds == COLD)
     tries = [0] if cold else []
     tries += [len(rows) // 4, len(rows) // 2, len(rows)] if len(rows) else []
-    whole, placed = probabilities, stored
+    placed = stored
     for count in dict.fromkeys(tries):
         more = placed.copy()
         more[rows[:count], nodes[:count]] = True
@@ -135,12 +155,12 @@ def finished(problem: Problem, theta: float, certificate: Certificate, gap: floa
         converged=jnp.isfinite(evaluation.objective),
         history=evaluation.objective[None],
     )
-    return jax.tree.map(np.asarray, solution)
-
-
-def _stacked(*leaves: np.ndarray) -> np.ndarray:
-    """With a leading axis; what is large is not copied where it is alone."""
-    return np.stack(leaves) if len(leaves) > 1 else leaves[0][None]
+    host: Solution = jax.tree.map(np.asarray, solution)
+    if out is None or host.probabilities is whole:
+        return host
+    out[:] = host.probabilities
+    written: Any = out
+    return host._replace(probabilities=written)
 
 
 _POLISHING = Stopping(eps=1e-7, max_iterations=100)
