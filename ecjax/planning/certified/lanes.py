@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -25,6 +26,7 @@ from ecjax.planning.rescheduling import reschedule
 from ecjax.precision import device_name
 
 _NOTHING: Any = np.zeros(0)
+_NODES_FOR_ALL_CORES = 3000  # from which on linear algebra takes all cores
 _MOST_AT_ONCE = 8  # lanes whose relaxations a device solves that compute besides
 _MOST_FINISHED_AT_ONCE = 4  # plans of lanes that are evaluated, each with arrays of all rows and nodes
 
@@ -69,9 +71,10 @@ def plan_lanes(
         finally:
             passes.close()
 
-    # Lanes are what threads share: matrices are small, and sums must not depend on how many lanes there are. The limit
-    # is that of the process: set once, around all threads.
-    with one_blas_thread(), ThreadPoolExecutor(at_once) as pool:
+    # Lanes are what threads share where matrices are small. Sums must not depend on how many lanes there are, so that
+    # the nodes alone decide. The limit is that of the process: set once, around all threads.
+    few = problem.nodes.count < _NODES_FOR_ALL_CORES
+    with one_blas_thread() if few else nullcontext(), ThreadPoolExecutor(at_once) as pool:
         certificates = dict(zip(distinct, pool.map(one, distinct), strict=True))
     bounds = [certificates[lane].lower_bound for lane in lanes]
 

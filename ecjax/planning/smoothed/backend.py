@@ -24,7 +24,8 @@ class Backend(NamedTuple):
         cond: (predicate, if true, if false, state) -> state.
         scan: (body, carry, count) -> (carry, outputs stacked on axis 0); the body gets the carry and the step's number.
         sort: (values, others of the same shape, axis) -> both in the order of the values, along the axis.
-        solve: (symmetric matrix (m, m) of unit diagonal, positive definite but for rounding, right side (m,)) -> (m,).
+        solve: (symmetric matrix (m, m), diagonal to be added to it (m,), right side (m,)) -> (m,); the sum is positive
+            definite but for rounding, and scaled to a unit diagonal. The matrix may be changed.
     """
 
     xp: Any
@@ -58,14 +59,22 @@ def _sort(values, others, axis):
     return np.take_along_axis(values, order, axis=axis), np.take_along_axis(others, order, axis=axis)
 
 
-def _solve(matrix, right):
+def _solve(matrix, diagonal, right):
+    # in place, as far as it goes: a matrix of thousands of rows is dear to touch
+    on_diagonal = np.arange(len(right))
+    matrix[on_diagonal, on_diagonal] += diagonal
+    scale = 1 / np.sqrt(matrix[on_diagonal, on_diagonal])
+    matrix *= scale[:, None]
+    matrix *= scale
     for ridge in RIDGES:
+        matrix[on_diagonal, on_diagonal] = 1.0 + ridge
         try:
-            factors = linalg.cho_factor(matrix + ridge * np.eye(len(right)), check_finite=False)
+            # columns as LAPACK has them: the same matrix, and no copy of its own making
+            factors = linalg.cho_factor(matrix.T, lower=True, check_finite=False)
         except linalg.LinAlgError:
             continue
-        return linalg.cho_solve(factors, right, check_finite=False)
-    return right
+        return scale * linalg.cho_solve(factors, scale * right, check_finite=False)
+    return scale * scale * right
 
 
 NUMPY = Backend(np, _while_loop, _cond, _scan, _sort, _solve)
@@ -82,12 +91,16 @@ def jax_backend() -> Backend:
     def sort(values, others, axis):
         return jax.lax.sort((values, others), dimension=axis, num_keys=1)
 
-    def solve(matrix, right):
+    def solve(matrix, diagonal, right):
         ridges = jnp.array(RIDGES)
+        whole = matrix + jnp.diag(diagonal)
+        scale = 1 / jnp.sqrt(jnp.diag(whole))
+        scaled = whole * scale[:, None] * scale[None]
+        right = scale * right
 
         def body(state):
             number, _ = state
-            factors = jax.scipy.linalg.cho_factor(matrix + ridges[number] * jnp.eye(right.shape[0]))
+            factors = jax.scipy.linalg.cho_factor(scaled + ridges[number] * jnp.eye(right.shape[0]))
             return number + 1, jax.scipy.linalg.cho_solve(factors, right)
 
         def failed(state):
@@ -95,6 +108,6 @@ def jax_backend() -> Backend:
             return (number < len(RIDGES)) & ~jnp.all(jnp.isfinite(solution))
 
         solution = jax.lax.while_loop(failed, body, (0, jnp.full_like(right, jnp.nan)))[1]
-        return jnp.where(jnp.isfinite(solution), solution, right)
+        return scale * jnp.where(jnp.isfinite(solution), solution, right)
 
     return Backend(jnp, jax.lax.while_loop, jax.lax.cond, scan, sort, solve)

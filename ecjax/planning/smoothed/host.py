@@ -400,14 +400,15 @@ def curve(first, last, rows, prices, multipliers, tau, sites, hot, cold, weight,
         cold: (R, m).
         weight: (2, R) what a hot and a stored chunk of a row count.
         roots: (R, 2, m) or (R, 2, 2 m) result: V K^(-1/2) of every row.
-        blocks: (m, m) or (2 m, 2 m) changed: covariances inside sites, added.
+        blocks: (1, m, g) or (3, m, g) changed: covariances of a node's chunk with those of the nodes of its site, in
+            their order, are added: hot with hot, hot with stored, stored with stored.
     """
     m, q = hot.shape[1], rows.per_site
     order, start = sites
     widest = 1
     for s in range(len(start) - 1):
         widest = max(widest, start[s + 1] - start[s])
-    with_places = blocks.shape[0] > m
+    with_places = blocks.shape[0] > 1
     x, y = np.empty(m), np.empty(m)
     hot_cost, cold_cost = np.empty(m), np.empty(m)
     off = np.zeros((widest, widest))
@@ -432,11 +433,10 @@ def curve(first, last, rows, prices, multipliers, tau, sites, hot, cold, weight,
                 stored = a[j] + b[j]
                 part = a[j] / stored if stored > 0 else 0.0
                 hh, hc, sh, sc = a[j] - a[j] * a[j], -a[j] * b[j], a[j] - stored * a[j], b[j] - stored * b[j]
-                blocks[j, j] += u * u * hh
+                blocks[0, j, one - begin] += u * u * hh
                 if with_places:
-                    blocks[j, m + j] += u * v * sh
-                    blocks[m + j, j] += u * v * sh
-                    blocks[m + j, m + j] += v * v * (stored - stored * stored)
+                    blocks[1, j, one - begin] += u * v * sh
+                    blocks[2, j, one - begin] += v * v * (stored - stored * stored)
                 for two in range(begin, end):
                     if two == one:
                         continue
@@ -449,11 +449,10 @@ def curve(first, last, rows, prices, multipliers, tau, sites, hot, cold, weight,
                     hc += part * (1 - share) * both
                     sh += share * both
                     sc += (1 - share) * both
-                    blocks[j, near] += u * u * part * share * both
+                    blocks[0, j, two - begin] += u * u * part * share * both
                     if with_places:
-                        blocks[j, m + near] += u * v * part * both
-                        blocks[m + near, j] += u * v * part * both
-                        blocks[m + j, m + near] += v * v * both
+                        blocks[1, j, two - begin] += u * v * part * both
+                        blocks[2, j, two - begin] += v * v * both
                 own[0, j], own[1, j], own[2, j], own[3, j] = hh, hc, sh, sc
                 k11 += hh
                 k12 += hc

@@ -36,6 +36,12 @@ def host_demand(
     usual = np.nanmedian(np.where(finite, rows.cold_cost, np.nan), axis=1)
     payable = np.where(finite, rows.cold_cost, 0.0)
     size = 2 * m if with_places else m
+    order, start = sites
+    width = np.diff(start)
+    # each node with all nodes of its site: (pairs,) the one, its place among them, the other
+    one = np.repeat(order, np.repeat(width, width))
+    place = np.concatenate([np.tile(np.arange(count), count) for count in width])
+    other = order[np.repeat(np.repeat(start[:-1], width), np.repeat(width, width)) + place]
     # where the next answer starts from
     last_multipliers = np.full((2, number), np.nan)
 
@@ -66,12 +72,20 @@ def host_demand(
         hot, cold, multipliers = answer.detail
 
         def part(first: int, last: int) -> np.ndarray:
-            blocks = np.zeros((size, size))
+            blocks = np.zeros((3 if with_places else 1, m, int(width.max())))
             host.curve(first, last, rows, prices, multipliers, tau, sites, hot, cold, weight, roots, blocks)
             return blocks
 
-        blocks = sum(share_out(number, part))
+        blocks: np.ndarray = np.sum(share_out(number, part), axis=0)
         flat = roots.reshape(-1, size)
-        return blocks - flat.T @ flat
+        matrix = flat.T @ flat
+        # in place: a matrix of thousands of nodes is dear to touch
+        np.negative(matrix, out=matrix)
+        matrix[one, other] += blocks[0, one, place]
+        if with_places:
+            matrix[one, m + other] += blocks[1, one, place]
+            matrix[m + other, one] += blocks[1, one, place]
+            matrix[m + one, m + other] += blocks[2, one, place]
+        return matrix
 
     return Demand(lambda mean, eps: eps * (rows.rate * mean + usual), answer, curvature)

@@ -187,7 +187,7 @@ def solve(
                 right = xp.concatenate([gradient[0], gradient[1]])
             else:
                 right = gradient[0]
-            step = _newton(backend, matrix, diagonal, right)
+            step = backend.solve(matrix, diagonal, right)
             move = step.reshape(2, nodes) if with_places else xp.stack([step, xp.zeros_like(step)])
             promised = xp.sum(move * gradient)
             rise = xp.max(move / xp.where(prices > 0, prices, xp.inf))
@@ -256,12 +256,3 @@ def solve(
         last.turn,
         last.unfinished,
     )
-
-
-def _newton(backend: Backend, matrix: Any, diagonal: Any, right: Any) -> Any:
-    """(diag + matrix)^(-1) right, scaled to a unit diagonal."""
-    xp = backend.xp
-    whole = matrix + xp.diag(diagonal)
-    scale = 1 / xp.sqrt(xp.diag(whole))
-    scaled = whole * scale[:, None] * scale[None]
-    return scale * backend.solve(scaled, scale * right)
