@@ -6,8 +6,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ecjax.planning.smoothed import host
+from ecjax.planning.smoothed.backend import NUMPY
+from ecjax.planning.smoothed.low_rank import solve_low_rank
 from ecjax.planning.smoothed.newton import Answer, Demand
 from ecjax.planning.smoothed.response import Rows
+
+_ROOTS_TO_NODES = 2.0  # nodes for each root of a row from which on steps are made of roots
 
 ShareOut = Callable[[int, Callable[[int, int], Any]], list[Any]]
 
@@ -66,7 +70,8 @@ def host_demand(
             Marginals(hot, cold, multipliers),
         )
 
-    def curvature(answer: Answer, prices: np.ndarray, tau: np.ndarray) -> np.ndarray:
+    def parts(answer: Answer, prices: np.ndarray, tau: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Covariances inside sites, and roots (2 R, size) of what is between."""
         weight = np.sqrt(rows.weight / tau) * np.stack([rows.rate, rows.chunks])
         roots = np.empty((number, 2, size))
         hot, cold, multipliers = answer.detail
@@ -77,7 +82,12 @@ def host_demand(
             return blocks
 
         blocks: np.ndarray = np.sum(share_out(number, part), axis=0)
-        flat = roots.reshape(-1, size)
+        return blocks, roots.reshape(-1, size)
+
+    def curvature(answer: Answer, prices: np.ndarray, tau: np.ndarray) -> np.ndarray:
+        return dense(*parts(answer, prices, tau))
+
+    def dense(blocks: np.ndarray, flat: np.ndarray) -> np.ndarray:
         matrix = flat.T @ flat
         # in place: a matrix of thousands of nodes is dear to touch
         np.negative(matrix, out=matrix)
@@ -88,4 +98,14 @@ def host_demand(
             matrix[m + one, m + other] += blocks[2, one, place]
         return matrix
 
-    return Demand(lambda mean, eps: eps * (rows.rate * mean + usual), answer, curvature)
+    def step(
+        answer: Answer, prices: np.ndarray, tau: np.ndarray, diagonal: np.ndarray, right: np.ndarray
+    ) -> np.ndarray:
+        blocks, flat = parts(answer, prices, tau)
+        solution = solve_low_rank(blocks[0], sites, flat, diagonal, right)
+        return NUMPY.solve(dense(blocks, flat), diagonal, right) if solution is None else solution
+
+    few = not with_places and _ROOTS_TO_NODES * 2 * number < m
+    return Demand(
+        lambda mean, eps: eps * (rows.rate * mean + usual), answer, curvature, step if few else None
+    )

@@ -73,11 +73,14 @@ class Demand(NamedTuple):
         temperatures: (mean price of a read, relative temperature) -> (R,) s.
         answer: (prices of reads and places (2, m), temperatures) -> Answer.
         curvature: (answer, prices, temperatures) -> H, (m, m), or (2 m, 2 m) with places.
+        step: (answer, prices, temperatures, diagonal (m,), right (m,)) -> (H + diagonal)^(-1) right, without H; None
+            where H is what steps are made of.
     """
 
     temperatures: Callable[..., Any]
     answer: Callable[..., Answer]
     curvature: Callable[..., Any]
+    step: Callable[..., Any] | None = None
 
 
 class Solution(NamedTuple):
@@ -152,6 +155,18 @@ def solve(
         z = xp.where(law.alone > 0, 0.0, z)
         return z + xp.sum(latency.cost(xp, law, loads, z).value) + answer.dollars
 
+    def newton_step(answer: Answer, prices: Any, tau: Any, diagonal: Any, gradient: Any, barrier: Any) -> Any:
+        """(m,), or (2 m,) with places."""
+        if demand.step is not None:
+            return demand.step(answer, prices, tau, diagonal, gradient[0])
+        matrix = demand.curvature(answer, prices, tau)
+        if matrix.shape[0] == nodes:
+            return backend.solve(matrix, diagonal, gradient[0])
+        held = xp.where(limited, barrier / xp.where(limited, prices[1], 1.0) ** 2, 1.0)
+        free = xp.concatenate([xp.ones_like(diagonal), xp.where(limited, 1.0, 0.0)])
+        matrix = matrix * free[:, None] * free[None]
+        return backend.solve(matrix, xp.concatenate([diagonal, held]), gradient.reshape(-1))
+
     def body(state: _State) -> _State:
         prices = state.base + state.length * state.move
         prices = xp.maximum(prices, _LEAST_PART * state.base)
@@ -176,19 +191,8 @@ def solve(
 
         def onwards(_: Any) -> _State:
             bend = latency.cost(xp, law, loads, state.z).bend
-            matrix = demand.curvature(answer, prices, state.tau)
-            diagonal = 1 / bend
-            with_places = matrix.shape[0] > nodes
-            if with_places:
-                held = xp.where(limited, barrier / xp.where(limited, prices[1], 1.0) ** 2, 1.0)
-                free = xp.concatenate([xp.ones_like(bend), xp.where(limited, 1.0, 0.0)])
-                matrix = matrix * free[:, None] * free[None]
-                diagonal = xp.concatenate([diagonal, held])
-                right = xp.concatenate([gradient[0], gradient[1]])
-            else:
-                right = gradient[0]
-            step = backend.solve(matrix, diagonal, right)
-            move = step.reshape(2, nodes) if with_places else xp.stack([step, xp.zeros_like(step)])
+            step = newton_step(answer, prices, state.tau, 1 / bend, gradient, barrier)
+            move = step.reshape(2, nodes) if len(step) > nodes else xp.stack([step, xp.zeros_like(step)])
             promised = xp.sum(move * gradient)
             rise = xp.max(move / xp.where(prices > 0, prices, xp.inf))
             length = xp.minimum(1.0, _MOST_RISE / xp.maximum(rise, 1e-300))

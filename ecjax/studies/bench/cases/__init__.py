@@ -14,7 +14,7 @@ CASES = {
     "certified_thetas": "64 thetas of 1000 files",
     "certified_wide": "plan 10^5 files on 100 nodes",
     "certified_million": "plan 10^4, 10^5 and 10^6 files",
-    "certified_racks": "plan 10^4 files on 300 nodes and 10^5 on 1000, a chunk per rack",
+    "certified_racks": "plan 10^4 files on 300 nodes, 10^5 on 1000 and on 5000, a chunk per rack",
     "certified_sizes": "plan 200 and 2500 files of as many chunk sizes as logs have",
     "certified_warm": "1 % of the files changed, from the old plan",
     "read_kinds": "spread 40, 300 and 1000 files with small reads on their placement, with a lower bound",

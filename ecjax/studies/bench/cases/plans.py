@@ -79,6 +79,15 @@ PARTS = (
         quick=False,
         memory=True,
     ),
+    Part(
+        "certified_racks",
+        "certified:planned",
+        dict(files=10**5, nodes=5000, racks=312, gap=1e-3),
+        {"*": Target(120.0, gap=1e-3)},
+        "once",
+        quick=False,
+        memory=True,
+    ),
     *(
         Part(
             "certified_sizes",
