@@ -41,8 +41,8 @@ def replay_study(options: ReplayOptions, console: Console) -> int:
         draw(options.out, runs, options.figures, console)
         return recommend(runs, options)
 
-    accelerated = options.device != "host" and "fcfs" in (options.queue or ["fcfs"])
-    return run_study(TABLES, options, partial(prepare, options), present, console, accelerated)
+    # workers with GPUs are few: most replays are better off on all processors
+    return run_study(TABLES, options, partial(prepare, options), present, console, options.device == "jax")
 
 
 def _work(options: ReplayOptions, engine: Engine) -> Work:
