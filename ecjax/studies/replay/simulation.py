@@ -64,6 +64,8 @@ class Simulation:
         from ecjax.simulation.scan import tallies_fcfs  # JAX's programs
 
         arrivals_of = list(pool.map(self._drawn, seeds))
+        if not all(len(times) for times, _ in arrivals_of):
+            return [self.replication(seed, lambda _: None) for seed in seeds]  # rates of 0: nothing arrives
         width = max(self._arrivals(seeds[0])[1], *(len(times) for times, _ in arrivals_of))
         times, files = (
             np.stack([np.pad(each[part], (0, width - len(each[part])), mode="edge") for each in arrivals_of])
@@ -119,8 +121,9 @@ class Simulation:
         return self.arriving.reads, self.arriving.reads <= _MOST_FILE_BINS
 
     def _drawn(self, seed: int) -> tuple[np.ndarray, np.ndarray]:
-        times, files = zip(*self._arrivals(seed)[0], strict=True)
-        return np.concatenate(times), np.concatenate(files)
+        blocks = list(self._arrivals(seed)[0])
+        times, files = ([block[part] for block in blocks] for part in (0, 1))
+        return np.concatenate([np.empty(0), *times]), np.concatenate([np.empty(0, np.int64), *files])
 
     def _arrivals(self, seed: int) -> tuple[Iterator[Block], int]:
         """Arrivals of a replication, and how many they are, about."""
