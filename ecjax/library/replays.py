@@ -50,6 +50,7 @@ def replay(
     client_bandwidth_bytes_per_s: float | None = None,
     requests: int = 200000,
     replications: int = 4,
+    device: str = "auto",
     estimate: bool = True,
     earlier_bounds: bool = False,
     seed: int = 0,
