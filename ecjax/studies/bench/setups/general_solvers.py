@@ -24,7 +24,7 @@ TANGENTS = 80
 _NEAREST = 1e-3  # of a node's room, that the last tangent leaves
 _AROUND = 1.3  # times the room that a load leaves
 _TIME_LIMIT_S = 120.0
-_ITERATIONS = 5000  # of first-order steps
+_ITERATIONS = 20_000  # of first-order steps
 _TOLERANCE = 1e-6  # of interior points
 
 
