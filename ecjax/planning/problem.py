@@ -265,7 +265,7 @@ def evaluate(problem: Problem, probabilities: jax.Array, stored: jax.Array, pric
         price: theta, s per dollar of mean cost per file.
     """
     chunks = stored.astype(probabilities.dtype)
-    latency_shared, z = shared_latency(problem, probabilities, chunks)
+    shared = shared_latency(problem, probabilities, chunks)
     work = node_work(problem, probabilities, chunks)
     delay = chunk_delay(problem, waiting(work[0], work[1], work[2]))
     by_row = of_files(problem, probabilities)
@@ -278,16 +278,37 @@ def evaluate(problem: Problem, probabilities: jax.Array, stored: jax.Array, pric
         file_cost = file_cost + jnp.sum(problem.surcharge * of_files(problem, chunks), axis=-1)
     if problem.reading is not None:
         file_cost = file_cost + jnp.sum(problem.reading * by_row, axis=-1)
+    return evaluation_of(problem, shared, file_latency, file_cost, work[0], price)
+
+
+def evaluation_of(
+    problem: Problem,
+    shared: tuple[jax.Array, jax.Array],
+    file_latency: jax.Array,
+    file_cost: jax.Array,
+    load: jax.Array,
+    price: jax.Array,
+) -> Evaluation:
+    """The figures of a plan from those of its files.
+
+    Args:
+        problem: the problem.
+        shared: s, latency with one z for all files, and that z.
+        file_latency: (r,) s.
+        file_cost: (r,) dollars per period.
+        load: (m,) of the nodes.
+        price: theta, s per dollar of mean cost per file.
+    """
     cost = file_cost.sum()
     return Evaluation(
-        objective=latency_shared + price * cost / files.count,
+        objective=shared[0] + price * cost / problem.files.count,
         latency=mean_of_files(problem, file_latency),
-        latency_shared_z=latency_shared,
-        z=z,
+        latency_shared_z=shared[0],
+        z=shared[1],
         cost=cost,
         file_latency=file_latency,
         file_cost=file_cost,
-        load=work[0],
+        load=load,
     )
 
 

@@ -21,9 +21,7 @@ _MIXED_PASSES = 50
 _MANY_NODES = 24
 _ROUNDINGS = 8  # tries, on problems of up to _FEW rows times nodes
 _FEW = 200_000
-_MOST_SPARE = (
-    10**6
-)  # rows times nodes up to which a chunk more for some rows may close a gap that is worth the time
+_MOST_SPARE = 10**6  # rows times nodes up to which chunks more for some rows are worth their time
 _MOST_BASINS = 4  # times that the search for z may find a better region
 
 

@@ -12,8 +12,8 @@ from ecjax.planning.certified.places import Places, places_of
 from ecjax.planning.problem import (
     Problem,
     chunk_delay,
+    evaluation_of,
     latency_of_delays,
-    mean_of_files,
     of_files,
     work_of_sums,
 )
@@ -29,7 +29,8 @@ def _evaluate(problem: Problem, places: Places, price: jax.Array, one_size: bool
         each = jnp.broadcast_to(amounts[:, :, None], (*amounts.shape, at.shape[1]))
         return jnp.zeros((amounts.shape[0], m + 1), amounts.dtype).at[:, at].add(each)[:, :m]
 
-    sums = summed(problem.reads, places.hot)
+    of_reads = summed(problem.reads, places.hot)
+    sums = of_reads
     if problem.writes is not None:
         sums = sums + summed(problem.writes, places.stored)
     work = work_of_sums(problem, sums)
@@ -41,12 +42,12 @@ def _evaluate(problem: Problem, places: Places, price: jax.Array, one_size: bool
     if one_size:
         # files that wait alike at a node count as one there
         total_rate = jnp.sum(files.rate)
-        read = summed(problem.reads, places.hot)[0] / jnp.where(total_rate > 0, total_rate, 1.0)
+        read = of_reads[0] / jnp.where(total_rate > 0, total_rate, 1.0)
         at_nodes = chunk_delay(problem, wait, jnp.arange(m)[None])
-        latency_shared, z = shared_z(read, at_nodes.mean[0], at_nodes.variance[0])
-        latency_shared = jnp.where(jnp.all(work[0] < 1), latency_shared, jnp.inf)
+        least, z = shared_z(read, at_nodes.mean[0], at_nodes.variance[0])
+        shared = jnp.where(jnp.all(work[0] < 1), least, jnp.inf), z
     else:
-        latency_shared, z = latency_of_delays(problem, by_file, delay, work[0])
+        shared = latency_of_delays(problem, by_file, delay, work[0])
     file_latency = latency_bound(by_file, delay)
 
     def total(values: jax.Array, used: jax.Array) -> jax.Array:
@@ -58,17 +59,7 @@ def _evaluate(problem: Problem, places: Places, price: jax.Array, one_size: bool
         file_cost = file_cost + total(jnp.take_along_axis(problem.surcharge, stored, axis=1), keeps)
     if problem.reading is not None:
         file_cost = file_cost + total(jnp.take_along_axis(problem.reading, hot, axis=1), reads)
-    cost = file_cost.sum()
-    return Evaluation(
-        objective=latency_shared + price * cost / files.count,
-        latency=mean_of_files(problem, file_latency),
-        latency_shared_z=latency_shared,
-        z=z,
-        cost=cost,
-        file_latency=file_latency,
-        file_cost=file_cost,
-        load=work[0],
-    )
+    return evaluation_of(problem, shared, file_latency, file_cost, work[0], price)
 
 
 _EVALUATE = jax.jit(_evaluate, static_argnums=3)

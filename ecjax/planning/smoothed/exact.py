@@ -62,7 +62,9 @@ def cheapest(
     k, extra, number_of = (each.astype(hot.dtype) for each in (k, extra, length))
     candidates = sites * min(per_site, width)
 
-    def total_of(values: Any, chosen: Any) -> Any:
+    chosen = xp.arange(candidates)[None] < length[:, None]
+
+    def total_of(values: Any) -> Any:
         total = xp.sum(xp.where(chosen, values, 0.0), axis=1)
         return xp.where(length > candidates, xp.inf, total)
 
@@ -70,7 +72,7 @@ def cheapest(
         """Of values (R, S, g): the sum of the k + f cheapest."""
         if per_site < width:
             values = xp.sort(values, axis=2)[:, :, :per_site]
-        return total_of(xp.sort(values.reshape(number, candidates), axis=1), chosen)
+        return total_of(xp.sort(values.reshape(number, candidates), axis=1))
 
     def select(values: Any, marks: Any) -> tuple[Any, Any, Any]:
         """The same, how many of those have marks, and the level."""
@@ -78,14 +80,13 @@ def cheapest(
             values, marks = (each[:, :, :per_site] for each in backend.sort(values, marks, 2))
         values, marks = (each.reshape(number, candidates) for each in (values, marks))
         values, marks = backend.sort(values, marks, 1)
-        total = total_of(values, chosen)
+        total = total_of(values)
         last = xp.take_along_axis(values, xp.clip(length - 1, 0, candidates - 1)[:, None], axis=1)[:, 0]
         following = xp.take_along_axis(values, xp.clip(length, 0, candidates - 1)[:, None], axis=1)[:, 0]
         more = (length < candidates) & xp.isfinite(following)
         level = xp.where(more, 0.5 * (last + xp.where(more, following, 0.0)), last + _BEYOND * margin)
         return total, xp.sum(chosen & marks, axis=1).astype(hot.dtype), level
 
-    chosen = xp.arange(candidates)[None] < length[:, None]
     all_cold, all_hot = least(cold), least(hot)
     start_shift = xp.where(keeps, (all_hot - all_cold) / xp.maximum(number_of, 1.0), 0.0)
     # where one of the lines does not exist, the other end is good enough to start from

@@ -5,9 +5,9 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 
 import numpy as np
-import psutil
 
 from ecjax.cores import available_cores
+from ecjax.engine.memory import usable_bytes
 from ecjax.simulation import tally
 from ecjax.simulation.run import Outcome, Policy, first_come_first_served, replay
 from ecjax.streams import arrivals
@@ -22,7 +22,6 @@ from ecjax.studies.replay.system import Arriving, arriving
 _HOST_PER_S, _DEVICE_PER_S, _COMPILING_S = 1.4e7, 5e8, 5.0
 _FASTER = 2.0  # times: less is not worth another place to compute
 _REQUEST_BYTES = 100  # of a lane, for each request: times, files, latencies, and copies of these
-_SHARE = 0.5  # of the device's memory
 _MOST_FILE_BINS = 5_000  # files whose quantiles are kept: 20 kB each and replication
 
 
@@ -98,10 +97,8 @@ class Simulation:
 
         system, (_, number) = self.arriving.system, self._arrivals(0)
         first = jax.devices()[0]
-        stats = first.memory_stats() or {}
-        memory = _SHARE * stats.get("bytes_limit", psutil.virtual_memory().available)
         bins = len(tally.SEGMENTS) * (self._classes + system.nodes) * tally.BINS * 4
-        lanes = min(replications, int(memory // (_REQUEST_BYTES * number + 2 * bins)))
+        lanes = min(replications, int(usable_bytes() // (_REQUEST_BYTES * number + 2 * bins)))
         if device == "auto":
             if first.platform == "cpu":
                 return 0

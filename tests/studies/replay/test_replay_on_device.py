@@ -91,7 +91,7 @@ def test_writes_and_background_work_arrive_there_too(tmp_path):
 
 def test_fewer_replications_at_a_time_are_the_same(tmp_path, monkeypatch):
     whole = replayed(tmp_path / "whole", "jax")
-    monkeypatch.setattr("ecjax.studies.replay.simulation._SHARE", 1e-9)
+    monkeypatch.setattr("ecjax.studies.replay.simulation.usable_bytes", lambda: 1.0)
     assert replayed(tmp_path / "none", "jax")["mean_s"][0] == pytest.approx(whole["mean_s"][0], rel=1e-9)
     monkeypatch.setattr("ecjax.studies.replay.simulation.Simulation.lanes_on_device", lambda *_: 2)
     assert replayed(tmp_path / "two", "jax")["mean_s"][0] == pytest.approx(whole["mean_s"][0], rel=1e-9)

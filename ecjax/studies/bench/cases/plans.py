@@ -70,23 +70,17 @@ PARTS = (
         {"*": Target(6.0, gap=3e-4)},
         "once",
     ),
-    Part(
-        "certified_racks",
-        "certified:planned",
-        dict(files=10**5, nodes=1000, racks=62, gap=2e-4),
-        {"*": Target(20.0, gap=2e-4)},
-        "once",
-        quick=False,
-        memory=True,
-    ),
-    Part(
-        "certified_racks",
-        "certified:planned",
-        dict(files=10**5, nodes=5000, racks=312, gap=1e-3),
-        {"*": Target(120.0, gap=1e-3)},
-        "once",
-        quick=False,
-        memory=True,
+    *(
+        Part(
+            "certified_racks",
+            "certified:planned",
+            dict(files=10**5, nodes=nodes, racks=racks, gap=gap),
+            {"*": Target(seconds, gap=gap)},
+            "once",
+            quick=False,
+            memory=True,
+        )
+        for nodes, racks, gap, seconds in ((1000, 62, 2e-4, 20.0), (5000, 312, 1e-3, 120.0))
     ),
     *(
         Part(
