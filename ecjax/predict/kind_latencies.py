@@ -23,7 +23,9 @@ _BOUND = jax.jit(latency_bound)
 
 
 class SmallBounds(NamedTuple):
-    """Bounds on the mean of T small reads, s: direct (exact), degraded (nan where none is), and both together."""
+    """Bounds on the mean of T small reads, s: direct (exact where they are of one chunk), degraded (nan where none is),
+    and both together.
+    """
 
     direct: np.ndarray
     degraded: np.ndarray
@@ -60,7 +62,11 @@ def small_bounds(model: KindModel, loads: Loads, degraded: np.ndarray) -> SmallB
         variance = np.maximum(two - one**2, 0.0) + np.asarray(nodes.connect_variance)[at]
         return mean, variance + np.asarray(wait.variance)[at]
 
-    direct = sojourn(small.node)[0]
+    direct, alone = sojourn(small.node)[0], small.width == 1
+    if not alone.all():
+        several = np.where(alone[:, None] | (small.nodes < 0), 0.0, 1.0)
+        last = _BOUND(jnp.asarray(several), Delay(*map(jnp.asarray, sojourn(small.nodes))))
+        direct = np.where(alone, direct, np.asarray(last))
     share = degraded.sum(axis=1) / small.k
     some = share > 1e-12
     spread = np.where(some[:, None], degraded / np.where(some, share, 1.0)[:, None], 0.0)
@@ -90,8 +96,8 @@ def kind_estimates(
         service: laws of the m nodes.
     """
     nodes = problem.nodes
-    parts = [_full(problem, probabilities), _direct(model, degraded), _degraded(model, degraded)]
-    group = np.repeat(np.arange(3), [len(each.rate) for each in parts])
+    parts = [_full(problem, probabilities), *_direct(model, degraded), _degraded(model, degraded)]
+    group = np.repeat([0, 1, 1, 2], [len(each.rate) for each in parts])
     every = Kinds(*(np.concatenate(each) for each in zip(*parts, strict=True)))
     drawn, rate = calibrated_sample(every, service)
     few = padded(Kinds(*(each[drawn] for each in every))._replace(rate=rate))
@@ -118,20 +124,26 @@ def _full(problem: Problem, probabilities: np.ndarray) -> Kinds:
     return kinds_of(problem, probabilities)
 
 
-def _direct(model: KindModel, degraded: np.ndarray) -> Kinds:
-    """Direct reads of few kinds, by size and by the nodes they use, as it matters not whose they are."""
+def _direct(model: KindModel, degraded: np.ndarray) -> tuple[Kinds, Kinds]:
+    """Direct reads: of one chunk of few kinds, by size and the nodes they use, as it matters not whose they are."""
     small, m = model.small, model.problem.nodes.count
-    left = small.rate * (1 - degraded.sum(axis=1) / small.k)
+    left = np.maximum(small.rate * (1 - degraded.sum(axis=1) / small.k), 0.0)
+    alone = small.width == 1
+    several = ~alone & (left > 0)
+    wide = np.zeros((several.sum(), m + 1))
+    wide[np.arange(len(wide))[:, None], small.nodes[several]] = 1.0
+    together = Kinds(wide[:, :m], left[several], small.size[several], small.width[several].astype(float))
     sizes, of = np.unique(small.size, return_inverse=True)
     by_node = np.zeros((len(sizes), m))
-    np.add.at(by_node, (of, small.node), np.maximum(left, 0.0))
+    np.add.at(by_node, (of[alone], small.node[alone]), left[alone])
     part = np.arange(m) // _TOGETHER
     reads = np.where(part == np.arange(part[-1] + 1)[:, None, None], by_node[None], 0.0)
     size = np.broadcast_to(sizes, reads.shape[:2]).ravel()
     reads = reads.reshape(-1, m)
     total = reads.sum(axis=1)
     some = total > 0
-    return Kinds(reads[some] / total[some, None], total[some], size[some], np.ones(some.sum()))
+    each = Kinds(reads[some] / total[some, None], total[some], size[some], np.ones(some.sum()))
+    return each, together
 
 
 def _degraded(model: KindModel, degraded: np.ndarray) -> Kinds:

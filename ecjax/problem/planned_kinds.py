@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from ecjax.errors import UserError
-from ecjax.planning.read_kinds.model import SmallReads, other_nodes
+from ecjax.planning.read_kinds.model import SmallReads, decoding_nodes
 from ecjax.problem.arrays import code_k, index_in
 from ecjax.problem.identity import Identity
 from ecjax.tables.committed import batch_of
@@ -76,18 +76,26 @@ def planned_kinds(
     chunk, size, rate, share, probability = (
         table[name].to_numpy() for name in ("data_chunk", "bytes", "rate_per_s", "share", "probability")
     )
-    key = np.stack([row, chunk, np.unique(size, return_inverse=True)[1]])
+    width = table["width"].to_numpy() if "width" in table.column_names else np.ones(len(table), np.int64)
+    key = np.stack([row, chunk, width, np.unique(size, return_inverse=True)[1]])
     _, first, of = np.unique(key, axis=1, return_index=True, return_inverse=True)
     of = of.ravel()
     k = np.zeros(names.rows.count, np.int64)
     k[np.arange(len(files)) if names.rows.of_file is None else names.rows.of_file] = code_k(files).astype(int)
-    others = other_nodes(stored, row[first], own[first])
-    reads = SmallReads(row[first], chunk[first], own[first], others, k[row[first]], rate[first], size[first])
     coded = np.array([kind == "degraded" for kind in table["kind"].to_pylist()], bool)
+    nodes = _read_directly(own[first], width[first], of[~coded], node[~coded])
+    if (wrong := np.sum(nodes >= 0, axis=1) != width[first]).any():
+        each = int(np.argmax(wrong))
+        raise UserError(
+            f"{where}: data chunk {chunk[first][each]}, width {width[first][each]}: found "
+            f"{np.sum(nodes[each] >= 0)} nodes of direct reads; allowed: as many as its width"
+        )
+    others = decoding_nodes(stored, row[first], nodes)
+    reads = SmallReads(row[first], chunk[first], nodes, others, k[row[first]], rate[first], size[first])
     at = np.zeros((reads.number, stored.shape[1] + 1))
     at[of[coded], node[coded]] = (share * probability)[coded]
     degraded = np.where(others >= 0, at[np.arange(reads.number)[:, None], others], 0.0)
-    direct = np.bincount(of[~coded], share[~coded], reads.number)
+    direct = np.bincount(of[~coded], share[~coded], reads.number) / reads.width
     off = np.abs(direct + degraded.sum(axis=1) / reads.k - 1) > _SUM
     if off.any():
         each = int(np.argmax(off))
@@ -96,3 +104,23 @@ def planned_kinds(
             "its kinds do not sum to 1; allowed: shares that do"
         )
     return PlannedKinds(reads, degraded)
+
+
+def _read_directly(first: np.ndarray, width: np.ndarray, of: np.ndarray, node: np.ndarray) -> np.ndarray:
+    """Nodes of the chunks of every read, (T, W), -1 after the last: ``first``, then what its direct reads use besides.
+
+    Args:
+        first: (T,) node of the first chunk.
+        width: (T,) chunks.
+        of: (D,) which read each row of direct ones is of.
+        node: (D,) that it uses.
+    """
+    further = node != first[of]
+    of, node = of[further], node[further]
+    order = np.argsort(of, kind="stable")
+    of, node = of[order], node[order]
+    place = 1 + np.arange(len(of)) - np.searchsorted(of, of)
+    nodes = np.full((len(first), max(int(width.max(initial=1)), int(place.max(initial=0)) + 1)), -1)
+    nodes[:, 0] = first
+    nodes[of, place] = node
+    return nodes

@@ -1,4 +1,4 @@
-"""Reads that lie in one data chunk: what a files table says of them, and where a placement has their chunks."""
+"""Small reads, of some data chunks: what a files table says of them, and where a placement has their chunks."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -7,9 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pyarrow as pa
 
-from ecjax.errors import UserError
 from ecjax.model import Files, Nodes
-from ecjax.planning.read_kinds.model import SmallReads, other_nodes, padded_nodes
+from ecjax.planning.read_kinds.model import SmallReads, decoding_nodes, padded_nodes
 from ecjax.problem.arrays import Rows, code_k, column, index_in
 
 RATE = "small_rate_per_s"
@@ -21,18 +20,20 @@ class SmallTraffic(NamedTuple):
 
     Attributes:
         rate: (r,) 1/s.
-        size: (r,) B; 1 where there are none.
-        chunk: (r,) data chunk that they lie in; -1: in all k alike.
+        size: (r,) B, that each chunk of a read has; 1 where there are none.
+        width: (r,) data chunks of a read, one after the other; after the last comes the first.
+        chunk: (r,) the first of them; -1: all k alike.
         k: (r,) data chunks of the file.
     """
 
     rate: np.ndarray
     size: np.ndarray
+    width: np.ndarray
     chunk: np.ndarray
     k: np.ndarray
 
     def scaled(self, rate: float, size: float) -> "SmallTraffic":
-        """The same with all rates and all sizes multiplied."""
+        """The same with all rates and all sizes, stripe units too, multiplied."""
         return self._replace(rate=self.rate * rate, size=self.size * size)
 
 
@@ -57,23 +58,19 @@ def small_traffic(files: pa.Table, stripe_unit_bytes: float | None = None) -> Sm
 
     Args:
         files: checked.
-        stripe_unit_bytes: most bytes that lie in one data chunk; None: any.
-
-    Raises:
-        UserError: a small read is larger than the stripe unit.
+        stripe_unit_bytes: bytes of a file that lie in one data chunk before the next has its share; None: any. Reads
+            begin where a unit does; those of more than one read whole units, and no more than k chunks.
     """
     rate = column(files, RATE)
     if not rate.any():
         return None
     size = np.where(rate > 0, column(files, "small_bytes", 1.0), 1.0)
-    if stripe_unit_bytes is not None and size.max() > stripe_unit_bytes:
-        row = int(np.argmax(size))
-        raise UserError(
-            f"files: column small_bytes, row {row} (file_id={files['file_id'][row].as_py()}): found {size[row]:g}; "
-            f"allowed: at most stripe_unit_bytes={stripe_unit_bytes:g}, as small reads lie in one data chunk"
-        )
+    k, units = code_k(files).astype(np.int64), np.ones(len(size), np.int64)
+    if stripe_unit_bytes is not None:
+        units = np.ceil(size / stripe_unit_bytes).astype(np.int64)
+        size = np.where(units > 1, stripe_unit_bytes * np.ceil(units / k), size)
     chunk = column(files, "small_chunk", _ANY).astype(np.int64)
-    return SmallTraffic(rate, size, chunk, code_k(files).astype(np.int64))
+    return SmallTraffic(rate, size, np.minimum(units, k), chunk, k)
 
 
 def counted_as_full(nodes: Nodes, files: Files, traffic: SmallTraffic) -> Files:
@@ -84,7 +81,7 @@ def counted_as_full(nodes: Nodes, files: Files, traffic: SmallTraffic) -> Files:
     first = np.asarray(nodes.service[0]).mean(axis=1)
     small = np.polynomial.polynomial.polyval(traffic.size, first)
     chunk = np.polynomial.polynomial.polyval(np.asarray(files.chunk_bytes), first)
-    more = traffic.rate * small / (chunk * np.asarray(files.k))
+    more = traffic.rate * traffic.width * small / (chunk * np.asarray(files.k))
     return replace(files, rate=jnp.asarray(np.asarray(files.rate) + more))
 
 
@@ -129,19 +126,21 @@ def chunk_reads(traffic: SmallTraffic, rows: Rows, data: np.ndarray, stored: np.
     """
     of_file = np.arange(len(traffic.rate)) if rows.of_file is None else rows.of_file
     read = np.flatnonzero(traffic.rate > 0)
-    times = np.where(traffic.chunk[read] < 0, traffic.k[read], 1)
+    # reads of all k chunks are the same wherever they begin
+    anywhere = (traffic.chunk < 0) & (traffic.width < traffic.k)
+    times = np.where(anywhere[read], traffic.k[read], 1)
     file = np.repeat(read, times)
     number = np.arange(len(file)) - np.repeat(np.cumsum(times) - times, times)
-    chunk = np.where(traffic.chunk[file] < 0, number, traffic.chunk[file])
+    chunk = np.where(anywhere[file], number, np.maximum(traffic.chunk[file], 0))
     rate = traffic.rate[file] / np.repeat(times, times)
     size_index = np.unique(traffic.size[file], return_inverse=True)[1]
-    key = np.stack([of_file[file], chunk, size_index])
+    key = np.stack([of_file[file], chunk, traffic.width[file], size_index])
     _, first, of = np.unique(key, axis=1, return_index=True, return_inverse=True)
     of = of.ravel()
-    row, chunk = of_file[file[first]], chunk[first]
-    node = data[row, chunk]
-    others = other_nodes(stored, row, node)
-    small = SmallReads(
-        row, chunk, node, others, traffic.k[file[first]], np.bincount(of, rate), traffic.size[file[first]]
-    )
+    row, chunk, some = of_file[file[first]], chunk[first], file[first]
+    place = np.arange(int(traffic.width[some].max()))
+    nodes = data[row[:, None], (chunk[:, None] + place) % traffic.k[some, None]]
+    nodes = np.where(place < traffic.width[some, None], nodes, -1)
+    others = decoding_nodes(stored, row, nodes)
+    small = SmallReads(row, chunk, nodes, others, traffic.k[some], np.bincount(of, rate), traffic.size[some])
     return ChunkReads(small, file, of, rate)

@@ -1,9 +1,10 @@
-"""Small reads that choose, when they arrive, between the node that keeps their chunk and k of the others; one queue.
+"""Small reads that choose, when they arrive, between the nodes of their chunks and k that they decode from; one queue.
 
 A node is expected to deliver after the work that waits there (Lindley's recursion knows it) and the mean of its own
-connection and service. The others' answer is complete with the last of k: the k nodes that are expected first, of these
-the last, and sqrt((k - 1) V) more, V the mean variance of their services (Lemma 2 of the JLCM paper for alike nodes).
-The sooner answer is taken. Full reads use the nodes that their probabilities draw.
+connection and service. An answer of several nodes is complete with the last of k: of the k nodes that are expected
+first, or of the k that keep the chunks, the last, and sqrt((k - 1) V) more, V the mean variance of their services
+(Lemma 2 of the JLCM paper for alike nodes). The sooner answer is taken. Full reads use the nodes that their
+probabilities draw.
 """
 
 import numpy as np
@@ -15,11 +16,26 @@ from ecjax.streams import streams
 
 
 @njit()
+def _complete(expected, places, count, entry_node, begin, size, moments):
+    """When the last of ``count`` chunks is expected: s, of the entries of a row at ``places``."""
+    last, spread = 0.0, 0.0
+    for i in range(count):
+        node = entry_node[begin + places[i]]
+        one = ((moments[0, 3, node] * size + moments[0, 2, node]) * size + moments[0, 1, node]) * size
+        two = ((moments[1, 3, node] * size + moments[1, 2, node]) * size + moments[1, 1, node]) * size
+        one, two = one + moments[0, 0, node], two + moments[1, 0, node]
+        spread += max(two - one * one, 0.0)
+        last = max(last, expected[places[i]])
+    return last + np.sqrt((count - 1) * spread / count)
+
+
+@njit()
 def replay_block(system, counts, times, files, first, seed, moments, free):
     """Replay one block of requests.
 
-    The row of a request with ``system.either`` begins with the node of its chunk; its ``need`` is that of a degraded
-    read, and it counts as of class ``group`` where it was direct, ``group + 1`` where it was degraded.
+    The row of a request with ``system.either`` begins with the nodes of so many chunks, those that a degraded read
+    chooses among follow; its ``need`` is that of a degraded read, and it counts as of class ``group`` where it was
+    direct, ``group + 1`` where it was degraded.
 
     Args:
         system: System.
@@ -52,9 +68,9 @@ def replay_block(system, counts, times, files, first, seed, moments, free):
         time, file, request = times[b], files[b], first + b
         row, group, size = rows[file], groups[file], chunk_bytes[file]
         begin, end = starts[row], starts[row + 1]
-        count = need[file]
+        count, width = need[file], either[file]
         decoded = True
-        if either[file]:
+        if width:
             for i in range(end - begin):
                 node = entry_node[begin + i]
                 mean = (
@@ -64,38 +80,31 @@ def replay_block(system, counts, times, files, first, seed, moments, free):
                 expected[i] = max(0.0, free[node] - time) + mean + moments[0, 0, node]
                 expected[i] += shape * scale if shape > 0 else scale
             decoded = False
-            if count <= end - begin - 1:
+            if count <= end - begin - width:
                 # equal answers in random order, so that no node is the first of many
-                subset.shuffle(order, end - begin - 1, streams.stream(dispatch_key, request))
+                subset.shuffle(order, end - begin - width, streams.stream(dispatch_key, request))
                 for i in range(count):
                     selection[i] = -1
-                for i in range(end - begin - 1):
-                    value = 1 + order[i]
+                for i in range(end - begin - width):
+                    value = width + order[i]
                     for place in range(count):
                         if selection[place] < 0:
                             selection[place] = value
                             break
                         if expected[value] < expected[selection[place]]:
                             selection[place], value = value, selection[place]
-                last, spread = 0.0, 0.0
-                for i in range(count):
-                    node = entry_node[begin + selection[i]]
-                    one = (
-                        (moments[0, 3, node] * size + moments[0, 2, node]) * size + moments[0, 1, node]
-                    ) * size
-                    two = (
-                        (moments[1, 3, node] * size + moments[1, 2, node]) * size + moments[1, 1, node]
-                    ) * size
-                    one, two = one + moments[0, 0, node], two + moments[1, 0, node]
-                    spread += max(two - one * one, 0.0)
-                    last = max(last, expected[selection[i]])
-                    selection[i] += begin
-                decoded = last + np.sqrt((count - 1) * spread / count) < expected[0]
+                later = _complete(expected, selection, count, entry_node, begin, size, moments)
+                for i in range(width):
+                    order[i] = i
+                decoded = later < _complete(expected, order, width, entry_node, begin, size, moments)
             if decoded:
                 group += 1
             else:
-                count = 1
-                selection[0] = begin
+                count = width
+                for i in range(count):
+                    selection[i] = i
+            for i in range(count):
+                selection[i] += begin
         elif count == end - begin:
             for i in range(count):
                 selection[i] = begin + i

@@ -30,7 +30,8 @@ class System(NamedTuple):
     law: np.ndarray  # (entries,) int64, entry of ``laws``
     units: np.ndarray  # (entries,) int64, probability in units of 2^-40; a row sums to its need exactly
     chunks: np.ndarray  # (entries,) int64, chunks served together
-    either: np.ndarray = np.zeros(0, bool)  # (r,) small reads that choose their kind; (0,): none
+    # (r,) data chunks of small reads that choose their kind, 0: of others; (0,): there are none
+    either: np.ndarray = np.zeros(0, np.int64)
 
     @property
     def nodes(self) -> int:

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from planning.read_kinds.kind_models import one_hot_node
+from planning.read_kinds.kind_models import one_hot_node, small_reads
 from scipy.optimize import minimize_scalar
 from simulation.systems import law_table
 
-from ecjax.planning.read_kinds import plan_kinds
+from ecjax.planning.read_kinds import KindModel, plan_kinds
 from ecjax.predict.kind_latencies import kind_estimates, small_bounds
 from ecjax.predict.workload import node_laws
 
@@ -52,10 +52,27 @@ def test_estimate_is_the_simulation_of_the_document(planned):
     assert np.isnan(full)
     rate = plan.loads.direct[0]
     exact = sum(
-        each * sojourn(each if j == 0 else 30 + plan.loads.degraded[0, j])[0] for j, each in enumerate(rate)
+        each * sojourn(each if j == 0 else 30 + plan.loads.joined[0, j])[0] for j, each in enumerate(rate)
     )
     assert direct == pytest.approx(exact / rate.sum(), rel=1e-3)
     # the bound on degraded reads is 1.23 to 1.38 times a simulation, the document says
     assert 1.2 < small_bounds(model, plan.loads, plan.degraded).degraded[0] / degraded < 1.4
-    share = float(plan.loads.degraded_rate) / 302
+    share = float(plan.loads.joined_rate) / 302
     assert (1 - share) * direct + share * degraded == pytest.approx(estimate.mean, rel=1e-6)
+
+
+def test_direct_reads_of_two_chunks_wait_for_the_last(planned):
+    model, _ = planned
+    # all reads of nodes 0 and 1 alone: both nodes serve each
+    small = small_reads(model.stored, [0], [0], [[0, 1]], 4, [50.0])
+    model = KindModel(model.problem, model.stored, small)
+    nothing = np.zeros((1, 8))
+    bounds = small_bounds(model, model.loads(np.zeros((8, 8)), nothing), nothing)
+    mean, variance = sojourn(50.0)
+
+    def last(z):
+        return z + (mean - z) + np.sqrt((mean - z) ** 2 + variance)
+
+    least = minimize_scalar(last, bounds=(0, 0.1), method="bounded", options={"xatol": 1e-10}).fun
+    assert bounds.direct == pytest.approx([least], rel=1e-6)
+    assert bounds.mean == pytest.approx([least], rel=1e-6)

@@ -6,7 +6,7 @@ import pytest
 from planning.read_kinds.kind_models import nodes_of
 
 from ecjax.errors import UserError
-from ecjax.planning.read_kinds.model import other_nodes
+from ecjax.planning.read_kinds.model import decoding_nodes
 from ecjax.problem.arrays import files_arrays, placement_rows
 from ecjax.problem.small_reads import (
     chunk_reads,
@@ -53,11 +53,47 @@ def test_what_is_wrong_is_said(columns, words):
         files(**columns)
 
 
-def test_reads_beyond_the_stripe_unit_are_refused():
-    table = files(small_rate_per_s=[1.0] * 3, small_bytes=[1.0, 5.0, 1.0])
-    assert small_traffic(table, 5.0) is not None
-    with pytest.raises(UserError, match="row 1 .file_id=2.: found 5; allowed: at most stripe_unit_bytes=4"):
-        small_traffic(table, 4.0)
+@pytest.mark.parametrize(
+    ("small_bytes", "stripe_unit", "width", "size"),
+    [
+        (5.0, None, 1, 5.0),
+        (5.0, 5.0, 1, 5.0),
+        (5.0, 4.0, 2, 4.0),
+        (8.0, 4.0, 2, 4.0),
+        (8.1, 4.0, 3, 4.0),
+        # as many chunks as there are, each with two units
+        (16.1, 4.0, 4, 8.0),
+    ],
+)
+def test_reads_beyond_a_stripe_unit_are_of_whole_units_of_several_chunks(
+    small_bytes, stripe_unit, width, size
+):
+    table = files(k=[4] * 3, small_rate_per_s=[1.0] * 3, small_bytes=[small_bytes] * 3)
+    traffic = small_traffic(table, stripe_unit)
+    assert traffic.width.tolist() == [width] * 3
+    assert traffic.size.tolist() == [size] * 3
+    twice = traffic.scaled(1.0, 2.0)
+    assert twice.width.tolist() == [width] * 3
+    assert twice.size.tolist() == [2 * size] * 3
+
+
+def test_reads_of_several_chunks_begin_anywhere_and_go_around():
+    table = files(
+        k=[3, 3, 2],
+        small_rate_per_s=[6.0, 4.0, 5.0],
+        small_bytes=[2.0, 2.0, 2.0],
+        small_chunk=pa.array([None, 2, None], pa.int64()),
+    )
+    stored = np.array([[1, 1, 1, 1], [1, 1, 0, 1], [1, 0, 1, 1]], bool)
+    data = np.array([[3, 0, 1], [0, 1, 3], [2, 0, -1]])
+    reads = chunk_reads(small_traffic(table, 1.0), placement_rows(table), data, stored).reads
+    assert reads.row.tolist() == [0, 0, 0, 1, 2]
+    assert reads.chunk.tolist() == [0, 1, 2, 2, 0]
+    assert reads.nodes.tolist() == [[3, 0], [0, 1], [1, 3], [3, 0], [2, 0]]
+    assert reads.others.tolist() == [[0, 1, 2, 3]] * 3 + [[0, 1, 3, -1], [0, 2, 3, -1]]
+    assert reads.rate.tolist() == [2.0, 2.0, 2.0, 4.0, 5.0]
+    assert reads.width.tolist() == [2] * 5
+    assert reads.size.tolist() == [1.0] * 5
 
 
 def test_reads_are_spread_over_data_chunks_or_lie_in_one():
@@ -97,9 +133,12 @@ def test_listed_nodes_say_which_chunks_hold_data():
     assert data.tolist() == [[3, 1], [0, 1], [2, 3]]
 
 
-def test_other_nodes_leave_out_the_chunk_s_own():
+def test_nodes_to_decode_from_leave_out_the_one_whose_chunk_is_read():
     stored = np.array([[1, 1, 1, 0], [1, 0, 0, 1]], bool)
-    assert other_nodes(stored, np.array([0, 0, 1]), np.array([0, 1, 3])).tolist() == [[1, 2], [0, 2], [0, -1]]
+    one = decoding_nodes(stored, np.array([0, 0, 1]), np.array([[0], [1], [3]]))
+    assert one.tolist() == [[1, 2], [0, 2], [0, -1]]
+    mixed = decoding_nodes(stored, np.array([0, 0, 1]), np.array([[0, -1], [0, 1], [3, 0]]))
+    assert mixed.tolist() == [[1, 2, -1], [0, 1, 2], [0, 3, -1]]
 
 
 def test_counted_reads_bring_the_same_work():
@@ -108,3 +147,8 @@ def test_counted_reads_bring_the_same_work():
     more = np.asarray(counted_as_full(nodes, arrays, small_traffic(table)).rate) - np.asarray(arrays.rate)
     mean = [np.mean([0.01, 0.03]) + 1e-3 * size for size in (1.0, 4.0)]
     assert more * 2 * mean[1] == pytest.approx([6.0 * mean[0], 0, 0])
+    # of two chunks, half a byte of each
+    more = np.asarray(counted_as_full(nodes, arrays, small_traffic(table, 0.5)).rate) - np.asarray(
+        arrays.rate
+    )
+    assert more * 2 * mean[1] == pytest.approx([6.0 * 2 * (mean[0] - 0.5e-3), 0, 0])

@@ -1,15 +1,17 @@
 """A lower bound on the mean latency bound of every choice of read kinds and spread, by prices of node work.
 
-A kind of reads is a column of the price decomposition. For prices p of a full, direct or degraded chunk at every node
+A kind of reads is a column of the price decomposition. For prices p of a full, direct or joined chunk at every node
 any plan's latency, summed over the reads of a second, is at least
 
     sum over nodes of [min over loads of the node's latency - p . loads]
       + sum over rows of the least prices of a full read, and lambda_full z_full
-      + sum over small reads of rate min(p_d, z_degraded + the k least p_g of the other nodes).
+      + sum over small reads of rate min(p_d, z_joined + the k least p_g of the other nodes),
+
+with z_joined + the sum of p_g at its nodes for p_d where a direct read is of several chunks.
 
 The latency of a node is not convex in the loads of its kinds, so that slopes at a plan's loads are not the best prices:
 these are improved by subgradients (``rectangle``). The bound holds for the z that prices are used with: z is searched
-by rectangles, of z of full and of degraded reads. All are proved to a coarse target before any to a finer one, until
+by rectangles, of z of full and of joined reads. All are proved to a coarse target before any to a finer one, until
 the work that is allowed is done. Full reads have one chunk size here and small reads one size; with more, or where so
 few evaluations are allowed that they prove nothing, there is no bound.
 """
@@ -27,6 +29,7 @@ from ecjax.planning.read_kinds.spread import KindPlan
 _MOST_NODES, _MOST_ENTRIES, _FEWEST = 600_000, 400_000_000, 400
 _MOST_CELLS = 60_000_000  # of nodes' loads, over all evaluations
 _LEVELS = (256, 64, 16, 4, 1)  # times the tolerance: all z are proved to the first before any to the second
+_FAR_ENOUGH = 4.0  # times z of a good plan: not that of any better one
 _NARROW = 1e-4  # width of a rectangle, against the latency, that is not split
 
 
@@ -43,10 +46,10 @@ def lower_bound(
         reads: what reads pay at least, given prices; None: on the placement of the model.
     """
     sizes = len(model.small_sizes), int(np.sum(model.full_rate.sum(axis=0) > 0))
-    widths = [*model.small.k, *model.full_k[model.full_rate.sum(axis=1) > 0]]
+    least_k = [*model.small.k, *model.full_k[model.full_rate.sum(axis=1) > 0]]
     reads = reads or PlacementTerm(model)
     most = min(_MOST_NODES // model.problem.nodes.count, _MOST_ENTRIES // reads.entries)
-    if max(sizes) > 1 or min(widths) < 2 or not np.isfinite(plan.latency) or most < _FEWEST:
+    if max(sizes) > 1 or min(least_k) < 2 or not np.isfinite(plan.latency) or most < _FEWEST:
         return None
     goal = plan.latency if goal is None else goal
     bound = RectangleBound(model, plan, reads, tol, goal)
@@ -67,10 +70,14 @@ class _Boxes:
         self.heap = list[tuple[float, int, tuple[Range, Range]]]()
         full_rate = float(bound.rates[0])
         high_full = bound.latency * bound.total / full_rate if full_rate > 0 else 0.0
-        bound.far = top = float(np.max(bound.prices(bound.z, [0])[0][:, 1]))
+        top = float(np.max(bound.prices(bound.z, [0])[0][:, 1]))
+        if bound.model.small.nodes.shape[1] > 1:
+            # direct reads of several chunks are no way out of a large z
+            top = max(top, _FAR_ENOUGH * bound.z[1])
+        bound.far = top
         for full_z in _around(high_full, bound.z[0]):
-            for degraded_z in [*_around(top, bound.z[1]), Range(top, FAR)]:
-                self.add((full_z, degraded_z), 0.0)
+            for joined_z in [*_around(top, bound.z[1]), Range(top, FAR)]:
+                self.add((full_z, joined_z), 0.0)
 
     @property
     def least(self) -> float:
@@ -114,18 +121,18 @@ def _search(boxes: _Boxes, target: float, tol: float, most: int) -> None:
                 target = value * (1 - tol)
             boxes.add(box, least, target)
             continue
-        full, degraded = box
-        wide = degraded.high < FAR and degraded.high - degraded.low > _NARROW * bound.latency
+        full, joined = box
+        wide = joined.high < FAR and joined.high - joined.low > _NARROW * bound.latency
         long = full.high - full.low > _NARROW * bound.latency
         if not (wide or long):
             heapq.heappush(boxes.heap, (least, boxes.count, box))
             break
         here = Range(middle[0], middle[0]), Range(middle[1], middle[1])
-        if long and (not wide or bound(here[0], degraded) > bound(full, here[1])):
+        if long and (not wide or bound(here[0], joined) > bound(full, here[1])):
             for part in (Range(full.low, middle[0]), Range(middle[0], full.high)):
-                boxes.add((part, degraded), least, target)
+                boxes.add((part, joined), least, target)
         else:
-            for part in (Range(degraded.low, middle[1]), Range(middle[1], degraded.high)):
+            for part in (Range(joined.low, middle[1]), Range(middle[1], joined.high)):
                 boxes.add((full, part), least, target)
 
 

@@ -16,8 +16,9 @@ class AnyPlacementTerm:
     """Least prices of reads and chunks over all placements of a problem's rows.
 
     Full reads of a row take the k cheapest nodes, small ones the cheapest k as data chunks, the most read chunk on the
-    cheapest; degraded ones any k other nodes. That both share the chunks of one placement is left aside, but for the
-    price of storage, which is divided between the two. Limits per site and node are left aside too.
+    cheapest; those of several chunks take as many of the cheapest; degraded ones any k other nodes. That all share the
+    chunks of one placement is left aside, but for the price of storage, which is divided between full and small reads.
+    Limits per site and node are left aside too.
     """
 
     def __init__(self, model: KindModel, problem: Problem, theta: float) -> None:
@@ -34,8 +35,11 @@ class AnyPlacementTerm:
         small_k = np.zeros(problem.rows, np.int64)
         small_k[small.row] = small.k
         by_chunk = np.zeros((problem.rows, width))
-        np.add.at(by_chunk, (small.row, small.chunk), small.rate)
+        alone = small.width == 1
+        np.add.at(by_chunk, (small.row[alone], small.chunk[alone]), small.rate[alone])
         by_chunk = -np.sort(-by_chunk, axis=1)
+        by_width = np.zeros((problem.rows, width + 1))  # reads of several chunks
+        np.add.at(by_width, (small.row[~alone], small.width[~alone]), small.rate[~alone])
         floor = np.rint(np.asarray(problem.floor)).astype(np.int64)
         total = float(model.moments.rates[1])
         cost = theta / problem.files.count * total * np.asarray(prices(problem))
@@ -48,33 +52,37 @@ class AnyPlacementTerm:
             of = of.ravel()
             count = kinds.shape[1]
             rate = np.bincount(of, rate, count)
-            by_chunk = np.stack([np.bincount(of, column, count) for column in by_chunk.T], axis=1)
+            by_chunk, by_width = (
+                np.stack([np.bincount(of, column, count) for column in each.T], axis=1)
+                for each in (by_chunk, by_width)
+            )
             k, small_k, floor = k[first], small_k[first], floor[first]
             cost, allowed = cost[first], allowed[first]
         self.rate, self.k, self.small_k, self.floor, self.by_chunk = rate, k, small_k, floor, by_chunk
+        self.by_width = by_width
         self.cost, self.priced = np.where(allowed, cost, np.inf), bool(cost.any())
         self.allowed = allowed
         self.entries = self.allowed.size * (len(_SPLITS) if self.priced else 1)
         self.beside = np.asarray(problem.nodes.background)
-        self.most = np.tile([rate.sum(), by_chunk.sum(), by_chunk.sum()], (m, 1))
+        self.most = np.tile([rate.sum(), by_chunk.sum(), by_chunk.sum() + by_width.sum()], (m, 1))
 
-    def __call__(self, prices: np.ndarray, z_full: float, z_degraded: float) -> tuple[float, np.ndarray]:
+    def __call__(self, prices: np.ndarray, z_full: float, z_joined: float) -> tuple[float, np.ndarray]:
         """See ``ReadTerm``."""
-        answers = [self._answer(prices, z_degraded, split) for split in (_SPLITS if self.priced else (0.0,))]
+        answers = [self._answer(prices, z_joined, split) for split in (_SPLITS if self.priced else (0.0,))]
         paid = np.stack([each[0] for each in answers])
         best = paid.argmax(axis=0)
         asked = np.zeros_like(prices)
-        for number, (_, full, direct, degraded) in enumerate(answers):
+        for number, (_, full, direct, joined) in enumerate(answers):
             mine = best == number
             asked[:, 0] += full[mine].sum(axis=0)
             asked[:, 1] += direct[mine].sum(axis=0)
-            asked[:, 2] += degraded[mine].sum(axis=0)
+            asked[:, 2] += joined[mine].sum(axis=0)
         return float(paid.max(axis=0).sum()) + float(self.rate.sum()) * z_full, asked
 
     def _answer(
-        self, prices: np.ndarray, z_degraded: float, split: float
+        self, prices: np.ndarray, z_joined: float, split: float
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """What each row pays, (R,), and loads (R, m) of its full, direct and degraded reads."""
+        """What each row pays, (R,), and loads (R, m) of its full, direct and joined reads."""
         rows, m = self.allowed.shape
         mine = np.where(self.allowed, split * np.where(self.allowed, self.cost, 0.0), np.inf)
         rest = np.where(self.allowed, (1 - split) * np.where(self.allowed, self.cost, 0.0), np.inf)
@@ -92,7 +100,7 @@ class AnyPlacementTerm:
             cheap, next_one = order[:k], order[k]
             least = np.full(m, prices[cheap, 2].sum())
             least[cheap] += prices[next_one, 2] - prices[cheap, 2]
-            coded[some] = z_degraded + least
+            coded[some] = z_joined + least
             taken = np.zeros((m, m))
             taken[:, cheap] = 1.0
             taken[cheap, cheap] = 0.0
@@ -112,8 +120,15 @@ class AnyPlacementTerm:
         at = np.zeros((rows, m))
         np.put_along_axis(at, order, self.by_chunk, axis=1)
         cheaper = coded < prices[None, :, 1]
-        degraded = np.zeros((rows, m))
+        joined = np.zeros((rows, m))
         for k, taken in where.items():
             some = self.small_k == k
-            degraded[some] = (at[some] * cheaper[some]) @ taken
-        return paid, full * self.rate[:, None], at * ~cheaper, degraded
+            joined[some] = (at[some] * cheaper[some]) @ taken
+        for several in np.flatnonzero(self.by_width.any(axis=0)).tolist():
+            some, rate = self.by_width[:, several] > 0, self.by_width[:, several]
+            least, taken = least_sums(
+                np.where(self.allowed[some], prices[:, 2], np.inf), np.full(some.sum(), several)
+            )
+            paid[some] += rate[some] * (z_joined + least)
+            joined[some] += rate[some, None] * taken
+        return paid, full * self.rate[:, None], at * ~cheaper, joined

@@ -1,12 +1,16 @@
 """Reads narrower than k on a placement: what nodes have to do, and the bound on the mean latency of all reads.
 
-A small read takes bytes of one data chunk. It is direct (from the node that keeps the chunk) or degraded (decoded from
-the same bytes of k other chunks of the file). Kinds are drawn apart from the state of the queues, so that arrivals at
-nodes stay Poisson. With w the share of the reads of a chunk that are degraded and x_j their probability of using node
-j, sum_j x_j = w k and 0 <= x_j <= w; the bound on the mean of the degraded ones is that of Lemma 2 of the JLCM paper,
-the mean of the direct ones is exact (1 - w times the sojourn at the node)::
+A small read takes bytes of one data chunk, or of several (``width``). It is direct (from the nodes that keep them) or
+degraded (decoded from the same bytes of k chunks of the file: of one chunk's reads k others, of wider ones any). Kinds
+are drawn apart from the state of the queues, so that arrivals at nodes stay Poisson. With w the share of the reads of a
+chunk that are degraded and x_j their probability of using node j, sum_j x_j = w k and 0 <= x_j <= w; the bound on the
+mean of the degraded ones is that of Lemma 2 of the JLCM paper, the mean of the direct ones is exact (1 - w times the
+sojourn at the node)::
 
     (1 - w) E_d + min_z [w z + sum_j x_j/2 ((E_j - z) + sqrt((E_j - z)^2 + V_j))]
+
+Direct reads of several chunks wait for the last of them. Their bound is the same sum with x_j = 1 - w at their nodes;
+they share z with the degraded ones, and both are called joined here.
 """
 
 from dataclasses import dataclass
@@ -28,13 +32,14 @@ Array: TypeAlias = jax.Array | np.ndarray  # whichever computes
 
 
 class SmallReads(NamedTuple):
-    """Small reads of one data chunk each, T of them: those of a placement row that take the same bytes are one.
+    """Small reads of the same chunks each, T of them: those of a placement row that take the same bytes are one.
 
     Attributes:
         row: (T,) placement row.
-        chunk: (T,) number of the data chunk, from 0.
-        node: (T,) node that keeps it.
-        others: (T, N) nodes that keep the row's other chunks, -1 after the last.
+        chunk: (T,) number of the first data chunk, from 0.
+        nodes: (T, W) nodes that keep the data chunks, -1 after the last.
+        others: (T, N) nodes that a degraded read may use, -1 after the last: of the row's other chunks; of all where
+            the read is of several.
         k: (T,) chunks that a degraded read takes.
         rate: (T,) 1/s.
         size: (T,) B, bytes that each chunk of a read has.
@@ -42,7 +47,7 @@ class SmallReads(NamedTuple):
 
     row: np.ndarray
     chunk: np.ndarray
-    node: np.ndarray
+    nodes: np.ndarray
     others: np.ndarray
     k: np.ndarray
     rate: np.ndarray
@@ -53,14 +58,24 @@ class SmallReads(NamedTuple):
         """Number of small reads T."""
         return len(self.rate)
 
+    @property
+    def node(self) -> np.ndarray:
+        """Node of the first chunk, (T,)."""
+        return self.nodes[:, 0]
+
+    @property
+    def width(self) -> np.ndarray:
+        """Data chunks of a direct read, (T,)."""
+        return np.sum(self.nodes >= 0, axis=1)
+
 
 class Loads(NamedTuple):
-    """Chunks that nodes serve, 1/s, by kind and size: (F, m) full, (S, m) direct, (S, m) degraded; degraded reads."""
+    """Chunks that nodes serve, 1/s, by kind and size: (F, m) full, (S, m) direct alone, (S, m) joined; joined reads."""
 
     full: Array
     direct: Array
-    degraded: Array
-    degraded_rate: Array  # () 1/s
+    joined: Array
+    joined_rate: Array  # () 1/s
 
 
 class Moments(NamedTuple):
@@ -71,7 +86,7 @@ class Moments(NamedTuple):
         small: (S, 3, m) the same of a small one.
         connect: (2, m) mean and variance of the connection delay.
         beside: (3, m) load, A_2, A_3 of other work.
-        even: (S, m) chunks of a degraded read that may be any, spread evenly.
+        even: (S, m) chunks of a joined read that may be any, spread evenly.
         rates: (2,) 1/s, full reads and all reads.
     """
 
@@ -149,7 +164,7 @@ class KindModel:
             written = np.asarray(self.problem.writes) @ self.stored
             beside = beside + np.sum(np.asarray(nodes.service) * written[None], axis=1)
         full, small = float(self.full_rate.sum()), float(self.small.rate.sum())
-        even = self.loads(np.zeros(self.full_nodes.shape), self.evenly(1.0)).degraded / small
+        even = self.loads(np.zeros(self.full_nodes.shape), self.evenly(1.0)).joined / small
         return Moments(
             jnp.asarray(moments_of(nodes.service, self.full_sizes)),
             jnp.asarray(moments_of(nodes.service, self.small_sizes)),
@@ -174,18 +189,21 @@ class KindModel:
         """
         small, m = self.small, self.problem.nodes.count
         share = degraded.sum(axis=1) / small.k
+        alone = small.width == 1
+        left = small.rate * (1 - share)
         classes = len(self.small_sizes)
         by_full = [
             _added(self.full_nodes, full * self.full_rate[:, each, None], m)
             for each in range(len(self.full_sizes))
         ]
-        direct, by_degraded = np.zeros((classes, m)), np.zeros((classes, m))
+        direct, joined = np.zeros((classes, m)), np.zeros((classes, m))
         for each in range(classes):
             part = self.small_class == each
-            left = small.rate[part] * (1 - share[part])
-            direct[each] = np.bincount(small.node[part], left, m)
-            by_degraded[each] = _added(small.others[part], degraded[part] * small.rate[part, None], m)
-        return Loads(np.array(by_full), direct, by_degraded, np.asarray(small.rate @ share))
+            direct[each] = np.bincount(small.node[part & alone], left[part & alone], m)
+            joined[each] = _added(small.others[part], degraded[part] * small.rate[part, None], m)
+            joined[each] += _added(small.nodes[part & ~alone], left[part & ~alone, None], m)
+        joined_rate = np.asarray(small.rate @ share + left[~alone].sum())
+        return Loads(np.array(by_full), direct, joined, joined_rate)
 
 
 def padded_nodes(stored: np.ndarray) -> np.ndarray:
@@ -198,12 +216,19 @@ def padded_nodes(stored: np.ndarray) -> np.ndarray:
     return nodes
 
 
-def other_nodes(stored: np.ndarray, row: np.ndarray, node: np.ndarray) -> np.ndarray:
-    """Nodes with the row's chunks but that of ``node``, (T, N - 1), -1 after the last."""
-    nodes = padded_nodes(stored)[row]
-    mine = nodes == node[:, None]
-    order = np.argsort(mine | (nodes < 0), axis=1, kind="stable")
-    return np.take_along_axis(np.where(mine, -1, nodes), order, axis=1)[:, :-1]
+def decoding_nodes(stored: np.ndarray, row: np.ndarray, nodes: np.ndarray) -> np.ndarray:
+    """Nodes that degraded reads may use, (T, N), -1 after the last.
+
+    Args:
+        stored: (R, m) bool.
+        row: (T,).
+        nodes: (T, W) of the chunks that are read; where it is one, this node is left out.
+    """
+    kept = padded_nodes(stored)[row]
+    left_out = (kept == nodes[:, :1]) & (np.sum(nodes >= 0, axis=1) == 1)[:, None]
+    order = np.argsort(left_out | (kept < 0), axis=1, kind="stable")
+    others = np.take_along_axis(np.where(left_out, -1, kept), order, axis=1)
+    return others[:, : int(np.sum(others >= 0, axis=1).max(initial=1))]
 
 
 def few_sizes(size: np.ndarray, rate: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -226,7 +251,7 @@ def moments_of(service: jax.Array | np.ndarray, sizes: np.ndarray) -> np.ndarray
 
 def _added(nodes: np.ndarray, values: np.ndarray, count: int) -> np.ndarray:
     there = nodes >= 0
-    return np.bincount(nodes[there], values[there], count)
+    return np.bincount(nodes[there], np.broadcast_to(values, nodes.shape)[there], count)
 
 
 def sojourn(moments: jax.Array, connect: jax.Array, wait: Delay) -> tuple[jax.Array, jax.Array]:
@@ -240,11 +265,11 @@ def sojourn(moments: jax.Array, connect: jax.Array, wait: Delay) -> tuple[jax.Ar
 def node_work(loads: Loads, moments: Moments) -> jax.Array:
     """Load, A_2 and A_3 of every node, (3, m)."""
     full = jnp.einsum("cm,cnm->nm", loads.full, moments.full)
-    return full + jnp.einsum("cm,cnm->nm", loads.direct + loads.degraded, moments.small) + moments.beside
+    return full + jnp.einsum("cm,cnm->nm", loads.direct + loads.joined, moments.small) + moments.beside
 
 
 def latency(loads: Loads, moments: Moments) -> tuple[jax.Array, tuple[jax.Array, jax.Array]]:
-    """Bound on the mean latency of all reads, s, one z per kind, and z of full and of degraded reads.
+    """Bound on the mean latency of all reads, s, one z per kind, and z of full and of joined reads.
 
     Infinite where a node is unstable.
     """
@@ -256,9 +281,9 @@ def latency(loads: Loads, moments: Moments) -> tuple[jax.Array, tuple[jax.Array,
     whole, z_full = _kind(loads.full, moments.rates[0], full)
     # a kind that is not read has the z of one that is spread evenly
     rare = _RARE * moments.rates[1]
-    coded, z_degraded = _kind(loads.degraded + rare * moments.even, loads.degraded_rate + rare, small)
-    value = (direct + whole + coded) / moments.rates[1]
-    return jnp.where(jnp.all(work[0] < 1), value, jnp.inf), (z_full, z_degraded)
+    joined, z_joined = _kind(loads.joined + rare * moments.even, loads.joined_rate + rare, small)
+    value = (direct + whole + joined) / moments.rates[1]
+    return jnp.where(jnp.all(work[0] < 1), value, jnp.inf), (z_full, z_joined)
 
 
 def _kind(loads: Array, rate: Array, sojourn: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
@@ -280,7 +305,7 @@ def small_work(model: KindModel, degraded: np.ndarray) -> np.ndarray:
     work = np.zeros((3, nodes.count))
     for size in np.unique(small.size):
         part = small.size == size
-        loads = np.bincount(small.node[part], small.rate[part] * (1 - share[part]), nodes.count)
+        loads = _added(small.nodes[part], (small.rate * (1 - share))[part, None], nodes.count)
         loads = loads + _added(small.others[part], degraded[part] * small.rate[part, None], nodes.count)
         work += moments_of(nodes.service, np.array([size]))[0] * loads
     return work

@@ -1,7 +1,7 @@
 """The least of a node's latency minus what prices earn, over all loads of full and small chunks: branch and bound.
 
 With s small and f full chunks per second the waits at a node are known, and what is left is linear in the division of s
-into direct chunks d and degraded ones g, so that at the least one of the two is as large as it can be::
+into direct chunks d and joined ones g, so that at the least one of the two is as large as it can be::
 
     G = f (h_f - p_f) + d (E - p_d) + g (h_g - p_g),   h = ((E - z) + sqrt((E - z)^2 + V)) / 2,   d + g = s.
 
@@ -90,18 +90,18 @@ def _product(low, high, least, most):
 
 @njit(inner=True, error_model="numpy")
 def _divided(s, most, branch):
-    """Direct and degraded chunks of s: the direct first (branch 0), or the degraded."""
+    """Direct and joined chunks of s: the direct first (branch 0), or the joined."""
     if branch == 0:
         direct = min(s, most[0])
         return direct, s - direct
-    degraded = min(s, most[1])
-    return s - degraded, degraded
+    joined = min(s, most[1])
+    return s - joined, joined
 
 
 @njit(inner=True, error_model="numpy")
-def _value(node, direct, degraded, f, price, z):
+def _value(node, direct, joined, f, price, z):
     """G; infinite where the node is unstable."""
-    idle, wait, variance, _, _, _, _ = _waits(node, direct + degraded, f)
+    idle, wait, variance, _, _, _, _ = _waits(node, direct + joined, f)
     if idle <= 0:
         return np.inf
     value = 0.0
@@ -109,8 +109,8 @@ def _value(node, direct, degraded, f, price, z):
         value += f * (_above(node[11] + wait, node[12] + variance, z[0], z[1]) - price[0])
     if direct > 0:
         value += direct * (node[9] + wait - price[1])
-    if degraded > 0:
-        value += degraded * (_above(node[9] + wait, node[10] + variance, z[2], z[3]) - price[2])
+    if joined > 0:
+        value += joined * (_above(node[9] + wait, node[10] + variance, z[2], z[3]) - price[2])
     return value
 
 
@@ -122,7 +122,7 @@ def _least_product(low, high, factor):
 
 @njit(inner=True, error_model="numpy")
 def _bound(node, cell, most, price, z, branch):
-    """A lower bound of G on a cell (s0, s1, f0, f1) that no limit of direct or degraded chunks divides.
+    """A lower bound of G on a cell (s0, s1, f0, f1) that no limit of direct or joined chunks divides.
 
     Also the interval of its slopes there by s and by f; infinite where none is known.
     """
@@ -148,8 +148,8 @@ def _bound(node, cell, most, price, z, branch):
     if not stable:
         return bound, unknown
     s, f = 0.5 * (s0 + s1), 0.5 * (f0 + f1)
-    direct, degraded = _divided(s, most, branch)
-    centre = _value(node, direct, degraded, f, price, z)
+    direct, joined = _divided(s, most, branch)
+    centre = _value(node, direct, joined, f, price, z)
     # slopes by the waits, of all chunks, then by s and f
     low_mean, high_mean, low_var, high_var = d0, d1, 0.0, 0.0
     low_s, high_s, low_f, high_f = 0.0, 0.0, 0.0, 0.0
@@ -190,16 +190,16 @@ def node_minimum(node, most, price, z, close, least):
     Args:
         node: (13,) load, A_2, A_3 of other work; first three moments of a small, then of a full chunk; mean and
             variance of a small, then of a full chunk's sojourn without waiting.
-        most: (3,) largest direct, degraded and full chunks, 1/s.
-        price: (3,) s, of full, direct and degraded chunks.
-        z: (4,) centre and how far ahead of it, of full and of degraded reads.
+        most: (3,) largest direct, joined and full chunks, 1/s.
+        price: (3,) s, of full, direct and joined chunks.
+        z: (4,) centre and how far ahead of it, of full and of joined reads.
         close: s/s.
-        least: (3,) full, direct and degraded chunks, 1/s, to look at first; result: where the least value was met.
+        least: (3,) full, direct and joined chunks, 1/s, to look at first; result: where the least value was met.
     """
     cells, branches = np.empty((_DEEPEST, 4)), np.empty(_DEEPEST, np.int64)
     room = 1 - node[0]
     end_s, end_f = min(most[0] + most[1], room / node[3]), min(most[2], room / node[6])
-    # cells end where direct or degraded chunks are all that there can be
+    # cells end where direct or joined chunks are all that there can be
     first, second = min(most[0], most[1], end_s), min(max(most[0], most[1]), end_s)
     count = 0
     for low, high in ((0.0, first), (first, second), (second, end_s)):
@@ -233,11 +233,11 @@ def node_minimum(node, most, price, z, close, least):
         elif slopes[3] <= 0:
             f0 = f1
         for s, f in ((0.5 * (s0 + s1), 0.5 * (f0 + f1)), (s1, f1), (s0, f0)):
-            direct, degraded = _divided(s, most, branch)
-            value = _value(node, direct, degraded, f, price, z)
+            direct, joined = _divided(s, most, branch)
+            value = _value(node, direct, joined, f, price, z)
             if value < best:
                 best = value
-                least[0], least[1], least[2] = f, direct, degraded
+                least[0], least[1], least[2] = f, direct, joined
         if s0 == s1 and f0 == f1:
             # that value was just looked at
             left = min(left, max(bound, best))

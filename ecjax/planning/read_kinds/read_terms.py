@@ -10,17 +10,17 @@ from ecjax.planning.read_kinds.model import KindModel
 class ReadTerm(Protocol):
     """What reads pay at least, given prices of chunks."""
 
-    most: np.ndarray  # (m, 3) full, direct and degraded chunks that a node may have to serve, 1/s
+    most: np.ndarray  # (m, 3) full, direct and joined chunks that a node may have to serve, 1/s
     beside: np.ndarray  # (3, m) load, A_2, A_3 of other work that nodes have at least
     entries: int  # prices that a call compares
 
-    def __call__(self, prices: np.ndarray, z_full: float, z_degraded: float) -> tuple[float, np.ndarray]:
+    def __call__(self, prices: np.ndarray, z_full: float, z_joined: float) -> tuple[float, np.ndarray]:
         """S/s; and the loads (m, 3), 1/s, of these answers.
 
         Args:
-            prices: (m, 3) s, of full, direct and degraded chunks.
+            prices: (m, 3) s, of full, direct and joined chunks.
             z_full: s.
-            z_degraded: s.
+            z_joined: s.
         """
         ...
 
@@ -43,9 +43,13 @@ class PlacementTerm:
             np.broadcast_to(small.rate[:, None], there.shape)[there & possible[:, None]],
             m,
         )
-        self.most = np.stack([self.rate @ stored, np.bincount(small.node, small.rate, m), coded], axis=1)
+        self.alone = small.width == 1
+        self.several = np.where(self.alone[:, None], -1, small.nodes)
+        coded += counted(self.several, self.several >= 0, small.rate, m)
+        direct = np.bincount(small.node[self.alone], small.rate[self.alone], m)
+        self.most = np.stack([self.rate @ stored, direct, coded], axis=1)
 
-    def __call__(self, prices: np.ndarray, z_full: float, z_degraded: float) -> tuple[float, np.ndarray]:
+    def __call__(self, prices: np.ndarray, z_full: float, z_joined: float) -> tuple[float, np.ndarray]:
         """See ``ReadTerm``."""
         model, small = self.model, self.model.small
         asked = np.zeros_like(prices)
@@ -57,10 +61,12 @@ class PlacementTerm:
             asked[:, 0] = counted(model.full_nodes, places, self.rate, len(prices))
         others = np.where(small.others >= 0, prices[small.others, 2], np.inf)
         costs, places = least_sums(others, small.k)
-        direct, coded = prices[small.node, 1], z_degraded + costs
+        several = np.sum(np.where(self.several >= 0, prices[self.several, 2], 0.0), axis=1)
+        direct, coded = np.where(self.alone, prices[small.node, 1], z_joined + several), z_joined + costs
         cheaper = coded < direct
-        asked[:, 1] = np.bincount(small.node, small.rate * ~cheaper, len(prices))
+        asked[:, 1] = np.bincount(small.node, small.rate * (~cheaper & self.alone), len(prices))
         asked[:, 2] = counted(small.others, places, small.rate * cheaper, len(prices))
+        asked[:, 2] += counted(self.several, self.several >= 0, small.rate * ~cheaper, len(prices))
         return paid + float(small.rate @ np.minimum(direct, coded)), asked
 
 

@@ -1,4 +1,4 @@
-"""What prices prove where z of full and of degraded reads lie within ranges: a rectangle of the search of ``bound``.
+"""What prices prove where z of full and of joined reads lie within ranges: a rectangle of the search of ``bound``.
 
 The latency of a node is replaced by its tangent in z, so that the least is at a corner.
 """
@@ -15,7 +15,7 @@ from ecjax.planning.read_kinds.read_terms import ReadTerm
 from ecjax.planning.read_kinds.spread import KindPlan
 from ecjax.queueing import waiting
 
-FAR = 1e9  # s: z of degraded reads beyond which nothing is known but that it is large
+FAR = 1e9  # s: z of joined reads beyond which nothing is known but that it is large
 _ROUNDS = 100  # of better prices
 _HALVING = 15  # rounds without gain after which steps are halved
 
@@ -62,7 +62,7 @@ class RectangleBound:
         self.close = 0.1 * tol * self.latency * self.total / len(self.nodes)
 
     def prices(self, z: tuple[float, float], which: list[int]) -> list[np.ndarray]:
-        """Prices for these z of full and degraded reads, (m, 3) s each: slopes at the plan's loads, mended.
+        """Prices for these z of full and joined reads, (m, 3) s each: slopes at the plan's loads, mended.
 
         Args:
             z: s.
@@ -101,7 +101,7 @@ class RectangleBound:
         Args:
             prices: (m, 3) s.
             z: (4,) as ``node_minimum`` takes it.
-            paid_z: s, that full and degraded reads pay.
+            paid_z: s, that full and joined reads pay.
         """
         nodes, cells = node_minima(
             self.nodes, self.most, np.ascontiguousarray(prices), z, self.close, self.least
@@ -112,7 +112,7 @@ class RectangleBound:
         return nodes + paid, asked - self.least
 
     def at(self, z: tuple[float, float]) -> float:
-        """The bound at one z, s; at ``FAR`` that of degraded reads which take no less than the others, at most."""
+        """The bound at one z, s; at ``FAR`` that of joined reads which take no less than the others, at most."""
         fixed = np.array([z[0], 0.0, z[1], 0.0])
         paid = z[0], min(z[1], self.far)
         values = [self.dual(each, fixed, paid)[0] for each in self.prices(z, self.near(z))]
@@ -145,26 +145,26 @@ class RectangleBound:
         self.mended.append((z, best_prices - plain))
         return best / self.total
 
-    def __call__(self, full: Range, degraded: Range, enough: float = np.inf) -> float:
+    def __call__(self, full: Range, joined: Range, enough: float = np.inf) -> float:
         """No more than the latency of any plan with z within these ranges, s; looked for until it is ``enough``."""
-        beyond = degraded.high == FAR
-        middle = full.middle, degraded.middle
+        beyond = joined.high == FAR
+        middle = full.middle, joined.middle
         best = -np.inf
         for prices in self.prices(middle, self.near(middle)):
             least = np.inf
             for z_full in {full.low, full.high}:
                 # of z that may be as large as it will, h is not below 0, and that is all
-                for z_degraded in {degraded.low, degraded.low if beyond else degraded.high}:
-                    ahead = 0.0 if beyond else z_degraded - middle[1]
+                for z_joined in {joined.low, joined.low if beyond else joined.high}:
+                    ahead = 0.0 if beyond else z_joined - middle[1]
                     z = np.array([middle[0], z_full - middle[0], middle[1], ahead])
-                    least = min(least, self.dual(prices, z, (z_full, z_degraded))[0])
+                    least = min(least, self.dual(prices, z, (z_full, z_joined))[0])
             best = max(best, least)
             if best >= enough * self.total:
                 break
         return float(best) / self.total
 
 
-def _latency_at(loads: Loads, moments: Moments, z_full: float, z_degraded: float) -> jax.Array:
+def _latency_at(loads: Loads, moments: Moments, z_full: float, z_joined: float) -> jax.Array:
     """What reads of a second wait and are served for, s/s, with z fixed."""
     work = node_work(loads, moments)
     wait = waiting(work[0], work[1], work[2])
@@ -177,7 +177,7 @@ def _latency_at(loads: Loads, moments: Moments, z_full: float, z_degraded: float
     return (
         jnp.sum(loads.full * above(full, z_full))
         + jnp.sum(loads.direct * small[0])
-        + jnp.sum(loads.degraded * above(small, z_degraded))
+        + jnp.sum(loads.joined * above(small, z_joined))
     )
 
 

@@ -29,12 +29,12 @@ _SETTLED = 4  # steps without gain that end the search
 
 
 class Prices(NamedTuple):
-    """What a chunk costs at every node, s: full (F, m), direct and degraded (S, m); and a degraded read."""
+    """What a chunk costs at every node, s: full (F, m), direct and joined (S, m); and a joined read."""
 
     full: np.ndarray
     direct: np.ndarray
-    degraded: np.ndarray
-    degraded_read: float
+    joined: np.ndarray
+    joined_read: float
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class KindPlan:
         full: (R, N) probability that a full read uses each of ``model.full_nodes``.
         degraded: (T, N) x, probability that a small read is degraded and uses each of ``model.small.others``.
         latency: s, bound on the mean latency of all reads with one z per kind; infinite where a node is overloaded.
-        z: s, of full and of degraded reads.
+        z: s, of full and of joined reads.
         loads: of the nodes.
         steps: of the search.
     """
@@ -123,7 +123,7 @@ def plan_kinds(model: KindModel, full: np.ndarray, share: float | None = None) -
 
 
 def prices_at(model: KindModel, loads: Loads) -> tuple[float, tuple[float, float], Prices]:
-    """Latency (s), z of full and degraded reads, and prices at loads."""
+    """Latency (s), z of full and joined reads, and prices at loads."""
     (value, z), slope = _SLOPES[latency](_as_jax(loads), model.moments)
     return float(value), (float(z[0]), float(z[1])), _prices(model, slope)
 
@@ -156,8 +156,8 @@ def _as_jax(loads: Loads) -> Loads:
 def _prices(model: KindModel, slope: Loads) -> Prices:
     """Slopes of the mean over all reads as seconds per read."""
     total = float(model.moments.rates[1])
-    full, direct, degraded, read = (np.asarray(part) * total for part in slope)
-    return Prices(full, direct, degraded, float(read))
+    full, direct, joined, read = (np.asarray(part) * total for part in slope)
+    return Prices(full, direct, joined, float(read))
 
 
 def _improved(model: KindModel, objective: Callable, point: _Column) -> tuple[_Column, int]:
@@ -216,14 +216,16 @@ def _full_costs(model: KindModel, prices: Prices) -> np.ndarray:
 def _small_costs(model: KindModel, prices: Prices) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
     """What a degraded read pays at each other node, (T, N); and what degraded reads save, (T,), given a spread."""
     small = model.small
-    costs = prices.degraded[model.small_class[:, None], small.others]
+    costs = prices.joined[model.small_class[:, None], small.others]
     costs = np.where(small.others >= 0, costs, np.inf)
-    direct = prices.direct[model.small_class, small.node]
+    several = prices.joined[model.small_class[:, None], small.nodes]
+    several = prices.joined_read + np.sum(np.where(small.nodes >= 0, several, 0.0), axis=1)
+    direct = np.where(small.width == 1, prices.direct[model.small_class, small.node], several)
     possible = np.sum(small.others >= 0, axis=1) >= small.k
 
     def gain(spread: np.ndarray) -> np.ndarray:
         paid = np.sum(np.where(spread > 0, np.where(spread > 0, costs, 0.0) * spread, 0.0), axis=1)
-        return np.where(possible, direct - prices.degraded_read - paid, -np.inf)
+        return np.where(possible, direct - prices.joined_read - paid, -np.inf)
 
     return costs, gain
 
@@ -231,7 +233,7 @@ def _small_costs(model: KindModel, prices: Prices) -> tuple[np.ndarray, Callable
 def _blurred(model: KindModel, prices: Prices, blur: float) -> _Column:
     """Answers shared by nodes of nearly the same price, and by kinds that cost nearly the same."""
     costs, gain = _small_costs(model, prices)
-    width = blur * float(np.mean(prices.degraded))
+    width = blur * float(np.mean(prices.joined))
     others = _least(costs, model.small.k, width)
     share = np.clip(0.5 + 0.5 * gain(others) / max(width, 1e-300), 0.0, 1.0)
     full = _full_costs(model, prices)

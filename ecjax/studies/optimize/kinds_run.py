@@ -100,7 +100,7 @@ def with_read_kinds(options: OptimizeOptions, case: Case, item: Item, plan: Solu
             )
             service = node_laws(laws, problem.nodes.count)
             columns |= _estimates(case.problem_of(lane), full, model, chosen, service)
-    chunks = chosen.loads.direct.sum(axis=0) + chosen.loads.degraded.sum(axis=0)
+    chunks = chosen.loads.direct.sum(axis=0) + chosen.loads.joined.sum(axis=0)
     return KindRun(final, problem, columns, data, reads, chosen.degraded, bounds, np.asarray(chunks))
 
 
@@ -171,7 +171,8 @@ def _estimates(
     """Columns of what a plan is estimated to deliver; null where that is not finite."""
     estimate = kind_estimates(problem, full, model, plan.degraded, service)
     _, direct, degraded = estimate.kind_mean
-    share = float(plan.loads.degraded_rate) / float(model.small.rate.sum())
+    rate = model.small.rate
+    share = float(rate @ (plan.degraded.sum(axis=1) / model.small.k) / rate.sum())
     small = (1 - share) * np.nan_to_num(direct) + share * np.nan_to_num(degraded)
     values = {
         "estimated_mean_s": estimate.mean,
@@ -185,13 +186,15 @@ def read_kinds(run_id: str, run: KindRun, case: Case) -> pa.Table:
     """Rows of ``read_kinds``: for every small read and kind that it has, one per node that this kind uses."""
     small, names = run.reads.reads, case.names
     share = run.degraded.sum(axis=1) / small.k
-    direct = share < 1 - 1e-12
+    # rows of direct reads say which chunks those of several are of: they have them even where all are degraded
+    there = (share < 1 - 1e-12) | (small.width > 1)
+    direct, number = np.nonzero((small.nodes >= 0) & there[:, None])
     coded, place = np.nonzero((run.degraded > 1e-12) & (share > 1e-12)[:, None])
-    which = np.concatenate([np.flatnonzero(direct), coded])
-    kind = np.repeat(["direct", "degraded"], [direct.sum(), len(coded)])
-    shares = np.concatenate([1 - share[direct], share[coded]])
-    node = np.concatenate([small.node[direct], small.others[coded, place]])
-    probability = np.concatenate([np.ones(direct.sum()), run.degraded[coded, place] / share[coded]])
+    which = np.concatenate([direct, coded])
+    kind = np.repeat(["direct", "degraded"], [len(direct), len(coded)])
+    shares = np.concatenate([np.maximum(1 - share[direct], 0.0), share[coded]])
+    node = np.concatenate([small.nodes[direct, number], small.others[coded, place]])
+    probability = np.concatenate([np.ones(len(direct)), run.degraded[coded, place] / share[coded]])
     latency = np.concatenate([run.bounds.direct[direct], run.bounds.degraded[coded]])
     order = np.lexsort([kind == "degraded", which])
     row = small.row[which]
@@ -200,6 +203,7 @@ def read_kinds(run_id: str, run: KindRun, case: Case) -> pa.Table:
         "file_id": names.rows.file.take(pa.array(row)),
         "data_chunk": small.chunk[which],
         "chunk_node_id": names.nodes.take(pa.array(small.node[which])),
+        "width": small.width[which],
         "bytes": small.size[which],
         "rate_per_s": small.rate[which],
         "kind": pa.array(kind.tolist(), pa.string()),

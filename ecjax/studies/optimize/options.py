@@ -229,7 +229,8 @@ class OptimizeOptions(DurabilityOptions, RatedLogOptions):
     )
     stripe_unit_bytes: float | None = option(
         None,
-        "most bytes of a file that lie in one data chunk: small reads (files.small_bytes) may not be larger",
+        "bytes of a file in one data chunk before the next begins: larger small reads (files.small_bytes) take whole "
+        "stripe units of several chunks; none: all lie in one chunk",
         Number(above=0),
         identifies=lambda options: options.stripe_unit_bytes is not None,
     )

@@ -79,19 +79,19 @@ def _reads(at: OperatingPoint, options: ReplayOptions) -> _Part:
         "law": node,
         "units": whole_units(at.probabilities[placed, node], start, need.astype(np.int64)),
         "chunks": np.full(len(node), plan.per_node),
-        "either": np.zeros(len(chunk), bool),
+        "either": np.zeros(len(chunk), np.int64),
     }
 
 
 def _small_reads(at: OperatingPoint, options: ReplayOptions) -> list[_Part]:
     """Small reads as files of their own: direct and degraded ones, or those that choose when they arrive.
 
-    Rows begin with the node of the chunk; direct reads have that node alone.
+    Rows begin with the nodes of the chunks; direct reads have these alone.
     """
     if at.kinds is None:
         return []
     reads, share = at.kinds.reads, at.kinds.share
-    there = reads.others >= 0
+    own, there = reads.nodes >= 0, reads.others >= 0
     lengths, bandwidth = there.sum(axis=1), options.client_bandwidth_bytes_per_s
     first = len(at.plan.classes.names)
 
@@ -114,20 +114,21 @@ def _small_reads(at: OperatingPoint, options: ReplayOptions) -> list[_Part]:
     every = np.arange(reads.number)
     decode_s = options.decode_s_per_byte * reads.size * reads.k
     if at.policy == DIRECT_OR_DEGRADED:
-        nodes = np.concatenate([reads.node[:, None], reads.others], axis=1)
+        nodes = np.concatenate([reads.nodes, reads.others], axis=1)
         node = nodes[nodes >= 0]
         group = np.full(reads.number, first)
         return [
             part(
-                every, 1 + lengths, node, np.zeros(len(node), np.int64), rates=reads.rate, need=reads.k,
-                extra_s=decode_s, group=group, either=np.ones(reads.number, bool),
+                every, reads.width + lengths, node, np.zeros(len(node), np.int64), rates=reads.rate, need=reads.k,
+                extra_s=decode_s, group=group, either=reads.width,
             )
         ]  # fmt: skip
-    one, none = np.ones(reads.number, np.int64), np.zeros(reads.number)
+    none, planned = np.zeros(reads.number), np.zeros(reads.number, np.int64)
     parts = [
         part(
-            every, one, reads.node, np.full(reads.number, UNIT), rates=reads.rate * np.maximum(1 - share, 0.0),
-            need=one, extra_s=none, group=np.full(reads.number, first), either=np.zeros(reads.number, bool),
+            every, reads.width, reads.nodes[own], np.full(own.sum(), UNIT),
+            rates=reads.rate * np.maximum(1 - share, 0.0), need=reads.width, extra_s=none,
+            group=np.full(reads.number, first), either=planned,
         )
     ]  # fmt: skip
     coded = np.flatnonzero(share > 0)
@@ -139,7 +140,7 @@ def _small_reads(at: OperatingPoint, options: ReplayOptions) -> list[_Part]:
             part(
                 coded, lengths[coded], reads.others[coded][there[coded]], units,
                 rates=reads.rate[coded] * share[coded], need=reads.k[coded], extra_s=decode_s[coded],
-                group=np.full(len(coded), first + 1), either=np.zeros(len(coded), bool),
+                group=np.full(len(coded), first + 1), either=planned[coded],
             )
         )  # fmt: skip
     return parts
@@ -161,7 +162,7 @@ def _writes(at: OperatingPoint, reads: _Part) -> _Part:
 def _background(node: int, rate: float, law: int, queue: int) -> _Part:
     """A file that is on one node only."""
     whole = {"need": 1, "group": -1, "queue": queue, "row": 0, "lengths": 1, "chunks": 1}
-    whole |= {"node": node, "law": law, "units": UNIT, "either": False}
+    whole |= {"node": node, "law": law, "units": UNIT, "either": 0}
     real = {"rates": rate, "chunk_bytes": 0.0, "extra_s": 0.0, "link_s": 0.0}
     return {name: np.array([value]) for name, value in (whole | real).items()}
 

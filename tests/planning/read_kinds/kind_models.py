@@ -8,7 +8,7 @@ import numpy as np
 from ecjax.model import Files, Nodes
 from ecjax.planning.problem import Problem, prepare
 from ecjax.planning.read_kinds import KindModel, SmallReads
-from ecjax.planning.read_kinds.model import other_nodes
+from ecjax.planning.read_kinds.model import decoding_nodes
 
 
 def nodes_of(fixed, random, per_byte=0.0) -> Nodes:
@@ -37,11 +37,12 @@ def problem_of(nodes: Nodes, k, rate, chunk_bytes=4.0, extra=2) -> Problem:
 
 
 def small_reads(stored, row, chunk, node, k, rate, size=1.0) -> SmallReads:
-    """Small reads of data chunks on these nodes."""
+    """Small reads of data chunks on these nodes, one each or (T, W) of them, -1 after the last."""
     row, node, rate = np.asarray(row), np.asarray(node), np.asarray(rate, float)
-    others = other_nodes(stored, row, node)
+    nodes = node.reshape(len(row), -1)
+    others = decoding_nodes(stored, row, nodes)
     one = np.ones(len(row))
-    return SmallReads(row, np.asarray(chunk), node, others, (k * one).astype(int), rate, size * one)
+    return SmallReads(row, np.asarray(chunk), nodes, others, (k * one).astype(int), rate, size * one)
 
 
 def one_hot_node(hot: float, others: float, slower: float = 1.0) -> KindModel:
@@ -60,7 +61,7 @@ def direct_formula(nodes: Nodes, full, small, degraded, sizes, z_grid) -> float:
     Args:
         nodes: m nodes.
         full: (rate, probabilities (m,)) of each file with full reads.
-        small: (rate, node) of each small read.
+        small: (rate, node, or several) of each small read.
         degraded: (T, m) x of each.
         sizes: B of a chunk of a full, of a small read.
         z_grid: s.
@@ -71,11 +72,17 @@ def direct_formula(nodes: Nodes, full, small, degraded, sizes, z_grid) -> float:
     chunks = np.zeros((2, service.shape[2]))
     for rate, probabilities in full:
         chunks[0] += rate * probabilities
-    coded = np.zeros(service.shape[2])
-    for (rate, node), x in zip(small, degraded, strict=True):
-        chunks[1, node] += rate * (1 - x.sum() / k)
-        coded += rate * x
-    chunks[1] += coded
+    joined, joined_rate = np.zeros(service.shape[2]), 0.0
+    for (rate, nodes), x in zip(small, degraded, strict=True):
+        share = x.sum() / k
+        joined += rate * x
+        joined_rate += rate * share
+        if np.size(nodes) > 1:
+            joined[list(nodes)] += rate * (1 - share)
+            joined_rate += rate * (1 - share)
+        else:
+            chunks[1, nodes] += rate * (1 - share)
+    chunks[1] += joined
     sums = [sum(chunks[c] * moments[c][n] for c in range(2)) for n in range(3)]
     if sums[0].max() >= 1:
         return np.inf
@@ -92,11 +99,12 @@ def direct_formula(nodes: Nodes, full, small, degraded, sizes, z_grid) -> float:
 
     total = sum(rate for rate, _ in full) + sum(rate for rate, _ in small)
     direct = sum(
-        rate * (1 - x.sum() / k) * mean[1][node] for (rate, node), x in zip(small, degraded, strict=True)
+        rate * (1 - x.sum() / k) * float(np.sum(mean[1][nodes]))
+        for (rate, nodes), x in zip(small, degraded, strict=True)
+        if np.size(nodes) == 1
     )
     whole = last_of(chunks[0], sum(rate for rate, _ in full), 0)
-    narrow = last_of(coded, sum(rate * x.sum() / k for (rate, _), x in zip(small, degraded, strict=True)), 1)
-    return (direct + whole + narrow) / total
+    return (direct + whole + last_of(joined, joined_rate, 1)) / total
 
 
 def with_prices(problem: Problem, per_chunk) -> Problem:

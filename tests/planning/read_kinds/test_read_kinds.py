@@ -111,6 +111,56 @@ def test_no_plan_of_a_grid_is_better_and_the_bound_is_below_all(seed):
     assert least >= 0.97 * plan.latency
 
 
+def tiny_wide(seed):
+    """As ``tiny``, and of each file reads of both data chunks, which may take any two of the three nodes."""
+    model = tiny(seed, 0.0)
+    rates = np.random.default_rng(seed + 7).uniform(2.0, 8.0, 4)
+    small = small_reads(
+        model.stored, [0, 0, 1, 1], [0, 0, 0, 0], [[0, -1], [0, 1], [1, -1], [1, 2]], 2, rates
+    )
+    return KindModel(model.problem, model.stored, small)
+
+
+def wide_pairs(model):
+    small = model.small
+    return [
+        (rate, nodes[nodes >= 0] if width > 1 else int(nodes[0]))
+        for rate, nodes, width in zip(small.rate, small.nodes, small.width, strict=True)
+    ]
+
+
+def values_of_wide_reads(model, points):
+    """Latency of every plan on a grid: narrow reads by their shares, wide ones by shares of the pairs of nodes."""
+    pairs = wide_pairs(model)
+    ways = []
+    for others, width in zip(model.small.others, model.small.width, strict=True):
+        others = others[others >= 0]
+        if width == 1:
+            ways.append([np.bincount(others, [share] * 2, 4) for share in points])
+            continue
+        # without the first two nodes, which are the direct read
+        two = [np.bincount(others[list(each)], minlength=4) for each in ((0, 2), (1, 2))]
+        ways.append([a * two[0] + b * two[1] for a in points for b in points if a + b <= 1 + 1e-12])
+    for x in itertools.product(*ways):
+        yield direct_formula(model.problem.nodes, [], pairs, np.array(x), (4.0, 1.0), Z[::4])
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_reads_of_several_chunks_no_plan_of_a_grid_is_better_and_the_bound_is_below_all(seed):
+    model = tiny_wide(seed)
+    plan = plan_kinds(model, np.where(model.stored, 2 / 3, 0.0))
+    x = np.zeros((4, 5))
+    np.put_along_axis(x, np.where(model.small.others < 0, 4, model.small.others), plan.degraded, axis=1)
+    again = direct_formula(model.problem.nodes, [], wide_pairs(model), x[:, :4], (4.0, 1.0), Z)
+    assert plan.latency == pytest.approx(again, rel=1e-4)
+    best = min(values_of_wide_reads(model, np.linspace(0, 1, 4)))
+    assert plan.latency <= best * (1 + 1e-4)
+    least = lower_bound(model, plan, 1e-3)
+    assert 0.97 * plan.latency <= least <= plan.latency * (1 + 1e-9)
+    everywhere = lower_bound(model, plan, 1e-3, None, AnyPlacementTerm(model, model.problem, 0.0))
+    assert 0.5 * plan.latency <= everywhere <= least * (1 + 1e-3)
+
+
 @pytest.mark.parametrize("seed", [0])
 def test_with_full_reads_no_plan_of_a_grid_is_better(seed):
     model = tiny(seed, 6.0)

@@ -10,7 +10,7 @@ import numpy as np
 from ecjax.planning import prepare
 from ecjax.planning.read_kinds import KindModel, KindPlan, SmallReads, plan_kinds
 from ecjax.planning.read_kinds.bound import lower_bound
-from ecjax.planning.read_kinds.model import other_nodes
+from ecjax.planning.read_kinds.model import decoding_nodes
 from ecjax.studies.bench.rows import Row
 from ecjax.studies.bench.run import Runner
 from ecjax.studies.bench.setups.random_problem import random_problem, with_sizes
@@ -58,14 +58,14 @@ def random_model(files: int, nodes: int, load: float, seed: int) -> KindModel:
     rng = np.random.default_rng(seed + 1)
     problem = with_sizes(random_problem(files, nodes, load, False, seed), 1, (K,), load, seed)
     stored = rng.random((files, nodes)).argsort(axis=1).argsort(axis=1) < K + EXTRA
-    node = np.where(stored, rng.random((files, nodes)), -1).argmax(axis=1)
+    node = np.where(stored, rng.random((files, nodes)), -1).argmax(axis=1)[:, None]
     row = np.arange(files)
     one = np.ones(files)
     small = SmallReads(
         row,
         np.zeros(files, int),
         node,
-        other_nodes(stored, row, node),
+        decoding_nodes(stored, row, node),
         (K * one).astype(int),
         rng.permutation(np.asarray(problem.files.rate)),
         _SMALL_PART * np.asarray(problem.files.chunk_bytes),
