@@ -109,6 +109,8 @@ def count_return(experts, returns, e, m):
             n, a = _kind(memory[e, other, NUMBER], clock - memory[e, other, LAST])
             expected[e, n, a] += known[e] * next_read(experts, e, other)
         if clock % HALVED == 0:
-            came[e] *= 0.5
-            expected[e] *= 0.5
+            for n in range(came.shape[1]):
+                for a in range(came.shape[2]):
+                    came[e, n, a] *= 0.5
+                    expected[e, n, a] *= 0.5
     recent[e, (clock + 1) & (RECENT - 1)] = m

@@ -155,18 +155,21 @@ def _descended(
     )
     detail(f"published method: {plans}, at most {most:,} iterations")
     lanes = jax.tree.map(jnp.asarray, lanes)
-    start, overloaded = timer.run("published", _STARTS, problem, lanes, probabilities, how=how)
+    descent, seed = _Descent(how.settings, how.dtype), np.int64(how.seed)
+    start, overloaded = timer.run(
+        "published", _STARTS, problem, lanes, probabilities, seed, how.start, descent
+    )
     if bool(jnp.any(overloaded)):
         # a lane whose start is good keeps it, whatever the other lanes of its batch need
-        spread = timer.run("published", _BALANCED, problem, lanes, start, how=how)
+        spread = timer.run("published", _BALANCED, problem, lanes, start, descent)
         start = jnp.where(overloaded[:, None, None], spread, start)
-    published, start_load = timer.run("published", _PUBLISHED, problem, lanes, start, how=how)
+    published, start_load = timer.run("published", _PUBLISHED, problem, lanes, start, descent)
     descended = {}
     for name in how.methods:
         reads = published.probabilities, published.stored
         if name != "published":
-            reads = timer.run(name, _PLACED[name], problem, lanes, published, how=how)
-        evaluation = timer.run(name, _EVALUATED, problem, lanes, *reads, how=how)
+            reads = timer.run(name, _PLACED[name], problem, lanes, published, seed)
+        evaluation = timer.run(name, _EVALUATED, problem, lanes, *reads)
         if name == "published":
             descended[name] = published._replace(evaluation=evaluation)
         else:
@@ -251,8 +254,8 @@ class _Timer:
         self.solve_s = dict.fromkeys(methods, 0.0)
         self.compile_s = 0.0
 
-    def run(self, method: str, program: Any, *arguments: Any, how: BatchSettings) -> Any:
-        return self.host(method, lambda: jax.block_until_ready(program(*arguments, how)))
+    def run(self, method: str, program: Any, *arguments: Any) -> Any:
+        return self.host(method, lambda: jax.block_until_ready(program(*arguments)))
 
     def host(self, method: str, function: Callable[..., _Result], *arguments: Any) -> _Result:
         with Stopwatch(of_process=True) as stopwatch:
@@ -279,25 +282,31 @@ def _lane_problem(problem: Problem, lane: Lanes) -> Problem:
     return scaled(problem, lane.rate_scale, lane.size_scale)
 
 
+@dataclass(frozen=True)
+class _Descent:
+    """What programs of the published method are compiled for; the rest of ``BatchSettings`` changes none of them."""
+
+    settings: Jlcm
+    dtype: str
+
+
 def _start(
-    problem: Problem, lane: Lanes, probabilities: jax.Array | None, how: BatchSettings
+    problem: Problem, lane: Lanes, probabilities: jax.Array | None, seed: jax.Array, start: str, how: _Descent
 ) -> tuple[jax.Array, jax.Array]:
     """The start of a lane and whether it overloads a node."""
     lane_problem = _as(how.dtype, _lane_problem(problem, lane))
     if probabilities is None:
-        start = STARTS[how.start](lane_problem, jax.random.key(how.seed))
+        point = STARTS[start](lane_problem, jax.random.key(seed))
     else:
-        start = starts.nearest(lane_problem, probabilities.astype(how.dtype))
-    return start, jnp.any(jlcm.surrogate_load(lane_problem, start, how.settings) >= 1)
+        point = starts.nearest(lane_problem, probabilities.astype(how.dtype))
+    return point, jnp.any(jlcm.surrogate_load(lane_problem, point, how.settings) >= 1)
 
 
-def _balanced(problem: Problem, lane: Lanes, start: jax.Array, how: BatchSettings) -> jax.Array:
+def _balanced(problem: Problem, lane: Lanes, start: jax.Array, how: _Descent) -> jax.Array:
     return jlcm.balanced(_as(how.dtype, _lane_problem(problem, lane)), start, how.settings)
 
 
-def _published(
-    problem: Problem, lane: Lanes, start: jax.Array, how: BatchSettings
-) -> tuple[Solution, jax.Array]:
+def _published(problem: Problem, lane: Lanes, start: jax.Array, how: _Descent) -> tuple[Solution, jax.Array]:
     """The published plan of a lane, in float64, to be evaluated; and the node loads it started from."""
     exact = _lane_problem(problem, lane)
     rounded, theta = _as(how.dtype, exact), lane.theta.astype(how.dtype)
@@ -308,37 +317,31 @@ def _published(
     return plan, jlcm.surrogate_load(rounded, start, how.settings)
 
 
-def _evaluated(
-    problem: Problem, lane: Lanes, probabilities: jax.Array, stored: jax.Array, how: BatchSettings
-) -> Evaluation:
+def _evaluated(problem: Problem, lane: Lanes, probabilities: jax.Array, stored: jax.Array) -> Evaluation:
     return evaluate(_lane_problem(problem, lane), probabilities, stored, lane.theta)
 
 
-def _balancing(
-    problem: Problem, lane: Lanes, plan: Solution, how: BatchSettings
-) -> tuple[jax.Array, jax.Array]:
+def _balancing(problem: Problem, lane: Lanes, plan: Solution, seed: jax.Array) -> tuple[jax.Array, jax.Array]:
     return jlcm.oblivious_load_balancing(_lane_problem(problem, lane), plan)
 
 
-def _random(problem: Problem, lane: Lanes, plan: Solution, how: BatchSettings) -> tuple[jax.Array, jax.Array]:
-    key = jax.random.fold_in(jax.random.key(how.seed), 1)
+def _random(problem: Problem, lane: Lanes, plan: Solution, seed: jax.Array) -> tuple[jax.Array, jax.Array]:
+    key = jax.random.fold_in(jax.random.key(seed), 1)
     return jlcm.random_placement(_lane_problem(problem, lane), plan, key)
 
 
-def _longest(
-    problem: Problem, lane: Lanes, plan: Solution, how: BatchSettings
-) -> tuple[jax.Array, jax.Array]:
+def _longest(problem: Problem, lane: Lanes, plan: Solution, seed: jax.Array) -> tuple[jax.Array, jax.Array]:
     return jlcm.maximum_code(_lane_problem(problem, lane), plan)
 
 
 # Made once, so that the batches of a study and the studies of a process share compiled programs.
-_STARTS = jax.jit(jax.vmap(_start, (None, 0, None, None)), static_argnums=3)
+_STARTS = jax.jit(jax.vmap(_start, (None, 0, None, None, None, None)), static_argnums=(4, 5))
 _BALANCED = jax.jit(jax.vmap(_balanced, (None, 0, 0, None)), static_argnums=3)
 _PUBLISHED = jax.jit(jax.vmap(_published, (None, 0, 0, None)), static_argnums=3)
-_EVALUATED = jax.jit(jax.vmap(_evaluated, (None, 0, 0, 0, None)), static_argnums=4)
+_EVALUATED = jax.jit(jax.vmap(_evaluated, (None, 0, 0, 0)))
 # probabilities and chunks of the baselines from the published plan
 _PLACED = {
-    name: jax.jit(jax.vmap(place, (None, 0, 0, None)), static_argnums=3)
+    name: jax.jit(jax.vmap(place, (None, 0, 0, None)))
     for name, place in (("oblivious_lb", _balancing), ("random_cp", _random), ("max_ec", _longest))
 }
 

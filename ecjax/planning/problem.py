@@ -83,22 +83,22 @@ def prepare(nodes: Nodes, files: Files, row: ArrayLike | None = None, rows: int 
     def sums(rate: np.ndarray) -> jax.Array:
         size = host.chunk_bytes
         powers = (np.ones_like(size), size, size * size, size * size * size)
-        return jnp.asarray(np.stack([gather(rate * power) for power in powers]))
+        return jax.device_put(np.stack([gather(rate * power) for power in powers]))
 
     total = host.rate.sum()
     share = files.rate / (total if total > 0 else 1.0)  # where all reads are small ones none is left
     return Problem(
         nodes=nodes,
         files=files,
-        row=None if index is None else jnp.asarray(index),
-        k=jnp.asarray(largest(host.k)),
-        floor=jnp.asarray(largest(host.k + host.min_extra_chunks)),
+        row=None if index is None else jax.device_put(index),
+        k=jax.device_put(largest(host.k)),
+        floor=jax.device_put(largest(host.k + host.min_extra_chunks)),
         share=share,
-        row_share=jnp.asarray(gather(np.asarray(share))),
+        row_share=jax.device_put(gather(np.asarray(share))),
         reads=sums(host.rate),
         writes=sums(host.write_rate) if np.any(host.write_rate > 0) else None,
-        price_chunks=jnp.asarray(gather(np.ones_like(host.rate))),
-        price_bytes=jnp.asarray(gather(host.stored_chunk_bytes)),
+        price_chunks=jax.device_put(gather(np.ones_like(host.rate))),
+        price_bytes=jax.device_put(gather(host.stored_chunk_bytes)),
     )
 
 
@@ -124,6 +124,7 @@ def scaled(problem: Problem, rate_scale: ArrayLike, size_scale: ArrayLike) -> Pr
     )
 
 
+@jax.jit
 def prices(problem: Problem) -> jax.Array:
     """Cost of one chunk of every file of a row on every node: (R, m) dollars per period."""
     nodes = problem.nodes

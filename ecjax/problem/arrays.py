@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pyarrow as pa
@@ -74,8 +75,8 @@ def nodes_arrays(table: pa.Table, size_scaling: str = "proportional") -> Nodes:
         column(table, "cost_per_chunk_dollars"),
         column(table, "cost_per_byte_dollars"),
     )
-    nodes = Nodes(*map(jnp.asarray, arrays))
-    return replace(nodes, channels=jnp.asarray(channels)) if several else nodes
+    nodes = Nodes(*jax.device_put(arrays))
+    return replace(nodes, channels=jax.device_put(channels)) if several else nodes
 
 
 def _product(factors: list[list[np.ndarray]]) -> np.ndarray:
@@ -107,7 +108,7 @@ def files_arrays(table: pa.Table) -> Files:
         column(table, "rate_per_s"),
         column(table, "write_rate_per_s"),
     )
-    return Files(*map(jnp.asarray, arrays))
+    return Files(*jax.device_put(arrays))
 
 
 def index_in(values: pa.ChunkedArray, ids: pa.Array) -> np.ndarray:

@@ -5,6 +5,7 @@ Nothing here loops over files: lists of nodes become (file, node) pairs in Arrow
 
 from dataclasses import replace
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pyarrow as pa
@@ -102,7 +103,7 @@ def constrained(
 
 
 def _array(values: np.ndarray | None):
-    return None if values is None else jnp.asarray(values)
+    return None if values is None else jax.device_put(values)
 
 
 def _codes(values: pa.ChunkedArray) -> tuple[np.ndarray, pa.Array]:

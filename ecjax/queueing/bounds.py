@@ -95,6 +95,7 @@ def _minimum(weights, mean, variance, start=None):
     return _at_minimum(minimiser(weights, mean, variance, start), weights, mean, variance)
 
 
+@jax.jit
 def _sums(z, weights, mean, variance):
     """Sums over the used nodes of w_j (E_j - z + s_j)/2, of w_j E_j, and of w_j."""
     used = is_used(weights)
@@ -103,6 +104,7 @@ def _sums(z, weights, mean, variance):
     return sums(jnp.where(used, above, 0), jnp.where(used, weights * mean, 0), weights)
 
 
+@jax.jit
 def _slopes(z, weights, mean, variance, limit):
     """Derivatives of the sum of w_j (E_j - z + s_j)/2 (w_j E_j where ``limit``) by w_j, E_j and V_j."""
     mean, variance, finite = only_finite(mean, variance)

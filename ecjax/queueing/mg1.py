@@ -40,6 +40,7 @@ class Delay:
         return Delay(means[0] + means[1], variances[0] + variances[1])
 
 
+@jax.jit
 def waiting(load: ArrayLike, second: ArrayLike, third: ArrayLike) -> Delay:
     """Wait before service of an M/G/1 queue, from the sums over its classes (any one shape).
 

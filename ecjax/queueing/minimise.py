@@ -86,6 +86,7 @@ def _slopes(z, weights, mean, variance):
     )
 
 
+@jax.jit
 def _solve(weights, mean, variance, start):
     eps = jnp.finfo(weights.dtype).eps
     used = is_used(weights)

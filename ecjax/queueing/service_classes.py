@@ -42,6 +42,7 @@ def priority(rates: ArrayLike, moments: ServiceMoments) -> Delay:
     return Delay(first, ServiceMoments(first, second, third).variance).plus(wait.mean, wait.variance)
 
 
+@jax.jit
 def priority_waiting(load: ArrayLike, second: ArrayLike, third: ArrayLike) -> Delay:
     """Wait before service of every class under non-preemptive priority, from the sums over its work.
 

@@ -181,6 +181,7 @@ class ServiceLaw:
         )
         return offset + by_offset * size, scale + by_scale * size
 
+    @jax.jit
     def moments(self, chunk_bytes: ArrayLike) -> tuple[jax.Array, jax.Array, jax.Array]:
         """Raw moments E[X], E[X^2], E[X^3] (s, s^2, s^3) for chunks of these bytes, (..., m) or (..., 1)."""
         a, b = self.parts(chunk_bytes)

@@ -96,9 +96,9 @@ class Workload:
         exact = len(distinct) <= MOST_SIZES
         knots = distinct if exact else _ladder(distinct[0], distinct[-1])
         return cls(
-            jnp.asarray(rate),
-            jnp.asarray(size),
-            jnp.asarray(knots),
+            jax.device_put(rate),
+            jax.device_put(size),
+            jax.device_put(knots),
             service,
             delay,
             other,

@@ -40,6 +40,7 @@ class Served(NamedTuple):
     lump: jax.Array  # s, m_3/m_2 of the service
 
 
+@jax.jit
 def late_cumulative(points: jax.Array, wait: jax.Array, spread: jax.Array, service: Served) -> jax.Array:
     """Pr(L <= x) of waits and services together, (m, P).
 

@@ -263,10 +263,15 @@ def closed_form_jacobian(p):
 def test_derivative_closed_form():
     y = np.array([0.9, 2.5, -1.0, 0.4, 0.2])
     p = np.asarray(project_hypersimplex(y, 2.3))
-    by_y, by_k = jax.jacobian(project_hypersimplex, (0, 1))(jnp.asarray(y), jnp.asarray(2.3))
+    by_y, by_k = jax.jit(jax.jacobian(project_hypersimplex, (0, 1)))(y, np.asarray(2.3))
     expected_y, expected_k = closed_form_jacobian(p)
     np.testing.assert_allclose(by_y, expected_y, atol=1e-15)
     np.testing.assert_allclose(by_k, expected_k, atol=1e-15)
+
+
+@jax.jit
+def along(point, tangent):
+    return jax.jvp(project_hypersimplex, point, tangent)
 
 
 def test_derivative_in_every_argument():
@@ -277,16 +282,16 @@ def test_derivative_in_every_argument():
     weights = jnp.asarray(rng.uniform(0.5, 2, (3, m)))
     point = (y, k, upper, weights)
     tangent = tuple(jnp.asarray(rng.normal(size=a.shape)) for a in point)
-    _, forward = jax.jvp(project_hypersimplex, point, tangent)
+    _, forward = along(point, tangent)
     step = 1e-6
     ahead, behind = (
         project_hypersimplex(*(a + s * t for a, t in zip(point, tangent, strict=True))) for s in (step, -step)
     )
     np.testing.assert_allclose(forward, (ahead - behind) / (2 * step), atol=1e-7)
     cotangent = jnp.asarray(rng.normal(size=y.shape))
-    _, pull = jax.vjp(project_hypersimplex, *point)
-    backward = sum(jnp.vdot(a, b) for a, b in zip(pull(cotangent), tangent, strict=True))
-    np.testing.assert_allclose(jnp.vdot(forward, cotangent), backward, rtol=1e-12)
+    pulled = jax.jit(lambda point, by: jax.vjp(project_hypersimplex, *point)[1](by))(point, cotangent)
+    backward = sum(np.vdot(a, b) for a, b in zip(pulled, tangent, strict=True))
+    np.testing.assert_allclose(np.vdot(forward, cotangent), backward, rtol=1e-12)
 
 
 def test_second_derivative_with_weights():
@@ -320,7 +325,7 @@ def test_derivative_by_difference(y, k, direction):
     assume(tau.size > 0)
     # both sides in one linear piece: no coordinate within the step of a breakpoint
     assume(np.min(np.abs(np.concatenate([y - tau[0], y - 1 - tau[0]]))) > 10 * step)
-    _, slope = jax.jvp(lambda a: project_hypersimplex(a, k), (jnp.asarray(y),), (jnp.asarray(direction),))
+    _, slope = along((y, np.asarray(k)), (direction, np.asarray(0.0)))
     ahead, behind = (project_hypersimplex(y + s * direction, k) for s in (step, -step))
     np.testing.assert_allclose(slope, (ahead - behind) / (2 * step), atol=1e-8)
 
@@ -329,8 +334,10 @@ def test_derivative_at_the_ends_and_for_bad_rows():
     y = jnp.asarray([[0.2, 0.7, 0.1]] * 3)
     mask = jnp.asarray([True, True, False])
     k = jnp.asarray([0.0, 2.0, 2.5])  # nothing, everything, too much
-    p, change = jax.jvp(lambda a: project_hypersimplex(a, k, mask), (y,), (jnp.ones_like(y),))
+    p, change = jax.jit(
+        lambda y: jax.jvp(lambda a: project_hypersimplex(a, k, mask), (y,), (jnp.ones_like(y),))
+    )(y)
     assert np.all(np.isnan(p[2]))
     np.testing.assert_array_equal(change, np.zeros((3, 3)))
-    gradient = jax.vmap(jax.grad(lambda a: project_hypersimplex(a, 1.2, mask)[0]))(y)
+    gradient = jax.jit(jax.vmap(jax.grad(lambda a: project_hypersimplex(a, 1.2, mask)[0])))(y)
     np.testing.assert_allclose(gradient, [[0.5, -0.5, 0]] * 3)

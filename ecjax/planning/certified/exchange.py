@@ -40,7 +40,9 @@ def exchange(tuples, service, rows, rate, kinds, loads, chunks, z, full_price):
         now[j] = node_cost(service, j, loads[j], z)
     gain = 0.0
     for t in range(len(tuples)):
-        old_loads[:], old_chunks[:], trial[:] = loads, chunks, now
+        copy_into(old_loads, loads)
+        copy_into(old_chunks, chunks)
+        copy_into(trial, now)
         change = 0.0
         distinct = True
         for p in range(several):
@@ -52,7 +54,7 @@ def exchange(tuples, service, rows, rate, kinds, loads, chunks, z, full_price):
         missing = False
         for p in range(several):
             i = tuples[t, p]
-            old_kinds[p] = kinds[i]
+            copy_into(old_kinds[p], kinds[i])
             missing |= not _reads_somewhere(kinds[i])
             change -= _take(i, rows, rate[i], kinds[i], loads, chunks, full_price)
             kinds[i] = NONE
@@ -103,7 +105,7 @@ def exchange(tuples, service, rows, rate, kinds, loads, chunks, z, full_price):
         copy_into(loads, old_loads)
         copy_into(chunks, old_chunks)
         for p in range(several):
-            kinds[tuples[t, p]] = old_kinds[p]
+            copy_into(kinds[tuples[t, p]], old_kinds[p])
     return gain
 
 

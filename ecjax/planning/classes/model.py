@@ -84,14 +84,14 @@ def class_model(problem: Problem, of_file: ArrayLike, classes: int, queue: str) 
     k = np.bincount(number, share * np.asarray(problem.files.k), classes) / by_class
     return ClassModel(
         problem=problem,
-        row_class=jnp.asarray(row_class, jnp.int32),
-        kind_class=jnp.asarray(kind_class),
-        kind_bytes=jnp.asarray(kinds[1]),
-        member=jnp.asarray((kind_class[None] == np.arange(classes)[:, None]).astype(float)),
-        share=jnp.asarray(by_class),
-        mean_k=jnp.asarray(k),
-        mix=None if mix is None else jnp.asarray(mix),
-        kind_of_file=jnp.asarray(kind, jnp.int32),
+        row_class=jax.device_put(np.asarray(row_class, np.int32)),
+        kind_class=jax.device_put(kind_class),
+        kind_bytes=jax.device_put(kinds[1]),
+        member=jax.device_put((kind_class[None] == np.arange(classes)[:, None]).astype(float)),
+        share=jax.device_put(by_class),
+        mean_k=jax.device_put(k),
+        mix=None if mix is None else jax.device_put(mix),
+        kind_of_file=jax.device_put(np.asarray(kind, np.int32)),
         queue=queue,
     )
 

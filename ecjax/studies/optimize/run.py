@@ -110,10 +110,12 @@ def _outcomes(
     lanes_by_method = Counter(item.way.method for item in items)
     rows, stable, scenarios = [], [], []
     kinds: list[tuple[str, KindRun]] = []
+    # on the host: JAX would compile every part that is taken of a lane
+    by_method = jax.tree.map(np.asarray, plans.by_method)
     for item in items:
         at = place[item.lane]
         method = item.way.method
-        plan = jax.tree.map(lambda leaf, at=at: np.asarray(leaf[at]), plans.by_method[method])
+        plan = jax.tree.map(lambda leaf, at=at: leaf[at], by_method[method])
         row = item.run.row() | {
             "solve_s": plans.solve_s[method] / lanes_by_method[method],
             "compile_s": plans.compile_s / len(items),

@@ -1,5 +1,8 @@
 """What reads of a node cost by their rate: against the queueing formulas, finite differences and SciPy."""
 
+from functools import partial
+
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -61,7 +64,7 @@ def test_the_best_z(backend):
 @pytest.mark.parametrize("backend", [NUMPY, jax_backend()], ids=["numpy", "jax"])
 def test_the_best_z_of_nodes_that_differ(backend, seed):
     random = np.random.default_rng(seed)
-    nodes = int(random.integers(2, 30))
+    nodes = int(random.choice([2, 7, 29]))
     mean = random.lognormal(-3, random.choice([0.0, 0.3, 1.5]), nodes)
     spread = random.choice([0.1, 1.0, 4.0])
     moments = np.stack([mean, mean**2 * (1 + spread**2), mean**3 * (1 + 3 * spread**2 + 2 * spread**4)])
@@ -70,7 +73,8 @@ def test_the_best_z_of_nodes_that_differ(backend, seed):
     law = latency.NodeLaw(
         moments, mean, moments[1] - mean**2 + random.choice([0.0, 1e-4]), np.zeros((3, nodes)), rate, 0.0
     )
-    z = float(latency.best_z(backend, law, backend.xp.asarray(loads)))
+    best_z = partial(latency.best_z, backend)
+    z = float((best_z if backend is NUMPY else jax.jit(best_z))(law, backend.xp.asarray(loads)))
     value = z + latency.cost(np, law, loads, z).value.sum()
     expected = minimize_scalar(
         lambda at: at + latency.cost(np, law, loads, at).value.sum(), (z - 1, z + 1), options={"xtol": 1e-12}
