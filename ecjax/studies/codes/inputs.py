@@ -2,18 +2,23 @@
 
 from typing import NamedTuple
 
+import numpy as np
+import pyarrow as pa
+
 from ecjax.console import log
 from ecjax.durability.assessment import Failures
 from ecjax.durability.codes import Code, code_of, range_of
 from ecjax.durability.repair_times import RepairCluster
 from ecjax.errors import UserError
+from ecjax.planning.read_kinds.model import few_sizes
 from ecjax.problem import builtin
+from ecjax.problem.arrays import column
 from ecjax.problem.described_nodes import read_nodes
 from ecjax.problem.small_reads import RATE, small_traffic
 from ecjax.studies.codes.code_tables import read_codes
 from ecjax.studies.codes.layouts import classes_of
 from ecjax.studies.codes.options import CodesOptions
-from ecjax.studies.codes.traffic import Traffic
+from ecjax.studies.codes.traffic import SmallReads, Traffic
 from ecjax.studies.spine.durability import failures_of, repair_cluster, sites_of, unfit
 from ecjax.tables.fingerprint import fingerprint
 from ecjax.tables.read import read_input
@@ -70,11 +75,7 @@ def _traffic(options: CodesOptions) -> tuple[Traffic, dict[str, str]]:
         "files",
         constants={"k": 1, "min_extra_chunks": 0},
     )
-    if small_traffic(files) is not None:
-        raise UserError(
-            f"files: found reads of one data chunk ({RATE}); allowed: reads of whole files, and for all files alike "
-            "small_reads=SHARE of small_bytes=BYTES (ecjax optimize plans small reads by file)"
-        )
+    small = _small_reads(options, files)
     files = files.drop_columns([name for name in ("d", "group") if name in files.column_names])
     if len(files) > _MOST_FILES:
         raise UserError(
@@ -90,8 +91,7 @@ def _traffic(options: CodesOptions) -> tuple[Traffic, dict[str, str]]:
         files,
         site,
         options.chunks_per_domain,
-        options.small_bytes,
-        options.small_reads,
+        small,
         options.slow,
         options.repair_io_bytes,
         options.service,
@@ -99,6 +99,27 @@ def _traffic(options: CodesOptions) -> tuple[Traffic, dict[str, str]]:
         classes,
     )
     return traffic, parts
+
+
+def _small_reads(options: CodesOptions, files: pa.Table) -> SmallReads:
+    """Those of the files table, or so many for each full one."""
+    full, by_file = column(files, "rate_per_s"), small_traffic(files)
+    if by_file is None:
+        return SmallReads(np.array([options.small_bytes]), options.small_reads * full[None])
+    if options.small_reads:
+        raise UserError(
+            f"small_reads: found {options.small_reads:g} with files that have small reads of their own ({RATE}); "
+            "allowed: either"
+        )
+    if not full.any():
+        raise UserError(
+            "files: column rate_per_s: found rates that sum to 0; allowed: some reads of whole files beside the small "
+            f"ones ({RATE}), as codes are planned for these"
+        )
+    sizes, of = few_sizes(by_file.size, by_file.rate)
+    rate = np.where(of == np.arange(len(sizes))[:, None], by_file.rate, 0.0)
+    read = rate.any(axis=1)
+    return SmallReads(sizes[read], rate[read])
 
 
 def _fitting(name: str, cluster: RepairCluster, failures: Failures, options: CodesOptions) -> list[Code]:

@@ -25,6 +25,7 @@ from ecjax.studies.codes.plans import CodePlan, code_plan, data_plan
 from ecjax.studies.codes.states import DEGRADED, TOGETHER, Idle, State, direct_reads, drawn, joined, states
 from ecjax.studies.codes.tables import BUSIEST
 from ecjax.studies.codes.traffic import (
+    SmallReads,
     Traffic,
     beside,
     moments,
@@ -95,8 +96,10 @@ def latency_columns(
     plan = _plan(layout, beside(idle, small), busy, traffic.gap, known)
     if plan is None:
         return _unstable(layout)
-    rate = traffic.small_reads or _UNREAD
-    load = _loads(idle, plan, rate, traffic)
+    reads = traffic.small
+    if not reads.rate.any():
+        reads = reads._replace(rate=_UNREAD * np.asarray(idle.files.rate)[None])
+    load = _loads(idle, plan, reads)
     if load.max() >= 1:
         return _unstable(layout) | {"max_load": float(load.max())}
     busiest = int(load.argmax())
@@ -109,7 +112,7 @@ def latency_columns(
     pace = float(np.clip(((BUSIEST - load) / work[0]).min(), 0.0, 1.0))
     columns["repair_pace"] = pace
     laws = service_laws(traffic.nodes, idle.files, traffic.service, "proportional")
-    for name, state in states(layout, traffic, plan, Idle(idle, laws, pace * work, busiest, rate)):
+    for name, state in states(layout, traffic, plan, Idle(idle, laws, pace * work, busiest, reads)):
         full, tiny = _estimated(state, plan.stored, known)
         columns |= {
             f"{kind}{name}_{what}_s": value
@@ -156,11 +159,12 @@ def _unstable(layout: Layout) -> dict[str, Any]:
     }
 
 
-def _loads(problem: Problem, plan: CodePlan, small: float, traffic: Traffic) -> np.ndarray:
+def _loads(problem: Problem, plan: CodePlan, small: SmallReads) -> np.ndarray:
     """Load of every node by all reads, (m,)."""
     full = np.asarray(NODE_WORK(problem, jnp.asarray(plan.probabilities), jnp.asarray(plan.stored, float)))[0]
-    direct = direct_reads(problem, plan, small).sum(axis=0)
-    return full + moments(problem, direct, traffic.small_bytes)[0]
+    direct = direct_reads(problem, plan, small).sum(axis=1)
+    parts = zip(direct, small.sizes.tolist(), strict=True)
+    return full + np.sum([moments(problem, rate, size)[0] for rate, size in parts], axis=0)
 
 
 def _estimated(state: State, stored: np.ndarray, known: Known, group: int | None = None) -> Latencies:
@@ -206,7 +210,8 @@ def _estimate(
     group[: len(full.rate)] = 0 if which is None else of_class != which
     # one program for all states and classes, and few for all numbers of files
     most = min(_FULL, _STEP * -(-state.problem.files.count // _STEP))
-    rows = most - (-nodes.count // TOGETHER) + DEGRADED
+    parts = -(-nodes.count // TOGETHER)
+    rows = most + parts * max(1, -(-len(direct.rate) // parts)) + DEGRADED
     place = np.minimum(np.arange(rows), len(group) - 1)
     kinds, group = Kinds(*(part[place] for part in every)), group[place]
     kinds.rate[len(every.rate) :] = 0.0

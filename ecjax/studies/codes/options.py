@@ -116,11 +116,15 @@ class CodesOptions(DurabilityOptions):
         identifies=by_class,
     )
     small_bytes: float = option(
-        65536.0, "of a small read, from one data chunk", Number(above=0), identifies=with_latencies
+        65536.0,
+        "of a small read, from one data chunk, where files do not say theirs (small_rate_per_s)",
+        Number(above=0),
+        identifies=with_latencies,
     )
     small_reads: float = option(
         0.0,
-        "small reads of a file for each of its full ones; 0: their latency, without their load",
+        "small reads of a file for each of its full ones, where files do not say theirs; 0: their latency, without "
+        "their load",
         Number(least=0),
         identifies=with_latencies,
     )

@@ -13,7 +13,7 @@ from ecjax.predict.plan_estimates import Kinds, kinds_of
 from ecjax.simulation.laws import Laws
 from ecjax.studies.codes.layouts import Layout
 from ecjax.studies.codes.plans import CodePlan
-from ecjax.studies.codes.traffic import Traffic, beside
+from ecjax.studies.codes.traffic import SmallReads, Traffic, beside
 
 STATES = ("healthy", "down", "slow", "repairing")
 DEGRADED = 32  # kinds of small reads that stand for all whose chunk is away
@@ -37,22 +37,22 @@ class Idle(NamedTuple):
         laws: of its nodes
         repair: (3, m) load, A_2, A_3 of every node while a disk is repaired
         busiest: node that most is read from
-        small: small reads for each full one
+        small: reads of one chunk
     """
 
     problem: Problem
     laws: Laws
     repair: np.ndarray
     busiest: int
-    small: float
+    small: SmallReads
 
 
 def states(layout: Layout, traffic: Traffic, plan: CodePlan, idle: Idle) -> Iterable[tuple[str, State]]:
     """The states of ``STATES`` in which all files can be read."""
     problem, laws = idle.problem, idle.laws
     full = _by_class(problem, plan.probabilities, layout)
-    direct = direct_reads(problem, plan, idle.small)
-    small = [_direct(direct.sum(axis=0), traffic.small_bytes)]
+    direct, sizes = direct_reads(problem, plan, idle.small), idle.small.sizes.tolist()
+    small = [joined(list(map(_direct, direct.sum(axis=1), sizes)))]
     healthy = State(problem, laws, full, small)
     yield "healthy", healthy
     at = np.arange(problem.nodes.count) == idle.busiest
@@ -60,9 +60,11 @@ def states(layout: Layout, traffic: Traffic, plan: CodePlan, idle: Idle) -> Iter
     survivors = plan.stored & ~down
     if np.all(survivors.sum(axis=1) >= layout.k):
         moved = np.asarray(nearest(problem, jnp.asarray(plan.probabilities), jnp.asarray(survivors)))
-        left = [_direct(np.where(down, 0.0, direct.sum(axis=0)), traffic.small_bytes)]
-        away = direct[:, down].sum(axis=1)
-        left.append(_degraded(moved, away, layout, traffic.small_bytes))
+        left = [joined(list(map(_direct, np.where(down, 0.0, direct.sum(axis=1)), sizes)))]
+        away = direct[:, :, down].sum(axis=2)
+        left.append(
+            joined([_degraded(moved, rate, layout, size) for rate, size in zip(away, sizes, strict=True)])
+        )
         yield "down", State(problem, laws, _by_class(problem, moved, layout), left)
     factor = np.where(down, traffic.slow, 1.0)
     service = problem.nodes.service * jnp.asarray(factor[None] ** np.arange(1, 4)[:, None])[:, None]
@@ -71,9 +73,9 @@ def states(layout: Layout, traffic: Traffic, plan: CodePlan, idle: Idle) -> Iter
     yield "repairing", healthy._replace(problem=beside(problem, idle.repair))
 
 
-def direct_reads(problem: Problem, plan: CodePlan, small: float) -> np.ndarray:
-    """Small reads of every file at the nodes with its data, (r, m) 1/s, so many for each full one."""
-    return small * (np.asarray(problem.reads[0]) / np.asarray(problem.k))[:, None] * plan.data
+def direct_reads(problem: Problem, plan: CodePlan, small: SmallReads) -> np.ndarray:
+    """Small reads of every file at the nodes with its data, by size, (S, r, m) 1/s."""
+    return (small.rate / np.asarray(problem.k))[:, :, None] * plan.data
 
 
 def _by_class(problem: Problem, probabilities: np.ndarray, layout: Layout) -> list[Kinds]:

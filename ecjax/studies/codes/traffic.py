@@ -14,6 +14,18 @@ from ecjax.problem.arrays import files_arrays, nodes_arrays, placement_rows
 from ecjax.studies.codes.layouts import Classes, Layout
 
 
+class SmallReads(NamedTuple):
+    """Reads of one data chunk each, any of a file's.
+
+    Attributes:
+        sizes: (S,) B
+        rate: (S, r) 1/s, of each file by size
+    """
+
+    sizes: np.ndarray
+    rate: np.ndarray
+
+
 class Traffic(NamedTuple):
     """What is read, and where from.
 
@@ -22,8 +34,7 @@ class Traffic(NamedTuple):
         files: checked table, whose k is not used
         site: (m,) failure domain of each node, from 0; None: each node is one
         per_site: most chunks of a file in a domain
-        small_bytes: of a small read, all of it in one data chunk
-        small_reads: small reads of a file for each of its full ones
+        small: small reads of the files
         slow: service times of the slow node as a multiple
         repair_io_bytes: of one read or write of a repair
         service: family of the service laws
@@ -35,8 +46,7 @@ class Traffic(NamedTuple):
     files: pa.Table
     site: np.ndarray | None
     per_site: int
-    small_bytes: float
-    small_reads: float
+    small: SmallReads
     slow: float
     repair_io_bytes: float
     service: str
@@ -81,8 +91,9 @@ def moments(problem: Problem, rate: float | np.ndarray, size: float) -> np.ndarr
 
 def spread_evenly(problem: Problem, traffic: Traffic) -> np.ndarray:
     """Small reads as other work, as many at every node: what a plan for full reads knows of them."""
-    rate = traffic.small_reads * float(np.asarray(problem.files.rate).sum()) / problem.nodes.count
-    return moments(problem, rate, traffic.small_bytes)
+    rates = traffic.small.rate.sum(axis=1) / problem.nodes.count
+    parts = zip(rates.tolist(), traffic.small.sizes.tolist(), strict=True)
+    return np.sum([moments(problem, rate, size) for rate, size in parts], axis=0)
 
 
 def beside(problem: Problem, work: np.ndarray) -> Problem:

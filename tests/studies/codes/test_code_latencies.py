@@ -23,7 +23,7 @@ from ecjax.studies.codes.comparison import burden_of, worth_a_plan
 from ecjax.studies.codes.latencies import latency_columns
 from ecjax.studies.codes.layouts import classes_of
 from ecjax.studies.codes.plans import code_plan, data_plan
-from ecjax.studies.codes.traffic import Traffic
+from ecjax.studies.codes.traffic import SmallReads, Traffic
 
 pytestmark = pytest.mark.usefixtures("optimized")
 MEAN = 0.01  # s, of exponential services whatever the size
@@ -106,6 +106,27 @@ def test_of_copies_every_node_is_a_queue_of_its_own(tmp_path):
     assert row["down_mean_s"] == pytest.approx(MEAN / (1 - busier), rel=0.15)
     assert row["gap"] < 0.01
     assert row["slow_mean_s"] is None or math.isnan(row["slow_mean_s"])
+
+
+def test_small_reads_of_the_files_have_their_own_rates_and_sizes(tmp_path):
+    """Copies: every node is an M/G/1 queue of exponential services of three means: full reads, small ones of two."""
+    full, small = 120.0, (90.0, 60.0)
+    by_byte = {"psi_s": [0.0] * 6, "psi_s_per_byte": [MEAN / 1e6] * 6}
+    of_files = {
+        "small_rate_per_s": [each / 30 for each in small] * 30,
+        "small_bytes": [2e5, 5e5] * 30,
+    }
+    rows, _ = codes(tmp_path, ["2x"], nodes(6) | by_byte, files(60, full) | of_files, groups=64, afr=1e-6)
+    row = rows.loc["2x"]
+    rates, means = np.array([full, *small]) / 6, MEAN * np.array([1.0, 0.2, 0.5])
+    load = rates @ means
+    wait = rates @ means**2 / (1 - load)
+    # plans spread small reads evenly: files of one size may share a node
+    assert load <= row["max_load"] < 1.15 * load
+    assert row["healthy_mean_s"] == pytest.approx(wait + MEAN, rel=0.03)
+    assert row["small_healthy_mean_s"] == pytest.approx(
+        wait + rates[1:] @ means[1:] / rates[1:].sum(), rel=0.03
+    )
 
 
 def problem(k, count, m, sizes=(1e6,)):
@@ -322,7 +343,8 @@ def test_what_would_overload_the_nodes_alone_is_taken_for_the_class_that_bears_i
         {key: pa.array(value) for key, value in (nodes(12) | {"psi_s": [0.008] * 12}).items()}
     )
     files_of = {"bytes": [6e4, 6e7], "rate_per_s": [300.0, 1.0], "file_id": [0, 1]}
-    traffic = Traffic(described, pa.table(files_of), None, 1, 1.0, 0.0, 5.0, 1.0, "auto", 0.01)
+    no_small_reads = SmallReads(np.ones(1), np.zeros((1, 2)))
+    traffic = Traffic(described, pa.table(files_of), None, 1, no_small_reads, 5.0, 1.0, "auto", 0.01)
     classes = classes_of(traffic.files, ["size"], 0.8, [1e6])
     assert classes.names == ("below 1 MB", "from 1 MB")
     candidates = [code_of(name) for name in ("3x", "4+2", "8+3")]
@@ -357,10 +379,17 @@ def test_wrong_classes_are_one_line(options, message):
     assert message in str(error.value) and "\n" not in str(error.value)
 
 
-def test_small_reads_of_single_files_are_refused(tmp_path):
+@pytest.mark.parametrize(
+    ("rate", "options", "words"),
+    [
+        (1e-3, {"small_reads": 1.0}, "small_reads: found 1 with files that have"),
+        (0.0, {}, "rates that sum to 0"),
+    ],
+)
+def test_small_reads_are_said_once_and_beside_full_ones(tmp_path, rate, options, words):
     small = {"small_rate_per_s": [1.0] * 24, "small_bytes": [1e4] * 24}
-    with pytest.raises(UserError, match="small_rate_per_s.*small_reads=SHARE"):
-        codes(tmp_path, ["2+1"], nodes(12), files(24, 0.0) | small)
+    with pytest.raises(UserError, match=words):
+        codes(tmp_path, ["2+1"], nodes(12), files(24, rate) | small, **options)
 
 
 @pytest.mark.slow
