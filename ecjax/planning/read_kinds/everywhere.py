@@ -52,10 +52,8 @@ class AnyPlacementTerm:
             of = of.ravel()
             count = kinds.shape[1]
             rate = np.bincount(of, rate, count)
-            by_chunk, by_width = (
-                np.stack([np.bincount(of, column, count) for column in each.T], axis=1)
-                for each in (by_chunk, by_width)
-            )
+            by_chunk = np.stack([np.bincount(of, column, count) for column in by_chunk.T], axis=1)
+            by_width = np.stack([np.bincount(of, column, count) for column in by_width.T], axis=1)
             k, small_k, floor = k[first], small_k[first], floor[first]
             cost, allowed = cost[first], allowed[first]
         self.rate, self.k, self.small_k, self.floor, self.by_chunk = rate, k, small_k, floor, by_chunk
