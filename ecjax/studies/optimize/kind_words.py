@@ -18,7 +18,7 @@ def say_small_reads(runs: pd.DataFrame, console: Console) -> None:
     run = some.loc[some["small_degraded_share"].idxmax()]
     share, direct = float(run["small_degraded_share"]), run["direct_latency_s"]
     which = f" of theta={run['theta']:g}" if len(some) > 1 else ""
-    words = f"Small reads{which}: {share:.2g} of them decoded from k other chunks"
+    words = f"Small reads{which}: {share:.2g} of them decoded from k chunks"
     words += f", all reads take at most {time_text(float(run['latency_shared_z_s']))} in the mean"
     if share > 0:
         words += ", with all small reads direct " + (

@@ -116,7 +116,7 @@ TABLES = job_tables(
         ),
         Column("small_latency_s", FLOAT, "s", "mean latency bound of small reads; null: files have none"),
         Column("small_estimated_mean_s", FLOAT, "s", "their expected mean, Poisson arrivals"),
-        Column("small_degraded_share", FLOAT, "", "share of them that is decoded from k other chunks"),
+        Column("small_degraded_share", FLOAT, "", "share of them that is decoded from k chunks"),
         Column(
             "direct_latency_s",
             FLOAT,

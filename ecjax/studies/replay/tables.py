@@ -47,7 +47,7 @@ TABLES = job_tables(
             "small_degraded_share",
             FLOAT,
             "",
-            "of small reads: share that was decoded from k other chunks; null: files have none",
+            "of small reads: share that was decoded from k chunks; null: files have none",
         ),
         Column("latency_s", FLOAT, "s", "bound on the mean"),
         Column("promised_p99_s", FLOAT, "s", "bound on the 99 % quantile"),
