@@ -109,6 +109,7 @@ def count_return(experts, returns, e, m):
             n, a = _kind(memory[e, other, NUMBER], clock - memory[e, other, LAST])
             expected[e, n, a] += known[e] * next_read(experts, e, other)
         if clock % HALVED == 0:
+            # in loops: of slices Numba compiles the text of an error message, too
             for n in range(came.shape[1]):
                 for a in range(came.shape[2]):
                     came[e, n, a] *= 0.5

@@ -9,7 +9,7 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from ecjax.planning.problem import Problem
-from ecjax.planning.read_kinds.model import KindModel, Loads, node_work
+from ecjax.planning.read_kinds.model import KindModel, Loads, at_nodes, node_work
 from ecjax.predict.plan_estimates import Kinds, arrivals_of, calibrated_sample, kinds_of, padded
 from ecjax.predict.workload import ESTIMATE
 from ecjax.queueing import Delay, latency_bound, waiting
@@ -96,7 +96,12 @@ def kind_estimates(
         service: laws of the m nodes.
     """
     nodes = problem.nodes
-    parts = [_full(problem, probabilities), *_direct(model, degraded), _degraded(model, degraded)]
+    parts = [
+        _full(problem, probabilities),
+        _direct(model, degraded),
+        _direct_of_several(model, degraded),
+        _degraded(model, degraded),
+    ]
     group = np.repeat([0, 1, 1, 2], [len(each.rate) for each in parts])
     every = Kinds(*(np.concatenate(each) for each in zip(*parts, strict=True)))
     drawn, rate = calibrated_sample(every, service)
@@ -124,15 +129,15 @@ def _full(problem: Problem, probabilities: np.ndarray) -> Kinds:
     return kinds_of(problem, probabilities)
 
 
-def _direct(model: KindModel, degraded: np.ndarray) -> tuple[Kinds, Kinds]:
-    """Direct reads: of one chunk of few kinds, by size and the nodes they use, as it matters not whose they are."""
+def _left(model: KindModel, degraded: np.ndarray) -> np.ndarray:
+    """Rates of the small reads that are direct, (T,) 1/s."""
+    return np.maximum(model.small.rate * (1 - degraded.sum(axis=1) / model.small.k), 0.0)
+
+
+def _direct(model: KindModel, degraded: np.ndarray) -> Kinds:
+    """Direct reads of one chunk, of few kinds by size and the nodes they use, as it matters not whose they are."""
     small, m = model.small, model.problem.nodes.count
-    left = np.maximum(small.rate * (1 - degraded.sum(axis=1) / small.k), 0.0)
-    alone = small.width == 1
-    several = ~alone & (left > 0)
-    wide = np.zeros((several.sum(), m + 1))
-    wide[np.arange(len(wide))[:, None], small.nodes[several]] = 1.0
-    together = Kinds(wide[:, :m], left[several], small.size[several], small.width[several].astype(float))
+    left, alone = _left(model, degraded), small.width == 1
     sizes, of = np.unique(small.size, return_inverse=True)
     by_node = np.zeros((len(sizes), m))
     np.add.at(by_node, (of[alone], small.node[alone]), left[alone])
@@ -142,19 +147,28 @@ def _direct(model: KindModel, degraded: np.ndarray) -> tuple[Kinds, Kinds]:
     reads = reads.reshape(-1, m)
     total = reads.sum(axis=1)
     some = total > 0
-    each = Kinds(reads[some] / total[some, None], total[some], size[some], np.ones(some.sum()))
-    return each, together
+    return Kinds(reads[some] / total[some, None], total[some], size[some], np.ones(some.sum()))
+
+
+def _direct_of_several(model: KindModel, degraded: np.ndarray) -> Kinds:
+    """Direct reads of several chunks, which wait for all of them."""
+    small, left = model.small, _left(model, degraded)
+    some = (small.width > 1) & (left > 0)
+    return Kinds(
+        at_nodes(small.nodes[some], 1.0, model.problem.nodes.count),
+        left[some],
+        small.size[some],
+        small.width[some].astype(float),
+    )
 
 
 def _degraded(model: KindModel, degraded: np.ndarray) -> Kinds:
-    small, m = model.small, model.problem.nodes.count
+    small = model.small
     share = degraded.sum(axis=1) / small.k
     some = share > 1e-12
-    reads = np.zeros((some.sum(), m + 1))
-    rows = np.arange(len(reads))[:, None]
-    reads[rows, small.others[some]] = degraded[some] / share[some, None]
+    reads = at_nodes(small.others[some], degraded[some] / share[some, None], model.problem.nodes.count)
     return Kinds(
-        np.clip(reads[:, :m], 0.0, 1.0),
+        np.clip(reads, 0.0, 1.0),
         small.rate[some] * share[some],
         small.size[some],
         small.k[some].astype(float),

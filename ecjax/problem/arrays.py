@@ -75,6 +75,7 @@ def nodes_arrays(table: pa.Table, size_scaling: str = "proportional") -> Nodes:
         column(table, "cost_per_chunk_dollars"),
         column(table, "cost_per_byte_dollars"),
     )
+    # jnp.asarray would compile a program for every shape
     nodes = Nodes(*jax.device_put(arrays))
     return replace(nodes, channels=jax.device_put(channels)) if several else nodes
 

@@ -216,6 +216,13 @@ def padded_nodes(stored: np.ndarray) -> np.ndarray:
     return nodes
 
 
+def at_nodes(nodes: np.ndarray, values: np.ndarray | float, count: int) -> np.ndarray:
+    """Values (B, N) at padded nodes as (B, count), 0 at all others."""
+    spread = np.zeros((len(nodes), count + 1))
+    spread[np.arange(len(nodes))[:, None], nodes] = values
+    return spread[:, :count]
+
+
 def decoding_nodes(stored: np.ndarray, row: np.ndarray, nodes: np.ndarray) -> np.ndarray:
     """Nodes that degraded reads may use, (T, N), -1 after the last.
 

@@ -18,7 +18,7 @@ from ecjax.problem.small_reads import RATE, small_traffic
 from ecjax.studies.codes.code_tables import read_codes
 from ecjax.studies.codes.layouts import classes_of
 from ecjax.studies.codes.options import CodesOptions
-from ecjax.studies.codes.traffic import SmallReads, Traffic
+from ecjax.studies.codes.traffic import SmallRates, Traffic
 from ecjax.studies.spine.durability import failures_of, repair_cluster, sites_of, unfit
 from ecjax.tables.fingerprint import fingerprint
 from ecjax.tables.read import read_input
@@ -101,11 +101,11 @@ def _traffic(options: CodesOptions) -> tuple[Traffic, dict[str, str]]:
     return traffic, parts
 
 
-def _small_reads(options: CodesOptions, files: pa.Table) -> SmallReads:
+def _small_reads(options: CodesOptions, files: pa.Table) -> SmallRates:
     """Those of the files table, or so many for each full one."""
     full, by_file = column(files, "rate_per_s"), small_traffic(files)
     if by_file is None:
-        return SmallReads(np.array([options.small_bytes]), options.small_reads * full[None])
+        return SmallRates(np.array([options.small_bytes]), options.small_reads * full[None])
     if options.small_reads:
         raise UserError(
             f"small_reads: found {options.small_reads:g} with files that have small reads of their own ({RATE}); "
@@ -119,7 +119,7 @@ def _small_reads(options: CodesOptions, files: pa.Table) -> SmallReads:
     sizes, of = few_sizes(by_file.size, by_file.rate)
     rate = np.where(of == np.arange(len(sizes))[:, None], by_file.rate, 0.0)
     read = rate.any(axis=1)
-    return SmallReads(sizes[read], rate[read])
+    return SmallRates(sizes[read], rate[read])
 
 
 def _fitting(name: str, cluster: RepairCluster, failures: Failures, options: CodesOptions) -> list[Code]:

@@ -25,14 +25,14 @@ from ecjax.studies.codes.plans import CodePlan, code_plan, data_plan
 from ecjax.studies.codes.states import DEGRADED, TOGETHER, Idle, State, direct_reads, drawn, joined, states
 from ecjax.studies.codes.tables import BUSIEST
 from ecjax.studies.codes.traffic import (
-    SmallReads,
+    SmallRates,
     Traffic,
     beside,
-    moments,
     most_at_site,
     problem_of,
     repair_work,
     spread_evenly,
+    work_of_sizes,
 )
 
 _FULL = 128  # kinds of full reads that stand for all
@@ -159,12 +159,10 @@ def _unstable(layout: Layout) -> dict[str, Any]:
     }
 
 
-def _loads(problem: Problem, plan: CodePlan, small: SmallReads) -> np.ndarray:
+def _loads(problem: Problem, plan: CodePlan, small: SmallRates) -> np.ndarray:
     """Load of every node by all reads, (m,)."""
     full = np.asarray(NODE_WORK(problem, jnp.asarray(plan.probabilities), jnp.asarray(plan.stored, float)))[0]
-    direct = direct_reads(problem, plan, small).sum(axis=1)
-    parts = zip(direct, small.sizes.tolist(), strict=True)
-    return full + np.sum([moments(problem, rate, size)[0] for rate, size in parts], axis=0)
+    return full + work_of_sizes(problem, direct_reads(problem, plan, small).sum(axis=1), small.sizes)[0]
 
 
 def _estimated(state: State, stored: np.ndarray, known: Known, group: int | None = None) -> Latencies:

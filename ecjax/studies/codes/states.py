@@ -13,7 +13,7 @@ from ecjax.predict.plan_estimates import Kinds, kinds_of
 from ecjax.simulation.laws import Laws
 from ecjax.studies.codes.layouts import Layout
 from ecjax.studies.codes.plans import CodePlan
-from ecjax.studies.codes.traffic import SmallReads, Traffic, beside
+from ecjax.studies.codes.traffic import SmallRates, Traffic, beside
 
 STATES = ("healthy", "down", "slow", "repairing")
 DEGRADED = 32  # kinds of small reads that stand for all whose chunk is away
@@ -44,7 +44,7 @@ class Idle(NamedTuple):
     laws: Laws
     repair: np.ndarray
     busiest: int
-    small: SmallReads
+    small: SmallRates
 
 
 def states(layout: Layout, traffic: Traffic, plan: CodePlan, idle: Idle) -> Iterable[tuple[str, State]]:
@@ -73,7 +73,7 @@ def states(layout: Layout, traffic: Traffic, plan: CodePlan, idle: Idle) -> Iter
     yield "repairing", healthy._replace(problem=beside(problem, idle.repair))
 
 
-def direct_reads(problem: Problem, plan: CodePlan, small: SmallReads) -> np.ndarray:
+def direct_reads(problem: Problem, plan: CodePlan, small: SmallRates) -> np.ndarray:
     """Small reads of every file at the nodes with its data, by size, (S, r, m) 1/s."""
     return (small.rate / np.asarray(problem.k))[:, :, None] * plan.data
 

@@ -14,8 +14,8 @@ from ecjax.problem.arrays import files_arrays, nodes_arrays, placement_rows
 from ecjax.studies.codes.layouts import Classes, Layout
 
 
-class SmallReads(NamedTuple):
-    """Reads of one data chunk each, any of a file's.
+class SmallRates(NamedTuple):
+    """Rates of reads of one data chunk each, any of a file's.
 
     Attributes:
         sizes: (S,) B
@@ -46,7 +46,7 @@ class Traffic(NamedTuple):
     files: pa.Table
     site: np.ndarray | None
     per_site: int
-    small: SmallReads
+    small: SmallRates
     slow: float
     repair_io_bytes: float
     service: str
@@ -89,11 +89,15 @@ def moments(problem: Problem, rate: float | np.ndarray, size: float) -> np.ndarr
     return rate * np.einsum("npm,p->nm", np.asarray(problem.nodes.service), size ** np.arange(4.0))
 
 
+def work_of_sizes(problem: Problem, rates: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """``moments`` of chunks of several sizes together: rates (S,) or (S, m), sizes (S,) B."""
+    parts = zip(rates, sizes.tolist(), strict=True)
+    return np.sum([moments(problem, rate, size) for rate, size in parts], axis=0)
+
+
 def spread_evenly(problem: Problem, traffic: Traffic) -> np.ndarray:
     """Small reads as other work, as many at every node: what a plan for full reads knows of them."""
-    rates = traffic.small.rate.sum(axis=1) / problem.nodes.count
-    parts = zip(rates.tolist(), traffic.small.sizes.tolist(), strict=True)
-    return np.sum([moments(problem, rate, size) for rate, size in parts], axis=0)
+    return work_of_sizes(problem, traffic.small.rate.sum(axis=1) / problem.nodes.count, traffic.small.sizes)
 
 
 def beside(problem: Problem, work: np.ndarray) -> Problem:

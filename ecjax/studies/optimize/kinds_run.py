@@ -14,15 +14,14 @@ from ecjax.planning.problem import EVALUATE
 from ecjax.planning.read_kinds import KindModel, KindPlan, plan_kinds
 from ecjax.planning.read_kinds.bound import lower_bound
 from ecjax.planning.read_kinds.everywhere import MOST_ENTRIES, AnyPlacementTerm
-from ecjax.planning.read_kinds.model import small_work
-from ecjax.predict.kind_latencies import SmallBounds, kind_estimates, small_bounds
+from ecjax.planning.read_kinds.model import at_nodes, small_work
+from ecjax.predict.kind_latencies import KindEstimates, SmallBounds, kind_estimates, small_bounds
 from ecjax.predict.node_loads import node_loads
 from ecjax.predict.workload import node_laws
 from ecjax.problem.arrays import code_k
 from ecjax.problem.identity import Identity
 from ecjax.problem.service_laws import service_laws
 from ecjax.problem.small_reads import ChunkReads, chunk_reads, data_chunks, with_listed_nodes
-from ecjax.queueing.service_law import ServiceLaw
 from ecjax.studies.optimize import rows
 from ecjax.studies.optimize.batches import Item
 from ecjax.studies.optimize.inputs import Case
@@ -99,16 +98,15 @@ def with_read_kinds(options: OptimizeOptions, case: Case, item: Item, plan: Solu
                 case.nodes, case.problem.files, options.service, options.size_scaling, lane.size_scale
             )
             service = node_laws(laws, problem.nodes.count)
-            columns |= _estimates(case.problem_of(lane), full, model, chosen, service)
+            each = kind_estimates(case.problem_of(lane), full, model, chosen.degraded, service)
+            columns |= _estimates(each, columns["small_degraded_share"])
     chunks = chosen.loads.direct.sum(axis=0) + chosen.loads.joined.sum(axis=0)
     return KindRun(final, problem, columns, data, reads, chosen.degraded, bounds, np.asarray(chunks))
 
 
 def _everywhere(model: KindModel, full: np.ndarray) -> np.ndarray:
     """Probabilities (R, m) of those at the nodes with chunks, (R, N)."""
-    spread = np.zeros((len(full), model.problem.nodes.count + 1))
-    spread[np.arange(len(full))[:, None], model.full_nodes] = np.where(model.full_nodes >= 0, full, 0.0)
-    return np.clip(spread[:, :-1], 0.0, 1.0)
+    return np.clip(at_nodes(model.full_nodes, full, model.problem.nodes.count), 0.0, 1.0)
 
 
 def _together(
@@ -165,14 +163,9 @@ def _proofs(
     return columns
 
 
-def _estimates(
-    problem: Problem, full: np.ndarray, model: KindModel, plan: KindPlan, service: ServiceLaw
-) -> dict[str, float | None]:
-    """Columns of what a plan is estimated to deliver; null where that is not finite."""
-    estimate = kind_estimates(problem, full, model, plan.degraded, service)
+def _estimates(estimate: KindEstimates, share: float) -> dict[str, float | None]:
+    """Columns of what a plan is estimated to deliver, so many small reads degraded; null where that is not finite."""
     _, direct, degraded = estimate.kind_mean
-    rate = model.small.rate
-    share = float(rate @ (plan.degraded.sum(axis=1) / model.small.k) / rate.sum())
     small = (1 - share) * np.nan_to_num(direct) + share * np.nan_to_num(degraded)
     values = {
         "estimated_mean_s": estimate.mean,
@@ -186,13 +179,12 @@ def read_kinds(run_id: str, run: KindRun, case: Case) -> pa.Table:
     """Rows of ``read_kinds``: for every small read and kind that it has, one per node that this kind uses."""
     small, names = run.reads.reads, case.names
     share = run.degraded.sum(axis=1) / small.k
+    left = np.where(share < 1 - 1e-12, 1 - share, 0.0)
     # rows of direct reads say which chunks those of several are of: they have them even where all are degraded
-    there = (share < 1 - 1e-12) | (small.width > 1)
-    direct, number = np.nonzero((small.nodes >= 0) & there[:, None])
+    direct, number = np.nonzero((small.nodes >= 0) & ((left > 0) | (small.width > 1))[:, None])
     coded, place = np.nonzero((run.degraded > 1e-12) & (share > 1e-12)[:, None])
     which = np.concatenate([direct, coded])
     kind = np.repeat(["direct", "degraded"], [len(direct), len(coded)])
-    left = np.where(share < 1 - 1e-12, 1 - share, 0.0)
     shares = np.concatenate([left[direct], share[coded]])
     node = np.concatenate([small.nodes[direct, number], small.others[coded, place]])
     probability = np.concatenate([np.ones(len(direct)), run.degraded[coded, place] / share[coded]])

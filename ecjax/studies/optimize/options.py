@@ -237,7 +237,7 @@ class OptimizeOptions(DurabilityOptions, RatedLogOptions):
     read_kinds: str = option(
         "best",
         "small reads of files (small_rate_per_s): best: each share of them that pays is decoded from k chunks; "
-        "direct: all from the data chunk itself",
+        "direct: all from the data chunks themselves",
         Words("best", "direct"),
         identifies=lambda options: options.read_kinds != "best",
     )
