@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ecjax.by_reference import by_reference
 from ecjax.coflow.lasting import ENDED, has_ended, left, may_end, next_end, settle
 from ecjax.coflow.open_shop import rank_by_algorithm_1, rank_by_local_search
 from ecjax.coflow.queues import aalo, baraat
@@ -235,6 +236,7 @@ def run(state, settings, arrival, reads, finish, completion, log):
     Returns:
         Events, and rows of the log that were needed.
     """
+    state, reads = by_reference(state), by_reference(reads)
     coflows = len(arrival)
     queued = np.zeros(state.senders)
     speed = np.zeros(coflows)
