@@ -28,6 +28,7 @@ from numba.core.dispatcher import Dispatcher
 from numpy.typing import ArrayLike, DTypeLike
 
 from ecjax.cache_folder import cache_folder
+from ecjax.linked_code import LinkedCompiler, call_linked, rebuilt, set_environments
 from ecjax.one_compiler import compile_alone
 
 _Function = TypeVar("_Function", bound=Callable[..., object])
@@ -59,28 +60,37 @@ def njit(
     """Decorator of a function that Numba compiles without the interpreter lock, once per installation.
 
     Args:
-        inner: compiled functions call it, Python does not: the code that takes Python's arguments apart, which can be
-            half of what is compiled where there are many of them, is left out.
+        inner: only compiled functions call it; Python is refused, rather than made to wait for code of its own.
         inline: "always": into Numba's representation of its callers.
         error_model: "numpy": dividing by zero is no error.
         fastmath: sums may be taken in another order.
     """
-    # C calls nothing; Numba's types do not know of these words
-    wrappers: dict[str, Any] = {"no_cfunc_wrapper": True, "no_cpython_wrapper": inner}
-    decorate: Any = numba.njit(
-        nogil=True, inline=inline, error_model=error_model, fastmath=fastmath, **wrappers
-    )
+    # C calls nothing
+    common: dict[str, Any] = {"nogil": True, "inline": inline, "error_model": error_model}
+    common |= {"fastmath": fastmath, "no_cfunc_wrapper": True}
+    # called by compiled functions, and by Python
+    decorate_linked: Any = numba.njit(no_cpython_wrapper=True, pipeline_class=LinkedCompiler, **common)
+    decorate: Any = numba.njit(**common)
 
     def compiled(function: _Function) -> "Dispatcher[_Function]":
-        dispatcher = decorate(function)
-        # not where NUMBA_DISABLE_JIT leaves the function as it is
         folder = code_folder(function.__code__.co_filename)
-        if isinstance(dispatcher, Dispatcher) and folder is not None:
-            setattr(dispatcher, "_cache", _Cache(function))  # noqa: B010  (a private name of Numba's)
+        linked = decorate_linked(function)
+        # NUMBA_DISABLE_JIT leaves functions as they are
+        if not isinstance(linked, Dispatcher):
+            return linked
+        if folder is not None:
+            setattr(linked, "_cache", _LinkedCache(function))  # noqa: B010  (a private name of Numba's)
+            compile_alone(linked, folder, " linked")
+        _of_any_number(linked)
+        if inner:
+            _refuse_python(linked)
+            return linked
+        dispatcher = decorate(function)
+        if folder is not None:
+            setattr(dispatcher, "_cache", _Cache(function))  # noqa: B010
             compile_alone(dispatcher, folder)
-            _of_any_number(dispatcher)
-        if isinstance(dispatcher, Dispatcher) and inner:
-            _refuse_python(dispatcher)
+        set_environments(dispatcher)
+        call_linked(dispatcher, linked)
         return dispatcher
 
     return compiled
@@ -168,8 +178,22 @@ class _Locator(_CacheLocator):
             shutil.rmtree(folder, ignore_errors=True)
 
 
+class _LinkedLocator(_Locator):
+    """Where it keeps the code that is linked into the callers of a function."""
+
+    def get_disambiguator(self) -> str:
+        return f"{super().get_disambiguator()}-linked"
+
+
 class _Implementation(CompileResultCacheImpl):
     _locator_classes = [_Locator]
+
+
+class _LinkedImplementation(CompileResultCacheImpl):
+    _locator_classes = [_LinkedLocator]
+
+    def rebuild(self, target_context: Any, payload: Any) -> Any:
+        return rebuilt(target_context, payload)
 
 
 class _Cache(FunctionCache):
@@ -188,6 +212,10 @@ class _Cache(FunctionCache):
     def save_overload(self, sig: Any, data: Any) -> None:
         with suppress(OSError):
             super().save_overload(sig, data)
+
+
+class _LinkedCache(_Cache):
+    _impl_class = _LinkedImplementation
 
 
 @cache

@@ -22,16 +22,17 @@ _LONGEST_S = 240.0  # who has a lock for longer may be halted: others go on with
 _EVERY_S = 0.05
 
 
-def compile_alone(dispatcher: Dispatcher, folder: Path) -> None:
+def compile_alone(dispatcher: Dispatcher, folder: Path, kind: str = "") -> None:
     """Let a function be compiled by one process at a time.
 
     Args:
         dispatcher: the function.
         folder: where its code is kept. The files that are locked are in one beside it, the same for all versions.
+        kind: of code, where a function has several.
     """
     compile_function: Callable[[Any], Any] = dispatcher.compile
     function = dispatcher.py_func
-    name = f"{folder.name.rpartition('-')[0]} {function.__qualname__}"
+    name = f"{folder.name.rpartition('-')[0]} {function.__qualname__}{kind}"
     path = folder.parent / "locks" / hashlib.sha256(name.encode()).hexdigest()[:16]
     locked = False
 

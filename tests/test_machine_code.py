@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import numba
+import numpy as np
 import pytest
 
 from ecjax import machine_code, one_compiler
@@ -38,7 +39,7 @@ def package(tmp_path):
     """A package of the name with functions in two files and a constant in a third."""
     folder = tmp_path / "ecjax"
     folder.mkdir()
-    for name in ("machine_code.py", "cache_folder.py", "one_compiler.py", "stopwatch.py"):
+    for name in ("machine_code.py", "linked_code.py", "cache_folder.py", "one_compiler.py", "stopwatch.py"):
         shutil.copy(PACKAGE / name, folder)
     (folder / "__init__.py").touch()
     (folder / "constants.py").write_text("STEP = 1\n")
@@ -95,6 +96,46 @@ def test_python_does_not_call_inner_functions():
     with pytest.raises(TypeError, match="_below is for compiled functions"):
         _below(3)
     assert _below.py_func(3) == 2
+
+
+@machine_code.njit()
+def _root(x):
+    if x < 0:
+        # with a value that only the run knows
+        raise ValueError("below zero", x)
+    return np.sqrt(np.full(3, x)).sum()
+
+
+@machine_code.njit()
+def _two_roots(x):
+    return _root(x) + _root(x - 1)
+
+
+@machine_code.njit()
+def _fibonacci(x):
+    return x if x < 2 else _fibonacci(x - 1) + _fibonacci(x - 2)
+
+
+def test_functions_are_called_by_python_and_by_others():
+    assert _two_roots(5) == pytest.approx(3 * (5**0.5 + 2))
+    # nothing was compiled for Python but what Python has called
+    assert not _root.signatures and len(_two_roots.signatures) == 1
+    assert _root(4) == 6.0
+    for function in (_root, _two_roots):
+        with pytest.raises(ValueError, match="below zero.*-0.5"):
+            function(-0.5)
+    assert _fibonacci(10) == 55
+
+
+def test_code_to_be_linked_comes_from_the_cache(package):
+    assert walked(package) == (2, 0)
+    (package / "inner.py").write_text(INNER)
+    (package / "outer.py").write_text(OUTER.replace("step(step(x))", "step(step(step(x)))"))
+    (kept,) = (package.parent / "cache").rglob("inner.step*.nbc")
+    before = kept.stat().st_mtime_ns
+    assert walked(package) == (3, 0) and walked(package) == (3, 1)
+    assert list((package.parent / "cache").rglob("inner.step*.nbc")) == [kept]
+    assert kept.stat().st_mtime_ns == before
 
 
 def test_processes_that_start_together_compile_once(package):
