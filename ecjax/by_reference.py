@@ -45,9 +45,9 @@ class _ReferenceModel(models.PrimitiveModel):
 class _Fields(AttributeTemplate):
     key = Reference
 
-    def generic_resolve(self, reference: Reference, name: str) -> types.Type | None:
-        fields = reference.record.fields
-        return reference.record.types[fields.index(name)] if name in fields else None
+    def generic_resolve(self, value: Any, attr: str) -> Any:  # type: ignore[override]
+        record = value.record
+        return record.types[record.fields.index(attr)] if attr in record.fields else None
 
 
 @lower_getattr_generic(Reference)
@@ -59,8 +59,7 @@ def _read(
     return impl_ret_borrowed(context, builder, reference.record.types[place], value)
 
 
-@intrinsic
-def by_reference(typingctx: Any, record: types.NamedTuple) -> tuple[Any, Callable[..., ir.Value]]:
+def _by_reference(typingctx: Any, record: types.NamedTuple) -> tuple[Any, Callable[..., ir.Value]]:
     """A reference to a named tuple, whose fields are read from it as from the tuple.
 
     For the function that Python calls, to pass on to those that it calls: the reference ends with that function, and
@@ -72,3 +71,7 @@ def by_reference(typingctx: Any, record: types.NamedTuple) -> tuple[Any, Callabl
         return cgutils.alloca_once_value(builder, args[0])
 
     return reference(record), codegen
+
+
+# to Python's types it takes what compiled functions pass: the record alone
+by_reference: Any = intrinsic(_by_reference)

@@ -98,9 +98,9 @@ def rebuilt(target: Any, payload: Sequence[Any]) -> CompileResult:
 
 def set_environments(dispatcher: Dispatcher) -> None:
     """Let a function that Python calls set up the environments of those that are linked into it."""
-    add: Callable[[CompileResult], None] = dispatcher.add_overload
+    add: Callable[[Any], None] = dispatcher.add_overload
 
-    def add_overload(result: CompileResult) -> None:
+    def add_overload(result: Any) -> None:
         for environment in result._find_referenced_environments():
             result.library.codegen.set_env(environment.env_name, environment)
         add(result)

@@ -68,8 +68,9 @@ def njit(
     # C calls nothing
     common: dict[str, Any] = {"nogil": True, "inline": inline, "error_model": error_model}
     common |= {"fastmath": fastmath, "no_cfunc_wrapper": True}
-    # called by compiled functions, and by Python
-    decorate_linked: Any = numba.njit(no_cpython_wrapper=True, pipeline_class=LinkedCompiler, **common)
+    # what compiled functions call has nothing that Python could call; Numba's types do not know of all these words
+    linked_only: dict[str, Any] = {"no_cpython_wrapper": True, "pipeline_class": LinkedCompiler}
+    decorate_linked: Any = numba.njit(**common, **linked_only)
     decorate: Any = numba.njit(**common)
 
     def compiled(function: _Function) -> "Dispatcher[_Function]":
@@ -199,7 +200,7 @@ class _LinkedImplementation(CompileResultCacheImpl):
 class _Cache(FunctionCache):
     """The cache of a function. What cannot be read is compiled anew, what cannot be written is compiled each time."""
 
-    _impl_class = _Implementation
+    _impl_class: type[CompileResultCacheImpl] = _Implementation
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:
