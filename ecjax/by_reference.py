@@ -47,7 +47,10 @@ class _Fields(AttributeTemplate):
 
     def generic_resolve(self, value: Any, attr: str) -> Any:  # type: ignore[override]
         record = value.record
-        return record.types[record.fields.index(attr)] if attr in record.fields else None
+        if attr not in record.fields:
+            return None
+        field = record.types[record.fields.index(attr)]
+        return Reference(field) if isinstance(field, types.NamedTuple) else field
 
 
 @lower_getattr_generic(Reference)
@@ -55,20 +58,28 @@ def _read(
     context: Any, builder: ir.IRBuilder, reference: Reference, pointer: ir.Value, name: str
 ) -> ir.Value:
     place = reference.record.fields.index(name)
-    value = builder.load(cgutils.gep_inbounds(builder, pointer, 0, place))
-    return impl_ret_borrowed(context, builder, reference.record.types[place], value)
+    field = reference.record.types[place]
+    address = cgutils.gep_inbounds(builder, pointer, 0, place)
+    if isinstance(field, types.NamedTuple):
+        return address
+    return impl_ret_borrowed(context, builder, field, builder.load(address))
 
 
-def _by_reference(typingctx: Any, record: types.NamedTuple) -> tuple[Any, Callable[..., ir.Value]]:
-    """A reference to a named tuple, whose fields are read from it as from the tuple.
+def _by_reference(
+    typingctx: Any, record: types.NamedTuple | Reference
+) -> tuple[Any, Callable[..., ir.Value]]:
+    """A reference to a named tuple (or to what a reference is to), whose fields are read from it as from the tuple.
+
+    Fields that are named tuples themselves are references, too.
 
     For the function that Python calls, to pass on to those that it calls: the reference ends with that function, and
     its fields live as long as the tuple does.
     """
-    reference = Reference(record)
+    known = isinstance(record, Reference)
+    reference = record if known else Reference(record)
 
     def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Sequence[ir.Value]) -> ir.Value:
-        return cgutils.alloca_once_value(builder, args[0])
+        return args[0] if known else cgutils.alloca_once_value(builder, args[0])
 
     return reference(record), codegen
 

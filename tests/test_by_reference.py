@@ -23,6 +23,12 @@ class Other(NamedTuple):
     values: np.ndarray
 
 
+class Both(NamedTuple):
+    factor: float
+    table: Table
+    other: Other
+
+
 @njit(inner=True)
 def _add(table, other):
     total = 0.0
@@ -51,6 +57,13 @@ def _behind_references(table, other):
 
 
 @njit()
+def _nested(both):
+    both = by_reference(both)
+    table = by_reference(both.table)
+    return both.factor * _add(table, both.other)
+
+
+@njit()
 def _of_no_such_field(table):
     return by_reference(table).nothing
 
@@ -66,6 +79,13 @@ def test_functions_read_and_write_the_same():
     assert _behind_references(one, Other(np.ones(2))) == _by_value(other, Other(np.ones(2)))
     expected = 2.5 * one.values[one.places[one.chosen], 1].sum() + one.rows + 2
     assert _behind_references(one, Other(np.ones(2))) == pytest.approx(expected, rel=1e-12)
+    np.testing.assert_array_equal(one.values, other.values)
+
+
+def test_tuples_in_tuples_are_behind_references_too():
+    one, other = example(), example()
+    expected = 0.5 * _by_value(one, Other(np.ones(2)))
+    assert _nested(Both(0.5, other, Other(np.ones(2)))) == expected
     np.testing.assert_array_equal(one.values, other.values)
 
 

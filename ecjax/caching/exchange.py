@@ -30,6 +30,7 @@ turn at each read: within 0.3 % of the latency with keys that are all fresh.
 
 import numpy as np
 
+from ecjax.by_reference import by_reference
 from ecjax.caching.candidate_samples import candidate_optimum, candidate_samplex
 from ecjax.caching.chunk_order import choices, chunks_of, slowest_first
 from ecjax.caching.ranking import insert, remove, settle
@@ -59,7 +60,7 @@ def _key(kind, size, value, row, count, number):
 @njit(inner=True, error_model="numpy")
 def _rank(kind, stored, state, scratch, e, m, row):
     """Order the chunks of a kept item in ``row`` of the scratch and set its key; returns the number of choices."""
-    latency, order, size, value = scratch
+    latency, order, size, value = scratch.latency, scratch.order, scratch.size, scratch.value
     item = state.items[e, m]
     useful = slowest_first(stored.node_of, stored.k, state.estimate, item.contents, e, m, row, latency, order)
     count = choices(latency, row, useful, item.weight, size, value)
@@ -96,6 +97,7 @@ def weigh(state, e, m):
 @njit(error_model="numpy")
 def weigh_all(state, e):
     """Set the weights of all items."""
+    state = by_reference(state)
     for m in range(state.items.shape[1]):
         weigh(state, e, m)
 
@@ -129,6 +131,7 @@ def weigh_in_turn(kind, stored, state, scratch, candidates, e):
 @njit(error_model="numpy")
 def rank_all(kind, stored, state, scratch, e):
     """Rank everything that edge e keeps by the present estimates and popularity, from nothing."""
+    stored, state, scratch = by_reference(stored), by_reference(state), by_reference(scratch)
     heap, items, edges = state.heap, state.items, state.edges
     edges[e].ranked = 0
     for m in range(items.shape[1]):
@@ -236,7 +239,7 @@ def exchange(rules, stored, state, scratch, candidates, e, m, grown, complete):
                 _rank(kind, stored, state, scratch, e, m, k)
             settle(heap, items, edges, e, m)
         return
-    latency, order, size, value = scratch
+    latency, order, size, value = scratch.latency, scratch.order, scratch.size, scratch.value
     count, item, plan = candidates.options, candidates.item, candidates.plan
     if before > 0:
         remove(heap, items, edges, e, m)

@@ -108,7 +108,11 @@ def learn(experts, e, m):
     Returns:
         The probability that the mixture gave to this read; 0 at a first read.
     """
-    half_life, quarter, passed, counter, ager, memory, clock, total, weight, scaled, eta = experts
+    half_life, quarter, passed, counter, ager = (
+        experts.half_life, experts.quarter, experts.passed, experts.counter, experts.ager
+    )  # fmt: skip
+    memory, clock, total, weight = experts.memory, experts.clock, experts.total, experts.weight
+    scaled, eta = experts.scaled, experts.eta
     probability = next_read(experts, e, m)
     read_before = memory[e, m, LAST] > 0.0
     age = clock[e] - memory[e, m, LAST]
@@ -153,7 +157,8 @@ def _teach(weight, scaled, e, h, left, probability, eta):
 @njit(error_model="numpy")
 def next_read(experts, e, m):
     """Probability that the next read of edge e is of item m, by the mixture; 0 where it has never been read."""
-    half_life, quarter, _, counter, ager, memory, clock, _, _, scaled, _ = experts
+    half_life, quarter, counter, ager = experts.half_life, experts.quarter, experts.counter, experts.ager
+    memory, clock, scaled = experts.memory, experts.clock, experts.scaled
     if memory[e, m, LAST] == 0.0:
         return 0.0
     age = clock[e] - memory[e, m, LAST]

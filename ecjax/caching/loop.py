@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ecjax.by_reference import by_reference
 from ecjax.caching.clock import nanoseconds
 from ecjax.caching.edge_state import Rules
 from ecjax.caching.exchange import EXACT, exchange, weigh, weigh_in_turn
@@ -45,9 +46,11 @@ def run(begin, end, inputs, state, scratch, candidates, measured):
     Returns:
         The first read not served.
     """
+    state, scratch, candidates = by_reference(state), by_reference(scratch), by_reference(candidates)
+    experts, returns = state.experts, state.returns
     time_s, item, edge = inputs.reads
     latency_s, hit_chunks, decision_s = measured
-    stored, rules, fetching = inputs.stored, inputs.rules, inputs.fetching
+    stored, rules, fetching = by_reference(inputs.stored), by_reference(inputs.rules), inputs.fetching
     change_s, change_node, change = inputs.changes
     items, edges, heap, down, outage = state.items, state.edges, state.heap, state.down, state.outage
     kind, k, hit = rules.kind, stored.k, inputs.hit
@@ -72,8 +75,8 @@ def run(begin, end, inputs, state, scratch, candidates, measured):
         started = nanoseconds(moment)
         grown = scale = 1.0
         if rules.mixture:
-            count_return(state.experts, state.returns, e, m)
-            learn(state.experts, e, m)
+            count_return(experts, returns, e, m)
+            learn(experts, e, m)
             grown = weigh(state, e, m)
             weigh_in_turn(kind, stored, state, scratch, candidates, e)
         else:

@@ -85,7 +85,8 @@ def count_return(experts, returns, e, m):
         e: edge.
         m: item.
     """
-    known, order, recent, came, expected = returns
+    known, order, recent = returns.known, returns.order, returns.recent
+    came, expected = returns.came, returns.expected
     clock, memory = experts.clock[e], experts.memory
     if memory[e, m, NUMBER] > 0.0:
         n, a = _kind(memory[e, m, NUMBER], clock - memory[e, m, LAST])

@@ -15,6 +15,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ecjax.by_reference import by_reference
 from ecjax.caching.chunk_order import choices, chunks_of, slowest_first
 from ecjax.caching.edge_state import Scratch, State
 from ecjax.caching.serving import has, how_many
@@ -51,6 +52,7 @@ def _to_be_had(stored, state, e, m, order):
 
 @njit(error_model="numpy")
 def _values(stored, state, weight, e, scratch, tau):
+    stored, state = by_reference(stored), by_reference(state)
     k, latency, order = stored.k, scratch.latency, scratch.order
     for m in range(tau.shape[0]):
         tau[m, 0] = 0.0
@@ -67,7 +69,8 @@ def _values(stored, state, weight, e, scratch, tau):
 @njit(error_model="numpy")
 def _keep(stored, state, weight, e, scratch, plan):
     """Keep the slowest chunks of every item, as many as the plan says, can be had and are worth anything."""
-    latency, order, size, value = scratch
+    stored, state = by_reference(stored), by_reference(state)
+    latency, order, size, value = scratch.latency, scratch.order, scratch.size, scratch.value
     k = stored.k
     filled = used = 0
     for m in range(plan.size):
