@@ -75,11 +75,10 @@ def _by_reference(
     For the function that Python calls, to pass on to those that it calls: the reference ends with that function, and
     its fields live as long as the tuple does.
     """
-    known = isinstance(record, Reference)
-    reference = record if known else Reference(record)
+    reference = record if isinstance(record, Reference) else Reference(record)
 
     def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Sequence[ir.Value]) -> ir.Value:
-        return args[0] if known else cgutils.alloca_once_value(builder, args[0])
+        return args[0] if reference is record else cgutils.alloca_once_value(builder, args[0])
 
     return reference(record), codegen
 
