@@ -72,8 +72,8 @@ def _by_reference(
 
     Fields that are named tuples themselves are references, too.
 
-    For the function that Python calls, to pass on to those that it calls: the reference ends with that function, and
-    its fields live as long as the tuple does.
+    For the function that Python calls, to pass on to those that it calls. The tuple is to be an argument of that
+    function, or a field of one: the reference keeps nothing alive, and ends with the function.
     """
     reference = record if isinstance(record, Reference) else Reference(record)
 

@@ -47,7 +47,6 @@ def run(begin, end, inputs, state, scratch, candidates, measured):
         The first read not served.
     """
     state, scratch, candidates = by_reference(state), by_reference(scratch), by_reference(candidates)
-    experts, returns = state.experts, state.returns
     time_s, item, edge = inputs.reads
     latency_s, hit_chunks, decision_s = measured
     stored, rules, fetching = by_reference(inputs.stored), by_reference(inputs.rules), inputs.fetching
@@ -75,8 +74,8 @@ def run(begin, end, inputs, state, scratch, candidates, measured):
         started = nanoseconds(moment)
         grown = scale = 1.0
         if rules.mixture:
-            count_return(experts, returns, e, m)
-            learn(experts, e, m)
+            count_return(state.experts, state.returns, e, m)
+            learn(state.experts, e, m)
             grown = weigh(state, e, m)
             weigh_in_turn(kind, stored, state, scratch, candidates, e)
         else:
