@@ -45,6 +45,7 @@ def codes(
     hot_share: float = 0.8,
     size_bounds: Numbers = (1e6,),
     small_bytes: float = 65536.0,
+    stripe_unit_bytes: float | None = None,
     small_reads: float = 0.0,
     slow: float = 5.0,
     repair_io_bytes: float = 4194304.0,

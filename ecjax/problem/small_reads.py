@@ -58,19 +58,38 @@ def small_traffic(files: pa.Table, stripe_unit_bytes: float | None = None) -> Sm
 
     Args:
         files: checked.
-        stripe_unit_bytes: bytes of a file that lie in one data chunk before the next has its share; None: any. Reads
-            begin where a unit does; those of more than one read whole units, and no more than k chunks.
+        stripe_unit_bytes: bytes of a file that lie in one data chunk before the next has its share; None: the chunk.
     """
     rate = column(files, RATE)
     if not rate.any():
         return None
     size = np.where(rate > 0, column(files, "small_bytes", 1.0), 1.0)
-    k, units = code_k(files).astype(np.int64), np.ones(len(size), np.int64)
-    if stripe_unit_bytes is not None:
-        units = np.ceil(size / stripe_unit_bytes).astype(np.int64)
-        size = np.where(units > 1, stripe_unit_bytes * np.ceil(units / k), size)
+    k = code_k(files).astype(np.int64)
+    width, size = chunks_of_reads(size, column(files, "bytes"), k, stripe_unit_bytes)
     chunk = column(files, "small_chunk", _ANY).astype(np.int64)
-    return SmallTraffic(rate, size, np.minimum(units, k), chunk, k)
+    return SmallTraffic(rate, size, width, chunk, k)
+
+
+def chunks_of_reads(
+    size: np.ndarray, file_bytes: np.ndarray, k: np.ndarray, stripe_unit_bytes: float | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Data chunks of reads of a part of a file, and the bytes of each: (r,) and (r,).
+
+    Reads begin where a stripe unit does. Those of more than one take whole units, of no more than k chunks; none takes
+    more than its file.
+
+    Args:
+        size: (r,) B, that are asked for.
+        file_bytes: (r,) B, of the file.
+        k: (r,) its data chunks.
+        stripe_unit_bytes: that lie in one data chunk before the next has its share; None: the whole chunk.
+    """
+    chunk = file_bytes / k
+    unit = chunk if stripe_unit_bytes is None else np.minimum(stripe_unit_bytes, chunk)
+    # of a file in k equal parts the last may end a rounding error behind the file
+    units = np.ceil(np.minimum(size, file_bytes) / unit * (1 - 1e-12)).astype(np.int64)
+    whole = np.minimum(unit * np.ceil(units / k), chunk)
+    return np.minimum(units, k), np.where(units > 1, whole, np.minimum(size, chunk))
 
 
 def counted_as_full(nodes: Nodes, files: Files, traffic: SmallTraffic) -> Files:

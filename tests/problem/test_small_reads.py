@@ -63,12 +63,21 @@ def test_what_is_wrong_is_said(columns, words):
         (8.1, 4.0, 3, 4.0),
         # as many chunks as there are, each with two units
         (16.1, 4.0, 4, 8.0),
+        # without units, or with larger ones, chunks of 15 bytes
+        (15.0, None, 1, 15.0),
+        (16.0, None, 2, 15.0),
+        (31.0, 1000.0, 3, 15.0),
+        # no more than the file
+        (1000.0, None, 4, 15.0),
+        (1000.0, 4.0, 4, 15.0),
     ],
 )
 def test_reads_beyond_a_stripe_unit_are_of_whole_units_of_several_chunks(
     small_bytes, stripe_unit, width, size
 ):
-    table = files(k=[4] * 3, small_rate_per_s=[1.0] * 3, small_bytes=[small_bytes] * 3)
+    table = files(
+        k=[4] * 3, bytes=[60.0] * 3, small_rate_per_s=[1.0] * 3, small_bytes=[small_bytes] * 3
+    )
     traffic = small_traffic(table, stripe_unit)
     assert traffic.width.tolist() == [width] * 3
     assert traffic.size.tolist() == [size] * 3

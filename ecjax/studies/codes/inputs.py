@@ -10,21 +10,21 @@ from ecjax.durability.assessment import Failures
 from ecjax.durability.codes import Code, code_of, range_of
 from ecjax.durability.repair_times import RepairCluster
 from ecjax.errors import UserError
-from ecjax.planning.read_kinds.model import few_sizes
 from ecjax.problem import builtin
 from ecjax.problem.arrays import column
 from ecjax.problem.described_nodes import read_nodes
-from ecjax.problem.small_reads import RATE, small_traffic
+from ecjax.problem.small_reads import RATE
 from ecjax.studies.codes.code_tables import read_codes
 from ecjax.studies.codes.layouts import classes_of
 from ecjax.studies.codes.options import CodesOptions
-from ecjax.studies.codes.traffic import SmallRates, Traffic
+from ecjax.studies.codes.traffic import SmallTraffic, Traffic
 from ecjax.studies.spine.durability import failures_of, repair_cluster, sites_of, unfit
 from ecjax.tables.fingerprint import fingerprint
 from ecjax.tables.read import read_input
 from ecjax.tables.run_ids import run_id
 
 _MOST_FILES = 20_000  # plans of all codes are made with a row for each
+_UNREAD = 1e-9  # small reads for each full one where there are none: their latency, without their load
 
 
 class Case(NamedTuple):
@@ -101,11 +101,13 @@ def _traffic(options: CodesOptions) -> tuple[Traffic, dict[str, str]]:
     return traffic, parts
 
 
-def _small_reads(options: CodesOptions, files: pa.Table) -> SmallRates:
+def _small_reads(options: CodesOptions, files: pa.Table) -> SmallTraffic:
     """Those of the files table, or so many for each full one."""
-    full, by_file = column(files, "rate_per_s"), small_traffic(files)
-    if by_file is None:
-        return SmallRates(np.array([options.small_bytes]), options.small_reads * full[None])
+    full, own = column(files, "rate_per_s"), column(files, RATE)
+    unit = options.stripe_unit_bytes
+    if not own.any():
+        rate = (options.small_reads or _UNREAD) * full
+        return SmallTraffic(np.full(len(full), options.small_bytes), rate, unit)
     if options.small_reads:
         raise UserError(
             f"small_reads: found {options.small_reads:g} with files that have small reads of their own ({RATE}); "
@@ -116,10 +118,8 @@ def _small_reads(options: CodesOptions, files: pa.Table) -> SmallRates:
             "files: column rate_per_s: found rates that sum to 0; allowed: some reads of whole files beside the small "
             f"ones ({RATE}), as codes are planned for these"
         )
-    sizes, of = few_sizes(by_file.size, by_file.rate)
-    rate = np.where(of == np.arange(len(sizes))[:, None], by_file.rate, 0.0)
-    read = rate.any(axis=1)
-    return SmallRates(sizes[read], rate[read])
+    size = column(files, "small_bytes")
+    return SmallTraffic(np.where(own > 0, size, size[own > 0].min()), own, unit)
 
 
 def _fitting(name: str, cluster: RepairCluster, failures: Failures, options: CodesOptions) -> list[Code]:

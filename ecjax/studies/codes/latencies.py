@@ -22,15 +22,26 @@ from ecjax.queueing.workload import Workload
 from ecjax.status import Status
 from ecjax.studies.codes.layouts import Layout
 from ecjax.studies.codes.plans import CodePlan, code_plan, data_plan
-from ecjax.studies.codes.states import DEGRADED, TOGETHER, Idle, State, direct_reads, drawn, joined, states
+from ecjax.studies.codes.states import (
+    SOME,
+    TOGETHER,
+    Idle,
+    State,
+    by_size,
+    direct_reads,
+    drawn,
+    joined,
+    states,
+)
 from ecjax.studies.codes.tables import BUSIEST
 from ecjax.studies.codes.traffic import (
-    SmallRates,
+    SmallReads,
     Traffic,
     beside,
     most_at_site,
     problem_of,
     repair_work,
+    small_reads,
     spread_evenly,
     work_of_sizes,
 )
@@ -38,7 +49,6 @@ from ecjax.studies.codes.traffic import (
 _FULL = 128  # kinds of full reads that stand for all
 _STEP = 32  # of the number of kinds of full reads where files are fewer
 _WIDTHS = 16  # reads are computed as if some took a multiple of this: few programs to compile
-_UNREAD = 1e-9  # share of the reads that small ones have where the files have none
 _KINDS = (("", "mean"), ("", "p99"), ("small_", "mean"), ("small_", "p99"))
 _BY_CLASS = ("healthy", "down")  # states in which reads of classes are told apart
 APART = tuple(f"class_{state}" for state in _BY_CLASS)
@@ -87,7 +97,8 @@ def latency_columns(
         }
     idle = problem_of(layout, traffic)
     work = repair_work(idle, layout, traffic, cluster)
-    small = spread_evenly(idle, traffic)
+    reads = small_reads(layout, traffic)
+    small = spread_evenly(idle, reads)
     busy = beside(idle, layout.repair_share(cluster, disk_rate) * work + small)
     # plans of what no plan can serve take long
     over = least_overload(demand_of(busy))
@@ -96,9 +107,6 @@ def latency_columns(
     plan = _plan(layout, beside(idle, small), busy, traffic.gap, known)
     if plan is None:
         return _unstable(layout)
-    reads = traffic.small
-    if not reads.rate.any():
-        reads = reads._replace(rate=_UNREAD * np.asarray(idle.files.rate)[None])
     load = _loads(idle, plan, reads)
     if load.max() >= 1:
         return _unstable(layout) | {"max_load": float(load.max())}
@@ -159,10 +167,10 @@ def _unstable(layout: Layout) -> dict[str, Any]:
     }
 
 
-def _loads(problem: Problem, plan: CodePlan, small: SmallRates) -> np.ndarray:
+def _loads(problem: Problem, plan: CodePlan, small: SmallReads) -> np.ndarray:
     """Load of every node by all reads, (m,)."""
     full = np.asarray(NODE_WORK(problem, jnp.asarray(plan.probabilities), jnp.asarray(plan.stored, float)))[0]
-    return full + work_of_sizes(problem, direct_reads(problem, plan, small).sum(axis=1), small.sizes)[0]
+    return full + work_of_sizes(problem, by_size(direct_reads(plan, small), small), small.sizes)[0]
 
 
 def _estimated(state: State, stored: np.ndarray, known: Known, group: int | None = None) -> Latencies:
@@ -202,14 +210,14 @@ def _estimate(
     place, rate = sample
     full = Kinds(*(each[place] for each in every_full))._replace(rate=rate)
     of_class = np.repeat(np.arange(len(state.full)), [len(part.rate) for part in state.full])[place]
-    direct, *degraded = state.small
-    every = joined([full, direct, *map(drawn, degraded)])
+    small = state.small
+    every = joined([full, small.direct, drawn(small.wide), drawn(small.degraded)])
     group = np.ones(len(every.rate), int)
     group[: len(full.rate)] = 0 if which is None else of_class != which
     # one program for all states and classes, and few for all numbers of files
     most = min(_FULL, _STEP * -(-state.problem.files.count // _STEP))
     parts = -(-nodes.count // TOGETHER)
-    rows = most + parts * max(1, -(-len(direct.rate) // parts)) + DEGRADED
+    rows = most + parts * max(1, -(-len(small.direct.rate) // parts)) + (2 if len(small.wide.rate) else 1) * SOME
     place = np.minimum(np.arange(rows), len(group) - 1)
     kinds, group = Kinds(*(part[place] for part in every)), group[place]
     kinds.rate[len(every.rate) :] = 0.0

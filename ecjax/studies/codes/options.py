@@ -117,9 +117,16 @@ class CodesOptions(DurabilityOptions):
     )
     small_bytes: float = option(
         65536.0,
-        "of a small read, from one data chunk, where files do not say theirs (small_rate_per_s)",
+        "of a small read, where files do not say theirs (small_rate_per_s)",
         Number(above=0),
         identifies=with_latencies,
+    )
+    stripe_unit_bytes: float | None = option(
+        None,
+        "bytes of a file in one data chunk before the next begins: larger small reads take whole stripe units of "
+        "several chunks; none: the whole chunk",
+        Number(above=0),
+        identifies=lambda options: options.latencies and options.stripe_unit_bytes is not None,
     )
     small_reads: float = option(
         0.0,

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
+from scipy.special import comb
 
 from ecjax.planning import Problem
 from ecjax.planning.rescheduling import nearest
@@ -13,11 +14,19 @@ from ecjax.predict.plan_estimates import Kinds, kinds_of
 from ecjax.simulation.laws import Laws
 from ecjax.studies.codes.layouts import Layout
 from ecjax.studies.codes.plans import CodePlan
-from ecjax.studies.codes.traffic import SmallRates, Traffic, beside
+from ecjax.studies.codes.traffic import SmallReads, Traffic, beside
 
 STATES = ("healthy", "down", "slow", "repairing")
-DEGRADED = 32  # kinds of small reads that stand for all whose chunk is away
+SOME = 32  # kinds that stand for all small reads of several chunks, and as many for all with a chunk that is away
 TOGETHER = 16  # nodes of one kind of reads of one chunk: estimates are fast where each is of few nodes
+
+
+class Small(NamedTuple):
+    """Small reads: of one chunk, of several, and those that are decoded, as a chunk of theirs is away."""
+
+    direct: Kinds
+    wide: Kinds
+    degraded: Kinds
 
 
 class State(NamedTuple):
@@ -26,7 +35,7 @@ class State(NamedTuple):
     problem: Problem
     laws: Laws
     full: list[Kinds]
-    small: list[Kinds]
+    small: Small
 
 
 class Idle(NamedTuple):
@@ -37,22 +46,21 @@ class Idle(NamedTuple):
         laws: of its nodes
         repair: (3, m) load, A_2, A_3 of every node while a disk is repaired
         busiest: node that most is read from
-        small: reads of one chunk
+        small: of parts of the files
     """
 
     problem: Problem
     laws: Laws
     repair: np.ndarray
     busiest: int
-    small: SmallRates
+    small: SmallReads
 
 
 def states(layout: Layout, traffic: Traffic, plan: CodePlan, idle: Idle) -> Iterable[tuple[str, State]]:
     """The states of ``STATES`` in which all files can be read."""
     problem, laws = idle.problem, idle.laws
     full = _by_class(problem, plan.probabilities, layout)
-    direct, sizes = direct_reads(problem, plan, idle.small), idle.small.sizes.tolist()
-    small = [joined(list(map(_direct, direct.sum(axis=1), sizes)))]
+    small = _small(layout, plan, plan.probabilities, idle.small, np.zeros(problem.nodes.count, bool))
     healthy = State(problem, laws, full, small)
     yield "healthy", healthy
     at = np.arange(problem.nodes.count) == idle.busiest
@@ -60,11 +68,7 @@ def states(layout: Layout, traffic: Traffic, plan: CodePlan, idle: Idle) -> Iter
     survivors = plan.stored & ~down
     if np.all(survivors.sum(axis=1) >= layout.k):
         moved = np.asarray(nearest(problem, jnp.asarray(plan.probabilities), jnp.asarray(survivors)))
-        left = [joined(list(map(_direct, np.where(down, 0.0, direct.sum(axis=1)), sizes)))]
-        away = direct[:, :, down].sum(axis=2)
-        left.append(
-            joined([_degraded(moved, rate, layout, size) for rate, size in zip(away, sizes, strict=True)])
-        )
+        left = _small(layout, plan, moved, idle.small, down)
         yield "down", State(problem, laws, _by_class(problem, moved, layout), left)
     factor = np.where(down, traffic.slow, 1.0)
     service = problem.nodes.service * jnp.asarray(factor[None] ** np.arange(1, 4)[:, None])[:, None]
@@ -73,9 +77,43 @@ def states(layout: Layout, traffic: Traffic, plan: CodePlan, idle: Idle) -> Iter
     yield "repairing", healthy._replace(problem=beside(problem, idle.repair))
 
 
-def direct_reads(problem: Problem, plan: CodePlan, small: SmallRates) -> np.ndarray:
-    """Small reads of every file at the nodes with its data, by size, (S, r, m) 1/s."""
-    return (small.rate / np.asarray(problem.k))[:, :, None] * plan.data
+def direct_reads(plan: CodePlan, small: SmallReads) -> np.ndarray:
+    """Chunks of small reads of every file at the nodes with its data, (r, m) 1/s."""
+    return (small.rate * small.width / plan.data.sum(axis=1))[:, None] * plan.data
+
+
+def by_size(reads: np.ndarray, small: SmallReads) -> np.ndarray:
+    """Sums over the files whose small reads have chunks of each size, (S, m)."""
+    return np.stack([reads[small.of == index].sum(axis=0) for index in range(len(small.sizes))])
+
+
+def _small(
+    layout: Layout, plan: CodePlan, probabilities: np.ndarray, small: SmallReads, down: np.ndarray
+) -> Small:
+    """Small reads with some nodes down, where full reads have these probabilities."""
+    data = plan.data & ~down
+    left, width = data.sum(axis=1), small.width
+    # chunks lie in any order, so that those one after the other are any of them
+    whole = comb(left, width) / comb(layout.k, width)
+    one = (width == 1)[:, None]
+    chunks = np.where(one, direct_reads(plan, small) * data, 0.0)
+    direct = joined(list(map(_direct, by_size(chunks, small), small.sizes.tolist())))
+    size = small.sizes[small.of]
+    share = data * (width / np.maximum(left, 1))[:, None]
+    wide = Kinds(share, np.where(width > 1, small.rate * whole, 0.0), size, width.astype(float))
+    # the others of its width that are not among what the missing chunk is decoded from are read, too
+    helpers = layout.degraded
+    apart = 1 - (helpers - 1) / np.maximum(layout.k - 1, 1)
+    read = np.minimum(np.rint(helpers + (width - 1) * apart), layout.k)
+    degraded = Kinds(
+        probabilities * (read / layout.k)[:, None], small.rate * (1 - whole), size, read.astype(float)
+    )
+    return Small(direct, _read(wide), _read(degraded))
+
+
+def _read(kinds: Kinds) -> Kinds:
+    """Those with a rate."""
+    return Kinds(*(each[kinds.rate > 0] for each in kinds))
 
 
 def _by_class(problem: Problem, probabilities: np.ndarray, layout: Layout) -> list[Kinds]:
@@ -100,14 +138,6 @@ def _direct(rate: np.ndarray, size: float) -> Kinds:
     return Kinds(reads / total[:, None], total, np.full(len(total), size), np.ones(len(total)))
 
 
-def _degraded(moved: np.ndarray, rate: np.ndarray, layout: Layout, size: float) -> Kinds:
-    """Small reads whose chunk is away: so many other chunks each."""
-    some = rate > 0
-    width = layout.degraded
-    probabilities = moved * (width / layout.k)[:, None]
-    return Kinds(probabilities[some], rate[some], np.full(some.sum(), size), width[some].astype(float))
-
-
 def joined(parts: Sequence[Kinds]) -> Kinds:
     """All kinds, one after the other."""
     return Kinds(*(np.concatenate(each) for each in zip(*parts, strict=True)))
@@ -116,8 +146,8 @@ def joined(parts: Sequence[Kinds]) -> Kinds:
 def drawn(kinds: Kinds) -> Kinds:
     """Few in steps of equal rate."""
     total = kinds.rate.sum()
-    if len(kinds.rate) <= DEGRADED:
+    if len(kinds.rate) <= SOME:
         return kinds
-    steps = np.searchsorted(np.cumsum(kinds.rate) / total, (np.arange(DEGRADED) + 0.5) / DEGRADED)
+    steps = np.searchsorted(np.cumsum(kinds.rate) / total, (np.arange(SOME) + 0.5) / SOME)
     few = Kinds(*(each[np.minimum(steps, len(kinds.rate) - 1)] for each in kinds))
-    return few._replace(rate=np.full(DEGRADED, total / DEGRADED))
+    return few._replace(rate=np.full(SOME, total / SOME))

@@ -10,20 +10,40 @@ import pyarrow as pa
 from ecjax.durability.repair_times import RepairCluster
 from ecjax.planning import Problem
 from ecjax.planning.problem import prepare
-from ecjax.problem.arrays import files_arrays, nodes_arrays, placement_rows
+from ecjax.planning.read_kinds.model import few_sizes
+from ecjax.problem.arrays import column, files_arrays, nodes_arrays, placement_rows
+from ecjax.problem.small_reads import chunks_of_reads
 from ecjax.studies.codes.layouts import Classes, Layout
 
 
-class SmallRates(NamedTuple):
-    """Rates of reads of one data chunk each, any of a file's.
+class SmallTraffic(NamedTuple):
+    """Reads of a part of each of r files, which begin in any of its data chunks alike.
 
     Attributes:
-        sizes: (S,) B
-        rate: (S, r) 1/s, of each file by size
+        size: (r,) B
+        rate: (r,) 1/s
+        stripe_unit_bytes: of a file, that lie in one data chunk before the next has its share; None: the whole chunk
+    """
+
+    size: np.ndarray
+    rate: np.ndarray
+    stripe_unit_bytes: float | None
+
+
+class SmallReads(NamedTuple):
+    """The same in the codes of the files.
+
+    Attributes:
+        sizes: (S,) B, of a chunk of such a read
+        of: (r,) which of them each file's have
+        rate: (r,) 1/s
+        width: (r,) data chunks of a read
     """
 
     sizes: np.ndarray
+    of: np.ndarray
     rate: np.ndarray
+    width: np.ndarray
 
 
 class Traffic(NamedTuple):
@@ -34,7 +54,7 @@ class Traffic(NamedTuple):
         files: checked table, whose k is not used
         site: (m,) failure domain of each node, from 0; None: each node is one
         per_site: most chunks of a file in a domain
-        small: small reads of the files
+        small: reads of parts of the files
         slow: service times of the slow node as a multiple
         repair_io_bytes: of one read or write of a repair
         service: family of the service laws
@@ -46,7 +66,7 @@ class Traffic(NamedTuple):
     files: pa.Table
     site: np.ndarray | None
     per_site: int
-    small: SmallRates
+    small: SmallTraffic
     slow: float
     repair_io_bytes: float
     service: str
@@ -95,9 +115,17 @@ def work_of_sizes(problem: Problem, rates: np.ndarray, sizes: np.ndarray) -> np.
     return np.sum([moments(problem, rate, size) for rate, size in parts], axis=0)
 
 
-def spread_evenly(problem: Problem, traffic: Traffic) -> np.ndarray:
+def small_reads(layout: Layout, traffic: Traffic) -> SmallReads:
+    """Small reads of the files in their codes."""
+    small = traffic.small
+    width, size = chunks_of_reads(small.size, column(traffic.files, "bytes"), layout.k, small.stripe_unit_bytes)
+    return SmallReads(*few_sizes(size, small.rate * width), small.rate, width)
+
+
+def spread_evenly(problem: Problem, small: SmallReads) -> np.ndarray:
     """Small reads as other work, as many at every node: what a plan for full reads knows of them."""
-    return work_of_sizes(problem, traffic.small.rate.sum(axis=1) / problem.nodes.count, traffic.small.sizes)
+    chunks = np.bincount(small.of, small.rate * small.width, len(small.sizes))
+    return work_of_sizes(problem, chunks / problem.nodes.count, small.sizes)
 
 
 def beside(problem: Problem, work: np.ndarray) -> Problem:

@@ -230,7 +230,7 @@ class OptimizeOptions(DurabilityOptions, RatedLogOptions):
     stripe_unit_bytes: float | None = option(
         None,
         "bytes of a file in one data chunk before the next begins: larger small reads (files.small_bytes) take whole "
-        "stripe units of several chunks; none: all lie in one chunk",
+        "stripe units of several chunks; none: the whole chunk",
         Number(above=0),
         identifies=lambda options: options.stripe_unit_bytes is not None,
     )

@@ -23,7 +23,7 @@ from ecjax.studies.codes.comparison import burden_of, worth_a_plan
 from ecjax.studies.codes.latencies import latency_columns
 from ecjax.studies.codes.layouts import classes_of
 from ecjax.studies.codes.plans import code_plan, data_plan
-from ecjax.studies.codes.traffic import SmallRates, Traffic
+from ecjax.studies.codes.traffic import SmallTraffic, Traffic
 
 pytestmark = pytest.mark.usefixtures("optimized")
 MEAN = 0.01  # s, of exponential services whatever the size
@@ -87,6 +87,24 @@ def test_without_load_reads_take_the_slowest_of_k_chunks(tmp_path):
         degraded = (11 + harmonic(width)) / 12
         assert row["small_down_mean_s"] == pytest.approx(MEAN * degraded, rel=0.02)
         assert row["small_slow_mean_s"] == pytest.approx(MEAN * (11 + 3) / 12, rel=0.02)
+
+
+@pytest.mark.parametrize("stripe_unit", [None, 1.25e5])
+def test_small_reads_larger_than_a_chunk_take_several(tmp_path, stripe_unit):
+    """Chunks of 4+2 are of 250 kB, of 2+1 of 500 kB: reads of 400 kB take two and one, or four and two of its units."""
+    codes_of, few = ["4+2", "2+1", "3x", "lrc(4,2,1)"], (nodes(12), files(24, 1e-4))
+    options = {"small_bytes": 4e5, "stripe_unit_bytes": stripe_unit, "groups": 64}
+    rows, _ = codes(tmp_path, codes_of, *few, **options)
+    # width, and chunks that are read where one of these is away
+    widths = {"4+2": (2, 4), "2+1": (1, 2), "3x": (1, 1), "lrc(4,2,1)": (2, 3)}
+    if stripe_unit is not None:
+        widths |= {"4+2": (4, 4), "2+1": (2, 2), "lrc(4,2,1)": (4, 4)}
+    for name, (width, degraded) in widths.items():
+        row = rows.loc[name]
+        assert row["small_healthy_mean_s"] == pytest.approx(MEAN * harmonic(width), rel=0.01)
+        # of width of twelve nodes one is down
+        mean = ((12 - width) * harmonic(width) + width * harmonic(degraded)) / 12
+        assert row["small_down_mean_s"] == pytest.approx(MEAN * mean, rel=0.02), name
 
 
 def test_of_copies_every_node_is_a_queue_of_its_own(tmp_path):
@@ -343,7 +361,7 @@ def test_what_would_overload_the_nodes_alone_is_taken_for_the_class_that_bears_i
         {key: pa.array(value) for key, value in (nodes(12) | {"psi_s": [0.008] * 12}).items()}
     )
     files_of = {"bytes": [6e4, 6e7], "rate_per_s": [300.0, 1.0], "file_id": [0, 1]}
-    no_small_reads = SmallRates(np.ones(1), np.zeros((1, 2)))
+    no_small_reads = SmallTraffic(np.ones(2), np.zeros(2), None)
     traffic = Traffic(described, pa.table(files_of), None, 1, no_small_reads, 5.0, 1.0, "auto", 0.01)
     classes = classes_of(traffic.files, ["size"], 0.8, [1e6])
     assert classes.names == ("below 1 MB", "from 1 MB")
