@@ -36,6 +36,9 @@ _BRACKETS = {"[": "]", "{": "}", "(": ")"}
 _QUOTES = "'\""
 _MOST_NESTED, _MOST_DIGITS = 20, 400
 _DIGITS = re.compile(rf"\d{{{_MOST_DIGITS + 1},}}")
+# a name and numbers in brackets, not in quotes, and Hydra's own names
+_CALL = re.compile(r"(?<![\w'\"])([A-Za-z][\w.-]*)\([\d,\s]*\)(?!['\"])")
+_FUNCTIONS = ("choice", "range", "interval", "glob", "sort", "shuffle", "tag", "bool", "float", "int", "str")
 _WORD = re.compile(r"[A-Za-z_][\w./-]*")
 _WHOLE = re.compile(r"[+-]?(0|[1-9]\d*)")
 _NUMBER = re.compile(r"[+-]?(\d+\.\d*|\.\d+|\d+)([eE][+-]?\d+)?")
@@ -158,12 +161,18 @@ def _with_option(options: Any, path: list[str], value: Any) -> Any:
 def bracketed(name: str, item: Field[Any] | None, text: str) -> str:
     """The value of an option, with the brackets that a list of values may lack: ``1,2`` is ``[1,2]``.
 
+    Names that look like a call of one of Hydra's functions, ``lrc(12,2,2)``, get quotes.
+
     Raises:
         UserError: there are several values of an option that takes one.
     """
-    if item is None or is_dataclass(item.type) or is_text(item.type) or not _has_comma_outside(text):
+    if item is None or is_dataclass(item.type) or is_text(item.type):
         return text
     rule = rule_of(item)
+    if isinstance(rule, Special):
+        text = _CALL.sub(lambda call: call[0] if call[1] in _FUNCTIONS else f"'{call[0]}'", text)
+    if not _has_comma_outside(text):
+        return text
     if not isinstance(rule, Listed | Series | Special):
         raise UserError(f"{name}: found {text}; allowed: {rule.allowed}; several values only with -m")
     return f"[{text}]"

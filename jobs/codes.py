@@ -1,5 +1,6 @@
 """``ecjax codes``: candidate codes beside each other: durability, overhead, repair."""
 
+import re
 import sys
 
 from omegaconf import DictConfig
@@ -7,10 +8,13 @@ from omegaconf import DictConfig
 from ecjax.hydra_run import options_from
 from ecjax.studies.codes.options import CodesOptions
 
+_COMMA = re.compile(r",(?![^(]*\))")  # outside of brackets
+
 
 def bare_words(words: list[str]) -> list[str]:
     """``ecjax codes 8+3 'lrc(12,2,2)' ...``: candidates."""
-    quoted = ",".join(f"'{word}'" for word in words)
+    names = [name for word in words for name in _COMMA.split(word)]
+    quoted = ",".join(f"'{name}'" for name in names)
     return [f"codes=[{quoted}]"]
 
 

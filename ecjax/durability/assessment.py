@@ -9,13 +9,13 @@ import numpy as np
 from ecjax.durability import parity_checks
 from ecjax.durability.clusters import cluster_loss, fatal_share
 from ecjax.durability.codes import Code
-from ecjax.durability.domain_chain import Chain, chain_loss_rate, mds_survives
+from ecjax.durability.domain_chain import Chain, chain_loss_rates, mds_survives, state_count
 from ecjax.durability.elimination import Rates
 from ecjax.durability.lrc import decodable_shares
-from ecjax.durability.lrc_domains import lrc_chain_loss_rate
+from ecjax.durability.lrc_domains import lrc_chain_loss_rates
 from ecjax.durability.mds_chain import HOURS_PER_YEAR
 from ecjax.durability.outages import unavailable_rate
-from ecjax.durability.repair_times import RepairCluster, repair_load, repair_time
+from ecjax.durability.repair_times import RepairCluster, domain_repair_load, repair_load, repair_time
 
 _S_PER_YEAR = HOURS_PER_YEAR * 3600
 _DAYS_PER_YEAR = HOURS_PER_YEAR / 24
@@ -56,6 +56,7 @@ class Assessment(NamedTuple):
         repair_s: until a group that a disk's failure concerns is whole, mean
         repair_bytes_per_day: read and written
         repair_load: u, share of the time in which a lost disk is under repair
+        domain_repair_load: share of it in which a lost domain is
     """
 
     overhead: float
@@ -67,6 +68,12 @@ class Assessment(NamedTuple):
     repair_s: float
     repair_bytes_per_day: float
     repair_load: float
+    domain_repair_load: float
+
+    @property
+    def repair_share(self) -> float:
+        """Share of the time in which a lost disk or a lost domain is under repair; above 1 repairs never end."""
+        return self.repair_load + self.domain_repair_load
 
     @property
     def any_loss_rate(self) -> float:
@@ -85,10 +92,7 @@ def nines(rate: float) -> float:
 
 
 def assess(code: Code, cluster: RepairCluster, failures: Failures, slower: float = 1.0) -> Assessment | None:
-    """Durability and repair of a code; None where repairs never catch up (u >= 1).
-
-    Losses of groups by kind, h = 0, 1, ... domains lost, are the terms of R
-    as a polynomial of the rate at which domains are lost.
+    """Durability and repair of a code; None where repairs of disks and domains never catch up.
 
     Args:
         code: the code
@@ -97,42 +101,51 @@ def assess(code: Code, cluster: RepairCluster, failures: Failures, slower: float
         slower: factor on every time of repair
     """
     n, k = code.n, code.k
-    load = repair_load(cluster, n, k, code.repair_chunks, failures.disk_rate) * slower
-    if load >= 1:
+    load, domain_load = (each * slower for each in repair_loads(code, cluster, failures))
+    if load + domain_load >= 1:
         return None
     spread = cluster.spread(n)
     most = spread[0]
     shares = _survives(code)
     fatal = len(shares)  # losses that no group outlives
-    scales = np.arange(fatal + 1.0)
     times = _times(code, cluster, load, slower)
     chunk = cluster.user_bytes / (cluster.groups * k)
     used_bytes = cluster.user_bytes * n / k / (cluster.domains * cluster.disks)
     bad = chunk / used_bytes * failures.latent_rate * failures.scrub_years / 2
-    latent = np.zeros(len(scales) + 1)
-    latent[-1] = -math.expm1(-bad - 8 * chunk * failures.bit_error_rate)
-    domain_rate = failures.domain_rate * np.append(scales, 1.0)
-    chain = Chain(spread, shares, np.full(len(latent), failures.disk_rate), domain_rate, times, latent)
+    # without latent errors, and with them
+    latent = np.array([0.0, -math.expm1(-bad - 8 * chunk * failures.bit_error_rate)])
+    disk_rate, domain_rate = (np.full(2, rate) for rate in (failures.disk_rate, failures.domain_rate))
+    chain = Chain(spread, shares, disk_rate, domain_rate, times, latent)
     labelled = code.local_groups and most > 1 and n - k <= _MOST_LABELLED
-    by_scenario = (
-        lrc_chain_loss_rate((k, code.local_groups, code.parity), chain)
+    by_domains = (
+        lrc_chain_loss_rates((k, code.local_groups, code.parity), chain)
         if labelled
-        else chain_loss_rate(chain)
+        else chain_loss_rates(chain)
     )
-    rates = by_scenario[:-1]
-    losses = float(rates[1])
-    latent_losses = max(0.0, float(by_scenario[-1]) - losses) * cluster.groups
+    groups = {lost: float(rates[0]) for lost, rates in by_domains.items()}
+    losses = math.fsum(groups.values())
+    with_latent = math.fsum(float(rates[1]) for rates in by_domains.values())
+    latent_losses = max(0.0, with_latent - losses) * cluster.groups
     lost = failures.disk_rate + failures.domain_rate
     return Assessment(
         n / k,
         most,
         losses,
-        1 - float(rates[0]) / losses if losses else 0.0,
-        _any_losses(code, cluster, _by_kind(rates), fatal),
+        math.fsum(rate for lost, rate in groups.items() if lost) / losses if losses else 0.0,
+        _any_losses(code, cluster, groups, fatal),
         latent_losses,
         1 / float(times(1, 0, 1)) * _S_PER_YEAR,
         lost * cluster.user_bytes * n / k * (code.repair_chunks + 1) / _DAYS_PER_YEAR,
         load,
+        domain_load,
+    )
+
+
+def repair_loads(code: Code, cluster: RepairCluster, failures: Failures) -> tuple[float, float]:
+    """Shares of the time in which a lost disk, and in which a lost domain, is under repair."""
+    return (
+        repair_load(cluster, code.n, code.k, code.repair_chunks, failures.disk_rate),
+        domain_repair_load(cluster, code.n, code.k, code.repair_chunks, failures.domain_rate),
     )
 
 
@@ -172,6 +185,11 @@ def _survives(code: Code) -> tuple[float, ...]:
     return tuple(share for share in decodable_shares(code.k, code.local_groups, code.parity) if share)
 
 
+def loss_states(code: Code, cluster: RepairCluster) -> int:
+    """States of the chain of a group's losses, local groups not told apart."""
+    return state_count(cluster.spread(code.n), len(_survives(code)))
+
+
 def always_survived(code: Code) -> int:
     """Losses that every set of so many chunks of a group leaves decodable: one below its minimum distance."""
     return sum(share == 1.0 for share in _survives(code)) - 1
@@ -191,18 +209,14 @@ def _times(
     return rate
 
 
-def _by_kind(rates: np.ndarray) -> np.ndarray:
-    """Losses by domains lost, from those at 0, 1, 2, ... times the rate of domains: coefficients of a polynomial."""
-    scales = np.arange(float(len(rates)))
-    return np.linalg.solve(np.vander(scales, increasing=True), rates).clip(0)
+def _any_losses(code: Code, cluster: RepairCluster, groups: dict[int, float], fatal: int) -> float:
+    """Events per year that lose any group, from those of one group by the domains that are lost with it.
 
-
-def _any_losses(code: Code, cluster: RepairCluster, kinds: np.ndarray, fatal: int) -> float:
-    """Events per year that lose any group: groups that hold the same fatal set are lost together."""
+    Groups that hold the same fatal set are lost together.
+    """
     events, spread = 0.0, cluster.spread(code.n)
-    for lost_domains, rate in enumerate(kinds):
+    for lost_domains, rate in groups.items():
         lost_disks = max(0, fatal - spread[0] * lost_domains)
         share = fatal_share(code.n, cluster.domains, cluster.disks, lost_domains, lost_disks, len(spread))
-        if rate:
-            events += cluster_loss(cluster.groups, float(rate), share).events
+        events += cluster_loss(cluster.groups, rate, share).events
     return events

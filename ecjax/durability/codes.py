@@ -81,7 +81,7 @@ def code_of(text: str) -> Code | None:
     code: Code | None
     if found := _MDS.fullmatch(name):
         k, m = map(int, found.groups())
-        code = Code(f"{k}+{m}", k, 0, m)
+        code = _mds(k, m)
     elif found := _LRC.fullmatch(name):
         k, groups, parity = map(int, found.groups())
         if not groups or k % groups:
@@ -135,7 +135,12 @@ def range_of(text: str) -> list[Code] | None:
     last_k, last_m = k if last_k is None else last_k, m if last_m is None else last_m
     if not (1 <= k <= last_k and m <= last_m and last_k + last_m <= MOST_CHUNKS):
         return None
-    return [Code(f"{i}+{j}", i, 0, j) for i in range(k, last_k + 1) for j in range(m, last_m + 1)]
+    return [_mds(i, j) for i in range(k, last_k + 1) for j in range(m, last_m + 1)]
+
+
+def _mds(k: int, m: int) -> Code:
+    """The code k+m; 1+m are copies."""
+    return Code(f"{m + 1}x" if k == 1 else f"{k}+{m}", k, 0, m)
 
 
 def _named(text: str) -> list[Code]:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ecjax.durability.elimination import Rates, loss_rate
+from ecjax.durability.elimination import Loss, Rates, loss_rates
 
 # chunks, missing, lost as a whole; a group is the sorted tuple of its domains
 Domain = tuple[int, int, bool]
@@ -45,7 +45,7 @@ def _changed(group: Group, old: Domain, new: Domain) -> Group:
     return tuple(sorted([*domains, new]))
 
 
-def chain_loss_rate(chain: Chain) -> Rates:
+def chain_loss_rates(chain: Chain) -> dict[int, Rates]:
     """Losses per year of one group under failures of disks and of whole domains.
 
     A state is the multiset over the domains of (chunks, missing, lost as a whole). Repairs go one at a time to the
@@ -55,24 +55,24 @@ def chain_loss_rate(chain: Chain) -> Rates:
     left without any redundancy, with 1 - (1 - h)^{critical chunks} (latent errors).
 
     Returns:
-        [scenarios] losses per year
+        losses per year by the domains that are then lost as a whole, [scenarios] each
     """
     n = sum(chain.chunks_per_domain)
     shares = chain.survives
 
-    def arrives(group: Group, before: int, rate: Rates) -> list[tuple[Group | None, Rates]]:
-        f = missing_chunks(group)
+    def arrives(group: Group, before: int, rate: Rates) -> list[tuple[Group | Loss, Rates]]:
+        f, lost = missing_chunks(group), Loss(sum(whole for _, _, whole in group))
         alive = shares[f] / shares[before] if f < len(shares) else 0.0
         if not alive:
-            return [(None, rate)]
+            return [(lost, rate)]
         following = shares[f + 1] / shares[f] if f + 1 < len(shares) else 0.0
         critical = (n - f) * (1 - following)
         read = alive * (1 - chain.latent) ** critical
-        return [(group, rate * read), (None, rate * (1 - read))]
+        return [(group, rate * read), (lost, rate * (1 - read))]
 
-    def steps(group: Group) -> list[tuple[Group | None, Rates]]:
+    def steps(group: Group) -> list[tuple[Group | Loss, Rates]]:
         before = missing_chunks(group)
-        targets: list[tuple[Group | None, Rates]] = []
+        targets: list[tuple[Group | Loss, Rates]] = []
         for domain, count in Counter(group).items():
             chunks, missing, whole = domain
             if missing == chunks:
@@ -91,7 +91,7 @@ def chain_loss_rate(chain: Chain) -> Rates:
         return targets
 
     start = tuple(sorted((chunks, 0, False) for chunks in chain.chunks_per_domain))
-    return loss_rate(start, steps, missing_chunks)
+    return loss_rates(start, steps, missing_chunks)
 
 
 def mds_survives(m: int) -> tuple[float, ...]:
@@ -102,3 +102,18 @@ def mds_survives(m: int) -> tuple[float, ...]:
 def plain_rates(repair_rates: list[float]) -> Callable[[int, int, int], Rates]:
     """Repair rates that depend on the number of missing chunks only."""
     return lambda missing, lost_domains, lost_disks: np.array(repair_rates[missing - 1])
+
+
+def state_count(chunks_per_domain: tuple[int, ...], fatal: int) -> int:
+    """States of a group that misses fewer than ``fatal`` chunks, where nothing but their number is lost."""
+    total = np.zeros(fatal, object)
+    total[0] = 1
+    for chunks, domains in Counter(chunks_per_domain).items():
+        # multisets of so many domains by missing chunks: of each kind of domain any number
+        ways = np.zeros((domains + 1, fatal), object)
+        ways[0, 0] = 1
+        for missing in (0, *(2 * list(range(1, chunks + 1)))):
+            for count in range(domains):
+                ways[count + 1, missing:] += ways[count, : fatal - missing]
+        total = np.convolve(total, ways[domains])[:fatal]
+    return int(total.sum())

@@ -6,22 +6,36 @@ only adds, multiplies and divides positive numbers keeps 15 digits whatever the 
 """
 
 from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 
+
+@dataclass(frozen=True)
+class Loss:
+    """The end of a chain.
+
+    Attributes:
+        kind: by which losses are counted apart
+    """
+
+    kind: int = 0
+
+
 State = TypeVar("State", bound=Hashable)
 Rates = np.ndarray  # [scenarios], per year
-# the targets of a state and the rate to each of them; None is the loss
-Steps = Callable[[State], Iterable[tuple[State | None, Rates]]]
+# the targets of a state and the rate to each of them
+Steps = Callable[[State], Iterable[tuple[State | Loss, Rates]]]
 
 
-def loss_rate(start: State, steps: Steps, level: Callable[[State], int]) -> Rates:
+def loss_rates(start: State, steps: Steps, level: Callable[[State], int]) -> dict[int, Rates]:
     """Losses per year of a chain that begins, and begins again, in `start`.
 
-    R = 1 / MTTDL, with MTTDL = r(start) / q(start, loss) after all other states are eliminated: for a state a with
+    R = q(start, loss) / r(start) after all other states are eliminated, for every kind of loss: for a state a with
     the rates q(a, c) and reward r(a), every b before it gets q(b, c) += q(b, a) q(a, c) / q(a) and
-    r(b) += q(b, a) r(a) / q(a), q(a) = sum_c q(a, c) over c other than a. States with most failures go first.
+    r(b) += q(b, a) r(a) / q(a), q(a) = sum_c q(a, c) over c other than a. States with most failures go first. The sum
+    over the kinds is 1 / MTTDL.
 
     Args:
         start: the state with nothing missing
@@ -29,25 +43,25 @@ def loss_rate(start: State, steps: Steps, level: Callable[[State], int]) -> Rate
         level: chunks that a state misses; repairs lead to lower levels
 
     Returns:
-        [scenarios] losses per year
+        losses per year by kind, [scenarios] each
     """
-    rates: dict[State, dict[State | None, Rates]] = {}
+    rates: dict[State, dict[State | Loss, Rates]] = {}
     reached = [start]
     while reached:
         state = reached.pop()
         if state in rates:
             continue
-        targets: dict[State | None, Rates] = {}
+        targets: dict[State | Loss, Rates] = {}
         for target, rate in steps(state):
             if target == state or not np.any(rate):
                 continue
             targets[target] = targets[target] + rate if target in targets else rate
         rates[state] = targets
-        reached.extend(target for target in targets if target is not None and target not in rates)
+        reached.extend(target for target in targets if not isinstance(target, Loss) and target not in rates)
     sources: dict[State, set[State]] = {state: set() for state in rates}
     for state, targets in rates.items():
         for target in targets:
-            if target is not None:
+            if not isinstance(target, Loss):
                 sources[target].add(state)
     rewards: dict[State, Rates] = {state: np.ones(()) for state in rates}
     for state in sorted((other for other in rates if other != start), key=level, reverse=True):
@@ -55,7 +69,7 @@ def loss_rate(start: State, steps: Steps, level: Callable[[State], int]) -> Rate
         total = sum(targets.values(), np.zeros(()))
         total = np.where(total > 0, total, 1.0)  # a state that this scenario cannot reach
         for target in targets:
-            if target is not None:
+            if not isinstance(target, Loss):
                 sources[target].discard(state)
         for source in sources.pop(state):
             share = rates[source].pop(state) / total
@@ -69,7 +83,15 @@ def loss_rate(start: State, steps: Steps, level: Callable[[State], int]) -> Rate
                     onward[target] = onward[target] + more
                 else:
                     onward[target] = more
-                    if target is not None:
+                    if not isinstance(target, Loss):
                         sources[target].add(source)
-    lost = rates[start].get(None)
-    return np.zeros(()) if lost is None else lost / rewards[start]
+    return {
+        target.kind: rate / rewards[start]
+        for target, rate in rates[start].items()
+        if isinstance(target, Loss)
+    }
+
+
+def loss_rate(start: State, steps: Steps, level: Callable[[State], int]) -> Rates:
+    """Losses per year of all kinds, [scenarios]: see ``loss_rates``."""
+    return sum(loss_rates(start, steps, level).values(), np.zeros(()))

@@ -22,7 +22,7 @@ class Target(NamedTuple):
     def kept_by(self, assessment: Assessment) -> bool:
         """Whether a code keeps it; none does whose repairs queue, as its losses are unknown."""
         return (
-            assessment.repair_load <= NEGLIGIBLE_LOAD
+            assessment.repair_share <= NEGLIGIBLE_LOAD
             and (self.nines is None or nines(assessment.losses) >= self.nines)
             and (self.any_loss is None or assessment.any_loss_probability <= self.any_loss)
         )

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ecjax.durability.elimination import Rates, loss_rate
+from ecjax.durability.elimination import Loss, Rates, loss_rate
 
 Missing = tuple[tuple[int, ...], int]  # by local group, most first; global parities
 
@@ -67,17 +67,17 @@ def lrc_loss_rate(code: tuple[int, int, int], failure_rate: float, repair_rates:
     k, l, g = code  # noqa: E741
     size = k // l + 1
 
-    def steps(state: Missing) -> list[tuple[Missing | None, Rates]]:
+    def steps(state: Missing) -> list[tuple[Missing | Loss, Rates]]:
         groups, b = state
         taken = sum(max(0, a - 1) for a in groups) + b
-        targets: list[tuple[Missing | None, Rates]] = []
+        targets: list[tuple[Missing | Loss, Rates]] = []
         for i, a in enumerate(groups):
             if a < size:
                 after = tuple(sorted((*groups[:i], a + 1, *groups[i + 1 :]), reverse=True))
                 fits = taken + (a >= 1) <= g
-                targets.append(((after, b) if fits else None, np.array((size - a) * failure_rate)))
+                targets.append(((after, b) if fits else Loss(), np.array((size - a) * failure_rate)))
         if b < g:
-            targets.append(((groups, b + 1) if taken < g else None, np.array((g - b) * failure_rate)))
+            targets.append(((groups, b + 1) if taken < g else Loss(), np.array((g - b) * failure_rate)))
         missing = sum(groups) + b
         if missing:
             targets.append((_repaired(state), np.array(repair_rates[missing - 1])))

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from ecjax.durability.domain_chain import Chain
-from ecjax.durability.elimination import Rates, loss_rate
+from ecjax.durability.elimination import Loss, Rates, loss_rates
 
 # labels of its chunks, labels of the missing ones, lost as a whole; the label of global parities is l
 Domain = tuple[tuple[int, ...], tuple[int, ...], bool]
@@ -25,7 +25,7 @@ def placed_labels(k: int, l: int, g: int, chunks_per_domain: tuple[int, ...]) ->
     return tuple(places)
 
 
-def lrc_chain_loss_rate(code: tuple[int, int, int], chain: Chain) -> Rates:
+def lrc_chain_loss_rates(code: tuple[int, int, int], chain: Chain) -> dict[int, Rates]:
     """Losses per year of one group under failures of disks and of whole domains; ``chain.survives`` is not used.
 
     A state has sum_i max(0, a_i - 1) + b <= g, see ``lrc``. What lowers that sum is repaired first, of it what is
@@ -36,27 +36,27 @@ def lrc_chain_loss_rate(code: tuple[int, int, int], chain: Chain) -> Rates:
         chain: domains, rates and latent errors
 
     Returns:
-        [scenarios] losses per year
+        losses per year by the domains that are then lost as a whole, [scenarios] each
     """
     _, l, g = code  # noqa: E741
 
     def taken(lost: Counter[int]) -> int:
         return sum(lost[i] - 1 for i in range(l) if lost[i]) + lost[l]
 
-    def arrives(group: Group, rate: Rates) -> list[tuple[Group | None, Rates]]:
-        lost = _missing(group)
+    def arrives(group: Group, rate: Rates) -> list[tuple[Group | Loss, Rates]]:
+        lost, end = _missing(group), Loss(sum(whole for _, _, whole in group))
         if taken(lost) > g:
-            return [(None, rate)]
+            return [(end, rate)]
         if taken(lost) < g:
             return [(group, rate)]
         intact = Counter(label for chunks, _, _ in group for label in chunks)
         intact.subtract(lost)
         critical = sum(count for label, count in intact.items() if label == l or lost[label])
         read = (1 - chain.latent) ** critical
-        return [(group, rate * read), (None, rate * (1 - read))]
+        return [(group, rate * read), (end, rate * (1 - read))]
 
-    def steps(group: Group) -> list[tuple[Group | None, Rates]]:
-        targets: list[tuple[Group | None, Rates]] = []
+    def steps(group: Group) -> list[tuple[Group | Loss, Rates]]:
+        targets: list[tuple[Group | Loss, Rates]] = []
         for domain, count in Counter(group).items():
             chunks, missing, whole = domain
             for label, alive in (Counter(chunks) - Counter(missing)).items():
@@ -76,7 +76,7 @@ def lrc_chain_loss_rate(code: tuple[int, int, int], chain: Chain) -> Rates:
     start: Group = tuple(
         sorted((labels, (), False) for labels in placed_labels(*code, chain.chunks_per_domain))
     )
-    return loss_rate(start, steps, lambda group: _missing(group).total())
+    return loss_rates(start, steps, lambda group: _missing(group).total())
 
 
 def _missing(group: Group) -> Counter[int]:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ecjax.durability.elimination import Rates, loss_rate
+from ecjax.durability.elimination import Loss, Rates, loss_rate
 
 _State = tuple[int, int]  # chunks lost, chunks unavailable
 
@@ -30,14 +30,14 @@ def unavailable_rate(
     """
     m = len(repair_rates)
 
-    def steps(state: _State) -> list[tuple[_State | None, Rates]]:
+    def steps(state: _State) -> list[tuple[_State | Loss, Rates]]:
         lost, out = state
-        more = None if lost + out == m else (lost + 1, out)
-        targets: list[tuple[_State | None, Rates]] = [(more, np.array((n - lost - out) * failure_rate))]
+        more = Loss() if lost + out == m else (lost + 1, out)
+        targets: list[tuple[_State | Loss, Rates]] = [(more, np.array((n - lost - out) * failure_rate))]
         if out:
             targets.append(((lost, 0), np.array(1 / outage_years)))
         elif not (only_when_whole and lost):
-            targets.append((None if lost == m else (lost, 1), np.array(n * outages_per_year)))
+            targets.append((Loss() if lost == m else (lost, 1), np.array(n * outages_per_year)))
         if lost:
             targets.append(((lost - 1, out), np.array(repair_rates[lost - 1])))
         return targets

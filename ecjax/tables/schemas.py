@@ -137,7 +137,8 @@ FILES = (
         "small_rate_per_s",
         FLOAT,
         "1/s",
-        "reads of small_bytes, beside rate_per_s: of one data chunk, or of several where they are larger (stripe_unit_bytes)",
+        "reads of small_bytes, beside rate_per_s: of one data chunk, or of several where they are larger "
+        "(stripe_unit_bytes)",
         nullable=True,
         least=0,
     ),

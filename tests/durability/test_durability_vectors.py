@@ -1,13 +1,14 @@
 """Durability against cases whose values were computed in 50 digits, and against simulations."""
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from ecjax.durability.clusters import cluster_loss, fatal_share, power_loss
-from ecjax.durability.domain_chain import Chain, chain_loss_rate, mds_survives, plain_rates
+from ecjax.durability.domain_chain import Chain, chain_loss_rates, mds_survives, plain_rates
 from ecjax.durability.lrc import decodable_patterns, lrc_loss_rate, lrc_product_rate
 from ecjax.durability.mds_chain import (
     fixed_windows_loss,
@@ -58,7 +59,7 @@ def domain_chain(inputs):
         plain_rates(repairs(inputs)),
         np.array(0.0),
     )
-    return {"mttdl_years": 1 / float(chain_loss_rate(chain))}
+    return {"mttdl_years": 1 / float(sum(chain_loss_rates(chain).values()))}
 
 
 def cluster(inputs):
@@ -138,13 +139,13 @@ def test_repair_that_keeps_all_disks_busy_has_a_load_above_one():
     assert repair_load(slow._replace(disk_bytes_per_s=1e8), 11, 8, 8, 0.015) < 0.01
 
 
-def simulated_loss_rate(chunks, m, rates, repair_years, seed, losses):
-    """Groups of chunks in domains, repaired one at a time, until `losses` of them are lost."""
+def simulated_losses(chunks, m, rates, repair_years, seed, losses):
+    """Groups of chunks in domains, repaired one at a time, until `losses` of them are lost: years, and domains lost."""
     random = np.random.default_rng(seed)
     failure, domain = rates
-    years, lost = 0.0, 0
-    while lost < losses:
-        missing = [0] * len(chunks)
+    years, lost = 0.0, Counter()
+    while lost.total() < losses:
+        missing, gone = [0] * len(chunks), [False] * len(chunks)
         while sum(missing) <= m:
             alive = [(c - a) * failure for c, a in zip(chunks, missing, strict=True)]
             whole = [domain if a < c else 0.0 for c, a in zip(chunks, missing, strict=True)]
@@ -156,10 +157,13 @@ def simulated_loss_rate(chunks, m, rates, repair_years, seed, losses):
                 missing[event] += 1
             elif event < 2 * len(chunks):
                 missing[event - len(chunks)] = chunks[event - len(chunks)]
+                gone[event - len(chunks)] = True
             else:
-                missing[max(range(len(chunks)), key=lambda i: (missing[i], -chunks[i]))] -= 1
-        lost += 1
-    return lost / years
+                worst = max(range(len(chunks)), key=lambda i: (missing[i], -chunks[i]))
+                missing[worst] -= 1
+                gone[worst] &= missing[worst] > 0
+        lost[sum(gone)] += 1
+    return years, lost
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -168,7 +172,7 @@ def test_random_systems_at_accelerated_rates_agree_with_the_chain(seed):
     chunks = tuple(int(c) for c in random.integers(1, 3, random.integers(2, 5)))
     m = int(random.integers(1, min(3, sum(chunks))))
     rates, repair_years = (float(random.uniform(0.5, 2)), float(random.uniform(0.1, 0.5))), 0.2
-    rate = chain_loss_rate(
+    by_domains = chain_loss_rates(
         Chain(
             chunks,
             mds_survives(m),
@@ -179,6 +183,9 @@ def test_random_systems_at_accelerated_rates_agree_with_the_chain(seed):
         )
     )
     losses = 250
-    assert simulated_loss_rate(chunks, m, rates, repair_years, seed, losses) == pytest.approx(
-        float(rate), rel=4 / losses**0.5
-    )
+    years, lost = simulated_losses(chunks, m, rates, repair_years, seed, losses)
+    assert losses / years == pytest.approx(float(sum(by_domains.values())), rel=4 / losses**0.5)
+    assert set(lost) <= set(by_domains)
+    for domains, rate in by_domains.items():
+        expected = float(rate) * years
+        assert abs(lost[domains] - expected) <= 4 * expected**0.5 + 2

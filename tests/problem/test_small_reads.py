@@ -75,9 +75,7 @@ def test_what_is_wrong_is_said(columns, words):
 def test_reads_beyond_a_stripe_unit_are_of_whole_units_of_several_chunks(
     small_bytes, stripe_unit, width, size
 ):
-    table = files(
-        k=[4] * 3, bytes=[60.0] * 3, small_rate_per_s=[1.0] * 3, small_bytes=[small_bytes] * 3
-    )
+    table = files(k=[4] * 3, bytes=[60.0] * 3, small_rate_per_s=[1.0] * 3, small_bytes=[small_bytes] * 3)
     traffic = small_traffic(table, stripe_unit)
     assert traffic.width.tolist() == [width] * 3
     assert traffic.size.tolist() == [size] * 3

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from ecjax.durability.codes import MOST_CHUNKS, Code, code_of, other_name
+from ecjax.durability.codes import MOST_CHUNKS, Code, code_of, other_name, range_of
 from ecjax.durability.parity_checks import MOST_SETS, sets_of_losses
 from ecjax.errors import UserError
 from ecjax.tables.formats import list_files, read_file
@@ -51,7 +51,7 @@ def read_codes(path: str) -> tuple[dict[str, Code], pa.Table]:
 def _code(row: dict[str, object]) -> Code:
     text = str(row["code"])
     name = other_name(text)
-    if name is None or code_of(name) is not None:
+    if name is None or code_of(name) is not None or range_of(name) is not None:
         raise ValueError(
             f"code {text}; allowed: a name that ecjax does not have, of a letter and letters, digits, '_', '.', '-', "
             "or as azure(12,2,2)"

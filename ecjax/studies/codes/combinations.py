@@ -143,7 +143,7 @@ def _row(
     classes = classes_of_case(case)
     share = classes.bytes_share
     layout = by_class(codes, classes)
-    planned = latency_columns(layout, case.traffic, case.cluster, case.failures.disk_rate, known)
+    planned = latency_columns(layout, case.traffic, case.cluster, case.failures, known)
 
     def total(column: str) -> float:
         return float(share @ np.array([row[column] for row in alone]))
@@ -159,7 +159,7 @@ def _row(
         "repair_bytes_per_day": total("repair_bytes_per_day"),
         "durable": False,
     }
-    known_losses = [each for each in assessed if each is not None and each.repair_load <= NEGLIGIBLE_LOAD]
+    known_losses = [each for each in assessed if each is not None and each.repair_share <= NEGLIGIBLE_LOAD]
     enough = len(known_losses) == len(codes)
     if enough:
         rate = float(share @ np.array([each.any_loss_rate for each in known_losses]))

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
+from ecjax.durability.assessment import Failures
 from ecjax.durability.repair_times import RepairCluster
 from ecjax.planning import Problem
 from ecjax.planning.certified.certify import Certificate
@@ -71,7 +72,7 @@ class Known:
 
 
 def latency_columns(
-    layout: Layout, traffic: Traffic, cluster: RepairCluster, disk_rate: float, known: Known
+    layout: Layout, traffic: Traffic, cluster: RepairCluster, failures: Failures, known: Known
 ) -> dict[str, Any]:
     """Columns of a plan; those of a state in which reads do not end are null.
 
@@ -83,7 +84,7 @@ def latency_columns(
         layout: what files are kept in
         traffic: files and nodes
         cluster: whose repairs are the other work
-        disk_rate: failures of a disk per year
+        failures: rates per year
         known: of layouts with the same k's
 
     Returns:
@@ -99,7 +100,7 @@ def latency_columns(
     work = repair_work(idle, layout, traffic, cluster)
     reads = small_reads(layout, traffic)
     small = spread_evenly(idle, reads)
-    busy = beside(idle, layout.repair_share(cluster, disk_rate) * work + small)
+    busy = beside(idle, layout.repair_share(cluster, failures) * work + small)
     # plans of what no plan can serve take long
     over = least_overload(demand_of(busy))
     if over is not None:
@@ -217,7 +218,9 @@ def _estimate(
     # one program for all states and classes, and few for all numbers of files
     most = min(_FULL, _STEP * -(-state.problem.files.count // _STEP))
     parts = -(-nodes.count // TOGETHER)
-    rows = most + parts * max(1, -(-len(small.direct.rate) // parts)) + (2 if len(small.wide.rate) else 1) * SOME
+    rows = (
+        most + parts * max(1, -(-len(small.direct.rate) // parts)) + (2 if len(small.wide.rate) else 1) * SOME
+    )
     place = np.minimum(np.arange(rows), len(group) - 1)
     kinds, group = Kinds(*(part[place] for part in every)), group[place]
     kinds.rate[len(every.rate) :] = 0.0

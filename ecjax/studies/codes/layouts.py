@@ -6,8 +6,9 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from ecjax.durability.assessment import Failures, repair_loads
 from ecjax.durability.codes import Code
-from ecjax.durability.repair_times import RepairCluster, repair_load, repair_time
+from ecjax.durability.repair_times import RepairCluster, repair_time
 from ecjax.errors import UserError
 from ecjax.problem.arrays import column
 from ecjax.units import bytes_text
@@ -79,9 +80,9 @@ class Layout(NamedTuple):
             repair_time(cluster, code.n, code.k, code.repair_chunks, 0, 1).bytes_per_s for code in self.codes
         )
 
-    def repair_share(self, cluster: RepairCluster, disk_rate: float) -> float:
-        """Share of the time in which a disk is repaired: that of every code by its share of the bytes."""
-        loads = [repair_load(cluster, code.n, code.k, code.repair_chunks, disk_rate) for code in self.codes]
+    def repair_share(self, cluster: RepairCluster, failures: Failures) -> float:
+        """Share of the time in which a disk or a domain is repaired: that of every code by its share of the bytes."""
+        loads = [sum(repair_loads(code, cluster, failures)) for code in self.codes]
         return min(1.0, float(self.share @ np.array(loads)))
 
 

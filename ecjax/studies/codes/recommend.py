@@ -5,9 +5,9 @@ from typing import Any
 
 import pandas as pd
 
-from ecjax.status import Status
+from ecjax.studies.codes.nearest import nearest_text, target_text
 from ecjax.studies.codes.rows import by_cost, chosen
-from ecjax.studies.codes.words import by_class_text, hours, pace_of, reads_of, rules, what_matters
+from ecjax.studies.codes.words import by_class_text, hours, outages_of, pace_of, reads_of, rules, what_matters
 from ecjax.studies.spine.sentences import dollars_text, listed
 from ecjax.tables.recommendation import Recommendation
 
@@ -35,20 +35,12 @@ def recommend(
 def _of_all_files(runs: pd.DataFrame, codes: pd.DataFrame) -> Recommendation | None:
     if codes.empty:
         return None
-    run = runs.iloc[0]
-    target = f"{run['durability_nines']:g} nines per object and year"
-    if pd.notna(run["max_any_loss"]):
-        target += f" and any loss below {run['max_any_loss']:g} a year"
+    run = runs.iloc[0].to_dict()
+    target = target_text(run)
     rows = codes.to_dict("records")
     best = chosen(rows)
     if best is None:
-        most = max(rows, key=lambda row: -1.0 if pd.isna(row["nines"]) else row["nines"])
-        reached = (
-            "" if pd.isna(most["nines"]) else f"; {most['code']} comes nearest, {most['nines']:.1f} nines"
-        )
-        return Recommendation(
-            f"No code of {len(rows)} has {target}{reached}. {_overloaded(rows, run['durability_nines'])}"
-        )
+        return Recommendation(f"No code of {len(rows)} has {target}. {nearest_text(rows, run)}")
     sentence = (
         f"For {target} take {best['code']}: {best['overhead']:.4g} times the data "
         f"({dollars_text(best['dollars_per_period'])} for 30 days), {best['nines']:.1f} nines, any loss "
@@ -56,30 +48,26 @@ def _of_all_files(runs: pd.DataFrame, codes: pd.DataFrame) -> Recommendation | N
     )
     others = sorted((row for row in rows if row["durable"] and row["code"] != best["code"]), key=by_cost)
     front = [row for row in others if row["pareto"]]
-    dearer = [
-        f"{row['code']} {dollars_text(row['dollars_per_period'] - best['dollars_per_period'])} more "
-        f"({row['nines']:.1f} nines)"
-        for row in front[:_MOST_OTHERS]
-    ]
-    beside = f" Dearer: {listed(dearer)}." if dearer else ""
+    alike = [row for row in front if row["overhead"] <= best["overhead"]][:_MOST_OTHERS]
+    dearer = [row for row in front if row["overhead"] > best["overhead"]][:_MOST_OTHERS]
+    beside = (f" At the same price: {_price_of(alike, best)}." if alike else "") + (
+        f" Dearer: {_price_of(dearer, best)}." if dearer else ""
+    )
     reads = reads_of(best, next(iter(front or others), None))
     return Recommendation(
-        f"{sentence}{beside}{reads} {rules(best)} {what_matters(best)}",
+        f"{sentence}{beside}{outages_of(best)}{reads} {rules(best)} {what_matters(best)}",
         str(run["run_id"]),
-        "the least overhead",
+        "the least overhead, of equal ones the least repair traffic",
     )
 
 
-def _overloaded(rows: list[dict[str, Any]], target: float) -> str:
-    """What to do next, where no code is durable: another, or nodes that can bear reads and repairs."""
-    bare = [
-        row["code"]
-        for row in rows
-        if row["status"] == Status.UNSTABLE and pd.notna(row["nines"]) and row["nines"] >= target
-    ]
-    if not bare:
-        return "Next: more parity, faster repair."
-    return (
-        f"{listed(bare)} would, but reads overload their nodes, or leave nothing for repairs. Next: lower rates, or "
-        "more nodes."
-    )
+def _price_of(rows: list[dict[str, Any]], best: dict[str, Any]) -> str:
+    """Codes with what they cost more than the best in dollars, or where that is nothing in repair traffic."""
+    parts = []
+    for row in rows:
+        more = f"{dollars_text(row['dollars_per_period'] - best['dollars_per_period'])} more"
+        if row["overhead"] <= best["overhead"]:
+            times = row["repair_bytes_per_day"] / best["repair_bytes_per_day"]
+            more = f"with {times:.2g} times the repair traffic"
+        parts.append(f"{row['code']} {more} ({row['nines']:.1f} nines)")
+    return listed(parts)

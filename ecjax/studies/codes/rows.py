@@ -75,7 +75,7 @@ def _row(code: Code, case: Case, options: CodesOptions, known: Known) -> dict[st
     latencies: dict[str, Any] = {}
     if case.traffic is not None:
         layout = one_code(code, case.traffic.classes, len(case.traffic.files))
-        latencies = latency_columns(layout, case.traffic, case.cluster, case.failures.disk_rate, known)
+        latencies = latency_columns(layout, case.traffic, case.cluster, case.failures, known)
     # repairs give way to reads; where these leave them nothing, which the status says, nines are those without reads
     pace = latencies.get("repair_pace", 1.0)
     cluster = case.cluster.at_pace(pace) if pace > 0 else case.cluster
@@ -101,10 +101,11 @@ def _row(code: Code, case: Case, options: CodesOptions, known: Known) -> dict[st
         "disk_repair_s": disk.all_s,
         "repair_bytes_per_day": assessed.repair_bytes_per_day,
         "repair_load": assessed.repair_load,
+        "domain_repair_load": assessed.domain_repair_load,
         "durable": False,
     }
     row["status"] = str(Status.OK)
-    if assessed.repair_load <= NEGLIGIBLE_LOAD:
+    if assessed.repair_share <= NEGLIGIBLE_LOAD:
         row |= _losses(assessed, options) | sensitivity(code, cluster, case.failures)
         if options.outages_per_year:
             outage = options.outages_per_year, options.outage_hours / HOURS_PER_YEAR
@@ -112,10 +113,10 @@ def _row(code: Code, case: Case, options: CodesOptions, known: Known) -> dict[st
     if case.traffic is not None:
         row |= latencies
         row["durable"] = row["durable"] and row["status"] == Status.OK and _fast_enough(row, options)
-    if row["status"] == Status.OK and assessed.repair_load > NEGLIGIBLE_LOAD:
+    if row["status"] == Status.OK and assessed.repair_share > NEGLIGIBLE_LOAD:
         row |= {
             "status": str(Status.UNSTABLE),
-            "error": f"{code.name}: repairs queue, load {assessed.repair_load:.3g}, so that nines are unknown; "
+            "error": f"{code.name}: repairs queue, load {assessed.repair_share:.3g}, so that nines are unknown; "
             f"allowed: at most {NEGLIGIBLE_LOAD:g}, by more repair_bytes_per_s or cluster_bytes_per_s, or less "
             "user_bytes",
         }

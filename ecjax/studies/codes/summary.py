@@ -43,6 +43,7 @@ def show(runs: pd.DataFrame, console: Console, out: str) -> None:
 
 
 def _show_codes(run: dict[str, object], codes: pd.DataFrame, console: Console, out: str) -> None:
+    outages = codes["unavailable_per_year"].notna().any()
     rows = [
         [
             row["code"],
@@ -51,6 +52,7 @@ def _show_codes(run: dict[str, object], codes: pd.DataFrame, console: Console, o
             number(row["object_loss_probability"], ".1e"),
             number(row["nines"], ".1f"),
             number(row["any_loss_probability"], ".1e"),
+            *([number(row["unavailable_per_year"], ".1e")] if outages else []),
             hours(row["disk_repair_s"]),
             number(row["repair_bytes_per_day"] / _TB, ".2g"),
             "yes" if row["durable"] else "NO",
@@ -64,11 +66,12 @@ def _show_codes(run: dict[str, object], codes: pd.DataFrame, console: Console, o
         f"{out}",
         [
             *("code", "n/k", "$ in\n30 days", "loss per\nobject, year", "nines", "any loss\nin a year"),
+            *(["not read,\nper year"] if outages else []),
             *("repair\nh", "TB\na day", "durable", "front"),
         ],
         rows,
         words=("code",),
-        least=("TB\na day", "$ in\n30 days", "front"),
+        least=("TB\na day", "$ in\n30 days", "front", "n/k"),
         dataset="codes",
     )
     failed = codes[codes["status"] != Status.OK]
@@ -76,6 +79,13 @@ def _show_codes(run: dict[str, object], codes: pd.DataFrame, console: Console, o
         _show_latencies(codes, console)
     for row in failed.to_dict("records"):
         say(console, f"{row['status']}: {row['error']}", "dim")
+    if outages and codes["unavailable_per_year"].isna().any():
+        say(
+            console,
+            "note: how often planned outages keep objects from being read is known of k+m and copies with a domain for "
+            "each chunk",
+            "dim",
+        )
     if codes["nines"].isna().any():
         say(
             console,

@@ -75,6 +75,7 @@ TABLES = job_tables(
         ),
         Column("repair_bytes_per_day", FLOAT, "B", "read and written for repairs"),
         Column("repair_load", FLOAT, "", "share of the time in which a lost disk is under repair"),
+        Column("domain_repair_load", FLOAT, "", "share of it in which a lost domain is"),
         Column(
             "repair_pace",
             FLOAT,

@@ -118,7 +118,9 @@ def work_of_sizes(problem: Problem, rates: np.ndarray, sizes: np.ndarray) -> np.
 def small_reads(layout: Layout, traffic: Traffic) -> SmallReads:
     """Small reads of the files in their codes."""
     small = traffic.small
-    width, size = chunks_of_reads(small.size, column(traffic.files, "bytes"), layout.k, small.stripe_unit_bytes)
+    width, size = chunks_of_reads(
+        small.size, column(traffic.files, "bytes"), layout.k, small.stripe_unit_bytes
+    )
     return SmallReads(*few_sizes(size, small.rate * width), small.rate, width)
 
 

@@ -20,14 +20,13 @@ def rules(row: dict[str, Any]) -> str:
     """A sentence on what loses objects: disks, or whole domains."""
     share = row["domain_loss_share"]
     what = "Lost domains take part in" if share >= 0.5 else "Disks alone are"
-    load = f"repairs run {row['repair_load']:.2g} of the time"
+    load = f"repairs run {row['repair_load'] + row['domain_repair_load']:.2g} of the time"
     return f"{what} {max(share, 1 - share):.0%} of its losses; {load}."
 
 
 def what_matters(row: dict[str, Any]) -> str:
     """A sentence on the assumption that, worse by a factor of 2, costs most nines."""
-    assumption, left = matters_most(row)
-    return f"What matters most: with {assumption} it has {left:.1f} nines."
+    return f"What matters most: {matters_most(row)}."
 
 
 def pace_of(row: dict[str, Any]) -> str:
@@ -36,6 +35,14 @@ def pace_of(row: dict[str, Any]) -> str:
     if pd.isna(pace) or pace is None or pace >= 1:
         return ""
     return f" Repairs take {pace:.0%} of their bandwidth, so that reads find no node above a load of {BUSIEST:g}."
+
+
+def outages_of(row: dict[str, Any]) -> str:
+    """A sentence, after a space, on planned outages; none where there are none."""
+    times = row.get("unavailable_per_year")
+    if times is None or pd.isna(times):
+        return ""
+    return f" With the planned outages an object cannot be read {times:.1e} times a year."
 
 
 def by_class_text(run: Any, combinations: pd.DataFrame) -> str:

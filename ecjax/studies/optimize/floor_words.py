@@ -49,12 +49,11 @@ def floors_text(options: OptimizeOptions, floors: pd.DataFrame) -> str:
     ]
     more = f" and {len(rows) - _NAMED} more" if len(rows) > _NAMED else ""
     least = min(rows, key=lambda row: row["nines"])
-    assumption, left = matters_most(least)
     share = least["domain_loss_share"]
     what = "lost domains take part in" if share >= 0.5 else "disks alone are"
     return (
         f"min_extra_chunks for {listed(wanted)}: {', '.join(named)}{more}; for {options.user_bytes / 1e12:g} TB in "
         f"{options.groups} groups on {least['disk_count']:.0f} disks in {least['domain_count']:.0f} domains, "
         f"afr={options.afr:g}, domain_losses_per_year={options.domain_losses_per_year:g}. Of k={least['k']:.0f} {what} "
-        f"{max(share, 1 - share):.0%} of the losses; with {assumption} it has {left:.1f} nines."
+        f"{max(share, 1 - share):.0%} of the losses; {matters_most(least)}."
     )

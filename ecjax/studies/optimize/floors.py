@@ -82,7 +82,7 @@ def _nearest(floor: Floor | None, most: int) -> str:
     worth = floor.assessment
     return (
         f"which has {nines(worth.losses):.1f} nines and any loss {worth.any_loss_probability:.1e} a year at most, with "
-        f"{floor.code.name}, where there is room for {most} chunks and repairs run {worth.repair_load:.2g} of the "
+        f"{floor.code.name}, where there is room for {most} chunks and repairs run {worth.repair_share:.2g} of the "
         "time; allowed: a smaller k, more nodes, fewer nines"
     )
 
@@ -111,6 +111,7 @@ def _row(judged: Judged) -> dict[str, Any]:
         "chunks_per_domain": worth.most_per_domain,
         "repair_s": worth.repair_s,
         "repair_load": worth.repair_load,
+        "domain_repair_load": worth.domain_repair_load,
         "domain_count": judged.cluster.domains,
         "disk_count": judged.cluster.domains * judged.cluster.disks,
     } | sensitivity(floor.code, judged.cluster, judged.failures)

@@ -314,6 +314,7 @@ TABLES = job_tables(
             "repair_s", FLOAT, "s", "mean time until a group that lost a chunk is whole again, with detection"
         ),
         Column("repair_load", FLOAT, "", "share of the time in which a lost disk is under repair"),
+        Column("domain_repair_load", FLOAT, "", "share of it in which a lost domain is"),
         Column("domain_count", INTEGER, "", "failure domains: the nodes, or their sites"),
         Column("disk_count", INTEGER, "", "disks of all domains"),
         Column("nines_double_afr", FLOAT, "", "nines if disks fail twice as often"),

@@ -6,14 +6,23 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from ecjax.durability.assessment import Failures, always_survived, assess, nines
+from ecjax.durability.assessment import (
+    NEGLIGIBLE_LOAD,
+    Failures,
+    always_survived,
+    assess,
+    loss_states,
+    nines,
+    repair_loads,
+)
 from ecjax.durability.codes import Code
 from ecjax.durability.mds_chain import HOURS_PER_YEAR
-from ecjax.durability.repair_times import RepairCluster, repair_load
+from ecjax.durability.repair_times import RepairCluster
 from ecjax.errors import UserError
 from ecjax.studies.spine.durability_options import DurabilityOptions
 
 _DOMAINS, _DISKS = 12, 10
+_MOST_STATES = 4000  # seconds each time that a code is judged
 WORSE = {
     "nines_double_afr": "twice the afr",
     "nines_double_domain_losses": "twice the domain_losses_per_year",
@@ -93,22 +102,28 @@ def unfit(
             f"which survives {survives} losses, on domains={domains}: one holds {together} chunks; allowed: codes that "
             "outlive the loss of a domain"
         )
+    states = loss_states(code, cluster)
+    if states > _MOST_STATES:
+        return (
+            f"whose groups have {states} states of loss with {together} chunks in a domain; allowed: at most "
+            f"{_MOST_STATES}, by more domains, or less parity"
+        )
     raw, room = options.user_bytes * code.n / code.k, options.disk_bytes * domains * cluster.disks
     if raw > room:
         return (
             f"which needs {raw:.4g} bytes of disk; allowed: at most {room:.4g}, domains * disks * disk_bytes"
         )
-    load = repair_load(cluster, code.n, code.k, code.repair_chunks, failures.disk_rate)
-    if load >= 1:
+    disks, domain_losses = repair_loads(code, cluster, failures)
+    if disks + domain_losses >= 1:
         return (
-            f"whose repairs never catch up: load {load:.3g}; allowed: below 1, by more repair_bytes_per_s or "
-            "cluster_bytes_per_s, or less user_bytes"
+            f"whose repairs never catch up: load {disks + domain_losses:.3g}, {domain_losses:.2g} of it by lost "
+            "domains; allowed: below 1, by more repair_bytes_per_s or cluster_bytes_per_s, or less user_bytes"
         )
     return None
 
 
 def sensitivity(code: Code, cluster: RepairCluster, failures: Failures) -> dict[str, float | None]:
-    """Nines under assumptions that are worse by a factor of 2; None where repairs would not catch up then."""
+    """Nines under assumptions that are worse by a factor of 2; None where repairs would queue then."""
     worse = {
         "nines_double_afr": assess(code, cluster, failures._replace(disk_rate=2 * failures.disk_rate)),
         "nines_double_domain_losses": assess(
@@ -116,15 +131,20 @@ def sensitivity(code: Code, cluster: RepairCluster, failures: Failures) -> dict[
         ),
         "nines_double_repair": assess(code, cluster, failures, slower=2),
     }
-    return {name: None if value is None else nines(value.losses) for name, value in worse.items()}
+    return {
+        name: None if value is None or value.repair_share > NEGLIGIBLE_LOAD else nines(value.losses)
+        for name, value in worse.items()
+    }
 
 
-def matters_most(row: dict[str, object]) -> tuple[str, float]:
+def matters_most(row: dict[str, object]) -> str:
     """The assumption that, worse by a factor of 2, costs most nines, and how many are left then.
 
     Args:
         row: with the columns of ``WORSE``.
     """
-    known = {name: float(str(row[name])) for name in WORSE if pd.notna(row[name])}
-    name = min(known, key=lambda each: known[each])
-    return WORSE[name], known[name]
+    unknown = [words for name, words in WORSE.items() if pd.isna(row[name])]
+    if unknown:
+        return f"with {unknown[0]} repairs queue, so that nines are unknown"
+    name = min(WORSE, key=lambda each: float(str(row[each])))
+    return f"with {WORSE[name]} it has {row[name]:.1f} nines"
