@@ -7,7 +7,7 @@ import numpy as np
 
 from ecjax import planning
 from ecjax.predict.read_samples import Groups
-from ecjax.predict.trace_estimates import TraceEstimate, trace_estimate
+from ecjax.predict.trace_estimates import LEVELS, TraceEstimate, trace_estimate
 from ecjax.predict.workload import workload_of
 from ecjax.simulation.laws import Laws
 from ecjax.streams.arrivals import Factors
@@ -17,6 +17,8 @@ from ecjax.traffic.node_work import Arrivals, Placed
 
 MOST_FILES = 1000  # that have a figure of their own
 _FEW = 1000  # requests below which a log says little
+_UNKNOWN = 5.0  # factor of an interval of which a log does not tell a figure
+_P99 = 1 + LEVELS.index(0.99)  # place of it among margins
 _LEFT, _SERVICES = 0.01, 10  # of the length of a log, and services: work left that is no ordinary queue
 
 
@@ -118,6 +120,24 @@ def placed_of(
     )
 
 
+def time_of_reads(rate: np.ndarray, factors: Factors, reads: float) -> float:
+    """When so many reads are expected to have come, s; infinite where reads end before.
+
+    Args:
+        rate: of files, (r,) 1/s.
+        factors: of the rates.
+        reads: expected, above 0.
+    """
+    last_change = max(0.0, float(np.max(factors.start, initial=0.0)))
+    binned = expected_reads(rate, factors, last_change + 1)
+    by_bin = np.bincount(binned.bin, binned.reads, binned.bins)
+    # the last bin goes on for ever
+    come = np.concatenate([[0.0], np.cumsum(by_bin)])
+    at = min(int(np.searchsorted(come, reads)), binned.bins) - 1
+    begin, speed = binned.width_s[:at].sum(), by_bin[at] / binned.width_s[at]
+    return float(begin + (reads - come[at]) / speed) if speed > 0 else np.inf
+
+
 def expected_reads(rate: np.ndarray, factors: Factors, length_s: float) -> BinnedReads:
     """Expected reads of files, (r,) 1/s, between the times when factors change."""
     inside = factors.start < length_s
@@ -149,6 +169,12 @@ def remarks(estimate: TraceEstimate, reads: int, length_s: float, names: Sequenc
         words.append(
             f"Node {names[node]} has work for {left:.3g} s left when the log ends: its queue has not drained, and "
             "latencies depend on where the log ends."
+        )
+    factor = float(np.exp(np.nanmax(estimate.log_margins[[0, _P99]], initial=0.0)))
+    if factor > _UNKNOWN:
+        words.append(
+            f"Few bursts make these latencies: they are known within a factor of {factor:,.0f}, so that the log hardly "
+            "tells what another one of its kind would have."
         )
     if reads < _FEW:
         words.append(

@@ -9,7 +9,7 @@ Against replays of the same log: exponential services, loads of 0.05 to 0.8, fou
 bursts of 0.1 s are within 8 and 12 %.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -19,6 +19,7 @@ from ecjax.predict.mixtures import LEVELS, Cells, group_laws, joined, law_means,
 from ecjax.predict.read_samples import FileKinds, Groups, Sample, all_reads, file_kinds, sampled
 from ecjax.predict.steady_laws import steady_laws
 from ecjax.queueing.workload import Workload
+from ecjax.traffic.bins import BinnedReads
 from ecjax.traffic.host_laws import HostReaders, host_laws, host_readers
 from ecjax.traffic.host_service import host_moments
 from ecjax.traffic.latency_laws import Seen, grid
@@ -26,6 +27,7 @@ from ecjax.traffic.node_work import Arrivals, Placed
 from ecjax.traffic.paths import Paths, Pieces, paths
 
 _OF_MARGINS = 2000  # reads in the sample that intervals come from
+_SECOND_LOG = 1.96 * 2**0.5  # standard errors within which a figure of a second log is in 95 %
 
 
 class TraceEstimate(NamedTuple):
@@ -36,6 +38,7 @@ class TraceEstimate(NamedTuple):
     log_margins: (
         np.ndarray
     )  # (5,) half widths of the 95 % intervals of log mean and log quantiles, of all reads
+    least: np.ndarray  # (5,) the same if nobody waited, at the lower end of 95 % by chance
     wait_s: float  # mean of chunks
     service_s: float  # mean of chunks
     load: np.ndarray  # (m,) of the whole log
@@ -52,7 +55,7 @@ class TraceEstimate(NamedTuple):
         """
         value = self.mean[0] if place == 0 else self.quantiles[0, place - 1]
         factor = np.exp(spread * self.log_margins[place])
-        return float(value / factor), float(value * factor)
+        return float(np.maximum(value / factor, min(self.least[place], value))), float(value * factor)
 
 
 class _Laws(NamedTuple):
@@ -72,6 +75,17 @@ class _Laws(NamedTuple):
         laws = host_laws(self.points, seen, used % kinds, self.of)
         weights = csr_matrix((sample.weight, (sample.group, place)), shape=(groups, len(used)))
         return Cells(laws, law_means(self.points, laws), weights)
+
+    def least(self, reads: BinnedReads) -> np.ndarray:
+        """Mean and quantiles of all reads if none met any work, at the lower end of what chance makes of them, (5,)."""
+        kinds = np.arange(len(self.kinds.first))
+        nothing: Any = np.zeros((len(kinds), self.of.mean.shape[1]))
+        laws = host_laws(self.points, Seen(nothing, nothing, nothing), kinds, self.of)
+        weights = np.bincount(self.kinds.of_file[reads.file], reads.reads, len(kinds))
+        cells = Cells(laws, law_means(self.points, laws), csr_matrix(weights[None]))
+        mean, quantiles = statistics(self.points, cells)
+        variance = chance(self.points, group_laws(cells)[0], np.asarray(LEVELS), reads.reads.sum())
+        return np.append(mean, quantiles[0]) * np.exp(-_SECOND_LOG * np.sqrt(variance))
 
 
 def trace_estimate(
@@ -111,6 +125,7 @@ def trace_estimate(
         mean,
         quantiles,
         np.full(1 + len(LEVELS), np.nan) if arrivals.certain else _margins(way, laws, group_laws(every)[0]),
+        laws.least(pieces.reads),
         pieces.wait_s,
         float(np.sum(way.at.work) / np.sum(way.at.chunks)),
         way.at.load,

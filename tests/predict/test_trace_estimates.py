@@ -12,7 +12,7 @@ sys.path.append(str(Path(__file__).parent.parent / "traffic"))
 from plain_queues import bursts, latencies, probabilities, segments
 
 from ecjax.predict.jackknife import chance, log_margins, without_each
-from ecjax.predict.logged import estimate_width, expected_reads
+from ecjax.predict.logged import estimate_width, expected_reads, remarks, time_of_reads
 from ecjax.predict.mixtures import laws_of_quantiles
 from ecjax.predict.read_samples import Groups
 from ecjax.predict.trace_estimates import trace_estimate
@@ -189,6 +189,38 @@ def test_factors_make_bins_of_expected_reads():
     table = np.zeros((3, 2))
     table[reads.bin, reads.file] = reads.reads
     np.testing.assert_allclose(table, [[20, 80], [5, 20], [10, 240]])
+
+
+@pytest.mark.parametrize(
+    ("reads", "time"), [(100.0, 10.0), (125.0, 20.0), (112.5, 15.0), (375.0, 40.0), (1000.0, 90.0)]
+)
+def test_so_many_reads_have_come_when_factors_say(reads, time):
+    """100 in the first 10 s, 25 in the next, then 12.5 every second."""
+    factors = Factors(np.array([0.0, 10.0, 20.0]), np.array([2.0, 0.5, 3.0]), [None, None, np.array([1])])
+    assert time_of_reads(np.array([1.0, 4.0]), factors, reads) == pytest.approx(time)
+
+
+def test_reads_that_end_never_are_so_many():
+    factors = Factors(np.array([10.0]), np.array([0.0]), [None])
+    assert time_of_reads(np.array([1.0, 4.0]), factors, 20.0) == 4.0
+    assert time_of_reads(np.array([1.0, 4.0]), factors, 60.0) == np.inf
+
+
+def test_no_interval_begins_below_what_an_idle_system_takes():
+    """One burst in a log: it is known within a factor of thousands, but services stay."""
+    rng = np.random.default_rng(0)
+    times = np.sort(np.concatenate([rng.uniform(0, 1000, 1500), rng.uniform(500, 520, 2500)]))
+    found = estimate(times, np.zeros(len(times), int), [[0, 1, 2]], 1, 0.02, 3, 1000.0)
+    factor = np.exp(found.log_margins[[0, 3]])
+    assert np.all(factor > 10)
+    # a read takes one exponential of 20 ms where nobody waits
+    (low, high), (low_p99, _) = found.interval(0), found.interval(3)
+    assert 0.019 < low <= 0.02 and high == pytest.approx(found.mean[0] * factor[0])
+    assert 0.08 < low_p99 <= 0.02 * np.log(100)
+    names = ["a", "b", "c"]
+    assert any(
+        "Few bursts make these latencies" in each for each in remarks(found, len(times), 1000.0, names)
+    )
 
 
 def test_chance_of_independent_reads():

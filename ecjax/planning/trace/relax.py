@@ -205,7 +205,10 @@ def descend(
             break
         if fixed is not None and iteration > _CHECK and settled <= 1e-2 * gap * at_best.objective:
             break
-    return Relaxed(best, stored_of(best), at_best, bound, iteration)
+    stored = stored_of(best)
+    if fixed is None:
+        bound = max(bound, tangent(data, best, stored, at_best)[0])
+    return Relaxed(best, stored, at_best, bound, iteration)
 
 
 def _scale(data: Traced) -> np.ndarray:

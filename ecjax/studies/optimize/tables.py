@@ -99,6 +99,7 @@ TABLES = job_tables(
         Column(
             "spread_wait_s", FLOAT, "s", "the same with all reads spread over all nodes: the least possible"
         ),
+        Column("steady_wait_s", FLOAT, "s", "that, if everything arrived at constant rates"),
         Column(
             "trace_bound_s",
             FLOAT,

@@ -32,8 +32,8 @@ from ecjax.traffic.penalties import EXCESS, ORDER, WAIT
 
 _FORMS = {"wait": WAIT, "order_statistics": ORDER, "excess": EXCESS}
 _DEEP_SHARE = 0.5  # of the bound, from which a warning says so
-_COMMON = 1.08  # times the least possible wait: below it, placing and spreading reads gains little
 _STEADY = 1.1  # times the wait at constant rates: below it, the log has no bursts that count
+_COMMON = 1.08  # times the least possible wait: below it, placing and spreading reads gains little
 
 
 def trace_runs(
@@ -98,6 +98,7 @@ def trace_columns(plan: TracePlan) -> dict[str, Any]:
         "trace_wait_s": plan.wait,
         "blind_wait_s": plan.blind_wait,
         "spread_wait_s": plan.spread_wait,
+        "steady_wait_s": plan.steady_wait if np.isfinite(plan.steady_wait) else None,
         "bursts": bursts_of(plan),
     }
 

@@ -6,6 +6,7 @@ from rich.console import Console
 from ecjax.console import say
 from ecjax.units import time_text
 
+_MUCH = 2.0  # times the wait at constant rates
 _WAITS = (
     "a plan that balances mean loads waits {blind}, this one {wait}, reads spread over all nodes {spread}"
 )
@@ -40,7 +41,18 @@ def say_bursts(runs: pd.DataFrame, console: Console) -> None:
         several = ""
         if verdicts["bursts"].nunique() > 1:
             several = f"rate_scale={run['rate_scale']:g}, theta={run['theta']:g}: "
-        say(console, several + _SENTENCES[str(word)].format(**texts))
+        say(console, several + _SENTENCES[str(word)].format(**texts) + _rest(run))
+
+
+def _rest(run: pd.Series) -> str:
+    """What spreading leaves of bursts of single files, if that is much: they are bursts of all reads together."""
+    steady = run["steady_wait_s"]
+    if run["bursts"] != "single" or pd.isna(steady) or run["spread_wait_s"] <= _MUCH * steady:
+        return ""
+    return (
+        f"; {time_text(float(steady))} at constant rates: the rest is bursts of all reads together, against which more "
+        "capacity or a cache helps"
+    )
 
 
 def say_margins(runs: pd.DataFrame, console: Console) -> None:

@@ -18,8 +18,10 @@ from ecjax.studies.replay.plans import Plan, read_plans
 from ecjax.studies.spine.logs import open_log
 from ecjax.tables.fingerprint import fingerprint
 from ecjax.tables.importers import Trace
+from ecjax.tables.importers.clock import TIED
 from ecjax.tables.read import read_input
 from ecjax.tables.requests import TraceRequests, requests
+from ecjax.units import time_text
 from ecjax.validation.halves import service_times
 from ecjax.validation.service import EMPIRICAL, Samples, fit_service
 
@@ -201,10 +203,27 @@ def _logged_reads(logged: TraceRequests, name: str) -> LoggedReads:
         raise UserError(f"trace={name}: found no reads; allowed: a log with reads to replay")
     if not read.all():
         log.info("trace: %d writes are left aside; writes come at the files' write rates", np.sum(~read))
-    reads = LoggedReads(logged.arrival[read], logged.file[read], logged.clock_resolution_s)
+    times, files, tick_s = logged.arrival[read], logged.file[read], logged.clock_resolution_s
+    ties = np.count_nonzero(np.diff(times) == 0)
+    if tick_s > 0 and ties > TIED * len(times):
+        log.info(
+            "trace: its clock ticks every %s: %d reads share a tick with the one before, and all are spread evenly "
+            "over their ticks",
+            time_text(tick_s),
+            ties,
+        )
+        times, files = _spread_over_ticks(times, files, tick_s)
+    reads = LoggedReads(times, files, tick_s)
     if reads.span_s <= 0:
         raise UserError(f"trace={name}: found reads at one time only; allowed: a log that lasts")
     return reads
+
+
+def _spread_over_ticks(times: np.ndarray, files: np.ndarray, tick_s: float) -> tuple[np.ndarray, np.ndarray]:
+    """Reads where Poisson arrivals of these ticks may have been, the same at every call."""
+    spread = times + tick_s * np.random.default_rng(0).random(len(times))
+    order = np.argsort(spread)
+    return spread[order], files[order]
 
 
 def _logged_laws(logged: TraceRequests, plan: Plan, name: str) -> Laws:

@@ -5,7 +5,14 @@ from typing import Any
 import numpy as np
 
 from ecjax.predict.latencies import Latencies
-from ecjax.predict.logged import Logged, logged_estimate, most_read, remarks, varying_estimate
+from ecjax.predict.logged import (
+    Logged,
+    logged_estimate,
+    most_read,
+    remarks,
+    time_of_reads,
+    varying_estimate,
+)
 from ecjax.predict.read_samples import Groups
 from ecjax.predict.trace_estimates import TraceEstimate
 from ecjax.studies.replay.inputs import Case
@@ -44,7 +51,7 @@ def trace_predictions(
         words = remarks(estimate, len(logged.times_s), length, at.plan.names.nodes.to_pylist())
     else:
         assert case.factors is not None
-        length = options.requests / float(rate.sum())
+        length = time_of_reads(rate, case.factors, options.requests)
         estimate = varying_estimate(*plan, case.factors, length, groups)
     return _latencies(estimate, groups, len(rate)), trace_columns(estimate, words)
 

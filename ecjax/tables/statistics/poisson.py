@@ -7,8 +7,9 @@ from scipy import stats
 from scipy.interpolate import CubicSpline
 from scipy.special import smirnov
 
+from ecjax.tables.importers.clock import TIED
+
 LEVEL = 0.05
-TIED = 0.01  # largest share of arrivals that tie, and largest tick / mean gap, of a clock that tells gaps
 _SMALLEST_P = 1e-300
 _KNOTS = 257
 

@@ -226,3 +226,15 @@ def test_prices_far_above_waits_leave_choices_with_sites_finite():
     plan = plan_trace(data._replace(rows=rows), 1e-2)
     assert np.all(plan.stored.sum(axis=1) == 3)
     assert plan.bound <= plan.objective <= plan.bound * 1.01
+
+
+def test_a_relaxation_that_starts_where_it_ends_has_its_bound():
+    """With writes, whose prices are not those of reads, a descent from its own end stops at once."""
+    data = traced(
+        problem_of(4, 4, floor=1), counted(bursts(3, files=4)), counted(bursts(4, files=4, mean=0.6)), 0.0
+    )
+    relaxed = relaxation(data, 1e-3)
+    again = relaxation(data, 1e-3, relaxed.probabilities)
+    assert again.bound >= 0.99 * relaxed.bound > 0
+    plan = plan_trace(data, 1e-3, relaxed.probabilities)
+    assert 0 < plan.bound <= relaxed.point.objective <= plan.objective

@@ -5,11 +5,14 @@ import io
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.parquet as pq
 import pytest
-from plans_by_hand import plan_by_hand
+from plans_by_hand import RATES, plan_by_hand
 from rich.console import Console
 
-from ecjax.studies.replay import run
+from ecjax.predict.logged import varying_estimate
+from ecjax.studies.optimize.options import OptimizeOptions
+from ecjax.studies.replay import run, trace_predictions
 from ecjax.studies.replay.options import ReplayOptions
 from ecjax.studies.replay.study import replay_study
 from ecjax.tables.results import read_results
@@ -67,3 +70,58 @@ def test_a_mean_load_above_1_names_the_node(tmp_path):
     path, columns = _log(tmp_path, range(10, 14))
     _, code, row, text = _replayed(tmp_path, plan=plan, trace=path, columns=columns, rate_scale=100.0)
     assert code == 1 and row["status"] == "unstable" and "node" in row["error"]
+
+
+def test_reads_of_a_coarse_clock_are_spread_over_its_ticks(tmp_path, caplog):
+    """Poisson reads stamped by the minute, of copies on exponential nodes: each node is a queue of its own."""
+    mean, nodes, load = 0.1, 4, 0.4
+    rng = np.random.default_rng(1)
+    count = 24_000
+    arrival = np.cumsum(rng.exponential(mean / load / nodes, count)) // 60 * 60
+    log = {"request_id": np.arange(count), "arrival_s": arrival, "file_id": rng.integers(0, 40, count)}
+    log |= {"op": ["read"] * count, "bytes": [1.0] * count}
+    tables = {
+        "log": log,
+        "nodes": {"node_id": range(nodes), "delta_s": [0.0] * nodes, "delta_s_per_byte": [0.0] * nodes}
+        | {"psi_s": [mean] * nodes, "psi_s_per_byte": [0.0] * nodes},
+        "files": {"file_id": range(40), "bytes": [1.0] * 40, "k": [1] * 40, "rate_per_s": [1.0] * 40}
+        | {"nodes": [list(range(nodes))] * 40},
+    }
+    paths = {name: str(tmp_path / f"{name}.parquet") for name in tables}
+    for name, table in tables.items():
+        pq.write_table(pa.table({key: list(values) for key, values in table.items()}), paths[name])
+    planning = OptimizeOptions(nodes=paths["nodes"], files=paths["files"])
+    columns = {name: name for name in log}
+    given = {
+        "plan": "none",
+        "planning": planning,
+        "trace": paths["log"],
+        "columns": columns,
+        "service": ["exponential"],
+    }
+    _, code, row, text = _replayed(tmp_path, **given)
+    assert code == 0
+    expected = mean / (1 - load)
+    assert row["mean_s"] == pytest.approx(expected, rel=0.05)
+    assert row["trace_estimated_mean_s"] == pytest.approx(expected, rel=0.05)
+    assert row["trace_estimated_p99_s"] == pytest.approx(expected * np.log(100), rel=0.08)
+    assert any("clock ticks every 60 s" in record.getMessage() for record in caplog.records)
+
+
+def test_the_estimate_under_varying_rates_is_of_the_time_that_is_replayed(tmp_path):
+    """Twice the rate after 2000 s: the reads that would end at 4000 s do so at 3000 s."""
+    plan = plan_by_hand(tmp_path, "fcfs")
+    rates = str(tmp_path / "rates.csv")
+    pa.csv.write_csv(pa.table({"start_s": [0.0, 2000.0], "factor": [1.0, 2.0]}), rates)
+    seen = []
+
+    def estimated(*given):
+        seen.append(given[5])
+        return varying_estimate(*given)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trace_predictions, "varying_estimate", estimated)
+        _, code, _, _ = _replayed(tmp_path, plan=plan, rates=rates, requests=600, rate_scale=0.2)
+    assert code == 0
+    assert 600 / (0.2 * RATES.sum()) == pytest.approx(4000.0)
+    assert seen == [pytest.approx(3000.0)]

@@ -383,3 +383,34 @@ def test_s3_lines_as_they_are_delivered(tmp_path):
     assert found["op"].tolist() == ["read"] * 5 + ["write", "read"]
     assert found["file_id"].iloc[-1].endswith("/a/b ü.jpg") and found["file_id"].nunique() == 2
     assert trace.tally.unsuccessful == 2 and sum(trace.tally.others.values()) == 8
+
+
+def test_a_format_is_not_taken_for_another(tmp_path):
+    file, lines = LOGS["twitter"]
+    write_log(tmp_path / file, lines(DAY))
+    assert open_trace(tmp_path / file, format="twitter").format == "twitter"
+    with pytest.raises(UserError, match="found lines of format=twitter .*allowed with format=ibm_cos"):
+        open_trace(tmp_path / file, format="ibm_cos")
+
+
+@pytest.mark.parametrize(
+    ("name", "garbage"),
+    [("thesios", "lorem"), ("ibm_cos", "REST.GET.O"), ("twitter", "1")],
+)
+def test_operations_that_a_format_does_not_have_are_malformed(tmp_path, name, garbage):
+    file, lines = LOGS[name]
+    some = list(lines(DAY))
+    word = {"thesios": "READ", "ibm_cos": "REST.GET.OBJECT", "twitter": "get"}[name]
+    at = next(number for number, line in enumerate(some) if word in line)
+    some[at] = some[at].replace(word, garbage, 1)
+    write_log(tmp_path / file, some)
+    trace = open_trace(tmp_path / file)
+    rows(trace)
+    assert trace.tally.reasons == {"operation": 1}
+
+
+def test_lines_without_names_of_columns_are_those_that_are_known(tmp_path):
+    path = tmp_path / "text.tsv"
+    path.write_text("".join(f"{i}\t{10**9 + i}\t{1000 + i}\t0.0{i}\n" for i in range(9)))
+    with pytest.raises(UserError, match="found as first line.*allowed: columns relative_unix"):
+        open_trace(path, format="wikimedia")

@@ -138,6 +138,12 @@ def test_sorting_keeps_the_rows_of_a_request_together(tmp_path):
         ([1e12, 2e12], 1.0),
         ([0.0, 1e-9], 1e-9),
         ([], 0.0),
+        # ties of a coarse clock: its step, and not what the digits allow
+        (60 * np.repeat(np.arange(100), 3) + 1.7e9 // 60 * 60, 60.0),
+        (np.repeat(np.arange(0, 25, 0.25), 2), 0.25),
+        # without ties arrivals may be regular; few times may have a divisor by chance
+        (60.0 * np.arange(100), 1.0),
+        (60 * np.repeat(np.arange(10), 3), 1.0),
     ],
 )
 def test_clock_resolution(times, resolution):

@@ -106,6 +106,7 @@ class AccessLogImporter:
         files = [file for file in files if file.stat().st_size]
         if not files:
             raise UserError(f"{source.path}: found no file with a line; allowed: at least one")
+        self._check_format(files, source.path)
         salt = None if source.keep_ids or not self.profile.secret else _salt(files)
         readers = {file: self._reader(file, salt, source.path) for file in files}
         tally = Tally(source.max_rejects)
@@ -161,6 +162,20 @@ class AccessLogImporter:
             tasks=self.profile.tasks,
         )
 
+    def _check_format(self, files: list[Path], source: Path) -> None:
+        """Refuse a log all of whose files are of other formats: what they have would go by this one's name."""
+        shown: Profile | None = None
+        for file in files:
+            lines = head_lines(file)
+            if any(recognised(lines, each) for each in (self.profile, self.joined) if each is not None):
+                return
+            shown = shown or next((each for each in self.others if recognised(lines, each)), None)
+        if shown is not None:
+            raise UserError(
+                f"{source}: found lines of format={shown.name} ({shown.title}); allowed with format={self.name}: lines "
+                "of that, or format=auto"
+            )
+
     def _reader(self, file: Path, salt: np.ndarray | None, source: Path) -> LineReader:
         """How a file is read: by this profile, or another one that it shows."""
         lines = head_lines(file)
@@ -173,7 +188,7 @@ class AccessLogImporter:
         if not isinstance(shape, Text) or not lines:
             return LineReader(profile, salt)
         columns = columns_of(lines[0], shape) if shape.header else None
-        if columns is None and not shape.positions:
+        if columns is None and (not shape.positions or (shape.header and not _any_fits(lines, shape))):
             needed = ", ".join(names[0] for names in shape.header.values())
             raise UserError(f"{file}: found as first line {lines[0][:80]!r}; allowed: columns {needed}")
         return LineReader(
@@ -198,6 +213,11 @@ class AccessLogImporter:
             f"{source.path}: found no access that reads or writes an object among {tally.lines:,} lines; allowed: at "
             "least one"
         )
+
+
+def _any_fits(lines: tuple[str, ...], shape: Text) -> bool:
+    """Whether one of the first lines is as those of a file without names of columns."""
+    return any(re.match(shape.first_lines, line) for line in lines[:_HEAD_LINES])
 
 
 def _alike(one: Profile, other: Profile) -> bool:

@@ -103,6 +103,7 @@ class Profile:
         shape: how its lines are built.
         clock: of the role TIME.
         reads, writes: words of the role OPERATION (or methods, of REQUEST); other operations are left out.
+        operations: regular expression of all words that such a log has as OPERATION, others being malformed; "": any.
         loses: what such a log does not tell, sentences.
         provides: of "rates", "sojourn", "service" and "placement".
         duration_s: unit of a duration without one of its own (s); None: microseconds if it is whole, else seconds.
@@ -134,6 +135,7 @@ class Profile:
     clock: Clock
     reads: frozenset[str] = frozenset()
     writes: frozenset[str] = frozenset()
+    operations: str = ""
     loses: tuple[str, ...] = ()
     provides: frozenset[str] = frozenset({RATES, SOJOURN})
     duration_s: float | None = 1.0

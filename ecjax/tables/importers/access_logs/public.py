@@ -44,6 +44,7 @@ THESIOS = Profile(
     clock=Clock(EPOCH),
     reads=frozenset({"READ"}),
     writes=frozenset({"WRITE"}),
+    operations="READ|WRITE",
     loses=("Accesses that a cache or a buffer served are left out: one disk is the node of all others.",),
     provides=frozenset({RATES, SOJOURN, SERVICE}),
     read_bytes=(SENT,),
@@ -73,6 +74,7 @@ TECTONIC = Profile(
         {"1", "2", "5", "getChunkData.NotInitialized", "getChunkData.Permanent", "getChunkData.Temporary"}
     ),
     writes=frozenset({"3", "4", "6", "putChunk.NotInitialized", "putChunk.Permanent", "putChunk.Temporary"}),
+    operations=r"\d|\w+\.\w+",
     loses=(
         _NO_TIMES,
         "Files are blocks, of which reads ask for parts: their whole size is not in the trace.",
@@ -96,6 +98,7 @@ TWITTER = Profile(
     clock=Clock(EPOCH),
     reads=frozenset({"get", "gets"}),
     writes=frozenset({"set", "add", "replace", "cas", "append", "prepend"}),
+    operations="delete|incr|decr|gat|gats|touch|flush_all",
     loses=(_SECONDS, _NO_TIMES, "The size of a read that missed is 0."),
     provides=_ONLY_RATES,
     read_bytes=(SIZE,),
@@ -162,6 +165,7 @@ IBM_COS = Profile(
     clock=Clock(EPOCH, unit_ns=10**6),
     reads=frozenset({"REST.GET.OBJECT"}),
     writes=frozenset({"REST.PUT.OBJECT", "REST.COPY.OBJECT"}),
+    operations=r"[A-Z]+\.[A-Z_]+\.[A-Z_]{3,}",
     loses=("The clock ticks in whole milliseconds.", _NO_TIMES),
     provides=_ONLY_RATES,
     read_bytes=(SIZE,),
@@ -183,6 +187,7 @@ ALIBABA_BLOCK = Profile(
     clock=Clock(EPOCH, unit_ns=1000),
     reads=frozenset({"R"}),
     writes=frozenset({"W"}),
+    operations="[A-Z]",
     loses=(
         _NO_TIMES,
         "Files are extents of virtual disks; an access is charged the bytes that it asked for.",

@@ -181,6 +181,8 @@ class LineReader:
             return _READ
         if word in self.profile.writes:
             return _WRITE
+        if self.profile.operations:
+            return _OTHER if re.fullmatch(self.profile.operations, word) else _NO_WORD
         return _OTHER if _WORD.fullmatch(word) or word.isdigit() else _NO_WORD
 
     def _batch(

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from ecjax.tables.importers.access_logs.profile import REQUEST_ID, WHOLE, Profile
 from ecjax.tables.importers.blocks import Accesses, block_schema, extent_batches
 from ecjax.tables.importers.checking import WORDS
+from ecjax.tables.importers.clock import common_step
 from ecjax.tables.importers.rejects import Tally
 from ecjax.tables.importers.trace import BATCH_ROWS, OBJECT_BYTES
 
@@ -39,7 +40,7 @@ class Emitter:
         ticks = sample["ticks"].to_numpy()
         for digits in range(10):
             if not np.any(ticks % 10 ** (9 - digits)):
-                return 10.0**-digits
+                return common_step(ticks // 10 ** (9 - digits)) * 10.0**-digits
         return 0.0
 
     def requests(
