@@ -72,7 +72,7 @@ def test_a_mean_load_above_1_names_the_node(tmp_path):
     assert code == 1 and row["status"] == "unstable" and "node" in row["error"]
 
 
-def test_reads_of_a_coarse_clock_are_spread_over_its_ticks(tmp_path, caplog):
+def test_reads_of_a_coarse_clock_are_spread_over_its_ticks(tmp_path):
     """Poisson reads stamped by the minute, of copies on exponential nodes: each node is a queue of its own."""
     mean, nodes, load = 0.1, 4, 0.4
     rng = np.random.default_rng(1)
@@ -105,7 +105,6 @@ def test_reads_of_a_coarse_clock_are_spread_over_its_ticks(tmp_path, caplog):
     assert row["mean_s"] == pytest.approx(expected, rel=0.05)
     assert row["trace_estimated_mean_s"] == pytest.approx(expected, rel=0.05)
     assert row["trace_estimated_p99_s"] == pytest.approx(expected * np.log(100), rel=0.08)
-    assert any("clock ticks every 60 s" in record.getMessage() for record in caplog.records)
 
 
 def test_the_estimate_under_varying_rates_is_of_the_time_that_is_replayed(tmp_path):
