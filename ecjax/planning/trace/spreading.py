@@ -10,8 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ecjax.planning.trace.data import Rows, Traced
+from ecjax.planning.trace.few_rows import improved
 from ecjax.planning.trace.pruning import prune
-from ecjax.planning.trace.relax import Point, descend, tangent
+from ecjax.planning.trace.relax import Point, Relaxed, descend, tangent
 
 _ROUNDS = 16
 _STEPS = 40  # of a descent over one placement
@@ -77,9 +78,18 @@ def spread_out(data: Traced, start: np.ndarray, placed: np.ndarray, bound: float
                 best = spread
             break
         best = spread
+    if best.point.objective - bound > gap * abs(bound):
+        best = _searched(data, best, bound, gap)
     if not charged:
         best = _with_fewer_chunks(data, best, bound, gap)
     return best._replace(bound=bound, rounds=rounds)
+
+
+def _searched(data: Traced, plan: Spread, bound: float, gap: float) -> Spread:
+    """The plan, or where rows are few a better one that single chunks lead to."""
+    relaxed = Relaxed(plan.probabilities, plan.placed.astype(float), plan.point, bound, 0)
+    placed, relaxed = improved(data, plan.placed, relaxed, _FINE * gap, _STEPS)
+    return plan._replace(probabilities=relaxed.probabilities, placed=placed, point=relaxed.point)
 
 
 def _with_fewer_chunks(data: Traced, plan: Spread, bound: float, gap: float) -> Spread:

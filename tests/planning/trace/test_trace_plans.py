@@ -12,7 +12,7 @@ from ecjax.planning import prepare, project_hypersimplex
 from ecjax.planning.trace import loops
 from ecjax.planning.trace.data import merged_bins, traced
 from ecjax.planning.trace.plan import plan_trace, relaxation
-from ecjax.planning.trace.relax import evaluate, stored_with, tangent, wait_of, work_of
+from ecjax.planning.trace.relax import descend, evaluate, stored_with, tangent, wait_of, work_of
 from ecjax.traffic.bins import BinnedReads
 
 MEAN = 0.1
@@ -238,3 +238,19 @@ def test_a_relaxation_that_starts_where_it_ends_has_its_bound():
     assert again.bound >= 0.99 * relaxed.bound > 0
     plan = plan_trace(data, 1e-3, relaxed.probabilities)
     assert 0 < plan.bound <= relaxed.point.objective <= plan.objective
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_of_few_files_no_placement_is_much_better(seed):
+    """All placements of two files on four nodes, with the best reads over each."""
+    writes = counted(bursts(seed + 10, files=2, mean=1.0))
+    data = traced(problem_of(2, 4), counted(bursts(seed, files=2, mean=4.0)), writes, 0.0)
+    plan = plan_trace(data, 1e-3)
+    choices = [places for n in (2, 3, 4) for places in itertools.combinations(range(4), n)]
+    best = np.inf
+    for rows in itertools.product(choices, repeat=2):
+        placed = np.zeros((2, 4), bool)
+        for i, places in enumerate(rows):
+            placed[i, list(places)] = True
+        best = min(best, descend(data, placed * 0.6, 1e-4, 60, placed).point.objective)
+    assert plan.objective <= 1.01 * best
