@@ -85,8 +85,14 @@ def certify(
     """
     service, rows = passes.service, passes.rows
     m = len(rows.chunk_price)
+    known: one_size_plan.Plan | None = None
+    least = -np.inf
     if has_one_size(service, rows):
-        return _one_size(passes, settings, start, solver or HostSolver())
+        known, least, turns = _one_size(passes, settings, start, solver or HostSolver())
+        if known.objective <= least + settings.gap * abs(least) or not few_rows(service, rows):
+            return _certificate(passes, settings, *known, least, turns)
+        # of few rows mixtures of choices may be far below any choice: those are proved as of several sizes
+        start = None
     # passes get dearer and more with the nodes
     tol = (0.05 if m <= _MANY_NODES else 0.25) * settings.gap
     # the gap stays open, and passes are dear
@@ -109,11 +115,12 @@ def certify(
             break
         relaxed = relax(passes, group, relaxed.kinds, bound.better.z, tol, settings.passes)
         count += relaxed.passes
-    target = bound.value + settings.gap * abs(bound.value)
+    value = max(bound.value, least)
+    target = value + settings.gap * abs(value)
     for earlier in candidates:
         # what a few passes could not prove of the earlier plan
         if earlier[2] <= target:
-            return _certificate(passes, settings, *earlier, bound.value, count)
+            return _certificate(passes, settings, *earlier, value, count)
     kinds, z, objective = round_off(passes, relaxed, 1e-3 * settings.gap, settings.seed)
     for again in range(1, _ROUNDINGS if kinds.size <= _FEW else 1):
         if objective <= target:
@@ -122,7 +129,9 @@ def certify(
         other = round_off(passes, relaxed, 1e-3 * settings.gap, settings.seed + again, shuffled=True)
         if other[2] < objective and keeps_capacity(passes, other[0]):
             kinds, z, objective = other
-    value, placements = bound.value, None
+    if known is not None and known.objective < objective:
+        kinds, z, objective = known
+    placements = None
     if objective > target and few_rows(service, rows):
         by_sets = bound_by_sets(
             service,
@@ -137,14 +146,17 @@ def certify(
     return _certificate(passes, settings, kinds, z, objective, value, count, placements)
 
 
-def _one_size(passes: Passes, settings: Settings, start: np.ndarray | None, solver: Solver) -> Certificate:
+def _one_size(
+    passes: Passes, settings: Settings, start: np.ndarray | None, solver: Solver
+) -> tuple[one_size_plan.Plan, float, int]:
+    """A plan of files with one chunk size, a lower bound (s) on all, and the passes that they took."""
     tried: list[one_size_plan.Plan] = []
     try:
         bins = Bins(passes, 0.2 * settings.gap, solver)
         if start is not None:
             tried, plan, bound = one_size_plan.placed_anew(bins, start, settings.gap, settings.seed)
             if plan is not None:
-                return _certificate(passes, settings, *plan, bound, len(tried))
+                return plan, bound, len(tried)
         relaxation, bound, turns = one_size_plan.prove(bins, settings.gap, settings.passes)
     finally:
         solver.leave()
@@ -152,9 +164,9 @@ def _one_size(passes: Passes, settings: Settings, start: np.ndarray | None, solv
     for earlier in tried:
         # what its own loads could not prove of the earlier plan
         if earlier.objective <= target:
-            return _certificate(passes, settings, *earlier, bound, turns)
+            return earlier, bound, turns
     plan = one_size_plan.round_off(bins, relaxation, target, 1e-3 * settings.gap, settings.seed)
-    return _certificate(passes, settings, *plan, bound, turns)
+    return plan, bound, turns
 
 
 def _placed_anew(

@@ -46,12 +46,7 @@ class BySets(NamedTuple):
 
 def few_rows(service: Service, rows: Rows) -> bool:
     """Whether rows and their chunk sizes are few enough for this bound, and more than prices of mixtures do well."""
-    return (
-        rows.number <= _MOST_ROWS
-        and len(rows.grid) <= _MOST_ENTRIES
-        and not len(rows.true_size.edge)
-        and len(service.size) > 1
-    )
+    return rows.number <= _MOST_ROWS and len(rows.grid) <= _MOST_ENTRIES and not len(rows.true_size.edge)
 
 
 def bound_by_sets(

@@ -43,7 +43,8 @@ def nearby_bound(problem: Problem, theta: float, plan: Solution, tol: float) -> 
     service, rows = flatten(problem)
     passes = Passes(service, rows, available_cores())
     passes.with_theta(theta / problem.files.count)
-    kinds, z = _whole(plan, rows.hot), float(plan.evaluation.z)
+    # reads of one chunk have no z
+    kinds, z = _whole(plan, rows.hot), 0.0 if service.alone else float(plan.evaluation.z)
     # matrices are small: threads would be in each other's way
     with one_blas_thread(), closing(passes):
         relaxed = relax(passes, groups_of(service, rows), kinds, z, np.inf, 1, fixed_z=True)
