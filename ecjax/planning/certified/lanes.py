@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -25,6 +26,7 @@ from ecjax.planning.problem import EVALUATE, Problem, reading_prices, scaled
 from ecjax.planning.rescheduling import reschedule
 from ecjax.precision import device_name
 
+_TIE = 1e-9  # of the shortest service, that dollars count where they have no price
 _NOTHING: Any = np.zeros(0)
 _NODES_FOR_ALL_CORES = 3000  # from which on linear algebra takes all cores
 _MOST_AT_ONCE = 8  # lanes whose relaxations a device solves that compute besides
@@ -64,10 +66,13 @@ def plan_lanes(
     def one(lane: tuple[float, float, float]) -> Certificate:
         service, rows, _, gathered = flat[lane[1:]]
         passes = Passes(service, rows, max(1, cores // at_once), gathered)
-        passes.with_theta(lane[0] / problem.files.count)
+        # without a price dollars decide between plans of equal latency
+        least = _TIE * float(np.min(service.mean)) if lane[0] == 0 else 0.0
+        passes.with_theta(lane[0] / problem.files.count if lane[0] else least / _most_dollars(problem, rows))
         try:
             with solver.working():
-                return certify(passes, settings, start, solver)
+                certificate = certify(passes, settings, start, solver)
+            return replace(certificate, lower_bound=certificate.lower_bound - least)
         finally:
             passes.close()
 
@@ -95,6 +100,14 @@ def plan_lanes(
     device = HOST if isinstance(solver, HostSolver) else device_name()
     stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *plans)
     return stacked._replace(probabilities=probabilities, stored=stored), np.array(bounds), device
+
+
+def _most_dollars(problem: Problem, rows: Rows) -> float:
+    """What chunks of all files on all nodes would cost, above 0."""
+    nodes, files = problem.nodes, problem.files
+    chunks = files.count * float(np.sum(nodes.cost_per_chunk))
+    stored = float(np.sum(files.stored_chunk_bytes)) * float(np.sum(nodes.cost_per_byte))
+    return max(chunks + stored + float(rows.surcharge.sum() + rows.reading.sum()), np.finfo(float).tiny)
 
 
 def _solver(

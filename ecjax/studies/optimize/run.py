@@ -13,7 +13,7 @@ from ecjax.engine import Worker
 from ecjax.planning import BatchSettings, Plans, Solution
 from ecjax.planning.certified.solvers import Device
 from ecjax.planning.classes.alternate import Step
-from ecjax.problem.overload import EVENLY, overload
+from ecjax.problem.overload import overload
 from ecjax.progress import detail
 from ecjax.status import Status
 from ecjax.stopwatch import Stopwatch
@@ -33,6 +33,8 @@ from ecjax.studies.optimize.rate_margins import rate_error_columns
 from ecjax.studies.optimize.trace_run import trace_runs
 from ecjax.studies.optimize.what_if_rows import answer_rows
 from ecjax.studies.spine.batches import Rows
+
+_BEGIN = "with reads spread as method=published begins; method=certified looks for other spreads"
 
 Datasets = Mapping[str, Iterator[pa.Table]]
 
@@ -158,7 +160,7 @@ def _outcomes(
 
 def _unstable(case: Case, item: Item, plan: Solution, start_load: jax.Array) -> dict[str, Any]:
     """Columns that say which node is overloaded; ``start_load`` is that at the start of the descent, (m,)."""
-    load, spread = np.asarray(start_load), EVENLY
+    load, spread = np.asarray(start_load), _BEGIN
     if item.way.method != "published" or load.max() < 1:
         load, spread = np.asarray(plan.evaluation.load), f"in the plan of method={item.way.method}"
     if load.max() < 1:
