@@ -49,12 +49,13 @@ class _Intervals:
         ends = np.linspace(self.left[which], self.right[which], _SPLIT + 1)
         keep = np.ones(len(self.left), bool)
         keep[which] = False
-        bound = np.broadcast_to(self.bound[which], (_SPLIT, len(which))).ravel()
-        point = np.broadcast_to(self.point[which] - self.right[which], (_SPLIT, len(which))) + ends[1:]
+        # the rest of the bound falls with z: at an earlier end it is no less
+        rest = self.point[which] - self.right[which]
+        bound = np.maximum(self.bound[which], rest + ends[:-1]).ravel()
+        point = rest + ends[1:]
         self.left = np.concatenate([self.left[keep], ends[:-1].ravel()])
         self.right = np.concatenate([self.right[keep], ends[1:].ravel()])
         self.bound = np.concatenate([self.bound[keep], bound])
-        # the rest of the bound falls with z: at an earlier end it is no less
         self.point = np.concatenate([self.point[keep], point.ravel()])
 
 

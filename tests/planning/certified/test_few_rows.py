@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from planning.brute_force import optimum
 from planning.certified.untuned import limited, passes_of, tiny
 
 from ecjax.planning import prepare
-from ecjax.planning.certified import Settings, certify
+from ecjax.planning.certified import Settings, certify, nearby_bound, plan_lanes
 from ecjax.planning.certified.few_rows import bound_by_sets, few_rows
 
 NODES = 4
@@ -79,3 +80,27 @@ def test_reads_of_one_chunk_have_their_mean():
     best = optimum(problem, theta).objective
     bound = bound_of(problem, theta, best)
     assert 0.9 * best < bound <= best * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(n, marks=pytest.mark.slow) for n in range(2, 12))])
+@pytest.mark.parametrize("kind", ["one size", "writes"])
+def test_plans_of_two_files_of_one_size_are_nearly_the_best(seed, kind):
+    """Mixtures of choices are far below any choice of two files: their bound alone would leave a gap of tens of percent."""
+    _, problem, theta = tiny(seed, kind, 2, NODES)
+    best = optimum(problem, theta).objective
+    plans, bound, _ = plan_lanes(problem, np.array([theta]), np.ones(1), np.ones(1), Settings())
+    objective = float(plans.evaluation.objective[0])
+    assert bound[0] <= best * (1 + 1e-7) and best <= objective * (1 + 1e-7)
+    assert objective <= 1.02 * best
+    assert bound[0] >= 0.85 * best
+
+
+def test_reads_of_one_chunk_beside_writes_have_a_plan_and_a_bound_nearby():
+    _, problem, theta = tiny(5, "alone", 2, NODES)
+    written = replace(problem.files, write_rate=0.2 * problem.files.rate)
+    problem = prepare(problem.nodes, written)
+    plans, bound, _ = plan_lanes(problem, np.array([theta]), np.ones(1), np.ones(1), Settings())
+    plan = jax.tree.map(lambda leaf: leaf[0], plans)
+    objective = float(plan.evaluation.objective)
+    assert bound[0] <= objective and np.isfinite(objective)
+    assert 0 < nearby_bound(problem, theta, plan, 1e-3) <= objective * (1 + 1e-9)

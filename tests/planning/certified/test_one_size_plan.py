@@ -1,5 +1,8 @@
 """Plans of files with one chunk size: bins, prices from the smoothed dual, rounding, exchanges."""
 
+from dataclasses import replace
+
+import jax.numpy as jnp
 import numpy as np
 import problems
 import pytest
@@ -7,8 +10,9 @@ from planning.certified.test_relax import CONVEX
 from planning.certified.test_rounding import THETA, constrained
 from planning.certified.untuned import at_largest_load, limited, passes_of, relaxed_at, tiny, untuned
 
+from ecjax.planning import prepare
+from ecjax.planning.certified import Settings, one_size_plan, plan_lanes
 from ecjax.planning.certified import collapse as collapsing
-from ecjax.planning.certified import one_size_plan
 from ecjax.planning.certified.collapse import classes_of, collapse, steps_of
 from ecjax.planning.certified.data import rates_of, sites_of
 from ecjax.planning.certified.exchange import exchange
@@ -18,6 +22,9 @@ from ecjax.planning.certified.one_size_plan import Plan, prove, round_off
 from ecjax.planning.certified.relax import loads_of
 from ecjax.planning.certified.rounding import worth
 from ecjax.planning.certified.smooth import Bins
+from ecjax.studies.bench.setups.random_problem import random_problem
+
+THETA_OF_RANDOM = 0.02  # s per dollar
 
 
 def proven_at(bins: Bins, relaxation) -> float:
@@ -267,3 +274,31 @@ def test_nodes_and_files_of_a_few_kinds(k):
     assert relaxation.loads.sum() == pytest.approx(reads, rel=1e-4)
     plan = round_off(bins, relaxation, bound * (1 + 1e-3), 1e-6, 0)
     assert bound <= plan.objective <= bound * (1 + 2e-3)
+
+
+def test_bounds_are_close_at_low_loads_too():
+    """Intervals of z have at least what proved the longer ones that they are parts of."""
+    problem = random_problem(60, 12, 0.6, False, 2)
+    problem = replace(problem, site=jnp.arange(12) % 4, per_site=3)
+    rates = np.array([0.003, 0.1])
+    plans, bounds, _ = plan_lanes(problem, np.full(2, THETA_OF_RANDOM), rates, np.ones(2), Settings())
+    objective = np.asarray(plans.evaluation.objective)
+    assert np.all(bounds <= objective) and np.all(objective <= bounds * (1 + 1e-4))
+
+
+def test_of_plans_of_equal_latency_without_a_price_the_cheapest_counts():
+    """Two nodes and two dear copies of them: reads are as fast with parity on either."""
+    problem = random_problem(40, 6, 0.01, False, 1)
+    nodes = problem.nodes
+    alike = replace(
+        nodes,
+        service=jnp.broadcast_to(nodes.service[..., :1], nodes.service.shape),
+        connect_mean=0 * nodes.connect_mean,
+        connect_variance=0 * nodes.connect_variance,
+        cost_per_chunk=jnp.asarray([1.0, 1.0, 1.0, 9.0, 9.0, 9.0]),
+    )
+    files = replace(problem.files, k=jnp.ones(40), min_extra_chunks=jnp.ones(40))
+    plans, bounds, _ = plan_lanes(prepare(alike, files), np.array([0.0, 1e-9]), *np.ones((2, 2)), Settings())
+    free, priced = np.asarray(plans.evaluation.cost)
+    assert free <= priced * (1 + 1e-6)
+    assert np.all(bounds <= np.asarray(plans.evaluation.objective) * (1 + 1e-12))
