@@ -85,7 +85,7 @@ def test_reads_of_one_chunk_have_their_mean():
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(n, marks=pytest.mark.slow) for n in range(2, 12))])
 @pytest.mark.parametrize("kind", ["one size", "writes"])
 def test_plans_of_two_files_of_one_size_are_nearly_the_best(seed, kind):
-    """Mixtures of choices are far below any choice of two files: their bound alone would leave a gap of tens of percent."""
+    """Mixtures of choices are far below any choice of two files, and their bound alone would be too."""
     _, problem, theta = tiny(seed, kind, 2, NODES)
     best = optimum(problem, theta).objective
     plans, bound, _ = plan_lanes(problem, np.array([theta]), np.ones(1), np.ones(1), Settings())

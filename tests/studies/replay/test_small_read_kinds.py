@@ -117,6 +117,7 @@ def test_full_and_small_reads_of_free_files_are_planned_and_replayed(tmp_path):
 def test_reads_of_several_chunks_are_replayed_as_a_plain_simulation_does(tmp_path):
     tables = write_tables(
         tmp_path,
+        bytes=[12.0] * 8,
         k=[3] * 8,
         min_extra_chunks=[2] * 8,
         nodes=[[f"n{(i + j) % 8}" for j in range(5)] for i in range(8)],
