@@ -83,6 +83,13 @@ def time_text(seconds: float) -> str:
     return f"{seconds / fitting.seconds:.3g} {fitting.name}"
 
 
+def unit_seconds(name: str) -> float:
+    """Length of a unit of ``time_text``, s."""
+    return dict(
+        [(unit, float(length)) for length, unit in _LONG] + [(each.name, each.seconds) for each in UNITS]
+    )[name]
+
+
 def plain(value: float, digits: int = 4) -> str:
     """A number with so many digits that count; a large one with thousands apart, and without a power of ten."""
     return formatted(value, f".{digits}g")

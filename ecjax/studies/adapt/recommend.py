@@ -4,10 +4,12 @@ import pandas as pd
 
 from ecjax.studies.adapt.tables import BEST_STATIC, STATIC
 from ecjax.studies.adapt.words import POINT, basic, over_seeds
-from ecjax.studies.spine.sentences import percent_text, with_interval
+from ecjax.studies.spine.sentences import listed, percent_text, with_interval
 from ecjax.studies.spine.winners import at_most, at_point, beside, differing, run_of, tally, winners
 from ecjax.tables.recommendation import Recommendation
 from ecjax.units import time_text
+
+_SHOWN = ("load", "rate_scale", "delays")
 
 
 def recommend(runs: pd.DataFrame) -> Recommendation | None:
@@ -26,7 +28,7 @@ def recommend(runs: pd.DataFrame) -> Recommendation | None:
     winner = points[-1]  # the highest load that it wins says most
     best, name = winner.best, winner.best["name"]
     run = run_of(runs, best, [*POINT, "strategy", *(("n", "k") if best["strategy"] == STATIC else ())])
-    where = at_point(best, [each for each in ("load", "rate_scale", "delays") if each in point])
+    where = at_point(best, [each for each in _SHOWN if each in point])
     speed = f"{with_interval(best['mean_s'], best['ci_s'])} mean, {time_text(best['p99_s'])} at p99"
     if not len(winner.others):
         return Recommendation(f"{name}{where}: {speed}.", run, "the only strategy")
@@ -39,4 +41,14 @@ def recommend(runs: pd.DataFrame) -> Recommendation | None:
     )
     if pd.notna(best["capacity_share"]):
         sentence += f" and serves up to {percent_text(best['capacity_share'])} of what {basic()} serves"
-    return Recommendation(sentence + ".", run, "the least mean latency")
+    return Recommendation(f"{sentence}.{_overloads(table, name)}", run, "the least mean latency")
+
+
+def _overloads(table: pd.DataFrame, name: str) -> str:
+    """A sentence, after a space, on points of the sweep at which the strategy does not keep up; none without them."""
+    late = table[(table["name"] == name) & table["overloaded"]]
+    if late.empty:
+        return ""
+    shown = [each for each in differing(table, POINT) if each in _SHOWN]
+    where = listed(at_point(row, shown).removeprefix(" ") for _, row in late.iterrows())
+    return f" It does not keep up with the requests {where}."

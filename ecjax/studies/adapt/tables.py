@@ -15,7 +15,7 @@ TABLES = job_tables(
         Column("k", INTEGER, "", "as n, of them that it takes"),
         Column("delays", STRING, "", "law of the delays of tasks"),
         Column("arrivals", STRING, "", "poisson, steps or trace"),
-        Column("rate_per_s", FLOAT, "1/s", "requests, mean"),
+        Column("rate_per_s", FLOAT, "1/s", "requests, mean; with rates= before its factors"),
         Column("load", FLOAT, "", "rate_per_s / capacity of the (1, 1) code"),
         Column("rate_scale", FLOAT, "", "rates were multiplied by this"),
         Column("requests", INTEGER, "", "requests that were replayed"),

@@ -5,7 +5,7 @@ import pandas as pd
 from ecjax.studies.cache.tables import BEST, BOUND, REFERENCE
 from ecjax.studies.cache.words import POINT, SCHEMES, over_seeds, point_words, replayed, varying
 from ecjax.studies.spine.sentences import percent_text, with_interval
-from ecjax.studies.spine.winners import alike, at_most, beside, differing, run_of, tally, winners
+from ecjax.studies.spine.winners import alike, at_most, beside, differing, run_of, tally, widest, winners
 from ecjax.tables.recommendation import Recommendation
 from ecjax.units import time_text
 
@@ -29,7 +29,7 @@ def recommend(runs: pd.DataFrame) -> Recommendation | None:
     point = differing(table, POINT)
     every = winners(table, point, "name")
     points, most = tally(every, "name")
-    winner = points[0]
+    winner = widest(points)
     best, name = winner.best, winner.best["name"]
     run = run_of(replayed(runs), best, [*POINT, "neighbour_s", "name"])
     where = ", ".join(point_words(column, best[column]) for column in point if column != "failed")

@@ -4,7 +4,7 @@ import math
 import shlex
 from collections.abc import Iterable
 
-from ecjax.units import plain, time_text
+from ecjax.units import plain, time_text, unit_seconds
 
 
 def dollars_text(dollars: float) -> str:
@@ -51,5 +51,5 @@ def with_interval(mean: float, half_width: float | None) -> str:
     text = time_text(mean)
     if half_width is None or not math.isfinite(half_width) or mean <= 0:
         return text
-    number, unit = text.split()
-    return f"{number} ± {plain(half_width * float(number) / mean, 2)} {unit}"
+    number, unit = text.split(" ", 1)
+    return f"{number} ± {plain(half_width / unit_seconds(unit), 2)} {unit}"

@@ -1,13 +1,17 @@
 """The fastest of several ways at every point of a sweep, and how they compare."""
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from ecjax.studies.spine.sentences import compared, listed
 
 _MOST_ALIKE = 3  # that are named
+_TIE = 1e-9  # relative difference of means that are equal
+_MISSING = 1e6  # as many times as slow as the fastest a way counts that is not there
 
 
 class Winner(NamedTuple):
@@ -25,7 +29,7 @@ class Winner(NamedTuple):
 
 
 def winners(table: pd.DataFrame, point: Sequence[str], way: str, value: str = "mean_s") -> list[Winner]:
-    """The fastest way at every point, points in their order.
+    """The fastest way at every point, points in their order; of ways that tie the one that is fastest at most points.
 
     Args:
         table: a row per point and way, with ``value`` and ``ci_s``, the half width of its 95 % interval or nan.
@@ -36,15 +40,37 @@ def winners(table: pd.DataFrame, point: Sequence[str], way: str, value: str = "m
     finite = table[table[value].notna()]
     groups = finite.groupby(list(point), sort=False, dropna=False) if point else [((), finite)]
     every = []
-    for _, rows in groups:
-        ranked = rows.sort_values(value, kind="stable")
-        best, others = ranked.iloc[0], ranked.iloc[1:]
+    ranking = [rows.sort_values(value, kind="stable") for _, rows in groups]
+    order = _leaders(ranking, way, value)
+    for ranked in ranking:
+        tied = [order.index(name) for name in ranked.loc[_tied(ranked, value), way]]
+        place = tied.index(min(tied))
+        best, others = ranked.iloc[place], ranked.drop(ranked.index[place])
         apart = others[value] - best[value]
         reach = others["ci_s"].fillna(0.0).astype(float) + float(
             0.0 if pd.isna(best["ci_s"]) else best["ci_s"]
         )
         every.append(Winner(best, others, others.loc[apart <= reach, way].astype(str).tolist()))
     return every
+
+
+def _tied(ranked: pd.DataFrame, value: str) -> pd.Series:
+    """Rows that are as good as the first, (n,) bool."""
+    least: pd.Series = ranked[value] <= ranked[value].iloc[0] * (1 + _TIE)
+    return least
+
+
+def _leaders(ranking: Sequence[pd.DataFrame], way: str, value: str) -> list[str]:
+    """Ways in the order of how often they are first, or tie for it; of several that which is least slower elsewhere."""
+    first: dict[str, int] = {}
+    behind: dict[str, float] = {}
+    for ranked in ranking:
+        ratio = (ranked[value] / ranked[value].iloc[0]).fillna(1.0)
+        for name, tied, times in zip(ranked[way], _tied(ranked, value), ratio, strict=True):
+            first[name] = first.get(name, 0) + bool(tied)
+            # a way that is missing at a point does not serve there
+            behind[name] = behind.get(name, _MISSING * len(ranking)) + float(times) - _MISSING
+    return sorted(first, key=lambda name: (-first[name], behind[name]))
 
 
 def at_point(best: pd.Series, point: Sequence[str]) -> str:
@@ -63,8 +89,11 @@ def differing(table: pd.DataFrame, names: Sequence[str]) -> list[str]:
 
 def tally(every: Sequence[Winner], way: str) -> tuple[list[Winner], str]:
     """The points at which the way is fastest that is so at most of them, and words for how many these are."""
-    names = pd.Series([winner.best[way] for winner in every]).value_counts()
-    points = [winner for winner in every if winner.best[way] == names.index[0]]
+    names = Counter(winner.best[way] for winner in every)
+    # of ways that are so at equally many points the one that the others are furthest behind
+    ahead = {name: max(_ahead(winner) for winner in every if winner.best[way] == name) for name in names}
+    first = max(names, key=lambda name: (names[name], ahead[name]))
+    points = [winner for winner in every if winner.best[way] == first]
     return points, f", fastest at {len(points)} of {len(every)} points" if len(every) > 1 else ""
 
 
@@ -73,12 +102,15 @@ def at_most(most: str, where: str) -> str:
     return f"{most};{where}" if most and where else most + where
 
 
-def widest(points: Sequence[Winner], value: str = "mean_s") -> Winner:
+def widest(points: Sequence[Winner]) -> Winner:
     """The point at which the fastest is farthest ahead of the slowest: where it does not matter all are alike."""
-    return max(
-        points,
-        key=lambda each: float((each.others[value] / each.best[value]).max()) if len(each.others) else 0,
-    )
+    return max(points, key=_ahead)
+
+
+def _ahead(winner: Winner) -> float:
+    """How many times as slow as the fastest the slowest is."""
+    times = float((winner.others["mean_s"] / winner.best["mean_s"]).max()) if len(winner.others) else 0.0
+    return times if np.isfinite(times) else 0.0
 
 
 def alike(winner: Winner, by: str) -> str:

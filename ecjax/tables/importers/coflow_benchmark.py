@@ -12,6 +12,7 @@ from ecjax.errors import UserError
 from ecjax.tables.formats import user_errors
 from ecjax.tables.importers.trace import Head
 from ecjax.tables.ranges import ranges, starts
+from ecjax.tables.schemas import MOST_NUMBER
 from ecjax.tables.transfers import Transfers
 
 BYTES_PER_MB = 1e6
@@ -71,7 +72,7 @@ def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
     if path.is_dir():
         raise UserError(f"{path}: found a folder; allowed: one file of Coflow-Benchmark text")
     with user_errors(path), pa.input_stream(str(path), compression="detect") as stream:
-        for number, line in enumerate(stream.read().decode().splitlines(), start=1):
+        for number, line in enumerate(stream.read().decode("utf-8-sig").splitlines(), start=1):
             if words := line.split():
                 yield number, words
 
@@ -130,8 +131,10 @@ class _Coflows:
                 raise _MalformedError(f"found reducer {word!r}; allowed: port:megabytes")
             self._reducers.append(self._port(port))
             megabytes = _number(size, "as megabytes", "above 0")
-            if megabytes <= 0:
-                raise _MalformedError(f"found reducer {word!r}; allowed: megabytes above 0")
+            if not 0 < megabytes <= MOST_NUMBER / BYTES_PER_MB:
+                raise _MalformedError(
+                    f"found reducer {word!r}; allowed: megabytes above 0, at most {MOST_NUMBER / BYTES_PER_MB:g}"
+                )
             self._megabytes.append(megabytes)
         self._ids[coflow] = None
         self._arrival_ms.append(arrival)

@@ -74,4 +74,6 @@ def describe(head: Head) -> str:
         return f"found columns {', '.join(head.columns)}"
     if head.lines:
         return f"found as first line {head.lines[0][:80]!r}"
-    return f"found {'a folder without Parquet files' if head.path.is_dir() else 'binary data'}"
+    if head.path.is_dir():
+        return "found a folder without Parquet files"
+    return "found an empty file (0 bytes)" if not head.path.stat().st_size else "found binary data"

@@ -64,3 +64,23 @@ def test_those_that_cannot_be_told_apart_are_not_all_listed():
     assert alike(every, "By this") == " By this none of the others can be told from it."
     (none,) = winners(table.tail(2), [], "way")
     assert alike(none, "By this") == ""
+
+
+def test_a_way_that_ties_is_first_as_well():
+    """b is never slower than a, which comes first in the table: at two of three points both are as fast."""
+    rows = [(1, "a", 2.0), (1, "b", 1.0), (2, "a", 3.0), (2, "b", 3.0), (3, "a", 4.0), (3, "b", 4.0)]
+    table = pd.DataFrame(rows, columns=["rate", "way", "mean_s"]).assign(ci_s=float("nan"))
+    every = winners(table, ["rate"], "way")
+    points, most = tally(every, "way")
+    assert [each.best["way"] for each in points] == ["b"] * 3 and most == ", fastest at 3 of 3 points"
+    assert widest(points).best["rate"] == 1 and [each.equals for each in every] == [[], ["a"], ["a"]]
+    assert every[1].others["way"].tolist() == ["a"]
+
+
+def test_of_ways_that_are_first_equally_often_the_one_that_is_less_slow_elsewhere():
+    rows = [(1, "a", 1.0), (1, "b", 1.1), (1, "c", 1.0), (2, "a", 5.0), (2, "b", 1.0), (2, "c", 1.2)]
+    table = pd.DataFrame(rows, columns=["rate", "way", "mean_s"]).assign(ci_s=float("nan"))
+    assert [each.best["way"] for each in winners(table, ["rate"], "way")] == ["c", "b"]
+    # one that is missing at a point serves no one there
+    rest = table[~((table["way"] == "c") & (table["rate"] == 2))]
+    assert winners(rest, ["rate"], "way")[0].best["way"] == "a"

@@ -143,7 +143,10 @@ def test_it_is_recognised_by_its_first_line(tmp_path):
         ("4 1\n1 0 1 0 1 0\n", "line 2: found reducer '0'; allowed: port:megabytes"),
         ("4 1\n1 0 1 0 1 0:x\n", "line 2: found 'x' as megabytes; allowed: a number, above 0"),
         ("4 1\n1 0 1 0 1 0:inf\n", "line 2: found 'inf' as megabytes; allowed: a number, above 0"),
-        ("4 1\n1 0 1 0 1 0:0.0\n", "line 2: found reducer '0:0.0'; allowed: megabytes above 0"),
+        (
+            "4 1\n1 0 1 0 1 0:0.0\n",
+            "line 2: found reducer '0:0.0'; allowed: megabytes above 0, at most 1e+24",
+        ),
     ],
 )
 def test_malformed_lines(tmp_path, text, message):
@@ -213,3 +216,18 @@ def test_the_sample_loads_ports_as_the_trace_does():
     found = read_coflow_benchmark(SAMPLE)
     load = found.table["bytes"].to_numpy().sum() / PORT_BYTES_PER_S / len(found.ports) / found.arrival_s[-1]
     assert load == pytest.approx(35_533_534e6 / PORT_BYTES_PER_S / 150 / 3600, rel=0.05)
+
+
+def test_a_byte_order_mark_is_no_word(tmp_path):
+    path = tmp_path / "trace.txt"
+    path.write_bytes(b"\xef\xbb\xbf4 1\n1 0 1 0 1 1:5\n")
+    assert read_coflow_benchmark(path).table["bytes"].to_pylist() == [5e6]
+
+
+def test_sizes_that_no_number_holds_are_refused(tmp_path):
+    path = tmp_path / "trace.txt"
+    path.write_text("4 1\n1 0 1 0 1 1:1e300\n")
+    with pytest.raises(
+        UserError, match="line 2: found reducer '1:1e300'; allowed: megabytes above 0, at most 1e"
+    ):
+        read_coflow_benchmark(path)
