@@ -153,6 +153,6 @@ def _show_best(runs: pd.DataFrame, swept: list[str], console: Console) -> None:
             say(
                 console,
                 f"{where + ': ' if where else ''}{row['scheduler']}{with_sources}: mean completion time "
-                f"{row['change']:z+.2%}{margin} against dtarget"
+                f"{row['change']:+z.2%}{margin} against dtarget"
                 + (" with smallest_load, seed by seed" if with_sources else ""),
             )
