@@ -1,11 +1,14 @@
 """Which scheduler, and which rule for sources, to take."""
 
+import math
+
 import pandas as pd
 
-from ecjax.studies.schedule.summary import over_seeds
+from ecjax.studies.schedule.summary import half_width, over_seeds
 from ecjax.studies.schedule.words import BASELINE, POINT
 from ecjax.studies.spine.sentences import with_interval
 from ecjax.studies.spine.winners import (
+    Winner,
     alike,
     at_most,
     at_point,
@@ -18,6 +21,8 @@ from ecjax.studies.spine.winners import (
 )
 from ecjax.tables.recommendation import Recommendation
 from ecjax.units import time_text
+
+_ROUNDING = 1e-9
 
 
 def recommend(runs: pd.DataFrame) -> Recommendation | None:
@@ -36,7 +41,7 @@ def recommend(runs: pd.DataFrame) -> Recommendation | None:
     point = differing(table, POINT)
     every = winners(table, point, "way")
     points, most = tally(every, "way")
-    winner = widest(points)
+    winner = _by_pairs(runs, widest(points))
     best, way = winner.best, winner.best["way"]
     run = run_of(runs, best, [*POINT, "sources", "scheduler"])
     speed = f"{with_interval(best['mean_s'], best['ci_s'])} mean completion time, {time_text(best['p95_s'])} at p95"
@@ -48,4 +53,23 @@ def recommend(runs: pd.DataFrame) -> Recommendation | None:
     sentence = (
         f"Recommended: {way}{at_most(most, where)}: {speed}; {words}. It moves no more bytes than they do."
     )
-    return Recommendation(sentence + alike(winner, "Over these seeds"), run, "the least mean completion time")
+    by = "Over these seeds" if best["seeds"] > 1 else "In these transfers"
+    return Recommendation(sentence + alike(winner, by), run, "the least mean completion time")
+
+
+def _by_pairs(runs: pd.DataFrame, winner: Winner) -> Winner:
+    """With those as equals that seeds do not tell apart one by one: all schedulers have the same transfers."""
+    replays = runs[runs["mean_s"].notna()]
+
+    def by_seed(row: pd.Series) -> pd.Series:
+        names = [*POINT, "sources", "scheduler"]
+        like = (replays[names].eq(row[names]) | (replays[names].isna() & row[names].isna())).all(axis=1)
+        return replays[like].set_index("seed")["mean_s"].astype(float)
+
+    fastest, equals = by_seed(winner.best), []
+    for _, other in winner.others.iterrows():
+        apart = (by_seed(other) - fastest).dropna()
+        reach = half_width(apart.to_numpy())
+        if apart.mean() <= (0.0 if math.isnan(reach) else reach) + _ROUNDING * winner.best["mean_s"]:
+            equals.append(str(other["way"]))
+    return winner._replace(equals=equals)

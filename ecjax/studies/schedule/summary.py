@@ -57,10 +57,11 @@ def _interval(replays: pd.DataFrame, name: str, half: str) -> float:
     """Half width of the interval of a number of the replays of several seeds, or of one."""
     if len(replays) == 1 and half in replays:
         return float(replays[half].astype(float).iloc[0])
-    return _half_width(replays[name].to_numpy(float))
+    return half_width(replays[name].to_numpy(float))
 
 
-def _half_width(values: np.ndarray) -> float:
+def half_width(values: np.ndarray) -> float:
+    """Of the 95 % interval of the mean of independent values, by Student's t; nan of fewer than two."""
     if len(values) < 2:
         return math.nan
     return float(stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values)))
@@ -86,7 +87,7 @@ def against_dtarget(runs: pd.DataFrame) -> pd.DataFrame:
     names = [*POINT, "sources", "scheduler"]
     rows = [
         dict(zip(names, values, strict=True))
-        | {"change": pairs["change"].mean(), "ci": _half_width(pairs["change"].to_numpy(float))}
+        | {"change": pairs["change"].mean(), "ci": half_width(pairs["change"].to_numpy(float))}
         for values, pairs in both.groupby(names, sort=False, dropna=False)
     ]
     return pd.DataFrame(rows).sort_values("change", kind="stable") if rows else pd.DataFrame()
