@@ -3,6 +3,7 @@
 import json
 from dataclasses import fields, replace
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -74,7 +75,15 @@ def in_order(job: str, runs: pd.DataFrame) -> pd.DataFrame:
         return runs.sort_values(list(_ROW_PER_RUN[job].sweep), kind="stable", ignore_index=True)
     columns = [item for item in runs.columns if item not in ("run_id", "params", "batch_id", "solve_s")]
     swept = [name for name in columns if name != "seed" and not name.endswith("_s")]
-    return runs.sort_values([*swept, "seed"], kind="stable", ignore_index=True)
+    # points first, so that what is compared at one stays together
+    by = dict.fromkeys([*(name for name in _point_of(job) if name in runs), *swept, "seed"])
+    return runs.sort_values(list(by), kind="stable", ignore_index=True)
+
+
+def _point_of(job: str) -> tuple[str, ...]:
+    """Columns of a point of a job's sweeps, where it says which these are."""
+    name = f"ecjax.studies.{job}.words"
+    return getattr(import_module(name), "POINT", ()) if find_spec(name) else ()
 
 
 def _options_of(out: str, job: str, runs: pd.DataFrame) -> Any:

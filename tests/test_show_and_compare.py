@@ -3,12 +3,14 @@
 import json
 import re
 
+import pandas as pd
 import pyarrow as pa
 import pytest
 
 import ecjax
 from ecjax.cli import main
 from ecjax.comparison import Side, moved_chunks, sentence, side_of
+from ecjax.summaries import in_order
 from ecjax.tables.recommendation import Recommendation, write_recommendation
 
 NODES = {
@@ -173,3 +175,10 @@ def test_mistakes_of_commands_are_one_line(capsys, plans, words, line):
     code, _, err = run(capsys, *(word.format(plans) for word in words))
     assert code == 2 and len(err.strip().splitlines()) == 1
     assert line.format(plans) in err
+
+
+def test_runs_of_a_point_stay_together():
+    """Whatever column comes first in the table: a sweep of loads by two strategies."""
+    runs = pd.DataFrame({"strategy": ["a", "a", "b", "b"], "load": [0.1, 0.9, 0.1, 0.9], "seed": 0})
+    ordered = in_order("adapt", runs.assign(run_id=list("wxyz")))
+    assert ordered["run_id"].tolist() == ["w", "y", "x", "z"]
