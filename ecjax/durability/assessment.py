@@ -15,7 +15,7 @@ from ecjax.durability.lrc import decodable_shares
 from ecjax.durability.lrc_domains import lrc_chain_loss_rates
 from ecjax.durability.mds_chain import HOURS_PER_YEAR
 from ecjax.durability.outages import unavailable_rate
-from ecjax.durability.repair_times import RepairCluster, domain_repair_load, repair_load, repair_time
+from ecjax.durability.repair_times import RepairCluster, repair_load, repair_time
 
 _S_PER_YEAR = HOURS_PER_YEAR * 3600
 _DAYS_PER_YEAR = HOURS_PER_YEAR / 24
@@ -143,10 +143,12 @@ def assess(code: Code, cluster: RepairCluster, failures: Failures, slower: float
 
 def repair_loads(code: Code, cluster: RepairCluster, failures: Failures) -> tuple[float, float]:
     """Shares of the time in which a lost disk, and in which a lost domain, is under repair."""
-    return (
-        repair_load(cluster, code.n, code.k, code.repair_chunks, failures.disk_rate),
-        domain_repair_load(cluster, code.n, code.k, code.repair_chunks, failures.domain_rate),
-    )
+    n, k, read = code.n, code.k, code.repair_chunks
+    domain = repair_time(cluster, n, k, read, 1, 0)
+    # of all chunks that a group has in a domain
+    seconds = (domain.all_s - cluster.detect_s) * n / len(cluster.spread(n))
+    losses = cluster.domains * failures.domain_rate
+    return repair_load(cluster, n, k, read, failures.disk_rate), losses * seconds / _S_PER_YEAR
 
 
 def unavailable(

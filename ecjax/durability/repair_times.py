@@ -94,23 +94,6 @@ def repair_time(
     )
 
 
-def domain_repair_load(
-    cluster: RepairCluster, n: int, k: int, read_chunks: float, domain_rate: float
-) -> float:
-    """Share of the time in which a domain's loss is under repair, the same of all chunks of a domain.
-
-    Args:
-        cluster: domains, disks, groups and bandwidths
-        n: chunks of a group
-        k: chunks that hold the data of a group
-        read_chunks: chunks read for one lost chunk
-        domain_rate: lambda_h, losses of a domain per year
-    """
-    time = repair_time(cluster, n, k, read_chunks, 1, 0)
-    chunks = n / len(cluster.spread(n))
-    return cluster.domains * domain_rate * (time.all_s - cluster.detect_s) * chunks / (8766 * 3600)
-
-
 def repair_load(cluster: RepairCluster, n: int, k: int, read_chunks: float, failure_rate: float) -> float:
     """Share of the time in which a disk's loss is under repair, u = N lambda Q_1 c (r+1) / bw.
 

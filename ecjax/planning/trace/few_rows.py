@@ -63,21 +63,22 @@ def _neighbours(
         others += [(i, -1, l) for l in free]  # noqa: E741
         if len(held) > rows.length[i]:
             others += [(i, j, -1) for j in held]
+    room = rows.capacity - rows.chunks @ placed
     for i, gone, new in [*swaps, *others]:
         other, start = placed.copy(), probabilities.copy()
         if gone >= 0:
             other[i, gone] = False
             start[i, gone] = 0.0
         if new >= 0:
+            if not fits(rows, other[i], i, new, room):
+                continue
             other[i, new] = True
             start[i, new] = probabilities[i, gone] if gone >= 0 else 0.0
-            if not _keeps(rows, other, i, new):
-                continue
         yield other, start
 
 
-def _keeps(rows: Rows, placed: np.ndarray, i: int, j: int) -> bool:
-    """Whether a row keeps the limits of its sites, and a node that of its chunks."""
-    if float(rows.chunks @ placed[:, j]) > float(rows.capacity[j]):
+def fits(rows: Rows, placed: np.ndarray, i: int, j: int, room: np.ndarray) -> bool:
+    """Whether a row with chunks on the nodes ``placed`` (m,) may have one more on node j, which has this room (m,)."""
+    if room[j] < rows.chunks[i]:
         return False
-    return rows.per_site == 0 or int(np.sum(placed[i] & (rows.site == rows.site[j]))) <= rows.per_site
+    return rows.per_site == 0 or bool(np.sum(placed & (rows.site == rows.site[j])) < rows.per_site)

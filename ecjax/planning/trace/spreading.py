@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ecjax.planning.trace.data import Rows, Traced
-from ecjax.planning.trace.few_rows import improved
+from ecjax.planning.trace.data import Traced
+from ecjax.planning.trace.few_rows import fits, improved
 from ecjax.planning.trace.pruning import prune
 from ecjax.planning.trace.relax import Point, Relaxed, descend, tangent
 
@@ -129,14 +129,7 @@ def _added(data: Traced, plan: Spread, above: np.ndarray, rest: float) -> np.nda
     for i in order[:enough]:
         most = int(rows.hot[i]) if above[i] > _DOMINANT * total else 1
         for j in np.argsort(-score[i], kind="stable")[:most]:
-            if score[i, j] > 0 and _fits(rows, placed[i], i, j, room):
+            if score[i, j] > 0 and fits(rows, placed[i], i, j, room):
                 placed[i, j] = True
                 room[j] -= rows.chunks[i]
     return placed
-
-
-def _fits(rows: Rows, placed: np.ndarray, i: int, j: int, room: np.ndarray) -> bool:
-    """Whether a row may have one chunk more on a node."""
-    if room[j] < rows.chunks[i]:
-        return False
-    return rows.per_site == 0 or np.sum(placed & (rows.site == rows.site[j])) < rows.per_site

@@ -17,7 +17,7 @@ from ecjax.problem.small_reads import RATE
 from ecjax.studies.codes.code_tables import read_codes
 from ecjax.studies.codes.layouts import classes_of
 from ecjax.studies.codes.options import CodesOptions
-from ecjax.studies.codes.traffic import SmallTraffic, Traffic
+from ecjax.studies.codes.traffic import SmallRates, Traffic
 from ecjax.studies.spine.durability import failures_of, repair_cluster, sites_of, unfit
 from ecjax.tables.fingerprint import fingerprint
 from ecjax.tables.read import read_input
@@ -101,13 +101,13 @@ def _traffic(options: CodesOptions) -> tuple[Traffic, dict[str, str]]:
     return traffic, parts
 
 
-def _small_reads(options: CodesOptions, files: pa.Table) -> SmallTraffic:
+def _small_reads(options: CodesOptions, files: pa.Table) -> SmallRates:
     """Those of the files table, or so many for each full one."""
     full, own = column(files, "rate_per_s"), column(files, RATE)
     unit = options.stripe_unit_bytes
     if not own.any():
         rate = (options.small_reads or _UNREAD) * full
-        return SmallTraffic(np.full(len(full), options.small_bytes), rate, unit)
+        return SmallRates(np.full(len(full), options.small_bytes), rate, unit)
     if options.small_reads:
         raise UserError(
             f"small_reads: found {options.small_reads:g} with files that have small reads of their own ({RATE}); "
@@ -119,7 +119,7 @@ def _small_reads(options: CodesOptions, files: pa.Table) -> SmallTraffic:
             f"ones ({RATE}), as codes are planned for these"
         )
     size = column(files, "small_bytes")
-    return SmallTraffic(np.where(own > 0, size, size[own > 0].min()), own, unit)
+    return SmallRates(np.where(own > 0, size, size[own > 0].min()), own, unit)
 
 
 def _fitting(name: str, cluster: RepairCluster, failures: Failures, options: CodesOptions) -> list[Code]:

@@ -36,7 +36,7 @@ from ecjax.studies.codes.states import (
 )
 from ecjax.studies.codes.tables import BUSIEST
 from ecjax.studies.codes.traffic import (
-    SmallReads,
+    ChunkRates,
     Traffic,
     beside,
     most_at_site,
@@ -168,7 +168,7 @@ def _unstable(layout: Layout) -> dict[str, Any]:
     }
 
 
-def _loads(problem: Problem, plan: CodePlan, small: SmallReads) -> np.ndarray:
+def _loads(problem: Problem, plan: CodePlan, small: ChunkRates) -> np.ndarray:
     """Load of every node by all reads, (m,)."""
     full = np.asarray(NODE_WORK(problem, jnp.asarray(plan.probabilities), jnp.asarray(plan.stored, float)))[0]
     return full + work_of_sizes(problem, by_size(direct_reads(plan, small), small), small.sizes)[0]

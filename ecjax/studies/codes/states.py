@@ -14,7 +14,7 @@ from ecjax.predict.plan_estimates import Kinds, kinds_of
 from ecjax.simulation.laws import Laws
 from ecjax.studies.codes.layouts import Layout
 from ecjax.studies.codes.plans import CodePlan
-from ecjax.studies.codes.traffic import SmallReads, Traffic, beside
+from ecjax.studies.codes.traffic import ChunkRates, Traffic, beside
 
 STATES = ("healthy", "down", "slow", "repairing")
 SOME = 32  # kinds that stand for all small reads of several chunks, and as many for all with a chunk that is away
@@ -53,7 +53,7 @@ class Idle(NamedTuple):
     laws: Laws
     repair: np.ndarray
     busiest: int
-    small: SmallReads
+    small: ChunkRates
 
 
 def states(layout: Layout, traffic: Traffic, plan: CodePlan, idle: Idle) -> Iterable[tuple[str, State]]:
@@ -77,18 +77,18 @@ def states(layout: Layout, traffic: Traffic, plan: CodePlan, idle: Idle) -> Iter
     yield "repairing", healthy._replace(problem=beside(problem, idle.repair))
 
 
-def direct_reads(plan: CodePlan, small: SmallReads) -> np.ndarray:
+def direct_reads(plan: CodePlan, small: ChunkRates) -> np.ndarray:
     """Chunks of small reads of every file at the nodes with its data, (r, m) 1/s."""
     return (small.rate * small.width / plan.data.sum(axis=1))[:, None] * plan.data
 
 
-def by_size(reads: np.ndarray, small: SmallReads) -> np.ndarray:
+def by_size(reads: np.ndarray, small: ChunkRates) -> np.ndarray:
     """Sums over the files whose small reads have chunks of each size, (S, m)."""
     return np.stack([reads[small.of == index].sum(axis=0) for index in range(len(small.sizes))])
 
 
 def _small(
-    layout: Layout, plan: CodePlan, probabilities: np.ndarray, small: SmallReads, down: np.ndarray
+    layout: Layout, plan: CodePlan, probabilities: np.ndarray, small: ChunkRates, down: np.ndarray
 ) -> Small:
     """Small reads with some nodes down, where full reads have these probabilities."""
     data = plan.data & ~down

@@ -16,7 +16,7 @@ from ecjax.problem.small_reads import chunks_of_reads
 from ecjax.studies.codes.layouts import Classes, Layout
 
 
-class SmallTraffic(NamedTuple):
+class SmallRates(NamedTuple):
     """Reads of a part of each of r files, which begin in any of its data chunks alike.
 
     Attributes:
@@ -30,7 +30,7 @@ class SmallTraffic(NamedTuple):
     stripe_unit_bytes: float | None
 
 
-class SmallReads(NamedTuple):
+class ChunkRates(NamedTuple):
     """The same in the codes of the files.
 
     Attributes:
@@ -66,7 +66,7 @@ class Traffic(NamedTuple):
     files: pa.Table
     site: np.ndarray | None
     per_site: int
-    small: SmallTraffic
+    small: SmallRates
     slow: float
     repair_io_bytes: float
     service: str
@@ -115,16 +115,16 @@ def work_of_sizes(problem: Problem, rates: np.ndarray, sizes: np.ndarray) -> np.
     return np.sum([moments(problem, rate, size) for rate, size in parts], axis=0)
 
 
-def small_reads(layout: Layout, traffic: Traffic) -> SmallReads:
+def small_reads(layout: Layout, traffic: Traffic) -> ChunkRates:
     """Small reads of the files in their codes."""
     small = traffic.small
     width, size = chunks_of_reads(
         small.size, column(traffic.files, "bytes"), layout.k, small.stripe_unit_bytes
     )
-    return SmallReads(*few_sizes(size, small.rate * width), small.rate, width)
+    return ChunkRates(*few_sizes(size, small.rate * width), small.rate, width)
 
 
-def spread_evenly(problem: Problem, small: SmallReads) -> np.ndarray:
+def spread_evenly(problem: Problem, small: ChunkRates) -> np.ndarray:
     """Small reads as other work, as many at every node: what a plan for full reads knows of them."""
     chunks = np.bincount(small.of, small.rate * small.width, len(small.sizes))
     return work_of_sizes(problem, chunks / problem.nodes.count, small.sizes)

@@ -23,7 +23,7 @@ from ecjax.studies.codes.comparison import burden_of, worth_a_plan
 from ecjax.studies.codes.latencies import latency_columns
 from ecjax.studies.codes.layouts import classes_of
 from ecjax.studies.codes.plans import code_plan, data_plan
-from ecjax.studies.codes.traffic import SmallTraffic, Traffic
+from ecjax.studies.codes.traffic import SmallRates, Traffic
 
 pytestmark = pytest.mark.usefixtures("optimized")
 MEAN = 0.01  # s, of exponential services whatever the size
@@ -361,7 +361,7 @@ def test_what_would_overload_the_nodes_alone_is_taken_for_the_class_that_bears_i
         {key: pa.array(value) for key, value in (nodes(12) | {"psi_s": [0.008] * 12}).items()}
     )
     files_of = {"bytes": [6e4, 6e7], "rate_per_s": [300.0, 1.0], "file_id": [0, 1]}
-    no_small_reads = SmallTraffic(np.ones(2), np.zeros(2), None)
+    no_small_reads = SmallRates(np.ones(2), np.zeros(2), None)
     traffic = Traffic(described, pa.table(files_of), None, 1, no_small_reads, 5.0, 1.0, "auto", 0.01)
     classes = classes_of(traffic.files, ["size"], 0.8, [1e6])
     assert classes.names == ("below 1 MB", "from 1 MB")

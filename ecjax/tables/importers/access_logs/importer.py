@@ -106,9 +106,10 @@ class AccessLogImporter:
         files = [file for file in files if file.stat().st_size]
         if not files:
             raise UserError(f"{source.path}: found no file with a line; allowed: at least one")
-        self._check_format(files, source.path)
+        heads = {file: head_lines(file) for file in files}
+        self._check_format(heads, source.path)
         salt = None if source.keep_ids or not self.profile.secret else _salt(files)
-        readers = {file: self._reader(file, salt, source.path) for file in files}
+        readers = {file: self._reader(file, lines, salt) for file, lines in heads.items()}
         tally = Tally(source.max_rejects)
         emitter = Emitter(self.profile, extent_bytes)
         sample = self._sample(readers, source)
@@ -162,11 +163,10 @@ class AccessLogImporter:
             tasks=self.profile.tasks,
         )
 
-    def _check_format(self, files: list[Path], source: Path) -> None:
+    def _check_format(self, heads: dict[Path, tuple[str, ...]], source: Path) -> None:
         """Refuse a log all of whose files are of other formats: what they have would go by this one's name."""
         shown: Profile | None = None
-        for file in files:
-            lines = head_lines(file)
+        for lines in heads.values():
             if any(recognised(lines, each) for each in (self.profile, self.joined) if each is not None):
                 return
             shown = shown or next((each for each in self.others if recognised(lines, each)), None)
@@ -176,9 +176,8 @@ class AccessLogImporter:
                 "of that, or format=auto"
             )
 
-    def _reader(self, file: Path, salt: np.ndarray | None, source: Path) -> LineReader:
-        """How a file is read: by this profile, or another one that it shows."""
-        lines = head_lines(file)
+    def _reader(self, file: Path, lines: tuple[str, ...], salt: np.ndarray | None) -> LineReader:
+        """How a file with these first lines is read: by this profile, or another one that it shows."""
         profile = self.profile
         if not recognised(lines, profile):
             candidates = self.others if self.joined is None else (self.joined, *self.others)
