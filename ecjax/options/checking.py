@@ -1,5 +1,6 @@
 """Options checked: every mistake names the option, what was found and what is allowed."""
 
+from collections.abc import Iterable
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar, get_args
 
@@ -8,6 +9,38 @@ from ecjax.options.fields import rule_of
 from ecjax.options.rules import Wrong, shown
 
 Options = TypeVar("Options")
+
+
+def changed(options: Any, names: Iterable[str]) -> list[str]:
+    """Which of some options and sections are not what they are by default, as ``name=value``.
+
+    Args:
+        options: an options dataclass, checked.
+        names: of its options and sections.
+    """
+    usual = _values(type(options)(), names)
+    texts = []
+    for name, value in _values(options, names).items():
+        if is_dataclass(value):
+            its = [item.name for item in fields(value)]
+            texts += [f"{name}.{text}" for text in changed(value, its)]
+        elif value != usual[name]:
+            texts.append(f"{name}={shown(value)}")
+    return texts
+
+
+def _values(options: Any, names: Iterable[str]) -> dict[str, Any]:
+    """Some options by name, each held against its own rule; sections checked."""
+    items = {item.name: item for item in fields(options)}
+    values = {}
+    for name in names:
+        value = getattr(options, name)
+        if is_dataclass(value):
+            value = checked(value, f"{name}.")
+        elif value is not None:
+            value = rule_of(items[name])(value)
+        values[name] = value
+    return values
 
 
 def checked(options: Options, prefix: str = "") -> Options:

@@ -20,6 +20,7 @@ from ecjax.options import (
     Whole,
     Words,
     Wrong,
+    changed,
     checked,
     defaults,
     identifying,
@@ -207,3 +208,25 @@ def test_options_of_a_job_are_typed_and_their_defaults_allowed(job):
 def test_identity_is_json():
     for job in JOBS.values():
         json.dumps(identifying(job.options_class()))
+
+
+@dataclass(frozen=True)
+class Inner:
+    depth: int = option(1, "", Whole(0))
+
+
+@dataclass(frozen=True)
+class Outer:
+    counts: list[int] = option([1], "", Listed(Whole(0)))
+    share: float | None = option(None, "", Number(least=0))
+    inner: Inner = section(Inner, "")
+
+
+def test_options_that_are_not_as_by_default_are_named():
+    names = ["counts", "share", "inner"]
+    assert changed(checked(Outer()), names) == []
+    # one number is a list of one
+    assert changed(checked(Outer(counts=1)), names) == []
+    other = checked(Outer(counts=[2, 3], share=0.5, inner=Inner(depth=4)))
+    assert changed(other, names) == ["counts=[2, 3]", "share=0.5", "inner.depth=4"]
+    assert changed(other, ["share"]) == ["share=0.5"]

@@ -18,6 +18,7 @@ from ecjax.errors import UserError
 from ecjax.studies.cache.logged_reads import Log, most_popular, read_log, reads_of
 from ecjax.studies.cache.network import Nodes, failures, network, read_nodes
 from ecjax.studies.cache.options import CacheOptions
+from ecjax.studies.spine.unused import say_unused
 from ecjax.tables.fingerprint import fingerprint
 from ecjax.tables.read import read_input
 from ecjax.tables.run_ids import run_id
@@ -96,6 +97,11 @@ def read_cases(options: CacheOptions) -> list[Case]:
             f"k: found {max(options.k)} with policy=near_optimal; allowed: at most {MOST_CLEARED} with it, as it tries "
             "all partitions; near_optimal_dp takes more"
         )
+    if options.trace is None:
+        say_unused(options, ("rate_scale", "columns", "extent_bytes"), "generated reads")
+    else:
+        drawn = ("zipf", "popularity", "reads", "rate_per_s", "drift", "drift_s")
+        say_unused(options, drawn, f"trace={options.trace}")
     logged = None if options.trace is None else read_log(options)
     nodes = read_nodes(options, None if logged is None else logged.edge_names)
     failed = failures(options, nodes)

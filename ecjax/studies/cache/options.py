@@ -31,6 +31,7 @@ HALF_LIFE_S = 1800.0  # of counters where none is said
 FIGURES = ("policies", "sweep", "neighbours", "failures", "decisions", "throughput", "edges")
 SAMPLING_FIGURES = ("sequence", "sampling", "distribution")  # of the study of sampling
 _USUAL_FIGURES = ["policies", "sweep", "decisions"]
+_ROUNDED = 0.01  # sum of shares of the reads that were rounded, at most so far from 1
 
 _NOT_NEGATIVE, _POSITIVE = Number(least=0), Number(above=0)
 
@@ -87,6 +88,9 @@ def _steps(value: Any) -> list[tuple[int, float]]:
         if not (is_whole(pair[0]) and pair[0] >= 1 and is_number(pair[1]) and pair[1] > 0):
             raise Wrong(f"{step} in {value}")
         steps.append((int(pair[0]), float(pair[1])))
+    total = sum(share for _, share in steps)
+    if abs(total - 1) > _ROUNDED:
+        raise Wrong(f"shares that sum to {total:g} in {value}")
     each = [share / items for items, share in steps]
     if sorted(each, reverse=True) != each:
         raise Wrong(str(value), "items of a step that are read no more often than those of the step before")
@@ -144,7 +148,7 @@ class CacheOptions(LogOptions):
         "of generated reads, in steps as block traces have them: [[items, share of the reads], ...], the most popular "
         "first; instead of items and zipf",
         Special(
-            "[items, share] each, items whole and from 1, shares above 0 and falling from item to item",
+            "[items, share] each, items whole and from 1, shares above 0 that sum to 1, falling from item to item",
             _steps,
         ),
     )

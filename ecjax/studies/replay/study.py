@@ -22,6 +22,7 @@ from ecjax.studies.replay.summary import show
 from ecjax.studies.replay.tables import TABLES
 from ecjax.studies.spine.batches import Batch
 from ecjax.studies.spine.study import Work, run_study, unfinished
+from ecjax.studies.spine.unused import say_unused
 from ecjax.tables.ids import id_types
 from ecjax.tables.recommendation import Recommendation
 
@@ -34,6 +35,7 @@ def replay_study(options: ReplayOptions, console: Console) -> int:
     """
     options = checked(options)
     precision.use_compilation_cache()
+    _say_unused(options)
     prepare, print_runs = (log_work, show_log) if options.predicts_log else (_work, show)
 
     def present(runs: pd.DataFrame) -> Recommendation | None:
@@ -43,6 +45,17 @@ def replay_study(options: ReplayOptions, console: Console) -> int:
 
     # workers with GPUs are few: most replays are better off on all processors
     return run_study(TABLES, options, partial(prepare, options), present, console, options.device == "jax")
+
+
+def _say_unused(options: ReplayOptions) -> None:
+    """Options of policies and arrivals that are not replayed."""
+    policies, arrivals = f"policy={','.join(options.policy)}", f"arrivals={options.arrivals}"
+    if "power_of_d" not in options.policy:
+        say_unused(options, ["probes"], policies)
+    if "hedged" not in options.policy:
+        say_unused(options, ["hedge_delay_s", "hedges", "hedge_budget"], policies)
+    if options.arrivals != "bursts":
+        say_unused(options, ["burst_factor", "burst_share", "burst_mean_s"], arrivals)
 
 
 def _work(options: ReplayOptions, engine: Engine) -> Work:

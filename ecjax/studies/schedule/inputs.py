@@ -25,6 +25,7 @@ from ecjax.studies.schedule.options import COFLOW_BENCHMARK, TRANSFERS, Schedule
 from ecjax.studies.schedule.ports import READS, fabric_of
 from ecjax.studies.spine.log_options import FORMATS as LOG_FORMATS
 from ecjax.studies.spine.logs import Reading, log_reading, open_reading
+from ecjax.studies.spine.unused import say_unused
 from ecjax.tables.fingerprint import fingerprint
 from ecjax.tables.folder import location
 from ecjax.tables.importers import FORMATS
@@ -109,9 +110,12 @@ def _unscaled(options: ScheduleOptions) -> Iterator[Case]:
     reading = log_reading(options, inputs=[options.plan, options.files])
     format_ = _format(reading)
     if format_ in LOG_FORMATS:
+        say_unused(options, ("n", "share_at_zero", "generate"), "an access log")
         yield from _of_log(options, reading)
         return
     _check_log_is_meant(options, f"a trace of format {format_}")
+    of_reads = ("n", "k", "share_at_zero", "generate", "sources", "clients", "client_bytes_per_s")
+    say_unused(options, of_reads, f"a trace of format {format_}")
     read = read_coflow_benchmark if format_ == COFLOW_BENCHMARK else read_transfers
     yield _of_transfers(options, read(options.trace, options.sort))
 

@@ -226,6 +226,14 @@ def test_reads_of_a_log(tmp_path):
     assert set(cached["file_id"]) <= set(log["file_id"])
 
 
+def test_options_that_nothing_reads_are_said(tmp_path, caplog):
+    trace = str(TRACES / "requests_objects.parquet")
+    given = {"trace": trace, "zipf": 2.0, "reads": 7, "policy": "none", "k": 2}
+    assert cache_study(options(tmp_path, **given), QUIET) == 0
+    assert f"zipf=[2.0] has no effect beside trace={trace}" in caplog.text
+    assert f"reads=7 has no effect beside trace={trace}" in caplog.text
+
+
 def test_edges_that_nodes_does_not_tell_apart(tmp_path):
     given = {"trace": str(TRACES / "requests_objects.parquet"), "policy": "lru", "k": 2, "buckets": 1}
     assert cache_study(options(tmp_path / "a", **given, nodes={"a": 0.1, "b": 0.5}), QUIET) == 0

@@ -260,6 +260,16 @@ def test_ports_tables_that_are_refused(tmp_path):
     assert "no such file or folder" in refused(trace=trace, ports=str(tmp_path / "none.parquet"))
 
 
+def test_options_that_nothing_reads_are_said(tmp_path, caplog):
+    trace = table(tmp_path, "flows", TRANSFERS)
+    read_cases(options(trace=trace, n=4, generate=GenerateOptions(racks=3), rate_scale=2))
+    beside = "has no effect beside a trace of format transfers"
+    assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
+        f"n=[4] {beside}",
+        f"generate.racks=3 {beside}",
+    ]
+
+
 # Reads of a log
 
 
