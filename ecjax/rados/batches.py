@@ -6,8 +6,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ecjax.rados.commands import Change
-from ecjax.rados.plan import Demand, shard_bytes
-from ecjax.rados.records import Cluster
+from ecjax.rados.plan import Demand
+from ecjax.rados.records import Cluster, shard_bytes
+
+_SAME = 1e-12  # relatively; loads that differ by less
 
 
 class Limits(NamedTuple):
@@ -36,8 +38,9 @@ def batches_of(
 ) -> list[Batch]:
     """Divide changes into batches: each time the group that relieves the busiest OSDs most per byte.
 
-    A group that would make the busiest OSD busier waits; where only such ones are left they go together with what
-    relieves it, whatever the order. A single group that is above the limits is a batch of its own.
+    A group that would make the busiest OSD busier waits; where only such ones are left, the one goes first that makes
+    it least so. A single group that is above the limits is a batch of its own. Batches after which the busiest OSD is
+    no less busy than before them are left out.
 
     Args:
         cluster: before.
@@ -62,7 +65,7 @@ def batches_of(
             if best is None:
                 if chosen:
                     break
-                best = int(candidates[0])
+                best = moves.least_raising(load, speed, candidates)
             np.add.at(load, moves.osd[best], moves.change[best])
             size += moves.bytes[best]
             misplaced[moves.pool[best]] += moves.shards[best]
@@ -77,7 +80,9 @@ def batches_of(
                 (load / speed)[:-1],
             )
         )
-    return batches
+    highest = [float(each.load.max()) for each in batches]
+    enough = next((place for place, each in enumerate(highest) if each <= highest[-1] * (1 + _SAME)), 0)
+    return batches[: enough + 1]
 
 
 class _Moves(NamedTuple):
@@ -120,8 +125,14 @@ class _Moves(NamedTuple):
         osd, change = self.osd[candidates], self.change[candidates]
         relative = load / speed
         old, new = relative[osd], (load[osd] + change) / speed[osd]
-        raises = new.max(axis=1, initial=0.0) > relative.max() * (1 + 1e-12)
+        raises = new.max(axis=1, initial=0.0) > relative.max() * (1 + _SAME)
         score = (old**2 - new**2).sum(axis=1) / np.maximum(self.bytes[candidates], 1.0)
         score[raises] = -np.inf
         place = int(np.argmax(score))
         return None if score[place] == -np.inf else int(candidates[place])
+
+    def least_raising(self, load: np.ndarray, speed: np.ndarray, candidates: np.ndarray) -> int:
+        """The move after which the OSDs that it touches are least busy."""
+        osd, change = self.osd[candidates], self.change[candidates]
+        new = (load[osd] + change) / speed[osd]
+        return int(candidates[int(np.argmin(new.max(axis=1, initial=0.0)))])

@@ -1,9 +1,9 @@
 """Commands that bring a cluster from its entries to a plan's sets, and back.
 
 Per group: ``pg-upmap`` with the whole set, then ``rm-pg-upmap-items`` where it had items (they are without effect by
-then; the other order would send the group home in between). Where the new set is CRUSH's own, entries are only removed:
-the monitor drops a ``pg_upmap`` that equals it together with all entries of the group. No items are ever put on a group
-that has a ``pg_upmap``.
+then; the other order would send the group home in between, and is taken only where items would act on the new set).
+Where the new set is CRUSH's own, entries are only removed: the monitor drops a ``pg_upmap`` that equals it with all
+entries of the group. No items are ever put on a group that has a ``pg_upmap``.
 """
 
 from collections.abc import Mapping
@@ -63,6 +63,10 @@ def commands_of(
     if raw == osds:
         # first the items: under a pg_upmap they are without effect
         return (*removals, *([f"ceph osd rm-pg-upmap {name}"] if name in entries.upmap else []))
+    items = entries.items.get(name)
+    if items is not None and with_items(osds, items) != osds:
+        # beside the new set they would move shards, and might break a failure domain
+        return (*removals, _upmap(name, osds))
     return (_upmap(name, osds), *removals)
 
 

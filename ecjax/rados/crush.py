@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ecjax.rados.records import NO_OSD, Domains, Level
+from ecjax.rados.records import NO_OSD, Cluster, Domains, Level
 
 _SETTINGS = "set_"  # steps that change how hard CRUSH tries
 _OSD = "osd"
@@ -150,3 +150,14 @@ def broken(domains: Domains, osds: Sequence[int] | Iterable[int]) -> str | None:
         if level.most and distinct > level.most:
             return f"{distinct} of type {level.kind}, the rule takes {level.most}"
     return None
+
+
+def breaking(cluster: Cluster) -> dict[str, str]:
+    """Groups whose set breaks the rule of their pool, as far as it is known, and why."""
+    wrong = {}
+    for place, name in enumerate(cluster.groups.ids):
+        domains = cluster.domains[int(cluster.groups.pool[place])]
+        why = None if domains is None else broken(domains, cluster.osd_ids(place).tolist())
+        if why is not None:
+            wrong[name] = why
+    return wrong

@@ -55,6 +55,8 @@ def as_printed(source: str, release: str) -> Iterator[None]:
     """
     try:
         yield
+    except UserError:
+        raise
     except (KeyError, TypeError, IndexError, AttributeError, ValueError, OverflowError) as error:
         what = f"no {error}" if isinstance(error, KeyError) else str(error)
         raise UserError(

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ecjax.rados.read import targets
-from ecjax.rados.records import Cluster, Domains
+from ecjax.rados.records import Cluster, Domains, shard_bytes
 
 _MOST = 20_000
 
@@ -42,7 +42,14 @@ class Moves:
             share = targets(cluster, pool)
             self.counts.append(count)
             self.least.append(np.minimum(count, np.ceil(share - tolerance)))
-            self.most.append(np.maximum(count, np.floor(share + tolerance)))
+            self.most.append(np.where(share > 0, np.maximum(count, np.floor(share + tolerance)), count))
+        self.room = cluster.room.copy()
+        self.bytes = np.array([shard_bytes(cluster, place) for place in range(len(groups.ids))])
+        for name in sets:
+            place = place_of[name]
+            for was, osd in zip(cluster.osd_ids(place).tolist(), self.sets[place], strict=True):
+                if was != osd:
+                    self.room[np.searchsorted(cluster.osds, osd)] -= self.bytes[place]
 
     def takers(self, group: int, position: int) -> np.ndarray:
         """(m,) bool: OSDs that may take a position of a group, which its own OSD leaves."""
@@ -53,6 +60,7 @@ class Moves:
         if domains is None or self.counts[pool][leaver] - 1 < self.least[pool][leaver]:
             return np.zeros(len(cluster.osds), bool)
         free = cluster.usable & (self.counts[pool] + 1 <= self.most[pool])
+        free &= self.room >= max(self.bytes[group], 1.0)
         others = [osd for place, osd in enumerate(osds) if place != position]
         return free & _fitting(domains, cluster.osds, others) & ~np.isin(cluster.osds, osds)
 
@@ -61,6 +69,7 @@ class Moves:
         cluster, pool = self.cluster, int(self.cluster.groups.pool[group])
         self.counts[pool][np.searchsorted(cluster.osds, self.sets[group][position])] -= 1
         self.counts[pool][taker] += 1
+        self.room[taker] -= self.bytes[group]
         self.sets[group][position] = int(cluster.osds[taker])
 
     def changed(self) -> dict[str, tuple[int, ...]]:

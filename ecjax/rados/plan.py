@@ -1,15 +1,17 @@
 """A plan for a cluster: the new set of every group that changes; OSDs that stay in their role keep their position."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from scipy import sparse
+from scipy.optimize import linprog
 
-from ecjax.rados.crush import broken
+from ecjax.rados.crush import breaking
 from ecjax.rados.moves import with_moves
-from ecjax.rados.primaries import primary_load, with_primaries_spread
-from ecjax.rados.records import Cluster, is_read
+from ecjax.rados.primaries import least_led_load, led_anew, primary_load, with_primaries_spread
+from ecjax.rados.records import Cluster, is_read, shard_bytes
 from ecjax.rados.roles import RolePlan, RoleProblem, plan_roles
 
 READS, BYTES = "reads", "bytes"
@@ -58,15 +60,16 @@ def demand_of(cluster: Cluster, speed: np.ndarray, unit: str = READS, primary: f
 def role_problem(cluster: Cluster, demand: Demand) -> tuple[RoleProblem, np.ndarray]:
     """The groups whose roles may change, and their places; all others are load that stays.
 
-    A group may change that is clean, of a pool without ``fast_read``, has all of its OSDs up and in, and keeps its
-    pool's rule: of others the monitor would drop every entry.
+    A group may change that is clean, of a pool without ``fast_read``, has all of its OSDs up, in and of a weight, and
+    keeps its pool's rule (of others the monitor would drop every entry), and none of its OSDs is too full for backfill.
     """
     groups = cluster.groups
     read = is_read(cluster)
     fast = np.array([pool.fast_read for pool in cluster.pools])[groups.pool]
     able = cluster.usable[groups.osd] & (groups.osd >= 0)
     free = groups.movable & ~fast & np.logical_and.reduceat(able, groups.first[:-1])
-    free &= ~np.isin(groups.ids, breaking(cluster))
+    free &= ~np.isin(groups.ids, list(breaking(cluster)))
+    free &= np.logical_and.reduceat(cluster.room[groups.osd] > 0, groups.first[:-1])
     count = np.diff(groups.first)
     inside = np.repeat(free, count)
     work = np.repeat(demand.work, count)
@@ -77,16 +80,6 @@ def role_problem(cluster: Cluster, demand: Demand) -> tuple[RoleProblem, np.ndar
     first = np.concatenate([[0], np.cumsum(count[free])]).astype(np.int64)
     problem = RoleProblem(first, groups.osd[inside], read[inside], demand.work[free], base, demand.speed)
     return problem, np.flatnonzero(free)
-
-
-def breaking(cluster: Cluster) -> list[str]:
-    """Groups whose set breaks the rule of their pool, as far as it is known."""
-    wrong = []
-    for place, name in enumerate(cluster.groups.ids):
-        domains = cluster.domains[int(cluster.groups.pool[place])]
-        if domains is not None and broken(domains, cluster.osd_ids(place).tolist()) is not None:
-            wrong.append(name)
-    return wrong
 
 
 def plan_of(cluster: Cluster, demand: Demand, within: float, tolerance: int | None = None) -> Plan:
@@ -114,7 +107,7 @@ def plan_of(cluster: Cluster, demand: Demand, within: float, tolerance: int | No
     if tolerance is not None and len(free):
         sets, roles, after = _moved(cluster, demand, (sets, roles, after), tolerance, free, within)
     if demand.primary and len(free):
-        sets, roles, after = _led(cluster, demand, (sets, roles), free, within)
+        sets, roles, after = _led(cluster, demand, (sets, roles), free, within, tolerance is not None)
     shards, size = copied(cluster, sets)
     return Plan(sets, before, after, roles, shards, size)
 
@@ -129,16 +122,55 @@ def _moved(
 ) -> tuple[dict[str, tuple[int, ...]], RolePlan, np.ndarray]:
     """A plan of roles with shards moved to other OSDs: sets, bounds that hold for them, loads."""
     sets, roles, after = plan
-    speed = np.where(cluster.usable, demand.speed, 0.0)
-    load = after * demand.speed
-    # no placement spreads the work more evenly than by speed
-    bound = float(load.sum() / speed.sum())
+    bound = _spread_bound(cluster, demand, free)
     level = bound * (1 + within)
     able = np.zeros(len(cluster.groups.ids), bool)
     able[free] = True
-    moved = with_moves(cluster, sets, demand.work, load, level * demand.speed, tolerance, able)
+    moved = with_moves(
+        cluster, sets, demand.work, after * demand.speed, level * demand.speed, tolerance, able
+    )
     held = role_load(cluster, demand, moved)
     return moved, roles._replace(bound=bound, level=level, copies_bound=math.nan), held
+
+
+def _spread_bound(cluster: Cluster, demand: Demand, free: np.ndarray) -> float:
+    """Least max load, relative to speed, of all placements of the groups that may change.
+
+    What a pool has to do is spread at will over the OSDs that its rule allows: a linear program.
+    """
+    groups = cluster.groups
+    stays = np.ones(len(groups.ids), bool)
+    stays[free] = False
+    base = role_load(cluster, demand._replace(work=np.where(stays, demand.work, 0.0)), {}) * demand.speed
+    work = np.zeros(len(cluster.pools))
+    np.add.at(work, groups.pool[free], demand.work[free])
+    work *= np.array([pool.k for pool in cluster.pools]) + demand.primary
+    there = np.stack(
+        [
+            cluster.usable & (True if each is None else np.isin(cluster.osds, list(each.allowed)))
+            for each in cluster.domains
+        ]
+    )
+    pool, osd = np.nonzero(there & (work > 0)[:, None])
+    count, number = len(pool), np.arange(len(pool))
+    speed = demand.speed[cluster.usable]
+    place = np.cumsum(cluster.usable) - 1
+    # the last variable is the load
+    fits = sparse.csr_array((np.ones(count), (place[osd], number)), (len(speed), count + 1))
+    fits = sparse.csr_array(
+        fits - sparse.csr_array((speed, (np.arange(len(speed)), np.full(len(speed), count))))
+    )
+    whole = sparse.csr_array((np.ones(count), (pool, number)), (len(work), count + 1))
+    solved = linprog(
+        np.append(np.zeros(count), 1.0),
+        A_ub=fits,
+        b_ub=-base[cluster.usable],
+        A_eq=whole[work > 0],
+        b_eq=work[work > 0],
+        method="highs",
+    )
+    least = float(solved.fun) if solved.status == 0 else 0.0
+    return max(least, float((base / demand.speed).max()))
 
 
 def _led(
@@ -147,15 +179,27 @@ def _led(
     plan: tuple[dict[str, tuple[int, ...]], RolePlan],
     free: np.ndarray,
     within: float,
+    moves: bool,
 ) -> tuple[dict[str, tuple[int, ...]], RolePlan, np.ndarray]:
-    """A plan with primaries spread: sets, bounds that hold for them, loads."""
+    """A plan with primaries spread: sets, bounds that hold for them, loads.
+
+    Primaries are exchanged with other positions that are read; or chosen first among all members, and the other
+    positions that are read after them. Of what stays below the level the one that copies least is taken.
+    """
     sets, roles = plan
-    load = role_load(cluster, demand, sets)
-    # no choice of roles and primaries spreads the work more evenly than by speed
-    bound = float((load * demand.speed).sum() / demand.speed[cluster.usable].sum())
+    problem = role_problem(cluster, demand)[0]
+    bound = _spread_bound(cluster, demand, free) if moves else least_led_load(problem, demand.primary)
     level = bound * (1 + within)
-    spread = with_primaries_spread(cluster, demand, sets, load, free, level)
-    held = role_load(cluster, demand, spread)
+    found: list[tuple[float, int, int, dict[str, tuple[int, ...]], np.ndarray]] = []
+    for begun in (
+        sets,
+        led_anew(cluster, demand, sets, free, problem, within, False),
+        led_anew(cluster, demand, sets, free, problem, within, True),
+    ):
+        spread = with_primaries_spread(cluster, demand, begun, role_load(cluster, demand, begun), free, level)
+        held = role_load(cluster, demand, spread)
+        found.append((max(float(held.max()), level), copied(cluster, spread)[0], len(found), spread, held))
+    _, _, _, spread, held = min(found)
     return spread, roles._replace(bound=bound, level=level, copies_bound=math.nan), held
 
 
@@ -166,6 +210,18 @@ def role_load(cluster: Cluster, demand: Demand, sets: Mapping[str, tuple[int, ..
     use = is_read(cluster) & (osd >= 0)
     led = primary_load(cluster, demand, osd)
     return (demand.base + led + np.bincount(osd[use], work[use], len(cluster.osds))) / demand.speed
+
+
+def shortened(cluster: Cluster, demand: Demand, plan: Plan, groups: Collection[str]) -> Plan:
+    """A plan that changes some of its groups only."""
+    if len(groups) == len(plan.sets):
+        return plan
+    sets = {name: osds for name, osds in plan.sets.items() if name in groups}
+    shards, size = copied(cluster, sets)
+    roles = plan.roles._replace(copies_bound=math.nan)
+    return plan._replace(
+        sets=sets, after=role_load(cluster, demand, sets), roles=roles, shards=shards, bytes=size
+    )
 
 
 def _primaries(cluster: Cluster) -> dict[int, int]:
@@ -210,11 +266,6 @@ def copied(cluster: Cluster, sets: Mapping[str, tuple[int, ...]]) -> tuple[int, 
         shards += moved
         size += moved * shard_bytes(cluster, place)
     return shards, size
-
-
-def shard_bytes(cluster: Cluster, group: int) -> float:
-    """Bytes of one shard of a group, without padding."""
-    return float(cluster.groups.bytes[group]) / cluster.pools[int(cluster.groups.pool[group])].k
 
 
 def with_sets(cluster: Cluster, sets: Mapping[str, tuple[int, ...]]) -> np.ndarray:

@@ -53,14 +53,14 @@ def planned_pools(dumps: Dumps, chosen: Sequence[str], notes: list[str]) -> list
             )
         pools.append(
             Pool(
-                each["pool"],
+                int(each["pool"]),
                 name,
                 k,
-                each["size"],
-                each["min_size"],
-                each["crush_rule"],
+                int(each["size"]),
+                int(each["min_size"]),
+                int(each["crush_rule"]),
                 bool(each.get("fast_read", False)),
-                each["pg_num"],
+                int(each["pg_num"]),
             )
         )
     missing = set(chosen) - {each["pool_name"] for each in dumps.osd["pools"]}

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ecjax.errors import UserError
-from ecjax.rados.crush import UnknownStep, rule_domains
+from ecjax.rados.crush import UnknownStep, breaking, rule_domains
 from ecjax.rados.files import Dumps, as_printed
 from ecjax.rados.pools import check_same_cluster, planned_pools
 from ecjax.rados.rates import measured_rates, other_reads
@@ -16,6 +16,8 @@ from ecjax.rados.records import NO_OSD, Cluster, Domains, Entries, Groups, Pool
 
 _CLEAN = {"active", "clean", "scrubbing", "deep", "snaptrim", "snaptrim_wait"}
 _NAMED = 3
+_FULL = {"backfillfull", "full"}  # states of an OSD to which nothing is backfilled
+_BACKFILLFULL = 0.9  # Ceph's default of backfillfull_ratio
 _MOST_WEIGHT = 1e6  # TiB
 EQUAL, MEASURED = "equal", "measured"
 
@@ -49,8 +51,11 @@ def _cluster(dumps: Dumps, reading: Reading) -> Cluster:
     notes: list[str] = [f"{name}: not a dump that is known" for name in dumps.unknown]
     pools = planned_pools(dumps, reading.pools, notes)
     osds = np.array(sorted(each["osd"] for each in dumps.osd["osds"]), np.int64)
-    by_id = {each["osd"]: each for each in dumps.osd["osds"]}
-    usable = np.array([_is_usable(by_id[osd]) for osd in osds.tolist()])
+    by_id = _by_id(dumps)
+    weight = np.array([_weight(dumps, by_id[osd]) for osd in osds.tolist()])
+    usable = np.array([_is_usable(by_id[osd]) for osd in osds.tolist()]) & (weight > 0)
+    if not usable.any():
+        raise UserError(f"{dumps.source}: found no OSD that is up, in and of a weight above 0; allowed: some")
     latest = dumps.groups[-1]["pg_stats"]
     check_same_cluster(dumps, pools, by_id, latest)
     entries = _entries(dumps.osd)
@@ -66,13 +71,17 @@ def _cluster(dumps: Dumps, reading: Reading) -> Cluster:
     else:
         notes.append("CRUSH's own sets among the dumps are of another time: not used")
     background = _background(dumps, reading, pools, osds, notes)
-    return Cluster(
+    room = _room(dumps, by_id, osds)
+    _note_full(osds, room, notes)
+    _note_affinity(by_id, notes)
+    cluster = Cluster(
         str(dumps.osd.get("fsid", "")),
         int(dumps.osd["epoch"]),
         str(dumps.osd.get("require_osd_release", "unknown")),
         osds,
         usable,
-        np.array([_weight(dumps, by_id[osd]) for osd in osds.tolist()]),
+        weight,
+        room,
         classes,
         hosts,
         tuple(pools),
@@ -81,8 +90,24 @@ def _cluster(dumps: Dumps, reading: Reading) -> Cluster:
         entries,
         raw,
         *background,
-        tuple(notes),
+        (),
     )
+    _note_breaking(cluster, notes)
+    return cluster._replace(notes=tuple(notes))
+
+
+def _by_id(dumps: Dumps) -> dict[int, Mapping[str, Any]]:
+    """Entries of the osd dump.
+
+    Raises:
+        UserError: an OSD has two.
+    """
+    by_id: dict[int, Mapping[str, Any]] = {}
+    for each in dumps.osd["osds"]:
+        if each["osd"] in by_id:
+            raise UserError(f"{dumps.source}: found osd.{each['osd']} twice in the osd dump; allowed: once")
+        by_id[each["osd"]] = each
+    return by_id
 
 
 def _is_usable(osd: Mapping[str, Any]) -> bool:
@@ -142,7 +167,7 @@ def _groups(
         np.concatenate([[0], np.cumsum([len(each["up"]) for each in listed])]).astype(np.int64),
         np.where(up == NO_OSD, -1, place),
         rate,
-        np.array([float(each["stat_sum"]["num_bytes"]) for each in listed]),
+        _stored_bytes(listed, notes),
         size / k,
         movable,
     )
@@ -178,7 +203,7 @@ def _note_moving(listed: Sequence[Mapping[str, Any]], movable: np.ndarray, notes
             each["state"] if each["up"] == each["acting"] else f"{each['state']}, up is not acting"
             for each in moving
         )
-        few = ", ".join(each["pgid"] for each in moving[:_NAMED]) + (", ..." if len(moving) > _NAMED else "")
+        few = _few([each["pgid"] for each in moving])
         notes.append(
             f"{len(moving)} groups move or are degraded ({few}: {states.most_common(1)[0][0]}): planned around, not "
             "changed; better wait until all are active+clean"
@@ -217,8 +242,77 @@ def _stale(entries: Entries, listed: Sequence[Mapping[str, Any]]) -> list[str]:
     stale += [name for name, upmap in entries.upmap.items() if name in sets and upmap != sets[name]]
     if not stale:
         return []
-    few = ", ".join(stale[:_NAMED]) + (", ..." if len(stale) > _NAMED else "")
-    return [f"{len(stale)} groups have upmap entries that are not, or not wholly, in effect ({few})"]
+    return [f"{len(stale)} groups have upmap entries that are not, or not wholly, in effect ({_few(stale)})"]
+
+
+def _stored_bytes(listed: Sequence[Mapping[str, Any]], notes: list[str]) -> np.ndarray:
+    """Bytes of the objects of each group, (G,).
+
+    Raises:
+        UserError: they are no number.
+    """
+    size = np.array([float(each["stat_sum"]["num_bytes"]) for each in listed])
+    wrong = np.flatnonzero(~np.isfinite(size))
+    if wrong.size:
+        place = int(wrong[0])
+        raise UserError(
+            f"group {listed[place]['pgid']}: found num_bytes {size[place]:g}; allowed: a number of bytes"
+        )
+    below = np.flatnonzero(size < 0)
+    if below.size:
+        few = _few([listed[place]["pgid"] for place in below.tolist()])
+        notes.append(
+            f"{below.size} groups count fewer than 0 bytes ({few}): taken for 0, a deep scrub counts anew"
+        )
+    return np.maximum(size, 0.0)
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")
+
+
+def _room(dumps: Dumps, by_id: Mapping[int, Mapping[str, Any]], osds: np.ndarray) -> np.ndarray:
+    """(m,) bytes until Ceph backfills no more to an OSD: 0 where it is there, infinite where no dump says it."""
+    ratio = float(dumps.osd.get("backfillfull_ratio", 0.0)) or _BACKFILLFULL
+    listed = {each["id"]: each for each in (dumps.tree or {}).get("nodes", [])}
+    room = np.full(len(osds), np.inf)
+    for place, osd in enumerate(osds.tolist()):
+        node = listed.get(osd, {})
+        if node.get("kb") and "kb_used" in node:
+            room[place] = max(1024 * (ratio * float(node["kb"]) - float(node["kb_used"])), 0.0)
+        if float(node.get("utilization") or 0.0) >= 100 * ratio or _FULL & set(by_id[osd].get("state", ())):
+            room[place] = 0.0
+    return room
+
+
+def _note_full(osds: np.ndarray, room: np.ndarray, notes: list[str]) -> None:
+    full = osds[room <= 0].tolist()
+    if full:
+        few = _few([f"osd.{osd}" for osd in full])
+        notes.append(
+            f"{len(full)} OSDs are so full that Ceph backfills no more to them ({few}): no shard is moved to them, and "
+            "groups that have one there stay as they are"
+        )
+
+
+def _note_affinity(by_id: Mapping[int, Mapping[str, Any]], notes: list[str]) -> None:
+    other = [osd for osd, each in sorted(by_id.items()) if float(each.get("primary_affinity", 1.0)) != 1.0]
+    if other:
+        few = _few([f"osd.{osd}" for osd in other])
+        notes.append(
+            f"primary_affinity of {len(other)} OSDs is not 1 ({few}): primaries of their groups may be others than "
+            "position 0, which primary_work counts"
+        )
+
+
+def _note_breaking(cluster: Cluster, notes: list[str]) -> None:
+    wrong = breaking(cluster)
+    if wrong:
+        name, why = next(iter(wrong.items()))
+        notes.append(
+            f"{len(wrong)} groups break the CRUSH rule of their pool ({_few(list(wrong))}; {name}: {why}): planned "
+            "around, not changed"
+        )
 
 
 def _places(dumps: Dumps, osds: np.ndarray) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -69,6 +69,7 @@ class Cluster(NamedTuple):
     osds: np.ndarray  # (m,) int64 ids, ascending
     usable: np.ndarray  # (m,) bool: up, in, weight above 0
     weight: np.ndarray  # (m,) CRUSH weight times reweight
+    room: np.ndarray  # (m,) bytes that may be backfilled to it; inf: not known
     device_class: tuple[str, ...]  # (m,) empty where there is none
     host: tuple[str, ...]  # (m,) name of the bucket above
     pools: tuple[Pool, ...]
@@ -109,9 +110,17 @@ def reads_per_osd(cluster: Cluster, osd: np.ndarray | None = None) -> np.ndarray
 
 
 def is_read(cluster: Cluster) -> np.ndarray:
-    """(N,) bool: positions that a client read takes."""
+    """(N,) bool: positions that a client read takes: the first k that have an OSD."""
     groups = cluster.groups
     count = np.diff(groups.first)
-    position = np.arange(len(groups.osd)) - np.repeat(groups.first[:-1], count)
+    there = (groups.osd >= 0).astype(np.int64)
+    before = np.cumsum(there) - there
+    position = before - np.repeat(before[groups.first[:-1]], count)
+    position = np.where(there > 0, position, count.max(initial=0))
     width = np.array([pool.n if pool.fast_read else pool.k for pool in cluster.pools], np.int64)
     return position < np.repeat(width[groups.pool], count)
+
+
+def shard_bytes(cluster: Cluster, group: int) -> float:
+    """Bytes of one shard of a group, without padding."""
+    return float(cluster.groups.bytes[group]) / cluster.pools[int(cluster.groups.pool[group])].k

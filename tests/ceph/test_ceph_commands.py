@@ -88,11 +88,33 @@ def test_every_command_survives_and_undo_is_exact(raw, new, old, picks):
     on_the_way = state
     for line in forth:
         on_the_way = applied(on_the_way, [line])
-        assert on_the_way.up("1.0") in (new, before)
+        # home in between only where items would move shards of the new set
+        home = (raw,) if with_items(new, items) != new else ()
+        assert on_the_way.up("1.0") in (new, before, *home)
     assert on_the_way.up("1.0") == new
     assert on_the_way.entries.upmap == ({} if new == raw else {"1.0": new}) and not on_the_way.entries.items
     back = applied(on_the_way, undo_of("1.0", new, state.entries, raw))
     assert back.entries == state.entries and back.up("1.0") == before
+
+
+def test_items_that_would_act_on_the_new_set_go_first():
+    """An item to an OSD that the group has already sleeps until the new set leaves that OSD."""
+    raw, items, new = (0, 2, 4, 6), ((0, 2),), (0, 8, 4, 6)
+    state = judged(Map({"1.0": raw}, {"1.0": DOMAINS}, frozenset(), Entries({}, {"1.0": items})))
+    assert state.entries.items == {"1.0": items} and state.up("1.0") == raw
+    after = applied(state, commands_of("1.0", new, state.entries, raw))
+    assert after.up("1.0") == new and after.entries == Entries({"1.0": new}, {})
+    # the same the other way round, where two shards would meet on one host
+    old, pairs, to = (8, 2, 4, 6), ((8, 3),), (8, 10, 2, 6)
+    state = judged(Map({"1.0": old}, {"1.0": DOMAINS}, frozenset(), Entries({}, {"1.0": pairs})))
+    after = applied(state, commands_of("1.0", to, state.entries, old))
+    assert after.up("1.0") == to
+
+
+def test_a_set_with_an_osd_without_weight_is_dropped():
+    state = one_group()._replace(weightless=frozenset([8]))
+    assert applied(state, ["ceph osd pg-upmap 1.0 8 2 4 6"]).entries == Entries({}, {})
+    assert applied(state, ["ceph osd pg-upmap 1.0 10 2 4 6"]).entries.upmap == {"1.0": (10, 2, 4, 6)}
 
 
 def planned(tmp_path, within=0.3, tolerance=None, **parts):

@@ -146,9 +146,25 @@ def _no_time(parts):
     parts["groups"][0]["pg_map"]["stamp"] = "yesterday at noon"
 
 
+def _twice(parts):
+    parts["osd"]["osds"].append(parts["osd"]["osds"][3] | {"in": 0})
+
+
+def _no_bytes(parts):
+    parts["groups"][1]["pg_map"]["pg_stats"][2]["stat_sum"]["num_bytes"] = float("nan")
+
+
+def _no_weights(parts):
+    for node in parts["tree"]["nodes"]:
+        node["crush_weight"] = 0
+
+
 @pytest.mark.parametrize(
     ("spoil", "line"),
     [
+        (_twice, "found osd.3 twice in the osd dump; allowed: once"),
+        (_no_bytes, "group 1.2: found num_bytes nan; allowed: a number of bytes"),
+        (_no_weights, "found no OSD that is up, in and of a weight above 0"),
         (_no_time, "yesterday"),
         (_k_of_zero, "pool e22: found k=0 of size 4; allowed: k from 1 to size - 1"),
         (_heavy, "osd.3: found weight 1e+308; allowed: 0 to 1e+06"),
@@ -173,7 +189,8 @@ def test_what_cannot_be_planned_is_a_line(tmp_path, spoil, line):
     spoil(parts)
     with pytest.raises(UserError, match=".") as caught:
         cluster_of(tmp_path, parts)
-    assert line in str(caught.value) and "\n" not in str(caught.value)
+    text = str(caught.value)
+    assert line in text and "\n" not in text and text.count("found") == 1
 
 
 def test_a_bucket_below_itself_keeps_shards_where_they_are(tmp_path):
@@ -181,6 +198,44 @@ def test_a_bucket_below_itself_keeps_shards_where_they_are(tmp_path):
     parts["crush"]["buckets"][2]["items"].append({"id": -1, "weight": 1, "pos": 9})
     cluster = cluster_of(tmp_path, parts)
     assert cluster.domains == (None,) and any("below itself" in note for note in cluster.notes)
+
+
+def test_what_is_wrong_with_groups_and_osds_is_a_note(tmp_path):
+    parts = made()
+    stats = parts["groups"][1]["pg_map"]["pg_stats"]
+    stats[2]["stat_sum"]["num_bytes"] = -5
+    parts["osd"]["osds"][1]["primary_affinity"] = 0.0
+    a, b = stats[4]["up"][:2]
+    for osds in (stats[4]["up"], stats[4]["acting"]):
+        osds[1] = a ^ 1  # the other OSD of the same host
+    cluster = cluster_of(tmp_path, parts)
+    text = "\n".join(cluster.notes)
+    assert "1 groups count fewer than 0 bytes (1.2)" in text and cluster.groups.bytes.min() == 0
+    assert "1 groups break the CRUSH rule of their pool (1.4; 1.4: two shards in one host)" in text
+    assert "primary_affinity of 1 OSDs is not 1 (osd.1)" in text
+
+
+def test_numbers_may_be_text(tmp_path):
+    parts = made()
+    pool = parts["osd"]["pools"][0]
+    pool["pg_num"], pool["size"] = "16", "4"
+    assert cluster_of(tmp_path, parts).pools[0].group_count == 16
+
+
+def test_a_degraded_group_reads_the_first_k_that_are_there(tmp_path):
+    parts = made()
+    stats = parts["groups"][1]["pg_map"]["pg_stats"]
+    held = list(stats[4]["up"])
+    for osds in (stats[4]["up"], stats[4]["acting"]):
+        osds[1] = 2147483647
+    cluster = cluster_of(tmp_path, parts)
+    rate = cluster.groups.rate[4]
+    loads = reads_per_osd(cluster)
+    held_loads = reads_per_osd(cluster_of(tmp_path / "whole", made()))
+    change = np.zeros(8)
+    change[held[1]] -= rate
+    change[held[2]] += rate
+    np.testing.assert_allclose(loads - held_loads, change, atol=1e-9)
 
 
 def test_lists_that_are_no_pools_are_a_note(tmp_path):

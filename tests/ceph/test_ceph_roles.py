@@ -8,9 +8,9 @@ from ceph_dumps import made, write
 
 from ecjax.rados.batches import Limits, batches_of
 from ecjax.rados.commands import changes
-from ecjax.rados.crush import broken
+from ecjax.rados.crush import breaking, broken
 from ecjax.rados.files import read_dumps
-from ecjax.rados.plan import breaking, copied, demand_of, plan_of, role_load, with_sets
+from ecjax.rados.plan import copied, demand_of, plan_of, role_load, shortened, with_sets
 from ecjax.rados.read import EQUAL, Reading, read_cluster, targets
 from ecjax.rados.records import reads_per_osd
 from ecjax.rados.roles import RoleProblem, plan_roles
@@ -182,9 +182,7 @@ def test_primaries_are_spread_beside_the_best_of_all_choices(tmp_path, seed):
     plan = plan_of(cluster, demand, 0.0)
     best = by_brute_force(cluster, demand)
     assert plan.roles.bound <= best * (1 + 1e-9)
-    assert (
-        best * (1 - 1e-9) <= plan.after.max() <= 1.25 * best
-    )  # five groups leave a greedy exchange little room
+    assert best * (1 - 1e-9) <= plan.after.max() <= 1.1 * best  # five groups leave exchanges little room
     without = plan_of(cluster, demand._replace(primary=0.0), 0.0)
     assert plan.after.max() <= role_load(cluster, demand, without.sets).max() * (1 + 1e-9)
 
@@ -199,3 +197,88 @@ def test_primaries_of_many_groups_are_spread_evenly(tmp_path):
         assert set(osds) == set(cluster.sets[name])
     batches = batches_of(cluster, changes(cluster, plan.sets), demand, plan.before, Limits(0.05, np.inf))
     np.testing.assert_allclose(batches[-1].load, plan.after)
+
+
+def on_others(cluster, plan):
+    """Shards by the OSD that takes them from outside of its group."""
+    taken = [osd for name, osds in plan.sets.items() for osd in set(osds) - set(cluster.sets[name])]
+    return {osd: taken.count(osd) for osd in taken}
+
+
+@pytest.mark.parametrize("primary", [0.5, 3.0])
+def test_primaries_that_do_much_leave_the_load_even(tmp_path, primary):
+    cluster = cluster_of(tmp_path, hosts=6, pools=((2, 2, 48),), seed=3)
+    demand = demand_of(cluster, np.ones(12), primary=primary)
+    plan = plan_of(cluster, demand, 0.02)
+    # no placement is more even than one without any difference
+    even = role_load(cluster, demand, {}).mean()
+    assert plan.roles.bound == pytest.approx(even, rel=0.01)
+    assert plan.after.max() <= 1.03 * even < 1.2 * even < plan.before.max()
+
+
+def test_what_no_longer_helps_is_left_out(tmp_path):
+    cluster = cluster_of(tmp_path, hosts=6, pools=((2, 2, 48),), seed=3)
+    demand = demand_of(cluster, np.ones(12))
+    plan = plan_of(cluster, demand, 0.02)
+    busiest = int(np.argmax(plan.after))
+    idle = next(
+        name
+        for name, osds in cluster.sets.items()
+        if name not in plan.sets and busiest in osds[2:] and busiest != osds[0]
+    )
+    # the busiest OSD is to read here, too
+    osds = list(cluster.sets[idle])
+    place = osds.index(busiest)
+    osds[0], osds[place] = osds[place], osds[0]
+    more = plan._replace(sets=plan.sets | {idle: tuple(osds)})
+    batches = batches_of(cluster, changes(cluster, more.sets), demand, plan.before, Limits(0.05, np.inf))
+    listed = {change.group for batch in batches for change in batch.changes}
+    assert idle not in listed and listed <= set(plan.sets)
+    less = shortened(cluster, demand, more, listed)
+    assert set(less.sets) == listed and less.shards == copied(cluster, less.sets)[0] <= plan.shards
+    np.testing.assert_allclose(less.after, batches[-1].load)
+    assert less.after.max() <= plan.after.max() * (1 + 1e-9)
+
+
+def test_an_osd_without_weight_takes_nothing_and_its_groups_stay(tmp_path):
+    parts = made(hosts=8, pools=((2, 2, 48),))
+    for node in parts["tree"]["nodes"]:
+        node["crush_weight"] = 0.0 if node["id"] == 5 else 1.0
+    cluster = read_cluster(read_dumps(write(tmp_path / "dumps", parts)))
+    plan = plan_of(cluster, demand_of(cluster, np.ones(16)), 0.01, tolerance=3)
+    assert plan.sets and not any(5 in (*osds, *cluster.sets[name]) for name, osds in plan.sets.items())
+    assert on_others(cluster, plan) and targets(cluster, 0)[5] == 0
+
+
+def test_osds_of_another_root_change_nothing(tmp_path):
+    parts = made(hosts=8, pools=((2, 2, 48),))
+    alone = read_cluster(read_dumps(write(tmp_path / "alone", parts)))
+    for osd in range(16, 22):
+        parts["osd"]["osds"].append({"osd": osd, "up": 1, "in": 1, "weight": 1})
+        parts["crush"]["devices"].append({"id": osd, "name": f"osd.{osd}", "class": "ssd"})
+    items = [{"id": osd, "weight": 65536, "pos": 0} for osd in range(16, 22)]
+    parts["crush"]["buckets"].append({"id": -90, "name": "fast", "type_name": "root", "items": items})
+    beside = read_cluster(read_dumps(write(tmp_path / "beside", parts)))
+    before, after = (
+        plan_of(each, demand_of(each, np.ones(len(each.osds))), 0.01, tolerance=3) for each in (alone, beside)
+    )
+    assert on_others(alone, before) and on_others(beside, after) and max(on_others(beside, after)) < 16
+    assert after.roles.bound == pytest.approx(before.roles.bound)
+    assert after.after.max() == pytest.approx(before.after.max(), rel=0.01)
+
+
+def test_full_osds_take_nothing(tmp_path):
+    parts = made(hosts=8, pools=((2, 2, 48),))
+    cluster = read_cluster(read_dumps(write(tmp_path / "before", parts)))
+    plan = plan_of(cluster, demand_of(cluster, np.ones(16)), 0.01, tolerance=3)
+    full, nearly = sorted(on_others(cluster, plan), key=on_others(cluster, plan).get)[-2:]
+    parts["osd"]["osds"][full]["state"] = ["exists", "up", "backfillfull"]
+    parts["osd"]["backfillfull_ratio"] = 0.9
+    for node in parts["tree"]["nodes"]:
+        # shards have 2^29 bytes; this one has room for one of them
+        node["kb_used"] = int(0.9 * node["kb"]) - 600 * 2**10 if node["id"] == nearly else 0
+    cluster = read_cluster(read_dumps(write(tmp_path / "after", parts)))
+    assert any(f"so full that Ceph backfills no more to them (osd.{full})" in each for each in cluster.notes)
+    plan = plan_of(cluster, demand_of(cluster, np.ones(16)), 0.01, tolerance=3)
+    assert plan.sets and on_others(cluster, plan).get(nearly, 0) <= 1
+    assert not any(full in (*osds, *cluster.sets[name]) for name, osds in plan.sets.items())

@@ -11,7 +11,7 @@ from ecjax.engine import Worker
 from ecjax.predict.plan_estimates import PlanEstimate
 from ecjax.rados.batches import Batch, Limits, batches_of
 from ecjax.rados.commands import changes
-from ecjax.rados.plan import Plan, plan_of, role_load, with_sets
+from ecjax.rados.plan import Plan, plan_of, role_load, shortened, with_sets
 from ecjax.status import Status
 from ecjax.stopwatch import Stopwatch
 from ecjax.studies.ceph.inputs import Case
@@ -115,6 +115,7 @@ def _planned(case: Case, within: float, settings: Settings) -> Planned:
     plan = plan_of(cluster, demand, within, settings.tolerance)
     listed = changes(cluster, plan.sets)
     batches = batches_of(cluster, listed, demand, plan.before, settings.limits)
+    plan = shortened(cluster, demand, plan, {change.group for batch in batches for change in batch.changes})
     return Planned(plan, batches, _latencies(case, batches, settings.service))
 
 

@@ -7,8 +7,8 @@ import numpy as np
 from ecjax.errors import UserError
 from ecjax.rados.batches import Batch
 from ecjax.rados.crush import broken
-from ecjax.rados.plan import Plan, plan_of, shard_bytes, with_sets
-from ecjax.rados.records import Cluster, Domains
+from ecjax.rados.plan import Plan, plan_of, with_sets
+from ecjax.rados.records import Cluster, Domains, shard_bytes
 from ecjax.studies.ceph.inputs import Case
 from ecjax.studies.ceph.latencies import Service, estimate
 from ecjax.studies.ceph.rows import ratio
