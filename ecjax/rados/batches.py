@@ -39,8 +39,8 @@ def batches_of(
     """Divide changes into batches: each time the group that relieves the busiest OSDs most per byte.
 
     A group that would make the busiest OSD busier waits; where only such ones are left, the one goes first that makes
-    it least so. A single group that is above the limits is a batch of its own. Batches after which the busiest OSD is
-    no less busy than before them are left out.
+    it least so. A single group that is above the limits is a batch of its own. Batches at
+    the end that leave the busiest OSD no less busy are left out.
 
     Args:
         cluster: before.
@@ -81,7 +81,7 @@ def batches_of(
             )
         )
     highest = [float(each.load.max()) for each in batches]
-    enough = next((place for place, each in enumerate(highest) if each <= highest[-1] * (1 + _SAME)), 0)
+    enough = next((place for place, each in enumerate(highest) if each <= min(highest) * (1 + _SAME)), 0)
     return batches[: enough + 1]
 
 
